@@ -1,0 +1,36 @@
+# Short names for what a developer does all day; each recipe is the plain command behind it.
+PYTHON ?= python3
+BUILD  ?= build/dev
+JOBS   ?= $(shell nproc)
+STAGE   = $(BUILD)/stage
+CMAKE_FLAGS ?=
+
+.PHONY: help dev test ctest lint format wheel clean
+help:           ## this list
+	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
+
+dev:            ## build the native parts and install them to build/dev/stage
+	cmake -S . -B $(BUILD) $(CMAKE_FLAGS)
+	cmake --build $(BUILD) --parallel $(JOBS)
+	cmake --install $(BUILD) --prefix $(STAGE) >/dev/null
+
+test: dev       ## run the Python tests against the stage (ARGS="-k name")
+	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) -m pytest $(ARGS)
+
+ctest: dev      ## run the tests written in C
+	ctest --test-dir $(BUILD) --output-on-failure
+
+lint:           ## ruff, mypy and the import contract
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
+	$(PYTHON) -m mypy
+	$(PYTHON) -m importlinter.cli lint
+
+format:         ## let ruff format the Python files
+	$(PYTHON) -m ruff format
+
+wheel:          ## build the wheel into dist/
+	$(PYTHON) -m pip wheel --no-deps --wheel-dir dist .
+
+clean:          ## remove everything that was built
+	rm -rf build dist

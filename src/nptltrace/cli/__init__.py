@@ -1,0 +1,225 @@
+"""The command `ptt`: one module a command, imported when it is used.
+
+A command is a module of this package whose name does not start with an underscore. It has
+
+* `SUMMARY`: one line for `ptt --help`;
+* `EXAMPLE`: what `ptt COMMAND --help` ends with;
+* `configure(parser)`: adds its options;
+* `run(args)`: does the work and returns the exit status.
+
+`DESCRIPTION`, a paragraph or more, may stand between summary and options. Modules import nothing
+but the standard library at their top; what is heavy is imported by `run`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+
+from nptltrace import __version__
+from nptltrace.errors import PttError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Command", "command_names", "command_parser", "load_command", "main", "top_parser"]
+
+# How `ptt --help` lists the commands: as one meets them. Others follow by name.
+_ORDER = ("record", "view", "stat", "cut", "split", "merge", "level", "recover")
+
+EXIT_USAGE = 2
+EXIT_INTERNAL = 70  # EX_SOFTWARE: neither the user's mistake nor a finding
+EXIT_INTERRUPTED = 128 + 2
+EXIT_PIPE = 128 + 13
+
+
+class Command(Protocol):
+    """What the module of a command offers."""
+
+    SUMMARY: str
+    EXAMPLE: str
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options and arguments of the command."""
+
+    def run(self, args: argparse.Namespace) -> int:
+        """Do the work and return the exit status."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are ours: one line, shown in one place."""
+
+    def error(self, message: str) -> NoReturn:
+        """Report wrong usage."""
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def command_names() -> list[str]:
+    """Return the names of all commands, in the order in which help lists them."""
+    found = {
+        module.name.replace("_", "-")
+        for module in iter_modules(__path__)
+        if not module.name.startswith("_")
+    }
+    first = [name for name in _ORDER if name in found]
+    return first + sorted(found.difference(first))
+
+
+def load_command(name: str) -> Command:
+    """Import the module of a command.
+
+    Args:
+        name: As in `ptt NAME`.
+
+    Raises:
+        UsageError: There is no such command.
+    """
+    if name not in command_names():
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, command_names(), n=1)
+        hint = f"; did you mean {close[0]}?" if close else " (see ptt --help)"
+        raise UsageError(f"no command {name!r}{hint}")
+    return cast("Command", import_module(f"{__name__}.{name.replace('-', '_')}"))
+
+
+def top_parser() -> Parser:
+    """Return the parser of what stands before the command."""
+    parser = Parser(
+        prog="ptt",
+        usage="ptt [options] COMMAND ...",
+        description="Record what the threads of a program do to one another, and read it back.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_common(parser, debug=False, verbose=0, quiet=0)
+    parser.add_argument("-V", "--version", action="version", version=f"ptt {__version__}")
+    parser.add_argument("command", nargs="?", metavar="COMMAND", help=argparse.SUPPRESS)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def command_parser(name: str) -> Parser:
+    """Return the parser of one command."""
+    command = load_command(name)
+    description: str = getattr(command, "DESCRIPTION", "")
+    parser = Parser(
+        prog=f"ptt {name}",
+        description=f"{command.SUMMARY}\n\n{description}".strip(),
+        epilog=f"example:\n{_indent(command.EXAMPLE)}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.configure(parser)
+    # A value given before the command stays unless the option is repeated after it.
+    _add_common(parser, debug=argparse.SUPPRESS, verbose=argparse.SUPPRESS, quiet=argparse.SUPPRESS)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `ptt` and return its exit status.
+
+    Args:
+        argv: The arguments after the program's name; those of the process by default.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    # Looked for by hand as well, since parsing itself may be what fails.
+    debug = "--debug" in arguments[: arguments.index("--") if "--" in arguments else None]
+    try:
+        status = _dispatch(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output is gone, and the interpreter must not find out again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except (PttError, OSError) as error:
+        if debug:
+            raise
+        print(f"ptt: error: {_one_line(error)}", file=sys.stderr)
+        return error.exit_status if isinstance(error, PttError) else EXIT_USAGE
+    except Exception as error:
+        if debug:
+            raise
+        what = f"{type(error).__name__}: {_one_line(error)}"
+        print(f"ptt: internal error: {what} (--debug shows where)", file=sys.stderr)
+        return EXIT_INTERNAL
+    return status
+
+
+def _dispatch(arguments: list[str]) -> int:
+    """Find the command, parse its arguments and run it."""
+    parser = top_parser()
+    if any(word in {"-h", "--help"} for word in _before_command(arguments)):
+        print(_top_help(parser), end="")
+        return 0
+    try:
+        args = parser.parse_args(arguments)
+        if args.command is None:
+            raise UsageError("no command given (see ptt --help)")
+        name, rest = args.command, args.rest
+        del args.command, args.rest
+        command_parser(name).parse_args(rest, args)
+    except SystemExit as stop:  # --help and --version end the parser this way
+        return int(stop.code or 0)
+    args.verbosity = args.verbose - args.quiet
+    return load_command(name).run(args)
+
+
+def _before_command(arguments: list[str]) -> list[str]:
+    """Return the options that stand before the command."""
+    for position, word in enumerate(arguments):
+        if not word.startswith("-"):
+            return arguments[:position]
+    return arguments
+
+
+def _top_help(parser: Parser) -> str:
+    """Return the text of `ptt --help`, with a line for each command."""
+    names = command_names()
+    width = max(len(name) for name in names)
+    lines = [f"  {name:<{width}}  {load_command(name).SUMMARY}\n" for name in names]
+    return "".join(
+        [
+            parser.format_help(),
+            "\ncommands:\n",
+            *lines,
+            "\nexample:\n",
+            "  ptt record -o run.ptt -- ./program --its --options\n",
+            "  ptt stat run.ptt\n",
+            "\n`ptt COMMAND --help` tells more about each command.\n",
+        ]
+    )
+
+
+def _add_common(
+    parser: argparse.ArgumentParser, *, debug: bool | str, verbose: int | str, quiet: int | str
+) -> None:
+    """Add the options that every command knows, before and after its name."""
+    group = parser.add_argument_group("talk")
+    group.add_argument(
+        "-v", "--verbose", action="count", default=verbose, help="say more on stderr; repeatable"
+    )
+    group.add_argument(
+        "-q", "--quiet", action="count", default=quiet, help="say less on stderr; repeatable"
+    )
+    group.add_argument(
+        "--debug", action="store_true", default=debug, help="show the traceback of an error"
+    )
+
+
+def _indent(text: str) -> str:
+    """Return `text` with each line set in."""
+    return "\n".join(f"  {line}" for line in text.strip().splitlines())
+
+
+def _one_line(error: BaseException) -> str:
+    """Return what the error says, without line breaks."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split())

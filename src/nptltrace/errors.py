@@ -1,0 +1,70 @@
+"""Errors of PTT: everything a caller may want to catch is a `PttError`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["NativeError", "NativeFilesMissing", "PttError", "TraceFormatError", "UsageError"]
+
+
+class PttError(Exception):
+    """Base of all errors raised on purpose; the command line shows its text and no traceback.
+
+    Attributes:
+        exit_status: What `ptt` exits with when the error reaches it.
+    """
+
+    exit_status: int = 2
+
+
+class UsageError(PttError):
+    """The caller asked for something that makes no sense or does not exist."""
+
+
+class TraceFormatError(PttError):
+    """A trace on disk is not what the format says.
+
+    Args:
+        path: The file that is broken.
+        offset: Where in it, in bytes, or None when the file as a whole is meant.
+        reason: What was expected or found there.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], offset: int | None, reason: str) -> None:
+        self.path = os.fspath(path)
+        self.offset = offset
+        self.reason = reason
+        where = self.path if offset is None else f"{self.path}: byte {offset}"
+        super().__init__(f"{where}: {reason}")
+
+
+class NativeError(PttError):
+    """A call into one of the C libraries, or into the system, failed.
+
+    Args:
+        what: What was being done, as in "cannot map segment".
+        errno: The error number, positive or negated.
+    """
+
+    def __init__(self, what: str, errno: int) -> None:
+        self.what = what
+        self.errno = abs(errno)
+        super().__init__(f"{what}: {os.strerror(self.errno)}")
+
+
+class NativeFilesMissing(PttError):  # noqa: N818 -- reads as the sentence it reports
+    """The libraries that belong to the package were not found.
+
+    Args:
+        name: The file that was looked for.
+        looked_in: Every place where it was looked for, in order.
+    """
+
+    def __init__(self, name: str, looked_in: Sequence[str]) -> None:
+        self.name = name
+        self.looked_in = tuple(looked_in)
+        super().__init__(f"{name} not found; looked in {', '.join(self.looked_in) or 'no place'}")
