@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* catalog.h - the event catalogue as C data: names, fields, sentences. */
+#ifndef PTT_CATALOG_H
+#define PTT_CATALOG_H
+
+#include <stdint.h>
+
+enum ptt_field_type {
+	PTT_FIELD_U8,
+	PTT_FIELD_U16,
+	PTT_FIELD_U32,
+	PTT_FIELD_TID,
+	PTT_FIELD_S32,
+	PTT_FIELD_U64,
+	PTT_FIELD_S64,
+	PTT_FIELD_NS,
+	PTT_FIELD_PTR,
+	PTT_FIELD_BYTES,
+};
+
+struct ptt_field {
+	const char *name;
+	uint8_t type;
+	uint8_t offset; /* in the parameter struct, whose first 16 bytes are object and site */
+};
+
+struct ptt_event_type {
+	uint16_t id; /* domain << 6 | number */
+	uint8_t level;
+	uint8_t slots;     /* fixed continuation slots */
+	uint8_t has_bytes; /* the last field is variable */
+	uint8_t field_count;
+	const struct ptt_field *fields;
+	const char *name;
+	const char *object; /* what kind of object `object` is */
+	const char *role;
+	const char *text; /* sentence template */
+};
+
+/* Sorted by id. */
+extern const struct ptt_event_type ptt_event_types[];
+extern const unsigned int ptt_event_type_count;
+
+/* Indexed by domain id; NULL where there is none. */
+extern const char *const ptt_domain_names[16];
+
+/* TSDL of the event classes of PTT's classic records (stream class 1). */
+extern const char ptt_metadata_record_events[];
+
+/* ptt_event_type_find - type of an id, or NULL. Reads constants only: safe anywhere. */
+const struct ptt_event_type *ptt_event_type_find(unsigned int id);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* ptt_abi.h - every layout that leaves a process: the shared segment, the process file, CTF packets, records. */
+/*
+ * The one source of truth for bytes that two programs must agree on. All numbers are little endian, all structs naturally
+ * aligned with named padding; shared memory holds offsets, never pointers. Structs grow at the end; readers honour
+ * struct_size.
+ *
+ * Who writes what in the segment:
+ *
+ *   field                     written by                      read by
+ *   ------------------------  ------------------------------  ------------------------------
+ *   segment head              collector, before anyone maps   all
+ *   segment.closed            collector                       writers (slow path)
+ *   segment.space, .doorbell  both (futex words)              both
+ *   chunk_state[i]            writers claim, collector frees  both (compare and swap)
+ *   chunk head and slots      the owning thread               collector
+ *   thread.head, .t_base      the owning thread               collector
+ *   thread.revoke             both (compare and swap)         both
+ *   thread_owner[i]           writers claim, collector frees  both (compare and swap)
+ *   process[i]                the process claims, collector frees
+ */
+#ifndef PTT_ABI_H
+#define PTT_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PTT_ABI_MAJOR 1
+#define PTT_ABI_MINOR 0
+
+struct ptt_abi_head {
+	char magic[8];
+	uint16_t major;
+	uint16_t minor;
+	uint32_t struct_size;
+};
+_Static_assert(sizeof(struct ptt_abi_head) == 16, "abi head");
+
+/* ------------------------------------------------------------------ slots */
+
+/* A slot is 16 bytes: one event, or 14 more bytes of the event before it. */
+struct ptt_slot {
+	uint64_t w0; /* id:10 cpu:14 time:40; 0 = not written yet; stored last */
+	uint64_t w1; /* object:48 site:16 */
+};
+_Static_assert(sizeof(struct ptt_slot) == 16, "slot");
+
+#define PTT_SLOT_SIZE 16u
+#define PTT_ID_BITS 10
+#define PTT_ID_MASK 0x3ffu
+#define PTT_ID_MORE 0x3ffu /* continuation slot; bits 10-15 = how many of the event still follow, 63 = 63 or more */
+#define PTT_ID_END 0x3feu  /* the rest of the chunk is unused */
+#define PTT_CPU_SHIFT 10
+#define PTT_CPU_MASK 0x3fffu
+#define PTT_CPU_NONE 0x3fffu
+#define PTT_TIME_SHIFT 24
+#define PTT_TIME_BITS 40
+#define PTT_TIME_MASK ((UINT64_C(1) << PTT_TIME_BITS) - 1)
+#define PTT_OBJECT_MASK ((UINT64_C(1) << 48) - 1)
+#define PTT_SITE_SHIFT 48
+#define PTT_SITE_NONE 0u
+#define PTT_PIECE_SIZE 14u       /* payload bytes of a continuation slot */
+#define PTT_BYTES_MAX 4074u      /* longest variable field that is recorded: 291 pieces */
+#define PTT_EVENT_SLOTS_MAX 296u /* head, fixed slots, pieces */
+
+/* ---------------------------------------------------------------- segment */
+
+enum ptt_policy { PTT_POLICY_FLUSH = 0, PTT_POLICY_LOOP = 1, PTT_POLICY_UNTIL_FULL = 2 };
+enum ptt_when_full { PTT_WHEN_FULL_WAIT = 0, PTT_WHEN_FULL_DROP = 1 };
+enum ptt_clock { PTT_CLOCK_TSC = 1, PTT_CLOCK_MONOTONIC = 2 };
+
+#define PTT_CHUNK_SIZE 16384u /* default; a power of two, 4 KiB or more */
+
+/*
+ * Chunk states. A chunk is claimed with one compare and swap that carries the claimant, so that no kill can orphan it.
+ * FREE -> CLAIMED (writer) -> OWNED (writer: head is valid) -> FULL (writer: has moved on) -> FREE (collector; in LOOP a
+ * writer takes FULL -> CLAIMED itself).
+ */
+#define PTT_CHUNK_FREE 0u
+#define PTT_CHUNK_CLAIMED 1u
+#define PTT_CHUNK_OWNED 2u
+#define PTT_CHUNK_FULL 3u
+#define PTT_CHUNK_STATUS(state) ((state) & 3u)
+#define PTT_CHUNK_THREAD(state) ((state) >> 2)
+#define PTT_CHUNK_STATE(thread, status) ((uint32_t)(thread) << 2 | (status))
+
+/* First bytes of a chunk; the slots follow. */
+struct ptt_chunk {
+	uint64_t t_base;     /* full clock value when it was claimed; no event in it is older */
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t process;    /* index in the process table */
+	uint32_t dirty_end;  /* bytes that the next owner has to clear; kept by collector and LOOP writers */
+	uint64_t serial;     /* counts the chunks of a thread entry, in order */
+};
+_Static_assert(sizeof(struct ptt_chunk) == 32, "chunk head is two slots");
+_Static_assert(offsetof(struct ptt_chunk, dirty_end) == 20, "read by collector");
+#define PTT_CHUNK_HEAD 32u
+
+/*
+ * thread.head: bits 0-39 byte offset in the segment of the next slot to write, bits 40-63 a count of chunk changes, so
+ * that no stale compare can succeed. An offset that is a multiple of the chunk size means "no room": chunk heads keep
+ * valid slots off that boundary.
+ */
+#define PTT_HEAD_OFFSET_MASK ((UINT64_C(1) << 40) - 1)
+#define PTT_HEAD_CHANGE (UINT64_C(1) << 40)
+
+/* thread.revoke */
+#define PTT_REVOKE_NONE 0u
+#define PTT_REVOKE_ASKED 1u /* collector wants the chunk of an idle thread back */
+#define PTT_REVOKE_TAKEN 2u /* collector has it */
+
+/* thread.state */
+#define PTT_THREAD_LIVE 1u
+#define PTT_THREAD_ENDED 2u
+
+struct ptt_thread {
+	/* the owner's line */
+	uint64_t head;
+	uint64_t t_base; /* of the current chunk */
+	uint32_t revoke;
+	uint32_t state;
+	uint64_t lost_full;   /* events dropped because no chunk was free */
+	uint64_t lost_closed; /* events that came when nobody collected any more */
+	uint64_t wait_ns;     /* time spent waiting for room */
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t process;
+	uint32_t hint; /* chunk where the owner looks first */
+	/* the collector's line */
+	uint64_t serial; /* counts the threads that had this entry */
+	uint64_t chunks; /* next chunk.serial; written by the owner */
+	uint64_t reserved[6];
+};
+_Static_assert(sizeof(struct ptt_thread) == 128, "thread entry is two cache lines");
+_Static_assert(offsetof(struct ptt_thread, serial) == 64, "second line");
+
+/* process.state */
+#define PTT_PROCESS_FREE 0u
+#define PTT_PROCESS_CLAIMED 1u
+#define PTT_PROCESS_LIVE 2u
+#define PTT_PROCESS_EXECING 3u /* about to execute another program; back to LIVE if that fails */
+#define PTT_PROCESS_ENDED 4u   /* left in an orderly way */
+
+struct ptt_process {
+	uint32_t state;
+	uint32_t pid;
+	uint32_t ppid;
+	uint32_t parent; /* index of the process that forked it, or UINT32_MAX */
+	uint64_t start;  /* clock value when it attached */
+	uint64_t lost_threads; /* events of threads that found no thread entry */
+};
+_Static_assert(sizeof(struct ptt_process) == 32, "process entry");
+
+#define PTT_SEGMENT_MAGIC "PTTSEGM1"
+
+struct ptt_segment {
+	struct ptt_abi_head abi;
+	uint64_t size;
+	uint32_t chunk_size;
+	uint32_t chunk_count;
+	uint32_t thread_count;
+	uint32_t process_count;
+	uint64_t process_offset;      /* struct ptt_process[process_count] */
+	uint64_t thread_owner_offset; /* uint32_t[thread_count]: pid of the owner, 0 = free */
+	uint64_t thread_offset;       /* struct ptt_thread[thread_count] */
+	uint64_t chunk_state_offset;  /* uint32_t[chunk_count] */
+	uint64_t chunk_offset;        /* chunks, aligned on their size */
+	uint32_t policy;
+	uint32_t when_full;
+	uint32_t clock;
+	uint32_t recorder_pid;
+	uint64_t start_clock;
+	int64_t start_unix_ns;
+	uint8_t uuid[16];
+	uint64_t pad0[9];
+	/* line 3: slow paths of writers */
+	uint32_t closed;      /* 1 = recording is over */
+	uint32_t thread_high; /* entries below this have been used */
+	uint32_t chunk_hand;  /* LOOP: where to look for the oldest chunk */
+	uint32_t stopped;     /* UNTIL_FULL: the buffers have filled */
+	uint64_t overwritten; /* LOOP: bytes of slots that were overwritten */
+	uint64_t pad1[5];
+	/* line 4: futex words */
+	uint32_t space;    /* changes when chunks have been freed */
+	uint32_t waiters;  /* writers waiting for space */
+	uint32_t doorbell; /* changes when a writer wants the collector now */
+	uint32_t pad2;
+	uint64_t pad3[6];
+	/* line 5: a robust process-shared pthread_mutex_t, held by the collector; the kernel marks it when the holder dies */
+	uint8_t collector[64];
+};
+_Static_assert(offsetof(struct ptt_segment, pad0) == 120, "segment head");
+_Static_assert(offsetof(struct ptt_segment, closed) == 192, "line 3");
+_Static_assert(offsetof(struct ptt_segment, space) == 256, "line 4");
+_Static_assert(offsetof(struct ptt_segment, collector) == 320, "line 5");
+_Static_assert(sizeof(struct ptt_segment) == 384, "segment head");
+
+/* ----------------------------------------------------------- process file */
+
+/*
+ * process-<index> in the session directory: what the readers of a trace must know of one process image. The process
+ * writes it; the collector copies it into the trace.
+ */
+#define PTT_PROCESS_MAGIC "PTTPROC1"
+#define PTT_SITE_COUNT 65536u
+#define PTT_MAPS_SIZE (1024u * 1024u)
+
+struct ptt_process_file {
+	struct ptt_abi_head abi;
+	uint32_t pid;
+	uint32_t index;
+	uint32_t maps_size; /* bytes of maps[] that are valid; odd sizes while it is being written do not occur */
+	uint32_t site_used; /* sites in the table; a hint */
+	uint64_t site_lost; /* look-ups that found the table full */
+	uint64_t reserved[3];
+	/* at 64: uint64_t site[PTT_SITE_COUNT], open addressing; the index is the site id; 0 = empty; entry 0 is never used */
+	/* then: char maps[PTT_MAPS_SIZE], the text of /proc/self/maps at start, renewed at the end */
+};
+_Static_assert(sizeof(struct ptt_process_file) == 64, "process file head");
+#define PTT_SITES_OFFSET 64u
+#define PTT_MAPS_OFFSET (PTT_SITES_OFFSET + 8u * PTT_SITE_COUNT)
+#define PTT_PROCESS_FILE_SIZE (PTT_MAPS_OFFSET + PTT_MAPS_SIZE)
+
+/* The level control page, control-<pid> in the directory named by the tracing argument control=DIR. */
+#define PTT_CONTROL_MAGIC "PTTCTRL1"
+
+struct ptt_control {
+	struct ptt_abi_head abi;
+	uint32_t pid;
+	uint32_t changes;      /* counts what others wrote */
+	uint32_t level[16];    /* by domain id; the hot path tests this very word */
+	uint32_t reserved[10];
+};
+_Static_assert(offsetof(struct ptt_control, level) == 24, "levels");
+_Static_assert(sizeof(struct ptt_control) == 128, "control page");
+
+/* ------------------------------------------------------------ CTF packets */
+
+#define PTT_CTF_MAGIC 0xC1FC1FC1u
+#define PTT_STREAM_SLOTS 0u   /* 16-byte slots, one stream a thread entry */
+#define PTT_STREAM_RECORDS 1u /* classic records, all threads in one stream */
+
+/* Packet header and context of both stream classes. */
+struct ptt_packet {
+	/* packet.header */
+	uint32_t magic;
+	uint8_t uuid[16];
+	uint32_t stream_id;
+	uint64_t stream_instance_id;
+	/* packet.context */
+	uint64_t timestamp_begin;
+	uint64_t timestamp_end;
+	uint64_t content_size; /* bits */
+	uint64_t packet_size;  /* bits */
+	uint64_t events_discarded; /* of the stream so far */
+	uint64_t packet_seq_num;
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t process;   /* index of the process image, key into info/processes.jsonl */
+	uint32_t crc;       /* CRC-32C of the packet with this field zero */
+	uint64_t chunk_serial; /* last chunk that went in, and how far: where recovery goes on */
+	uint32_t chunk_end;
+	uint32_t event_count; /* events in the packet, continuation slots not counted */
+	uint64_t thread_serial; /* tells apart the threads that shared this stream */
+	uint64_t reserved;
+};
+_Static_assert(sizeof(struct ptt_packet) == 128, "packet head is eight slots");
+_Static_assert(offsetof(struct ptt_packet, timestamp_begin) == 32, "packet.context");
+_Static_assert(offsetof(struct ptt_packet, pid) == 80, "pid");
+_Static_assert(offsetof(struct ptt_packet, crc) == 92, "crc");
+_Static_assert(offsetof(struct ptt_packet, chunk_serial) == 96, "chunk serial");
+_Static_assert(offsetof(struct ptt_packet, event_count) == 108, "event count");
+_Static_assert(offsetof(struct ptt_packet, thread_serial) == 112, "thread serial");
+
+/* ---------------------------------------------------------------- records */
+
+/*
+ * The record of PTT's write-and-read mechanism, in 32-bit words; 64-bit values take two words, low one first:
+ *
+ *   word 0      event id in the low half, length of the record in words in the high half
+ *   words 1-2   time stamp
+ *   word 3      pid
+ *   word 4      tid
+ *   words 5-6   object
+ *   words 7-8   call site
+ *   …           the event's fields, each in one or two words; variable data as a length in bytes, then the bytes,
+ *               padded to a word
+ *   last        checksum: the sum of all words before it, rotated left by one bit at each step
+ */
+#define PTT_RECORD_HEAD_WORDS 9u
+#define PTT_RECORD_WORDS_MAX 1100u
+
+#endif

@@ -1,0 +1,49 @@
+"""Types of the event catalogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of an event.
+
+    Attributes:
+        name: Name as in the catalogue; one that ends in ``_pieces`` only counts the slots of the variable field after it.
+        type: One of ``u8 u16 u32 u64 s32 s64 tid ptr ns bytes``.
+        offset: Bytes from the start of the event's first slot.
+    """
+
+    name: str
+    type: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """An event type; two may share a name (``variant`` tells them apart).
+
+    Attributes:
+        id: Flat id, ``domain << 6 | number``.
+        domain: Name of the domain.
+        name: Name that users see.
+        variant: Empty, or what distinguishes this layout from the other one of that name.
+        level: Least detail level at which it is recorded.
+        role: What it means to an analysis.
+        object_kind: What its object is.
+        slots: Fixed continuation slots.
+        fields: Its fields in order.
+        text: Sentence template.
+    """
+
+    id: int
+    domain: str
+    name: str
+    variant: str
+    level: int
+    role: str
+    object_kind: str
+    slots: int
+    fields: tuple[Field, ...]
+    text: str
