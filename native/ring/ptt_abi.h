@@ -173,7 +173,7 @@ struct ptt_segment {
 	uint64_t start_clock;
 	int64_t start_unix_ns;
 	uint8_t uuid[16];
-	uint64_t pad0[9];
+	uint64_t pad0[8];
 	/* line 3: slow paths of writers */
 	uint32_t closed;      /* 1 = recording is over */
 	uint32_t thread_high; /* entries below this have been used */
@@ -190,7 +190,7 @@ struct ptt_segment {
 	/* line 5: a robust process-shared pthread_mutex_t, held by the collector; the kernel marks it when the holder dies */
 	uint8_t collector[64];
 };
-_Static_assert(offsetof(struct ptt_segment, pad0) == 120, "segment head");
+_Static_assert(offsetof(struct ptt_segment, pad0) == 128, "segment head");
 _Static_assert(offsetof(struct ptt_segment, closed) == 192, "line 3");
 _Static_assert(offsetof(struct ptt_segment, space) == 256, "line 4");
 _Static_assert(offsetof(struct ptt_segment, collector) == 320, "line 5");
