@@ -24,7 +24,7 @@ lint:           ## ruff, mypy and the import contract
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
-	$(PYTHON) -m importlinter.cli lint
+	PYTHONPATH=src $(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()"
 
 format:         ## let ruff format the Python files
 	$(PYTHON) -m ruff format

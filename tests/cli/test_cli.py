@@ -1,0 +1,231 @@
+"""The frame of the command line: help, errors, exit statuses, and what is not imported."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import nptltrace
+from nptltrace import cli
+from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from tests.support import Ptt
+
+HEAVY = ("numpy", "pyarrow", "rich", "elftools", "asyncio", "logging")
+COMMANDS = cli.command_names()
+
+
+# Runs a command as `ptt` does, then tells on stderr which modules are loaded.
+SPY = """
+import sys
+from nptltrace.cli import main
+status = main(sys.argv[1:])
+print(*sys.modules, file=sys.stderr)
+sys.exit(status)
+"""
+
+
+def imported(ptt: Ptt, *args: str) -> set[str]:
+    """Return the modules that `ptt ARGS` imports."""
+    result = subprocess.run(
+        [sys.executable, "-c", SPY, *args],
+        env=ptt.environment(),
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    return set(result.stderr.split())
+
+
+class TestStart:
+    """Nothing heavy is loaded before it is known to be needed."""
+
+    @pytest.mark.parametrize("args", [["--help"], ["--version"], ["config", "--libdir"]], ids=str)
+    def test_imports_nothing_heavy(self, ptt: Ptt, args: list[str]) -> None:
+        assert imported(ptt, *args).isdisjoint(HEAVY)
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_help_of_a_command_imports_nothing_heavy(self, ptt: Ptt, name: str) -> None:
+        assert imported(ptt, name, "--help").isdisjoint(HEAVY)
+
+    def test_one_command_does_not_load_another(self, ptt: Ptt) -> None:
+        loaded = imported(ptt, "config", "--libdir")
+        commands = {f"nptltrace.cli.{name.replace('-', '_')}" for name in COMMANDS}
+        assert loaded & commands == {"nptltrace.cli.config"}
+
+
+class TestCommands:
+    """Each module of the package is a command and says what a command says."""
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_has_a_summary_of_one_line(self, name: str) -> None:
+        summary = cli.load_command(name).SUMMARY
+        assert summary
+        assert "\n" not in summary
+        assert not summary.endswith(".")
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_help_ends_with_an_example(self, ptt: Ptt, name: str) -> None:
+        shown = ptt(name, "--help").stdout
+        _, _, example = shown.partition("\nexample:\n")
+        assert f"ptt {name}" in example
+
+    def test_top_help_lists_each(self, ptt: Ptt) -> None:
+        shown = ptt("--help").stdout
+        for name in COMMANDS:
+            assert f"\n  {name} " in shown
+
+    def test_record_comes_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Found:
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+        modules = [Found(name) for name in ("_private", "config", "record", "two_words", "view")]
+        monkeypatch.setattr(cli, "iter_modules", lambda path: modules)
+        assert cli.command_names() == ["record", "view", "config", "two-words"]
+
+
+class TestErrors:
+    """Wrong usage is one line on stderr and exit status 2."""
+
+    @pytest.mark.parametrize(
+        ("args", "said"),
+        [
+            ([], "no command given"),
+            (["nonsense"], "no command 'nonsense'"),
+            (["confg"], "did you mean config?"),
+            (["--nonsense"], "unrecognized arguments: --nonsense"),
+            (["config", "--nonsense"], "unrecognized arguments: --nonsense"),
+            (["config"], "config prints what it is asked for"),
+            (["../errors"], "no command '../errors'"),
+            (["_options"], "no command '_options'"),
+        ],
+        ids=str,
+    )
+    def test_wrong_usage(self, ptt: Ptt, args: list[str], said: str) -> None:
+        result = ptt(*args, status=2)
+        assert not result.stdout
+        assert result.stderr.startswith("ptt: error: ")
+        assert said in result.stderr
+        assert result.stderr.count("\n") == 1
+
+    def test_debug_shows_the_traceback(self, ptt: Ptt) -> None:
+        result = ptt("--debug", "nonsense", status=1)
+        assert "Traceback" in result.stderr
+        assert "UsageError" in result.stderr
+
+
+class TestMain:
+    """What `main` makes of each way in which a command ends."""
+
+    @pytest.fixture
+    def command(self, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+        """Return the module of a command whose `run` a test may replace."""
+        from nptltrace.cli import config
+
+        monkeypatch.setattr(config, "run", lambda args: 0)
+        return config
+
+    def end_with(self, command: ModuleType, error: BaseException) -> None:
+        def run(args: object) -> int:
+            raise error
+
+        command.run = run  # type: ignore[attr-defined] # undone by the fixture
+
+    def test_status_is_that_of_the_command(
+        self, command: ModuleType, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(command, "run", lambda args: 42)
+        assert cli.main(["config"]) == 42
+
+    @pytest.mark.parametrize(
+        ("error", "status", "said"),
+        [
+            (UsageError("no\nsuch thing"), 2, "ptt: error: no such thing\n"),
+            (PermissionError(13, "Permission denied", "/x"), 2, "ptt: error: /x: Permission"),
+            (KeyboardInterrupt(), 130, ""),
+            (ZeroDivisionError("oh"), 70, "ptt: internal error: ZeroDivisionError: oh (--debug"),
+        ],
+        ids=["usage", "system", "interrupt", "bug"],
+    )
+    def test_error(
+        self,
+        command: ModuleType,
+        capsys: pytest.CaptureFixture[str],
+        error: BaseException,
+        status: int,
+        said: str,
+    ) -> None:
+        self.end_with(command, error)
+        assert cli.main(["config"]) == status
+        assert capsys.readouterr().err.startswith(said)
+
+    def test_debug_lets_the_error_through(self, command: ModuleType) -> None:
+        self.end_with(command, ZeroDivisionError())
+        with pytest.raises(ZeroDivisionError):
+            cli.main(["config", "--debug"])
+
+    @pytest.mark.parametrize(
+        ("args", "verbosity"),
+        [
+            (["config"], 0),
+            (["-v", "config"], 1),
+            (["config", "-vv"], 2),
+            (["-v", "config", "-v"], 2),
+            (["config", "-q"], -1),
+            (["-q", "config", "-v"], 0),
+        ],
+        ids=str,
+    )
+    def test_verbosity_adds_up(
+        self,
+        command: ModuleType,
+        monkeypatch: pytest.MonkeyPatch,
+        args: list[str],
+        verbosity: int,
+    ) -> None:
+        monkeypatch.setattr(command, "run", lambda parsed: parsed.verbosity + 10)
+        assert cli.main(args) == verbosity + 10
+
+    def test_version(self, ptt: Ptt) -> None:
+        assert ptt("-V").stdout == f"ptt {nptltrace.__version__}\n"
+
+
+class TestPipe:
+    """A reader that goes away is not an error worth a message."""
+
+    def test_closed_stdout(self, ptt: Ptt) -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer) as stdout:
+            result = subprocess.run(
+                ptt.command("--help"),
+                env=ptt.environment(),
+                stdout=stdout,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                check=False,
+            )
+        assert result.returncode == 128 + signal.SIGPIPE
+        assert not result.stderr
+
+
+class TestPackage:
+    """The package loads its public names on first use."""
+
+    def test_every_public_name_is_there(self) -> None:
+        for name in nptltrace.__all__:
+            assert getattr(nptltrace, name) is not None
+        assert set(nptltrace.__all__) <= set(dir(nptltrace))
+
+    def test_unknown_name(self) -> None:
+        with pytest.raises(AttributeError, match="nonsense"):
+            nptltrace.nonsense  # noqa: B018 -- asking is the test

@@ -1,0 +1,95 @@
+"""Sizes, durations and the other small languages of option values."""
+
+from __future__ import annotations
+
+import argparse
+import io
+
+import pytest
+
+from nptltrace.cli import _options
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0),
+        ("4096", 4096),
+        ("1k", 1024),
+        ("64K", 65536),
+        ("64KiB", 65536),
+        ("64M", 64 << 20),
+        ("1.5m", 3 << 19),
+        ("1G", 1 << 30),
+        ("2T", 2 << 40),
+        ("16 MB", 16 << 20),
+        ("12b", 12),
+    ],
+)
+def test_size(text: str, expected: int) -> None:
+    assert _options.size(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "M", "-1", "1.5.2", "12x", "1e3", "0x10", "1 M M"])
+def test_size_refuses(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a size"):
+        _options.size(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1", 10**9),
+        ("250ns", 250),
+        ("10us", 10_000),
+        ("10µs", 10_000),
+        ("1.5ms", 1_500_000),
+        ("0.000000001", 1),
+        ("2s", 2 * 10**9),
+        ("3m", 180 * 10**9),
+        ("3min", 180 * 10**9),
+        ("1h", 3600 * 10**9),
+        ("0.1s", 10**8),
+        ("9007199.254740993s", 9007199254740993),
+    ],
+)
+def test_duration(text: str, expected: int) -> None:
+    assert _options.duration_ns(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "s", "-1s", "1d", "1 2", "1..2s"])
+def test_duration_refuses(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a duration"):
+        _options.duration_ns(text)
+
+
+def test_format_takes_the_first_choice_by_default() -> None:
+    parser = argparse.ArgumentParser()
+    _options.add_format(parser, ("text", "jsonl"))
+    assert parser.parse_args([]).format == "text"
+    assert parser.parse_args(["--format", "jsonl"]).format == "jsonl"
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "needed", "shown"),
+    [(0, 0, True), (-1, 0, False), (0, 1, False), (1, 1, True), (2, 1, True), (-1, -1, True)],
+)
+def test_say(
+    capsys: pytest.CaptureFixture[str], verbosity: int, needed: int, *, shown: bool
+) -> None:
+    _options.say(argparse.Namespace(verbosity=verbosity), "hello", verbosity=needed)
+    captured = capsys.readouterr()
+    assert captured.err == ("ptt: hello\n" if shown else "")
+    assert not captured.out
+
+
+def test_color_only_on_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert _options.use_color(Terminal())
+    assert not _options.use_color(io.StringIO())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not _options.use_color(Terminal())

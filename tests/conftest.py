@@ -1,0 +1,78 @@
+"""Fixtures for all tests: the native stage, `ptt` itself, compiled programs, recordings."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import ROOT, Compiler, Ptt, Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROGRAMS = ROOT / "tests" / "programs"
+
+
+@pytest.fixture(scope="session")
+def native_stage() -> Path:
+    """Directory of the native files: $NPTLTRACE_NATIVE_DIR, or built now by `make dev`."""
+    given = os.environ.get("NPTLTRACE_NATIVE_DIR")
+    if given:
+        return Path(given).absolute()
+    stage = ROOT / "build" / "dev" / "stage"
+    stage.mkdir(parents=True, exist_ok=True)
+    with (stage.parent / "build.lock").open("w") as lock:
+        # Two test runs at once in one tree would build over each other.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        built = subprocess.run(
+            ["make", "-C", ROOT, "dev"], capture_output=True, encoding="utf-8", check=False
+        )
+    assert built.returncode == 0, f"make dev failed:\n{built.stdout[-4000:]}\n{built.stderr}"
+    return stage
+
+
+@pytest.fixture(scope="session")
+def ptt(native_stage: Path) -> Ptt:
+    """Runner of `ptt`: `ptt("stat", trace)`, `ptt("nonsense", status=2)`."""
+    return Ptt(native_stage)
+
+
+@pytest.fixture
+def compile_c(tmp_path: Path, native_stage: Path) -> Compiler:
+    """Compiler of C text: `compile_c("int main(void) { return 0; }", "-lm")`."""
+    directory = tmp_path / "programs"
+    directory.mkdir()
+    return Compiler(directory, native_stage / "include")
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Callable[[str], Path]:
+    """Programs of tests/programs, each compiled once: `program("mutex")`."""
+    compiler = Compiler(tmp_path_factory.mktemp("programs"), native_stage / "include")
+    known: dict[str, Path] = {}
+
+    def get(name: str) -> Path:
+        if name not in known:
+            known[name] = compiler(PROGRAMS / f"{name}.c")
+        return known[name]
+
+    return get
+
+
+@pytest.fixture
+def record(tmp_path: Path, ptt: Ptt) -> Recorder:
+    """Recorder: `trace = record(program("mutex"), "4", options=("-l", "3"))`."""
+    directory = tmp_path / "traces"
+    directory.mkdir()
+    return Recorder(ptt, directory)
+
+
+@pytest.fixture
+def trace_dir(tmp_path: Path) -> Path:
+    """Path where a trace may be made; nothing is there yet."""
+    return tmp_path / "run.ptt"

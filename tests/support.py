@@ -1,0 +1,162 @@
+"""What the fixtures hand to tests: runners with types, importable as `tests.support`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["ROOT", "Compiler", "Ptt", "Recorder", "Result", "clean_environment"]
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Result = subprocess.CompletedProcess[str]
+
+# A tracer of the surrounding session would end up in every program a test starts.
+_FOREIGN = ("LD_PRELOAD", "PTHREAD_NPTL_TRACE", "NO_COLOR", "FORCE_COLOR", "PYTHONWARNINGS")
+
+
+def clean_environment(**more: str | None) -> dict[str, str]:
+    """Return the environment without what would change results, with `more` set.
+
+    None removes a variable.
+    """
+    merged: dict[str, str | None] = {**os.environ, **dict.fromkeys(_FOREIGN), "COLUMNS": "100"}
+    merged.update(more)
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Ptt:
+    """Runs `ptt` from the source tree against the staged native files.
+
+    Attributes:
+        native: Where the native files are.
+    """
+
+    native: Path
+
+    def environment(self, env: Mapping[str, str | None] | None = None) -> dict[str, str]:
+        """Return the environment in which `ptt` runs."""
+        paths = {"PYTHONPATH": str(ROOT / "src"), "NPTLTRACE_NATIVE_DIR": str(self.native)}
+        return clean_environment(**(paths | dict(env or {})))
+
+    def command(self, *args: str | os.PathLike[str]) -> list[str]:
+        """Return the argument vector of `ptt ARGS`."""
+        return [sys.executable, "-m", "nptltrace", *(os.fspath(arg) for arg in args)]
+
+    def __call__(
+        self,
+        *args: str | os.PathLike[str],
+        status: int | None = 0,
+        env: Mapping[str, str | None] | None = None,
+        cwd: Path | None = None,
+        stdin: str | None = None,
+        timeout: float = 120,
+    ) -> Result:
+        """Run `ptt ARGS` and return what came of it.
+
+        Args:
+            args: The command and its arguments.
+            status: The exit status to insist on; None takes any.
+            env: Variables to set, or to remove with None.
+            cwd: Where to run.
+            stdin: Text for standard input, which is empty otherwise.
+            timeout: Seconds after which the test fails.
+        """
+        result = subprocess.run(
+            self.command(*args),
+            env=self.environment(env),
+            cwd=cwd,
+            input=stdin or "",
+            capture_output=True,
+            encoding="utf-8",
+            timeout=timeout,
+            check=False,
+        )
+        if status is not None and result.returncode != status:
+            raise AssertionError(
+                f"{' '.join(self.command(*args)[2:])}: exit status {result.returncode}, "
+                f"not {status}\nstdout:\n{result.stdout[-4000:]}\nstderr:\n{result.stderr[-4000:]}"
+            )
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """Compiles C programs with gcc, for the tests to trace.
+
+    Attributes:
+        directory: Where the programs go.
+        include: The directory of the headers of PTT.
+    """
+
+    directory: Path
+    include: Path
+
+    def __call__(
+        self, source: str | Path, *flags: str, name: str | None = None, pthread: bool = True
+    ) -> Path:
+        """Compile one program and return its path.
+
+        Args:
+            source: Text of a C program, or the path of one.
+            flags: More flags; they follow the source, so that `-lm` works.
+            name: File name of the result; that of the source file or `program` otherwise.
+            pthread: Whether to compile with `-pthread`.
+        """
+        if isinstance(source, Path):
+            path, name = source, name or source.stem
+        else:
+            name = name or "program"
+            path = self.directory / f"{name}.c"
+            path.write_text(source)
+        output = self.directory / name
+        command = ["gcc", "-std=gnu11", "-O1", "-g", "-fno-omit-frame-pointer", "-Wall"]
+        command += ["-pthread"] if pthread else []
+        command += [f"-I{self.include}", str(path), "-o", str(output), *flags]
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
+        return output
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """Records programs into fresh trace directories.
+
+    Attributes:
+        ptt: The runner to record with.
+        directory: Where the traces go.
+    """
+
+    ptt: Ptt
+    directory: Path
+
+    def __call__(
+        self,
+        *command: str | os.PathLike[str],
+        options: tuple[str, ...] = (),
+        status: int | None = 0,
+        env: Mapping[str, str | None] | None = None,
+        timeout: float = 120,
+    ) -> Path:
+        """Record COMMAND and return the trace directory.
+
+        Args:
+            command: The program and its arguments.
+            options: Options of `ptt record`.
+            status: The exit status to insist on; None takes any.
+            env: Variables to set, or to remove with None.
+            timeout: Seconds after which the test fails.
+        """
+        trace = self.directory / f"run-{len(list(self.directory.iterdir()))}.ptt"
+        self.ptt(
+            "record", "-o", trace, *options, "--", *command, status=status, env=env, timeout=timeout
+        )
+        return trace
