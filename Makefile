@@ -3,7 +3,8 @@ PYTHON ?= python3
 BUILD  ?= build/dev
 JOBS   ?= $(shell nproc)
 STAGE   = $(BUILD)/stage
-CMAKE_FLAGS ?=
+# Manual pages belong to the wheel; a developer's build does not wait for them.
+CMAKE_FLAGS ?= -DPTT_MAN=OFF
 
 .PHONY: help dev test ctest lint format wheel clean
 help:           ## this list

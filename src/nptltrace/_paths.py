@@ -18,6 +18,7 @@ __all__ = [
     "include_dir",
     "lib_dir",
     "library",
+    "man_dir",
     "native_dir",
     "pkgconfig_dir",
     "preload_list",
@@ -73,6 +74,11 @@ def include_dir() -> Path:
 def pkgconfig_dir() -> Path:
     """Return the directory to add to `PKG_CONFIG_PATH`."""
     return lib_dir() / "pkgconfig"
+
+
+def man_dir() -> Path:
+    """Return the directory to add to `MANPATH`."""
+    return native_dir() / "share" / "man"
 
 
 def handlers_dir() -> Path:

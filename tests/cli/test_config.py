@@ -47,6 +47,7 @@ class TestConfig:
             "--libdir",
             "--includedir",
             "--pkgconfigdir",
+            "--mandir",
             "--preload",
             env={"NPTLTRACE_NATIVE_DIR": str(native)},
         )
@@ -54,6 +55,7 @@ class TestConfig:
             f"{native}/lib",
             f"{native}/include",
             f"{native}/lib/pkgconfig",
+            f"{native}/share/man",
             f"{native}/lib/libnptltrace.so",
         ]
         assert not result.stderr

@@ -25,6 +25,7 @@ _QUESTIONS: dict[str, tuple[str, Callable[[], Iterable[Path | str]]]] = {
     "includedir": ("the C headers", lambda: [_paths.include_dir()]),
     "libdir": ("the libraries", lambda: [_paths.lib_dir()]),
     "pkgconfigdir": ("the pkg-config files", lambda: [_paths.pkgconfig_dir()]),
+    "mandir": ("the manual pages, as man -M takes them", lambda: [_paths.man_dir()]),
     "handlers": ("the handlers, one a line", lambda: _paths.handlers().values()),
 }
 

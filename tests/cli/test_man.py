@@ -1,0 +1,58 @@
+"""Manual pages: complete, and clean to the programs that show them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace import cli
+from nptltrace.cli import _man
+from nptltrace.cli._describe import arguments
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMANDS = cli.command_names()
+
+
+def test_one_page_a_command_and_one_for_all(tmp_path: Path) -> None:
+    _man.main(tmp_path / "man1")
+    pages = {page.name for page in (tmp_path / "man1").iterdir()}
+    assert pages == {"ptt.1"} | {f"ptt-{name}.1" for name in COMMANDS}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_page_has_every_option(name: str) -> None:
+    page = _man.command_page(name)
+    for entry in arguments(cli.command_parser(name)):
+        for option in entry.names:
+            assert option.replace("-", r"\-") in page
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+@pytest.mark.parametrize("name", [None, *COMMANDS])
+def test_groff_has_nothing_to_say(name: str | None) -> None:
+    page = _man.top_page() if name is None else _man.command_page(name)
+    shown = subprocess.run(
+        ["groff", "-man", "-ww", "-Kutf8", "-Tutf8", "-P-cbou"],
+        input=page,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert not shown.stderr
+    assert "SYNOPSIS" in shown.stdout
+
+
+def test_text_is_taken_literally() -> None:
+    assert _man._line(r".so -v a\b") == r"\&.so \-v a\eb"
+    assert _man._line("'tis") == r"\&'tis"
+
+
+def test_indented_blocks_keep_their_lines() -> None:
+    assert _man._paragraphs("one\ntwo\n\n  a\n  b\n") == (
+        [".PP", "one", "two", ".PP", ".nf", "  a", "  b", ".fi"]
+    )

@@ -1,0 +1,176 @@
+"""The wheel: built once, installed where there is no compiler, and looked into."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import nptltrace
+from nptltrace import cli
+from tests.support import ROOT, clean_environment
+
+pytestmark = pytest.mark.slow
+
+NATIVE = "nptltrace/_native"
+FILES = [
+    f"{NATIVE}/include/nptl_trace.h",
+    f"{NATIVE}/include/nptl_trace_events.h",
+    f"{NATIVE}/lib/libnptltrace.so",
+    f"{NATIVE}/lib/libpttcollect.so",
+    f"{NATIVE}/lib/libpttread.so",
+    f"{NATIVE}/lib/handlers/libfile.so",
+    f"{NATIVE}/lib/handlers/libring.so",
+    f"{NATIVE}/lib/handlers/libshared.so",
+    f"{NATIVE}/lib/handlers/libtext.so",
+    f"{NATIVE}/lib/pkgconfig/nptltrace.pc",
+    f"{NATIVE}/share/man/man1/ptt.1",
+    "nptltrace/py.typed",
+]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy of the files that git knows, without isolation."""
+    source = tmp_path_factory.mktemp("source") / "ptt"
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, source / name)
+    out = tmp_path_factory.mktemp("dist")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", "--no-deps"]
+    built = subprocess.run(
+        [*pip, "--no-build-isolation", "--wheel-dir", out, source],
+        env=clean_environment(PYTHONPATH=None),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    (made,) = out.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh virtual environment, in a directory whose name has a space, with the wheel in it."""
+    environment = tmp_path_factory.mktemp("fresh one") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    python = environment / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", f"--python={python}", "install", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "--quiet", wheel], env=clean_environment(), check=True)
+    return environment
+
+
+def run(installed: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run the installed `ptt` with nothing else on the path, so that no compiler is found."""
+    bin_dir = str(installed / "bin")
+    env = clean_environment(PATH=bin_dir, PYTHONPATH=None, NPTLTRACE_NATIVE_DIR=None)
+    # A console script whose interpreter's path has a space starts through sh, which needs a PATH.
+    python = os.fspath(installed / "bin" / "python")
+    return subprocess.run(
+        [python, os.fspath(installed / "bin" / "ptt"), *args],
+        env=env,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+
+
+class TestContents:
+    """One wheel for every Python, with all that belongs to PTT and nothing else."""
+
+    def test_tag(self, wheel: Path) -> None:
+        name = rf"nptltrace-{re.escape(nptltrace.__version__)}-py3-none-linux_\w+\.whl"
+        assert re.fullmatch(name, wheel.name)
+
+    def test_files(self, wheel: Path) -> None:
+        names = set(zipfile.ZipFile(wheel).namelist())
+        pages = {f"{NATIVE}/share/man/man1/ptt-{name}.1" for name in cli.command_names()}
+        missing = sorted((pages | set(FILES)) - names)
+        assert not missing
+
+    def test_nothing_else(self, wheel: Path) -> None:
+        top = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+        assert top == {"nptltrace", f"nptltrace-{nptltrace.__version__}.dist-info"}
+        native = {
+            name.split("/")[2]
+            for name in zipfile.ZipFile(wheel).namelist()
+            if name.startswith(NATIVE)
+        }
+        assert native == {"include", "lib", "share"}
+
+    def test_static_libraries_stay_at_home(self, wheel: Path) -> None:
+        assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".a")]
+
+
+class TestInstalled:
+    """What was installed works without a compiler and without the column libraries."""
+
+    @pytest.mark.parametrize("option", ["libdir", "includedir", "pkgconfigdir", "mandir"])
+    def test_config_names_directories(self, installed: Path, option: str) -> None:
+        path = Path(run(installed, "config", f"--{option}").stdout.rstrip("\n"))
+        assert path.is_dir()
+        assert path.is_relative_to(installed)
+
+    def test_config_names_handlers(self, installed: Path) -> None:
+        paths = [Path(line) for line in run(installed, "config", "--handlers").stdout.splitlines()]
+        assert {"libring.so", "libtext.so"} <= {path.name for path in paths}
+        assert all(path.is_file() for path in paths)
+
+    def test_tracer_can_be_preloaded_in_spite_of_the_space(self, installed: Path) -> None:
+        preload = run(installed, "config", "--preload").stdout.rstrip("\n")
+        done = subprocess.run(
+            ["/bin/true"],
+            env=clean_environment(LD_PRELOAD=preload),
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        )
+        assert not done.stderr
+
+    def test_a_handler_is_built_with_pkg_config(self, installed: Path, tmp_path: Path) -> None:
+        if shutil.which("pkg-config") is None:
+            pytest.skip("pkg-config is not installed")
+        path = run(installed, "config", "--pkgconfigdir").stdout.rstrip("\n")
+        flags = subprocess.run(
+            ["pkg-config", "--cflags", "nptltrace"],
+            env=clean_environment(PKG_CONFIG_PATH=path),
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        ).stdout
+        source = tmp_path / "handler.c"
+        source.write_text(
+            "#include <nptl_trace.h>\n"
+            "int count;\n"
+            "void nptl_trace_handler_getevent(struct nptl_trace_event event)\n"
+            "{\n\tcount += event.param_size > 0;\n}\n"
+        )
+        output = os.fspath(tmp_path / "libmine.so")
+        # The shell takes the quoting of the blank in the path apart, as it does in a makefile.
+        command = f"cc -Wall -Werror -shared -fPIC {flags.strip()} -o {output} {source}"
+        subprocess.run(["sh", "-c", command], check=True)
+
+    def test_record_starts_without_the_column_libraries(
+        self, installed: Path, tmp_path: Path
+    ) -> None:
+        if "record" not in cli.command_names():
+            pytest.skip("no command records yet")
+        trace = tmp_path / "run.ptt"
+        done = run(installed, "record", "-o", str(trace), "--", "/bin/true")
+        assert (trace / "metadata").is_file()
+        assert "ptt: recorded" in done.stderr
