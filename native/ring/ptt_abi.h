@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ptt_abi.h - every layout that leaves a process: the shared segment, the process file, CTF packets, records. */
+/* ptt_abi.h - every layout that leaves a process: the shared segment, the control page, CTF packets, records. */
 /*
  * The one source of truth for bytes that two programs must agree on. All numbers are little endian, all structs naturally
  * aligned with named padding; shared memory holds offsets, never pointers. Structs grow at the end; readers honour
@@ -81,8 +81,11 @@ enum ptt_clock { PTT_CLOCK_TSC = 1, PTT_CLOCK_MONOTONIC = 2 };
 #define PTT_CHUNK_OWNED 2u
 #define PTT_CHUNK_FULL 3u
 #define PTT_CHUNK_STATUS(state) ((state) & 3u)
-#define PTT_CHUNK_THREAD(state) ((state) >> 2)
-#define PTT_CHUNK_STATE(thread, status) ((uint32_t)(thread) << 2 | (status))
+#define PTT_CHUNK_THREAD(state) ((state) >> 2 & 0x7fffu)
+/* The low bits of the chunk's serial keep a late OWNED -> FULL from hitting a chunk that has come back. */
+#define PTT_CHUNK_STATE(thread, serial, status) \
+	(((uint32_t)(serial) & 0x7fffu) << 17 | ((uint32_t)(thread) & 0x7fffu) << 2 | (status))
+#define PTT_THREAD_COUNT_MAX 32768u
 
 /* First bytes of a chunk; the slots follow. */
 struct ptt_chunk {
@@ -105,10 +108,27 @@ _Static_assert(offsetof(struct ptt_chunk, dirty_end) == 20, "read by collector")
 #define PTT_HEAD_OFFSET_MASK ((UINT64_C(1) << 40) - 1)
 #define PTT_HEAD_CHANGE (UINT64_C(1) << 40)
 
-/* thread.revoke */
+#define PTT_HEAD_CHANGES(head) ((uint32_t)((head) >> 40)) /* 24 bits */
+
+/*
+ * thread.revoke: how the collector gets the chunk of an idle thread back. The word is a state and the chunk-change count
+ * of the head that it speaks of; only the exact word may be replaced, by compare and swap.
+ *
+ *   collector                                        writer
+ *   NONE -> ASKED|c, c = changes of head             reserves (moves head), then reads revoke
+ *   membarrier(GLOBAL)                               ASKED|c: ASKED|c -> NONE keeps the chunk; if that fails, TAKEN
+ *   reads head: changes are still c, and all slots   TAKEN|c and head's changes are c: head -> boundary (changes + 1),
+ *   below it are committed; else ASKED|c -> NONE       then TAKEN|c -> NONE, then a new chunk; the reserved slot is void
+ *   ASKED|c -> TAKEN|c: the chunk is the collector's TAKEN|c of older changes: TAKEN|c -> NONE, go on
+ *
+ * Either the writer sees the word, or the collector sees the reservation. In a taken chunk, what lies at and above the
+ * head that was checked is void, whatever head says later.
+ */
 #define PTT_REVOKE_NONE 0u
-#define PTT_REVOKE_ASKED 1u /* collector wants the chunk of an idle thread back */
-#define PTT_REVOKE_TAKEN 2u /* collector has it */
+#define PTT_REVOKE_ASKED 1u
+#define PTT_REVOKE_TAKEN 2u
+#define PTT_REVOKE_STATE(word) ((word) & 3u)
+#define PTT_REVOKE_WORD(state, changes) ((uint32_t)(changes) << 2 | (state))
 
 /* thread.state */
 #define PTT_THREAD_LIVE 1u
@@ -166,6 +186,7 @@ struct ptt_segment {
 	uint64_t thread_offset;       /* struct ptt_thread[thread_count] */
 	uint64_t chunk_state_offset;  /* uint32_t[chunk_count] */
 	uint64_t chunk_offset;        /* chunks, aligned on their size */
+	uint64_t site_offset;         /* struct ptt_site[PTT_SITE_JOURNAL] */
 	uint32_t policy;
 	uint32_t when_full;
 	uint32_t clock;
@@ -173,14 +194,17 @@ struct ptt_segment {
 	uint64_t start_clock;
 	int64_t start_unix_ns;
 	uint8_t uuid[16];
-	uint64_t pad0[8];
+	uint64_t pad0[7];
 	/* line 3: slow paths of writers */
 	uint32_t closed;      /* 1 = recording is over */
 	uint32_t thread_high; /* entries below this have been used */
 	uint32_t chunk_hand;  /* LOOP: where to look for the oldest chunk */
 	uint32_t stopped;     /* UNTIL_FULL: the buffers have filled */
 	uint64_t overwritten; /* LOOP: bytes of slots that were overwritten */
-	uint64_t pad1[5];
+	uint64_t site_head;   /* entries ever reserved in the site journal */
+	uint64_t site_tail;   /* entries ever taken out by the collector */
+	uint64_t site_lost;   /* sites that found the journal full; they are announced at a later call */
+	uint64_t pad1[2];
 	/* line 4: futex words */
 	uint32_t space;    /* changes when chunks have been freed */
 	uint32_t waiters;  /* writers waiting for space */
@@ -190,37 +214,36 @@ struct ptt_segment {
 	/* line 5: a robust process-shared pthread_mutex_t, held by the collector; the kernel marks it when the holder dies */
 	uint8_t collector[64];
 };
-_Static_assert(offsetof(struct ptt_segment, pad0) == 128, "segment head");
+_Static_assert(offsetof(struct ptt_segment, pad0) == 136, "segment head");
 _Static_assert(offsetof(struct ptt_segment, closed) == 192, "line 3");
 _Static_assert(offsetof(struct ptt_segment, space) == 256, "line 4");
 _Static_assert(offsetof(struct ptt_segment, collector) == 320, "line 5");
 _Static_assert(sizeof(struct ptt_segment) == 384, "segment head");
 
-/* ----------------------------------------------------------- process file */
+/* ------------------------------------------------------------- call sites */
 
 /*
- * process-<index> in the session directory: what the readers of a trace must know of one process image. The process
- * writes it; the collector copies it into the trace.
+ * A process numbers its call sites itself, in a private hash table of PTT_SITE_COUNT entries whose index is the site id; a
+ * forked child inherits its parent's. Each new site is announced in the journal of the segment, a ring that writers append
+ * to by compare and swap of site_head and the collector empties: it zeroes an entry before it moves site_tail past it.
  */
-#define PTT_PROCESS_MAGIC "PTTPROC1"
 #define PTT_SITE_COUNT 65536u
-#define PTT_MAPS_SIZE (1024u * 1024u)
+#define PTT_SITE_JOURNAL 16384u
 
-struct ptt_process_file {
-	struct ptt_abi_head abi;
-	uint32_t pid;
-	uint32_t index;
-	uint32_t maps_size; /* bytes of maps[] that are valid; odd sizes while it is being written do not occur */
-	uint32_t site_used; /* sites in the table; a hint */
-	uint64_t site_lost; /* look-ups that found the table full */
-	uint64_t reserved[3];
-	/* at 64: uint64_t site[PTT_SITE_COUNT], open addressing; the index is the site id; 0 = empty; entry 0 is never used */
-	/* then: char maps[PTT_MAPS_SIZE], the text of /proc/self/maps at start, renewed at the end */
+struct ptt_site {
+	uint64_t address; /* 0 = not yet written; PTT_SITE_VOID = nothing to tell; stored last */
+	uint32_t process;
+	uint32_t id;
 };
-_Static_assert(sizeof(struct ptt_process_file) == 64, "process file head");
-#define PTT_SITES_OFFSET 64u
-#define PTT_MAPS_OFFSET (PTT_SITES_OFFSET + 8u * PTT_SITE_COUNT)
-#define PTT_PROCESS_FILE_SIZE (PTT_MAPS_OFFSET + PTT_MAPS_SIZE)
+_Static_assert(sizeof(struct ptt_site) == 16, "site journal entry");
+#define PTT_SITE_VOID UINT64_MAX
+
+/*
+ * Beside the segment, the session directory holds maps-<index>: the text of /proc/self/maps of process image <index>,
+ * written by it when it attaches and, whole and anew, when it ends (first to maps-<index>.new, then renamed).
+ */
+
+/* ---------------------------------------------------------- level control */
 
 /* The level control page, control-<pid> in the directory named by the tracing argument control=DIR. */
 #define PTT_CONTROL_MAGIC "PTTCTRL1"

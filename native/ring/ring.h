@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* ring.h - the writer's side of the shared segment: attach, record, thread end, fork. */
+/*
+ * Who may run with whom:
+ *
+ *                     put (same thread,   put (other   collector   fork in
+ *                     signal handler)     thread)      pass        another thread
+ *   put               yes                 yes          yes         yes
+ *   thread_end        yes                 yes          yes         yes
+ *   attach, detach    no                  no           yes         no
+ *   fork_child        only in the child, before anything else of it
+ *
+ * put: async-signal-safe, allocates nothing, keeps errno, takes no lock, is no cancellation point. It makes a system call
+ * only where no buffer is free. Slots of a thread are in the order of their times, whatever signal handlers do: the time
+ * is taken between reading the head and moving it with a compare and swap, which fails if a handler came between.
+ */
+#ifndef PTT_RING_H
+#define PTT_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "local.h"
+#include "ptt_abi.h"
+
+#define PTT_SITE_HASH(address) \
+	((uint32_t)(((uint64_t)(address) * UINT64_C(0x9E3779B97F4A7C15)) >> 48))
+
+/* Last taker of each object, hashed: see ptt_ring_needs_fence(). */
+#define PTT_TAKER_COUNT 32768u
+#define PTT_TAKER_HASH(object) \
+	((uint32_t)(((uint64_t)(object) * UINT64_C(0x9E3779B97F4A7C15)) >> 49))
+
+struct ptt_ring {
+	char *base; /* segment; the static nowhere page while detached */
+	uint64_t *sites;
+	uint64_t chunk_mask; /* chunk size - 1 */
+	uint32_t clock;
+	ptrdiff_t cpu_offset; /* of the kernel's cpu number from the thread pointer */
+};
+
+extern struct ptt_ring ptt_ring __attribute__((visibility("hidden")));
+extern uint64_t ptt_ring_taker[PTT_TAKER_COUNT] __attribute__((visibility("hidden")));
+
+/* The calling thread's entry, or the nowhere entry, whose head sends every put to the slow path. */
+extern __thread struct ptt_thread *ptt_ring_self
+	__attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/*
+ * ptt_ring_attach - map a session's segment and claim a process entry
+ * @directory: session directory
+ * Return: 0 or -errno. Blocks and makes system calls.
+ */
+int ptt_ring_attach(const char *directory);
+
+/* ptt_ring_detach - the process ends: note what is mapped, close the calling thread's entry, mark the process ended. */
+void ptt_ring_detach(void);
+
+/* ptt_ring_fork_child - forget the parent's entry and attach as a process of its own. Return: 0 or -errno. */
+int ptt_ring_fork_child(void);
+
+/* ptt_ring_exec - this process is about to execute another program (begin), or failed to (begin = false). */
+void ptt_ring_exec(bool begin);
+
+/* ptt_ring_thread_end - the calling thread is over; late events take a new entry. */
+void ptt_ring_thread_end(void);
+
+/*
+ * ptt_ring_put_slow - record where the fast path could not
+ * @rest: continuation slots, marks included, @count of them
+ * May wait for room, as the segment's policy says.
+ */
+void ptt_ring_put_slow(uint32_t id, uint64_t w1, const struct ptt_slot *rest, uint32_t count, bool fence)
+	__attribute__((cold, noinline));
+
+/* ptt_ring_site_slow - id of a call site that is not where its hash points. */
+uint32_t ptt_ring_site_slow(uint64_t address) __attribute__((cold, noinline));
+
+static inline uint32_t ptt_ring_site(uint64_t address)
+{
+	uint32_t id = PTT_SITE_HASH(address);
+
+	/* relaxed: an entry, once set, never changes */
+	if (__builtin_expect(__atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED) == address && id, 1))
+		return id;
+	return ptt_ring_site_slow(address);
+}
+
+/* ptt_ring_cpu - where the calling thread runs, for the price of a load; all ones where the kernel does not tell. */
+static inline uint32_t ptt_ring_cpu(void)
+{
+	return *(volatile uint32_t *)((char *)__builtin_thread_pointer() + ptt_ring.cpu_offset);
+}
+
+/*
+ * ptt_ring_needs_fence - must the time stamp of this acquisition wait for the acquisition to complete?
+ *
+ * A time stamp instruction may run ahead of the atomic operation before it, so that a lock seems taken before the last
+ * holder released it. Waiting costs as much as the stamp itself, and is needed only if another thread held the object
+ * since this one did: the table remembers who took which object last. An entry that names this object and this thread
+ * was written by it while it held the object, and every later taker would have replaced it before releasing. Entries
+ * lost to other objects of the same hash only cost a fence.
+ */
+static inline bool ptt_ring_needs_fence(uint64_t object, const struct ptt_thread *self)
+{
+	uint64_t *entry = &ptt_ring_taker[PTT_TAKER_HASH(object)];
+	uint64_t mine = object << 16 | ((uintptr_t)self / sizeof(*self) & 0xffff);
+
+	/* relaxed: the object's own acquire and release order these against those of its other takers */
+	if (__builtin_expect(__atomic_load_n(entry, __ATOMIC_RELAXED) == mine, 1))
+		return false;
+	__atomic_store_n(entry, mine, __ATOMIC_RELAXED);
+	return true;
+}
+
+/*
+ * ptt_ring_put1 - record an event that is one slot long
+ * @w1: object and site
+ * @fence: the time stamp must not run ahead of what came before
+ */
+static inline void ptt_ring_put1(uint32_t id, uint64_t w1, bool fence)
+{
+	struct ptt_thread *self = ptt_ring_self;
+	uint64_t head = ptt_local_load(&self->head);
+	uint64_t now = fence ? ptt_clock_fenced(ptt_ring.clock) : ptt_clock(ptt_ring.clock);
+	struct ptt_slot *slot;
+
+	if (__builtin_expect(!(head & ptt_ring.chunk_mask) || (now - self->t_base) >> PTT_TIME_BITS, 0) ||
+	    __builtin_expect(!ptt_local_cas(&self->head, head, head + PTT_SLOT_SIZE), 0) ||
+	    /* after the reservation: pairs with the collector's ASKED, barrier, read of head */
+	    __builtin_expect(__atomic_load_n(&self->revoke, __ATOMIC_RELAXED), 0)) {
+		ptt_ring_put_slow(id, w1, NULL, 0, fence);
+		return;
+	}
+	slot = (struct ptt_slot *)(ptt_ring.base + (head & PTT_HEAD_OFFSET_MASK));
+	slot->w1 = w1;
+	/* release: the collector's acquire load of w0 sees w1 */
+	__atomic_store_n(&slot->w0, now << PTT_TIME_SHIFT | (ptt_ring_cpu() & PTT_CPU_MASK) << PTT_CPU_SHIFT | id,
+			 __ATOMIC_RELEASE);
+}
+
+#endif
