@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Runs the whole test suite, from lint to wheel: ./check.sh [STEP...], each of lint build unit tests asan tsan.
+# Nothing is written outside build/; when run by root, Debian packages that are missing are installed.
+set -uo pipefail
+cd "$(dirname "$0")" || exit
+. tools/setup.sh
+
+[ $# -gt 0 ] || set -- lint build unit tests asan tsan
+
+# The checks have a build of their own: warnings are errors in it, which a developer may not want.
+native=build/check/native
+flags=(BUILD="$native" CMAKE_FLAGS="-DPTT_WERROR=ON -DPTT_MAN=ON")
+
+step_lint() { make lint PYTHON="$python"; }
+step_build() { make dev PYTHON="$python" "${flags[@]}"; }
+step_unit() { step_build >/dev/null && ctest --test-dir "$native" --output-on-failure; }
+step_tests() { make test PYTHON="$python" "${flags[@]}" ARGS="--durations=10"; }
+
+# sanitize NAME: the C tests under one of the presets with a sanitizer.
+sanitize() {
+	# ThreadSanitizer wants its shadow where newer kernels may put something at random.
+	local still=(setarch "$(uname -m)" --addr-no-randomize)
+	"${still[@]}" true 2>/dev/null || still=()
+	cmake --preset "$1" -DPTT_MAN=OFF >/dev/null && cmake --build "build/$1" --parallel "$(nproc)" &&
+		"${still[@]}" ctest --test-dir "build/$1" --output-on-failure
+}
+step_asan() { sanitize asan; }
+step_tsan() { sanitize tsan; }
+
+for step; do
+	declare -F "step_$step" >/dev/null || die "no step $step"
+done
+
+need_build
+# A second reader of the traces, programs to trace, and what shows manual pages and completes command lines.
+need may babeltrace2 has babeltrace2
+need may ffmpeg has ffmpeg
+need may fish has fish
+need may groff-base has groff
+need may pigz has pigz
+need may pkg-config has pkg-config
+need may strace has strace
+need may x264 has x264
+need may xz-utils has xz
+need may zsh has zsh
+install_wanted
+
+environment=build/check/venv
+make_environment "$environment" || die "no Python environment"
+python=$PWD/$environment/bin/python
+requirements dev >build/check/requirements.txt
+say "Installing what the tests need into $environment"
+"$python" -m pip install --quiet --disable-pip-version-check -r build/check/requirements.txt ||
+	die "pip could not install what the tests need"
+
+failed=()
+for step; do
+	say "$step"
+	start=$SECONDS
+	"step_$step" || failed+=("$step")
+	echo "$step: $((SECONDS - start)) s"
+done
+[ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"
+say "All passed"

@@ -1,0 +1,87 @@
+# shellcheck shell=bash
+# What try.sh and check.sh have in common: packages of the machine, and a private Python environment.
+# Sourced by bash from the top of the tree.
+
+say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+
+# Print a Python that is new enough.
+find_python() {
+	local candidate
+	for candidate in "${PYTHON:-python3}" python3.13 python3.12 python3.11 /usr/bin/python3; do
+		if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+			command -v "$candidate"
+			return
+		fi
+	done
+	return 1
+}
+
+# need WHAT PACKAGE TEST...: PACKAGE of Debian is wanted unless TEST succeeds. WHAT is "must" or "may": without the
+# latter some tests are skipped.
+wanted_must=() wanted_may=()
+need() {
+	local what=$1 package=$2
+	shift 2
+	"$@" >/dev/null 2>&1 && return
+	if [ "$what" = must ]; then wanted_must+=("$package"); else wanted_may+=("$package"); fi
+}
+has() { command -v "$1"; }
+
+# What every build needs. A bare Debian has Python without venv, and sometimes a compiler without headers.
+need_build() {
+	need must python3 find_python
+	need must python3-venv "$(find_python || echo false)" -c 'import ensurepip, venv'
+	need must gcc has gcc
+	need must libc6-dev gcc -fsyntax-only -include pthread.h -x c /dev/null
+	need must make has make
+	need must cmake has cmake
+}
+
+# Install what need found missing: by apt when that is possible, else say what to install.
+install_wanted() {
+	local all=("${wanted_must[@]}" "${wanted_may[@]}")
+	[ ${#all[@]} -eq 0 ] && return
+	if [ "$(id -u)" -eq 0 ] && has apt-get >/dev/null; then
+		say "Installing Debian packages: ${all[*]}"
+		local apt=(apt-get -qq -o DPkg::Lock::Timeout=300)
+		export DEBIAN_FRONTEND=noninteractive
+		if ! "${apt[@]}" update ||
+			! "${apt[@]}" install -y --no-install-recommends "${all[@]}" >/dev/null; then
+			die "apt-get could not install: ${all[*]}"
+		fi
+	elif [ ${#wanted_must[@]} -gt 0 ]; then
+		die "please install these first (names of Debian packages): ${all[*]}"
+	else
+		echo "Some tests are skipped without these (names of Debian packages): ${all[*]}"
+	fi
+	wanted_must=() wanted_may=()
+}
+
+# make_environment DIR: a private Python environment, made once.
+make_environment() {
+	[ -x "$1/bin/pip" ] && return
+	say "Making a Python environment in $1"
+	"$(find_python)" -m venv --clear "$1"
+}
+
+# requirements GROUP...: what the project needs to run, and the dependency groups named, one a line.
+requirements() {
+	"$(find_python)" - "$@" <<-'END'
+	import sys, tomllib
+
+	with open("pyproject.toml", "rb") as file:
+	    project = tomllib.load(file)
+
+	def group(name):
+	    for item in project["dependency-groups"][name]:
+	        if isinstance(item, str):
+	            yield item
+	        else:
+	            yield from group(item["include-group"])
+
+	print(*project["project"]["dependencies"], sep="\n")
+	for name in sys.argv[1:]:
+	    print(*group(name), sep="\n")
+	END
+}
