@@ -63,7 +63,15 @@ struct nptl_trace_event {
  * nptl_trace_fini()
  *     At the end of the process. Late events of other threads may still arrive while and after it runs.
  *
- * The tracer does not trace what a handler does between the call of one of these and its return.
+ * The tracer does not trace what a handler does between the call of one of these and its return; a signal handler that
+ * runs in that time is not traced either. A handler that calls nothing the tracer hooks can do better: it exports
+ *
+ *     const int nptl_trace_handler_reentrant = 1;
+ *
+ * and is then called directly, signal handlers included.
+ *
+ * A handler that cannot work says why on standard error in its init and clears __nptl_trace_enabled; the program then
+ * runs untraced.
  */
 void nptl_trace_init(char **args);
 void nptl_trace_handler_getevent(struct nptl_trace_event event);

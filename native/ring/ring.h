@@ -75,6 +75,9 @@ void ptt_ring_thread_end(void);
 void ptt_ring_put_slow(uint32_t id, uint64_t w1, const struct ptt_slot *rest, uint32_t count, bool fence)
 	__attribute__((cold, noinline));
 
+/* ptt_ring_put_revoked - write into the slot reserved at @head, or elsewhere if the collector has taken the chunk. */
+void ptt_ring_put_revoked(uint64_t head, uint64_t w0, uint64_t w1, bool fence) __attribute__((cold, noinline));
+
 /* ptt_ring_site_slow - id of a call site that is not where its hash points. */
 uint32_t ptt_ring_site_slow(uint64_t address) __attribute__((cold, noinline));
 
@@ -126,19 +129,23 @@ static inline void ptt_ring_put1(uint32_t id, uint64_t w1, bool fence)
 	uint64_t head = ptt_local_load(&self->head);
 	uint64_t now = fence ? ptt_clock_fenced(ptt_ring.clock) : ptt_clock(ptt_ring.clock);
 	struct ptt_slot *slot;
+	uint64_t w0;
 
 	if (__builtin_expect(!(head & ptt_ring.chunk_mask) || (now - self->t_base) >> PTT_TIME_BITS, 0) ||
-	    __builtin_expect(!ptt_local_cas(&self->head, head, head + PTT_SLOT_SIZE), 0) ||
-	    /* after the reservation: pairs with the collector's ASKED, barrier, read of head */
-	    __builtin_expect(__atomic_load_n(&self->revoke, __ATOMIC_RELAXED), 0)) {
+	    __builtin_expect(!ptt_local_cas(&self->head, head, head + PTT_SLOT_SIZE), 0)) {
 		ptt_ring_put_slow(id, w1, NULL, 0, fence);
+		return;
+	}
+	w0 = now << PTT_TIME_SHIFT | (uint64_t)(ptt_ring_cpu() & PTT_CPU_MASK) << PTT_CPU_SHIFT | id;
+	/* read after the reservation: pairs with the collector's ASKED, barrier, read of head */
+	if (__builtin_expect(__atomic_load_n(&self->revoke, __ATOMIC_RELAXED), 0)) {
+		ptt_ring_put_revoked(head, w0, w1, fence);
 		return;
 	}
 	slot = (struct ptt_slot *)(ptt_ring.base + (head & PTT_HEAD_OFFSET_MASK));
 	slot->w1 = w1;
 	/* release: the collector's acquire load of w0 sees w1 */
-	__atomic_store_n(&slot->w0, now << PTT_TIME_SHIFT | (ptt_ring_cpu() & PTT_CPU_MASK) << PTT_CPU_SHIFT | id,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->w0, w0, __ATOMIC_RELEASE);
 }
 
 #endif

@@ -95,7 +95,9 @@ EVENTS: tuple[EventType, ...] = (
         role="note",
         object_kind="thread",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} detached thread {object}",
     ),
     EventType(
@@ -107,7 +109,9 @@ EVENTS: tuple[EventType, ...] = (
         role="note",
         object_kind="thread",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} asked thread {object} to cancel",
     ),
     EventType(
@@ -119,7 +123,9 @@ EVENTS: tuple[EventType, ...] = (
         role="note",
         object_kind="thread",
         slots=1,
-        fields=(Field("signal", "s32", 20),),
+        fields=(
+            Field("signal", "s32", 20),
+        ),
         text="thread {thread} sent signal {signal} to thread {object}",
     ),
     EventType(
@@ -161,7 +167,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="thread",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_create, thread = {object}, result = {result}",
     ),
     EventType(
@@ -173,7 +181,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="thread",
         slots=1,
-        fields=(Field("retval", "u64", 24),),
+        fields=(
+            Field("retval", "u64", 24),
+        ),
         text="thread {thread} calls pthread_exit, thread = {object}, retval = {retval}",
     ),
     EventType(
@@ -236,7 +246,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="thread",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_tryjoin_np, thread = {object}, result = {result}",
     ),
     EventType(
@@ -248,7 +260,9 @@ EVENTS: tuple[EventType, ...] = (
         role="wait-in",
         object_kind="thread",
         slots=1,
-        fields=(Field("deadline_ns", "ns", 24),),
+        fields=(
+            Field("deadline_ns", "ns", 24),
+        ),
         text="thread {thread} calls pthread_timedjoin_np, thread = {object}, deadline_ns = {deadline_ns}",
     ),
     EventType(
@@ -317,7 +331,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="thread",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_detach, thread = {object}, result = {result}",
     ),
     EventType(
@@ -341,7 +357,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="thread",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_cancel, thread = {object}, result = {result}",
     ),
     EventType(
@@ -365,7 +383,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="thread",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_setname_np, thread = {object}, result = {result}",
     ),
     EventType(
@@ -377,7 +397,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="thread",
         slots=1,
-        fields=(Field("signal", "s32", 20),),
+        fields=(
+            Field("signal", "s32", 20),
+        ),
         text="thread {thread} calls pthread_kill, thread = {object}, signal = {signal}",
     ),
     EventType(
@@ -389,7 +411,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="thread",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_kill, thread = {object}, result = {result}",
     ),
     EventType(
@@ -526,7 +550,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="mutex",
         slots=1,
-        fields=(Field("attr", "u64", 24),),
+        fields=(
+            Field("attr", "u64", 24),
+        ),
         text="thread {thread} calls pthread_mutex_init, mutex = {object}, attr = {attr}",
     ),
     EventType(
@@ -538,7 +564,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="mutex",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_mutex_init, mutex = {object}, result = {result}",
     ),
     EventType(
@@ -562,7 +590,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="mutex",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_mutex_destroy, mutex = {object}, result = {result}",
     ),
     EventType(
@@ -586,7 +616,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="mutex",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_mutex_lock, mutex = {object}, result = {result}",
     ),
     EventType(
@@ -610,7 +642,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="mutex",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_mutex_trylock, mutex = {object}, result = {result}",
     ),
     EventType(
@@ -622,7 +656,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="mutex",
         slots=1,
-        fields=(Field("deadline_ns", "ns", 24),),
+        fields=(
+            Field("deadline_ns", "ns", 24),
+        ),
         text="thread {thread} calls pthread_mutex_timedlock, mutex = {object}, deadline_ns = {deadline_ns}",
     ),
     EventType(
@@ -634,7 +670,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="mutex",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_mutex_timedlock, mutex = {object}, result = {result}",
     ),
     EventType(
@@ -661,7 +699,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="mutex",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_mutex_clocklock, mutex = {object}, result = {result}",
     ),
     EventType(
@@ -685,7 +725,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="mutex",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_mutex_unlock, mutex = {object}, result = {result}",
     ),
     EventType(
@@ -709,7 +751,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="mutex",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_mutex_consistent, mutex = {object}, result = {result}",
     ),
     EventType(
@@ -860,7 +904,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("attr", "u64", 24),),
+        fields=(
+            Field("attr", "u64", 24),
+        ),
         text="thread {thread} calls pthread_rwlock_init, rwlock = {object}, attr = {attr}",
     ),
     EventType(
@@ -872,7 +918,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_rwlock_init, rwlock = {object}, result = {result}",
     ),
     EventType(
@@ -896,7 +944,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_rwlock_destroy, rwlock = {object}, result = {result}",
     ),
     EventType(
@@ -920,7 +970,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_rwlock_rdlock, rwlock = {object}, result = {result}",
     ),
     EventType(
@@ -944,7 +996,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_rwlock_wrlock, rwlock = {object}, result = {result}",
     ),
     EventType(
@@ -968,7 +1022,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_rwlock_tryrdlock, rwlock = {object}, result = {result}",
     ),
     EventType(
@@ -992,7 +1048,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_rwlock_trywrlock, rwlock = {object}, result = {result}",
     ),
     EventType(
@@ -1004,7 +1062,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("deadline_ns", "ns", 24),),
+        fields=(
+            Field("deadline_ns", "ns", 24),
+        ),
         text="thread {thread} calls pthread_rwlock_timedrdlock, rwlock = {object}, deadline_ns = {deadline_ns}",
     ),
     EventType(
@@ -1016,7 +1076,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_rwlock_timedrdlock, rwlock = {object}, result = {result}",
     ),
     EventType(
@@ -1028,7 +1090,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("deadline_ns", "ns", 24),),
+        fields=(
+            Field("deadline_ns", "ns", 24),
+        ),
         text="thread {thread} calls pthread_rwlock_timedwrlock, rwlock = {object}, deadline_ns = {deadline_ns}",
     ),
     EventType(
@@ -1040,7 +1104,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_rwlock_timedwrlock, rwlock = {object}, result = {result}",
     ),
     EventType(
@@ -1067,7 +1133,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_rwlock_clockrdlock, rwlock = {object}, result = {result}",
     ),
     EventType(
@@ -1094,7 +1162,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_rwlock_clockwrlock, rwlock = {object}, result = {result}",
     ),
     EventType(
@@ -1118,7 +1188,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="rwlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_rwlock_unlock, rwlock = {object}, result = {result}",
     ),
     EventType(
@@ -1130,7 +1202,9 @@ EVENTS: tuple[EventType, ...] = (
         role="init",
         object_kind="spinlock",
         slots=1,
-        fields=(Field("shared", "u16", 18),),
+        fields=(
+            Field("shared", "u16", 18),
+        ),
         text="thread {thread} initialized spin lock {object}",
     ),
     EventType(
@@ -1205,7 +1279,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="spinlock",
         slots=1,
-        fields=(Field("shared", "u16", 18),),
+        fields=(
+            Field("shared", "u16", 18),
+        ),
         text="thread {thread} calls pthread_spin_init, spinlock = {object}, shared = {shared}",
     ),
     EventType(
@@ -1217,7 +1293,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="spinlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_spin_init, spinlock = {object}, result = {result}",
     ),
     EventType(
@@ -1241,7 +1319,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="spinlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_spin_destroy, spinlock = {object}, result = {result}",
     ),
     EventType(
@@ -1265,7 +1345,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="spinlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_spin_lock, spinlock = {object}, result = {result}",
     ),
     EventType(
@@ -1289,7 +1371,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="spinlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_spin_trylock, spinlock = {object}, result = {result}",
     ),
     EventType(
@@ -1313,7 +1397,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="spinlock",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_spin_unlock, spinlock = {object}, result = {result}",
     ),
     EventType(
@@ -1391,7 +1477,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="cond",
         slots=1,
-        fields=(Field("attr", "u64", 24),),
+        fields=(
+            Field("attr", "u64", 24),
+        ),
         text="thread {thread} calls pthread_cond_init, cond = {object}, attr = {attr}",
     ),
     EventType(
@@ -1403,7 +1491,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="cond",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_cond_init, cond = {object}, result = {result}",
     ),
     EventType(
@@ -1427,7 +1517,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="cond",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_cond_destroy, cond = {object}, result = {result}",
     ),
     EventType(
@@ -1439,7 +1531,9 @@ EVENTS: tuple[EventType, ...] = (
         role="wait-in",
         object_kind="cond",
         slots=1,
-        fields=(Field("mutex", "ptr", 18),),
+        fields=(
+            Field("mutex", "ptr", 18),
+        ),
         text="thread {thread} waits on condition {object} with mutex {mutex}",
     ),
     EventType(
@@ -1539,7 +1633,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="cond",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_cond_signal, cond = {object}, result = {result}",
     ),
     EventType(
@@ -1563,7 +1659,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="cond",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_cond_broadcast, cond = {object}, result = {result}",
     ),
     EventType(
@@ -1632,7 +1730,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="barrier",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_barrier_init, barrier = {object}, result = {result}",
     ),
     EventType(
@@ -1656,7 +1756,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="barrier",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_barrier_destroy, barrier = {object}, result = {result}",
     ),
     EventType(
@@ -1862,7 +1964,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from sem_init, semaphore = {object}, result = {result}",
     ),
     EventType(
@@ -1886,7 +1990,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from sem_destroy, semaphore = {object}, result = {result}",
     ),
     EventType(
@@ -1898,7 +2004,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("flags", "u32", 20),),
+        fields=(
+            Field("flags", "u32", 20),
+        ),
         text="thread {thread} calls sem_open, semaphore = {object}, flags = {flags}",
     ),
     EventType(
@@ -1910,7 +2018,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from sem_open, semaphore = {object}, result = {result}",
     ),
     EventType(
@@ -1934,7 +2044,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from sem_close, semaphore = {object}, result = {result}",
     ),
     EventType(
@@ -1958,7 +2070,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from sem_unlink, semaphore = {object}, result = {result}",
     ),
     EventType(
@@ -1982,7 +2096,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from sem_post, semaphore = {object}, result = {result}",
     ),
     EventType(
@@ -2006,7 +2122,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from sem_wait, semaphore = {object}, result = {result}",
     ),
     EventType(
@@ -2030,7 +2148,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from sem_trywait, semaphore = {object}, result = {result}",
     ),
     EventType(
@@ -2042,7 +2162,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("deadline_ns", "ns", 24),),
+        fields=(
+            Field("deadline_ns", "ns", 24),
+        ),
         text="thread {thread} calls sem_timedwait, semaphore = {object}, deadline_ns = {deadline_ns}",
     ),
     EventType(
@@ -2054,7 +2176,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from sem_timedwait, semaphore = {object}, result = {result}",
     ),
     EventType(
@@ -2081,7 +2205,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="semaphore",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from sem_clockwait, semaphore = {object}, result = {result}",
     ),
     EventType(
@@ -2093,7 +2219,9 @@ EVENTS: tuple[EventType, ...] = (
         role="run-in",
         object_kind="once",
         slots=1,
-        fields=(Field("routine", "ptr", 18),),
+        fields=(
+            Field("routine", "ptr", 18),
+        ),
         text="thread {thread} runs the once routine {routine} of {object}",
     ),
     EventType(
@@ -2105,7 +2233,9 @@ EVENTS: tuple[EventType, ...] = (
         role="run-out",
         object_kind="once",
         slots=1,
-        fields=(Field("cancelled", "u16", 18),),
+        fields=(
+            Field("cancelled", "u16", 18),
+        ),
         text="thread {thread} finished the once routine of {object}",
     ),
     EventType(
@@ -2144,7 +2274,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="once",
         slots=1,
-        fields=(Field("routine", "ptr", 18),),
+        fields=(
+            Field("routine", "ptr", 18),
+        ),
         text="thread {thread} calls pthread_once, once = {object}, routine = {routine}",
     ),
     EventType(
@@ -2156,7 +2288,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="once",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from pthread_once, once = {object}, result = {result}",
     ),
     EventType(
@@ -2168,7 +2302,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="object",
         slots=1,
-        fields=(Field("start_routine", "ptr", 18),),
+        fields=(
+            Field("start_routine", "ptr", 18),
+        ),
         text="thread {thread} calls thrd_create, object = {object}, start_routine = {start_routine}",
     ),
     EventType(
@@ -2180,7 +2316,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from thrd_create, object = {object}, result = {result}",
     ),
     EventType(
@@ -2204,7 +2342,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from thrd_join, object = {object}, result = {result}",
     ),
     EventType(
@@ -2228,7 +2368,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from thrd_detach, object = {object}, result = {result}",
     ),
     EventType(
@@ -2240,7 +2382,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} calls thrd_exit, object = {object}, result = {result}",
     ),
     EventType(
@@ -2264,7 +2408,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="object",
         slots=1,
-        fields=(Field("type", "u32", 20),),
+        fields=(
+            Field("type", "u32", 20),
+        ),
         text="thread {thread} calls mtx_init, object = {object}, type = {type}",
     ),
     EventType(
@@ -2276,7 +2422,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from mtx_init, object = {object}, result = {result}",
     ),
     EventType(
@@ -2300,7 +2448,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from mtx_lock, object = {object}, result = {result}",
     ),
     EventType(
@@ -2324,7 +2474,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from mtx_trylock, object = {object}, result = {result}",
     ),
     EventType(
@@ -2336,7 +2488,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="object",
         slots=1,
-        fields=(Field("deadline_ns", "ns", 24),),
+        fields=(
+            Field("deadline_ns", "ns", 24),
+        ),
         text="thread {thread} calls mtx_timedlock, object = {object}, deadline_ns = {deadline_ns}",
     ),
     EventType(
@@ -2348,7 +2502,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from mtx_timedlock, object = {object}, result = {result}",
     ),
     EventType(
@@ -2372,7 +2528,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from mtx_unlock, object = {object}, result = {result}",
     ),
     EventType(
@@ -2420,7 +2578,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from cnd_init, object = {object}, result = {result}",
     ),
     EventType(
@@ -2432,7 +2592,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="object",
         slots=1,
-        fields=(Field("mutex", "ptr", 18),),
+        fields=(
+            Field("mutex", "ptr", 18),
+        ),
         text="thread {thread} calls cnd_wait, object = {object}, mutex = {mutex}",
     ),
     EventType(
@@ -2444,7 +2606,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from cnd_wait, object = {object}, result = {result}",
     ),
     EventType(
@@ -2471,7 +2635,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from cnd_timedwait, object = {object}, result = {result}",
     ),
     EventType(
@@ -2495,7 +2661,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from cnd_signal, object = {object}, result = {result}",
     ),
     EventType(
@@ -2519,7 +2687,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="object",
         slots=1,
-        fields=(Field("result", "s32", 20),),
+        fields=(
+            Field("result", "s32", 20),
+        ),
         text="thread {thread} returns from cnd_broadcast, object = {object}, result = {result}",
     ),
     EventType(
@@ -2555,7 +2725,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-in",
         object_kind="object",
         slots=1,
-        fields=(Field("routine", "ptr", 18),),
+        fields=(
+            Field("routine", "ptr", 18),
+        ),
         text="thread {thread} calls call_once, object = {object}, routine = {routine}",
     ),
     EventType(
@@ -2642,7 +2814,9 @@ EVENTS: tuple[EventType, ...] = (
         role="call-out",
         object_kind="futex",
         slots=1,
-        fields=(Field("result", "s64", 24),),
+        fields=(
+            Field("result", "s64", 24),
+        ),
         text="thread {thread} returns from syscall(SYS_futex), futex = {object}, result = {result}",
     ),
     EventType(
@@ -2654,7 +2828,9 @@ EVENTS: tuple[EventType, ...] = (
         role="note",
         object_kind="process",
         slots=1,
-        fields=(Field("ppid", "tid", 20),),
+        fields=(
+            Field("ppid", "tid", 20),
+        ),
         text="process {object} starts, parent = {ppid}",
     ),
     EventType(
@@ -2693,7 +2869,9 @@ EVENTS: tuple[EventType, ...] = (
         role="note",
         object_kind="process",
         slots=1,
-        fields=(Field("child", "s32", 20),),
+        fields=(
+            Field("child", "s32", 20),
+        ),
         text="thread {thread} spawned process {child}",
     ),
     EventType(
@@ -2707,6 +2885,20 @@ EVENTS: tuple[EventType, ...] = (
         slots=0,
         fields=(),
         text="thread {thread} leaves the process in an orderly way",
+    ),
+    EventType(
+        id=709,
+        domain="process",
+        name="PROCESS_EXEC_FAILED",
+        variant="",
+        level=1,
+        role="note",
+        object_kind="process",
+        slots=1,
+        fields=(
+            Field("result", "s32", 20),
+        ),
+        text="thread {thread} could not execute another program, result = {result}",
     ),
     EventType(
         id=768,
@@ -2752,7 +2944,9 @@ EVENTS: tuple[EventType, ...] = (
         role="note",
         object_kind="handler",
         slots=1,
-        fields=(Field("wait_ns", "ns", 24),),
+        fields=(
+            Field("wait_ns", "ns", 24),
+        ),
         text="thread {thread} waited {wait_ns} for room in the trace buffers",
     ),
     EventType(
@@ -2779,7 +2973,9 @@ EVENTS: tuple[EventType, ...] = (
         role="note",
         object_kind="handler",
         slots=1,
-        fields=(Field("levels", "u64", 24),),
+        fields=(
+            Field("levels", "u64", 24),
+        ),
         text="the levels of detail changed to {levels}",
     ),
 )

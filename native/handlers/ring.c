@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* ring.c - the default handler: events go to per-thread buffers in shared memory, which a collector drains. */
+#define NPTL_TRACE_IMPLEMENTATION
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "catalog.h"
+#include "nptl_trace.h"
+#include "nptl_trace_events.h"
+#include "ring.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define ID(domain, number) ((uint32_t)(domain) << 6 | (uint32_t)(number))
+
+/* This handler calls nothing that is traced. */
+EXPORT extern const int nptl_trace_handler_reentrant;
+EXPORT const int nptl_trace_handler_reentrant = 1;
+
+/* How the time stamp of an event that is one slot long relates to what came before it. */
+enum fence { FENCE_NEVER, FENCE_NEW_TAKER, FENCE_ALWAYS };
+static uint8_t fences[1024];
+
+static bool attached;
+
+static void choose_fences(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ptt_event_type_count; i++) {
+		const struct ptt_event_type *type = &ptt_event_types[i];
+
+		if (type->id >> 6 == NPTL_DOMAIN_SEM && strcmp(type->role, "acquire") == 0)
+			fences[type->id] = FENCE_ALWAYS; /* a post by a thread that never takes leaves no mark */
+		else if (strncmp(type->role, "acquire", 7) == 0)
+			fences[type->id] = FENCE_NEW_TAKER;
+	}
+}
+
+static void refuse(const char *what, int err)
+{
+	fprintf(stderr, "ptt: ring: %s%s%s; the program runs untraced\n", what, err ? ": " : "", err ? strerror(err) : "");
+	__nptl_trace_enabled = 0;
+}
+
+EXPORT void nptl_trace_init(char **args)
+{
+	int err;
+
+	if (attached) {
+		err = ptt_ring_fork_child();
+	} else if (!args[0] || !args[0][0]) {
+		refuse("no session directory given (start the program with ptt record)", 0);
+		return;
+	} else {
+		choose_fences();
+		err = ptt_ring_attach(args[0]);
+	}
+	attached = err == 0;
+	if (err)
+		refuse("cannot join the recording", -err);
+}
+
+EXPORT void nptl_trace_fini(void)
+{
+	ptt_ring_detach();
+}
+
+static uint64_t place(const struct nptl_trace_param *param)
+{
+	return ((uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK) |
+	       (uint64_t)ptt_ring_site((uint64_t)(uintptr_t)param->site) << PTT_SITE_SHIFT;
+}
+
+/* Cut @size bytes into continuation slots of 14. Return: how many. */
+static uint32_t cut_pieces(struct ptt_slot *slot, const char *data, size_t size)
+{
+	uint32_t count = 0;
+
+	for (; size; count++) {
+		size_t part = size < PTT_PIECE_SIZE ? size : PTT_PIECE_SIZE;
+		char *to = (char *)&slot[count];
+
+		memset(to, 0, sizeof(slot[count]));
+		memcpy(to + 2, data, part);
+		data += part;
+		size -= part;
+	}
+	return count;
+}
+
+/* Mark the continuation slots of an event, each with how many of them still follow. */
+static void mark(struct ptt_slot *slot, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		uint32_t left = count - 1 - i;
+
+		slot[i].w0 = (slot[i].w0 & ~UINT64_C(0xffff)) | PTT_ID_MORE | (left < 63 ? left : 63) << PTT_ID_BITS;
+	}
+}
+
+/* An event with fields: its parameter struct has the shape of the slots, variable data follows it. */
+static __attribute__((noinline)) void put_long(uint32_t id, const struct nptl_trace_event *event)
+{
+	const struct ptt_event_type *type = ptt_event_type_find(id);
+	const struct nptl_trace_param *param = event->param;
+	const char *more = (const char *)(param + 1);
+	size_t left = event->param_size - sizeof(*param);
+	struct ptt_slot slot[PTT_EVENT_SLOTS_MAX];
+	uint32_t count;
+
+	if (!type)
+		return;
+	count = type->slots;
+	if (left < count * sizeof(*slot))
+		return;
+	memcpy(slot, more, count * sizeof(*slot));
+	left -= count * sizeof(*slot);
+	if (type->has_bytes)
+		count += cut_pieces(slot + count, more + count * sizeof(*slot), left < PTT_BYTES_MAX ? left : PTT_BYTES_MAX);
+	mark(slot, count);
+	ptt_ring_put_slow(id, place(param), slot, count, true);
+}
+
+/* An event of the program, whose parameters are its own affair. */
+static __attribute__((noinline)) void put_user(const struct nptl_trace_event *event, void *site)
+{
+	struct nptl_trace_param param = {.site = site};
+	size_t size = event->param ? event->param_size : 0;
+	size_t kept = size < PTT_BYTES_MAX ? size : PTT_BYTES_MAX;
+	struct nptl_trace_user head = {
+		.user_domain = (uint8_t)event->domain,
+		.user_event = (uint8_t)event->event,
+		.size = (uint32_t)size,
+		.data_pieces = (uint32_t)((kept + PTT_PIECE_SIZE - 1) / PTT_PIECE_SIZE),
+	};
+	struct ptt_slot slot[PTT_EVENT_SLOTS_MAX];
+	uint32_t count;
+
+	memcpy(slot, (const char *)&head + sizeof(param), sizeof(*slot));
+	count = 1 + cut_pieces(slot + 1, event->param, kept);
+	mark(slot, count);
+	ptt_ring_put_slow(ID(NPTL_DOMAIN_USER, NPTL_EV_USER), place(&param), slot, count, true);
+}
+
+static __attribute__((noinline)) void put_uncommon(const struct nptl_trace_event *event, void *site)
+{
+	uint32_t id = ID(event->domain, event->event) & PTT_ID_MASK;
+
+	if (event->source == NPTL_TRACE_SOURCE_PROGRAM) {
+		put_user(event, site);
+		return;
+	}
+	put_long(id, event);
+	switch (id) {
+	case ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END):
+		ptt_ring_thread_end();
+		break;
+	case ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXEC_FAILED):
+		ptt_ring_exec(false);
+		break;
+	}
+}
+
+EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
+{
+	const struct nptl_trace_param *param = event.param;
+	uint32_t id = ID(event.domain, event.event);
+	uint64_t w1;
+	bool fence;
+
+	if (__builtin_expect(event.source != NPTL_TRACE_SOURCE_NPTL || event.param_size != sizeof(*param), 0)) {
+		put_uncommon(&event, __builtin_return_address(0));
+		return;
+	}
+	w1 = place(param);
+	fence = fences[id] && (fences[id] == FENCE_ALWAYS || ptt_ring_needs_fence(w1 & PTT_OBJECT_MASK, ptt_ring_self));
+	ptt_ring_put1(id, w1, fence);
+	if (__builtin_expect(id == ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXEC), 0))
+		ptt_ring_exec(true);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* attach.c - joining and leaving a session: map the segment, claim process and thread entries, fork, exec. */
+#include "attach.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "raw_syscall.h"
+#include "ring.h"
+
+struct ptt_session ptt_session;
+
+/* ------------------------------------------------------------ the process */
+
+static int session_path(char *path, size_t size, const char *name)
+{
+	int n = snprintf(path, size, "%s/%s", ptt_session.directory, name);
+
+	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
+}
+
+static int map_segment(struct ptt_segment **segment)
+{
+	char path[sizeof(ptt_session.directory) + 16];
+	struct stat st;
+	struct ptt_segment *seg;
+	int err, fd;
+
+	err = session_path(path, sizeof(path), "segment");
+	if (err)
+		return err;
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(*seg)) {
+		close(fd);
+		return -EINVAL;
+	}
+	seg = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (seg == MAP_FAILED)
+		return -errno;
+	if (memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, 8) != 0 || seg->abi.major != PTT_ABI_MAJOR ||
+	    seg->size != (uint64_t)st.st_size || seg->closed) {
+		munmap(seg, (size_t)st.st_size);
+		return -EINVAL;
+	}
+	*segment = seg;
+	return 0;
+}
+
+static bool claim_process(uint32_t parent)
+{
+	struct ptt_segment *seg = ptt_session.segment;
+	struct ptt_process *table = (struct ptt_process *)((char *)seg + seg->process_offset);
+	uint32_t i;
+
+	for (i = 0; i < seg->process_count; i++) {
+		uint32_t expected = PTT_PROCESS_FREE;
+
+		if (!__atomic_compare_exchange_n(&table[i].state, &expected, PTT_PROCESS_CLAIMED, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		table[i].pid = ptt_session.pid;
+		table[i].ppid = (uint32_t)getppid();
+		table[i].parent = parent;
+		table[i].start = ptt_clock(ptt_ring.clock);
+		table[i].lost_threads = 0;
+		ptt_session.process = &table[i];
+		ptt_session.process_index = i;
+		return true;
+	}
+	return false;
+}
+
+/* Leave the text of /proc/self/maps for whoever reads the trace elsewhere. Fails in silence: the trace only loses names. */
+static void save_maps(void)
+{
+	char from[32], path[sizeof(ptt_session.directory) + 32], temporary[sizeof(path) + 8], buffer[8192];
+	int in, out;
+	ssize_t n;
+
+	snprintf(from, sizeof(from), "maps-%u", ptt_session.process_index);
+	if (session_path(path, sizeof(path), from))
+		return;
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	in = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (in < 0)
+		return;
+	out = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (out >= 0) {
+		while ((n = read(in, buffer, sizeof(buffer))) > 0 && write(out, buffer, (size_t)n) == n)
+			;
+		close(out);
+		rename(temporary, path);
+	}
+	close(in);
+}
+
+/* The kernel keeps the processor number in the rseq area that the C library registered for each thread, if it did. */
+static ptrdiff_t find_cpu_offset(void)
+{
+	const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
+	const unsigned int *size = dlsym(RTLD_DEFAULT, "__rseq_size");
+
+	if (offset && size && *size)
+		return *offset + 4; /* struct rseq: cpu_id_start, cpu_id */
+	return ptt_ring_no_cpu_offset();
+}
+
+static int join_session(uint32_t parent)
+{
+	ptt_session.pid = (uint32_t)getpid();
+	if (!claim_process(parent))
+		return -EAGAIN;
+	save_maps();
+	/* release: the collector's acquire load of LIVE sees the entry and the maps file */
+	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_LIVE, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void leave_session(void)
+{
+	ptt_ring_forget_thread();
+	ptt_session.segment = NULL;
+}
+
+int ptt_ring_attach(const char *directory)
+{
+	struct ptt_segment *seg = NULL;
+	int err;
+
+	if (strlen(directory) >= sizeof(ptt_session.directory))
+		return -ENAMETOOLONG;
+	strcpy(ptt_session.directory, directory);
+	err = map_segment(&seg);
+	if (err)
+		return err;
+	ptt_session.segment = seg;
+	ptt_session.thread = (struct ptt_thread *)((char *)seg + seg->thread_offset);
+	ptt_session.thread_owner = (uint32_t *)((char *)seg + seg->thread_owner_offset);
+	ptt_session.chunk_state = (uint32_t *)((char *)seg + seg->chunk_state_offset);
+	ptt_session.site = (struct ptt_site *)((char *)seg + seg->site_offset);
+	ptt_ring.base = (char *)seg;
+	ptt_ring.clock = seg->clock;
+	ptt_ring.chunk_mask = seg->chunk_size - 1;
+	ptt_ring.cpu_offset = find_cpu_offset();
+	err = join_session(UINT32_MAX);
+	if (err)
+		leave_session();
+	return err;
+}
+
+int ptt_ring_fork_child(void)
+{
+	uint32_t parent = ptt_session.process_index;
+	int err;
+
+	if (!ptt_session.segment)
+		return -ENODEV;
+	ptt_ring_forget_thread();
+	err = join_session(parent);
+	if (err)
+		leave_session();
+	return err;
+}
+
+void ptt_ring_exec(bool begin)
+{
+	if (ptt_session.segment)
+		__atomic_store_n(&ptt_session.process->state, begin ? PTT_PROCESS_EXECING : PTT_PROCESS_LIVE,
+				 __ATOMIC_RELEASE);
+}
+
+void ptt_ring_detach(void)
+{
+	if (!ptt_session.segment)
+		return;
+	save_maps();
+	/* release: the collector's acquire load of ENDED sees the last maps; late events are still in order */
+	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_ENDED, __ATOMIC_RELEASE);
+}
+
+/* ------------------------------------------------------------ threads */
+
+static void raise_high(uint32_t *high, uint32_t wanted)
+{
+	uint32_t seen = __atomic_load_n(high, __ATOMIC_RELAXED);
+
+	while (seen < wanted &&
+	       !__atomic_compare_exchange_n(high, &seen, wanted, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+static struct ptt_thread *claim_thread(void)
+{
+	struct ptt_segment *seg = ptt_session.segment;
+	uint32_t i;
+
+	for (i = 0; i < seg->thread_count; i++) {
+		uint32_t expected = 0;
+
+		if (__atomic_load_n(&ptt_session.thread_owner[i], __ATOMIC_RELAXED))
+			continue;
+		/* acquire: pairs with the collector's release when it gave the entry back */
+		if (__atomic_compare_exchange_n(&ptt_session.thread_owner[i], &expected, ptt_session.pid, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			raise_high(&seg->thread_high, i + 1);
+			return &ptt_session.thread[i];
+		}
+	}
+	return NULL;
+}
+
+struct ptt_thread *ptt_ring_enter_thread(void)
+{
+	struct ptt_thread *self;
+
+	if (!ptt_session.segment)
+		return NULL;
+	self = claim_thread();
+	if (!self) {
+		__atomic_fetch_add(&ptt_session.process->lost_threads, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	if (!ptt_ring_is_nowhere(ptt_ring_self)) {
+		/* a signal handler registered this thread meanwhile */
+		__atomic_store_n(&ptt_session.thread_owner[self - ptt_session.thread], 0, __ATOMIC_RELEASE);
+		return ptt_ring_self;
+	}
+	self->head = (self->head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE;
+	self->t_base = ptt_clock(ptt_ring.clock);
+	self->pid = ptt_session.pid;
+	self->tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	self->process = ptt_session.process_index;
+	self->hint = (uint32_t)(self - ptt_session.thread);
+	/* release: the collector's acquire load of LIVE sees the entry */
+	__atomic_store_n(&self->state, PTT_THREAD_LIVE, __ATOMIC_RELEASE);
+	ptt_ring_self = self;
+	return self;
+}
+
+void ptt_ring_thread_end(void)
+{
+	struct ptt_thread *self = ptt_ring_self;
+
+	if (ptt_ring_is_nowhere(self))
+		return;
+	ptt_ring_forget_thread();
+	/* release: the collector's acquire load of ENDED sees the thread's last slots */
+	__atomic_store_n(&self->state, PTT_THREAD_ENDED, __ATOMIC_RELEASE);
+}

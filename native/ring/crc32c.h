@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* crc32c.h - CRC-32C (Castagnoli), as fast as the processor can. */
+/*
+ * Both functions are pure: safe in any thread and signal handler. The value is the common one: initial and final
+ * inversion included, so that the CRC of "123456789" is 0xe3069283 and of no bytes 0.
+ */
+#ifndef PTT_CRC32C_H
+#define PTT_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ptt_crc32c - CRC of what @crc is the CRC of, followed by @size bytes at @data; start with 0. */
+uint32_t ptt_crc32c(uint32_t crc, const void *data, size_t size);
+
+/* ptt_crc32c_table - the same without special instructions; what the fast ones are tested against. */
+uint32_t ptt_crc32c_table(uint32_t crc, const void *data, size_t size);
+
+/* ptt_crc32c_join - CRC of A followed by B from those of A and B; costs about a microsecond. */
+uint32_t ptt_crc32c_join(uint32_t crc_a, uint32_t crc_b, uint64_t size_b);
+
+#endif
