@@ -286,7 +286,7 @@ struct ptt_packet {
 	uint32_t chunk_end;
 	uint32_t event_count; /* events in the packet, continuation slots not counted */
 	uint64_t thread_serial; /* tells apart the threads that shared this stream */
-	uint64_t reserved;
+	uint64_t discarded_before; /* part of events_discarded that earlier threads of the stream, or failed writes, lost */
 };
 _Static_assert(sizeof(struct ptt_packet) == 128, "packet head is eight slots");
 _Static_assert(offsetof(struct ptt_packet, timestamp_begin) == 32, "packet.context");

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* drain.c - one pass: which chunks can go to disk, in which order, and what is free afterwards. */
+/*
+ * Order within a thread is the order of chunk serials. A chunk must not be written while one of lower serial, with data,
+ * is still unseen. The first look at all chunk states finds, per thread, the highest serial worth draining; whatever has
+ * a lower serial and data was OWNED or FULL at that moment and stays so until this collector frees it. So the second
+ * look finds all of them, and takes none of a higher serial.
+ */
+#include "internal.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end)
+{
+	chunk_at(c, index)->dirty_end = dirty_end;
+	c->note[index].serial = UINT64_MAX;
+	c->stats.freed_chunks++;
+	/* release: the next claimant's acquire sees dirty_end, and our reads of the slots are over */
+	__atomic_store_n(&c->chunk_state[index], PTT_CHUNK_FREE, __ATOMIC_RELEASE);
+}
+
+void wake_writers(struct ptt_collector *c)
+{
+	struct ptt_segment *seg = c->segment;
+
+	/* seq_cst: a writer adds itself to waiters before it sleeps on the old value of space; one of us sees the other */
+	__atomic_fetch_add(&seg->space, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&seg->waiters, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &seg->space, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ------------------------------------------------------------ what is ready */
+
+static uint64_t serial_of(const struct ptt_collector *c, uint32_t chunk)
+{
+	return __atomic_load_n(&chunk_at(c, chunk)->serial, __ATOMIC_RELAXED);
+}
+
+static bool holds_data(uint32_t state)
+{
+	return PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED || PTT_CHUNK_STATUS(state) == PTT_CHUNK_FULL;
+}
+
+/* Is there anything to do for an OWNED chunk? Most threads are idle most of the time. */
+static bool has_news(const struct ptt_collector *c, uint32_t chunk)
+{
+	const struct chunk_note *note = &c->note[chunk];
+	uint32_t at = note->serial == serial_of(c, chunk) ? note->drained : PTT_CHUNK_HEAD;
+
+	if (at >= c->segment->chunk_size)
+		return false;
+	return *(volatile uint64_t *)((char *)chunk_at(c, chunk) + at) != 0;
+}
+
+static void look(struct ptt_collector *c, bool partly)
+{
+	uint32_t free_chunks = 0;
+
+	memset(c->wanted, 0, c->segment->thread_count * sizeof(*c->wanted));
+	memset(c->full, 0, c->segment->thread_count * sizeof(*c->full));
+	for (uint32_t i = 0; i < c->segment->chunk_count; i++) {
+		uint32_t state = state_of(c, i), thread;
+		uint64_t serial;
+
+		if (state == PTT_CHUNK_FREE) {
+			free_chunks++;
+			continue;
+		}
+		thread = PTT_CHUNK_THREAD(state);
+		if (!holds_data(state) || thread >= c->segment->thread_count)
+			continue;
+		if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_FULL)
+			c->full[thread]++;
+		else if (!c->stream[thread].ended && !c->final && !(partly && has_news(c, i)))
+			continue;
+		serial = serial_of(c, i);
+		if (state_of(c, i) == state && c->wanted[thread] <= serial)
+			c->wanted[thread] = serial + 1;
+	}
+	c->stats.free_chunks = free_chunks;
+}
+
+static bool worth_it(const struct ptt_collector *c, uint32_t thread, bool everything)
+{
+	return everything || c->stream[thread].ended || c->final ||
+	       c->full[thread] * c->segment->chunk_size >= PACKET_SIZE_WANTED;
+}
+
+static int by_thread_and_serial(const void *a, const void *b)
+{
+	const struct ready *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->serial < y->serial ? -1 : x->serial > y->serial;
+}
+
+/* Return: how many chunks are in c->ready, in order. */
+static uint32_t gather(struct ptt_collector *c, bool everything)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->segment->chunk_count; i++) {
+		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state);
+		uint64_t serial;
+
+		if (!holds_data(state) || thread >= c->segment->thread_count || !c->wanted[thread] ||
+		    !worth_it(c, thread, everything))
+			continue;
+		serial = serial_of(c, i);
+		if (serial >= c->wanted[thread] || state_of(c, i) != state)
+			continue;
+		c->ready[n++] = (struct ready){serial, thread, i};
+	}
+	qsort(c->ready, n, sizeof(*c->ready), by_thread_and_serial);
+	return n;
+}
+
+/* -------------------------------------------------------------- one thread */
+
+/* Where in a chunk the first slot is that is not on disk. */
+static uint32_t drained_to(struct ptt_collector *c, const struct ready *r)
+{
+	const struct stream *s = &c->stream[r->thread];
+	const struct chunk_note *note = &c->note[r->chunk];
+
+	if (note->serial == r->serial)
+		return note->drained;
+	/* Only after a recovery is this chunk known to the stream and not to us. */
+	if (s->checked && s->used && r->serial <= s->chunk_serial)
+		return r->serial == s->chunk_serial ? s->chunk_end : c->segment->chunk_size;
+	return PTT_CHUNK_HEAD;
+}
+
+/*
+ * Add what is new in a chunk to the packet.
+ * Return: false if later chunks of this thread have to wait for what is missing in this one.
+ */
+static bool drain_chunk(struct ptt_collector *c, const struct ready *r, bool dead)
+{
+	const struct ptt_chunk *chunk = chunk_at(c, r->chunk);
+	uint32_t size = c->segment->chunk_size, at = drained_to(c, r), state;
+	struct run run = {.how = RUN_FINISHED, .dirty_end = size};
+
+	while (at < size) {
+		run_scan(chunk, size, at, &run);
+		/* An empty chunk can go back to FREE under our eyes, and then to another thread. */
+		state = state_of(c, r->chunk);
+		if (!holds_data(state) || PTT_CHUNK_THREAD(state) != r->thread || serial_of(c, r->chunk) != r->serial)
+			return true;
+		if (run.end > run.begin)
+			packet_add(c, r->thread, r->chunk, &run);
+		at = run.end;
+		if (run.how == RUN_FINISHED || !dead)
+			break;
+		at = run_skip_hole(chunk, size, at);
+	}
+	if (run.how == RUN_OPEN && !dead)
+		return false;
+	/* A chunk that a live thread still owns becomes FULL when the signal handler that moved on has returned. */
+	if (dead || PTT_CHUNK_STATUS(state_of(c, r->chunk)) == PTT_CHUNK_FULL)
+		packet_chunk_done(c, r->thread, r->chunk, dead ? size : run.dirty_end);
+	return true;
+}
+
+static void drain_thread(struct ptt_collector *c, const struct ready *r, uint32_t n)
+{
+	uint32_t thread = r->thread;
+	bool dead = c->stream[thread].ended || c->final;
+
+	packet_begin(c, thread);
+	for (uint32_t i = 0; i < n; i++)
+		if (!drain_chunk(c, &r[i], dead))
+			break;
+	packet_write(c, thread);
+}
+
+void drain(struct ptt_collector *c, uint32_t flags)
+{
+	bool everything = flags & PTT_PASS_FLUSH, waited;
+	uint32_t n, i, end, freed_before = c->stats.freed_chunks;
+
+	look(c, everything);
+	/* Short of room, small packets are better than writers that wait. */
+	waited = __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED) != 0;
+	if (waited || c->stats.free_chunks < c->segment->chunk_count / 3)
+		everything = true;
+	n = gather(c, everything);
+	for (i = 0; i < n; i = end) {
+		uint32_t freed = c->stats.freed_chunks;
+
+		for (end = i + 1; end < n && c->ready[end].thread == c->ready[i].thread;)
+			end++;
+		drain_thread(c, &c->ready[i], end - i);
+		if (c->stats.freed_chunks != freed)
+			wake_writers(c);
+	}
+	c->stats.free_chunks += c->stats.freed_chunks - freed_before;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - what the parts of the collector share: the collector itself, a packet in the making, a stream. */
+#ifndef PTT_COLLECTOR_INTERNAL_H
+#define PTT_COLLECTOR_INTERNAL_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <sys/uio.h>
+
+#include "collect.h"
+
+#define PTT_MUST_CHECK __attribute__((warn_unused_result))
+
+#define PACKET_SIZE_MAX (1024u * 1024u)
+/* A packet head of 128 bytes is 0.2 % of this; smaller packets are written only where waiting would cost more. */
+#define PACKET_SIZE_WANTED (96u * 1024u)
+#define PACKET_PIECES_MAX 512u
+
+/* What the collector knows of a chunk beyond what the segment says. */
+struct chunk_note {
+	uint64_t serial;  /* of the chunk that the rest speaks of */
+	uint32_t drained; /* offset of the first slot that is not on disk */
+};
+
+/* A thread entry, and the stream that all threads of this entry are written to, one after the other. */
+struct stream {
+	uint64_t sequence;       /* of the next packet */
+	uint64_t file_size;      /* of the current file, whole packets only */
+	uint64_t chunk_serial;   /* last chunk on disk, and how far */
+	uint32_t chunk_end;
+	uint32_t generation;     /* of the current file */
+	uint64_t discarded_base; /* lost before the present thread, or by failed writes */
+	uint64_t discarded;      /* as the last packet on disk says */
+	uint64_t time_end;       /* of the last packet */
+	uint64_t thread_serial;  /* of the last packet */
+	uint64_t *generation_events; /* of the last max_files files, by generation modulo max_files */
+	uint64_t idle_head;      /* thread.head as a revocation saw it last */
+	uint32_t pid;            /* of the last packet */
+	uint32_t tid;
+	uint32_t process;
+	int32_t open;            /* index in the table of open files, or -1 */
+	uint8_t used;            /* has a file */
+	uint8_t gone;            /* its process is dead: holes are final */
+	uint8_t ended;           /* the thread said good-bye, or its process is dead; set anew by each pass */
+	uint8_t checked;         /* files of a former collector have been looked at */
+};
+
+/* A chunk on its way to disk. */
+struct ready {
+	uint64_t serial;
+	uint32_t thread;
+	uint32_t chunk;
+};
+
+struct packet {
+	struct ptt_packet head;
+	struct iovec piece[PACKET_PIECES_MAX]; /* piece 0 is the head */
+	uint32_t pieces;
+	uint32_t size;
+	uint32_t crc; /* of the pieces after the head */
+	/* chunks that are free once the packet is on disk, with their dirty_end */
+	struct {
+		uint32_t chunk;
+		uint32_t dirty_end;
+	} done[PACKET_PIECES_MAX];
+	uint32_t done_count;
+	/* how far each chunk will have been drained then */
+	struct {
+		uint32_t chunk;
+		uint32_t drained;
+	} mark[PACKET_PIECES_MAX];
+	uint32_t marks;
+};
+
+struct open_file {
+	int fd; /* -1 = free */
+	uint32_t stream;
+	uint64_t used_at;
+};
+
+struct ptt_collector {
+	struct ptt_segment *segment;
+	char *base;
+	struct ptt_process *process;
+	uint32_t *thread_owner;
+	struct ptt_thread *thread;
+	uint32_t *chunk_state;
+	struct ptt_site *site;
+	int trace_fd;
+	uint64_t max_file_size;
+	uint32_t max_files;
+	struct chunk_note *note;   /* one a chunk */
+	struct stream *stream;     /* one a thread entry */
+	struct ready *ready;       /* one a chunk */
+	uint64_t *wanted;          /* one a thread entry: 1 + highest serial to drain, 0 = none */
+	uint32_t *full;            /* one a thread entry: FULL chunks seen by this pass */
+	struct open_file *open;
+	uint32_t open_count;
+	uint64_t open_clock;
+	struct packet *packet;
+	struct ptt_collector_stats stats;
+	uint32_t doorbell_seen;
+	uint32_t process_high; /* entries below this have been used */
+	uint64_t site_stuck_ns;
+	uint64_t site_stuck_at;
+	uint64_t revoked_ns; /* when chunks were revoked last */
+	bool final;          /* whatever is missing now will never come */
+	bool held;           /* segment.collector is locked */
+};
+
+static inline struct ptt_chunk *chunk_at(const struct ptt_collector *c, uint32_t index)
+{
+	return (struct ptt_chunk *)(c->base + c->segment->chunk_offset + (uint64_t)index * c->segment->chunk_size);
+}
+
+static inline uint32_t state_of(const struct ptt_collector *c, uint32_t index)
+{
+	/* acquire: pairs with the writer's release of OWNED and FULL, so that head and slots are seen */
+	return __atomic_load_n(&c->chunk_state[index], __ATOMIC_ACQUIRE);
+}
+
+/* Chunk that a head points into; the chunk count or more if none. */
+static inline uint32_t chunk_of_head(const struct ptt_collector *c, uint64_t head)
+{
+	uint64_t offset = head & PTT_HEAD_OFFSET_MASK;
+
+	if (offset <= c->segment->chunk_offset)
+		return UINT32_MAX;
+	return (uint32_t)((offset - 1 - c->segment->chunk_offset) / c->segment->chunk_size);
+}
+
+/* message.c */
+int fail(struct ptt_message *message, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+uint64_t now_ns(void);
+
+/* scan.c */
+enum run_end {
+	RUN_OPEN,     /* the next slot is not written yet */
+	RUN_FINISHED, /* there is nothing more in this chunk */
+};
+struct run {
+	uint32_t begin; /* offsets in the chunk */
+	uint32_t end;
+	uint32_t events;
+	enum run_end how;
+	uint32_t dirty_end; /* RUN_FINISHED: bytes that have been written to */
+};
+void run_scan(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t begin, struct run *run);
+uint32_t run_skip_hole(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t at);
+void run_times(const struct ptt_chunk *chunk, const struct run *run, uint64_t *first, uint64_t *last);
+
+/* packet.c */
+void packet_begin(struct ptt_collector *c, uint32_t thread);
+void packet_add(struct ptt_collector *c, uint32_t thread, uint32_t chunk, const struct run *run);
+void packet_chunk_done(struct ptt_collector *c, uint32_t thread, uint32_t chunk, uint32_t dirty_end);
+void packet_write(struct ptt_collector *c, uint32_t thread);
+void packet_write_losses(struct ptt_collector *c, uint32_t thread);
+
+/* stream.c */
+int streams_init(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;
+void streams_close(struct ptt_collector *c);
+int stream_write(struct ptt_collector *c, uint32_t index, struct iovec *piece, uint32_t pieces, uint32_t size,
+		 uint32_t events) PTT_MUST_CHECK;
+void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generation, char name[static 32]);
+
+/* drain.c */
+void drain(struct ptt_collector *c, uint32_t flags);
+void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end);
+void wake_writers(struct ptt_collector *c);
+
+/* threads.c */
+void threads_look(struct ptt_collector *c);
+void threads_recycle(struct ptt_collector *c);
+void threads_sum_losses(struct ptt_collector *c);
+
+/* revoke.c */
+void revoke_idle(struct ptt_collector *c);
+
+/* recover.c */
+int recover_streams(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;
+
+#endif

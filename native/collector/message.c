@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* message.c - error messages and the clocks. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+
+int fail(struct ptt_message *message, int error, const char *format, ...)
+{
+	va_list list;
+	size_t used;
+
+	if (!message)
+		return error;
+	va_start(list, format);
+	vsnprintf(message->text, sizeof(message->text), format, list);
+	va_end(list);
+	used = strlen(message->text);
+	if (error < 0)
+		snprintf(message->text + used, sizeof(message->text) - used, ": %s", strerror(-error));
+	return error;
+}
+
+uint64_t now_ns(void)
+{
+	return ptt_clock_monotonic_ns();
+}
+
+static int64_t unix_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int ptt_collector_read_clock(uint32_t kind, struct ptt_collector_time *now)
+{
+	uint64_t best = UINT64_MAX;
+
+	if (!kind)
+		kind = ptt_clock_choose();
+	/* The reading least disturbed by interrupts is the one that took the shortest. */
+	for (int i = 0; i < 16; i++) {
+		uint64_t before = ptt_clock_monotonic_ns();
+		int64_t real = unix_ns();
+		uint64_t clock = ptt_clock_fenced(kind);
+		uint64_t after = ptt_clock_monotonic_ns();
+
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		now->clock = clock;
+		now->unix_ns = real;
+		now->monotonic_ns = before + best / 2;
+	}
+	if (kind == PTT_CLOCK_MONOTONIC)
+		now->monotonic_ns = now->clock; /* the same clock: no error at all */
+	now->kind = kind;
+	now->spread_ns = best < UINT32_MAX ? (uint32_t)best : UINT32_MAX;
+	return 0;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* packet.c - puts runs of slots together to CTF packets, without copying them, and settles the chunks once they are out. */
+#include "internal.h"
+
+#include <string.h>
+
+#include "crc32c.h"
+
+void packet_begin(struct ptt_collector *c, uint32_t thread)
+{
+	struct packet *p = c->packet;
+
+	memset(&p->head, 0, sizeof(p->head));
+	p->head.magic = PTT_CTF_MAGIC;
+	memcpy(p->head.uuid, c->segment->uuid, sizeof(p->head.uuid));
+	p->head.stream_id = PTT_STREAM_SLOTS;
+	p->head.stream_instance_id = thread;
+	p->piece[0] = (struct iovec){&p->head, sizeof(p->head)};
+	p->pieces = 1;
+	p->size = sizeof(p->head);
+	p->crc = 0;
+	p->done_count = 0;
+	p->marks = 0;
+}
+
+/* May a run of @chunk whose events end at @last go into the packet that is being made? */
+static bool fits(const struct packet *p, const struct ptt_chunk *chunk, const struct run *run, uint64_t last)
+{
+	const struct ptt_packet *head = &p->head;
+
+	return p->size + (run->end - run->begin) <= PACKET_SIZE_MAX && p->pieces < PACKET_PIECES_MAX &&
+	       p->marks < PACKET_PIECES_MAX && head->pid == chunk->pid && head->tid == chunk->tid &&
+	       head->process == chunk->process && (last - head->timestamp_begin) >> PTT_TIME_BITS == 0;
+}
+
+void packet_add(struct ptt_collector *c, uint32_t thread, uint32_t index, const struct run *run)
+{
+	const struct ptt_chunk *chunk = chunk_at(c, index);
+	struct packet *p = c->packet;
+	struct ptt_packet *head = &p->head;
+	const char *data = (const char *)chunk + run->begin;
+	uint32_t size = run->end - run->begin;
+	uint64_t first, last;
+
+	run_times(chunk, run, &first, &last);
+	if (p->pieces > 1 && !fits(p, chunk, run, last)) {
+		packet_write(c, thread);
+		packet_begin(c, thread);
+	}
+	if (p->pieces == 1) {
+		head->timestamp_begin = first;
+		head->pid = chunk->pid;
+		head->tid = chunk->tid;
+		head->process = chunk->process;
+	}
+	/* The slots have just been read: the CRC finds them in the cache. */
+	p->crc = ptt_crc32c(p->crc, data, size);
+	p->piece[p->pieces++] = (struct iovec){(void *)data, size};
+	p->size += size;
+	head->event_count += run->events;
+	head->timestamp_end = last;
+	head->chunk_serial = chunk->serial;
+	head->chunk_end = run->end;
+	p->mark[p->marks].chunk = index;
+	p->mark[p->marks++].drained = run->end;
+}
+
+void packet_chunk_done(struct ptt_collector *c, uint32_t thread, uint32_t index, uint32_t dirty_end)
+{
+	struct packet *p = c->packet;
+
+	if (p->done_count == PACKET_PIECES_MAX) {
+		packet_write(c, thread);
+		packet_begin(c, thread);
+	}
+	p->done[p->done_count].chunk = index;
+	p->done[p->done_count++].dirty_end = dirty_end;
+	if (p->head.event_count && p->head.chunk_serial == chunk_at(c, index)->serial)
+		p->head.chunk_end = c->segment->chunk_size;
+}
+
+/* Which of the threads that shared this stream does the packet belong to? */
+static uint64_t thread_serial(struct ptt_collector *c, uint32_t thread)
+{
+	const struct ptt_packet *head = &c->packet->head;
+	const struct stream *s = &c->stream[thread];
+
+	if (c->segment->policy == PTT_POLICY_FLUSH)
+		return c->thread[thread].serial;
+	/* The entries were given to others long before the chunks were read. */
+	if (!s->tid || (head->pid == s->pid && head->tid == s->tid && head->process == s->process))
+		return s->thread_serial;
+	return s->thread_serial + 1;
+}
+
+static void seal(struct ptt_collector *c, uint32_t thread)
+{
+	struct packet *p = c->packet;
+	struct ptt_packet *head = &p->head;
+	const struct stream *s = &c->stream[thread];
+	const struct ptt_thread *t = &c->thread[thread];
+
+	head->content_size = head->packet_size = (uint64_t)p->size * 8;
+	head->events_discarded = s->discarded_base + __atomic_load_n(&t->lost_full, __ATOMIC_RELAXED) +
+				 __atomic_load_n(&t->lost_closed, __ATOMIC_RELAXED);
+	head->discarded_before = s->discarded_base;
+	head->packet_seq_num = s->sequence;
+	head->thread_serial = thread_serial(c, thread);
+	head->crc = 0;
+	head->crc = ptt_crc32c_join(ptt_crc32c(0, head, sizeof(*head)), p->crc, p->size - sizeof(*head));
+}
+
+/* The packet is on disk, or given up: either way its slots are not looked at again. */
+static void settle(struct ptt_collector *c, uint32_t thread)
+{
+	const struct packet *p = c->packet;
+	uint32_t i;
+
+	for (i = 0; i < p->marks; i++) {
+		struct chunk_note *note = &c->note[p->mark[i].chunk];
+
+		note->serial = chunk_at(c, p->mark[i].chunk)->serial;
+		note->drained = p->mark[i].drained;
+	}
+	for (i = 0; i < p->done_count; i++)
+		chunk_free(c, p->done[i].chunk, p->done[i].dirty_end);
+	if (p->head.event_count) {
+		c->stream[thread].chunk_serial = p->head.chunk_serial;
+		c->stream[thread].chunk_end = p->head.chunk_end;
+	}
+}
+
+static void count(struct ptt_collector *c, uint32_t thread)
+{
+	const struct ptt_packet *head = &c->packet->head;
+	struct stream *s = &c->stream[thread];
+
+	if (head->event_count && (!s->tid || s->thread_serial != head->thread_serial))
+		c->stats.threads++;
+	c->stats.events += head->event_count;
+	c->stats.packets++;
+	c->stats.bytes += c->packet->size;
+	s->sequence++;
+	s->discarded = head->events_discarded;
+	s->time_end = head->timestamp_end;
+	if (head->event_count) {
+		s->thread_serial = head->thread_serial;
+		s->pid = head->pid;
+		s->tid = head->tid;
+		s->process = head->process;
+	}
+}
+
+static void put_on_disk(struct ptt_collector *c, uint32_t thread)
+{
+	struct packet *p = c->packet;
+	int err;
+
+	seal(c, thread);
+	err = stream_write(c, thread, p->piece, p->pieces, p->size, p->head.event_count);
+	if (err) {
+		/* The program goes on; what it did meanwhile is lost, and counted in the next packet that gets out. */
+		c->stats.write_error = -err;
+		c->stats.lost_write += p->head.event_count;
+		c->stream[thread].discarded_base += p->head.event_count;
+	} else {
+		count(c, thread);
+	}
+}
+
+void packet_write(struct ptt_collector *c, uint32_t thread)
+{
+	if (c->packet->pieces > 1)
+		put_on_disk(c, thread);
+	settle(c, thread);
+}
+
+void packet_write_losses(struct ptt_collector *c, uint32_t thread)
+{
+	const struct stream *s = &c->stream[thread];
+	const struct ptt_thread *t = &c->thread[thread];
+	struct ptt_packet *head = &c->packet->head;
+
+	if (s->discarded_base + __atomic_load_n(&t->lost_full, __ATOMIC_RELAXED) +
+		    __atomic_load_n(&t->lost_closed, __ATOMIC_RELAXED) ==
+	    s->discarded)
+		return;
+	packet_begin(c, thread);
+	head->pid = t->pid;
+	head->tid = t->tid;
+	head->process = t->process;
+	head->timestamp_begin = head->timestamp_end = s->sequence ? s->time_end : c->segment->start_clock;
+	head->chunk_serial = s->chunk_serial;
+	head->chunk_end = s->chunk_end;
+	put_on_disk(c, thread);
+}

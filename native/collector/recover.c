@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* recover.c - takes up the stream files of a recorder that was killed: what is whole stays, a torn end is cut off. */
+/*
+ * Packets are written one after the other, so only the last one of a file can be torn. The last whole packet says which
+ * chunk of its thread it ended with, and where: draining goes on from there, and each event is on disk exactly once.
+ */
+#include "internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "crc32c.h"
+
+struct file {
+	uint32_t index;
+	uint32_t generation;
+};
+
+static int by_index_and_generation(const void *a, const void *b)
+{
+	const struct file *x = a, *y = b;
+
+	if (x->index != y->index)
+		return x->index < y->index ? -1 : 1;
+	return x->generation < y->generation ? -1 : x->generation > y->generation;
+}
+
+/* Return: number of stream files, which the caller frees, or -errno. */
+static int list_files(struct ptt_collector *c, struct file **files)
+{
+	int fd = openat(c->trace_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int n = 0, room = 0;
+
+	*files = NULL;
+	if (!directory) {
+		n = -errno;
+		if (fd >= 0)
+			close(fd);
+		return n;
+	}
+	while ((entry = readdir(directory))) {
+		struct file found = {0};
+		char expected[32];
+
+		if (sscanf(entry->d_name, "stream-%5u.%9u", &found.index, &found.generation) < 1)
+			continue;
+		stream_name(c, found.index, found.generation, expected);
+		if (strcmp(expected, entry->d_name) != 0 || found.index >= c->segment->thread_count)
+			continue;
+		if (n == room) {
+			struct file *more = realloc(*files, (size_t)(room = room ? 2 * room : 64) * sizeof(*more));
+
+			if (!more) {
+				closedir(directory);
+				return -ENOMEM;
+			}
+			*files = more;
+		}
+		(*files)[n++] = found;
+	}
+	closedir(directory);
+	if (n)
+		qsort(*files, (size_t)n, sizeof(**files), by_index_and_generation);
+	return n;
+}
+
+static bool read_head(const struct ptt_collector *c, int fd, uint64_t at, uint64_t file_size, struct ptt_packet *head)
+{
+	if (pread(fd, head, sizeof(*head), (off_t)at) != sizeof(*head))
+		return false;
+	return head->magic == PTT_CTF_MAGIC && memcmp(head->uuid, c->segment->uuid, sizeof(head->uuid)) == 0 &&
+	       head->packet_size >= sizeof(*head) * 8 && head->packet_size / 8 <= file_size - at &&
+	       head->packet_size / 8 <= PACKET_SIZE_MAX && head->packet_size % (8 * PTT_SLOT_SIZE) == 0;
+}
+
+/* Is the packet at @at the one that its CRC speaks of? */
+static bool is_whole(int fd, uint64_t at, const struct ptt_packet *head)
+{
+	size_t size = head->packet_size / 8;
+	char *data = malloc(size);
+	bool whole = data && pread(fd, data, size, (off_t)at) == (ssize_t)size;
+
+	if (whole) {
+		memset(data + offsetof(struct ptt_packet, crc), 0, sizeof(head->crc));
+		whole = ptt_crc32c(0, data, size) == head->crc;
+	}
+	free(data);
+	return whole;
+}
+
+static void count_packet(struct ptt_collector *c, struct stream *s, const struct ptt_packet *head)
+{
+	c->stats.packets++;
+	c->stats.events += head->event_count;
+	if (!head->event_count)
+		return;
+	if (!s->tid || s->thread_serial != head->thread_serial)
+		c->stats.threads++;
+	s->thread_serial = head->thread_serial;
+	s->pid = head->pid;
+	s->tid = head->tid;
+	s->process = head->process;
+}
+
+static void take_up(struct stream *s, const struct ptt_packet *last)
+{
+	s->sequence = last->packet_seq_num + 1;
+	s->chunk_serial = last->chunk_serial;
+	s->chunk_end = last->chunk_end;
+	s->discarded = last->events_discarded;
+	s->discarded_base = last->discarded_before;
+	s->time_end = last->timestamp_end;
+}
+
+/* Walk over the packets of one file and cut off what is not whole. */
+static int recover_file(struct ptt_collector *c, const struct file *file, int fd)
+{
+	struct stream *s = &c->stream[file->index];
+	struct ptt_packet head, last;
+	uint64_t at = 0, size, events = c->stats.events;
+	bool any = false;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	size = (uint64_t)st.st_size;
+	while (at < size && read_head(c, fd, at, size, &head)) {
+		if (at + head.packet_size / 8 == size && !is_whole(fd, at, &head))
+			break;
+		count_packet(c, s, &head);
+		last = head;
+		any = true;
+		at += head.packet_size / 8;
+	}
+	if (at < size && ftruncate(fd, (off_t)at) < 0)
+		return -errno;
+	c->stats.bytes += at;
+	if (any)
+		take_up(s, &last);
+	s->used = 1;
+	s->generation = file->generation;
+	s->file_size = at;
+	if (c->max_files && c->max_file_size) {
+		if (!s->generation_events)
+			s->generation_events = calloc(c->max_files, sizeof(uint64_t));
+		if (s->generation_events)
+			s->generation_events[file->generation % c->max_files] = c->stats.events - events;
+	}
+	return 0;
+}
+
+int recover_streams(struct ptt_collector *c, struct ptt_message *message)
+{
+	struct file *files;
+	int n = list_files(c, &files), err = n < 0 ? n : 0;
+	uint32_t s;
+
+	for (int i = 0; i < n && !err; i++) {
+		char name[32];
+		int fd;
+
+		stream_name(c, files[i].index, files[i].generation, name);
+		fd = openat(c->trace_fd, name, O_RDWR | O_CLOEXEC);
+		err = fd < 0 ? -errno : recover_file(c, &files[i], fd);
+		if (fd >= 0)
+			close(fd);
+		if (err)
+			fail(message, err, "%s", name);
+	}
+	if (n < 0)
+		fail(message, n, "cannot list the trace directory");
+	free(files);
+	for (s = 0; s < c->segment->thread_count; s++)
+		c->stream[s].checked = 1;
+	return err;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* revoke.c - takes chunks back from idle threads when room is short. */
+/*
+ * A thread that has written one event and sleeps holds a whole chunk. The protocol is described in ptt_abi.h: the chunk is
+ * asked for, a barrier on all processors makes sure that either the thread sees the question or we see what it reserved,
+ * and only a chunk whose reserved slots are all written is taken.
+ */
+#include "internal.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define REVOKE_PERIOD_NS UINT64_C(20000000)
+#define REVOKE_MAX 512u
+
+static void barrier_everywhere(void)
+{
+	const struct timespec while_buffers_empty = {.tv_nsec = 5 * 1000 * 1000};
+
+	/* Kernels without it, or with processors that are shielded from it: no store stays in a buffer for this long. */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+		nanosleep(&while_buffers_empty, NULL);
+}
+
+/* Ask for the chunks of threads that have not moved since the last look. Return: how many were asked. */
+static uint32_t ask(struct ptt_collector *c, uint32_t *asked)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->segment->chunk_count && n < REVOKE_MAX; i++) {
+		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state), none = PTT_REVOKE_NONE;
+		uint64_t head;
+
+		if (PTT_CHUNK_STATUS(state) != PTT_CHUNK_OWNED || thread >= c->segment->thread_count)
+			continue;
+		head = __atomic_load_n(&c->thread[thread].head, __ATOMIC_RELAXED);
+		if (chunk_of_head(c, head) != i)
+			continue;
+		if (c->stream[thread].idle_head != head) {
+			c->stream[thread].idle_head = head;
+			continue;
+		}
+		if (__atomic_compare_exchange_n(&c->thread[thread].revoke, &none,
+						PTT_REVOKE_WORD(PTT_REVOKE_ASKED, PTT_HEAD_CHANGES(head)), false,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			asked[n++] = thread;
+	}
+	return n;
+}
+
+/* Is everything below @head in its chunk committed? */
+static bool all_written(const struct ptt_collector *c, uint64_t head)
+{
+	uint32_t index = chunk_of_head(c, head), size = c->segment->chunk_size;
+	uint32_t end = (uint32_t)((head & PTT_HEAD_OFFSET_MASK) - c->segment->chunk_offset - (uint64_t)index * size);
+	struct run run;
+
+	run_scan(chunk_at(c, index), size, PTT_CHUNK_HEAD, &run);
+	return run.end >= end || run.how == RUN_FINISHED;
+}
+
+/*
+ * A chunk that was taken is from here on a full one like any other: it ends where its last owner's head was, and
+ * whatever that owner reserves above is void.
+ */
+static void make_full(struct ptt_collector *c, uint32_t index, uint32_t owned, uint64_t head)
+{
+	uint64_t offset = head & PTT_HEAD_OFFSET_MASK;
+
+	if (offset % c->segment->chunk_size)
+		__atomic_store_n((uint64_t *)(c->base + offset), PTT_ID_END | (uint64_t)PTT_ID_END << PTT_TIME_SHIFT,
+				 __ATOMIC_RELEASE);
+	__atomic_compare_exchange_n(&c->chunk_state[index], &owned, owned | PTT_CHUNK_FULL, false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_RELAXED);
+}
+
+/* Take the chunk of @thread if it still can be. Return: true if it is ours now. */
+static bool take(struct ptt_collector *c, uint32_t thread)
+{
+	struct ptt_thread *t = &c->thread[thread];
+	uint32_t word = __atomic_load_n(&t->revoke, __ATOMIC_ACQUIRE), wanted = PTT_REVOKE_NONE;
+	uint64_t head = __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
+	uint32_t index = chunk_of_head(c, head), state;
+
+	if (PTT_REVOKE_STATE(word) != PTT_REVOKE_ASKED)
+		return false;
+	state = index < c->segment->chunk_count ? state_of(c, index) : PTT_CHUNK_FREE;
+	if (word >> 2 == PTT_HEAD_CHANGES(head) && PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED &&
+	    PTT_CHUNK_THREAD(state) == thread && all_written(c, head))
+		wanted = PTT_REVOKE_WORD(PTT_REVOKE_TAKEN, word >> 2);
+	if (!__atomic_compare_exchange_n(&t->revoke, &word, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
+	    wanted == PTT_REVOKE_NONE)
+		return false;
+	make_full(c, index, state, head);
+	return true;
+}
+
+void revoke_idle(struct ptt_collector *c)
+{
+	uint32_t asked[REVOKE_MAX], n, i;
+	bool any = false;
+
+	if (c->stats.free_chunks >= c->segment->chunk_count / 16 &&
+	    !__atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED))
+		return;
+	if (now_ns() - c->revoked_ns < REVOKE_PERIOD_NS)
+		return;
+	c->revoked_ns = now_ns();
+	n = ask(c, asked);
+	if (!n)
+		return;
+	barrier_everywhere();
+	for (i = 0; i < n; i++)
+		any |= take(c, asked[i]);
+	if (any)
+		drain(c, PTT_PASS_FLUSH);
+}

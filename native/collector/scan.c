@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* scan.c - how far a chunk has been written: runs of committed slots, holes, times. */
+/*
+ * A slot is committed once its first word is not zero, and an event once its first slot is: its continuation slots were
+ * written before. A run therefore never ends within an event.
+ */
+#include "internal.h"
+
+static inline uint64_t first_word(const struct ptt_chunk *chunk, uint32_t at)
+{
+	return *(const uint64_t *)((const char *)chunk + at);
+}
+
+void run_scan(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t begin, struct run *run)
+{
+	uint32_t at = begin, events = 0;
+	uint64_t word = 0;
+
+	/* Relaxed loads; the fence below is what pairs with the writers' release of each first word. */
+	for (; at < chunk_size; at += PTT_SLOT_SIZE) {
+		uint32_t id;
+
+		word = __atomic_load_n((const uint64_t *)((const char *)chunk + at), __ATOMIC_RELAXED);
+		id = word & PTT_ID_MASK;
+		if (id == 0 || id == PTT_ID_END)
+			break;
+		events += id != PTT_ID_MORE;
+	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	run->begin = begin;
+	run->end = at;
+	run->events = events;
+	if (at >= chunk_size) {
+		run->how = RUN_FINISHED;
+		run->dirty_end = chunk_size;
+	} else if ((word & PTT_ID_MASK) == PTT_ID_END) {
+		run->how = RUN_FINISHED;
+		run->dirty_end = at + PTT_SLOT_SIZE;
+	} else {
+		run->how = RUN_OPEN;
+		run->dirty_end = at;
+	}
+}
+
+uint32_t run_skip_hole(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t at)
+{
+	/* What was to be continued was never begun. */
+	while (at < chunk_size) {
+		uint32_t id = first_word(chunk, at) & PTT_ID_MASK;
+
+		if (id != 0 && id != PTT_ID_MORE)
+			break;
+		at += PTT_SLOT_SIZE;
+	}
+	return at;
+}
+
+static uint64_t full_time(const struct ptt_chunk *chunk, uint64_t word)
+{
+	return chunk->t_base + (((word >> PTT_TIME_SHIFT) - chunk->t_base) & PTT_TIME_MASK);
+}
+
+void run_times(const struct ptt_chunk *chunk, const struct run *run, uint64_t *first, uint64_t *last)
+{
+	uint32_t at = run->end - PTT_SLOT_SIZE;
+
+	while (at > run->begin && (first_word(chunk, at) & PTT_ID_MASK) == PTT_ID_MORE)
+		at -= PTT_SLOT_SIZE;
+	*first = full_time(chunk, first_word(chunk, run->begin));
+	*last = full_time(chunk, first_word(chunk, at));
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* segment.c - makes, maps, takes over and gives back the shared segment; the collector's life as a whole. */
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+#define BUDGET_DEFAULT (UINT64_C(64) << 20)
+#define PROCESS_COUNT 16384u
+#define THREAD_COUNT 16384u
+#define CHUNK_SIZE_MAX (1u << 20)
+
+_Static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct ptt_segment *)0)->collector), "the mutex fits");
+
+uint32_t ptt_collector_abi(void)
+{
+	return PTT_COLLECT_ABI;
+}
+
+static uint64_t align(uint64_t value, uint64_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+/* ------------------------------------------------------------------ layout */
+
+static void lay_out(struct ptt_segment *seg, uint64_t budget, uint32_t chunk_size)
+{
+	uint64_t at = sizeof(*seg);
+
+	memcpy(seg->abi.magic, PTT_SEGMENT_MAGIC, sizeof(seg->abi.magic));
+	seg->abi.major = PTT_ABI_MAJOR;
+	seg->abi.minor = PTT_ABI_MINOR;
+	seg->abi.struct_size = sizeof(*seg);
+	seg->chunk_size = chunk_size;
+	seg->chunk_count = (uint32_t)(budget / chunk_size);
+	seg->thread_count = THREAD_COUNT;
+	seg->process_count = PROCESS_COUNT;
+	seg->process_offset = at;
+	at = align(at + (uint64_t)seg->process_count * sizeof(struct ptt_process), 64);
+	seg->thread_owner_offset = at;
+	at = align(at + (uint64_t)seg->thread_count * sizeof(uint32_t), 128);
+	seg->thread_offset = at;
+	at = align(at + (uint64_t)seg->thread_count * sizeof(struct ptt_thread), 64);
+	seg->chunk_state_offset = at;
+	at = align(at + (uint64_t)seg->chunk_count * sizeof(uint32_t), 64);
+	seg->site_offset = at;
+	at += PTT_SITE_JOURNAL * sizeof(struct ptt_site);
+	seg->chunk_offset = align(at, chunk_size);
+	seg->size = seg->chunk_offset + (uint64_t)seg->chunk_count * chunk_size;
+}
+
+static bool is_sound(const struct ptt_segment *seg, uint64_t size)
+{
+	return memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, sizeof(seg->abi.magic)) == 0 &&
+	       seg->abi.major == PTT_ABI_MAJOR && seg->abi.struct_size >= sizeof(*seg) && seg->size == size &&
+	       seg->chunk_size >= 4096 && !(seg->chunk_size & (seg->chunk_size - 1)) &&
+	       seg->thread_count <= PTT_THREAD_COUNT_MAX && seg->chunk_count <= size / seg->chunk_size &&
+	       seg->process_count <= size / sizeof(struct ptt_process) && seg->chunk_offset <= size &&
+	       seg->chunk_offset + (uint64_t)seg->chunk_count * seg->chunk_size <= size &&
+	       seg->process_offset + (uint64_t)seg->process_count * sizeof(struct ptt_process) <= size &&
+	       seg->thread_offset + (uint64_t)seg->thread_count * sizeof(struct ptt_thread) <= size &&
+	       seg->thread_owner_offset + (uint64_t)seg->thread_count * sizeof(uint32_t) <= size &&
+	       seg->chunk_state_offset + (uint64_t)seg->chunk_count * sizeof(uint32_t) <= size &&
+	       seg->site_offset + PTT_SITE_JOURNAL * sizeof(struct ptt_site) <= size;
+}
+
+static int check_options(const struct ptt_collector_options *o, uint64_t *budget, uint32_t *chunk_size,
+			 struct ptt_message *message)
+{
+	*budget = o->budget ? o->budget : BUDGET_DEFAULT;
+	*chunk_size = o->chunk_size ? o->chunk_size : PTT_CHUNK_SIZE;
+	if (*chunk_size < 4096 || *chunk_size > CHUNK_SIZE_MAX || (*chunk_size & (*chunk_size - 1)))
+		return fail(message, -EINVAL, "a buffer of %u bytes is not a power of two from 4 KiB to 1 MiB",
+			    *chunk_size);
+	if (*budget / *chunk_size < 4 || *budget / *chunk_size > UINT32_MAX)
+		return fail(message, -EINVAL, "a budget of %llu bytes does not hold a sensible number of buffers",
+			    (unsigned long long)*budget);
+	if (o->policy > PTT_POLICY_UNTIL_FULL || o->when_full > PTT_WHEN_FULL_DROP)
+		return fail(message, -EINVAL, "unknown policy");
+	return 0;
+}
+
+/* ---------------------------------------------------------------- mapping */
+
+static int map(struct ptt_collector *c, int fd, uint64_t size, struct ptt_message *message)
+{
+	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (base == MAP_FAILED)
+		return fail(message, -errno, "cannot map the segment");
+	c->base = base;
+	c->segment = base;
+	return 0;
+}
+
+static void find_tables(struct ptt_collector *c)
+{
+	c->process = (void *)(c->base + c->segment->process_offset);
+	c->thread_owner = (void *)(c->base + c->segment->thread_owner_offset);
+	c->thread = (void *)(c->base + c->segment->thread_offset);
+	c->chunk_state = (void *)(c->base + c->segment->chunk_state_offset);
+	c->site = (void *)(c->base + c->segment->site_offset);
+}
+
+static int allocate(struct ptt_collector *c, struct ptt_message *message)
+{
+	c->note = calloc(c->segment->chunk_count, sizeof(*c->note));
+	c->ready = calloc(c->segment->chunk_count, sizeof(*c->ready));
+	c->stream = calloc(c->segment->thread_count, sizeof(*c->stream));
+	c->wanted = calloc(c->segment->thread_count, sizeof(*c->wanted));
+	c->full = calloc(c->segment->thread_count, sizeof(*c->full));
+	c->packet = calloc(1, sizeof(*c->packet));
+	if (!c->note || !c->ready || !c->stream || !c->wanted || !c->full || !c->packet)
+		return fail(message, -ENOMEM, "cannot keep notes of the segment");
+	for (uint32_t i = 0; i < c->segment->chunk_count; i++)
+		c->note[i].serial = UINT64_MAX;
+	return streams_init(c, message);
+}
+
+/* Hold the mutex that tells writers that somebody collects. */
+static int hold(struct ptt_collector *c, bool fresh, struct ptt_message *message)
+{
+	pthread_mutex_t *mutex = (void *)c->segment->collector;
+	pthread_mutexattr_t attr;
+	int err;
+
+	if (fresh) {
+		pthread_mutexattr_init(&attr);
+		pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+		pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+		err = pthread_mutex_init(mutex, &attr);
+		pthread_mutexattr_destroy(&attr);
+		if (err)
+			return fail(message, -err, "cannot make the collector's mutex");
+	}
+	err = pthread_mutex_trylock(mutex);
+	if (err == EOWNERDEAD)
+		err = pthread_mutex_consistent(mutex);
+	if (err == EBUSY)
+		return fail(message, -EBUSY, "the recorder (pid %u) is still at work", c->segment->recorder_pid);
+	if (err)
+		return fail(message, -err, "cannot hold the collector's mutex");
+	c->held = true;
+	return 0;
+}
+
+static int open_trace(struct ptt_collector *c, const struct ptt_collector_options *o, struct ptt_message *message)
+{
+	c->max_file_size = o->max_file_size;
+	c->max_files = o->max_files;
+	c->trace_fd = open(o->trace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->trace_fd < 0)
+		return fail(message, -errno, "%s", o->trace);
+	return 0;
+}
+
+static int make_segment(struct ptt_collector *c, const struct ptt_collector_options *o, struct ptt_message *message)
+{
+	struct ptt_collector_time now;
+	struct ptt_segment seg = {.policy = o->policy, .when_full = o->when_full};
+	uint64_t budget;
+	uint32_t chunk_size;
+	int err, fd;
+
+	err = check_options(o, &budget, &chunk_size, message);
+	if (err)
+		return err;
+	lay_out(&seg, budget, chunk_size);
+	ptt_collector_read_clock(0, &now);
+	seg.clock = now.kind;
+	seg.start_clock = now.clock;
+	seg.start_unix_ns = now.unix_ns;
+	seg.recorder_pid = (uint32_t)getpid();
+	if (getrandom(seg.uuid, sizeof(seg.uuid), GRND_NONBLOCK) != sizeof(seg.uuid))
+		memcpy(seg.uuid, &now, sizeof(seg.uuid));
+	seg.uuid[6] = (seg.uuid[6] & 0x0f) | 0x40; /* a random UUID, as RFC 9562 has it */
+	seg.uuid[8] = (seg.uuid[8] & 0x3f) | 0x80;
+
+	fd = open(o->segment, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fail(message, -errno, "%s", o->segment);
+	/* All of it now: a page that is missing later would kill the program with SIGBUS. */
+	err = posix_fallocate(fd, 0, (off_t)seg.size);
+	if (err) {
+		err = fail(message, -err, "cannot reserve %llu MB for the buffers at %s",
+			   (unsigned long long)(seg.size / 1000000), o->segment);
+		unlink(o->segment);
+		close(fd);
+		return err;
+	}
+	err = map(c, fd, seg.size, message);
+	close(fd);
+	if (err)
+		unlink(o->segment);
+	else
+		*c->segment = seg;
+	return err;
+}
+
+static int take_segment(struct ptt_collector *c, const struct ptt_collector_options *o, struct ptt_message *message)
+{
+	struct stat st;
+	int err, fd = open(o->segment, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return fail(message, -errno, "%s", o->segment);
+	if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct ptt_segment))
+		err = fail(message, -EPROTO, "%s is no segment of buffers", o->segment);
+	else
+		err = map(c, fd, (uint64_t)st.st_size, message);
+	close(fd);
+	if (!err && !is_sound(c->segment, (uint64_t)st.st_size)) {
+		munmap(c->base, (size_t)st.st_size);
+		c->base = NULL;
+		err = fail(message, -EPROTO, "%s is no segment of buffers of this version", o->segment);
+	}
+	return err;
+}
+
+/* ---------------------------------------------------------------- life */
+
+static int begin(const struct ptt_collector_options *o, bool fresh, struct ptt_collector **collector,
+		 struct ptt_message *message)
+{
+	struct ptt_collector *c = calloc(1, sizeof(*c));
+	int err;
+
+	*collector = NULL;
+	if (!c)
+		return fail(message, -ENOMEM, "cannot begin to collect");
+	c->trace_fd = -1;
+	err = open_trace(c, o, message);
+	if (!err)
+		err = fresh ? make_segment(c, o, message) : take_segment(c, o, message);
+	if (!err) {
+		find_tables(c);
+		err = hold(c, fresh, message);
+	}
+	if (!err)
+		err = allocate(c, message);
+	if (!err && !fresh)
+		err = recover_streams(c, message);
+	if (err) {
+		if (fresh && c->base)
+			unlink(o->segment);
+		ptt_collector_destroy(c);
+		return err;
+	}
+	c->stats.chunks = c->segment->chunk_count;
+	*collector = c;
+	return 0;
+}
+
+int ptt_collector_create(const struct ptt_collector_options *o, struct ptt_collector **collector,
+			 struct ptt_message *message)
+{
+	return begin(o, true, collector, message);
+}
+
+int ptt_collector_attach(const struct ptt_collector_options *o, struct ptt_collector **collector,
+			 struct ptt_message *message)
+{
+	return begin(o, false, collector, message);
+}
+
+int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_collector_stats *stats)
+{
+	struct ptt_collector_stats ended;
+
+	c->doorbell_seen = __atomic_load_n(&c->segment->doorbell, __ATOMIC_ACQUIRE);
+	c->stats.freed_chunks = 0;
+	threads_look(c);
+	if (c->segment->policy == PTT_POLICY_FLUSH || c->final) {
+		drain(c, flags);
+		if (!c->final)
+			revoke_idle(c);
+	}
+	threads_recycle(c);
+	if (!stats)
+		return 0;
+	/* What ended threads lost is in c->stats for good; what live ones lost up to now is added for the caller only. */
+	ended = c->stats;
+	threads_sum_losses(c);
+	c->stats.overwritten = __atomic_load_n(&c->segment->overwritten, __ATOMIC_RELAXED);
+	c->stats.lost_sites = __atomic_load_n(&c->segment->site_lost, __ATOMIC_RELAXED);
+	c->stats.stopped = __atomic_load_n(&c->segment->stopped, __ATOMIC_RELAXED);
+	*stats = c->stats;
+	c->stats = ended;
+	return 0;
+}
+
+int ptt_collector_close(struct ptt_collector *c)
+{
+	__atomic_store_n(&c->segment->closed, 1, __ATOMIC_SEQ_CST);
+	wake_writers(c);
+	return 0;
+}
+
+int ptt_collector_finish(struct ptt_collector *c, struct ptt_collector_stats *stats)
+{
+	uint32_t i;
+
+	c->final = true;
+	ptt_collector_pass(c, PTT_PASS_FLUSH, stats);
+	for (i = 0; i < c->segment->thread_count; i++)
+		if (c->thread_owner[i])
+			packet_write_losses(c, i);
+	if (stats) {
+		stats->packets = c->stats.packets;
+		stats->bytes = c->stats.bytes;
+	}
+	streams_close(c);
+	return 0;
+}
+
+void ptt_collector_destroy(struct ptt_collector *c)
+{
+	if (!c)
+		return;
+	streams_close(c);
+	if (c->held)
+		pthread_mutex_unlock((void *)c->segment->collector);
+	for (uint32_t i = 0; c->stream && i < c->segment->thread_count; i++)
+		free(c->stream[i].generation_events);
+	if (c->base)
+		munmap(c->base, c->segment->size);
+	if (c->trace_fd >= 0)
+		close(c->trace_fd);
+	free(c->note);
+	free(c->ready);
+	free(c->stream);
+	free(c->wanted);
+	free(c->full);
+	free(c->open);
+	free(c->packet);
+	free(c);
+}
+
+const struct ptt_segment *ptt_collector_segment(const struct ptt_collector *c)
+{
+	return c->segment;
+}

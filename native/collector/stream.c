@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* stream.c - stream files: names, rotation, a bounded number of open files, whole packets or nothing. */
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OPEN_FILES_MAX 512u
+
+void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generation, char name[static 32])
+{
+	if (c->max_file_size)
+		snprintf(name, 32, "stream-%05u.%03u", index, generation);
+	else
+		snprintf(name, 32, "stream-%05u", index);
+}
+
+int streams_init(struct ptt_collector *c, struct ptt_message *message)
+{
+	struct rlimit limit = {.rlim_cur = 1024};
+	uint32_t i;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	c->open_count = OPEN_FILES_MAX;
+	/* Half of what the process may open stays for the rest of it. */
+	if (limit.rlim_cur / 2 < c->open_count)
+		c->open_count = limit.rlim_cur / 2 > 4 ? (uint32_t)(limit.rlim_cur / 2) : 4;
+	c->open = calloc(c->open_count, sizeof(*c->open));
+	if (!c->open)
+		return fail(message, -ENOMEM, "cannot keep a table of open files");
+	for (i = 0; i < c->open_count; i++)
+		c->open[i].fd = -1;
+	for (i = 0; i < c->segment->thread_count; i++)
+		c->stream[i].open = -1;
+	return 0;
+}
+
+static void close_file(struct ptt_collector *c, uint32_t slot)
+{
+	if (c->open[slot].fd < 0)
+		return;
+	close(c->open[slot].fd);
+	c->open[slot].fd = -1;
+	c->stream[c->open[slot].stream].open = -1;
+}
+
+void streams_close(struct ptt_collector *c)
+{
+	for (uint32_t i = 0; c->open && i < c->open_count; i++)
+		close_file(c, i);
+}
+
+/* A free slot in the table of open files; the one used longest ago is made free if need be. */
+static uint32_t free_slot(struct ptt_collector *c)
+{
+	uint32_t i, oldest = 0;
+
+	for (i = 0; i < c->open_count; i++) {
+		if (c->open[i].fd < 0)
+			return i;
+		if (c->open[i].used_at < c->open[oldest].used_at)
+			oldest = i;
+	}
+	close_file(c, oldest);
+	return oldest;
+}
+
+/* Return: descriptor of the stream's current file, or -errno. */
+static int stream_fd(struct ptt_collector *c, uint32_t index)
+{
+	struct stream *s = &c->stream[index];
+	char name[32];
+	uint32_t slot;
+	int fd;
+
+	if (s->open >= 0) {
+		c->open[s->open].used_at = ++c->open_clock;
+		return c->open[s->open].fd;
+	}
+	slot = free_slot(c);
+	stream_name(c, index, s->generation, name);
+	fd = openat(c->trace_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC | (s->used ? 0 : O_TRUNC), 0666);
+	if (fd < 0)
+		return -errno;
+	s->used = 1;
+	s->open = (int32_t)slot;
+	c->open[slot] = (struct open_file){fd, index, ++c->open_clock};
+	return fd;
+}
+
+/* ---------------------------------------------------------------- rotation */
+
+static int next_generation(struct ptt_collector *c, uint32_t index)
+{
+	struct stream *s = &c->stream[index];
+	char name[32];
+
+	if (s->open >= 0)
+		close_file(c, (uint32_t)s->open);
+	s->generation++;
+	s->file_size = 0;
+	s->used = 0;
+	if (!c->max_files || s->generation < c->max_files)
+		return 0;
+	stream_name(c, index, s->generation - c->max_files, name);
+	if (unlinkat(c->trace_fd, name, 0) < 0 && errno != ENOENT)
+		return -errno;
+	if (s->generation_events) {
+		uint64_t *events = &s->generation_events[s->generation % c->max_files];
+
+		c->stats.removed += *events;
+		c->stats.events -= *events;
+		*events = 0;
+	}
+	return 0;
+}
+
+static void count_generation(struct ptt_collector *c, struct stream *s, uint32_t events)
+{
+	if (!c->max_files || !c->max_file_size)
+		return;
+	if (!s->generation_events)
+		s->generation_events = calloc(c->max_files, sizeof(uint64_t));
+	if (s->generation_events)
+		s->generation_events[s->generation % c->max_files] += events;
+}
+
+/* ------------------------------------------------------------------ writing */
+
+/* Write all pieces at @offset. The pieces are used up. */
+static int write_all(int fd, struct iovec *piece, uint32_t pieces, uint64_t offset)
+{
+	while (pieces) {
+		ssize_t n = pwritev(fd, piece, (int)pieces, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		offset += (uint64_t)n;
+		while (pieces && (size_t)n >= piece->iov_len) {
+			n -= (ssize_t)piece->iov_len;
+			piece++;
+			pieces--;
+		}
+		if (pieces) {
+			piece->iov_base = (char *)piece->iov_base + n;
+			piece->iov_len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+int stream_write(struct ptt_collector *c, uint32_t index, struct iovec *piece, uint32_t pieces, uint32_t size,
+		 uint32_t events)
+{
+	struct stream *s = &c->stream[index];
+	int fd, err;
+
+	if (c->max_file_size && s->file_size && s->file_size + size > c->max_file_size) {
+		err = next_generation(c, index);
+		if (err)
+			return err;
+	}
+	fd = stream_fd(c, index);
+	if (fd < 0)
+		return fd;
+	err = write_all(fd, piece, pieces, s->file_size);
+	if (err) {
+		/* No torn packet stays behind. Should that fail as well, readers drop it by its CRC. */
+		if (ftruncate(fd, (off_t)s->file_size) < 0)
+			close_file(c, (uint32_t)s->open);
+		return err;
+	}
+	s->file_size += size;
+	count_generation(c, s, events);
+	return 0;
+}

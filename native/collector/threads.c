@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* threads.c - thread entries: who has ended, who is dead, what was lost, and giving entries back. */
+#include "internal.h"
+
+#include <errno.h>
+
+static uint32_t thread_high(const struct ptt_collector *c)
+{
+	/* acquire: pairs with the release of the writer that took the entry */
+	uint32_t high = __atomic_load_n(&c->segment->thread_high, __ATOMIC_ACQUIRE);
+
+	return high < c->segment->thread_count ? high : c->segment->thread_count;
+}
+
+static uint32_t owner_of(const struct ptt_collector *c, uint32_t i)
+{
+	return __atomic_load_n(&c->thread_owner[i], __ATOMIC_ACQUIRE);
+}
+
+/* Before the chunks are looked at: whoever has ended by now has all its chunks where we shall see them. */
+void threads_look(struct ptt_collector *c)
+{
+	uint32_t live = 0;
+
+	for (uint32_t i = 0; i < thread_high(c); i++) {
+		struct stream *s = &c->stream[i];
+
+		if (!owner_of(c, i)) {
+			s->ended = 0;
+			continue;
+		}
+		/* acquire: pairs with the release of ENDED after the thread's last slot */
+		s->ended = s->gone || __atomic_load_n(&c->thread[i].state, __ATOMIC_ACQUIRE) == PTT_THREAD_ENDED;
+		live += !s->ended;
+	}
+	c->stats.live_threads = live;
+}
+
+/*
+ * A thread that has ended leaves its chunks behind. Where they are drained they are free by now; else, in LOOP and
+ * UNTIL_FULL, they stay for the end of the recording, or for writers to overwrite.
+ */
+static void leave_chunks(struct ptt_collector *c)
+{
+	for (uint32_t i = 0; i < c->segment->chunk_count; i++) {
+		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state);
+
+		if (state == PTT_CHUNK_FREE || thread >= c->segment->thread_count || !c->stream[thread].ended)
+			continue;
+		if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED && c->segment->policy != PTT_POLICY_FLUSH)
+			/* a failure means that the chunk has gone another way meanwhile */
+			__atomic_compare_exchange_n(&c->chunk_state[i], &state, state | PTT_CHUNK_FULL, false,
+						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+		else if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_CLAIMED && c->stream[thread].gone)
+			chunk_free(c, i, c->segment->chunk_size); /* killed before it had prepared the chunk */
+	}
+}
+
+static void give_back(struct ptt_collector *c, uint32_t i)
+{
+	struct ptt_thread *t = &c->thread[i];
+	struct stream *s = &c->stream[i];
+
+	packet_write_losses(c, i);
+	s->discarded_base += t->lost_full + t->lost_closed;
+	c->stats.lost_full += t->lost_full;
+	c->stats.lost_closed += t->lost_closed;
+	c->stats.wait_ns += t->wait_ns;
+	t->head &= ~PTT_HEAD_OFFSET_MASK; /* the count of changes goes on */
+	t->t_base = 0;
+	t->revoke = PTT_REVOKE_NONE;
+	t->state = 0;
+	t->lost_full = t->lost_closed = t->wait_ns = 0;
+	t->pid = t->tid = t->process = t->hint = 0;
+	t->serial++;
+	s->gone = s->ended = 0;
+	s->idle_head = 0;
+	/* release: pairs with the acquire of whoever takes the entry next */
+	__atomic_store_n(&c->thread_owner[i], 0, __ATOMIC_RELEASE);
+}
+
+/* Chunks of an ended thread that are not drained yet keep its entry. */
+static void keep_undrained(struct ptt_collector *c)
+{
+	for (uint32_t i = 0; i < c->segment->chunk_count; i++) {
+		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state);
+
+		if (state != PTT_CHUNK_FREE && thread < c->segment->thread_count)
+			c->stream[thread].ended = 0;
+	}
+}
+
+void threads_recycle(struct ptt_collector *c)
+{
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < thread_high(c) && !any; i++)
+		any = c->stream[i].ended;
+	if (!any)
+		return;
+	leave_chunks(c);
+	if (c->segment->policy == PTT_POLICY_FLUSH || c->final)
+		keep_undrained(c);
+	for (i = 0; i < thread_high(c); i++)
+		if (c->stream[i].ended && owner_of(c, i))
+			give_back(c, i);
+}
+
+void threads_sum_losses(struct ptt_collector *c)
+{
+	struct ptt_collector_stats *stats = &c->stats;
+
+	for (uint32_t i = 0; i < thread_high(c); i++) {
+		if (!owner_of(c, i))
+			continue;
+		stats->lost_full += __atomic_load_n(&c->thread[i].lost_full, __ATOMIC_RELAXED);
+		stats->lost_closed += __atomic_load_n(&c->thread[i].lost_closed, __ATOMIC_RELAXED);
+		stats->wait_ns += __atomic_load_n(&c->thread[i].wait_ns, __ATOMIC_RELAXED);
+	}
+	stats->lost_threads = 0;
+	for (uint32_t i = 0; i < c->process_high; i++)
+		stats->lost_threads += __atomic_load_n(&c->process[i].lost_threads, __ATOMIC_RELAXED);
+}
+
+int ptt_collector_process_gone(struct ptt_collector *c, uint32_t index, int pid_gone)
+{
+	uint32_t pid;
+
+	if (index >= c->segment->process_count)
+		return -EINVAL;
+	pid = c->process[index].pid;
+	for (uint32_t i = 0; i < thread_high(c); i++) {
+		if (!pid || owner_of(c, i) != pid)
+			continue;
+		/* An entry that was claimed but never filled in belongs to whichever image the pid has now. */
+		if (__atomic_load_n(&c->thread[i].state, __ATOMIC_ACQUIRE) ? c->thread[i].process == index : pid_gone)
+			c->stream[i].gone = 1;
+	}
+	return 0;
+}
+
+int ptt_collector_threads(struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < thread_high(c) && n < count; i++) {
+		const struct ptt_thread *t = &c->thread[i];
+
+		if (!owner_of(c, i) || !__atomic_load_n(&t->state, __ATOMIC_ACQUIRE))
+			continue;
+		threads[n++] = (struct ptt_collector_thread){t->pid, t->tid, t->process, i, t->serial};
+	}
+	return (int)n;
+}
