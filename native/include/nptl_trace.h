@@ -89,7 +89,11 @@ extern int __nptl_trace_detail_level;
  * Safe in signal handlers, keeps errno, never blocks but where the trace buffers are full and the user asked not to lose
  * events. The data is copied before it returns.
  */
-extern void nptl_trace_send_user_event(struct nptl_trace_event event) __attribute__((weak));
+extern void nptl_trace_send_user_event(struct nptl_trace_event event)
+#ifndef NPTL_TRACE_IMPLEMENTATION
+	__attribute__((weak))
+#endif
+	;
 
 #ifndef NPTL_TRACE_IMPLEMENTATION
 /* The weak reference is null where no tracer is loaded; the call then does nothing. */

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* copy.c - writes a part of a stream as a stream of its own, for cut, split and merge. */
+/*
+ * Slots and records are moved as they are; heads are made anew. Only where clocks are aligned does a time stamp change,
+ * and with it the checksum of a record.
+ */
+#include "internal.h"
+
+#include <stddef.h>
+#include <unistd.h>
+
+#include "../ring/crc32c.h"
+
+#define HEAD sizeof(struct ptt_packet)
+
+struct copier {
+	struct ptt_reader *reader;
+	const struct ptt_copy *what;
+	int fd;
+	uint8_t *buffer;
+	size_t room;
+	uint64_t sequence;
+	uint64_t discarded; /* before the first packet that is copied */
+	int64_t events;
+};
+
+static int write_all(int fd, const uint8_t *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, data, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		data += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+struct content {
+	size_t size;
+	uint64_t first; /* ticks, after the shift */
+	uint64_t last;
+	uint32_t events;
+};
+
+static void copy_slots(const struct copier *copier, const struct rd_packet *packet, const uint8_t *p,
+		       const uint8_t *end, struct content *out)
+{
+	uint8_t *to = copier->buffer + HEAD;
+	uint64_t shift = (uint64_t)copier->what->tick_shift;
+
+	out->size = (size_t)(end - p);
+	memcpy(to, p, out->size);
+	for (size_t at = 0; at < out->size; at += PTT_SLOT_SIZE) {
+		uint64_t w0 = rd_u64(to + at), ticks;
+
+		if (rd_slot_skipped(w0))
+			continue;
+		ticks = rd_slot_ticks(w0, packet->begin) + shift;
+		if (!out->events++)
+			out->first = ticks;
+		out->last = ticks;
+		w0 += shift << PTT_TIME_SHIFT;
+		memcpy(to + at, &w0, sizeof(w0));
+	}
+}
+
+/* Whether a record is of the process and thread that are wanted. */
+static bool wanted(const struct copier *copier, uint32_t trace, const uint8_t *p)
+{
+	const struct ptt_copy *what = copier->what;
+	uint32_t process = rd_process_of_pid(copier->reader, trace, rd_u32(p + 12));
+
+	if (what->process_filter != RD_NONE && process != what->process_filter)
+		return false;
+	return what->thread_filter == RD_NONE ||
+	       rd_thread(copier->reader, process, rd_u32(p + 16)) == what->thread_filter;
+}
+
+static void copy_records(const struct copier *copier, uint32_t trace, const uint8_t *p, const uint8_t *end,
+			 struct content *out)
+{
+	uint8_t *to = copier->buffer + HEAD;
+	uint32_t size;
+	bool sound;
+
+	for (; (size = rd_record_size(p, end, &sound)) != 0; p += size) {
+		uint64_t ticks = rd_u64(p + 4) + (uint64_t)copier->what->tick_shift;
+		uint32_t sum = 0;
+
+		if (!sound || !wanted(copier, trace, p))
+			continue;
+		memcpy(to, p, size);
+		memcpy(to + 4, &ticks, sizeof(ticks));
+		for (uint32_t i = 0; i + 4 < size; i += 4)
+			sum = (sum << 1 | sum >> 31) + rd_u32(to + i);
+		memcpy(to + size - 4, &sum, sizeof(sum));
+		if (!out->events++)
+			out->first = ticks;
+		out->last = ticks;
+		to += size;
+		out->size += size;
+	}
+}
+
+static int write_packet(struct copier *copier, const struct rd_packet *packet, const struct content *content,
+			bool whole)
+{
+	const struct ptt_copy *what = copier->what;
+	size_t size = (HEAD + content->size + 15) & ~(size_t)15;
+	struct ptt_packet head;
+
+	memcpy(&head, rd_data(copier->reader, packet), HEAD);
+	memcpy(head.uuid, what->uuid, sizeof(head.uuid));
+	head.stream_instance_id = what->instance;
+	head.timestamp_begin = whole ? packet->begin + (uint64_t)what->tick_shift : content->first;
+	head.timestamp_end = whole ? packet->end + (uint64_t)what->tick_shift : content->last;
+	head.content_size = (HEAD + content->size) * 8;
+	head.packet_size = size * 8;
+	head.events_discarded = packet->discarded - copier->discarded;
+	head.packet_seq_num = copier->sequence++;
+	head.process += what->process_shift;
+	head.event_count = content->events;
+	head.crc = 0;
+	memset(copier->buffer + HEAD + content->size, 0, size - HEAD - content->size);
+	memcpy(copier->buffer, &head, HEAD);
+	head.crc = ptt_crc32c(0, copier->buffer, size);
+	memcpy(copier->buffer + offsetof(struct ptt_packet, crc), &head.crc, sizeof(head.crc));
+	copier->events += content->events;
+	return write_all(copier->fd, copier->buffer, size);
+}
+
+static int copy_packet(struct copier *copier, const struct rd_stream *stream, uint32_t number)
+{
+	const struct ptt_copy *what = copier->what;
+	struct rd_packet *packet = &stream->packets[number];
+	const uint8_t *base = rd_data(copier->reader, packet);
+	uint32_t from = number == what->from_packet && what->from_offset ? what->from_offset : (uint32_t)HEAD;
+	uint32_t to = number == what->to_packet ? what->to_offset : packet->content;
+	struct content content = { 0, 0, 0, 0 };
+
+	if (!rd_check(copier->reader, packet) || from < HEAD || to > packet->content || from >= to)
+		return 0;
+	if (stream->stream_class == PTT_STREAM_SLOTS &&
+	    ((what->process_filter != RD_NONE && what->process_filter != packet->process) ||
+	     (what->thread_filter != RD_NONE && what->thread_filter != packet->thread)))
+		return 0;
+	if (packet->size + 16 > copier->room) {
+		uint8_t *bigger = realloc(copier->buffer, packet->size + 16);
+
+		if (!bigger)
+			return -ENOMEM;
+		copier->buffer = bigger;
+		copier->room = packet->size + 16;
+	}
+	if (stream->stream_class == PTT_STREAM_SLOTS)
+		copy_slots(copier, packet, base + from, base + to, &content);
+	else
+		copy_records(copier, stream->trace, base + from, base + to, &content);
+	if (!content.events)
+		return 0;
+	return write_packet(copier, packet, &content, from == HEAD && to == packet->content);
+}
+
+int64_t ptt_copy_stream(struct ptt_reader *reader, uint32_t number, const struct ptt_copy *what, int fd)
+{
+	struct copier copier = { .reader = reader, .what = what, .fd = fd };
+	const struct rd_stream *stream;
+	int err = 0;
+
+	if (number >= reader->stream_count)
+		return -EINVAL;
+	stream = &reader->streams[number];
+	if (what->from_packet && what->from_packet <= stream->count)
+		copier.discarded = stream->packets[what->from_packet - 1].discarded;
+	for (uint32_t i = what->from_packet; err == 0 && i < stream->count && i <= what->to_packet; i++)
+		err = copy_packet(&copier, stream, i);
+	free(copier.buffer);
+	return err < 0 ? err : copier.events;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* filter.c - lets through the events that the user asked for. */
+#include "internal.h"
+
+struct ptt_filter {
+	bool by_event, by_thread, by_object, by_site;
+	bool event[1024];
+	struct rd_map threads;
+	struct rd_map objects; /* (process, address); process UINT32_MAX for any */
+	struct rd_map sites;
+};
+
+struct ptt_filter *ptt_filter_create(void)
+{
+	return calloc(1, sizeof(struct ptt_filter));
+}
+
+void ptt_filter_destroy(struct ptt_filter *filter)
+{
+	if (!filter)
+		return;
+	rd_map_free(&filter->threads);
+	rd_map_free(&filter->objects);
+	rd_map_free(&filter->sites);
+	free(filter);
+}
+
+int ptt_filter_allow_event(struct ptt_filter *filter, uint32_t id)
+{
+	filter->by_event = true;
+	if (id < 1024)
+		filter->event[id] = true;
+	return 0;
+}
+
+int ptt_filter_allow_thread(struct ptt_filter *filter, uint32_t thread)
+{
+	filter->by_thread = true;
+	return rd_map_put(&filter->threads, thread, 0) ? 0 : -ENOMEM;
+}
+
+int ptt_filter_allow_object(struct ptt_filter *filter, uint32_t process, uint64_t address)
+{
+	filter->by_object = true;
+	return rd_map_put(&filter->objects, process, address) ? 0 : -ENOMEM;
+}
+
+int ptt_filter_allow_site(struct ptt_filter *filter, uint32_t process, uint64_t address)
+{
+	filter->by_site = true;
+	return rd_map_put(&filter->sites, process, address) ? 0 : -ENOMEM;
+}
+
+static bool allowed(const struct rd_map *map, uint32_t process, uint64_t address)
+{
+	return rd_map_find(map, process, address) || rd_map_find(map, RD_NONE, address);
+}
+
+static bool passes(const struct ptt_filter *filter, const struct ptt_reader *reader,
+		   const struct ptt_columns *columns, int64_t i)
+{
+	uint32_t thread = columns->thread[i];
+	uint32_t process = thread < reader->thread_count ? reader->threads[thread].process : RD_NONE;
+
+	if (filter->by_event && !filter->event[columns->id[i] & PTT_ID_MASK])
+		return false;
+	if (filter->by_thread && !rd_map_find(&filter->threads, thread, 0))
+		return false;
+	if (filter->by_object && !allowed(&filter->objects, process, columns->object[i]))
+		return false;
+	return !filter->by_site || allowed(&filter->sites, process, columns->site[i]);
+}
+
+int64_t ptt_filter_apply(const struct ptt_filter *filter, struct ptt_reader *reader,
+			 const struct ptt_columns *columns, int64_t n)
+{
+	int64_t to = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		if (!passes(filter, reader, columns, i))
+			continue;
+		if (columns->ts)
+			columns->ts[to] = columns->ts[i];
+		columns->thread[to] = columns->thread[i];
+		columns->id[to] = columns->id[i];
+		if (columns->cpu)
+			columns->cpu[to] = columns->cpu[i];
+		columns->object[to] = columns->object[i];
+		columns->site[to] = columns->site[i];
+		if (columns->payload)
+			columns->payload[to] = columns->payload[i];
+		to++;
+	}
+	return to;
+}

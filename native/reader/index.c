@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* index.c - finds the packets of stream files and checks them. */
+/*
+ * Heads are believed as far as they make sense; the CRC of a packet is looked at when its events are first needed, so
+ * that opening a large trace stays quick. Where heads contradict one another (no packet where the last one should end,
+ * time going back) the CRC decides at once whose fault it is, and the search goes on from the next thing that looks like
+ * a packet.
+ */
+#include "internal.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../ring/crc32c.h"
+
+#define HEAD sizeof(struct ptt_packet)
+
+bool rd_check(struct ptt_reader *reader, struct rd_packet *packet)
+{
+	static const uint8_t zero[4];
+	const size_t at = offsetof(struct ptt_packet, crc);
+	const uint8_t *data = rd_data(reader, packet);
+	uint8_t unchecked = RD_UNCHECKED;
+	uint32_t crc;
+	bool good;
+
+	if (packet->state != RD_UNCHECKED)
+		return packet->state == RD_GOOD;
+	crc = ptt_crc32c(0, data, at);
+	crc = ptt_crc32c(crc, zero, sizeof(zero));
+	crc = ptt_crc32c(crc, data + at + sizeof(zero), packet->size - at - sizeof(zero));
+	good = crc == rd_u32(data + at);
+	if (__atomic_compare_exchange_n((uint8_t *)&packet->state, &unchecked, good ? RD_GOOD : RD_BAD, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+	    !good)
+		rd_damage(reader, packet->file, packet->offset, packet->size,
+			  "the checksum of this packet is wrong; its events are left out");
+	return good;
+}
+
+static int map_file(struct rd_file *file)
+{
+	int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	uint8_t *map;
+	int err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		err = S_ISREG(st.st_mode) ? -errno : -EINVAL;
+		goto out;
+	}
+	/* Never smaller than before: packets that were indexed must stay where they are. */
+	if ((uint64_t)st.st_size <= file->size)
+		goto out;
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED) {
+		err = -errno;
+		goto out;
+	}
+	if (file->map)
+		munmap(file->map, file->size);
+	file->map = map;
+	file->size = (uint64_t)st.st_size;
+out:
+	close(fd);
+	return err;
+}
+
+/* Why the bytes at p are no packet head, or NULL. */
+static const char *head_fault(const struct rd_trace *trace, const struct ptt_packet *h, uint64_t left)
+{
+	if (h->magic != PTT_CTF_MAGIC)
+		return "no packet starts here";
+	if (trace->has_uuid && memcmp(h->uuid, trace->uuid, sizeof(h->uuid)) != 0)
+		return "this packet belongs to another trace";
+	if (h->stream_id > PTT_STREAM_RECORDS)
+		return "this packet is of an unknown kind";
+	if (h->packet_size % 64 || h->packet_size < HEAD * 8 || h->packet_size / 8 > UINT32_MAX ||
+	    h->content_size < HEAD * 8 || h->content_size > h->packet_size)
+		return "the sizes of this packet cannot be";
+	if (h->timestamp_begin > h->timestamp_end)
+		return "this packet ends before it begins";
+	if (h->packet_size / 8 > left)
+		return "this packet is cut off";
+	return NULL;
+}
+
+/* The next place after `at` that looks like a packet, or the end of the file. */
+static uint64_t resync(const struct rd_trace *trace, const struct rd_file *file, uint64_t at)
+{
+	static const uint8_t magic[4] = { 0xc1, 0x1f, 0xfc, 0xc1 };
+
+	for (at += 4; at + HEAD <= file->size; at += 4) {
+		const uint8_t *found = memmem(file->map + at, file->size - at, magic, sizeof(magic));
+		struct ptt_packet head;
+
+		if (!found)
+			break;
+		at = (uint64_t)(found - file->map);
+		if (file->size - at < HEAD)
+			break;
+		memcpy(&head, found, HEAD);
+		if (at % 8 == 0 && !head_fault(trace, &head, file->size - at))
+			return at;
+		at &= ~UINT64_C(3);
+	}
+	return file->size;
+}
+
+/* Learns the threads of a packet of records, and reports records that are broken. */
+static void scan_records(struct ptt_reader *reader, struct rd_packet *packet, uint32_t trace)
+{
+	const uint8_t *base = rd_data(reader, packet);
+	const uint8_t *p = base + HEAD, *end = base + packet->content;
+	uint32_t pid = 0, tid = 0, last = RD_NONE;
+
+	while (p < end) {
+		bool sound;
+		uint32_t size = rd_record_size(p, end, &sound);
+
+		if (!size) {
+			rd_damage(reader, packet->file, packet->offset + (uint64_t)(p - base),
+				  (uint64_t)(end - p), "no record has this length; the rest of the packet is left out");
+			return;
+		}
+		if (!sound)
+			rd_damage(reader, packet->file, packet->offset + (uint64_t)(p - base), size,
+				  "the checksum of this record is wrong; it is left out");
+		else if (last == RD_NONE || pid != rd_u32(p + 12) || tid != rd_u32(p + 16)) {
+			pid = rd_u32(p + 12);
+			tid = rd_u32(p + 16);
+			last = rd_thread(reader, rd_process_of_pid(reader, trace, pid), tid);
+		}
+		p += size;
+	}
+}
+
+static int add_packet(struct ptt_reader *reader, uint32_t file, uint64_t at, const struct ptt_packet *head)
+{
+	struct rd_stream *stream = &reader->streams[reader->files[file].stream];
+	struct rd_packet *p;
+
+	if (rd_grow((void **)&stream->packets, &stream->room, stream->count, sizeof(*p)) < 0)
+		return -ENOMEM;
+	p = &stream->packets[stream->count];
+	*p = (struct rd_packet){
+		.offset = at, .begin = head->timestamp_begin, .end = head->timestamp_end,
+		.discarded = head->events_discarded, .file = file, .size = (uint32_t)(head->packet_size / 8),
+		.events = head->event_count, .thread = RD_NONE, .process = RD_NONE,
+	};
+	if (!stream->count)
+		stream->stream_class = head->stream_id;
+	else if (stream->stream_class != head->stream_id) {
+		rd_damage(reader, file, at, p->size, "this packet is of another kind than its stream");
+		return 0;
+	}
+	if (head->stream_id == PTT_STREAM_SLOTS) {
+		/* The content may end with the last field of the last event: its slot is whole in the packet. */
+		uint64_t content = (head->content_size / 8 + 15) & ~UINT64_C(15);
+
+		p->content = (uint32_t)(content < p->size ? content : p->size & ~15u);
+		p->process = rd_process(reader, stream->trace, head->process, head->pid);
+		p->thread = rd_thread(reader, p->process, head->tid);
+		if (p->thread == RD_NONE)
+			return -ENOMEM;
+	} else {
+		p->content = (uint32_t)(head->content_size / 8) & ~3u;
+	}
+	if (stream->count && p->begin < p[-1].end && rd_check(reader, p - 1) && rd_check(reader, p))
+		rd_damage(reader, file, at, 0, "this packet begins before the one before it ends");
+	stream->count++;
+	if (head->stream_id == PTT_STREAM_RECORDS && rd_check(reader, p))
+		scan_records(reader, p, stream->trace);
+	return 0;
+}
+
+static int index_file(struct ptt_reader *reader, uint32_t number, bool running)
+{
+	struct rd_file *file = &reader->files[number];
+	const struct rd_stream *stream = &reader->streams[file->stream];
+	const struct rd_trace *trace = &reader->traces[stream->trace];
+
+	while (file->indexed < file->size) {
+		uint64_t at = file->indexed, left = file->size - at, next;
+		const char *fault = "the file ends inside the head of a packet";
+		struct ptt_packet head;
+		int err;
+
+		if (left >= HEAD) {
+			memcpy(&head, file->map + at, HEAD);
+			fault = head_fault(trace, &head, left);
+		}
+		if (!fault) {
+			err = add_packet(reader, number, at, &head);
+			if (err < 0)
+				return err;
+			file->indexed = at + head.packet_size / 8;
+			continue;
+		}
+		/* A wrong size of the packet before may have led here. */
+		if (stream->count) {
+			struct rd_packet *before = &stream->packets[stream->count - 1];
+
+			if (before->file == number && before->offset + before->size == at &&
+			    before->state == RD_UNCHECKED && !rd_check(reader, before)) {
+				file->indexed = resync(trace, file, before->offset);
+				continue;
+			}
+		}
+		next = resync(trace, file, at);
+		if (next == file->size && running)
+			return 0;
+		rd_damage(reader, number, at, next - at, fault);
+		file->indexed = next;
+	}
+	return 0;
+}
+
+int ptt_reader_index(struct ptt_reader *reader, int running)
+{
+	for (uint32_t i = 0; i < reader->file_count; i++) {
+		int err = map_file(&reader->files[i]);
+
+		if (err == -ENOMEM)
+			return err;
+		if (err < 0 && !reader->files[i].size) {
+			char reason[96];
+
+			snprintf(reason, sizeof(reason), "cannot be read: %s", strerror(-err));
+			rd_damage(reader, i, 0, 0, reason);
+		}
+		err = index_file(reader, i, running);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+int ptt_reader_verify(struct ptt_reader *reader)
+{
+	for (uint32_t i = 0; i < reader->stream_count; i++)
+		for (uint32_t k = 0; k < reader->streams[i].count; k++)
+			rd_check(reader, &reader->streams[i].packets[k]);
+	return (int)reader->damage_count;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - what the parts of the reader share: tables of the traceset, clock arithmetic, the decoding of slots. */
+#ifndef PTTREAD_INTERNAL_H
+#define PTTREAD_INTERNAL_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../ring/ptt_abi.h"
+#include "catalog.h"
+#include "map.h"
+#include "pttread.h"
+
+#define RD_NONE UINT32_MAX
+
+/* Packet states; set by whoever checks first, all of them with the same outcome. */
+enum { RD_UNCHECKED = 0, RD_GOOD = 1, RD_BAD = 2 };
+
+struct rd_packet {
+	uint64_t offset; /* in the file */
+	uint64_t begin;  /* ticks */
+	uint64_t end;
+	uint64_t discarded;
+	uint32_t file;
+	uint32_t size;    /* bytes */
+	uint32_t content; /* bytes, whole slots or words */
+	uint32_t events;
+	uint32_t thread;  /* RD_NONE in stream class 1 */
+	uint32_t process;
+	_Atomic uint8_t state;
+};
+
+struct rd_file {
+	char *path;
+	uint8_t *map;
+	uint64_t size;    /* mapped */
+	uint64_t indexed; /* bytes dealt with */
+	uint32_t stream;
+};
+
+struct rd_stream {
+	struct rd_packet *packets;
+	uint32_t count;
+	uint32_t room;
+	uint32_t trace;
+	uint32_t stream_class;
+};
+
+/* ns = (ticks - origin) * 1e9 / frequency + shift, exactly rounded down: see rd_time(). */
+struct rd_clock {
+	uint64_t frequency;
+	uint64_t origin;
+	int64_t shift;
+	uint64_t whole;    /* 1e9 / frequency */
+	uint64_t fraction; /* the rest of it, times 2^64 */
+};
+
+struct rd_trace {
+	struct rd_clock clock;
+	uint8_t uuid[16];
+	bool has_uuid;
+};
+
+struct rd_process {
+	uint32_t trace;
+	uint32_t index;
+	uint32_t pid;
+	uint64_t *sites; /* PTT_SITE_COUNT addresses, or NULL */
+};
+
+struct rd_thread {
+	uint32_t process;
+	uint32_t tid;
+};
+
+struct ptt_reader {
+	struct rd_trace *traces;
+	struct rd_stream *streams;
+	struct rd_file *files;
+	struct rd_process *processes;
+	struct rd_thread *threads;
+	struct ptt_damage *damages;
+	uint32_t trace_count, stream_count, file_count, process_count, thread_count, damage_count;
+	uint32_t trace_room, stream_room, file_room, process_room, thread_room, damage_room;
+	struct rd_map process_of; /* (trace, index) or (trace, pid) -> number */
+	struct rd_map thread_of;  /* (process, tid) -> number */
+	bool key_ticks;
+	pthread_mutex_t damage_lock;
+};
+
+/* rd_grow - makes room for one more element of an array. 0 or -ENOMEM. */
+int rd_grow(void **array, uint32_t *room, uint32_t count, size_t size);
+#define RD_GROW(r, what) rd_grow((void **)&(r)->what##s, &(r)->what##_room, (r)->what##_count, sizeof(*(r)->what##s))
+
+void rd_damage(struct ptt_reader *reader, uint32_t file, uint64_t offset, uint64_t size, const char *reason);
+/* Numbers of processes and threads; made when new. RD_NONE when memory is out. */
+uint32_t rd_process(struct ptt_reader *reader, uint32_t trace, uint32_t index, uint32_t pid);
+uint32_t rd_process_of_pid(struct ptt_reader *reader, uint32_t trace, uint32_t pid);
+uint32_t rd_thread(struct ptt_reader *reader, uint32_t process, uint32_t tid);
+/* rd_check - whether a packet's CRC is right; the first look at a bad one is a damage entry. */
+bool rd_check(struct ptt_reader *reader, struct rd_packet *packet);
+
+static inline const uint8_t *rd_data(const struct ptt_reader *reader, const struct rd_packet *packet)
+{
+	return reader->files[packet->file].map + packet->offset;
+}
+
+static inline uint64_t rd_u64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint32_t rd_u32(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint16_t rd_u16(const void *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/*
+ * rd_time - ticks as nanoseconds, exact.
+ *
+ * `fraction` is cut off, so the product is too small by less than d / 2^64 < 1 and its integer part is right or one too
+ * small; the remainder, which fits 64 bits, says which.
+ */
+static inline int64_t rd_time(const struct rd_clock *clock, uint64_t ticks)
+{
+	uint64_t d = ticks - clock->origin;
+	uint64_t q = d * clock->whole + (uint64_t)(((unsigned __int128)d * clock->fraction) >> 64);
+	uint64_t rest = d * UINT64_C(1000000000) - q * clock->frequency;
+
+	q += rest >= clock->frequency;
+	return (int64_t)(q + (uint64_t)clock->shift);
+}
+
+/* rd_ticks - the least ticks whose time is ts or later. */
+uint64_t rd_ticks(const struct rd_clock *clock, int64_t ts);
+
+/* A key orders signed times as unsigned numbers. */
+#define RD_KEY_BIAS (UINT64_C(1) << 63)
+
+static inline uint64_t rd_key(const struct ptt_reader *reader, const struct rd_clock *clock, uint64_t ticks)
+{
+	return reader->key_ticks ? ticks : (uint64_t)rd_time(clock, ticks) ^ RD_KEY_BIAS;
+}
+
+static inline uint64_t rd_slot_ticks(uint64_t w0, uint64_t begin)
+{
+	return begin + (((w0 >> PTT_TIME_SHIFT) - begin) & PTT_TIME_MASK);
+}
+
+/* Slots that are no event: holes, the rest of an event, the end of a chunk. */
+static inline bool rd_slot_skipped(uint64_t w0)
+{
+	uint32_t id = w0 & PTT_ID_MASK;
+
+	return id == 0 || id >= PTT_ID_END;
+}
+
+/* A payload value carries in bit 0 whether it leads to a record; slots and records are at least 4-aligned. */
+#define RD_PAYLOAD_RECORD 1u
+
+/* Fixed continuation slots of an id, and whether variable ones follow (bit 7); filled by the loader. */
+extern uint8_t rd_slots_of[1024];
+#define RD_SLOTS_BYTES 0x80u
+
+/* rd_payload - where the fields of the event at `slot` lie, or 0 when they are not all there before `end`. */
+static inline uint64_t rd_payload(const uint8_t *slot, const uint8_t *end, uint32_t id)
+{
+	uint64_t rd_payload_checked(const uint8_t *slot, const uint8_t *end, uint32_t id);
+
+	return rd_slots_of[id] ? rd_payload_checked(slot, end, id) : (uint64_t)(uintptr_t)slot;
+}
+
+/* rd_record_size - bytes of the record at p if it is whole and its checksum right; 0 if its length cannot be. */
+uint32_t rd_record_size(const uint8_t *p, const uint8_t *end, bool *sound);
+
+struct rd_value {
+	const uint8_t *bytes; /* of a variable field in a record; NULL in slots */
+	int64_t number;       /* or the length of a variable field */
+};
+
+/* rd_field - one field of an event; false when it is not there. */
+bool rd_field(uint64_t payload, const struct ptt_event_type *type, uint32_t number, struct rd_value *out);
+/* rd_bytes - copies a variable field of rd_value.number bytes. */
+void rd_bytes(uint64_t payload, const struct ptt_event_type *type, const struct rd_value *value, char *out);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* map.h - a hash table from two numbers to one. */
+#ifndef PTTREAD_MAP_H
+#define PTTREAD_MAP_H
+
+#include <stdint.h>
+
+struct rd_entry {
+	uint64_t a;
+	uint64_t b;
+	uint64_t value;
+	uint64_t used;
+};
+
+struct rd_map {
+	struct rd_entry *entries;
+	uint64_t mask; /* entries - 1 */
+	uint64_t count;
+};
+
+static inline uint64_t rd_hash(uint64_t a, uint64_t b)
+{
+	uint64_t h = (a + UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd) ^ b;
+
+	h ^= h >> 32;
+	h *= UINT64_C(0xc4ceb9fe1a85ec53);
+	return h ^ h >> 29;
+}
+
+/* rd_map_find - the entry of a key, or NULL. */
+static inline struct rd_entry *rd_map_find(const struct rd_map *map, uint64_t a, uint64_t b)
+{
+	if (!map->entries)
+		return 0;
+	for (uint64_t i = rd_hash(a, b);; i++) {
+		struct rd_entry *e = &map->entries[i & map->mask];
+
+		if (!e->used)
+			return 0;
+		if (e->a == a && e->b == b)
+			return e;
+	}
+}
+
+/* rd_map_put - the entry of a key, made with value 0 when it is new; NULL when memory is out. */
+struct rd_entry *rd_map_put(struct rd_map *map, uint64_t a, uint64_t b);
+void rd_map_free(struct rd_map *map);
+
+#endif

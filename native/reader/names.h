@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* names.h - names of threads, objects and code, as the formatters look them up. */
+#ifndef PTTREAD_NAMES_H
+#define PTTREAD_NAMES_H
+
+#include "internal.h"
+
+#define RD_NAME_MAX 1024u /* longer names are cut */
+
+enum rd_op_kind { RD_OP_TEXT, RD_OP_THREAD, RD_OP_OBJECT, RD_OP_FIELD };
+
+struct rd_op {
+	enum rd_op_kind kind;
+	uint32_t field;
+	const char *text;
+	uint32_t size;
+};
+
+/* The sentence of an event type, cut at its braces. */
+struct rd_sentence {
+	const struct ptt_event_type *type;
+	struct rd_op *ops;
+	uint32_t count;
+};
+
+struct rd_range {
+	uint32_t process;
+	uint64_t from;
+	uint64_t to;
+};
+
+struct ptt_names {
+	struct ptt_reader *reader;
+	struct rd_map names[3];     /* by kind: (process, address) -> char *, 0 = has none */
+	struct rd_map pthreads;     /* (process, pthread_t) -> thread number + 1 */
+	char **threads;             /* names of threads, NULL = unknown */
+	char **labels;              /* what stands in front of a line, padded; made on first use */
+	uint32_t thread_room;
+	uint32_t label_width;
+	bool show_process;
+	struct rd_range *ranges;    /* sorted by process and address when `sorted` */
+	uint32_t range_count;
+	uint32_t range_room;
+	bool sorted;
+	struct rd_sentence sentences[1024];
+	uint8_t pointers[1024];     /* whether a type has address fields */
+};
+
+/* rd_name - the name of an address, or NULL. */
+static inline const char *rd_name(const struct ptt_names *names, enum ptt_name_kind kind, uint32_t process,
+				  uint64_t address)
+{
+	const struct rd_entry *e = rd_map_find(&names->names[kind], process, address);
+
+	return e ? (const char *)(uintptr_t)e->value : NULL;
+}
+
+/* rd_thread_name - the name of a thread by its number, or NULL. */
+static inline const char *rd_thread_name(const struct ptt_names *names, uint32_t thread)
+{
+	return thread < names->thread_room ? names->threads[thread] : NULL;
+}
+
+/* rd_label - pid, tid and name of a thread, padded; NULL when memory is out. */
+const char *rd_label(struct ptt_names *names, uint32_t thread);
+/* rd_is_code - whether an address field leads to code rather than to an object. */
+bool rd_is_code(const struct ptt_field *field);
+/* rd_is_named - whether objects of a domain are variables, which may have names. */
+bool rd_is_named(uint32_t domain);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* out.c - durations and texts of unknown content in a line. */
+#include "out.h"
+
+#include <stdbool.h>
+
+char *out_duration(char *p, uint64_t ns)
+{
+	static const struct {
+		uint64_t unit;
+		const char *name;
+	} units[] = { { 1000000000, " s" }, { 1000000, " ms" }, { 1000, " us" } };
+
+	for (int i = 0; i < 3; i++) {
+		if (ns < units[i].unit)
+			continue;
+		p = out_u64(p, ns / units[i].unit);
+		*p++ = '.';
+		p = out_digits(p, ns % units[i].unit / (units[i].unit / 1000), 3);
+		return out_string(p, units[i].name);
+	}
+	return OUT_LITERAL(out_u64(p, ns), " ns");
+}
+
+/* Length of the UTF-8 sequence at s, 0 if it is not one. */
+static size_t utf8(const uint8_t *s, size_t left)
+{
+	size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 :
+		   s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+
+	if (n > left)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	/* Overlong forms, surrogates, and what lies beyond Unicode. */
+	if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0)))
+		return 0;
+	if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90)))
+		return 0;
+	return n;
+}
+
+char *out_json(char *p, const char *bytes, size_t size)
+{
+	static const char digit[16] = "0123456789abcdef";
+	const uint8_t *s = (const uint8_t *)bytes;
+
+	while (size) {
+		size_t n = utf8(s, size);
+
+		if (!n) {
+			p = OUT_LITERAL(p, "\\ufffd");
+			n = 1;
+		} else if (*s == '"' || *s == '\\') {
+			*p++ = '\\';
+			*p++ = (char)*s;
+		} else if (*s < 0x20 || *s == 0x7f) {
+			p = OUT_LITERAL(p, "\\u00");
+			*p++ = digit[*s >> 4];
+			*p++ = digit[*s & 15];
+		} else {
+			p = out_text(p, (const char *)s, n);
+		}
+		s += n;
+		size -= n;
+	}
+	return p;
+}
+
+char *out_plain(char *p, const char *bytes, size_t size)
+{
+	static const char digit[16] = "0123456789abcdef";
+	const uint8_t *s = (const uint8_t *)bytes;
+
+	while (size) {
+		size_t n = utf8(s, size);
+		bool printable = n > 1 ? !(s[0] == 0xc2 && s[1] < 0xa0) : n && *s >= 0x20 && *s != 0x7f;
+
+		if (printable) {
+			p = out_text(p, (const char *)s, n);
+		} else {
+			n = 1;
+			*p++ = '\\';
+			*p++ = 'x';
+			*p++ = digit[*s >> 4];
+			*p++ = digit[*s & 15];
+		}
+		s += n;
+		size -= n;
+	}
+	return p;
+}
+
+char *out_csv(char *p, const char *bytes, size_t size)
+{
+	bool quoted = false;
+
+	for (size_t i = 0; i < size; i++)
+		quoted |= bytes[i] == '"' || bytes[i] == ',' || bytes[i] == '\n' || bytes[i] == '\r';
+	if (!quoted)
+		return out_text(p, bytes, size);
+	*p++ = '"';
+	for (size_t i = 0; i < size; i++) {
+		if (bytes[i] == '"')
+			*p++ = '"';
+		*p++ = bytes[i];
+	}
+	*p++ = '"';
+	return p;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* pttread.h - reads traces: packet index, events merged in time order, counts, text, copies; made to be called by ctypes. */
+/*
+ * Model. A reader holds a traceset: traces, each of many streams, each of one or more files that continue one another.
+ * A stream is a row of packets, a packet a row of events. The order of events is total: by key (clock ticks where all
+ * traces share a clock, else nanoseconds), then by stream number, then by place in the stream. A cursor walks that order
+ * and fills columns, one array a property, in buffers of the caller.
+ *
+ *     reader = ptt_reader_create();
+ *     trace = ptt_reader_add_trace(reader, uuid);
+ *     stream = ptt_reader_add_stream(reader, trace);
+ *     ptt_reader_add_file(reader, stream, path);
+ *     ptt_reader_index(reader, 0);
+ *     ptt_reader_set_clock(reader, trace, frequency, origin, shift_ns);
+ *     cursor = ptt_cursor_create(reader);
+ *     while ((n = ptt_cursor_read(cursor, &columns, max)) > 0)
+ *             …
+ *
+ * Nothing in a trace is trusted: bytes that are not a trace give damage entries, never a crash. Fallible functions
+ * return 0 (or a count) and negated errno values. Several threads may use one reader at once as long as none adds,
+ * indexes or sets; a cursor, filter or name table belongs to one thread at a time.
+ */
+#ifndef PTTREAD_H
+#define PTTREAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PTT_READ_VERSION 1
+#define PTT_API __attribute__((visibility("default")))
+
+struct ptt_reader;
+struct ptt_cursor;
+struct ptt_filter;
+struct ptt_names;
+struct ptt_counter;
+
+/* ---- traceset ---- */
+
+/* ptt_read_version - PTT_READ_VERSION of the library, so that Python can refuse one that does not fit. */
+PTT_API int ptt_read_version(void);
+
+PTT_API struct ptt_reader *ptt_reader_create(void);
+PTT_API void ptt_reader_destroy(struct ptt_reader *reader);
+
+/* ptt_reader_add_trace - a new trace; packets of another uuid are damage, NULL takes any. Returns its number. */
+PTT_API int ptt_reader_add_trace(struct ptt_reader *reader, const uint8_t *uuid);
+/* ptt_reader_add_process - what is known of a process image beforehand. Returns its number in the traceset. */
+PTT_API int ptt_reader_add_process(struct ptt_reader *reader, uint32_t trace, uint32_t index, uint32_t pid);
+/* ptt_reader_set_site - address behind a site id of a process (its number in the traceset). */
+PTT_API int ptt_reader_set_site(struct ptt_reader *reader, uint32_t process, uint32_t id, uint64_t address);
+PTT_API int ptt_reader_add_stream(struct ptt_reader *reader, uint32_t trace);
+/* ptt_reader_add_file - the next file of a stream; it may be empty and may grow. */
+PTT_API int ptt_reader_add_file(struct ptt_reader *reader, uint32_t stream, const char *path);
+/*
+ * ptt_reader_index - finds the packets of all files; called again, those that have come since.
+ *
+ * With `running` a packet that is cut off at the end of a file is not damage: it is looked at again by the next call.
+ * Addresses in columns (payload) that were read before are invalid afterwards.
+ */
+PTT_API int ptt_reader_index(struct ptt_reader *reader, int running);
+/*
+ * ptt_reader_set_clock - how a trace's ticks become the traceset's time: (ticks - origin) * 1e9 / frequency + shift_ns.
+ */
+PTT_API int ptt_reader_set_clock(struct ptt_reader *reader, uint32_t trace, uint64_t frequency,
+				 uint64_t origin, int64_t shift_ns);
+/* ptt_reader_key_ticks - whether events are ordered by ticks (all traces have one clock) or by nanoseconds. */
+PTT_API void ptt_reader_key_ticks(struct ptt_reader *reader, int on);
+/* ptt_reader_verify - checks the CRC of every packet that has not been read yet. Returns the number of damages. */
+PTT_API int ptt_reader_verify(struct ptt_reader *reader);
+
+struct ptt_trace_info {
+	uint64_t begin; /* ticks, of all packets; UINT64_MAX when there is none */
+	uint64_t end;
+	uint64_t packets;
+	uint64_t bytes;
+	uint64_t events;    /* as the packets say */
+	uint64_t discarded; /* lost events as the packets say */
+};
+
+struct ptt_stream_info {
+	uint32_t trace;
+	uint32_t stream_class;
+	uint64_t packets;
+	uint64_t bytes;
+	uint64_t discarded;
+	uint64_t end; /* ticks */
+};
+
+struct ptt_process_info {
+	uint32_t trace;
+	uint32_t index; /* as in info/processes.jsonl; UINT32_MAX when unknown */
+	uint32_t pid;
+	uint32_t reserved;
+};
+
+struct ptt_thread_info {
+	uint32_t process; /* number in the traceset */
+	uint32_t tid;
+};
+
+struct ptt_damage {
+	char path[512];
+	char reason[160];
+	uint64_t offset;
+	uint64_t size; /* bytes that are not read because of it */
+};
+
+PTT_API int ptt_reader_trace_info(struct ptt_reader *reader, uint32_t trace, struct ptt_trace_info *out);
+PTT_API int ptt_reader_stream_info(struct ptt_reader *reader, uint32_t stream, struct ptt_stream_info *out);
+PTT_API uint32_t ptt_reader_stream_count(struct ptt_reader *reader);
+PTT_API uint32_t ptt_reader_process_count(struct ptt_reader *reader);
+PTT_API uint32_t ptt_reader_thread_count(struct ptt_reader *reader);
+PTT_API uint32_t ptt_reader_damage_count(struct ptt_reader *reader);
+PTT_API int ptt_reader_process_info(struct ptt_reader *reader, uint32_t process, struct ptt_process_info *out);
+PTT_API int ptt_reader_thread_info(struct ptt_reader *reader, uint32_t thread, struct ptt_thread_info *out);
+PTT_API int ptt_reader_damage(struct ptt_reader *reader, uint32_t number, struct ptt_damage *out);
+/* ptt_reader_key_of_time - the least key whose time is ts or later. */
+PTT_API uint64_t ptt_reader_key_of_time(struct ptt_reader *reader, int64_t ts);
+PTT_API int64_t ptt_reader_time_of_key(struct ptt_reader *reader, uint64_t key);
+
+/* ---- cursors ---- */
+
+#define PTT_CPU_UNKNOWN 0x3fffu
+
+/* Columns of events; a NULL column is left out. All arrays have room for what the call asks for. */
+struct ptt_columns {
+	int64_t *ts;       /* ns since the start of the traceset */
+	uint32_t *thread;  /* number of the thread in the traceset */
+	uint16_t *id;
+	uint16_t *cpu;
+	uint64_t *object;
+	uint64_t *site;    /* address; 0 = unknown */
+	uint64_t *payload; /* where the event lies in memory: for the functions below only */
+};
+
+/* A place between two events, named by the event that follows; at the end of the trace stream is UINT32_MAX. */
+struct ptt_position {
+	uint64_t key;
+	uint32_t stream;
+	uint32_t packet; /* number in the stream */
+	uint32_t offset; /* bytes from the start of the packet */
+	uint32_t reserved;
+};
+
+PTT_API struct ptt_cursor *ptt_cursor_create(struct ptt_reader *reader);
+PTT_API void ptt_cursor_destroy(struct ptt_cursor *cursor);
+PTT_API int ptt_cursor_seek_start(struct ptt_cursor *cursor);
+/* ptt_cursor_seek_key - to the first event whose key is not less. */
+PTT_API int ptt_cursor_seek_key(struct ptt_cursor *cursor, uint64_t key);
+/* ptt_cursor_seek - to a saved position. -EINVAL if it names no event of this traceset. */
+PTT_API int ptt_cursor_seek(struct ptt_cursor *cursor, const struct ptt_position *position);
+PTT_API void ptt_cursor_position(struct ptt_cursor *cursor, struct ptt_position *out);
+/* ptt_cursor_limit_key, _limit - reading stops before this key, or before this very event. */
+PTT_API void ptt_cursor_limit_key(struct ptt_cursor *cursor, uint64_t key);
+PTT_API void ptt_cursor_limit(struct ptt_cursor *cursor, const struct ptt_position *position);
+PTT_API void ptt_cursor_no_limit(struct ptt_cursor *cursor);
+/* ptt_cursor_read - the next events in order, at most max. Returns how many; 0 at the end or limit. */
+PTT_API int64_t ptt_cursor_read(struct ptt_cursor *cursor, const struct ptt_columns *out, int64_t max);
+/* ptt_cursor_lane - where one stream stands: its next packet and event. */
+PTT_API int ptt_cursor_lane(struct ptt_cursor *cursor, uint32_t stream, uint32_t *packet, uint32_t *offset);
+/* ptt_cursor_refresh - after ptt_reader_index() has found more: goes on where it was. */
+PTT_API int ptt_cursor_refresh(struct ptt_cursor *cursor);
+
+/* ---- fields ---- */
+
+/*
+ * ptt_field_column - one field of all events that have one of that name, as 64-bit numbers.
+ *
+ * @valid: 1 where the event has the field. Returns how many have.
+ */
+PTT_API int64_t ptt_field_column(const struct ptt_columns *columns, int64_t n, const char *name,
+				 int64_t *values, uint8_t *valid);
+/*
+ * ptt_bytes_column - one variable field; offsets[n + 1] count into data.
+ *
+ * Returns the bytes needed; nothing is copied when that is more than room.
+ */
+PTT_API int64_t ptt_bytes_column(const struct ptt_columns *columns, int64_t n, const char *name,
+				 int64_t *offsets, char *data, int64_t room);
+
+/* ---- filters ---- */
+
+PTT_API struct ptt_filter *ptt_filter_create(void);
+PTT_API void ptt_filter_destroy(struct ptt_filter *filter);
+/* Each of these restricts: the first call turns the test on, each call lets one more value through. */
+PTT_API int ptt_filter_allow_event(struct ptt_filter *filter, uint32_t id);
+PTT_API int ptt_filter_allow_thread(struct ptt_filter *filter, uint32_t thread);
+/* process UINT32_MAX = any; address UINT64_MAX = none at all, to turn the test on. */
+PTT_API int ptt_filter_allow_object(struct ptt_filter *filter, uint32_t process, uint64_t address);
+PTT_API int ptt_filter_allow_site(struct ptt_filter *filter, uint32_t process, uint64_t address);
+/* ptt_filter_apply - moves the events that pass to the front of all columns. Returns how many. */
+PTT_API int64_t ptt_filter_apply(const struct ptt_filter *filter, struct ptt_reader *reader,
+				 const struct ptt_columns *columns, int64_t n);
+
+/* ---- counting ---- */
+
+struct ptt_thread_count {
+	uint32_t thread;
+	uint32_t id;
+	uint64_t events;
+};
+
+struct ptt_object_count {
+	uint32_t process;
+	uint32_t domain;
+	uint64_t object;
+	uint64_t events;
+};
+
+struct ptt_thread_span {
+	int64_t first; /* ns; INT64_MAX when the thread has no event */
+	int64_t last;
+	uint64_t events;
+};
+
+/*
+ * ptt_counter_create - counts all events, in no order, in `workers` threads.
+ *
+ * @objects: also count by object, which takes about twice the time.
+ */
+PTT_API struct ptt_counter *ptt_counter_create(struct ptt_reader *reader, int workers, int objects);
+PTT_API void ptt_counter_destroy(struct ptt_counter *counter);
+PTT_API int64_t ptt_counter_threads(struct ptt_counter *counter, struct ptt_thread_count *out, int64_t room);
+PTT_API int64_t ptt_counter_objects(struct ptt_counter *counter, struct ptt_object_count *out, int64_t room);
+PTT_API int64_t ptt_counter_spans(struct ptt_counter *counter, struct ptt_thread_span *out, int64_t room);
+
+/* ---- names and text ---- */
+
+enum ptt_name_kind { PTT_NAME_SITE = 0, PTT_NAME_OBJECT = 1, PTT_NAME_CODE = 2 };
+enum ptt_text_format { PTT_TEXT = 0, PTT_RAW = 1, PTT_JSONL = 2, PTT_CSV = 3 };
+
+struct ptt_missing_name {
+	uint32_t kind;
+	uint32_t process;
+	uint64_t address;
+};
+
+PTT_API struct ptt_names *ptt_names_create(struct ptt_reader *reader);
+PTT_API void ptt_names_destroy(struct ptt_names *names);
+/* ptt_names_show_process - whether the text view shows pid/tid instead of tid. */
+PTT_API void ptt_names_show_process(struct ptt_names *names, int on);
+PTT_API int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, const char *text);
+PTT_API int ptt_names_set(struct ptt_names *names, uint32_t kind, uint32_t process, uint64_t address,
+			  const char *text);
+/* ptt_names_add_range - only objects and code inside such ranges are asked for by ptt_names_missing(). */
+PTT_API int ptt_names_add_range(struct ptt_names *names, uint32_t process, uint64_t from, uint64_t to);
+/*
+ * ptt_names_missing - addresses in these events that have no name yet, each told once.
+ *
+ * Returns how many were told. When that is `room` there may be more: call again.
+ */
+PTT_API int64_t ptt_names_missing(struct ptt_names *names, const struct ptt_columns *columns, int64_t n,
+				  struct ptt_missing_name *out, int64_t room);
+/*
+ * ptt_text - events as lines.
+ *
+ * All columns must be there. @done: how many events were written. Returns the bytes used in out.
+ */
+PTT_API int64_t ptt_text(struct ptt_names *names, const struct ptt_columns *columns, int64_t n, int format,
+			 char *out, int64_t room, int64_t *done);
+/* The longest line ptt_text() writes; out must have more room than this. */
+#define PTT_LINE_MAX 65536
+
+/* ---- copies ---- */
+
+struct ptt_copy {
+	uint32_t from_packet; /* first event to copy, as ptt_cursor_lane() tells it */
+	uint32_t from_offset;
+	uint32_t to_packet;   /* first event not to copy */
+	uint32_t to_offset;
+	uint8_t uuid[16];
+	uint64_t instance;       /* stream_instance_id of the packets written */
+	uint32_t process_filter; /* only this process of the traceset; UINT32_MAX = all */
+	uint32_t thread_filter;  /* only this thread of the traceset; UINT32_MAX = all */
+	uint32_t process_shift;  /* added to the process index of each packet */
+	uint32_t reserved;
+	int64_t tick_shift;      /* added to each time stamp */
+};
+
+/* ptt_copy_stream - writes a part of a stream to a file. Returns the number of events written, or a negated errno. */
+PTT_API int64_t ptt_copy_stream(struct ptt_reader *reader, uint32_t stream, const struct ptt_copy *what, int fd);
+
+#endif

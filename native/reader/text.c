@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/* text.c - events as lines: sentences for people, and one machine line each. */
+#include <stdio.h>
+
+#include "names.h"
+#include "nptl_trace_events.h"
+#include "out.h"
+
+#define TEXT_COLUMN 58 /* where the call site starts, counted from the sentence */
+#define BYTES_SIZE 4608 /* more than slots or a record can hold; six times that fits a line */
+
+/* One event with what is known of it. */
+struct event {
+	struct ptt_names *names;
+	const struct ptt_columns *columns;
+	const struct rd_sentence *sentence; /* type is NULL when the id is not in the catalogue */
+	int64_t i;
+	uint32_t id;
+	uint32_t process;
+	uint32_t tid;
+	uint32_t pid;
+	const char *site;
+	const char *object;
+};
+
+static char *put_bytes(char *p, const struct event *e, const struct rd_value *value,
+		       char *(*put)(char *, const char *, size_t))
+{
+	char bytes[BYTES_SIZE];
+	struct rd_value cut = *value;
+
+	if (cut.number > BYTES_SIZE)
+		cut.number = BYTES_SIZE;
+	rd_bytes(e->columns->payload[e->i], e->sentence->type, &cut, bytes);
+	return put(p, bytes, (size_t)cut.number);
+}
+
+/* ---- sentences ---- */
+
+static char *put_errno(char *p, int64_t value)
+{
+	const char *name = value > 0 && value < 4096 ? strerrorname_np((int)value) : NULL;
+
+	p = out_s64(p, value);
+	if (name) {
+		p = OUT_LITERAL(p, " (");
+		p = out_string(p, name);
+		*p++ = ')';
+	}
+	return p;
+}
+
+static char *put_tid(char *p, const struct event *e, uint32_t tid)
+{
+	const struct rd_entry *known = rd_map_find(&e->names->reader->thread_of, e->process, tid);
+	const char *name = known ? rd_thread_name(e->names, (uint32_t)(known->value - 1)) : NULL;
+
+	if (!tid)
+		return OUT_LITERAL(p, "unknown");
+	p = out_u64(p, tid);
+	if (name) {
+		p = OUT_LITERAL(p, " (");
+		p = out_plain(p, name, strlen(name));
+		*p++ = ')';
+	}
+	return p;
+}
+
+/* Error events name the routine by its number within the domain. */
+static char *put_routine(char *p, const struct event *e, uint32_t number)
+{
+	const struct ptt_event_type *type = number < 63 ? ptt_event_type_find((e->id & ~63u) | number) : NULL;
+	size_t size = type ? strlen(type->name) : 0;
+
+	if (!type)
+		return out_u64(p, number);
+	return out_text(p, type->name, size > 3 && strcmp(type->name + size - 3, "_IN") == 0 ? size - 3 : size);
+}
+
+static char *put_address(char *p, const struct event *e, enum ptt_name_kind kind, uint64_t address)
+{
+	const char *name = rd_name(e->names, kind, e->process, address);
+
+	return name ? out_plain(p, name, strlen(name)) : out_hex(p, address);
+}
+
+static char *put_object(char *p, const struct event *e)
+{
+	uint64_t object = e->columns->object[e->i];
+	const struct rd_entry *thread;
+
+	if (e->id >> 6 == NPTL_DOMAIN_PROCESS)
+		return out_u64(p, object);
+	if (e->id >> 6 != NPTL_DOMAIN_THREAD)
+		return e->object ? out_plain(p, e->object, strlen(e->object)) : out_hex(p, object);
+	thread = rd_map_find(&e->names->pthreads, e->process, object);
+	return thread ? put_tid(p, e, e->names->reader->threads[thread->value - 1].tid) : out_hex(p, object);
+}
+
+static char *put_field(char *p, const struct event *e, uint32_t number)
+{
+	static const char *const kinds[] = { "normal", "recursive", "error-checking", "adaptive" };
+	const struct ptt_field *field = &e->sentence->type->fields[number];
+	struct rd_value value;
+
+	if (!rd_field(e->columns->payload[e->i], e->sentence->type, number, &value))
+		return OUT_LITERAL(p, "?");
+	switch (field->type) {
+	case PTT_FIELD_BYTES:
+		*p++ = '"';
+		p = put_bytes(p, e, &value, out_plain);
+		*p++ = '"';
+		return p;
+	case PTT_FIELD_NS:
+		if (strncmp(field->name, "deadline", 8) == 0)
+			return out_seconds(p, value.number, 0);
+		return out_duration(p, (uint64_t)value.number);
+	case PTT_FIELD_PTR:
+		return put_address(p, e, rd_is_code(field) ? PTT_NAME_CODE : PTT_NAME_OBJECT,
+				   (uint64_t)value.number);
+	case PTT_FIELD_TID:
+		return put_tid(p, e, (uint32_t)value.number);
+	case PTT_FIELD_S32:
+		return strcmp(field->name, "result") == 0 ? put_errno(p, value.number) : out_s64(p, value.number);
+	case PTT_FIELD_U16:
+		if (strcmp(field->name, "routine") == 0)
+			return put_routine(p, e, (uint32_t)value.number);
+		if (strcmp(field->name, "kind") == 0 && value.number < 4)
+			return out_string(p, kinds[value.number]);
+		return out_u64(p, (uint64_t)value.number);
+	case PTT_FIELD_U64:
+		/* Pointers in disguise: attributes and what threads return. */
+		return (uint64_t)value.number < 65536 ? out_u64(p, (uint64_t)value.number) :
+							 out_hex(p, (uint64_t)value.number);
+	default:
+		return out_s64(p, value.number);
+	}
+}
+
+static char *put_sentence(char *p, const struct event *e)
+{
+	if (!e->sentence->type) {
+		p = OUT_LITERAL(p, "event ");
+		p = out_u64(p, e->id);
+		p = OUT_LITERAL(p, " of ");
+		return out_hex(p, e->columns->object[e->i]);
+	}
+	for (uint32_t k = 0; k < e->sentence->count; k++) {
+		const struct rd_op *op = &e->sentence->ops[k];
+
+		switch (op->kind) {
+		case RD_OP_TEXT:
+			p = out_text(p, op->text, op->size);
+			break;
+		case RD_OP_THREAD:
+			p = out_u64(p, e->tid);
+			break;
+		case RD_OP_OBJECT:
+			p = put_object(p, e);
+			break;
+		case RD_OP_FIELD:
+			p = put_field(p, e, op->field);
+			break;
+		}
+	}
+	return p;
+}
+
+static char *line_text(char *p, const struct event *e)
+{
+	const char *label = rd_label(e->names, e->columns->thread[e->i]);
+	char *start;
+
+	p = out_seconds(p, e->columns->ts[e->i], 4);
+	p = OUT_LITERAL(p, "  ");
+	p = out_string(p, label ? label : "");
+	p = OUT_LITERAL(p, "  ");
+	start = p;
+	p = put_sentence(p, e);
+	if (e->site || e->columns->site[e->i]) {
+		do
+			*p++ = ' ';
+		while (p - start < TEXT_COLUMN);
+		p = OUT_LITERAL(p, " at ");
+		p = e->site ? out_plain(p, e->site, strlen(e->site)) : out_hex(p, e->columns->site[e->i]);
+	}
+	*p++ = '\n';
+	return p;
+}
+
+/* ---- machine lines ---- */
+
+static char *put_event_name(char *p, const struct event *e)
+{
+	if (e->sentence->type)
+		return out_string(p, e->sentence->type->name);
+	return out_u64(OUT_LITERAL(p, "EVENT_"), e->id);
+}
+
+static const char *source_of(const struct event *e)
+{
+	return e->id >> 6 == NPTL_DOMAIN_USER ? "user" : e->id >> 6 == NPTL_DOMAIN_HANDLER ? "handler" : "nptl";
+}
+
+/* Counts of pieces are of the layout, not of the event. */
+static bool is_hidden(const struct ptt_event_type *type, uint32_t number)
+{
+	return type->has_bytes && number + 2 == type->field_count;
+}
+
+/* name=value … of all fields, with `between` in front of each but the first. */
+static char *put_fields(char *p, const struct event *e, const char *between,
+			char *(*put)(char *, const char *, size_t))
+{
+	const struct ptt_event_type *type = e->sentence->type;
+	const char *lead = "";
+
+	for (uint32_t k = 0; type && k < type->field_count; k++) {
+		struct rd_value value;
+
+		if (is_hidden(type, k) || !rd_field(e->columns->payload[e->i], type, k, &value))
+			continue;
+		p = out_string(p, lead);
+		lead = between;
+		p = out_string(p, type->fields[k].name);
+		*p++ = '=';
+		if (type->fields[k].type == PTT_FIELD_BYTES)
+			p = put_bytes(p, e, &value, put);
+		else if (type->fields[k].type == PTT_FIELD_PTR)
+			p = out_hex(p, (uint64_t)value.number);
+		else
+			p = type->fields[k].type == PTT_FIELD_U64 ? out_u64(p, (uint64_t)value.number) :
+								    out_s64(p, value.number);
+	}
+	return p;
+}
+
+static char *put_cpu(char *p, const struct event *e, const char *none)
+{
+	uint16_t cpu = e->columns->cpu[e->i];
+
+	return cpu == PTT_CPU_UNKNOWN ? out_string(p, none) : out_u64(p, cpu);
+}
+
+/* Text without a blank or a line break, so that awk finds its columns. */
+static char *out_word(char *p, const char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		uint8_t c = (uint8_t)bytes[i];
+
+		if (c <= ' ' || c == '%' || c == 0x7f) {
+			*p++ = '%';
+			*p++ = "0123456789abcdef"[c >> 4];
+			*p++ = "0123456789abcdef"[c & 15];
+		} else {
+			*p++ = (char)c;
+		}
+	}
+	return p;
+}
+
+static char *line_raw(char *p, const struct event *e)
+{
+	char *fields;
+
+	p = out_s64(p, e->columns->ts[e->i]);
+	*p++ = ' ';
+	p = out_u64(p, e->pid);
+	*p++ = ' ';
+	p = out_u64(p, e->tid);
+	*p++ = ' ';
+	p = put_cpu(p, e, "-");
+	*p++ = ' ';
+	p = put_event_name(p, e);
+	*p++ = ' ';
+	p = out_hex(p, e->columns->object[e->i]);
+	*p++ = ' ';
+	p = out_hex(p, e->columns->site[e->i]);
+	*p++ = ' ';
+	fields = p;
+	p = put_fields(p, e, " ", out_word);
+	if (p == fields)
+		p--; /* no field, no blank at the end */
+	*p++ = '\n';
+	return p;
+}
+
+static char *json_string(char *p, const char *text)
+{
+	*p++ = '"';
+	p = out_json(p, text, strlen(text));
+	*p++ = '"';
+	return p;
+}
+
+static char *line_json(char *p, const struct event *e)
+{
+	const struct ptt_event_type *type = e->sentence->type;
+	const char *thread = rd_thread_name(e->names, e->columns->thread[e->i]);
+
+	p = OUT_LITERAL(p, "{\"ts_ns\": ");
+	p = out_s64(p, e->columns->ts[e->i]);
+	p = OUT_LITERAL(p, ", \"pid\": ");
+	p = out_u64(p, e->pid);
+	p = OUT_LITERAL(p, ", \"tid\": ");
+	p = out_u64(p, e->tid);
+	p = OUT_LITERAL(p, ", \"cpu\": ");
+	p = put_cpu(p, e, "null");
+	p = OUT_LITERAL(p, ", \"source\": \"");
+	p = out_string(p, source_of(e));
+	p = OUT_LITERAL(p, "\", \"event\": \"");
+	p = put_event_name(p, e);
+	p = OUT_LITERAL(p, "\", \"object\": \"");
+	p = out_hex(p, e->columns->object[e->i]);
+	p = OUT_LITERAL(p, "\", \"site\": \"");
+	p = out_hex(p, e->columns->site[e->i]);
+	p = OUT_LITERAL(p, "\", \"site_name\": ");
+	p = json_string(p, e->site ? e->site : "");
+	if (e->object)
+		p = json_string(OUT_LITERAL(p, ", \"object_name\": "), e->object);
+	if (thread)
+		p = json_string(OUT_LITERAL(p, ", \"thread_name\": "), thread);
+	for (uint32_t k = 0; type && k < type->field_count; k++) {
+		struct rd_value value;
+
+		if (is_hidden(type, k) || !rd_field(e->columns->payload[e->i], type, k, &value))
+			continue;
+		p = OUT_LITERAL(p, ", \"");
+		p = out_string(p, type->fields[k].name);
+		p = OUT_LITERAL(p, "\": ");
+		if (type->fields[k].type == PTT_FIELD_BYTES) {
+			*p++ = '"';
+			p = put_bytes(p, e, &value, out_json);
+			*p++ = '"';
+		} else if (type->fields[k].type == PTT_FIELD_PTR) {
+			*p++ = '"';
+			p = out_hex(p, (uint64_t)value.number);
+			*p++ = '"';
+		} else {
+			p = type->fields[k].type == PTT_FIELD_U64 ? out_u64(p, (uint64_t)value.number) :
+								    out_s64(p, value.number);
+		}
+	}
+	return OUT_LITERAL(p, "}\n");
+}
+
+static char *csv_field(char *p, const char *text)
+{
+	*p++ = ',';
+	return text ? out_csv(p, text, strlen(text)) : p;
+}
+
+static char *line_csv(char *p, const struct event *e)
+{
+	static _Thread_local char fields[PTT_LINE_MAX / 2];
+	char *end = put_fields(fields, e, " ", out_word);
+
+	p = out_s64(p, e->columns->ts[e->i]);
+	*p++ = ',';
+	p = out_u64(p, e->pid);
+	*p++ = ',';
+	p = out_u64(p, e->tid);
+	p = csv_field(p, rd_thread_name(e->names, e->columns->thread[e->i]));
+	*p++ = ',';
+	p = put_cpu(p, e, "");
+	p = csv_field(p, source_of(e));
+	*p++ = ',';
+	p = put_event_name(p, e);
+	*p++ = ',';
+	p = out_hex(p, e->columns->object[e->i]);
+	p = csv_field(p, e->object);
+	*p++ = ',';
+	p = out_hex(p, e->columns->site[e->i]);
+	p = csv_field(p, e->site);
+	*p++ = ',';
+	p = out_csv(p, fields, (size_t)(end - fields));
+	*p++ = '\n';
+	return p;
+}
+
+int64_t ptt_text(struct ptt_names *names, const struct ptt_columns *columns, int64_t n, int format, char *out,
+		 int64_t room, int64_t *done)
+{
+	static char *(*const lines[])(char *, const struct event *) = { line_text, line_raw, line_json, line_csv };
+	const struct ptt_reader *reader = names->reader;
+	char *p = out;
+	int64_t i;
+
+	if (format < PTT_TEXT || format > PTT_CSV)
+		return -EINVAL;
+	for (i = 0; i < n && room - (p - out) > PTT_LINE_MAX; i++) {
+		uint32_t thread = columns->thread[i] < reader->thread_count ? columns->thread[i] : 0;
+		struct event e = {
+			.names = names, .columns = columns, .i = i, .id = columns->id[i] & PTT_ID_MASK,
+			.process = reader->threads[thread].process, .tid = reader->threads[thread].tid,
+		};
+
+		e.sentence = &names->sentences[e.id];
+		e.pid = reader->processes[e.process].pid;
+		if (columns->site[i])
+			e.site = rd_name(names, PTT_NAME_SITE, e.process, columns->site[i]);
+		if (rd_is_named(e.id >> 6))
+			e.object = rd_name(names, PTT_NAME_OBJECT, e.process, columns->object[i]);
+		if (e.id == (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN)) {
+			struct rd_entry *known = rd_map_put(&names->pthreads, e.process, columns->object[i]);
+
+			if (known)
+				known->value = (uint64_t)thread + 1;
+		}
+		p = lines[format](p, &e);
+	}
+	*done = i;
+	return p - out;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* handler.c - PTHREAD_NPTL_TRACE: which handler, its arguments, loading it, its beginning and end. */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracer.h"
+
+EXPORT int __nptl_trace_enabled;
+EXPORT int __nptl_trace_detail_level;
+
+#define ARGS_MAX 63
+
+static void ignore_event(struct nptl_trace_event event)
+{
+	(void)event;
+}
+
+void (*ptt_getevent)(struct nptl_trace_event event) = ignore_event;
+
+static struct {
+	char text[4096]; /* the value of the variable, cut at its separators */
+	char *name;
+	char *verbosity;
+	char *tracing_arg;
+	char *args[ARGS_MAX + 1];
+	void (*init)(char **args);
+	void (*getevent)(struct nptl_trace_event event);
+	void (*fini)(void);
+	pid_t pid;
+} handler;
+
+static __thread volatile bool in_handler INITIAL_EXEC;
+
+/* For handlers that may call traced functions: what they do is not traced. */
+static void guarded_getevent(struct nptl_trace_event event)
+{
+	if (in_handler)
+		return;
+	in_handler = true;
+	handler.getevent(event);
+	in_handler = false;
+}
+
+static void complain(const char *what, const char *detail)
+{
+	fprintf(stderr, "ptt: %s%s%s; the program runs untraced\n", what, detail ? ": " : "", detail ? detail : "");
+}
+
+/* Cut the next field, up to @separator, off *@rest; NULL when there is none. */
+static char *next_field(char **rest, char separator)
+{
+	char *field = *rest, *end;
+
+	if (!field)
+		return NULL;
+	end = strchr(field, separator);
+	if (end)
+		*end++ = '\0';
+	*rest = end;
+	return field;
+}
+
+static bool parse(const char *value)
+{
+	char *rest = handler.text, *args;
+	int n = 0;
+
+	if (strlen(value) >= sizeof(handler.text))
+		return false;
+	strcpy(handler.text, value);
+	handler.name = next_field(&rest, ':');
+	args = next_field(&rest, ':');
+	handler.verbosity = next_field(&rest, ':');
+	handler.tracing_arg = rest;
+	if (args && *args)
+		while (args && n < ARGS_MAX)
+			handler.args[n++] = next_field(&args, ',');
+	handler.args[n] = NULL;
+	return handler.name && *handler.name;
+}
+
+static void *open_beside_us(const char *name)
+{
+	char path[PATH_MAX];
+	Dl_info self;
+	const char *slash;
+	int n;
+
+	if (!dladdr(&__nptl_trace_enabled, &self) || !self.dli_fname)
+		return NULL;
+	slash = strrchr(self.dli_fname, '/');
+	if (!slash)
+		return NULL;
+	n = snprintf(path, sizeof(path), "%.*s/handlers/lib%s.so", (int)(slash - self.dli_fname), self.dli_fname, name);
+	if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK) < 0)
+		return NULL;
+	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void *open_handler(const char *name)
+{
+	char library[NAME_MAX + 8];
+	void *opened;
+
+	if (strchr(name, '/'))
+		return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	opened = open_beside_us(name);
+	if (opened)
+		return opened;
+	if (snprintf(library, sizeof(library), "lib%s.so", name) < (int)sizeof(library)) {
+		opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+		if (opened)
+			return opened;
+	}
+	return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+static bool load(void)
+{
+	void *library = open_handler(handler.name);
+
+	if (!library) {
+		complain("cannot load the trace handler", dlerror());
+		return false;
+	}
+	*(void **)&handler.init = dlsym(library, "nptl_trace_init");
+	*(void **)&handler.getevent = dlsym(library, "nptl_trace_handler_getevent");
+	*(void **)&handler.fini = dlsym(library, "nptl_trace_fini");
+	if (!handler.getevent) {
+		complain("the trace handler has no nptl_trace_handler_getevent", handler.name);
+		dlclose(library);
+		return false;
+	}
+	ptt_getevent = dlsym(library, "nptl_trace_handler_reentrant") ? handler.getevent : guarded_getevent;
+	return true;
+}
+
+/* The value of @key in the tracing argument, items of which are "key=value" joined by ';'. */
+static bool tracing_option(const char *key, char *value, size_t size)
+{
+	const char *at = handler.tracing_arg;
+	size_t length = strlen(key);
+
+	while (at && *at) {
+		size_t item = strcspn(at, ";");
+
+		if (item > length && at[length] == '=' && !strncmp(at, key, length) && item - length - 1 < size) {
+			memcpy(value, at + length + 1, item - length - 1);
+			value[item - length - 1] = '\0';
+			return true;
+		}
+		at += item;
+		at += *at == ';';
+	}
+	return false;
+}
+
+static void begin(void)
+{
+	char directory[PATH_MAX];
+
+	handler.pid = getpid();
+	__nptl_trace_enabled = 1;
+	in_handler = true;
+	if (handler.init)
+		handler.init(handler.args);
+	in_handler = false;
+	if (!__nptl_trace_enabled)
+		return;
+	ptt_set_levels(handler.verbosity, handler.tracing_arg);
+	if (tracing_option("control", directory, sizeof(directory)))
+		ptt_map_control(directory);
+}
+
+static void report_start(void)
+{
+	if (must_trace(PROCESS, PROCESS_START))
+		EMIT_WITH(PROCESS, PROCESS_START, process_start, (uintptr_t)getpid(), NULL, .ppid = (uint32_t)getppid());
+}
+
+static __attribute__((constructor(101))) void start(void)
+{
+	const char *value = getenv("PTHREAD_NPTL_TRACE");
+
+	ptt_resolve();
+	if (!value || !*value)
+		return;
+	if (!parse(value)) {
+		complain("PTHREAD_NPTL_TRACE is malformed", value);
+		return;
+	}
+	if (!load())
+		return;
+	begin();
+	if (!__nptl_trace_enabled)
+		return;
+	ptt_start_threads();
+	report_start();
+}
+
+void ptt_restart_handler(void)
+{
+	char children[4];
+
+	if (!__nptl_trace_enabled)
+		return;
+	if (tracing_option("children", children, sizeof(children)) && children[0] == '0') {
+		memset(&ptt_control.control.level, 0, sizeof(ptt_control.control.level));
+		__nptl_trace_enabled = 0;
+		return;
+	}
+	begin();
+	report_start();
+}
+
+static __attribute__((destructor(101))) void end(void)
+{
+	if (!__nptl_trace_enabled || handler.pid != getpid())
+		return;
+	if (must_trace(PROCESS, PROCESS_EXIT))
+		EMIT(PROCESS, PROCESS_EXIT, (void *)(uintptr_t)getpid(), NULL);
+	ptt_drop_control();
+	/* the handler stays loaded: other threads may be inside it */
+	if (handler.fini)
+		handler.fini();
+}

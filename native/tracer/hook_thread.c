@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* hook_thread.c - life of threads: creation, begin, end, join, detach, cancel, names. */
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "wait.h"
+
+/* What the creator hands to the new thread. */
+struct start {
+	void *(*routine)(void *);
+	void *arg;
+	uint32_t creator;
+	uint32_t serial;
+	uint32_t used;
+	uint32_t pad;
+};
+
+/* Not from malloc: an allocator may create threads of its own while it holds its locks. */
+#define START_COUNT 256
+static struct start starts[START_COUNT];
+static uint32_t start_hint;
+static uint32_t created;
+
+static pthread_key_t end_key;
+static bool have_end_key;
+
+static __thread struct {
+	uint32_t tid;
+	bool known; /* begins and ends are reported */
+	bool cancelled;
+	void *value; /* what the thread returns */
+} self INITIAL_EXEC;
+
+uint32_t ptt_tid(void)
+{
+	if (!self.tid)
+		self.tid = (uint32_t)gettid();
+	return self.tid;
+}
+
+void ptt_forget_tid(void)
+{
+	self.tid = 0;
+}
+
+static void report_error(pthread_t thread, int routine, int result, void *site)
+{
+	if (must_trace(THREAD, THREAD_ERROR))
+		EMIT_WITH(THREAD, THREAD_ERROR, thread_error, thread, site, .routine = (uint16_t)routine, .result = result);
+}
+
+/* ------------------------------------------------------------ begin and end */
+
+static void report_end(void)
+{
+	if (must_trace(THREAD, THREAD_END))
+		EMIT_WITH(THREAD, THREAD_END, thread_end, pthread_self(), NULL, .cancelled = self.cancelled,
+			  .retval = (uintptr_t)self.value);
+	self.known = false;
+}
+
+/*
+ * Destructors of thread-specific data run last, in up to PTHREAD_DESTRUCTOR_ITERATIONS rounds, and may use locks. Ours
+ * asks for another round until the last one, so that the end is reported after what the others did.
+ */
+static void thread_ends(void *round)
+{
+	uintptr_t next = (uintptr_t)round + 1;
+
+	if (next <= PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(end_key, (void *)next) == 0)
+		return;
+	if (self.known)
+		report_end();
+}
+
+static void watch_end(void)
+{
+	self.known = true;
+	if (have_end_key)
+		pthread_setspecific(end_key, (void *)1);
+}
+
+void ptt_start_threads(void)
+{
+	have_end_key = pthread_key_create(&end_key, thread_ends) == 0;
+	watch_end();
+}
+
+static struct start *take_start(void)
+{
+	uint32_t i, at = __atomic_fetch_add(&start_hint, 1, __ATOMIC_RELAXED);
+	void *page;
+
+	for (i = 0; i < START_COUNT; i++) {
+		struct start *start = &starts[(at + i) % START_COUNT];
+		uint32_t unused = 0;
+
+		/* acquire: pairs with the release in give_start */
+		if (__atomic_compare_exchange_n(&start->used, &unused, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return start;
+	}
+	page = mmap(NULL, sizeof(struct start), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return page == MAP_FAILED ? NULL : page;
+}
+
+static void give_start(struct start *start)
+{
+	if (start >= starts && start < starts + START_COUNT)
+		__atomic_store_n(&start->used, 0, __ATOMIC_RELEASE);
+	else
+		munmap(start, sizeof(*start));
+}
+
+static void left(bool *returned)
+{
+	if (!*returned && !self.value) {
+		self.cancelled = true;
+		self.value = PTHREAD_CANCELED;
+	}
+}
+
+static void *trampoline(void *given)
+{
+	bool returned __attribute__((cleanup(left))) = false;
+	struct start start = *(struct start *)given;
+
+	give_start(given);
+	watch_end();
+	if (must_trace(THREAD, THREAD_BEGIN))
+		EMIT_WITH(THREAD, THREAD_BEGIN, thread_begin, pthread_self(), (void *)start.routine,
+			  .start_routine = ptt_ptr48((void *)start.routine), .creator = start.creator,
+			  .serial = start.serial);
+	self.value = start.routine(start.arg);
+	returned = true;
+	return self.value;
+}
+
+/* ------------------------------------------------------------ create */
+
+static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *arg, void *site)
+{
+	struct start *start = take_start();
+	int detached = PTHREAD_CREATE_JOINABLE, result;
+	pthread_t made;
+	uint32_t serial;
+
+	if (!start)
+		return ptt_real.pthread_create(thread, attr, routine, arg);
+	serial = __atomic_add_fetch(&created, 1, __ATOMIC_RELAXED);
+	start->routine = routine;
+	start->arg = arg;
+	start->creator = ptt_tid();
+	start->serial = serial;
+	if (attr)
+		pthread_attr_getdetachstate(attr, &detached);
+	result = ptt_real.pthread_create(&made, attr, trampoline, start);
+	if (result) {
+		give_start(start);
+		report_error(0, NPTL_EV_THREAD_CREATE_IN, result, site);
+		return result;
+	}
+	*thread = made;
+	if (must_trace(THREAD, NEW_THREAD_CREATED))
+		EMIT_WITH(THREAD, NEW_THREAD_CREATED, new_thread_created, made, site,
+			  .start_routine = ptt_ptr48((void *)routine), .detached = detached == PTHREAD_CREATE_DETACHED,
+			  .serial = serial);
+	return 0;
+}
+
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *arg)
+{
+	void *site = CALL_SITE;
+	int result;
+
+	if (!__nptl_trace_enabled)
+		return ptt_real.pthread_create(thread, attr, routine, arg);
+	if (must_trace(THREAD, THREAD_CREATE_IN))
+		EMIT_WITH(THREAD, THREAD_CREATE_IN, thread_create_in, 0, site,
+			  .start_routine = ptt_ptr48((void *)routine), .attr = (uintptr_t)attr);
+	result = create(thread, attr, routine, arg, site);
+	if (must_trace(THREAD, THREAD_CREATE_OUT))
+		EMIT_WITH(THREAD, THREAD_CREATE_OUT, thread_create_out, result ? 0 : *thread, site, .result = result);
+	return result;
+}
+
+/* ------------------------------------------------------------ exit */
+
+EXPORT void pthread_exit(void *value)
+{
+	self.value = value;
+	if (must_trace(THREAD, THREAD_EXIT_IN))
+		EMIT_WITH(THREAD, THREAD_EXIT_IN, thread_exit_in, pthread_self(), CALL_SITE, .retval = (uintptr_t)value);
+	ptt_real.pthread_exit(value);
+	__builtin_unreachable();
+}
+
+/* ------------------------------------------------------------ join */
+
+static struct ptt_wait begin_join(pthread_t thread, char out, void *site)
+{
+	return (struct ptt_wait){
+		.began = ptt_now_ns(),
+		.object = (void *)thread,
+		.site = site,
+		.result = ECANCELED,
+		.domain = NPTL_DOMAIN_THREAD,
+		.out = out,
+	};
+}
+
+EXPORT int pthread_join(pthread_t thread, void **value)
+{
+	void *site = CALL_SITE;
+
+	if (!ptt_level(NPTL_DOMAIN_THREAD))
+		return ptt_real.pthread_join(thread, value);
+	EMIT(THREAD, THREAD_JOIN_IN, (void *)thread, site);
+	{
+		struct ptt_wait wait WAIT_GUARD = begin_join(thread, NPTL_EV_THREAD_JOIN_OUT, site);
+
+		wait.result = ptt_real.pthread_join(thread, value);
+		return wait.result;
+	}
+}
+
+EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct timespec *deadline)
+{
+	void *site = CALL_SITE;
+
+	if (!ptt_level(NPTL_DOMAIN_THREAD))
+		return ptt_real.pthread_timedjoin_np(thread, value, deadline);
+	EMIT_WITH(THREAD, THREAD_TIMEDJOIN_IN, thread_timedjoin_in, thread, site, .deadline_ns = ptt_ns(deadline));
+	{
+		struct ptt_wait wait WAIT_GUARD = begin_join(thread, NPTL_EV_THREAD_TIMEDJOIN_OUT, site);
+
+		wait.result = ptt_real.pthread_timedjoin_np(thread, value, deadline);
+		return wait.result;
+	}
+}
+
+EXPORT int pthread_clockjoin_np(pthread_t thread, void **value, clockid_t clock, const struct timespec *deadline)
+{
+	void *site = CALL_SITE;
+
+	if (!ptt_level(NPTL_DOMAIN_THREAD))
+		return ptt_real.pthread_clockjoin_np(thread, value, clock, deadline);
+	EMIT_WITH(THREAD, THREAD_CLOCKJOIN_IN, thread_clockjoin_in, thread, site, .clock = (uint16_t)clock,
+		  .deadline_ns = ptt_ns(deadline));
+	{
+		struct ptt_wait wait WAIT_GUARD = begin_join(thread, NPTL_EV_THREAD_CLOCKJOIN_OUT, site);
+
+		wait.result = ptt_real.pthread_clockjoin_np(thread, value, clock, deadline);
+		return wait.result;
+	}
+}
+
+EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
+{
+	void *site = CALL_SITE;
+	int result;
+
+	if (must_trace(THREAD, THREAD_TRYJOIN_IN))
+		EMIT(THREAD, THREAD_TRYJOIN_IN, (void *)thread, site);
+	result = ptt_real.pthread_tryjoin_np(thread, value);
+	/* a successful one is a join like any other */
+	if (result == 0 && must_trace(THREAD, THREAD_JOIN_OUT))
+		EMIT_WITH(THREAD, THREAD_JOIN_OUT, thread_join_out, thread, site, .result = 0);
+	else if (result && result != EBUSY)
+		report_error(thread, NPTL_EV_THREAD_TRYJOIN_IN, result, site);
+	if (must_trace(THREAD, THREAD_TRYJOIN_OUT))
+		EMIT_WITH(THREAD, THREAD_TRYJOIN_OUT, thread_tryjoin_out, thread, site, .result = result);
+	return result;
+}
+
+/* ------------------------------------------------------------ detach, cancel, kill, names */
+
+EXPORT int pthread_detach(pthread_t thread)
+{
+	void *site = CALL_SITE;
+	int result;
+
+	if (must_trace(THREAD, THREAD_DETACH_IN))
+		EMIT(THREAD, THREAD_DETACH_IN, (void *)thread, site);
+	result = ptt_real.pthread_detach(thread);
+	if (must_trace(THREAD, THREAD_DETACH))
+		EMIT_WITH(THREAD, THREAD_DETACH, thread_detach, thread, site, .result = result);
+	if (must_trace(THREAD, THREAD_DETACH_OUT))
+		EMIT_WITH(THREAD, THREAD_DETACH_OUT, thread_detach_out, thread, site, .result = result);
+	return result;
+}
+
+EXPORT int pthread_cancel(pthread_t thread)
+{
+	void *site = CALL_SITE;
+	int result;
+
+	if (must_trace(THREAD, THREAD_CANCEL_IN))
+		EMIT(THREAD, THREAD_CANCEL_IN, (void *)thread, site);
+	if (must_trace(THREAD, THREAD_CANCEL))
+		EMIT_WITH(THREAD, THREAD_CANCEL, thread_cancel, thread, site, .result = 0);
+	result = ptt_real.pthread_cancel(thread);
+	if (must_trace(THREAD, THREAD_CANCEL_OUT))
+		EMIT_WITH(THREAD, THREAD_CANCEL_OUT, thread_cancel_out, thread, site, .result = result);
+	return result;
+}
+
+EXPORT int pthread_kill(pthread_t thread, int number)
+{
+	void *site = CALL_SITE;
+	int result;
+
+	if (must_trace(THREAD, THREAD_KILL_IN))
+		EMIT_WITH(THREAD, THREAD_KILL_IN, thread_kill_in, thread, site, .signal = number);
+	if (must_trace(THREAD, THREAD_KILL))
+		EMIT_WITH(THREAD, THREAD_KILL, thread_kill, thread, site, .signal = number);
+	result = ptt_real.pthread_kill(thread, number);
+	if (must_trace(THREAD, THREAD_KILL_OUT))
+		EMIT_WITH(THREAD, THREAD_KILL_OUT, thread_kill_out, thread, site, .result = result);
+	return result;
+}
+
+static void report_name(pthread_t thread, const char *name, void *site)
+{
+	union {
+		struct nptl_trace_thread_name event;
+		char bytes[sizeof(struct nptl_trace_thread_name) + 16];
+	} param;
+	size_t length = strnlen(name, 15);
+
+	memset(&param, 0, sizeof(param));
+	param.event.object = (void *)thread;
+	param.event.site = site;
+	param.event.name_pieces = (uint32_t)PTT_PIECES(length);
+	memcpy(param.event.name, name, length);
+	ptt_send(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_NAME, &param, sizeof(param.event) + length);
+}
+
+EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+	void *site = CALL_SITE;
+	int result;
+
+	if (must_trace(THREAD, THREAD_SETNAME_IN))
+		EMIT(THREAD, THREAD_SETNAME_IN, (void *)thread, site);
+	result = ptt_real.pthread_setname_np(thread, name);
+	if (result == 0 && must_trace(THREAD, THREAD_NAME))
+		report_name(thread, name, site);
+	if (must_trace(THREAD, THREAD_SETNAME_OUT))
+		EMIT_WITH(THREAD, THREAD_SETNAME_OUT, thread_setname_out, thread, site, .result = result);
+	return result;
+}

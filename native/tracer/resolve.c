@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* resolve.c - finds the functions behind the hooks, once and before anybody needs them. */
+#include <dlfcn.h>
+
+#include "tracer.h"
+
+/*
+ * Until they are resolved the pointers lead to stubs that resolve and go on: constructors of other libraries, and
+ * allocators that lock, may call before our constructor has run.
+ */
+#define HOOK(type, name, params, args)    \
+	static type early_##name params   \
+	{                                 \
+		ptt_resolve();            \
+		return ptt_real.name args; \
+	}
+#define VERSIONED(type, name, version, params, args) HOOK(type, name, params, args)
+#include "hooks.def"
+#undef HOOK
+#undef VERSIONED
+
+#define HOOK(type, name, params, args) .name = early_##name,
+#define VERSIONED(type, name, version, params, args) HOOK(type, name, params, args)
+struct ptt_real ptt_real = {
+#include "hooks.def"
+};
+#undef HOOK
+#undef VERSIONED
+
+/*
+ * Not inlined and not a tail call: the dynamic linker takes the address that dlsym returns to for its caller, and a jump
+ * would make it take somebody else's.
+ */
+static COLD void *find(const char *name, const char *version)
+{
+	void *found = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+
+	if (!found)
+		found = dlsym(RTLD_NEXT, name);
+	__asm__ volatile("" : "+r"(found));
+	return found;
+}
+
+void ptt_resolve(void)
+{
+	void *found;
+
+/* A function that this C library does not have keeps its stub; a program cannot have been linked against it. */
+#define HOOK(type, name, params, args) VERSIONED(type, name, NULL, params, args)
+#define VERSIONED(type, name, version, params, args)    \
+	found = find(#name, version);                   \
+	if (found)                                      \
+		*(void **)&ptt_real.name = found;
+#include "hooks.def"
+#undef HOOK
+#undef VERSIONED
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* tracer.h - what the hooks share: levels, the handler's entry point, the real functions, waits. */
+/*
+ * A hook is transparent: it returns what the real function returns, keeps errno, adds no cancellation point and no
+ * system call. Hooks know nothing of storage; the handler's entry point is all they see of it.
+ */
+#ifndef PTT_TRACER_H
+#define PTT_TRACER_H
+
+#define NPTL_TRACE_IMPLEMENTATION
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "nptl_trace.h"
+#include "nptl_trace_events.h"
+#include "ptt_abi.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define HIDDEN __attribute__((visibility("hidden")))
+#define COLD __attribute__((cold, noinline))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+
+/* ------------------------------------------------------------ levels */
+
+/* A page of its own: where somebody may change levels from outside, a shared page is mapped over it. */
+union ptt_control_page {
+	struct ptt_control control;
+	char page[4096];
+};
+extern union ptt_control_page ptt_control HIDDEN;
+
+/* ptt_level - detail level of a domain now; 0 while there is no handler. */
+static inline uint32_t ptt_level(enum nptl_trace_domain domain)
+{
+#ifdef ENABLE_NPTL_TRACE
+	/* relaxed: a change is seen soon, and nothing else hangs on it */
+	return __atomic_load_n(&ptt_control.control.level[domain], __ATOMIC_RELAXED);
+#else
+	(void)domain;
+	return 0;
+#endif
+}
+
+/* The single test in front of each event. */
+#define must_trace(domain, event) unlikely(ptt_level(NPTL_DOMAIN_##domain) >= NPTL_LEVEL_##event)
+
+/* ------------------------------------------------------------ events */
+
+/* The handler's entry point, or a wrapper that keeps the handler itself from being traced. */
+extern void (*ptt_getevent)(struct nptl_trace_event event) HIDDEN;
+
+static inline void ptt_send(char domain, char event, void *param, size_t size)
+{
+	struct nptl_trace_event e = {
+		.source = NPTL_TRACE_SOURCE_NPTL,
+		.domain = domain,
+		.event = event,
+		.param_size = size,
+		.param = param,
+	};
+
+	ptt_getevent(e);
+}
+
+static inline void ptt_emit_plain(char domain, char event, const void *object, void *site)
+{
+	struct nptl_trace_param param = {.object = (void *)object, .site = site};
+
+	ptt_send(domain, event, &param, sizeof(param));
+}
+
+/* EMIT(MUTEX, MUTEX_FREE, mutex, site): an event without fields. */
+#define EMIT(domain, name, object, site) ptt_emit_plain(NPTL_DOMAIN_##domain, NPTL_EV_##name, object, site)
+
+/* EMIT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, mutex, site, .owner = 7): an event with fields. */
+#define EMIT_WITH(domain, name, type, object_, site_, ...)                                              \
+	do {                                                                                            \
+		struct nptl_trace_##type param_ = {                                                     \
+			.object = (void *)(object_), .site = (site_), __VA_ARGS__};                     \
+		ptt_send(NPTL_DOMAIN_##domain, NPTL_EV_##name, &param_, sizeof(param_));                \
+	} while (0)
+
+/* The call that brought the program into a hook. */
+#define CALL_SITE __builtin_extract_return_addr(__builtin_return_address(0))
+
+static inline struct nptl_trace_ptr48 ptt_ptr48(const void *pointer)
+{
+	uint64_t v = (uint64_t)(uintptr_t)pointer;
+
+	return (struct nptl_trace_ptr48){(uint16_t)v, (uint16_t)(v >> 16), (uint16_t)(v >> 32)};
+}
+
+static inline uint64_t ptt_ns(const struct timespec *t)
+{
+	return t ? (uint64_t)t->tv_sec * UINT64_C(1000000000) + (uint64_t)t->tv_nsec : 0;
+}
+
+/* ptt_now_ns - for durations of waits; the vDSO's clock, no system call where the kernel offers one. */
+static inline uint64_t ptt_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return ptt_ns(&now);
+}
+
+/* Kernel id of the calling thread, cached per thread. */
+uint32_t ptt_tid(void) HIDDEN;
+void ptt_forget_tid(void) HIDDEN; /* in the child of a fork */
+
+/* A text as the variable last field of an event (name or data), zero-padded. */
+#define PTT_NAME_MAX 255
+#define PTT_PIECES(size) (((size) + 13) / 14)
+
+/* ------------------------------------------------------------ real functions */
+
+#define HOOK(type, name, params, args) type(*name) params;
+#define VERSIONED(type, name, version, params, args) HOOK(type, name, params, args)
+struct ptt_real {
+#include "hooks.def"
+};
+#undef HOOK
+#undef VERSIONED
+
+/* Filled before main; an earlier call of any of them fills it first. */
+extern struct ptt_real ptt_real HIDDEN;
+
+void ptt_resolve(void) HIDDEN;
+
+/* ------------------------------------------------------------ parts */
+
+void ptt_start_threads(void) HIDDEN;	       /* hook_thread.c: the first thread */
+void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* control.c */
+void ptt_map_control(const char *directory) HIDDEN;
+void ptt_drop_control(void) HIDDEN;
+void ptt_restart_handler(void) HIDDEN; /* handler.c: in the child of a fork */
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* wait.h - a routine that blocks: the event before it, and the one after it even if the thread is cancelled there. */
+#ifndef PTT_WAIT_H
+#define PTT_WAIT_H
+
+#include "tracer.h"
+
+/*
+ * A wait in progress. Declared with WAIT_GUARD it reports the end of the wait when its scope is left: by return, by
+ * cancellation or by an exception; result stays ECANCELED unless the real function has returned.
+ */
+struct ptt_wait {
+	uint64_t began;
+	const void *object;
+	pthread_mutex_t *mutex; /* that a condition wait releases and takes back, or NULL */
+	void *site;
+	int result;
+	char domain;
+	char out; /* number of the _OUT event, whose fields are result and wait_ns */
+};
+
+#define WAIT_GUARD __attribute__((cleanup(ptt_wait_end)))
+
+static inline void ptt_wait_end(struct ptt_wait *wait)
+{
+	struct nptl_trace_cond_wait_out param = {
+		.object = (void *)wait->object,
+		.site = wait->site,
+		.result = wait->result,
+	};
+
+	if (wait->mutex && must_trace(MUTEX, MUTEX_TAKEN))
+		/* a robust mutex that cannot be recovered is not held after the wait */
+		if (wait->result != ENOTRECOVERABLE && wait->result != EINVAL && wait->result != EPERM)
+			EMIT(MUTEX, MUTEX_TAKEN, wait->mutex, wait->site);
+	if (!ptt_level((enum nptl_trace_domain)wait->domain))
+		return;
+	param.wait_ns = ptt_now_ns() - wait->began;
+	ptt_send(wait->domain, wait->out, &param, sizeof(param));
+}
+
+#endif
