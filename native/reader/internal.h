@@ -93,7 +93,8 @@ struct ptt_reader {
 
 /* rd_grow - makes room for one more element of an array. 0 or -ENOMEM. */
 int rd_grow(void **array, uint32_t *room, uint32_t count, size_t size);
-#define RD_GROW(r, what) rd_grow((void **)&(r)->what##s, &(r)->what##_room, (r)->what##_count, sizeof(*(r)->what##s))
+#define RD_GROW(r, array, what) \
+	rd_grow((void **)&(r)->array, &(r)->what##_room, (r)->what##_count, sizeof(*(r)->array))
 
 void rd_damage(struct ptt_reader *reader, uint32_t file, uint64_t offset, uint64_t size, const char *reason);
 /* Numbers of processes and threads; made when new. RD_NONE when memory is out. */
@@ -180,10 +181,10 @@ extern uint8_t rd_slots_of[1024];
 #define RD_SLOTS_BYTES 0x80u
 
 /* rd_payload - where the fields of the event at `slot` lie, or 0 when they are not all there before `end`. */
+uint64_t rd_payload_checked(const uint8_t *slot, const uint8_t *end, uint32_t id);
+
 static inline uint64_t rd_payload(const uint8_t *slot, const uint8_t *end, uint32_t id)
 {
-	uint64_t rd_payload_checked(const uint8_t *slot, const uint8_t *end, uint32_t id);
-
 	return rd_slots_of[id] ? rd_payload_checked(slot, end, id) : (uint64_t)(uintptr_t)slot;
 }
 

@@ -93,7 +93,7 @@ int ptt_reader_add_trace(struct ptt_reader *reader, const uint8_t *uuid)
 {
 	struct rd_trace *trace;
 
-	if (RD_GROW(reader, trace) < 0)
+	if (RD_GROW(reader, traces, trace) < 0)
 		return -ENOMEM;
 	trace = &reader->traces[reader->trace_count];
 	memset(trace, 0, sizeof(*trace));
@@ -137,7 +137,7 @@ int ptt_reader_add_stream(struct ptt_reader *reader, uint32_t trace)
 {
 	if (trace >= reader->trace_count)
 		return -EINVAL;
-	if (RD_GROW(reader, stream) < 0)
+	if (RD_GROW(reader, streams, stream) < 0)
 		return -ENOMEM;
 	reader->streams[reader->stream_count] = (struct rd_stream){ .trace = trace };
 	return (int)reader->stream_count++;
@@ -149,7 +149,7 @@ int ptt_reader_add_file(struct ptt_reader *reader, uint32_t stream, const char *
 
 	if (stream >= reader->stream_count)
 		return -EINVAL;
-	if (RD_GROW(reader, file) < 0)
+	if (RD_GROW(reader, files, file) < 0)
 		return -ENOMEM;
 	copy = strdup(path);
 	if (!copy)
@@ -170,7 +170,7 @@ uint32_t rd_process(struct ptt_reader *reader, uint32_t trace, uint32_t index, u
 		return RD_NONE;
 	if (e->value)
 		return (uint32_t)(e->value - 1);
-	if (RD_GROW(reader, process) < 0)
+	if (RD_GROW(reader, processes, process) < 0)
 		return RD_NONE;
 	reader->processes[reader->process_count] =
 		(struct rd_process){ .trace = trace, .index = index, .pid = pid };
@@ -189,7 +189,7 @@ uint32_t rd_process_of_pid(struct ptt_reader *reader, uint32_t trace, uint32_t p
 		return RD_NONE;
 	if (e->value)
 		return (uint32_t)(e->value - 1);
-	if (RD_GROW(reader, process) < 0)
+	if (RD_GROW(reader, processes, process) < 0)
 		return RD_NONE;
 	reader->processes[reader->process_count] =
 		(struct rd_process){ .trace = trace, .index = RD_NONE, .pid = pid };
@@ -205,7 +205,7 @@ uint32_t rd_thread(struct ptt_reader *reader, uint32_t process, uint32_t tid)
 		return RD_NONE;
 	if (e->value)
 		return (uint32_t)(e->value - 1);
-	if (RD_GROW(reader, thread) < 0)
+	if (RD_GROW(reader, threads, thread) < 0)
 		return RD_NONE;
 	reader->threads[reader->thread_count] = (struct rd_thread){ process, tid };
 	e->value = ++reader->thread_count;
@@ -240,7 +240,7 @@ int ptt_reader_set_site(struct ptt_reader *reader, uint32_t process, uint32_t id
 void rd_damage(struct ptt_reader *reader, uint32_t file, uint64_t offset, uint64_t size, const char *reason)
 {
 	pthread_mutex_lock(&reader->damage_lock);
-	if (RD_GROW(reader, damage) == 0) {
+	if (RD_GROW(reader, damages, damage) == 0) {
 		struct ptt_damage *d = &reader->damages[reader->damage_count++];
 
 		memset(d, 0, sizeof(*d));
