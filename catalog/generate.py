@@ -262,6 +262,19 @@ def ctf_int(kind: str) -> str:
     return f"integer {{ {TYPES[kind][2]} }}"
 
 
+# Words of TSDL that no field may be called by; readers drop the underscore that stands in front instead.
+TSDL_WORDS = {
+    "align", "callsite", "char", "clock", "const", "double", "enum", "env", "event", "float",
+    "floating_point", "int", "integer", "long", "short", "signed", "stream", "string", "struct",
+    "trace", "typealias", "typedef", "unsigned", "variant", "void",
+}  # fmt: skip
+
+
+def ctf_name(name: str) -> str:
+    """The name of a field in TSDL."""
+    return f"_{name}" if name.endswith("_pieces") or name in TSDL_WORDS else name
+
+
 def ctf_slot_fields(e: Event) -> str:
     """TSDL of the continuation slots of an event of stream class 0."""
     mark = "integer { size = 16; align = 16; signed = false; }"
@@ -275,8 +288,7 @@ def ctf_slot_fields(e: Event) -> str:
         if f.offset // SLOT != seen:
             seen = f.offset // SLOT
             parts.append(f"struct {{ {mark} _more; }} align(128) _slot{seen};")
-        prefix = "_" if f.name.endswith("_pieces") else ""
-        parts.append(f"{ctf_int(f.type)} {prefix}{f.name};")
+        parts.append(f"{ctf_int(f.type)} {ctf_name(f.name)};")
     return " ".join(parts)
 
 
@@ -297,7 +309,7 @@ def ctf_record_fields(e: Event) -> str:
             sign = "true" if f.type.startswith("s") else "false"
             base = " base = 16;" if f.type == "ptr" else ""
             parts.append(
-                f"integer {{ size = {bits}; align = 32; signed = {sign};{base} }} {f.name};"
+                f"integer {{ size = {bits}; align = 32; signed = {sign};{base} }} {ctf_name(f.name)};"
             )
     parts.append("integer { size = 32; align = 32; signed = false; base = 16; } _checksum;")
     return " ".join(parts)
