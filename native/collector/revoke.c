@@ -70,8 +70,7 @@ static void make_full(struct ptt_collector *c, uint32_t index, uint32_t owned, u
 	uint64_t offset = head & PTT_HEAD_OFFSET_MASK;
 
 	if (offset % c->segment->chunk_size)
-		__atomic_store_n((uint64_t *)(c->base + offset), PTT_ID_END | (uint64_t)PTT_ID_END << PTT_TIME_SHIFT,
-				 __ATOMIC_RELEASE);
+		__atomic_store_n((uint64_t *)(c->base + offset), PTT_ID_END, __ATOMIC_RELEASE);
 	__atomic_compare_exchange_n(&c->chunk_state[index], &owned, owned | PTT_CHUNK_FULL, false, __ATOMIC_ACQ_REL,
 				    __ATOMIC_RELAXED);
 }

@@ -63,7 +63,7 @@ static void copy_slots(const struct copier *copier, const struct rd_packet *pack
 		if (!out->events++)
 			out->first = ticks;
 		out->last = ticks;
-		w0 += shift << PTT_TIME_SHIFT;
+		w0 = (w0 & ~(PTT_TIME_MASK << PTT_TIME_SHIFT)) | (ticks & PTT_TIME_MASK) << PTT_TIME_SHIFT;
 		memcpy(to + at, &w0, sizeof(w0));
 	}
 }

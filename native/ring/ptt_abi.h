@@ -40,7 +40,7 @@ _Static_assert(sizeof(struct ptt_abi_head) == 16, "abi head");
 
 /* A slot is 16 bytes: one event, or 14 more bytes of the event before it. */
 struct ptt_slot {
-	uint64_t w0; /* id:10 cpu:14 time:40; 0 = not written yet; stored last */
+	uint64_t w0; /* id:10 time:40 cpu:14; 0 = not written yet; stored last */
 	uint64_t w1; /* object:48 site:16 */
 };
 _Static_assert(sizeof(struct ptt_slot) == 16, "slot");
@@ -50,12 +50,18 @@ _Static_assert(sizeof(struct ptt_slot) == 16, "slot");
 #define PTT_ID_MASK 0x3ffu
 #define PTT_ID_MORE 0x3ffu /* continuation slot; bits 10-15 = how many of the event still follow, 63 = 63 or more */
 #define PTT_ID_END 0x3feu  /* the rest of the chunk is unused */
-#define PTT_CPU_SHIFT 10
+#define PTT_CPU_SHIFT 50
 #define PTT_CPU_MASK 0x3fffu
 #define PTT_CPU_NONE 0x3fffu
-#define PTT_TIME_SHIFT 24
+#define PTT_TIME_SHIFT 10
 #define PTT_TIME_BITS 40
 #define PTT_TIME_MASK ((UINT64_C(1) << PTT_TIME_BITS) - 1)
+/*
+ * The processor comes last so that a CTF reader takes it for the beginning of the event's context: in the header, where
+ * only id and time mean something, babeltrace2 warns of it.
+ */
+#define PTT_SLOT_W0(id, cpu, time) \
+	((uint64_t)(cpu) << PTT_CPU_SHIFT | ((time) & PTT_TIME_MASK) << PTT_TIME_SHIFT | (id))
 #define PTT_OBJECT_MASK ((UINT64_C(1) << 48) - 1)
 #define PTT_SITE_SHIFT 48
 #define PTT_SITE_NONE 0u

@@ -403,7 +403,7 @@ static void end_chunk(struct ptt_thread *self, uint64_t head)
 		return; /* a signal handler moved it; the caller looks again */
 	if (__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) && !settle_revoke(self, head))
 		return;
-	commit(head, PTT_ID_END | (uint64_t)PTT_ID_END << PTT_TIME_SHIFT, 0, NULL, 0);
+	commit(head, PTT_ID_END, 0, NULL, 0);
 }
 
 static void note_wait(uint64_t waited_ns)
@@ -472,9 +472,7 @@ void ptt_ring_put_slow(uint32_t id, uint64_t w1, const struct ptt_slot *rest, ui
 			continue;
 		if (__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) && !settle_revoke(self, head))
 			continue;
-		commit(head,
-		       now << PTT_TIME_SHIFT | (uint64_t)(ptt_ring_cpu() & PTT_CPU_MASK) << PTT_CPU_SHIFT | id, w1, rest,
-		       count);
+		commit(head, PTT_SLOT_W0(id, ptt_ring_cpu(), now), w1, rest, count);
 		break;
 	}
 	if (waited_ns)
