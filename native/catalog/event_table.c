@@ -142,6 +142,7 @@ static const struct ptt_field fields_658[] = {{"op", PTT_FIELD_U16, 18}, {"value
 static const struct ptt_field fields_659[] = {{"result", PTT_FIELD_S64, 24}};
 static const struct ptt_field fields_704[] = {{"ppid", PTT_FIELD_TID, 20}};
 static const struct ptt_field fields_705[] = {{"kind", PTT_FIELD_U16, 18}, {"child", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_706[] = {{"pid", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_707[] = {{"child", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_709[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_768[] = {{"user_domain", PTT_FIELD_U8, 18}, {"user_event", PTT_FIELD_U8, 19}, {"size", PTT_FIELD_U32, 20}, {"data_pieces", PTT_FIELD_U32, 24}, {"data", PTT_FIELD_BYTES, 32}};
@@ -358,7 +359,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{659, 3, 1, 0, 1, fields_659, "FUTEX_CALL_OUT", "futex", "call-out", "thread {thread} returns from syscall(SYS_futex), futex = {object}, result = {result}"},
 	{704, 1, 1, 0, 1, fields_704, "PROCESS_START", "process", "note", "process {object} starts, parent = {ppid}"},
 	{705, 1, 1, 0, 2, fields_705, "PROCESS_FORK", "process", "note", "thread {thread} forked process {child}"},
-	{706, 1, 0, 0, 0, 0, "PROCESS_EXEC", "process", "note", "thread {thread} executes another program"},
+	{706, 1, 1, 0, 1, fields_706, "PROCESS_EXEC", "process", "note", "thread {thread} executes another program"},
 	{707, 1, 1, 0, 1, fields_707, "PROCESS_SPAWN", "process", "note", "thread {thread} spawned process {child}"},
 	{708, 1, 0, 0, 0, 0, "PROCESS_EXIT", "process", "note", "thread {thread} leaves the process in an orderly way"},
 	{709, 1, 1, 0, 1, fields_709, "PROCESS_EXEC_FAILED", "process", "note", "thread {thread} could not execute another program, result = {result}"},

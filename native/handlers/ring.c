@@ -148,18 +148,28 @@ static __attribute__((noinline)) void put_user(const struct nptl_trace_event *ev
 	ptt_ring_put_slow(ID(NPTL_DOMAIN_USER, NPTL_EV_USER), place(&param), slot, count, true);
 }
 
-static __attribute__((noinline)) void put_uncommon(const struct nptl_trace_event *event, void *site)
+/* An event one slot long whose site is not where its hash points, or is new. */
+static __attribute__((cold, noinline)) void put_new_site(uint32_t id, uint64_t object, uint64_t site)
 {
-	uint32_t id = ID(event->domain, event->event) & PTT_ID_MASK;
+	ptt_ring_put_slow(id, object | (uint64_t)ptt_ring_site(site) << PTT_SITE_SHIFT, NULL, 0, true);
+}
 
-	if (event->source == NPTL_TRACE_SOURCE_PROGRAM) {
-		put_user(event, site);
+/* Entered by a jump, with the caller's own arguments: the return address is that of whoever sent the event. */
+static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event event)
+{
+	uint32_t id = ID((uint8_t)event.domain, (uint8_t)event.event) & PTT_ID_MASK;
+
+	if (event.source == NPTL_TRACE_SOURCE_PROGRAM) {
+		put_user(&event, __builtin_return_address(0));
 		return;
 	}
-	put_long(id, event);
+	put_long(id, &event);
 	switch (id) {
 	case ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END):
 		ptt_ring_thread_end();
+		break;
+	case ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXEC):
+		ptt_ring_exec(true);
 		break;
 	case ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXEC_FAILED):
 		ptt_ring_exec(false);
@@ -167,20 +177,26 @@ static __attribute__((noinline)) void put_uncommon(const struct nptl_trace_event
 	}
 }
 
+/* The one common case, in as few instructions as it can be: see what ptt_ring_put1() says of calls in tail position. */
 EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 {
 	const struct nptl_trace_param *param = event.param;
-	uint32_t id = ID(event.domain, event.event);
-	uint64_t w1;
+	uint64_t object, site;
+	struct ptt_thread *self;
+	uint32_t id;
 	bool fence;
 
-	if (__builtin_expect(event.source != NPTL_TRACE_SOURCE_NPTL || event.param_size != sizeof(*param), 0)) {
-		put_uncommon(&event, __builtin_return_address(0));
-		return;
-	}
-	w1 = place(param);
-	fence = fences[id] && (fences[id] == FENCE_ALWAYS || ptt_ring_needs_fence(w1 & PTT_OBJECT_MASK, ptt_ring_self));
-	ptt_ring_put1(id, w1, fence);
-	if (__builtin_expect(id == ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXEC), 0))
-		ptt_ring_exec(true);
+	if (__builtin_expect(event.source != NPTL_TRACE_SOURCE_NPTL, 0) ||
+	    __builtin_expect(event.param_size != sizeof(*param), 0))
+		return put_uncommon(event);
+	id = ID((uint8_t)event.domain, (uint8_t)event.event);
+	object = (uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK;
+	site = (uint64_t)(uintptr_t)param->site;
+	if (__builtin_expect(!ptt_ring_knows_site(site), 0))
+		return put_new_site(id, object, site);
+	self = ptt_ring_self;
+	fence = fences[id];
+	if (fence)
+		fence = ptt_ring_needs_fence(object, self) || fences[id] != FENCE_NEW_TAKER;
+	ptt_ring_put1(self, id, object | (uint64_t)PTT_SITE_HASH(site) << PTT_SITE_SHIFT, fence);
 }

@@ -1712,6 +1712,15 @@ struct nptl_trace_process_fork {
 	uint8_t _pad24[8];
 };
 
+struct nptl_trace_process_exec {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t pid;
+	uint8_t _pad24[8];
+};
+
 struct nptl_trace_process_spawn {
 	void *object;
 	void *site;

@@ -81,14 +81,18 @@ void ptt_ring_put_revoked(uint64_t head, uint64_t w0, uint64_t w1, bool fence) _
 /* ptt_ring_site_slow - id of a call site that is not where its hash points. */
 uint32_t ptt_ring_site_slow(uint64_t address) __attribute__((cold, noinline));
 
-static inline uint32_t ptt_ring_site(uint64_t address)
+/* ptt_ring_knows_site - is the id of this call site simply its hash? That of nearly every site is. */
+static inline bool ptt_ring_knows_site(uint64_t address)
 {
 	uint32_t id = PTT_SITE_HASH(address);
 
 	/* relaxed: an entry, once set, never changes */
-	if (__builtin_expect(__atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED) == address && id, 1))
-		return id;
-	return ptt_ring_site_slow(address);
+	return __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED) == address && id;
+}
+
+static inline uint32_t ptt_ring_site(uint64_t address)
+{
+	return ptt_ring_knows_site(address) ? PTT_SITE_HASH(address) : ptt_ring_site_slow(address);
 }
 
 /* ptt_ring_cpu - where the calling thread runs, for the price of a load; all ones where the kernel does not tell. */
@@ -122,27 +126,29 @@ static inline bool ptt_ring_needs_fence(uint64_t object, const struct ptt_thread
  * ptt_ring_put1 - record an event that is one slot long
  * @w1: object and site
  * @fence: the time stamp must not run ahead of what came before
+ *
+ * Every other way than the common one is a call in tail position, so that the common one saves no registers.
  */
-static inline void ptt_ring_put1(uint32_t id, uint64_t w1, bool fence)
+static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_thread *self, uint32_t id, uint64_t w1,
+								 bool fence)
 {
-	struct ptt_thread *self = ptt_ring_self;
-	uint64_t head = ptt_local_load(&self->head);
-	uint64_t now = fence ? ptt_clock_fenced(ptt_ring.clock) : ptt_clock(ptt_ring.clock);
+	uint64_t head, now, w0;
 	struct ptt_slot *slot;
-	uint64_t w0;
 
-	if (__builtin_expect(!(head & ptt_ring.chunk_mask) || (now - self->t_base) >> PTT_TIME_BITS, 0) ||
-	    __builtin_expect(!ptt_local_cas(&self->head, head, head + PTT_SLOT_SIZE), 0)) {
-		ptt_ring_put_slow(id, w1, NULL, 0, fence);
-		return;
-	}
-	w0 = now << PTT_TIME_SHIFT | (uint64_t)(ptt_ring_cpu() & PTT_CPU_MASK) << PTT_CPU_SHIFT | id;
-	/* read after the reservation: pairs with the collector's ASKED, barrier, read of head */
-	if (__builtin_expect(__atomic_load_n(&self->revoke, __ATOMIC_RELAXED), 0)) {
-		ptt_ring_put_revoked(head, w0, w1, fence);
-		return;
-	}
+	if (__builtin_expect(ptt_ring.clock != PTT_CLOCK_TSC, 0))
+		return ptt_ring_put_slow(id, w1, NULL, 0, fence);
+	head = ptt_local_load(&self->head);
+	now = fence ? ptt_clock_fenced(PTT_CLOCK_TSC) : ptt_clock(PTT_CLOCK_TSC);
 	slot = (struct ptt_slot *)(ptt_ring.base + (head & PTT_HEAD_OFFSET_MASK));
+	w0 = PTT_SLOT_W0(id, ptt_ring_cpu(), now);
+
+	if (__builtin_expect(!(head & ptt_ring.chunk_mask), 0) ||
+	    __builtin_expect((now - self->t_base) >> PTT_TIME_BITS != 0, 0) ||
+	    __builtin_expect(!ptt_local_cas(&self->head, head, head + PTT_SLOT_SIZE), 0))
+		return ptt_ring_put_slow(id, w1, NULL, 0, fence);
+	/* read after the reservation: pairs with the collector's ASKED, barrier, read of head */
+	if (__builtin_expect(__atomic_load_n(&self->revoke, __ATOMIC_RELAXED), 0))
+		return ptt_ring_put_revoked(head, w0, w1, fence);
 	slot->w1 = w1;
 	/* release: the collector's acquire load of w0 sees w1 */
 	__atomic_store_n(&slot->w0, w0, __ATOMIC_RELEASE);

@@ -70,13 +70,13 @@ static COLD int lock_contended(pthread_mutex_t *mutex, int tried, void *site)
 	return result;
 }
 
-static inline int lock(pthread_mutex_t *mutex, void *site)
+static inline int lock(pthread_mutex_t *mutex, uint32_t level, void *site)
 {
 	int result = ptt_real.pthread_mutex_trylock(mutex);
 
 	if (unlikely(result))
 		return lock_contended(mutex, result, site);
-	if (likely(ptt_level(NPTL_DOMAIN_MUTEX) >= NPTL_LEVEL_MUTEX_TAKEN))
+	if (likely(level >= NPTL_LEVEL_MUTEX_TAKEN))
 		EMIT(MUTEX, MUTEX_TAKEN, mutex, site);
 	return 0;
 }
@@ -86,7 +86,7 @@ static COLD int lock_in_full(pthread_mutex_t *mutex, void *site)
 	int result;
 
 	EMIT(MUTEX, MUTEX_LOCK_IN, mutex, site);
-	result = lock(mutex, site);
+	result = lock(mutex, NPTL_LEVEL_MUTEX_LOCK_IN, site);
 	EMIT_WITH(MUTEX, MUTEX_LOCK_OUT, mutex_lock_out, mutex, site, .result = result);
 	return result;
 }
@@ -99,7 +99,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 		return ptt_real.pthread_mutex_lock(mutex);
 	if (unlikely(level >= NPTL_LEVEL_MUTEX_LOCK_IN))
 		return lock_in_full(mutex, CALL_SITE);
-	return lock(mutex, CALL_SITE);
+	return lock(mutex, level, CALL_SITE);
 }
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)

@@ -56,20 +56,34 @@ static inline uint32_t ptt_level(enum nptl_trace_domain domain)
 /* The handler's entry point, or a wrapper that keeps the handler itself from being traced. */
 extern void (*ptt_getevent)(struct nptl_trace_event event) HIDDEN;
 
-static inline void ptt_send(char domain, char event, void *param, size_t size)
+/*
+ * struct nptl_trace_event as the words it consists of. A compiler that fills the bytes one by one and then copies the
+ * struct to the stack stalls on its own stores, which costs more than the time stamp; so it is given whole words.
+ */
+struct ptt_event_words {
+	uint64_t kind;
+	uint64_t param_size;
+	void *param;
+};
+_Static_assert(sizeof(struct ptt_event_words) == sizeof(struct nptl_trace_event), "same words");
+_Static_assert(offsetof(struct nptl_trace_event, domain) == 1, "kind");
+_Static_assert(offsetof(struct nptl_trace_event, event) == 2, "kind");
+_Static_assert(offsetof(struct nptl_trace_event, param_size) == 8, "param_size");
+_Static_assert(offsetof(struct nptl_trace_event, param) == 16, "param");
+
+/* Both structs are passed in memory, so a function that takes one can be called with the other. */
+static inline __attribute__((always_inline)) void ptt_send(char domain, char event, void *param, size_t size)
 {
-	struct nptl_trace_event e = {
-		.source = NPTL_TRACE_SOURCE_NPTL,
-		.domain = domain,
-		.event = event,
+	struct ptt_event_words e = {
+		.kind = NPTL_TRACE_SOURCE_NPTL | (uint64_t)(uint8_t)domain << 8 | (uint64_t)(uint8_t)event << 16,
 		.param_size = size,
 		.param = param,
 	};
 
-	ptt_getevent(e);
+	((void (*)(struct ptt_event_words))(void (*)(void))ptt_getevent)(e);
 }
 
-static inline void ptt_emit_plain(char domain, char event, const void *object, void *site)
+static inline __attribute__((always_inline)) void ptt_emit_plain(char domain, char event, const void *object, void *site)
 {
 	struct nptl_trace_param param = {.object = (void *)object, .site = site};
 

@@ -2856,8 +2856,10 @@ EVENTS: tuple[EventType, ...] = (
         level=1,
         role="note",
         object_kind="process",
-        slots=0,
-        fields=(),
+        slots=1,
+        fields=(
+            Field("pid", "u32", 20),
+        ),
         text="thread {thread} executes another program",
     ),
     EventType(
