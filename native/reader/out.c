@@ -92,6 +92,28 @@ char *out_plain(char *p, const char *bytes, size_t size)
 	return p;
 }
 
+char *out_word(char *p, const char *bytes, size_t size)
+{
+	static const char digit[16] = "0123456789abcdef";
+	const uint8_t *s = (const uint8_t *)bytes;
+
+	while (size) {
+		size_t n = utf8(s, size);
+
+		if (n > 1 || (n && *s > ' ' && *s != '%' && *s != 0x7f)) {
+			p = out_text(p, (const char *)s, n);
+		} else {
+			n = 1;
+			*p++ = '%';
+			*p++ = digit[*s >> 4];
+			*p++ = digit[*s & 15];
+		}
+		s += n;
+		size -= n;
+	}
+	return p;
+}
+
 char *out_csv(char *p, const char *bytes, size_t size)
 {
 	bool quoted = false;

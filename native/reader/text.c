@@ -242,23 +242,6 @@ static char *put_cpu(char *p, const struct event *e, const char *none)
 	return cpu == PTT_CPU_UNKNOWN ? out_string(p, none) : out_u64(p, cpu);
 }
 
-/* Text without a blank or a line break, so that awk finds its columns. */
-static char *out_word(char *p, const char *bytes, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		uint8_t c = (uint8_t)bytes[i];
-
-		if (c <= ' ' || c == '%' || c == 0x7f) {
-			*p++ = '%';
-			*p++ = "0123456789abcdef"[c >> 4];
-			*p++ = "0123456789abcdef"[c & 15];
-		} else {
-			*p++ = (char)c;
-		}
-	}
-	return p;
-}
-
 static char *line_raw(char *p, const struct event *e)
 {
 	char *fields;

@@ -1,0 +1,1 @@
+"""Reading traces: metadata, packets, processes, symbols, and the traceset above them."""

@@ -1,0 +1,264 @@
+"""What a trace says beside its packets: `info/session.json` and `info/processes.jsonl`.
+
+Both files are written while the program runs, so every part may be missing; a line that is cut
+off or damaged is skipped, and what the others say still counts.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+__all__ = ["Info", "Module", "Process", "Session", "read_info"]
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A file mapped into a process.
+
+    Attributes:
+        path: Where it was.
+        build_id: Its build-id in hexadecimal, or empty.
+        start: First address.
+        end: First address behind it.
+        offset: Where in the file `start` is.
+        bias: What to add to an address of the file's own symbol table, if it is recorded.
+    """
+
+    path: str
+    build_id: str
+    start: int
+    end: int
+    offset: int = 0
+    bias: int | None = None
+
+
+@dataclass(slots=True)
+class Process:
+    """A process image.
+
+    Attributes:
+        index: Its number in the trace; packets name it.
+        pid: Process id.
+        ppid: Process id of the parent.
+        parent: Number of the image that forked it, or None.
+        exe: The program.
+        cmdline: Its arguments.
+        start_unix_ns: When it began, or None.
+        end_unix_ns: When it ended, or None.
+        status: How it ended, in the recorder's words, or None.
+        modules: What is mapped into it.
+        sites: Addresses behind site ids.
+        thread_names: Names of threads by thread id; the last one counts.
+        raw: Everything the lines said, for what is not named here.
+    """
+
+    index: int
+    pid: int = 0
+    ppid: int = 0
+    parent: int | None = None
+    exe: str = ""
+    cmdline: list[str] = field(default_factory=list)
+    start_unix_ns: int | None = None
+    end_unix_ns: int | None = None
+    status: Any = None
+    modules: list[Module] = field(default_factory=list)
+    sites: dict[int, int] = field(default_factory=dict)
+    thread_names: dict[int, str] = field(default_factory=dict)
+    raw: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """How the trace was recorded.
+
+    Attributes:
+        raw: The whole document; empty when there is none.
+    """
+
+    raw: dict[str, Any]
+
+    @property
+    def state(self) -> str:
+        """`running`, `complete`, `recovered`, or empty when nobody says."""
+        return str(self.raw.get("state", ""))
+
+    @property
+    def level(self) -> str:
+        """The detail level as it was asked for."""
+        return str(self.raw.get("level", ""))
+
+    @property
+    def losses(self) -> dict[str, int]:
+        """Lost events by cause."""
+        found = self.raw.get("lost", self.raw.get("losses", {}))
+        if isinstance(found, int):
+            return {"lost": found} if found else {}
+        if not isinstance(found, dict):
+            return {}
+        return {str(cause): n for cause, n in found.items() if isinstance(n, int) and n}
+
+    @property
+    def uncovered(self) -> list[dict[str, Any]]:
+        """Modules whose thread calls could not be traced, and why."""
+        found = self.raw.get("uncovered", [])
+        return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+    def number(self, *path: str) -> int | None:
+        """Return an integer of the document, or None."""
+        value: Any = self.raw
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def string(self, *path: str) -> str:
+        """Return a string of the document, or the empty one."""
+        value: Any = self.raw
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """Everything beside the packets.
+
+    Attributes:
+        session: How the trace was recorded.
+        processes: The process images by number.
+        remarks: What could not be understood, a sentence each.
+    """
+
+    session: Session
+    processes: dict[int, Process]
+    remarks: list[str]
+
+
+def read_info(trace: str | os.PathLike[str]) -> Info:
+    """Read the info directory of a trace; what is missing stays empty."""
+    directory = Path(trace) / "info"
+    remarks: list[str] = []
+    raw: dict[str, Any] = {}
+    try:
+        found = json.loads((directory / "session.json").read_text(encoding="utf-8"))
+        raw = found if isinstance(found, dict) else {}
+    except FileNotFoundError:
+        remarks.append("info/session.json is missing: how it was recorded is not known")
+    except (OSError, ValueError):
+        remarks.append("info/session.json is damaged: how it was recorded is not known")
+    processes: dict[int, Process] = {}
+    for line in _lines(directory / "processes.jsonl", remarks):
+        for kind, value in line.items():
+            if isinstance(value, dict):
+                try:
+                    _apply(processes, kind, value)
+                except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
+                    remarks.append("a line of info/processes.jsonl makes no sense and is skipped")
+    _inherit(processes)
+    return Info(Session(raw), processes, remarks)
+
+
+def _lines(path: Path, remarks: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file of JSON lines."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        remarks.append("info/processes.jsonl is missing: programs, modules and names are not known")
+        return
+    except OSError as error:
+        remarks.append(f"info/processes.jsonl cannot be read: {error.strerror}")
+        return
+    bad = 0
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError:
+            # The last line may be half written at this moment.
+            bad += number != len(lines) - 1
+            continue
+        if isinstance(value, dict):
+            yield value
+    if bad:
+        remarks.append(f"{bad} damaged lines of info/processes.jsonl are skipped")
+
+
+def _number(value: Any) -> int:
+    """Return an integer, given as one or as text such as 0x7f00."""
+    if isinstance(value, str):
+        return int(value, 0)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> None:
+    """Take one line in."""
+    index = _number(value["process"] if "process" in value else value["index"])
+    process = processes.setdefault(index, Process(index))
+    process.raw.setdefault(kind, {}).update(value)
+    if kind == "process":
+        _apply_process(process, value)
+    elif kind == "modules":
+        process.modules = [_module(item) for item in value["modules"]]
+    elif kind == "sites":
+        found = value["sites"]
+        pairs = found.items() if isinstance(found, dict) else found
+        process.sites.update({_number(site): _number(address) for site, address in pairs})
+    elif kind == "thread":
+        if value.get("name"):
+            process.thread_names[_number(value["tid"])] = str(value["name"])
+    elif kind == "exit":
+        process.status = value.get("status", process.status)
+        if value.get("end_unix_ns") is not None:
+            process.end_unix_ns = _number(value["end_unix_ns"])
+
+
+def _apply_process(process: Process, value: dict[str, Any]) -> None:
+    """Take a process line in."""
+    process.pid = _number(value.get("pid", process.pid))
+    process.ppid = _number(value.get("ppid", process.ppid))
+    if value.get("parent") is not None:
+        process.parent = _number(value["parent"])
+    process.exe = str(value.get("exe") or process.exe)
+    arguments = value.get("cmdline")
+    if isinstance(arguments, list):
+        process.cmdline = [str(argument) for argument in arguments]
+    elif isinstance(arguments, str):
+        process.cmdline = arguments.split()
+    if value.get("start_unix_ns") is not None:
+        process.start_unix_ns = _number(value["start_unix_ns"])
+
+
+def _module(item: dict[str, Any]) -> Module:
+    """Return a module from its JSON."""
+    bias = item.get("bias")
+    return Module(
+        path=str(item["path"]),
+        build_id=str(item.get("build_id") or ""),
+        start=_number(item["start"]),
+        end=_number(item["end"]),
+        offset=_number(item.get("offset", 0)),
+        bias=None if bias is None else _number(bias),
+    )
+
+
+def _inherit(processes: dict[int, Process]) -> None:
+    """Give forked children what they took over from their parents: site numbers and modules."""
+    for index in sorted(processes):
+        child = processes[index]
+        parent = processes.get(child.parent) if child.parent is not None else None
+        if parent is None or parent is child:
+            continue
+        child.sites = {**parent.sites, **child.sites}
+        child.modules = child.modules or parent.modules
+        child.exe = child.exe or parent.exe
+        child.cmdline = child.cmdline or parent.cmdline

@@ -1,0 +1,224 @@
+"""Opens traces for reading: files, clocks, processes and threads behind one reader.
+
+Nothing here needs NumPy; `Traceset` builds columns on top of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.errors import TraceFormatError, UsageError
+from nptltrace.trace import _native
+from nptltrace.trace.info import Info, Process, read_info
+from nptltrace.trace.metadata import Metadata, read_metadata
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Source", "TraceFiles"]
+
+_GENERATION = re.compile(r"(?P<stream>.*?)(?:\.(?P<generation>\d+))?")
+
+
+@dataclass(slots=True)
+class TraceFiles:
+    """One trace of a traceset.
+
+    Attributes:
+        path: Its directory.
+        number: Its number in the traceset.
+        metadata: Its metadata.
+        info: What stands beside the packets.
+        streams: Stream number by the name of its files without generation.
+        files: Names of the files that have been added.
+    """
+
+    path: Path
+    number: int
+    metadata: Metadata
+    info: Info
+    streams: dict[str, int]
+    files: set[str]
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still being recorded."""
+        return self.info.session.state == "running"
+
+    @property
+    def start_ticks(self) -> int | None:
+        """When recording began, if the session says so."""
+        return self.info.session.number("clock", "start")
+
+
+class Source:
+    """Traces opened for reading.
+
+    Args:
+        paths: Trace directories.
+
+    Raises:
+        TraceFormatError: One of them is not a trace.
+        UsageError: They cannot be read as one.
+
+    Attributes:
+        reader: The native reader.
+        traces: The traces, in order.
+        start_unix_ns: Unix time of time 0.
+        aligned: Whether times of different clocks were put together by the time of day.
+    """
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
+        if not paths:
+            raise UsageError("no trace given")
+        self.reader = _native.Reader()
+        self.traces: list[TraceFiles] = []
+        self.start_unix_ns = 0
+        self.aligned = False
+        self._processes: list[Process] = []
+        for path in paths:
+            self._add(Path(path))
+        self.refresh()
+
+    @property
+    def running(self) -> bool:
+        """Whether one of the traces is still being recorded."""
+        return any(trace.running for trace in self.traces)
+
+    def _add(self, path: Path) -> None:
+        """Add one trace, without its files."""
+        metadata = read_metadata(path)
+        for other in self.traces:
+            if other.metadata.uuid == metadata.uuid:
+                raise UsageError(f"{path} and {other.path} are the same trace")
+        number = self.reader.add_trace(metadata.uuid.bytes)
+        self.traces.append(TraceFiles(path, number, metadata, read_info(path), {}, set()))
+
+    def refresh(self) -> None:
+        """Take in what has been written since."""
+        for trace in self.traces:
+            if trace.files:
+                trace.info = read_info(trace.path)
+            self._add_processes(trace)
+            self._add_files(trace)
+        self.reader.index(running=self.running)
+        self._set_clocks()
+
+    def _add_processes(self, trace: TraceFiles) -> None:
+        """Tell the reader what is known of processes."""
+        for process in trace.info.processes.values():
+            number = self.reader.add_process(trace.number, process.index, process.pid)
+            for site, address in process.sites.items():
+                if 0 < site < 65536 and 0 < address < 2**64:  # noqa: PLR2004 -- sizes of the fields
+                    self.reader.set_site(number, site, address)
+        self._processes = []
+
+    def _add_files(self, trace: TraceFiles) -> None:
+        """Add stream files that have appeared, generations in order."""
+        found: list[tuple[str, int, str]] = []
+        try:
+            entries = list(trace.path.iterdir())
+        except OSError as error:
+            raise TraceFormatError(trace.path, None, error.strerror or "cannot be read") from None
+        for entry in entries:
+            name = entry.name
+            if name in trace.files or name == "metadata" or name.startswith("."):
+                continue
+            match = _GENERATION.fullmatch(name)
+            if match and entry.is_file():
+                found.append((match["stream"], int(match["generation"] or 0), name))
+        for stream, _, name in sorted(found):
+            if stream not in trace.streams:
+                trace.streams[stream] = self.reader.add_stream(trace.number)
+            self.reader.add_file(trace.streams[stream], trace.path / name)
+            trace.files.add(name)
+
+    def _set_clocks(self) -> None:
+        """Put all traces on one time line that begins with the first of them."""
+        first = self.traces[0]
+        same = all(_same_clock(first, trace) for trace in self.traces[1:])
+        origins = [self._origin(trace) for trace in self.traces]
+        known = [origin for origin in origins if origin is not None]
+        if same:
+            origin = min(known, default=0)
+            clock = first.metadata.clock
+            self.start_unix_ns = clock.unix_ns(origin)
+            for trace in self.traces:
+                self.reader.set_clock(trace.number, clock.frequency, origin, 0)
+        else:
+            pairs = list(zip(self.traces, origins, strict=True))
+            starts = [t.metadata.clock.unix_ns(o) for t, o in pairs if o is not None]
+            self.start_unix_ns = min(starts, default=0)
+            for trace, begin in pairs:
+                clock, ticks = trace.metadata.clock, begin or 0
+                shift = clock.unix_ns(ticks) - self.start_unix_ns
+                self.reader.set_clock(trace.number, clock.frequency, ticks, shift)
+        self.aligned = not same
+        self.reader.key_ticks(on=same)
+
+    def _origin(self, trace: TraceFiles) -> int | None:
+        """Return the tick at which a trace begins, None for one that is empty."""
+        begin = self.reader.trace_info(trace.number).begin
+        start = trace.start_ticks
+        if begin == 2**64 - 1:
+            return start
+        return start if start is not None and 0 <= start <= begin else begin
+
+    # ---- processes and threads ----
+
+    def processes(self) -> list[Process]:
+        """Return the processes by their number in the traceset."""
+        known = self.reader.processes(len(self._processes))
+        for trace, index, pid in known:
+            found = self.traces[trace].info.processes
+            process = found.get(index)
+            if process is None and index == _native.ANY:
+                process = next((p for p in found.values() if p.pid == pid), None)
+            self._processes.append(process or Process(index, pid=pid))
+        return self._processes
+
+    def threads(self) -> list[tuple[int, int]]:
+        """Return (process number, tid) of the threads by their number in the traceset."""
+        return self.reader.threads()
+
+    def thread_name(self, process: int, tid: int) -> str:
+        """Return the name of a thread, or the empty one."""
+        return self.processes()[process].thread_names.get(tid, "")
+
+    # ---- what is wrong ----
+
+    def remarks(self) -> list[str]:
+        """Return what a reader of the results should know, a sentence each."""
+        found: list[str] = []
+        for trace in self.traces:
+            found += [f"{trace.path}: {remark}" for remark in trace.info.remarks]
+            if self.reader.trace_info(trace.number).packets == 0 and not trace.running:
+                found.append(f"{trace.path}: holds no events")
+        if self.aligned:
+            found.append("the traces have different clocks: aligned by the time of day")
+        return found
+
+    def damages(self, start: int = 0) -> list[_native.Damage]:
+        """Return the parts that could not be read so far."""
+        return self.reader.damages(start)
+
+    def paths(self) -> Iterable[Path]:
+        """Return the trace directories."""
+        return [trace.path for trace in self.traces]
+
+
+def _same_clock(a: TraceFiles, b: TraceFiles) -> bool:
+    """Return whether two traces ran on one clock: told so, or the same boot and kind of clock."""
+    one, two = a.metadata.clock, b.metadata.clock
+    if one.uuid is not None and one.uuid == two.uuid:
+        return True
+    boots = [t.metadata.env.get("boot_id") or t.info.session.string("boot_id") for t in (a, b)]
+    kinds = [t.metadata.env.get("clock") or t.info.session.string("clock", "name") for t in (a, b)]
+    if boots[0]:
+        return boots[0] == boots[1] and kinds[0] == kinds[1]
+    same = (one.frequency, one.offset_s, one.offset) == (two.frequency, two.offset_s, two.offset)
+    return same and a.metadata.env.get("hostname") == b.metadata.env.get("hostname")
