@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from nptltrace.catalog import BY_ID, EVENTS, EventType
+from nptltrace.catalog import BY_ID, EVENTS
 from nptltrace.record.metadata import Calibration, metadata_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nptltrace.catalog import EventType
 
 HEAD = struct.Struct("<I16sIQ QQQQQQ IIII QIIQQ")
 MAGIC = 0xC1FC1FC1
+CLOCK = UUID("87654321-1234-5678-1234-567812345678")
 BOOT = 1_700_000_000 * 10**9
 
 
@@ -158,7 +163,7 @@ class Builder:
     path: Path
     threads: list[Thread] = field(default_factory=list)
     frequency: int = 10**9
-    uuid: UUID = UUID("12345678-1234-5678-1234-567812345678")
+    uuid: UUID = field(default_factory=lambda: UUID("12345678-1234-5678-1234-567812345678"))
     processes: list[dict[str, Any]] = field(default_factory=list)
     session: dict[str, Any] = field(default_factory=lambda: {"state": "complete", "level": "2"})
     boot_id: str = "b"
@@ -173,7 +178,11 @@ class Builder:
         calibration = Calibration(self.frequency, BOOT, "tsc")
         env = {"hostname": "test", "boot_id": self.boot_id, "clock": "tsc"}
         return metadata_text(
-            uuid=str(self.uuid), calibration=calibration, env=env, stream_class=stream_class
+            uuid=str(self.uuid),
+            clock_uuid=str(CLOCK),
+            calibration=calibration,
+            env=env,
+            stream_class=stream_class,
         )
 
     def write(self) -> Path:

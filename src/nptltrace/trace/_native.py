@@ -329,6 +329,13 @@ class Buffer:
         """The `struct ptt_columns`, as an argument."""
         return ctypes.byref(self.columns)
 
+    def drop(self, count: int) -> None:
+        """Drop the first events; they must be fewer than there are."""
+        self.count -= count
+        for array in self.arrays.values():
+            size, start = ctypes.sizeof(array._type_), ctypes.addressof(array)
+            ctypes.memmove(start, start + count * size, self.count * size)
+
 
 class Reader:
     """A traceset in the library; see `pttread.h`."""
@@ -448,7 +455,9 @@ class Cursor:
         self.reader = reader
         self.handle = _handle("open a cursor", lib.ptt_cursor_create(reader.handle))
         # The reader must outlive its cursor whatever the order of collection.
-        weakref.finalize(self, lambda handle, _: lib.ptt_cursor_destroy(handle), self.handle, reader)
+        weakref.finalize(
+            self, lambda handle, _: lib.ptt_cursor_destroy(handle), self.handle, reader
+        )
 
     def seek_start(self) -> None:
         """Go to the first event."""

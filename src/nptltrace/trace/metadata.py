@@ -115,7 +115,10 @@ def _parse(path: Path, text: str) -> Metadata:
     offset_s, offset = _whole(path, clock, "offset_s", 0), _whole(path, clock, "offset", 0)
     name = str(clock.get("name", ""))
     return Metadata(
-        text, uuid, Clock(name, clock_uuid, frequency, offset_s, offset), _pairs(_block(text, "env"))
+        text,
+        uuid,
+        Clock(name, clock_uuid, frequency, offset_s, offset),
+        _pairs(_block(text, "env")),
     )
 
 

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 
 from nptltrace.errors import TraceFormatError, UsageError
 from nptltrace.trace import _native
-from nptltrace.trace.info import Info, Process, read_info
-from nptltrace.trace.metadata import Metadata, read_metadata
+from nptltrace.trace.info import Process, read_info
+from nptltrace.trace.metadata import read_metadata
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
+
+    from nptltrace.trace.info import Info
+    from nptltrace.trace.metadata import Metadata
 
 __all__ = ["Source", "TraceFiles"]
 

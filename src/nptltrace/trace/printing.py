@@ -1,0 +1,128 @@
+"""Events as lines: reads, filters, names and formats batch by batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.trace import _native
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nptltrace.trace.selection import Selection
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols import Symbols
+
+__all__ = ["CSV_HEADER", "STYLES", "Printer"]
+
+STYLES = {
+    "text": _native.TEXT,
+    "raw": _native.RAW,
+    "jsonl": _native.JSONL,
+    "csv": _native.CSV,
+}
+CSV_HEADER = "ts_ns,pid,tid,thread_name,cpu,source,event,object,object_name,site,site_name,fields\n"
+# The first page at once, then batches that stay in the cache.
+_FIRST, _BATCH = 512, 16384
+
+
+class Printer:
+    """Prints the events of a traceset.
+
+    Args:
+        source: The opened traces.
+        symbols: Names of addresses.
+        selection: Which events.
+        style: One of `STYLES`.
+        write: Takes the lines, as bytes.
+        start: How many of the selected events to skip.
+        count: How many to print at most; None for all.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        symbols: Symbols,
+        selection: Selection,
+        *,
+        style: str,
+        write: Callable[[memoryview], object],
+        start: int = 0,
+        count: int | None = None,
+    ) -> None:
+        self._source = source
+        self._symbols = symbols
+        self._selection = selection
+        self._style = STYLES[style]
+        self._write = write
+        self._skip = start
+        self._left = count
+        self.printed = 0
+        self.cursor = _native.Cursor(source.reader)
+        self.names = _native.Names(source.reader)
+        self._filter: _native.Filter | None = None
+        self._first = _native.Buffer(_FIRST)
+        self._batch = _native.Buffer(_BATCH)
+        self._ranged: set[int] = set()
+        self.renew()
+
+    @property
+    def done(self) -> bool:
+        """Whether as many events were printed as were asked for."""
+        return self._left is not None and self._left <= 0
+
+    def renew(self) -> None:
+        """Take in processes, threads and names that have come since."""
+        self._filter = (
+            self._selection.build(self._source, self._symbols) if self._selection else None
+        )
+        processes = self._source.processes()
+        self.names.show_process(on=len({process.pid for process in processes}) > 1)
+        for thread, (number, tid) in enumerate(self._source.threads()):
+            name = self._source.thread_name(number, tid)
+            if name:
+                self.names.set_thread(thread, name)
+        for number, process in enumerate(processes):
+            for address, text in self._symbols.aliases.addresses.items():
+                self.names.set(_native.OBJECT, number, address, text)
+            if number not in self._ranged and process.modules:
+                self._ranged.add(number)
+                for start, end in self._symbols.ranges(number):
+                    self.names.add_range(number, start, end)
+
+    def run(self) -> None:
+        """Print up to the cursor's limit or the trace's end."""
+        buffer = self._batch if self.printed else self._first
+        while not self.done and self.cursor.read(buffer):
+            if self._filter is not None:
+                self._filter.apply(self._source.reader, buffer)
+            self._print(buffer)
+            buffer = self._batch
+
+    def _print(self, buffer: _native.Buffer) -> None:
+        """Print what a buffer holds, but for what start and count leave out."""
+        if self._skip >= buffer.count:
+            self._skip -= buffer.count
+            return
+        if self._skip:
+            buffer.drop(self._skip)
+            self._skip = 0
+        if self._left is not None:
+            buffer.count = min(buffer.count, self._left)
+            self._left -= buffer.count
+        self._name(buffer)
+        for lines in self.names.text(buffer, self._style):
+            self._write(lines)
+        self.printed += buffer.count
+
+    def _name(self, buffer: _native.Buffer) -> None:
+        """Find the names that these events need."""
+        for kind, process, address in self.names.missing(buffer):
+            if kind == _native.SITE:
+                text = self._symbols.site_name(process, address)
+            elif kind == _native.OBJECT:
+                text = self._symbols.object_name(process, address)
+            else:
+                text = self._symbols.code_name(process, address)
+            if text:
+                self.names.set(kind, process, address, text)

@@ -1,0 +1,175 @@
+"""Which events to show: what the filter options mean, and how they become a native filter.
+
+Values of one option separated by commas are alternatives; each repetition of an option must hold
+as well.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nptltrace.catalog import EVENTS
+from nptltrace.errors import UsageError
+from nptltrace.trace import _native
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols import Symbols
+
+__all__ = ["Selection", "address_of", "event_names"]
+
+_HEX = re.compile(r"0[xX][0-9a-fA-F]+")
+
+
+def event_names() -> list[str]:
+    """Return the names of all event types, once each, in the order of the catalogue."""
+    return list(dict.fromkeys(event.name for event in EVENTS))
+
+
+def address_of(text: str) -> int | None:
+    """Return an address written as 0x…, or None for a name."""
+    if not _HEX.fullmatch(text):
+        return None
+    value = int(text, 16)
+    if value >= 2**64:
+        raise UsageError(f"{text} is no address")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The filter options; each list holds the repetitions of one option.
+
+    Attributes:
+        pids: `--pid`.
+        tids: `--tid`.
+        objects: `--object`, addresses or names.
+        events: `--event`, beginnings of event names.
+        suffixes: `--suffix`, ends of event names.
+        sites: `--site`, addresses or parts of their names.
+    """
+
+    pids: Sequence[str] = field(default_factory=list)
+    tids: Sequence[str] = field(default_factory=list)
+    objects: Sequence[str] = field(default_factory=list)
+    events: Sequence[str] = field(default_factory=list)
+    suffixes: Sequence[str] = field(default_factory=list)
+    sites: Sequence[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Return whether anything is filtered at all."""
+        lists = (self.pids, self.tids, self.objects, self.events, self.suffixes, self.sites)
+        return any(lists)
+
+    def event_ids(self) -> set[int] | None:
+        """Return the ids that pass, or None for all.
+
+        Raises:
+            UsageError: No event type has such a name.
+        """
+        if not self.events and not self.suffixes:
+            return None
+        passing = {event.id: event.name for event in EVENTS}
+        for option in self.events:
+            starts = tuple(word.upper() for word in _words(option, "--event"))
+            passing = {i: name for i, name in passing.items() if name.startswith(starts)}
+        for option in self.suffixes:
+            ends = tuple(word.upper() for word in _words(option, "--suffix"))
+            passing = {i: name for i, name in passing.items() if name.endswith(ends)}
+        if not passing:
+            given = " ".join([*self.events, *self.suffixes])
+            raise UsageError(f"no event type matches {given} (ptt stat -l lists them)")
+        return set(passing)
+
+    def build(self, source: Source, symbols: Symbols) -> _native.Filter:
+        """Return the native filter for what the traceset holds now."""
+        made = _native.Filter()
+        ids = self.event_ids()
+        if ids is not None:
+            made.allow_events(ids)
+        if self.pids or self.tids:
+            made.allow_threads(self._threads(source))
+        if self.objects:
+            made.allow_objects(_all(self.objects, lambda word: _objects(word, symbols), "--object"))
+        if self.sites:
+            known = [
+                (number, address, symbols.site_name(number, address))
+                for number, process in enumerate(source.processes())
+                for address in set(process.sites.values())
+                if any(address_of(w) is None for o in self.sites for w in _words(o, "--site"))
+            ]
+            made.allow_sites(_all(self.sites, lambda word: _sites(word, known), "--site"))
+        return made
+
+    def _threads(self, source: Source) -> Iterable[int]:
+        """Return the numbers of the threads that pass."""
+        processes = source.processes()
+        rows = [
+            (n, processes[process].pid, tid) for n, (process, tid) in enumerate(source.threads())
+        ]
+        for option in self.pids:
+            wanted = _numbers(option, "--pid")
+            rows = [row for row in rows if row[1] in wanted]
+        for option in self.tids:
+            wanted = _numbers(option, "--tid")
+            rows = [row for row in rows if row[2] in wanted]
+        return [row[0] for row in rows]
+
+
+def _words(option: str, name: str) -> list[str]:
+    words = [word.strip() for word in option.split(",")]
+    if not all(words):
+        raise UsageError(f"{name}: an empty value in {option!r}")
+    return words
+
+
+def _numbers(option: str, name: str) -> set[int]:
+    try:
+        return {int(word) for word in _words(option, name)}
+    except ValueError:
+        raise UsageError(f"{name} takes numbers, not {option!r}") from None
+
+
+def _all(options: Sequence[str], find: _Find, name: str) -> set[tuple[int, int]]:
+    """Return what every repetition allows, ANY standing for every process."""
+    passing: set[tuple[int, int]] | None = None
+    for option in options:
+        found = {pair for word in _words(option, name) for pair in find(word)}
+        if passing is None:
+            passing = found
+            continue
+        free = {address for process, address in passing if process == _native.ANY}
+        also = {address for process, address in found if process == _native.ANY}
+        passing = {
+            pair
+            for pair in passing | found
+            if (pair in passing or pair[1] in free) and (pair in found or pair[1] in also)
+        }
+    return passing or set()
+
+
+def _objects(word: str, symbols: Symbols) -> list[tuple[int, int]]:
+    address = address_of(word)
+    if address is not None:
+        return [(_native.ANY, address)]
+    found = symbols.find_object(word)
+    if not found:
+        raise UsageError(f"no global variable or alias is called {word}")
+    return found
+
+
+def _sites(word: str, known: list[tuple[int, int, str]]) -> list[tuple[int, int]]:
+    address = address_of(word)
+    if address is not None:
+        return [(_native.ANY, address)]
+    return [(process, at) for process, at, name in known if word in name]
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    _Find = Callable[[str], list[tuple[int, int]]]

@@ -1,0 +1,235 @@
+"""What a traceset holds: processes, threads, event counts, objects, losses, first and last time."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.catalog import BY_ID, DOMAINS, EVENTS
+from nptltrace.trace import _native
+
+if TYPE_CHECKING:
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols import Symbols
+
+__all__ = ["ObjectStat", "ProcessStat", "Statistics", "ThreadStat", "statistics"]
+
+_KIND = {DOMAINS[event.domain]: event.object_kind for event in EVENTS}
+# Domains whose objects are things of the program, as opposed to processes, handlers and so on.
+_OBJECT_DOMAINS = frozenset(
+    number
+    for name, number in DOMAINS.items()
+    if name not in {"thread", "process", "user", "handler", "c11"}
+)
+
+
+@dataclass(slots=True)
+class ThreadStat:
+    """A thread and its events; times in ns since the start, None where it has none."""
+
+    tid: int
+    name: str
+    events: int
+    start_ns: int | None
+    end_ns: int | None
+    types: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ProcessStat:
+    """A process image and its threads."""
+
+    pid: int
+    ppid: int
+    exe: str
+    cmdline: list[str]
+    threads: list[ThreadStat] = field(default_factory=list)
+
+    @property
+    def events(self) -> int:
+        """The events of all its threads."""
+        return sum(thread.events for thread in self.threads)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStat:
+    """An object and its events."""
+
+    address: int
+    pid: int
+    kind: str
+    name: str
+    events: int
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What a traceset holds.
+
+    Attributes:
+        events: All events.
+        lost: Events that are known to be missing.
+        lost_by_cause: The same by cause, where the recorder says it.
+        first_ns: Time of the first event, None when there is none.
+        last_ns: Time of the last one.
+        start_unix_ns: Unix time of time 0.
+        level: Detail level, as it was asked for.
+        bytes: Size of the stream files.
+        state: `running`, `complete`, `recovered`, or empty.
+        processes: Processes with their threads.
+        event_types: Events by name, in the order of the catalogue.
+        objects: Objects with most events first.
+        uncovered: Modules whose thread calls could not be traced.
+        damage_bytes: Bytes that could not be read.
+    """
+
+    events: int
+    lost: int
+    lost_by_cause: dict[str, int]
+    first_ns: int | None
+    last_ns: int | None
+    start_unix_ns: int
+    level: str
+    bytes: int
+    state: str
+    processes: list[ProcessStat]
+    event_types: dict[str, int]
+    objects: list[ObjectStat]
+    uncovered: list[dict[str, Any]]
+    damage_bytes: int
+
+    @property
+    def duration_ns(self) -> int:
+        """Time from the first event to the last."""
+        if self.first_ns is None or self.last_ns is None:
+            return 0
+        return self.last_ns - self.first_ns
+
+    @property
+    def thread_count(self) -> int:
+        """Threads of all processes."""
+        return sum(len(process.threads) for process in self.processes)
+
+
+def statistics(
+    source: Source,
+    symbols: Symbols | None = None,
+    *,
+    objects: bool = True,
+    named: int | None = None,
+) -> Statistics:
+    """Count everything.
+
+    Args:
+        source: The opened traces.
+        symbols: Names of addresses; objects stay without names otherwise.
+        objects: Whether to count by object, which takes longer.
+        named: How many of the objects to name; None for all.
+    """
+    counts, found, spans = _native.count(
+        source.reader, workers=len(os.sched_getaffinity(0)), objects=objects
+    )
+    processes = _processes(source, counts, spans)
+    times = [(s.first, s.last) for s in spans if s.events]
+    causes: dict[str, int] = {}
+    for trace in source.traces:
+        for cause, n in trace.info.session.losses.items():
+            causes[cause] = causes.get(cause, 0) + n
+    discarded = sum(source.reader.trace_info(trace.number).discarded for trace in source.traces)
+    levels = dict.fromkeys(trace.info.session.level for trace in source.traces)
+    states = dict.fromkeys(trace.info.session.state for trace in source.traces)
+    return Statistics(
+        events=sum(count.events for count in counts),
+        lost=max(discarded, sum(causes.values())),
+        lost_by_cause=causes,
+        first_ns=min((first for first, _ in times), default=None),
+        last_ns=max((last for _, last in times), default=None),
+        start_unix_ns=source.start_unix_ns,
+        level=", ".join(filter(None, levels)),
+        bytes=sum(_stream_bytes(source)),
+        state=", ".join(filter(None, states)),
+        processes=processes,
+        event_types=_types(counts),
+        objects=_objects(source, symbols, found, named),
+        uncovered=[item for trace in source.traces for item in trace.info.session.uncovered],
+        damage_bytes=sum(damage.size for damage in source.damages()),
+    )
+
+
+def _stream_bytes(source: Source) -> list[int]:
+    """Return the sizes of all stream files."""
+    sizes = []
+    for trace in source.traces:
+        for name in trace.files:
+            try:
+                sizes.append((trace.path / name).stat().st_size)
+            except OSError:  # rotated away since
+                continue
+    return sizes
+
+
+def _types(counts: list[_native.ThreadCount]) -> dict[str, int]:
+    """Return events by name; variants of one name are one type to the user."""
+    by_id: dict[int, int] = {}
+    for count in counts:
+        by_id[count.id] = by_id.get(count.id, 0) + count.events
+    names: dict[str, int] = {}
+    for number in sorted(by_id):
+        name = _name(number)
+        names[name] = names.get(name, 0) + by_id[number]
+    return names
+
+
+def _name(number: int) -> str:
+    event = BY_ID.get(number)
+    return event.name if event is not None else f"EVENT_{number}"
+
+
+def _processes(
+    source: Source, counts: list[_native.ThreadCount], spans: list[_native.ThreadSpan]
+) -> list[ProcessStat]:
+    """Return processes and threads in the order in which they begin."""
+    known = source.processes()
+    threads: dict[int, ThreadStat] = {}
+    made = [ProcessStat(p.pid, p.ppid, p.exe, p.cmdline) for p in known]
+    rows = source.threads()
+    for number in sorted(range(len(rows)), key=lambda n: (spans[n].first, rows[n])):
+        process, tid = rows[number]
+        span = spans[number]
+        name = known[process].thread_names.get(tid, "")
+        if not span.events and not name:
+            continue  # its packets are damaged, and so may be its number
+        threads[number] = ThreadStat(
+            tid,
+            name,
+            span.events,
+            span.first if span.events else None,
+            span.last if span.events else None,
+        )
+        made[process].threads.append(threads[number])
+    for count in sorted(counts, key=lambda count: count.id):
+        if count.thread in threads:
+            types = threads[count.thread].types
+            types[_name(count.id)] = types.get(_name(count.id), 0) + count.events
+    return [p for p in made if p.threads or p.exe]
+
+
+def _objects(
+    source: Source,
+    symbols: Symbols | None,
+    found: list[_native.ObjectCount],
+    named: int | None,
+) -> list[ObjectStat]:
+    """Return the objects, those with most events first."""
+    processes = source.processes()
+    mine = [count for count in found if count.domain in _OBJECT_DOMAINS and count.object]
+    mine.sort(key=lambda count: (-count.events, count.process, count.object, count.domain))
+    result = []
+    for number, count in enumerate(mine):
+        name = ""
+        if symbols is not None and (named is None or number < named):
+            name = symbols.object_name(count.process, count.object)
+        kind, pid = _KIND.get(count.domain, "object"), processes[count.process].pid
+        result.append(ObjectStat(count.object, pid, kind, name, count.events))
+    return result
