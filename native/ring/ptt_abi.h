@@ -200,7 +200,8 @@ struct ptt_segment {
 	uint64_t start_clock;
 	int64_t start_unix_ns;
 	uint8_t uuid[16];
-	uint64_t pad0[7];
+	uint64_t shared_offset; /* struct ptt_shared; 0 = events go to chunks */
+	uint64_t pad0[6];
 	/* line 3: slow paths of writers */
 	uint32_t closed;      /* 1 = recording is over */
 	uint32_t thread_high; /* entries below this have been used */
@@ -220,11 +221,72 @@ struct ptt_segment {
 	/* line 5: a robust process-shared pthread_mutex_t, held by the collector; the kernel marks it when the holder dies */
 	uint8_t collector[64];
 };
-_Static_assert(offsetof(struct ptt_segment, pad0) == 136, "segment head");
+_Static_assert(offsetof(struct ptt_segment, shared_offset) == 136, "segment head");
 _Static_assert(offsetof(struct ptt_segment, closed) == 192, "line 3");
 _Static_assert(offsetof(struct ptt_segment, space) == 256, "line 4");
 _Static_assert(offsetof(struct ptt_segment, collector) == 320, "line 5");
 _Static_assert(sizeof(struct ptt_segment) == 384, "segment head");
+
+/* ------------------------------------------------------- one buffer for all */
+
+/*
+ * The shared buffer of the write-and-read mechanism: one array of 32-bit words that all threads of all processes write
+ * classic records to. It lies in a segment of its own kind, which has a process table and neither chunks nor threads.
+ * reserved, written and beg_read count words since the beginning and never go back; a word of the array is found at the
+ * count modulo the size. Whoever maps the array maps it twice, end to end, so that a record that wraps is in one piece.
+ *
+ *   field                    written by                              read by
+ *   -----------------------  --------------------------------------  ----------------------
+ *   first line               the reading process, before all others  all
+ *   reserved                 writers (compare and swap)              both
+ *   written                  writers; the reader where it gives up   both (compare and swap)
+ *   beg_read, given_up       the reader                              writers
+ *   pause, fini              the reader                              writers; pause is a futex word
+ *   words of the array       writers, within what they reserved      the reader, which zeroes them afterwards
+ *   process[i].writing       the process                             the reader
+ *
+ * written <= reserved always. Where the two are equal, all below them is whole.
+ */
+#define PTT_SHARED_SIZE_MIN (UINT64_C(64) << 10) /* bytes of the array; a power of two */
+#define PTT_SHARED_SIZE_MAX (UINT64_C(1) << 34)
+#define PTT_SHARED_ALIGN 65536u /* of the array in the segment: no page is larger */
+
+struct ptt_shared {
+	uint64_t size;           /* of the array, in words; a power of two */
+	uint64_t array_offset;   /* in the segment, as all offsets */
+	uint64_t process_offset; /* struct ptt_shared_process[segment.process_count] */
+	uint64_t headroom;       /* words that only writers take which interrupted another writer of their thread */
+	uint64_t pad0[4];
+	uint64_t reserved;
+	uint64_t pad1[7];
+	uint64_t written;
+	uint64_t pad2[7];
+	uint64_t beg_read;
+	uint64_t given_up; /* what was reserved below this and not written counts as written: its writer is dead or stuck */
+	uint64_t pad3[6];
+	uint32_t pause; /* 1 = writers wait; changes are announced with a futex wake */
+	uint32_t fini;  /* 1 = nobody reads any more */
+	uint64_t pad4[7];
+	uint64_t lost_full;
+	uint64_t lost_closed;
+	uint64_t wait_ns;  /* waited for room */
+	uint64_t pause_ns; /* waited while PAUSE */
+	uint64_t pad5[4];
+};
+_Static_assert(offsetof(struct ptt_shared, reserved) == 64, "line 2");
+_Static_assert(offsetof(struct ptt_shared, written) == 128, "line 3");
+_Static_assert(offsetof(struct ptt_shared, beg_read) == 192, "line 4");
+_Static_assert(offsetof(struct ptt_shared, pause) == 256, "line 5");
+_Static_assert(offsetof(struct ptt_shared, lost_full) == 320, "line 6");
+_Static_assert(sizeof(struct ptt_shared) == 384, "shared buffer head");
+
+/* Beside the process entry of the same index. */
+struct ptt_shared_process {
+	uint32_t writing;    /* threads between reserving and having written */
+	uint32_t gone;       /* the reader: it does not run any more */
+	uint64_t start_time; /* as /proc/PID/stat has it: tells a process from a later one of the same pid */
+};
+_Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
 
 /* ------------------------------------------------------------- call sites */
 
@@ -318,6 +380,7 @@ _Static_assert(offsetof(struct ptt_packet, thread_serial) == 112, "thread serial
  *   last        checksum: the sum of all words before it, rotated left by one bit at each step
  */
 #define PTT_RECORD_HEAD_WORDS 9u
+#define PTT_RECORD_UNFINISHED 0xffffu /* id while the record is being written; becomes the true one last */
 #define PTT_RECORD_WORDS_MAX 1100u
 
 #endif

@@ -3,10 +3,10 @@
 #include "ring.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <string.h>
 
 #include "attach.h"
+#include "bell.h"
 #include "raw_syscall.h"
 
 /* A head of 0 lies on a chunk boundary, so whoever has this entry takes the slow path at once. */
@@ -107,27 +107,13 @@ uint32_t ptt_ring_site_slow(uint64_t address)
 
 /* ------------------------------------------------------------ waiting for room */
 
-static bool collected(struct ptt_segment *seg)
-{
-	/* the first word of a robust mutex is its futex: 0 = never held or given up, OWNER_DIED = the kernel says so */
-	uint32_t word = __atomic_load_n((uint32_t *)seg->collector, __ATOMIC_RELAXED);
-
-	return word && !(word & FUTEX_OWNER_DIED);
-}
-
-static void ring_the_bell(struct ptt_segment *seg)
-{
-	__atomic_fetch_add(&seg->doorbell, 1, __ATOMIC_RELEASE); /* pairs with the collector's futex wait on the word */
-	ptt_raw_futex(&seg->doorbell, FUTEX_WAKE, 1, NULL);
-}
-
 /* Wait until chunks may be free. Return: false if nothing will ever free them. */
 static bool wait_for_space(struct ptt_segment *seg, uint32_t seen)
 {
-	if (seg->when_full != PTT_WHEN_FULL_WAIT || seg->policy != PTT_POLICY_FLUSH || !collected(seg))
+	if (seg->when_full != PTT_WHEN_FULL_WAIT || seg->policy != PTT_POLICY_FLUSH || !ptt_is_collected(seg))
 		return false;
 	__atomic_fetch_add(&seg->waiters, 1, __ATOMIC_SEQ_CST); /* pairs with the collector's bump of space, then load */
-	ring_the_bell(seg);
+	ptt_ring_the_bell(seg);
 	ptt_raw_futex(&seg->space, FUTEX_WAIT, seen, &wait_slice);
 	__atomic_fetch_sub(&seg->waiters, 1, __ATOMIC_RELAXED);
 	return true;
@@ -336,7 +322,7 @@ static enum refill refill(struct ptt_thread *self, uint64_t head, uint64_t *wait
 		if (!began)
 			began = ptt_clock_monotonic_ns();
 		if (!wait_for_space(seg, space)) {
-			count_lost(self, !collected(seg) && seg->policy == PTT_POLICY_FLUSH);
+			count_lost(self, !ptt_is_collected(seg) && seg->policy == PTT_POLICY_FLUSH);
 			break;
 		}
 	}

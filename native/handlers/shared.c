@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* shared.c - one buffer for all threads and processes: the write-and-read mechanism, the writing process Pw. */
+/*
+ * The mechanism. One array in shared memory takes the records of all threads of all traced processes, in one order. A
+ * writer
+ *
+ *     waits until there is room between reserved and beg_read,
+ *     waits while PAUSE,
+ *     takes the time and moves `reserved` past its record, in one atomic step,
+ *     writes its data there,
+ *     and adds its size to `written`.
+ *
+ * The reading process Pr (native/collector/shared_drain.c) waits until `reserved` reaches the middle, sets PAUSE, waits
+ * until written == reserved, notes end_read = written, clears PAUSE, copies what lies from beg_read to end_read to disk,
+ * and sets beg_read = end_read.
+ *
+ * Two questions that the mechanism's description leaves open, and our answers:
+ *
+ *   Data at the end and at the beginning of the array. reserved, written and beg_read never wrap: they count words since
+ *   the beginning, in 64 bits, and a word lies in the array at the count modulo its size. Both sides map the array twice,
+ *   end to end, so a record that begins in the last words goes on in the second mapping, which is the beginning. Nobody
+ *   ever sees it in two pieces.
+ *
+ *   64-bit data. They take two words, low one first, as does the time. Nothing depends on these being written in one
+ *   step: the reader looks at a record only when it is whole.
+ *
+ * Order of time. XADD cannot keep the stamps in order: between it and the reading of the clock another thread may do
+ * both. So the reservation is a compare and swap, with the clock read between the load and the swap; the swap succeeds
+ * only if nobody reserved meanwhile. Hence position order is time order, and the buffer is a valid CTF stream as it lies.
+ *
+ * PAUSE is not needed for correctness. The reader loads written and then reserved: as written <= reserved and neither
+ * goes back, equal values mean that at the first load all reservations were written. PAUSE makes it come about. So a
+ * writer that saw PAUSE clear and reserves just after it was set does no harm.
+ *
+ * Signal handlers. A handler that interrupts a writer between reserving and having written, and traces itself, must not
+ * wait for the reader, which waits for the interrupted writer. The thread-local `writing` tells it: such a nested writer
+ * ignores PAUSE, and where room is short it takes the headroom that others leave. If even that is used up, the event is
+ * dropped and counted. A handler that never returns (siglongjmp) leaves a record unfinished: see below; the thread then
+ * finds that its record was given up and is no nested writer any more.
+ *
+ * A writer that dies, or is stopped, between reserving and having written would hold up everybody. The record says from
+ * the first moment how long it is and that it is unfinished; process[].writing says whose threads are in there. The reader
+ * decides: when all who could still finish are dead, or after two seconds, it raises `given_up` and makes written equal
+ * to reserved itself. A writer adds to `written` by compare and swap, and only if its record is not given up, so the sum
+ * stays right if it comes back after all. If it then still writes over what is others' by now, their checksum tells.
+ *
+ * A dead reader is told by the robust mutex that it holds; whoever waits looks at it every 50 ms. From then on events are
+ * dropped and counted.
+ */
+#define NPTL_TRACE_IMPLEMENTATION
+#include "shared.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "attach.h"
+#include "bell.h"
+#include "nptl_trace.h"
+#include "nptl_trace_events.h"
+#include "record.h"
+#include "ring.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define ID(domain, number) ((uint32_t)(domain) << 6 | (uint32_t)(number))
+
+/* This handler calls nothing that is traced. */
+EXPORT extern const int nptl_trace_handler_reentrant;
+EXPORT const int nptl_trace_handler_reentrant = 1;
+
+/* What the calling thread is in the middle of writing; signal handlers look at it. */
+static __thread volatile bool writing INITIAL_EXEC;
+static __thread volatile uint64_t writing_at INITIAL_EXEC;
+static __thread uint32_t self_tid INITIAL_EXEC;
+
+static uint32_t own_tid(void)
+{
+	if (__builtin_expect(!self_tid, 0))
+		self_tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	return self_tid;
+}
+
+static void refuse(const char *what, int err)
+{
+	fprintf(stderr, "ptt: shared: %s%s%s; the program runs untraced\n", what, err ? ": " : "",
+		err ? strerror(err) : "");
+	__nptl_trace_enabled = 0;
+}
+
+EXPORT void nptl_trace_init(char **args)
+{
+	int err;
+
+	if (!shared_buffer.segment && (!args[0] || !args[0][0])) {
+		refuse("no session directory given (start the program with ptt record)", 0);
+		return;
+	}
+	err = shared_attach(shared_buffer.segment ? NULL : args[0]);
+	/* in the child of a fork: whatever this thread was writing is its parent's */
+	writing = false;
+	self_tid = 0;
+	if (err)
+		refuse("cannot join the recording", -err);
+}
+
+EXPORT void nptl_trace_fini(void)
+{
+	ptt_ring_detach();
+}
+
+/* ------------------------------------------------------------ writing */
+
+/* Does this writer interrupt another one of its thread that the reader still waits for? */
+static bool is_nested(const struct ptt_shared *shared)
+{
+	/* acquire: pairs with the reader's release of given_up */
+	return writing && writing_at >= __atomic_load_n(&shared->given_up, __ATOMIC_ACQUIRE);
+}
+
+/* The record is written: say so, unless the reader has given it up. */
+static void commit(struct ptt_shared *shared, uint64_t at, uint32_t words)
+{
+	uint64_t written = __atomic_load_n(&shared->written, __ATOMIC_ACQUIRE);
+
+	do {
+		/* after the load of written: if given_up rises now, the reader changes written too, and the swap fails */
+		if (at < __atomic_load_n(&shared->given_up, __ATOMIC_ACQUIRE))
+			return;
+		/* release: the reader's acquire load of written sees the record; acquire: the reader's given_up, above */
+	} while (!__atomic_compare_exchange_n(&shared->written, &written, written + words, true, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+}
+
+/* One attempt to reserve. Return: false if somebody else was faster. */
+static bool reserve(struct ptt_shared *shared, uint64_t reserved, uint32_t words, uint64_t *time)
+{
+	*time = ptt_clock_fenced(shared_buffer.clock);
+#if defined(__x86_64__)
+	__builtin_ia32_lfence(); /* the clock has been read before the swap is tried */
+#endif
+	return __atomic_compare_exchange_n(&shared->reserved, &reserved, reserved + words, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
+}
+
+static void write_record(uint64_t at, const uint32_t *record, uint32_t words)
+{
+	uint32_t *to = shared_buffer.array + (at & shared_buffer.mask);
+
+	/* who we are and how long it will be, in case that we do not get further */
+	__atomic_store_n(&to[3], record[3], __ATOMIC_RELAXED);
+	__atomic_store_n(&to[0], ptt_record_word0(PTT_RECORD_UNFINISHED, words), __ATOMIC_RELEASE);
+	memcpy(to + 1, record + 1, (words - 1) * sizeof(*to));
+	/* release: the reader's acquire load of word 0 sees the whole record, should it have to look for one */
+	__atomic_store_n(&to[0], record[0], __ATOMIC_RELEASE);
+}
+
+static bool reached_the_middle(const struct ptt_shared *shared, uint64_t reserved, uint32_t words)
+{
+	uint64_t middle = __atomic_load_n(&shared->beg_read, __ATOMIC_RELAXED) + shared->size / 2;
+
+	return reserved < middle && reserved + words >= middle;
+}
+
+enum outcome { WRITTEN, NO_ROOM, PAUSED };
+
+static enum outcome try_put(uint32_t *record, uint32_t words)
+{
+	struct ptt_shared *shared = shared_buffer.shared;
+	struct ptt_shared_process *process = shared_buffer.process;
+	uint32_t generation = shared_buffer.generation;
+	uint64_t outer_at = writing_at, at, time;
+	bool outer = writing, nested = is_nested(shared);
+	enum outcome outcome;
+
+	/* seq_cst: a reader that sees our reservation sees this too, and does not take our record for a dead writer's */
+	__atomic_fetch_add(&process->writing, 1, __ATOMIC_SEQ_CST);
+	do {
+		at = __atomic_load_n(&shared->reserved, __ATOMIC_ACQUIRE);
+		if (!nested)
+			writing_at = at;
+		writing = true;
+		outcome = NO_ROOM;
+		if (!shared_has_room(at, words, nested))
+			break;
+		outcome = PAUSED;
+		if (!nested && __atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE))
+			break;
+		outcome = WRITTEN;
+	} while (!reserve(shared, at, words, &time));
+	if (outcome == WRITTEN) {
+		ptt_record_finish(record, words, time, shared_buffer.pid, own_tid());
+		write_record(at, record, words);
+	}
+	if (generation != shared_buffer.generation)
+		return WRITTEN; /* a signal handler forked: this is its child, and the parent does the rest */
+	if (outcome == WRITTEN)
+		commit(shared, at, words);
+	writing_at = outer_at;
+	writing = outer;
+	__atomic_fetch_sub(&process->writing, 1, __ATOMIC_RELEASE);
+	if (outcome == WRITTEN && reached_the_middle(shared, at, words))
+		ptt_ring_the_bell(shared_buffer.segment);
+	return outcome;
+}
+
+static void count_lost(struct ptt_shared *shared)
+{
+	bool closed = __atomic_load_n(&shared->fini, __ATOMIC_RELAXED) || !ptt_is_collected(shared_buffer.segment);
+
+	__atomic_fetch_add(closed ? &shared->lost_closed : &shared->lost_full, 1, __ATOMIC_RELAXED);
+}
+
+/* Return: false if the event is lost. */
+static bool put(uint32_t *record, uint32_t words, uint64_t *waited_ns)
+{
+	struct ptt_shared *shared = shared_buffer.shared;
+	uint64_t began = 0;
+	bool done = false;
+
+	while (!__atomic_load_n(&shared->fini, __ATOMIC_RELAXED)) {
+		enum outcome outcome = try_put(record, words);
+
+		done = outcome == WRITTEN;
+		if (done)
+			break;
+		if (outcome == PAUSED) {
+			if (!shared_wait_for_pause())
+				break;
+			continue;
+		}
+		if (is_nested(shared))
+			break;
+		if (!began)
+			began = ptt_clock_monotonic_ns();
+		if (!shared_wait_for_room(words))
+			break;
+	}
+	if (!done)
+		count_lost(shared);
+	if (began) {
+		*waited_ns = ptt_clock_monotonic_ns() - began;
+		__atomic_fetch_add(&shared->wait_ns, *waited_ns, __ATOMIC_RELAXED);
+	}
+	return done;
+}
+
+/* The handler's own event: how long the thread waited for room. */
+static __attribute__((cold, noinline)) void note_wait(uint64_t waited_ns)
+{
+	struct nptl_trace_buffer_wait param = {.wait_ns = waited_ns};
+	struct nptl_trace_event event = {
+		.source = NPTL_TRACE_SOURCE_HANDLER,
+		.domain = NPTL_DOMAIN_HANDLER,
+		.event = NPTL_EV_BUFFER_WAIT,
+		.param_size = sizeof(param),
+		.param = &param,
+	};
+	uint32_t record[PTT_RECORD_SMALL], words = ptt_record_make(record, PTT_RECORD_SMALL, &event, NULL);
+
+	put(record, words, &waited_ns);
+}
+
+static void put_event(uint32_t *record, uint32_t room, const struct nptl_trace_event *event, const void *site)
+{
+	uint32_t words = ptt_record_make(record, room, event, site);
+	uint64_t waited_ns = 0;
+
+	if (words && put(record, words, &waited_ns) && waited_ns)
+		note_wait(waited_ns);
+}
+
+static __attribute__((noinline)) void put_large(const struct nptl_trace_event *event, const void *site)
+{
+	uint32_t record[PTT_RECORD_WORDS_MAX];
+
+	put_event(record, PTT_RECORD_WORDS_MAX, event, site);
+}
+
+EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
+{
+	uint32_t record[PTT_RECORD_SMALL];
+
+	if (__builtin_expect(!shared_buffer.segment, 0))
+		return;
+	if (__builtin_expect(ptt_record_is_small(&event), 1))
+		put_event(record, PTT_RECORD_SMALL, &event, NULL);
+	else
+		put_large(&event, __builtin_return_address(0));
+	if (event.source != NPTL_TRACE_SOURCE_NPTL || event.domain != NPTL_DOMAIN_PROCESS)
+		return;
+	if (event.event == NPTL_EV_PROCESS_EXEC)
+		ptt_ring_exec(true);
+	else if (event.event == NPTL_EV_PROCESS_EXEC_FAILED)
+		ptt_ring_exec(false);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* shared_map.c - the shared-buffer handler joins a session, and waits in it: for room, and while PAUSE. */
+#include "shared.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach.h"
+#include "bell.h"
+#include "mirror.h"
+#include "ring.h"
+
+struct shared_buffer shared_buffer;
+
+/* How long a writer sleeps before it looks again whether anybody still reads. */
+static const struct timespec wait_slice = {.tv_nsec = 50 * 1000 * 1000};
+/* Most pauses are over sooner than a system call takes. */
+#define PAUSE_SPINS 400
+
+/* ------------------------------------------------------------ joining */
+
+/* When this process was started, in the kernel's words: field 22 of /proc/self/stat. 0 if that cannot be read. */
+static uint64_t start_time(void)
+{
+	char text[1024], *at;
+	int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC), field;
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strrchr(text, ')'); /* the name before it may hold anything */
+	for (field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static int map_array(void)
+{
+	char path[sizeof(ptt_session.directory) + 16];
+	struct ptt_segment *segment = ptt_session.segment;
+	int fd;
+
+	if (!segment->shared_offset || segment->shared_offset > segment->size - sizeof(struct ptt_shared))
+		return -EINVAL;
+	shared_buffer.shared = (struct ptt_shared *)((char *)segment + segment->shared_offset);
+	snprintf(path, sizeof(path), "%s/segment", ptt_session.directory);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	shared_buffer.array = ptt_mirror_map(fd, shared_buffer.shared->array_offset, shared_buffer.shared->size * 4);
+	shared_buffer.mask = shared_buffer.shared->size - 1;
+	shared_buffer.clock = segment->clock;
+	close(fd);
+	return shared_buffer.array ? 0 : -errno;
+}
+
+static void take_process(void)
+{
+	struct ptt_shared_process *table =
+		(void *)((char *)ptt_session.segment + shared_buffer.shared->process_offset);
+	struct ptt_shared_process *process = &table[ptt_session.process_index];
+
+	__atomic_store_n(&process->start_time, start_time(), __ATOMIC_RELEASE);
+	shared_buffer.process = process;
+	shared_buffer.pid = ptt_session.pid;
+}
+
+int shared_attach(const char *directory)
+{
+	int err;
+
+	shared_buffer.generation++;
+	err = directory ? ptt_ring_attach(directory) : ptt_ring_fork_child();
+	if (!err && directory)
+		err = map_array();
+	if (err) {
+		shared_buffer.segment = NULL;
+		return err;
+	}
+	take_process();
+	shared_buffer.segment = ptt_session.segment;
+	return 0;
+}
+
+/* ------------------------------------------------------------ waiting */
+
+bool shared_has_room(uint64_t reserved, uint32_t words, bool nested)
+{
+	const struct ptt_shared *shared = shared_buffer.shared;
+	/* acquire: pairs with the reader's release of beg_read, after it zeroed what lies below */
+	int64_t used = (int64_t)(reserved - __atomic_load_n(&shared->beg_read, __ATOMIC_ACQUIRE));
+
+	/* negative if @reserved is old news; the reservation will fail */
+	return used + words + (nested ? 0 : (int64_t)shared->headroom) <= (int64_t)shared->size;
+}
+
+bool shared_wait_for_room(uint32_t words)
+{
+	struct ptt_segment *segment = shared_buffer.segment;
+	/* acquire: pairs with the reader's bump after it moved beg_read */
+	uint32_t seen = __atomic_load_n(&segment->space, __ATOMIC_ACQUIRE);
+
+	if (segment->when_full != PTT_WHEN_FULL_WAIT || !ptt_is_collected(segment))
+		return false;
+	__atomic_fetch_add(&segment->waiters, 1, __ATOMIC_SEQ_CST); /* pairs with the reader's bump of space, then load */
+	if (!shared_has_room(__atomic_load_n(&shared_buffer.shared->reserved, __ATOMIC_SEQ_CST), words, false)) {
+		ptt_ring_the_bell(segment);
+		ptt_raw_futex(&segment->space, FUTEX_WAIT, seen, &wait_slice);
+	}
+	__atomic_fetch_sub(&segment->waiters, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#else
+	__asm__ volatile("" ::: "memory");
+#endif
+}
+
+bool shared_wait_for_pause(void)
+{
+	struct ptt_shared *shared = shared_buffer.shared;
+	uint64_t began = ptt_clock_monotonic_ns();
+	unsigned int i;
+
+	for (i = 0; i < PAUSE_SPINS && __atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE); i++)
+		relax();
+	while (__atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE)) {
+		if (!ptt_is_collected(shared_buffer.segment))
+			return false;
+		ptt_raw_futex(&shared->pause, FUTEX_WAIT, 1, &wait_slice);
+	}
+	__atomic_fetch_add(&shared->pause_ns, ptt_clock_monotonic_ns() - began, __ATOMIC_RELAXED);
+	return true;
+}

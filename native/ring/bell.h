@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* bell.h - is anybody collecting, and how to call them. Safe in signal handlers, keeps errno. */
+#ifndef PTT_BELL_H
+#define PTT_BELL_H
+
+#include <linux/futex.h>
+#include <stdbool.h>
+
+#include "ptt_abi.h"
+#include "raw_syscall.h"
+
+/* ptt_is_collected - does a live process hold the collector's mutex? */
+static inline bool ptt_is_collected(const struct ptt_segment *segment)
+{
+	/* the first word of a robust mutex is its futex: 0 = never held or given up, OWNER_DIED = the kernel says so */
+	uint32_t word = __atomic_load_n((const uint32_t *)segment->collector, __ATOMIC_RELAXED);
+
+	return word && !(word & FUTEX_OWNER_DIED);
+}
+
+static inline void ptt_ring_the_bell(struct ptt_segment *segment)
+{
+	__atomic_fetch_add(&segment->doorbell, 1, __ATOMIC_RELEASE); /* pairs with the collector's futex wait on the word */
+	ptt_raw_futex(&segment->doorbell, FUTEX_WAKE, 1, NULL);
+}
+
+#endif

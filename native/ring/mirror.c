@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* mirror.c - maps a piece of a file twice, end to end. */
+#include "mirror.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+void *ptt_mirror_map(int fd, uint64_t offset, uint64_t size)
+{
+	const int protection = PROT_READ | PROT_WRITE, flags = MAP_SHARED | MAP_FIXED;
+	/* first the addresses, so that nothing else gets in between */
+	char *base = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int err;
+
+	if (base == MAP_FAILED)
+		return NULL;
+	if (mmap(base, size, protection, flags, fd, (off_t)offset) != MAP_FAILED &&
+	    mmap(base + size, size, protection, flags, fd, (off_t)offset) != MAP_FAILED)
+		return base;
+	err = errno;
+	munmap(base, 2 * size);
+	errno = err;
+	return NULL;
+}
+
+void ptt_mirror_unmap(void *base, uint64_t size)
+{
+	munmap(base, 2 * size);
+}
