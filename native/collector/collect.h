@@ -87,6 +87,19 @@ struct ptt_collector_time {
 	uint32_t spread_ns; /* how far apart they may be */
 };
 
+/* What was found in the shared buffer instead of a record. */
+enum ptt_fault_kind {
+	PTT_FAULT_UNFINISHED = 1, /* whoever wrote here was killed, or did not go on */
+	PTT_FAULT_DAMAGED = 2,    /* the checksum is wrong */
+};
+
+struct ptt_collector_fault {
+	uint64_t word;  /* place in the stream of words, counted from the beginning of the recording */
+	uint64_t words; /* left out */
+	uint32_t kind;  /* enum ptt_fault_kind */
+	uint32_t pid;   /* who wrote it, if that can be made out, else 0 */
+};
+
 /* Of ptt_collector_pass(). */
 #define PTT_PASS_FLUSH 1u /* write partly filled chunks too, however small the packets get */
 
@@ -101,6 +114,15 @@ PTT_COLLECT_API uint32_t ptt_collector_abi(void);
  */
 PTT_COLLECT_API int ptt_collector_create(const struct ptt_collector_options *options,
 					 struct ptt_collector **collector, struct ptt_message *message);
+
+/*
+ * ptt_collector_create_shared - the same with one buffer for all threads, for the handler `shared`
+ * @size: bytes of the buffer, rounded up to a power of two; 0 = 16 MiB. @options->budget and chunk_size do not matter.
+ *
+ * All other functions work as with ptt_collector_create(). Such a recording has no journal of call sites.
+ */
+PTT_COLLECT_API int ptt_collector_create_shared(const struct ptt_collector_options *options, uint64_t size,
+						struct ptt_collector **collector, struct ptt_message *message);
 
 /*
  * ptt_collector_attach - take over a segment whose collector has died
@@ -150,6 +172,10 @@ PTT_COLLECT_API int ptt_collector_sites(struct ptt_collector *collector, struct 
 
 /* ptt_collector_sites_taken - the first @count of those that were looked at are on disk. */
 PTT_COLLECT_API int ptt_collector_sites_taken(struct ptt_collector *collector, uint32_t count);
+
+/* ptt_collector_faults - the first @count, 64 at most, of what was no record in the shared buffer. Return: how many in all. */
+PTT_COLLECT_API uint64_t ptt_collector_faults(const struct ptt_collector *collector, struct ptt_collector_fault *faults,
+					      uint32_t count);
 
 /* ptt_collector_read_clock - read all clocks together; @kind 0 means the clock that a new segment would use. */
 PTT_COLLECT_API int ptt_collector_read_clock(uint32_t kind, struct ptt_collector_time *now);

@@ -98,6 +98,7 @@ struct ptt_collector {
 	uint32_t open_count;
 	uint64_t open_clock;
 	struct packet *packet;
+	struct shared_drain *shared; /* NULL unless there is one buffer for all */
 	struct ptt_collector_stats stats;
 	uint32_t doorbell_seen;
 	uint32_t process_high; /* entries below this have been used */
@@ -175,6 +176,17 @@ void threads_sum_losses(struct ptt_collector *c);
 
 /* revoke.c */
 void revoke_idle(struct ptt_collector *c);
+
+/* shared_drain.c and shared_writers.c: in place of chunks and threads where there is one buffer for all */
+uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, uint64_t size);
+bool shared_is_sound(const struct ptt_segment *segment);
+int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *message) PTT_MUST_CHECK;
+void shared_take_up(struct ptt_collector *c);
+void shared_pass(struct ptt_collector *c, uint32_t flags);
+void shared_process_gone(struct ptt_collector *c, uint32_t index);
+void shared_close(struct ptt_collector *c);
+void shared_finish(struct ptt_collector *c);
+void shared_destroy(struct ptt_collector *c);
 
 /* recover.c */
 int recover_streams(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;

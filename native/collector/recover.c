@@ -50,7 +50,9 @@ static int list_files(struct ptt_collector *c, struct file **files)
 		struct file found = {0};
 		char expected[32];
 
-		if (sscanf(entry->d_name, "stream-%5u.%9u", &found.index, &found.generation) < 1)
+		if (c->shared)
+			sscanf(entry->d_name, "stream-shared.%9u", &found.generation);
+		else if (sscanf(entry->d_name, "stream-%5u.%9u", &found.index, &found.generation) < 1)
 			continue;
 		stream_name(c, found.index, found.generation, expected);
 		if (strcmp(expected, entry->d_name) != 0 || found.index >= c->segment->thread_count)

@@ -15,6 +15,7 @@
 #include "clock.h"
 
 #define BUDGET_DEFAULT (UINT64_C(64) << 20)
+#define SHARED_SIZE_DEFAULT (UINT64_C(16) << 20)
 #define PROCESS_COUNT 16384u
 #define THREAD_COUNT 16384u
 #define CHUNK_SIZE_MAX (1u << 20)
@@ -59,6 +60,14 @@ static void lay_out(struct ptt_segment *seg, uint64_t budget, uint32_t chunk_siz
 	seg->size = seg->chunk_offset + (uint64_t)seg->chunk_count * chunk_size;
 }
 
+/* One buffer for all: no chunks, and one stream, which no thread can take. */
+static void lay_out_shared(struct ptt_segment *seg, struct ptt_shared *shared, uint64_t size)
+{
+	lay_out(seg, 0, PTT_CHUNK_SIZE);
+	seg->thread_count = 1;
+	shared_lay_out(seg, shared, size);
+}
+
 static bool is_sound(const struct ptt_segment *seg, uint64_t size)
 {
 	return memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, sizeof(seg->abi.magic)) == 0 &&
@@ -71,7 +80,7 @@ static bool is_sound(const struct ptt_segment *seg, uint64_t size)
 	       seg->thread_offset + (uint64_t)seg->thread_count * sizeof(struct ptt_thread) <= size &&
 	       seg->thread_owner_offset + (uint64_t)seg->thread_count * sizeof(uint32_t) <= size &&
 	       seg->chunk_state_offset + (uint64_t)seg->chunk_count * sizeof(uint32_t) <= size &&
-	       seg->site_offset + PTT_SITE_JOURNAL * sizeof(struct ptt_site) <= size;
+	       seg->site_offset + PTT_SITE_JOURNAL * sizeof(struct ptt_site) <= size && shared_is_sound(seg);
 }
 
 static int check_options(const struct ptt_collector_options *o, uint64_t *budget, uint32_t *chunk_size,
@@ -82,11 +91,20 @@ static int check_options(const struct ptt_collector_options *o, uint64_t *budget
 	if (*chunk_size < 4096 || *chunk_size > CHUNK_SIZE_MAX || (*chunk_size & (*chunk_size - 1)))
 		return fail(message, -EINVAL, "a buffer of %u bytes is not a power of two from 4 KiB to 1 MiB",
 			    *chunk_size);
+	if (o->policy > PTT_POLICY_UNTIL_FULL || o->when_full > PTT_WHEN_FULL_DROP)
+		return fail(message, -EINVAL, "unknown policy");
 	if (*budget / *chunk_size < 4 || *budget / *chunk_size > UINT32_MAX)
 		return fail(message, -EINVAL, "a budget of %llu bytes does not hold a sensible number of buffers",
 			    (unsigned long long)*budget);
-	if (o->policy > PTT_POLICY_UNTIL_FULL || o->when_full > PTT_WHEN_FULL_DROP)
-		return fail(message, -EINVAL, "unknown policy");
+	return 0;
+}
+
+static int check_shared(const struct ptt_collector_options *o, uint64_t size, struct ptt_message *message)
+{
+	if (o->policy != PTT_POLICY_FLUSH || o->when_full > PTT_WHEN_FULL_DROP)
+		return fail(message, -EINVAL, "one buffer for all threads knows no policy but FLUSH");
+	if (size > PTT_SHARED_SIZE_MAX)
+		return fail(message, -EINVAL, "a shared buffer of %llu bytes is too large", (unsigned long long)size);
 	return 0;
 }
 
@@ -164,18 +182,23 @@ static int open_trace(struct ptt_collector *c, const struct ptt_collector_option
 	return 0;
 }
 
-static int make_segment(struct ptt_collector *c, const struct ptt_collector_options *o, struct ptt_message *message)
+static int make_segment(struct ptt_collector *c, const struct ptt_collector_options *o, uint64_t shared_size,
+			struct ptt_message *message)
 {
 	struct ptt_collector_time now;
 	struct ptt_segment seg = {.policy = o->policy, .when_full = o->when_full};
+	struct ptt_shared shared = {0};
 	uint64_t budget;
 	uint32_t chunk_size;
 	int err, fd;
 
-	err = check_options(o, &budget, &chunk_size, message);
+	err = shared_size ? check_shared(o, shared_size, message) : check_options(o, &budget, &chunk_size, message);
 	if (err)
 		return err;
-	lay_out(&seg, budget, chunk_size);
+	if (shared_size)
+		lay_out_shared(&seg, &shared, shared_size);
+	else
+		lay_out(&seg, budget, chunk_size);
 	ptt_collector_read_clock(0, &now);
 	seg.clock = now.kind;
 	seg.start_clock = now.clock;
@@ -204,6 +227,10 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 		unlink(o->segment);
 	else
 		*c->segment = seg;
+	if (!err && shared_size) {
+		*(struct ptt_shared *)(c->base + seg.shared_offset) = shared;
+		*(uint32_t *)(c->base + seg.thread_owner_offset) = UINT32_MAX;
+	}
 	return err;
 }
 
@@ -229,8 +256,8 @@ static int take_segment(struct ptt_collector *c, const struct ptt_collector_opti
 
 /* ---------------------------------------------------------------- life */
 
-static int begin(const struct ptt_collector_options *o, bool fresh, struct ptt_collector **collector,
-		 struct ptt_message *message)
+static int begin(const struct ptt_collector_options *o, bool fresh, uint64_t shared_size,
+		 struct ptt_collector **collector, struct ptt_message *message)
 {
 	struct ptt_collector *c = calloc(1, sizeof(*c));
 	int err;
@@ -241,15 +268,19 @@ static int begin(const struct ptt_collector_options *o, bool fresh, struct ptt_c
 	c->trace_fd = -1;
 	err = open_trace(c, o, message);
 	if (!err)
-		err = fresh ? make_segment(c, o, message) : take_segment(c, o, message);
+		err = fresh ? make_segment(c, o, shared_size, message) : take_segment(c, o, message);
 	if (!err) {
 		find_tables(c);
 		err = hold(c, fresh, message);
 	}
+	if (!err && c->segment->shared_offset)
+		err = shared_open(c, o->segment, message);
 	if (!err)
 		err = allocate(c, message);
 	if (!err && !fresh)
 		err = recover_streams(c, message);
+	if (!err && !fresh && c->shared)
+		shared_take_up(c);
 	if (err) {
 		if (fresh && c->base)
 			unlink(o->segment);
@@ -264,13 +295,19 @@ static int begin(const struct ptt_collector_options *o, bool fresh, struct ptt_c
 int ptt_collector_create(const struct ptt_collector_options *o, struct ptt_collector **collector,
 			 struct ptt_message *message)
 {
-	return begin(o, true, collector, message);
+	return begin(o, true, 0, collector, message);
+}
+
+int ptt_collector_create_shared(const struct ptt_collector_options *o, uint64_t size, struct ptt_collector **collector,
+				struct ptt_message *message)
+{
+	return begin(o, true, size ? size : SHARED_SIZE_DEFAULT, collector, message);
 }
 
 int ptt_collector_attach(const struct ptt_collector_options *o, struct ptt_collector **collector,
 			 struct ptt_message *message)
 {
-	return begin(o, false, collector, message);
+	return begin(o, false, 0, collector, message);
 }
 
 int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_collector_stats *stats)
@@ -279,6 +316,12 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 
 	c->doorbell_seen = __atomic_load_n(&c->segment->doorbell, __ATOMIC_ACQUIRE);
 	c->stats.freed_chunks = 0;
+	if (c->shared) {
+		shared_pass(c, flags);
+		if (stats)
+			*stats = c->stats;
+		return 0;
+	}
 	threads_look(c);
 	if (c->segment->policy == PTT_POLICY_FLUSH || c->final) {
 		drain(c, flags);
@@ -302,6 +345,8 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 int ptt_collector_close(struct ptt_collector *c)
 {
 	__atomic_store_n(&c->segment->closed, 1, __ATOMIC_SEQ_CST);
+	if (c->shared)
+		shared_close(c);
 	wake_writers(c);
 	return 0;
 }
@@ -312,7 +357,9 @@ int ptt_collector_finish(struct ptt_collector *c, struct ptt_collector_stats *st
 
 	c->final = true;
 	ptt_collector_pass(c, PTT_PASS_FLUSH, stats);
-	for (i = 0; i < c->segment->thread_count; i++)
+	if (c->shared)
+		shared_finish(c);
+	for (i = 0; !c->shared && i < c->segment->thread_count; i++)
 		if (c->thread_owner[i])
 			packet_write_losses(c, i);
 	if (stats) {
@@ -332,6 +379,7 @@ void ptt_collector_destroy(struct ptt_collector *c)
 		pthread_mutex_unlock((void *)c->segment->collector);
 	for (uint32_t i = 0; c->stream && i < c->segment->thread_count; i++)
 		free(c->stream[i].generation_events);
+	shared_destroy(c);
 	if (c->base)
 		munmap(c->base, c->segment->size);
 	if (c->trace_fd >= 0)

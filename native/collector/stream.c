@@ -14,7 +14,11 @@
 
 void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generation, char name[static 32])
 {
-	if (c->max_file_size)
+	if (c->shared && c->max_file_size)
+		snprintf(name, 32, "stream-shared.%03u", generation);
+	else if (c->shared)
+		snprintf(name, 32, "stream-shared");
+	else if (c->max_file_size)
 		snprintf(name, 32, "stream-%05u.%03u", index, generation);
 	else
 		snprintf(name, 32, "stream-%05u", index);

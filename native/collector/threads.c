@@ -129,6 +129,8 @@ int ptt_collector_process_gone(struct ptt_collector *c, uint32_t index, int pid_
 
 	if (index >= c->segment->process_count)
 		return -EINVAL;
+	if (c->shared)
+		shared_process_gone(c, index);
 	pid = c->process[index].pid;
 	for (uint32_t i = 0; i < thread_high(c); i++) {
 		if (!pid || owner_of(c, i) != pid)

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* shared_drain.c - one buffer for all threads: the write-and-read mechanism, the reading process Pr. */
+/*
+ * The writers' side, and why it is right, is told in native/handlers/shared.c. A pass here is one round of Pr:
+ *
+ *     if `reserved` has reached the middle (or somebody waits for room, or everything is wanted)
+ *         PAUSE = 1
+ *         wait until written == reserved
+ *         end_read = written
+ *         PAUSE = 0
+ *         write what lies between beg_read and end_read to disk, and zero it
+ *         beg_read = end_read
+ *
+ * The last two steps are taken packet by packet, so that room comes back early. A word is zero unless a writer has been
+ * there: where a writer died, the zeroes tell how far it came.
+ *
+ * The packet on disk says in chunk_serial up to which count of words the buffer is on disk; a pass of a recorder that
+ * takes over begins there.
+ */
+#include "shared_drain.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "crc32c.h"
+#include "nptl_trace_events.h"
+#include "record.h"
+
+/* Writers take much less than a microsecond; so late, the processor was taken from one of them, or it is dead. */
+#define LOOK_NS UINT64_C(2000000)
+/* Nobody holds up all others for longer. */
+#define GIVE_UP_NS UINT64_C(2000000000)
+#define SPIN_NS UINT64_C(20000)
+
+static uint32_t *word_at(const struct shared_drain *d, uint64_t at)
+{
+	return d->array + (at & (d->shared->size - 1));
+}
+
+static void futex_wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* ------------------------------------------------------------ waiting for writers */
+
+static void be_patient(uint64_t waited_ns)
+{
+	static const struct timespec nap = {.tv_nsec = 50000};
+
+	if (waited_ns < SPIN_NS)
+		sched_yield();
+	else
+		nanosleep(&nap, NULL);
+}
+
+/* Make written equal to reserved, since whoever is missing will not come. Return: false if somebody came after all. */
+static bool give_up(struct ptt_collector *c, uint64_t written, uint64_t reserved)
+{
+	struct ptt_shared *shared = c->shared->shared;
+
+	/* release, and before the swap: a writer that finds written changed by us sees it */
+	__atomic_store_n(&shared->given_up, reserved, __ATOMIC_RELEASE);
+	if (!__atomic_compare_exchange_n(&shared->written, &written, reserved, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return false;
+	c->shared->given_up_words += reserved - written;
+	return true;
+}
+
+/* PAUSE = 1, wait until written == reserved, PAUSE = 0. Return: end_read. */
+static uint64_t pause_and_wait(struct ptt_collector *c)
+{
+	struct ptt_shared *shared = c->shared->shared;
+	uint64_t began = now_ns(), waited = 0, written, reserved;
+
+	__atomic_store_n(&shared->pause, 1, __ATOMIC_SEQ_CST);
+	for (;; waited = now_ns() - began) {
+		/* in this order: see the head of native/handlers/shared.c */
+		written = __atomic_load_n(&shared->written, __ATOMIC_SEQ_CST);
+		reserved = __atomic_load_n(&shared->reserved, __ATOMIC_SEQ_CST);
+		if (written == reserved)
+			break;
+		if (waited > GIVE_UP_NS || (waited > LOOK_NS && !shared_any_writer_lives(c))) {
+			uint64_t before = reserved;
+
+			/* nobody has reserved since the look at the writers: whatever is missing is a dead writer's */
+			written = __atomic_load_n(&shared->written, __ATOMIC_SEQ_CST);
+			reserved = __atomic_load_n(&shared->reserved, __ATOMIC_SEQ_CST);
+			if (written == reserved || (reserved == before && give_up(c, written, reserved)))
+				break;
+		}
+		be_patient(waited);
+	}
+	/* release: pairs with the writers' acquire load of pause */
+	__atomic_store_n(&shared->pause, 0, __ATOMIC_RELEASE);
+	futex_wake(&shared->pause);
+	return reserved;
+}
+
+/* ------------------------------------------------------------ packets */
+
+static void begin(struct ptt_collector *c)
+{
+	struct packet *p = c->packet;
+
+	memset(&p->head, 0, sizeof(p->head));
+	p->head.magic = PTT_CTF_MAGIC;
+	memcpy(p->head.uuid, c->segment->uuid, sizeof(p->head.uuid));
+	p->head.stream_id = PTT_STREAM_RECORDS;
+	p->head.process = UINT32_MAX;
+	p->piece[0] = (struct iovec){&p->head, sizeof(p->head)};
+	p->pieces = 1;
+	p->size = sizeof(p->head);
+	p->crc = 0;
+}
+
+static void add(struct ptt_collector *c, const uint32_t *record, uint32_t words)
+{
+	struct packet *p = c->packet;
+	struct iovec *last = &p->piece[p->pieces - 1];
+	uint64_t time = ptt_record_get64(record + 1);
+
+	if (p->pieces == 1)
+		p->head.timestamp_begin = time;
+	p->head.timestamp_end = time;
+	p->head.event_count++;
+	p->size += words * 4;
+	if (p->pieces > 1 && (char *)last->iov_base + last->iov_len == (const char *)record)
+		last->iov_len += words * 4;
+	else
+		p->piece[p->pieces++] = (struct iovec){(void *)record, words * 4};
+	shared_note_thread(c, record[3], record[4]);
+}
+
+/* Events that are in no packet, from the beginning of the recording on. */
+static uint64_t discarded(const struct ptt_collector *c)
+{
+	const struct ptt_shared *shared = c->shared->shared;
+
+	return c->stream[0].discarded_base + __atomic_load_n(&shared->lost_full, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&shared->lost_closed, __ATOMIC_RELAXED);
+}
+
+static void seal(struct ptt_collector *c, uint64_t end)
+{
+	static const uint8_t padding[PTT_SLOT_SIZE];
+	struct packet *p = c->packet;
+	struct ptt_packet *head = &p->head;
+	struct stream *s = &c->stream[0];
+	uint32_t more = -p->size % PTT_SLOT_SIZE;
+
+	head->content_size = (uint64_t)p->size * 8;
+	if (more)
+		p->piece[p->pieces++] = (struct iovec){(void *)padding, more};
+	p->size += more;
+	head->packet_size = (uint64_t)p->size * 8;
+	head->events_discarded = discarded(c);
+	head->discarded_before = s->discarded_base;
+	head->packet_seq_num = s->sequence;
+	head->chunk_serial = end;
+	for (uint32_t i = 1; i < p->pieces; i++)
+		p->crc = ptt_crc32c(p->crc, p->piece[i].iov_base, p->piece[i].iov_len);
+	head->crc = ptt_crc32c_join(ptt_crc32c(0, head, sizeof(*head)), p->crc, p->size - sizeof(*head));
+}
+
+static void put_on_disk(struct ptt_collector *c, uint64_t end)
+{
+	struct packet *p = c->packet;
+	struct stream *s = &c->stream[0];
+	int err;
+
+	if (!p->head.event_count)
+		p->head.timestamp_begin = p->head.timestamp_end =
+			s->sequence ? s->time_end : c->segment->start_clock;
+	seal(c, end);
+	err = stream_write(c, 0, p->piece, p->pieces, p->size, p->head.event_count);
+	if (err) {
+		c->stats.write_error = -err;
+		c->stats.lost_write += p->head.event_count;
+		s->discarded_base += p->head.event_count;
+		return;
+	}
+	c->stats.events += p->head.event_count;
+	c->stats.packets++;
+	c->stats.bytes += p->size;
+	s->sequence++;
+	s->discarded = p->head.events_discarded;
+	s->time_end = p->head.timestamp_end;
+}
+
+/* ------------------------------------------------------------ reading */
+
+/* Something that is no good record lies at @at. Return: words to skip. */
+static uint64_t skip(struct ptt_collector *c, uint64_t at, uint64_t end, enum ptt_record_state state, uint32_t length)
+{
+	const uint32_t *word = word_at(c->shared, at);
+	struct ptt_collector_fault fault = {.word = at, .words = length, .kind = PTT_FAULT_UNFINISHED, .pid = word[3]};
+
+	if (state != PTT_RECORD_HOLE)
+		fault.words = ptt_record_resync(word, end - at, c->stream[0].time_end);
+	if (state == PTT_RECORD_DAMAGED || state == PTT_RECORD_NONSENSE || state == PTT_RECORD_GOOD)
+		fault.kind = PTT_FAULT_DAMAGED;
+	if (state == PTT_RECORD_EMPTY)
+		fault.pid = 0;
+	c->stream[0].discarded_base++;
+	shared_note_fault(c, &fault);
+	return fault.words;
+}
+
+/* Put records from @at on into a packet until it is large enough. Return: where it ends. */
+static uint64_t gather(struct ptt_collector *c, uint64_t at, uint64_t end)
+{
+	struct packet *p = c->packet;
+	uint64_t last = c->stream[0].time_end;
+
+	begin(c);
+	while (at < end && p->size < PACKET_SIZE_MAX - PTT_RECORD_WORDS_MAX * 4 - PTT_SLOT_SIZE &&
+	       p->pieces < PACKET_PIECES_MAX - 1) {
+		const uint32_t *record = word_at(c->shared, at);
+		enum ptt_record_state state;
+		uint32_t length = 0;
+
+		state = ptt_record_look(record, end - at, &length);
+		/* a good record that is older than the one before it was written over another */
+		if (state != PTT_RECORD_GOOD || ptt_record_get64(record + 1) < last) {
+			at += skip(c, at, end, state, length);
+			continue;
+		}
+		add(c, record, length);
+		last = p->head.timestamp_end;
+		at += length;
+	}
+	return at;
+}
+
+/* These words are done with: zero them, give them back, and wake who waits for room. */
+static void give_back(struct ptt_collector *c, uint64_t from, uint64_t to)
+{
+	struct ptt_shared *shared = c->shared->shared;
+
+	memset(word_at(c->shared, from), 0, (size_t)(to - from) * 4);
+	/* release: a writer's acquire load of beg_read sees the words zeroed */
+	__atomic_store_n(&shared->beg_read, to, __ATOMIC_RELEASE);
+	wake_writers(c);
+}
+
+static bool worth_it(const struct ptt_collector *c, uint64_t used, uint32_t flags)
+{
+	if (!used)
+		return false;
+	return used >= c->shared->shared->size / 2 || flags & PTT_PASS_FLUSH || c->final ||
+	       __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED);
+}
+
+static void sum_up(struct ptt_collector *c)
+{
+	const struct ptt_shared *shared = c->shared->shared;
+
+	c->stats.lost_full = __atomic_load_n(&shared->lost_full, __ATOMIC_RELAXED);
+	c->stats.lost_closed = __atomic_load_n(&shared->lost_closed, __ATOMIC_RELAXED);
+	c->stats.wait_ns = __atomic_load_n(&shared->wait_ns, __ATOMIC_RELAXED);
+	c->stats.threads = c->shared->thread_count;
+}
+
+void shared_pass(struct ptt_collector *c, uint32_t flags)
+{
+	struct ptt_shared *shared = c->shared->shared;
+	uint64_t beg_read = shared->beg_read;
+	uint64_t used = __atomic_load_n(&shared->reserved, __ATOMIC_RELAXED) - beg_read;
+
+	if (worth_it(c, used, flags)) {
+		uint64_t end_read = pause_and_wait(c);
+
+		while (beg_read < end_read) {
+			uint64_t to = gather(c, beg_read, end_read);
+
+			if (c->packet->head.event_count)
+				put_on_disk(c, to);
+			give_back(c, beg_read, to);
+			beg_read = to;
+		}
+	}
+	sum_up(c);
+}
+
+void shared_finish(struct ptt_collector *c)
+{
+	/* losses that no packet tells yet */
+	if (discarded(c) != c->stream[0].discarded) {
+		begin(c);
+		put_on_disk(c, c->shared->shared->beg_read);
+	}
+	sum_up(c);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* shared_drain.h - what the parts that read the one shared buffer have in common. */
+#ifndef PTT_SHARED_DRAIN_H
+#define PTT_SHARED_DRAIN_H
+
+#include "internal.h"
+
+#define FAULTS_KEPT 64u
+
+struct shared_drain {
+	struct ptt_shared *shared;
+	struct ptt_shared_process *process;
+	uint32_t *array; /* mapped twice, end to end */
+	uint64_t given_up_words;
+	/* threads that have events in the trace: a hash table of pid << 32 | tid */
+	uint64_t *thread;
+	uint64_t thread_room; /* a power of two, or 0 */
+	uint64_t thread_count;
+	uint64_t last_thread;
+	uint64_t faults; /* all of them; the first FAULTS_KEPT in detail */
+	struct ptt_collector_fault fault[FAULTS_KEPT];
+};
+
+/* shared_writers.c */
+bool shared_any_writer_lives(struct ptt_collector *c);
+void shared_note_thread(struct ptt_collector *c, uint32_t pid, uint32_t tid);
+void shared_note_fault(struct ptt_collector *c, const struct ptt_collector_fault *fault);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* shared_writers.c - the shared buffer as a whole: laid out, mapped, given back; who writes to it and who is dead. */
+#include "shared_drain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "mirror.h"
+
+/* ------------------------------------------------------------ the buffer */
+
+static uint64_t align(uint64_t value, uint64_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, uint64_t size)
+{
+	uint64_t at = align(segment->size, 64), words = PTT_SHARED_SIZE_MIN / 4;
+
+	while (words * 4 < size)
+		words *= 2;
+	segment->shared_offset = at;
+	at += sizeof(*shared);
+	shared->process_offset = at;
+	at += (uint64_t)segment->process_count * sizeof(struct ptt_shared_process);
+	shared->array_offset = align(at, PTT_SHARED_ALIGN);
+	shared->size = words;
+	shared->headroom = words / 16 < 16384 ? words / 16 : 16384;
+	segment->size = shared->array_offset + words * 4;
+	return segment->size;
+}
+
+bool shared_is_sound(const struct ptt_segment *segment)
+{
+	const struct ptt_shared *shared;
+	uint64_t size = segment->size;
+
+	if (!segment->shared_offset)
+		return true;
+	if (segment->shared_offset % 64 || segment->shared_offset > size - sizeof(*shared) || !segment->thread_count)
+		return false;
+	shared = (const void *)((const char *)segment + segment->shared_offset);
+	return shared->size * 4 >= PTT_SHARED_SIZE_MIN && shared->size * 4 <= PTT_SHARED_SIZE_MAX &&
+	       !(shared->size & (shared->size - 1)) && shared->array_offset % PTT_SHARED_ALIGN == 0 &&
+	       shared->array_offset <= size && shared->size * 4 <= size - shared->array_offset &&
+	       shared->process_offset <= size &&
+	       segment->process_count * sizeof(struct ptt_shared_process) <= size - shared->process_offset &&
+	       shared->beg_read <= shared->reserved && shared->reserved - shared->beg_read <= shared->size &&
+	       shared->written <= shared->reserved;
+}
+
+int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *message)
+{
+	struct shared_drain *d = calloc(1, sizeof(*d));
+	int fd;
+
+	c->shared = d;
+	if (!d)
+		return fail(message, -ENOMEM, "cannot begin to collect");
+	d->shared = (void *)(c->base + c->segment->shared_offset);
+	d->process = (void *)(c->base + d->shared->process_offset);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return fail(message, -errno, "%s", path);
+	d->array = ptt_mirror_map(fd, d->shared->array_offset, d->shared->size * 4);
+	close(fd);
+	return d->array ? 0 : fail(message, -errno, "cannot map the shared buffer");
+}
+
+void shared_take_up(struct ptt_collector *c)
+{
+	struct ptt_shared *shared = c->shared->shared;
+	const struct stream *s = &c->stream[0];
+	uint64_t at = shared->beg_read;
+
+	/* The last packet may have got to disk without its words having been given back. */
+	if (!s->used || s->chunk_serial <= at || s->chunk_serial > shared->reserved)
+		return;
+	memset(c->shared->array + (at & (shared->size - 1)), 0, (size_t)(s->chunk_serial - at) * 4);
+	__atomic_store_n(&shared->beg_read, s->chunk_serial, __ATOMIC_RELEASE);
+}
+
+void shared_close(struct ptt_collector *c)
+{
+	__atomic_store_n(&c->shared->shared->fini, 1, __ATOMIC_SEQ_CST);
+}
+
+void shared_destroy(struct ptt_collector *c)
+{
+	struct shared_drain *d = c->shared;
+
+	if (!d)
+		return;
+	if (d->array)
+		ptt_mirror_unmap(d->array, d->shared->size * 4);
+	free(d->thread);
+	free(d);
+}
+
+/* ------------------------------------------------------------ writers */
+
+/* When process @pid was started, as it wrote it down itself; 0 if there is no such process. */
+static uint64_t start_time_of(uint32_t pid)
+{
+	char path[32], text[1024], *at;
+	ssize_t n;
+	int fd, field;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strrchr(text, ')');
+	for (field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* A process whose threads have all ended is dead, though its parent may not have looked after it yet. */
+static bool has_ended(uint32_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+	bool ended;
+
+	if (fd < 0)
+		return errno == ESRCH;
+	ended = poll(&poll_fd, 1, 0) > 0;
+	close(fd);
+	return ended;
+}
+
+/* Did the process of entry @index start another program since? The new image has an entry of its own. */
+static bool has_other_image(const struct ptt_collector *c, uint32_t index)
+{
+	const struct shared_drain *d = c->shared;
+
+	for (uint32_t i = index + 1; i < c->segment->process_count; i++) {
+		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
+			break;
+		if (c->process[i].pid == c->process[index].pid && d->process[i].start_time == d->process[index].start_time)
+			return true;
+	}
+	return false;
+}
+
+static bool lives(struct ptt_collector *c, uint32_t index)
+{
+	struct ptt_shared_process *p = &c->shared->process[index];
+	uint32_t pid = c->process[index].pid;
+
+	if (!p->gone && (!pid || has_ended(pid) || start_time_of(pid) != p->start_time || has_other_image(c, index)))
+		p->gone = 1;
+	return !p->gone;
+}
+
+bool shared_any_writer_lives(struct ptt_collector *c)
+{
+	for (uint32_t i = 0; i < c->segment->process_count; i++) {
+		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
+			break;
+		/* seq_cst: pairs with the writer's increment before it reserves */
+		if (__atomic_load_n(&c->shared->process[i].writing, __ATOMIC_SEQ_CST) && lives(c, i))
+			return true;
+	}
+	return false;
+}
+
+void shared_process_gone(struct ptt_collector *c, uint32_t index)
+{
+	c->shared->process[index].gone = 1;
+}
+
+/* ------------------------------------------------------------ notes */
+
+static uint64_t *find(uint64_t *table, uint64_t room, uint64_t key)
+{
+	uint64_t at = (key * UINT64_C(0x9E3779B97F4A7C15)) >> 32;
+
+	for (;; at++) {
+		uint64_t *entry = &table[at & (room - 1)];
+
+		if (!*entry || *entry == key)
+			return entry;
+	}
+}
+
+static bool make_room(struct shared_drain *d)
+{
+	uint64_t room = d->thread_room ? 2 * d->thread_room : 256;
+	uint64_t *table = calloc(room, sizeof(*table));
+
+	if (!table)
+		return false;
+	for (uint64_t i = 0; i < d->thread_room; i++)
+		if (d->thread[i])
+			*find(table, room, d->thread[i]) = d->thread[i];
+	free(d->thread);
+	d->thread = table;
+	d->thread_room = room;
+	return true;
+}
+
+void shared_note_thread(struct ptt_collector *c, uint32_t pid, uint32_t tid)
+{
+	struct shared_drain *d = c->shared;
+	uint64_t key = (uint64_t)pid << 32 | tid, *entry;
+
+	if (key == d->last_thread || !key)
+		return;
+	d->last_thread = key;
+	if (2 * (d->thread_count + 1) > d->thread_room && !make_room(d))
+		return; /* only the number of threads in the last line suffers */
+	entry = find(d->thread, d->thread_room, key);
+	if (*entry)
+		return;
+	*entry = key;
+	d->thread_count++;
+}
+
+void shared_note_fault(struct ptt_collector *c, const struct ptt_collector_fault *fault)
+{
+	struct shared_drain *d = c->shared;
+
+	if (d->faults < FAULTS_KEPT)
+		d->fault[d->faults] = *fault;
+	d->faults++;
+}
+
+uint64_t ptt_collector_faults(const struct ptt_collector *c, struct ptt_collector_fault *faults, uint32_t count)
+{
+	const struct shared_drain *d = c->shared;
+
+	if (!d)
+		return 0;
+	for (uint32_t i = 0; i < count && i < FAULTS_KEPT && i < d->faults; i++)
+		faults[i] = d->fault[i];
+	return d->faults;
+}
