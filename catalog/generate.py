@@ -289,6 +289,10 @@ def ctf_slot_fields(e: Event) -> str:
             seen = f.offset // SLOT
             parts.append(f"struct {{ {mark} _more; }} align(128) _slot{seen};")
         parts.append(f"{ctf_int(f.type)} {ctf_name(f.name)};")
+    last = e.fields[-1] if e.fields else None
+    if last and (last.type == "bytes" or (last.offset + TYPES[last.type][0]) % SLOT):
+        # A packet may end with any event: without this, readers look for another in the rest of the slot.
+        parts.append("struct { } align(128) _end;")
     return " ".join(parts)
 
 
