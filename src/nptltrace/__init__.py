@@ -15,25 +15,33 @@ if TYPE_CHECKING:
         TraceFormatError,
         UsageError,
     )
+    from nptltrace.trace.traceset import Position, Traceset
+    from nptltrace.trace.traceset import open_traceset as open  # noqa: A004 -- as in gzip.open
 
 __all__ = [
     "NativeError",
     "NativeFilesMissing",
+    "Position",
     "PttError",
     "TraceFormatError",
+    "Traceset",
     "UsageError",
     "__version__",
+    "open",
 ]
 
 __version__ = "0.1.0"
 
-# Public name -> module that defines it.
+# Public name -> module that defines it, and its name there where that is another.
 _HOME = {
     "NativeError": "nptltrace.errors",
     "NativeFilesMissing": "nptltrace.errors",
+    "Position": "nptltrace.trace.traceset",
     "PttError": "nptltrace.errors",
     "TraceFormatError": "nptltrace.errors",
+    "Traceset": "nptltrace.trace.traceset",
     "UsageError": "nptltrace.errors",
+    "open": "nptltrace.trace.traceset:open_traceset",
 }
 
 
@@ -44,7 +52,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(home), name)
+    module, _, theirs = home.partition(":")
+    value = getattr(import_module(module), theirs or name)
     globals()[name] = value
     return value
 

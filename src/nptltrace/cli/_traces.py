@@ -16,6 +16,7 @@ __all__ = [
     "Warner",
     "add_filters",
     "add_names",
+    "add_output",
     "add_traces_or_list",
     "add_window",
     "list_events",
@@ -74,6 +75,16 @@ def add_window(parser: argparse._ActionsContainer) -> None:
         "--start", metavar="N", type=whole, default=0, help="leave out the first N events"
     )
     group.add_argument("--count", metavar="N", type=whole, help="at most N events")
+
+
+def add_output(
+    parser: argparse._ActionsContainer, what: str, *, required: bool = False
+) -> None:
+    """Add the options that say where to write."""
+    parser.add_argument("-o", "--output", metavar="DIR", required=required, help=what)
+    parser.add_argument(
+        "--force", action="store_true", help="replace a trace that is already there"
+    )
 
 
 def add_names(parser: argparse._ActionsContainer) -> None:

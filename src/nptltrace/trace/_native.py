@@ -38,7 +38,10 @@ __all__ = [
     "Reader",
     "ThreadCount",
     "ThreadSpan",
+    "bytes_column",
+    "columns_at",
     "count",
+    "field_column",
 ]
 
 VERSION = 1
@@ -335,6 +338,25 @@ class Buffer:
         for array in self.arrays.values():
             size, start = ctypes.sizeof(array._type_), ctypes.addressof(array)
             ctypes.memmove(start, start + count * size, self.count * size)
+
+
+def columns_at(addresses: dict[str, int]) -> Any:
+    """Return a `struct ptt_columns` of arrays that someone else owns."""
+    return _Columns(**addresses)
+
+
+def field_column(buffer: Buffer, name: str, values: int, valid: int) -> int:
+    """Fill arrays (given by address) with one field of all events; return how many have it."""
+    done = _library().ptt_field_column(buffer.pointer, buffer.count, name.encode(), values, valid)
+    return int(done)
+
+
+def bytes_column(buffer: Buffer, name: str, offsets: int, data: Any, room: int) -> int:
+    """Fill offsets and, if there is room, bytes of a variable field; return the bytes needed."""
+    lib = _library()
+    return int(
+        lib.ptt_bytes_column(buffer.pointer, buffer.count, name.encode(), offsets, data, room)
+    )
 
 
 class Reader:

@@ -208,7 +208,8 @@ def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> N
     if kind == "process":
         _apply_process(process, value)
     elif kind == "modules":
-        process.modules = [_module(item) for item in value["modules"]]
+        # Later lists do not know what was unloaded, earlier ones what was loaded.
+        process.modules = list(dict.fromkeys(process.modules + list(map(_module, value["modules"]))))
     elif kind == "sites":
         found = value["sites"]
         pairs = found.items() if isinstance(found, dict) else found

@@ -31,9 +31,8 @@ class Clock:
         name: As the metadata calls it.
         uuid: Traces whose clocks share one ran on the same clock; None when unknown.
         frequency: Ticks a second.
-        offset_ns: Unix time of tick 0, in nanoseconds, cut.
-        offset_s: The whole seconds of it.
-        offset: The rest, in ticks.
+        offset_s: Unix time of tick 0, its whole seconds.
+        offset: The rest of it, in ticks.
     """
 
     name: str
@@ -42,14 +41,13 @@ class Clock:
     offset_s: int
     offset: int
 
-    @property
-    def offset_ns(self) -> int:
-        """Unix time of tick 0."""
-        return self.offset_s * NS + self.offset * NS // self.frequency
-
     def unix_ns(self, ticks: int) -> int:
         """Return the Unix time of a tick."""
         return self.offset_s * NS + (self.offset + ticks) * NS // self.frequency
+
+    def ticks(self, unix_ns: int) -> int:
+        """Return the last tick that is not after a Unix time."""
+        return (unix_ns - self.offset_s * NS) * self.frequency // NS - self.offset
 
 
 @dataclass(frozen=True, slots=True)

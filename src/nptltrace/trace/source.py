@@ -72,6 +72,7 @@ class Source:
         reader: The native reader.
         traces: The traces, in order.
         start_unix_ns: Unix time of time 0.
+        origin_ticks: Time 0 in ticks of the first trace's clock.
         aligned: Whether times of different clocks were put together by the time of day.
     """
 
@@ -81,6 +82,7 @@ class Source:
         self.reader = _native.Reader()
         self.traces: list[TraceFiles] = []
         self.start_unix_ns = 0
+        self.origin_ticks = 0
         self.aligned = False
         self._processes: list[Process] = []
         for path in paths:
@@ -147,8 +149,8 @@ class Source:
         origins = [self._origin(trace) for trace in self.traces]
         known = [origin for origin in origins if origin is not None]
         if same:
-            origin = min(known, default=0)
             clock = first.metadata.clock
+            self.origin_ticks = origin = min(known, default=0)
             self.start_unix_ns = clock.unix_ns(origin)
             for trace in self.traces:
                 self.reader.set_clock(trace.number, clock.frequency, origin, 0)
@@ -160,6 +162,7 @@ class Source:
                 clock, ticks = trace.metadata.clock, begin or 0
                 shift = clock.unix_ns(ticks) - self.start_unix_ns
                 self.reader.set_clock(trace.number, clock.frequency, ticks, shift)
+            self.origin_ticks = first.metadata.clock.ticks(self.start_unix_ns)
         self.aligned = not same
         self.reader.key_ticks(on=same)
 

@@ -1,0 +1,156 @@
+"""Native columns as Arrow tables."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from nptltrace.catalog import BY_ID, EVENTS
+from nptltrace.trace import _native
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.source import Source
+
+__all__ = ["FIELD_NAMES", "ArrayBuffer", "Converter"]
+
+_DTYPES: dict[str, Any] = {
+    "ts": np.int64,
+    "thread": np.uint32,
+    "id": np.uint16,
+    "cpu": np.uint16,
+    "object": np.uint64,
+    "site": np.uint64,
+    "payload": np.uint64,
+}
+_CPU_UNKNOWN = 0x3FFF
+
+# Every field that some event has, with whether it is text; counts of pieces are of the layout only.
+FIELD_NAMES: dict[str, bool] = {
+    field.name: field.type == "bytes"
+    for event in EVENTS
+    for field in event.fields
+    if not (
+        event.fields[-1].type == "bytes"
+        and len(event.fields) > 1
+        and field is event.fields[-2]
+    )
+}  # fmt: skip
+
+
+class ArrayBuffer(_native.Buffer):
+    """Columns in NumPy arrays, which Arrow tables can take over."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.count = 0
+        self.numpy: dict[str, NDArray[Any]] = {
+            name: np.empty(size, dtype) for name, dtype in _DTYPES.items()
+        }
+        self.arrays = {}
+        self.columns = _native.columns_at(
+            {name: array.ctypes.data for name, array in self.numpy.items()}
+        )
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return what is filled of a column."""
+        return self.numpy[name][: self.count]
+
+
+class Converter:
+    """Makes tables; knows the names that stand for numbers.
+
+    Args:
+        source: The opened traces.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        names = list(dict.fromkeys(event.name for event in EVENTS))
+        index = {name: number for number, name in enumerate(names)}
+        self._event_of_id = np.full(1024, -1, np.int16)
+        for number, event in BY_ID.items():
+            self._event_of_id[number] = index[event.name]
+        # Ids that the catalogue does not have get names behind all others.
+        for number in np.flatnonzero(self._event_of_id < 0):
+            self._event_of_id[number] = len(names)
+            names.append(f"EVENT_{number}")
+        self._event_names = pa.array(names, pa.string())
+        self._fields_of: dict[int, set[str]] = {
+            number: {field.name for field in event.fields} for number, event in BY_ID.items()
+        }
+        self.renew()
+
+    def renew(self) -> None:
+        """Take in threads that have come since."""
+        processes = self._source.processes()
+        threads = self._source.threads()
+        self._process = np.array([process for process, _ in threads], np.uint32)
+        self._tid = np.array([tid for _, tid in threads], np.uint32)
+        self._pid = np.array([processes[process].pid for process, _ in threads], np.uint32)
+
+    def table(self, buffer: ArrayBuffer, fields: Sequence[str] | None = None) -> pa.Table:
+        """Return the events of a buffer, which must not be used again.
+
+        Args:
+            buffer: The events.
+            fields: Which of the events' own fields to add; None for all that occur.
+        """
+        ids, thread, cpu = buffer.column("id"), buffer.column("thread"), buffer.column("cpu")
+        known = pa.array(cpu, mask=cpu == _CPU_UNKNOWN)
+        event = pa.DictionaryArray.from_arrays(
+            pa.array(self._event_of_id[ids]), self._event_names, safe=False
+        )
+        columns: dict[str, Any] = {
+            "ts_ns": pa.array(buffer.column("ts")),
+            "process": pa.array(self._process[thread]),
+            "pid": pa.array(self._pid[thread]),
+            "tid": pa.array(self._tid[thread]),
+            "cpu": known,
+            "event": event,
+            "event_id": pa.array(ids),
+            "object": pa.array(buffer.column("object")),
+            "site": pa.array(buffer.column("site")),
+        }
+        for name in self._occurring(ids) if fields is None else fields:
+            columns[name] = self._field(buffer, name)
+        return pa.table(columns)
+
+    def _occurring(self, ids: NDArray[Any]) -> list[str]:
+        present: set[str] = set()
+        for number in np.unique(ids):
+            present |= self._fields_of.get(int(number), set())
+        return [name for name in FIELD_NAMES if name in present]
+
+    def _field(self, buffer: ArrayBuffer, name: str) -> Any:
+        """Return one field of the events; null where an event has none."""
+        if FIELD_NAMES.get(name):
+            return self._bytes(buffer, name)
+        values = np.empty(buffer.count, np.int64)
+        valid = np.empty(buffer.count, np.uint8)
+        _native.field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
+        return pa.array(values, mask=valid == 0)
+
+    def _bytes(self, buffer: ArrayBuffer, name: str) -> Any:
+        offsets = np.empty(buffer.count + 1, np.int64)
+        need = _native.bytes_column(buffer, name, offsets.ctypes.data, None, 0)
+        data = ctypes.create_string_buffer(max(need, 1))
+        _native.bytes_column(buffer, name, offsets.ctypes.data, data, need)
+        raw = data.raw
+        has = np.isin(buffer.column("id"), self._ids_with(name))
+        return pa.array(
+            [
+                raw[start:end].decode("utf-8", "replace") if valid else None
+                for start, end, valid in zip(offsets[:-1], offsets[1:], has, strict=True)
+            ],
+            pa.string(),
+        )
+
+    def _ids_with(self, name: str) -> list[int]:
+        return [number for number, names in self._fields_of.items() if name in names]

@@ -1,0 +1,299 @@
+"""Writes parts of tracesets as traces of their own: for `ptt cut`, `ptt split` and `ptt merge`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from nptltrace.errors import PttError, UsageError
+from nptltrace.trace import _native
+from nptltrace.trace.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nptltrace.trace.source import TraceFiles
+
+__all__ = ["Output", "Part", "check_mergeable", "write_trace"]
+
+_UUID = re.compile(r'(?m)(^\s*trace\s*\{[^}]*?\buuid\s*=\s*")[0-9a-fA-F-]+(")')
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What of a traceset to write.
+
+    Attributes:
+        begin: The first event; None for the start.
+        end: The first event not to write; None for the end.
+        process: Only this process (number in the traceset), or None.
+        thread: Only this thread (number in the traceset), or None.
+    """
+
+    begin: _native.Place | None = None
+    end: _native.Place | None = None
+    process: int | None = None
+    thread: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What was written.
+
+    Attributes:
+        path: The trace.
+        events: How many events it holds.
+        bytes: Size of its streams.
+    """
+
+    path: Path
+    events: int
+    bytes: int
+
+
+def check_mergeable(source: Source) -> None:
+    """Refuse traces that no one clock and layout can describe.
+
+    Raises:
+        UsageError: They cannot be one trace, and why.
+    """
+    first = source.traces[0]
+    classes = {
+        source.reader.stream_info(stream).stream_class
+        for trace in source.traces
+        for stream in trace.streams.values()
+        if source.reader.stream_info(stream).packets
+    }
+    if len(classes) > 1:
+        raise UsageError("the traces were written by different handlers: their events differ in layout")
+    for other in source.traces[1:]:
+        mine, theirs = first.metadata.clock.frequency, other.metadata.clock.frequency
+        if source.aligned and mine != theirs:
+            raise UsageError(
+                f"{first.path} and {other.path} ran on different clocks, of {mine} and {theirs} "
+                "ticks a second: read them together (ptt view A B) instead of merging them"
+            )
+        if _events_of(first.metadata.text) != _events_of(other.metadata.text):
+            raise UsageError(
+                f"{first.path} and {other.path} were written by different versions of nptltrace"
+            )
+
+
+def _events_of(text: str) -> list[str]:
+    """Return the event classes of metadata."""
+    return sorted(line for line in text.splitlines() if line.startswith("event {"))
+
+
+def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) -> Output:
+    """Write a part of a traceset as one trace.
+
+    Args:
+        source: The opened traces.
+        path: The directory to make.
+        part: What to write.
+        force: Whether to replace a trace that is there.
+    """
+    check_mergeable(source)
+    _make_directory(path, source, force=force)
+    uuid = uuid4()
+    first = source.traces[0]
+    metadata = _UUID.sub(rf"\g<1>{uuid}\g<2>", first.metadata.text, count=1)
+    (path / "metadata").write_text(metadata, encoding="utf-8")
+    begins, ends = _lanes(source, part.begin, start=True), _lanes(source, part.end, start=False)
+    shifts = _process_shifts(source)
+    events, size, number = 0, 0, 0
+    for trace in source.traces:
+        ticks = _tick_shift(source, first, trace)
+        for stream in trace.streams.values():
+            what = _native.Copy(
+                *begins[stream], *ends[stream], instance=number,
+                process_filter=_native.ANY if part.process is None else part.process,
+                thread_filter=_native.ANY if part.thread is None else part.thread,
+                process_shift=shifts[trace.number], tick_shift=ticks,
+            )  # fmt: skip
+            what.uuid[:] = uuid.bytes
+            target = path / f"stream-{number:05}"
+            with target.open("wb") as file:
+                written = source.reader.copy_stream(stream, what, file.fileno())
+            size += target.stat().st_size
+            if written:
+                number += 1
+                events += written
+            else:
+                target.unlink()
+    _write_info(source, path, part, shifts, str(uuid), events, size)
+    return Output(path, events, size)
+
+
+def _make_directory(path: Path, source: Source, *, force: bool) -> None:
+    """Make the directory of a trace, or empty one that held a trace."""
+    if any(path.resolve() == trace.path.resolve() for trace in source.traces):
+        raise UsageError(f"{path} is what is being read")
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is there and is not a directory")
+    if path.is_dir() and any(path.iterdir()):
+        if not force:
+            raise UsageError(f"{path} is not empty (--force replaces a trace)")
+        if not (path / "metadata").is_file():
+            raise UsageError(f"{path} is not a trace: it is left alone")
+        shutil.rmtree(path)
+    try:
+        (path / "info").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PttError(f"cannot make {path}: {error.strerror}") from None
+
+
+def _lanes(source: Source, place: _native.Place | None, *, start: bool) -> list[tuple[int, int]]:
+    """Return for each stream the (packet, offset) of its first event from a place on."""
+    count = source.reader.stream_count()
+    if place is None:
+        return [(0, 0) if start else (_native.ANY, 0)] * count
+    cursor = _native.Cursor(source.reader)
+    if place.packet == 0 and place.offset == 0 and place.stream != _native.ANY:
+        cursor.seek_key(place.key)
+    else:
+        cursor.seek(place)
+    return [cursor.lane(stream) for stream in range(count)]
+
+
+def _process_shifts(source: Source) -> list[int]:
+    """Return what to add to the process numbers of each trace, so that they do not collide."""
+    # Parts of one recording keep the numbers that they share.
+    if len({tuple(_roots(trace)) for trace in source.traces}) == 1:
+        return [0] * len(source.traces)
+    shifts, behind = [], 0
+    for trace in source.traces:
+        shifts.append(behind)
+        numbers = [index for t, index, _ in source.reader.processes() if t == trace.number]
+        behind += 1 + max((n for n in numbers if n != _native.ANY), default=-1)
+    return shifts
+
+
+def _roots(trace: TraceFiles) -> list[str]:
+    """Return the identities of the recordings that a trace comes from."""
+    roots = trace.info.session.raw.get("derived_from")
+    return [str(root) for root in roots] if isinstance(roots, list) else [str(trace.metadata.uuid)]
+
+
+def _tick_shift(source: Source, first: TraceFiles, trace: TraceFiles) -> int:
+    """Return what to add to the ticks of a trace to have those of the first one's clock."""
+    if not source.aligned or trace is first:
+        return 0
+    mine, theirs = first.metadata.clock, trace.metadata.clock
+    seconds = theirs.offset_s - mine.offset_s
+    return seconds * mine.frequency + theirs.offset - mine.offset
+
+
+# ---- what stands beside the packets ----
+
+
+def _write_info(
+    source: Source, path: Path, part: Part, shifts: list[int], uuid: str, events: int, size: int
+) -> None:
+    """Carry the info files over."""
+    session = dict(source.traces[0].info.session.raw)
+    session["state"] = "complete" if session.get("state") == "running" else session.get("state")
+    session["uuid"], session["events"], session["bytes"] = uuid, events, size
+    session["derived_from"] = sorted({root for t in source.traces for root in _roots(t)})
+    # Time goes on counting from where the original does.
+    clock = session.get("clock")
+    session["clock"] = (clock if isinstance(clock, dict) else {}) | {"start": source.origin_ticks}
+    session["start_unix_ns"] = source.start_unix_ns
+    lost = _losses(source)
+    if lost:
+        session["lost"] = lost
+    text = json.dumps(session, indent=1, ensure_ascii=False)
+    (path / "info" / "session.json").write_text(text, encoding="utf-8", errors="replace")
+    target = path / "info" / "processes.jsonl"
+    lines = dict.fromkeys(
+        json.dumps(line, separators=(",", ":")) + "\n"
+        for trace in source.traces
+        for line in _process_lines(source, trace, part, shifts[trace.number])
+    )
+    with target.open("w", encoding="utf-8", errors="surrogateescape") as file:
+        file.writelines(lines)
+    for trace in source.traces:
+        bundle = trace.path / "info" / "modules"
+        if bundle.is_dir():
+            shutil.copytree(bundle, path / "info" / "modules", dirs_exist_ok=True)
+
+
+def _losses(source: Source) -> dict[str, int]:
+    """Return the losses of all traces by cause."""
+    total: dict[str, int] = {}
+    for trace in source.traces:
+        for cause, n in trace.info.session.losses.items():
+            total[cause] = total.get(cause, 0) + n
+    return total
+
+
+def _process_lines(
+    source: Source, trace: TraceFiles, part: Part, shift: int
+) -> Iterable[dict[str, Any]]:
+    """Yield the lines of a trace's processes, with their new numbers."""
+    wanted = _wanted(source, trace, part)
+    path = trace.path / "info" / "processes.jsonl"
+    try:
+        lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            item = json.loads(line)
+        except ValueError:
+            continue
+        if not isinstance(item, dict):
+            continue
+        kept = {kind: _renumbered(kind, v, shift) for kind, v in item.items() if _keep(v, wanted)}
+        if kept:
+            yield kept
+
+
+def _wanted(source: Source, trace: TraceFiles, part: Part) -> set[int] | None:
+    """Return the numbers (within the trace) of the processes to carry over, None for all.
+
+    Ancestors come along: a forked child's call sites are told in their lines.
+    """
+    number = part.process
+    if part.thread is not None:
+        number = source.threads()[part.thread][0]
+    if number is None:
+        return None
+    owner, index, _ = source.reader.processes()[number]
+    wanted: set[int] = set()
+    if owner != trace.number:
+        return wanted
+    at: int | None = index
+    while at is not None and at not in wanted:
+        wanted.add(at)
+        process = trace.info.processes.get(at)
+        at = process.parent if process is not None else None
+    return wanted
+
+
+def _keep(value: Any, wanted: set[int] | None) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return wanted is None or value.get("process", value.get("index")) in wanted
+
+
+def _renumbered(kind: str, value: dict[str, Any], shift: int) -> dict[str, Any]:
+    """Return a line's value with the process numbers of the new trace."""
+    changed = dict(value)
+    names = ["index", "process"] + (["parent"] if kind == "process" else [])
+    for name in names:
+        if isinstance(changed.get(name), int):
+            changed[name] += shift
+    return changed
+
+
+def default_output(path: Path, suffix: str) -> Path:
+    """Return the path of a trace derived from another: `run.ptt` becomes `run-SUFFIX.ptt`."""
+    plain = Path(os.path.normpath(path))
+    return plain.with_name(f"{plain.stem}-{suffix}{plain.suffix}")

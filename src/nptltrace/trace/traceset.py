@@ -1,0 +1,306 @@
+"""Several traces read as one, in the order of time; everything comes as Arrow tables.
+
+Two pairs of calls, which may be mixed. `seek_time` and `middle_time` serve who shows a stretch of
+time: a read always ends with all events of its last time stamp. `seek_position` and
+`middle_position` serve who shows a list: a read stops before the very event that a position names.
+Events with equal time stamps always come in the same order.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from nptltrace.errors import UsageError
+from nptltrace.trace import _native
+from nptltrace.trace._columns import FIELD_NAMES, ArrayBuffer, Converter
+from nptltrace.trace.source import Source
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+    from nptltrace.trace.info import Process
+
+__all__ = ["Position", "Traceset", "open_traceset"]
+
+_BATCH = 65536
+_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a traceset: before one very event, or at the end.
+
+    Positions of one traceset compare as their events follow one another. `str()` gives a text from
+    which `Position.parse()` makes an equal position, in another process too.
+
+    Attributes:
+        key: Orders events by time.
+        stream: Number of the stream, `2**32 - 1` at the end.
+        packet: Number of the packet in the stream.
+        offset: Bytes from the packet's start.
+        traceset: Which traces it belongs to.
+    """
+
+    key: int
+    stream: int
+    packet: int
+    offset: int
+    traceset: str = field(compare=False)
+
+    def __str__(self) -> str:
+        """Return it as text."""
+        numbers = (self.key, self.stream, self.packet, self.offset)
+        return ":".join([_VERSION, self.traceset, *(f"{number:x}" for number in numbers)])
+
+    @classmethod
+    def parse(cls, text: str) -> Position:
+        """Return the position that a text stands for.
+
+        Raises:
+            UsageError: It is no position.
+        """
+        try:
+            version, traceset, *numbers = text.split(":")
+            key, stream, packet, offset = (int(number, 16) for number in numbers)
+        except ValueError:
+            raise UsageError(f"{text!r} is not a position") from None
+        fits = 0 <= key < 2**64 and all(0 <= n < 2**32 for n in (stream, packet, offset))
+        if version != _VERSION or not fits:
+            raise UsageError(f"{text!r} is not a position")
+        return cls(key, stream, packet, offset, traceset)
+
+    def place(self) -> _native.Place:
+        """Return it as the native reader has it."""
+        return _native.Place(self.key, self.stream, self.packet, self.offset, 0)
+
+
+class Traceset:
+    """Traces opened for reading; see `nptltrace.open`.
+
+    Args:
+        paths: Trace directories.
+
+    Raises:
+        TraceFormatError: One of them is not a trace.
+        UsageError: They cannot be read as one.
+
+    Attributes:
+        source: The traces themselves: metadata, processes, damage.
+    """
+
+    def __init__(self, *paths: str | os.PathLike[str]) -> None:
+        self.source = Source(paths)
+        self._cursor = _native.Cursor(self.source.reader)
+        self._converter = Converter(self.source)
+        uuids = b"".join(trace.metadata.uuid.bytes for trace in self.source.traces)
+        self._identity = sha256(uuids).hexdigest()[:12]
+
+    # ---- what it holds ----
+
+    @property
+    def start_unix_ns(self) -> int:
+        """Unix time of time 0."""
+        return self.source.start_unix_ns
+
+    @property
+    def processes(self) -> list[Process]:
+        """The process images by their number, the `process` of tables."""
+        return self.source.processes()
+
+    def threads(self) -> pa.Table:
+        """Return the threads: process, pid, tid, name."""
+        processes, rows = self.source.processes(), self.source.threads()
+        return pa.table(
+            {
+                "process": pa.array([process for process, _ in rows], pa.uint32()),
+                "pid": pa.array([processes[process].pid for process, _ in rows], pa.uint32()),
+                "tid": pa.array([tid for _, tid in rows], pa.uint32()),
+                "name": pa.array([self.source.thread_name(*row) for row in rows], pa.string()),
+            }
+        )
+
+    def damages(self) -> list[_native.Damage]:
+        """Return what could not be read so far; packets are checked when they are reached."""
+        return self.source.damages()
+
+    def refresh(self) -> None:
+        """Take in what a running recording has written since; the place is kept."""
+        self.source.refresh()
+        self._cursor.refresh()
+        self._converter.renew()
+
+    # ---- by time ----
+
+    def seek_time(self, t_ns: int) -> None:
+        """Go to the first event at a time or later.
+
+        Args:
+            t_ns: Nanoseconds since the traceset's start.
+        """
+        self._cursor.seek_key(self.source.reader.key_of_time(t_ns))
+
+    def middle_time(
+        self, end_ns: int | None = None, max_events: int | None = None,
+        *, fields: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Read events from here on that are before a time.
+
+        Args:
+            end_ns: Events at this time or later are left for the next read; None for no end.
+            max_events: End earlier, after this many, but not before the last one's time stamp is
+                complete: events that share it are all delivered.
+            fields: Which of the events' own fields to add as columns; None for all that occur.
+        """
+        reader, cursor = self.source.reader, self._cursor
+        end = None if end_ns is None else reader.key_of_time(end_ns)
+        tables = [self._read(end, None, max_events, fields)]
+        if max_events is not None and tables[0].num_rows and tables[0].num_rows >= max_events:
+            last = tables[0]["ts_ns"][-1].as_py()
+            after = reader.key_of_time(last + 1)
+            tables.append(self._read(after if end is None else min(end, after), None, None, fields))
+        cursor.no_limit()
+        return _join(tables)
+
+    # ---- by position ----
+
+    def position_save(self) -> Position:
+        """Return the place before the event that would be read next."""
+        place = self._cursor.place()
+        return Position(place.key, place.stream, place.packet, place.offset, self._identity)
+
+    def seek_position(self, position: Position) -> None:
+        """Go to a saved position.
+
+        Raises:
+            UsageError: It belongs to other traces, or its event cannot be read.
+        """
+        self._check(position)
+        before = self._cursor.place()
+        if not self._cursor.seek(position.place()):
+            self._cursor.seek(before)
+            raise UsageError(f"position {position} names no event of these traces")
+
+    def middle_position(
+        self, end_position: Position | None = None, max_events: int | None = None,
+        *, fields: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Read events from here on that are before a position.
+
+        Args:
+            end_position: The event it names is not delivered; None for no end.
+            max_events: End earlier, after exactly this many.
+            fields: Which of the events' own fields to add as columns; None for all that occur.
+        """
+        if end_position is not None:
+            self._check(end_position)
+        place = None if end_position is None else end_position.place()
+        table = self._read(None, place, max_events, fields)
+        self._cursor.no_limit()
+        return table
+
+    # ---- everything ----
+
+    def batches(
+        self, start_ns: int | None = None, end_ns: int | None = None,
+        *, fields: Sequence[str] = (), batch_size: int = _BATCH,
+    ) -> Iterator[pa.Table]:  # fmt: skip
+        """Yield all events of a stretch of time in tables; the place of the calls above is kept.
+
+        Args:
+            start_ns: Begin here; None for the start.
+            end_ns: End before this; None for the end.
+            fields: Which of the events' own fields to add as columns.
+            batch_size: Events a table.
+        """
+        _check_fields(fields)
+        cursor = _native.Cursor(self.source.reader)
+        if start_ns is not None:
+            cursor.seek_key(self.source.reader.key_of_time(start_ns))
+        if end_ns is not None:
+            cursor.limit_key(self.source.reader.key_of_time(end_ns))
+
+        def fill() -> ArrayBuffer:
+            buffer = ArrayBuffer(batch_size)
+            cursor.read(buffer)
+            return buffer
+
+        # The native part runs beside Python, one batch ahead.
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(fill)
+            while (buffer := ahead.result()).count:
+                ahead = pool.submit(fill)
+                yield self._converter.table(buffer, fields)
+
+    def events(
+        self, start_ns: int | None = None, end_ns: int | None = None, *, fields: Sequence[str] = ()
+    ) -> pa.Table:
+        """Return all events of a stretch of time as one table; see `batches`."""
+        return _join(list(self.batches(start_ns, end_ns, fields=fields))) or self._empty(fields)
+
+    # ---- inside ----
+
+    def _check(self, position: Position) -> None:
+        if position.traceset != self._identity:
+            raise UsageError(f"position {position} belongs to other traces")
+
+    def _read(
+        self,
+        end_key: int | None,
+        end_place: _native.Place | None,
+        max_events: int | None,
+        fields: Sequence[str] | None,
+    ) -> pa.Table:
+        """Read up to a limit."""
+        _check_fields(fields or ())
+        if end_key is not None:
+            self._cursor.limit_key(end_key)
+        elif end_place is not None:
+            self._cursor.limit(end_place)
+        else:
+            self._cursor.no_limit()
+        tables: list[pa.Table] = []
+        left = max_events
+        while left is None or left > 0:
+            buffer = ArrayBuffer(_BATCH if left is None else min(left, _BATCH))
+            if not self._cursor.read(buffer):
+                break
+            tables.append(self._converter.table(buffer, fields))
+            left = None if left is None else left - buffer.count
+        return _join(tables) or self._empty(fields or ())
+
+    def _empty(self, fields: Sequence[str]) -> pa.Table:
+        return self._converter.table(ArrayBuffer(1), fields)
+
+
+def _join(tables: list[Any]) -> Any:
+    """Return tables one after another; columns that some of them lack are null there."""
+    if len(tables) <= 1:
+        return tables[0] if tables else None
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def _check_fields(fields: Sequence[str]) -> None:
+    for name in fields:
+        if name not in FIELD_NAMES:
+            raise UsageError(f"no event has a field {name}")
+
+
+def open_traceset(*paths: str | os.PathLike[str]) -> Traceset:
+    """Open traces for reading as one traceset.
+
+    Args:
+        paths: Trace directories.
+
+    Example:
+        >>> import nptltrace
+        >>> ts = nptltrace.open("run.ptt")      # doctest: +SKIP
+        >>> ts.seek_time(1_000_000)             # doctest: +SKIP
+        >>> ts.middle_time(max_events=50)       # doctest: +SKIP
+    """
+    return Traceset(*paths)
