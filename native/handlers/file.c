@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* file.c - the trivial handler: one big private buffer, stops when it is full, written as a trace when the program ends. */
+/*
+ *     PTHREAD_NPTL_TRACE=file:DIR                      DIR becomes a trace directory
+ *     PTHREAD_NPTL_TRACE=file:file=DIR,size=256M       room for 256 MB; 64 MB otherwise
+ *     PTHREAD_NPTL_TRACE=file                          ptt-<program>-<pid> in the current directory
+ *
+ * For a first look without a recorder. Each process image writes a trace of its own: the one that was started with DIR
+ * writes DIR, all others DIR-<pid>. A process that is killed, or leaves by _exit(), writes nothing. What is recorded is
+ * the beginning: the first event that finds no room ends it, and what comes after is counted.
+ *
+ * A thread reserves its place as in the shared buffer (shared.c): compare and swap, with the time taken in between. It
+ * stores the first word of its record last, so that whoever writes the trace sees what is whole.
+ */
+#define NPTL_TRACE_IMPLEMENTATION
+#include "file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "nptl_trace.h"
+#include "nptl_trace_events.h"
+#include "raw_syscall.h"
+#include "record.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+
+#define SIZE_DEFAULT (UINT64_C(64) << 20)
+#define SIZE_MIN UINT64_C(65536)
+#define SIZE_MAX_BYTES (UINT64_C(1) << 40)
+
+/* This handler calls nothing that is traced. */
+EXPORT extern const int nptl_trace_handler_reentrant;
+EXPORT const int nptl_trace_handler_reentrant = 1;
+
+struct file_buffer file_buffer;
+
+static __thread uint32_t self_tid INITIAL_EXEC;
+
+/* ------------------------------------------------------------ beginning */
+
+static void refuse(const char *what, const char *detail)
+{
+	fprintf(stderr, "ptt: file: %s%s%s; the program runs untraced\n", what, detail ? ": " : "", detail ? detail : "");
+	__nptl_trace_enabled = 0;
+}
+
+/* "256M" in bytes, or 0 if it is no size. */
+static uint64_t parse_size(const char *text)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	uint64_t value = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+
+	if (end == text || text[0] == '-' || value > SIZE_MAX_BYTES)
+		return 0;
+	if (*end && (!unit || end[1]))
+		return 0;
+	for (; unit && unit >= units; unit--)
+		value <<= 10;
+	return value >= SIZE_MIN && value <= SIZE_MAX_BYTES ? value : 0;
+}
+
+static bool parse_args(char **args, const char **path, uint64_t *size)
+{
+	*path = NULL;
+	*size = SIZE_DEFAULT;
+	for (; *args; args++) {
+		if (strncmp(*args, "size=", 5) == 0) {
+			*size = parse_size(*args + 5);
+			if (!*size) {
+				refuse("not a size from 64K to 1T", *args + 5);
+				return false;
+			}
+		} else if (strncmp(*args, "file=", 5) == 0) {
+			*path = *args + 5;
+		} else if (!*path) {
+			*path = *args;
+		} else {
+			refuse("unknown argument", *args);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The path as it stands for this process, wherever it goes later. */
+static bool set_path(const char *path)
+{
+	char cwd[PATH_MAX] = "";
+	int n;
+
+	if (path && path[0] == '/')
+		n = snprintf(file_buffer.path, sizeof(file_buffer.path), "%s", path);
+	else if (!getcwd(cwd, sizeof(cwd)))
+		return false;
+	else if (path && *path)
+		n = snprintf(file_buffer.path, sizeof(file_buffer.path), "%s/%s", cwd, path);
+	else
+		n = snprintf(file_buffer.path, sizeof(file_buffer.path), "%s/ptt-%s-%u", cwd,
+			     program_invocation_short_name, file_buffer.pid);
+	/* room for "-<pid>.<n>" and the names in it */
+	return n > 0 && (size_t)n < sizeof(file_buffer.path) - 64;
+}
+
+static void begin_trace(void)
+{
+	struct timespec now;
+
+	file_buffer.pid = (uint32_t)getpid();
+	clock_gettime(CLOCK_REALTIME, &now);
+	file_buffer.start_clock = ptt_clock_monotonic_ns();
+	file_buffer.start_unix_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	if (getrandom(file_buffer.uuid, sizeof(file_buffer.uuid), GRND_NONBLOCK) != sizeof(file_buffer.uuid))
+		memcpy(file_buffer.uuid, &file_buffer.start_clock, sizeof(file_buffer.start_clock));
+	file_buffer.uuid[6] = (file_buffer.uuid[6] & 0x0f) | 0x40; /* a random UUID, as RFC 9562 has it */
+	file_buffer.uuid[8] = (file_buffer.uuid[8] & 0x3f) | 0x80;
+}
+
+/* In the child of a fork: what is in the buffer is the parent's. */
+static void begin_child(void)
+{
+	madvise(file_buffer.array, file_buffer.size * 4, MADV_DONTNEED); /* private memory: zero from now on */
+	file_buffer.reserved = file_buffer.dropped = 0;
+	file_buffer.stopped = file_buffer.others = 0;
+	file_buffer.forked = true;
+	self_tid = 0;
+	file_forget();
+	begin_trace();
+}
+
+EXPORT void nptl_trace_init(char **args)
+{
+	const char *path;
+	uint64_t size;
+	void *array;
+	int err;
+
+	if (file_buffer.array) {
+		begin_child();
+		return;
+	}
+	if (!parse_args(args, &path, &size))
+		return;
+	begin_trace();
+	if (!set_path(path)) {
+		refuse("no usable name for the trace directory", path);
+		return;
+	}
+	err = file_claim();
+	if (err) {
+		refuse(file_buffer.path, strerror(-err));
+		return;
+	}
+	array = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (array == MAP_FAILED) {
+		refuse("no memory for the buffer", strerror(errno));
+		return;
+	}
+	file_note_modules();
+	file_buffer.size = size / 4;
+	file_buffer.array = array;
+}
+
+/* ------------------------------------------------------------ recording */
+
+static uint32_t own_tid(void)
+{
+	if (__builtin_expect(!self_tid, 0))
+		self_tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	return self_tid;
+}
+
+static bool reserve(uint32_t words, uint64_t *at, uint64_t *time)
+{
+	uint64_t reserved = __atomic_load_n(&file_buffer.reserved, __ATOMIC_ACQUIRE);
+
+	do {
+		if (__atomic_load_n(&file_buffer.stopped, __ATOMIC_RELAXED))
+			return false;
+		if (reserved + words > file_buffer.size) {
+			/* a shorter event might fit: but then the trace would have a hole */
+			__atomic_store_n(&file_buffer.stopped, 1, __ATOMIC_RELAXED);
+			return false;
+		}
+		*time = ptt_clock_monotonic_ns(); /* between the load and the swap: times follow places */
+		*at = reserved;
+	} while (!__atomic_compare_exchange_n(&file_buffer.reserved, &reserved, reserved + words, false,
+					      __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
+	return true;
+}
+
+static void put_event(uint32_t *record, uint32_t room, const struct nptl_trace_event *event, const void *site)
+{
+	uint32_t words = ptt_record_make(record, room, event, site);
+	uint32_t *to;
+	uint64_t at, time;
+
+	if (!words)
+		return;
+	if (!reserve(words, &at, &time)) {
+		__atomic_fetch_add(&file_buffer.dropped, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	ptt_record_finish(record, words, time, file_buffer.pid, own_tid());
+	to = file_buffer.array + at;
+	to[3] = record[3];
+	__atomic_store_n(&to[0], ptt_record_word0(PTT_RECORD_UNFINISHED, words), __ATOMIC_RELEASE);
+	memcpy(to + 1, record + 1, (words - 1) * sizeof(*to));
+	/* release: pairs with the acquire of whoever writes the trace */
+	__atomic_store_n(&to[0], record[0], __ATOMIC_RELEASE);
+}
+
+static __attribute__((noinline)) void put_large(const struct nptl_trace_event *event, const void *site)
+{
+	uint32_t record[PTT_RECORD_WORDS_MAX];
+
+	put_event(record, PTT_RECORD_WORDS_MAX, event, site);
+}
+
+/* Another program comes: this is the end of the image, unless it is a child of vfork that borrows it. */
+static void before_exec(void)
+{
+	if ((uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != file_buffer.pid)
+		return;
+	if (file_buffer.forked && !file_buffer.others)
+		return; /* fork and exec, as all programs start others: nothing to tell */
+	file_write();
+}
+
+EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
+{
+	uint32_t record[PTT_RECORD_SMALL];
+	bool process = event.source == NPTL_TRACE_SOURCE_NPTL && event.domain == NPTL_DOMAIN_PROCESS;
+
+	if (__builtin_expect(!file_buffer.array, 0))
+		return;
+	if (__builtin_expect(ptt_record_is_small(&event), 1))
+		put_event(record, PTT_RECORD_SMALL, &event, NULL);
+	else
+		put_large(&event, __builtin_return_address(0));
+	if (!process && !file_buffer.others)
+		file_buffer.others = 1;
+	if (process && event.event == NPTL_EV_PROCESS_EXEC)
+		before_exec();
+}
+
+EXPORT void nptl_trace_fini(void)
+{
+	int err;
+
+	if (!file_buffer.array)
+		return;
+	file_note_modules();
+	err = file_write();
+	if (err)
+		fprintf(stderr, "ptt: file: cannot write %s: %s\n", file_buffer.path, strerror(-err));
+	else if (file_buffer.dropped)
+		fprintf(stderr, "ptt: file: the buffer was full; %llu later events are not in %s\n",
+			(unsigned long long)file_buffer.dropped, file_buffer.path);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* file.h - what the parts of the file handler have in common: the buffer, and the trace directory it ends up in. */
+#ifndef PTT_HANDLER_FILE_H
+#define PTT_HANDLER_FILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct file_buffer {
+	uint32_t *array;
+	uint64_t size;     /* in words */
+	uint64_t reserved; /* words taken so far */
+	uint64_t dropped;  /* events that found it full */
+	uint32_t stopped;  /* 1 = full, 2 = being written to disk */
+	uint32_t others;   /* events that are not of the process domain */
+	uint32_t pid;
+	char path[PATH_MAX]; /* of the trace directory, absolute; its final name may be another */
+	bool forked;         /* this image is the child of a fork */
+	uint8_t uuid[16];
+	int64_t start_unix_ns;
+	uint64_t start_clock;
+};
+
+extern struct file_buffer file_buffer __attribute__((visibility("hidden")));
+
+/* file_claim - make the trace directory and keep others from it. Return: 0 or -errno. */
+int file_claim(void);
+
+/* file_forget - in the child of a fork: the directory is the parent's. */
+void file_forget(void);
+
+/* file_note_modules - remember what is mapped now. Not for signal handlers. */
+void file_note_modules(void);
+
+/*
+ * file_write - put what is recorded into the trace directory, once more if need be
+ * Makes no use of malloc, stdio and locks: it also runs just before another program is executed. Return: 0 or -errno.
+ */
+int file_write(void);
+
+/* file_put_info - info/session.json and info/processes.jsonl in the directory @dir. */
+int file_put_info(int dir, uint64_t events, uint64_t lost, uint64_t bytes);
+
+/* file_put_metadata - the TSDL text. */
+int file_put_metadata(int dir);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* file_info.c - what stands beside the packets of the file handler's trace: metadata, session.json, processes.jsonl. */
+#define NPTL_TRACE_IMPLEMENTATION
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "catalog.h"
+#include "nptl_trace.h"
+#include "put.h"
+
+#define MODULES_MAX 512u
+#define GIGA UINT64_C(1000000000)
+
+static struct module {
+	char path[240];
+	uint64_t start, end, bias;
+	uint8_t build_id[32];
+	uint32_t build_id_size;
+} module[MODULES_MAX];
+static uint32_t module_count;
+
+/* ------------------------------------------------------------ modules */
+
+static void read_notes(struct module *m, const char *notes, size_t size)
+{
+	while (size >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const void *)notes;
+		size_t name = (note->n_namesz + 3u) & ~3u, whole = sizeof(*note) + name + ((note->n_descsz + 3u) & ~3u);
+
+		if (whole > size)
+			return;
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && note->n_descsz <= sizeof(m->build_id) &&
+		    memcmp(notes + sizeof(*note), "GNU", 4) == 0) {
+			m->build_id_size = note->n_descsz;
+			memcpy(m->build_id, notes + sizeof(*note) + name, note->n_descsz);
+			return;
+		}
+		notes += whole;
+		size -= whole;
+	}
+}
+
+static int note_module(struct dl_phdr_info *info, size_t size, void *first)
+{
+	struct module *m = &module[module_count];
+	const char *name = info->dlpi_name;
+	ssize_t n;
+
+	(void)size;
+	if (module_count == MODULES_MAX)
+		return 1;
+	memset(m, 0, sizeof(*m));
+	m->start = UINT64_MAX;
+	m->bias = info->dlpi_addr;
+	if (*(bool *)first) {
+		/* the program itself has no name in this list */
+		n = readlink("/proc/self/exe", m->path, sizeof(m->path) - 1);
+		m->path[n > 0 ? n : 0] = '\0';
+	} else if (name && name[0] == '/' && strlen(name) < sizeof(m->path)) {
+		strcpy(m->path, name);
+	}
+	*(bool *)first = false;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && m->bias + p->p_vaddr < m->start)
+			m->start = m->bias + p->p_vaddr;
+		if (p->p_type == PT_LOAD && m->bias + p->p_vaddr + p->p_memsz > m->end)
+			m->end = m->bias + p->p_vaddr + p->p_memsz;
+		if (p->p_type == PT_NOTE && !m->build_id_size)
+			read_notes(m, (const char *)(m->bias + p->p_vaddr), p->p_memsz);
+	}
+	m->start &= ~UINT64_C(4095);
+	if (m->path[0])
+		module_count++;
+	return 0;
+}
+
+void file_note_modules(void)
+{
+	bool first = true;
+
+	module_count = 0;
+	dl_iterate_phdr(note_module, &first);
+}
+
+static void put_modules(struct put *put)
+{
+	put_string(put, "{\"modules\": {\"process\": 0, \"modules\": [");
+	for (uint32_t i = 0; i < module_count; i++) {
+		const struct module *m = &module[i];
+
+		put_string(put, i ? ", {\"path\": " : "{\"path\": ");
+		put_json(put, m->path, strlen(m->path));
+		put_string(put, ", \"start\": \"");
+		put_hex(put, m->start);
+		put_string(put, "\", \"end\": \"");
+		put_hex(put, m->end);
+		put_string(put, "\", \"offset\": 0, \"bias\": \"");
+		put_hex(put, m->bias);
+		put_string(put, "\", \"build_id\": \"");
+		for (uint32_t k = 0; k < m->build_id_size; k++) {
+			put_text(put, &"0123456789abcdef"[m->build_id[k] >> 4], 1);
+			put_text(put, &"0123456789abcdef"[m->build_id[k] & 15], 1);
+		}
+		put_string(put, "\"}");
+	}
+	put_string(put, "]}}\n");
+}
+
+/* ------------------------------------------------------------ processes.jsonl */
+
+/* The arguments, as a list of strings. */
+static void put_command(struct put *put)
+{
+	char text[4096];
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text)), at = 0;
+
+	if (fd >= 0)
+		close(fd);
+	put_string(put, "[");
+	while (at < n) {
+		size_t length = strnlen(text + at, (size_t)(n - at));
+
+		put_string(put, at ? ", " : "");
+		put_json(put, text + at, length);
+		at += (ssize_t)length + 1;
+	}
+	put_string(put, "]");
+}
+
+static uint64_t now_unix_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * GIGA + (uint64_t)now.tv_nsec;
+}
+
+static void put_process(struct put *put)
+{
+	char exe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe));
+
+	put_string(put, "{\"process\": {\"index\": 0, \"pid\": ");
+	put_decimal(put, file_buffer.pid, 1);
+	put_string(put, ", \"ppid\": ");
+	put_decimal(put, (uint64_t)getppid(), 1);
+	put_string(put, ", \"start_unix_ns\": ");
+	put_signed(put, file_buffer.start_unix_ns);
+	put_string(put, ", \"exe\": ");
+	put_json(put, exe, n > 0 ? (size_t)n : 0);
+	put_string(put, ", \"cmdline\": ");
+	put_command(put);
+	put_string(put, "}}\n");
+	put_modules(put);
+	put_string(put, "{\"exit\": {\"process\": 0, \"end_unix_ns\": ");
+	put_decimal(put, now_unix_ns(), 1);
+	put_string(put, "}}\n");
+}
+
+/* ------------------------------------------------------------ session.json */
+
+static void put_uuid(struct put *put)
+{
+	for (unsigned int i = 0; i < sizeof(file_buffer.uuid); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			put_text(put, "-", 1);
+		put_text(put, &"0123456789abcdef"[file_buffer.uuid[i] >> 4], 1);
+		put_text(put, &"0123456789abcdef"[file_buffer.uuid[i] & 15], 1);
+	}
+}
+
+static void put_number(struct put *put, const char *name, uint64_t value)
+{
+	put_string(put, ",\n \"");
+	put_string(put, name);
+	put_string(put, "\": ");
+	put_decimal(put, value, 1);
+}
+
+static void put_named(struct put *put, const char *name, const char *value)
+{
+	put_string(put, ",\n \"");
+	put_string(put, name);
+	put_string(put, "\": ");
+	put_json(put, value, strlen(value));
+}
+
+static void put_session(struct put *put, uint64_t events, uint64_t lost, uint64_t bytes)
+{
+	struct utsname host;
+
+	put_string(put, "{\n \"version\": 1,\n \"state\": \"complete\",\n \"handler\": \"file\",\n \"uuid\": \"");
+	put_uuid(put);
+	put_string(put, "\",\n \"level\": \"");
+	put_signed(put, __nptl_trace_detail_level);
+	put_string(put, "\",\n \"command\": ");
+	put_command(put);
+	if (uname(&host) == 0) {
+		put_named(put, "hostname", host.nodename);
+		put_named(put, "kernel", host.release);
+		put_named(put, "machine", host.machine);
+	}
+	put_number(put, "start_unix_ns", (uint64_t)file_buffer.start_unix_ns);
+	put_number(put, "end_unix_ns", now_unix_ns());
+	put_number(put, "events", events);
+	put_number(put, "bytes", bytes);
+	put_string(put, ",\n \"clock\": {\"name\": \"monotonic\", \"frequency\": 1000000000, \"start\": ");
+	put_decimal(put, file_buffer.start_clock, 1);
+	put_string(put, "},\n \"lost\": {\"buffers_full\": ");
+	put_decimal(put, __atomic_load_n(&file_buffer.dropped, __ATOMIC_RELAXED), 1);
+	put_string(put, ", \"unfinished\": ");
+	put_decimal(put, lost, 1);
+	put_string(put, "}\n}\n");
+}
+
+static int open_put(struct put *put, int dir, const char *name, char *room, size_t size)
+{
+	*put = (struct put){.text = room, .room = size};
+	put->fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	return put->fd < 0 ? -errno : 0;
+}
+
+static int close_put(struct put *put)
+{
+	int err = put_flush(put);
+
+	close(put->fd);
+	return err;
+}
+
+int file_put_info(int dir, uint64_t events, uint64_t lost, uint64_t bytes)
+{
+	char room[4096];
+	struct put put;
+	int err;
+
+	if (mkdirat(dir, "info", 0777) < 0 && errno != EEXIST)
+		return -errno;
+	err = open_put(&put, dir, "info/processes.jsonl", room, sizeof(room));
+	if (err)
+		return err;
+	put_process(&put);
+	err = close_put(&put);
+	if (!err)
+		err = open_put(&put, dir, "info/session.json", room, sizeof(room));
+	if (err)
+		return err;
+	put_session(&put, events, lost, bytes);
+	return close_put(&put);
+}
+
+/* ------------------------------------------------------------ metadata */
+
+/* The same text as src/nptltrace/record/metadata.py makes for stream class 1; a test compares them. */
+#define U8 "integer { size = 8; align = 8; signed = false; }"
+#define U32 "integer { size = 32; align = 32; signed = false; }"
+#define U64 "integer { size = 64; align = 64; signed = false; }"
+
+static const char header[] =
+	"    packet.header := struct {\n"
+	"        " U32 " magic;\n"
+	"        " U8 " uuid[16];\n"
+	"        " U32 " stream_id;\n"
+	"        " U64 " stream_instance_id;\n"
+	"    };\n"
+	"};\n\n";
+
+static const char stream[] =
+	"typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"
+	"typealias integer { size = 32; align = 32; signed = false; } := uint32_t;\n"
+	"typealias integer { size = 64; align = 64; signed = false; } := uint64_t;\n"
+	"typealias integer { size = 64; align = 64; signed = false; map = clock.ptt.value; } := ptt_time;\n"
+	"typealias integer { size = 64; align = 32; signed = false; map = clock.ptt.value; } := ptt_time_words;\n"
+	"\nstream {\n    id = 1;\n"
+	"    event.header := struct {\n"
+	"        integer { size = 16; align = 16; signed = false; } id;\n"
+	"        ptt_time_words timestamp;\n"
+	"    } align(32);\n"
+	"    event.context := struct {\n"
+	"        uint32_t pid;\n"
+	"        uint32_t tid;\n"
+	"        integer { size = 64; align = 32; signed = false; base = 16; } object;\n"
+	"        integer { size = 64; align = 32; signed = false; base = 16; } site;\n"
+	"    };\n"
+	"    packet.context := struct {\n"
+	"        ptt_time timestamp_begin;\n"
+	"        ptt_time timestamp_end;\n"
+	"        uint64_t content_size;\n"
+	"        uint64_t packet_size;\n"
+	"        uint64_t events_discarded;\n"
+	"        uint64_t packet_seq_num;\n"
+	"        uint32_t pid;\n"
+	"        uint32_t tid;\n"
+	"        uint32_t process;\n"
+	"        integer { size = 32; align = 32; signed = false; base = 16; } crc;\n"
+	"        uint64_t chunk_serial;\n"
+	"        uint32_t chunk_end;\n"
+	"        uint32_t event_count;\n"
+	"        uint64_t thread_serial;\n"
+	"        uint64_t discarded_before;\n"
+	"    };\n"
+	"};\n\n";
+
+int file_put_metadata(int dir)
+{
+	/* time of day when the clock was 0 */
+	uint64_t zero = (uint64_t)file_buffer.start_unix_ns - file_buffer.start_clock;
+	char room[4096];
+	struct put put;
+	int err = open_put(&put, dir, "metadata", room, sizeof(room));
+
+	if (err)
+		return err;
+	put_string(&put, "/* CTF 1.8 */\n\ntrace {\n    major = 1;\n    minor = 8;\n    uuid = \"");
+	put_uuid(&put);
+	put_string(&put, "\";\n    byte_order = le;\n");
+	put_string(&put, header);
+	put_string(&put, "env {\n    tracer_name = \"nptltrace\";\n    clock = \"monotonic\";\n    handler = \"file\";\n};\n\n");
+	put_string(&put, "clock {\n    name = \"ptt\";\n    uuid = \"");
+	put_uuid(&put);
+	put_string(&put, "\";\n    description = \"CLOCK_MONOTONIC\";\n    freq = 1000000000;\n    offset_s = ");
+	put_decimal(&put, zero / GIGA, 1);
+	put_string(&put, ";\n    offset = ");
+	put_decimal(&put, zero % GIGA, 1);
+	put_string(&put, ";\n};\n\n");
+	put_string(&put, stream);
+	put_string(&put, ptt_metadata_record_events);
+	return close_put(&put);
+}

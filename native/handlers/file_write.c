@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* file_write.c - the file handler's trace directory: its name, the packets, when to wait for a thread. */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "crc32c.h"
+#include "put.h"
+#include "record.h"
+
+#define PACKET_MAX (1024u * 1024u)
+#define STREAM "stream-file"
+/* Marks a directory whose trace is not written yet. */
+#define CLAIM ".claimed"
+
+static bool claimed;
+
+/* ------------------------------------------------------------ the directory */
+
+/* Make @path ours. Return: 0, -EEXIST if it is somebody else's, or another -errno. */
+static int try_claim(const char *path)
+{
+	int dir, fd;
+	int err;
+
+	if (mkdir(path, 0777) < 0 && errno != EEXIST)
+		return -errno;
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return errno == ENOTDIR ? -EEXIST : -errno;
+	if (faccessat(dir, "metadata", F_OK, 0) == 0) {
+		close(dir);
+		return -EEXIST;
+	}
+	fd = openat(dir, CLAIM, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	err = fd < 0 ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	close(dir);
+	return err;
+}
+
+/* Append "-<pid>" and, from the second attempt on, ".<n>". */
+static void name_attempt(char *name, size_t size, const char *path, unsigned int attempt)
+{
+	struct put put = {.text = name, .room = size - 1, .fd = -1};
+
+	put_string(&put, path);
+	if (attempt) {
+		put_string(&put, "-");
+		put_decimal(&put, file_buffer.pid, 1);
+	}
+	if (attempt > 1) {
+		put_string(&put, ".");
+		put_decimal(&put, attempt, 1);
+	}
+	name[put.size] = '\0';
+}
+
+int file_claim(void)
+{
+	char name[PATH_MAX];
+	unsigned int attempt;
+	int err = -EEXIST;
+
+	for (attempt = file_buffer.forked; err == -EEXIST && attempt < 1000; attempt++) {
+		name_attempt(name, sizeof(name), file_buffer.path, attempt);
+		err = try_claim(name);
+	}
+	if (err)
+		return err;
+	memcpy(file_buffer.path, name, sizeof(name));
+	claimed = true;
+	return 0;
+}
+
+void file_forget(void)
+{
+	claimed = false;
+}
+
+/* ------------------------------------------------------------ packets */
+
+/* Wait a moment for a thread that is in the middle of its record. */
+static enum ptt_record_state look(uint64_t at, uint64_t end, uint32_t *length)
+{
+	static const struct timespec nap = {.tv_nsec = 1000000};
+	enum ptt_record_state state;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		state = ptt_record_look(file_buffer.array + at, end - at, length);
+		if (state != PTT_RECORD_EMPTY && state != PTT_RECORD_HOLE)
+			break;
+		nanosleep(&nap, NULL);
+	}
+	return state;
+}
+
+static int write_packet(int fd, uint64_t begin, uint64_t end, struct ptt_packet *head)
+{
+	const char *data = (const char *)(file_buffer.array + begin);
+	size_t size = (size_t)(end - begin) * 4, padding = -size % 8;
+	const uint64_t zero = 0;
+	int err;
+
+	head->magic = PTT_CTF_MAGIC;
+	memcpy(head->uuid, file_buffer.uuid, sizeof(head->uuid));
+	head->stream_id = PTT_STREAM_RECORDS;
+	head->content_size = (sizeof(*head) + size) * 8;
+	head->packet_size = (sizeof(*head) + size + padding) * 8;
+	head->crc = 0;
+	head->crc = ptt_crc32c(ptt_crc32c(ptt_crc32c(0, head, sizeof(*head)), data, size), &zero, padding);
+	err = put_write_all(fd, head, sizeof(*head));
+	if (!err)
+		err = put_write_all(fd, data, size);
+	if (!err)
+		err = put_write_all(fd, &zero, padding);
+	head->packet_seq_num++;
+	head->event_count = 0;
+	return err;
+}
+
+/* Put all records into packets. Return: bytes, or -errno. */
+static int64_t write_packets(int fd, uint64_t *events, uint64_t *lost)
+{
+	uint64_t at = 0, begin = 0, end = __atomic_load_n(&file_buffer.reserved, __ATOMIC_ACQUIRE), last = 0;
+	struct ptt_packet head = {.process = 0, .pid = file_buffer.pid};
+	uint32_t length = 0;
+	int err = 0;
+
+	while (at < end && !err) {
+		bool good = look(at, end, &length) == PTT_RECORD_GOOD;
+		uint64_t next = at + length;
+
+		if (good) {
+			last = ptt_record_get64(file_buffer.array + at + 1);
+			if (!head.event_count)
+				head.timestamp_begin = last;
+			head.timestamp_end = last;
+			head.event_count++;
+			++*events;
+		} else {
+			++*lost;
+			next = at + ptt_record_resync(file_buffer.array + at, end - at, last);
+		}
+		head.events_discarded = *lost + (next >= end ? __atomic_load_n(&file_buffer.dropped, __ATOMIC_RELAXED) : 0);
+		if (head.event_count && (!good || next >= end || (next - begin) * 4 > PACKET_MAX)) {
+			err = write_packet(fd, begin, good ? next : at, &head);
+			begin = next;
+		} else if (!good) {
+			begin = next;
+		}
+		at = next;
+	}
+	return err ? err : lseek(fd, 0, SEEK_CUR);
+}
+
+static int write_stream(int dir)
+{
+	uint64_t events = 0, lost = 0;
+	int fd = openat(dir, STREAM, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int64_t bytes;
+
+	if (fd < 0)
+		return -errno;
+	bytes = write_packets(fd, &events, &lost);
+	close(fd);
+	if (bytes < 0)
+		return (int)bytes;
+	return file_put_info(dir, events, lost, (uint64_t)bytes);
+}
+
+int file_write(void)
+{
+	uint32_t before = __atomic_exchange_n(&file_buffer.stopped, 2, __ATOMIC_SEQ_CST);
+	int dir, err = claimed ? 0 : file_claim();
+
+	if (err)
+		return err;
+	dir = open(file_buffer.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	err = write_stream(dir);
+	if (!err)
+		err = file_put_metadata(dir); /* last: with it the directory is a trace */
+	if (!err)
+		unlinkat(dir, CLAIM, 0);
+	close(dir);
+	__atomic_store_n(&file_buffer.stopped, before, __ATOMIC_SEQ_CST);
+	return err;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* put.h - text put together without stdio: safe in signal handlers, keeps errno, allocates nothing. */
+#ifndef PTT_HANDLER_PUT_H
+#define PTT_HANDLER_PUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Text in the making. With a file it is written out whenever it is full; without one it is cut off at its end. */
+struct put {
+	char *text;
+	size_t room;
+	size_t size;
+	int fd;    /* -1 = none */
+	int error; /* first that writing met, positive, or 0 */
+};
+
+void put_text(struct put *put, const char *text, size_t size) __attribute__((visibility("hidden")));
+void put_string(struct put *put, const char *text) __attribute__((visibility("hidden")));
+void put_decimal(struct put *put, uint64_t value, unsigned int digits) __attribute__((visibility("hidden")));
+void put_signed(struct put *put, int64_t value) __attribute__((visibility("hidden")));
+void put_hex(struct put *put, uint64_t value) __attribute__((visibility("hidden")));
+
+/* put_json - a string in quotes. Bytes that are no UTF-8 stay as they are; readers replace them. */
+void put_json(struct put *put, const char *text, size_t size) __attribute__((visibility("hidden")));
+
+/* put_flush - write out what is there. Return: 0 or -errno of the first failure. */
+int put_flush(struct put *put) __attribute__((visibility("hidden")));
+
+/* put_write_all - write, whatever it takes, without errno and cancellation. Return: 0 or -errno. */
+int put_write_all(int fd, const void *data, size_t size) __attribute__((visibility("hidden")));
+
+#endif
