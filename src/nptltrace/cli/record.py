@@ -1,0 +1,143 @@
+"""`ptt record`: runs a program traced."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.cli._options import say, size
+from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from nptltrace.record.options import RecordOptions
+
+SUMMARY = "run a program traced"
+DESCRIPTION = """\
+Runs CMD with the tracer loaded and drains its trace buffers into a trace directory while it
+runs. Child processes are followed; the recording is over when all of them have ended. The exit
+status is that of CMD. The program's own input and output are left alone: all talk is on stderr."""
+EXAMPLE = """\
+ptt record -o run.ptt -- ./program --its --options
+ptt record --level mutex=3,cond=2 -- make -j4
+ptt record --stream-full-policy loop --buffer-budget 256M -- ./server"""
+
+_POLICIES = ("flush", "loop", "until-full")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options, and CMD with all that follows it."""
+    add = parser.add_argument
+    add("-o", "--output", metavar="DIR", type=Path, help="trace directory (ptt-<program>-<pid>)")
+    add("--force", action="store_true", help="replace the trace that is in DIR")
+    add(
+        "-l",
+        "--level",
+        metavar="SPEC",
+        default="2",
+        help="0 to 4, DOMAIN=LEVEL,..., or PTT's LEVEL_ names (default: 2)",
+    )
+    add(
+        "--handler",
+        metavar="NAME[:ARG,...]",
+        default="ring",
+        help="where events go: ring, shared, file, text, or the path of one (default: ring)",
+    )
+    add(
+        "--nptl",
+        metavar="PATH|auto|stock",
+        default="auto",
+        help="a trace-enabled thread library to run the program with (default: auto)",
+    )
+    add("--no-children", action="store_true", help="do not follow child processes")
+    add("--original", action="store_true", help="run CMD untraced")
+    add("--filter", metavar="EXPR", help="record only what EXPR lets through")
+    _add_buffers(parser.add_argument_group("buffers and files"))
+    add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program and its arguments")
+
+
+def _add_buffers(group: argparse._ActionsContainer) -> None:
+    add = group.add_argument
+    add("--buffer-size", metavar="SIZE", type=size, default=16384, help="one buffer (16K)")
+    add("--buffer-budget", metavar="SIZE", type=size, default=64 << 20, help="all buffers (64M)")
+    add(
+        "--stream-full-policy",
+        choices=_POLICIES,
+        default="flush",
+        help="drain while running, keep the newest events, or stop when full (default: flush)",
+    )
+    add(
+        "--when-full",
+        choices=("wait", "drop"),
+        default="wait",
+        help="what a thread does that finds no room (default: wait)",
+    )
+    add("-m", "--max-file-size", metavar="SIZE", type=size, default=0, help="begin a new file then")
+    add(
+        "-f",
+        "--max-files",
+        metavar="N",
+        type=int,
+        default=0,
+        help="keep the last N files of a stream",
+    )
+
+
+def _options(args: argparse.Namespace) -> RecordOptions:
+    from nptltrace.record.levels import parse_levels
+    from nptltrace.record.options import (
+        BufferOptions,
+        HandlerChoice,
+        Policy,
+        RecordOptions,
+        WhenFull,
+    )
+
+    command = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
+    if not command:
+        raise UsageError("no program given (see ptt record --help)")
+    if args.filter is not None:
+        raise UsageError(
+            "--filter: the ring handler records by level only; filter with ptt view or cut"
+        )
+    if args.max_files < 0:
+        raise UsageError("--max-files must not be negative")
+    return RecordOptions(
+        command=tuple(command),
+        output=args.output,
+        force=args.force,
+        levels=parse_levels(args.level),
+        handler=HandlerChoice.parse(args.handler),
+        nptl=args.nptl,
+        buffers=BufferOptions(
+            budget=args.buffer_budget,
+            chunk_size=args.buffer_size,
+            policy=Policy[args.stream_full_policy.upper().replace("-", "_")],
+            when_full=WhenFull[args.when_full.upper()],
+            max_file_size=args.max_file_size,
+            max_files=args.max_files,
+        ),
+        children=not args.no_children,
+        original=args.original,
+        verbosity=args.verbosity,
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Record, and return the program's exit status."""
+    from nptltrace.record import recorder
+
+    outcome = recorder.run(_options(args))
+    if outcome.trace is not None:
+        stats = outcome.stats
+        if stats.overwritten:
+            say(
+                args,
+                f"flight recorder: {stats.overwritten / 1e6:.1f} MB of older events overwritten",
+            )
+        if stats.removed:
+            say(args, f"{stats.removed} older events were in files that --max-files removed")
+        if stats.stopped:
+            say(args, "the buffers filled and recording stopped there (until-full)")
+        say(args, recorder.summary(outcome))
+    return outcome.status

@@ -1,0 +1,117 @@
+"""Levels of running processes: finds their control pages and writes to them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.catalog import DOMAINS
+from nptltrace.errors import PttError, UsageError
+
+if TYPE_CHECKING:
+    from nptltrace.record.levels import Levels
+
+__all__ = ["ControlPage", "group_of"]
+
+_MAGIC = b"PTTCTRL1"
+_HEAD = struct.Struct("<8sHHIII")  # struct ptt_control up to the levels
+_WORD = struct.Struct("<I")
+_SIZE = 128
+_MAJOR = 1
+_CHANGES_AT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPage:
+    """The page with the levels of one process.
+
+    Attributes:
+        pid: The process.
+        path: The file that is mapped there.
+    """
+
+    pid: int
+    path: Path
+
+    @classmethod
+    def of(cls, pid: int) -> ControlPage:
+        """Find the page of a process.
+
+        Raises:
+            UsageError: There is no such process, or it is not recorded.
+        """
+        try:
+            maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="surrogateescape")
+        except FileNotFoundError:
+            raise UsageError(f"no process {pid}") from None
+        except OSError as error:
+            raise UsageError(f"process {pid}: {error.strerror}") from None
+        for line in maps.splitlines():
+            path = line.partition("/")[2]
+            if path.rpartition("/")[2] == f"control-{pid}":
+                return cls(pid, Path("/" + path))
+            if path.endswith(f"control-{pid} (deleted)"):
+                raise UsageError(f"process {pid} is not recorded any more")
+        raise UsageError(f"process {pid} is not recorded: it has no level control page")
+
+    def read(self) -> dict[str, int]:
+        """Return the level of each domain."""
+        with self._open() as page:
+            return {name: self._word(page, _HEAD.size + 4 * i) for name, i in DOMAINS.items()}
+
+    def write(self, levels: Levels) -> None:
+        """Change levels; the process acts on it at its next event."""
+        with self._open() as page:
+            for name, i in DOMAINS.items():
+                level = levels.of(name)
+                if level is not None:
+                    # One aligned word, which is stored at once: the hot path tests this very word.
+                    memoryview(page).cast("I")[_HEAD.size // 4 + i] = level
+            changes = self._word(page, _CHANGES_AT)
+            memoryview(page).cast("I")[_CHANGES_AT // 4] = (changes + 1) & 0xFFFFFFFF
+
+    @staticmethod
+    def _word(page: mmap.mmap, at: int) -> int:
+        return int(_WORD.unpack_from(page, at)[0])
+
+    def _open(self) -> mmap.mmap:
+        try:
+            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError as error:
+            raise PttError(f"{self.path}: {error.strerror}") from None
+        try:
+            if os.fstat(fd).st_size < _SIZE:
+                raise PttError(f"{self.path} is no level control page")
+            page = mmap.mmap(fd, _SIZE)
+        finally:
+            os.close(fd)
+        magic, major, _, size, pid, _ = _HEAD.unpack_from(page)
+        if magic != _MAGIC or major != _MAJOR or size < _SIZE or pid != self.pid:
+            page.close()
+            raise PttError(f"{self.path} is no level control page of process {self.pid}")
+        return page
+
+
+def group_of(pid: int) -> list[int]:
+    """Return the processes of the process group that `pid` is in.
+
+    Raises:
+        UsageError: There is no such process.
+    """
+    try:
+        group = os.getpgid(pid)
+    except ProcessLookupError:
+        raise UsageError(f"no process {pid}") from None
+    found: list[int] = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit():
+            try:
+                if os.getpgid(int(entry.name)) == group:
+                    found.append(int(entry.name))
+            except ProcessLookupError:
+                continue
+    return sorted(found)

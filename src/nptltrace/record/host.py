@@ -1,0 +1,41 @@
+"""What a trace tells of the machine it comes from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_OID, UUID, uuid5
+
+__all__ = ["boot_id", "clock_uuid", "describe_host"]
+
+
+def boot_id() -> str:
+    """Return the identity of this boot of the machine, or the empty string."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def clock_uuid(name: str, otherwise: str) -> str:
+    """Return a UUID that all traces by this clock share, or `otherwise` if that cannot be told."""
+    boot = boot_id()
+    return str(uuid5(NAMESPACE_OID, f"{UUID(boot)} {name}")) if boot else otherwise
+
+
+def describe_host() -> dict[str, Any]:
+    """Return name, kernel, C library and processors."""
+    system = os.uname()
+    try:
+        libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (OSError, ValueError):
+        libc = ""
+    return {
+        "hostname": system.nodename,
+        "kernel": f"{system.sysname} {system.release}",
+        "machine": system.machine,
+        "libc": libc,
+        "cpus": os.cpu_count() or 0,
+        "boot_id": boot_id(),
+    }

@@ -1,0 +1,288 @@
+"""Finds the program, says whether it can be traced, and starts it with the tracer loaded."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace import _paths
+from nptltrace.errors import PttError, UsageError
+from nptltrace.record.elf import read_elf
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from nptltrace.record.elf import Elf
+    from nptltrace.record.options import HandlerChoice, RecordOptions
+
+__all__ = [
+    "CannotRun",
+    "Child",
+    "environment",
+    "find_program",
+    "resolve_handler",
+    "why_untraceable",
+]
+
+NOT_FOUND = 127
+NOT_EXECUTABLE = 126
+_SCRIPT_DEPTH = 4
+
+
+class CannotRun(PttError):  # noqa: N818 -- reads as the sentence it reports
+    """The program does not exist or cannot be executed; exits as a shell would."""
+
+    def __init__(self, message: str, exit_status: int) -> None:
+        self.exit_status = exit_status
+        super().__init__(message)
+
+
+def find_program(name: str) -> Path:
+    """Return the file that `name` would run, as a shell finds it.
+
+    Raises:
+        CannotRun: There is none (status 127), or it is not executable (126).
+    """
+    if "/" in name:
+        candidates = [Path(name)]
+    else:
+        path = os.environ.get("PATH", os.defpath)
+        candidates = [Path(place or ".") / name for place in path.split(os.pathsep)]
+    found: Path | None = None
+    for candidate in candidates:
+        if not candidate.is_file():
+            if candidate.is_dir() and "/" in name:
+                raise CannotRun(f"{name}: is a directory", NOT_EXECUTABLE)
+            continue
+        if os.access(candidate, os.X_OK):
+            return candidate
+        found = found or candidate
+    if found is not None:
+        raise CannotRun(f"{found}: not executable", NOT_EXECUTABLE)
+    raise CannotRun(f"{name}: program not found", NOT_FOUND)
+
+
+def why_untraceable(program: Path, depth: int = 0) -> str | None:
+    """Return why the tracer cannot get into a program, or None if it can."""
+    try:
+        elf = read_elf(program)
+        if elf is None:
+            return _why_script_untraceable(program, depth)
+        status = program.stat()
+    except PermissionError:
+        return None  # executable but not readable: the dynamic linker will tell
+    except OSError as error:
+        return error.strerror or str(error)
+    return _why_elf_untraceable(program, elf, status)
+
+
+def _why_elf_untraceable(program: Path, elf: Elf, status: os.stat_result) -> str | None:
+    ours = read_elf("/proc/self/exe")
+    if ours and (elf.bits, elf.little, elf.machine) != (ours.bits, ours.little, ours.machine):
+        return f"it is built for another architecture ({_architecture(elf.machine, elf.bits)})"
+    if not elf.interpreter:
+        return "it is statically linked"
+    if "musl" in Path(elf.interpreter).name:
+        return "it uses another C library (musl)"
+    if _gains_privileges(program, status):
+        return "it runs with other privileges than yours (setuid, setgid or capabilities)"
+    return None
+
+
+def _why_script_untraceable(program: Path, depth: int) -> str | None:
+    """Look at what a script is run by."""
+    with program.open("rb") as file:
+        line = file.readline(256)
+    if not line.startswith(b"#!"):
+        return None  # the kernel decides
+    words = os.fsdecode(line[2:]).split(maxsplit=1)
+    if not words or depth >= _SCRIPT_DEPTH:
+        return None
+    why = why_untraceable(Path(words[0]), depth + 1)
+    return why and f"its interpreter {words[0]} cannot be: {why.removeprefix('it ')}"
+
+
+def _architecture(machine: int, bits: int) -> str:
+    names = {3: "i386", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv", 21: "ppc64"}
+    return f"{names.get(machine, f'machine {machine}')}, {bits} bits"
+
+
+def _gains_privileges(program: Path, status: os.stat_result) -> bool:
+    """Would the kernel start it in secure mode, in which the dynamic linker ignores LD_PRELOAD?"""
+    if status.st_mode & stat.S_ISUID and status.st_uid != os.getuid():
+        return True
+    group = status.st_mode & (stat.S_ISGID | stat.S_IXGRP) == stat.S_ISGID | stat.S_IXGRP
+    if group and status.st_gid != os.getgid():
+        return True
+    if os.getuid() == 0:
+        return False
+    try:
+        return bool(os.getxattr(program, "security.capability"))
+    except OSError:
+        return False
+
+
+# ---- environment ------------------------------------------------------------------------------
+
+
+def resolve_handler(choice: HandlerChoice) -> str:
+    """Return the handler as the tracer is told: a name that it knows, or an absolute path.
+
+    Raises:
+        UsageError: There is no such handler.
+    """
+    if "/" in choice.name:
+        path = Path(choice.name).absolute()
+        if not path.is_file():
+            raise UsageError(f"handler {choice.name}: no such file")
+        if ":" in str(path):
+            raise UsageError(
+                f"handler {path}: its path holds a ':', which PTHREAD_NPTL_TRACE cannot"
+            )
+        return str(path)
+    known = _paths.handlers()
+    if choice.name in known or _on_library_path(choice.name):
+        return choice.name
+    raise UsageError(f"unknown handler {choice.name!r}: expected {', '.join(known)}, or a path")
+
+
+def _on_library_path(name: str) -> bool:
+    """Would the dynamic linker find a handler by its name?"""
+    places = [place for place in os.environ.get("LD_LIBRARY_PATH", "").split(":") if place]
+    places += [
+        "/lib",
+        "/usr/lib",
+        "/usr/local/lib",
+        *map(str, Path("/usr/lib").glob("*-linux-gnu")),
+    ]
+    files = (f"lib{name}.so", name)
+    return any(Path(place, file).is_file() for place in places for file in files)
+
+
+def environment(
+    options: RecordOptions, handler: str, arguments: Sequence[str], control: Path
+) -> dict[str, str]:
+    """Return the program's environment: the user's own, and the tracer.
+
+    Args:
+        options: What was asked for.
+        handler: As `resolve_handler` returns it.
+        arguments: Of the handler.
+        control: Directory of the level control pages.
+    """
+    items = [f"children={int(options.children)}", f"control={control}"]
+    if options.levels.argument:
+        items.insert(0, f"level={options.levels.argument}")
+    env = dict(os.environ)
+    env["LD_PRELOAD"] = _paths.preload_list(env.get("LD_PRELOAD"))
+    env["PTHREAD_NPTL_TRACE"] = ":".join(
+        [handler, ",".join(arguments), str(options.levels.number), ";".join(items)]
+    )
+    return env
+
+
+# ---- the program ------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Child:
+    """The program, started but held at its very beginning until it is released.
+
+    Attributes:
+        pid: Its process id.
+        status: What it exited with, as a shell says it; None while it runs.
+    """
+
+    pid: int
+    _go: int
+    _failure: int
+    status: int | None = None
+
+    @classmethod
+    def start(cls, program: Path, command: Sequence[str]) -> Child:
+        """Fork. The child waits for `release`."""
+        go_read, go_write = os.pipe()
+        failure_read, failure_write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(go_write)
+            os.close(failure_read)
+            _become(program, command, go_read, failure_write)
+        os.close(go_read)
+        os.close(failure_write)
+        return cls(pid, go_write, failure_read)
+
+    def release(self, env: Mapping[str, str]) -> None:
+        """Let it run with this environment.
+
+        Raises:
+            CannotRun: The kernel refused to execute the program.
+        """
+        data = b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items())
+        with os.fdopen(self._go, "wb") as pipe:
+            pipe.write(data)
+        with os.fdopen(self._failure, "rb") as pipe:
+            report = pipe.read(4)
+        if report:
+            self.wait()
+            code = struct.unpack("i", report)[0]
+            status = NOT_FOUND if code == errno.ENOENT else NOT_EXECUTABLE
+            raise CannotRun(f"cannot execute the program: {os.strerror(code)}", status)
+
+    def abandon(self) -> None:
+        """Let it end without ever running the program."""
+        os.close(self._go)
+        os.close(self._failure)
+        self.wait()
+
+    def poll(self) -> bool:
+        """Return whether it has ended; sets `status`."""
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._set(status)
+        return self.status is not None
+
+    def wait(self) -> int:
+        """Wait for its end and return its status."""
+        while self.status is None:
+            self._set(os.waitpid(self.pid, 0)[1])
+        return self.status
+
+    def _set(self, status: int) -> None:
+        code = os.waitstatus_to_exitcode(status)
+        self.status = code if code >= 0 else 128 - code
+
+
+def _become(program: Path, command: Sequence[str], go: int, failure: int) -> None:
+    """In the child: wait for the environment, then execute the program. Does not return."""
+    try:
+        # What Python, or the recorder, ignores or blocks is not the program's concern.
+        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, _mask_before)
+        with os.fdopen(go, "rb") as pipe:
+            data = pipe.read()
+        if data:
+            pairs = (item.partition(b"=") for item in data.split(b"\0"))
+            env = {name: value for name, _, value in pairs}
+            os.execve(program, list(command), env)  # noqa: S606 -- what the recorder is for
+    except OSError as error:
+        os.write(failure, struct.pack("i", error.errno or errno.EIO))
+    finally:
+        os._exit(NOT_FOUND)
+
+
+_mask_before: set[signal.Signals] = set()
+
+
+def remember_mask(mask: set[signal.Signals]) -> None:
+    """Set the signal mask that programs start with."""
+    _mask_before.clear()
+    _mask_before.update(mask)

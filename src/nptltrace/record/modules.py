@@ -1,0 +1,78 @@
+"""What is mapped into a process: modules with build-ids, from the text of its memory map."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.record.elf import read_elf
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.record.elf import Elf
+
+__all__ = ["Modules"]
+
+_LINE = re.compile(
+    r"(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) \S{4} (?P<offset>[0-9a-f]+) \S+ "
+    r"(?P<inode>\d+)\s*(?P<path>.*)"
+)
+
+
+class Modules:
+    """Turns memory maps into lists of modules; each file is read once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], Elf | None] = {}
+
+    def of_maps(self, text: str) -> list[dict[str, Any]]:
+        """Return the modules of one memory map, as they stand in `info/processes.jsonl`."""
+        found: list[dict[str, Any]] = []
+        for start, end, offset, inode, path in _file_mappings(text):
+            if found and found[-1]["path"] == path and offset:
+                found[-1]["end"] = max(
+                    found[-1]["end"], end
+                )  # a further segment of the same module
+                continue
+            elf = self._elf(path, inode)
+            bias = elf.bias(start, offset) if elf is not None else None
+            if elf is None or bias is None:
+                continue
+            low, high = elf.extent(bias)
+            module: dict[str, Any] = {
+                "path": path,
+                "start": low,
+                "end": max(high, end),
+                "offset": 0,
+                "bias": bias,
+            }
+            found.append({**module, "build_id": elf.build_id})
+        return [{**m, **{name: hex(m[name]) for name in ("start", "end", "bias")}} for m in found]
+
+    def _elf(self, path: str, inode: str) -> Elf | None:
+        key = (path, inode)
+        if key not in self._seen:
+            try:
+                self._seen[key] = read_elf(path)
+            except OSError:
+                self._seen[key] = None
+        return self._seen[key]
+
+
+def _file_mappings(text: str) -> Iterator[tuple[int, int, int, str, str]]:
+    """Yield start, end, offset, inode and path of each mapping of a file."""
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line)
+        if match is None or match["inode"] == "0" or not match["path"].startswith("/"):
+            continue
+        path = match["path"].removesuffix(" (deleted)")
+        if path.startswith(("/dev/", "/memfd:", "/SYSV")):
+            continue
+        start, end, offset = (int(match[name], 16) for name in ("start", "end", "offset"))
+        yield start, end, offset, match["inode"], path
+
+
+def program_of_maps(text: str) -> str:
+    """Return the path of the first mapped file: the program itself."""
+    return next((path for *_, path in _file_mappings(text)), "")

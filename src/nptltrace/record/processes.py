@@ -1,0 +1,313 @@
+"""Follows the traced processes from first to last, and writes down what is known of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from nptltrace.record.library import SITE_VOID
+from nptltrace.record.modules import Modules, program_of_maps
+from nptltrace.record.session import start_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from nptltrace.record.library import Collector, ProcessEntry
+    from nptltrace.record.session import SessionDir
+
+__all__ = ["ProcessLog", "ProcessWatch"]
+
+_CLAIMED, _LIVE, _EXECING, _ENDED = 1, 2, 3, 4
+_NO_PARENT = 0xFFFFFFFF
+# A process that executes another program is looked at so long after it said so.
+_EXEC_NS = 100_000_000
+
+
+class ProcessLog:
+    """Appends to `info/processes.jsonl`, a JSON object a line; later lines add to earlier ones.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file: TextIO = path.open("a", encoding="utf-8", errors="surrogateescape")
+
+    def add(self, kind: str, index: int, **values: Any) -> None:
+        """Append a line about process image `index`."""
+        line = {kind: {("index" if kind == "process" else "process"): index, **values}}
+        # A full disk loses what is known of processes, not the recording.
+        with contextlib.suppress(OSError):
+            self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
+@dataclass(slots=True)
+class _Process:
+    """A process image that has not ended yet."""
+
+    index: int
+    pid: int
+    parent: int | None
+    start: int | None
+    pidfd: int | None
+    execing_ns: int = 0
+    tids: set[int] = field(default_factory=set)
+    modules: list[dict[str, Any]] = field(default_factory=list)
+
+
+class ProcessWatch:
+    """Knows the process images of a recording.
+
+    Args:
+        collector: Whose process table is watched.
+        session: Where the processes leave their memory maps.
+        log: Where to write what is found out.
+        unix_ns: Turns a value of the trace's clock into the time of day.
+
+    Attributes:
+        seen: How many images there were.
+        statuses: Exit statuses that are known from elsewhere, by pid.
+        commands: Command lines that are known from elsewhere, by pid.
+    """
+
+    def __init__(
+        self,
+        collector: Collector,
+        session: SessionDir,
+        log: ProcessLog,
+        unix_ns: Callable[[int], int],
+    ) -> None:
+        self._collector = collector
+        self._session = session
+        self._log = log
+        self._unix_ns = unix_ns
+        self._modules = Modules()
+        self._live: dict[int, _Process] = {}
+        self._claimed: set[int] = set()
+        self._next = 0
+        self._poll = select.poll()
+        self._by_fd: dict[int, int] = {}
+        self._pids: set[int] = set()
+        self._known: set[int] = set()
+        self._ended: set[int] = set()
+        self._recovering = False
+        self.seen = 0
+        self.statuses: dict[int, int] = {}
+        self.commands: dict[int, Sequence[str]] = {}
+
+    # ---- what others ask -----------------------------------------------------------------------
+
+    @property
+    def pids(self) -> set[int]:
+        """The pids of all images that were ever seen."""
+        return self._pids
+
+    @property
+    def live(self) -> list[int]:
+        """The pids of images that still run."""
+        return [process.pid for process in self._live.values()]
+
+    def busy(self) -> bool:
+        """Return whether an image runs, or is just about to appear."""
+        return bool(self._live or self._claimed)
+
+    def step(self) -> None:
+        """Look who has come and who has gone."""
+        self._notice_new()
+        self._notice_gone()
+
+    def names(self) -> None:
+        """Write down the names of threads that have not been seen before."""
+        for thread in self._collector.threads():
+            process = self._live.get(thread.process)
+            if process is None or thread.tid in process.tids:
+                continue
+            process.tids.add(thread.tid)
+            name = _read(f"/proc/{process.pid}/task/{thread.tid}/comm").rstrip("\n")
+            if name:
+                self._log.add("thread", process.index, pid=process.pid, tid=thread.tid, name=name)
+
+    def sites(self) -> None:
+        """Write down the call sites that have been announced."""
+        while found := self._collector.sites():
+            by_process: dict[int, dict[str, str]] = {}
+            for process, site, address in found:
+                if address != SITE_VOID:
+                    by_process.setdefault(process, {})[str(site)] = hex(address)
+            for process, sites in by_process.items():
+                self._log.add("sites", process, sites=sites)
+            # Only now: a recorder killed in between leaves them to the recovery.
+            self._collector.sites_taken(len(found))
+
+    def skip(self, known: set[int], ended: set[int]) -> None:
+        """Leave out what a former recorder has written down: images, and those that had ended."""
+        self._known, self._ended, self._recovering = known, ended, True
+
+    def give_up(self) -> None:
+        """Treat every image as ended: nobody waits any longer."""
+        self._notice_new()
+        for index in list(self._live):
+            self._gone(index, pid_gone=True, forget_files=False)
+
+    def close(self) -> None:
+        """Close what is open."""
+        for process in self._live.values():
+            if process.pidfd is not None:
+                os.close(process.pidfd)
+        self._log.close()
+
+    # ---- coming --------------------------------------------------------------------------------
+
+    def _notice_new(self) -> None:
+        first = min(self._claimed, default=self._next)
+        for index, entry in enumerate(self._collector.processes(first), start=first):
+            if index >= self._next:
+                self._next = index + 1
+                self._claimed.add(index)
+            if index not in self._claimed:
+                continue
+            if entry.state == _CLAIMED:
+                # Killed before it had told anything about itself?
+                if entry.pid and start_time(entry.pid) is None:
+                    self._claimed.discard(index)
+                continue
+            self._claimed.discard(index)
+            self._come(index, entry)
+
+    def _come(self, index: int, entry: ProcessEntry) -> None:
+        pid = entry.pid
+        self.seen += 1
+        # Long after the event, the pid may be somebody else's.
+        there = not self._recovering or self._still_maps_segment(pid)
+        if index in self._ended:
+            self._pids.add(pid)
+            self._collector.process_gone(index, pid_gone=start_time(pid) is None)
+            return
+        for other in [p.index for p in self._live.values() if p.pid == pid]:
+            self._gone(other, pid_gone=False)  # it has executed another program
+        try:
+            pidfd = os.pidfd_open(pid) if there else None
+        except OSError:
+            pidfd = None
+        parent = None if entry.parent == _NO_PARENT else entry.parent
+        process = _Process(index, pid, parent, start_time(pid), pidfd)
+        if pidfd is not None:
+            self._poll.register(pidfd, select.POLLIN)
+            self._by_fd[pidfd] = index
+        self._live[index] = process
+        maps = _read(self._session.maps(index))
+        if index not in self._known:
+            told = self.commands.get(pid) if parent is None and pid not in self._pids else None
+            self._log.add(
+                "process",
+                index,
+                pid=pid,
+                ppid=entry.ppid,
+                parent=parent,
+                start_unix_ns=self._unix_ns(entry.start),
+                start_clock=entry.start,
+                **_program(pid if there else None, maps, told or []),
+            )
+        self._pids.add(pid)
+        self._log_modules(process, maps)
+
+    # ---- going ---------------------------------------------------------------------------------
+
+    def _notice_gone(self) -> None:
+        dead = {self._by_fd[fd] for fd, _ in self._poll.poll(0)} if self._by_fd else set()
+        for process in list(self._live.values()):
+            if process.index in dead or (process.pidfd is None and not self._runs(process)):
+                self._gone(process.index, pid_gone=True)
+        self._notice_exec()
+
+    @staticmethod
+    def _runs(process: _Process) -> bool:
+        start = start_time(process.pid)
+        return start is not None and start == process.start
+
+    def _notice_exec(self) -> None:
+        """Find images that were replaced by a program that cannot be traced."""
+        if not self._live:
+            return
+        first = min(self._live)
+        now = time.monotonic_ns()
+        for index, entry in enumerate(self._collector.processes(first), start=first):
+            process = self._live.get(index)
+            if process is None:
+                continue
+            if entry.state != _EXECING:
+                process.execing_ns = 0
+            elif not process.execing_ns:
+                process.execing_ns = now
+            elif now - process.execing_ns > _EXEC_NS:
+                process.execing_ns = now
+                if not self._still_maps_segment(process.pid):
+                    self._gone(index, pid_gone=False)
+
+    def _still_maps_segment(self, pid: int) -> bool:
+        return str(self._session.segment) in _read(f"/proc/{pid}/maps")
+
+    def _gone(self, index: int, *, pid_gone: bool, forget_files: bool = True) -> None:
+        process = self._live.pop(index)
+        if process.pidfd is not None:
+            self._poll.unregister(process.pidfd)
+            del self._by_fd[process.pidfd]
+            os.close(process.pidfd)
+        self.sites()
+        self._collector.process_gone(index, pid_gone=pid_gone)
+        maps = self._session.maps(index)
+        self._log_modules(process, _read(maps))
+        self._log.add(
+            "exit",
+            index,
+            pid=process.pid,
+            end_unix_ns=time.time_ns(),
+            status=self.statuses.get(process.pid) if pid_gone else None,
+            executed=not pid_gone,
+        )
+        if forget_files:
+            maps.unlink(missing_ok=True)
+            if pid_gone:
+                (self._session.path / f"control-{process.pid}").unlink(missing_ok=True)
+
+    def _log_modules(self, process: _Process, maps: str) -> None:
+        found = self._modules.of_maps(maps)
+        if found and found != process.modules:
+            process.modules = found
+            self._log.add("modules", process.index, modules=found)
+
+
+# ---- /proc ------------------------------------------------------------------------------------
+
+
+def _read(path: str | Path) -> str:
+    """Return the text of a file that may be gone at any moment."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 -- both kinds
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _program(pid: int | None, maps: str, told: Sequence[str]) -> dict[str, Any]:
+    """Return what a process runs, as far as it still can be told; `told` is its command line."""
+    if pid is None:
+        return {"exe": program_of_maps(maps), "cmdline": list(told), "name": ""}
+    try:
+        exe = os.fspath(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
+    except OSError:
+        exe = program_of_maps(maps)
+    arguments = _read(f"/proc/{pid}/cmdline").split("\0")[:-1] or list(told)
+    return {"exe": exe, "cmdline": arguments, "name": _read(f"/proc/{pid}/comm").rstrip("\n")}

@@ -1,0 +1,381 @@
+"""`ptt record` itself: starts the program, drains while it runs, and leaves a finished trace."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.errors import PttError, UsageError
+from nptltrace.record import launch
+from nptltrace.record.drains import NoDrain, RingDrain
+from nptltrace.record.interrupts import Interrupts
+from nptltrace.record.library import Collector, CollectorError, Stats
+from nptltrace.record.processes import ProcessLog, ProcessWatch
+from nptltrace.record.session import SessionDir, left_overs, make_trace_dir, start_time
+from nptltrace.record.tracedir import Clockwork, TraceDir
+
+if TYPE_CHECKING:
+    from nptltrace.record.drains import Drain
+    from nptltrace.record.launch import Child
+    from nptltrace.record.options import RecordOptions
+
+__all__ = ["Outcome", "run", "summary"]
+
+_FLUSH_S = 1.0
+_LOOK_S = 0.005
+_LINGER_S = 0.02
+# A child that was forked, and has not said so yet, is waited for this long.
+_NEWBORN_S = 1.0
+_PROGRESS_AFTER_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a recording ended.
+
+    Attributes:
+        status: Exit status of the program, 128 + n for signal n.
+        trace: The trace directory; None if the program ran untraced.
+        stats: What was counted.
+        processes: How many process images were traced.
+    """
+
+    status: int
+    trace: Path | None
+    stats: Stats
+    processes: int = 0
+
+
+def _plural(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def summary(outcome: Outcome) -> str:
+    """Return the last line of `ptt record`."""
+    stats = outcome.stats
+    return (
+        f"recorded {_plural(stats.events, 'event', 'events')} from "
+        f"{_plural(outcome.processes, 'process', 'processes')}, "
+        f"{_plural(stats.threads, 'thread', 'threads')} in {outcome.trace} "
+        f"({stats.lost} lost, {stats.bytes / 1e6:.1f} MB)"
+    )
+
+
+def run(options: RecordOptions) -> Outcome:
+    """Run a program traced, until it and all traced processes that it started have ended.
+
+    Raises:
+        UsageError: The options make no sense, the trace directory is in use.
+        CannotRun: The program does not exist or cannot be executed.
+    """
+    if not options.command:
+        raise UsageError("no program given")
+    program = launch.find_program(options.command[0])
+    why = "--original asks for it" if options.original else launch.why_untraceable(program)
+    if why is None and options.nptl not in {"auto", "stock"} and not Path(options.nptl).exists():
+        raise UsageError(f"--nptl {options.nptl}: no such file")
+    if why is not None:
+        if not options.original:
+            _say(options, f"{program} cannot be traced: {why}; it runs untraced", -1)
+        return _run_untraced(program, options)
+    handler = launch.resolve_handler(options.handler)
+    with Interrupts() as interrupts:
+        return _Recorder(options, program, handler, interrupts).run()
+
+
+def _say(options: RecordOptions, message: str, verbosity: int = 0) -> None:
+    if options.verbosity >= verbosity:
+        print(f"ptt: {message}", file=sys.stderr, flush=True)
+
+
+def _run_untraced(program: Path, options: RecordOptions) -> Outcome:
+    with Interrupts() as interrupts:
+        child = launch.Child.start(program, options.command)
+        child.release(os.environ)
+        while not child.poll():
+            interrupts.forward(child.pid)
+            time.sleep(0.01)
+        return Outcome(child.wait(), None, Stats())
+
+
+class _Recorder:
+    """One recording from its first to its last step."""
+
+    def __init__(
+        self, options: RecordOptions, program: Path, handler: str, interrupts: Interrupts
+    ) -> None:
+        self._options = options
+        self._program = program
+        self._handler = handler
+        self._interrupts = interrupts
+        self._collector: Collector | None = None
+        self._watch: ProcessWatch | None = None
+        self._session: SessionDir | None = None
+        self._told_error = False
+        self._told_waiting = False
+        self._ended_at = 0.0
+        self._new_trace = False
+        self._progress = _Progress(options)
+
+    def run(self) -> Outcome:
+        for left in left_overs():
+            hint = f"`ptt recover {left.trace}` finishes it"
+            _say(self._options, f"the recording of {left.trace} was killed; {hint}")
+        child = launch.Child.start(self._program, self._options.command)
+        try:
+            trace = self._make_trace_dir(child)
+        except BaseException:
+            child.abandon()
+            raise
+        try:
+            drain = self._prepare(trace)
+        except PttError as error:
+            self._clean_up(trace)
+            _say(self._options, f"cannot record: {error}; the program runs untraced", -1)
+            child.release(os.environ)
+            return Outcome(self._wait_untraced(child), None, Stats())
+        return self._record(child, trace, drain)
+
+    # ---- before --------------------------------------------------------------------------------
+
+    def _make_trace_dir(self, child: Child) -> Path:
+        output = self._options.output or Path(f"ptt-{self._program.name}-{child.pid}")
+        self._new_trace = make_trace_dir(output, force=self._options.force)
+        return output
+
+    def _prepare(self, trace: Path) -> Drain:
+        """Make session, segment and the first metadata."""
+        if self._handler != "ring":
+            self._session = SessionDir.create()
+            return NoDrain(self._options.handler, self._session.path)
+        self._collector, self._session = _make_segment(self._options, trace)
+        self._clock = Clockwork(self._collector.clock)
+        self._trace = TraceDir.describe(
+            trace,
+            self._options,
+            uuid=self._collector.uuid,
+            session=self._session.path,
+            clock=self._clock,
+        )
+        self._session.note(trace)
+        try:
+            self._trace.write(self._clock.calibration())
+            log = ProcessLog(trace / "info" / "processes.jsonl")
+        except OSError as error:
+            raise PttError(f"{trace}: {error.strerror}") from None
+        unix_ns = self._clock.calibration().unix_ns
+        self._watch = ProcessWatch(self._collector, self._session, log, unix_ns)
+        return RingDrain(self._collector, self._session.path)
+
+    def _wait_untraced(self, child: Child) -> int:
+        while not child.poll():
+            self._interrupts.forward(child.pid)
+            time.sleep(0.01)
+        return child.wait()
+
+    # ---- during --------------------------------------------------------------------------------
+
+    def _record(self, child: Child, trace: Path, drain: Drain) -> Outcome:
+        if self._session is None:
+            raise PttError("no session")
+        env = launch.environment(
+            self._options, self._handler, drain.arguments(), self._session.path
+        )
+        try:
+            child.release(env)
+        except launch.CannotRun:
+            self._clean_up(trace)
+            raise
+        if self._watch is not None:
+            self._watch.commands[child.pid] = self._options.command
+        self._loop(child, drain)
+        return self._finish(child, trace, drain)
+
+    def _loop(self, child: Child, drain: Drain) -> None:
+        flushed = looked = time.monotonic()
+        stop = False
+        while not stop:
+            now = time.monotonic()
+            flush = now - flushed >= _FLUSH_S
+            stats = drain.step(flush=flush)
+            self._tell_errors(stats)
+            came = self._interrupts.forward(None if child.poll() else child.pid)
+            ended = child.status is not None
+            if ended or flush or now - looked >= _LOOK_S:
+                looked = now
+                self._look(child, flush=flush)
+            if flush:
+                flushed = now
+                self._progress.show(stats)
+            stop = ended and (bool(came) or not self._others_run())
+            if not stop:
+                drain.sleep(_LINGER_S if ended else _FLUSH_S)
+
+    def _look(self, child: Child, *, flush: bool) -> None:
+        watch = self._watch
+        if watch is None:
+            return
+        if child.status is not None:
+            watch.statuses[child.pid] = child.status
+        watch.sites()
+        watch.step()
+        if flush:
+            watch.names()
+
+    def _others_run(self) -> bool:
+        """Return whether traced processes outlive the program."""
+        watch = self._watch
+        if watch is None:
+            return False
+        watch.step()
+        if not watch.busy() and not self._newborn():
+            return False
+        if not self._told_waiting and watch.live:
+            self._told_waiting = True
+            pids = ", ".join(str(pid) for pid in sorted(set(watch.live))[:8])
+            _say(self._options, f"the program has ended; waiting for what it started: {pids} "
+                 "(interrupt to stop recording)")  # fmt: skip
+        return True
+
+    def _newborn(self) -> bool:
+        """Is there a process of this session that has not told of itself yet?
+
+        The parent of a daemon ends as soon as it has forked.
+        """
+        if self._session is None or self._watch is None:
+            return False
+        self._ended_at = self._ended_at or time.monotonic()
+        return time.monotonic() - self._ended_at < _NEWBORN_S and _of_session(
+            self._session, self._watch.pids
+        )
+
+    def _tell_errors(self, stats: Stats) -> None:
+        if stats.write_error and not self._told_error:
+            self._told_error = True
+            _say(self._options, f"cannot write the trace: {os.strerror(stats.write_error)}; "
+                 "the program goes on, and what is not written is counted as lost", -1)  # fmt: skip
+
+    # ---- after ---------------------------------------------------------------------------------
+
+    def _finish(self, child: Child, trace: Path, drain: Drain) -> Outcome:
+        processes = 0
+        self._progress.clear()
+        if self._watch is not None:
+            self._watch.give_up()
+            processes = self._watch.seen
+        stats = drain.finish()
+        self._tell_errors(stats)
+        if self._watch is not None:
+            self._watch.sites()
+            self._watch.close()
+            self._write_result(child, stats)
+        self._tear_down()
+        if self._collector is None:
+            _remove_if_empty(trace, new=self._new_trace)
+            return Outcome(child.wait(), None, stats)
+        return Outcome(child.wait(), trace, stats, processes)
+
+    def _write_result(self, child: Child, stats: Stats) -> None:
+        self._trace.facts["state"] = "complete"
+        self._trace.facts["exit_status"] = child.status
+        try:
+            self._trace.write(self._clock.calibration(), stats)
+        except OSError as error:
+            if not self._told_error:
+                _say(self._options, f"cannot write the trace: {error.strerror}", -1)
+
+    def _tear_down(self) -> None:
+        if self._collector is not None:
+            self._collector.destroy()
+        if self._session is not None:
+            self._session.remove()
+
+    def _clean_up(self, trace: Path) -> None:
+        """Leave nothing behind of a recording that never began."""
+        if self._watch is not None:
+            self._watch.close()
+        self._tear_down()
+        _remove_if_empty(trace, new=self._new_trace)
+
+
+def _remove_if_empty(trace: Path, *, new: bool) -> None:
+    """Remove a trace directory that holds no events."""
+    if any(trace.glob("stream-*")):
+        return
+    for path in (trace / "metadata", *(trace / "info").glob("*")):
+        path.unlink(missing_ok=True)
+    try:
+        (trace / "info").rmdir()
+        if new:
+            trace.rmdir()
+    except OSError:
+        pass
+
+
+def _make_segment(options: RecordOptions, trace: Path) -> tuple[Collector, SessionDir]:
+    """Make the segment in the first place that has room for it."""
+    failure: PttError | None = None
+    for place in SessionDir.places():
+        try:
+            session = SessionDir.create([place])
+        except PttError as error:
+            failure = failure or error
+            continue
+        try:
+            return Collector(session.segment, trace, options.buffers), session
+        except CollectorError as error:
+            session.remove()
+            failure = failure or error
+            if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EPERM, errno.EACCES}:
+                break
+    raise failure or PttError("no place for the trace buffers")
+
+
+def _of_session(session: SessionDir, known: set[int]) -> bool:
+    """Does an unknown process have the session in its memory or environment?"""
+    needle, uid, ours = os.fsencode(session.path), os.getuid(), start_time(os.getpid()) or 0
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit() or int(entry.name) in known or int(entry.name) == os.getpid():
+            continue
+        try:
+            if entry.stat().st_uid != uid or (start_time(int(entry.name)) or -1) < ours:
+                continue
+            for name in ("environ", "maps"):
+                if needle in Path(entry.path, name).read_bytes():
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+class _Progress:
+    """Says on a terminal how a long recording is doing."""
+
+    def __init__(self, options: RecordOptions) -> None:
+        self._on = options.verbosity >= 0 and sys.stderr.isatty()
+        self._began = time.monotonic()
+        self._shown = False
+
+    def show(self, stats: Stats) -> None:
+        """Rewrite the line."""
+        elapsed = time.monotonic() - self._began
+        if not self._on or elapsed < _PROGRESS_AFTER_S:
+            return
+        self._shown = True
+        print(
+            f"\rptt: {elapsed:.0f} s, {stats.events} events, {stats.live_threads} threads, "
+            f"{stats.bytes / 1e6:.1f} MB, {stats.lost} lost\x1b[K",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,202 @@
+"""`ptt recover`: finishes the trace of a recorder that was killed."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.errors import UsageError
+from nptltrace.record.host import boot_id
+from nptltrace.record.library import Collector, CollectorError, Time
+from nptltrace.record.metadata import Calibration
+from nptltrace.record.options import BufferOptions
+from nptltrace.record.processes import ProcessLog, ProcessWatch
+from nptltrace.record.session import SessionDir
+from nptltrace.record.tracedir import Clockwork, TraceDir
+
+if TYPE_CHECKING:
+    from nptltrace.record.library import Stats
+
+__all__ = ["Recovered", "recover"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What became of a left-over recording.
+
+    Attributes:
+        trace: The trace directory.
+        stats: What the whole trace holds; None if there was nothing to do, or no buffers any more.
+        processes: How many process images it holds.
+        remark: A sentence for the user, or empty.
+    """
+
+    trace: Path
+    stats: Stats | None
+    processes: int = 0
+    remark: str = ""
+
+
+def recover(directory: Path) -> Recovered:
+    """Finish what a killed recorder left.
+
+    Processes that still run go on untraced.
+
+    Args:
+        directory: The trace directory, or the session directory.
+
+    Raises:
+        UsageError: It is neither, or the recorder is still at work.
+    """
+    trace, session = _find(directory)
+    facts = _read_json(trace / "info" / "session.json")
+    if session is None or not session.segment.exists():
+        return _without_segment(trace, facts)
+    options = BufferOptions(
+        max_file_size=int(facts.get("max_file_size", 0)), max_files=int(facts.get("max_files", 0))
+    )
+    try:
+        collector = Collector(session.segment, trace, options, attach=True)
+    except CollectorError as error:
+        if Collector.is_busy(error):
+            raise UsageError(f"{trace}: {error}") from None
+        raise
+    try:
+        recovered = _finish(collector, session, TraceDir(trace, facts))
+    finally:
+        collector.destroy()
+    session.remove()
+    return recovered
+
+
+def _find(directory: Path) -> tuple[Path, SessionDir | None]:
+    """Return trace and session directory from either of them."""
+    if not directory.is_dir():
+        raise UsageError(f"{directory} is not a directory")
+    if (directory / "segment").exists() or (directory / "session.json").exists():
+        note = _read_json(directory / "session.json")
+        if not note.get("trace") or not Path(note["trace"]).is_dir():
+            raise UsageError(f"{directory}: its trace directory is gone")
+        return Path(note["trace"]), SessionDir(directory)
+    facts = _read_json(directory / "info" / "session.json")
+    if facts.get("session_dir"):
+        return directory, SessionDir(Path(facts["session_dir"]))
+    if not (directory / "info").is_dir():
+        raise UsageError(f"{directory} is neither a trace nor a session directory")
+    return directory, _session_of(directory)
+
+
+def _session_of(trace: Path) -> SessionDir | None:
+    """Return the session that names this trace, which was killed before it could say so itself."""
+    from nptltrace.record.session import left_overs
+
+    wanted = trace.absolute()
+    return next((SessionDir(left.path) for left in left_overs() if left.trace == wanted), None)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _without_segment(trace: Path, facts: dict[str, Any]) -> Recovered:
+    """Close the books of a trace whose buffers are gone, be it finished or not."""
+    if facts.get("state") in {"complete", "recovered"}:
+        return Recovered(trace, None, remark=f"{trace} is complete; there is nothing to recover")
+    if not facts:
+        raise UsageError(f"{trace} says nothing of how it was recorded")
+    facts["state"] = "recovered"
+    clock = facts["clock"]
+    directory = TraceDir(trace, facts)
+    directory.write(Calibration(clock["frequency"], clock["unix_ns_at_zero"], clock["name"]))
+    return Recovered(
+        trace, None, remark=f"the buffers of {trace} are gone; what had been written stays"
+    )
+
+
+def _finish(collector: Collector, session: SessionDir, trace: TraceDir) -> Recovered:
+    collector.close()
+    facts = trace.facts
+    clock = _clockwork(collector, facts)
+    calibration = _calibration(clock, facts)
+    _complete_facts(facts, collector, session, clock)
+    (trace.path / "info").mkdir(exist_ok=True)
+    known, ended = _logged(trace.path / "info" / "processes.jsonl")
+    log = ProcessLog(trace.path / "info" / "processes.jsonl")
+    watch = ProcessWatch(collector, session, log, calibration.unix_ns)
+    watch.skip(known, ended)
+    watch.step()
+    watch.give_up()
+    stats = collector.finish()
+    watch.sites()
+    watch.close()
+    facts["state"] = "recovered"
+    trace.write(calibration, stats)
+    return Recovered(trace.path, stats, watch.seen)
+
+
+def _clockwork(collector: Collector, facts: dict[str, Any]) -> Clockwork:
+    """Measure the clock from where the killed recorder began to."""
+    start_clock, start_unix_ns = collector.start
+    clock = facts.get("clock", {})
+    first = Time(
+        clock=clock.get("start", start_clock),
+        unix_ns=clock.get("start_unix_ns", start_unix_ns),
+        monotonic_ns=clock.get("start_monotonic_ns", 0),
+        kind=collector.clock,
+    )
+    return Clockwork(collector.clock, first if first.monotonic_ns else None)
+
+
+def _calibration(clock: Clockwork, facts: dict[str, Any]) -> Calibration:
+    """Return the best that is known: a clock of an earlier boot cannot be measured any more."""
+    known = facts.get("clock", {})
+    if facts.get("boot_id", boot_id()) != boot_id() and "frequency" in known:
+        return Calibration(known["frequency"], known["unix_ns_at_zero"], known["name"])
+    return clock.calibration()
+
+
+def _complete_facts(
+    facts: dict[str, Any], collector: Collector, session: SessionDir, clock: Clockwork
+) -> None:
+    """Fill in what the killed recorder had not come to say."""
+    from nptltrace.record.host import describe_host
+
+    for name, value in describe_host().items():
+        facts.setdefault(name, value)
+    facts.setdefault("command", [])
+    facts.setdefault("level", "")
+    facts.setdefault("handler", "ring")
+    facts.setdefault("start_unix_ns", collector.start[1])
+    facts.setdefault("session_dir", os.fspath(session.path))
+    facts.setdefault("clock", {"name": clock.name, "start": collector.start[0]})
+    facts["uuid"] = collector.uuid
+
+
+def _logged(path: Path) -> tuple[set[int], set[int]]:
+    """Return the process images that have been written down, and those whose end has been."""
+    known: set[int] = set()
+    ended: set[int] = set()
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError:
+        return known, ended
+    for line in lines:
+        try:
+            found = json.loads(line)
+            if "process" in found:
+                known.add(int(found["process"]["index"]))
+            elif "exit" in found:
+                ended.add(int(found["exit"]["process"]))
+        except (ValueError, KeyError, TypeError):
+            continue
+    # A line that was cut off must not swallow the next one.
+    with path.open("ab") as file:
+        file.write(b"\n")
+    return known, ended

@@ -1,0 +1,174 @@
+"""The two directories of a recording: the session's, in shared memory, and the trace's."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.errors import PttError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["LeftOver", "SessionDir", "left_overs", "make_trace_dir", "start_time", "trace_files"]
+
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 -- the directories in it are private
+PREFIX = "ptt"
+
+
+def start_time(pid: int) -> int | None:
+    """Return when a process started, in ticks since boot; None if there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in {"Z", "X"} else int(fields[19])
+
+
+@dataclass(slots=True)
+class SessionDir:
+    """The directory that the traced processes and the recorder share.
+
+    Attributes:
+        path: Where it is.
+    """
+
+    path: Path
+
+    @classmethod
+    def create(cls, places: Sequence[Path] = ()) -> SessionDir:
+        """Make one in shared memory, or, where there is none, in the directory for temporary files.
+
+        Args:
+            places: Where to make it, instead.
+
+        Raises:
+            PttError: Neither can be written to.
+        """
+        name = f"{PREFIX}-{os.getuid()}-{os.getpid()}-{secrets.token_hex(4)}"
+        reason: OSError | None = None
+        for place in places or cls.places():
+            try:
+                (place / name).mkdir(mode=0o700)
+            except OSError as error:
+                reason = error
+                continue
+            return cls(place / name)
+        raise PttError(f"no place for the trace buffers: {reason}")
+
+    @staticmethod
+    def places() -> list[Path]:
+        """Return where a session directory may be, best first."""
+        temporary = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/var/tmp")]  # noqa: S108
+        # The environment variable that names the directory separates its fields by these.
+        usable = [place for place in temporary if not set(":;,") & set(str(place))]
+        return [SHARED_MEMORY, *dict.fromkeys(usable)]
+
+    @property
+    def segment(self) -> Path:
+        """The shared segment."""
+        return self.path / "segment"
+
+    def maps(self, index: int) -> Path:
+        """Return the file with the memory map of a process image."""
+        return self.path / f"maps-{index}"
+
+    def note(self, trace: Path) -> None:
+        """Leave word of whose session this is, for `ptt recover`."""
+        pid = os.getpid()
+        text = {"trace": str(trace.absolute()), "recorder": pid, "start": start_time(pid)}
+        (self.path / "session.json").write_text(json.dumps(text), encoding="utf-8")
+
+    def remove(self) -> None:
+        """Delete it and all that is in it. Processes that have mapped files of it keep them."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOver:
+    """A session whose recorder is dead.
+
+    Attributes:
+        path: The session directory.
+        trace: Its trace directory.
+    """
+
+    path: Path
+    trace: Path
+
+
+def left_overs() -> list[LeftOver]:
+    """Return the sessions of this user whose recorder was killed; delete those without a trace."""
+    found: list[LeftOver] = []
+    for place in SessionDir.places():
+        for path in place.glob(f"{PREFIX}-{os.getuid()}-*"):
+            left = _left_over(path)
+            if left is None:
+                continue
+            if left.trace.is_dir():
+                found.append(left)
+            else:
+                SessionDir(path).remove()
+    return found
+
+
+def _left_over(path: Path) -> LeftOver | None:
+    """Return what a session directory is if nobody records into it any more."""
+    try:
+        if path.stat().st_uid != os.getuid():
+            return None
+        note = json.loads((path / "session.json").read_text(encoding="utf-8"))
+        alive = start_time(int(note["recorder"])) == note["start"]
+        return None if alive else LeftOver(path, Path(note["trace"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # not ours, or not yet complete
+
+
+def trace_files(directory: Path) -> list[Path]:
+    """Return the files and directories in a trace directory that a recording makes."""
+    return [
+        *directory.glob("stream-*"),
+        *(path for path in (directory / "metadata", directory / "info") if path.exists()),
+    ]
+
+
+def make_trace_dir(path: Path, *, force: bool) -> bool:
+    """Make the trace directory, or empty it with `force`.
+
+    Returns:
+        Whether the directory is new.
+
+    Raises:
+        UsageError: It holds something, and `force` is not given, or it is no trace.
+    """
+    try:
+        path.mkdir(parents=True)
+    except FileExistsError:
+        if not path.is_dir():
+            raise UsageError(f"{path} is not a directory") from None
+    except OSError as error:
+        raise PttError(f"cannot make the trace directory {path}: {error.strerror}") from None
+    else:
+        (path / "info").mkdir()
+        return True
+    present = list(path.iterdir())
+    if present and not force:
+        raise UsageError(f"{path} is not empty; --force replaces what is in it")
+    ours = trace_files(path)
+    foreign = sorted(set(present).difference(ours, path.glob(".*.new")))
+    if foreign:
+        raise UsageError(f"{path} holds other things than a trace, such as {foreign[0].name}")
+    for item in present:
+        if item.is_dir():
+            shutil.rmtree(item)
+        else:
+            item.unlink()
+    (path / "info").mkdir()
+    return False
