@@ -135,7 +135,7 @@ static const struct ptt_field fields_617[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_619[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_621[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_624[] = {{"routine", PTT_FIELD_PTR, 18}};
-static const struct ptt_field fields_640[] = {{"op", PTT_FIELD_U16, 18}, {"count", PTT_FIELD_S32, 20}, {"woken", PTT_FIELD_S64, 24}};
+static const struct ptt_field fields_640[] = {{"op", PTT_FIELD_U16, 18}, {"count", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_656[] = {{"op", PTT_FIELD_U16, 18}, {"expected", PTT_FIELD_U32, 20}, {"timeout_ns", PTT_FIELD_S64, 24}};
 static const struct ptt_field fields_657[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_658[] = {{"op", PTT_FIELD_U16, 18}, {"value", PTT_FIELD_U32, 20}, {"value2", PTT_FIELD_U64, 24}};
@@ -352,7 +352,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{623, 3, 0, 0, 0, 0, "CND_DESTROY_OUT", "object", "call-out", "thread {thread} returns from cnd_destroy, object = {object}"},
 	{624, 3, 1, 0, 1, fields_624, "CALL_ONCE_IN", "object", "call-in", "thread {thread} calls call_once, object = {object}, routine = {routine}"},
 	{625, 3, 0, 0, 0, 0, "CALL_ONCE_OUT", "object", "call-out", "thread {thread} returns from call_once, object = {object}"},
-	{640, 2, 1, 0, 3, fields_640, "FUTEX_WAKE", "futex", "wake", "thread {thread} woke {woken} waiters of futex {object}"},
+	{640, 2, 1, 0, 2, fields_640, "FUTEX_WAKE", "futex", "wake", "thread {thread} wakes at most {count} waiters of futex {object}"},
 	{656, 1, 1, 0, 3, fields_656, "FUTEX_WAIT_IN", "futex", "wait-in", "thread {thread} waits on futex {object}, expected value = {expected}"},
 	{657, 1, 1, 0, 2, fields_657, "FUTEX_WAIT_OUT", "futex", "wait-out", "thread {thread} leaves the wait on futex {object} after {wait_ns}, result = {result}"},
 	{658, 3, 1, 0, 3, fields_658, "FUTEX_CALL_IN", "futex", "call-in", "thread {thread} calls syscall(SYS_futex), futex = {object}, op = {op}, value = {value}, value2 = {value2}"},

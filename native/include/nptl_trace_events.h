@@ -1656,7 +1656,7 @@ struct nptl_trace_futex_wake {
 	uint16_t _slot1;
 	uint16_t op;
 	int32_t count;
-	int64_t woken;
+	uint8_t _pad24[8];
 };
 
 struct nptl_trace_futex_wait_in {

@@ -12,6 +12,8 @@
 union ptt_control_page ptt_control __attribute__((aligned(4096)));
 
 static char control_path[512];
+static bool shared; /* a file is mapped over ptt_control */
+static uint32_t inherited[NPTL_DOMAIN_COUNT];
 
 static const char *const domain_names[NPTL_DOMAIN_COUNT] = {
 	[NPTL_DOMAIN_THREAD] = "thread", [NPTL_DOMAIN_MUTEX] = "mutex",     [NPTL_DOMAIN_RWLOCK] = "rwlock",
@@ -45,12 +47,22 @@ static void set_domains(const char *spec)
 	}
 }
 
+/*
+ * A child that came about behind our back, by a system call of the program's own, finds all levels 0, and records nothing
+ * in its parent's name. Not so where the page is shared with whoever changes levels: shared memory stays what it is.
+ */
+static void wipe_on_fork(void)
+{
+	madvise(&ptt_control, sizeof(ptt_control), MADV_WIPEONFORK);
+}
+
 void ptt_set_levels(const char *verbosity, const char *tracing_arg)
 {
 	uint32_t level = verbosity && *verbosity ? (uint32_t)strtoul(verbosity, NULL, 10) : 2;
 	const char *spec = tracing_arg ? strstr(tracing_arg, "level=") : NULL;
 	unsigned int i;
 
+	wipe_on_fork();
 	for (i = 1; i < NPTL_DOMAIN_COUNT; i++)
 		ptt_control.control.level[i] = level;
 	if (spec)
@@ -76,14 +88,39 @@ void ptt_map_control(const char *directory)
 	/* allocated, not only sized: a store into a hole of a full file system would be a fatal signal */
 	if (posix_fallocate(fd, 0, sizeof(ptt_control)) == 0 &&
 	    pwrite(fd, &now, sizeof(now), 0) == (ssize_t)sizeof(now))
-		mmap(&ptt_control, sizeof(ptt_control), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
-	else
+		shared = mmap(&ptt_control, sizeof(ptt_control), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) !=
+			 MAP_FAILED;
+	if (!shared)
 		unlink(control_path);
 	close(fd);
 }
 
+/* ------------------------------------------------------------ fork */
+
+void ptt_keep_levels(void)
+{
+	memcpy(inherited, ptt_control.control.level, sizeof(inherited));
+}
+
+bool ptt_leave_control(void)
+{
+	control_path[0] = '\0';
+	if (shared && mmap(&ptt_control, sizeof(ptt_control), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return false;
+	shared = false;
+	memset(ptt_control.control.level, 0, sizeof(ptt_control.control.level));
+	return true;
+}
+
+void ptt_inherit_levels(void)
+{
+	wipe_on_fork();
+	memcpy(ptt_control.control.level, inherited, sizeof(inherited));
+}
+
 void ptt_drop_control(void)
 {
-	if (control_path[0] && ptt_control.control.pid == (uint32_t)getpid())
+	if (shared && ptt_control.control.pid == (uint32_t)getpid())
 		unlink(control_path);
 }

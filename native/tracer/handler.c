@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracer.h"
+#include "process.h"
 
 EXPORT int __nptl_trace_enabled;
 EXPORT int __nptl_trace_detail_level;
@@ -30,8 +30,9 @@ static struct {
 	void (*init)(char **args);
 	void (*getevent)(struct nptl_trace_event event);
 	void (*fini)(void);
-	pid_t pid;
 } handler;
+
+pid_t ptt_pid;
 
 static __thread volatile bool in_handler INITIAL_EXEC;
 
@@ -159,21 +160,31 @@ static bool tracing_option(const char *key, char *value, size_t size)
 	return false;
 }
 
-static void begin(void)
+/* Levels stay what they are, 0 at first, until the handler is ready. */
+static bool begin(void)
 {
-	char directory[PATH_MAX];
-
-	handler.pid = getpid();
+	ptt_pid = getpid();
 	__nptl_trace_enabled = 1;
 	in_handler = true;
 	if (handler.init)
 		handler.init(handler.args);
 	in_handler = false;
-	if (!__nptl_trace_enabled)
-		return;
-	ptt_set_levels(handler.verbosity, handler.tracing_arg);
+	return __nptl_trace_enabled;
+}
+
+static void share_control(void)
+{
+	char directory[PATH_MAX];
+
 	if (tracing_option("control", directory, sizeof(directory)))
 		ptt_map_control(directory);
+}
+
+static bool trace_children(void)
+{
+	char children[4];
+
+	return !tracing_option("children", children, sizeof(children)) || children[0] != '0';
 }
 
 static void report_start(void)
@@ -193,33 +204,39 @@ static __attribute__((constructor(101))) void start(void)
 		complain("PTHREAD_NPTL_TRACE is malformed", value);
 		return;
 	}
-	if (!load())
+	if (!load() || !begin())
 		return;
-	begin();
-	if (!__nptl_trace_enabled)
-		return;
+	ptt_start_process();
+	ptt_start_environment(value, trace_children());
+	ptt_set_levels(handler.verbosity, handler.tracing_arg);
+	share_control();
 	ptt_start_threads();
 	report_start();
 }
 
 void ptt_restart_handler(void)
 {
-	char children[4];
-
 	if (!__nptl_trace_enabled)
 		return;
-	if (tracing_option("children", children, sizeof(children)) && children[0] == '0') {
-		memset(&ptt_control.control.level, 0, sizeof(ptt_control.control.level));
+	if (!ptt_leave_control()) {
+		__nptl_trace_enabled = 0;
+		ptt_getevent = ignore_event;
+		return;
+	}
+	if (!trace_children()) {
 		__nptl_trace_enabled = 0;
 		return;
 	}
-	begin();
+	if (!begin())
+		return;
+	ptt_inherit_levels();
+	share_control();
 	report_start();
 }
 
 static __attribute__((destructor(101))) void end(void)
 {
-	if (!__nptl_trace_enabled || handler.pid != getpid())
+	if (!__nptl_trace_enabled || ptt_pid != getpid())
 		return;
 	if (must_trace(PROCESS, PROCESS_EXIT))
 		EMIT(PROCESS, PROCESS_EXIT, (void *)(uintptr_t)getpid(), NULL);

@@ -6,16 +6,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "thread.h"
 #include "wait.h"
 
-/* What the creator hands to the new thread. */
+/* What the creator hands to the new thread, and gets back from it: both let go of it when they are done with it. */
 struct start {
-	void *(*routine)(void *);
+	union {
+		void *(*posix)(void *);
+		int (*c11)(void *);
+	} routine;
 	void *arg;
+	pthread_t thread; /* the new thread says who it is */
 	uint32_t creator;
 	uint32_t serial;
-	uint32_t used;
-	uint32_t pad;
+	uint32_t users;
 };
 
 /* Not from malloc: an allocator may create threads of its own while it holds its locks. */
@@ -92,25 +96,28 @@ void ptt_start_threads(void)
 static struct start *take_start(void)
 {
 	uint32_t i, at = __atomic_fetch_add(&start_hint, 1, __ATOMIC_RELAXED);
-	void *page;
+	struct start *page;
 
 	for (i = 0; i < START_COUNT; i++) {
 		struct start *start = &starts[(at + i) % START_COUNT];
 		uint32_t unused = 0;
 
-		/* acquire: pairs with the release in give_start */
-		if (__atomic_compare_exchange_n(&start->used, &unused, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		/* acquire: pairs with the release in let_go */
+		if (__atomic_compare_exchange_n(&start->users, &unused, 2, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			return start;
 	}
-	page = mmap(NULL, sizeof(struct start), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return page == MAP_FAILED ? NULL : page;
+	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page == MAP_FAILED)
+		return NULL;
+	page->users = 2;
+	return page;
 }
 
-static void give_start(struct start *start)
+/* @users: how many of the two let go. */
+static void let_go(struct start *start, uint32_t users)
 {
-	if (start >= starts && start < starts + START_COUNT)
-		__atomic_store_n(&start->used, 0, __ATOMIC_RELEASE);
-	else
+	if (__atomic_sub_fetch(&start->users, users, __ATOMIC_ACQ_REL) == 0 &&
+	    !(start >= starts && start < starts + START_COUNT))
 		munmap(start, sizeof(*start));
 }
 
@@ -122,57 +129,121 @@ static void left(bool *returned)
 	}
 }
 
+/* The new thread, before it does anything of the program's. Return: what it was given. */
+static struct start begin(struct start *given)
+{
+	struct start start = *given;
+
+	/* release: the creator's acquire load sees it */
+	__atomic_store_n(&given->thread, pthread_self(), __ATOMIC_RELEASE);
+	let_go(given, 1);
+	watch_end();
+	if (must_trace(THREAD, THREAD_BEGIN))
+		EMIT_WITH(THREAD, THREAD_BEGIN, thread_begin, pthread_self(), (void *)start.routine.posix,
+			  .start_routine = ptt_ptr48((void *)start.routine.posix), .creator = start.creator,
+			  .serial = start.serial);
+	return start;
+}
+
 static void *trampoline(void *given)
 {
 	bool returned __attribute__((cleanup(left))) = false;
-	struct start start = *(struct start *)given;
+	struct start start = begin(given);
 
-	give_start(given);
-	watch_end();
-	if (must_trace(THREAD, THREAD_BEGIN))
-		EMIT_WITH(THREAD, THREAD_BEGIN, thread_begin, pthread_self(), (void *)start.routine,
-			  .start_routine = ptt_ptr48((void *)start.routine), .creator = start.creator,
-			  .serial = start.serial);
-	self.value = start.routine(start.arg);
+	self.value = start.routine.posix(start.arg);
 	returned = true;
 	return self.value;
 }
 
+static int c11_trampoline(void *given)
+{
+	bool returned __attribute__((cleanup(left))) = false;
+	struct start start = begin(given);
+	int value = start.routine.c11(start.arg);
+
+	self.value = (void *)(intptr_t)value;
+	returned = true;
+	return value;
+}
+
 /* ------------------------------------------------------------ create */
 
-static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *arg, void *site)
+/* A start for a thread that is about to be created; NULL if there is no memory for one. */
+static struct start *prepare(void *arg)
 {
 	struct start *start = take_start();
+
+	if (!start)
+		return NULL;
+	start->arg = arg;
+	start->thread = 0;
+	start->creator = ptt_tid();
+	start->serial = __atomic_add_fetch(&created, 1, __ATOMIC_RELAXED);
+	return start;
+}
+
+/*
+ * After a creation. The real function has filled in *@thread before the new thread ran, so the program may have done
+ * anything with it since; it is looked at only where the new thread has not yet said who it is.
+ */
+static pthread_t created_thread(struct start *start, const pthread_t *thread, bool detached, void *site)
+{
+	/* acquire: pairs with the release in begin */
+	pthread_t made = __atomic_load_n(&start->thread, __ATOMIC_ACQUIRE);
+
+	if (!made)
+		made = *thread;
+	if (must_trace(THREAD, NEW_THREAD_CREATED))
+		EMIT_WITH(THREAD, NEW_THREAD_CREATED, new_thread_created, made, site,
+			  .start_routine = ptt_ptr48((void *)start->routine.posix), .detached = detached,
+			  .serial = start->serial);
+	let_go(start, 1);
+	return made;
+}
+
+static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *arg, pthread_t *made,
+		  void *site)
+{
+	struct start *start = prepare(arg);
 	int detached = PTHREAD_CREATE_JOINABLE, result;
-	pthread_t made;
-	uint32_t serial;
 
 	if (!start)
 		return ptt_real.pthread_create(thread, attr, routine, arg);
-	serial = __atomic_add_fetch(&created, 1, __ATOMIC_RELAXED);
-	start->routine = routine;
-	start->arg = arg;
-	start->creator = ptt_tid();
-	start->serial = serial;
+	start->routine.posix = routine;
 	if (attr)
 		pthread_attr_getdetachstate(attr, &detached);
-	result = ptt_real.pthread_create(&made, attr, trampoline, start);
+	result = ptt_real.pthread_create(thread, attr, trampoline, start);
 	if (result) {
-		give_start(start);
+		let_go(start, 2);
 		report_error(0, NPTL_EV_THREAD_CREATE_IN, result, site);
 		return result;
 	}
-	*thread = made;
-	if (must_trace(THREAD, NEW_THREAD_CREATED))
-		EMIT_WITH(THREAD, NEW_THREAD_CREATED, new_thread_created, made, site,
-			  .start_routine = ptt_ptr48((void *)routine), .detached = detached == PTHREAD_CREATE_DETACHED,
-			  .serial = serial);
+	*made = created_thread(start, thread, detached == PTHREAD_CREATE_DETACHED, site);
 	return 0;
+}
+
+int ptt_create_c11(thrd_t *thread, thrd_start_t routine, void *arg, void *site)
+{
+	struct start *start = prepare(arg);
+	int result;
+
+	if (!start)
+		return ptt_real.thrd_create(thread, routine, arg);
+	start->routine.c11 = routine;
+	result = ptt_real.thrd_create(thread, c11_trampoline, start);
+	if (result == thrd_success) {
+		created_thread(start, thread, false, site);
+	} else {
+		let_go(start, 2);
+		report_error(0, NPTL_EV_THREAD_CREATE_IN, result == thrd_nomem ? ENOMEM : EAGAIN, site);
+	}
+	return result;
 }
 
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *arg)
 {
 	void *site = CALL_SITE;
+	pthread_t made = 0;
 	int result;
 
 	if (!__nptl_trace_enabled)
@@ -180,17 +251,22 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	if (must_trace(THREAD, THREAD_CREATE_IN))
 		EMIT_WITH(THREAD, THREAD_CREATE_IN, thread_create_in, 0, site,
 			  .start_routine = ptt_ptr48((void *)routine), .attr = (uintptr_t)attr);
-	result = create(thread, attr, routine, arg, site);
+	result = create(thread, attr, routine, arg, &made, site);
 	if (must_trace(THREAD, THREAD_CREATE_OUT))
-		EMIT_WITH(THREAD, THREAD_CREATE_OUT, thread_create_out, result ? 0 : *thread, site, .result = result);
+		EMIT_WITH(THREAD, THREAD_CREATE_OUT, thread_create_out, made, site, .result = result);
 	return result;
 }
 
 /* ------------------------------------------------------------ exit */
 
-EXPORT void pthread_exit(void *value)
+void ptt_thread_leaves(void *value)
 {
 	self.value = value;
+}
+
+EXPORT void pthread_exit(void *value)
+{
+	ptt_thread_leaves(value);
 	if (must_trace(THREAD, THREAD_EXIT_IN))
 		EMIT_WITH(THREAD, THREAD_EXIT_IN, thread_exit_in, pthread_self(), CALL_SITE, .retval = (uintptr_t)value);
 	ptt_real.pthread_exit(value);
@@ -198,18 +274,6 @@ EXPORT void pthread_exit(void *value)
 }
 
 /* ------------------------------------------------------------ join */
-
-static struct ptt_wait begin_join(pthread_t thread, char out, void *site)
-{
-	return (struct ptt_wait){
-		.began = ptt_now_ns(),
-		.object = (void *)thread,
-		.site = site,
-		.result = ECANCELED,
-		.domain = NPTL_DOMAIN_THREAD,
-		.out = out,
-	};
-}
 
 EXPORT int pthread_join(pthread_t thread, void **value)
 {
@@ -219,7 +283,7 @@ EXPORT int pthread_join(pthread_t thread, void **value)
 		return ptt_real.pthread_join(thread, value);
 	EMIT(THREAD, THREAD_JOIN_IN, (void *)thread, site);
 	{
-		struct ptt_wait wait WAIT_GUARD = begin_join(thread, NPTL_EV_THREAD_JOIN_OUT, site);
+		struct ptt_wait wait WAIT_GUARD = ptt_begin_wait(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_JOIN_OUT, (void *)thread, site);
 
 		wait.result = ptt_real.pthread_join(thread, value);
 		return wait.result;
@@ -234,7 +298,7 @@ EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct tim
 		return ptt_real.pthread_timedjoin_np(thread, value, deadline);
 	EMIT_WITH(THREAD, THREAD_TIMEDJOIN_IN, thread_timedjoin_in, thread, site, .deadline_ns = ptt_ns(deadline));
 	{
-		struct ptt_wait wait WAIT_GUARD = begin_join(thread, NPTL_EV_THREAD_TIMEDJOIN_OUT, site);
+		struct ptt_wait wait WAIT_GUARD = ptt_begin_wait(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_TIMEDJOIN_OUT, (void *)thread, site);
 
 		wait.result = ptt_real.pthread_timedjoin_np(thread, value, deadline);
 		return wait.result;
@@ -250,7 +314,7 @@ EXPORT int pthread_clockjoin_np(pthread_t thread, void **value, clockid_t clock,
 	EMIT_WITH(THREAD, THREAD_CLOCKJOIN_IN, thread_clockjoin_in, thread, site, .clock = (uint16_t)clock,
 		  .deadline_ns = ptt_ns(deadline));
 	{
-		struct ptt_wait wait WAIT_GUARD = begin_join(thread, NPTL_EV_THREAD_CLOCKJOIN_OUT, site);
+		struct ptt_wait wait WAIT_GUARD = ptt_begin_wait(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_CLOCKJOIN_OUT, (void *)thread, site);
 
 		wait.result = ptt_real.pthread_clockjoin_np(thread, value, clock, deadline);
 		return wait.result;

@@ -12,8 +12,10 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <threads.h>
 #include <time.h>
 
 #include "nptl_trace.h"
@@ -154,6 +156,10 @@ void ptt_start_threads(void) HIDDEN;	       /* hook_thread.c: the first thread *
 void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* control.c */
 void ptt_map_control(const char *directory) HIDDEN;
 void ptt_drop_control(void) HIDDEN;
+void ptt_keep_levels(void) HIDDEN;     /* in the parent, just before a fork */
+bool ptt_leave_control(void) HIDDEN;   /* in the child: levels 0, on a page that is not the parent's */
+void ptt_inherit_levels(void) HIDDEN;  /* in the child, once it is ready */
 void ptt_restart_handler(void) HIDDEN; /* handler.c: in the child of a fork */
+extern pid_t ptt_pid HIDDEN;	       /* handler.c: the process that is traced */
 
 #endif

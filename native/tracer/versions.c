@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* versions.c - the condition functions exist in two layouts, told apart by symbol version. */
+/* versions.c - functions that glibc has twice, told apart by symbol version: the older ones. */
 /*
  * Programs linked since glibc 2.3.2 ask for pthread_cond_*@GLIBC_2.3.2: those get the hooks. The older functions, which
  * only x86-64 still has, take a pointer to a condition of another shape: programs that ask for GLIBC_2.2.5 are passed on
  * to them untraced. Where there is one layout only, the hooks have the plain name.
+ *
+ * posix_spawn changed in glibc 2.15; both of it are traced (hook_process.c).
  */
 #include <dlfcn.h>
 
-#include "tracer.h"
+#include "process.h"
 
 #if defined(__x86_64__)
+
+void *ptt_old_function(const char *name)
+{
+	return dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5");
+}
 
 typedef int old_function(void *cond, void *second, const void *third);
 
@@ -21,7 +28,7 @@ typedef int old_function(void *cond, void *second, const void *third);
 		static old_function *real;                                                       \
                                                                                                  \
 		if (!real)                                                                       \
-			*(void **)&real = dlvsym(RTLD_NEXT, "pthread_cond_" #name, "GLIBC_2.2.5"); \
+			*(void **)&real = ptt_old_function("pthread_cond_" #name);         \
 		return real ? real(cond, second, third) : ENOSYS;                                \
 	}                                                                                        \
 	__asm__(".symver ptt_old_cond_" #name ", pthread_cond_" #name "@GLIBC_2.2.5")

@@ -19,6 +19,18 @@ struct ptt_wait {
 	char out; /* number of the _OUT event, whose fields are result and wait_ns */
 };
 
+static inline struct ptt_wait ptt_begin_wait(char domain, char out, const void *object, void *site)
+{
+	return (struct ptt_wait){
+		.began = ptt_now_ns(),
+		.object = object,
+		.site = site,
+		.result = ECANCELED,
+		.domain = domain,
+		.out = out,
+	};
+}
+
 #define WAIT_GUARD __attribute__((cleanup(ptt_wait_end)))
 
 static inline void ptt_wait_end(struct ptt_wait *wait)

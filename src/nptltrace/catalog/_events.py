@@ -2754,9 +2754,8 @@ EVENTS: tuple[EventType, ...] = (
         fields=(
             Field("op", "u16", 18),
             Field("count", "s32", 20),
-            Field("woken", "s64", 24),
         ),
-        text="thread {thread} woke {woken} waiters of futex {object}",
+        text="thread {thread} wakes at most {count} waiters of futex {object}",
     ),
     EventType(
         id=656,

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* hook_once.c - pthread_once: who runs the routine, and who waits for the one that does. */
+#include "once.h"
+
+/* glibc's control word: bit 1 when the routine has been run, bit 0 while it is being run. */
+#define ONCE_RUNNING 1
+#define ONCE_DONE 2
+
+/* A call in progress, on the stack of its thread. */
+struct call {
+	pthread_once_t *control;
+	void (*routine)(void);
+	void *site;
+	struct call *outer; /* a once routine may use another once */
+	uint64_t began;
+	bool wait_reported;
+	bool ran;
+	bool returned;
+};
+
+/* The innermost call of this thread: a once routine gets no argument that could say so. */
+static __thread struct call *innermost INITIAL_EXEC;
+
+static void report_wait(struct call *call)
+{
+	if (must_trace(ONCE, ONCE_WAIT))
+		EMIT(ONCE, ONCE_WAIT, call->control, call->site);
+	call->wait_reported = true;
+}
+
+static void report_wait_end(struct call *call, int result)
+{
+	if (call->wait_reported && must_trace(ONCE, ONCE_WAIT_END))
+		EMIT_WITH(ONCE, ONCE_WAIT_END, once_wait_end, call->control, call->site, .result = result,
+			  .wait_ns = ptt_now_ns() - call->began);
+	call->wait_reported = false;
+}
+
+/* ------------------------------------------------------------ the routine */
+
+struct run {
+	struct call *call;
+	bool returned;
+};
+
+/* Left early, by cancellation, pthread_exit or an exception: the next caller runs the routine again. */
+static void end_run(struct run *run)
+{
+	if (must_trace(ONCE, ONCE_END))
+		EMIT_WITH(ONCE, ONCE_END, once_end, run->call->control, run->call->site, .cancelled = !run->returned);
+}
+
+static void run_routine(void)
+{
+	struct run run __attribute__((cleanup(end_run))) = {.call = innermost};
+	struct call *call = run.call;
+
+	call->ran = true;
+	/* the thread that we waited for gave up, and it is our turn */
+	report_wait_end(call, 0);
+	if (must_trace(ONCE, ONCE_BEGIN))
+		EMIT_WITH(ONCE, ONCE_BEGIN, once_begin, call->control, call->site,
+			  .routine = ptt_ptr48((void *)call->routine));
+	call->routine();
+	run.returned = true;
+}
+
+/* ------------------------------------------------------------ the call */
+
+static void end_call(struct call *call)
+{
+	innermost = call->outer;
+	if (call->ran)
+		return;
+	/* somebody else came between our look and the real function's */
+	if (!call->wait_reported)
+		report_wait(call);
+	report_wait_end(call, call->returned ? 0 : ECANCELED);
+}
+
+static COLD int call_real(ptt_once_function *real, pthread_once_t *control, void (*routine)(void), int state, void *site)
+{
+	struct call call __attribute__((cleanup(end_call))) = {
+		.control = control,
+		.routine = routine,
+		.site = site,
+		.outer = innermost,
+		.began = ptt_now_ns(),
+	};
+	int result;
+
+	if (state & ONCE_RUNNING)
+		report_wait(&call);
+	innermost = &call;
+	result = real(control, run_routine);
+	call.returned = true;
+	return result;
+}
+
+int ptt_once(ptt_once_function *real, pthread_once_t *control, void (*routine)(void), void *site)
+{
+	/* acquire: who sees that the routine has been run sees what it did; the real function looks again */
+	int state = __atomic_load_n(control, __ATOMIC_ACQUIRE);
+
+	if (likely(state & ONCE_DONE))
+		return real(control, routine);
+	return call_real(real, control, routine, state, site);
+}
+
+EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
+{
+	void *site = CALL_SITE;
+	int result;
+
+	if (!ptt_level(NPTL_DOMAIN_ONCE))
+		return ptt_real.pthread_once(control, routine);
+	if (must_trace(ONCE, ONCE_IN))
+		EMIT_WITH(ONCE, ONCE_IN, once_in, control, site, .routine = ptt_ptr48((void *)routine));
+	result = ptt_once(ptt_real.pthread_once, control, routine, site);
+	if (must_trace(ONCE, ONCE_OUT))
+		EMIT_WITH(ONCE, ONCE_OUT, once_out, control, site, .result = result);
+	return result;
+}

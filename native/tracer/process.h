@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* process.h - what the hooks that make processes share: the child of a fork, and the environment of a new program. */
+#ifndef PTT_PROCESS_H
+#define PTT_PROCESS_H
+
+#include <alloca.h>
+#include <sys/types.h>
+
+#include "tracer.h"
+
+/* Field kind of PROCESS_FORK. */
+enum ptt_fork_kind { PTT_FORK, PTT_BARE_FORK, PTT_VFORK, PTT_CLONE, PTT_FORK_BY_SYSCALL };
+
+/* ------------------------------------------------------------ hook_process.c */
+
+/* ptt_start_process - see to the children of forks, before anybody else does. */
+void ptt_start_process(void) HIDDEN;
+
+/* Calls of syscall() that make processes or execute programs; the others are not for C to handle. */
+int ptt_syscall_is_ours(long number, long a, long b) HIDDEN;
+long ptt_syscall_process(long number, long a, long b, long c, long d, long e, long f) HIDDEN;
+
+/* versions.c: the function of glibc 2.2.5, where there is a later one of that name. */
+void *ptt_old_function(const char *name) HIDDEN;
+
+/* ------------------------------------------------------------ environment.c */
+
+/*
+ * ptt_start_environment - what a program started from here needs to be traced
+ * @variable: value of PTHREAD_NPTL_TRACE
+ * @children: whether programs of other processes are traced too; if not, the variable leaves the environment
+ */
+void ptt_start_environment(const char *variable, bool children) HIDDEN;
+
+/* ptt_environment_size - bytes needed for an @env with the tracer in it; 0 where @env can stay as it is. */
+size_t ptt_environment_size(char *const *env) HIDDEN;
+char **ptt_environment_fill(void *room, char *const *env) HIDDEN;
+
+/*
+ * WITH_TRACER - @env, with the tracer put back where the program left it out
+ * On the stack of the caller: a child of vfork has no other memory of its own. Async-signal-safe.
+ */
+#define WITH_TRACER(env)                                                              \
+	({                                                                            \
+		char *const *given_ = (env);                                           \
+		size_t size_ = ptt_environment_size(given_);                           \
+                                                                                       \
+		size_ ? ptt_environment_fill(alloca(size_), given_) : (char **)given_; \
+	})
+
+#endif
