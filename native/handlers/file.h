@@ -22,6 +22,14 @@ struct file_buffer {
 	uint64_t start_clock;
 };
 
+/* What went into the packets. */
+struct file_counts {
+	uint64_t events;
+	uint64_t threads;
+	uint64_t lost; /* records that nobody finished */
+	uint64_t bytes;
+};
+
 extern struct file_buffer file_buffer __attribute__((visibility("hidden")));
 
 /* file_claim - make the trace directory and keep others from it. Return: 0 or -errno. */
@@ -40,7 +48,7 @@ void file_note_modules(void);
 int file_write(void);
 
 /* file_put_info - info/session.json and info/processes.jsonl in the directory @dir. */
-int file_put_info(int dir, uint64_t events, uint64_t lost, uint64_t bytes);
+int file_put_info(int dir, const struct file_counts *counts);
 
 /* file_put_metadata - the TSDL text. */
 int file_put_metadata(int dir);

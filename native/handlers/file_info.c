@@ -197,7 +197,7 @@ static void put_named(struct put *put, const char *name, const char *value)
 	put_json(put, value, strlen(value));
 }
 
-static void put_session(struct put *put, uint64_t events, uint64_t lost, uint64_t bytes)
+static void put_session(struct put *put, const struct file_counts *counts)
 {
 	struct utsname host;
 
@@ -214,14 +214,15 @@ static void put_session(struct put *put, uint64_t events, uint64_t lost, uint64_
 	}
 	put_number(put, "start_unix_ns", (uint64_t)file_buffer.start_unix_ns);
 	put_number(put, "end_unix_ns", now_unix_ns());
-	put_number(put, "events", events);
-	put_number(put, "bytes", bytes);
+	put_number(put, "events", counts->events);
+	put_number(put, "threads", counts->threads);
+	put_number(put, "bytes", counts->bytes);
 	put_string(put, ",\n \"clock\": {\"name\": \"monotonic\", \"frequency\": 1000000000, \"start\": ");
 	put_decimal(put, file_buffer.start_clock, 1);
 	put_string(put, "},\n \"lost\": {\"buffers_full\": ");
 	put_decimal(put, __atomic_load_n(&file_buffer.dropped, __ATOMIC_RELAXED), 1);
 	put_string(put, ", \"unfinished\": ");
-	put_decimal(put, lost, 1);
+	put_decimal(put, counts->lost, 1);
 	put_string(put, "}\n}\n");
 }
 
@@ -240,7 +241,7 @@ static int close_put(struct put *put)
 	return err;
 }
 
-int file_put_info(int dir, uint64_t events, uint64_t lost, uint64_t bytes)
+int file_put_info(int dir, const struct file_counts *counts)
 {
 	char room[4096];
 	struct put put;
@@ -257,7 +258,7 @@ int file_put_info(int dir, uint64_t events, uint64_t lost, uint64_t bytes)
 		err = open_put(&put, dir, "info/session.json", room, sizeof(room));
 	if (err)
 		return err;
-	put_session(&put, events, lost, bytes);
+	put_session(&put, counts);
 	return close_put(&put);
 }
 

@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include "crc32c.h"
+#include "nptl_trace_events.h"
 #include "put.h"
 #include "record.h"
 
+#define ID_THREAD_BEGIN (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN)
 #define PACKET_MAX (1024u * 1024u)
 #define STREAM "stream-file"
 /* Marks a directory whose trace is not written yet. */
@@ -127,8 +129,8 @@ static int write_packet(int fd, uint64_t begin, uint64_t end, struct ptt_packet 
 	return err;
 }
 
-/* Put all records into packets. Return: bytes, or -errno. */
-static int64_t write_packets(int fd, uint64_t *events, uint64_t *lost)
+/* Put all records into packets. Return: 0 or -errno. */
+static int write_packets(int fd, struct file_counts *counts)
 {
 	uint64_t at = 0, begin = 0, end = __atomic_load_n(&file_buffer.reserved, __ATOMIC_ACQUIRE), last = 0;
 	struct ptt_packet head = {.process = 0, .pid = file_buffer.pid};
@@ -145,12 +147,15 @@ static int64_t write_packets(int fd, uint64_t *events, uint64_t *lost)
 				head.timestamp_begin = last;
 			head.timestamp_end = last;
 			head.event_count++;
-			++*events;
+			counts->events++;
+			counts->threads += (file_buffer.array[at] & 0xffff) == ID_THREAD_BEGIN;
 		} else {
-			++*lost;
+			counts->lost++;
 			next = at + ptt_record_resync(file_buffer.array + at, end - at, last);
 		}
-		head.events_discarded = *lost + (next >= end ? __atomic_load_n(&file_buffer.dropped, __ATOMIC_RELAXED) : 0);
+		head.events_discarded = counts->lost;
+		if (next >= end)
+			head.events_discarded += __atomic_load_n(&file_buffer.dropped, __ATOMIC_RELAXED);
 		if (head.event_count && (!good || next >= end || (next - begin) * 4 > PACKET_MAX)) {
 			err = write_packet(fd, begin, good ? next : at, &head);
 			begin = next;
@@ -159,22 +164,21 @@ static int64_t write_packets(int fd, uint64_t *events, uint64_t *lost)
 		}
 		at = next;
 	}
-	return err ? err : lseek(fd, 0, SEEK_CUR);
+	counts->bytes = (uint64_t)lseek(fd, 0, SEEK_CUR);
+	return err;
 }
 
 static int write_stream(int dir)
 {
-	uint64_t events = 0, lost = 0;
+	struct file_counts counts = {.threads = 1};
 	int fd = openat(dir, STREAM, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	int64_t bytes;
+	int err;
 
 	if (fd < 0)
 		return -errno;
-	bytes = write_packets(fd, &events, &lost);
+	err = write_packets(fd, &counts);
 	close(fd);
-	if (bytes < 0)
-		return (int)bytes;
-	return file_put_info(dir, events, lost, (uint64_t)bytes);
+	return err ? err : file_put_info(dir, &counts);
 }
 
 int file_write(void)

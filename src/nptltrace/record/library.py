@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 
     from nptltrace.record.options import BufferOptions
 
-__all__ = ["Collector", "CollectorError", "ProcessEntry", "Site", "Stats", "ThreadEntry", "Time"]
+__all__ = [
+    "Collector",
+    "CollectorError",
+    "FaultEntry",
+    "ProcessEntry",
+    "Site",
+    "Stats",
+    "ThreadEntry",
+    "Time",
+]
 __all__ += ["read_clock"]
 
 _ABI = 1
@@ -37,6 +46,7 @@ _FLUSH = 1
 _PROCESS_BATCH = 256
 _SITE_BATCH = 4096
 _THREAD_MAX = 32768
+_FAULTS_MAX = 64
 SITE_VOID = (1 << 64) - 1
 
 
@@ -78,7 +88,13 @@ class _Options(Structure):
 
 
 class Stats(_Struct):
-    """Counts of a recording, as struct ptt_collector_stats."""
+    """Counts of a recording, as struct ptt_collector_stats.
+
+    Attributes:
+        unfinished: Records that their writers left unfinished, or that were damaged.
+    """
+
+    unfinished: int = 0
 
     _fields_: ClassVar = [
         ("events", c_uint64),
@@ -104,7 +120,19 @@ class Stats(_Struct):
     @property
     def lost(self) -> int:
         """Events that are not in the trace, whatever the cause."""
-        return self.lost_full + self.lost_closed + self.lost_threads + self.lost_write
+        counted = self.lost_full + self.lost_closed + self.lost_threads + self.lost_write
+        return counted + self.unfinished
+
+
+class FaultEntry(_Struct):
+    """A place of a shared buffer that held no record, as struct ptt_collector_fault."""
+
+    _fields_: ClassVar = [
+        ("word", c_uint64),
+        ("words", c_uint64),
+        ("kind", c_uint32),
+        ("pid", c_uint32),
+    ]
 
 
 class Time(_Struct):
@@ -183,6 +211,8 @@ def _load() -> ctypes.CDLL:
     handle, message = c_void_p, POINTER(_Message)
     signatures = {
         "create": [POINTER(_Options), POINTER(handle), message],
+        "create_shared": [POINTER(_Options), c_uint64, POINTER(handle), message],
+        "faults": [handle, POINTER(FaultEntry), c_uint32],
         "attach": [POINTER(_Options), POINTER(handle), message],
         "pass": [handle, c_uint32, POINTER(Stats)],
         "wait": [handle, c_uint32],
@@ -199,6 +229,7 @@ def _load() -> ctypes.CDLL:
         function = getattr(library, f"ptt_collector_{name}")
         function.argtypes = arguments
         function.restype = c_int
+    library.ptt_collector_faults.restype = c_uint64
     library.ptt_collector_destroy.argtypes = [handle]
     library.ptt_collector_destroy.restype = None
     library.ptt_collector_segment.argtypes = [handle]
@@ -249,13 +280,17 @@ class Collector:
             policy=int(options.policy),
             when_full=int(options.when_full),
         )
-        begin = self._lib.ptt_collector_attach if attach else self._lib.ptt_collector_create
-        status = begin(byref(wanted), byref(self._handle), byref(message))
+        status = self._begin(byref(wanted), byref(message), attach=attach)
         if status < 0:
             raise CollectorError(message.text.decode(errors="replace"), -status)
         self._head = self._lib.ptt_collector_segment(self._handle).contents
         self._sites = (Site * _SITE_BATCH)()
         self._processes = (ProcessEntry * _PROCESS_BATCH)()
+
+    def _begin(self, options: object, message: object, *, attach: bool) -> int:
+        """Make the collector and return a status."""
+        begin = self._lib.ptt_collector_attach if attach else self._lib.ptt_collector_create
+        return int(begin(options, byref(self._handle), message))
 
     @property
     def uuid(self) -> str:
@@ -291,7 +326,14 @@ class Collector:
         """Drain all that is left; after `close`."""
         stats = Stats()
         self._lib.ptt_collector_finish(self._handle, byref(stats))
+        stats.unfinished = self.faults()[0]
         return stats
+
+    def faults(self) -> tuple[int, list[FaultEntry]]:
+        """Return how many places of a shared buffer held no record, and the first of them."""
+        found = (FaultEntry * _FAULTS_MAX)()
+        count = int(self._lib.ptt_collector_faults(self._handle, found, _FAULTS_MAX))
+        return count, list(found[: min(count, _FAULTS_MAX)])
 
     def destroy(self) -> None:
         """Give everything back. May be called twice."""

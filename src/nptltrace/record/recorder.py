@@ -14,14 +14,16 @@ from nptltrace.errors import PttError, UsageError
 from nptltrace.record import launch
 from nptltrace.record.drains import NoDrain, RingDrain
 from nptltrace.record.interrupts import Interrupts
-from nptltrace.record.library import Collector, CollectorError, Stats
+from nptltrace.record.library import CollectorError, Stats
 from nptltrace.record.processes import ProcessLog, ProcessWatch
 from nptltrace.record.session import SessionDir, left_overs, make_trace_dir, start_time
+from nptltrace.record.shared import FileDrain, SharedDrain, check, fault_lines, make_collector
 from nptltrace.record.tracedir import Clockwork, TraceDir
 
 if TYPE_CHECKING:
     from nptltrace.record.drains import Drain
     from nptltrace.record.launch import Child
+    from nptltrace.record.library import Collector
     from nptltrace.record.options import RecordOptions
 
 __all__ = ["Outcome", "run", "summary"]
@@ -32,6 +34,7 @@ _LINGER_S = 0.02
 # A child that was forked, and has not said so yet, is waited for this long.
 _NEWBORN_S = 1.0
 _PROGRESS_AFTER_S = 3.0
+_FAULTS_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ def run(options: RecordOptions) -> Outcome:
             _say(options, f"{program} cannot be traced: {why}; it runs untraced", -1)
         return _run_untraced(program, options)
     handler = launch.resolve_handler(options.handler)
+    check(options)
     with Interrupts() as interrupts:
         return _Recorder(options, program, handler, interrupts).run()
 
@@ -150,8 +154,10 @@ class _Recorder:
 
     def _prepare(self, trace: Path) -> Drain:
         """Make session, segment and the first metadata."""
-        if self._handler != "ring":
+        if self._handler not in {"ring", "shared"}:
             self._session = SessionDir.create()
+            if self._handler == "file":
+                return FileDrain(self._options.handler, trace)
             return NoDrain(self._options.handler, self._session.path)
         self._collector, self._session = _make_segment(self._options, trace)
         self._clock = Clockwork(self._collector.clock)
@@ -170,7 +176,8 @@ class _Recorder:
             raise PttError(f"{trace}: {error.strerror}") from None
         unix_ns = self._clock.calibration().unix_ns
         self._watch = ProcessWatch(self._collector, self._session, log, unix_ns)
-        return RingDrain(self._collector, self._session.path)
+        drain = SharedDrain if self._handler == "shared" else RingDrain
+        return drain(self._collector, self._session.path)
 
     def _wait_untraced(self, child: Child) -> int:
         while not child.poll():
@@ -273,12 +280,22 @@ class _Recorder:
         if self._watch is not None:
             self._watch.sites()
             self._watch.close()
+            self._tell_faults()
             self._write_result(child, stats)
         self._tear_down()
         if self._collector is None:
             _remove_if_empty(trace, new=self._new_trace)
-            return Outcome(child.wait(), None, stats)
+            written = self._handler == "file" and (trace / "metadata").exists()
+            return Outcome(child.wait(), trace if written else None, stats, int(written))
         return Outcome(child.wait(), trace, stats, processes)
+
+    def _tell_faults(self) -> None:
+        """Say where a shared buffer held something else than records."""
+        faults = fault_lines(self._collector) if self._collector is not None else []
+        if faults:
+            self._trace.facts["faults"] = faults
+        for line in faults[:_FAULTS_TOLD]:
+            _say(self._options, line)
 
     def _write_result(self, child: Child, stats: Stats) -> None:
         self._trace.facts["state"] = "complete"
@@ -327,7 +344,7 @@ def _make_segment(options: RecordOptions, trace: Path) -> tuple[Collector, Sessi
             failure = failure or error
             continue
         try:
-            return Collector(session.segment, trace, options.buffers), session
+            return make_collector(options, session.segment, trace), session
         except CollectorError as error:
             session.remove()
             failure = failure or error

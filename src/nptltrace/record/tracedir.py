@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import nptltrace
 from nptltrace.record.host import clock_uuid, describe_host
 from nptltrace.record.library import read_clock
-from nptltrace.record.metadata import SLOTS, Calibration, metadata_text, write_atomically
+from nptltrace.record.metadata import RECORDS, SLOTS, Calibration, metadata_text, write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +63,7 @@ def losses(stats: Stats) -> dict[str, int]:
         "nobody_collected": stats.lost_closed,
         "too_many_threads": stats.lost_threads,
         "not_written": stats.lost_write,
+        "unfinished": stats.unfinished,
     }
 
 
@@ -163,5 +164,5 @@ class TraceDir:
             clock_uuid=clock_uuid(calibration.name, facts["uuid"]),
             calibration=calibration,
             env=env,
-            stream_class=SLOTS,
+            stream_class=RECORDS if facts["handler"].partition(":")[0] == "shared" else SLOTS,
         )
