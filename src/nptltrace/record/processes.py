@@ -27,6 +27,8 @@ _CLAIMED, _LIVE, _EXECING, _ENDED = 1, 2, 3, 4
 _NO_PARENT = 0xFFFFFFFF
 # A process that executes another program is looked at so long after it said so.
 _EXEC_NS = 100_000_000
+# One that has an entry and says nothing else for so long, and is not there, never will.
+_STILLBORN_NS = 1_000_000_000
 
 
 class ProcessLog:
@@ -95,7 +97,7 @@ class ProcessWatch:
         self._unix_ns = unix_ns
         self._modules = Modules()
         self._live: dict[int, _Process] = {}
-        self._claimed: set[int] = set()
+        self._claimed: dict[int, int] = {}
         self._next = 0
         self._poll = select.poll()
         self._by_fd: dict[int, int] = {}
@@ -175,16 +177,20 @@ class ProcessWatch:
         for index, entry in enumerate(self._collector.processes(first), start=first):
             if index >= self._next:
                 self._next = index + 1
-                self._claimed.add(index)
+                self._claimed[index] = time.monotonic_ns()
             if index not in self._claimed:
                 continue
-            if entry.state == _CLAIMED:
-                # Killed before it had told anything about itself?
-                if entry.pid and start_time(entry.pid) is None:
-                    self._claimed.discard(index)
-                continue
-            self._claimed.discard(index)
-            self._come(index, entry)
+            if entry.state != _CLAIMED:
+                del self._claimed[index]
+                self._come(index, entry)
+            elif self._stillborn(index, entry):
+                del self._claimed[index]
+
+    def _stillborn(self, index: int, entry: ProcessEntry) -> bool:
+        """Was it killed before it had told anything about itself?"""
+        if time.monotonic_ns() - self._claimed[index] < _STILLBORN_NS:
+            return False
+        return not entry.pid or start_time(entry.pid) is None
 
     def _come(self, index: int, entry: ProcessEntry) -> None:
         pid = entry.pid
