@@ -41,36 +41,16 @@ static int write_all(int fd, const uint8_t *data, size_t size)
 
 struct content {
 	size_t size;
-	size_t used;    /* up to the end of the last field: CTF readers look for another event behind it */
 	uint64_t first; /* ticks, after the shift */
 	uint64_t last;
 	uint32_t events;
 };
-
-/* Bytes of an event up to the end of its last field. */
-static size_t event_used(const uint8_t *slot, size_t left)
-{
-	const struct ptt_event_type *type = ptt_event_type_find(rd_u64(slot) & PTT_ID_MASK);
-	const struct ptt_field *last;
-	size_t used = PTT_SLOT_SIZE;
-
-	if (type && type->field_count) {
-		last = &type->fields[type->field_count - 1];
-		if (type->has_bytes && (1 + (size_t)type->slots) * PTT_SLOT_SIZE == left)
-			last--; /* no bytes after all: their count is the last field */
-		used = last->type == PTT_FIELD_BYTES ? left :
-		       last->offset + (last->type == PTT_FIELD_U8 ? 1u : last->type == PTT_FIELD_U16 ? 2u :
-				       last->type <= PTT_FIELD_S32 ? 4u : last->type == PTT_FIELD_PTR ? 6u : 8u);
-	}
-	return used < left ? used : left;
-}
 
 static void copy_slots(const struct copier *copier, const struct rd_packet *packet, const uint8_t *p,
 		       const uint8_t *end, struct content *out)
 {
 	uint8_t *to = copier->buffer + HEAD;
 	uint64_t shift = (uint64_t)copier->what->tick_shift;
-	size_t last = 0;
 
 	out->size = (size_t)(end - p);
 	memcpy(to, p, out->size);
@@ -83,11 +63,9 @@ static void copy_slots(const struct copier *copier, const struct rd_packet *pack
 		if (!out->events++)
 			out->first = ticks;
 		out->last = ticks;
-		last = at;
 		w0 = (w0 & ~(PTT_TIME_MASK << PTT_TIME_SHIFT)) | (ticks & PTT_TIME_MASK) << PTT_TIME_SHIFT;
 		memcpy(to + at, &w0, sizeof(w0));
 	}
-	out->used = out->events ? last + event_used(to + last, out->size - last) : 0;
 }
 
 /* Whether a record is of the process and thread that are wanted. */
@@ -126,7 +104,6 @@ static void copy_records(const struct copier *copier, uint32_t trace, const uint
 		to += size;
 		out->size += size;
 	}
-	out->used = out->size;
 }
 
 static int write_packet(struct copier *copier, const struct rd_packet *packet, const struct content *content,
@@ -141,7 +118,7 @@ static int write_packet(struct copier *copier, const struct rd_packet *packet, c
 	head.stream_instance_id = what->instance;
 	head.timestamp_begin = whole ? packet->begin + (uint64_t)what->tick_shift : content->first;
 	head.timestamp_end = whole ? packet->end + (uint64_t)what->tick_shift : content->last;
-	head.content_size = (HEAD + content->used) * 8;
+	head.content_size = (HEAD + content->size) * 8;
 	head.packet_size = size * 8;
 	head.events_discarded = packet->discarded - copier->discarded;
 	head.packet_seq_num = copier->sequence++;

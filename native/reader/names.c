@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-#include "nptl_trace_events.h"
-
 bool rd_is_code(const struct ptt_field *field)
 {
 	return field->type == PTT_FIELD_PTR && strcmp(field->name, "mutex") != 0;
@@ -215,6 +213,18 @@ int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, const char *t
 	return 0;
 }
 
+int ptt_names_set_pthread(struct ptt_names *names, uint32_t process, uint64_t pthread, uint32_t thread)
+{
+	struct rd_entry *e = rd_map_put(&names->pthreads, process, pthread);
+
+	if (!e)
+		return -ENOMEM;
+	if (thread >= names->reader->thread_count)
+		return -EINVAL;
+	e->value = (uint64_t)thread + 1;
+	return 0;
+}
+
 int ptt_names_set(struct ptt_names *names, uint32_t kind, uint32_t process, uint64_t address, const char *text)
 {
 	struct rd_entry *e;
@@ -306,7 +316,7 @@ int64_t ptt_names_missing(struct ptt_names *names, const struct ptt_columns *col
 		last_process = process;
 		last_site = columns->site[i];
 		last_object = columns->object[i];
-		ask_for(&ask, PTT_NAME_SITE, process, last_site);
+		ask_for(&ask, rd_site_kind(id), process, last_site);
 		if (rd_is_named(id >> 6))
 			ask_for(&ask, PTT_NAME_OBJECT, process, last_object);
 		for (uint32_t k = 0; names->pointers[id] && k < names->sentences[id].type->field_count; k++) {

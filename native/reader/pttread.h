@@ -162,6 +162,18 @@ PTT_API int ptt_cursor_lane(struct ptt_cursor *cursor, uint32_t stream, uint32_t
 /* ptt_cursor_refresh - after ptt_reader_index() has found more: goes on where it was. */
 PTT_API int ptt_cursor_refresh(struct ptt_cursor *cursor);
 
+/*
+ * ptt_reader_find - events of a few types, in no order
+ *
+ * @ids: 1024 bytes, 1 for each id that is wanted
+ * @budget: bytes of packets to search at most; the search goes through all streams alike, from their beginnings
+ * @next: where to go on, 0 at first; UINT64_MAX afterwards when all was searched, or the budget is used up
+ *
+ * Returns how many events are in @out; a packet whose events do not fit is left for the next call.
+ */
+PTT_API int64_t ptt_reader_find(struct ptt_reader *reader, const uint8_t *ids, uint64_t budget, uint64_t *next,
+				const struct ptt_columns *out, int64_t room);
+
 /* ---- fields ---- */
 
 /*
@@ -241,6 +253,8 @@ PTT_API void ptt_names_destroy(struct ptt_names *names);
 /* ptt_names_show_process - whether the text view shows pid/tid instead of tid. */
 PTT_API void ptt_names_show_process(struct ptt_names *names, int on);
 PTT_API int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, const char *text);
+/* ptt_names_set_pthread - which thread a pthread_t is, until the trace itself tells. */
+PTT_API int ptt_names_set_pthread(struct ptt_names *names, uint32_t process, uint64_t pthread, uint32_t thread);
 PTT_API int ptt_names_set(struct ptt_names *names, uint32_t kind, uint32_t process, uint64_t address,
 			  const char *text);
 /* ptt_names_add_range - only objects and code inside such ranges are asked for by ptt_names_missing(). */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "names.h"
-#include "nptl_trace_events.h"
 #include "out.h"
 
 #define TEXT_COLUMN 58 /* where the call site starts, counted from the sentence */
@@ -94,6 +93,8 @@ static char *put_object(char *p, const struct event *e)
 	if (e->id >> 6 != NPTL_DOMAIN_THREAD)
 		return e->object ? out_plain(p, e->object, strlen(e->object)) : out_hex(p, object);
 	thread = rd_map_find(&e->names->pthreads, e->process, object);
+	if (e->id == (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN))
+		thread = NULL; /* where thread and address are put together, both are said */
 	return thread ? put_tid(p, e, e->names->reader->threads[thread->value - 1].tid) : out_hex(p, object);
 }
 
@@ -137,6 +138,18 @@ static char *put_field(char *p, const struct event *e, uint32_t number)
 	}
 }
 
+/* Whether the rest of a sentence says only that all went well; of a call it is said anyway. */
+static bool is_success(const struct event *e, const struct rd_op *op)
+{
+	static const char text[] = ", result = ";
+	struct rd_value value;
+
+	return op->kind == RD_OP_TEXT && op->size == sizeof(text) - 1 && op[1].kind == RD_OP_FIELD &&
+	       memcmp(op->text, text, sizeof(text) - 1) == 0 &&
+	       strcmp(e->sentence->type->role, "call-out") != 0 &&
+	       rd_field(e->columns->payload[e->i], e->sentence->type, op[1].field, &value) && !value.number;
+}
+
 static char *put_sentence(char *p, const struct event *e)
 {
 	if (!e->sentence->type) {
@@ -147,6 +160,9 @@ static char *put_sentence(char *p, const struct event *e)
 	}
 	for (uint32_t k = 0; k < e->sentence->count; k++) {
 		const struct rd_op *op = &e->sentence->ops[k];
+
+		if (k + 2 == e->sentence->count && is_success(e, op))
+			break;
 
 		switch (op->kind) {
 		case RD_OP_TEXT:
@@ -381,7 +397,7 @@ int64_t ptt_text(struct ptt_names *names, const struct ptt_columns *columns, int
 		e.sentence = &names->sentences[e.id];
 		e.pid = reader->processes[e.process].pid;
 		if (columns->site[i])
-			e.site = rd_name(names, PTT_NAME_SITE, e.process, columns->site[i]);
+			e.site = rd_name(names, rd_site_kind(e.id), e.process, columns->site[i]);
 		if (rd_is_named(e.id >> 6))
 			e.object = rd_name(names, PTT_NAME_OBJECT, e.process, columns->object[i]);
 		if (e.id == (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN)) {

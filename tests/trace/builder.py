@@ -95,16 +95,6 @@ class Event:
         w1 = self.object | self.site << 48
         return struct.pack("<QQ", w0, w1) + bytes(body)
 
-    @property
-    def padding(self) -> int:
-        """Bytes behind its last field."""
-        fields = self.type.fields
-        if not fields or (fields[-1].type == "bytes" and self.fields.get(fields[-1].name)):
-            return 0
-        last = fields[-2] if fields[-1].type == "bytes" else fields[-1]
-        size = 6 if last.type == "ptr" else struct.calcsize(_FORMATS[last.type])
-        return -(last.offset + size) % 16
-
     def record(self, pid: int, tid: int, site: int) -> bytes:
         """Return it as a classic record."""
         words = [self.ticks & 0xFFFFFFFF, self.ticks >> 32, pid, tid]
@@ -131,10 +121,9 @@ class Event:
 def packet(
     uuid: bytes, content: bytes, *, begin: int, end: int, pid: int, tid: int, events: int,
     process: int = 0, stream: int = 0, instance: int = 0, sequence: int = 0, discarded: int = 0,
-    padding: int = 0,
 ) -> bytes:  # fmt: skip
     """Return a packet with the right checksum."""
-    used = (HEAD.size + len(content) - padding) * 8
+    used = (HEAD.size + len(content)) * 8
     content += b"\0" * (-len(content) % 16)
     size = (HEAD.size + len(content)) * 8
     head = [
@@ -197,7 +186,6 @@ class Builder:
                     self.uuid.bytes, content, begin=events[0].ticks, end=events[-1].ticks,
                     pid=thread.pid, tid=thread.tid, process=thread.process, events=len(events),
                     instance=number, sequence=sequence, discarded=thread.discarded,
-                    padding=events[-1].padding,
                 )  # fmt: skip
             (self.path / f"stream-{number:05}").write_bytes(data)
         self.write_info()

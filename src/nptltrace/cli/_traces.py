@@ -77,9 +77,7 @@ def add_window(parser: argparse._ActionsContainer) -> None:
     group.add_argument("--count", metavar="N", type=whole, help="at most N events")
 
 
-def add_output(
-    parser: argparse._ActionsContainer, what: str, *, required: bool = False
-) -> None:
+def add_output(parser: argparse._ActionsContainer, what: str, *, required: bool = False) -> None:
     """Add the options that say where to write."""
     parser.add_argument("-o", "--output", metavar="DIR", required=required, help=what)
     parser.add_argument(

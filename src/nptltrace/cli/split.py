@@ -40,7 +40,11 @@ def run(args: argparse.Namespace) -> int:
 
     source = Source([args.trace])
     warner = _traces.Warner(args, source)
-    directory = Path(args.output) if args.output else default_output(Path(args.trace), "split").with_suffix("")
+    directory = (
+        Path(args.output)
+        if args.output
+        else default_output(Path(args.trace), "split").with_suffix("")
+    )
     made = 0
     for name, part in _parts(source, args.by).items():
         written = write_trace(source, directory / name, part, force=args.force)

@@ -188,7 +188,8 @@ def _process(process: ProcessStat, top: int | None) -> Iterator[str]:
             yield f"  {thread.tid:>8}  {name:<20}{thread.events:>16,}{begin:>15}{end:>15}"
     if len(threads) > len(shown):
         rest = sum(thread.events for thread in threads[len(shown) :])
-        yield f"  {'':>8}  {len(threads) - len(shown)} more{rest:>{32 - len(str(len(threads) - len(shown))) - 5 + 4},}"
+        more = f"{len(threads) - len(shown)} more"
+        yield f"  {'':>8}  {more:<20}{rest:>16,}"
 
 
 def _types(found: Statistics) -> Iterator[str]:

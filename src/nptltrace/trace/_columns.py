@@ -78,9 +78,9 @@ class Converter:
         for number, event in BY_ID.items():
             self._event_of_id[number] = index[event.name]
         # Ids that the catalogue does not have get names behind all others.
-        for number in np.flatnonzero(self._event_of_id < 0):
-            self._event_of_id[number] = len(names)
-            names.append(f"EVENT_{number}")
+        for unknown in np.flatnonzero(self._event_of_id < 0):
+            self._event_of_id[unknown] = len(names)
+            names.append(f"EVENT_{unknown}")
         self._event_names = pa.array(names, pa.string())
         self._fields_of: dict[int, set[str]] = {
             number: {field.name for field in event.fields} for number, event in BY_ID.items()

@@ -13,12 +13,11 @@ from uuid import uuid4
 
 from nptltrace.errors import PttError, UsageError
 from nptltrace.trace import _native
-from nptltrace.trace.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nptltrace.trace.source import TraceFiles
+    from nptltrace.trace.source import Source, TraceFiles
 
 __all__ = ["Output", "Part", "check_mergeable", "write_trace"]
 
@@ -71,7 +70,9 @@ def check_mergeable(source: Source) -> None:
         if source.reader.stream_info(stream).packets
     }
     if len(classes) > 1:
-        raise UsageError("the traces were written by different handlers: their events differ in layout")
+        raise UsageError(
+            "the traces were written by different handlers: their events differ in layout"
+        )
     for other in source.traces[1:]:
         mine, theirs = first.metadata.clock.frequency, other.metadata.clock.frequency
         if source.aligned and mine != theirs:
@@ -127,7 +128,7 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
                 events += written
             else:
                 target.unlink()
-    _write_info(source, path, part, shifts, str(uuid), events, size)
+    _write_info(source, path, part, shifts=shifts, uuid=str(uuid), events=events, size=size)
     return Output(path, events, size)
 
 
@@ -194,7 +195,7 @@ def _tick_shift(source: Source, first: TraceFiles, trace: TraceFiles) -> int:
 
 
 def _write_info(
-    source: Source, path: Path, part: Part, shifts: list[int], uuid: str, events: int, size: int
+    source: Source, path: Path, part: Part, *, shifts: list[int], uuid: str, events: int, size: int
 ) -> None:
     """Carry the info files over."""
     session = dict(source.traces[0].info.session.raw)

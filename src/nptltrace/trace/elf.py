@@ -18,7 +18,7 @@ _FUNCTIONS = frozenset({2, 10})  # STT_FUNC, STT_GNU_IFUNC
 _OBJECTS = frozenset({0, 1, 6})  # STT_NOTYPE in assembler files, STT_OBJECT, STT_TLS
 _TLS = 6
 
-# (address, size, name)
+# Address, size and name.
 Symbol = tuple[int, int, str]
 
 
@@ -181,7 +181,7 @@ def demangle(name: str) -> str:
     if _demangler is None:
         try:
             library = ctypes.CDLL("libstdc++.so.6")
-            _demangler = library.__cxa_demangle
+            _demangler = getattr(library, "__cxa_demangle")
             _demangler.restype = ctypes.c_void_p
             _demangler.argtypes = (
                 ctypes.c_char_p,

@@ -209,7 +209,9 @@ def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> N
         _apply_process(process, value)
     elif kind == "modules":
         # Later lists do not know what was unloaded, earlier ones what was loaded.
-        process.modules = list(dict.fromkeys(process.modules + list(map(_module, value["modules"]))))
+        process.modules = list(
+            dict.fromkeys(process.modules + list(map(_module, value["modules"])))
+        )
     elif kind == "sites":
         found = value["sites"]
         pairs = found.items() if isinstance(found, dict) else found

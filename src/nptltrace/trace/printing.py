@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nptltrace.trace import _native
+from nptltrace.trace import _names, _native
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 __all__ = ["CSV_HEADER", "STYLES", "Printer"]
 
 STYLES = {
-    "text": _native.TEXT,
-    "raw": _native.RAW,
-    "jsonl": _native.JSONL,
-    "csv": _native.CSV,
+    "text": _names.TEXT,
+    "raw": _names.RAW,
+    "jsonl": _names.JSONL,
+    "csv": _names.CSV,
 }
 CSV_HEADER = "ts_ns,pid,tid,thread_name,cpu,source,event,object,object_name,site,site_name,fields\n"
 # The first page at once, then batches that stay in the cache.
 _FIRST, _BATCH = 512, 16384
+# How far to look for thread names beforehand: what can be read while one does not notice.
+_SEARCHED = 64 << 20
 
 
 class Printer:
@@ -59,7 +61,7 @@ class Printer:
         self._left = count
         self.printed = 0
         self.cursor = _native.Cursor(source.reader)
-        self.names = _native.Names(source.reader)
+        self.names = _names.Names(source.reader)
         self._filter: _native.Filter | None = None
         self._first = _native.Buffer(_FIRST)
         self._batch = _native.Buffer(_BATCH)
@@ -78,10 +80,13 @@ class Printer:
         )
         processes = self._source.processes()
         self.names.show_process(on=len({process.pid for process in processes}) > 1)
-        for thread, (number, tid) in enumerate(self._source.threads()):
-            name = self._source.thread_name(number, tid)
+        self._source.learn_threads(_SEARCHED)
+        for thread in range(len(self._source.threads())):
+            name = self._source.thread_name(thread)
             if name:
                 self.names.set_thread(thread, name)
+        for (process_number, pthread), thread in self._source.told.pthreads.items():
+            self.names.set_pthread(process_number, pthread, thread)
         for number, process in enumerate(processes):
             for address, text in self._symbols.aliases.addresses.items():
                 self.names.set(_native.OBJECT, number, address, text)

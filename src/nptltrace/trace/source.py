@@ -14,6 +14,7 @@ from nptltrace.errors import TraceFormatError, UsageError
 from nptltrace.trace import _native
 from nptltrace.trace.info import Process, read_info
 from nptltrace.trace.metadata import read_metadata
+from nptltrace.trace.threads import ThreadNames
 
 if TYPE_CHECKING:
     import os
@@ -74,6 +75,7 @@ class Source:
         start_unix_ns: Unix time of time 0.
         origin_ticks: Time 0 in ticks of the first trace's clock.
         aligned: Whether times of different clocks were put together by the time of day.
+        told: What the events say of threads, as far as `learn_threads` has looked.
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
@@ -84,7 +86,9 @@ class Source:
         self.start_unix_ns = 0
         self.origin_ticks = 0
         self.aligned = False
+        self.told = ThreadNames()
         self._processes: list[Process] = []
+        self._known_threads: list[tuple[int, int]] = []
         for path in paths:
             self._add(Path(path))
         self.refresh()
@@ -189,11 +193,28 @@ class Source:
 
     def threads(self) -> list[tuple[int, int]]:
         """Return (process number, tid) of the threads by their number in the traceset."""
-        return self.reader.threads()
+        return self._threads()
 
-    def thread_name(self, process: int, tid: int) -> str:
-        """Return the name of a thread, or the empty one."""
-        return self.processes()[process].thread_names.get(tid, "")
+    def thread_name(self, thread: int) -> str:
+        """Return the name of a thread by its number, or the empty one."""
+        process, tid = self._threads()[thread]
+        told = self.told.names.get(thread)
+        return told or self.processes()[process].thread_names.get(tid, "")
+
+    def _threads(self) -> list[tuple[int, int]]:
+        if self.reader.thread_count() != len(self._known_threads):
+            self._known_threads = self.reader.threads()
+        return self._known_threads
+
+    def learn_threads(self, budget: int | None = None) -> None:
+        """Look for names of threads in the events.
+
+        Args:
+            budget: Search this many bytes of packets at most; None for all.
+        """
+        from nptltrace.trace.threads import ALL, thread_names
+
+        self.told = thread_names(self, ALL if budget is None else budget)
 
     # ---- what is wrong ----
 

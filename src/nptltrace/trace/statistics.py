@@ -130,6 +130,7 @@ def statistics(
     counts, found, spans = _native.count(
         source.reader, workers=len(os.sched_getaffinity(0)), objects=objects
     )
+    source.learn_threads()
     processes = _processes(source, counts, spans)
     times = [(s.first, s.last) for s in spans if s.events]
     causes: dict[str, int] = {}
@@ -197,7 +198,7 @@ def _processes(
     for number in sorted(range(len(rows)), key=lambda n: (spans[n].first, rows[n])):
         process, tid = rows[number]
         span = spans[number]
-        name = known[process].thread_names.get(tid, "")
+        name = source.thread_name(number)
         if not span.events and not name:
             continue  # its packets are damaged, and so may be its number
         threads[number] = ThreadStat(

@@ -115,13 +115,16 @@ class Traceset:
 
     def threads(self) -> pa.Table:
         """Return the threads: process, pid, tid, name."""
+        self.source.learn_threads()
         processes, rows = self.source.processes(), self.source.threads()
         return pa.table(
             {
                 "process": pa.array([process for process, _ in rows], pa.uint32()),
                 "pid": pa.array([processes[process].pid for process, _ in rows], pa.uint32()),
                 "tid": pa.array([tid for _, tid in rows], pa.uint32()),
-                "name": pa.array([self.source.thread_name(*row) for row in rows], pa.string()),
+                "name": pa.array(
+                    [self.source.thread_name(number) for number in range(len(rows))], pa.string()
+                ),
             }
         )
 

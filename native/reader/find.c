@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* find.c - picks events of a few types out of all packets, without the cost of an order. */
+#include "internal.h"
+
+struct search {
+	struct ptt_reader *reader;
+	const uint8_t *ids;
+	const struct ptt_columns *out;
+	int64_t count;
+	int64_t room;
+};
+
+static void take(struct search *search, const struct rd_packet *packet, const struct rd_clock *clock,
+		 const uint8_t *p, const uint8_t *end)
+{
+	const struct ptt_columns *out = search->out;
+	const uint64_t *sites = search->reader->processes[packet->process].sites;
+	uint64_t w0 = rd_u64(p), w1 = rd_u64(p + 8);
+	int64_t i = search->count++;
+
+	out->ts[i] = rd_time(clock, rd_slot_ticks(w0, packet->begin));
+	out->thread[i] = packet->thread;
+	out->id[i] = w0 & PTT_ID_MASK;
+	out->cpu[i] = w0 >> PTT_CPU_SHIFT & PTT_CPU_MASK;
+	out->object[i] = w1 & PTT_OBJECT_MASK;
+	out->site[i] = sites ? sites[w1 >> PTT_SITE_SHIFT] : 0;
+	out->payload[i] = rd_payload(p, end, w0 & PTT_ID_MASK);
+}
+
+/* Returns false when there is no room for all of a packet. */
+static bool search_packet(struct search *search, struct rd_packet *packet, const struct rd_clock *clock)
+{
+	const uint8_t *p = rd_data(search->reader, packet) + sizeof(struct ptt_packet);
+	const uint8_t *end = rd_data(search->reader, packet) + packet->content;
+	int64_t found = 0;
+
+	if (packet->thread == RD_NONE || !rd_check(search->reader, packet))
+		return true;
+	for (const uint8_t *q = p; q < end; q += PTT_SLOT_SIZE)
+		found += search->ids[rd_u16(q) & PTT_ID_MASK];
+	if (found > search->room - search->count)
+		return false;
+	for (; found && p < end; p += PTT_SLOT_SIZE)
+		if (search->ids[rd_u16(p) & PTT_ID_MASK]) {
+			take(search, packet, clock, p, end);
+			found--;
+		}
+	return true;
+}
+
+int64_t ptt_reader_find(struct ptt_reader *reader, const uint8_t *ids, uint64_t budget, uint64_t *next,
+			const struct ptt_columns *out, int64_t room)
+{
+	struct search search = { reader, ids, out, 0, room };
+	uint32_t round = (uint32_t)(*next >> 32), stream = (uint32_t)*next;
+	uint64_t searched = 0;
+	bool more = true;
+
+	/* Round by round, one packet of each stream: names are given early in a thread's life. */
+	for (; more; round++, stream = 0) {
+		more = false;
+		for (; stream < reader->stream_count; stream++) {
+			struct rd_stream *s = &reader->streams[stream];
+
+			if (round >= s->count)
+				continue;
+			more = true;
+			*next = (uint64_t)round << 32 | stream;
+			if (searched >= budget) {
+				*next = UINT64_MAX;
+				return search.count;
+			}
+			if (!search_packet(&search, &s->packets[round], &reader->traces[s->trace].clock))
+				return search.count;
+			searched += s->packets[round].size;
+		}
+	}
+	*next = UINT64_MAX;
+	return search.count;
+}

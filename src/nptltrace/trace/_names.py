@@ -1,0 +1,85 @@
+"""The name tables and the formatter of the reader library."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import TYPE_CHECKING
+
+from nptltrace.trace._abi import Columns, MissingName, check, library, made
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nptltrace.trace._native import Buffer, Reader
+
+__all__ = ["CSV", "JSONL", "RAW", "TEXT", "Names"]
+
+TEXT, RAW, JSONL, CSV = 0, 1, 2, 3
+
+
+class Names:
+    """Names for addresses and threads, and the formatter that uses them."""
+
+    ROOM = 1 << 20
+
+    def __init__(self, reader: Reader) -> None:
+        lib = library()
+        self._lib = lib
+        self.reader = reader
+        self.handle = made("make a name table", lib.ptt_names_create(reader.handle))
+        weakref.finalize(self, lambda handle, _: lib.ptt_names_destroy(handle), self.handle, reader)
+        self._missing = (MissingName * 1024)()
+        self._text = ctypes.create_string_buffer(self.ROOM)
+
+    def show_process(self, *, on: bool) -> None:
+        """Set whether text lines say the pid."""
+        self._lib.ptt_names_show_process(self.handle, on)
+
+    def set_thread(self, thread: int, text: str) -> None:
+        """Name a thread."""
+        data = text.encode("utf-8", "replace")
+        check("name a thread", self._lib.ptt_names_set_thread(self.handle, thread, data))
+
+    def set_pthread(self, process: int, pthread: int, thread: int) -> None:
+        """Say which thread a pthread_t is, until the trace itself tells."""
+        status = self._lib.ptt_names_set_pthread(self.handle, process, pthread, thread)
+        check("name a thread", status)
+
+    def set(self, kind: int, process: int, address: int, text: str) -> None:
+        """Name an address."""
+        data = text.encode("utf-8", "replace")
+        status = self._lib.ptt_names_set(self.handle, kind, process, address, data)
+        check("name an address", status)
+
+    def add_range(self, process: int, start: int, end: int) -> None:
+        """Say that objects and code in this range may have names."""
+        status = self._lib.ptt_names_add_range(self.handle, process, start, end)
+        check("add a range", status)
+
+    def missing(self, buffer: Buffer) -> list[tuple[int, int, int]]:
+        """Return (kind, process, address) of what has no name yet; each is told once."""
+        found: list[tuple[int, int, int]] = []
+        while True:
+            n = self._lib.ptt_names_missing(
+                self.handle, buffer.pointer, buffer.count, self._missing, len(self._missing)
+            )
+            found += [(m.kind, m.process, m.address) for m in self._missing[:n]]
+            if n < len(self._missing):
+                return found
+
+    def text(self, buffer: Buffer, style: int) -> Iterable[memoryview]:
+        """Yield the events of a buffer as lines; each piece is valid until the next."""
+        done, columns = ctypes.c_int64(), Columns()
+        ctypes.pointer(columns)[0] = buffer.columns
+        left = buffer.count
+        while left > 0:
+            size = self._lib.ptt_text(
+                self.handle, ctypes.byref(columns), left, style, self._text, self.ROOM,
+                ctypes.byref(done),
+            )  # fmt: skip
+            yield memoryview(self._text)[: check("format events", size)]
+            left -= done.value
+            for name, array in buffer.arrays.items():
+                step = done.value * ctypes.sizeof(array._type_)
+                setattr(columns, name, getattr(columns, name) + step)

@@ -1,0 +1,100 @@
+"""Names of threads that the trace itself tells, and which thread a pthread_t is.
+
+The recorder looks up names while it runs and misses threads that live too short for that; the
+events that create, begin and name threads say the rest.
+"""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nptltrace.catalog import EVENTS
+from nptltrace.trace import _native
+
+if TYPE_CHECKING:
+    from nptltrace.trace.source import Source
+
+__all__ = ["ThreadNames", "thread_names"]
+
+_ID = {event.name: event.id for event in EVENTS if event.domain == "thread"}
+_CREATED, _BEGIN, _NAME = _ID["NEW_THREAD_CREATED"], _ID["THREAD_BEGIN"], _ID["THREAD_NAME"]
+ALL = 2**63
+
+
+@dataclass(slots=True)
+class ThreadNames:
+    """What events say of threads.
+
+    Attributes:
+        names: Name by thread (number in the traceset); the last one counts.
+        pthreads: Thread by (process, pthread_t); the first one where the address was used again.
+    """
+
+    names: dict[int, str] = field(default_factory=dict)
+    pthreads: dict[tuple[int, int], int] = field(default_factory=dict)
+
+
+def thread_names(source: Source, budget: int = ALL) -> ThreadNames:
+    """Look for names in the events.
+
+    Args:
+        source: The opened traces.
+        budget: How many bytes of packets to search at most.
+    """
+    rows = source.threads()
+    created: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    by_serial: dict[tuple[int, int, int], int] = {}
+    begun: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    own: dict[int, int] = {}
+    named: list[tuple[int, int, int, str]] = []
+    for buffer in source.reader.find((_CREATED, _BEGIN, _NAME), budget):
+        serials, names = _serials(buffer), _texts(buffer)
+        for i in range(buffer.count):
+            thread, address = buffer.arrays["thread"][i], buffer.arrays["object"][i]
+            ts, number = buffer.arrays["ts"][i], buffer.arrays["id"][i]
+            key = (rows[thread][0], address)
+            if number == _CREATED:
+                created.setdefault(key, []).append((ts, serials[i]))
+            elif number == _BEGIN:
+                begun.setdefault(key, []).append((ts, thread))
+                by_serial[(*key, serials[i])] = thread
+                own[thread] = address
+            else:
+                named.append((ts, thread, address, names[i]))
+    found = ThreadNames(pthreads={key: min(threads)[1] for key, threads in begun.items()})
+    for times in created.values():
+        times.sort()
+    for ts, thread, address, name in sorted(named):
+        key = (rows[thread][0], address)
+        target = thread if own.get(thread) == address else None
+        if target is None and key in created:
+            times = created[key]
+            at = max(bisect.bisect_right(times, (ts, 2**64)) - 1, 0)
+            target = by_serial.get((*key, times[at][1]))
+        elif target is None and key not in begun and thread not in own:
+            target = thread  # the main thread, which no event begins, names itself
+        if target is not None and name:
+            found.names[target] = name
+    return found
+
+
+def _serials(buffer: _native.Buffer) -> list[int]:
+    """Return the field `serial` of the events, 0 where there is none."""
+    values, valid = (ctypes.c_int64 * buffer.size)(), (ctypes.c_uint8 * buffer.size)()
+    _native.field_column(buffer, "serial", ctypes.addressof(values), ctypes.addressof(valid))
+    return list(values[: buffer.count])
+
+
+def _texts(buffer: _native.Buffer) -> list[str]:
+    """Return the field `name` of the events, empty where there is none."""
+    offsets = (ctypes.c_int64 * (buffer.size + 1))()
+    need = _native.bytes_column(buffer, "name", ctypes.addressof(offsets), None, 0)
+    data = ctypes.create_string_buffer(max(need, 1))
+    _native.bytes_column(buffer, "name", ctypes.addressof(offsets), data, need)
+    raw = data.raw
+    return [
+        raw[offsets[i] : offsets[i + 1]].decode("utf-8", "replace") for i in range(buffer.count)
+    ]
