@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* text.c - one sentence an event, on standard error or in a file: for trying things out. */
+/*
+ *     PTHREAD_NPTL_TRACE=text            lines on standard error
+ *     PTHREAD_NPTL_TRACE=text:FILE       lines appended to FILE
+ *
+ *     ptt: 0.000431 4242 thread 4243 took mutex 0x55d0c0de1040 at prog+0x11d3
+ *
+ * The numbers are seconds since the program started and the process; the last part is where the program called. Each line
+ * is one write(2), so that lines of several threads do not mix; it is a plain system call, no cancellation point, and
+ * leaves errno alone. That a system call an event is slow is the price of seeing it at once.
+ *
+ * Addresses are told as module and offset by a table that is made when the handler starts: dladdr() takes a lock and may
+ * not be called where events happen. What was loaded later is told as a bare address.
+ */
+#define NPTL_TRACE_IMPLEMENTATION
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "catalog.h"
+#include "clock.h"
+#include "nptl_trace.h"
+#include "nptl_trace_events.h"
+#include "put.h"
+#include "raw_syscall.h"
+#include "record.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+
+#define MODULES_MAX 256u
+#define LINE_MAX_BYTES 1536u
+#define DATA_MAX 512u /* bytes of a text that are shown */
+/* Programs count on the low descriptors. */
+#define DESCRIPTOR_MIN 700
+
+/* This handler calls nothing that is traced. */
+EXPORT extern const int nptl_trace_handler_reentrant;
+EXPORT const int nptl_trace_handler_reentrant = 1;
+
+static struct module {
+	uintptr_t start, end, bias;
+	char name[48];
+} module[MODULES_MAX];
+static uint32_t module_count;
+
+static int output = STDERR_FILENO;
+static uint64_t start_ns, lost;
+static uint32_t self_pid;
+static __thread uint32_t self_tid INITIAL_EXEC;
+
+/* ------------------------------------------------------------ beginning and end */
+
+static int note_module(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	struct module *m = &module[module_count];
+	const char *name = info->dlpi_name && *info->dlpi_name ? info->dlpi_name : program_invocation_short_name;
+	const char *slash = strrchr(name, '/');
+
+	(void)size;
+	(void)unused;
+	if (module_count == MODULES_MAX)
+		return 1;
+	m->start = UINTPTR_MAX;
+	m->end = 0;
+	m->bias = info->dlpi_addr;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (m->bias + p->p_vaddr < m->start)
+			m->start = m->bias + p->p_vaddr;
+		if (m->bias + p->p_vaddr + p->p_memsz > m->end)
+			m->end = m->bias + p->p_vaddr + p->p_memsz;
+	}
+	snprintf(m->name, sizeof(m->name), "%s", slash ? slash + 1 : name);
+	module_count++;
+	return 0;
+}
+
+static int open_output(const char *path)
+{
+	int high, fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return -errno;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTOR_MIN);
+	if (high < 0)
+		return fd; /* a low limit of descriptors: then it stays where it is */
+	close(fd);
+	return high;
+}
+
+EXPORT void nptl_trace_init(char **args)
+{
+	bool again = start_ns != 0; /* in the child of a fork */
+
+	self_pid = (uint32_t)getpid();
+	self_tid = 0;
+	if (again)
+		return;
+	start_ns = ptt_clock_monotonic_ns();
+	if (args[0] && args[0][0]) {
+		output = open_output(args[0]);
+		if (output < 0) {
+			fprintf(stderr, "ptt: text: cannot write %s: %s; the program runs untraced\n", args[0],
+				strerror(-output));
+			__nptl_trace_enabled = 0;
+			return;
+		}
+	}
+	dl_iterate_phdr(note_module, NULL);
+}
+
+EXPORT void nptl_trace_fini(void)
+{
+	uint64_t count = __atomic_load_n(&lost, __ATOMIC_RELAXED);
+
+	if (count && output >= 0)
+		fprintf(stderr, "ptt: text: %llu lines could not be written\n", (unsigned long long)count);
+}
+
+/* ------------------------------------------------------------ sentences */
+
+static void put_address(struct put *put, uint64_t address)
+{
+	for (uint32_t i = 0; i < module_count; i++) {
+		const struct module *m = &module[i];
+
+		if (address < m->start || address >= m->end)
+			continue;
+		put_string(put, m->name);
+		put_text(put, "+", 1);
+		put_hex(put, address - m->bias);
+		return;
+	}
+	put_hex(put, address);
+}
+
+/* Error events name the routine by its number within the domain. */
+static void put_routine(struct put *put, uint32_t id, uint32_t number)
+{
+	const struct ptt_event_type *type = number < 63 ? ptt_event_type_find((id & ~63u) | number) : NULL;
+	size_t size = type ? strlen(type->name) : 0;
+
+	if (!type)
+		put_decimal(put, number, 1);
+	else
+		put_text(put, type->name, size > 3 && !strcmp(type->name + size - 3, "_IN") ? size - 3 : size);
+}
+
+static void put_value(struct put *put, uint32_t id, const struct ptt_field *field, const uint32_t *at)
+{
+	switch (field->type) {
+	case PTT_FIELD_BYTES:
+		put_json(put, (const char *)(at + 1), *at < DATA_MAX ? *at : DATA_MAX);
+		break;
+	case PTT_FIELD_PTR:
+		put_address(put, ptt_record_get64(at));
+		break;
+	case PTT_FIELD_NS:
+		put_decimal(put, ptt_record_get64(at), 1);
+		put_string(put, " ns");
+		break;
+	case PTT_FIELD_U64:
+		/* pointers in disguise: attributes, and what threads return */
+		if (ptt_record_get64(at) < 65536)
+			put_decimal(put, ptt_record_get64(at), 1);
+		else
+			put_hex(put, ptt_record_get64(at));
+		break;
+	case PTT_FIELD_S64:
+		put_signed(put, (int64_t)ptt_record_get64(at));
+		break;
+	case PTT_FIELD_S32:
+		put_signed(put, (int32_t)*at);
+		break;
+	case PTT_FIELD_U16:
+		if (!strcmp(field->name, "routine")) {
+			put_routine(put, id, *at);
+			break;
+		}
+		__attribute__((fallthrough));
+	default:
+		put_decimal(put, *at, 1);
+	}
+}
+
+/* The field that the template calls @name. */
+static void put_field(struct put *put, const struct ptt_event_type *type, const uint32_t *record, const char *name,
+		      size_t size)
+{
+	const uint32_t *at = record + PTT_RECORD_HEAD_WORDS;
+
+	for (uint32_t i = 0; i < type->field_count; i++) {
+		const struct ptt_field *field = &type->fields[i];
+
+		if (type->has_bytes && i + 2 == type->field_count)
+			continue; /* the count of pieces is not in a record */
+		if (strlen(field->name) == size && !memcmp(field->name, name, size)) {
+			put_value(put, type->id, field, at);
+			return;
+		}
+		at += field->type >= PTT_FIELD_U64 && field->type != PTT_FIELD_BYTES ? 2 : 1;
+	}
+	put_text(put, "?", 1);
+}
+
+static void put_object(struct put *put, const struct ptt_event_type *type, uint64_t object)
+{
+	if (type->id >> 6 == NPTL_DOMAIN_PROCESS)
+		put_decimal(put, object, 1);
+	else
+		put_hex(put, object);
+}
+
+static void put_sentence(struct put *put, const struct ptt_event_type *type, const uint32_t *record)
+{
+	const char *text = type->text;
+
+	while (*text) {
+		size_t plain = strcspn(text, "{"), name;
+
+		put_text(put, text, plain);
+		text += plain;
+		if (!*text)
+			break;
+		name = strcspn(++text, "}");
+		if (name == 6 && !memcmp(text, "thread", 6))
+			put_decimal(put, record[4], 1);
+		else if (name == 6 && !memcmp(text, "object", 6))
+			put_object(put, type, ptt_record_get64(record + 5));
+		else
+			put_field(put, type, record, text, name);
+		text += name + (text[name] == '}');
+	}
+}
+
+static void write_line(const struct ptt_event_type *type, const uint32_t *record)
+{
+	uint64_t now = ptt_clock_monotonic_ns() - start_ns;
+	char text[LINE_MAX_BYTES];
+	struct put put = {.text = text, .room = sizeof(text) - 1, .fd = -1};
+	long n;
+
+	put_string(&put, "ptt: ");
+	put_decimal(&put, now / 1000000000, 1);
+	put_text(&put, ".", 1);
+	put_decimal(&put, now % 1000000000 / 1000, 6);
+	put_text(&put, " ", 1);
+	put_decimal(&put, self_pid, 1);
+	put_text(&put, " ", 1);
+	put_sentence(&put, type, record);
+	if (ptt_record_get64(record + 7)) {
+		put_string(&put, " at ");
+		put_address(&put, ptt_record_get64(record + 7));
+	}
+	text[put.size++] = '\n';
+	do
+		n = ptt_raw_syscall(SYS_write, output, (long)text, (long)put.size, 0, 0, 0);
+	while (n == -EINTR);
+	if (n != (long)put.size)
+		__atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline)) void put_event(uint32_t *record, uint32_t room, const struct nptl_trace_event *event,
+						const void *site)
+{
+	const struct ptt_event_type *type;
+
+	if (!ptt_record_make(record, room, event, site))
+		return;
+	type = ptt_event_type_find(record[0] & 0xffff);
+	if (!type)
+		return;
+	if (!self_tid)
+		self_tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	record[4] = self_tid;
+	write_line(type, record);
+}
+
+static __attribute__((noinline)) void put_large(const struct nptl_trace_event *event, const void *site)
+{
+	uint32_t record[PTT_RECORD_WORDS_MAX];
+
+	put_event(record, PTT_RECORD_WORDS_MAX, event, site);
+}
+
+EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
+{
+	uint32_t record[PTT_RECORD_SMALL];
+
+	if (!start_ns || output < 0)
+		return;
+	if (ptt_record_is_small(&event))
+		put_event(record, PTT_RECORD_SMALL, &event, NULL);
+	else
+		put_large(&event, __builtin_return_address(0));
+}
