@@ -65,13 +65,20 @@ static char *next_field(char **rest, char separator)
 	return field;
 }
 
-static bool parse(const char *value)
+/* A level is a number; there is no largest one. */
+static bool is_level(const char *text)
+{
+	return strspn(text, "0123456789") == strlen(text) && strlen(text) < 10;
+}
+
+/* Return: what is wrong with the variable, or NULL. */
+static const char *parse(const char *value)
 {
 	char *rest = handler.text, *args;
 	int n = 0;
 
 	if (strlen(value) >= sizeof(handler.text))
-		return false;
+		return "PTHREAD_NPTL_TRACE is too long";
 	strcpy(handler.text, value);
 	handler.name = next_field(&rest, ':');
 	args = next_field(&rest, ':');
@@ -81,10 +88,17 @@ static bool parse(const char *value)
 		while (args && n < ARGS_MAX)
 			handler.args[n++] = next_field(&args, ',');
 	handler.args[n] = NULL;
-	return handler.name && *handler.name;
+	if (!*handler.name)
+		return "PTHREAD_NPTL_TRACE names no handler";
+	if (args && *args)
+		return "PTHREAD_NPTL_TRACE has too many handler arguments";
+	if (handler.verbosity && !is_level(handler.verbosity))
+		return "the verbosity in PTHREAD_NPTL_TRACE is not a number";
+	return NULL;
 }
 
-static void *open_beside_us(const char *name)
+/* Our own handlers lie in a directory beside this library. @file is a name without directory. */
+static void *open_beside_us(const char *file)
 {
 	char path[PATH_MAX];
 	Dl_info self;
@@ -96,36 +110,52 @@ static void *open_beside_us(const char *name)
 	slash = strrchr(self.dli_fname, '/');
 	if (!slash)
 		return NULL;
-	n = snprintf(path, sizeof(path), "%.*s/handlers/lib%s.so", (int)(slash - self.dli_fname), self.dli_fname, name);
+	n = snprintf(path, sizeof(path), "%.*s/handlers/%s", (int)(slash - self.dli_fname), self.dli_fname, file);
 	if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK) < 0)
 		return NULL;
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-static void *open_handler(const char *name)
+/* Beside us, else where the dynamic linker looks. */
+static void *open_file(const char *file)
+{
+	void *opened = open_beside_us(file);
+
+	return opened ? opened : dlopen(file, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* Open the handler, or put into @reason why that cannot be. A name is tried as libNAME.so, then as it stands. */
+static void *open_handler(const char *name, char *reason, size_t size)
 {
 	char library[NAME_MAX + 8];
+	bool fits = snprintf(library, sizeof(library), "lib%s.so", name) < (int)sizeof(library);
+	const char *error;
 	void *opened;
 
-	if (strchr(name, '/'))
-		return dlopen(name, RTLD_NOW | RTLD_LOCAL);
-	opened = open_beside_us(name);
-	if (opened)
+	if (strchr(name, '/') || !fits)
+		opened = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	else
+		opened = open_file(library);
+	/* the first reason is the one that speaks of what was meant, where the name is plain */
+	error = opened ? "" : dlerror();
+	snprintf(reason, size, "%s", error ? error : name);
+	if (opened || strchr(name, '/'))
 		return opened;
-	if (snprintf(library, sizeof(library), "lib%s.so", name) < (int)sizeof(library)) {
-		opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-		if (opened)
-			return opened;
+	opened = open_file(name);
+	if (!opened && strstr(name, ".so")) {
+		error = dlerror();
+		snprintf(reason, size, "%s", error ? error : name);
 	}
-	return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	return opened;
 }
 
 static bool load(void)
 {
-	void *library = open_handler(handler.name);
+	char reason[PATH_MAX];
+	void *library = open_handler(handler.name, reason, sizeof(reason));
 
 	if (!library) {
-		complain("cannot load the trace handler", dlerror());
+		complain("cannot load the trace handler", reason);
 		return false;
 	}
 	*(void **)&handler.init = dlsym(library, "nptl_trace_init");
@@ -195,13 +225,14 @@ static void report_start(void)
 
 static __attribute__((constructor(101))) void start(void)
 {
-	const char *value = getenv("PTHREAD_NPTL_TRACE");
+	const char *value = getenv("PTHREAD_NPTL_TRACE"), *fault;
 
 	ptt_resolve();
 	if (!value || !*value)
 		return;
-	if (!parse(value)) {
-		complain("PTHREAD_NPTL_TRACE is malformed", value);
+	fault = parse(value);
+	if (fault) {
+		complain(fault, value);
 		return;
 	}
 	if (!load() || !begin())
