@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from nptltrace.trace.traceset import Position, Traceset
     from nptltrace.trace.traceset import open_traceset as open  # noqa: A004 -- as in gzip.open
+    from nptltrace.user import user_event
 
 __all__ = [
     "NativeError",
@@ -28,6 +29,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "open",
+    "user_event",
 ]
 
 __version__ = "0.1.0"
@@ -42,6 +44,7 @@ _HOME = {
     "Traceset": "nptltrace.trace.traceset",
     "UsageError": "nptltrace.errors",
     "open": "nptltrace.trace.traceset:open_traceset",
+    "user_event": "nptltrace.user",
 }
 
 
