@@ -2,6 +2,8 @@
 /* decode.c - takes the fields of one event out of its slots or its record. */
 #include "internal.h"
 
+#include "../ring/record.h"
+
 uint8_t rd_slots_of[1024];
 
 /* Filled once, when the library is loaded: the merge asks it of every event. */
@@ -44,16 +46,15 @@ uint64_t rd_payload_checked(const uint8_t *slot, const uint8_t *end, uint32_t id
 uint32_t rd_record_size(const uint8_t *p, const uint8_t *end, bool *sound)
 {
 	uint64_t left = (uint64_t)(end - p) / 4;
-	uint32_t words, sum = 0;
+	uint32_t words;
 
 	if (!left)
 		return 0;
 	words = rd_u32(p) >> 16;
 	if (words < PTT_RECORD_HEAD_WORDS + 1 || words > PTT_RECORD_WORDS_MAX || words > left)
 		return 0;
-	for (uint32_t i = 0; i + 1 < words; i++)
-		sum = (sum << 1 | sum >> 31) + rd_u32(p + 4 * i);
-	*sound = sum == rd_u32(p + 4 * (words - 1));
+	/* packets and records begin on whole words */
+	*sound = ptt_record_checksum((const uint32_t *)(const void *)p, words - 1) == rd_u32(p + 4 * (words - 1));
 	return words * 4;
 }
 
