@@ -30,7 +30,7 @@ static uint32_t ask(struct ptt_collector *c, uint32_t *asked)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < c->segment->chunk_count && n < REVOKE_MAX; i++) {
-		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state), none = PTT_REVOKE_NONE;
+		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state), none;
 		uint64_t head;
 
 		if (PTT_CHUNK_STATUS(state) != PTT_CHUNK_OWNED || thread >= c->segment->thread_count)
@@ -42,6 +42,9 @@ static uint32_t ask(struct ptt_collector *c, uint32_t *asked)
 			c->stream[thread].idle_head = head;
 			continue;
 		}
+		none = __atomic_load_n(&c->thread[thread].revoke, __ATOMIC_RELAXED);
+		if (PTT_REVOKE_STATE(none) != PTT_REVOKE_NONE)
+			continue;
 		if (__atomic_compare_exchange_n(&c->thread[thread].revoke, &none,
 						PTT_REVOKE_WORD(PTT_REVOKE_ASKED, PTT_HEAD_CHANGES(head)), false,
 						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -69,17 +72,20 @@ static void make_full(struct ptt_collector *c, uint32_t index, uint32_t owned, u
 {
 	uint64_t offset = head & PTT_HEAD_OFFSET_MASK;
 
+	/* its owner, who has settled the matter already, may have marked it; or it was full, and its owner has moved on */
+	if (PTT_CHUNK_STATUS(state_of(c, index)) == PTT_CHUNK_FULL && !(state_of(c, index) & PTT_CHUNK_TAKEN))
+		return;
 	if (offset % c->segment->chunk_size)
 		__atomic_store_n((uint64_t *)(c->base + offset), PTT_ID_END, __ATOMIC_RELEASE);
-	__atomic_compare_exchange_n(&c->chunk_state[index], &owned, owned | PTT_CHUNK_FULL, false, __ATOMIC_ACQ_REL,
-				    __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&c->chunk_state[index], &owned, owned | PTT_CHUNK_FULL | PTT_CHUNK_TAKEN, false,
+				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 /* Take the chunk of @thread if it still can be. Return: true if it is ours now. */
 static bool take(struct ptt_collector *c, uint32_t thread)
 {
 	struct ptt_thread *t = &c->thread[thread];
-	uint32_t word = __atomic_load_n(&t->revoke, __ATOMIC_ACQUIRE), wanted = PTT_REVOKE_NONE;
+	uint32_t word = __atomic_load_n(&t->revoke, __ATOMIC_ACQUIRE), wanted = word & ~PTT_REVOKE_STATE_MASK;
 	uint64_t head = __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
 	uint32_t index = chunk_of_head(c, head), state;
 
@@ -90,7 +96,7 @@ static bool take(struct ptt_collector *c, uint32_t thread)
 	    PTT_CHUNK_THREAD(state) == thread && all_written(c, head))
 		wanted = PTT_REVOKE_WORD(PTT_REVOKE_TAKEN, word >> 2);
 	if (!__atomic_compare_exchange_n(&t->revoke, &word, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
-	    wanted == PTT_REVOKE_NONE)
+	    PTT_REVOKE_STATE(wanted) == PTT_REVOKE_NONE)
 		return false;
 	make_full(c, index, state, head);
 	return true;

@@ -88,9 +88,11 @@ enum ptt_clock { PTT_CLOCK_TSC = 1, PTT_CLOCK_MONOTONIC = 2 };
 #define PTT_CHUNK_FULL 3u
 #define PTT_CHUNK_STATUS(state) ((state) & 3u)
 #define PTT_CHUNK_THREAD(state) ((state) >> 2 & 0x7fffu)
-/* The low bits of the chunk's serial keep a late OWNED -> FULL from hitting a chunk that has come back. */
-#define PTT_CHUNK_STATE(thread, serial, status) \
-	(((uint32_t)(serial) & 0x7fffu) << 17 | ((uint32_t)(thread) & 0x7fffu) << 2 | (status))
+/* With FULL: the collector took the chunk from an idle thread, and what that thread had reserved but not written is void. */
+#define PTT_CHUNK_TAKEN 0x80000000u
+/* The low bits of the head's count of chunk changes keep a late compare and swap from hitting a chunk that has come back. */
+#define PTT_CHUNK_STATE(thread, changes, status) \
+	(((uint32_t)(changes) & 0x3fffu) << 17 | ((uint32_t)(thread) & 0x7fffu) << 2 | (status))
 #define PTT_THREAD_COUNT_MAX 32768u
 
 /* First bytes of a chunk; the slots follow. */
@@ -117,23 +119,27 @@ _Static_assert(offsetof(struct ptt_chunk, dirty_end) == 20, "read by collector")
 #define PTT_HEAD_CHANGES(head) ((uint32_t)((head) >> 40)) /* 24 bits */
 
 /*
- * thread.revoke: how the collector gets the chunk of an idle thread back. The word is a state and the chunk-change count
- * of the head that it speaks of; only the exact word may be replaced, by compare and swap.
+ * thread.revoke: how the collector gets the chunk of an idle thread back. The word is a state and a chunk-change count;
+ * only the exact word may be replaced, by compare and swap. NONE keeps the count, so that no question goes unnoticed.
  *
  *   collector                                        writer
- *   NONE -> ASKED|c, c = changes of head             reserves (moves head), then reads revoke
- *   membarrier(GLOBAL)                               ASKED|c: ASKED|c -> NONE keeps the chunk; if that fails, TAKEN
- *   reads head: changes are still c, and all slots   TAKEN|c and head's changes are c: head -> boundary (changes + 1),
- *   below it are committed; else ASKED|c -> NONE       then TAKEN|c -> NONE, then a new chunk; the reserved slot is void
- *   ASKED|c -> TAKEN|c: the chunk is the collector's TAKEN|c of older changes: TAKEN|c -> NONE, go on
+ *   NONE|x -> ASKED|c, c = changes of head           reads revoke, reserves (moves head), reads revoke: the same word, in
+ *   membarrier(GLOBAL)                                 state NONE, means that the slot is its own. Else:
+ *   reads head: changes are still c, and all slots   ASKED|c -> NONE|c, which keeps the chunk; look again
+ *   below it are committed; else ASKED|c -> NONE|c   TAKEN|c, and head's changes are c: the chunk's state becomes
+ *   ASKED|c -> TAKEN|c                                 FULL|TAKEN, head -> boundary with changes + 1; in any case
+ *   the chunk, if it is still OWNED, becomes           TAKEN|c -> NONE|c+1; look again
+ *   FULL|TAKEN; if its writer had moved on, it is    NONE: the slot is the writer's own if the chunk is still OWNED or
+ *   a full chunk like any other                        FULL, not TAKEN, with the changes of its reservation; else void
  *
- * Either the writer sees the word, or the collector sees the reservation. In a taken chunk, what lies at and above the
- * head that was checked is void, whatever head says later.
+ * Either the writer sees the word, or the collector sees the reservation. The last step is for a writer whose signal
+ * handler has already answered the question. tests/models/ring.pml checks all of it.
  */
 #define PTT_REVOKE_NONE 0u
 #define PTT_REVOKE_ASKED 1u
 #define PTT_REVOKE_TAKEN 2u
-#define PTT_REVOKE_STATE(word) ((word) & 3u)
+#define PTT_REVOKE_STATE_MASK 3u
+#define PTT_REVOKE_STATE(word) ((word) & PTT_REVOKE_STATE_MASK)
 #define PTT_REVOKE_WORD(state, changes) ((uint32_t)(changes) << 2 | (state))
 
 /* thread.state */

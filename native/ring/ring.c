@@ -222,16 +222,15 @@ static int64_t claim(struct ptt_thread *self, uint32_t claimed)
 	return -1;
 }
 
-/* The current chunk takes no more: mark where it ends, and tell the collector. */
+/* The head has moved on from the chunk that it was in at @head. */
 static void close_chunk(struct ptt_thread *self, uint64_t head)
 {
-	uint32_t index = chunk_index(head - 1);
-	uint64_t serial = chunk_at(index)->serial;
-	uint32_t owned = PTT_CHUNK_STATE(thread_index(self), serial, PTT_CHUNK_OWNED);
+	uint32_t index = chunk_index(head - 1), changes = PTT_HEAD_CHANGES(head);
+	uint32_t owned = PTT_CHUNK_STATE(thread_index(self), changes, PTT_CHUNK_OWNED);
 
 	/* release: the collector's acquire load of FULL sees the slots of this thread */
 	__atomic_compare_exchange_n(&ptt_session.chunk_state[index], &owned,
-				    PTT_CHUNK_STATE(thread_index(self), serial, PTT_CHUNK_FULL), false, __ATOMIC_RELEASE,
+				    PTT_CHUNK_STATE(thread_index(self), changes, PTT_CHUNK_FULL), false, __ATOMIC_RELEASE,
 				    __ATOMIC_RELAXED);
 }
 
@@ -258,7 +257,8 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 		.serial = serial,
 	};
 	/* release: the collector's acquire load of OWNED sees the chunk's head and cleared slots */
-	__atomic_store_n(state, PTT_CHUNK_STATE(thread_index(self), serial, PTT_CHUNK_OWNED), __ATOMIC_RELEASE);
+	__atomic_store_n(state, PTT_CHUNK_STATE(thread_index(self), PTT_HEAD_CHANGES(head) + 1, PTT_CHUNK_OWNED),
+			 __ATOMIC_RELEASE);
 	if (ptt_local_cas(&self->head, head,
 			  (head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE + chunk_first_slot(index))) {
 		self->t_base = now;
@@ -288,7 +288,7 @@ static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *seri
 	if (space == searched_at)
 		return -1; /* nothing has been freed since */
 	*serial = __atomic_fetch_add(&self->chunks, 1, __ATOMIC_RELAXED);
-	index = claim(self, PTT_CHUNK_STATE(thread_index(self), *serial, PTT_CHUNK_CLAIMED));
+	index = claim(self, PTT_CHUNK_STATE(thread_index(self), 0, PTT_CHUNK_CLAIMED));
 	if (index < 0)
 		searched_at = space;
 	return index;
@@ -337,30 +337,47 @@ static enum refill refill(struct ptt_thread *self, uint64_t head, uint64_t *wait
 
 /* ------------------------------------------------------------ revocation */
 
+/* The collector has taken the chunk of change count @changes: if the head is still there, leave it. */
+static void leave_chunk(struct ptt_thread *self, uint32_t changes)
+{
+	uint64_t head = ptt_local_load(&self->head);
+	uint32_t owned = PTT_CHUNK_STATE(thread_index(self), changes, PTT_CHUNK_OWNED);
+
+	if (PTT_HEAD_CHANGES(head) != changes)
+		return;
+	/* for frames of this thread that a signal handler interrupted: what they reserved there is void */
+	__atomic_compare_exchange_n(&ptt_session.chunk_state[chunk_index(head - 1)], &owned,
+				    owned | PTT_CHUNK_FULL | PTT_CHUNK_TAKEN, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	while (PTT_HEAD_CHANGES(head) == changes &&
+	       !ptt_local_cas(&self->head, head, (head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE))
+		head = ptt_local_load(&self->head);
+}
+
 /*
- * settle_revoke - the collector has asked for this thread's chunk, or has taken it
- * Return: true if the chunk of @head is still ours, so that a slot reserved in it may be written.
+ * settle_revoke - the revocation word is not what it was before a slot was reserved at @head
+ * Return: true if the slot is still ours, so that it may be written. ptt_abi.h has the whole protocol.
  */
 static bool settle_revoke(struct ptt_thread *self, uint64_t head)
 {
-	uint32_t word = __atomic_load_n(&self->revoke, __ATOMIC_ACQUIRE);
+	uint32_t word, state, changes = PTT_HEAD_CHANGES(head);
 
-	if (PTT_REVOKE_STATE(word) == PTT_REVOKE_ASKED &&
-	    /* acq_rel: the collector's compare and swap to TAKEN is its partner; one of the two fails */
-	    __atomic_compare_exchange_n(&self->revoke, &word, PTT_REVOKE_NONE, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return true;
-	if (PTT_REVOKE_STATE(word) != PTT_REVOKE_TAKEN)
-		return true; /* withdrawn, or settled by a signal handler that interrupted us */
-	if (word >> 2 == PTT_HEAD_CHANGES(head)) {
-		uint64_t now = ptt_local_load(&self->head);
-
-		/* leave the chunk: a head on a boundary means "no room" */
-		while (PTT_HEAD_CHANGES(now) == word >> 2 &&
-		       !ptt_local_cas(&self->head, now, (now & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE))
-			now = ptt_local_load(&self->head);
+	for (;;) {
+		/* acq_rel throughout: the partner is the collector's compare and swap of this word */
+		word = __atomic_load_n(&self->revoke, __ATOMIC_ACQUIRE);
+		if (PTT_REVOKE_STATE(word) == PTT_REVOKE_NONE)
+			break;
+		if (PTT_REVOKE_STATE(word) == PTT_REVOKE_ASKED) {
+			__atomic_compare_exchange_n(&self->revoke, &word, word & ~PTT_REVOKE_STATE_MASK, false,
+						    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+			continue;
+		}
+		leave_chunk(self, word >> 2);
+		__atomic_compare_exchange_n(&self->revoke, &word, PTT_REVOKE_WORD(PTT_REVOKE_NONE, (word >> 2) + 1), false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	}
-	__atomic_compare_exchange_n(&self->revoke, &word, PTT_REVOKE_NONE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-	return word >> 2 != PTT_HEAD_CHANGES(head);
+	state = __atomic_load_n(&ptt_session.chunk_state[chunk_index(head)], __ATOMIC_ACQUIRE);
+	return state == PTT_CHUNK_STATE(thread_index(self), changes, PTT_CHUNK_OWNED) ||
+	       state == PTT_CHUNK_STATE(thread_index(self), changes, PTT_CHUNK_FULL);
 }
 
 /* ------------------------------------------------------------ recording */
@@ -381,13 +398,13 @@ static void commit(uint64_t head, uint64_t w0, uint64_t w1, const struct ptt_slo
 }
 
 /* End the current chunk early: an END slot, and the head moves to the boundary. */
-static void end_chunk(struct ptt_thread *self, uint64_t head)
+static void end_chunk(struct ptt_thread *self, uint64_t head, uint32_t revoke)
 {
 	uint64_t boundary = (head | ptt_ring.chunk_mask) + 1;
 
 	if (!ptt_local_cas(&self->head, head, boundary))
 		return; /* a signal handler moved it; the caller looks again */
-	if (__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) && !settle_revoke(self, head))
+	if (__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) != revoke && !settle_revoke(self, head))
 		return;
 	commit(head, PTT_ID_END, 0, NULL, 0);
 }
@@ -401,7 +418,8 @@ static void note_wait(uint64_t waited_ns)
 }
 
 /* Return: true if there is a chunk with room for @slots at the new head. */
-static bool make_room(struct ptt_thread *self, uint64_t head, uint32_t slots, uint64_t now, uint64_t *waited_ns)
+static bool make_room(struct ptt_thread *self, uint64_t head, uint32_t revoke, uint32_t slots, uint64_t now,
+		      uint64_t *waited_ns)
 {
 	uint64_t offset = head & PTT_HEAD_OFFSET_MASK;
 
@@ -410,12 +428,12 @@ static bool make_room(struct ptt_thread *self, uint64_t head, uint32_t slots, ui
 
 		/* only who moved the head away from the old chunk may close it */
 		if (done == REFILL_DONE && offset)
-			close_chunk(self, offset);
+			close_chunk(self, head);
 		return done != REFILL_LOST;
 	}
 	if (ptt_ring.chunk_mask + 1 - (offset & ptt_ring.chunk_mask) < (uint64_t)slots * PTT_SLOT_SIZE ||
 	    (now - self->t_base) >> PTT_TIME_BITS)
-		end_chunk(self, head);
+		end_chunk(self, head, revoke);
 	return true;
 }
 
@@ -446,17 +464,18 @@ void ptt_ring_put_slow(uint32_t id, uint64_t w1, const struct ptt_slot *rest, ui
 			return;
 	}
 	for (;;) {
+		uint32_t revoke = __atomic_load_n(&self->revoke, __ATOMIC_RELAXED) & ~PTT_REVOKE_STATE_MASK;
 		uint64_t head = ptt_local_load(&self->head);
 		uint64_t now = fence ? ptt_clock_fenced(ptt_ring.clock) : ptt_clock(ptt_ring.clock);
 
 		if (!has_room(self, head, count + 1, now)) {
-			if (!make_room(self, head, count + 1, now, &waited_ns))
+			if (!make_room(self, head, revoke, count + 1, now, &waited_ns))
 				return;
 			continue;
 		}
 		if (!ptt_local_cas(&self->head, head, head + (uint64_t)(count + 1) * PTT_SLOT_SIZE))
 			continue;
-		if (__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) && !settle_revoke(self, head))
+		if (__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) != revoke && !settle_revoke(self, head))
 			continue;
 		commit(head, PTT_SLOT_W0(id, ptt_ring_cpu(), now), w1, rest, count);
 		break;

@@ -134,9 +134,11 @@ static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_threa
 {
 	uint64_t head, now, w0;
 	struct ptt_slot *slot;
+	uint32_t revoke;
 
 	if (__builtin_expect(ptt_ring.clock != PTT_CLOCK_TSC, 0))
 		return ptt_ring_put_slow(id, w1, NULL, 0, fence);
+	revoke = __atomic_load_n(&self->revoke, __ATOMIC_RELAXED) & ~PTT_REVOKE_STATE_MASK;
 	head = ptt_local_load(&self->head);
 	now = fence ? ptt_clock_fenced(PTT_CLOCK_TSC) : ptt_clock(PTT_CLOCK_TSC);
 	slot = (struct ptt_slot *)(ptt_ring.base + (head & PTT_HEAD_OFFSET_MASK));
@@ -147,7 +149,7 @@ static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_threa
 	    __builtin_expect(!ptt_local_cas(&self->head, head, head + PTT_SLOT_SIZE), 0))
 		return ptt_ring_put_slow(id, w1, NULL, 0, fence);
 	/* read after the reservation: pairs with the collector's ASKED, barrier, read of head */
-	if (__builtin_expect(__atomic_load_n(&self->revoke, __ATOMIC_RELAXED), 0))
+	if (__builtin_expect(__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) != revoke, 0))
 		return ptt_ring_put_revoked(head, w0, w1, fence);
 	slot->w1 = w1;
 	/* release: the collector's acquire load of w0 sees w1 */
