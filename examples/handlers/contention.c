@@ -8,7 +8,7 @@
  *
  * (add -I"$(ptt config --includedir)" where the headers are not among the system's), and use it with
  *
- *     ptt record --handler ./libcontention.so -l 1 -- ./program
+ *     ptt record --handler ./libcontention.so -- ./program
  *     LD_PRELOAD=$(ptt config --preload) PTHREAD_NPTL_TRACE=./libcontention.so:10:2 ./program
  *
  * Its argument is how many mutexes to print when the program ends, 10 if none is given. It knows nothing of the tracer

@@ -271,7 +271,7 @@ int file_put_info(int dir, const struct file_counts *counts)
 
 static const char header[] =
 	"    packet.header := struct {\n"
-	"        " U32 " magic;\n"
+	"        integer { size = 32; align = 32; signed = false; base = 16; } magic;\n"
 	"        " U8 " uuid[16];\n"
 	"        " U32 " stream_id;\n"
 	"        " U64 " stream_instance_id;\n"

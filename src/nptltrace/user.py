@@ -1,4 +1,4 @@
-"""Events of a Python program: `nptltrace.user_event("text")` puts them into the trace it runs under."""
+"""Events of a Python program: `nptltrace.user_event("text")` puts them into the trace."""
 
 from __future__ import annotations
 

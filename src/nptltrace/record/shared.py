@@ -120,9 +120,7 @@ def check(options: RecordOptions) -> None:
         if any(not argument.startswith("size=") for argument in options.handler.arguments):
             raise UsageError("handler file: expected size=SIZE; -o names the trace directory")
         if options.output is not None and set(":,") & set(str(options.output.absolute())):
-            raise UsageError(
-                f"handler file: {options.output}: the name must hold no ':' and no ','"
-            )
+            raise UsageError(f"handler file: {options.output}: its name may hold no ':' and no ','")
 
 
 def fault_lines(collector: Collector) -> list[str]:
