@@ -21,6 +21,7 @@ static inline bool ptt_clock_valid(clockid_t clock)
 
 static inline bool ptt_deadline_valid(clockid_t clock, const struct timespec *deadline)
 {
+	__asm__("" : "+r"(deadline)); /* may be NULL, whatever its declaration says */
 	if (clock != TIMED && !ptt_clock_valid(clock))
 		return false;
 	return !deadline || (deadline->tv_nsec >= 0 && deadline->tv_nsec < 1000000000);

@@ -73,19 +73,19 @@ static struct found look(char *const *env)
 
 /* ------------------------------------------------------------ what there shall be */
 
-/* Is what this process executes now to be traced? A child of vfork is another process already. */
-static bool wanted(void)
+/* Is the program that is started now to be traced? */
+static bool wanted(bool own)
 {
 	if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE) || !__nptl_trace_enabled)
 		return false;
-	return with_children || ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) == ptt_pid;
+	return with_children || (own && ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) == ptt_pid);
 }
 
-size_t ptt_environment_size(char *const *env)
+size_t ptt_environment_size(char *const *env, bool own)
 {
 	struct found found;
 
-	if (!wanted())
+	if (!wanted(own))
 		return 0;
 	found = look(env);
 	if ((found.library && found.trace) || found.entries > ENTRIES_MAX)

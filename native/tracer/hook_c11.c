@@ -27,14 +27,14 @@ static int error_of(int result)
 }
 
 /* Level of the full call pairs. */
-#define C11(name, object, site)                                     \
-	do {                                                        \
-		if (must_trace(C11, name))                          \
-			EMIT(C11, name, object, site);              \
+#define C11(name, object, site)                        \
+	do {                                           \
+		if (must_trace(C11, name))             \
+			EMIT(C11, name, object, site); \
 	} while (0)
-#define C11_WITH(name, type, object, site, ...)                     \
-	do {                                                        \
-		if (must_trace(C11, name))                          \
+#define C11_WITH(name, type, object, site, ...)                                \
+	do {                                                                   \
+		if (must_trace(C11, name))                                     \
 			EMIT_WITH(C11, name, type, object, site, __VA_ARGS__); \
 	} while (0)
 
@@ -382,15 +382,23 @@ static int call_real_once(pthread_once_t *control, void (*routine)(void))
 	return 0;
 }
 
+struct once_call {
+	once_flag *flag;
+	void *site;
+};
+
+static void end_once_call(struct once_call *call)
+{
+	C11(CALL_ONCE_OUT, call->flag, call->site);
+}
+
 EXPORT void call_once(once_flag *flag, void (*routine)(void))
 {
-	void *site = CALL_SITE;
+	struct once_call call __attribute__((cleanup(end_once_call))) = {flag, CALL_SITE};
 
-	if (untraced(NPTL_DOMAIN_ONCE)) {
+	C11_WITH(CALL_ONCE_IN, call_once_in, flag, call.site, .routine = ptt_ptr48((void *)routine));
+	if (ptt_level(NPTL_DOMAIN_ONCE))
+		ptt_once(call_real_once, (pthread_once_t *)flag, routine, call.site);
+	else
 		ptt_real.call_once(flag, routine);
-		return;
-	}
-	C11_WITH(CALL_ONCE_IN, call_once_in, flag, site, .routine = ptt_ptr48((void *)routine));
-	ptt_once(call_real_once, (pthread_once_t *)flag, routine, site);
-	C11(CALL_ONCE_OUT, flag, site);
 }

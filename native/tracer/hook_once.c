@@ -107,17 +107,32 @@ int ptt_once(ptt_once_function *real, pthread_once_t *control, void (*routine)(v
 	return call_real(real, control, routine, state, site);
 }
 
+struct full_call {
+	pthread_once_t *control;
+	void *site;
+	int result;
+};
+
+static void end_full_call(struct full_call *call)
+{
+	EMIT_WITH(ONCE, ONCE_OUT, once_out, call->control, call->site, .result = call->result);
+}
+
+static COLD int once_in_full(pthread_once_t *control, void (*routine)(void), void *site)
+{
+	struct full_call call __attribute__((cleanup(end_full_call))) = {control, site, ECANCELED};
+
+	EMIT_WITH(ONCE, ONCE_IN, once_in, control, site, .routine = ptt_ptr48((void *)routine));
+	return call.result = ptt_once(ptt_real.pthread_once, control, routine, site);
+}
+
 EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
 {
-	void *site = CALL_SITE;
-	int result;
+	uint32_t level = ptt_level(NPTL_DOMAIN_ONCE);
 
-	if (!ptt_level(NPTL_DOMAIN_ONCE))
+	if (!level)
 		return ptt_real.pthread_once(control, routine);
-	if (must_trace(ONCE, ONCE_IN))
-		EMIT_WITH(ONCE, ONCE_IN, once_in, control, site, .routine = ptt_ptr48((void *)routine));
-	result = ptt_once(ptt_real.pthread_once, control, routine, site);
-	if (must_trace(ONCE, ONCE_OUT))
-		EMIT_WITH(ONCE, ONCE_OUT, once_out, control, site, .result = result);
-	return result;
+	if (unlikely(level >= NPTL_LEVEL_ONCE_IN))
+		return once_in_full(control, routine, CALL_SITE);
+	return ptt_once(ptt_real.pthread_once, control, routine, CALL_SITE);
 }

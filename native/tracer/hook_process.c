@@ -250,10 +250,10 @@ static int report_failed(int result, void *site)
 	return result;
 }
 
-/* EXEC(name, env, arguments): the real function, with @env_ the environment to use. */
+/* EXEC(site, environment, call): the real function, called with env_, the environment to use. */
 #define EXEC(site, environment, call)                              \
 	({                                                         \
-		char **env_ = WITH_TRACER(environment);            \
+		char **env_ = WITH_TRACER(environment, true);            \
                                                                    \
 		if (__nptl_trace_enabled)                          \
 			report_exec(site);                         \
@@ -367,7 +367,7 @@ typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions
 static int spawn(spawn_function *real, pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		 const posix_spawnattr_t *attr, char *const *argv, char *const *env, void *site)
 {
-	char **traced = WITH_TRACER(env);
+	char **traced = WITH_TRACER(env, false);
 	pid_t own;
 	int result;
 

@@ -94,8 +94,9 @@ static int take(sem_t *sem, const struct request *r, void *site)
 	int before = errno, value;
 
 	if (r->clock == UNTIMED || ptt_deadline_valid(r->clock, r->deadline)) {
-		/* the real function acts on a cancellation even where it need not block */
-		pthread_testcancel();
+		/* the real function acts on a cancellation even where it need not block; sem_clockwait does not */
+		if (r->clock == UNTIMED || r->clock == TIMED)
+			pthread_testcancel();
 		if (ptt_real.sem_trywait(sem) == 0) {
 			call.result = 0;
 			return 0;

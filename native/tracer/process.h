@@ -32,18 +32,21 @@ void *ptt_old_function(const char *name) HIDDEN;
  */
 void ptt_start_environment(const char *variable, bool children) HIDDEN;
 
-/* ptt_environment_size - bytes needed for an @env with the tracer in it; 0 where @env can stay as it is. */
-size_t ptt_environment_size(char *const *env) HIDDEN;
+/*
+ * ptt_environment_size - bytes needed for an @env with the tracer in it; 0 where @env can stay as it is
+ * @own: this process is to execute the program, unless it is a child of vfork
+ */
+size_t ptt_environment_size(char *const *env, bool own) HIDDEN;
 char **ptt_environment_fill(void *room, char *const *env) HIDDEN;
 
 /*
  * WITH_TRACER - @env, with the tracer put back where the program left it out
  * On the stack of the caller: a child of vfork has no other memory of its own. Async-signal-safe.
  */
-#define WITH_TRACER(env)                                                              \
-	({                                                                            \
+#define WITH_TRACER(env, own)                                                          \
+	({                                                                             \
 		char *const *given_ = (env);                                           \
-		size_t size_ = ptt_environment_size(given_);                           \
+		size_t size_ = ptt_environment_size(given_, own);                      \
                                                                                        \
 		size_ ? ptt_environment_fill(alloca(size_), given_) : (char **)given_; \
 	})

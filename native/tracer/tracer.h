@@ -115,6 +115,8 @@ static inline struct nptl_trace_ptr48 ptt_ptr48(const void *pointer)
 
 static inline uint64_t ptt_ns(const struct timespec *t)
 {
+	/* declared never to be NULL where it comes from, but some programs pass it, and some routines take it */
+	__asm__("" : "+r"(t));
 	return t ? (uint64_t)t->tv_sec * UINT64_C(1000000000) + (uint64_t)t->tv_nsec : 0;
 }
 
