@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "nptl_trace.h"
@@ -43,13 +44,15 @@ static int print;
 void nptl_trace_init(char **args)
 {
 	char path[4096];
-	int fd = -1, i;
+	struct timespec now;
+	int fd;
 
 	print = args[0] && args[1] && !strcmp(args[1], "print");
-	for (i = 0; i < 100 && fd < 0; i++) {
-		snprintf(path, sizeof(path), "%s/%d.%02d", args[0] ? args[0] : ".", getpid(), i);
-		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	/* in the order of names, and different for a process that executes another program */
+	snprintf(path, sizeof(path), "%s/%012lld.%09ld-%d", args[0] ? args[0] : ".", (long long)now.tv_sec, now.tv_nsec,
+		 getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, RECORDS * sizeof(struct record)) < 0) {
 		__nptl_trace_enabled = 0;
 		return;

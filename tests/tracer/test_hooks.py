@@ -1,0 +1,209 @@
+"""Every hooked routine: results are those of the untraced run, events exactly those expected."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.tracer.counted import Runner
+
+PRIMITIVES = ["rwlock", "spin", "barrier", "sem", "once", "c11", "futex", "cancel"]
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+@pytest.mark.parametrize("name", PRIMITIVES)
+def test_behaves_as_untraced(
+    name: str, level: int, traced: Runner, program: Callable[[str], Path]
+) -> None:
+    plain = traced.plain(program(name))
+    run = traced(program(name), level=level)
+    assert (run.stdout, run.stderr, run.status) == (plain.stdout, plain.stderr, plain.status)
+    assert plain.status == 0
+    if level == 0:
+        assert not run.only.events
+    if level == 3:
+        run.only.check_pairs()
+
+
+def test_rwlock(traced: Runner, program: Callable[[str], Path]) -> None:
+    process = traced(program("rwlock"), level=3).only
+    names = process.names()
+    assert names["RWLOCK_INIT"] == names["RWLOCK_DESTROY"] == 1
+    # once for each of the six routines, twice for deadlines that passed, twice for EDEADLK
+    assert names["RWLOCK_WAIT"] == 10
+    assert names["RWLOCK_WAIT_END"] == 4
+    ends = [event.fields["result"] for event in process.of("RWLOCK_WAIT_END")]
+    assert ends == [errno.ETIMEDOUT, errno.ETIMEDOUT, errno.EDEADLK, errno.EDEADLK]
+    assert names["RWLOCK_ERROR"] == 3  # and one deadline that is none; a bad clock is not looked at
+    taken = process.of("RWLOCK_TAKEN_READ", "RWLOCK_TAKEN_WRITE")
+    assert len(taken) == names["RWLOCK_FREE"] == 18
+    waited = [event.name[13:] for event in taken if event.fields.get("wait_ns")]
+    assert waited == ["READ", "WRITE"] * 3
+    waits = process.of("RWLOCK_WAIT")
+    assert [event.fields["readers"] for event in waits[:2]] == [1, 1]
+    assert all(event.fields["owner"] == process.pid for event in waits[2:])
+    assert [event.fields["write"] for event in waits] == [1, 1, 0, 1] + [0, 1] * 3
+
+
+def test_rwlock_level_1_has_only_waits(traced: Runner, program: Callable[[str], Path]) -> None:
+    names = traced(program("rwlock"), level=1).only.names()
+    found = {name for name in names if name.startswith("RWLOCK")}
+    assert found == {"RWLOCK_WAIT", "RWLOCK_WAIT_END", "RWLOCK_TAKEN_READ", "RWLOCK_TAKEN_WRITE"}
+    assert names["RWLOCK_TAKEN_READ"] == names["RWLOCK_TAKEN_WRITE"] == 3
+
+
+def test_spin(traced: Runner, program: Callable[[str], Path]) -> None:
+    process = traced(program("spin"), level=2).only
+    first, second = [
+        process.domain("SPIN", tid=tid) for tid in dict.fromkeys(e.tid for e in process.events)
+    ]
+    assert first == [
+        "SPIN_INIT", "SPIN_TAKEN", "SPIN_FREE", "SPIN_TAKEN", "SPIN_FREE", "SPIN_DESTROY",
+    ]  # fmt: skip
+    assert second == ["SPIN_WAIT", "SPIN_TAKEN", "SPIN_FREE"]
+    assert process.of("SPIN_TAKEN")[2].fields["wait_ns"] > 1_000_000
+
+
+def test_barrier(traced: Runner, program: Callable[[str], Path]) -> None:
+    process = traced(program("barrier"), level=2).only
+    names = process.names()
+    assert names["BARRIER_WAIT_IN"] == names["BARRIER_WAIT_OUT"] == 6
+    assert sorted(event.fields["result"] for event in process.of("BARRIER_WAIT_OUT")) == [
+        -1, -1, 0, 0, 0, 0,
+    ]  # fmt: skip
+    (init,) = process.of("BARRIER_INIT")
+    assert init.fields["count"] == 3
+    (error,) = process.of("BARRIER_ERROR")
+    assert error.fields["result"] == errno.EINVAL
+    # nobody leaves before the last has come
+    order = process.domain("BARRIER_WAIT")
+    assert order[:3] == ["BARRIER_WAIT_IN"] * 3
+
+
+def test_sem(traced: Runner, program: Callable[[str], Path]) -> None:
+    process = traced(program("sem"), "/ptt-hooks-test", level=3).only
+    names = process.names()
+    assert names["SEM_INIT"] == 2
+    # those that passed at once, those that waited, the interrupted one
+    assert names["SEM_WAIT"] == 6
+    ends = [event.fields["result"] for event in process.of("SEM_WAIT_END")]
+    assert ends == [errno.ETIMEDOUT, errno.ETIMEDOUT, errno.EINTR]
+    assert names["SEM_TAKEN"] == 9
+    assert sum("wait_ns" in event.fields for event in process.of("SEM_TAKEN")) == 3
+    assert names["SEM_POST"] == 8
+    (opened,) = process.of("SEM_OPEN")
+    assert (opened.text, opened.fields["value"]) == ("/ptt-hooks-test", 1)
+    (unlinked,) = process.of("SEM_UNLINK")
+    assert unlinked.text == "/ptt-hooks-test"
+    assert names["SEM_CLOSE"] == 1
+    errors = [event.fields["result"] for event in process.of("SEM_ERROR")]
+    assert errors == [
+        errno.EINVAL, errno.EINVAL, errno.EINVAL, errno.EINVAL, errno.EOVERFLOW, errno.ENOENT,
+        errno.EEXIST, errno.ENOENT,
+    ]  # fmt: skip
+
+
+def test_once(traced: Runner, program: Callable[[str], Path]) -> None:
+    process = traced(program("once"), level=2).only
+    ends = [event.fields["cancelled"] for event in process.of_program("ONCE_END")]
+    assert ends == [0, 1, 0, 0, 0]
+    assert process.names()["ONCE_BEGIN"] == process.names()["ONCE_END"]
+    # main waits for the slow one; both others for the one that is cancelled, and for each other
+    assert process.names()["ONCE_WAIT"] == process.names()["ONCE_WAIT_END"] == 3
+    slow, *_ = process.of("ONCE_WAIT_END")
+    assert slow.fields["wait_ns"] > 10_000_000
+    nested = process.domain("ONCE_", tid=process.pid)[-4:]
+    assert nested == ["ONCE_BEGIN", "ONCE_BEGIN", "ONCE_END", "ONCE_END"]
+
+
+def test_c11(traced: Runner, program: Callable[[str], Path]) -> None:
+    process = traced(program("c11"), level=3).only
+    names = process.names()
+    assert names["NEW_THREAD_CREATED"] == names["THREAD_BEGIN"] == names["THREAD_END"] == 4
+    assert names["THRD_CREATE_IN"] == 4
+    assert sorted(event.fields["retval"] for event in process.of("THREAD_END")) == [
+        0, 7, 2**64 - 3, 2**64 - 3,
+    ]  # fmt: skip
+    assert names["THREAD_JOIN_IN"] == names["THRD_JOIN_OUT"] == 3
+    assert names["THREAD_DETACH"] == 1
+    assert names["MUTEX_TAKEN"] == names["MUTEX_FREE"]
+    assert names["MTX_INIT_IN"] == 3
+    assert names["MUTEX_INIT"] == 3  # glibc takes any type
+    assert names["COND_BROADCAST"] == names["CND_BROADCAST_IN"] == 1
+    assert names["COND_WAIT_IN"] == names["CND_WAIT_IN"] == 2
+    assert len(process.of_program("ONCE_BEGIN")) == 1
+    assert names["CALL_ONCE_IN"] == names["CALL_ONCE_OUT"] == 2
+    assert not any(name.startswith(("MUTEX_LOCK", "THREAD_CREATE")) for name in names)
+    ends = [event.fields["result"] for event in process.of("MUTEX_WAIT_END")]
+    assert ends == [errno.ETIMEDOUT]
+
+
+def test_futex(traced: Runner, program: Callable[[str], Path]) -> None:
+    process = traced(program("futex"), level=3).only
+    results = [event.fields["result"] for event in process.of("FUTEX_WAIT_OUT")]
+    assert results == [
+        errno.EAGAIN, errno.ETIMEDOUT, errno.EFAULT, errno.ETIMEDOUT, errno.EINVAL, 0,
+        errno.EDEADLK, 0,
+    ]  # fmt: skip
+    timeouts = [event.fields["timeout_ns"] for event in process.of("FUTEX_WAIT_IN")]
+    assert timeouts[:4] == [-1, 1_000_000, -1, 1_000_000_000]
+    assert process.names()["FUTEX_WAKE"] == 4  # two of the lock's, one unlock, one for nobody
+    assert process.names()["FUTEX_CALL_IN"] == process.names()["FUTEX_CALL_OUT"] == 5
+    # the wake-up that the contender gets is stamped before the end of its wait
+    order = process.domain("FUTEX_W")
+    assert order.index("FUTEX_WAKE", 8) < len(order) - 1 - order[::-1].index("FUTEX_WAIT_OUT")
+
+
+def test_every_cancellation_is_reported(traced: Runner, program: Callable[[str], Path]) -> None:
+    process = traced(program("cancel"), level=3).only
+    cancelled = [
+        event.name
+        for event in process.events
+        if event.name.endswith("_OUT") and event.fields.get("result") == errno.ECANCELED
+    ]
+    # each once while it blocks, once with the cancellation pending
+    for routine in ("COND_WAIT", "COND_TIMEDWAIT"):
+        assert cancelled.count(f"{routine}_OUT") == 4  # POSIX and C11
+    assert cancelled.count("COND_CLOCKWAIT_OUT") == 2
+    assert cancelled.count("SEM_WAIT_OUT") == 3  # and with the semaphore available
+    assert cancelled.count("SEM_TIMEDWAIT_OUT") == 3
+    assert cancelled.count("SEM_CLOCKWAIT_OUT") == 2
+    assert cancelled.count("THREAD_JOIN_OUT") == 4
+    assert cancelled.count("THREAD_TIMEDJOIN_OUT") == 2
+    assert cancelled.count("THREAD_CLOCKJOIN_OUT") == 2
+    # a condition wait that is cancelled has its mutex again
+    assert process.names()["MUTEX_TAKEN"] == process.names()["MUTEX_FREE"]
+
+
+def test_cxx(traced: Runner, cxx_program: Callable[[str], Path]) -> None:
+    plain = traced.plain(cxx_program("cxx"))
+    for level in (0, 1, 2, 3):
+        run = traced(cxx_program("cxx"), level=level)
+        assert (run.stdout, run.stderr, run.status) == (plain.stdout, "", 0)
+    process = run.only
+    process.check_pairs()
+    ends = [event.fields["cancelled"] for event in process.of_program("ONCE_END")]
+    assert ends == [1, 0, 0]
+    names = process.names()
+    assert names["FUTEX_WAIT_IN"] >= 2
+    assert names["FUTEX_WAKE"] >= 2
+    assert names["MUTEX_CLOCKLOCK_IN"] == 1
+    assert names["RWLOCK_CLOCKWRLOCK_IN"] == 1
+    # locks of destructors come before the end of their thread
+    for event in process.of("THREAD_END"):
+        last = [e for e in process.events if e.tid == event.tid][-1]
+        assert last == event
+
+
+@pytest.mark.parametrize("level", [0, 2, 3])
+def test_early_and_late_calls(traced: Runner, early_program: Path, level: int) -> None:
+    plain = traced.plain(early_program)
+    run = traced(early_program, level=level)
+    assert (run.stdout, run.stderr, run.status) == (plain.stdout, plain.stderr, 0)
+    assert "late" in run.stdout
