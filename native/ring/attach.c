@@ -229,20 +229,19 @@ struct ptt_thread *ptt_ring_enter_thread(void)
 		__atomic_fetch_add(&ptt_session.process->lost_threads, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
-	if (!ptt_ring_is_nowhere(ptt_ring_self)) {
-		/* a signal handler registered this thread meanwhile */
-		__atomic_store_n(&ptt_session.thread_owner[self - ptt_session.thread], 0, __ATOMIC_RELEASE);
-		return ptt_ring_self;
-	}
 	self->head = (self->head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE;
 	self->t_base = ptt_clock(ptt_ring.clock);
 	self->pid = ptt_session.pid;
 	self->tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	self->process = ptt_session.process_index;
 	self->hint = (uint32_t)(self - ptt_session.thread);
+	if (!ptt_ring_take_entry(self)) {
+		/* a signal handler registered this thread meanwhile */
+		__atomic_store_n(&ptt_session.thread_owner[self - ptt_session.thread], 0, __ATOMIC_RELEASE);
+		return ptt_ring_self;
+	}
 	/* release: the collector's acquire load of LIVE sees the entry */
 	__atomic_store_n(&self->state, PTT_THREAD_LIVE, __ATOMIC_RELEASE);
-	ptt_ring_self = self;
 	return self;
 }
 

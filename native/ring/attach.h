@@ -27,6 +27,9 @@ extern struct ptt_session ptt_session __attribute__((visibility("hidden")));
 /* ptt_ring_enter_thread - claim an entry for the calling thread; NULL if there is none. Safe in signal handlers. */
 struct ptt_thread *ptt_ring_enter_thread(void);
 
+/* ptt_ring_take_entry - make @self the calling thread's entry, unless it has one. Return: whether it did. */
+bool ptt_ring_take_entry(struct ptt_thread *self);
+
 void ptt_ring_forget_thread(void);
 bool ptt_ring_is_nowhere(const struct ptt_thread *self);
 

@@ -22,6 +22,14 @@ uint64_t ptt_ring_taker[PTT_TAKER_COUNT];
 /* How long a writer sleeps before it looks again whether anybody still collects. */
 static const struct timespec wait_slice = {.tv_nsec = 50 * 1000 * 1000};
 
+bool ptt_ring_take_entry(struct ptt_thread *self)
+{
+	struct ptt_thread *expected = &nowhere;
+
+	/* relaxed: against signal handlers of this thread only */
+	return __atomic_compare_exchange_n(&ptt_ring_self, &expected, self, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 void ptt_ring_forget_thread(void)
 {
 	ptt_ring_self = &nowhere;
