@@ -213,3 +213,21 @@ class Builder:
         (info / "session.json").write_text(json.dumps(self.session))
         lines = [json.dumps(line) + "\n" for line in self.processes]
         (info / "processes.jsonl").write_text("".join(lines))
+
+
+def rewrite_uuid(path: Path, uuid: UUID) -> None:
+    """Give a trace that was written another identity."""
+    text = (path / "metadata").read_text()
+    old = next(line for line in text.splitlines() if "uuid =" in line).split('"')[1]
+    (path / "metadata").write_text(text.replace(f'uuid = "{old}"', f'uuid = "{uuid}"', 1))
+    for file in path.glob("stream-*"):
+        data, out = file.read_bytes(), b""
+        while data:
+            head = list(HEAD.unpack_from(data))
+            size = head[7] // 8
+            head[1], head[13] = uuid.bytes, 0
+            content = data[HEAD.size : size]
+            head[13] = crc32c(HEAD.pack(*head) + content)
+            out += HEAD.pack(*head) + content
+            data = data[size:]
+        file.write_bytes(out)

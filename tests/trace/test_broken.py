@@ -1,0 +1,228 @@
+"""Damaged, cut-off, empty and foreign traces: whole parts are read, the rest is named."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import struct
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.errors import TraceFormatError, UsageError
+from nptltrace.trace import _native
+from nptltrace.trace.source import Source
+from nptltrace.trace.statistics import statistics
+from nptltrace.trace.traceset import Traceset
+from tests.trace.builder import HEAD, crc32c
+from tests.trace.conftest import small
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+FIRST, SECOND = 9, 2  # events of the packets of stream 0
+
+
+def reseal(data: bytearray, at: int = 0) -> None:
+    """Make the checksum of a packet right again."""
+    size = struct.unpack_from("<Q", data, at + 56)[0] // 8
+    struct.pack_into("<I", data, at + 92, 0)
+    struct.pack_into("<I", data, at + 92, crc32c(bytes(data[at : at + size])))
+
+
+def edit(trace: Path, name: str = "stream-00000") -> bytearray:
+    return bytearray((trace / name).read_bytes())
+
+
+def events(trace: Path) -> int:
+    """Return the number of events, by the merge and by the count, which must agree."""
+    merged = int(Traceset(trace).events().num_rows)
+    assert statistics(Source([trace])).events == merged
+    return merged
+
+
+def reasons(trace: Path) -> list[str]:
+    source = Source([trace])
+    source.reader.verify()
+    return [damage.reason for damage in source.damages()]
+
+
+def test_whole(small_trace: Path) -> None:
+    assert events(small_trace) == FIRST + SECOND + 6
+    assert reasons(small_trace) == []
+
+
+def test_a_flipped_bit_costs_its_packet(small_trace: Path) -> None:
+    data = edit(small_trace)
+    data[HEAD.size + 40] ^= 1
+    (small_trace / "stream-00000").write_bytes(data)
+    assert events(small_trace) == SECOND + 6
+    source = Source([small_trace])
+    source.reader.verify()
+    (damage,) = source.damages()
+    assert (damage.path, damage.offset) == (str(small_trace / "stream-00000"), 0)
+    assert "checksum" in damage.reason
+    assert damage.size == struct.unpack_from("<Q", data, 56)[0] // 8
+
+
+@pytest.mark.parametrize("left", [1, 60, 127, 128, 300])
+def test_cut_off(small_trace: Path, left: int) -> None:
+    data = edit(small_trace)
+    first = struct.unpack_from("<Q", data, 56)[0] // 8
+    (small_trace / "stream-00000").write_bytes(data[: first + min(left, len(data) - first - 1)])
+    assert events(small_trace) == FIRST + 6
+    assert len(reasons(small_trace)) == 1
+
+
+def test_cut_off_while_running_is_no_damage(small_trace: Path) -> None:
+    data = edit(small_trace)
+    (small_trace / "stream-00000").write_bytes(data[:-1])
+    (small_trace / "info" / "session.json").write_text('{"state": "running"}')
+    ts = Traceset(small_trace)
+    assert ts.events().num_rows == FIRST + 6
+    assert ts.damages() == []
+    ts.middle_time()
+    (small_trace / "stream-00000").write_bytes(data)
+    ts.refresh()
+    assert ts.middle_time()["event"].to_pylist() == ["MUTEX_TAKEN", "COND_SIGNAL_OUT"]
+
+
+def test_garbage_between_packets_is_skipped(small_trace: Path) -> None:
+    data = edit(small_trace)
+    first = struct.unpack_from("<Q", data, 56)[0] // 8
+    (small_trace / "stream-00000").write_bytes(data[:first] + b"\xc1\x1f" * 20 + data[first:])
+    assert events(small_trace) == FIRST + SECOND + 6
+    assert len(reasons(small_trace)) == 1
+
+
+def test_a_wrong_size_does_not_hide_the_next_packet(small_trace: Path) -> None:
+    data = edit(small_trace)
+    size = struct.unpack_from("<Q", data, 56)[0]
+    struct.pack_into("<QQ", data, 48, size + 128 * 8, size + 128 * 8)
+    (small_trace / "stream-00000").write_bytes(data)
+    assert events(small_trace) == SECOND + 6
+
+
+def test_packets_of_another_trace_are_refused(small_trace: Path) -> None:
+    data = edit(small_trace)
+    data[4] ^= 0xFF
+    reseal(data)
+    (small_trace / "stream-00000").write_bytes(data)
+    assert events(small_trace) == SECOND + 6
+    assert any("another trace" in reason for reason in reasons(small_trace))
+
+
+def test_a_broken_record_costs_only_itself(tmp_path: Path) -> None:
+    trace = small(tmp_path / "r.ptt").write_records()
+    whole = events(trace)
+    data = edit(trace, "stream-records")
+    data[HEAD.size + 24] ^= 1
+    reseal(data)
+    (trace / "stream-records").write_bytes(data)
+    assert events(trace) == whole - 1
+    source = Source([trace])
+    (damage,) = source.damages()
+    assert damage.offset == HEAD.size
+    assert "checksum of this record" in damage.reason
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 4096, b"not a packet at all" * 50])
+def test_files_without_packets(small_trace: Path, content: bytes) -> None:
+    for name in ("stream-00000", "stream-00001"):
+        (small_trace / name).write_bytes(content)
+    assert events(small_trace) == 0
+    assert Traceset(small_trace).middle_time().num_rows == 0
+
+
+def test_no_info(small_trace: Path) -> None:
+    shutil.rmtree(small_trace / "info")
+    assert events(small_trace) == FIRST + SECOND + 6
+    assert any("info/session.json" in remark for remark in Source([small_trace]).remarks())
+
+
+def test_damaged_info_lines_are_skipped(small_trace: Path) -> None:
+    path = small_trace / "info" / "processes.jsonl"
+    bad = '{"process": {"index": []}}\nnonsense\n[1]\n{"sites": {"process": 0, "sites": 5}}\n'
+    path.write_text(bad + path.read_text() + '{"thread": {"proc')
+    source = Source([small_trace])
+    assert source.processes()[0].exe == "/bin/x"
+    assert len(source.remarks()) >= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "is empty"),
+        ("\x57\x1d\xd1\x75", "another tracer"),
+        ("hello", "not CTF"),
+        ("/* CTF 1.8 */ event { };", "another tracer"),
+        ('/* CTF 1.8 */\n"MUTEX_TAKEN"', "no uuid"),
+    ],
+)
+def test_foreign_metadata(small_trace: Path, text: str, reason: str) -> None:
+    (small_trace / "metadata").write_bytes(text.encode("latin-1"))
+    with pytest.raises(TraceFormatError, match=reason):
+        Source([small_trace])
+
+
+def test_no_trace_at_all(tmp_path: Path, ptt: Ptt) -> None:
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path, tmp_path / "missing", tmp_path / "file"):
+        result = ptt("view", path, status=2)
+        assert result.stderr.startswith("ptt: error: ")
+        assert result.stderr.count("\n") == 1
+
+
+def test_the_same_trace_twice(small_trace: Path) -> None:
+    with pytest.raises(UsageError, match="the same trace"):
+        Source([small_trace, small_trace])
+
+
+def _exercise(trace: Path) -> None:
+    """Call everything that looks at bytes."""
+    from nptltrace.trace._names import CSV, JSONL, RAW, TEXT, Names
+
+    source = Source([trace])
+    source.learn_threads()
+    names, cursor, buffer = Names(source.reader), _native.Cursor(source.reader), _native.Buffer(64)
+    while cursor.read(buffer):
+        names.missing(buffer)
+        for style in (TEXT, RAW, JSONL, CSV):
+            for piece in names.text(buffer, style):
+                assert len(piece)
+        place = cursor.place()
+        other = _native.Cursor(source.reader)
+        other.seek(place)
+        other.seek_key(place.key)
+    counts, _, _ = _native.count(source.reader, workers=2, objects=True)
+    assert sum(count.events for count in counts) >= 0
+    for stream in range(source.reader.stream_count()):
+        what = _native.Copy(to_packet=_native.ANY, process_filter=_native.ANY)
+        what.thread_filter = _native.ANY
+        with (trace / ".copy").open("wb") as file:
+            source.reader.copy_stream(stream, what, file.fileno())
+    source.damages()
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_random_bytes_never_crash(tmp_path: Path, *, records: bool) -> None:
+    made = small(tmp_path / "f.ptt")
+    trace = made.write_records() if records else made.write()
+    name = "stream-records" if records else "stream-00000"
+    whole = (trace / name).read_bytes()
+    rng = random.Random(1)  # noqa: S311 -- repeatable
+    for round_ in range(150):
+        data = bytearray(whole)
+        for _ in range(rng.randrange(1, 8)):
+            at = rng.choice([rng.randrange(len(data)), rng.randrange(128)])
+            data[at] = rng.choice([0, 0xFF, 0x80, rng.randrange(256), data[at] ^ 1])
+        if rng.random() < 0.3:
+            del data[rng.randrange(len(data)) :]
+        # With a right checksum the damage gets past the first gate.
+        size = struct.unpack_from("<Q", data, 56)[0] // 8 if len(data) >= HEAD.size else 0
+        if round_ % 2 and HEAD.size <= size <= len(data):
+            reseal(data)
+        (trace / name).write_bytes(data)
+        _exercise(trace)

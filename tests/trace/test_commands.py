@@ -1,0 +1,288 @@
+"""`ptt view`, `stat`, `cut`, `split` and `merge`, on traces written without a tracer."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+
+from nptltrace.trace.traceset import Traceset
+from tests.trace.builder import rewrite_uuid
+from tests.trace.conftest import T0, pair, small
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+TOTAL = 17
+
+
+def lines(ptt: Ptt, *args: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    out = ptt("view", "--format", "jsonl", *args).stdout
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def babeltrace(trace: Path) -> int:
+    """Return how many events babeltrace2 finds; it must not warn."""
+    done = subprocess.run(
+        ["babeltrace2", str(trace)],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=True,
+    )
+    assert done.stderr == ""
+    return len(done.stdout.splitlines())
+
+
+def test_text(small_trace: Path, ptt: Ptt) -> None:
+    out = ptt("view", small_trace).stdout.splitlines()
+    assert len(out) == TOTAL
+    assert "thread 101 begins as 0x7f0011" in out[0]
+    assert out[1].split()[:3] == ["0.000000033", "101", "wörker-one"]
+    assert out[1].endswith(" at 0x401000")
+    assert "until 0.000012345" in "".join(out)
+    assert "after 666.000 us, result = 110 (ETIMEDOUT)" in "".join(out)
+    assert 'says: event 1.2, "hello "w"\\x0a\\xff' in "".join(out)
+
+
+def test_jsonl(small_trace: Path, ptt: Ptt) -> None:
+    rows = lines(ptt, small_trace)
+    assert len(rows) == TOTAL
+    assert rows[1] == {
+        "ts_ns": 33, "pid": 100, "tid": 101, "cpu": 1, "source": "nptl", "event": "MUTEX_TAKEN",
+        "object": "0x4040", "site": "0x401000", "site_name": "", "thread_name": "wörker-one",
+    }  # fmt: skip
+    by_name = {row["event"]: row for row in rows}
+    assert by_name["COND_TIMEDWAIT_IN"]["mutex"] == "0x4040"
+    assert by_name["COND_TIMEDWAIT_OUT"]["wait_ns"] == 666_000
+    assert by_name["COND_SIGNAL_OUT"]["result"] == -1
+    assert by_name["USER"]["source"] == "user"
+    assert by_name["USER"]["data"] == 'hello "w"\n\ufffd' * 9
+    assert by_name["THREAD_NAME"]["name"] == "wörker-one"
+    assert "name_pieces" not in by_name["THREAD_NAME"]
+
+
+def test_csv_and_raw_have_one_row_an_event(small_trace: Path, ptt: Ptt) -> None:
+    rows = list(csv.DictReader(ptt("view", "--format", "csv", small_trace).stdout.splitlines()))
+    assert len(rows) == TOTAL
+    assert rows[1]["event"] == "MUTEX_TAKEN"
+    raw = ptt("view", "--format", "raw", small_trace).stdout.splitlines()
+    assert raw[1].split(" ") == ["33", "100", "101", "1", "MUTEX_TAKEN", "0x4040", "0x401000"]
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        (["--tid", "102"], 6),
+        (["--tid", "101,102"], TOTAL),
+        (["--tid", "101", "--tid", "102"], 0),
+        (["--pid", "1"], 0),
+        (["--event", "MUTEX"], 11),
+        (["--event", "MUTEX,COND", "--suffix", "_OUT"], 2),
+        (["--event", "COND", "--event", "COND_S"], 1),
+        (["--object", "0x4080"], 3),
+        (["--object", "0x4080,0x4040", "--object", "0x4080"], 3),
+        (["--site", "0x401000"], 11),
+        (["--from", "500us"], 7),
+        (["--to", "100ns"], 5),
+        (["--from", "33ns", "--to", "50ns"], 1),
+        (["--start", "3", "--count", "5"], 5),
+        (["--event", "MUTEX_FREE", "--start", "4"], 1),
+        (["--count", "0"], 0),
+    ],
+)
+def test_filters(small_trace: Path, ptt: Ptt, options: list[str], count: int) -> None:
+    assert len(lines(ptt, *options, small_trace)) == count
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--event", "NONSENSE"],
+        ["--tid", "x"],
+        ["--object", "no_such"],
+        ["--from", "x"],
+        ["--count", "-1"],
+    ],
+)
+def test_wrong_filters(small_trace: Path, ptt: Ptt, options: list[str]) -> None:
+    assert ptt("view", *options, small_trace, status=2).stderr.count("\n") == 1
+
+
+def test_alias(small_trace: Path, ptt: Ptt, tmp_path: Path) -> None:
+    alias = tmp_path / "alias"
+    alias.write_text("# the locks\n0x4040 the big lock\n")
+    rows = lines(ptt, "--alias", alias, "--object", "the big lock", small_trace)
+    assert len(rows) == 11
+    assert rows[0]["object_name"] == "the big lock"
+    alias.write_text("0x4040\n")
+    ptt("view", "--alias", alias, small_trace, status=2)
+
+
+def test_a_closed_pipe_is_fine(small_trace: Path, ptt: Ptt) -> None:
+    command = [*ptt.command("view", small_trace)]
+    with subprocess.Popen(
+        command, env=ptt.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_stat(small_trace: Path, ptt: Ptt) -> None:
+    found = json.loads(ptt("stat", "--format", "json", small_trace).stdout)
+    assert found["events"] == TOTAL
+    assert found["lost"] == 0
+    assert found["duration_ns"] == (3 * 10**9 + 50) * 10**9 // 2_999_999_123
+    (process,) = found["processes"]
+    assert (process["pid"], process["ppid"], process["cmdline"]) == (100, 1, ["x", "-y"])
+    assert [(t["tid"], t["name"], t["events"]) for t in process["threads"]] == [
+        (101, "wörker-one", 11),
+        (102, "helper", 6),
+    ]
+    assert found["event_types"]["MUTEX_TAKEN"] == 6
+    assert sum(found["event_types"].values()) == TOTAL
+    assert [(o["object"], o["kind"], o["events"]) for o in found["objects"]] == [
+        ("0x4040", "mutex", 11),
+        ("0x4080", "cond", 3),
+    ]
+    text = ptt("stat", small_trace).stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert "MUTEX_TAKEN" in ptt("stat", "-l").stdout
+
+
+def test_losses_are_told(small_trace: Path, ptt: Ptt) -> None:
+    session = {"state": "complete", "lost": {"buffers_full": 7, "not_written": 0}}
+    (small_trace / "info" / "session.json").write_text(json.dumps(session))
+    assert json.loads(ptt("stat", "--format", "json", small_trace).stdout)["lost"] == 7
+    assert "7 events lost (buffers_full 7)" in ptt("stat", small_trace).stdout
+
+
+def test_counts_are_those_of_babeltrace(small_trace: Path) -> None:
+    assert babeltrace(small_trace) == TOTAL
+
+
+def test_records_read_the_same(small_trace: Path, tmp_path: Path, ptt: Ptt) -> None:
+    records = small(tmp_path / "records.ptt").write_records()
+    assert babeltrace(records) == TOTAL
+    drop = {"site", "cpu", "site_name"}
+    keep = [
+        [{k: v for k, v in row.items() if k not in drop} for row in lines(ptt, trace)]
+        for trace in (small_trace, records)
+    ]
+    names = [sorted({row.get("thread_name") or "" for row in rows}) for rows in keep]
+    assert names[0] == ["helper", "wörker-one"]
+    for rows in keep:
+        for row in rows:
+            row.pop("thread_name", None)
+    assert keep[0] == keep[1]
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_cut(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
+    made = small(tmp_path / "run.ptt")
+    trace = made.write_records() if records else made.write()
+    whole = lines(ptt, trace)
+    cut = tmp_path / "cut.ptt"
+    ptt("cut", "--from", "50ns", "--to", "667us", "-o", cut, trace)
+    assert lines(ptt, cut) == [row for row in whole if 50 <= row["ts_ns"] < 667_000]
+    assert babeltrace(cut) == len(lines(ptt, cut))
+    again = tmp_path / "again.ptt"
+    ptt("cut", "--start", "2", "--count", "9", "-o", again, trace)
+    assert lines(ptt, again) == [_plain(row) for row in whole[2:11]] or records
+    assert babeltrace(again) == 9
+    ptt("cut", "--start", "2", "-o", again, trace, status=2)
+    ptt("cut", "--start", "2", "-o", again, "--force", trace)
+    assert babeltrace(again) == TOTAL - 2
+    ptt("cut", "-o", tmp_path / "no.ptt", trace, status=2)
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row as it is where the event that names the thread was cut away."""
+    return {k: v for k, v in row.items() if k != "thread_name" or v == "helper"}
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_split_and_merge(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
+    made = small(tmp_path / "run.ptt")
+    trace = made.write_records() if records else made.write()
+    ptt("split", "--by", "thread", "-o", tmp_path / "parts", trace)
+    parts = sorted((tmp_path / "parts").iterdir())
+    assert [part.name for part in parts] == ["100-101.ptt", "100-102.ptt"]
+    assert [babeltrace(part) for part in parts] == [11, 6]
+    assert {row["tid"] for row in lines(ptt, parts[1])} == {102}
+    ptt("merge", "-o", tmp_path / "all.ptt", *parts)
+    assert lines(ptt, tmp_path / "all.ptt") == lines(ptt, trace)
+    assert babeltrace(tmp_path / "all.ptt") == TOTAL
+    found = json.loads(ptt("stat", "--format", "json", tmp_path / "all.ptt").stdout)
+    assert len(found["processes"]) == 1
+
+
+def test_merge_of_two_recordings(tmp_path: Path, ptt: Ptt) -> None:
+    first, second = small(tmp_path / "a.ptt").write(), small(tmp_path / "b.ptt").write()
+    rewrite_uuid(second, UUID(int=9))
+    ptt("merge", "-o", tmp_path / "both.ptt", first, second)
+    together = lines(ptt, tmp_path / "both.ptt")
+    assert len(together) == 2 * TOTAL == babeltrace(tmp_path / "both.ptt")
+    assert together == lines(ptt, first, second)
+    found = json.loads(ptt("stat", "--format", "json", tmp_path / "both.ptt").stdout)
+    assert len(found["processes"]) == 2
+
+
+def test_merge_refuses_other_clocks(tmp_path: Path, ptt: Ptt) -> None:
+    first = small(tmp_path / "a.ptt").write()
+    made = small(tmp_path / "b.ptt")
+    made.frequency, made.boot_id = 10**9, "another"
+    second = made.write()
+    rewrite_uuid(second, UUID(int=9))
+    text = (second / "metadata").read_text().replace("87654321-1234", "97654321-1234")
+    (second / "metadata").write_text(text)
+    result = ptt("merge", "-o", tmp_path / "both.ptt", first, second, status=2)
+    assert "different clocks" in result.stderr
+    assert not (tmp_path / "both.ptt").exists()
+    result = ptt("view", first, second)
+    assert len(result.stdout.splitlines()) == 2 * TOTAL
+    assert "aligned by the time of day" in result.stderr
+
+
+def test_follow(tmp_path: Path, ptt: Ptt) -> None:
+    made = small(tmp_path / "run.ptt")
+    made.session = {"state": "running"}
+    trace = made.write()
+    later = [pair(T0 + 4 * 10**9 + i * 1000)[0] for i in range(5)]
+    with subprocess.Popen(
+        ptt.command("view", "--follow", "--format", "raw", trace),
+        env=ptt.environment(), stdout=subprocess.PIPE, encoding="utf-8",
+    ) as process:  # fmt: skip
+        assert process.stdout
+        shown = [process.stdout.readline() for _ in range(TOTAL - 1)]
+        made.thread(103, later)
+        made.write()
+        time.sleep(0.5)
+        made.session = {"state": "complete"}
+        made.write_info()
+        shown += process.stdout.read().splitlines(keepends=True)
+        assert process.wait(timeout=30) == 0
+    assert len(shown) == TOTAL + 5
+    assert [line.split()[2] for line in shown[-5:]] == ["103"] * 5
+
+
+def test_the_package_opens_traces(small_trace: Path) -> None:
+    import nptltrace
+
+    ts = nptltrace.open(small_trace)
+    assert isinstance(ts, Traceset)
+    table = ts.middle_time(fields=["wait_ns", "name"])
+    assert table.num_rows == TOTAL
+    assert [v for v in table["wait_ns"].to_pylist() if v is not None] == [666_000, 1500]
+    assert [v for v in table["name"].to_pylist() if v is not None] == ["wörker-one"]
+    assert ts.threads()["name"].to_pylist() == ["wörker-one", "helper"]

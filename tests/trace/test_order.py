@@ -1,0 +1,183 @@
+"""Order, time and positions: against a plain sort, for arbitrary traces."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nptltrace.errors import UsageError
+from nptltrace.trace.traceset import Position, Traceset
+from tests.trace.builder import Builder, Event, rewrite_uuid
+
+FREQUENCIES = [10**9, 2_999_999_123, 24_000_000, 3 * 10**9]
+T0 = 10**12
+
+Streams = list[list[list[tuple[int, bool]]]]
+
+# Streams of packets of (gap to the event before, whether it has continuation slots).
+streams = st.lists(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=8),
+        min_size=1,
+        max_size=4,
+    ),
+    min_size=1,
+    max_size=5,
+)
+Expected = list[tuple[int, int, int]]
+
+
+def build(path: Path, spec: Streams, frequency: int) -> Expected:
+    """Write a trace; return (ts, tid, object) of its events in the order to expect."""
+    made = Builder(path, frequency=frequency)
+    rows: list[tuple[int, int, int]] = []
+    number = 0
+    for stream, packets in enumerate(spec):
+        ticks, written = T0, []
+        for packet in packets:
+            events = []
+            for gap, long in packet:
+                ticks += gap
+                number += 1
+                name = "COND_WAIT_OUT" if long else "MUTEX_TAKEN"
+                events.append(Event(ticks, name, number))
+                rows.append((ticks, stream, number))
+            written.append(events)
+        made.thread(1000 + stream, *written)
+    made.write()
+    begin = min(row[0] for row in rows)
+    rows.sort(key=lambda row: row[:2])  # stable: the order inside a stream stays
+    return [((t - begin) * 10**9 // frequency, 1000 + s, n) for t, s, n in rows]
+
+
+def rows_of(table: object) -> Expected:
+    data = table.select(["ts_ns", "tid", "object"]).to_pydict()  # type: ignore[attr-defined]
+    return list(zip(data["ts_ns"], data["tid"], data["object"], strict=True))
+
+
+class Traces:
+    """A directory that goes away with the example."""
+
+    def __enter__(self) -> Path:
+        self.path = Path(tempfile.mkdtemp())
+        return self.path / "run.ptt"
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.path)
+
+
+@settings(max_examples=60, deadline=None)
+@given(spec=streams, frequency=st.sampled_from(FREQUENCIES))
+def test_merge_is_the_stable_sort(spec: Streams, frequency: int) -> None:
+    with Traces() as path:
+        expected = build(path, spec, frequency)
+        ts = Traceset(path)
+        assert rows_of(ts.events()) == expected
+        assert rows_of(ts.middle_time()) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(spec=streams, frequency=st.sampled_from(FREQUENCIES), data=st.data())
+def test_time_reads_finish_the_last_time_stamp(
+    spec: Streams, frequency: int, data: st.DataObject
+) -> None:
+    with Traces() as path:
+        expected = build(path, spec, frequency)
+        last = expected[-1][0]
+        start = data.draw(st.integers(-1, last + 2))
+        end = data.draw(st.integers(start, last + 3))
+        most = data.draw(st.integers(1, 10))
+        ts = Traceset(path)
+        ts.seek_time(start)
+        inside = [row for row in expected if start <= row[0] < end]
+        got = rows_of(ts.middle_time(end, most))
+        stop = inside[:most][-1][0] if inside else None
+        assert got == [row for row in inside if stop is not None and row[0] <= stop]
+        # Reading on gives the rest and nothing twice.
+        assert rows_of(ts.middle_time(end)) == inside[len(got) :]
+
+
+@settings(max_examples=60, deadline=None)
+@given(spec=streams, frequency=st.sampled_from(FREQUENCIES), data=st.data())
+def test_positions_name_the_very_event(spec: Streams, frequency: int, data: st.DataObject) -> None:
+    with Traces() as path:
+        expected = build(path, spec, frequency)
+        ts = Traceset(path)
+        positions = []
+        for row in expected:
+            positions.append(ts.position_save())
+            assert rows_of(ts.middle_position(None, 1)) == [row]
+        positions.append(ts.position_save())
+        assert positions == sorted(positions)
+        assert len(set(positions)) == len(positions)
+        a = data.draw(st.integers(0, len(expected)))
+        b = data.draw(st.integers(a, len(expected)))
+        again = Traceset(path)
+        again.seek_position(Position.parse(str(positions[a])))
+        assert rows_of(again.middle_position(positions[b])) == expected[a:b]
+        assert again.position_save() == positions[b]
+        again.seek_position(positions[a])
+        assert rows_of(again.middle_position(positions[b], 3)) == expected[a : min(b, a + 3)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(spec=streams, other=streams)
+def test_traces_of_one_clock_are_one_trace(spec: Streams, other: Streams) -> None:
+    with Traces() as path:
+        build(path / "a", spec, FREQUENCIES[1])
+        build(path / "b", other, FREQUENCIES[1])
+        rewrite_uuid(path / "b", UUID(int=7))
+        ticks = []
+        for trace, packets_of in enumerate((spec, other)):
+            number = 0
+            for stream, packets in enumerate(packets_of):
+                at = T0
+                for gap, _ in (event for packet in packets for event in packet):
+                    at, number = at + gap, number + 1
+                    ticks.append((at, trace, stream, number))
+        ticks.sort(key=lambda row: row[:3])
+        begin = ticks[0][0]
+        expected = [((t - begin) * 10**9 // FREQUENCIES[1], 1000 + s, n) for t, _, s, n in ticks]
+        assert rows_of(Traceset(path / "a", path / "b").events()) == expected
+
+
+def test_foreign_positions_are_refused(small_trace: Path, tmp_path: Path) -> None:
+    ts = Traceset(small_trace)
+    place = ts.position_save()
+    other = Position(place.key, place.stream, place.packet, place.offset, "0" * 12)
+    with pytest.raises(UsageError, match="other traces"):
+        ts.seek_position(other)
+    wrong = Position(place.key, place.stream, place.packet, place.offset + 16, place.traceset)
+    with pytest.raises(UsageError, match="names no event"):
+        ts.seek_position(wrong)
+    for text in ("", "1:x", "2:0:0:0:0:0", "1:0:g:0:0:0", "1:0:-1:0:0:0"):
+        with pytest.raises(UsageError, match="not a position"):
+            Position.parse(text)
+
+
+def test_a_refused_position_leaves_the_place(small_trace: Path) -> None:
+    ts = Traceset(small_trace)
+    ts.middle_position(None, 4)
+    place = ts.position_save()
+    with pytest.raises(UsageError):
+        ts.seek_position(Position(place.key, 9, 9, 999, place.traceset))
+    assert ts.position_save() == place
+
+
+def test_seek_far_in_large_packets(tmp_path: Path) -> None:
+    made = Builder(tmp_path / "run.ptt")
+    made.thread(
+        1, [Event(T0 + 10 * i, "COND_WAIT_OUT" if i % 3 else "MUTEX_FREE", i) for i in range(3000)]
+    )
+    ts = Traceset(made.write())
+    for at in (0, 1, 1499, 2998, 2999):
+        ts.seek_time(10 * at)
+        assert ts.middle_time(max_events=1)["object"].to_pylist() == [at]
+        ts.seek_time(10 * at + 1)
+        assert ts.middle_time(max_events=1)["object"].to_pylist() == [at + 1][: 2999 - at]
