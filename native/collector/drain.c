@@ -54,7 +54,8 @@ static bool has_news(const struct ptt_collector *c, uint32_t chunk)
 
 	if (at >= c->segment->chunk_size)
 		return false;
-	return *(volatile uint64_t *)((char *)chunk_at(c, chunk) + at) != 0;
+	/* relaxed: only a hint; run_scan() looks properly */
+	return __atomic_load_n((uint64_t *)((char *)chunk_at(c, chunk) + at), __ATOMIC_RELAXED) != 0;
 }
 
 static void look(struct ptt_collector *c, bool partly)

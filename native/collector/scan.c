@@ -16,17 +16,16 @@ void run_scan(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t begin
 	uint32_t at = begin, events = 0;
 	uint64_t word = 0;
 
-	/* Relaxed loads; the fence below is what pairs with the writers' release of each first word. */
 	for (; at < chunk_size; at += PTT_SLOT_SIZE) {
 		uint32_t id;
 
-		word = __atomic_load_n((const uint64_t *)((const char *)chunk + at), __ATOMIC_RELAXED);
+		/* acquire: pairs with the writer's release of each first word */
+		word = __atomic_load_n((const uint64_t *)((const char *)chunk + at), __ATOMIC_ACQUIRE);
 		id = word & PTT_ID_MASK;
 		if (id == 0 || id == PTT_ID_END)
 			break;
 		events += id != PTT_ID_MORE;
 	}
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	run->begin = begin;
 	run->end = at;
 	run->events = events;

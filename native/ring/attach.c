@@ -25,16 +25,15 @@ static int session_path(char *path, size_t size, const char *name)
 	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 
-static int map_segment(struct ptt_segment **segment)
+static int map_segment(const char *directory, struct ptt_segment **segment)
 {
 	char path[sizeof(ptt_session.directory) + 16];
 	struct stat st;
 	struct ptt_segment *seg;
-	int err, fd;
+	int fd;
 
-	err = session_path(path, sizeof(path), "segment");
-	if (err)
-		return err;
+	if (snprintf(path, sizeof(path), "%s/segment", directory) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -131,17 +130,13 @@ static void leave_session(void)
 	ptt_session.segment = NULL;
 }
 
-int ptt_ring_attach(const char *directory)
+int ptt_ring_attach_mapped(struct ptt_segment *seg, const char *directory)
 {
-	struct ptt_segment *seg = NULL;
 	int err;
 
 	if (strlen(directory) >= sizeof(ptt_session.directory))
 		return -ENAMETOOLONG;
 	strcpy(ptt_session.directory, directory);
-	err = map_segment(&seg);
-	if (err)
-		return err;
 	ptt_session.segment = seg;
 	ptt_session.thread = (struct ptt_thread *)((char *)seg + seg->thread_offset);
 	ptt_session.thread_owner = (uint32_t *)((char *)seg + seg->thread_owner_offset);
@@ -155,6 +150,14 @@ int ptt_ring_attach(const char *directory)
 	if (err)
 		leave_session();
 	return err;
+}
+
+int ptt_ring_attach(const char *directory)
+{
+	struct ptt_segment *seg;
+	int err = map_segment(directory, &seg);
+
+	return err ? err : ptt_ring_attach_mapped(seg, directory);
 }
 
 int ptt_ring_fork_child(void)

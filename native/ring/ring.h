@@ -55,6 +55,9 @@ extern __thread struct ptt_thread *ptt_ring_self
  */
 int ptt_ring_attach(const char *directory);
 
+/* ptt_ring_attach_mapped - the same, to a segment of this very process: sanitizers know memory by its address. */
+int ptt_ring_attach_mapped(struct ptt_segment *segment, const char *directory);
+
 /* ptt_ring_detach - the process ends: note what is mapped, close the calling thread's entry, mark the process ended. */
 void ptt_ring_detach(void);
 

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "collect.h"
+#include "internal.h"
 #include "ring.h"
 
 #define ID_ONE (2u << 6 | 3u)  /* any event of one slot */
@@ -221,7 +222,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", message.text);
 		return 1;
 	}
-	if (ptt_ring_attach(session))
+	if (ptt_ring_attach_mapped(collector->segment, session))
 		die("attach");
 	signal(SIGUSR1, on_signal);
 	writers_left = (int)threads;
