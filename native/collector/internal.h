@@ -184,6 +184,7 @@ int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *m
 void shared_take_up(struct ptt_collector *c);
 void shared_pass(struct ptt_collector *c, uint32_t flags);
 void shared_process_gone(struct ptt_collector *c, uint32_t index);
+int shared_threads(const struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count);
 void shared_close(struct ptt_collector *c);
 void shared_finish(struct ptt_collector *c);
 void shared_destroy(struct ptt_collector *c);

@@ -7,13 +7,19 @@
 
 #define FAULTS_KEPT 64u
 
+/* A thread that has events in the trace. */
+struct shared_thread {
+	uint64_t key; /* pid << 32 | tid; 0 = free */
+	uint32_t process;
+	uint32_t pad;
+};
+
 struct shared_drain {
 	struct ptt_shared *shared;
 	struct ptt_shared_process *process;
 	uint32_t *array; /* mapped twice, end to end */
 	uint64_t given_up_words;
-	/* threads that have events in the trace: a hash table of pid << 32 | tid */
-	uint64_t *thread;
+	struct shared_thread *thread; /* a hash table */
 	uint64_t thread_room; /* a power of two, or 0 */
 	uint64_t thread_count;
 	uint64_t last_thread;

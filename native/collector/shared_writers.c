@@ -183,14 +183,14 @@ void shared_process_gone(struct ptt_collector *c, uint32_t index)
 
 /* ------------------------------------------------------------ notes */
 
-static uint64_t *find(uint64_t *table, uint64_t room, uint64_t key)
+static struct shared_thread *find(struct shared_thread *table, uint64_t room, uint64_t key)
 {
 	uint64_t at = (key * UINT64_C(0x9E3779B97F4A7C15)) >> 32;
 
 	for (;; at++) {
-		uint64_t *entry = &table[at & (room - 1)];
+		struct shared_thread *entry = &table[at & (room - 1)];
 
-		if (!*entry || *entry == key)
+		if (!entry->key || entry->key == key)
 			return entry;
 	}
 }
@@ -198,34 +198,63 @@ static uint64_t *find(uint64_t *table, uint64_t room, uint64_t key)
 static bool make_room(struct shared_drain *d)
 {
 	uint64_t room = d->thread_room ? 2 * d->thread_room : 256;
-	uint64_t *table = calloc(room, sizeof(*table));
+	struct shared_thread *table = calloc(room, sizeof(*table));
 
 	if (!table)
 		return false;
 	for (uint64_t i = 0; i < d->thread_room; i++)
-		if (d->thread[i])
-			*find(table, room, d->thread[i]) = d->thread[i];
+		if (d->thread[i].key)
+			*find(table, room, d->thread[i].key) = d->thread[i];
 	free(d->thread);
 	d->thread = table;
 	d->thread_room = room;
 	return true;
 }
 
+/* The last process image of that pid. */
+static uint32_t process_of(const struct ptt_collector *c, uint32_t pid)
+{
+	uint32_t found = UINT32_MAX;
+
+	for (uint32_t i = 0; i < c->segment->process_count; i++) {
+		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
+			break;
+		if (c->process[i].pid == pid)
+			found = i;
+	}
+	return found;
+}
+
 void shared_note_thread(struct ptt_collector *c, uint32_t pid, uint32_t tid)
 {
 	struct shared_drain *d = c->shared;
-	uint64_t key = (uint64_t)pid << 32 | tid, *entry;
+	uint64_t key = (uint64_t)pid << 32 | tid;
+	struct shared_thread *entry;
 
 	if (key == d->last_thread || !key)
 		return;
 	d->last_thread = key;
 	if (2 * (d->thread_count + 1) > d->thread_room && !make_room(d))
-		return; /* only the number of threads in the last line suffers */
+		return; /* only names of threads and their number in the last line suffer */
 	entry = find(d->thread, d->thread_room, key);
-	if (*entry)
+	if (entry->key)
 		return;
-	*entry = key;
+	*entry = (struct shared_thread){key, process_of(c, pid), 0};
 	d->thread_count++;
+}
+
+int shared_threads(const struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count)
+{
+	const struct shared_drain *d = c->shared;
+	uint32_t n = 0;
+
+	for (uint64_t i = 0; i < d->thread_room && n < count; i++) {
+		const struct shared_thread *t = &d->thread[i];
+
+		if (t->key)
+			threads[n++] = (struct ptt_collector_thread){(uint32_t)(t->key >> 32), (uint32_t)t->key, t->process, 0, 0};
+	}
+	return (int)n;
 }
 
 void shared_note_fault(struct ptt_collector *c, const struct ptt_collector_fault *fault)

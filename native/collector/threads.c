@@ -146,6 +146,8 @@ int ptt_collector_threads(struct ptt_collector *c, struct ptt_collector_thread *
 {
 	uint32_t n = 0;
 
+	if (c->shared)
+		return shared_threads(c, threads, count);
 	for (uint32_t i = 0; i < thread_high(c) && n < count; i++) {
 		const struct ptt_thread *t = &c->thread[i];
 
