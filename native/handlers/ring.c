@@ -69,6 +69,13 @@ EXPORT void nptl_trace_fini(void)
 	ptt_ring_detach();
 }
 
+/* Every acquisition must leave its mark, also one that is stamped behind a fence anyway. */
+static void note_taker(uint32_t id, uint64_t object)
+{
+	if (fences[id])
+		ptt_ring_needs_fence(object & PTT_OBJECT_MASK, ptt_ring_self);
+}
+
 static uint64_t place(const struct nptl_trace_param *param)
 {
 	return ((uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK) |
@@ -124,6 +131,7 @@ static __attribute__((noinline)) void put_long(uint32_t id, const struct nptl_tr
 	if (type->has_bytes)
 		count += cut_pieces(slot + count, more + count * sizeof(*slot), left < PTT_BYTES_MAX ? left : PTT_BYTES_MAX);
 	mark(slot, count);
+	note_taker(id, (uint64_t)(uintptr_t)param->object);
 	ptt_ring_put_slow(id, place(param), slot, count, true);
 }
 
@@ -151,6 +159,7 @@ static __attribute__((noinline)) void put_user(const struct nptl_trace_event *ev
 /* An event one slot long whose site is not where its hash points, or is new. */
 static __attribute__((cold, noinline)) void put_new_site(uint32_t id, uint64_t object, uint64_t site)
 {
+	note_taker(id, object);
 	ptt_ring_put_slow(id, object | (uint64_t)ptt_ring_site(site) << PTT_SITE_SHIFT, NULL, 0, true);
 }
 

@@ -470,6 +470,7 @@ void ptt_ring_put_slow(uint32_t id, uint64_t w1, const struct ptt_slot *rest, ui
 		self = ptt_ring_enter_thread();
 		if (!self)
 			return;
+		fence = true; /* the mark of the last taker was that of any thread without an entry */
 	}
 	for (;;) {
 		uint32_t revoke = __atomic_load_n(&self->revoke, __ATOMIC_RELAXED) & ~PTT_REVOKE_STATE_MASK;
