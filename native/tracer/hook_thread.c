@@ -34,6 +34,7 @@ static bool have_end_key;
 static __thread struct {
 	uint32_t tid;
 	bool known; /* begins and ends are reported */
+	bool leaves; /* by pthread_exit or thrd_exit */
 	bool cancelled;
 	void *value; /* what the thread returns */
 } self INITIAL_EXEC;
@@ -123,7 +124,7 @@ static void let_go(struct start *start, uint32_t users)
 
 static void left(bool *returned)
 {
-	if (!*returned && !self.value) {
+	if (!*returned && !self.leaves) {
 		self.cancelled = true;
 		self.value = PTHREAD_CANCELED;
 	}
@@ -261,6 +262,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 void ptt_thread_leaves(void *value)
 {
+	self.leaves = true;
 	self.value = value;
 }
 

@@ -94,6 +94,24 @@ static void execute(const char *how)
 	_exit(9);
 }
 
+/* Behind the back of everybody: an instruction, and no function of the C library. */
+static pid_t bare_clone(void)
+{
+#if defined(__x86_64__)
+	register long child_tid __asm__("r10") = 0;
+	register long tls __asm__("r8") = 0;
+	long child;
+
+	__asm__ volatile("syscall"
+			 : "=a"(child)
+			 : "a"(SYS_clone), "D"(SIGCHLD), "S"(0), "d"(0), "r"(child_tid), "r"(tls)
+			 : "rcx", "r11", "memory");
+	return (pid_t)child;
+#else
+	return fork();
+#endif
+}
+
 static pid_t make(const char *how)
 {
 	static char stack[65536] __attribute__((aligned(16)));
@@ -108,6 +126,8 @@ static pid_t make(const char *how)
 		return clone(work, stack + sizeof(stack), SIGCHLD, NULL);
 	} else if (!strcmp(how, "syscall_clone")) {
 		child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	} else if (!strcmp(how, "bare_clone")) {
+		child = bare_clone();
 	} else if (!strcmp(how, "vfork")) {
 		child = vfork();
 		if (child == 0) {

@@ -10,12 +10,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.support import Compiler
     from tests.tracer.counted import Runner
 
 EXECS = [
     "execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "execveat", "fexecve",
     "syscall_execve",
 ]  # fmt: skip
+# Programs linked before glibc 2.15 ask for the old function.
+OLD_SPAWN = """
+#define _GNU_SOURCE
+#include <spawn.h>
+#include <sys/wait.h>
+__asm__(".symver posix_spawn, posix_spawn@VERSION");
+int main(int argc, char **argv)
+{
+	char *arguments[] = {argv[1], NULL}, *env[] = {NULL};
+	int status = 0;
+	pid_t child;
+
+	if (argc < 2 || posix_spawn(&child, argv[1], NULL, NULL, arguments, env))
+		return 127;
+	waitpid(child, &status, 0);
+	return WEXITSTATUS(status);
+}
+"""
 LOCK = ["MUTEX_TAKEN", "MUTEX_FREE"]
 
 
@@ -42,6 +61,28 @@ def test_fork(how: str, level: int, traced: Runner, program: Callable[[str], Pat
         assert {event.tid for event in child.events} == {child.pid}
         assert child.events[0].fields["ppid"] == parent.pid
     assert all(event.tid != child.pid for event in parent.events for child in children)
+
+
+def test_child_behind_our_back(traced: Runner, program: Callable[[str], Path]) -> None:
+    run = traced(program("children"), "bare_clone", "5")
+    assert (run.stdout, run.stderr, run.status) == ("done\n", "", 0)
+    # it records nothing, least of all in its parent's name
+    parent = run.processes[0]
+    threads = {event.tid for event in parent.of("THREAD_BEGIN")} | {parent.pid}
+    assert {event.tid for event in parent.events} == threads
+
+
+def test_old_spawn_takes_a_script_without_a_first_line(
+    traced: Runner, compile_c: Compiler, tmp_path: Path
+) -> None:
+    script = tmp_path / "script"
+    script.write_text("exit 5\n")
+    script.chmod(0o755)
+    for version, status in (("GLIBC_2.2.5", 5), ("GLIBC_2.15", 127)):
+        spawner = compile_c(OLD_SPAWN.replace("VERSION", version), name=f"spawn-{version}")
+        for run in (traced.plain(spawner, script), traced(spawner, script)):
+            assert run.status == status
+    assert run.processes[0].names()["PROCESS_SPAWN"] == (status != 127)
 
 
 @pytest.mark.parametrize("how", EXECS)
