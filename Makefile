@@ -6,7 +6,7 @@ STAGE   = $(BUILD)/stage
 # Manual pages belong to the wheel; a developer's build does not wait for them.
 CMAKE_FLAGS ?= -DPTT_MAN=OFF
 
-.PHONY: help dev test ctest lint format wheel clean
+.PHONY: help dev test ctest lint docs commands format wheel clean
 help:           ## this list
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
 
@@ -21,11 +21,17 @@ test: dev       ## run the Python tests against the stage (ARGS="-k name")
 ctest: dev      ## run the tests written in C
 	ctest --test-dir $(BUILD) --output-on-failure
 
-lint:           ## ruff, mypy and the import contract
+lint: docs      ## ruff, mypy, the import contract, and the documentation without a warning
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
 	PYTHONPATH=src $(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()"
+
+docs:           ## build the documentation into build/site
+	$(PYTHON) -m sphinx -q -W --keep-going -b html -d build/site/.doctrees docs build/site
+
+commands:       ## write the generated part of docs/reference/commands anew
+	PYTHONPATH=src $(PYTHON) -m nptltrace.cli._markdown docs/reference/commands
 
 format:         ## let ruff format the Python files
 	$(PYTHON) -m ruff format

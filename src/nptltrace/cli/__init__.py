@@ -109,7 +109,7 @@ def command_parser(name: str) -> Parser:
     description: str = getattr(command, "DESCRIPTION", "")
     parser = Parser(
         prog=f"ptt {name}",
-        description=f"{command.SUMMARY}\n\n{description}".strip(),
+        description=_filled(f"{command.SUMMARY}\n\n{description}".strip()),
         epilog=f"example:\n{_indent(command.EXAMPLE)}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -210,6 +210,18 @@ def _add_common(
     )
     group.add_argument(
         "--debug", action="store_true", default=debug, help="show the traceback of an error"
+    )
+
+
+def _filled(text: str) -> str:
+    """Return text with its paragraphs as wide as the terminal; what is set in stays as it is."""
+    import shutil
+    import textwrap
+
+    width = max(40, min(shutil.get_terminal_size().columns - 2, 100))
+    return "\n\n".join(
+        block if block.startswith(" ") else textwrap.fill(" ".join(block.split()), width)
+        for block in text.split("\n\n")
     )
 
 

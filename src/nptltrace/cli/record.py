@@ -27,8 +27,12 @@ _POLICIES = ("flush", "loop", "until-full")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options, and CMD with all that follows it."""
+    parser.usage = "%(prog)s [options] [--] CMD [ARG...]"
     add = parser.add_argument
-    add("-o", "--output", metavar="DIR", type=Path, help="trace directory (ptt-<program>-<pid>)")
+    add(
+        "-o", "--output", metavar="DIR", type=Path,
+        help="trace directory (default: ptt-<program>-<pid>)",
+    )  # fmt: skip
     add("--force", action="store_true", help="replace the trace that is in DIR")
     add(
         "-l",
@@ -47,19 +51,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--nptl",
         metavar="PATH|auto|stock",
         default="auto",
-        help="a trace-enabled thread library to run the program with (default: auto)",
+        help=argparse.SUPPRESS,  # the trace-enabled thread library is not there yet
     )
     add("--no-children", action="store_true", help="do not follow child processes")
     add("--original", action="store_true", help="run CMD untraced")
-    add("--filter", metavar="EXPR", help="record only what EXPR lets through")
+    add("--filter", metavar="EXPR", help=argparse.SUPPRESS)  # refused below, with a hint
     _add_buffers(parser.add_argument_group("buffers and files"))
-    add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program and its arguments")
+    add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program, with its arguments")
 
 
 def _add_buffers(group: argparse._ActionsContainer) -> None:
     add = group.add_argument
-    add("--buffer-size", metavar="SIZE", type=size, default=16384, help="one buffer (16K)")
-    add("--buffer-budget", metavar="SIZE", type=size, default=64 << 20, help="all buffers (64M)")
+    add(
+        "--buffer-size", metavar="SIZE", type=size, default=16384,
+        help="one buffer, a power of two (default: 16K)",
+    )  # fmt: skip
+    add(
+        "--buffer-budget", metavar="SIZE", type=size, default=64 << 20,
+        help="all buffers together (default: 64M)",
+    )  # fmt: skip
     add(
         "--stream-full-policy",
         choices=_POLICIES,
@@ -72,14 +82,17 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
         default="wait",
         help="what a thread does that finds no room (default: wait)",
     )
-    add("-m", "--max-file-size", metavar="SIZE", type=size, default=0, help="begin a new file then")
+    add(
+        "-m", "--max-file-size", metavar="SIZE", type=size, default=0,
+        help="go on in a new file before one gets bigger, 64K or more (default: never)",
+    )  # fmt: skip
     add(
         "-f",
         "--max-files",
         metavar="N",
         type=int,
         default=0,
-        help="keep the last N files of a stream",
+        help="keep the last N files of each thread's stream (default: all)",
     )
 
 
@@ -100,6 +113,8 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         raise UsageError(
             "--filter: the ring handler records by level only; filter with ptt view or cut"
         )
+    if args.nptl not in {"auto", "stock"}:
+        raise UsageError("--nptl: this version traces the thread library of the system only")
     if args.max_files < 0:
         raise UsageError("--max-files must not be negative")
     return RecordOptions(

@@ -1,0 +1,34 @@
+"""How Sphinx builds the documentation: `make docs`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+from nptltrace import __version__  # after the path above
+
+project = "PTT"
+author = "the PTT authors"
+copyright = author  # noqa: A001 -- Sphinx gives the name
+release = version = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["man"]
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+# Nothing is fetched: the pages work where there is no network.
+html_theme = "furo"
+html_title = f"PTT {release}"
+html_copy_source = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autoclass_content = "class"
+nitpicky = True
+# What the Python API mentions of others, whose documentation lies elsewhere.
+nitpick_ignore_regex = [
+    ("py:.*", r"(pa|pyarrow|collections|os|pathlib|types|subprocess|typing|_native)\..*"),
+    ("py:.*", r"(Iterator|Sequence|Mapping|Path|Self|Any|optional|TracebackType)"),
+]
+suppress_warnings = ["config.cache"]

@@ -1,0 +1,79 @@
+"""Pages of the commands: `python -m nptltrace.cli._markdown DIRECTORY` renews what is generated.
+
+Each page has a part between two markers that is made from the parser. What stands around it,
+examples above all, is written by hand and kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace import cli
+from nptltrace.cli._describe import arguments
+
+if TYPE_CHECKING:
+    from nptltrace.cli._describe import Argument
+
+__all__ = ["main", "page", "renewed"]
+
+BEGIN = "<!-- made from the parser by `make commands`: do not edit -->"
+END = "<!-- end of what is made from the parser -->"
+
+
+def page(name: str) -> str:
+    """Return the generated part of a command's page, with its markers."""
+    command = cli.load_command(name)
+    entries = arguments(cli.command_parser(name))
+    lines = [BEGIN, "", f"# ptt {name}", "", f"{command.SUMMARY[0].upper()}{command.SUMMARY[1:]}."]
+    description = getattr(command, "DESCRIPTION", "").strip()
+    if description:
+        lines += ["", *_text(description).splitlines()]
+    synopsis = ["ptt", name, "[OPTION…]", *(_positional(e) for e in entries if not e.names)]
+    lines += ["", "```text", " ".join(synopsis), "```", "", "| option | |", "|---|---|"]
+    lines += [f"| {_term(entry)} | {_text(entry.help)} |" for entry in entries]
+    return "\n".join([*lines, "", END, ""])
+
+
+def renewed(name: str, text: str) -> str:
+    """Return a page with its generated part made anew.
+
+    Args:
+        name: The command.
+        text: The page as it is; empty for a new one.
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(f"{END}\n")
+    if not begin or not end:
+        return page(name) + text
+    return before + page(name) + after
+
+
+def _positional(entry: Argument) -> str:
+    return f"{entry.value} [ARG…]" if entry.is_command else str(entry.value)
+
+
+def _term(entry: Argument) -> str:
+    names = ", ".join(f"`{name}`" for name in entry.names)
+    value = "" if entry.value is None else f"`{entry.value}`".replace("|", "\\|")
+    return f"{names} {value}".strip()
+
+
+def _text(text: str) -> str:
+    """Return text in which what Markdown would take for markup is meant as it stands."""
+    for mark in ("<", "*", "_", "|"):
+        text = text.replace(mark, f"\\{mark}")
+    return text
+
+
+def main(directory: Path) -> None:
+    """Renew all pages in `directory`, and make those that are missing."""
+    for name in cli.command_names():
+        path = directory / f"{name}.md"
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        path.write_text(renewed(name, text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,206 @@
+"""Reads the examples out of Markdown pages, runs them, and compares what they print.
+
+In a page, a fenced `console` block holds commands, on lines that begin with `$ ` (and `> ` where
+they go on), each followed by what it prints. A line `...` stands for any lines, `...` within a line
+for any text. Numbers, addresses, durations and sizes match others of their kind, so that pages can
+show real output. A command that shows no output may print what it likes.
+
+Comments of these forms, on lines of their own, tell the runner what readers need not see:
+
+    <!-- test: setup COMMAND -->    run this first, or here
+    <!-- test: needs PROGRAM -->    skip the page where PROGRAM is not installed
+    <!-- test: exits STATUS -->     the next command ends with this status, not 0
+    <!-- test: skip REASON -->      leave out the next block
+    <!-- file: NAME -->             the next block, of any language, is the content of this file
+
+All examples of a page run in one shell, in one empty directory.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from textwrap import dedent
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["Page", "Step", "matches", "normal", "read_page", "script", "split_output"]
+
+_COMMENT = re.compile(r"<!-- (test|file): (\S+)\s*(.*?) ?-->")
+_FENCE = re.compile(r"(?P<fence>`{3,})(?P<language>[^`\s]*).*")
+_MARK = "@@step"
+_ANY = "..."
+
+
+@dataclass(slots=True)
+class Step:
+    """One command of a page.
+
+    Attributes:
+        line: Where it stands.
+        command: As the shell is given it.
+        shown: The output that the page shows.
+        exits: The status it must end with.
+    """
+
+    line: int
+    command: str
+    shown: list[str] = field(default_factory=list)
+    exits: int = 0
+
+
+@dataclass(slots=True)
+class Page:
+    """What a page asks to be run.
+
+    Attributes:
+        steps: The commands, in order.
+        needs: Programs without which they make no sense.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    needs: list[str] = field(default_factory=list)
+
+
+def read_page(path: Path) -> Page:
+    """Return the examples of a page.
+
+    Raises:
+        ValueError: A comment is none of those above, or a fence is never closed.
+    """
+    page = Page()
+    lines = path.read_text(encoding="utf-8").splitlines()
+    told: dict[str, str] = {}
+    number = 0
+    while number < len(lines):
+        line = lines[number].strip()
+        number += 1
+        if comment := _COMMENT.fullmatch(line):
+            kind, word, rest = comment.groups()
+            if kind == "file":
+                told["file"] = word
+            elif word == "setup":
+                page.steps.append(Step(number, rest))
+            elif word == "needs":
+                page.needs.append(rest)
+            elif word in {"exits", "skip"} and rest:
+                told[word] = rest
+            else:
+                raise ValueError(f"{path}:{number}: {line}")
+        elif fence := _FENCE.fullmatch(line):
+            end = number
+            while lines[end].strip() != fence["fence"]:
+                end += 1
+            page.steps += _block(fence["language"], lines[number:end], number + 1, told)
+            number = end + 1
+    return page
+
+
+def _block(language: str, lines: list[str], line: int, told: dict[str, str]) -> list[Step]:
+    """Return the steps of one fenced block, given what comments have told; takes them away."""
+    lines = dedent("\n".join(lines)).splitlines()
+    if file := told.pop("file", None):
+        text = "\n".join([*lines, ""])
+        return [Step(line, f"cat > {file} <<'@@END'\n{text}@@END")]
+    if language != "console":
+        return []
+    exits, skip = int(told.pop("exits", 0)), told.pop("skip", None)
+    if skip:
+        return []
+    steps = _steps(lines, line)
+    steps[0].exits = exits
+    return steps
+
+
+def _steps(block: list[str], line: int) -> list[Step]:
+    steps: list[Step] = []
+    for number, text in enumerate(block, line):
+        if text.startswith("$ "):
+            steps.append(Step(number, text[2:]))
+        elif text.startswith("> ") and steps and not steps[-1].shown:
+            steps[-1].command += f"\n{text[2:]}"
+        elif steps:
+            steps[-1].shown.append(text)
+        else:
+            raise ValueError(f"line {number}: output before the first command")
+    for step in steps:
+        while step.shown and not step.shown[-1].strip():
+            step.shown.pop()
+    return steps
+
+
+# ---- running ----
+
+
+def script(page: Page) -> str:
+    """Return a bash script that runs all steps and marks what each printed, and its status."""
+    lines = [
+        "exec 2>&1 </dev/null",
+        "set -m  # so that $! and %1 can be interrupted",
+        "trap 'jobs -p | xargs -r kill; wait' EXIT",
+    ]
+    for number, step in enumerate(page.steps):
+        lines += [step.command, f"printf '\\n{_MARK} {number} %d\\n' $?"]
+    return "\n".join(lines) + "\n"
+
+
+def split_output(output: str) -> dict[int, tuple[int, list[str]]]:
+    """Return status and lines of each step that ended."""
+    found: dict[int, tuple[int, list[str]]] = {}
+    lines: list[str] = []
+    for line in output.splitlines():
+        if line.startswith(_MARK):
+            _, number, status = line.split()
+            while lines and not lines[-1].strip():
+                lines.pop()
+            found[int(number)] = (int(status), lines)
+            lines = []
+        else:
+            lines.append(line)
+    return found
+
+
+# ---- comparing ----
+
+_KINDS = (
+    (re.compile(r"\x1b\[[0-9;]*[A-Za-z]|.*\r(?!$)"), ""),
+    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "ADDRESS"),
+    (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "UUID"),
+    (re.compile(r"(?<![\w.])-?\d[\d,]*(\.\d+)?(?!\w)"), "N"),
+    (re.compile(r"\bN (ns|us|ms|s)\b"), "N s"),
+    (re.compile(r"\bN (B|kB|MB|GB)\b"), "N B"),
+    (re.compile(r"-{3,}"), "---"),
+    (re.compile(r"\s+"), " "),
+)
+
+
+def normal(line: str) -> str:
+    """Return a line with what differs from run to run replaced by its kind."""
+    for pattern, kind in _KINDS:
+        line = pattern.sub(kind, line)
+    return line.strip()
+
+
+def matches(shown: Sequence[str], printed: Sequence[str]) -> bool:
+    """Return whether the output that a page shows is of the shape of what was printed."""
+    wanted = [_ANY if line.strip() == _ANY else normal(line) for line in shown]
+    got = [normal(line) for line in printed]
+
+    @cache
+    def from_here(i: int, j: int) -> bool:
+        if i == len(wanted):
+            return j == len(got)
+        if wanted[i] == _ANY:
+            return any(from_here(i + 1, k) for k in range(j, len(got) + 1))
+        return j < len(got) and _line_matches(wanted[i], got[j]) and from_here(i + 1, j + 1)
+
+    return from_here(0, 0)
+
+
+def _line_matches(wanted: str, got: str) -> bool:
+    parts = (re.escape(part.strip()) for part in wanted.split(_ANY))
+    return re.fullmatch(r"\s?.*?".join(parts), got) is not None

@@ -1,0 +1,105 @@
+"""Every example of the documentation is run, and prints what its page shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.docs.pages import matches, normal, read_page, script, split_output
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
+WITH_EXAMPLES = [page for page in PAGES if read_page(page).steps]
+# Servers of the pages listen here; a test takes a port that is free.
+PORT = "8742"
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_page(path: Path, ptt: Ptt, tmp_path: Path) -> None:
+    page = read_page(path)
+    for need in page.needs:
+        if shutil.which(need) is None:
+            pytest.skip(f"{need} is not installed")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "ptt").write_text(f'#!/bin/sh\nexec {sys.executable} -m nptltrace "$@"\n')
+    (programs / "ptt").chmod(0o755)
+    (programs / "python3").symlink_to(sys.executable)
+    directory = tmp_path / "here"
+    directory.mkdir()
+    done = subprocess.run(
+        ["bash", "-c", re.sub(rf"\b{PORT}\b", _free_port(), script(page))],
+        cwd=directory,
+        env=ptt.environment(
+            {
+                "PATH": f"{programs}:{os.environ['PATH']}",
+                "ROOT": str(ROOT),
+                "COLUMNS": "80",
+                "C_INCLUDE_PATH": str(ptt.native / "include"),
+                "CPLUS_INCLUDE_PATH": str(ptt.native / "include"),
+            }
+        ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        timeout=240,
+        check=False,
+    )
+    results = split_output(done.stdout)
+    for number, step in enumerate(page.steps):
+        where = f"{path.relative_to(ROOT)}:{step.line}: $ {step.command}"
+        assert number in results, f"{where}\nnever ended:\n{done.stdout[-2000:]}"
+        status, printed = results[number]
+        text = "\n".join(printed)
+        assert status == step.exits, f"{where}\nexit status {status}, not {step.exits}\n{text}"
+        if step.shown and not matches(step.shown, printed):
+            shown = "\n".join(step.shown)
+            pytest.fail(f"{where}\nthe page shows\n{shown}\n\nit prints\n{text}")
+
+
+def _free_port() -> str:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return str(listener.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        (["a", "b"], ["a", "b"], True),
+        (["a"], ["a", "b"], False),
+        (["a", "..."], ["a", "b"], True),
+        (["...", "b"], ["a", "b"], True),
+        (["...", "b"], ["a", "c"], False),
+        (["3 events, 1.5 ms"], ["4,711 events, 2.000 s"], True),
+        (["mutex 0x12 taken"], ["mutex 0xfe taken"], True),
+        (["mutex a ... taken"], ["mutex a was taken"], True),
+        (["4 events"], ["no events"], False),
+        (["name   3"], ["name 12345"], True),
+    ],
+)
+def test_matching(shown: list[str], printed: list[str], *, same: bool) -> None:
+    assert matches(shown, printed) is same
+
+
+def test_normal_forms() -> None:
+    assert normal("at put+0x75 (store.c:30)") == "at put+ADDRESS (store.c:N)"
+    assert normal("  2,566 events,   42.455 ms") == "N events, N s"
+
+
+def test_statuses_are_told_apart() -> None:
+    output = "one\n\n@@step 0 0\ntwo\n@@step 1 3\n"
+    assert split_output(output) == {0: (0, ["one"]), 1: (3, ["two"])}
