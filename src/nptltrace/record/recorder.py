@@ -58,6 +58,10 @@ def _plural(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.1f} kB"  # noqa: PLR2004
+
+
 def summary(outcome: Outcome) -> str:
     """Return the last line of `ptt record`."""
     stats = outcome.stats
@@ -65,7 +69,7 @@ def summary(outcome: Outcome) -> str:
         f"recorded {_plural(stats.events, 'event', 'events')} from "
         f"{_plural(outcome.processes, 'process', 'processes')}, "
         f"{_plural(stats.threads, 'thread', 'threads')} in {outcome.trace} "
-        f"({stats.lost} lost, {stats.bytes / 1e6:.1f} MB)"
+        f"({stats.lost} lost, {_size(stats.bytes)})"
     )
 
 
