@@ -117,6 +117,8 @@ PTT_API int ptt_reader_thread_info(struct ptt_reader *reader, uint32_t thread, s
 PTT_API int ptt_reader_damage(struct ptt_reader *reader, uint32_t number, struct ptt_damage *out);
 /* ptt_reader_key_of_time - the least key whose time is ts or later. */
 PTT_API uint64_t ptt_reader_key_of_time(struct ptt_reader *reader, int64_t ts);
+/* ptt_reader_key_range - least and greatest key there can be, from the packets' heads. -ENOENT: there is no packet. */
+PTT_API int ptt_reader_key_range(struct ptt_reader *reader, uint64_t *first, uint64_t *last);
 PTT_API int64_t ptt_reader_time_of_key(struct ptt_reader *reader, uint64_t key);
 
 /* ---- cursors ---- */

@@ -133,6 +133,26 @@ int64_t ptt_reader_time_of_key(struct ptt_reader *reader, uint64_t key)
 	return rd_time(&reader->traces[0].clock, key);
 }
 
+int ptt_reader_key_range(struct ptt_reader *reader, uint64_t *first, uint64_t *last)
+{
+	*first = UINT64_MAX;
+	*last = 0;
+	for (uint32_t i = 0; i < reader->trace_count; i++) {
+		const struct rd_clock *clock = &reader->traces[i].clock;
+		struct ptt_trace_info info;
+		uint64_t begin, end;
+
+		ptt_reader_trace_info(reader, i, &info);
+		if (!info.packets)
+			continue;
+		begin = rd_key(reader, clock, info.begin);
+		end = rd_key(reader, clock, info.end);
+		*first = begin < *first ? begin : *first;
+		*last = end > *last ? end : *last;
+	}
+	return *first <= *last ? 0 : -ENOENT;
+}
+
 int ptt_reader_add_stream(struct ptt_reader *reader, uint32_t trace)
 {
 	if (trace >= reader->trace_count)

@@ -229,6 +229,14 @@ class Reader:
         """Return the least key at this time or later."""
         return int(self._lib.ptt_reader_key_of_time(self.handle, ts))
 
+    def key_range(self) -> tuple[int, int] | None:
+        """Return the least and greatest key there can be, None without packets."""
+        first, last = _u64(), _u64()
+        status = self._lib.ptt_reader_key_range(
+            self.handle, ctypes.byref(first), ctypes.byref(last)
+        )
+        return (first.value, last.value) if status == 0 else None
+
     def time_of_key(self, key: int) -> int:
         """Return the time of a key."""
         return int(self._lib.ptt_reader_time_of_key(self.handle, key))

@@ -8,7 +8,6 @@ Events with equal time stamps always come in the same order.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ import pyarrow as pa
 from nptltrace.errors import UsageError
 from nptltrace.trace import _native
 from nptltrace.trace._columns import FIELD_NAMES, ArrayBuffer, Converter
+from nptltrace.trace._parallel import parallel_batches
 from nptltrace.trace.source import Source
 
 if TYPE_CHECKING:
@@ -222,23 +222,12 @@ class Traceset:
             batch_size: Events a table.
         """
         _check_fields(fields)
-        cursor = _native.Cursor(self.source.reader)
-        if start_ns is not None:
-            cursor.seek_key(self.source.reader.key_of_time(start_ns))
-        if end_ns is not None:
-            cursor.limit_key(self.source.reader.key_of_time(end_ns))
-
-        def fill() -> ArrayBuffer:
-            buffer = ArrayBuffer(batch_size)
-            cursor.read(buffer)
-            return buffer
-
-        # The native part runs beside Python, one batch ahead.
-        with ThreadPoolExecutor(1) as pool:
-            ahead = pool.submit(fill)
-            while (buffer := ahead.result()).count:
-                ahead = pool.submit(fill)
-                yield self._converter.table(buffer, fields)
+        reader = self.source.reader
+        start = None if start_ns is None else reader.key_of_time(start_ns)
+        end = None if end_ns is None else reader.key_of_time(end_ns)
+        yield from parallel_batches(
+            self.source, self._converter, start, end, fields=fields, batch_size=batch_size
+        )
 
     def events(
         self, start_ns: int | None = None, end_ns: int | None = None, *, fields: Sequence[str] = ()
