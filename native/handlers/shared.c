@@ -53,7 +53,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attach.h"
+#include "session.h"
 #include "bell.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach.h"
+#include "session.h"
 #include "bell.h"
 #include "mirror.h"
 #include "ring.h"

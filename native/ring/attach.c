@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* attach.c - joining and leaving a session: map the segment, claim process and thread entries, fork, exec. */
-#include "attach.h"
+#include "session.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,8 +13,6 @@
 
 #include "raw_syscall.h"
 #include "ring.h"
-
-struct ptt_session ptt_session;
 
 /* ------------------------------------------------------------ the process */
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* session.h - what the parts of the ring writer share: the mapped session and the thread's entry. */
+#ifndef PTT_SESSION_H
+#define PTT_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ptt_abi.h"
+
+/* The session as this process has it mapped; segment is NULL while it is not attached. */
+struct ptt_session {
+	struct ptt_segment *segment;
+	struct ptt_process *process;
+	struct ptt_thread *thread;
+	struct ptt_site *site;
+	uint32_t *thread_owner;
+	uint32_t *chunk_state;
+	uint32_t process_index;
+	uint32_t pid;
+	char directory[256];
+};
+
+extern struct ptt_session ptt_session __attribute__((visibility("hidden")));
+
+/* ptt_ring_enter_thread - claim an entry for the calling thread; NULL if there is none. Safe in signal handlers. */
+struct ptt_thread *ptt_ring_enter_thread(void);
+
+/* ptt_ring_take_entry - make @self the calling thread's entry, unless it has one. Return: whether it did. */
+bool ptt_ring_take_entry(struct ptt_thread *self);
+
+void ptt_ring_forget_thread(void);
+bool ptt_ring_is_nowhere(const struct ptt_thread *self);
+
+/* ptt_ring_no_cpu_offset - where the thread pointer finds "no cpu number", for kernels that do not tell. */
+ptrdiff_t ptt_ring_no_cpu_offset(void);
+
+#endif

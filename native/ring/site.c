@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* site.c - numbers a new call site and announces it. */
+#include "ring.h"
+#include "session.h"
+
+static void announce_site(uint64_t at, uint64_t address, uint32_t id)
+{
+	struct ptt_site *site = ptt_session.site + at % PTT_SITE_JOURNAL;
+
+	site->process = ptt_session.process_index;
+	site->id = id;
+	/* release: the collector's acquire load of address sees process and id */
+	__atomic_store_n(&site->address, address, __ATOMIC_RELEASE);
+}
+
+/* Reserve an entry of the journal; false if it is full. */
+static bool reserve_site(struct ptt_segment *seg, uint64_t *at)
+{
+	uint64_t head = __atomic_load_n(&seg->site_head, __ATOMIC_RELAXED);
+
+	do {
+		/* acquire: pairs with the collector's release of site_tail, after it zeroed the entry */
+		if (head - __atomic_load_n(&seg->site_tail, __ATOMIC_ACQUIRE) >= PTT_SITE_JOURNAL)
+			return false;
+	} while (!__atomic_compare_exchange_n(&seg->site_head, &head, head + 1, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	*at = head;
+	return true;
+}
+
+/* Put @address into the empty table entry @id unless somebody else just did. */
+static bool insert_site(uint32_t id, uint64_t address)
+{
+	struct ptt_segment *seg = ptt_session.segment;
+	uint64_t at, expected = 0;
+
+	if (!reserve_site(seg, &at)) {
+		__atomic_fetch_add(&seg->site_lost, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	if (__atomic_compare_exchange_n(&ptt_ring.sites[id], &expected, address, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED)) {
+		announce_site(at, address, id);
+		return true;
+	}
+	announce_site(at, PTT_SITE_VOID, 0);
+	return expected == address;
+}
+
+uint32_t ptt_ring_site_slow(uint64_t address)
+{
+	uint32_t probe, id = PTT_SITE_HASH(address);
+
+	if (!ptt_session.segment || !address)
+		return PTT_SITE_NONE;
+	for (probe = 0; probe < 64; probe++, id = (id + 1) % PTT_SITE_COUNT) {
+		uint64_t found;
+
+		if (id == PTT_SITE_NONE)
+			continue;
+		found = __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED);
+		if (found == address)
+			return id;
+		if (!found && insert_site(id, address))
+			return id;
+		if (!found && !__atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED))
+			return PTT_SITE_NONE; /* the journal is full */
+	}
+	return PTT_SITE_NONE;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* state.c - what a writer keeps outside the segment: its session, its thread's entry, the tables of sites and takers. */
+#include "ring.h"
+#include "session.h"
+
+struct ptt_session ptt_session;
+
+/* A head of 0 lies on a chunk boundary, so whoever has this entry takes the slow path at once. */
+static struct ptt_thread nowhere;
+static uint64_t own_sites[PTT_SITE_COUNT];
+
+__thread struct ptt_thread *ptt_ring_self __attribute__((tls_model("initial-exec"))) = &nowhere;
+static __thread uint32_t no_cpu __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
+
+struct ptt_ring ptt_ring = {.base = (char *)&nowhere, .sites = own_sites, .chunk_mask = PTT_CHUNK_SIZE - 1};
+uint64_t ptt_ring_taker[PTT_TAKER_COUNT];
+
+bool ptt_ring_take_entry(struct ptt_thread *self)
+{
+	struct ptt_thread *expected = &nowhere;
+
+	/* relaxed: against signal handlers of this thread only */
+	return __atomic_compare_exchange_n(&ptt_ring_self, &expected, self, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void ptt_ring_forget_thread(void)
+{
+	ptt_ring_self = &nowhere;
+}
+
+bool ptt_ring_is_nowhere(const struct ptt_thread *self)
+{
+	return self == &nowhere;
+}
+
+ptrdiff_t ptt_ring_no_cpu_offset(void)
+{
+	return (char *)&no_cpu - (char *)__builtin_thread_pointer();
+}
