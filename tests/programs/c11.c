@@ -36,8 +36,8 @@ static int wait_turn(void *arg)
 	mtx_lock(&plain);
 	while (turn == 0)
 		cnd_wait(&cond, &plain);
-	mtx_unlock(&plain);
 	call_once(&flag, once);
+	mtx_unlock(&plain);
 	thrd_exit(-3);
 }
 
