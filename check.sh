@@ -34,15 +34,26 @@ done
 need_build
 # A second reader of the traces, programs to trace, and what shows manual pages and completes command lines.
 need may babeltrace2 has babeltrace2
+need may default-jdk-headless has javac
 need may ffmpeg has ffmpeg
 need may fish has fish
 need may groff-base has groff
+need may libmemcached-tools has memcslap
+need may mariadb-client-core has mariadb
+need may mariadb-server-core has mariadbd
+need may memcached has memcached
+need may nodejs has node
+need may p7zip-full has 7z
 need may pigz has pigz
 need may pkg-config has pkg-config
+need may redis-server has redis-server
+need may redis-tools has redis-benchmark
 need may strace has strace
+need may sysbench has sysbench
 need may x264 has x264
 need may xz-utils has xz
 need may zsh has zsh
+need may zstd has zstd
 install_wanted
 
 environment=build/check/venv
