@@ -172,7 +172,8 @@ def _summary(found: Statistics, name: str) -> Iterator[str]:
 
 
 def _process(process: ProcessStat, top: int | None) -> Iterator[str]:
-    command = " ".join(process.cmdline) or process.exe
+    # One line, whatever a script given as an argument looks like.
+    command = " ".join(" ".join(process.cmdline).split()) or process.exe
     head = f"process {process.pid}"
     yield f"{head}  {_cut(command, _WIDTH - len(head) - 2)}"
     threads = sorted(process.threads, key=lambda thread: -thread.events)

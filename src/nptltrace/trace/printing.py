@@ -66,6 +66,7 @@ class Printer:
         self._first = _native.Buffer(_FIRST)
         self._batch = _native.Buffer(_BATCH)
         self._ranged: set[int] = set()
+        self._learnt = 0
         self.renew()
 
     @property
@@ -80,7 +81,9 @@ class Printer:
         )
         processes = self._source.processes()
         self.names.show_process(on=len({process.pid for process in processes}) > 1)
-        self._source.learn_threads(_SEARCHED)
+        if self._source.reader.thread_count() != self._learnt:
+            self._learnt = self._source.reader.thread_count()
+            self._source.learn_threads(_SEARCHED)
         for thread in range(len(self._source.threads())):
             name = self._source.thread_name(thread)
             if name:
