@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * contention.c - a trace handler of one's own: counts, for each mutex, how often it was taken and waited for.
+ * contention.c - a trace handler of one's own: how often each mutex was taken and waited for.
  *
  * Build it with
  *
@@ -11,9 +11,9 @@
  *     ptt record --handler ./libcontention.so -- ./program
  *     LD_PRELOAD=$(ptt config --preload) PTHREAD_NPTL_TRACE=./libcontention.so:10:2 ./program
  *
- * Its argument is how many mutexes to print when the program ends, 10 if none is given. It knows nothing of the tracer
- * but the two headers below. A handler runs inside the program's calls: this one takes no lock, allocates nothing and
- * makes no system call before the end.
+ * Its argument is how many mutexes to print when the program ends, 10 if none is given. It knows
+ * nothing of the tracer but the two headers below. A handler runs inside the program's calls: this
+ * one takes no lock, allocates nothing and makes no system call before the end.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -50,8 +50,9 @@ static struct count *find(void *mutex)
 		struct count *count = &counts[(at + i) % MUTEXES];
 		void *seen = __atomic_load_n(&count->mutex, __ATOMIC_RELAXED);
 
-		/* of two threads that find the entry free, one gets it, and the other looks again at what is there now */
-		if (!seen && __atomic_compare_exchange_n(&count->mutex, &seen, mutex, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		/* of two threads that find it free, one gets it, and the other sees what it is now */
+		if (!seen && __atomic_compare_exchange_n(&count->mutex, &seen, mutex, 0,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return count;
 		if (seen == mutex)
 			return count;
@@ -68,7 +69,8 @@ static void raise_to(uint64_t *longest, uint64_t value)
 {
 	uint64_t seen = __atomic_load_n(longest, __ATOMIC_RELAXED);
 
-	while (seen < value && !__atomic_compare_exchange_n(longest, &seen, value, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (seen < value && !__atomic_compare_exchange_n(longest, &seen, value, 1,
+							    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
@@ -119,11 +121,13 @@ void nptl_trace_fini(void)
 	/* other threads may still be at it: sort what there is now */
 	memcpy(sorted, counts, sizeof(sorted));
 	qsort(sorted, MUTEXES, sizeof(sorted[0]), by_wait);
-	fprintf(stderr, "%-18s %12s %10s %14s %14s\n", "mutex", "taken", "waits", "waited (us)", "longest (us)");
+	fprintf(stderr, "%-18s %12s %10s %14s %14s\n", "mutex", "taken", "waits", "waited (us)",
+		"longest (us)");
 	for (int i = 0; i < top && i < MUTEXES && sorted[i].mutex; i++)
-		fprintf(stderr, "%-18p %12llu %10llu %14.1f %14.1f\n", sorted[i].mutex, (unsigned long long)sorted[i].taken,
-			(unsigned long long)sorted[i].waits, (double)sorted[i].wait_ns / 1e3,
-			(double)sorted[i].longest_ns / 1e3);
+		fprintf(stderr, "%-18p %12llu %10llu %14.1f %14.1f\n", sorted[i].mutex,
+			(unsigned long long)sorted[i].taken, (unsigned long long)sorted[i].waits,
+			(double)sorted[i].wait_ns / 1e3, (double)sorted[i].longest_ns / 1e3);
 	if (not_counted)
-		fprintf(stderr, "%llu events of further mutexes were not counted\n", (unsigned long long)not_counted);
+		fprintf(stderr, "%llu events of further mutexes were not counted\n",
+			(unsigned long long)not_counted);
 }

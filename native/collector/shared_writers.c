@@ -148,10 +148,19 @@ static bool has_other_image(const struct ptt_collector *c, uint32_t index)
 	for (uint32_t i = index + 1; i < c->segment->process_count; i++) {
 		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
 			break;
-		if (c->process[i].pid == c->process[index].pid && d->process[i].start_time == d->process[index].start_time)
+		if (c->process[i].pid == c->process[index].pid &&
+		    d->process[i].start_time == d->process[index].start_time)
 			return true;
 	}
 	return false;
+}
+
+/* Does the pid belong to another process by now? Where /proc does not tell, it is taken for the same one. */
+static bool is_another(uint32_t pid, uint64_t start_time)
+{
+	uint64_t now = start_time_of(pid);
+
+	return now && start_time && now != start_time;
 }
 
 static bool lives(struct ptt_collector *c, uint32_t index)
@@ -159,7 +168,7 @@ static bool lives(struct ptt_collector *c, uint32_t index)
 	struct ptt_shared_process *p = &c->shared->process[index];
 	uint32_t pid = c->process[index].pid;
 
-	if (!p->gone && (!pid || has_ended(pid) || start_time_of(pid) != p->start_time || has_other_image(c, index)))
+	if (!p->gone && (!pid || has_ended(pid) || is_another(pid, p->start_time) || has_other_image(c, index)))
 		p->gone = 1;
 	return !p->gone;
 }
@@ -252,7 +261,8 @@ int shared_threads(const struct ptt_collector *c, struct ptt_collector_thread *t
 		const struct shared_thread *t = &d->thread[i];
 
 		if (t->key)
-			threads[n++] = (struct ptt_collector_thread){(uint32_t)(t->key >> 32), (uint32_t)t->key, t->process, 0, 0};
+			threads[n++] = (struct ptt_collector_thread){
+				.pid = (uint32_t)(t->key >> 32), .tid = (uint32_t)t->key, .process = t->process};
 	}
 	return (int)n;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file.c - the trivial handler: one big private buffer, stops when it is full, written as a trace when the program ends. */
+/* file.c - the trivial handler: one big private buffer that becomes a trace when the program ends. */
 /*
  *     PTHREAD_NPTL_TRACE=file:DIR                      DIR becomes a trace directory
  *     PTHREAD_NPTL_TRACE=file:file=DIR,size=256M       room for 256 MB; 64 MB otherwise
@@ -49,7 +49,8 @@ static __thread uint32_t self_tid INITIAL_EXEC;
 
 static void refuse(const char *what, const char *detail)
 {
-	fprintf(stderr, "ptt: file: %s%s%s; the program runs untraced\n", what, detail ? ": " : "", detail ? detail : "");
+	fprintf(stderr, "ptt: file: %s%s%s; the program runs untraced\n", what, detail ? ": " : "",
+		detail ? detail : "");
 	__nptl_trace_enabled = 0;
 }
 

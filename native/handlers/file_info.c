@@ -328,7 +328,8 @@ int file_put_metadata(int dir)
 	put_uuid(&put);
 	put_string(&put, "\";\n    byte_order = le;\n");
 	put_string(&put, header);
-	put_string(&put, "env {\n    tracer_name = \"nptltrace\";\n    clock = \"monotonic\";\n    handler = \"file\";\n};\n\n");
+	put_string(&put, "env {\n    tracer_name = \"nptltrace\";\n    clock = \"monotonic\";\n");
+	put_string(&put, "    handler = \"file\";\n};\n\n");
 	put_string(&put, "clock {\n    name = \"ptt\";\n    uuid = \"");
 	put_uuid(&put);
 	put_string(&put, "\";\n    description = \"CLOCK_MONOTONIC\";\n    freq = 1000000000;\n    offset_s = ");
