@@ -33,10 +33,10 @@ class Program:
 def make_input(work: Path) -> None:
     """Make the files that the workloads read: a clip, and text that compresses like text."""
     if have("ffmpeg"):
-        clip = ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=30:duration=12", "-pix_fmt", "yuv420p"]
+        clip = ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=30:duration=60", "-pix_fmt", "yuv420p"]
         subprocess.run(["ffmpeg", "-v", "error", "-y", *clip, str(work / "clip.y4m")], check=True)
     words = Path(sys.executable).resolve().read_bytes()[: 1 << 22] + os.urandom(1 << 20)
-    (work / "data").write_bytes(words * 12)
+    (work / "data").write_bytes(words * 60)
 
 
 PYTHON = """
@@ -61,7 +61,7 @@ def programs(work: Path) -> Iterator[Program]:
         enc = ("-c:v", "libx264", "-preset", "fast", "-threads", "4", "-f", "null", "-")
         yield Program("ffmpeg", ("ffmpeg", "-v", "error", "-y", "-i", clip, *enc))
     if have("memcached", "memcslap"):
-        load = ("memcslap", "--servers=127.0.0.1:21211", "--concurrency=4", "--execute-number=40000")
+        load = ("memcslap", "--servers=127.0.0.1:21211", "--concurrency=4", "--execute-number=80000")
         yield Program("memcached", ("memcached", "-u", "nobody", "-p", "21211", "-t", "2", "-l", "127.0.0.1"), load, 21211)
     if have("pigz"):
         yield Program("pigz", ("pigz", "-p4", "-kc", data))
@@ -70,7 +70,7 @@ def programs(work: Path) -> Iterator[Program]:
     if have("xz"):
         yield Program("xz", ("xz", "-T2", "-2", "-kc", data))
     if have("redis-server", "redis-benchmark"):
-        load = ("redis-benchmark", "-p", "26379", "-n", "200000", "-c", "50", "-q", "-t", "set,get")
+        load = ("redis-benchmark", "-p", "26379", "-n", "400000", "-c", "50", "-q", "-t", "set,get")
         serve = ("redis-server", "--port", "26379", "--io-threads", "2", "--save", "", "--appendonly", "no")
         yield Program("redis", serve, load, 26379)
     if have("7z"):
