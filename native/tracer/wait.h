@@ -42,8 +42,11 @@ static inline void ptt_wait_end(struct ptt_wait *wait)
 	};
 
 	if (wait->mutex && must_trace(MUTEX, MUTEX_TAKEN))
-		/* a robust mutex that cannot be recovered is not held after the wait */
-		if (wait->result != ENOTRECOVERABLE && wait->result != EINVAL && wait->result != EPERM)
+		/*
+		 * A robust mutex that cannot be recovered is not held after the wait, nor is one that was not the
+		 * caller's to release. A bad deadline is refused with the mutex still held.
+		 */
+		if (wait->result != ENOTRECOVERABLE && wait->result != EPERM)
 			EMIT(MUTEX, MUTEX_TAKEN, wait->mutex, wait->site);
 	if (!ptt_level((enum nptl_trace_domain)wait->domain))
 		return;

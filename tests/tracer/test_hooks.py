@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.support import Compiler
     from tests.tracer.counted import Runner
 
 PRIMITIVES = ["rwlock", "spin", "barrier", "sem", "once", "c11", "futex", "cancel"]
@@ -179,6 +180,30 @@ def test_every_cancellation_is_reported(traced: Runner, program: Callable[[str],
     assert cancelled.count("THREAD_CLOCKJOIN_OUT") == 2
     # a condition wait that is cancelled has its mutex again
     assert process.names()["MUTEX_TAKEN"] == process.names()["MUTEX_FREE"]
+
+
+def test_refused_condition_wait_keeps_its_mutex(traced: Runner, compile_c: Compiler) -> None:
+    program = compile_c(
+        """
+        #define _GNU_SOURCE
+        #include <errno.h>
+        #include <pthread.h>
+        int main(void)
+        {
+            pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+            pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+            struct timespec bad = {1, -1};
+            int result;
+
+            pthread_mutex_lock(&mutex);
+            result = pthread_cond_timedwait(&cond, &mutex, &bad);
+            return result != EINVAL || pthread_mutex_trylock(&mutex) != EBUSY;
+        }
+        """
+    )
+    run = traced(program, level=2)
+    assert run.status == 0
+    assert run.only.domain("MUTEX")[-1] == "MUTEX_TAKEN"
 
 
 def test_cxx(traced: Runner, cxx_program: Callable[[str], Path]) -> None:
