@@ -98,6 +98,7 @@ struct ptt_collector {
 	uint32_t open_count;
 	uint64_t open_clock;
 	struct packet *packet;
+	uint32_t packet_max; /* bytes */
 	struct shared_drain *shared; /* NULL unless there is one buffer for all */
 	struct ptt_collector_stats stats;
 	uint32_t doorbell_seen;

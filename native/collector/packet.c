@@ -24,11 +24,12 @@ void packet_begin(struct ptt_collector *c, uint32_t thread)
 }
 
 /* May a run of @chunk whose events end at @last go into the packet that is being made? */
-static bool fits(const struct packet *p, const struct ptt_chunk *chunk, const struct run *run, uint64_t last)
+static bool fits(const struct ptt_collector *c, const struct ptt_chunk *chunk, const struct run *run, uint64_t last)
 {
+	const struct packet *p = c->packet;
 	const struct ptt_packet *head = &p->head;
 
-	return p->size + (run->end - run->begin) <= PACKET_SIZE_MAX && p->pieces < PACKET_PIECES_MAX &&
+	return p->size + (run->end - run->begin) <= c->packet_max && p->pieces < PACKET_PIECES_MAX &&
 	       p->marks < PACKET_PIECES_MAX && head->pid == chunk->pid && head->tid == chunk->tid &&
 	       head->process == chunk->process && (last - head->timestamp_begin) >> PTT_TIME_BITS == 0;
 }
@@ -43,7 +44,7 @@ void packet_add(struct ptt_collector *c, uint32_t thread, uint32_t index, const 
 	uint64_t first, last;
 
 	run_times(chunk, run, &first, &last);
-	if (p->pieces > 1 && !fits(p, chunk, run, last)) {
+	if (p->pieces > 1 && !fits(c, chunk, run, last)) {
 		packet_write(c, thread);
 		packet_begin(c, thread);
 	}

@@ -176,6 +176,7 @@ static int open_trace(struct ptt_collector *c, const struct ptt_collector_option
 {
 	c->max_file_size = o->max_file_size;
 	c->max_files = o->max_files;
+	c->packet_max = o->max_file_size && o->max_file_size < PACKET_SIZE_MAX ? (uint32_t)o->max_file_size : PACKET_SIZE_MAX;
 	c->trace_fd = open(o->trace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->trace_fd < 0)
 		return fail(message, -errno, "%s", o->trace);

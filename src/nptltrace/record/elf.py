@@ -75,7 +75,7 @@ def read_elf(path: str | os.PathLike[str]) -> Elf | None:
     with open(path, "rb") as file:  # noqa: PTH123 -- bytes paths are welcome
         try:
             return _read(file)
-        except (struct.error, ValueError, UnicodeDecodeError):
+        except (struct.error, ValueError, IndexError):
             return None
 
 

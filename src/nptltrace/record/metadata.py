@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -163,7 +164,29 @@ def _value(value: str | int) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file so that no reader ever sees half of it."""
+    """Replace a file so that no reader ever sees half of it.
+
+    On a full disk it is written over where it lies, if it has become no longer.
+    """
+    data = text.encode("utf-8", errors="surrogateescape")
     temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(text, encoding="utf-8", errors="surrogateescape")
-    os.replace(temporary, path)  # noqa: PTH105 -- says what it is for
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT} or not _overwrite(path, data):
+            raise
+
+
+def _overwrite(path: Path, data: bytes) -> bool:
+    """Write into the room that a file has already. Return whether it was enough."""
+    try:
+        with path.open("r+b") as file:
+            room = os.fstat(file.fileno()).st_size
+            if len(data) <= room:
+                file.write(data.ljust(room, b"\n"))
+                return True
+    except OSError:
+        pass
+    return False

@@ -311,9 +311,13 @@ def _program(pid: int | None, maps: str, told: Sequence[str]) -> dict[str, Any]:
     """Return what a process runs, as far as it still can be told; `told` is its command line."""
     if pid is None:
         return {"exe": program_of_maps(maps), "cmdline": list(told), "name": ""}
+    exe = program_of_maps(maps)
     try:
-        exe = os.fspath(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
+        now = os.fspath(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
     except OSError:
-        exe = program_of_maps(maps)
+        now = ""
+    if exe and now and now != exe:
+        return {"exe": exe, "cmdline": [], "name": ""}  # it has executed another program since
+    exe = exe or now
     arguments = _read(f"/proc/{pid}/cmdline").split("\0")[:-1] or list(told)
     return {"exe": exe, "cmdline": arguments, "name": _read(f"/proc/{pid}/comm").rstrip("\n")}

@@ -25,6 +25,8 @@ _CLOCK_NAMES = {1: "tsc", 2: "monotonic"}
 _GIGA = 10**9
 # A first look at the clock's speed takes this long; the last one has the whole recording.
 _FIRST_LOOK_S = 0.002
+# What is said at the end must have room even if the disk is full by then.
+_ROOM_FOR_MORE = 2048
 
 
 class Clockwork:
@@ -136,10 +138,11 @@ class TraceDir:
             facts["removed_events"] = stats.removed
             facts["wait_ns"] = stats.wait_ns
             facts["write_error"] = os.strerror(stats.write_error) if stats.write_error else ""
-        write_atomically(self.path / "metadata", self._metadata(calibration))
-        write_atomically(
-            self.path / "info" / "session.json", json.dumps(facts, indent=1, ensure_ascii=False)
-        )
+        text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+        if stats is None:
+            text = text.ljust(len(text) + _ROOM_FOR_MORE, "\n")
+        write_atomically(self.path / "metadata", self._metadata(calibration) + "\n" * 32)
+        write_atomically(self.path / "info" / "session.json", text)
 
     def _metadata(self, calibration: Calibration) -> str:
         facts = self.facts
