@@ -132,6 +132,13 @@ def test_killed_recorder_leaves_what_can_be_recovered(
     assert lost > 0
     assert counts.total() + lost >= 8_000_000
     assert babeltrace(trace_dir)[0] == counts
+    # Nothing twice and nothing left out: each thread took and released in turn until the end.
+    before: dict[str, str] = {}
+    for line in ptt("view", "--format", "raw", trace_dir).stdout.splitlines():
+        _, _, tid, _, name, _ = line.split(" ", 5)
+        if name in {"MUTEX_TAKEN", "MUTEX_FREE"}:
+            assert before.get(tid) != name
+            before[tid] = name
 
 
 def test_arguments_and_policies_that_make_no_sense(ptt: Ptt, trace_dir: Path) -> None:
