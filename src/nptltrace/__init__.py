@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nptltrace.record.api import record
     from nptltrace.errors import (
         NativeError,
         NativeFilesMissing,
@@ -29,6 +30,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "open",
+    "record",
     "user_event",
 ]
 
@@ -44,6 +46,7 @@ _HOME = {
     "Traceset": "nptltrace.trace.traceset",
     "UsageError": "nptltrace.errors",
     "open": "nptltrace.trace.traceset:open_traceset",
+    "record": "nptltrace.record",
     "user_event": "nptltrace.user",
 }
 
@@ -55,6 +58,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name == "record":  # a package that can be called
+        return import_module(home)
     module, _, theirs = home.partition(":")
     value = getattr(import_module(module), theirs or name)
     globals()[name] = value

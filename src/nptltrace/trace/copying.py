@@ -212,6 +212,7 @@ def _write_info(
     text = json.dumps(session, indent=1, ensure_ascii=False)
     (path / "info" / "session.json").write_text(text, encoding="utf-8", errors="replace")
     target = path / "info" / "processes.jsonl"
+    source.learn_threads()
     lines = dict.fromkeys(
         json.dumps(line, separators=(",", ":")) + "\n"
         for trace in source.traces
@@ -254,6 +255,12 @@ def _process_lines(
         kept = {kind: _renumbered(kind, v, shift) for kind, v in item.items() if _keep(v, wanted)}
         if kept:
             yield kept
+    # The events that name threads may lie outside of the part.
+    for number, name in source.told.names.items():
+        process, tid = source.threads()[number]
+        owner, index, pid = source.reader.processes()[process]
+        if owner == trace.number and (wanted is None or index in wanted):
+            yield {"thread": {"process": index + shift, "pid": pid, "tid": tid, "name": name}}
 
 
 def _wanted(source: Source, trace: TraceFiles, part: Part) -> set[int] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from nptltrace.errors import TraceFormatError, UsageError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Source", "TraceFiles"]
 
+_COMM_MAX = 15  # bytes of a name that the kernel keeps
 _GENERATION = re.compile(r"(?P<stream>.*?)(?:\.(?P<generation>\d+))?")
 
 
@@ -199,7 +200,10 @@ class Source:
         """Return the name of a thread by its number, or the empty one."""
         process, tid = self._threads()[thread]
         told = self.told.names.get(thread)
-        return told or self.processes()[process].thread_names.get(tid, "")
+        known = self.processes()[process]
+        name = told or known.thread_names.get(tid, "")
+        # As the kernel names the first thread of a program.
+        return name or (PurePath(known.exe).name[:_COMM_MAX] if tid == known.pid else "")
 
     def _threads(self) -> list[tuple[int, int]]:
         if self.reader.thread_count() != len(self._known_threads):
