@@ -11,6 +11,7 @@ Comments of these forms, on lines of their own, tell the runner what readers nee
     <!-- test: needs PROGRAM -->    skip the page where PROGRAM is not installed
     <!-- test: exits STATUS -->     the next command ends with this status, not 0
     <!-- test: skip REASON -->      leave out the next block
+    <!-- test: in any order -->     the lines of the next block are among those that are printed
     <!-- file: NAME -->             the next block, of any language, is the content of this file
 
 All examples of a page run in one shell, in one empty directory.
@@ -34,6 +35,11 @@ _COMMENT = re.compile(r"<!-- (test|file): (\S+)\s*(.*?) ?-->")
 _FENCE = re.compile(r"(?P<fence>`{3,})(?P<language>[^`\s]*).*")
 _MARK = "@@step"
 _ANY = "..."
+# What pages leave out: what the shell says of its own jobs, and ptt of other recordings.
+_NOISE = re.compile(
+    r"\[\d+\][+-]?\s+(Done|Exit|Killed|Terminated|Interrupt|Running)\b"
+    r"|bash: line .*Killed|ptt: the recording of .* was killed;"
+)
 
 
 @dataclass(slots=True)
@@ -45,12 +51,21 @@ class Step:
         command: As the shell is given it.
         shown: The output that the page shows.
         exits: The status it must end with.
+        any_order: Whether the lines shown are some of those printed, in whatever order.
     """
 
     line: int
     command: str
     shown: list[str] = field(default_factory=list)
     exits: int = 0
+    any_order: bool = False
+
+    def agrees(self, printed: Sequence[str]) -> bool:
+        """Return whether a command printed what the page shows."""
+        if not self.any_order:
+            return not self.shown or matches(self.shown, printed)
+        lines = [line for line in self.shown if line.strip() not in {"", _ANY}]
+        return all(any(matches([line], [other]) for other in printed) for line in lines)
 
 
 @dataclass(slots=True)
@@ -87,7 +102,7 @@ def read_page(path: Path) -> Page:
                 page.steps.append(Step(number, rest))
             elif word == "needs":
                 page.needs.append(rest)
-            elif word in {"exits", "skip"} and rest:
+            elif word in {"exits", "skip", "in"} and rest:
                 told[word] = rest
             else:
                 raise ValueError(f"{path}:{number}: {line}")
@@ -108,11 +123,13 @@ def _block(language: str, lines: list[str], line: int, told: dict[str, str]) -> 
         return [Step(line, f"cat > {file} <<'@@END'\n{text}@@END")]
     if language != "console":
         return []
-    exits, skip = int(told.pop("exits", 0)), told.pop("skip", None)
+    exits, skip, order = int(told.pop("exits", 0)), told.pop("skip", None), told.pop("in", None)
     if skip:
         return []
     steps = _steps(lines, line)
     steps[0].exits = exits
+    for step in steps:
+        step.any_order = order is not None
     return steps
 
 
@@ -159,7 +176,7 @@ def split_output(output: str) -> dict[int, tuple[int, list[str]]]:
                 lines.pop()
             found[int(number)] = (int(status), lines)
             lines = []
-        else:
+        elif not _NOISE.match(line):
             lines.append(line)
     return found
 
