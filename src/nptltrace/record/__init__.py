@@ -16,18 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["record"]
 
 
-def record(command: Any, **options: Any) -> Recording:
-    """Record a program; see `nptltrace.record.api.record`."""
-    from nptltrace.record.api import record as begin
-
-    return begin(command, **options)
-
-
 class _CallablePackage(ModuleType):
     """`nptltrace.record` is this package, and what one calls to record."""
 
     def __call__(self, command: Any, **options: Any) -> Recording:
-        return record(command, **options)
+        from nptltrace.record.api import record as begin
+
+        return begin(command, **options)
 
 
-sys.modules[__name__].__class__ = _CallablePackage
+record = sys.modules[__name__]
+"""What `from nptltrace import record` gives: this package, which can be called."""
+record.__class__ = _CallablePackage

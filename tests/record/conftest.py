@@ -1,0 +1,70 @@
+"""Programs that are recorded here."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.record.session import SessionDir
+from tests.support import ROOT, Compiler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def own(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Callable[[str], Path]:
+    """Programs of this directory, each compiled once: `own("counted")`."""
+    compiler = Compiler(tmp_path_factory.mktemp("own"), native_stage / "include")
+    known: dict[str, Path] = {}
+
+    def get(name: str) -> Path:
+        if name not in known:
+            known[name] = compiler(HERE / f"{name}.c")
+        return known[name]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def ring_writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The writer that is linked with the ring itself."""
+    ring, include = ROOT / "native" / "ring", ROOT / "native" / "include"
+    output = tmp_path_factory.mktemp("ring") / "ring_writer"
+    sources = [
+        HERE / "ring_writer.c",
+        *(path for path in ring.glob("*.c") if path.stem != "record"),
+    ]
+    command = [
+        "gcc",
+        "-std=gnu11",
+        "-O2",
+        "-g",
+        "-D_GNU_SOURCE",
+        f"-I{ring}",
+        f"-I{include}",
+        "-pthread",
+    ]
+    subprocess.run([*command, "-o", output, *sources], check=True)
+    return output
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(tmp_path: Path) -> Iterator[None]:
+    """No test leaves a session behind."""
+    yield
+    notes = [note for place in SessionDir.places() for note in place.glob("ptt-*/session.json")]
+    assert [note for note in notes if str(tmp_path) in _text(note)] == []
+
+
+def _text(path: Path) -> str:
+    """Other tests may be recording, and remove theirs at this moment."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,120 @@
+"""Reads stream files with nothing but NumPy: a second opinion on what the collector writes."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nptltrace.catalog import EVENTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = struct.Struct("<I16sIQ6Q4IQIIQQ")
+MORE = 1023
+IDS = {(event.name, event.variant): event.id for event in EVENTS}
+TAKEN, FREE = IDS["MUTEX_TAKEN", ""], IDS["MUTEX_FREE", ""]
+OBJECT = np.uint64((1 << 48) - 1)
+
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Packet:
+    """One packet; `slots` has two words a row."""
+
+    begin: int
+    end: int
+    discarded: int
+    sequence: int
+    pid: int
+    tid: int
+    events: int
+    thread_serial: int
+    slots: Words
+
+
+def packets_of(file: Path) -> list[Packet]:
+    """Return the packets of a stream file, which must be whole."""
+    data = np.fromfile(file, dtype="<u8")
+    found: list[Packet] = []
+    at = 0
+    while at < len(data):
+        head = HEAD.unpack(data[at : at + 16].tobytes())
+        assert head[0] == 0xC1FC1FC1
+        words = head[7] // 64
+        assert head[6] == head[7]
+        slots = data[at + 16 : at + words].reshape(-1, 2)
+        assert len(slots) * 2 == words - 16, "cut off"
+        found.append(Packet(head[4], head[5], head[8], head[9], head[10], head[11], head[16],
+                            head[17], slots))  # fmt: skip
+        at += words
+    return found
+
+
+def streams(trace: Path) -> list[list[Packet]]:
+    """Return the packets of each stream, and check what must hold in any of them."""
+    found: dict[str, list[Packet]] = {}
+    for file in sorted(trace.glob("stream-*")):
+        found.setdefault(file.name.partition(".")[0], []).extend(packets_of(file))
+    for packets in found.values():
+        for before, after in pairwise(packets):
+            assert after.sequence == before.sequence + 1
+            assert after.begin >= before.end
+            assert after.discarded >= before.discarded
+        for packet in packets:
+            ids = packet.slots[:, 0] & np.uint64(1023)
+            assert int((ids != MORE).sum()) == packet.events
+            times = packet.slots[ids != MORE, 0] >> np.uint64(10) & np.uint64((1 << 40) - 1)
+            offsets = (times - np.uint64(packet.begin)) & np.uint64((1 << 40) - 1)
+            assert (np.diff(offsets.astype(np.int64)) >= 0).all(), "time goes back"
+    return list(found.values())
+
+
+def pairs_by_mutex(trace: Path) -> list[int]:
+    """Return how often each mutex was taken and freed, in turn, by the one thread that uses it."""
+    found: list[int] = []
+    for packets in streams(trace):
+        slots = np.concatenate([packet.slots for packet in packets])
+        ids = slots[:, 0] & np.uint64(1023)
+        for mutex in np.unique(slots[ids == FREE, 1] & OBJECT):
+            own = ids[((slots[:, 1] & OBJECT) == mutex) & np.isin(ids, [TAKEN, FREE])]
+            assert (own[::2] == TAKEN).all()
+            assert (own[1::2] == FREE).all()
+            if len(own) > 2:
+                found.append(len(own) // 2)
+    return sorted(found)
+
+
+def session(trace: Path) -> dict[str, Any]:
+    """Return info/session.json."""
+    found: dict[str, Any] = json.loads((trace / "info" / "session.json").read_text())
+    return found
+
+
+def processes(trace: Path) -> list[dict[str, Any]]:
+    """Return the process lines of info/processes.jsonl."""
+    lines = (trace / "info" / "processes.jsonl").read_text().splitlines()
+    parsed = [json.loads(line) for line in lines if line]
+    return [line["process"] for line in parsed if "process" in line]
+
+
+def babeltrace_count(trace: Path) -> int:
+    """Return how many events babeltrace2 sees, and insist that it has nothing to complain about."""
+    done = subprocess.run(
+        ["babeltrace2", trace, "-c", "sink.utils.counter", "-p", "step=+0"],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.returncode == 0
+    counts = [line.split()[0] for line in done.stdout.splitlines() if "Event message" in line]
+    return int(counts[-1])

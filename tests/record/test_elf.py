@@ -1,0 +1,105 @@
+"""What recording reads of ELF files, and which programs it says it cannot trace."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.record.elf import read_elf
+from nptltrace.record.launch import CannotRun, find_program, why_untraceable
+from nptltrace.record.modules import Modules
+
+if TYPE_CHECKING:
+    from tests.support import Compiler
+
+PLAIN = "int main(void) { return 0; }"
+
+
+def test_build_id_is_that_of_readelf(compile_c: Compiler) -> None:
+    path = compile_c(PLAIN, "-Wl,--build-id=sha1")
+    notes = subprocess.run(["readelf", "-n", path], capture_output=True, text=True, check=True)
+    elf = read_elf(path)
+    assert elf is not None
+    assert f"Build ID: {elf.build_id}" in notes.stdout
+
+
+def test_modules_of_this_process_give_back_their_addresses() -> None:
+    maps = Path("/proc/self/maps").read_text()
+    modules = {Path(m["path"]).name: m for m in Modules().of_maps(maps)}
+    libc = next(module for name, module in modules.items() if name.startswith("libc.so"))
+    import ctypes
+
+    address = ctypes.cast(ctypes.CDLL(None).getpid, ctypes.c_void_p).value
+    assert address is not None
+    assert int(libc["start"], 16) <= address < int(libc["end"], 16)
+    symbols = subprocess.run(
+        ["readelf", "-W", "--dyn-syms", libc["path"]], capture_output=True, text=True, check=True
+    )
+    value = next(
+        int(line.split()[1], 16)
+        for line in symbols.stdout.splitlines()
+        if line.split()[-1:] == ["getpid@@GLIBC_2.2.5"]
+    )
+    assert int(libc["bias"], 16) + value == address
+
+
+def test_what_is_no_elf_file(tmp_path: Path) -> None:
+    for number, data in enumerate(
+        [b"", b"\x7fELF", b"\x7fELF\x02\x01" + bytes(10), os.urandom(999)]
+    ):
+        path = tmp_path / str(number)
+        path.write_bytes(data)
+        assert read_elf(path) is None
+
+
+class TestWhyUntraceable:
+    """Each program that the tracer cannot get into has its reason."""
+
+    def test_ordinary(self, compile_c: Compiler) -> None:
+        assert why_untraceable(compile_c(PLAIN)) is None
+
+    @pytest.mark.parametrize("flag", ["-static", "-static-pie"])
+    def test_static(self, compile_c: Compiler, flag: str) -> None:
+        assert why_untraceable(compile_c(PLAIN, flag)) == "it is statically linked"
+
+    def test_other_architecture(self, compile_c: Compiler) -> None:
+        path = compile_c(PLAIN)
+        data = bytearray(path.read_bytes())
+        data[18:20] = (243).to_bytes(2, "little")
+        path.write_bytes(data)
+        assert "another architecture (riscv" in str(why_untraceable(path))
+
+    def test_setgid(self, compile_c: Compiler) -> None:
+        path = compile_c(PLAIN)
+        if os.getuid() != 0:
+            pytest.skip("only root can give a file away")
+        os.chown(path, 65534, 65534)
+        path.chmod(path.stat().st_mode | stat.S_ISUID)
+        assert "other privileges" in str(why_untraceable(path))
+
+    def test_script(self, tmp_path: Path, compile_c: Compiler) -> None:
+        path = tmp_path / "script"
+        path.write_text(f"#!{sys.executable}\n")
+        assert why_untraceable(path) is None
+        path.write_text(f"#!{compile_c(PLAIN, '-static')} x\n")
+        assert "statically linked" in str(why_untraceable(path))
+
+
+def test_programs_are_found_as_a_shell_finds_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert find_program("true").name == "true"
+    (tmp_path / "dull").write_text("")
+    with pytest.raises(CannotRun, match="not executable") as refused:
+        find_program("dull")
+    assert refused.value.exit_status == 126
+    with pytest.raises(CannotRun, match="not found") as missing:
+        find_program("no-such-program")
+    assert missing.value.exit_status == 127

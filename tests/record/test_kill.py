@@ -1,0 +1,168 @@
+"""kill -9 of the program, of the recorder, of both: what was committed is in the trace, once."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.record.packets import FREE, babeltrace_count, pairs_by_mutex, session, streams
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+THREADS = 4
+
+
+@dataclass
+class Running:
+    """A recording of a program that goes on until it is killed."""
+
+    recorder: subprocess.Popen[str]
+    program: int
+    trace: Path
+    words: Path
+
+    def progress(self) -> list[int]:
+        """Return how often each thread has locked and unlocked, and said so."""
+        found = np.fromfile(self.words, dtype="<u8")[::8][:THREADS]
+        return sorted(int(n) for n in found)
+
+
+@pytest.fixture
+def start(ptt: Ptt, tmp_path: Path, own: Callable[[str], Path]) -> Iterator[Callable[..., Running]]:
+    """Starter of recordings; whatever still runs in the end is killed."""
+    running: list[Running] = []
+
+    def begin(*options: str) -> Running:
+        trace, words = tmp_path / "t", tmp_path / "words"
+        command = [str(own("counted")), str(words), str(THREADS), "0"]
+        recorder = subprocess.Popen(
+            ptt.command("record", "-o", trace, *options, "--", *command),
+            env=ptt.environment(),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while not words.exists() or words.stat().st_size < 4096:
+            time.sleep(0.005)
+        children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
+        with open(children, encoding="ascii") as file:  # noqa: PTH123
+            program = int(file.read().split()[0])
+        running.append(Running(recorder, program, trace, words))
+        while min(running[-1].progress()) == 0:
+            time.sleep(0.005)
+        time.sleep(random.random() * 0.2)  # noqa: S311
+        return running[-1]
+
+    yield begin
+    for run in running:
+        for pid in (run.recorder.pid, run.program):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        run.recorder.communicate()
+        ptt("recover", run.trace, status=None)
+
+
+BUFFERS = [(), ("--buffer-budget", "512K"), ("--max-file-size", "64M")]
+
+
+def check(run: Running, committed: list[int]) -> None:
+    found = pairs_by_mutex(run.trace)
+    assert len(found) == THREADS
+    assert all(there >= said for there, said in zip(found, committed, strict=True))
+    assert babeltrace_count(run.trace) == session(run.trace)["events"]
+
+
+@pytest.mark.parametrize("options", BUFFERS, ids=str)
+def test_program_killed(start: Callable[..., Running], options: tuple[str, ...]) -> None:
+    run = start(*options)
+    os.kill(run.program, signal.SIGKILL)
+    run.recorder.wait(30)
+    assert run.recorder.returncode == 137
+    check(run, run.progress())
+
+
+@pytest.mark.parametrize("options", BUFFERS, ids=str)
+def test_recorder_killed(start: Callable[..., Running], ptt: Ptt, options: tuple[str, ...]) -> None:
+    run = start(*options)
+    committed = run.progress()
+    run.recorder.kill()
+    run.recorder.wait()
+    done = ptt("recover", run.trace)
+    assert "ptt: recovered " in done.stderr
+    # The program does not notice.
+    before = run.progress()
+    time.sleep(0.1)
+    assert all(now > then for now, then in zip(run.progress(), before, strict=True))
+    check(run, committed)
+    assert session(run.trace)["state"] == "recovered"
+    assert "nothing to recover" in ptt("recover", run.trace).stderr
+
+
+@pytest.mark.parametrize("options", BUFFERS, ids=str)
+def test_both_killed(start: Callable[..., Running], ptt: Ptt, options: tuple[str, ...]) -> None:
+    run = start(*options)
+    committed = run.progress()
+    for pid in random.sample([run.recorder.pid, run.program], 2):
+        os.kill(pid, signal.SIGKILL)
+    run.recorder.wait()
+    directory = json.loads((run.trace / "info" / "session.json").read_text())["session_dir"]
+    ptt("recover", directory)
+    check(run, committed)
+
+
+def test_a_recorder_at_work_is_not_disturbed(start: Callable[..., Running], ptt: Ptt) -> None:
+    run = start()
+    assert "still at work" in ptt("recover", run.trace, status=2).stderr
+    assert session(run.trace)["state"] == "running"
+
+
+def test_the_next_recording_tells_of_one_that_was_killed(
+    start: Callable[..., Running], ptt: Ptt, tmp_path: Path
+) -> None:
+    run = start()
+    for pid in (run.recorder.pid, run.program):
+        os.kill(pid, signal.SIGKILL)
+    run.recorder.wait()
+    done = ptt("record", "-o", tmp_path / "other", "--", "true")
+    assert f"`ptt recover {run.trace}` finishes it" in done.stderr
+    ptt("recover", run.trace)
+
+
+def test_what_is_no_trace(ptt: Ptt, tmp_path: Path) -> None:
+    assert "neither" in ptt("recover", tmp_path, status=2).stderr
+    assert "not a directory" in ptt("recover", tmp_path / "nothing", status=2).stderr
+
+
+def test_levels_of_a_running_process(start: Callable[..., Running], ptt: Ptt) -> None:
+    run = start("--level", "mutex=1,cond=4")
+    said = ptt("level", str(run.program)).stdout
+    assert "mutex=1" in said
+    assert "cond=4" in said
+    ptt("level", str(run.program), "mutex=2")
+    time.sleep(0.2)
+    ptt("level", "--group", str(run.program), "LEVEL_NONE")
+    assert "mutex=0" in ptt("level", str(run.program)).stdout
+    time.sleep(0.05)
+    os.kill(run.program, signal.SIGTERM)
+    run.recorder.wait(30)
+    slots = [packet.slots for packets in streams(run.trace) for packet in packets]
+    freed = sum(int((part[:, 0] & 1023 == FREE).sum()) for part in slots)
+    assert 0 < freed < sum(run.progress())
+
+
+def test_levels_of_others_cannot_be_changed(ptt: Ptt) -> None:
+    assert "is not recorded" in ptt("level", str(os.getpid()), "1", status=2).stderr
+    assert "no process" in ptt("level", "999999999", "1", status=2).stderr

@@ -1,0 +1,396 @@
+"""`ptt record` on real programs: counts, exit statuses, children, signals, limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import nptltrace
+from nptltrace.errors import PttError
+from tests.record.packets import babeltrace_count, pairs_by_mutex, processes, session, streams
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support import Compiler, Ptt, Recorder
+
+SUMMARY = re.compile(
+    r"ptt: recorded (?P<events>\d+) events? from (?P<processes>\d+) process(es)?, "
+    r"(?P<threads>\d+) threads? in (?P<dir>\S+) \((?P<lost>\d+) lost, \d+(\.\d)? [kMG]?B\)"
+)
+
+
+def last_line(stderr: str) -> dict[str, str]:
+    """Return what the last line says."""
+    match = SUMMARY.fullmatch(stderr.splitlines()[-1])
+    assert match is not None, stderr
+    return match.groupdict()
+
+
+class TestWhole:
+    """What goes in comes out."""
+
+    @pytest.mark.parametrize(("threads", "operations"), [(1, 200_000), (8, 50_000), (64, 5_000)])
+    def test_counts(
+        self, own: Callable[[str], Path], ptt: Ptt, tmp_path: Path, threads: int, operations: int
+    ) -> None:
+        trace = tmp_path / "t"
+        command = [str(own("counted")), str(tmp_path / "words"), str(threads), str(operations)]
+        said = last_line(ptt("record", "-o", trace, "--", *command).stderr)
+        assert pairs_by_mutex(trace) == [operations] * threads
+        assert said["lost"] == "0"
+        assert int(said["threads"]) == threads + 1
+        assert babeltrace_count(trace) == int(said["events"]) == session(trace)["events"]
+
+    def test_what_is_known_of_the_program(
+        self, record: Recorder, own: Callable[[str], Path]
+    ) -> None:
+        words = record.directory.parent / "words"
+        trace = record(own("counted"), words, "1", "10", options=("-l", "3,cond=1"))
+        facts = session(trace)
+        assert facts["state"] == "complete"
+        assert facts["level"] == "3,cond=1"
+        assert facts["exit_status"] == 0
+        assert set(facts["lost"].values()) == {0}
+        (process,) = processes(trace)
+        assert process["exe"] == str(own("counted"))
+        assert process["cmdline"][1:] == [str(words), "1", "10"]
+        lines = (trace / "info" / "processes.jsonl").read_text().splitlines()
+        modules = next(json.loads(line)["modules"] for line in lines if "modules" in line)
+        assert any("libc.so" in m["path"] and m["build_id"] for m in modules["modules"])
+        assert any("sites" in json.loads(line) for line in lines)
+
+    def test_starts_fast(self, ptt: Ptt, tmp_path: Path) -> None:
+        if os.getloadavg()[0] > (os.cpu_count() or 1):
+            pytest.skip("the machine is too busy to measure")
+        times = []
+        for i in range(5):
+            began = time.monotonic()
+            ptt("record", "-o", tmp_path / str(i), "--", "true")
+            times.append(time.monotonic() - began)
+        assert min(times) < 0.3
+
+    def test_imports_no_column_library(self, ptt: Ptt, tmp_path: Path) -> None:
+        code = (
+            "import sys; from nptltrace.cli import main; main(sys.argv[1:]); "
+            "print(sorted({'numpy', 'pyarrow', 'rich', 'elftools'} & set(sys.modules)))"
+        )
+        command = [sys.executable, "-c", code, "record", "-o", str(tmp_path / "t"), "--", "true"]
+        done = subprocess.run(
+            command, env=ptt.environment(), capture_output=True, text=True, check=True
+        )
+        assert done.stdout == "[]\n"
+
+    def test_empty_packets_tell_of_losses(
+        self, record: Recorder, own: Callable[[str], Path]
+    ) -> None:
+        words = record.directory.parent / "words"
+        options = ("--when-full", "drop", "--buffer-budget", "64K")
+        trace = record(own("counted"), words, "4", "100000", options=options)
+        facts = session(trace)
+        told = sum(packets[-1].discarded for packets in streams(trace))
+        assert told == sum(facts["lost"].values())
+        recorded = sum(packet.events for packets in streams(trace) for packet in packets)
+        # Each thread makes 6 events of its life and its mutex, the process 2.
+        assert abs(recorded + told - (4 * 200_000 + 4 + 4 * 5 + 2)) <= 8
+
+
+class TestExitStatus:
+    """The exit status is the program's, or a shell's where there is none."""
+
+    @pytest.mark.parametrize(
+        ("command", "status"),
+        [
+            (["true"], 0),
+            (["sh", "-c", "exit 7"], 7),
+            (["sh", "-c", "kill -9 $$"], 137),
+            (["sh", "-c", "kill -SEGV $$"], 139),
+        ],
+        ids=str,
+    )
+    def test_of_the_program(
+        self, ptt: Ptt, tmp_path: Path, command: list[str], status: int
+    ) -> None:
+        last_line(ptt("record", "-o", tmp_path / "t", "--", *command, status=status).stderr)
+
+    @pytest.mark.parametrize(
+        ("command", "status", "message"),
+        [
+            (["no-such-program"], 127, "no-such-program: program not found"),
+            (["/etc/passwd"], 126, "/etc/passwd: not executable"),
+            (["/"], 126, "/: is a directory"),
+        ],
+        ids=str,
+    )
+    def test_without_a_program(
+        self, ptt: Ptt, tmp_path: Path, command: list[str], status: int, message: str
+    ) -> None:
+        done = ptt("record", "-o", tmp_path / "t", "--", *command, status=status)
+        assert done.stderr == f"ptt: error: {message}\n"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_of_a_program_that_cannot_be_traced(
+        self, ptt: Ptt, tmp_path: Path, compile_c: Compiler
+    ) -> None:
+        path = compile_c("int main(void) { return 5; }", "-static")
+        done = ptt("record", "-o", tmp_path / "t", "--", path, status=5)
+        assert (
+            done.stderr
+            == f"ptt: {path} cannot be traced: it is statically linked; it runs untraced\n"
+        )
+        assert not (tmp_path / "t").exists()
+
+    def test_original(self, ptt: Ptt, tmp_path: Path) -> None:
+        command = ["record", "--original", "-o", str(tmp_path / "t"), "--", "sh", "-c"]
+        done = ptt(*command, 'echo "$LD_PRELOAD"; exit 3', status=3)
+        assert (done.stdout, done.stderr) == ("\n", "")
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ["--handler", "nonsense"],
+            ["--level", "9"],
+            ["--max-files", "3"],
+            ["--buffer-size", "5000"],
+            ["--filter", "x"],
+        ],
+        ids=str,
+    )
+    def test_of_senseless_options(self, ptt: Ptt, tmp_path: Path, options: list[str]) -> None:
+        if options[0] == "--buffer-size":
+            done = ptt("record", *options, "-o", tmp_path / "t", "--", "true")
+            assert "cannot record: a buffer of 5000 bytes" in done.stderr
+        else:
+            done = ptt("record", *options, "-o", tmp_path / "t", "--", "true", status=2)
+        assert len(done.stderr.splitlines()) == 1
+        assert list(tmp_path.iterdir()) == []
+
+    def test_force(self, ptt: Ptt, tmp_path: Path) -> None:
+        trace = tmp_path / "t"
+        ptt("record", "-o", trace, "--", "true")
+        assert "not empty" in ptt("record", "-o", trace, "--", "true", status=2).stderr
+        ptt("record", "--force", "-o", trace, "--", "true")
+        (trace / "novel.txt").write_text("mine")
+        assert "novel.txt" in ptt("record", "--force", "-o", trace, "--", "true", status=2).stderr
+        assert (trace / "metadata").exists()
+
+
+CHILDREN = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+int main(int argc, char **argv)
+{
+	int children = atoi(argv[1]), daemons = argc > 2;
+	for (int i = 0; i < children; i++)
+		if (!fork()) {
+			if (daemons) { setsid(); usleep(200000); }
+			for (int j = 0; j < 100; j++) {
+				pthread_mutex_lock(&mutex);
+				pthread_mutex_unlock(&mutex);
+			}
+			if (i % 2) execl("/bin/true", "true", (char *)0);
+			_exit(0);
+		}
+	if (!daemons)
+		while (wait(0) > 0) ;
+	return 3;
+}
+"""
+
+
+class TestChildren:
+    """Children are followed, however they come and go."""
+
+    @pytest.mark.parametrize("mode", [[], ["daemons"]], ids=["waited for", "daemons"])
+    def test_all_are_recorded(self, record: Recorder, compile_c: Compiler, mode: list[str]) -> None:
+        trace = record(compile_c(CHILDREN), "6", *mode, status=3)
+        found = processes(trace)
+        assert len(found) == 1 + 6 + 3
+        assert sum(Path(process["exe"]).name == "true" for process in found) == 3
+        assert pairs_by_mutex(trace) == [100] * 6
+        lines = (trace / "info" / "processes.jsonl").read_text().splitlines()
+        assert sum('"exit"' in line for line in lines) == len(found)
+
+    def test_none_if_not_wanted(self, record: Recorder, compile_c: Compiler) -> None:
+        trace = record(compile_c(CHILDREN), "6", options=("--no-children",), status=3)
+        assert len(processes(trace)) == 1
+
+    def test_an_interrupt_stops_the_wait_for_a_daemon(self, ptt: Ptt, tmp_path: Path) -> None:
+        command = ptt.command(
+            "record", "-o", tmp_path / "t", "--", "sh", "-c", "sleep 60 & echo $!"
+        )
+        with subprocess.Popen(
+            command,
+            env=ptt.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            sleeper = int(process.stdout.readline())
+            assert "waiting for what it started" in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            said = last_line(process.stderr.readline())
+            os.kill(sleeper, signal.SIGTERM)
+        assert process.returncode == 0
+        assert said["lost"] == "0"
+
+
+class TestSignals:
+    """Signals reach the program, and the trace is finished."""
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_pass_on(
+        self, ptt: Ptt, tmp_path: Path, own: Callable[[str], Path], number: signal.Signals
+    ) -> None:
+        trace, words = tmp_path / "t", tmp_path / "words"
+        command = ptt.command("record", "-o", trace, "--", own("counted"), words, "2", "0")
+        with subprocess.Popen(
+            command, env=ptt.environment(), stderr=subprocess.PIPE, text=True
+        ) as process:
+            while not words.exists() or words.stat().st_size == 0:
+                time.sleep(0.01)
+            time.sleep(0.1)
+            process.send_signal(number)
+            assert process.stderr is not None
+            said = last_line(process.stderr.read())
+        assert process.returncode == 128 + number
+        assert session(trace)["state"] == "complete"
+        assert babeltrace_count(trace) == int(said["events"])
+
+
+class TestLimits:
+    """Bounded files, bounded buffers, full disks."""
+
+    def test_rotation_keeps_the_last_files(
+        self, ptt: Ptt, tmp_path: Path, own: Callable[[str], Path]
+    ) -> None:
+        trace = tmp_path / "t"
+        command = [str(own("counted")), str(tmp_path / "words"), "2", "200000"]
+        options = ["--max-file-size", "500K", "--max-files", "3"]
+        done = ptt("record", "-o", trace, *options, "--", *command)
+        files = [file.name for file in trace.glob("stream-*")]
+        assert all(re.fullmatch(r"stream-\d{5}\.\d{3}", name) for name in files)
+        assert max(file.stat().st_size for file in trace.glob("stream-*")) <= 500 << 10
+        assert max(sum(name.startswith(f"stream-{i:05}") for name in files) for i in range(3)) == 3
+        assert babeltrace_count(trace) == int(last_line(done.stderr)["events"])
+        removed = re.search(r"ptt: (\d+) older events", done.stderr)
+        assert removed is not None
+        total = int(removed[1]) + session(trace)["events"]
+        assert total == 800_000 + 2 + 2 * 5 + 2
+
+    @pytest.mark.parametrize("policy", ["loop", "until-full"])
+    def test_policies(
+        self, ptt: Ptt, tmp_path: Path, own: Callable[[str], Path], policy: str
+    ) -> None:
+        trace = tmp_path / "t"
+        options = ["--stream-full-policy", policy, "--buffer-budget", "1M"]
+        command = [str(own("counted")), str(tmp_path / "words"), "1", "200000"]
+        ptt("record", "-o", trace, *options, "--", *command)
+        assert 50_000 < session(trace)["events"] < 66_000
+        found = [packet for packets in streams(trace) for packet in packets]
+        tids = {packet.tid for packet in found}
+        names = {
+            name
+            for name, ident in _ids().items()
+            if any((p.slots[:, 0] & 1023 == ident).any() for p in found)
+        }
+        assert len(tids) == 2
+        assert ("THREAD_END" in names) == (policy == "loop")
+
+    def test_full_disk(self, ptt: Ptt, tmp_path: Path, own: Callable[[str], Path]) -> None:
+        small = tmp_path / "small"
+        small.mkdir()
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", small],
+            capture_output=True,
+            check=False,
+        )
+        if mounted.returncode:
+            pytest.skip("a small file system takes root to mount")
+        try:
+            command = [str(own("counted")), str(tmp_path / "words"), "2", "200000"]
+            done = ptt("record", "-o", small / "t", "--", *command)
+            assert "cannot write the trace: No space left on device" in done.stderr
+            facts = session(small / "t")
+            streams(small / "t")
+            assert facts["events"] + facts["lost"]["not_written"] == 800_000 + 2 + 2 * 5 + 2
+        finally:
+            subprocess.run(["umount", small], check=True)
+
+    def test_many_threads_in_little_room(self, record: Recorder, compile_c: Compiler) -> None:
+        program = compile_c(
+            """
+            #include <pthread.h>
+            static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+            static pthread_barrier_t barrier;
+            static void *work(void *unused)
+            {
+                pthread_mutex_lock(&mutex);
+                pthread_mutex_unlock(&mutex);
+                pthread_barrier_wait(&barrier);
+                return unused;
+            }
+            int main(void)
+            {
+                static pthread_t id[200];
+                pthread_barrier_init(&barrier, 0, 200);
+                for (int i = 0; i < 200; i++) pthread_create(&id[i], 0, work, 0);
+                for (int i = 0; i < 200; i++) pthread_join(id[i], 0);
+                return 0;
+            }
+            """
+        )
+        trace = record(program, options=("--buffer-budget", "1M"))
+        assert session(trace)["threads"] == 201
+        assert set(session(trace)["lost"].values()) == {0}
+
+
+def _ids() -> dict[str, int]:
+    from nptltrace.catalog import EVENTS
+
+    return {event.name: event.id for event in EVENTS}
+
+
+def _fail_after_a_while() -> None:
+    time.sleep(0.5)
+    raise ZeroDivisionError
+
+
+class TestPython:
+    """`nptltrace.record()`."""
+
+    @pytest.fixture(autouse=True)
+    def _native(self, native_stage: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
+        monkeypatch.chdir(tmp_path)
+
+    def test_records(self, own: Callable[[str], Path]) -> None:
+        with nptltrace.record([own("counted"), "words", "1", "100"], level=2) as run:
+            pass
+        assert run.returncode == 0
+        assert pairs_by_mutex(run.trace) == [100]
+
+    def test_says_why_not(self) -> None:
+        with pytest.raises(PttError, match="program not found"), nptltrace.record(["no-such"]):
+            pass
+
+    def test_an_exception_ends_the_program(self) -> None:
+        began = time.monotonic()
+        with pytest.raises(ZeroDivisionError), nptltrace.record(["sleep", "60"]) as run:
+            _fail_after_a_while()
+        assert time.monotonic() - began < 30
+        assert session(run.trace)["state"] == "complete"

@@ -1,0 +1,139 @@
+"""The collector alone, against a writer that is nothing but the ring."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.record.library import Collector, CollectorError, read_clock
+from nptltrace.record.metadata import Calibration, metadata_text
+from nptltrace.record.options import BufferOptions
+from tests.record.packets import babeltrace_count, streams
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nptltrace.record.library import Stats
+
+
+@pytest.fixture(autouse=True)
+def _native(native_stage: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
+
+
+def collect(
+    writer: Path, tmp_path: Path, *args: int, budget: int = 64 << 20, chunk_size: int = 16384
+) -> tuple[int, Stats, Path]:
+    """Run the writer, drain it, and return what it says, what was counted, and the trace."""
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    options = BufferOptions(budget=budget, chunk_size=chunk_size)
+    collector = Collector(tmp_path / "segment", trace, options)
+    command = [str(writer), str(tmp_path), *map(str, args)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            collector.drain(flush=random.random() < 0.2)  # noqa: S311
+            collector.wait(0.002)
+        assert process.stdout is not None
+        said = int(process.stdout.read())
+    for index, _ in enumerate(collector.processes(0)):
+        collector.process_gone(index, pid_gone=True)
+    collector.close()
+    stats = collector.finish()
+    now = read_clock(collector.clock)
+    calibration = Calibration(10**9, now.unix_ns - now.clock, "tsc")
+    uuid = collector.uuid
+    text = metadata_text(uuid=uuid, clock_uuid=uuid, calibration=calibration, env={"x": 'a"\\\n'})
+    (trace / "metadata").write_text(text)
+    collector.destroy()
+    return said, stats, trace
+
+
+@pytest.mark.parametrize(
+    ("args", "options"),
+    [
+        ((1, 1000), {}),
+        ((8, 100_000), {}),
+        ((4, 50_000), {"budget": 256 << 10}),
+        ((4, 20_000), {"budget": 64 << 10, "chunk_size": 4096}),
+        ((2, 100_000, 1, 1), {}),
+        ((2, 50_000, 1, 1), {"budget": 128 << 10, "chunk_size": 4096}),
+        ((20, 50, 20), {}),
+        ((100, 200), {"budget": 512 << 10}),
+    ],
+    ids=str,
+)
+def test_counts_exactly(
+    ring_writer: Path, tmp_path: Path, args: tuple[int, ...], options: dict[str, int]
+) -> None:
+    said, stats, trace = collect(ring_writer, tmp_path, *args, **options)
+    found = [packet for packets in streams(trace) for packet in packets]
+    assert stats.lost == 0
+    assert sum(packet.events for packet in found) == stats.events
+    assert stats.bytes == sum(file.stat().st_size for file in trace.glob("stream-*"))
+    # A writer that waited adds an event that says so.
+    waits = sum(int((packet.slots[:, 0] & 1023 == 13 << 6).sum()) for packet in found)
+    assert stats.events == said + waits
+    assert babeltrace_count(trace) == stats.events
+
+
+def test_packets_cost_next_to_nothing(ring_writer: Path, tmp_path: Path) -> None:
+    _, stats, _ = collect(ring_writer, tmp_path, 2, 2_000_000)
+    assert stats.packets * 128 / stats.bytes < 0.002
+
+
+def test_threads_share_streams_one_after_the_other(ring_writer: Path, tmp_path: Path) -> None:
+    _, stats, trace = collect(ring_writer, tmp_path, 5, 20, 40)
+    assert stats.threads == 200
+    serials = [[packet.thread_serial for packet in packets] for packets in streams(trace)]
+    assert all(numbers == sorted(numbers) for numbers in serials)
+
+
+def test_a_segment_has_one_collector(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    trace.mkdir()
+    collector = Collector(tmp_path / "segment", trace, BufferOptions(budget=1 << 20))
+    with pytest.raises(CollectorError, match="still at work") as refused:
+        Collector(tmp_path / "segment", trace, BufferOptions(), attach=True)
+    assert Collector.is_busy(refused.value)
+    collector.destroy()
+
+
+@pytest.mark.parametrize("data", [b"", b"x" * 100, b"x" * 100_000, b"PTTSEGM1" + bytes(100_000)])
+def test_what_is_no_segment_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "segment").write_bytes(data)
+    with pytest.raises(CollectorError, match="no segment"):
+        Collector(tmp_path / "segment", tmp_path, BufferOptions(), attach=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [BufferOptions(chunk_size=5000), BufferOptions(budget=1), BufferOptions(chunk_size=64)],
+)
+def test_senseless_sizes_are_refused(tmp_path: Path, options: BufferOptions) -> None:
+    with pytest.raises(CollectorError):
+        Collector(tmp_path / "segment", tmp_path, options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_clocks_agree() -> None:
+    first = read_clock()
+    time.sleep(0.05)
+    second = read_clock()
+    elapsed = second.monotonic_ns - first.monotonic_ns
+    assert 0.9 < (second.unix_ns - first.unix_ns) / elapsed < 1.1
+    assert second.clock > first.clock
+
+
+def test_structs_have_the_sizes_of_c() -> None:
+    from nptltrace.record import library
+
+    assert ctypes.sizeof(library.ProcessEntry) == 32
+    assert ctypes.sizeof(library.Site) == 16
+    assert ctypes.sizeof(library.ThreadEntry) == 24
+    assert ctypes.sizeof(library.Time) == 32
