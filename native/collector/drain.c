@@ -24,14 +24,15 @@ void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end)
 	__atomic_store_n(&c->chunk_state[index], PTT_CHUNK_FREE, __ATOMIC_RELEASE);
 }
 
-void wake_writers(struct ptt_collector *c)
+/* No more than can find a chunk: thousands that wake up and find none would keep all processors busy. */
+void wake_writers(struct ptt_collector *c, uint32_t chunks)
 {
 	struct ptt_segment *seg = c->segment;
 
 	/* seq_cst: a writer adds itself to waiters before it sleeps on the old value of space; one of us sees the other */
 	__atomic_fetch_add(&seg->space, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&seg->waiters, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &seg->space, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		syscall(SYS_futex, &seg->space, FUTEX_WAKE, chunks < INT_MAX ? chunks : INT_MAX, NULL, NULL, 0);
 }
 
 /* ------------------------------------------------------------ what is ready */
@@ -199,7 +200,7 @@ void drain(struct ptt_collector *c, uint32_t flags)
 			end++;
 		drain_thread(c, &c->ready[i], end - i);
 		if (c->stats.freed_chunks != freed)
-			wake_writers(c);
+			wake_writers(c, c->stats.freed_chunks - freed);
 	}
 	c->stats.free_chunks += c->stats.freed_chunks - freed_before;
 }

@@ -168,7 +168,7 @@ void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generat
 /* drain.c */
 void drain(struct ptt_collector *c, uint32_t flags);
 void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end);
-void wake_writers(struct ptt_collector *c);
+void wake_writers(struct ptt_collector *c, uint32_t chunks);
 
 /* threads.c */
 void threads_look(struct ptt_collector *c);

@@ -348,7 +348,7 @@ int ptt_collector_close(struct ptt_collector *c)
 	__atomic_store_n(&c->segment->closed, 1, __ATOMIC_SEQ_CST);
 	if (c->shared)
 		shared_close(c);
-	wake_writers(c);
+	wake_writers(c, UINT32_MAX);
 	return 0;
 }
 

@@ -248,7 +248,7 @@ static void give_back(struct ptt_collector *c, uint64_t from, uint64_t to)
 	memset(word_at(c->shared, from), 0, (size_t)(to - from) * 4);
 	/* release: a writer's acquire load of beg_read sees the words zeroed */
 	__atomic_store_n(&shared->beg_read, to, __ATOMIC_RELEASE);
-	wake_writers(c);
+	wake_writers(c, UINT32_MAX);
 }
 
 static bool worth_it(const struct ptt_collector *c, uint64_t used, uint32_t flags)

@@ -122,12 +122,6 @@ static int join_session(uint32_t parent)
 	return 0;
 }
 
-static void leave_session(void)
-{
-	ptt_ring_forget_thread();
-	ptt_session.segment = NULL;
-}
-
 int ptt_ring_attach_mapped(struct ptt_segment *seg, const char *directory)
 {
 	int err;
@@ -144,9 +138,11 @@ int ptt_ring_attach_mapped(struct ptt_segment *seg, const char *directory)
 	ptt_ring.clock = seg->clock;
 	ptt_ring.chunk_mask = seg->chunk_size - 1;
 	ptt_ring.cpu_offset = find_cpu_offset();
+	/* where it fails, only the second line of defence of ptt_ring_site_slow() is missing */
+	madvise(ptt_ring.sites, PTT_SITE_COUNT * sizeof(*ptt_ring.sites), MADV_WIPEONFORK);
 	err = join_session(UINT32_MAX);
 	if (err)
-		leave_session();
+		ptt_ring_leave_session();
 	return err;
 }
 
@@ -168,7 +164,7 @@ int ptt_ring_fork_child(void)
 	ptt_ring_forget_thread();
 	err = join_session(parent);
 	if (err)
-		leave_session();
+		ptt_ring_leave_session();
 	return err;
 }
 

@@ -298,8 +298,9 @@ _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
 
 /*
  * A process numbers its call sites itself, in a private hash table of PTT_SITE_COUNT entries whose index is the site id; a
- * forked child inherits its parent's. Each new site is announced in the journal of the segment, a ring that writers append
- * to by compare and swap of site_head and the collector empties: it zeroes an entry before it moves site_tail past it.
+ * forked child begins with an empty one, or with its parent's where the kernel cannot clear it. Each new site is announced
+ * in the journal of the segment, a ring that writers append to by compare and swap of site_head and the collector empties:
+ * it zeroes an entry before it moves site_tail past it.
  */
 #define PTT_SITE_COUNT 65536u
 #define PTT_SITE_JOURNAL 16384u

@@ -31,6 +31,9 @@ struct ptt_thread *ptt_ring_enter_thread(void);
 bool ptt_ring_take_entry(struct ptt_thread *self);
 
 void ptt_ring_forget_thread(void);
+
+/* ptt_ring_leave_session - record no more; what was recorded stays with the collector. */
+void ptt_ring_leave_session(void);
 bool ptt_ring_is_nowhere(const struct ptt_thread *self);
 
 /* ptt_ring_no_cpu_offset - where the thread pointer finds "no cpu number", for kernels that do not tell. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* site.c - numbers a new call site and announces it. */
+#include "raw_syscall.h"
 #include "ring.h"
 #include "session.h"
 
@@ -47,12 +48,25 @@ static bool insert_site(uint32_t id, uint64_t address)
 	return expected == address;
 }
 
+/*
+ * A child that was made behind the tracer's back, by a system call of its own, would go on writing as a thread of its
+ * parent. The kernel has cleared its table of sites, so its very first event comes here, and it is told apart by its pid.
+ */
+static bool is_strange_child(void)
+{
+	return (uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != ptt_session.pid;
+}
+
 uint32_t ptt_ring_site_slow(uint64_t address)
 {
 	uint32_t probe, id = PTT_SITE_HASH(address);
 
 	if (!ptt_session.segment || !address)
 		return PTT_SITE_NONE;
+	if (is_strange_child()) {
+		ptt_ring_leave_session();
+		return PTT_SITE_NONE;
+	}
 	for (probe = 0; probe < 64; probe++, id = (id + 1) % PTT_SITE_COUNT) {
 		uint64_t found;
 

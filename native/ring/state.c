@@ -7,7 +7,8 @@ struct ptt_session ptt_session;
 
 /* A head of 0 lies on a chunk boundary, so whoever has this entry takes the slow path at once. */
 static struct ptt_thread nowhere;
-static uint64_t own_sites[PTT_SITE_COUNT];
+/* On pages of its own: the kernel clears them in every child, see ptt_ring_site_slow(). */
+static uint64_t own_sites[PTT_SITE_COUNT] __attribute__((aligned(4096)));
 
 __thread struct ptt_thread *ptt_ring_self __attribute__((tls_model("initial-exec"))) = &nowhere;
 static __thread uint32_t no_cpu __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
@@ -21,6 +22,12 @@ bool ptt_ring_take_entry(struct ptt_thread *self)
 
 	/* relaxed: against signal handlers of this thread only */
 	return __atomic_compare_exchange_n(&ptt_ring_self, &expected, self, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void ptt_ring_leave_session(void)
+{
+	ptt_ring_forget_thread();
+	ptt_session.segment = NULL;
 }
 
 void ptt_ring_forget_thread(void)

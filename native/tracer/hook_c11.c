@@ -4,6 +4,7 @@
  * mtx_t and cnd_t are pthread_mutex_t and pthread_cond_t there, and so are their events; only the full call pairs are of
  * a domain of their own. Results in those pairs are thrd_*, in the others 0 or an error number.
  */
+#include "mutex.h"
 #include "once.h"
 #include "thread.h"
 #include "wait.h"
@@ -53,14 +54,10 @@ static void mutex_error(mtx_t *mutex, int routine, int result, void *site)
 			  .result = error_of(result));
 }
 
-static uint32_t owner_of(mtx_t *mutex)
+/* Under the skin it is a POSIX mutex. */
+static const pthread_mutex_t *posix(const mtx_t *mutex)
 {
-	return (uint32_t)__atomic_load_n(&((pthread_mutex_t *)mutex)->__data.__owner, __ATOMIC_RELAXED);
-}
-
-static uint32_t kind_of(mtx_t *mutex)
-{
-	return (uint32_t)__atomic_load_n(&((pthread_mutex_t *)mutex)->__data.__kind, __ATOMIC_RELAXED);
+	return (const pthread_mutex_t *)mutex;
 }
 
 static void mutex_taken(mtx_t *mutex, void *site)
@@ -76,7 +73,8 @@ static COLD int lock_contended(mtx_t *mutex, const struct timespec *deadline, vo
 	int result;
 
 	if (must_trace(MUTEX, MUTEX_WAIT))
-		EMIT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, mutex, site, .owner = owner_of(mutex), .kind = kind_of(mutex));
+		EMIT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, mutex, site, .owner = ptt_mutex_owner(posix(mutex)),
+			  .kind = ptt_mutex_kind(posix(mutex)));
 	began = ptt_now_ns();
 	result = deadline ? ptt_real.mtx_timedlock(mutex, deadline) : ptt_real.mtx_lock(mutex);
 	waited = ptt_now_ns() - began;
@@ -154,9 +152,7 @@ EXPORT int mtx_unlock(mtx_t *mutex)
 	if (untraced(NPTL_DOMAIN_MUTEX))
 		return ptt_real.mtx_unlock(mutex);
 	C11(MTX_UNLOCK_IN, mutex, site);
-	/* a recursive one is released by its owner only */
-	if (must_trace(MUTEX, MUTEX_FREE) &&
-	    ((kind_of(mutex) & 0x7f) != PTHREAD_MUTEX_RECURSIVE_NP || owner_of(mutex) == ptt_tid()))
+	if (must_trace(MUTEX, MUTEX_FREE) && ptt_mutex_can_be_freed(posix(mutex)))
 		EMIT(MUTEX, MUTEX_FREE, mutex, site);
 	result = ptt_real.mtx_unlock(mutex);
 	if (result != thrd_success)
@@ -196,12 +192,11 @@ EXPORT void mtx_destroy(mtx_t *mutex)
 
 static struct ptt_wait begin_wait(cnd_t *cond, mtx_t *mutex, char out, void *site)
 {
-	struct ptt_wait wait;
+	struct ptt_wait wait = ptt_begin_wait(NPTL_DOMAIN_COND, out, cond, site);
 
-	if (must_trace(MUTEX, MUTEX_FREE))
+	wait.mutex = ptt_mutex_can_be_freed(posix(mutex)) ? (pthread_mutex_t *)mutex : NULL;
+	if (wait.mutex && must_trace(MUTEX, MUTEX_FREE))
 		EMIT(MUTEX, MUTEX_FREE, mutex, site);
-	wait = ptt_begin_wait(NPTL_DOMAIN_COND, out, cond, site);
-	wait.mutex = (pthread_mutex_t *)mutex;
 	return wait;
 }
 

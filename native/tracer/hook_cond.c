@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hook_cond.c - pthread_cond_*: waits, with the mutex that they give up and take back inside the library, and signals. */
+#include "mutex.h"
 #include "wait.h"
 
 /* The hooks of the present layout; versions.c has the story. */
@@ -34,17 +35,13 @@ static void report_error(pthread_cond_t *cond, int routine, int result, void *si
 /* Just before the real wait: it releases the mutex, so that is stamped first. */
 static struct ptt_wait begin(pthread_cond_t *cond, pthread_mutex_t *mutex, char out, void *site)
 {
-	if (must_trace(MUTEX, MUTEX_FREE))
+	struct ptt_wait wait = ptt_begin_wait(NPTL_DOMAIN_COND, out, cond, site);
+
+	/* a mutex that knows it is not the caller's makes the wait fail at once */
+	wait.mutex = ptt_mutex_can_be_freed(mutex) ? mutex : NULL;
+	if (wait.mutex && must_trace(MUTEX, MUTEX_FREE))
 		EMIT(MUTEX, MUTEX_FREE, mutex, site);
-	return (struct ptt_wait){
-		.began = ptt_now_ns(),
-		.object = cond,
-		.mutex = mutex,
-		.site = site,
-		.result = ECANCELED,
-		.domain = NPTL_DOMAIN_COND,
-		.out = out,
-	};
+	return wait;
 }
 
 EXPORT int ptt_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)

@@ -1,25 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hook_mutex.c - pthread_mutex_*: taken, free, and who waits for whom. */
-#include "tracer.h"
-
-/* The holder, as glibc keeps it in every mutex it has locked; 0 where it is free or does not know. */
-static uint32_t owner_of(const pthread_mutex_t *mutex)
-{
-	return (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED);
-}
-
-static uint32_t kind_of(const pthread_mutex_t *mutex)
-{
-	return (uint32_t)__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);
-}
-
-/* Type, robustness and protocol; a plain or adaptive mutex without either is unlocked by whoever asks. */
-static inline bool checks_owner(const pthread_mutex_t *mutex)
-{
-	uint32_t kind = kind_of(mutex) & 0x7f;
-
-	return kind != PTHREAD_MUTEX_TIMED_NP && kind != PTHREAD_MUTEX_ADAPTIVE_NP;
-}
+#include "mutex.h"
 
 static void report_taken(pthread_mutex_t *mutex, int result, uint64_t began, void *site)
 {
@@ -48,7 +29,7 @@ static void report_error(pthread_mutex_t *mutex, int routine, int result, void *
 /* About to block. Return: when that was, for the duration of the wait. */
 static uint64_t report_wait(pthread_mutex_t *mutex, void *site)
 {
-	EMIT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, mutex, site, .owner = owner_of(mutex), .kind = kind_of(mutex));
+	EMIT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, mutex, site, .owner = ptt_mutex_owner(mutex), .kind = ptt_mutex_kind(mutex));
 	return ptt_now_ns();
 }
 
@@ -177,7 +158,7 @@ static COLD int unlock_checked(pthread_mutex_t *mutex, void *site)
 {
 	int result;
 
-	if ((!checks_owner(mutex) || owner_of(mutex) == ptt_tid()) && must_trace(MUTEX, MUTEX_FREE))
+	if (ptt_mutex_can_be_freed(mutex) && must_trace(MUTEX, MUTEX_FREE))
 		EMIT(MUTEX, MUTEX_FREE, mutex, site);
 	result = ptt_real.pthread_mutex_unlock(mutex);
 	if (result)
@@ -203,7 +184,7 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 		return ptt_real.pthread_mutex_unlock(mutex);
 	if (unlikely(level >= NPTL_LEVEL_MUTEX_UNLOCK_IN))
 		return unlock_in_full(mutex, CALL_SITE);
-	if (unlikely(checks_owner(mutex)))
+	if (unlikely(ptt_mutex_checks_owner(mutex)))
 		return unlock_checked(mutex, CALL_SITE);
 	/* stamped before the release, so that the next holder's time is later */
 	EMIT(MUTEX, MUTEX_FREE, mutex, CALL_SITE);

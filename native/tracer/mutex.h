@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* mutex.h - what glibc keeps in a mutex that a tracer may want to know. Reads only: safe anywhere. */
+#ifndef PTT_MUTEX_H
+#define PTT_MUTEX_H
+
+#include "tracer.h"
+
+/* The holder, as glibc keeps it in every mutex it has locked; 0 where it is free or does not know. */
+static inline uint32_t ptt_mutex_owner(const pthread_mutex_t *mutex)
+{
+	return (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED);
+}
+
+/* Type, robustness and protocol in one word. */
+static inline uint32_t ptt_mutex_kind(const pthread_mutex_t *mutex)
+{
+	return (uint32_t)__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);
+}
+
+/* A plain or adaptive mutex that is neither robust nor of a priority protocol is unlocked by whoever asks. */
+static inline bool ptt_mutex_checks_owner(const pthread_mutex_t *mutex)
+{
+	uint32_t kind = ptt_mutex_kind(mutex) & 0x7f;
+
+	return kind != PTHREAD_MUTEX_TIMED_NP && kind != PTHREAD_MUTEX_ADAPTIVE_NP;
+}
+
+/* ptt_mutex_can_be_freed - will a release by the calling thread be accepted? */
+static inline bool ptt_mutex_can_be_freed(const pthread_mutex_t *mutex)
+{
+	return !ptt_mutex_checks_owner(mutex) || ptt_mutex_owner(mutex) == ptt_tid();
+}
+
+#endif
