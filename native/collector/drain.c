@@ -63,8 +63,10 @@ static void look(struct ptt_collector *c, bool partly)
 {
 	uint32_t free_chunks = 0;
 
-	memset(c->wanted, 0, c->segment->thread_count * sizeof(*c->wanted));
-	memset(c->full, 0, c->segment->thread_count * sizeof(*c->full));
+	/* Only what the last look has touched: most recordings have few threads, and most looks find nothing. */
+	memset(c->wanted, 0, c->looked * sizeof(*c->wanted));
+	memset(c->full, 0, c->looked * sizeof(*c->full));
+	c->looked = 0;
 	for (uint32_t i = 0; i < c->segment->chunk_count; i++) {
 		uint32_t state = state_of(c, i), thread;
 		uint64_t serial;
@@ -76,6 +78,8 @@ static void look(struct ptt_collector *c, bool partly)
 		thread = PTT_CHUNK_THREAD(state);
 		if (!holds_data(state) || thread >= c->segment->thread_count)
 			continue;
+		if (thread >= c->looked)
+			c->looked = thread + 1;
 		if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_FULL)
 			c->full[thread]++;
 		else if (!c->stream[thread].ended && !c->final && !(partly && has_news(c, i)))

@@ -94,6 +94,7 @@ struct ptt_collector {
 	struct ready *ready;       /* one a chunk */
 	uint64_t *wanted;          /* one a thread entry: 1 + highest serial to drain, 0 = none */
 	uint32_t *full;            /* one a thread entry: FULL chunks seen by this pass */
+	uint32_t looked;           /* entries of these two below this may be set */
 	struct open_file *open;
 	uint32_t open_count;
 	uint64_t open_clock;
