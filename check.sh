@@ -38,6 +38,7 @@ need may default-jdk-headless has javac
 need may ffmpeg has ffmpeg
 need may fish has fish
 need may groff-base has groff
+need may mandoc has mandoc
 need may libmemcached-tools has memcslap
 need may mariadb-client-core has mariadb
 need may mariadb-server-core has mariadbd

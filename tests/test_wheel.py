@@ -31,6 +31,8 @@ FILES = [
     f"{NATIVE}/lib/handlers/libtext.so",
     f"{NATIVE}/lib/pkgconfig/nptltrace.pc",
     f"{NATIVE}/share/man/man1/ptt.1",
+    f"{NATIVE}/share/man/man3/nptl_trace.h.3",
+    f"{NATIVE}/share/man/man7/nptltrace.7",
     "nptltrace/py.typed",
 ]
 

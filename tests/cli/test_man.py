@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from nptltrace import cli
 from nptltrace.cli import _man
 from nptltrace.cli._describe import arguments
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.support import ROOT
 
 COMMANDS = cli.command_names()
 
@@ -47,6 +45,26 @@ def test_groff_has_nothing_to_say(name: str | None) -> None:
     assert "SYNOPSIS" in shown.stdout
 
 
+HAND_WRITTEN = sorted((ROOT / "docs" / "man").iterdir())
+
+
+@pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc is not installed")
+@pytest.mark.parametrize("name", [None, *COMMANDS, *HAND_WRITTEN], ids=str)
+def test_mandoc_has_nothing_to_say(name: str | Path | None, tmp_path: Path) -> None:
+    page = tmp_path / "page"
+    if isinstance(name, Path):
+        page.write_text(name.read_text())
+    else:
+        page.write_text(_man.top_page() if name is None else _man.command_page(name))
+    said = subprocess.run(
+        ["mandoc", "-T", "lint", "-W", "warning", page],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert not said.stdout + said.stderr
+
+
 def test_text_is_taken_literally() -> None:
     assert _man._line(r".so -v a\b") == r"\&.so \-v a\eb"
     assert _man._line("'tis") == r"\&'tis"
@@ -54,5 +72,5 @@ def test_text_is_taken_literally() -> None:
 
 def test_indented_blocks_keep_their_lines() -> None:
     assert _man._paragraphs("one\ntwo\n\n  a\n  b\n") == (
-        [".PP", "one", "two", ".PP", ".nf", "  a", "  b", ".fi"]
+        ["one two", ".PP", ".nf", "  a", "  b", ".fi"]
     )

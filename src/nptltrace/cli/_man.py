@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from nptltrace import __version__, cli
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from nptltrace.cli._describe import Argument
 
 __all__ = ["command_page", "main", "top_page"]
+
+# Of the version, not of the build: the same sources give the same pages.
+_DATE = "2026-11-21"
 
 _STATUS = {
     "0": "Done.",
@@ -26,13 +30,15 @@ def command_page(name: str) -> str:
     command = cli.load_command(name)
     entries = arguments(cli.command_parser(name))
     lines = _head(f"ptt-{name}", command.SUMMARY)
-    lines += [".SH SYNOPSIS", f".B ptt {_text(name)}", *map(_brief, entries)]
+    # What is positional comes last, as one writes it.
+    synopsis = sorted(entries, key=lambda entry: not entry.names)
+    lines += [".SH SYNOPSIS", f".B ptt {_text(name)}", *map(_brief, synopsis)]
     description = getattr(command, "DESCRIPTION", "")
     if description:
         lines += [".SH DESCRIPTION", *_paragraphs(description)]
     lines += [".SH OPTIONS", *(line for entry in entries for line in _entry(entry))]
     lines += [".SH EXAMPLES", ".nf", *map(_line, command.EXAMPLE.strip().splitlines()), ".fi"]
-    lines += _see_also(["ptt"])
+    lines += _see_also([("ptt", 1), ("nptltrace", 7)])
     return "\n".join(lines) + "\n"
 
 
@@ -50,30 +56,31 @@ def top_page() -> str:
     lines.append(".SH EXIT STATUS")
     for status, meaning in _STATUS.items():
         lines += [".TP", rf"\fB{status}\fR", _line(meaning)]
-    lines += _see_also([f"ptt-{name}" for name in cli.command_names()])
+    pages = [(f"ptt-{name}", 1) for name in cli.command_names()]
+    lines += _see_also([*pages, ("nptl_trace.h", 3), ("nptltrace", 7)])
     return "\n".join(lines) + "\n"
 
 
 def _head(title: str, summary: str) -> list[str]:
     """Return the lines that every page starts with."""
     return [
-        f'.TH {_text(title.upper())} 1 "" "ptt {__version__}" "POSIX Threads Trace Toolkit"',
+        f'.TH {_text(title.upper())} 1 {_DATE} "ptt {__version__}" "POSIX Threads Trace Toolkit"',
         ".SH NAME",
         rf"{_text(title)} \- {_text(summary)}",
     ]
 
 
-def _see_also(titles: list[str]) -> list[str]:
-    """Return the section that names other pages."""
-    pages = [rf".BR {_text(title)} (1)" for title in titles]
-    return [".SH SEE ALSO", *(f"{page} ," for page in pages[:-1]), *pages[-1:]]
+def _see_also(pages: list[tuple[str, int]]) -> list[str]:
+    """Return the section that names other pages, given with their sections."""
+    lines = [rf".BR {_text(title)} ({section})" for title, section in pages]
+    return [".SH SEE ALSO", *(f"{line} ," for line in lines[:-1]), *lines[-1:]]
 
 
 def _brief(entry: Argument) -> str:
     """Return an argument as it stands in the synopsis."""
     value = "" if entry.value is None else rf"\fI{_text(entry.value)}\fR"
     if not entry.names:
-        return value
+        return rf"[\-\-] {value} [\fIARG\fR...]" if entry.is_command else value
     return rf"[\fB{_text(entry.names[0])}\fR{' ' if value else ''}{value}]"
 
 
@@ -81,18 +88,20 @@ def _entry(entry: Argument) -> list[str]:
     """Return an argument with its help."""
     value = "" if entry.value is None else rf"\fI{_text(entry.value)}\fR"
     names = ", ".join(rf"\fB{_text(name)}\fR" for name in entry.names)
-    return [".TP", " ".join(part for part in (names, value) if part), _line(entry.help)]
+    head = " ".join(part for part in (names, value) if part)
+    return [".TP", head, *map(_line, wrap(entry.help, 72))]
 
 
 def _paragraphs(text: str) -> list[str]:
     """Return text whose indented blocks keep their lines, and whose other blocks are filled."""
-    lines = []
+    lines: list[str] = []
     for block in text.strip("\n").split("\n\n"):
         rows = block.splitlines()
+        lines += [".PP"] if lines else []  # a section begins a paragraph by itself
         if all(row.startswith(" ") for row in rows):
-            lines += [".PP", ".nf", *map(_line, rows), ".fi"]
+            lines += [".nf", *map(_line, rows), ".fi"]
         else:
-            lines += [".PP", *(_line(row.strip()) for row in rows)]
+            lines += map(_line, wrap(" ".join(block.split()), 72))
     return lines
 
 
