@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bell.h"
 #include "raw_syscall.h"
 #include "ring.h"
 
@@ -76,28 +77,36 @@ static bool claim_process(uint32_t parent)
 	return false;
 }
 
-/* Leave the text of /proc/self/maps for whoever reads the trace elsewhere. Fails in silence: the trace only loses names. */
-static void save_maps(void)
+static void copy_file(int in, const char *path)
 {
-	char from[32], path[sizeof(ptt_session.directory) + 32], temporary[sizeof(path) + 8], buffer[8192];
-	int in, out;
+	char buffer[8192];
 	ssize_t n;
+	int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
-	snprintf(from, sizeof(from), "maps-%u", ptt_session.process_index);
-	if (session_path(path, sizeof(path), from))
+	if (out < 0)
+		return;
+	while ((n = read(in, buffer, sizeof(buffer))) > 0 && write(out, buffer, (size_t)n) == n)
+		;
+	close(out);
+}
+
+/* Leave what /proc/self/NAME says for readers of the trace. Fails in silence: the trace only loses names. */
+static void save_proc(const char *name)
+{
+	char from[32], to[32], path[sizeof(ptt_session.directory) + 32], temporary[sizeof(path) + 8];
+	int in;
+
+	snprintf(from, sizeof(from), "/proc/self/%s", name);
+	snprintf(to, sizeof(to), "%s-%u", name, ptt_session.process_index);
+	if (session_path(path, sizeof(path), to))
 		return;
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	in = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	in = open(from, O_RDONLY | O_CLOEXEC);
 	if (in < 0)
 		return;
-	out = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (out >= 0) {
-		while ((n = read(in, buffer, sizeof(buffer))) > 0 && write(out, buffer, (size_t)n) == n)
-			;
-		close(out);
-		rename(temporary, path);
-	}
+	copy_file(in, temporary);
 	close(in);
+	rename(temporary, path);
 }
 
 /* The kernel keeps the processor number in the rseq area that the C library registered for each thread, if it did. */
@@ -114,11 +123,15 @@ static ptrdiff_t find_cpu_offset(void)
 static int join_session(uint32_t parent)
 {
 	ptt_session.pid = (uint32_t)getpid();
+	ptt_ring.sites[PTT_SITE_NONE] = PTT_SITE_MARK;
 	if (!claim_process(parent))
 		return -EAGAIN;
-	save_maps();
-	/* release: the collector's acquire load of LIVE sees the entry and the maps file */
+	save_proc("cmdline");
+	save_proc("maps");
+	/* release: the collector's acquire load of LIVE sees the entry and the files */
 	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_LIVE, __ATOMIC_RELEASE);
+	/* some processes are gone before a collector that sleeps would look at them */
+	ptt_ring_the_bell(ptt_session.segment);
 	return 0;
 }
 
@@ -179,7 +192,7 @@ void ptt_ring_detach(void)
 {
 	if (!ptt_session.segment)
 		return;
-	save_maps();
+	save_proc("maps");
 	/* release: the collector's acquire load of ENDED sees the last maps; late events are still in order */
 	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_ENDED, __ATOMIC_RELEASE);
 }

@@ -314,8 +314,9 @@ _Static_assert(sizeof(struct ptt_site) == 16, "site journal entry");
 #define PTT_SITE_VOID UINT64_MAX
 
 /*
- * Beside the segment, the session directory holds maps-<index>: the text of /proc/self/maps of process image <index>,
- * written by it when it attaches and, whole and anew, when it ends (first to maps-<index>.new, then renamed).
+ * Beside the segment, the session directory holds maps-<index> and cmdline-<index>: what /proc/self/maps and
+ * /proc/self/cmdline say, written by process image <index> when it attaches and, the former, anew when it ends (first to
+ * a name with .new at its end, then renamed).
  */
 
 /* ---------------------------------------------------------- level control */

@@ -22,6 +22,9 @@ struct ptt_session {
 	char directory[256];
 };
 
+/* In the entry of the site table that is no site: this table is that of this process. */
+#define PTT_SITE_MARK UINT64_C(1)
+
 extern struct ptt_session ptt_session __attribute__((visibility("hidden")));
 
 /* ptt_ring_enter_thread - claim an entry for the calling thread; NULL if there is none. Safe in signal handlers. */

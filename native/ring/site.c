@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* site.c - numbers a new call site and announces it. */
-#include "raw_syscall.h"
 #include "ring.h"
 #include "session.h"
 
@@ -50,11 +49,12 @@ static bool insert_site(uint32_t id, uint64_t address)
 
 /*
  * A child that was made behind the tracer's back, by a system call of its own, would go on writing as a thread of its
- * parent. The kernel has cleared its table of sites, so its very first event comes here, and it is told apart by its pid.
+ * parent. The kernel has cleared its table of sites, so its very first event comes here and does not find the mark. (Its
+ * pid would not do: a child of vfork has one of its own, and our memory.)
  */
 static bool is_strange_child(void)
 {
-	return (uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != ptt_session.pid;
+	return ptt_ring.sites[PTT_SITE_NONE] != PTT_SITE_MARK;
 }
 
 uint32_t ptt_ring_site_slow(uint64_t address)

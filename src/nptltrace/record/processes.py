@@ -16,7 +16,7 @@ from nptltrace.record.modules import Modules, program_of_maps
 from nptltrace.record.session import start_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from nptltrace.record.library import Collector, ProcessEntry
     from nptltrace.record.session import SessionDir
@@ -81,7 +81,6 @@ class ProcessWatch:
     Attributes:
         seen: How many images there were.
         statuses: Exit statuses that are known from elsewhere, by pid.
-        commands: Command lines that are known from elsewhere, by pid.
     """
 
     def __init__(
@@ -107,7 +106,6 @@ class ProcessWatch:
         self._recovering = False
         self.seen = 0
         self.statuses: dict[int, int] = {}
-        self.commands: dict[int, Sequence[str]] = {}
 
     # ---- what others ask -----------------------------------------------------------------------
 
@@ -215,7 +213,6 @@ class ProcessWatch:
         self._live[index] = process
         maps = _read(self._session.maps(index))
         if index not in self._known:
-            told = self.commands.get(pid) if parent is None and pid not in self._pids else None
             self._log.add(
                 "process",
                 index,
@@ -224,7 +221,7 @@ class ProcessWatch:
                 parent=parent,
                 start_unix_ns=self._unix_ns(entry.start),
                 start_clock=entry.start,
-                **_program(pid if there else None, maps, told or []),
+                **_program(pid if there else None, maps, _read(self._session.cmdline(index))),
             )
         self._pids.add(pid)
         self._log_modules(process, maps)
@@ -285,6 +282,7 @@ class ProcessWatch:
         )
         if forget_files:
             maps.unlink(missing_ok=True)
+            self._session.cmdline(process.index).unlink(missing_ok=True)
             if pid_gone:
                 (self._session.path / f"control-{process.pid}").unlink(missing_ok=True)
 
@@ -307,17 +305,16 @@ def _read(path: str | Path) -> str:
         return ""
 
 
-def _program(pid: int | None, maps: str, told: Sequence[str]) -> dict[str, Any]:
-    """Return what a process runs, as far as it still can be told; `told` is its command line."""
-    if pid is None:
-        return {"exe": program_of_maps(maps), "cmdline": list(told), "name": ""}
+def _program(pid: int | None, maps: str, cmdline: str) -> dict[str, Any]:
+    """Return what a process runs, by the files that it left, and its name if it still does."""
     exe = program_of_maps(maps)
-    try:
-        now = os.fspath(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
-    except OSError:
-        now = ""
-    if exe and now and now != exe:
-        return {"exe": exe, "cmdline": [], "name": ""}  # it has executed another program since
-    exe = exe or now
-    arguments = _read(f"/proc/{pid}/cmdline").split("\0")[:-1] or list(told)
-    return {"exe": exe, "cmdline": arguments, "name": _read(f"/proc/{pid}/comm").rstrip("\n")}
+    name = ""
+    if pid is not None:
+        try:
+            now = os.fspath(Path(f"/proc/{pid}/exe").readlink()).removesuffix(" (deleted)")
+        except OSError:
+            now = ""
+        exe = exe or now
+        if exe == now:
+            name = _read(f"/proc/{pid}/comm").rstrip("\n")
+    return {"exe": exe, "cmdline": cmdline.split("\0")[:-1], "name": name}

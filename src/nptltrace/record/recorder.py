@@ -202,8 +202,6 @@ class _Recorder:
         except launch.CannotRun:
             self._clean_up(trace)
             raise
-        if self._watch is not None:
-            self._watch.commands[child.pid] = self._options.command
         self._loop(child, drain)
         return self._finish(child, trace, drain)
 

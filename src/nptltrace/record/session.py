@@ -80,6 +80,10 @@ class SessionDir:
         """Return the file with the memory map of a process image."""
         return self.path / f"maps-{index}"
 
+    def cmdline(self, index: int) -> Path:
+        """Return the file with the command line of a process image, its arguments ended by NUL."""
+        return self.path / f"cmdline-{index}"
+
     def note(self, trace: Path) -> None:
         """Leave word of whose session this is, for `ptt recover`."""
         pid = os.getpid()

@@ -1,0 +1,67 @@
+"""Children under the ring: each is a process of the trace, and none takes its parent's recording away."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support import Ptt, Recorder
+
+SHELL = "true; ls / >/dev/null; ls / >/dev/null; (exec true); true | cat"
+
+# Forks by the bare instruction, where no hook can see it, and both sides lock.
+BARE_CLONE = """
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void work(void)
+{
+	for (int i = 0; i < 50000; i++) {
+		pthread_mutex_lock(&lock);
+		pthread_mutex_unlock(&lock);
+	}
+}
+int main(void)
+{
+	register long r10 __asm__("r10") = 0, r8 __asm__("r8") = 0;
+	int status = 0;
+	long child;
+
+	work();
+	__asm__ volatile("syscall" : "=a"(child) : "a"(56L), "D"((long)SIGCHLD), "S"(0L), "d"(0L), "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+	work();
+	if (!child)
+		_exit(3);
+	waitpid((pid_t)child, &status, 0);
+	return WEXITSTATUS(status);
+}
+"""
+
+
+def test_shell_with_vfork_keeps_recording(record: Recorder, ptt: Ptt) -> None:
+    trace = record("sh", "-c", SHELL)
+    stat = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    assert stat["lost"] == 0
+    commands = [process["cmdline"] for process in stat["processes"]]
+    assert commands[0] == ["sh", "-c", SHELL]
+    assert commands.count(["ls", "/"]) == 2
+    assert ["true"] in commands
+    assert ["cat"] in commands
+    assert all(process["threads"] for process in stat["processes"])
+
+
+def test_child_behind_our_back_does_not_write_as_its_parent(
+    compile_c: Callable[..., Path], tmp_path: Path, ptt: Ptt
+) -> None:
+    trace = tmp_path / "trace"
+    done = ptt("record", "-o", trace, "--", compile_c(BARE_CLONE), status=3)
+    assert "(0 lost" in done.stderr
+    types = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
+    assert types["MUTEX_TAKEN"] == types["MUTEX_FREE"] == 100_000
