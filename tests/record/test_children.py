@@ -1,4 +1,4 @@
-"""Children under the ring: each is a process of the trace, and none takes its parent's recording away."""
+"""Children under the ring: each a process of the trace, none takes its parent's recording away."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ int main(void)
 	long child;
 
 	work();
-	__asm__ volatile("syscall" : "=a"(child) : "a"(56L), "D"((long)SIGCHLD), "S"(0L), "d"(0L), "r"(r10), "r"(r8)
-			 : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+		: "=a"(child)
+		: "a"(56L), "D"((long)SIGCHLD), "S"(0L), "d"(0L), "r"(r10), "r"(r8)
+		: "rcx", "r11", "memory");
 	work();
 	if (!child)
 		_exit(3);
