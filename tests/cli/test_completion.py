@@ -6,12 +6,14 @@ import argparse
 import os
 import shutil
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from nptltrace import cli
 from nptltrace.cli import completion
+from tests.support import ROOT, clean_environment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,3 +145,25 @@ def test_zsh(scripts: dict[str, str], tmp_path: Path, line: str, expected: str) 
     argv = ["zsh", "-f", "-c", ZSH_DRIVER, "zsh", str(script), line, expected]
     done = subprocess.run(argv, capture_output=True, encoding="utf-8", check=False, timeout=30)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["record", "--level", "LEVEL_I"], {"LEVEL_IO"}),
+        (["record", "--handler", "s"], {"shared"}),
+        (["record", "--handler", "./"], set()),  # a path: bash completes files
+        (["view", "--format", "j"], {"jsonl"}),
+        (["stat", "run"], set()),  # files again
+    ],
+    ids=" ".join,
+)
+def test_bash_with_the_real_commands(words: list[str], expected: set[str]) -> None:
+    made = subprocess.run(
+        [sys.executable, "-m", "nptltrace", "completion", "bash"],
+        env=clean_environment(PYTHONPATH=str(ROOT / "src")),
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    test_bash({"bash": made.stdout}, words, expected)

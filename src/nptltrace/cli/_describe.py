@@ -16,6 +16,8 @@ class Argument:
         names: Option strings such as `-o`, `--output`; empty for a positional argument.
         value: What stands for its value in help, or None when it takes none.
         choices: The values it takes, when they can be listed.
+        suggestions: Values worth offering: the choices, or what the action's `suggestions`
+            holds where others are possible too.
         help: Its help text, on one line.
         is_command: Whether it takes a program with all its arguments.
     """
@@ -23,6 +25,7 @@ class Argument:
     names: tuple[str, ...]
     value: str | None
     choices: tuple[str, ...]
+    suggestions: tuple[str, ...]
     help: str
     is_command: bool
 
@@ -42,6 +45,7 @@ def _argument(parser: argparse.ArgumentParser, action: argparse.Action) -> Argum
         names=tuple(action.option_strings),
         value=None if action.nargs == 0 else _value(action, choices),
         choices=choices,
+        suggestions=choices or getattr(action, "suggestions", ()),
         help=" ".join(text.split()),
         is_command=action.nargs == argparse.REMAINDER,
     )

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["add_format", "add_trace", "add_traces", "duration_ns", "say", "size", "use_color"]
+__all__ = [
+    "add_format",
+    "add_trace",
+    "add_traces",
+    "duration_ns",
+    "say",
+    "size",
+    "suggest",
+    "use_color",
+]
 
 _SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kmgt]?)(?:i?b)?", re.IGNORECASE)
 _SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
@@ -78,6 +87,11 @@ def add_traces(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "traces", metavar="TRACE", nargs="+", help="trace directories, read as one traceset"
     )
+
+
+def suggest(action: argparse.Action, *values: str) -> None:
+    """Have shell completion offer these values of an option, which takes others too."""
+    vars(action)["suggestions"] = values
 
 
 def say(args: argparse.Namespace, message: str, *, verbosity: int = 0) -> None:

@@ -51,7 +51,7 @@ def _bash(top: list[Argument], commands: dict[str, list[Argument]]) -> str:
             if entry.names and entry.value is not None:
                 # No words: bash then completes file names.
                 patterns = "|".join(f"'{name} {option}'" for option in entry.names)
-                values.append(f"\t{patterns}) words='{' '.join(entry.choices)}' ;;")
+                values.append(f"\t{patterns}) words='{' '.join(entry.suggestions)}' ;;")
         plain = _positional_choices(entries)
         options.append(f"\t{name}) options='{_words(entries)}' words='{plain}' ;;")
     programs = "|".join(name for name, entries in commands.items() if _takes_program(entries))
@@ -151,7 +151,7 @@ fi
 def _zsh_spec(entry: Argument) -> str:
     """Return one specification of zsh's `_arguments`."""
     label = entry.help.replace("[", r"\[").replace("]", r"\]").replace(":", r"\:")
-    action = f"({' '.join(entry.choices)})" if entry.choices else "_files"
+    action = f"({' '.join(entry.suggestions)})" if entry.suggestions else "_files"
     if not entry.names:
         return "'*::program:_normal'" if entry.is_command else f"'*:{entry.value}:{action}'"
     value = "" if entry.value is None else f":{entry.value.replace(':', ' ')}:{action}"
@@ -185,8 +185,10 @@ def _fish_option(condition: str, entry: Argument) -> str:
     parts += [
         f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in entry.names
     ]
-    if entry.choices:
-        parts.append(f"-x -a '{' '.join(entry.choices)}'")
+    if entry.suggestions:
+        # Files too, where other values are possible.
+        only = "-x" if entry.choices else "-r"
+        parts.append(f"{only} -a '{' '.join(entry.suggestions)}'")
     elif entry.value is not None:
         parts.append("-r")
     return " ".join([*parts, f"-d {_quoted(entry.help)}"])

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nptltrace.cli._options import say, size
+from nptltrace.cli._options import say, size, suggest
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ ptt record -o run.ptt -- ./program --its --options
 ptt record --level mutex=3,cond=2 -- make -j4
 ptt record --stream-full-policy loop --buffer-budget 256M -- ./server"""
 
+_LEVELS = ("0", "1", "2", "3", "4", "LEVEL_NONE", "LEVEL_IO", "LEVEL_ALL")
 _POLICIES = ("flush", "loop", "until-full")
 
 
@@ -34,14 +35,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="trace directory (default: ptt-<program>-<pid>)",
     )  # fmt: skip
     add("--force", action="store_true", help="replace the trace that is in DIR")
-    add(
+    level = add(
         "-l",
         "--level",
         metavar="SPEC",
         default="2",
         help="0 to 4, DOMAIN=LEVEL,..., or PTT's LEVEL_ names (default: 2)",
     )
-    add(
+    handler = add(
         "--handler",
         metavar="NAME[:ARG,...]",
         default="ring",
@@ -53,6 +54,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help=argparse.SUPPRESS,  # the trace-enabled thread library is not there yet
     )
+    suggest(level, *_LEVELS)
+    suggest(handler, "ring", "shared", "file", "text")
     add("--no-children", action="store_true", help="do not follow child processes")
     add("--original", action="store_true", help="run CMD untraced")
     add("--filter", metavar="EXPR", help=argparse.SUPPRESS)  # refused below, with a hint
