@@ -1,4 +1,4 @@
-"""What all benchmarks share: interleaved rounds, medians with their spread, a table, and the figures as JSON."""
+"""What all benchmarks share: interleaved rounds, medians with spread, a table, figures as JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Figures:
 
 
 def interleave(cases: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Figures]:
-    """Run every case once a round, so that all of them meet the same weather; the first round only warms up."""
+    """Run every case once a round, so that all meet the same weather; the first only warms up."""
     seen: dict[str, list[float]] = {name: [] for name in cases}
     for n in range(rounds + 1):
         for name, run in cases.items():
@@ -67,7 +67,12 @@ def machine() -> dict[str, str]:
             cpu = line.split(":", 1)[1].strip()
             break
     libc = " ".join(platform.libc_ver())
-    return {"cpu": cpu, "processors": str(os.cpu_count()), "kernel": platform.release(), "libc": libc}
+    return {
+        "cpu": cpu,
+        "processors": str(os.cpu_count()),
+        "kernel": platform.release(),
+        "libc": libc,
+    }
 
 
 def keep(name: str, figures: Mapping[str, Figures], **more: object) -> None:

@@ -1,4 +1,5 @@
-"""Cost of an uncontended lock + unlock, beside the floor of one time stamp and one store an event."""
+#!/usr/bin/env python3
+"""Cost of an uncontended lock + unlock, beside the floor of a time stamp and a store an event."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def main() -> int:
     def timed(command: list[str], **more: str) -> float:
         out = subprocess.run(
             [*command, pairs, str(args.threads), str(args.pairs)],
-            env={**env, **more}, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**env, **more}, check=True, capture_output=True, text=True,
         )  # fmt: skip
         if command and " (0 lost" not in out.stderr:
             sys.exit(f"events were lost: {out.stderr}")
@@ -54,13 +55,19 @@ def main() -> int:
     shutil.rmtree(work)
     bare = figures["bare"].median
     base = figures["floor"].median - bare
-    print(f"uncontended lock + unlock, {args.threads} thread(s), ns a pair: median (min … max), added, × floor")
+    print(
+        f"uncontended lock + unlock, {args.threads} thread(s), ns a pair: "
+        "median (min … max), added, × floor"
+    )
     for name, f in figures.items():
         print(f"{name:<24}{f}  {f.median - bare:+8.2f}  {(f.median - bare) / base:6.2f}")
     ratio = (figures["level 2"].median - bare) / base
     idle = max(figures["preloaded, no handler"].median, figures["level 0"].median) - bare
     keep(f"hotpath-{args.threads}", figures, ratio=ratio, idle_ns=idle)
-    print(f"level 2 adds {ratio:.2f} × the floor (bound {RATIO}); idle adds {idle:.2f} ns (bound {IDLE_NS})")
+    print(
+        f"level 2 adds {ratio:.2f} × the floor (bound {RATIO}); "
+        f"idle adds {idle:.2f} ns (bound {IDLE_NS})"
+    )
     return int(ratio > RATIO or idle > IDLE_NS)
 
 

@@ -1,4 +1,5 @@
-"""Whole programs, traced against untraced: wall time, draining included, nothing lost; LTTng beside it where installed."""
+#!/usr/bin/env python3
+"""Whole programs, traced against untraced: wall time, draining included; LTTng where installed."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from common import PTT, Figures, environment, have, interleave, keep, scratch
 
-NICE = "pigz zstd xz redis 7z python".split()
+NICE = ["pigz", "zstd", "xz", "redis", "7z", "python"]
 BOUND = {"x264": 1.06, "ffmpeg": 1.06, "memcached": 1.10}
 LTTNG_WRAPPER = "liblttng-ust-pthread-wrapper.so"
 
@@ -33,7 +34,14 @@ class Program:
 def make_input(work: Path) -> None:
     """Make the files that the workloads read: a clip, and text that compresses like text."""
     if have("ffmpeg"):
-        clip = ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=30:duration=60", "-pix_fmt", "yuv420p"]
+        clip = [
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc2=size=640x360:rate=30:duration=60",
+            "-pix_fmt",
+            "yuv420p",
+        ]
         subprocess.run(["ffmpeg", "-v", "error", "-y", *clip, str(work / "clip.y4m")], check=True)
     words = Path(sys.executable).resolve().read_bytes()[: 1 << 22] + os.urandom(1 << 20)
     (work / "data").write_bytes(words * 60)
@@ -56,13 +64,26 @@ def programs(work: Path) -> Iterator[Program]:
     """Yield the workloads that this machine has installed."""
     clip, data, out = str(work / "clip.y4m"), str(work / "data"), str(work / "out")
     if have("x264", "ffmpeg"):
-        yield Program("x264", ("x264", "--quiet", "--preset", "medium", "--threads", "4", "-o", out + ".264", clip))
+        yield Program(
+            "x264",
+            ("x264", "--quiet", "--preset", "medium", "--threads", "4", "-o", out + ".264", clip),
+        )
     if have("ffmpeg"):
         enc = ("-c:v", "libx264", "-preset", "fast", "-threads", "4", "-f", "null", "-")
         yield Program("ffmpeg", ("ffmpeg", "-v", "error", "-y", "-i", clip, *enc))
     if have("memcached", "memcslap"):
-        load = ("memcslap", "--servers=127.0.0.1:21211", "--concurrency=4", "--execute-number=80000")
-        yield Program("memcached", ("memcached", "-u", "nobody", "-p", "21211", "-t", "2", "-l", "127.0.0.1"), load, 21211)
+        load = (
+            "memcslap",
+            "--servers=127.0.0.1:21211",
+            "--concurrency=4",
+            "--execute-number=80000",
+        )
+        yield Program(
+            "memcached",
+            ("memcached", "-u", "nobody", "-p", "21211", "-t", "2", "-l", "127.0.0.1"),
+            load,
+            21211,
+        )
     if have("pigz"):
         yield Program("pigz", ("pigz", "-p4", "-kc", data))
     if have("zstd"):
@@ -71,7 +92,17 @@ def programs(work: Path) -> Iterator[Program]:
         yield Program("xz", ("xz", "-T2", "-2", "-kc", data))
     if have("redis-server", "redis-benchmark"):
         load = ("redis-benchmark", "-p", "26379", "-n", "400000", "-c", "50", "-q", "-t", "set,get")
-        serve = ("redis-server", "--port", "26379", "--io-threads", "2", "--save", "", "--appendonly", "no")
+        serve = (
+            "redis-server",
+            "--port",
+            "26379",
+            "--io-threads",
+            "2",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        )
         yield Program("redis", serve, load, 26379)
     if have("7z"):
         yield Program("7z", ("7z", "b", "1", "-mmt2", "-md20"))
@@ -97,13 +128,23 @@ def run(program: Program, prefix: list[str], env: dict[str, str], errors: Path) 
     with errors.open("w") as err:
         began = time.monotonic()
         if not program.client:
-            subprocess.run([*prefix, *program.command], env=env, check=True, stdout=subprocess.DEVNULL, stderr=err)
+            subprocess.run(
+                [*prefix, *program.command],
+                env=env,
+                check=True,
+                stdout=subprocess.DEVNULL,
+                stderr=err,
+            )
             return time.monotonic() - began
-        server = subprocess.Popen([*prefix, *program.command], env=env, stdout=subprocess.DEVNULL, stderr=err)
+        server = subprocess.Popen(
+            [*prefix, *program.command], env=env, stdout=subprocess.DEVNULL, stderr=err
+        )
         try:
             wait_for_port(program.port)
             began = time.monotonic()
-            subprocess.run(program.client, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.run(
+                program.client, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
             return time.monotonic() - began
         finally:
             server.terminate()
@@ -117,8 +158,10 @@ def lttng(work: Path) -> Iterator[bool]:
     if not (have("lttng", "lttng-sessiond") and wrapper):
         yield False
         return
+
     def tell(*words: str) -> None:
         subprocess.run(["lttng", *words], check=True, stdout=subprocess.DEVNULL)
+
     tell("create", "ptt-bench", f"--output={work}/lttng")
     tell("enable-event", "-u", "lttng_ust_pthread:*")
     tell("add-context", "-u", "-t", "vtid")
@@ -143,7 +186,9 @@ def measure(program: Program, levels: list[str], rounds: int, work: Path) -> dic
             lost.append(f"{program.name} at level {level}: {last}")
         return seconds
 
-    cases: dict[str, Callable[[], float]] = {"untraced": lambda: run(program, [], dict(os.environ), err)}
+    cases: dict[str, Callable[[], float]] = {
+        "untraced": lambda: run(program, [], dict(os.environ), err)
+    }
     for level in levels:
         cases[f"level {level}"] = lambda level=level: traced(level)  # type: ignore[misc]
     with lttng(work) as there:
@@ -157,7 +202,7 @@ def measure(program: Program, levels: list[str], rounds: int, work: Path) -> dic
 
 
 def main() -> int:
-    """Measure every workload; fail where a bound is exceeded beyond the noise of the untraced runs."""
+    """Measure every workload; fail where a bound is exceeded beyond the noise of untraced runs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--rounds", type=int, default=9)
     parser.add_argument("-l", "--level", action="append", default=[])
@@ -182,7 +227,8 @@ def main() -> int:
             if name != "lttng":
                 over = ratio > bound + (noise if bound == 1.01 else 0)
                 bad |= over
-                verdict = f"  bound {bound}{' + noise' if bound == 1.01 else ''} {'OVER' if over else 'held'}"
+                room = " + noise" if bound == 1.01 else ""
+                verdict = f"  bound {bound}{room} {'OVER' if over else 'held'}"
             print(f"    {name:<10}{f} s  × {ratio:.3f}{verdict}")
         keep(f"program-{program.name}", figures, noise=noise)
     shutil.rmtree(work)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Generate everything that speaks of events from events.toml; `--check` only says whether the files are fresh."""
+"""Generate everything that speaks of events from events.toml; `--check` only compares."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ ALIGN = {1: 1, 2: 2, 4: 4, 6: 2, 8: 8}
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field; `offset` counts from the start of the parameter struct (object and site are its first 16 bytes)."""
+    """One field.
+
+    `offset` counts from the start of the parameter struct, whose first 16 bytes are object and
+    site.
+    """
 
     name: str
     type: str
@@ -75,7 +79,7 @@ class Event:
 
 
 def lay_out(specs: list[str]) -> tuple[tuple[Field, ...], int]:
-    """Pack fields into continuation slots; returns them with offsets, and the number of fixed slots."""
+    """Pack fields into continuation slots; return them with offsets, and the count of slots."""
     fields: list[Field] = []
     slot, used = 0, SLOT  # "full", so that the first field opens slot 1
     flat: list[tuple[str, str]] = []
@@ -136,7 +140,8 @@ def load(path: Path) -> list[Event]:
             ]
             for i, side in enumerate(("in", "out")):
                 add(
-                    r["number"] + i, f"{r['name']}_{side.upper()}", r[side], variant="", level=r.get("level", 3),
+                    r["number"] + i, f"{r['name']}_{side.upper()}", r[side], variant="",
+                    level=r.get("level", 3),
                     role=roles[i], text=texts[i], function=r["function"], object=d["object"],
                 )  # fmt: skip
     ids = [e.id for e in events]
@@ -242,12 +247,16 @@ def c_table(events: list[Event]) -> str:
     for e in events:
         fields = f"fields_{e.id}" if e.fields else "0"
         out.append(
-            f"\t{{{e.id}, {e.level}, {e.slots}, {int(e.bytes_field is not None)}, {len(e.fields)}, {fields}, "
+            f"\t{{{e.id}, {e.level}, {e.slots}, {int(e.bytes_field is not None)}, "
+            f"{len(e.fields)}, {fields}, "
             f'"{e.name}", "{e.object}", "{e.role}", "{e.text}"}},'
         )
     out += [
         "};",
-        "const unsigned int ptt_event_type_count = sizeof(ptt_event_types) / sizeof(ptt_event_types[0]);",
+        (
+            "const unsigned int ptt_event_type_count = "
+            "sizeof(ptt_event_types) / sizeof(ptt_event_types[0]);"
+        ),
         "",
     ]
     names = {i: n for n, i in domains(events).items()}
@@ -262,7 +271,7 @@ def ctf_int(kind: str) -> str:
     return f"integer {{ {TYPES[kind][2]} }}"
 
 
-# Words of TSDL that no field may be called by; readers drop the underscore that stands in front instead.
+# Words of TSDL that no field may be called by; readers drop the underscore put in front instead.
 TSDL_WORDS = {
     "align", "callsite", "char", "clock", "const", "double", "enum", "env", "event", "float",
     "floating_point", "int", "integer", "long", "short", "signed", "stream", "string", "struct",
@@ -282,7 +291,10 @@ def ctf_slot_fields(e: Event) -> str:
     seen = 0
     for f in e.fields:
         if f.type == "bytes":
-            piece = f"{mark} _slot; integer {{ size = 8; align = 8; signed = false; encoding = UTF8; }} text[14];"
+            piece = (
+                f"{mark} _slot; "
+                "integer { size = 8; align = 8; signed = false; encoding = UTF8; } text[14];"
+            )
             parts.append(f"struct {{ {piece} }} align(128) {f.name}[_{e.fields[-2].name}];")
             continue
         if f.offset // SLOT != seen:
@@ -291,7 +303,7 @@ def ctf_slot_fields(e: Event) -> str:
         parts.append(f"{ctf_int(f.type)} {ctf_name(f.name)};")
     last = e.fields[-1] if e.fields else None
     if last and (last.type == "bytes" or (last.offset + TYPES[last.type][0]) % SLOT):
-        # A packet may end with any event: without this, readers look for another in the rest of the slot.
+        # A packet may end with any event: without this, readers look for another in the rest of it.
         parts.append("struct { } align(128) _end;")
     return " ".join(parts)
 
@@ -302,18 +314,21 @@ def ctf_record_fields(e: Event) -> str:
     for f in e.fields:
         if f.type == "bytes":
             parts.append(
-                f"integer {{ size = 8; align = 8; signed = false; encoding = UTF8; }} {f.name}[_{f.name}_bytes];"
+                "integer { size = 8; align = 8; signed = false; encoding = UTF8; } "
+                f"{f.name}[_{f.name}_bytes];"
             )
         elif f.name.endswith("_pieces"):
             parts.append(
-                f"integer {{ size = 32; align = 32; signed = false; }} _{f.name.removesuffix('_pieces')}_bytes;"
+                "integer { size = 32; align = 32; signed = false; } "
+                f"_{f.name.removesuffix('_pieces')}_bytes;"
             )
         else:
             bits = 32 * TYPES[f.type][3]
             sign = "true" if f.type.startswith("s") else "false"
             base = " base = 16;" if f.type == "ptr" else ""
             parts.append(
-                f"integer {{ size = {bits}; align = 32; signed = {sign};{base} }} {ctf_name(f.name)};"
+                f"integer {{ size = {bits}; align = 32; signed = {sign};{base} }} "
+                f"{ctf_name(f.name)};"
             )
     parts.append("integer { size = 32; align = 32; signed = false; base = 16; } _checksum;")
     return " ".join(parts)
@@ -326,7 +341,8 @@ def metadata_events(events: list[Event], stream: int) -> str:
         fields = ctf_slot_fields(e) if stream == 0 else ctf_record_fields(e)
         body = f" fields := struct {{ {fields} }};" if fields else ""
         out.append(
-            f'event {{ name = "{e.name}"; id = {e.id}; stream_id = {stream}; loglevel = {e.level};{body} }};'
+            f'event {{ name = "{e.name}"; id = {e.id}; stream_id = {stream}; '
+            f"loglevel = {e.level};{body} }};"
         )
     return "\n".join(out) + "\n"
 
@@ -397,7 +413,10 @@ def doc_table(events: list[Event]) -> str:
         "",
         f"<!-- {NOTE} -->",
         "",
-        "Every event carries its time, process, thread, processor (where the kernel tells it for nothing), object and call site.",
+        (
+            "Every event carries its time, process, thread, processor (where the kernel tells it "
+            "for nothing), object and call site."
+        ),
         "`level` is the least detail level at which the event is recorded.",
     ]
     for domain, number in domains(events).items():

@@ -29,6 +29,9 @@ nitpicky = True
 # What the Python API mentions of others, whose documentation lies elsewhere.
 nitpick_ignore_regex = [
     ("py:.*", r"(pa|pyarrow|collections|os|pathlib|types|subprocess|typing|_native)\..*"),
-    ("py:.*", r"(.*\.Damage|Process|Iterator|Sequence|Mapping|Path|Self|Any|optional|TracebackType)"),
+    (
+        "py:.*",
+        r"(.*\.Damage|Process|Iterator|Sequence|Mapping|Path|Self|Any|optional|TracebackType)",
+    ),
 ]
 suppress_warnings = ["config.cache"]

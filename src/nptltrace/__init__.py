@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nptltrace.record.api import record
     from nptltrace.errors import (
         NativeError,
         NativeFilesMissing,
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
         TraceFormatError,
         UsageError,
     )
+    from nptltrace.record.api import record
     from nptltrace.trace.traceset import Position, Traceset
     from nptltrace.trace.traceset import open_traceset as open  # noqa: A004 -- as in gzip.open
     from nptltrace.user import user_event

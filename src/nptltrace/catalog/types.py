@@ -10,7 +10,8 @@ class Field:
     """A field of an event.
 
     Attributes:
-        name: Name as in the catalogue; one that ends in ``_pieces`` only counts the slots of the variable field after it.
+        name: Name as in the catalogue; one that ends in ``_pieces`` only counts the slots of the
+            variable field after it.
         type: One of ``u8 u16 u32 u64 s32 s64 tid ptr ns bytes``.
         offset: Bytes from the start of the event's first slot.
     """
