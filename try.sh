@@ -6,9 +6,11 @@ cd "$(dirname "$0")"
 . tools/setup.sh
 
 # git searches files with several threads: a real program that everyone who has this tree has, too.
+ours=no
 if [ $# -eq 0 ]; then
 	need must git has git
-	set -- git --no-pager grep --no-index --threads=4 --count pthread_ -- native src tests
+	set -- git --no-pager grep --no-index --threads=4 --files-with-matches pthread_create -- native
+	ours=yes
 fi
 need_build
 install_wanted
@@ -24,7 +26,18 @@ show "ptt record -o $trace -- $*"
 ptt record --force -o "$trace" -- "$@"
 show "ptt stat $trace"
 ptt stat "$trace"
-show "ptt view $trace | head -n 20"
-ptt view "$trace" | head -n 20 || true
+show "ptt view $trace | head -n 12"
+ptt view "$trace" | head -n 12 || true
+
+if [ $ours = yes ]; then
+	say "And a program that hangs: examples/hang/store.c"
+	cc -g -pthread -o build/try/store examples/hang/store.c
+	show "timeout 2 ptt record -o build/try/hang.ptt -- build/try/store"
+	timeout 2 "$environment/bin/ptt" record --force -o build/try/hang.ptt -- build/try/store || true
+	show "ptt view --event MUTEX_WAIT build/try/hang.ptt | tail -n 4"
+	ptt view --event MUTEX_WAIT build/try/hang.ptt | tail -n 4
+	echo
+	echo "Each waits for what another one has: docs/tutorial/hang.md tells how to read this."
+fi
 
 say "Now yours: $environment/bin/ptt record -o mine.ptt -- ./your-program"
