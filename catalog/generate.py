@@ -382,10 +382,8 @@ def py_table(events: list[Event]) -> str:
         "",
         "from nptltrace.catalog.types import EventType, Field",
         "",
-        "DOMAINS: dict[str, int] = {",
+        "EVENTS: tuple[EventType, ...] = (",
     ]
-    out += [f'    "{n}": {i},' for n, i in domains(events).items()]
-    out += ["}", "", "EVENTS: tuple[EventType, ...] = ("]
     for e in events:
         out += ["    EventType("]
         out += [f"        id={e.id},", f'        domain="{e.domain}",', f'        name="{e.name}",']
@@ -404,6 +402,22 @@ def py_table(events: list[Event]) -> str:
         out += [f'        text="{e.text}",', "    ),"]
     out += [")", ""]
     return "\n".join(out)
+
+
+def py_domains(events: list[Event]) -> str:
+    """The Python table of domains, for who needs no more than that."""
+    out = [
+        '"""The domains of events, with their ids.',
+        "",
+        NOTE,
+        '"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "DOMAINS: dict[str, int] = {",
+    ]
+    out += [f'    "{n}": {i},' for n, i in domains(events).items()]
+    return "\n".join([*out, "}", ""])
 
 
 def doc_table(events: list[Event]) -> str:
@@ -440,6 +454,7 @@ def outputs(events: list[Event]) -> dict[Path, str]:
         ROOT / "native/include/nptl_trace_events.h": c_header(events),
         ROOT / "native/catalog/event_table.c": c_table(events),
         ROOT / "native/catalog/metadata_text.c": c_metadata(events),
+        package / "_domains.py": py_domains(events),
         package / "_events.py": py_table(events),
         package / "slot_events.tsdl": metadata_events(events, 0),
         package / "record_events.tsdl": metadata_events(events, 1),

@@ -1,18 +1,40 @@
-"""The event catalogue: what every event type is called, carries and means."""
+"""The event catalogue: what every event type is called, carries and means.
+
+The table of events is built when it is first asked for: a recorder never does, so starts sooner.
+"""
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from nptltrace.catalog._events import DOMAINS, EVENTS
-from nptltrace.catalog.types import EventType, Field
+from nptltrace.catalog._domains import DOMAINS
+
+if TYPE_CHECKING:
+    from nptltrace.catalog._events import EVENTS
+    from nptltrace.catalog.types import EventType, Field
+
+    BY_ID: dict[int, EventType]
 
 __all__ = ["BY_ID", "DOMAINS", "EVENTS", "EventType", "Field", "event_classes_tsdl"]
 
-BY_ID: dict[int, EventType] = {event.id: event for event in EVENTS}
+
+def __getattr__(name: str) -> Any:
+    if name in ("EVENTS", "BY_ID"):
+        from nptltrace.catalog._events import EVENTS
+
+        globals()["EVENTS"] = EVENTS
+        globals()["BY_ID"] = {event.id: event for event in EVENTS}
+        return globals()[name]
+    if name in ("EventType", "Field"):
+        from nptltrace.catalog import types
+
+        return getattr(types, name)
+    message = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(message)
 
 
 def event_classes_tsdl(stream_class: int) -> str:
     """Return the CTF event classes of a stream class (0: slots, 1: records) as TSDL text."""
     name = ("slot_events.tsdl", "record_events.tsdl")[stream_class]
-    return files("nptltrace.catalog").joinpath(name).read_text(encoding="utf-8")
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -7,22 +7,6 @@ from __future__ import annotations
 
 from nptltrace.catalog.types import EventType, Field
 
-DOMAINS: dict[str, int] = {
-    "thread": 1,
-    "mutex": 2,
-    "rwlock": 3,
-    "spin": 4,
-    "cond": 5,
-    "barrier": 6,
-    "sem": 7,
-    "once": 8,
-    "c11": 9,
-    "futex": 10,
-    "process": 11,
-    "user": 12,
-    "handler": 13,
-}
-
 EVENTS: tuple[EventType, ...] = (
     EventType(
         id=64,
