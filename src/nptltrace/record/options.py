@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["BufferOptions", "HandlerChoice", "Policy", "RecordOptions", "WhenFull"]
 
 MIB = 1 << 20
+PAGE = 4096
+CHUNKS_MIN = 4
 
 
 class Policy(enum.IntEnum):
@@ -109,3 +111,10 @@ class RecordOptions:
     children: bool = True
     original: bool = False
     verbosity: int = 0
+
+    def __post_init__(self) -> None:
+        size = self.buffers.chunk_size
+        if not PAGE <= size <= MIB or size & (size - 1):
+            raise UsageError("--buffer-size must be a power of two from 4K to 1M")
+        if self.buffers.budget < CHUNKS_MIN * size:
+            raise UsageError(f"--buffer-budget must have room for {CHUNKS_MIN} buffers or more")
