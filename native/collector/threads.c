@@ -92,14 +92,16 @@ static void keep_undrained(struct ptt_collector *c)
 
 void threads_recycle(struct ptt_collector *c)
 {
+	uint32_t i, freed = c->stats.freed_chunks;
 	bool any = false;
-	uint32_t i;
 
 	for (i = 0; i < thread_high(c) && !any; i++)
 		any = c->stream[i].ended;
 	if (!any)
 		return;
 	leave_chunks(c);
+	if (c->stats.freed_chunks != freed)
+		wake_writers(c, c->stats.freed_chunks - freed);
 	if (c->segment->policy == PTT_POLICY_FLUSH || c->final)
 		keep_undrained(c);
 	for (i = 0; i < thread_high(c); i++)

@@ -18,6 +18,15 @@ static inline bool ptt_is_collected(const struct ptt_segment *segment)
 	return word && !(word & FUTEX_OWNER_DIED);
 }
 
+/* ptt_tell_waiters - @chunks chunks are free now. */
+static inline void ptt_tell_waiters(struct ptt_segment *segment, int chunks)
+{
+	/* seq_cst: a writer adds itself to waiters before it sleeps on the old value of space; one of us sees the other */
+	__atomic_fetch_add(&segment->space, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&segment->waiters, __ATOMIC_SEQ_CST))
+		ptt_raw_futex(&segment->space, FUTEX_WAKE, (uint32_t)chunks, NULL);
+}
+
 static inline void ptt_ring_the_bell(struct ptt_segment *segment)
 {
 	__atomic_fetch_add(&segment->doorbell, 1, __ATOMIC_RELEASE); /* pairs with the collector's futex wait on the word */

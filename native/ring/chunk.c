@@ -156,6 +156,7 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 	}
 	chunk->dirty_end = PTT_CHUNK_HEAD;
 	__atomic_store_n(state, PTT_CHUNK_FREE, __ATOMIC_RELEASE); /* pairs with the next claim's acquire */
+	ptt_tell_waiters(ptt_session.segment, 1); /* who looked meanwhile did not see it */
 	return false;
 }
 
@@ -170,9 +171,11 @@ static __thread uint32_t searched_at __attribute__((tls_model("initial-exec"))) 
 /* One attempt to get @self a chunk; -1 = none is free. */
 static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *serial)
 {
+	const struct ptt_segment *seg = ptt_session.segment;
 	int64_t index;
 
-	if (space == searched_at)
+	/* In LOOP chunks become available when others fill them, and nobody tells. */
+	if (space == searched_at && seg->policy == PTT_POLICY_FLUSH)
 		return -1; /* nothing has been freed since */
 	*serial = __atomic_fetch_add(&self->chunks, 1, __ATOMIC_RELAXED);
 	index = claim(self, PTT_CHUNK_STATE(ptt_thread_index(self), 0, PTT_CHUNK_CLAIMED));
