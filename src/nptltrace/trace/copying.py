@@ -256,10 +256,11 @@ def _process_lines(
         if kept:
             yield kept
     # The events that name threads may lie outside of the part.
-    for number, name in source.told.names.items():
-        process, tid = source.threads()[number]
-        owner, index, pid = source.reader.processes()[process]
-        if owner == trace.number and (wanted is None or index in wanted):
+    known = source.reader.processes()
+    for number, (process, tid) in enumerate(source.threads()):
+        owner, index, pid = known[process]
+        name = source.thread_name(number)
+        if name and owner == trace.number and (wanted is None or index in wanted):
             yield {"thread": {"process": index + shift, "pid": pid, "tid": tid, "name": name}}
 
 

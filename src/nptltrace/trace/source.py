@@ -197,12 +197,24 @@ class Source:
         return self._threads()
 
     def thread_name(self, thread: int) -> str:
-        """Return the name of a thread by its number, or the empty one."""
+        """Return the name of a thread by its number, or the empty one.
+
+        A thread that nobody named has the name of the one that created it.
+        """
+        seen: set[int] = set()
+        while thread not in seen:
+            name = self._own_name(thread)
+            if name:
+                return name
+            seen.add(thread)
+            thread = self.told.creators.get(thread, thread)
+        return ""
+
+    def _own_name(self, thread: int) -> str:
         process, tid = self._threads()[thread]
-        told = self.told.names.get(thread)
         known = self.processes()[process]
-        name = told or known.thread_names.get(tid, "")
-        # As the kernel names the first thread of a program.
+        name = self.told.names.get(thread) or known.thread_names.get(tid, "")
+        # The kernel calls the first thread by the program.
         return name or (PurePath(known.exe).name[:_COMM_MAX] if tid == known.pid else "")
 
     def _threads(self) -> list[tuple[int, int]]:

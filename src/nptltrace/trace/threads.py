@@ -31,10 +31,12 @@ class ThreadNames:
     Attributes:
         names: Name by thread (number in the traceset); the last one counts.
         pthreads: Thread by (process, pthread_t); the first one where the address was used again.
+        creators: Thread that created a thread.
     """
 
     names: dict[int, str] = field(default_factory=dict)
     pthreads: dict[tuple[int, int], int] = field(default_factory=dict)
+    creators: dict[int, int] = field(default_factory=dict)
 
 
 def thread_names(source: Source, budget: int = ALL) -> ThreadNames:
@@ -49,9 +51,11 @@ def thread_names(source: Source, budget: int = ALL) -> ThreadNames:
     by_serial: dict[tuple[int, int, int], int] = {}
     begun: dict[tuple[int, int], list[tuple[int, int]]] = {}
     own: dict[int, int] = {}
+    created_by: dict[int, tuple[int, int]] = {}
     named: list[tuple[int, int, int, str]] = []
     for buffer in source.reader.find((_CREATED, _BEGIN, _NAME), budget):
-        serials, names = _serials(buffer), _texts(buffer)
+        serials, names = _numbers(buffer, "serial"), _texts(buffer)
+        creators = _numbers(buffer, "creator")
         for i in range(buffer.count):
             thread, address = buffer.arrays["thread"][i], buffer.arrays["object"][i]
             ts, number = buffer.arrays["ts"][i], buffer.arrays["id"][i]
@@ -62,9 +66,14 @@ def thread_names(source: Source, budget: int = ALL) -> ThreadNames:
                 begun.setdefault(key, []).append((ts, thread))
                 by_serial[(*key, serials[i])] = thread
                 own[thread] = address
+                created_by[thread] = (rows[thread][0], creators[i])
             else:
                 named.append((ts, thread, address, names[i]))
     found = ThreadNames(pthreads={key: min(threads)[1] for key, threads in begun.items()})
+    numbers = {row: number for number, row in enumerate(rows)}
+    found.creators = {
+        thread: numbers[creator] for thread, creator in created_by.items() if creator in numbers
+    }
     for times in created.values():
         times.sort()
     for ts, thread, address, name in sorted(named):
@@ -81,10 +90,10 @@ def thread_names(source: Source, budget: int = ALL) -> ThreadNames:
     return found
 
 
-def _serials(buffer: _native.Buffer) -> list[int]:
-    """Return the field `serial` of the events, 0 where there is none."""
+def _numbers(buffer: _native.Buffer, name: str) -> list[int]:
+    """Return a field of the events, 0 where there is none."""
     values, valid = (ctypes.c_int64 * buffer.size)(), (ctypes.c_uint8 * buffer.size)()
-    _native.field_column(buffer, "serial", ctypes.addressof(values), ctypes.addressof(valid))
+    _native.field_column(buffer, name, ctypes.addressof(values), ctypes.addressof(valid))
     return list(values[: buffer.count])
 
 
