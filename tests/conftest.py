@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PROGRAMS = ROOT / "tests" / "programs"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible() -> None:
+    """Take SIGINT as it is by default; background jobs of a shell ignore it, as do their children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
