@@ -21,7 +21,7 @@ PROGRAMS = ROOT / "tests" / "programs"
 
 @pytest.fixture(scope="session", autouse=True)
 def _interruptible() -> None:
-    """Take SIGINT as it is by default; background jobs of a shell ignore it, as do their children."""
+    """Take SIGINT as it is by default: background jobs of a shell ignore it, and so do children."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
