@@ -190,7 +190,7 @@ static bool reserve(uint32_t words, uint64_t *at, uint64_t *time)
 			return false;
 		if (reserved + words > file_buffer.size) {
 			/* a shorter event might fit: but then the trace would have a hole */
-			__atomic_store_n(&file_buffer.stopped, 1, __ATOMIC_RELAXED);
+			__atomic_store_n(&file_buffer.stopped, STOPPED_FULL, __ATOMIC_RELAXED);
 			return false;
 		}
 		*time = ptt_clock_monotonic_ns(); /* between the load and the swap: times follow places */
@@ -209,7 +209,9 @@ static void put_event(uint32_t *record, uint32_t room, const struct nptl_trace_e
 	if (!words)
 		return;
 	if (!reserve(words, &at, &time)) {
-		__atomic_fetch_add(&file_buffer.dropped, 1, __ATOMIC_RELAXED);
+		/* what comes while the trace is being written comes after its end, and is not missing in it */
+		if (__atomic_load_n(&file_buffer.stopped, __ATOMIC_RELAXED) != STOPPED_TO_WRITE)
+			__atomic_fetch_add(&file_buffer.dropped, 1, __ATOMIC_RELAXED);
 		return;
 	}
 	ptt_record_finish(record, words, time, file_buffer.pid, own_tid());

@@ -7,12 +7,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Why nothing more is recorded. */
+enum file_stopped { NOT_STOPPED, STOPPED_FULL, STOPPED_TO_WRITE };
+
 struct file_buffer {
 	uint32_t *array;
 	uint64_t size;     /* in words */
 	uint64_t reserved; /* words taken so far */
 	uint64_t dropped;  /* events that found it full */
-	uint32_t stopped;  /* 1 = full, 2 = being written to disk */
+	uint32_t stopped;  /* enum file_stopped */
 	uint32_t others;   /* events that are not of the process domain */
 	uint32_t pid;
 	char path[PATH_MAX]; /* of the trace directory, absolute; its final name may be another */

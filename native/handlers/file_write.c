@@ -183,7 +183,7 @@ static int write_stream(int dir)
 
 int file_write(void)
 {
-	uint32_t before = __atomic_exchange_n(&file_buffer.stopped, 2, __ATOMIC_SEQ_CST);
+	uint32_t before = __atomic_exchange_n(&file_buffer.stopped, STOPPED_TO_WRITE, __ATOMIC_SEQ_CST);
 	int dir, err = claimed ? 0 : file_claim();
 
 	if (err)

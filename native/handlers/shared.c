@@ -171,13 +171,16 @@ static enum outcome try_put(uint32_t *record, uint32_t words)
 	bool outer = writing, nested = is_nested(shared);
 	enum outcome outcome;
 
+	/* first the mark and then the count: a handler between them must not wait for a reader that waits for our count */
+	if (!nested)
+		writing_at = __atomic_load_n(&shared->reserved, __ATOMIC_ACQUIRE);
+	writing = true;
 	/* seq_cst: a reader that sees our reservation sees this too, and does not take our record for a dead writer's */
 	__atomic_fetch_add(&process->writing, 1, __ATOMIC_SEQ_CST);
 	do {
 		at = __atomic_load_n(&shared->reserved, __ATOMIC_ACQUIRE);
 		if (!nested)
 			writing_at = at;
-		writing = true;
 		outcome = NO_ROOM;
 		if (!shared_has_room(at, words, nested))
 			break;
@@ -194,9 +197,10 @@ static enum outcome try_put(uint32_t *record, uint32_t words)
 		return WRITTEN; /* a signal handler forked: this is its child, and the parent does the rest */
 	if (outcome == WRITTEN)
 		commit(shared, at, words);
+	/* here it is first the count, for the same reason */
+	__atomic_fetch_sub(&process->writing, 1, __ATOMIC_RELEASE);
 	writing_at = outer_at;
 	writing = outer;
-	__atomic_fetch_sub(&process->writing, 1, __ATOMIC_RELEASE);
 	if (outcome == WRITTEN && reached_the_middle(shared, at, words))
 		ptt_ring_the_bell(shared_buffer.segment);
 	return outcome;
