@@ -1,0 +1,85 @@
+"""Every routine with every error that can be had: traced, it does what it does untraced."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conformance.runs import differences, routines, run_all
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conformance.runs import Came
+    from tests.support import Ptt
+
+_SOURCES = ROOT / "tests" / "conformance"
+_SUMMARY = re.compile(r"ptt: recorded (\d+) events? from .* \(0 lost, .*\)")
+# Routines that the tracer hooks and that have no case of their own, with the reason.
+_ELSEWHERE = {
+    "__register_atfork": "what pthread_atfork() calls: see the cases of fork",
+    "execvpe": "tests/tracer/test_children.py",
+}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("conformance") / "conformance"
+    command = ["gcc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+    sources = sorted(_SOURCES.glob("*.c"))
+    done = subprocess.run(
+        [*command, "-pthread", *sources, "-o", output],
+        capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    return output
+
+
+@pytest.fixture(scope="module")
+def plain(program: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Came]:
+    place = tmp_path_factory.mktemp("plain")
+    first, _ = run_all(program, routines(program), place / "1")
+    assert all(came.status == 0 and came.out for came in first.values())
+    return first
+
+
+def test_untraced_runs_are_all_alike(plain: dict[str, Came], program: Path, tmp_path: Path) -> None:
+    again, _ = run_all(program, plain, tmp_path / "again")
+    assert differences(plain, again) == []
+
+
+def test_every_hooked_routine_has_cases(plain: dict[str, Came]) -> None:
+    hooks = (ROOT / "native" / "tracer" / "hooks.def").read_text(encoding="utf-8")
+    hooked = set(re.findall(r"^(?:HOOK|VERSIONED)\([^,]+, (\w+),", hooks, re.MULTILINE))
+    assert len(hooked) > 80
+    assert sorted(hooked - set(plain) - set(_ELSEWHERE)) == []
+    assert sum(len(came.out) for came in plain.values()) > 450
+
+
+@pytest.mark.parametrize("how", ["ring 1", "ring 2", "ring 3", "shared 3", "file 3"])
+def test_traced(how: str, plain: dict[str, Came], program: Path, tmp_path: Path, ptt: Ptt) -> None:
+    handler, level = how.split()
+    recorder = ptt.command(
+        "record", "--handler", handler, "-l", level, "-o", tmp_path / "run.ptt", "--"
+    )
+    traced, said = run_all(
+        program, plain, tmp_path / "traced", before=recorder, env=ptt.environment()
+    )
+    assert differences(plain, traced) == []
+    if handler == "file":  # the shell leaves by _exit() and so has no trace of its own
+        assert "ptt: file:" not in said
+    else:
+        assert _SUMMARY.fullmatch(said.splitlines()[-1]), said
+
+
+def test_preloaded_without_a_handler(
+    plain: dict[str, Came], program: Path, tmp_path: Path, native_stage: Path
+) -> None:
+    library = str(native_stage / "lib" / "libnptltrace.so")
+    loaded, said = run_all(program, plain, tmp_path / "loaded", env={"LD_PRELOAD": library})
+    assert differences(plain, loaded) == []
+    assert said == ""
