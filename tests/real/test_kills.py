@@ -1,0 +1,214 @@
+"""kill -9 at random moments: every event that was committed is in the trace, in order, once."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import nptltrace
+from tests.real.real import babeltrace_count, need, wait_until
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from numpy.typing import NDArray
+
+    from tests.support import Compiler, Ptt
+
+THREADS = 4
+MUTEXES = 251
+MUTEX_SIZE = 40
+# The whole bar is 100; a part of it, another one each time, is enough for each run.
+ROUNDS = int(os.environ.get("PTT_TEST_KILLS", "12"))
+SEED = int(os.environ.get("PTT_TEST_SEED", "0")) or random.SystemRandom().randrange(1 << 32)
+VICTIMS = ("program", "recorder", "both")
+OPTIONS = ((), ("--buffer-budget", "1M"), ("--max-file-size", "8M"))
+COUNTED_TWICE = 12  # babeltrace2 is slower than all the rest
+
+
+class Progress:
+    """What the program publishes in its file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def _words(self) -> NDArray[np.uint64]:
+        if not self._path.exists() or self._path.stat().st_size < 4096:
+            return np.zeros((64, 8), np.uint64)
+        return np.fromfile(self._path, "<u8").reshape(-1, 8)
+
+    @property
+    def pid(self) -> int:
+        return int(self._words()[0, 0])
+
+    @property
+    def begun(self) -> int:
+        return int(self._words()[0, 2])
+
+    def threads(self) -> list[tuple[int, int, int]]:
+        """Return thread id, address of the first mutex and number of events of each thread."""
+        return [(int(r[0]), int(r[1]), int(r[2])) for r in self._words()[1 : THREADS + 1]]
+
+    def moved(self, since: list[tuple[int, int, int]]) -> bool:
+        """Return whether all threads have gone on."""
+        return all(now[2] > then[2] for now, then in zip(self.threads(), since, strict=True))
+
+
+def recorded(trace: Path) -> dict[int, NDArray[Any]]:
+    """Return all takings and releases in order, by thread: the object, plus 1 for a taking."""
+    found: dict[int, list[NDArray[Any]]] = {}
+    for batch in nptltrace.open(trace).batches():
+        event = batch["event"].combine_chunks()
+        event = event.chunk(0) if hasattr(event, "chunk") else event
+        names, index = event.dictionary.to_pylist(), event.indices.to_numpy()
+        wanted = np.array([n in {"MUTEX_TAKEN", "MUTEX_FREE"} for n in names])[index]
+        taken = np.array([n == "MUTEX_TAKEN" for n in names], np.uint64)[index][wanted]
+        tids = batch["tid"].to_numpy()[wanted]
+        values = batch["object"].to_numpy()[wanted] + taken
+        for tid in np.unique(tids):
+            found.setdefault(int(tid), []).append(values[tids == tid])
+    return {tid: np.concatenate(parts) for tid, parts in found.items()}
+
+
+def check(trace: Path, said: list[tuple[int, int, int]], *, dead: bool) -> None:
+    """Compare what is in the trace with what was published.
+
+    Args:
+        trace: The trace.
+        said: As `Progress.threads` gives it.
+        dead: The program was dead when it was asked, so that nothing can have come since.
+    """
+    found = recorded(trace)
+    for tid, first, events in said:
+        values = found.get(tid, np.zeros(0, np.uint64)) if tid else np.zeros(0, np.uint64)
+        assert len(values) >= events, f"thread {tid}: {len(values)} of {events} events"
+        assert not dead or len(values) <= events + 1
+        number = np.arange(len(values), dtype=np.uint64)
+        expected = first + number // 2 % MUTEXES * MUTEX_SIZE + (1 - number % 2)
+        assert np.array_equal(values, expected.astype(np.uint64)), f"thread {tid}: another order"
+
+
+def kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def is_dead(pid: int) -> bool:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return True
+    return text.rpartition(") ")[2][0] in "ZX"
+
+
+class Round:
+    """One recording, one kill.
+
+    Args:
+        ptt: The runner of `ptt`.
+        directory: Where the trace and the published progress are.
+        chance: What decides.
+        number: Of the round.
+    """
+
+    def __init__(self, ptt: Ptt, directory: Path, chance: random.Random, number: int) -> None:
+        self.victim = VICTIMS[number % 3]
+        self.options = chance.choice(OPTIONS)
+        self.moment_s = chance.choice((0.0, 0.02, 0.1, 0.4)) * chance.random()
+        self.goes_on = chance.random() < 0.5
+        self.program_first = chance.random() < 0.5
+        self.trace = directory / f"{number}.ptt"
+        self.file = directory / f"progress-{number}"
+        self.progress = Progress(self.file)
+        self._ptt = ptt
+
+    def start(self, program: Path) -> None:
+        """Record until the moment of the kill."""
+        print(self.victim, "after", self.moment_s, "s", self.options)
+        command = ["record", "-o", self.trace, *self.options, "--", program, self.file, "4"]
+        self.recorder = subprocess.Popen(
+            self._ptt.command(*command), env=self._ptt.environment(), stderr=subprocess.DEVNULL
+        )
+        wait_until(lambda: self.progress.pid != 0, "the program")
+        if self.moment_s > 0.01:
+            wait_until(lambda: self.progress.begun == THREADS, "its threads")
+        time.sleep(self.moment_s)
+
+    def kill(self) -> list[tuple[int, int, int]]:
+        """Kill, recover, and return what had been published by then."""
+        pid, said = self.progress.pid, self.progress.threads()
+        if self.victim == "recorder":
+            kill(self.recorder.pid)
+        else:
+            both = [pid, self.recorder.pid][:: 1 if self.program_first else -1]
+            for each in both if self.victim == "both" else [pid]:
+                kill(each)
+            wait_until(lambda: is_dead(pid), "death")
+            said = self.progress.threads()
+        if self.victim == "program":
+            assert self.recorder.wait(60) == 137
+            return said
+        self.recorder.wait(60)
+        if self.victim == "recorder" and self.goes_on:
+            # Nobody collects: the program does not mind.
+            wait_until(lambda: self.progress.moved(said), "progress")
+        self._ptt("recover", self.trace)
+        kill(pid)
+        wait_until(lambda: is_dead(pid), "death")
+        return said
+
+    def clean_up(self) -> None:
+        """Leave no process and no big file."""
+        if pid := self.progress.pid:
+            kill(pid)
+        self.recorder.kill()
+        self.recorder.wait()
+        for path in self.trace.glob("stream-*"):
+            path.unlink()
+
+
+@pytest.fixture
+def rounds(ptt: Ptt, tmp_path: Path) -> Iterator[Generator[Round]]:
+    """The rounds; whatever still runs after each is killed."""
+    chance = random.Random(SEED)  # noqa: S311 -- nothing secret
+
+    def each() -> Generator[Round]:
+        for number in range(ROUNDS):
+            current = Round(ptt, tmp_path, chance, number)
+            try:
+                yield current
+            finally:
+                current.clean_up()
+
+    generator = each()
+    yield generator
+    generator.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60 + 10 * ROUNDS)
+def test_kills(ptt: Ptt, compile_c: Compiler, rounds: Iterator[Round]) -> None:
+    need("babeltrace2")
+    print("PTT_TEST_SEED", SEED)
+    program = compile_c(ROOT / "tests" / "real" / "publishing.c")
+    for number, this in enumerate(rounds):
+        this.start(program)
+        said = this.kill()
+        check(this.trace, said, dead=this.victim != "recorder")
+        stat = json.loads(ptt("stat", "--format", "json", this.trace).stdout)
+        assert stat["damage_bytes"] == 0
+        assert stat["state"] == ("complete" if this.victim == "program" else "recovered")
+        assert stat["lost"] == 0 or this.victim == "recorder"
+        if number < COUNTED_TWICE:
+            assert babeltrace_count(this.trace, lost=stat["lost"] > 0) == stat["events"]
