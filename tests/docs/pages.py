@@ -187,7 +187,9 @@ _KINDS = (
     (re.compile(r"\x1b\[[0-9;]*[A-Za-z]|.*\r(?!$)"), ""),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "ADDRESS"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "UUID"),
-    (re.compile(r"(?<![\w.])-?\d[\d,]*(\.\d+)?(?!\w)"), "N"),
+    (re.compile(r"\b\d\d:\d\d:\d\d(\.\d+)?\b"), "TIME"),
+    # Not the number of a line of source, which a page must have right.
+    (re.compile(r"(?<![\w.:])-?\d[\d,]*(\.\d+)?(?!\w)"), "N"),
     (re.compile(r"\bN (ns|us|ms|s)\b"), "N s"),
     (re.compile(r"\bN (B|kB|MB|GB)\b"), "N B"),
     (re.compile(r"-{3,}"), "---"),

@@ -94,7 +94,8 @@ def test_matching(shown: list[str], printed: list[str], *, same: bool) -> None:
 
 
 def test_normal_forms() -> None:
-    assert normal("at put+0x75 (store.c:30)") == "at put+ADDRESS (store.c:N)"
+    assert normal("at put+0x75 (store.c:30)") == "at put+ADDRESS (store.c:30)"
+    assert normal("2026-11-21 14:41:15") == "N-N-N TIME"
     assert normal("  2,566 events,   42.455 ms") == "N events, N s"
 
 
