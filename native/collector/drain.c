@@ -137,8 +137,11 @@ static uint32_t drained_to(struct ptt_collector *c, const struct ready *r)
 
 	if (note->serial == r->serial)
 		return note->drained;
-	/* Only after a recovery is this chunk known to the stream and not to us. */
-	if (s->checked && s->used && r->serial <= s->chunk_serial)
+	/*
+	 * Only after a recovery is this chunk known to the stream and not to us. A chunk_end of 0 is that of a file without
+	 * a packet, or with none but empty ones: the collector was killed before it wrote the first events.
+	 */
+	if (s->checked && s->chunk_end && r->serial <= s->chunk_serial)
 		return r->serial == s->chunk_serial ? s->chunk_end : c->segment->chunk_size;
 	return PTT_CHUNK_HEAD;
 }

@@ -168,14 +168,12 @@ class Round:
         wait_until(lambda: is_dead(pid), "death")
         return said
 
-    def clean_up(self) -> None:
-        """Leave no process and no big file."""
+    def end(self) -> None:
+        """Leave no process."""
         if pid := self.progress.pid:
             kill(pid)
         self.recorder.kill()
         self.recorder.wait()
-        for path in self.trace.glob("stream-*"):
-            path.unlink()
 
 
 @pytest.fixture
@@ -189,7 +187,9 @@ def rounds(ptt: Ptt, tmp_path: Path) -> Iterator[Generator[Round]]:
             try:
                 yield current
             finally:
-                current.clean_up()
+                current.end()
+            for path in current.trace.glob("stream-*"):  # of a round that went well
+                path.unlink()
 
     generator = each()
     yield generator
@@ -212,3 +212,45 @@ def test_kills(ptt: Ptt, compile_c: Compiler, rounds: Iterator[Round]) -> None:
         assert stat["lost"] == 0 or this.victim == "recorder"
         if number < COUNTED_TWICE:
             assert babeltrace_count(this.trace, lost=stat["lost"] > 0) == stat["events"]
+
+
+def test_killed_between_making_a_file_and_writing_to_it(
+    compile_c: Compiler, ptt: Ptt, tmp_path: Path, trace_dir: Path
+) -> None:
+    ready = tmp_path / "ready"
+    program = compile_c(f"""
+        #include <fcntl.h>
+        #include <pthread.h>
+        #include <unistd.h>
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        int main(void)
+        {{
+            for (int i = 0; i < 100; i++) {{
+                pthread_mutex_lock(&mutex);
+                pthread_mutex_unlock(&mutex);
+            }}
+            close(open("{ready}", O_CREAT, 0600));
+            pause();
+            return 0;
+        }}
+    """)
+    recorder = subprocess.Popen(
+        ptt.command("record", "-o", trace_dir, "--", program),
+        env=ptt.environment(),
+        stderr=subprocess.DEVNULL,
+    )
+    wait_until(ready.exists, "the program")
+    children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
+    pid = int(children.read_text(encoding="ascii"))
+    recorder.kill()
+    recorder.wait()
+    # As it was if the kill had come a moment after the first of its packets was begun.
+    (trace_dir / "stream-00000").write_bytes(b"")
+    kill(pid)
+    wait_until(lambda: is_dead(pid), "death")
+    ptt("recover", trace_dir)
+    stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    assert stat["event_types"]["MUTEX_TAKEN"] == 100
+    assert stat["event_types"]["MUTEX_FREE"] == 100
+    assert not [name for name in stat["event_types"] if name.startswith("EVENT_")]
+    assert babeltrace_count(trace_dir) == stat["events"]
