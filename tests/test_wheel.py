@@ -24,6 +24,7 @@ FILES = [
     f"{NATIVE}/include/nptl_trace_events.h",
     f"{NATIVE}/lib/libnptltrace.so",
     f"{NATIVE}/lib/libpttcollect.so",
+    f"{NATIVE}/lib/libpttmodel.so",
     f"{NATIVE}/lib/libpttread.so",
     f"{NATIVE}/lib/handlers/libfile.so",
     f"{NATIVE}/lib/handlers/libring.so",

@@ -117,6 +117,11 @@ def reader_library() -> Path:
     return library("libpttread.so")
 
 
+def model_library() -> Path:
+    """Return the path of the library that follows threads and objects."""
+    return library("libpttmodel.so")
+
+
 def preload_path() -> str:
     """Return an absolute path of the tracer that can stand in `LD_PRELOAD`.
 

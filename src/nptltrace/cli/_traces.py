@@ -43,8 +43,13 @@ def add_traces_or_list(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_filters(parser: argparse._ActionsContainer) -> None:
-    """Add the options that choose events."""
+def add_filters(parser: argparse._ActionsContainer, *, events: bool = True) -> None:
+    """Add the options that choose events.
+
+    Args:
+        parser: Where to add them.
+        events: Whether types of events can be chosen as well.
+    """
     group = parser.add_argument_group(
         "which events", "commas separate alternatives; of a repeated option each must hold"
     )
@@ -56,11 +61,17 @@ def add_filters(parser: argparse._ActionsContainer) -> None:
         ("--suffix", "SUFFIX,…", "whose names end so, as _IN,_OUT"),
         ("--site", "TEXT|0x…,…", "called from there: part of function, file or line, or address"),
     ):
-        group.add_argument(option, metavar=metavar, action="append", default=[], help=what)
+        if events or option not in {"--event", "--suffix"}:
+            group.add_argument(option, metavar=metavar, action="append", default=[], help=what)
 
 
-def add_window(parser: argparse._ActionsContainer) -> None:
-    """Add the options that choose a part of the trace."""
+def add_window(parser: argparse._ActionsContainer, *, counts: bool = True) -> None:
+    """Add the options that choose a part of the trace.
+
+    Args:
+        parser: Where to add them.
+        counts: Whether it can be chosen by number of events as well.
+    """
     from nptltrace.cli._options import duration_ns
 
     group = parser.add_argument_group("which part")
@@ -71,6 +82,8 @@ def add_window(parser: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--to", dest="end", metavar="TIME", type=duration_ns, help="events before this time"
     )
+    if not counts:
+        return
     group.add_argument(
         "--start", metavar="N", type=whole, default=0, help="leave out the first N events"
     )
@@ -105,8 +118,8 @@ def selection(args: argparse.Namespace) -> Selection:
         pids=args.pid,
         tids=args.tid,
         objects=args.object,
-        events=args.event,
-        suffixes=args.suffix,
+        events=getattr(args, "event", []),
+        suffixes=getattr(args, "suffix", []),
         sites=args.site,
     )
 

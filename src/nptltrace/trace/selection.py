@@ -91,19 +91,42 @@ class Selection:
         ids = self.event_ids()
         if ids is not None:
             made.allow_events(ids)
-        if self.pids or self.tids:
-            made.allow_threads(self._threads(source))
-        if self.objects:
-            made.allow_objects(_all(self.objects, lambda word: _objects(word, symbols), "--object"))
-        if self.sites:
-            known = [
-                (number, address, symbols.site_name(number, address))
-                for number, process in enumerate(source.processes())
-                for address in set(process.sites.values())
-                if any(address_of(w) is None for o in self.sites for w in _words(o, "--site"))
-            ]
-            made.allow_sites(_all(self.sites, lambda word: _sites(word, known), "--site"))
+        threads = self.thread_numbers(source)
+        if threads is not None:
+            made.allow_threads(threads)
+        objects = self.object_pairs(symbols)
+        if objects is not None:
+            made.allow_objects(objects)
+        sites = self.site_pairs(source, symbols)
+        if sites is not None:
+            made.allow_sites(sites)
         return made
+
+    def thread_numbers(self, source: Source) -> list[int] | None:
+        """Return the numbers of the threads that pass, or None for all."""
+        return list(self._threads(source)) if self.pids or self.tids else None
+
+    def object_pairs(self, symbols: Symbols) -> list[tuple[int, int]] | None:
+        """Return (process, address) of the objects that pass, or None for all.
+
+        Raises:
+            UsageError: Nothing has such a name.
+        """
+        if not self.objects:
+            return None
+        return sorted(_all(self.objects, lambda word: _objects(word, symbols), "--object"))
+
+    def site_pairs(self, source: Source, symbols: Symbols) -> list[tuple[int, int]] | None:
+        """Return (process, address) of the call sites that pass, or None for all."""
+        if not self.sites:
+            return None
+        known = [
+            (number, address, symbols.site_name(number, address))
+            for number, process in enumerate(source.processes())
+            for address in set(process.sites.values())
+            if any(address_of(w) is None for o in self.sites for w in _words(o, "--site"))
+        ]
+        return sorted(_all(self.sites, lambda word: _sites(word, known), "--site"))
 
     def _threads(self, source: Source) -> Iterable[int]:
         """Return the numbers of the threads that pass."""

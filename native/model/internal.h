@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - what the parts of the model share: tables that never move, open waits and holds, the state of a run. */
+#ifndef PTTMODEL_INTERNAL_H
+#define PTTMODEL_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../reader/internal.h"
+#include "pttmodel.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define MD_NEVER INT64_MIN
+
+/*
+ * A table that grows in place: address space for all it may ever hold is reserved at once, memory is used as it fills.
+ * Element 0 stands for "none" and takes what cannot be stored.
+ */
+struct md_pool {
+	uint8_t *items;
+	size_t size;
+	uint32_t count;
+	uint32_t room;
+};
+
+/* Rows that are handed out and dropped. */
+struct md_rows {
+	uint8_t *items;
+	size_t size;
+	uint64_t count;
+	uint64_t room;
+};
+
+/* A lock that a thread holds, in the lists of its thread and of its object. */
+struct md_hold {
+	int64_t since;
+	uint64_t share; /* of the object when it began */
+	uint32_t thread;
+	uint32_t object;
+	uint32_t pair;
+	uint32_t site;
+	uint32_t depth;
+	uint32_t max_waiters;
+	uint32_t thread_next;
+	uint32_t object_prev;
+	uint32_t object_next;
+	uint8_t mode;
+};
+
+/* A wait that has begun, in the lists of its thread and of its object. */
+struct md_wait {
+	int64_t since;
+	uint64_t id;
+	uint64_t parent;
+	int64_t woken;	 /* when a barrier let it go, else MD_NEVER */
+	int64_t retaken; /* when a condition wait had its mutex back, else MD_NEVER */
+	uint32_t thread;
+	uint32_t object;
+	uint32_t site;
+	uint32_t owner;
+	uint32_t owner_site;
+	uint32_t waker;
+	uint32_t waker_site;
+	uint32_t mutex; /* of a condition wait */
+	uint32_t depth;
+	uint32_t thread_next;
+	uint32_t object_prev;
+	uint32_t object_next;
+	uint8_t mode;
+	uint8_t kind;
+};
+
+/* The last holds of a lock that was waited for; until: the next one began. */
+#define MD_LOG 16u
+
+struct md_log_entry {
+	int64_t since;
+	int64_t ended;
+	int64_t until;
+	uint32_t blame;
+	uint32_t thread;
+};
+
+struct md_log {
+	struct md_log_entry entry[MD_LOG];
+	uint32_t count; /* ever */
+};
+
+/* Wake-ups that were given and not yet used. */
+struct md_token {
+	int64_t ts;
+	uint32_t thread;
+	uint32_t site;
+	uint32_t left;
+	uint8_t kind;
+	uint8_t gave_back; /* the poster had taken a unit before, or the waker had waited itself */
+};
+
+struct md_tokens {
+	struct md_token *items;
+	uint32_t count;
+	uint32_t room;
+	uint32_t pending;
+	struct md_token last;
+};
+
+struct md_object {
+	struct ptt_model_object pub;
+	uint64_t share;     /* integral over time of waiters / holders, since it was first waited for */
+	int64_t share_ts;
+	uint64_t tail_share;
+	int64_t release_ts;
+	uint32_t tail;      /* who is blamed while nobody holds it: who held it last */
+	uint32_t release_thread;
+	uint32_t release_site;
+	uint32_t holds;     /* list */
+	uint32_t waits;     /* list, the latest first */
+	uint32_t log;
+	uint32_t tokens;
+	uint32_t barrier_count;
+	uint32_t arrived;
+	uint32_t units_out; /* threads that have units of a semaphore */
+	uint32_t opens;
+	bool counted;
+};
+
+struct md_site {
+	struct ptt_model_site pub;
+	bool counted;
+};
+
+/* What a thread used last, by address. */
+#define MD_CACHE 8u
+
+struct md_cached {
+	uint64_t key;
+	uint32_t object;
+	uint32_t pair;
+};
+
+struct md_thread {
+	struct ptt_model_thread pub;
+	struct md_cached cache[MD_CACHE];
+	uint64_t site_key[MD_CACHE];
+	uint32_t site[MD_CACHE];
+	uint32_t holds; /* list, the latest first */
+	uint32_t waits; /* list, the innermost first */
+	uint32_t serial;
+	bool counted;
+	bool trying; /* inside a try-lock, as level 3 tells */
+};
+
+struct md_process {
+	int64_t first;
+	int64_t last;
+	uint32_t threads;
+	/* By domain: changes of state are recorded, not only waits. */
+	bool full[PTT_KINDS];
+};
+
+/* A finished wait, for the critical path. */
+struct md_step {
+	int64_t start;
+	int64_t wake;
+	int64_t end;
+	uint32_t thread;
+	uint32_t waker;
+	uint32_t object;
+	uint32_t site;
+};
+
+struct md_event {
+	int64_t ts;
+	uint64_t object;
+	uint64_t site;
+	uint64_t payload;
+	uint32_t thread;
+	uint32_t process;
+	uint16_t id;
+};
+
+/* Fields that the model reads. */
+enum md_field {
+	MD_RESULT, MD_WAIT_NS, MD_OWNER, MD_COUNT, MD_VALUE, MD_SERIAL, MD_MUTEX, MD_CREATOR, MD_SHARED, MD_WRITE,
+	MD_CANCELLED, MD_ROUTINE, MD_DETACHED, MD_FIELDS,
+};
+
+enum md_action {
+	MD_IGNORE, MD_ACQUIRE, MD_ACQUIRE_SHARED, MD_RELEASE, MD_WAIT, MD_WAIT_END, MD_INIT, MD_DESTROY, MD_COND_IN,
+	MD_COND_OUT, MD_WAKE, MD_WAKE_ALL, MD_BARRIER_IN, MD_BARRIER_OUT, MD_SEM_TAKEN, MD_SEM_POST, MD_FUTEX_IN,
+	MD_FUTEX_OUT, MD_FUTEX_WAKE, MD_JOIN_IN, MD_JOIN_OUT, MD_ONCE_BEGIN, MD_ONCE_END, MD_CREATE, MD_BEGIN, MD_END,
+	MD_DETACH, MD_LEVEL, MD_LOST, MD_BUFFER, MD_TRY_IN, MD_TRY_OUT,
+};
+
+struct ptt_model {
+	uint32_t flags;
+	int error;
+	uint64_t wait_id;
+	uint64_t lost;
+	int64_t first_ns, last_ns;
+	struct md_pool objects, sites, threads, pairs, blames, causes, wakers, edges, histograms;
+	struct md_pool holds, waits, logs, tokens; /* open ones; free elements are chained */
+	uint32_t free_hold, free_wait;
+	struct md_rows wait_rows, hold_rows, wakeup_rows, open_rows, segments, steps;
+	int64_t step_least;
+	struct rd_map object_of, site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of, pthread_of,
+		serial_of, tid_of;
+	struct rd_map only_objects, only_sites;
+	/* By the reader's number of a thread: its row, and what is known beforehand. */
+	struct md_known {
+		uint32_t thread;
+		uint32_t process;
+		uint32_t tid;
+		bool known;
+		bool allowed;
+	} *known;
+	uint32_t known_count;
+	struct md_process *processes;
+	uint32_t process_count;
+	bool only_threads;
+	uint8_t action[1024];
+	uint8_t level[1024];
+	uint8_t field_at[1024][MD_FIELDS];   /* index of the field + 1, 0 = none */
+	const struct ptt_event_type *type[1024];
+};
+
+#define MD_OBJECT(m, i) (&((struct md_object *)(void *)(m)->objects.items)[i])
+#define MD_SITE(m, i) (&((struct md_site *)(void *)(m)->sites.items)[i])
+#define MD_THREAD(m, i) (&((struct md_thread *)(void *)(m)->threads.items)[i])
+#define MD_PAIR(m, i) (&((struct ptt_model_pair *)(void *)(m)->pairs.items)[i])
+#define MD_BLAME(m, i) (&((struct ptt_model_blame *)(void *)(m)->blames.items)[i])
+#define MD_HOLD(m, i) (&((struct md_hold *)(void *)(m)->holds.items)[i])
+#define MD_WAITING(m, i) (&((struct md_wait *)(void *)(m)->waits.items)[i])
+#define MD_LOG_OF(m, o) (&((struct md_log *)(void *)(m)->logs.items)[(o)->log])
+#define MD_TOKENS_OF(m, o) (&((struct md_tokens *)(void *)(m)->tokens.items)[(o)->tokens])
+
+/* ---- model.c ---- */
+
+/* md_new - the number of a new zeroed element; 0 when there is no room, which fails the model. */
+uint32_t md_new(struct ptt_model *m, struct md_pool *pool);
+/* md_row - a new zeroed row, or NULL. */
+void *md_row(struct ptt_model *m, struct md_rows *rows);
+/* md_number - a field of an event, or `none`. */
+int64_t md_number(const struct ptt_model *m, const struct md_event *e, enum md_field field, int64_t none);
+
+/* ---- objects.c ---- */
+
+/* md_lookup - the element a key leads to, made when new. @made: whether it was. */
+uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct md_pool *pool, uint64_t a, uint64_t b, bool *made);
+/* md_object - the object that an event of this kind at this address means, alive; pair: its entry with the thread. */
+uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t address, int64_t ts, uint32_t *pair);
+uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object);
+uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t address, uint32_t kind);
+uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site);
+/* md_charge - waits of others that a holder or waker caused. May be negative. */
+void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns);
+void md_histogram_add(struct ptt_model *m, uint32_t *histogram, uint64_t ns);
+bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
+void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind);
+void md_destroy(struct ptt_model *m, const struct md_event *e, uint32_t kind);
+
+/* ---- holds.c ---- */
+
+void md_share(struct md_object *o, int64_t ts);
+void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts);
+uint32_t md_log_of(struct ptt_model *m, struct md_object *o);
+void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode);
+void md_release(struct ptt_model *m, const struct md_event *e, uint32_t object);
+/* md_drop_holds - forgets holds whose end cannot be known. */
+void md_drop_holds(struct ptt_model *m, uint32_t object);
+void md_hold_open_rows(struct ptt_model *m, const int64_t *ends);
+/* md_unblame, md_reblame - take a wait out of, or put one into, what holders are blamed for. */
+void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end);
+void md_reblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end);
+void md_edges(struct ptt_model *m, const struct md_event *e, uint32_t object, uint8_t mode, bool blocked);
+
+/* ---- waits.c ---- */
+
+struct md_end {
+	int64_t ts;
+	int64_t dur;  /* -1: ts - start */
+	int64_t wake; /* or MD_NEVER */
+	uint32_t waker;
+	uint32_t waker_site;
+	int32_t result;
+	uint8_t wait_class;
+	uint8_t wake_kind;
+	bool open;
+};
+
+uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode);
+/* md_wait_find - the innermost open wait of a thread for an object, or 0. */
+uint32_t md_wait_find(const struct ptt_model *m, uint32_t thread, uint32_t object);
+/* md_wait_take - takes a wait that is over out of all lists. False: its beginning is not in the trace, but guessed. */
+bool md_wait_take(struct ptt_model *m, const struct md_event *e, uint32_t object, struct md_wait *out);
+/* md_wait_account - adds a finished wait to all sums and tells its rows. */
+void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct md_end *end);
+bool md_is_lock(uint32_t kind);
+/* md_lock_waited - a wait for a lock is over: taken or given up. */
+void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t object);
+/* md_class - class of a wait by its result: `done` where it got what it waited for. */
+uint8_t md_class(int64_t result, uint8_t done);
+int md_finish_waits(struct ptt_model *m, const int64_t *ends);
+
+/* ---- wakes.c ---- */
+
+void md_wake(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t count, uint8_t kind,
+	     bool gave_back);
+void md_cond_in(struct ptt_model *m, const struct md_event *e);
+void md_cond_out(struct ptt_model *m, const struct md_event *e);
+/* md_cond_open - a condition wait that has been woken and never got its mutex back: what it really waits for. */
+bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled);
+void md_barrier_in(struct ptt_model *m, const struct md_event *e);
+void md_barrier_out(struct ptt_model *m, const struct md_event *e);
+void md_sem_taken(struct ptt_model *m, const struct md_event *e);
+void md_sem_gave_up(struct ptt_model *m, const struct md_event *e);
+void md_sem_post(struct ptt_model *m, const struct md_event *e);
+void md_futex_in(struct ptt_model *m, const struct md_event *e);
+void md_futex_out(struct ptt_model *m, const struct md_event *e);
+void md_futex_wake(struct ptt_model *m, const struct md_event *e);
+uint8_t md_sem_unknown_class(struct ptt_model *m, uint32_t thread, uint32_t object);
+
+/* ---- threads.c ---- */
+
+/* md_declare - what the reader knows of a thread before its first event. */
+int md_declare(struct ptt_model *m, uint32_t number, uint32_t process, uint32_t tid);
+uint32_t md_thread_of_number(struct ptt_model *m, uint32_t number);
+uint32_t md_thread_of_tid(struct ptt_model *m, uint32_t process, uint32_t tid);
+void md_create(struct ptt_model *m, const struct md_event *e);
+/* md_begin - returns the thread that begins: it may be another one than had this kernel thread id before. */
+uint32_t md_begin(struct ptt_model *m, const struct md_event *e, uint32_t number);
+void md_end(struct ptt_model *m, const struct md_event *e);
+void md_detach(struct ptt_model *m, const struct md_event *e);
+void md_join_in(struct ptt_model *m, const struct md_event *e);
+void md_join_out(struct ptt_model *m, const struct md_event *e);
+
+/* ---- path.c ---- */
+
+void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur);
+
+#endif

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+/* model.c - the model as a whole: its tables, what each event means to it, its beginning and its end. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+int ptt_model_version(void)
+{
+	return PTT_MODEL_VERSION;
+}
+
+/* ---- tables ---- */
+
+#define POOL_ROOM (UINT32_C(1) << 24)
+#define POOL_LEAST (UINT32_C(1) << 12)
+
+static int pool_open(struct md_pool *pool, size_t size)
+{
+	/* Where address space is limited as well, less will have to do. */
+	for (uint32_t room = POOL_ROOM; room >= POOL_LEAST; room /= 4) {
+		void *items = mmap(NULL, size * room, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (items == MAP_FAILED)
+			continue;
+		*pool = (struct md_pool){ items, size, 1, room };
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+static void pool_close(struct md_pool *pool)
+{
+	if (pool->items)
+		munmap(pool->items, pool->size * pool->room);
+}
+
+uint32_t md_new(struct ptt_model *m, struct md_pool *pool)
+{
+	if (unlikely(pool->count == pool->room)) {
+		m->error = -ENOMEM;
+		return 0;
+	}
+	return pool->count++;
+}
+
+void *md_row(struct ptt_model *m, struct md_rows *rows)
+{
+	void *row;
+
+	if (rows->count == rows->room) {
+		uint64_t room = rows->room ? rows->room * 2 : 4096;
+		void *bigger = realloc(rows->items, room * rows->size);
+
+		if (!bigger) {
+			m->error = -ENOMEM;
+			return NULL;
+		}
+		rows->items = bigger;
+		rows->room = room;
+	}
+	row = rows->items + rows->count++ * rows->size;
+	memset(row, 0, rows->size);
+	return row;
+}
+
+/* ---- what events mean ---- */
+
+static const char *const field_names[MD_FIELDS] = {
+	[MD_RESULT] = "result",     [MD_WAIT_NS] = "wait_ns",     [MD_OWNER] = "owner",
+	[MD_COUNT] = "count",       [MD_VALUE] = "value",         [MD_SERIAL] = "serial",
+	[MD_MUTEX] = "mutex",       [MD_CREATOR] = "creator",     [MD_SHARED] = "shared",
+	[MD_WRITE] = "write",       [MD_CANCELLED] = "cancelled", [MD_ROUTINE] = "start_routine",
+	[MD_DETACHED] = "detached",
+};
+
+struct meaning {
+	const char *role;
+	uint32_t kind;
+	enum md_action action;
+};
+
+/* The first line that fits counts; kind 0 = any. */
+static const struct meaning meanings[] = {
+	{ "init", 0, MD_INIT },
+	{ "destroy", 0, MD_DESTROY },
+	{ "acquire", PTT_KIND_SEM, MD_SEM_TAKEN },
+	{ "acquire", 0, MD_ACQUIRE },
+	{ "acquire-shared", 0, MD_ACQUIRE_SHARED },
+	{ "release", 0, MD_RELEASE },
+	{ "wait", 0, MD_WAIT },
+	{ "wait-in", PTT_KIND_THREAD, MD_JOIN_IN },
+	{ "wait-out", PTT_KIND_THREAD, MD_JOIN_OUT },
+	{ "wait-in", PTT_KIND_COND, MD_COND_IN },
+	{ "wait-out", PTT_KIND_COND, MD_COND_OUT },
+	{ "wait-in", PTT_KIND_BARRIER, MD_BARRIER_IN },
+	{ "wait-out", PTT_KIND_BARRIER, MD_BARRIER_OUT },
+	{ "wait-in", PTT_KIND_FUTEX, MD_FUTEX_IN },
+	{ "wait-out", PTT_KIND_FUTEX, MD_FUTEX_OUT },
+	{ "wait-out", 0, MD_WAIT_END },
+	{ "wake", PTT_KIND_SEM, MD_SEM_POST },
+	{ "wake", PTT_KIND_FUTEX, MD_FUTEX_WAKE },
+	{ "wake", 0, MD_WAKE },
+	{ "wake-all", 0, MD_WAKE_ALL },
+	{ "run-in", 0, MD_ONCE_BEGIN },
+	{ "run-out", 0, MD_ONCE_END },
+	{ "create", 0, MD_CREATE },
+	{ "begin", 0, MD_BEGIN },
+	{ "end", 0, MD_END },
+	{ "lost", 0, MD_LOST },
+};
+
+static enum md_action action_of(const struct ptt_event_type *type)
+{
+	uint32_t kind = type->id >> 6;
+
+	/* What the role alone does not tell. */
+	if (strcmp(type->name, "THREAD_DETACH") == 0)
+		return MD_DETACH;
+	if (strcmp(type->name, "LEVEL_CHANGED") == 0)
+		return MD_LEVEL;
+	if (strcmp(type->name, "BUFFER_WAIT") == 0)
+		return MD_BUFFER;
+	if (strstr(type->name, "_TRY") && strcmp(type->role, "call-in") == 0)
+		return MD_TRY_IN;
+	if (strstr(type->name, "_TRY") && strcmp(type->role, "call-out") == 0)
+		return MD_TRY_OUT;
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++)
+		if (strcmp(meanings[i].role, type->role) == 0 &&
+		    (!meanings[i].kind || meanings[i].kind == kind))
+			return meanings[i].action;
+	return MD_IGNORE;
+}
+
+static void learn_catalogue(struct ptt_model *m)
+{
+	for (unsigned int i = 0; i < ptt_event_type_count; i++) {
+		const struct ptt_event_type *type = &ptt_event_types[i];
+		uint32_t id = type->id & PTT_ID_MASK;
+
+		m->type[id] = type;
+		m->action[id] = (uint8_t)action_of(type);
+		m->level[id] = type->level;
+		for (uint8_t k = 0; k < type->field_count; k++)
+			for (int f = 0; f < MD_FIELDS; f++)
+				if (strcmp(type->fields[k].name, field_names[f]) == 0)
+					m->field_at[id][f] = k + 1;
+	}
+}
+
+int64_t md_number(const struct ptt_model *m, const struct md_event *e, enum md_field field, int64_t none)
+{
+	uint32_t at = m->field_at[e->id][field];
+	struct rd_value value;
+
+	if (!at || !rd_field(e->payload, m->type[e->id], at - 1, &value))
+		return none;
+	return value.number;
+}
+
+/* ---- beginning ---- */
+
+struct ptt_model *ptt_model_create(uint32_t flags)
+{
+	struct ptt_model *m = calloc(1, sizeof(*m));
+	int err = 0;
+
+	if (!m)
+		return NULL;
+	m->flags = flags;
+	m->first_ns = INT64_MAX;
+	m->last_ns = INT64_MIN;
+	err |= pool_open(&m->objects, sizeof(struct md_object));
+	err |= pool_open(&m->sites, sizeof(struct md_site));
+	err |= pool_open(&m->threads, sizeof(struct md_thread));
+	err |= pool_open(&m->pairs, sizeof(struct ptt_model_pair));
+	err |= pool_open(&m->blames, sizeof(struct ptt_model_blame));
+	err |= pool_open(&m->causes, sizeof(struct ptt_model_cause));
+	err |= pool_open(&m->wakers, sizeof(struct ptt_model_waker));
+	err |= pool_open(&m->edges, sizeof(struct ptt_model_edge));
+	err |= pool_open(&m->histograms, PTT_BUCKETS * sizeof(uint32_t));
+	err |= pool_open(&m->holds, sizeof(struct md_hold));
+	err |= pool_open(&m->waits, sizeof(struct md_wait));
+	err |= pool_open(&m->logs, sizeof(struct md_log));
+	err |= pool_open(&m->tokens, sizeof(struct md_tokens));
+	if (err) {
+		ptt_model_destroy(m);
+		return NULL;
+	}
+	m->wait_rows.size = m->open_rows.size = sizeof(struct ptt_model_wait);
+	m->hold_rows.size = sizeof(struct ptt_model_hold);
+	m->wakeup_rows.size = sizeof(struct ptt_model_wakeup);
+	m->segments.size = sizeof(struct ptt_model_segment);
+	m->steps.size = sizeof(struct md_step);
+	learn_catalogue(m);
+	return m;
+}
+
+void ptt_model_destroy(struct ptt_model *m)
+{
+	struct md_pool *pools[] = { &m->objects, &m->sites, &m->threads, &m->pairs, &m->blames, &m->causes,
+				    &m->wakers, &m->edges, &m->histograms, &m->holds, &m->waits, &m->logs };
+	struct rd_map *maps[] = { &m->object_of, &m->site_of, &m->pair_of, &m->blame_of, &m->cause_key,
+				  &m->cause_of, &m->waker_of, &m->edge_of, &m->pthread_of, &m->serial_of,
+				  &m->tid_of, &m->only_objects, &m->only_sites };
+	struct md_rows *rows[] = { &m->wait_rows, &m->hold_rows, &m->wakeup_rows, &m->open_rows, &m->segments,
+				   &m->steps };
+
+	for (uint32_t i = 1; i < m->tokens.count; i++)
+		free(((struct md_tokens *)(void *)m->tokens.items)[i].items);
+	pool_close(&m->tokens);
+	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
+		pool_close(pools[i]);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		rd_map_free(maps[i]);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		free(rows[i]->items);
+	free(m->known);
+	free(m->processes);
+	free(m);
+}
+
+/* Makes room for element `number` of an array of zeroes. */
+static int array_reach(void **array, uint32_t *count, uint32_t number, size_t size)
+{
+	uint32_t want = number + 1;
+	void *bigger;
+
+	if (number < *count)
+		return 0;
+	if (want < *count * 2)
+		want = *count * 2;
+	bigger = realloc(*array, want * size);
+	if (!bigger)
+		return -ENOMEM;
+	memset((uint8_t *)bigger + *count * size, 0, (want - *count) * size);
+	*array = bigger;
+	*count = want;
+	return 0;
+}
+
+static int known_reach(struct ptt_model *m, uint32_t number)
+{
+	return array_reach((void **)&m->known, &m->known_count, number, sizeof(*m->known));
+}
+
+int ptt_model_thread(struct ptt_model *m, uint32_t number, uint32_t process, uint32_t tid)
+{
+	uint32_t before = m->process_count;
+
+	if (known_reach(m, number) < 0 ||
+	    array_reach((void **)&m->processes, &m->process_count, process, sizeof(*m->processes)) < 0)
+		return -ENOMEM;
+	for (uint32_t i = before; i < m->process_count; i++)
+		m->processes[i] = (struct md_process){ .first = INT64_MAX, .last = INT64_MIN };
+	return m->known[number].known ? 0 : md_declare(m, number, process, tid);
+}
+
+int ptt_model_only_thread(struct ptt_model *m, uint32_t number)
+{
+	m->only_threads = true;
+	if (number == UINT32_MAX)
+		return 0;
+	if (known_reach(m, number) < 0)
+		return -ENOMEM;
+	m->known[number].allowed = true;
+	return 0;
+}
+
+int ptt_model_only_object(struct ptt_model *m, uint32_t process, uint64_t address)
+{
+	return rd_map_put(&m->only_objects, process, address) ? 0 : -ENOMEM;
+}
+
+int ptt_model_only_site(struct ptt_model *m, uint32_t process, uint64_t address)
+{
+	return rd_map_put(&m->only_sites, process, address) ? 0 : -ENOMEM;
+}
+
+/* ---- events ---- */
+
+static void level_changed(struct ptt_model *m, const struct md_event *e)
+{
+	memset(m->processes[e->process].full, 0, sizeof(m->processes[e->process].full));
+	for (uint32_t i = 1; i < m->objects.count; i++)
+		if (MD_OBJECT(m, i)->pub.process == e->process)
+			md_drop_holds(m, i);
+}
+
+static void lock_event(struct ptt_model *m, const struct md_event *e, enum md_action action)
+{
+	uint32_t pair, object = md_object(m, e->thread, e->id >> 6, e->object, e->ts, &pair);
+
+	switch (action) {
+	case MD_ACQUIRE:
+	case MD_ACQUIRE_SHARED:
+		if (m->field_at[e->id][MD_WAIT_NS])
+			md_lock_waited(m, e, object);
+		md_acquire(m, e, object, pair, action == MD_ACQUIRE_SHARED ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);
+		break;
+	case MD_ONCE_BEGIN:
+		md_acquire(m, e, object, pair, PTT_MODE_EXCLUSIVE);
+		break;
+	case MD_RELEASE:
+	case MD_ONCE_END:
+		md_release(m, e, object);
+		break;
+	case MD_WAIT_END:
+		md_lock_waited(m, e, object);
+		break;
+	default:
+		md_wait_begin(m, e, object, pair,
+			      e->id >> 6 == PTT_KIND_RWLOCK && !md_number(m, e, MD_WRITE, 1) ? PTT_MODE_SHARED :
+											      PTT_MODE_EXCLUSIVE);
+	}
+}
+
+static void other_event(struct ptt_model *m, const struct md_event *e, enum md_action action)
+{
+	uint32_t pair;
+
+	switch (action) {
+	case MD_INIT:
+		md_init(m, e, e->id >> 6);
+		break;
+	case MD_DESTROY:
+		md_destroy(m, e, e->id >> 6);
+		break;
+	case MD_COND_IN:
+		md_cond_in(m, e);
+		break;
+	case MD_COND_OUT:
+		md_cond_out(m, e);
+		break;
+	case MD_WAKE:
+	case MD_WAKE_ALL:
+		md_wake(m, e, md_object(m, e->thread, e->id >> 6, e->object, e->ts, &pair),
+			action == MD_WAKE ? 1 : UINT32_MAX,
+			action == MD_WAKE ? PTT_WAKE_SIGNAL : PTT_WAKE_BROADCAST, false);
+		break;
+	case MD_BARRIER_IN:
+		md_barrier_in(m, e);
+		break;
+	case MD_BARRIER_OUT:
+		md_barrier_out(m, e);
+		break;
+	case MD_SEM_TAKEN:
+		md_sem_taken(m, e);
+		break;
+	case MD_SEM_POST:
+		md_sem_post(m, e);
+		break;
+	case MD_FUTEX_IN:
+		md_futex_in(m, e);
+		break;
+	case MD_FUTEX_OUT:
+		md_futex_out(m, e);
+		break;
+	case MD_FUTEX_WAKE:
+		md_futex_wake(m, e);
+		break;
+	case MD_JOIN_IN:
+		md_join_in(m, e);
+		break;
+	case MD_JOIN_OUT:
+		md_join_out(m, e);
+		break;
+	case MD_CREATE:
+		md_create(m, e);
+		break;
+	case MD_END:
+		md_end(m, e);
+		break;
+	case MD_DETACH:
+		md_detach(m, e);
+		break;
+	case MD_LEVEL:
+		level_changed(m, e);
+		break;
+	case MD_LOST:
+		m->lost += (uint64_t)md_number(m, e, MD_COUNT, 0);
+		break;
+	case MD_BUFFER:
+		MD_THREAD(m, e->thread)->pub.buffer_ns += (uint64_t)md_number(m, e, MD_WAIT_NS, 0);
+		break;
+	case MD_TRY_IN:
+	case MD_TRY_OUT:
+		MD_THREAD(m, e->thread)->trying = action == MD_TRY_IN;
+		break;
+	default:
+		break;
+	}
+}
+
+static inline void event(struct ptt_model *m, struct md_event *e)
+{
+	enum md_action action = m->action[e->id];
+	struct md_process *process;
+	struct md_thread *thread;
+
+	thread = MD_THREAD(m, e->thread);
+	process = &m->processes[e->process];
+	if (thread->pub.first_ns == INT64_MAX) {
+		thread->pub.first_ns = e->ts;
+		process->threads++;
+	}
+	thread->pub.last_ns = e->ts;
+	if (process->first > e->ts)
+		process->first = e->ts;
+	process->last = e->ts;
+	/* Waits alone do not tell who holds what: that needs changes of state. */
+	process->full[e->id >> 6] |= m->level[e->id] >= 2;
+	switch (action) {
+	case MD_IGNORE:
+	case MD_BEGIN:
+		break;
+	case MD_ACQUIRE:
+	case MD_ACQUIRE_SHARED:
+	case MD_RELEASE:
+	case MD_ONCE_BEGIN:
+	case MD_ONCE_END:
+		lock_event(m, e, action);
+		break;
+	case MD_WAIT:
+	case MD_WAIT_END:
+		if (e->id >> 6 == PTT_KIND_SEM && action == MD_WAIT_END)
+			md_sem_gave_up(m, e);
+		else
+			lock_event(m, e, action);
+		break;
+	default:
+		other_event(m, e, action);
+	}
+}
+
+int ptt_model_feed(struct ptt_model *m, const struct ptt_columns *c, int64_t n)
+{
+	if (n > 0 && m->first_ns > c->ts[0])
+		m->first_ns = c->ts[0];
+	for (int64_t i = 0; i < n && !m->error; i++) {
+		struct md_event e = {
+			.ts = c->ts[i],
+			.object = c->object[i],
+			.site = c->site[i],
+			.payload = c->payload[i],
+			.id = c->id[i] & PTT_ID_MASK,
+		};
+
+		if (unlikely(c->thread[i] >= m->known_count || !m->known[c->thread[i]].known))
+			continue;
+		e.process = m->known[c->thread[i]].process;
+		e.thread = m->known[c->thread[i]].thread;
+		if (unlikely(m->action[e.id] == MD_BEGIN))
+			e.thread = md_begin(m, &e, c->thread[i]);
+		else if (unlikely(!e.thread))
+			e.thread = md_thread_of_number(m, c->thread[i]);
+		event(m, &e);
+	}
+	if (n > 0)
+		m->last_ns = c->ts[n - 1];
+	return m->error;
+}
+
+/* ---- end ---- */
+
+int ptt_model_finish(struct ptt_model *m, const int64_t *ends, uint32_t count)
+{
+	int64_t *until = calloc(m->process_count + 1, sizeof(*until));
+	int err;
+
+	if (!until)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->process_count; i++) {
+		until[i] = m->processes[i].last;
+		if (i < count && ends[i] > until[i])
+			until[i] = ends[i];
+	}
+	err = md_finish_waits(m, until);
+	md_hold_open_rows(m, until);
+	free(until);
+	return err < 0 ? err : m->error;
+}
+
+uint64_t ptt_model_lost(const struct ptt_model *m)
+{
+	return m->lost;
+}
+
+static int of_pool(struct ptt_model_table *out, const struct md_pool *pool)
+{
+	*out = (struct ptt_model_table){ pool->items, pool->count, pool->size };
+	return 0;
+}
+
+static int of_rows(struct ptt_model_table *out, const struct md_rows *rows)
+{
+	*out = (struct ptt_model_table){ rows->items, rows->count, rows->size };
+	return 0;
+}
+
+int ptt_model_table(const struct ptt_model *m, uint32_t which, struct ptt_model_table *out)
+{
+	switch (which) {
+	case PTT_MODEL_OBJECTS:
+		return of_pool(out, &m->objects);
+	case PTT_MODEL_SITES:
+		return of_pool(out, &m->sites);
+	case PTT_MODEL_THREADS:
+		return of_pool(out, &m->threads);
+	case PTT_MODEL_PAIRS:
+		return of_pool(out, &m->pairs);
+	case PTT_MODEL_BLAMES:
+		return of_pool(out, &m->blames);
+	case PTT_MODEL_CAUSES:
+		return of_pool(out, &m->causes);
+	case PTT_MODEL_WAKERS:
+		return of_pool(out, &m->wakers);
+	case PTT_MODEL_EDGES_TABLE:
+		return of_pool(out, &m->edges);
+	case PTT_MODEL_HISTOGRAMS:
+		return of_pool(out, &m->histograms);
+	case PTT_MODEL_WAITS:
+		return of_rows(out, &m->wait_rows);
+	case PTT_MODEL_HOLDS:
+		return of_rows(out, &m->hold_rows);
+	case PTT_MODEL_WAKEUPS:
+		return of_rows(out, &m->wakeup_rows);
+	case PTT_MODEL_OPEN:
+		return of_rows(out, &m->open_rows);
+	case PTT_MODEL_SEGMENTS:
+		return of_rows(out, &m->segments);
+	}
+	return -EINVAL;
+}
+
+void ptt_model_drop_rows(struct ptt_model *m)
+{
+	m->wait_rows.count = m->hold_rows.count = m->wakeup_rows.count = 0;
+}

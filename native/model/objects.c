@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* objects.c - objects and their generations, call sites, who used what, whom is blamed for what, histograms. */
+#include "internal.h"
+
+uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct md_pool *pool, uint64_t a, uint64_t b, bool *made)
+{
+	struct rd_entry *e = rd_map_put(map, a, b);
+
+	*made = false;
+	if (unlikely(!e)) {
+		m->error = -ENOMEM;
+		return 0;
+	}
+	if (unlikely(!e->value)) {
+		e->value = md_new(m, pool);
+		*made = e->value != 0;
+	}
+	return (uint32_t)e->value;
+}
+
+uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object)
+{
+	bool made;
+	uint32_t number = md_lookup(m, &m->pair_of, &m->pairs, thread, object, &made);
+
+	if (made) {
+		MD_PAIR(m, number)->thread = thread;
+		MD_PAIR(m, number)->object = object;
+		MD_OBJECT(m, object)->pub.threads++;
+	}
+	return number;
+}
+
+static uint64_t object_key(uint64_t address, uint32_t kind)
+{
+	return (address & PTT_OBJECT_MASK) | (uint64_t)kind << 48;
+}
+
+static uint32_t object_new(struct ptt_model *m, uint32_t process, uint64_t address, uint32_t kind, int64_t ts,
+			   uint32_t generation)
+{
+	uint32_t number = md_new(m, &m->objects);
+	struct md_object *o = MD_OBJECT(m, number);
+
+	if (!number)
+		return 0;
+	o->pub.address = address;
+	o->pub.process = process;
+	o->pub.kind = kind;
+	o->pub.first_ns = o->pub.last_ns = ts;
+	o->pub.generation = generation;
+	o->counted = !m->only_objects.count || rd_map_find(&m->only_objects, process, address) ||
+		     rd_map_find(&m->only_objects, RD_NONE, address);
+	return number;
+}
+
+/* The object that lives at an address now; the first use after a destruction is of a new one. */
+static uint32_t object_find(struct ptt_model *m, uint32_t process, uint64_t address, uint32_t kind, int64_t ts)
+{
+	struct rd_entry *e = rd_map_put(&m->object_of, object_key(address, kind), process);
+
+	if (unlikely(!e)) {
+		m->error = -ENOMEM;
+		return 0;
+	}
+	if (!e->value)
+		e->value = object_new(m, process, address, kind, ts, 1);
+	else if (MD_OBJECT(m, e->value)->pub.flags & PTT_OBJECT_ENDED)
+		e->value = object_new(m, process, address, kind, ts,
+				      MD_OBJECT(m, e->value)->pub.generation + 1);
+	return (uint32_t)e->value;
+}
+
+uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t address, int64_t ts, uint32_t *pair)
+{
+	struct md_thread *t = MD_THREAD(m, thread);
+	uint64_t key = object_key(address, kind);
+	struct md_cached *cached = &t->cache[(key >> 3 ^ key >> 6 ^ key >> 12) % MD_CACHE];
+
+	if (unlikely(cached->key != key || !cached->object ||
+		     MD_OBJECT(m, cached->object)->pub.flags & PTT_OBJECT_ENDED)) {
+		uint32_t object = object_find(m, t->pub.process, address, kind, ts);
+
+		*cached = (struct md_cached){ key, object, md_pair(m, thread, object) };
+	}
+	*pair = cached->pair;
+	MD_OBJECT(m, cached->object)->pub.last_ns = ts;
+	return cached->object;
+}
+
+uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t address, uint32_t kind)
+{
+	struct md_thread *t = MD_THREAD(m, thread);
+	uint32_t at = (address ^ address >> 3 ^ address >> 8) % MD_CACHE;
+	bool made;
+	struct md_site *s;
+
+	if (!address)
+		return 0;
+	if (likely(t->site_key[at] == address))
+		return t->site[at];
+	t->site_key[at] = address;
+	t->site[at] = md_lookup(m, &m->site_of, &m->sites, address, t->pub.process, &made);
+	s = MD_SITE(m, t->site[at]);
+	if (made) {
+		s->pub.address = address;
+		s->pub.process = t->pub.process;
+		s->pub.kind = kind;
+		s->counted = !m->only_sites.count || rd_map_find(&m->only_sites, t->pub.process, address) ||
+			     rd_map_find(&m->only_sites, RD_NONE, address);
+	}
+	return t->site[at];
+}
+
+bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site)
+{
+	return MD_THREAD(m, thread)->counted && MD_OBJECT(m, object)->counted &&
+	       (!m->only_sites.count || MD_SITE(m, site)->counted);
+}
+
+uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site)
+{
+	bool made;
+	uint32_t number = md_lookup(m, &m->blame_of, &m->blames, (uint64_t)object << 32 | thread, site, &made);
+
+	if (made) {
+		struct ptt_model_blame *b = MD_BLAME(m, number);
+
+		b->object = object;
+		b->thread = thread;
+		b->site = site;
+	}
+	return number;
+}
+
+void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns)
+{
+	struct ptt_model_blame *b = MD_BLAME(m, blame);
+	uint32_t pair;
+
+	if (!ns || !blame || !MD_OBJECT(m, b->object)->counted)
+		return;
+	pair = md_pair(m, b->thread, b->object);
+	b->caused_ns += (uint64_t)ns;
+	MD_PAIR(m, pair)->caused_ns += (uint64_t)ns;
+	MD_THREAD(m, b->thread)->pub.caused_ns += (uint64_t)ns;
+	MD_SITE(m, b->site)->pub.caused_ns += (uint64_t)ns;
+}
+
+void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind)
+{
+	uint32_t pair, object = md_object(m, e->thread, kind, e->object, e->ts, &pair);
+	struct md_object *o = MD_OBJECT(m, object);
+
+	/* A named semaphore that is open already is the same one again. */
+	if (o->opens && kind == PTT_KIND_SEM && m->field_at[e->id][MD_SHARED] == 0) {
+		o->opens++;
+		return;
+	}
+	/* Made anew where another was: its memory was used for something else, or was it forgotten to be destroyed? */
+	if (o->pub.first_ns != e->ts || o->pub.init_site || o->holds || o->waits) {
+		md_drop_holds(m, object);
+		o->pub.flags |= PTT_OBJECT_ENDED;
+		object = md_object(m, e->thread, kind, e->object, e->ts, &pair);
+		o = MD_OBJECT(m, object);
+	}
+	o->pub.init_site = md_site(m, e->thread, e->site, kind);
+	if (kind == PTT_KIND_SEM && m->field_at[e->id][MD_SHARED] == 0)
+		o->opens = 1;
+	if (md_number(m, e, MD_SHARED, 0))
+		o->pub.flags |= PTT_OBJECT_SHARED;
+	if (kind == PTT_KIND_BARRIER)
+		o->barrier_count = (uint32_t)md_number(m, e, MD_COUNT, 0);
+}
+
+void md_destroy(struct ptt_model *m, const struct md_event *e, uint32_t kind)
+{
+	uint32_t pair, object = md_object(m, e->thread, kind, e->object, e->ts, &pair);
+	struct md_object *o = MD_OBJECT(m, object);
+
+	if (o->opens > 1) {
+		o->opens--;
+		return;
+	}
+	md_drop_holds(m, object);
+	o->pub.flags |= PTT_OBJECT_ENDED;
+}
+
+/* ---- histograms ---- */
+
+/* 16 steps an octave: the middle of a bucket is within 3 % of what it stands for. */
+static uint32_t bucket_of(uint64_t ns)
+{
+	uint32_t octave, bucket;
+
+	if (ns < 16)
+		return (uint32_t)ns;
+	octave = 63u - (uint32_t)__builtin_clzll(ns);
+	bucket = (octave - 3) * 16 + (uint32_t)(ns >> (octave - 4) & 15);
+	return bucket < PTT_BUCKETS ? bucket : PTT_BUCKETS - 1;
+}
+
+double ptt_model_bucket_ns(uint32_t bucket)
+{
+	uint32_t octave = bucket / 16 + 3;
+	double step;
+
+	if (bucket < 16)
+		return bucket;
+	step = (double)(UINT64_C(1) << (octave - 4));
+	return (double)(16 + bucket % 16) * step + (step - 1) / 2;
+}
+
+void md_histogram_add(struct ptt_model *m, uint32_t *histogram, uint64_t ns)
+{
+	if (!*histogram)
+		*histogram = md_new(m, &m->histograms);
+	((uint32_t *)(void *)m->histograms.items)[(uint64_t)*histogram * PTT_BUCKETS + bucket_of(ns)]++;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* pttmodel.h - from events to states of threads and objects: waits, holds, who caused and who ended them. */
+/*
+ * Model. Events are fed in the order of time, as the reader's cursors deliver them. The model keeps what every thread
+ * and object is doing, and adds up waits and holds in tables that grow with the number of threads, objects and call
+ * sites, not of events. With PTT_MODEL_ROWS it also tells every wait, hold and wake-up as a row.
+ *
+ *     model = ptt_model_create(PTT_MODEL_ROWS);
+ *     ptt_model_thread(model, number, process, tid);          (every thread of the reader)
+ *     while ((n = ptt_cursor_read(cursor, &columns, max)) > 0) {
+ *             ptt_model_feed(model, &columns, n);
+ *             ptt_model_table(model, PTT_MODEL_WAITS, &table); … ptt_model_drop_rows(model);
+ *     }
+ *     ptt_model_finish(model, ends, count);
+ *     ptt_model_table(model, PTT_MODEL_OBJECTS, &table); …
+ *
+ * Numbers of threads, objects and sites in the tables are rows of the tables of those; row 0 of every table stands for
+ * "none". Times are ns since the traceset's start. The rules by which waits are classed, blamed and matched with what
+ * ended them stand in docs/explanation/waits.md. Functions return 0 or negated errno values; a model belongs to one
+ * thread at a time.
+ */
+#ifndef PTTMODEL_H
+#define PTTMODEL_H
+
+#include <stdint.h>
+
+struct ptt_columns;
+struct ptt_model;
+
+#define PTT_MODEL_VERSION 1
+#define PTT_MODEL_API __attribute__((visibility("default")))
+
+/* What ptt_model_create() takes. */
+#define PTT_MODEL_ROWS 1u  /* waits, holds and wake-ups one by one */
+#define PTT_MODEL_EDGES 2u /* which locks are asked for while others are held */
+#define PTT_MODEL_PATH 4u  /* keeps what ptt_model_path() needs */
+
+/* Classes of waits. */
+enum { PTT_CONTENDED, PTT_IDLE, PTT_JOIN, PTT_TIMEOUT, PTT_CANCELLED, PTT_CLASSES };
+
+/* Kinds of objects are domains of the catalogue. */
+enum {
+	PTT_KIND_THREAD = 1,
+	PTT_KIND_MUTEX = 2,
+	PTT_KIND_RWLOCK = 3,
+	PTT_KIND_SPIN = 4,
+	PTT_KIND_COND = 5,
+	PTT_KIND_BARRIER = 6,
+	PTT_KIND_SEM = 7,
+	PTT_KIND_ONCE = 8,
+	PTT_KIND_FUTEX = 10,
+	PTT_KINDS = 16,
+};
+
+/* Histogram of durations: 16 steps an octave, see ptt_model_bucket_ns(). */
+#define PTT_BUCKETS 768
+
+struct ptt_sums {
+	uint64_t wait_n[PTT_CLASSES];
+	uint64_t wait_ns[PTT_CLASSES];
+	uint64_t wait_max; /* of contended waits */
+	uint64_t hold_n;
+	uint64_t hold_ns;
+	uint64_t hold_max;
+};
+
+#define PTT_OBJECT_SHARED 1u
+#define PTT_OBJECT_ENDED 2u /* destroyed, or its address used anew */
+
+struct ptt_model_object {
+	struct ptt_sums sums;
+	uint64_t address;
+	int64_t first_ns;
+	int64_t last_ns;
+	uint64_t wasted; /* signals that found nobody waiting */
+	uint32_t process;
+	uint32_t kind;
+	uint32_t generation; /* 1 for the first object at this address */
+	uint32_t threads;    /* how many used it */
+	uint32_t max_waiters;
+	uint32_t waiters; /* now */
+	uint32_t holders; /* now */
+	uint32_t holder;  /* one of them */
+	uint32_t first_site;
+	uint32_t histogram;
+	uint32_t flags;
+	uint32_t init_site;
+};
+
+struct ptt_model_site {
+	struct ptt_sums sums;
+	uint64_t address;
+	uint64_t caused_ns; /* contended waits of others during holds that began here */
+	uint32_t process;
+	uint32_t kind;
+	uint32_t histogram;
+	uint32_t reserved;
+};
+
+#define PTT_THREAD_BEGUN 1u  /* its begin is in the trace */
+#define PTT_THREAD_ENDED 2u  /* its end is in the trace */
+#define PTT_THREAD_JOINED 4u
+#define PTT_THREAD_DETACHED 8u
+#define PTT_THREAD_CANCELLED 16u
+
+struct ptt_model_thread {
+	struct ptt_sums sums;
+	uint64_t kind_ns[PTT_KINDS]; /* blocked, whatever the class */
+	uint64_t caused_ns;
+	uint64_t pthread;
+	uint64_t routine;
+	int64_t first_ns; /* INT64_MAX without events */
+	int64_t last_ns;
+	int64_t create_ns;
+	int64_t end_ns;
+	int64_t join_ns;
+	uint64_t buffer_ns; /* waited for room in the trace buffers */
+	uint32_t process;
+	uint32_t tid; /* 0 when it was created and never ran */
+	uint32_t generation;
+	uint32_t creator;
+	uint32_t create_site;
+	uint32_t histogram;
+	uint32_t flags;
+	uint32_t held; /* locks held now */
+};
+
+struct ptt_model_pair {
+	struct ptt_sums sums;
+	uint64_t caused_ns;
+	uint32_t thread;
+	uint32_t object;
+	uint32_t balance; /* units of a semaphore taken and not given back */
+	uint32_t reserved;
+};
+
+struct ptt_model_blame {
+	uint64_t caused_ns;
+	uint32_t object;
+	uint32_t thread;
+	uint32_t site; /* where the hold began, or the wake-up came from */
+	uint32_t reserved;
+};
+
+/* Who waited for what, where, and because of whom. */
+struct ptt_model_cause {
+	uint64_t n;
+	uint64_t ns;
+	uint64_t max;
+	uint32_t thread;
+	uint32_t object;
+	uint32_t site;
+	uint32_t cause; /* holder at the wait's beginning, or who ended it where nothing is held */
+	uint32_t cause_site;
+	uint32_t wait_class;
+};
+
+/* Who ended waits of others. */
+struct ptt_model_waker {
+	uint64_t n;
+	uint64_t ns;
+	uint32_t object;
+	uint32_t thread;
+	uint32_t site;
+	uint32_t reserved;
+};
+
+struct ptt_model_edge {
+	uint64_t n;
+	int64_t first_ns;
+	uint32_t held;
+	uint32_t wanted;
+	uint32_t held_site; /* of the first time */
+	uint32_t wanted_site;
+	uint32_t thread;    /* the first */
+	uint32_t threads;   /* 1, or 2 for more */
+	uint32_t guard[4];  /* locks that were held as well every time; 0 = no more */
+	uint8_t held_mode;  /* enum below */
+	uint8_t wanted_mode;
+	uint8_t blocked;    /* it had to wait at least once */
+	uint8_t tries;      /* all of them were try-locks, as far as the trace tells */
+	uint32_t reserved;
+};
+
+enum { PTT_MODE_EXCLUSIVE, PTT_MODE_SHARED };
+
+/* A wait, when it has ended or the trace has. */
+struct ptt_model_wait {
+	int64_t t_ns;
+	int64_t dur_ns;
+	int64_t wake_ns; /* when the wake-up was given; INT64_MIN when unknown */
+	uint64_t id;     /* from 1, in the order of beginnings */
+	uint64_t parent; /* wait in which the holder itself was then, or 0 */
+	uint32_t thread;
+	uint32_t object;
+	uint32_t site;
+	uint32_t owner; /* holder when it began (when the trace ends, for one that never did) */
+	uint32_t owner_site;
+	uint32_t waker;
+	uint32_t waker_site;
+	uint32_t queue_depth; /* waiters of the object, this one included */
+	int32_t result;
+	uint8_t wait_class;
+	uint8_t kind;
+	uint8_t mode;
+	uint8_t open; /* it never ended */
+};
+
+struct ptt_model_hold {
+	int64_t t_ns;
+	int64_t dur_ns;
+	uint32_t thread;
+	uint32_t object;
+	uint32_t site;
+	uint32_t release_site;
+	uint32_t max_waiters; /* most that waited for the object meanwhile */
+	uint8_t mode;
+	uint8_t open; /* not released in the trace */
+	uint16_t reserved;
+};
+
+enum {
+	PTT_WAKE_RELEASE = 1,
+	PTT_WAKE_SIGNAL,
+	PTT_WAKE_BROADCAST,
+	PTT_WAKE_POST,
+	PTT_WAKE_BARRIER,
+	PTT_WAKE_END,
+	PTT_WAKE_ONCE,
+	PTT_WAKE_FUTEX,
+};
+
+struct ptt_model_wakeup {
+	int64_t t_ns;     /* when the wake-up was given */
+	int64_t woken_ns; /* when the thread went on */
+	uint64_t wait;
+	uint32_t waker;
+	uint32_t wakee;
+	uint32_t object;
+	uint32_t site; /* of the waker */
+	uint8_t kind;
+	uint8_t reserved[7];
+};
+
+/* A piece of the critical path. */
+enum { PTT_PATH_RUN, PTT_PATH_WAKE, PTT_PATH_WAIT, PTT_PATH_CREATE };
+
+struct ptt_model_segment {
+	int64_t start_ns;
+	int64_t end_ns;
+	uint32_t thread;
+	uint32_t object; /* that links it with what went on before */
+	uint32_t site;
+	uint8_t kind;
+	uint8_t reserved[3];
+};
+
+_Static_assert(sizeof(struct ptt_sums) == 112, "sums");
+_Static_assert(sizeof(struct ptt_model_object) == 192, "object");
+_Static_assert(sizeof(struct ptt_model_site) == 144, "site");
+_Static_assert(sizeof(struct ptt_model_thread) == 344, "thread");
+_Static_assert(sizeof(struct ptt_model_pair) == 136, "pair");
+_Static_assert(sizeof(struct ptt_model_blame) == 24, "blame");
+_Static_assert(sizeof(struct ptt_model_cause) == 48, "cause");
+_Static_assert(sizeof(struct ptt_model_waker) == 32, "waker");
+_Static_assert(sizeof(struct ptt_model_edge) == 64, "edge");
+_Static_assert(sizeof(struct ptt_model_wait) == 80, "wait");
+_Static_assert(sizeof(struct ptt_model_hold) == 40, "hold");
+_Static_assert(sizeof(struct ptt_model_wakeup) == 48, "wakeup");
+_Static_assert(sizeof(struct ptt_model_segment) == 32, "segment");
+
+enum ptt_model_table_id {
+	PTT_MODEL_OBJECTS,
+	PTT_MODEL_SITES,
+	PTT_MODEL_THREADS,
+	PTT_MODEL_PAIRS,
+	PTT_MODEL_BLAMES,
+	PTT_MODEL_CAUSES,
+	PTT_MODEL_WAKERS,
+	PTT_MODEL_EDGES_TABLE,
+	PTT_MODEL_HISTOGRAMS,
+	PTT_MODEL_WAITS, /* rows since ptt_model_drop_rows() */
+	PTT_MODEL_HOLDS,
+	PTT_MODEL_WAKEUPS,
+	PTT_MODEL_OPEN,  /* waits that never ended; after ptt_model_finish() */
+	PTT_MODEL_SEGMENTS,
+	PTT_MODEL_TABLES,
+};
+
+struct ptt_model_table {
+	const void *items;
+	uint64_t count;
+	uint64_t stride; /* bytes from one to the next */
+};
+
+PTT_MODEL_API int ptt_model_version(void);
+PTT_MODEL_API struct ptt_model *ptt_model_create(uint32_t flags);
+PTT_MODEL_API void ptt_model_destroy(struct ptt_model *model);
+/* ptt_model_thread - tells which thread stands behind a number of the reader; known ones may be told again. */
+PTT_MODEL_API int ptt_model_thread(struct ptt_model *model, uint32_t number, uint32_t process, uint32_t tid);
+/*
+ * ptt_model_only_threads, _objects, _sites - restrict what is counted, not what is followed
+ *
+ * The first call turns the test on; process UINT32_MAX = any.
+ */
+PTT_MODEL_API int ptt_model_only_thread(struct ptt_model *model, uint32_t number);
+PTT_MODEL_API int ptt_model_only_object(struct ptt_model *model, uint32_t process, uint64_t address);
+PTT_MODEL_API int ptt_model_only_site(struct ptt_model *model, uint32_t process, uint64_t address);
+PTT_MODEL_API int ptt_model_feed(struct ptt_model *model, const struct ptt_columns *columns, int64_t n);
+/*
+ * ptt_model_finish - ends what is still open
+ *
+ * @ends: when each process ended as far as is known otherwise, INT64_MIN where it is not
+ */
+PTT_MODEL_API int ptt_model_finish(struct ptt_model *model, const int64_t *ends, uint32_t count);
+/* ptt_model_path - the critical path up to the end of this thread (0: the one with the last event), latest piece first. */
+PTT_MODEL_API int ptt_model_path(struct ptt_model *model, uint32_t thread);
+/* ptt_model_path_resolution - waits shorter than this were left out of the path, for they were too many. */
+PTT_MODEL_API int64_t ptt_model_path_resolution(const struct ptt_model *model);
+PTT_MODEL_API int ptt_model_table(const struct ptt_model *model, uint32_t which, struct ptt_model_table *out);
+PTT_MODEL_API void ptt_model_drop_rows(struct ptt_model *model);
+/* ptt_model_bucket_ns - middle of a bucket of a histogram. */
+PTT_MODEL_API double ptt_model_bucket_ns(uint32_t bucket);
+/* ptt_model_lost - events that the trace itself says were lost. */
+PTT_MODEL_API uint64_t ptt_model_lost(const struct ptt_model *model);
+
+#endif

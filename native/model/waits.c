@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* waits.c - waits from their beginning to their end: class, owner, waker, and where they are added up. */
+#include "internal.h"
+
+bool md_is_lock(uint32_t kind)
+{
+	return kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK || kind == PTT_KIND_SPIN || kind == PTT_KIND_ONCE;
+}
+
+uint8_t md_class(int64_t result, uint8_t done)
+{
+	if (result == 0 || result == EOWNERDEAD)
+		return done;
+	return result == ETIMEDOUT ? PTT_TIMEOUT : PTT_CANCELLED;
+}
+
+/* ---- beginning ---- */
+
+static void find_owner(struct ptt_model *m, const struct md_event *e, struct md_object *o, struct md_wait *w)
+{
+	int64_t tid = md_number(m, e, MD_OWNER, 0);
+
+	if (o->holds) {
+		w->owner = MD_HOLD(m, o->holds)->thread;
+		w->owner_site = MD_HOLD(m, o->holds)->site;
+	} else if (tid > 0) {
+		w->owner = md_thread_of_tid(m, e->process, (uint32_t)tid);
+	} else {
+		w->owner = o->release_thread;
+	}
+	if (!o->holds && w->owner && (!o->tail || MD_BLAME(m, o->tail)->thread != w->owner)) {
+		/* Held before the trace began, or nobody tells of releases: blamed until somebody takes it. */
+		md_close_tail(m, o, e->ts);
+		o->tail = md_blame(m, w->object, w->owner, 0);
+		o->tail_share = o->share;
+	}
+}
+
+uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	struct md_thread *t = MD_THREAD(m, e->thread);
+	uint32_t number = md_wait_find(m, e->thread, object);
+	struct md_wait gone, *w;
+
+	(void)pair;
+	/* The end of an earlier one was lost. */
+	if (unlikely(number))
+		md_wait_take(m, e, object, &gone);
+	number = m->free_wait;
+	if (number)
+		m->free_wait = MD_WAITING(m, number)->thread_next;
+	else
+		number = md_new(m, &m->waits);
+	if (!number)
+		return 0;
+	w = MD_WAITING(m, number);
+	*w = (struct md_wait){
+		.since = e->ts,
+		.id = ++m->wait_id,
+		.woken = MD_NEVER,
+		.retaken = MD_NEVER,
+		.thread = e->thread,
+		.object = object,
+		.site = md_site(m, e->thread, e->site, o->pub.kind),
+		.mode = mode,
+		.kind = (uint8_t)o->pub.kind,
+	};
+	md_share(o, e->ts);
+	if (md_is_lock(o->pub.kind)) {
+		md_log_of(m, o);
+		find_owner(m, e, o, w);
+		if (w->owner && MD_THREAD(m, w->owner)->waits)
+			w->parent = MD_WAITING(m, MD_THREAD(m, w->owner)->waits)->id;
+		if (t->holds && m->flags & PTT_MODEL_EDGES)
+			md_edges(m, e, object, mode, true);
+	}
+	w->thread_next = t->waits;
+	w->object_next = o->waits;
+	if (o->waits)
+		MD_WAITING(m, o->waits)->object_prev = number;
+	t->waits = o->waits = number;
+	w->depth = ++o->pub.waiters;
+	if (o->pub.max_waiters < o->pub.waiters)
+		o->pub.max_waiters = o->pub.waiters;
+	for (uint32_t i = o->holds; i; i = MD_HOLD(m, i)->object_next)
+		if (MD_HOLD(m, i)->max_waiters < o->pub.waiters)
+			MD_HOLD(m, i)->max_waiters = o->pub.waiters;
+	if (!o->pub.first_site)
+		o->pub.first_site = w->site;
+	return number;
+}
+
+/* ---- end ---- */
+
+uint32_t md_wait_find(const struct ptt_model *m, uint32_t thread, uint32_t object)
+{
+	uint32_t wait = MD_THREAD(m, thread)->waits;
+
+	while (wait && MD_WAITING(m, wait)->object != object)
+		wait = MD_WAITING(m, wait)->thread_next;
+	return wait;
+}
+
+static void wait_unlink(struct ptt_model *m, uint32_t number, int64_t ts)
+{
+	struct md_wait *w = MD_WAITING(m, number);
+	struct md_object *o = MD_OBJECT(m, w->object);
+	uint32_t *at = &MD_THREAD(m, w->thread)->waits;
+
+	while (*at && *at != number)
+		at = &MD_WAITING(m, *at)->thread_next;
+	*at = w->thread_next;
+	if (w->object_prev)
+		MD_WAITING(m, w->object_prev)->object_next = w->object_next;
+	else
+		o->waits = w->object_next;
+	if (w->object_next)
+		MD_WAITING(m, w->object_next)->object_prev = w->object_prev;
+	md_share(o, ts);
+	if (--o->pub.waiters == 0)
+		md_close_tail(m, o, ts);
+	w->thread_next = m->free_wait;
+	m->free_wait = number;
+}
+
+bool md_wait_take(struct ptt_model *m, const struct md_event *e, uint32_t object, struct md_wait *out)
+{
+	uint32_t number = md_wait_find(m, e->thread, object);
+	const struct md_object *o = MD_OBJECT(m, object);
+	int64_t dur;
+
+	if (likely(number)) {
+		*out = *MD_WAITING(m, number);
+		wait_unlink(m, number, e->ts);
+		return true;
+	}
+	dur = md_number(m, e, MD_WAIT_NS, 0);
+	*out = (struct md_wait){
+		.since = e->ts - dur,
+		.id = ++m->wait_id,
+		.woken = MD_NEVER,
+		.retaken = MD_NEVER,
+		.thread = e->thread,
+		.object = object,
+		.site = md_site(m, e->thread, e->site, o->pub.kind),
+		.owner = md_is_lock(o->pub.kind) ? o->release_thread : 0,
+		.depth = o->pub.waiters + 1,
+		.kind = (uint8_t)o->pub.kind,
+	};
+	return false;
+}
+
+void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t object)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	int64_t result = md_number(m, e, MD_RESULT, 0);
+	struct md_end end = {
+		.ts = e->ts,
+		.dur = md_number(m, e, MD_WAIT_NS, -1),
+		.wake = MD_NEVER,
+		.result = (int32_t)result,
+		.wait_class = md_class(result, PTT_CONTENDED),
+	};
+	struct md_wait w;
+	bool known = md_wait_take(m, e, object, &w);
+
+	if (!known && end.dur <= 0)
+		return; /* taken without a wait, with a result to tell */
+	if (end.wait_class != PTT_CONTENDED) {
+		if (known)
+			md_unblame(m, object, w.since, e->ts);
+	} else if (o->release_thread && o->release_thread != e->thread) {
+		end.waker = o->release_thread;
+		end.waker_site = o->release_site;
+		end.wake = o->release_ts;
+		end.wake_kind = o->pub.kind == PTT_KIND_ONCE ? PTT_WAKE_ONCE : PTT_WAKE_RELEASE;
+	}
+	md_wait_account(m, &w, &end);
+}
+
+/* ---- sums ---- */
+
+static void sum_wait(struct ptt_model *m, struct ptt_sums *sums, uint32_t *histogram, uint8_t wait_class, uint64_t ns)
+{
+	sums->wait_n[wait_class]++;
+	sums->wait_ns[wait_class] += ns;
+	if (wait_class != PTT_CONTENDED)
+		return;
+	if (ns > sums->wait_max)
+		sums->wait_max = ns;
+	if (histogram)
+		md_histogram_add(m, histogram, ns);
+}
+
+static void sum_cause(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, uint64_t ns)
+{
+	bool lock = md_is_lock(w->kind), made;
+	uint32_t cause = lock ? w->owner : end->waker ? end->waker : w->owner;
+	uint32_t cause_site = lock ? w->owner_site : end->waker_site, key;
+	struct rd_entry *entry = rd_map_put(&m->cause_key, (uint64_t)w->site << 32 | cause_site,
+					    (uint64_t)cause << 8 | end->wait_class);
+	struct ptt_model_cause *c;
+
+	if (!entry) {
+		m->error = -ENOMEM;
+		return;
+	}
+	if (!entry->value)
+		entry->value = m->cause_key.count;
+	key = md_lookup(m, &m->cause_of, &m->causes, (uint64_t)w->thread << 32 | w->object, entry->value, &made);
+	c = &((struct ptt_model_cause *)(void *)m->causes.items)[key];
+	if (made) {
+		c->thread = w->thread;
+		c->object = w->object;
+		c->site = w->site;
+		c->cause = cause;
+		c->cause_site = cause_site;
+		c->wait_class = end->wait_class;
+	}
+	c->n++;
+	c->ns += ns;
+	if (ns > c->max)
+		c->max = ns;
+}
+
+static void sum_waker(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, uint64_t ns)
+{
+	bool made;
+	uint32_t number = md_lookup(m, &m->waker_of, &m->wakers, (uint64_t)w->object << 32 | end->waker,
+				    end->waker_site, &made);
+	struct ptt_model_waker *waker = &((struct ptt_model_waker *)(void *)m->wakers.items)[number];
+
+	if (made) {
+		waker->object = w->object;
+		waker->thread = end->waker;
+		waker->site = end->waker_site;
+	}
+	waker->n++;
+	waker->ns += ns;
+}
+
+static void wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
+		     int64_t dur)
+{
+	struct ptt_model_wait *row = md_row(m, rows);
+
+	if (!row)
+		return;
+	*row = (struct ptt_model_wait){
+		.t_ns = w->since,
+		.dur_ns = dur,
+		.wake_ns = end->wake,
+		.id = w->id,
+		.parent = w->parent,
+		.thread = w->thread,
+		.object = w->object,
+		.site = w->site,
+		.owner = w->owner,
+		.owner_site = w->owner_site,
+		.waker = end->waker,
+		.waker_site = end->waker_site,
+		.queue_depth = w->depth,
+		.result = end->result,
+		.wait_class = end->wait_class,
+		.kind = w->kind,
+		.mode = w->mode,
+		.open = end->open,
+	};
+}
+
+static void wakeup_row(struct ptt_model *m, const struct md_wait *w, const struct md_end *end)
+{
+	struct ptt_model_wakeup *row = md_row(m, &m->wakeup_rows);
+
+	if (!row)
+		return;
+	*row = (struct ptt_model_wakeup){
+		.t_ns = end->wake,
+		.woken_ns = end->ts,
+		.wait = w->id,
+		.waker = end->waker,
+		.wakee = w->thread,
+		.object = w->object,
+		.site = end->waker_site,
+		.kind = end->wake_kind,
+	};
+}
+
+void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct md_end *end)
+{
+	int64_t dur = end->dur >= 0 ? end->dur : end->ts - w->since;
+	uint64_t ns = dur > 0 ? (uint64_t)dur : 0;
+	struct md_object *o = MD_OBJECT(m, w->object);
+	struct md_thread *t = MD_THREAD(m, w->thread);
+	struct md_site *s = MD_SITE(m, w->site);
+
+	if (m->flags & PTT_MODEL_PATH && !end->open)
+		md_step_add(m, w, end, dur);
+	if (!md_counted(m, w->thread, w->object, w->site))
+		return;
+	sum_wait(m, &o->pub.sums, &o->pub.histogram, end->wait_class, ns);
+	sum_wait(m, &t->pub.sums, &t->pub.histogram, end->wait_class, ns);
+	sum_wait(m, &s->pub.sums, &s->pub.histogram, end->wait_class, ns);
+	sum_wait(m, &MD_PAIR(m, md_pair(m, w->thread, w->object))->sums, NULL, end->wait_class, ns);
+	t->pub.kind_ns[w->kind % PTT_KINDS] += ns;
+	sum_cause(m, w, end, ns);
+	if (end->waker)
+		sum_waker(m, w, end, ns);
+	if (m->flags & PTT_MODEL_ROWS) {
+		wait_row(m, &m->wait_rows, w, end, dur);
+		if (end->waker)
+			wakeup_row(m, w, end);
+	}
+	if (end->open)
+		wait_row(m, &m->open_rows, w, end, dur);
+}
+
+/* ---- the end of the trace ---- */
+
+static uint8_t open_class(struct ptt_model *m, const struct md_wait *w)
+{
+	switch (w->kind) {
+	case PTT_KIND_THREAD:
+		return PTT_JOIN;
+	case PTT_KIND_COND:
+	case PTT_KIND_FUTEX:
+		return PTT_IDLE;
+	case PTT_KIND_SEM:
+		return md_sem_unknown_class(m, w->thread, w->object);
+	}
+	return PTT_CONTENDED;
+}
+
+static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t ts)
+{
+	struct md_end end = { .ts = ts, .dur = -1, .wake = MD_NEVER, .open = true };
+	const struct md_object *o;
+	int64_t signalled;
+
+	if (w->kind == PTT_KIND_COND) {
+		struct md_wait cond = *w;
+
+		if (md_cond_open(m, w, &signalled)) {
+			struct md_end woken = { .ts = signalled, .dur = -1, .wake = MD_NEVER, .wait_class = PTT_IDLE };
+
+			md_wait_account(m, &cond, &woken);
+		}
+	}
+	o = MD_OBJECT(m, w->object);
+	if (md_is_lock(w->kind) && o->holds) {
+		w->owner = MD_HOLD(m, o->holds)->thread;
+		w->owner_site = MD_HOLD(m, o->holds)->site;
+	}
+	end.wait_class = open_class(m, w);
+	md_wait_account(m, w, &end);
+}
+
+int md_finish_waits(struct ptt_model *m, const int64_t *ends)
+{
+	for (uint32_t i = 1; i < m->threads.count; i++) {
+		const struct md_thread *t = MD_THREAD(m, i);
+
+		for (uint32_t wait = t->waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
+			struct md_wait w = *MD_WAITING(m, wait);
+
+			finish_wait(m, &w, ends[t->pub.process]);
+		}
+	}
+	return m->error;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/* wakes.c - waits that another thread's signal, post or arrival ends: conditions, semaphores, barriers, futexes. */
+/*
+ * A wake-up is given to as many waiters as are there and have not been given one; whoever goes on takes the oldest one
+ * that was given since it began to wait.
+ */
+#include "internal.h"
+
+#include <pthread.h>
+
+/* Less than this after a signal, a thread that was woken has not yet come to ask for its mutex. */
+#define REACQUIRE_NS 20000
+/* A post may be stamped before the wait that it ends, for it is stamped before it is done. */
+#define SKEW_NS 1000000
+
+/* ---- tokens ---- */
+
+static struct md_tokens *tokens_of(struct ptt_model *m, struct md_object *o)
+{
+	if (!o->tokens)
+		o->tokens = md_new(m, &m->tokens);
+	return MD_TOKENS_OF(m, o);
+}
+
+static void token_remove(struct md_tokens *tokens, uint32_t at)
+{
+	memmove(&tokens->items[at], &tokens->items[at + 1], (tokens->count - at - 1) * sizeof(*tokens->items));
+	tokens->count--;
+}
+
+/* No more may be pending than there are waiters: the oldest were not what we thought. */
+static void tokens_clamp(struct md_tokens *tokens, uint32_t waiters)
+{
+	while (tokens->pending > waiters && tokens->count) {
+		tokens->pending--;
+		if (--tokens->items[0].left == 0)
+			token_remove(tokens, 0);
+	}
+}
+
+static bool token_take(struct md_tokens *tokens, int64_t since, struct md_token *out)
+{
+	for (uint32_t i = 0; i < tokens->count; i++) {
+		if (tokens->items[i].ts < since)
+			continue;
+		*out = tokens->items[i];
+		tokens->pending--;
+		if (--tokens->items[i].left == 0)
+			token_remove(tokens, i);
+		return true;
+	}
+	return false;
+}
+
+void md_wake(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t count, uint8_t kind,
+	     bool gave_back)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	struct md_tokens *tokens = tokens_of(m, o);
+	uint32_t free = o->pub.waiters > tokens->pending ? o->pub.waiters - tokens->pending : 0;
+
+	tokens->last = (struct md_token){
+		.ts = e->ts,
+		.thread = e->thread,
+		.site = md_site(m, e->thread, e->site, o->pub.kind),
+		.left = count < free ? count : free,
+		.kind = kind,
+		.gave_back = gave_back,
+	};
+	if (!o->pub.waiters && (kind == PTT_WAKE_SIGNAL || kind == PTT_WAKE_BROADCAST))
+		o->pub.wasted++;
+	if (!tokens->last.left)
+		return;
+	if (tokens->count == tokens->room) {
+		uint32_t room = tokens->room ? tokens->room * 2 : 4;
+		struct md_token *bigger = realloc(tokens->items, room * sizeof(*bigger));
+
+		if (!bigger) {
+			m->error = -ENOMEM;
+			return;
+		}
+		tokens->items = bigger;
+		tokens->room = room;
+	}
+	tokens->items[tokens->count++] = tokens->last;
+	tokens->pending += tokens->last.left;
+}
+
+static void woken_by(struct md_end *end, const struct md_token *token)
+{
+	end->waker = token->thread;
+	end->waker_site = token->site;
+	end->wake = token->ts;
+	end->wake_kind = token->kind;
+}
+
+/* ---- conditions ---- */
+
+void md_cond_in(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_COND, e->object, e->ts, &pair);
+	uint64_t address = (uint64_t)md_number(m, e, MD_MUTEX, 0);
+	uint32_t wait = md_wait_begin(m, e, object, pair, PTT_MODE_EXCLUSIVE);
+
+	if (!address || !wait)
+		return;
+	MD_WAITING(m, wait)->mutex = md_object(m, e->thread, PTT_KIND_MUTEX, address, e->ts, &pair);
+	md_log_of(m, MD_OBJECT(m, MD_WAITING(m, wait)->mutex));
+}
+
+/* The time from the signal to the mutex, if others had it meanwhile, as a wait of its own for the mutex. */
+static bool reacquired(struct ptt_model *m, const struct md_wait *w, int64_t signalled)
+{
+	struct md_object *o = MD_OBJECT(m, w->mutex);
+	const struct md_log *log = MD_LOG_OF(m, o);
+	const struct md_log_entry *last = NULL, *first = NULL;
+	struct md_wait again = *w;
+	struct md_end end = { .ts = w->retaken, .dur = -1, .wait_class = PTT_CONTENDED };
+
+	if (!w->mutex || !o->log || w->retaken == MD_NEVER || w->retaken <= signalled)
+		return false;
+	for (uint32_t i = 0; i < MD_LOG && i < log->count; i++) {
+		const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
+
+		if (entry->ended <= signalled)
+			break;
+		if (entry->thread == w->thread || entry->ended > w->retaken)
+			continue;
+		first = entry;
+		last = last ? last : entry;
+	}
+	if (!last || last->ended - signalled < REACQUIRE_NS)
+		return false;
+	again.since = signalled;
+	again.parent = w->id;
+	again.id = ++m->wait_id;
+	again.object = w->mutex;
+	again.kind = PTT_KIND_MUTEX;
+	again.depth = o->pub.waiters + 1;
+	again.owner = MD_BLAME(m, first->blame)->thread;
+	again.owner_site = MD_BLAME(m, first->blame)->site;
+	end.waker = last->thread;
+	end.waker_site = o->release_thread == last->thread && o->release_ts == last->ended ? o->release_site : 0;
+	end.wake = last->ended;
+	end.wake_kind = PTT_WAKE_RELEASE;
+	md_reblame(m, w->mutex, signalled, w->retaken);
+	md_wait_account(m, &again, &end);
+	return true;
+}
+
+void md_cond_out(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_COND, e->object, e->ts, &pair);
+	struct md_object *o = MD_OBJECT(m, object);
+	struct md_tokens *tokens = tokens_of(m, o);
+	int64_t result = md_number(m, e, MD_RESULT, 0);
+	struct md_end end = {
+		.ts = e->ts,
+		.dur = md_number(m, e, MD_WAIT_NS, -1),
+		.wake = MD_NEVER,
+		.result = (int32_t)result,
+		.wait_class = md_class(result, PTT_IDLE),
+	};
+	struct md_token token;
+	struct md_wait w;
+
+	md_wait_take(m, e, object, &w);
+	if (end.wait_class == PTT_IDLE && token_take(tokens, w.since, &token)) {
+		struct md_end woken = end;
+
+		woken_by(&end, &token);
+		woken_by(&woken, &token);
+		if (reacquired(m, &w, token.ts)) {
+			woken.ts = token.ts;
+			woken.dur = -1;
+			end = woken;
+		}
+	}
+	tokens_clamp(tokens, o->pub.waiters);
+	md_wait_account(m, &w, &end);
+}
+
+bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled)
+{
+	struct md_tokens *tokens = tokens_of(m, MD_OBJECT(m, w->object));
+	const struct md_object *mutex = MD_OBJECT(m, w->mutex);
+	struct md_token token;
+
+	if (!w->mutex || w->retaken != MD_NEVER || !mutex->holds || MD_HOLD(m, mutex->holds)->thread == w->thread ||
+	    !token_take(tokens, w->since, &token))
+		return false;
+	*signalled = token.ts;
+	w->since = token.ts;
+	w->parent = w->id;
+	w->id = ++m->wait_id;
+	w->object = w->mutex;
+	w->kind = PTT_KIND_MUTEX;
+	return true;
+}
+
+/* ---- barriers ---- */
+
+/* Lets go everybody who waits; @last came last. */
+static void barrier_open(struct ptt_model *m, struct md_object *o, uint32_t last)
+{
+	const struct md_wait *by = MD_WAITING(m, last);
+
+	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next) {
+		struct md_wait *w = MD_WAITING(m, i);
+
+		if (w->woken != MD_NEVER)
+			continue;
+		w->woken = by->since;
+		w->waker = by->thread;
+		w->waker_site = by->site;
+	}
+	o->arrived = 0;
+}
+
+void md_barrier_in(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_BARRIER, e->object, e->ts, &pair);
+	uint32_t wait = md_wait_begin(m, e, object, pair, PTT_MODE_EXCLUSIVE);
+	struct md_object *o = MD_OBJECT(m, object);
+
+	if (++o->arrived == o->barrier_count && wait)
+		barrier_open(m, o, wait);
+}
+
+void md_barrier_out(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_BARRIER, e->object, e->ts, &pair);
+	struct md_object *o = MD_OBJECT(m, object);
+	int64_t result = md_number(m, e, MD_RESULT, 0);
+	uint32_t number = md_wait_find(m, e->thread, object);
+	struct md_end end = {
+		.ts = e->ts,
+		.dur = md_number(m, e, MD_WAIT_NS, -1),
+		.wake = MD_NEVER,
+		.result = (int32_t)result,
+	};
+	struct md_wait w;
+
+	if (result == PTHREAD_BARRIER_SERIAL_THREAD)
+		result = 0;
+	end.wait_class = md_class(result, PTT_CONTENDED);
+	/* How many it takes is not known: those who are there when the first one leaves. */
+	if (number && MD_WAITING(m, number)->woken == MD_NEVER && !result)
+		barrier_open(m, o, o->waits);
+	md_wait_take(m, e, object, &w);
+	if (w.waker == e->thread)
+		return; /* came last, and waited for nobody */
+	if (w.waker && end.wait_class == PTT_CONTENDED) {
+		end.waker = w.waker;
+		end.waker_site = w.waker_site;
+		end.wake = w.woken;
+		end.wake_kind = PTT_WAKE_BARRIER;
+		if (md_counted(m, w.thread, w.object, w.site))
+			md_charge(m, md_blame(m, object, w.waker, w.waker_site), end.dur);
+	}
+	md_wait_account(m, &w, &end);
+}
+
+/* ---- semaphores ---- */
+
+uint8_t md_sem_unknown_class(struct ptt_model *m, uint32_t thread, uint32_t object)
+{
+	const struct md_object *o = MD_OBJECT(m, object);
+	uint32_t own = MD_PAIR(m, md_pair(m, thread, object))->balance > 0;
+
+	if (!m->processes[o->pub.process].full[PTT_KIND_SEM])
+		return PTT_IDLE;
+	return o->units_out > own ? PTT_CONTENDED : PTT_IDLE;
+}
+
+/* Who ended a wait for a semaphore or futex decides what it was. */
+static void granted(struct ptt_model *m, const struct md_wait *w, struct md_end *end, const struct md_token *token)
+{
+	woken_by(end, token);
+	end->wait_class = token->gave_back ? PTT_CONTENDED : PTT_IDLE;
+	if (token->gave_back && md_counted(m, w->thread, w->object, w->site))
+		md_charge(m, md_blame(m, w->object, token->thread, token->site), end->dur);
+}
+
+static void sem_waited(struct ptt_model *m, const struct md_event *e, uint32_t object)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	struct md_tokens *tokens = tokens_of(m, o);
+	int64_t result = md_number(m, e, MD_RESULT, 0);
+	struct md_end end = {
+		.ts = e->ts,
+		.dur = md_number(m, e, MD_WAIT_NS, -1),
+		.wake = MD_NEVER,
+		.result = (int32_t)result,
+		.wait_class = md_class(result, PTT_IDLE),
+	};
+	struct md_token token;
+	struct md_wait w;
+
+	md_wait_take(m, e, object, &w);
+	if (end.dur < 0)
+		end.dur = e->ts - w.since;
+	if (end.wait_class == PTT_IDLE) {
+		if (token_take(tokens, w.since, &token))
+			granted(m, &w, &end, &token);
+		else if (tokens->last.thread && tokens->last.ts >= w.since - SKEW_NS)
+			granted(m, &w, &end, &tokens->last);
+		else
+			end.wait_class = md_sem_unknown_class(m, e->thread, object);
+	}
+	tokens_clamp(tokens, o->pub.waiters);
+	md_wait_account(m, &w, &end);
+}
+
+void md_sem_taken(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_SEM, e->object, e->ts, &pair);
+
+	if (m->field_at[e->id][MD_WAIT_NS])
+		sem_waited(m, e, object);
+	if (MD_PAIR(m, pair)->balance++ == 0)
+		MD_OBJECT(m, object)->units_out++;
+}
+
+void md_sem_gave_up(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t pair;
+
+	sem_waited(m, e, md_object(m, e->thread, PTT_KIND_SEM, e->object, e->ts, &pair));
+}
+
+void md_sem_post(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_SEM, e->object, e->ts, &pair);
+	bool gave_back = MD_PAIR(m, pair)->balance > 0;
+
+	if (gave_back && --MD_PAIR(m, pair)->balance == 0)
+		MD_OBJECT(m, object)->units_out--;
+	md_wake(m, e, object, 1, PTT_WAKE_POST, gave_back);
+}
+
+/* ---- futexes ---- */
+
+void md_futex_in(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_FUTEX, e->object, e->ts, &pair);
+
+	MD_PAIR(m, pair)->balance = 1; /* has waited here */
+	md_wait_begin(m, e, object, pair, PTT_MODE_EXCLUSIVE);
+}
+
+void md_futex_out(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_FUTEX, e->object, e->ts, &pair);
+	struct md_object *o = MD_OBJECT(m, object);
+	struct md_tokens *tokens = tokens_of(m, o);
+	int64_t result = md_number(m, e, MD_RESULT, 0);
+	struct md_end end = {
+		.ts = e->ts,
+		.dur = md_number(m, e, MD_WAIT_NS, 0),
+		.wake = MD_NEVER,
+		.result = (int32_t)result,
+		.wait_class = md_class(result, PTT_IDLE),
+	};
+	struct md_token token;
+	struct md_wait w;
+
+	md_wait_take(m, e, object, &w);
+	if (!result && token_take(tokens, w.since, &token))
+		granted(m, &w, &end, &token);
+	tokens_clamp(tokens, o->pub.waiters);
+	if (result != EAGAIN) /* the value had changed: it did not block */
+		md_wait_account(m, &w, &end);
+}
+
+void md_futex_wake(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_FUTEX, e->object, e->ts, &pair);
+	int64_t count = md_number(m, e, MD_COUNT, 1);
+
+	md_wake(m, e, object, count > 0 ? (uint32_t)count : 0, PTT_WAKE_FUTEX, MD_PAIR(m, pair)->balance > 0);
+}

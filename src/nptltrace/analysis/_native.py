@@ -1,0 +1,245 @@
+"""The model library: one class a handle, tables as NumPy arrays; see `pttmodel.h`."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace import _paths
+from nptltrace.errors import PttError
+from nptltrace.trace._abi import check, made
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace.trace._native import Buffer
+
+__all__ = ["CLASSES", "EDGES", "KINDS", "NEVER", "PATH", "ROWS", "WAKES", "Model", "percentile"]
+
+VERSION = 1
+ROWS, EDGES, PATH = 1, 2, 4
+CLASSES = ("contended", "idle", "join", "timeout", "cancelled")
+KINDS = {
+    1: "thread", 2: "mutex", 3: "rwlock", 4: "spinlock", 5: "cond", 6: "barrier", 7: "semaphore",
+    8: "once", 10: "futex",
+}  # fmt: skip
+WAKES = ("", "unlock", "signal", "broadcast", "post", "barrier", "end", "once", "futex")
+NEVER = -(2**63)
+BUCKETS = 768
+_ANY = 2**32 - 1
+
+_SUMS = [
+    ("wait_n", "u8", (5,)), ("wait_ns", "u8", (5,)), ("wait_max", "u8"), ("hold_n", "u8"),
+    ("hold_ns", "u8"), ("hold_max", "u8"),
+]  # fmt: skip
+
+
+def _u32(*names: str) -> list[tuple[str, str]]:
+    return [(name, "u4") for name in names]
+
+
+# Number of the table, and its columns as they stand in the C structs.
+_TABLES: dict[str, tuple[int, list[Any]]] = {
+    "objects": (0, [
+        *_SUMS, ("address", "u8"), ("first_ns", "i8"), ("last_ns", "i8"), ("wasted", "u8"),
+        *_u32("process", "kind", "generation", "threads", "max_waiters", "waiters", "holders",
+              "holder", "first_site", "histogram", "flags", "init_site"),
+    ]),
+    "sites": (1, [
+        *_SUMS, ("address", "u8"), ("caused_ns", "u8"),
+        *_u32("process", "kind", "histogram", "reserved"),
+    ]),
+    "threads": (2, [
+        *_SUMS, ("kind_ns", "u8", (16,)), ("caused_ns", "u8"), ("pthread", "u8"),
+        ("routine", "u8"), ("first_ns", "i8"), ("last_ns", "i8"), ("create_ns", "i8"),
+        ("end_ns", "i8"), ("join_ns", "i8"), ("buffer_ns", "u8"),
+        *_u32("process", "tid", "generation", "creator", "create_site", "histogram", "flags",
+              "held"),
+    ]),
+    "pairs": (3, [*_SUMS, ("caused_ns", "u8"), *_u32("thread", "object", "balance", "reserved")]),
+    "blames": (4, [("caused_ns", "u8"), *_u32("object", "thread", "site", "reserved")]),
+    "causes": (5, [
+        ("n", "u8"), ("ns", "u8"), ("max", "u8"),
+        *_u32("thread", "object", "site", "cause", "cause_site", "wait_class"),
+    ]),
+    "wakers": (6, [("n", "u8"), ("ns", "u8"), *_u32("object", "thread", "site", "reserved")]),
+    "edges": (7, [
+        ("n", "u8"), ("first_ns", "i8"),
+        *_u32("held", "wanted", "held_site", "wanted_site", "thread", "threads"),
+        ("guard", "u4", (4,)), ("held_mode", "u1"), ("wanted_mode", "u1"), ("blocked", "u1"),
+        ("tries", "u1"), ("reserved", "u4"),
+    ]),
+    "histograms": (8, [("counts", "u4", (BUCKETS,))]),
+    "waits": (9, [
+        ("t_ns", "i8"), ("dur_ns", "i8"), ("wake_ns", "i8"), ("id", "u8"), ("parent", "u8"),
+        *_u32("thread", "object", "site", "owner", "owner_site", "waker", "waker_site",
+              "queue_depth"),
+        ("result", "i4"), ("wait_class", "u1"), ("kind", "u1"), ("mode", "u1"), ("open", "u1"),
+    ]),
+    "holds": (10, [
+        ("t_ns", "i8"), ("dur_ns", "i8"),
+        *_u32("thread", "object", "site", "release_site", "max_waiters"),
+        ("mode", "u1"), ("open", "u1"), ("reserved", "u2"),
+    ]),
+    "wakeups": (11, [
+        ("t_ns", "i8"), ("woken_ns", "i8"), ("wait", "u8"),
+        *_u32("waker", "wakee", "object", "site"), ("kind", "u1"), ("reserved", "u1", (7,)),
+    ]),
+    "segments": (13, [
+        ("start_ns", "i8"), ("end_ns", "i8"), *_u32("thread", "object", "site"), ("kind", "u1"),
+        ("reserved", "u1", (3,)),
+    ]),
+}  # fmt: skip
+_TABLES["open"] = (12, _TABLES["waits"][1])
+
+
+class _Table(ctypes.Structure):
+    _fields_ = (
+        ("items", ctypes.c_void_p),
+        ("count", ctypes.c_uint64),
+        ("stride", ctypes.c_uint64),
+    )
+    items: int | None
+    count: int
+    stride: int
+
+
+_p, _n = ctypes.c_void_p, ctypes.c_uint32
+_PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "ptt_model_version": (ctypes.c_int, ()),
+    "ptt_model_create": (_p, (_n,)),
+    "ptt_model_destroy": (None, (_p,)),
+    "ptt_model_thread": (ctypes.c_int, (_p, _n, _n, _n)),
+    "ptt_model_only_thread": (ctypes.c_int, (_p, _n)),
+    "ptt_model_only_object": (ctypes.c_int, (_p, _n, ctypes.c_uint64)),
+    "ptt_model_only_site": (ctypes.c_int, (_p, _n, ctypes.c_uint64)),
+    "ptt_model_feed": (ctypes.c_int, (_p, _p, ctypes.c_int64)),
+    "ptt_model_finish": (ctypes.c_int, (_p, _p, _n)),
+    "ptt_model_path": (ctypes.c_int, (_p, _n)),
+    "ptt_model_path_resolution": (ctypes.c_int64, (_p,)),
+    "ptt_model_table": (ctypes.c_int, (_p, _n, _p)),
+    "ptt_model_drop_rows": (None, (_p,)),
+    "ptt_model_bucket_ns": (ctypes.c_double, (_n,)),
+    "ptt_model_lost": (ctypes.c_uint64, (_p,)),
+}
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Load the model library."""
+    path = _paths.model_library()
+    lib = ctypes.CDLL(str(path))
+    for name, (result, arguments) in _PROTOTYPES.items():
+        function = getattr(lib, name)
+        function.restype = result
+        function.argtypes = arguments
+    if lib.ptt_model_version() != VERSION:
+        raise PttError(f"{path} belongs to another version of nptltrace: install both again")
+    return lib
+
+
+class Model:
+    """The states of threads and objects, event by event.
+
+    Args:
+        flags: `ROWS`, `EDGES`, `PATH`: what to keep beside the sums.
+    """
+
+    def __init__(self, flags: int = 0) -> None:
+        lib = library()
+        self._lib = lib
+        self.handle = made("make a model", lib.ptt_model_create(flags))
+        weakref.finalize(self, lib.ptt_model_destroy, self.handle)
+
+    def thread(self, number: int, process: int, tid: int) -> None:
+        """Tell which thread the reader's number means."""
+        status = self._lib.ptt_model_thread(self.handle, number, process, tid)
+        check("follow a thread", status)
+
+    def only_threads(self, numbers: list[int]) -> None:
+        """Count only what these threads (the reader's numbers) do."""
+        for number in (_ANY, *numbers):
+            check("choose", self._lib.ptt_model_only_thread(self.handle, number))
+
+    def only_objects(self, objects: list[tuple[int, int]]) -> None:
+        """Count only these (process, address) pairs; process may be `ANY` of the reader."""
+        for process, address in ((_ANY, 2**64 - 1), *objects):
+            check("choose", self._lib.ptt_model_only_object(self.handle, process, address))
+
+    def only_sites(self, sites: list[tuple[int, int]]) -> None:
+        """Count only what was called from these (process, address) pairs."""
+        for process, address in ((_ANY, 2**64 - 1), *sites):
+            check("choose", self._lib.ptt_model_only_site(self.handle, process, address))
+
+    def feed(self, buffer: Buffer) -> None:
+        """Take in the events of a buffer, which has all columns but `cpu`."""
+        status = self._lib.ptt_model_feed(self.handle, buffer.pointer, buffer.count)
+        check("follow the events", status)
+
+    def finish(self, ends: list[int]) -> None:
+        """End what is open; `ends` says when each process ended, `NEVER` where nobody knows."""
+        array = (ctypes.c_int64 * max(len(ends), 1))(*ends)
+        check("finish", self._lib.ptt_model_finish(self.handle, array, len(ends)))
+
+    def find_path(self, thread: int = 0) -> None:
+        """Fill the table `segments` with the critical path to the end of a thread (a row)."""
+        check("find the critical path", self._lib.ptt_model_path(self.handle, thread))
+
+    @property
+    def path_resolution_ns(self) -> int:
+        """Waits shorter than this are not in the critical path."""
+        return int(self._lib.ptt_model_path_resolution(self.handle))
+
+    @property
+    def lost(self) -> int:
+        """Events that the trace itself says were lost."""
+        return int(self._lib.ptt_model_lost(self.handle))
+
+    def table(self, name: str, *, copy: bool = True) -> NDArray[Any]:
+        """Return a table; element 0 of those that rows are numbered in stands for none.
+
+        Args:
+            name: As in `pttmodel.h`, in lower case.
+            copy: Otherwise it is valid until the model changes.
+        """
+        number, columns = _TABLES[name]
+        dtype = np.dtype(columns, align=True)
+        found = _Table()
+        status = self._lib.ptt_model_table(self.handle, number, ctypes.byref(found))
+        check("read a table", status)
+        if not found.items or not found.count:
+            return np.empty(0, dtype)
+        memory = (ctypes.c_uint8 * (found.count * found.stride)).from_address(found.items)
+        bytes_of = memoryview(memory).cast("B")
+        array = np.ndarray((found.count,), dtype, bytes_of, strides=(found.stride,))
+        return array.copy() if copy else array
+
+    def drop_rows(self) -> None:
+        """Drop the rows of waits, holds and wakeups told so far."""
+        self._lib.ptt_model_drop_rows(self.handle)
+
+
+@cache
+def _middles() -> NDArray[Any]:
+    lib = library()
+    return np.array([lib.ptt_model_bucket_ns(bucket) for bucket in range(BUCKETS)])
+
+
+def percentile(histogram: NDArray[Any], share: float, most: int) -> int:
+    """Return a percentile in ns, within 3 %; 0 without entries.
+
+    Args:
+        histogram: Counts by bucket.
+        share: Between 0 and 1.
+        most: The greatest of the values.
+    """
+    sums = np.cumsum(histogram, dtype=np.uint64)
+    count = int(sums[-1])
+    rank = max(int(np.ceil(share * count)), 1)
+    if rank >= count:
+        return most
+    return min(int(_middles()[int(np.searchsorted(sums, rank))]), most)

@@ -1,0 +1,374 @@
+"""Runs the model over a traceset: sums for reports, and waits, holds and wake-ups as Arrow tables.
+
+Times are ns since the traceset's start. The columns follow one layout for all tables: `process`
+is a number in the traceset, `tid` a kernel thread id, `object` a row number of the table objects
+(`object_id` there), and sites are addresses, 0 where none is known.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from nptltrace.analysis import _native
+from nptltrace.trace import _native as reading
+from nptltrace.trace._columns import ArrayBuffer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.source import Source
+
+__all__ = ["Only", "Tables", "Window", "model_tables", "run_model"]
+
+_BATCH = 1 << 16
+_MODES = ("exclusive", "shared")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of time.
+
+    Attributes:
+        begin_ns: First time, or None for the start.
+        end_ns: Time behind the last, or None for the end.
+    """
+
+    begin_ns: int | None = None
+    end_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """What to count; everything is followed all the same. None stands for all.
+
+    Attributes:
+        threads: Numbers of threads in the traceset.
+        objects: (process, address) pairs.
+        sites: (process, address) pairs.
+    """
+
+    threads: list[int] | None = None
+    objects: list[tuple[int, int]] | None = None
+    sites: list[tuple[int, int]] | None = None
+
+
+def run_model(
+    source: Source,
+    flags: int = 0,
+    *,
+    window: Window | None = None,
+    only: Only | None = None,
+    on_batch: Callable[[_native.Model], None] | None = None,
+) -> _native.Model:
+    """Feed a traceset to a model and finish it.
+
+    Args:
+        source: The opened traces.
+        flags: What the model keeps, as in `_native.Model`.
+        window: The part to read.
+        only: What to count.
+        on_batch: Called after every batch of events and after the end, to take rows out.
+
+    Raises:
+        NativeError: Memory is out.
+    """
+    window, only = window or Window(), only or Only()
+    model = _native.Model(flags)
+    if only.threads is not None:
+        model.only_threads(only.threads)
+    if only.objects is not None:
+        model.only_objects(only.objects)
+    if only.sites is not None:
+        model.only_sites(only.sites)
+    for number, (process, tid) in enumerate(source.reader.threads()):
+        model.thread(number, process, tid)
+    for buffer in _buffers(source, window):
+        model.feed(buffer)
+        if on_batch is not None:
+            on_batch(model)
+    model.finish(_ends(source, window))
+    if on_batch is not None:
+        on_batch(model)
+    return model
+
+
+def _buffers(source: Source, window: Window) -> Iterator[reading.Buffer]:
+    """Yield the events; the next ones are read while these are used."""
+    reader = source.reader
+    cursor = reading.Cursor(reader)
+    if window.begin_ns is not None:
+        cursor.seek_key(reader.key_of_time(window.begin_ns))
+    if window.end_ns is not None:
+        cursor.limit_key(reader.key_of_time(window.end_ns))
+    full, empty = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
+    for buffer in (full, empty):
+        buffer.columns.cpu = None  # nobody asks for it
+    with ThreadPoolExecutor(1) as pool:
+        ahead = pool.submit(cursor.read, full)
+        while ahead.result():
+            ahead = pool.submit(cursor.read, empty)
+            yield full
+            full, empty = empty, full
+
+
+def _ends(source: Source, window: Window) -> list[int]:
+    """Return when each process ended, as the recorder saw it."""
+    ends = []
+    for process in source.processes():
+        end = process.end_unix_ns
+        ns = _native.NEVER if end is None else end - source.start_unix_ns
+        ends.append(ns if window.end_ns is None else min(ns, window.end_ns))
+    return ends
+
+
+# ---- tables ----
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Everything the model knows, as Arrow tables.
+
+    Attributes:
+        threads: Row a thread, in the order in which they were first seen.
+        objects: Row an object; an address used anew is another object (`generation`).
+        waits: Row a wait, in the order of their ends.
+        holds: Row a hold of a mutex, rwlock, spin lock or running once routine.
+        wakeups: Row a wait that another thread ended.
+        edges: Row a pair of locks of which one was asked for while the other was held.
+    """
+
+    threads: pa.Table
+    objects: pa.Table
+    waits: pa.Table
+    holds: pa.Table
+    wakeups: pa.Table
+    edges: pa.Table
+
+
+def model_tables(source: Source, *, window: Window | None = None) -> Tables:
+    """Return all tables of a traceset.
+
+    Args:
+        source: The opened traces.
+        window: The part to read.
+    """
+    parts: dict[str, list[NDArray[Any]]] = {"waits": [], "holds": [], "wakeups": []}
+
+    def take(model: _native.Model) -> None:
+        for name, arrays in parts.items():
+            rows = model.table(name)
+            if len(rows):
+                arrays.append(rows)
+        model.drop_rows()
+
+    model = run_model(source, _native.ROWS | _native.EDGES, window=window, on_batch=take)
+    rows = {
+        name: np.concatenate(arrays) if arrays else model.table(name)
+        for name, arrays in parts.items()
+    }
+    names = _Numbers(model)
+    return Tables(
+        threads=_threads(source, names),
+        objects=_objects(source, names),
+        waits=_waits(names, rows["waits"]),
+        holds=_holds(names, rows["holds"]),
+        wakeups=_wakeups(names, rows["wakeups"]),
+        edges=_edges(names, model.table("edges")[1:]),
+    )
+
+
+class _Numbers:
+    """Turns row numbers of the model into what users know."""
+
+    def __init__(self, model: _native.Model) -> None:
+        self.threads = model.table("threads")
+        self.objects = model.table("objects")
+        self._tid = self.threads["tid"]
+        self._site = model.table("sites")["address"]
+
+    def tid(self, rows: NDArray[Any]) -> pa.Array:
+        """Return kernel thread ids, null for none."""
+        return pa.array(self._tid[rows], mask=self._tid[rows] == 0)
+
+    def process(self, threads: NDArray[Any]) -> pa.Array:
+        """Return the processes of threads."""
+        return pa.array(self.threads["process"][threads])
+
+    def site(self, rows: NDArray[Any]) -> pa.Array:
+        """Return addresses of call sites."""
+        return pa.array(self._site[rows])
+
+    def object(self, rows: NDArray[Any]) -> pa.Array:
+        """Return addresses of objects."""
+        return pa.array(self.objects["address"][rows])
+
+
+def _words(numbers: NDArray[Any], words: tuple[str, ...]) -> pa.Array:
+    """Return numbers as words."""
+    codes = pa.array(numbers.astype(np.int8))
+    return pa.DictionaryArray.from_arrays(codes, pa.array(words))
+
+
+def _kinds(numbers: NDArray[Any]) -> pa.Array:
+    return _words(numbers, tuple(_native.KINDS.get(n, "") for n in range(16)))
+
+
+def _times(values: NDArray[Any]) -> pa.Array:
+    """Return times, null where there is none."""
+    values = np.ascontiguousarray(values)
+    return pa.array(values, mask=(values == _native.NEVER) | (values == 2**63 - 1))
+
+
+def _plain(values: NDArray[Any]) -> pa.Array:
+    return pa.array(np.ascontiguousarray(values))
+
+
+def _flag(values: NDArray[Any], bit: int = 1) -> pa.Array:
+    return pa.array((values & bit) != 0)
+
+
+def _threads(source: Source, names: _Numbers) -> pa.Table:
+    rows = names.threads[1:]
+    number = {pair: n for n, pair in enumerate(source.threads())}
+    keys = zip(rows["process"].tolist(), rows["tid"].tolist(), strict=True)
+    text = [source.thread_name(number[key]) if key in number else "" for key in keys]
+    return pa.table(
+        {
+            "process": _plain(rows["process"]),
+            "tid": names.tid(np.arange(1, len(rows) + 1)),
+            "generation": _plain(rows["generation"]),
+            "name": pa.array(text, pa.string()),
+            "first_ns": _times(rows["first_ns"]),
+            "last_ns": _times(rows["last_ns"]),
+            "create_ns": _times(rows["create_ns"]),
+            "end_ns": _times(rows["end_ns"]),
+            "join_ns": _times(rows["join_ns"]),
+            "creator_tid": names.tid(rows["creator"]),
+            "create_site": names.site(rows["create_site"]),
+            "routine": _plain(rows["routine"]),
+            "begun": _flag(rows["flags"]),
+            "ended": _flag(rows["flags"], 2),
+            "joined": _flag(rows["flags"], 4),
+            "detached": _flag(rows["flags"], 8),
+            "cancelled": _flag(rows["flags"], 16),
+            "held": _plain(rows["held"]),
+        }
+    )
+
+
+def _objects(source: Source, names: _Numbers) -> pa.Table:
+    del source
+    rows = names.objects[1:]
+    return pa.table(
+        {
+            "object_id": pa.array(np.arange(1, len(rows) + 1, dtype=np.uint32)),
+            "process": _plain(rows["process"]),
+            "kind": _kinds(rows["kind"]),
+            "object": _plain(rows["address"]),
+            "generation": _plain(rows["generation"]),
+            "first_ns": _times(rows["first_ns"]),
+            "last_ns": _times(rows["last_ns"]),
+            "threads": _plain(rows["threads"]),
+            "max_waiters": _plain(rows["max_waiters"]),
+            "wasted_signals": _plain(rows["wasted"]),
+            "first_site": names.site(rows["first_site"]),
+            "init_site": names.site(rows["init_site"]),
+            "shared": _flag(rows["flags"]),
+            "ended": _flag(rows["flags"], 2),
+            "holder_tid": names.tid(rows["holder"]),
+            "waiters": _plain(rows["waiters"]),
+        }
+    )
+
+
+def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
+    return pa.table(
+        {
+            "wait_id": _plain(rows["id"]),
+            "parent_wait": pa.array(np.ascontiguousarray(rows["parent"]), mask=rows["parent"] == 0),
+            "process": names.process(rows["thread"]),
+            "tid": names.tid(rows["thread"]),
+            "object_id": _plain(rows["object"]),
+            "object": names.object(rows["object"]),
+            "kind": _kinds(rows["kind"]),
+            "t_ns": _plain(rows["t_ns"]),
+            "dur_ns": _plain(rows["dur_ns"]),
+            "class": _words(rows["wait_class"], _native.CLASSES),
+            "mode": _words(rows["mode"], _MODES),
+            "result": _plain(rows["result"]),
+            "open": _flag(rows["open"]),
+            "queue_depth": _plain(rows["queue_depth"]),
+            "owner_tid": names.tid(rows["owner"]),
+            "owner_site": names.site(rows["owner_site"]),
+            "waker_tid": names.tid(rows["waker"]),
+            "waker_site": names.site(rows["waker_site"]),
+            "wake_ns": _times(rows["wake_ns"]),
+            "site": names.site(rows["site"]),
+        }
+    )
+
+
+def _holds(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
+    return pa.table(
+        {
+            "process": names.process(rows["thread"]),
+            "tid": names.tid(rows["thread"]),
+            "object_id": _plain(rows["object"]),
+            "object": names.object(rows["object"]),
+            "t_ns": _plain(rows["t_ns"]),
+            "dur_ns": _plain(rows["dur_ns"]),
+            "mode": _words(rows["mode"], _MODES),
+            "open": _flag(rows["open"]),
+            "max_waiters": _plain(rows["max_waiters"]),
+            "site": names.site(rows["site"]),
+            "release_site": names.site(rows["release_site"]),
+        }
+    )
+
+
+def _wakeups(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
+    return pa.table(
+        {
+            "process": names.process(rows["wakee"]),
+            "t_ns": _plain(rows["t_ns"]),
+            "woken_ns": _plain(rows["woken_ns"]),
+            "waker_tid": names.tid(rows["waker"]),
+            "wakee_tid": names.tid(rows["wakee"]),
+            "object_id": _plain(rows["object"]),
+            "object": names.object(rows["object"]),
+            "kind": _words(rows["kind"], _native.WAKES),
+            "waker_site": names.site(rows["site"]),
+            "wait_id": _plain(rows["wait"]),
+        }
+    )
+
+
+def _edges(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
+    guards = [[int(g) for g in guard if g] for guard in rows["guard"]]
+    return pa.table(
+        {
+            "process": pa.array(names.objects["process"][rows["held"]]),
+            "held_id": _plain(rows["held"]),
+            "wanted_id": _plain(rows["wanted"]),
+            "held": names.object(rows["held"]),
+            "wanted": names.object(rows["wanted"]),
+            "held_mode": _words(rows["held_mode"], _MODES),
+            "wanted_mode": _words(rows["wanted_mode"], _MODES),
+            "count": _plain(rows["n"]),
+            "first_ns": _plain(rows["first_ns"]),
+            "held_site": names.site(rows["held_site"]),
+            "wanted_site": names.site(rows["wanted_site"]),
+            "tid": names.tid(rows["thread"]),
+            "one_thread": pa.array(rows["threads"] == 1),
+            "blocked": _flag(rows["blocked"]),
+            "tries": _flag(rows["tries"]),
+            "guards": pa.array(guards, pa.list_(pa.uint32())),
+        }
+    )
