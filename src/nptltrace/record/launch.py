@@ -102,7 +102,7 @@ def _why_script_untraceable(program: Path, depth: int) -> str | None:
     if not line.startswith(b"#!"):
         return None  # the kernel decides
     words = os.fsdecode(line[2:]).split(maxsplit=1)
-    if not words or depth >= _SCRIPT_DEPTH:
+    if not words or depth >= _SCRIPT_DEPTH or not Path(words[0]).exists():
         return None
     why = why_untraceable(Path(words[0]), depth + 1)
     return why and f"its interpreter {words[0]} cannot be: {why.removeprefix('it ')}"
@@ -195,10 +195,12 @@ class Child:
     """The program, started but held at its very beginning until it is released.
 
     Attributes:
+        program: Its file.
         pid: Its process id.
         status: What it exited with, as a shell says it; None while it runs.
     """
 
+    program: Path
     pid: int
     _go: int
     _failure: int
@@ -216,7 +218,7 @@ class Child:
             _become(program, command, go_read, failure_write)
         os.close(go_read)
         os.close(failure_write)
-        return cls(pid, go_write, failure_read)
+        return cls(program, pid, go_write, failure_read)
 
     def release(self, env: Mapping[str, str]) -> None:
         """Let it run with this environment.
@@ -233,7 +235,10 @@ class Child:
             self.wait()
             code = struct.unpack("i", report)[0]
             status = NOT_FOUND if code == errno.ENOENT else NOT_EXECUTABLE
-            raise CannotRun(f"cannot execute the program: {os.strerror(code)}", status)
+            why = os.strerror(code)
+            if code == errno.ENOENT and self.program.exists():
+                why = "the interpreter that it names does not exist"
+            raise CannotRun(f"cannot execute {self.program}: {why}", status)
 
     def abandon(self) -> None:
         """Let it end without ever running the program."""
@@ -260,6 +265,25 @@ class Child:
         self.status = code if code >= 0 else 128 - code
 
 
+def _execute(program: Path, command: Sequence[str], env: Mapping[bytes, bytes]) -> None:
+    """Execute a program as execvp() does: a script that names no interpreter is the shell's."""
+    try:
+        os.execve(program, list(command), env)  # noqa: S606 -- what the recorder is for
+    except OSError as error:
+        if error.errno != errno.ENOEXEC or not _is_text(program):
+            raise
+    os.execve("/bin/sh", [command[0], os.fspath(program), *command[1:]], env)  # noqa: S606
+
+
+def _is_text(program: Path) -> bool:
+    """Would a shell take it for a script?"""
+    try:
+        with program.open("rb") as file:
+            return b"\0" not in file.read(256)
+    except OSError:
+        return False
+
+
 def _become(program: Path, command: Sequence[str], go: int, failure: int) -> None:
     """In the child: wait for the environment, then execute the program. Does not return."""
     try:
@@ -272,7 +296,7 @@ def _become(program: Path, command: Sequence[str], go: int, failure: int) -> Non
         if data:
             pairs = (item.partition(b"=") for item in data.split(b"\0"))
             env = {name: value for name, _, value in pairs}
-            os.execve(program, list(command), env)  # noqa: S606 -- what the recorder is for
+            _execute(program, command, env)
     except OSError as error:
         os.write(failure, struct.pack("i", error.errno or errno.EIO))
     finally:
