@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +82,11 @@ void shared_take_up(struct ptt_collector *c)
 	const struct stream *s = &c->stream[0];
 	uint64_t at = shared->beg_read;
 
+	/* The last reader may have died and left writers waiting; they need not wait for our first pass. */
+	if (__atomic_load_n(&shared->pause, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&shared->pause, 0, __ATOMIC_RELEASE);
+		syscall(SYS_futex, &shared->pause, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	}
 	/* The last packet may have got to disk without its words having been given back. */
 	if (!s->used || s->chunk_serial <= at || s->chunk_serial > shared->reserved)
 		return;
