@@ -106,6 +106,7 @@ struct ptt_collector {
 	uint32_t process_high; /* entries below this have been used */
 	uint64_t site_stuck_ns;
 	uint64_t site_stuck_at;
+	uint64_t site_lost_below; /* entries that were given up below this have been counted */
 	uint64_t revoked_ns; /* when chunks were revoked last */
 	bool final;          /* whatever is missing now will never come */
 	bool held;           /* segment.collector is locked */

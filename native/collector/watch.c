@@ -39,12 +39,29 @@ int ptt_collector_processes(struct ptt_collector *c, uint32_t first, struct ptt_
 	return (int)n;
 }
 
-/* Return: false if the entry at @at has to be waited for. */
-static bool site_ready(struct ptt_collector *c, uint64_t at)
+/* Has the entry at @at been written, all of it, by whom it was given to? Then @site is what it says. */
+static bool read_site(const struct ptt_collector *c, uint64_t at, struct ptt_site *site)
 {
+	const struct ptt_site *entry = &c->site[at % PTT_SITE_JOURNAL];
 	/* acquire: pairs with the release of address, after process and id */
-	if (__atomic_load_n(&c->site[at % PTT_SITE_JOURNAL].address, __ATOMIC_ACQUIRE))
-		return true;
+	uint64_t address = __atomic_load_n(&entry->address, __ATOMIC_ACQUIRE);
+	uint32_t process = __atomic_load_n(&entry->process, __ATOMIC_RELAXED);
+	uint32_t id = __atomic_load_n(&entry->id, __ATOMIC_RELAXED), lap = PTT_SITE_LAP(at);
+
+	*site = (struct ptt_site){
+		.address = address & PTT_OBJECT_MASK,
+		.process = process & 0xffff,
+		.id = id & 0xffff,
+	};
+	if (!site->address)
+		site->address = PTT_SITE_VOID;
+	return address >> PTT_SITE_LAP_SHIFT == lap && process >> PTT_SITE_LAP_SHIFT_SMALL == lap &&
+	       id >> PTT_SITE_LAP_SHIFT_SMALL == lap;
+}
+
+/* Has the entry at @at been waited for long enough? */
+static bool is_stuck(struct ptt_collector *c, uint64_t at)
+{
 	if (c->site_stuck_at != at || !c->site_stuck_ns) {
 		c->site_stuck_at = at;
 		c->site_stuck_ns = now_ns();
@@ -58,23 +75,24 @@ int ptt_collector_sites(struct ptt_collector *c, struct ptt_site *sites, uint32_
 	uint64_t head = __atomic_load_n(&seg->site_head, __ATOMIC_ACQUIRE), at = seg->site_tail;
 	uint32_t n = 0;
 
-	for (; at != head && n < count && site_ready(c, at); at++) {
-		sites[n] = c->site[at % PTT_SITE_JOURNAL];
-		if (!sites[n].address)
-			sites[n].address = PTT_SITE_VOID;
-		n++;
+	for (; at != head && n < count; at++, n++) {
+		if (read_site(c, at, &sites[n]))
+			continue;
+		if (!is_stuck(c, at))
+			break;
+		/* its writer was killed, or stopped; or somebody who had been stopped has spoiled it */
+		sites[n] = (struct ptt_site){.address = PTT_SITE_VOID};
+		if (at >= c->site_lost_below) {
+			c->site_lost_below = at + 1;
+			__atomic_fetch_add(&seg->site_lost, 1, __ATOMIC_RELAXED);
+		}
 	}
 	return (int)n;
 }
 
 int ptt_collector_sites_taken(struct ptt_collector *c, uint32_t count)
 {
-	struct ptt_segment *seg = c->segment;
-	uint64_t at = seg->site_tail, end = at + count;
-
-	for (; at != end; at++)
-		__atomic_store_n(&c->site[at % PTT_SITE_JOURNAL].address, 0, __ATOMIC_RELAXED);
-	/* release: a writer that sees the new tail sees the entries empty */
-	__atomic_store_n(&seg->site_tail, end, __ATOMIC_RELEASE);
+	/* release: a writer that sees the new tail may write to the entry, which has been read */
+	__atomic_fetch_add(&c->segment->site_tail, count, __ATOMIC_RELEASE);
 	return 0;
 }

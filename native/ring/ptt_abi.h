@@ -216,7 +216,7 @@ struct ptt_segment {
 	uint64_t overwritten; /* LOOP: bytes of slots that were overwritten */
 	uint64_t site_head;   /* entries ever reserved in the site journal */
 	uint64_t site_tail;   /* entries ever taken out by the collector */
-	uint64_t site_lost;   /* sites that found the journal full; they are announced at a later call */
+	uint64_t site_lost;   /* sites that found the journal full, to be announced at a later call; and entries given up */
 	uint64_t pad1[2];
 	/* line 4: futex words */
 	uint32_t space;    /* changes when chunks have been freed */
@@ -299,19 +299,26 @@ _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
 /*
  * A process numbers its call sites itself, in a private hash table of PTT_SITE_COUNT entries whose index is the site id; a
  * forked child begins with an empty one, or with its parent's where the kernel cannot clear it. Each new site is announced
- * in the journal of the segment, a ring that writers append to by compare and swap of site_head and the collector empties:
- * it zeroes an entry before it moves site_tail past it.
+ * in the journal of the segment, a ring that writers append to by compare and swap of site_head and the collector empties.
+ *
+ * Each word of an entry carries the lap of the journal in its high 16 bits: an entry is written once all three bear the lap
+ * that is due. A writer that was stopped for so long that the collector has given its entry up, and that goes on when the
+ * entry is somebody else's, thus spoils it where all can see. tests/models/sites.pml checks it.
  */
 #define PTT_SITE_COUNT 65536u
 #define PTT_SITE_JOURNAL 16384u
 
 struct ptt_site {
-	uint64_t address; /* 0 = not yet written; PTT_SITE_VOID = nothing to tell; stored last */
+	uint64_t address; /* 0 = nothing to tell; stored last */
 	uint32_t process;
 	uint32_t id;
 };
 _Static_assert(sizeof(struct ptt_site) == 16, "site journal entry");
-#define PTT_SITE_VOID UINT64_MAX
+#define PTT_SITE_VOID UINT64_MAX /* as the collector hands out what has no address */
+/* The lap of entry number @at since the beginning: never 0, which is what entries hold at first. */
+#define PTT_SITE_LAP(at) (1 + (uint32_t)((at) / PTT_SITE_JOURNAL % 0xffff))
+#define PTT_SITE_LAP_SHIFT 48      /* in address */
+#define PTT_SITE_LAP_SHIFT_SMALL 16 /* in process and id */
 
 /*
  * Beside the segment, the session directory holds maps-<index> and cmdline-<index>: what /proc/self/maps and

@@ -6,11 +6,13 @@
 static void announce_site(uint64_t at, uint64_t address, uint32_t id)
 {
 	struct ptt_site *site = ptt_session.site + at % PTT_SITE_JOURNAL;
+	uint32_t lap = PTT_SITE_LAP(at);
 
-	site->process = ptt_session.process_index;
-	site->id = id;
+	__atomic_store_n(&site->process, lap << PTT_SITE_LAP_SHIFT_SMALL | ptt_session.process_index, __ATOMIC_RELAXED);
+	__atomic_store_n(&site->id, lap << PTT_SITE_LAP_SHIFT_SMALL | id, __ATOMIC_RELAXED);
 	/* release: the collector's acquire load of address sees process and id */
-	__atomic_store_n(&site->address, address, __ATOMIC_RELEASE);
+	__atomic_store_n(&site->address, (uint64_t)lap << PTT_SITE_LAP_SHIFT | (address & PTT_OBJECT_MASK),
+			 __ATOMIC_RELEASE);
 }
 
 /* Reserve an entry of the journal; false if it is full. */
@@ -19,7 +21,7 @@ static bool reserve_site(struct ptt_segment *seg, uint64_t *at)
 	uint64_t head = __atomic_load_n(&seg->site_head, __ATOMIC_RELAXED);
 
 	do {
-		/* acquire: pairs with the collector's release of site_tail, after it zeroed the entry */
+		/* acquire: pairs with the collector's release of site_tail, after it read the entry */
 		if (head - __atomic_load_n(&seg->site_tail, __ATOMIC_ACQUIRE) >= PTT_SITE_JOURNAL)
 			return false;
 	} while (!__atomic_compare_exchange_n(&seg->site_head, &head, head + 1, true, __ATOMIC_RELAXED,
@@ -43,7 +45,7 @@ static bool insert_site(uint32_t id, uint64_t address)
 		announce_site(at, address, id);
 		return true;
 	}
-	announce_site(at, PTT_SITE_VOID, 0);
+	announce_site(at, 0, 0);
 	return expected == address;
 }
 
