@@ -5,6 +5,12 @@
  * is still unseen. The first look at all chunk states finds, per thread, the highest serial worth draining; whatever has
  * a lower serial and data was OWNED or FULL at that moment and stays so until this collector frees it. So the second
  * look finds all of them, and takes none of a higher serial.
+ *
+ * A signal handler that interrupts a writer leaves a hole until it returns. One that never returns, because it ends in
+ * siglongjmp, leaves it for good, and its thread lives on. So a hole that stays open while its thread has gone on to
+ * other chunks is given up after a while: what follows it is drained, and the missing event counts as lost. The writer
+ * may be alive all the same, and write there some day; that chunk is therefore kept from others until the thread ends,
+ * unless there get to be too many of them.
  */
 #include "internal.h"
 
@@ -15,8 +21,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define HOLE_PATIENCE_NS UINT64_C(500000000)
+
+/* All but a few of the chunks that are kept are kept for nobody. */
+static uint32_t kept_max(const struct ptt_collector *c)
+{
+	return c->segment->chunk_count / 4;
+}
+
 void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end)
 {
+	c->kept -= c->note[index].kept;
+	c->note[index].kept = false;
 	chunk_at(c, index)->dirty_end = dirty_end;
 	c->note[index].serial = UINT64_MAX;
 	c->stats.freed_chunks++;
@@ -47,6 +63,13 @@ static bool holds_data(uint32_t state)
 	return PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED || PTT_CHUNK_STATUS(state) == PTT_CHUNK_FULL;
 }
 
+/* Is this one of those that are only kept from others? */
+static bool is_kept(const struct ptt_collector *c, uint32_t chunk, uint32_t thread)
+{
+	return c->note[chunk].kept && c->note[chunk].serial == serial_of(c, chunk) && !c->stream[thread].ended &&
+	       !c->final;
+}
+
 /* Is there anything to do for an OWNED chunk? Most threads are idle most of the time. */
 static bool has_news(const struct ptt_collector *c, uint32_t chunk)
 {
@@ -71,12 +94,13 @@ static void look(struct ptt_collector *c, bool partly)
 		uint32_t state = state_of(c, i), thread;
 		uint64_t serial;
 
+		/* what is on its way is no shortage */
 		if (state == PTT_CHUNK_FREE) {
 			free_chunks++;
 			continue;
 		}
 		thread = PTT_CHUNK_THREAD(state);
-		if (!holds_data(state) || thread >= c->segment->thread_count)
+		if (!holds_data(state) || thread >= c->segment->thread_count || is_kept(c, i, thread))
 			continue;
 		if (thread >= c->looked)
 			c->looked = thread + 1;
@@ -116,7 +140,7 @@ static uint32_t gather(struct ptt_collector *c, bool everything)
 		uint64_t serial;
 
 		if (!holds_data(state) || thread >= c->segment->thread_count || !c->wanted[thread] ||
-		    !worth_it(c, thread, everything))
+		    !worth_it(c, thread, everything) || is_kept(c, i, thread))
 			continue;
 		serial = serial_of(c, i);
 		if (serial >= c->wanted[thread] || state_of(c, i) != state)
@@ -146,15 +170,45 @@ static uint32_t drained_to(struct ptt_collector *c, const struct ready *r)
 	return PTT_CHUNK_HEAD;
 }
 
+/* Has something been missing, in a chunk that its thread has left, for so long that it will not come? */
+static bool is_given_up(struct ptt_collector *c, const struct ready *r)
+{
+	struct chunk_note *note = &c->note[r->chunk];
+
+	if (note->hole_serial != r->serial || !note->hole_ns) {
+		note->hole_serial = r->serial;
+		note->hole_ns = now_ns();
+		return false;
+	}
+	return now_ns() - note->hole_ns >= HOLE_PATIENCE_NS;
+}
+
+/* All of a chunk is on disk, or will be with the packet that is being made. */
+static void chunk_is_drained(struct ptt_collector *c, const struct ready *r, uint32_t dirty_end, bool holes)
+{
+	struct chunk_note *note = &c->note[r->chunk];
+
+	if (!holes || c->kept >= kept_max(c)) {
+		packet_chunk_done(c, r->thread, r->chunk, dirty_end);
+		return;
+	}
+	c->kept += !note->kept;
+	note->kept = true;
+	note->serial = r->serial;
+	note->drained = c->segment->chunk_size;
+}
+
 /*
  * Add what is new in a chunk to the packet.
+ * @moved_on: its thread has written to later chunks
  * Return: false if later chunks of this thread have to wait for what is missing in this one.
  */
-static bool drain_chunk(struct ptt_collector *c, const struct ready *r, bool dead)
+static bool drain_chunk(struct ptt_collector *c, const struct ready *r, bool dead, bool moved_on)
 {
 	const struct ptt_chunk *chunk = chunk_at(c, r->chunk);
 	uint32_t size = c->segment->chunk_size, at = drained_to(c, r), state;
 	struct run run = {.how = RUN_FINISHED, .dirty_end = size};
+	bool holes = false;
 
 	while (at < size) {
 		run_scan(chunk, size, at, &run);
@@ -165,15 +219,26 @@ static bool drain_chunk(struct ptt_collector *c, const struct ready *r, bool dea
 		if (run.end > run.begin)
 			packet_add(c, r->thread, r->chunk, &run);
 		at = run.end;
-		if (run.how == RUN_FINISHED || !dead)
+		if (run.how == RUN_FINISHED)
 			break;
+		if (!dead) {
+			if (!(moved_on || PTT_CHUNK_STATUS(state) == PTT_CHUNK_FULL) || !is_given_up(c, r))
+				break;
+			holes = true;
+			c->stream[r->thread].discarded_base++;
+			c->stats.lost_full++;
+		}
 		at = run_skip_hole(chunk, size, at);
+		if (at >= size)
+			run.how = RUN_FINISHED;
 	}
 	if (run.how == RUN_OPEN && !dead)
 		return false;
 	/* A chunk that a live thread still owns becomes FULL when the signal handler that moved on has returned. */
 	if (dead || PTT_CHUNK_STATUS(state_of(c, r->chunk)) == PTT_CHUNK_FULL)
-		packet_chunk_done(c, r->thread, r->chunk, dead ? size : run.dirty_end);
+		chunk_is_drained(c, r, dead || holes ? size : run.dirty_end, holes);
+	else if (moved_on && is_given_up(c, r))
+		chunk_is_drained(c, r, size, true); /* nor will it become FULL */
 	return true;
 }
 
@@ -184,7 +249,7 @@ static void drain_thread(struct ptt_collector *c, const struct ready *r, uint32_
 
 	packet_begin(c, thread);
 	for (uint32_t i = 0; i < n; i++)
-		if (!drain_chunk(c, &r[i], dead))
+		if (!drain_chunk(c, &r[i], dead, i + 1 < n))
 			break;
 	packet_write(c, thread);
 }

@@ -20,6 +20,9 @@
 struct chunk_note {
 	uint64_t serial;  /* of the chunk that the rest speaks of */
 	uint32_t drained; /* offset of the first slot that is not on disk */
+	uint64_t hole_serial; /* something was missing in it, and since when, as this collector has seen it */
+	uint64_t hole_ns;
+	bool kept;        /* on disk, and not free while its thread lives: see drain.c */
 };
 
 /* A thread entry, and the stream that all threads of this entry are written to, one after the other. */
@@ -108,6 +111,7 @@ struct ptt_collector {
 	uint64_t site_stuck_at;
 	uint64_t site_lost_below; /* entries that were given up below this have been counted */
 	uint64_t revoked_ns; /* when chunks were revoked last */
+	uint32_t kept;       /* chunks whose note says so */
 	bool final;          /* whatever is missing now will never come */
 	bool held;           /* segment.collector is locked */
 };
