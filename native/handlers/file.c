@@ -25,6 +25,8 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "confined.h"
+#include "may_write.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "raw_syscall.h"
@@ -36,6 +38,7 @@
 #define SIZE_DEFAULT (UINT64_C(64) << 20)
 #define SIZE_MIN UINT64_C(65536)
 #define SIZE_MAX_BYTES (UINT64_C(1) << 40)
+#define INFO_MAX (1u << 20) /* what is written beside the events */
 
 /* This handler calls nothing that is traced. */
 EXPORT extern const int nptl_trace_handler_reentrant;
@@ -177,7 +180,7 @@ EXPORT void nptl_trace_init(char **args)
 static uint32_t own_tid(void)
 {
 	if (__builtin_expect(!self_tid, 0))
-		self_tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+		self_tid = ptt_own_tid();
 	return self_tid;
 }
 
@@ -263,8 +266,14 @@ EXPORT void nptl_trace_fini(void)
 
 	if (!file_buffer.array)
 		return;
-	file_note_modules();
-	err = file_write();
+	if (ptt_is_confined()) {
+		err = -EPERM;
+	} else if (!ptt_may_write(file_buffer.reserved * 8 + INFO_MAX)) {
+		err = -EFBIG;
+	} else {
+		file_note_modules();
+		err = file_write();
+	}
 	if (err)
 		fprintf(stderr, "ptt: file: cannot write %s: %s\n", file_buffer.path, strerror(-err));
 	else if (file_buffer.dropped)

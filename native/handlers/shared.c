@@ -55,6 +55,7 @@
 
 #include "session.h"
 #include "bell.h"
+#include "confined.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "record.h"
@@ -75,7 +76,7 @@ static __thread uint32_t self_tid INITIAL_EXEC;
 static uint32_t own_tid(void)
 {
 	if (__builtin_expect(!self_tid, 0))
-		self_tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+		self_tid = ptt_own_tid();
 	return self_tid;
 }
 

@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "bell.h"
-#include "raw_syscall.h"
+#include "confined.h"
+#include "may_write.h"
 #include "ring.h"
 
 /* ------------------------------------------------------------ the process */
@@ -90,6 +91,9 @@ static void copy_file(int in, const char *path)
 	close(out);
 }
 
+/* Where the program may not write files of this size, none are left. */
+#define PROC_MAX (4u << 20)
+
 /* Leave what /proc/self/NAME says for readers of the trace. Fails in silence: the trace only loses names. */
 static void save_proc(const char *name)
 {
@@ -98,7 +102,7 @@ static void save_proc(const char *name)
 
 	snprintf(from, sizeof(from), "/proc/self/%s", name);
 	snprintf(to, sizeof(to), "%s-%u", name, ptt_session.process_index);
-	if (session_path(path, sizeof(path), to))
+	if (ptt_is_confined() || !ptt_may_write(PROC_MAX) || session_path(path, sizeof(path), to))
 		return;
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
 	in = open(from, O_RDONLY | O_CLOEXEC);
@@ -242,7 +246,7 @@ struct ptt_thread *ptt_ring_enter_thread(void)
 	self->head = (self->head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE;
 	self->t_base = ptt_clock(ptt_ring.clock);
 	self->pid = ptt_session.pid;
-	self->tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	self->tid = ptt_own_tid();
 	self->process = ptt_session.process_index;
 	self->hint = (uint32_t)(self - ptt_session.thread);
 	if (!ptt_ring_take_entry(self)) {

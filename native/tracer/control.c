@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "may_write.h"
 #include "tracer.h"
 
 union ptt_control_page ptt_control __attribute__((aligned(4096)));
@@ -59,14 +60,17 @@ static void wipe_on_fork(void)
 void ptt_set_levels(const char *verbosity, const char *tracing_arg)
 {
 	uint32_t level = verbosity && *verbosity ? (uint32_t)strtoul(verbosity, NULL, 10) : 2;
-	const char *spec = tracing_arg ? strstr(tracing_arg, "level=") : NULL;
 	unsigned int i;
 
 	wipe_on_fork();
 	for (i = 1; i < NPTL_DOMAIN_COUNT; i++)
 		ptt_control.control.level[i] = level;
-	if (spec)
-		set_domains(spec + strlen("level="));
+	/* items joined by ';': the same words within another item, as in a directory's name, mean nothing */
+	for (const char *item = tracing_arg; item && *item; item += *item == ';') {
+		if (!strncmp(item, "level=", strlen("level=")))
+			set_domains(item + strlen("level="));
+		item += strcspn(item, ";");
+	}
 	__nptl_trace_detail_level = (int)level;
 }
 
@@ -81,6 +85,8 @@ void ptt_map_control(const char *directory)
 	now.abi.struct_size = sizeof(now);
 	now.pid = (uint32_t)getpid();
 	if (snprintf(control_path, sizeof(control_path), "%s/control-%u", directory, now.pid) >= (int)sizeof(control_path))
+		return;
+	if (!ptt_may_write(sizeof(ptt_control)))
 		return;
 	fd = open(control_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -111,6 +117,11 @@ bool ptt_leave_control(void)
 	shared = false;
 	memset(ptt_control.control.level, 0, sizeof(ptt_control.control.level));
 	return true;
+}
+
+void ptt_clear_levels(void)
+{
+	memset(ptt_control.control.level, 0, sizeof(ptt_control.control.level));
 }
 
 void ptt_inherit_levels(void)

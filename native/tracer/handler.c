@@ -245,6 +245,13 @@ static __attribute__((constructor(101))) void start(void)
 	report_start();
 }
 
+void ptt_stop(void)
+{
+	__nptl_trace_enabled = 0;
+	ptt_getevent = ignore_event;
+	ptt_clear_levels();
+}
+
 void ptt_restart_handler(void)
 {
 	if (!__nptl_trace_enabled)
@@ -252,6 +259,10 @@ void ptt_restart_handler(void)
 	if (!ptt_leave_control()) {
 		__nptl_trace_enabled = 0;
 		ptt_getevent = ignore_event;
+		return;
+	}
+	if (__nptl_trace_confined) { /* it could neither tell of itself nor leave anything behind */
+		__nptl_trace_enabled = 0;
 		return;
 	}
 	if (!trace_children()) {
@@ -267,11 +278,12 @@ void ptt_restart_handler(void)
 
 static __attribute__((destructor(101))) void end(void)
 {
-	if (!__nptl_trace_enabled || ptt_pid != getpid())
+	if (!__nptl_trace_enabled || (!__nptl_trace_confined && ptt_pid != getpid()))
 		return;
 	if (must_trace(PROCESS, PROCESS_EXIT))
-		EMIT(PROCESS, PROCESS_EXIT, (void *)(uintptr_t)getpid(), NULL);
-	ptt_drop_control();
+		EMIT(PROCESS, PROCESS_EXIT, (void *)(uintptr_t)ptt_pid, NULL);
+	if (!__nptl_trace_confined)
+		ptt_drop_control();
 	/* the handler stays loaded: other threads may be inside it */
 	if (handler.fini)
 		handler.fini();

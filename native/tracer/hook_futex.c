@@ -18,7 +18,8 @@ _Static_assert(offsetof(struct ptt_real, syscall) == 0, "syscall comes first in 
 long ptt_syscall_futex(long number, long word, long op, long value, long timeout, long word2, long value3) HIDDEN;
 
 #if defined(__x86_64__)
-_Static_assert(SYS_futex == 202 && SYS_clone == 56 && SYS_execve == 59 && SYS_execveat == 322 && SYS_clone3 == 435,
+_Static_assert(SYS_futex == 202 && SYS_clone == 56 && SYS_execve == 59 && SYS_execveat == 322 && SYS_clone3 == 435 &&
+		       SYS_prctl == 157 && SYS_seccomp == 317,
 	       "numbers below");
 __asm__(".text\n"
 	"	.globl	syscall\n"
@@ -35,6 +36,10 @@ __asm__(".text\n"
 	"	cmpq	$322, %rdi\n" /* execveat */
 	"	je	1f\n"
 	"	cmpq	$435, %rdi\n" /* clone3 */
+	"	je	1f\n"
+	"	cmpq	$157, %rdi\n" /* prctl */
+	"	je	1f\n"
+	"	cmpq	$317, %rdi\n" /* seccomp */
 	"	je	1f\n"
 	"	jmp	*ptt_real(%rip)\n"
 	"1:	pushq	%rdi\n"
@@ -60,7 +65,8 @@ __asm__(".text\n"
 	"	.cfi_endproc\n"
 	"	.size	syscall, . - syscall\n");
 #elif defined(__aarch64__)
-_Static_assert(SYS_futex == 98 && SYS_clone == 220 && SYS_execve == 221 && SYS_execveat == 281 && SYS_clone3 == 435,
+_Static_assert(SYS_futex == 98 && SYS_clone == 220 && SYS_execve == 221 && SYS_execveat == 281 && SYS_clone3 == 435 &&
+		       SYS_prctl == 167 && SYS_seccomp == 277,
 	       "numbers below");
 __asm__(".text\n"
 	"	.globl	syscall\n"
@@ -78,6 +84,10 @@ __asm__(".text\n"
 	"	cmp	x0, #281\n" /* execveat */
 	"	b.eq	1f\n"
 	"	cmp	x0, #435\n" /* clone3 */
+	"	b.eq	1f\n"
+	"	cmp	x0, #167\n" /* prctl */
+	"	b.eq	1f\n"
+	"	cmp	x0, #277\n" /* seccomp */
 	"	b.eq	1f\n"
 	"2:	adrp	x16, ptt_real\n"
 	"	ldr	x16, [x16, #:lo12:ptt_real]\n"

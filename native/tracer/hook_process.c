@@ -173,11 +173,17 @@ static bool is_fork(uint64_t flags, uint64_t stack)
 	return !(flags & CLONE_VM) && !stack;
 }
 
-int ptt_syscall_is_ours(long number, long a, long b)
+int ptt_syscall_is_ours(long number, long a, long b, long c)
 {
 	if (!__nptl_trace_enabled)
 		return false;
 	switch (number) {
+	case SYS_prctl:
+		ptt_confine_by_prctl(a, b, c);
+		return false;
+	case SYS_seccomp:
+		ptt_confine_by_seccomp(a, c);
+		return false;
 	case SYS_clone:
 		return is_fork((uint64_t)a, (uint64_t)b);
 #ifdef SYS_clone3

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "confined.h"
 #include "thread.h"
 #include "wait.h"
 
@@ -42,7 +43,7 @@ static __thread struct {
 uint32_t ptt_tid(void)
 {
 	if (!self.tid)
-		self.tid = (uint32_t)gettid();
+		self.tid = ptt_own_tid();
 	return self.tid;
 }
 

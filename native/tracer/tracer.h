@@ -154,11 +154,16 @@ void ptt_resolve(void) HIDDEN;
 
 /* ------------------------------------------------------------ parts */
 
+/* The program has given up system calls (hook_confine.c); handlers look at it too. */
+extern int __nptl_trace_confined __attribute__((visibility("default")));
+
+void ptt_stop(void) HIDDEN;	       /* handler.c: trace nothing more in this process */
 void ptt_start_threads(void) HIDDEN;	       /* hook_thread.c: the first thread */
 void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* control.c */
 void ptt_map_control(const char *directory) HIDDEN;
 void ptt_drop_control(void) HIDDEN;
 void ptt_keep_levels(void) HIDDEN;     /* in the parent, just before a fork */
+void ptt_clear_levels(void) HIDDEN;    /* for good, as far as this process is concerned */
 bool ptt_leave_control(void) HIDDEN;   /* in the child: levels 0, on a page that is not the parent's */
 void ptt_inherit_levels(void) HIDDEN;  /* in the child, once it is ready */
 void ptt_restart_handler(void) HIDDEN; /* handler.c: in the child of a fork */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* confined.h - in a program that has given up system calls: is that so, and what can be known without them. */
+#ifndef PTT_CONFINED_H
+#define PTT_CONFINED_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "raw_syscall.h"
+
+/* The tracer's, where there is one. */
+extern int __nptl_trace_confined __attribute__((weak));
+
+static inline bool ptt_is_confined(void)
+{
+	return &__nptl_trace_confined && __atomic_load_n(&__nptl_trace_confined, __ATOMIC_RELAXED);
+}
+
+/* ptt_own_tid - kernel id of the calling thread. The library knows it, and lets it show in the clock of the thread. */
+static inline uint32_t ptt_own_tid(void)
+{
+	clockid_t clock;
+
+	if (ptt_is_confined() && pthread_getcpuclockid(pthread_self(), &clock) == 0)
+		return ~(uint32_t)((int32_t)clock >> 3);
+	return (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* ptt_is_real_time - such a thread does not wait for a collector, which may never get the processor. */
+static inline bool ptt_is_real_time(void)
+{
+	long policy;
+
+	if (ptt_is_confined())
+		return false;
+	policy = ptt_raw_syscall(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0) & ~(long)SCHED_RESET_ON_FORK;
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == 6; /* SCHED_DEADLINE */
+}
+
+#endif
