@@ -11,6 +11,7 @@
 
 #include "session.h"
 #include "bell.h"
+#include "confined.h"
 #include "mirror.h"
 #include "ring.h"
 
@@ -107,7 +108,7 @@ bool shared_wait_for_room(uint32_t words)
 	/* acquire: pairs with the reader's bump after it moved beg_read */
 	uint32_t seen = __atomic_load_n(&segment->space, __ATOMIC_ACQUIRE);
 
-	if (segment->when_full != PTT_WHEN_FULL_WAIT || !ptt_is_collected(segment))
+	if (segment->when_full != PTT_WHEN_FULL_WAIT || !ptt_is_collected(segment) || ptt_is_real_time())
 		return false;
 	__atomic_fetch_add(&segment->waiters, 1, __ATOMIC_SEQ_CST); /* pairs with the reader's bump of space, then load */
 	if (!shared_has_room(__atomic_load_n(&shared_buffer.shared->reserved, __ATOMIC_SEQ_CST), words, false)) {
@@ -136,7 +137,7 @@ bool shared_wait_for_pause(void)
 	for (i = 0; i < PAUSE_SPINS && __atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE); i++)
 		relax();
 	while (__atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE)) {
-		if (!ptt_is_collected(shared_buffer.segment))
+		if (!ptt_is_collected(shared_buffer.segment) || ptt_is_real_time())
 			return false;
 		ptt_raw_futex(&shared->pause, FUTEX_WAIT, 1, &wait_slice);
 	}

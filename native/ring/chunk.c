@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bell.h"
+#include "confined.h"
 #include "ring.h"
 
 /* How long a writer sleeps before it looks again whether anybody still collects. */
@@ -13,7 +14,8 @@ static const struct timespec wait_slice = {.tv_nsec = 50 * 1000 * 1000};
 /* Wait until chunks may be free. Return: false if nothing will ever free them. */
 static bool wait_for_space(struct ptt_segment *seg, uint32_t seen)
 {
-	if (seg->when_full != PTT_WHEN_FULL_WAIT || seg->policy != PTT_POLICY_FLUSH || !ptt_is_collected(seg))
+	if (seg->when_full != PTT_WHEN_FULL_WAIT || seg->policy != PTT_POLICY_FLUSH || !ptt_is_collected(seg) ||
+	    ptt_is_real_time())
 		return false;
 	__atomic_fetch_add(&seg->waiters, 1, __ATOMIC_SEQ_CST); /* pairs with the collector's bump of space, then load */
 	ptt_ring_the_bell(seg);
