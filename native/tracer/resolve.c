@@ -2,7 +2,7 @@
 /* resolve.c - finds the functions behind the hooks, once and before anybody needs them. */
 #include <dlfcn.h>
 
-#include "tracer.h"
+#include "mutex.h"
 
 /*
  * Until they are resolved the pointers lead to stubs that resolve and go on: constructors of other libraries, and
@@ -41,6 +41,15 @@ static COLD void *find(const char *name, const char *version)
 	return found;
 }
 
+int (*ptt_try_lock)(pthread_mutex_t *mutex) = early_pthread_mutex_trylock;
+
+static const void *module_of(void *function)
+{
+	Dl_info found;
+
+	return dladdr(function, &found) ? found.dli_fbase : NULL;
+}
+
 void ptt_resolve(void)
 {
 	void *found;
@@ -54,4 +63,7 @@ void ptt_resolve(void)
 #include "hooks.def"
 #undef HOOK
 #undef VERSIONED
+	ptt_try_lock = ptt_real.pthread_mutex_trylock;
+	if (module_of((void *)ptt_real.pthread_mutex_lock) != module_of((void *)ptt_real.pthread_mutex_trylock))
+		ptt_try_lock = ptt_lock_if_free;
 }
