@@ -6,7 +6,7 @@ STAGE   = $(BUILD)/stage
 # Manual pages belong to the wheel; a developer's build does not wait for them.
 CMAKE_FLAGS ?= -DPTT_MAN=OFF
 
-.PHONY: help dev test ctest lint docs commands format wheel clean
+.PHONY: help dev test bench ctest lint docs commands format wheel clean
 help:           ## this list
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
 
@@ -17,6 +17,13 @@ dev:            ## build the native parts and install them to build/dev/stage
 
 test: dev       ## run the Python tests against the stage (ARGS="-k name")
 	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) -m pytest $(ARGS)
+
+bench: dev       ## what tracing costs on this machine; figures are kept in build/bench
+	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/hotpath.py
+	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/hotpath.py --threads 2
+	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/size.py
+	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/startup.py
+	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/programs.py
 
 ctest: dev      ## run the tests written in C
 	ctest --test-dir $(BUILD) --output-on-failure
