@@ -20,13 +20,22 @@ void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts)
 		return;
 	md_share(o, ts);
 	md_charge(m, o->tail, (int64_t)(o->share - o->tail_share));
-	if (o->log) {
-		struct md_log *log = MD_LOG_OF(m, o);
-
-		if (log->count)
-			log->entry[(log->count - 1) % MD_LOG].until = ts;
-	}
 	o->tail = 0;
+}
+
+void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	struct md_log *log;
+
+	md_close_tail(m, o, ts);
+	md_share(o, ts);
+	o->tail = thread ? md_blame(m, object, thread, site) : 0;
+	o->tail_share = o->share;
+	if (!o->log)
+		return;
+	log = MD_LOG_OF(m, o);
+	log->entry[log->count++ % MD_LOG] = (struct md_log_entry){ ts, MD_NEVER, o->tail, thread };
 }
 
 uint32_t md_log_of(struct ptt_model *m, struct md_object *o)
@@ -120,7 +129,7 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct md_event
 			struct md_log *log = MD_LOG_OF(m, o);
 
 			log->entry[log->count++ % MD_LOG] =
-				(struct md_log_entry){ h->since, e->ts, e->ts, blame, h->thread };
+				(struct md_log_entry){ h->since, e->ts, blame, h->thread };
 		}
 		if (o->pub.waiters && o->pub.holders == 1) {
 			o->tail = blame;
@@ -157,11 +166,8 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 		o->pub.first_site = md_site(m, e->thread, e->site, o->pub.kind);
 	if (!m->processes[e->process].full[o->pub.kind]) {
 		/* Releases are not recorded: the one who took it is blamed until another one does. */
-		if (o->pub.waiters) {
-			o->tail = md_blame(m, object, e->thread, md_site(m, e->thread, e->site, o->pub.kind));
-			md_share(o, e->ts);
-			o->tail_share = o->share;
-		}
+		if (o->pub.waiters)
+			md_blame_from(m, object, e->thread, md_site(m, e->thread, e->site, o->pub.kind), e->ts);
 		return;
 	}
 	number = o->holds ? hold_find(m, e->thread, object) : 0;
@@ -176,6 +182,8 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 		md_edges(m, e, object, mode, false);
 	if (o->pub.waiters)
 		md_share(o, e->ts);
+	/* Its release will want to add to this. */
+	__builtin_prefetch(&MD_PAIR(m, pair)->sums.hold_n, 1);
 	number = m->free_hold;
 	if (number)
 		m->free_hold = MD_HOLD(m, number)->thread_next;
@@ -187,6 +195,7 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 	*h = (struct md_hold){
 		.since = e->ts,
 		.share = o->share,
+		.address = e->object,
 		.thread = e->thread,
 		.object = object,
 		.pair = pair,
@@ -205,14 +214,24 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 	t->pub.held++;
 }
 
-void md_release(struct ptt_model *m, const struct md_event *e, uint32_t object)
+void md_release(struct ptt_model *m, const struct md_event *e)
 {
-	struct md_object *o = MD_OBJECT(m, object);
-	uint32_t hold = hold_find(m, e->thread, object);
+	uint32_t hold = MD_THREAD(m, e->thread)->holds, kind = e->id >> 6, object, pair;
+	struct md_object *o;
 
-	/* A lock may be released by a thread that did not take it, if its kind does not look. */
-	if (!hold)
-		hold = o->holds;
+	/* Most threads release what they took last: that needs no search for the object. */
+	while (hold && (MD_HOLD(m, hold)->address != e->object ||
+			MD_OBJECT(m, MD_HOLD(m, hold)->object)->pub.kind != kind))
+		hold = MD_HOLD(m, hold)->thread_next;
+	if (hold) {
+		object = MD_HOLD(m, hold)->object;
+		MD_OBJECT(m, object)->pub.last_ns = e->ts;
+	} else {
+		/* A lock may be released by a thread that did not take it, if its kind does not look. */
+		object = md_object(m, e->thread, kind, e->object, e->ts, &pair);
+		hold = MD_OBJECT(m, object)->holds;
+	}
+	o = MD_OBJECT(m, object);
 	if (!hold) {
 		o->release_ts = e->ts;
 		o->release_thread = e->thread;
@@ -285,6 +304,8 @@ void md_reblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end
 		const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
 		int64_t from = entry->since > start ? entry->since : start;
 
+		if (!entry->blame)
+			continue;
 		blame = entry->blame;
 		if (high > from)
 			md_charge(m, blame, high - from);

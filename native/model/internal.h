@@ -37,6 +37,7 @@ struct md_rows {
 struct md_hold {
 	int64_t since;
 	uint64_t share; /* of the object when it began */
+	uint64_t address;
 	uint32_t thread;
 	uint32_t object;
 	uint32_t pair;
@@ -72,13 +73,12 @@ struct md_wait {
 	uint8_t kind;
 };
 
-/* The last holds of a lock that was waited for; until: the next one began. */
-#define MD_LOG 16u
+/* The last ones to be blamed for a lock that was waited for: each up to where the next one begins. */
+#define MD_LOG 64u
 
 struct md_log_entry {
 	int64_t since;
-	int64_t ended;
-	int64_t until;
+	int64_t ended; /* MD_NEVER for one that is only known as the owner */
 	uint32_t blame;
 	uint32_t thread;
 };
@@ -132,7 +132,8 @@ struct md_site {
 };
 
 /* What a thread used last, by address. */
-#define MD_CACHE 8u
+#define MD_CACHE 64u
+#define MD_SITES 16u
 
 struct md_cached {
 	uint64_t key;
@@ -143,8 +144,8 @@ struct md_cached {
 struct md_thread {
 	struct ptt_model_thread pub;
 	struct md_cached cache[MD_CACHE];
-	uint64_t site_key[MD_CACHE];
-	uint32_t site[MD_CACHE];
+	uint64_t site_key[MD_SITES];
+	uint32_t site[MD_SITES];
 	uint32_t holds; /* list, the latest first */
 	uint32_t waits; /* list, the innermost first */
 	uint32_t serial;
@@ -265,9 +266,11 @@ void md_destroy(struct ptt_model *m, const struct md_event *e, uint32_t kind);
 
 void md_share(struct md_object *o, int64_t ts);
 void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts);
+/* md_blame_from - whom to blame from now on, where no holds are known; thread 0 = nobody. */
+void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts);
 uint32_t md_log_of(struct ptt_model *m, struct md_object *o);
 void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode);
-void md_release(struct ptt_model *m, const struct md_event *e, uint32_t object);
+void md_release(struct ptt_model *m, const struct md_event *e);
 /* md_drop_holds - forgets holds whose end cannot be known. */
 void md_drop_holds(struct ptt_model *m, uint32_t object);
 void md_hold_open_rows(struct ptt_model *m, const int64_t *ends);

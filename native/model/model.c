@@ -302,10 +302,6 @@ static void lock_event(struct ptt_model *m, const struct md_event *e, enum md_ac
 	case MD_ONCE_BEGIN:
 		md_acquire(m, e, object, pair, PTT_MODE_EXCLUSIVE);
 		break;
-	case MD_RELEASE:
-	case MD_ONCE_END:
-		md_release(m, e, object);
-		break;
 	case MD_WAIT_END:
 		md_lock_waited(m, e, object);
 		break;
@@ -417,10 +413,12 @@ static inline void event(struct ptt_model *m, struct md_event *e)
 		break;
 	case MD_ACQUIRE:
 	case MD_ACQUIRE_SHARED:
-	case MD_RELEASE:
 	case MD_ONCE_BEGIN:
-	case MD_ONCE_END:
 		lock_event(m, e, action);
+		break;
+	case MD_RELEASE:
+	case MD_ONCE_END:
+		md_release(m, e);
 		break;
 	case MD_WAIT:
 	case MD_WAIT_END:

@@ -91,7 +91,7 @@ uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t
 uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t address, uint32_t kind)
 {
 	struct md_thread *t = MD_THREAD(m, thread);
-	uint32_t at = (address ^ address >> 3 ^ address >> 8) % MD_CACHE;
+	uint32_t at = (address ^ address >> 3 ^ address >> 8) % MD_SITES;
 	bool made;
 	struct md_site *s;
 

@@ -28,12 +28,9 @@ static void find_owner(struct ptt_model *m, const struct md_event *e, struct md_
 	} else {
 		w->owner = o->release_thread;
 	}
-	if (!o->holds && w->owner && (!o->tail || MD_BLAME(m, o->tail)->thread != w->owner)) {
+	if (!o->holds && w->owner && (!o->tail || MD_BLAME(m, o->tail)->thread != w->owner))
 		/* Held before the trace began, or nobody tells of releases: blamed until somebody takes it. */
-		md_close_tail(m, o, e->ts);
-		o->tail = md_blame(m, w->object, w->owner, 0);
-		o->tail_share = o->share;
-	}
+		md_blame_from(m, w->object, w->owner, 0, e->ts);
 }
 
 uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode)
@@ -118,8 +115,8 @@ static void wait_unlink(struct ptt_model *m, uint32_t number, int64_t ts)
 	if (w->object_next)
 		MD_WAITING(m, w->object_next)->object_prev = w->object_prev;
 	md_share(o, ts);
-	if (--o->pub.waiters == 0)
-		md_close_tail(m, o, ts);
+	if (--o->pub.waiters == 0 && o->tail)
+		md_blame_from(m, w->object, 0, 0, ts);
 	w->thread_next = m->free_wait;
 	m->free_wait = number;
 }

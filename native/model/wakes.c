@@ -122,10 +122,10 @@ static bool reacquired(struct ptt_model *m, const struct md_wait *w, int64_t sig
 	for (uint32_t i = 0; i < MD_LOG && i < log->count; i++) {
 		const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
 
+		if (entry->ended == MD_NEVER || entry->thread == w->thread || entry->ended > w->retaken)
+			continue;
 		if (entry->ended <= signalled)
 			break;
-		if (entry->thread == w->thread || entry->ended > w->retaken)
-			continue;
 		first = entry;
 		last = last ? last : entry;
 	}

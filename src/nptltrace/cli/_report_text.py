@@ -68,7 +68,7 @@ def _summary(found: Contention) -> Iterator[str]:
     )
     parts = _others(figures)
     if parts:
-        yield f"  not contention: {', '.join(parts)}"
+        yield from _wrap(f"not contention: {', '.join(parts)}", "  ")
     if found.lost:
         yield f"  {found.lost:,} events were lost: what follows is incomplete"
 
@@ -253,7 +253,7 @@ def _pairs(pairs: list[PairFigures], top: int | None) -> Iterator[str]:
         yield f"  {label:<37}{item.figures.waits:>8,}{numbers}"
         rest = _others(item.figures)
         if rest:
-            yield f"      {', '.join(rest)}"
+            yield from _wrap(", ".join(rest), "      ")
 
 
 def _path(path: CriticalPath) -> Iterator[str]:

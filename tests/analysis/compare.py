@@ -1,0 +1,97 @@
+"""Compares the native model with the reference, row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.analysis import _native
+from nptltrace.analysis.model import model_tables, run_model
+from nptltrace.trace.source import Source
+from tests.analysis.reference import follow
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.analysis.reference import Reference
+
+
+def reference_of(trace: Path, source: Source) -> Reference:
+    """Run the reference over a trace."""
+    clock = source.traces[0].metadata.clock
+    processes = source.processes()
+    sites = {p.index: p.sites for p in processes}
+    ends = {
+        p.index: p.end_unix_ns - source.start_unix_ns
+        for p in processes
+        if p.end_unix_ns is not None
+    }
+    return follow(trace, source.origin_ticks, clock.frequency, sites, ends)
+
+
+def assert_same(trace: Path) -> dict[str, int]:
+    """Compare; return how many waits of each class there were."""
+    source = Source([trace])
+    reference = reference_of(trace, source)
+    tables = model_tables(source)
+    index = [p.index for p in source.processes()]
+    kind_of = tables.objects["kind"].to_pylist()
+    waits: Counter[Any] = Counter()
+    for row in tables.waits.to_pylist():
+        waits[
+            index[row["process"]], row["tid"], row["kind"], row["object"], row["t_ns"],
+            row["dur_ns"], row["class"], row["result"], row["open"], row["queue_depth"],
+            (row["owner_tid"] or 0, row["owner_site"]), (row["waker_tid"] or 0, row["waker_site"]),
+            row["wake_ns"], row["site"],
+        ] += 1  # fmt: skip
+    expected = Counter(
+        (r.process, r.tid, r.kind, r.address, r.t_ns, r.dur_ns, r.wait_class, r.result, r.open,
+         r.depth, r.owner, r.waker, r.wake_ns, r.site)
+        for r in reference.rows
+    )  # fmt: skip
+    assert sorted((waits - expected).elements()) == []
+    assert sorted((expected - waits).elements()) == []
+    holds: Counter[Any] = Counter(
+        (index[row["process"]], row["tid"], kind_of[row["object_id"] - 1], row["object"],
+         row["t_ns"], None if row["open"] else row["dur_ns"], row["mode"], row["site"],
+         row["release_site"])
+        for row in tables.holds.to_pylist()
+    )  # fmt: skip
+    expected_holds = Counter(
+        (h.process, h.tid, o.kind, o.address, h.since,
+         None if h.until is None else h.until - h.since, h.mode, h.site, h.release_site)
+        for o, h in reference.holds
+    )  # fmt: skip
+    assert sorted((holds - expected_holds).elements(), key=str) == []
+    assert sorted((expected_holds - holds).elements(), key=str) == []
+    woken = sum(1 for r in reference.rows if r.waker[0])
+    assert tables.wakeups.num_rows == woken
+    assert_blame(source, reference, len(reference.rows) + len(reference.holds))
+    classes: dict[str, int] = {}
+    for r in reference.rows:
+        classes[r.wait_class] = classes.get(r.wait_class, 0) + 1
+    return classes
+
+
+def assert_blame(source: Source, reference: Reference, roundings: int) -> None:
+    """Compare what holders are blamed for; each division may be cut to whole ns."""
+    model = run_model(source)
+    threads, objects = model.table("threads"), model.table("objects")
+    sites = model.table("sites")["address"]
+    found: dict[Any, int] = {}
+    for row in model.table("blames")[1:]:
+        item = objects[row["object"]]
+        process = source.processes()[int(item["process"])].index
+        key = (
+            process, int(item["address"]), _native.KINDS[int(item["kind"])],
+            int(threads["tid"][row["thread"]]), int(sites[row["site"]]),
+        )  # fmt: skip
+        found[key] = found.get(key, 0) + int(row["caused_ns"])
+    # What several readers are blamed for is corrected by estimate when a waiter gives up.
+    gave_up = {(r.process, r.address) for r in reference.rows if r.wait_class == "timeout"}
+    for key in found.keys() | reference.blamed.keys():
+        if key[2] == "rwlock" and key[:2] in gave_up:
+            continue
+        want = reference.blamed.get(key, Fraction(0))
+        assert abs(found.get(key, 0) - want) <= roundings, key

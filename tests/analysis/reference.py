@@ -1,0 +1,316 @@
+"""A slow, plain state machine over babeltrace2's text: what the native model is compared with.
+
+It follows the rules of docs/explanation/waits.md and shares no code with the model: the events come
+from another reader, blame is worked out for each wait from the whole history of its lock.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tests.analysis.reference_locks import Locks, classed
+from tests.analysis.state import KINDS, LOCKS, NOBODY, Object, Thread, Token, Wait
+from tests.analysis.text_events import read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.analysis.text_events import Event
+
+FULL = re.compile(
+    "MUTEX_(INIT|DESTROY|TAKEN|FREE|CONSISTENT|ERROR)|RWLOCK_(INIT|DESTROY|TAKEN.*|FREE|ERROR)"
+    "|SPIN_(INIT|DESTROY|TAKEN|FREE)|ONCE_(BEGIN|END)"
+    "|SEM_(INIT|DESTROY|TAKEN|POST|OPEN|CLOSE|UNLINK|ERROR)|.*_(IN|OUT)"
+)
+ALWAYS = re.compile("(COND_.*WAIT|BARRIER_WAIT|FUTEX_WAIT|THREAD_.*JOIN)_(IN|OUT)")
+AGAIN = 11
+HERE_AND_NOW = 20_000
+SKEW = 1_000_000
+
+
+class Reference(Locks):
+    """Follows the events of one trace."""
+
+    # ---- wake-ups ----
+
+    def wake(self, e: Event, o: Object, count: int, *, lock_like: bool = False) -> None:
+        free = len(o.waits) - sum(token.left for token in o.tokens)
+        token = Token(e.ts, (e.tid, e.site), max(min(count, free), 0), lock_like)
+        o.last_post = token
+        o.used = True
+        if token.left:
+            o.tokens.append(token)
+
+    def use(self, o: Object, since: int) -> Token | None:
+        for token in o.tokens:
+            if token.ts >= since:
+                token.left -= 1
+                o.tokens = [t for t in o.tokens if t.left]
+                return replace(token)
+        return None
+
+    def clamp(self, o: Object) -> None:
+        while sum(token.left for token in o.tokens) > len(o.waits):
+            o.tokens[0].left -= 1
+            o.tokens = [t for t in o.tokens if t.left]
+
+    def cond_out(self, e: Event, o: Object) -> None:
+        w = self.finish(e, o)
+        result, dur = e.fields["result"], e.fields["wait_ns"]
+        wait_class = classed(result, "idle")
+        token = self.use(o, w.since) if wait_class == "idle" else None
+        self.clamp(o)
+        waker = (token.who, token.ts) if token else None
+        if token and self.again(w, token.ts):
+            self.row(w, token.ts, "idle", result=result, waker=waker)
+        else:
+            self.row(w, e.ts, wait_class, dur=dur, result=result, waker=waker)
+
+    def again(self, w: Wait, signalled: int) -> bool:
+        """Tell of the time after the signal as a wait for the mutex, if others had it."""
+        mutex = w.mutex
+        if mutex is None or w.retaken is None or w.retaken <= signalled:
+            return False
+        others = [
+            h for h in mutex.past
+            if h.until is not None and signalled < h.until <= w.retaken and h.tid != w.tid
+        ]  # fmt: skip
+        if not others or (others[-1].until or 0) - signalled < HERE_AND_NOW:
+            return False
+        wait = Wait(w.process, w.tid, "mutex", mutex.address, signalled, w.site,
+                    len(mutex.waits) + 1, (others[0].tid, others[0].site))  # fmt: skip
+        # Nobody was seen to wait, so each one is blamed until the next.
+        blamed = [change for change in mutex.changes if change[1] and change[0] < w.retaken]
+        edges = [*(ts for ts, _ in blamed[1:]), w.retaken]
+        for (since, who), until in zip(blamed, edges, strict=True):
+            if until > signalled:
+                self.charge(mutex, who[0], until - max(since, signalled))
+        waker = ((others[-1].tid, others[-1].release_site), others[-1].until or 0)
+        self.row(wait, w.retaken, "contended", waker=waker)
+        return True
+
+    def barrier_out(self, e: Event, o: Object) -> None:
+        mine = [w for w in o.waits if w.tid == e.tid]
+        result = e.fields["result"]
+        if mine and mine[0].released is None and result in {0, -1}:
+            self.open_barrier(o)
+        w = self.finish(e, o)
+        if w.released and w.released[0][0] == e.tid:
+            return
+        if w.released and result in {0, -1}:
+            self.charge(o, w.released[0], e.fields["wait_ns"])
+        wait_class = classed(0 if result == -1 else result, "contended")
+        self.row(w, e.ts, wait_class, dur=e.fields["wait_ns"], result=result, waker=w.released)
+
+    def open_barrier(self, o: Object) -> None:
+        last = o.waits[-1]
+        for w in o.waits:
+            w.released = w.released or ((last.tid, last.site), last.since)
+        o.arrived = 0
+
+    def granted(self, e: Event, o: Object, w: Wait, token: Token, result: int) -> None:
+        dur = e.fields["wait_ns"]
+        if token.lock_like:
+            self.charge(o, token.who, dur)
+        wait_class = "contended" if token.lock_like else "idle"
+        self.row(w, e.ts, wait_class, dur=dur, result=result, waker=(token.who, token.ts))
+
+    def sem_over(self, e: Event, o: Object) -> None:
+        w = self.finish(e, o)
+        result = e.fields["result"]
+        wait_class = classed(result, "idle")
+        token = self.use(o, w.since) if wait_class == "idle" else None
+        if not token and o.last_post and o.last_post.ts >= w.since - SKEW:
+            token = o.last_post
+        self.clamp(o)
+        if wait_class == "idle" and token:
+            self.granted(e, o, w, token, result)
+            return
+        if wait_class == "idle":
+            wait_class = self.sem_class(o, e.process, e.tid)
+        self.row(w, e.ts, wait_class, dur=e.fields["wait_ns"], result=result)
+
+    def sem_class(self, o: Object, process: int, tid: int) -> str:
+        others = any(units for who, units in o.units.items() if who != tid)
+        return "contended" if others and (process, "semaphore") in self.full else "idle"
+
+    # ---- threads ----
+
+    def name_thread(self, e: Event, tid: int) -> None:
+        key = (e.process, e.fields["serial"])
+        if key not in self.serials:
+            self.serials[key] = self.pthreads[e.process, e.object] = Thread(tid)
+        if e.name == "THREAD_BEGIN":
+            self.serials[key].tid = tid
+            self.pthreads[e.process, e.object] = self.serials[key]
+            self.threads[e.process, e.tid] = self.serials[key]
+
+    def join_target(self, e: Event) -> Thread | None:
+        thread = self.pthreads.get((e.process, e.object))
+        return None if thread is None or thread.joined else thread
+
+    def join_out(self, e: Event, o: Object) -> None:
+        w = self.finish(e, o)
+        result, dur = e.fields["result"], e.fields.get("wait_ns", 0)
+        target = w.target if w.target and not w.target.joined else self.join_target(e)
+        waker = None
+        w.owner = (target.tid, 0) if target else NOBODY
+        if result == 0 and target:
+            target.joined = True
+            if target.end is not None:
+                waker = ((target.tid, 0), target.end)
+        if result == 0:
+            self.forget(o)
+        if w.known or dur > 0:
+            self.row(w, e.ts, classed(result, "join"), dur=dur, result=result, waker=waker)
+
+    # ---- events ----
+
+    def feed(self, e: Event) -> None:
+        domain = e.name.partition("_")[0]
+        self.last[e.process] = e.ts
+        kind = KINDS.get(domain, "")
+        waited = "wait_ns" in e.fields
+        if kind and FULL.fullmatch(e.name) and not ALWAYS.fullmatch(e.name) and not waited:
+            self.full.add((e.process, kind))
+        if kind == "thread" or e.name == "NEW_THREAD_CREATED":
+            self.thread_event(e)
+        elif e.name.endswith(("_INIT", "SEM_OPEN")):
+            self.init(e, self.get(e, kind))
+        elif e.name.endswith(("_DESTROY", "SEM_CLOSE")):
+            self.destroy(self.get(e, kind))
+        elif kind in LOCKS.values():
+            self.lock_event(e, kind)
+        elif kind == "semaphore":
+            self.sem_event(e)
+        elif kind in {"cond", "barrier", "futex"}:
+            self.other_event(e, kind)
+
+    def thread_event(self, e: Event) -> None:
+        if e.name in {"NEW_THREAD_CREATED", "THREAD_BEGIN"}:
+            self.name_thread(e, e.tid if e.name == "THREAD_BEGIN" else 0)
+        elif e.name == "THREAD_END":
+            thread = self.threads.setdefault((e.process, e.tid), Thread(e.tid))
+            thread.end = e.ts
+            self.pthreads.setdefault((e.process, e.object), thread)
+        elif ALWAYS.fullmatch(e.name) and not e.name.startswith("THREAD_TRYJOIN"):
+            o = self.get(e, "thread")
+            if e.name.endswith("_IN"):
+                self.begin(e, o).target = self.join_target(e)
+            else:
+                self.join_out(e, o)
+
+    def lock_event(self, e: Event, kind: str) -> None:
+        what = e.name.partition("_")[2]
+        if what in {"TAKEN", "TAKEN_WRITE", "TAKEN_READ", "BEGIN"}:
+            o = self.get(e, kind)
+            if "wait_ns" in e.fields:
+                self.over(e, o)
+            self.take(e, o, "shared" if what == "TAKEN_READ" else "exclusive")
+        elif what in {"FREE", "END"}:
+            self.free(e, self.get(e, kind))
+        elif what == "WAIT":
+            self.begin(e, self.get(e, kind))
+        elif what == "WAIT_END":
+            self.over(e, self.get(e, kind))
+
+    def sem_event(self, e: Event) -> None:
+        if e.name == "SEM_WAIT":
+            self.begin(e, self.get(e, "semaphore"))
+        elif e.name == "SEM_WAIT_END":
+            self.sem_over(e, self.get(e, "semaphore"))
+        elif e.name == "SEM_TAKEN":
+            o = self.get(e, "semaphore")
+            if "wait_ns" in e.fields:
+                self.sem_over(e, o)
+            o.units[e.tid] = o.units.get(e.tid, 0) + 1
+            o.used = True
+        elif e.name == "SEM_POST":
+            o = self.get(e, "semaphore")
+            mine = o.units.get(e.tid, 0)
+            o.units[e.tid] = max(mine - 1, 0)
+            self.wake(e, o, 1, lock_like=mine > 0)
+
+    def other_event(self, e: Event, kind: str) -> None:
+        if kind == "cond" and ALWAYS.fullmatch(e.name):
+            o = self.get(e, kind)
+            if e.name.endswith("_IN"):
+                wait = self.begin(e, o)
+                wait.mutex = self.get(e, "mutex", e.fields["mutex"])
+            else:
+                self.cond_out(e, o)
+        elif e.name in {"COND_SIGNAL", "COND_BROADCAST"}:
+            self.wake(e, self.get(e, kind), 1 if e.name == "COND_SIGNAL" else 10**9)
+        elif e.name == "BARRIER_WAIT_IN":
+            o = self.get(e, kind)
+            self.begin(e, o)
+            o.arrived += 1
+            if o.arrived == o.needed:
+                self.open_barrier(o)
+        elif e.name == "BARRIER_WAIT_OUT":
+            self.barrier_out(e, self.get(e, kind))
+        elif e.name == "FUTEX_WAIT_IN":
+            o = self.get(e, kind)
+            o.waited.add(e.tid)
+            self.begin(e, o)
+        elif e.name == "FUTEX_WAIT_OUT":
+            self.futex_out(e, self.get(e, kind))
+        elif e.name == "FUTEX_WAKE":
+            o = self.get(e, kind)
+            self.wake(e, o, max(e.fields["count"], 0), lock_like=e.tid in o.waited)
+
+    def futex_out(self, e: Event, o: Object) -> None:
+        w = self.finish(e, o)
+        result = e.fields["result"]
+        token = self.use(o, w.since) if result == 0 else None
+        self.clamp(o)
+        if token:
+            self.granted(e, o, w, token, result)
+        elif result != AGAIN:
+            wait_class = classed(result, "idle")
+            self.row(w, e.ts, wait_class, dur=e.fields["wait_ns"], result=result)
+
+    # ---- the end ----
+
+    def end(self, ends: dict[int, int]) -> None:
+        for (process, tid), waits in self.open.items():
+            until = max(self.last[process], ends.get(process, 0))
+            for w in waits:
+                self.end_wait(w, process, tid, until)
+        for o in self.all:
+            for hold in o.holders:
+                self.holds.append((o, hold))
+
+    def end_wait(self, w: Wait, process: int, tid: int, until: int) -> None:
+        o = next(o for o in self.all if w in o.waits)
+        mutex = w.mutex
+        if mutex and w.retaken is None and mutex.holders and mutex.holders[0].tid != tid:
+            token = self.use(o, w.since)
+            if token:
+                self.row(w, token.ts, "idle")
+                w = replace(w, since=token.ts, kind="mutex", address=mutex.address)
+                o = mutex
+        if o.kind in LOCKS.values() and o.holders:
+            w.owner = (o.holders[0].tid, o.holders[0].site)
+        classes = {"thread": "join", "cond": "idle", "futex": "idle"}
+        wait_class = classes.get(o.kind, "contended")
+        if o.kind == "semaphore":
+            wait_class = self.sem_class(o, process, tid)
+        if o.kind == "thread" and w.target:
+            w.owner = (w.target.tid, 0)
+        if o.kind in LOCKS.values() and w in o.waits:
+            self.charge_history(o, w.since, until)
+        self.row(w, until, wait_class, still=True)
+
+
+def follow(
+    path: Path, origin: int, frequency: int, sites: dict[int, dict[int, int]], ends: dict[int, int]
+) -> Reference:
+    """Return the reference after all events of a trace."""
+    reference = Reference()
+    for event in read(path, origin, frequency, sites):
+        reference.feed(event)
+    reference.end(ends)
+    return reference

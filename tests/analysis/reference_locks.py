@@ -1,0 +1,184 @@
+"""The part of the reference that follows objects, holds and waits for locks."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tests.analysis.state import LOCKS, NOBODY, Hold, Object, Row, Thread, Wait
+
+if TYPE_CHECKING:
+    from tests.analysis.state import Who
+    from tests.analysis.text_events import Event
+
+OWNER_DIED, TIMED_OUT = 130, 110
+
+
+def classed(result: int, done: str) -> str:
+    """Return the class of a wait by its result."""
+    if result in {0, OWNER_DIED}:
+        return done
+    return "timeout" if result == TIMED_OUT else "cancelled"
+
+
+class Locks:
+    """Follows the events of one trace."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[int, str, int], Object] = {}
+        self.all: list[Object] = []
+        self.open: dict[tuple[int, int], list[Wait]] = {}
+        self.rows: list[Row] = []
+        self.holds: list[tuple[Object, Hold]] = []
+        self.blamed: dict[tuple[int, int, str, int, int], Fraction] = {}
+        self.full: set[tuple[int, str]] = set()
+        self.serials: dict[tuple[int, int], Thread] = {}
+        self.pthreads: dict[tuple[int, int], Thread] = {}
+        self.threads: dict[tuple[int, int], Thread] = {}
+        self.last: dict[int, int] = {}
+        self.balance: dict[tuple[Object, int], int] = {}
+
+    # ---- objects ----
+
+    def get(self, e: Event, kind: str, address: int | None = None) -> Object:
+        key = (e.process, kind, e.object if address is None else address)
+        if key not in self.objects:
+            self.objects[key] = Object(kind, key[0], key[2], e.ts)
+            self.all.append(self.objects[key])
+        return self.objects[key]
+
+    def forget(self, o: Object) -> None:
+        del self.objects[o.process, o.kind, o.address]
+
+    def init(self, e: Event, o: Object) -> None:
+        if e.name == "SEM_OPEN" and o.opens:
+            o.opens += 1
+            return
+        if o.used or o.made or o.born != e.ts:
+            o.holders.clear()
+            self.forget(o)
+            o = self.get(e, o.kind)
+        o.made = True
+        o.opens = int(e.name == "SEM_OPEN")
+        o.needed = e.fields.get("count", 0) if o.kind == "barrier" else 0
+
+    def destroy(self, o: Object) -> None:
+        if o.opens > 1:
+            o.opens -= 1
+            return
+        o.holders.clear()
+        self.forget(o)
+
+    # ---- holds ----
+
+    def take(self, e: Event, o: Object, mode: str) -> None:
+        waits = self.open.get((e.process, e.tid), [])
+        if waits and waits[-1].mutex is o and waits[-1].retaken is None:
+            waits[-1].retaken = e.ts
+        o.used = True
+        if (e.process, o.kind) not in self.full:
+            o.blame(e.ts, [(e.tid, e.site)] if o.waits else [])
+            return
+        for hold in o.holders:
+            if hold.tid == e.tid:
+                hold.depth += 1
+                o.blame(e.ts, [(h.tid, h.site) for h in o.holders])
+                return
+        if o.holders and "exclusive" in (mode, o.holders[0].mode):
+            o.holders.clear()
+        o.holders.insert(0, Hold(e.process, e.tid, e.site, e.ts, mode))
+        o.blame(e.ts, [(h.tid, h.site) for h in o.holders])
+
+    def free(self, e: Event, o: Object) -> None:
+        o.used = True
+        mine = [h for h in o.holders if h.tid == e.tid] or o.holders[:1]
+        if mine:
+            hold = mine[0]
+            hold.depth -= 1
+            if hold.depth:
+                return
+            hold.until, hold.release_site = e.ts, e.site
+            o.holders.remove(hold)
+            o.past.append(hold)
+            self.holds.append((o, hold))
+            rest = [(h.tid, h.site) for h in o.holders]
+            # The last one to hold it goes on being blamed while others wait.
+            o.blame(e.ts, rest or ([(hold.tid, hold.site)] if o.waits else []))
+        o.released = ((e.tid, e.site), e.ts)
+
+    # ---- waits ----
+
+    def begin(self, e: Event, o: Object) -> Wait:
+        waits = self.open.setdefault((e.process, e.tid), [])
+        for stale in [w for w in o.waits if w.tid == e.tid]:
+            o.waits.remove(stale)
+            waits.remove(stale)
+        o.used = True
+        w = Wait(e.process, e.tid, o.kind, o.address, e.ts, e.site, len(o.waits) + 1)
+        if o.kind in LOCKS.values():
+            if o.holders:
+                w.owner = (o.holders[0].tid, o.holders[0].site)
+            elif e.fields.get("owner"):
+                w.owner = (e.fields["owner"], 0)
+            elif o.released:
+                w.owner = (o.released[0][0], 0)
+            now = o.blamed_now() if o.waits or o.holders else []
+            if w.owner[0] and not o.holders and (not now or now[0][0] != w.owner[0]):
+                o.blame(e.ts, [w.owner])
+        o.waits.append(w)
+        waits.append(w)
+        return w
+
+    def finish(self, e: Event, o: Object) -> Wait:
+        for w in reversed(self.open.get((e.process, e.tid), [])):
+            if w in o.waits:
+                o.waits.remove(w)
+                self.open[e.process, e.tid].remove(w)
+                if not o.waits and not o.holders:
+                    o.blame(e.ts, [])
+                return w
+        owner = o.released[0] if o.released and o.kind in LOCKS.values() else NOBODY
+        since = e.ts - e.fields.get("wait_ns", 0)
+        return Wait(
+            e.process, e.tid, o.kind, o.address, since, e.site, len(o.waits) + 1, owner, known=False
+        )
+
+    def row(
+        self, w: Wait, end: int, wait_class: str, *, dur: int | None = None, result: int = 0,
+        waker: tuple[Who, int] | None = None, still: bool = False,
+    ) -> None:  # fmt: skip
+        dur = end - w.since if dur is None else dur
+        who, ts = waker or (NOBODY, None)
+        self.rows.append(
+            Row(w.process, w.tid, w.kind, w.address, w.since, dur, wait_class, result, still,
+                w.depth, w.owner, who, ts, w.site)
+        )  # fmt: skip
+
+    def charge(self, o: Object, who: Who, ns: Fraction | int) -> None:
+        key = (o.process, o.address, o.kind, *who)
+        self.blamed[key] = self.blamed.get(key, Fraction(0)) + ns
+
+    def charge_history(self, o: Object, start: int, end: int) -> None:
+        """Divide a wait among those who are blamed for each moment of it."""
+        changes = [*o.changes, (2**62, [])]
+        for (since, who), (until, _) in pairwise(changes):
+            overlap = min(until, end) - max(since, start)
+            if overlap > 0:
+                for one in who:
+                    self.charge(o, one, Fraction(overlap, len(who)))
+
+    def over(self, e: Event, o: Object) -> None:
+        """End a wait for a lock."""
+        result, dur = e.fields.get("result", 0), e.fields.get("wait_ns", 0)
+        w = self.finish(e, o)
+        if not w.known and dur <= 0:
+            return
+        wait_class = classed(result, "contended")
+        waker = None
+        if wait_class == "contended":
+            if o.released and o.released[0][0] != e.tid:
+                waker = o.released
+            if w.known:
+                self.charge_history(o, w.since, e.ts)
+        self.row(w, e.ts, wait_class, dur=dur, result=result, waker=waker)

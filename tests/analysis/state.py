@@ -1,0 +1,105 @@
+"""What the reference knows of threads and objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+LOCKS = {"MUTEX": "mutex", "RWLOCK": "rwlock", "SPIN": "spinlock", "ONCE": "once"}
+KINDS = LOCKS | {
+    "COND": "cond", "BARRIER": "barrier", "SEM": "semaphore", "FUTEX": "futex", "THREAD": "thread",
+}  # fmt: skip
+
+Who = tuple[int, int]  # tid, site
+NOBODY: Who = (0, 0)
+
+
+@dataclass
+class Hold:
+    process: int
+    tid: int
+    site: int
+    since: int
+    mode: str
+    depth: int = 1
+    until: int | None = None
+    release_site: int = 0
+
+
+@dataclass
+class Wait:
+    process: int
+    tid: int
+    kind: str
+    address: int
+    since: int
+    site: int
+    depth: int
+    owner: Who = NOBODY
+    mutex: Object | None = None
+    retaken: int | None = None
+    released: tuple[Who, int] | None = None  # by a barrier
+    known: bool = True
+    target: Thread | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A finished wait."""
+
+    process: int
+    tid: int
+    kind: str
+    address: int
+    t_ns: int
+    dur_ns: int
+    wait_class: str
+    result: int
+    open: bool
+    depth: int
+    owner: Who
+    waker: Who
+    wake_ns: int | None
+    site: int
+
+
+@dataclass
+class Token:
+    ts: int
+    who: Who
+    left: int
+    lock_like: bool
+
+
+@dataclass(eq=False)
+class Object:
+    kind: str
+    process: int
+    address: int
+    born: int
+    holders: list[Hold] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
+    past: list[Hold] = field(default_factory=list)  # whose release was seen, in its order
+    changes: list[tuple[int, list[Who]]] = field(default_factory=list)  # who is blamed from when
+    released: tuple[Who, int] | None = None
+    tokens: list[Token] = field(default_factory=list)
+    last_post: Token | None = None
+    needed: int = 0
+    arrived: int = 0
+    units: dict[int, int] = field(default_factory=dict)
+    waited: set[int] = field(default_factory=set)
+    made: bool = False
+    opens: int = 0
+    used: bool = False
+
+    def blame(self, ts: int, who: list[Who]) -> None:
+        self.changes.append((ts, who))
+
+    def blamed_now(self) -> list[Who]:
+        return self.changes[-1][1] if self.changes else []
+
+
+@dataclass(eq=False)
+class Thread:
+    tid: int
+    end: int | None = None
+    joined: bool = False

@@ -1,0 +1,338 @@
+"""What a report says of programs whose contention is known, and of traces made by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nptltrace.analysis.contention import contention
+from nptltrace.analysis.model import Only, Window, model_tables
+from nptltrace.trace.source import Source
+from tests.trace.builder import Builder, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support import Ptt, Recorder
+
+T0 = 10**12
+MS = 10**6
+LOCK, OTHER, COND, SEM = 0x4040, 0x4080, 0x40C0, 0x4100
+
+
+def report_of(trace: Path, **more: Any) -> Any:
+    return contention(Source([trace]), **more)
+
+
+def taken(ts: int, lock: int = LOCK, *, waited: int | None = None, result: int = 0) -> Event:
+    if waited is None:
+        return Event(T0 + ts, "MUTEX_TAKEN", lock, 5)
+    fields = {"result": result, "wait_ns": waited}
+    return Event(T0 + ts, "MUTEX_TAKEN", lock, 5, variant="WAITED", fields=fields)
+
+
+def free(ts: int, lock: int = LOCK) -> Event:
+    return Event(T0 + ts, "MUTEX_FREE", lock, 6)
+
+
+def wait(ts: int, lock: int = LOCK, owner: int = 0) -> Event:
+    return Event(T0 + ts, "MUTEX_WAIT", lock, 7, fields={"owner": owner})
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Callable[..., Path]:
+    """Write a trace of threads, given as lists of events by tid."""
+
+    def make(**threads: list[Event]) -> Path:
+        made = Builder(tmp_path / "made.ptt")
+        for name, events in threads.items():
+            made.thread(int(name[1:]), events)
+        made.processes = [
+            {"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}},
+            {"sites": {"process": 0, "sites": {str(n): hex(0x401000 + n) for n in range(1, 20)}}},
+        ]
+        return made.write()
+
+    return make
+
+
+# ---- programs ----
+
+
+def test_known_contention(program: Callable[[str], Path], record: Recorder, ptt: Ptt) -> None:
+    """What the program measured itself is what the report says, within a tenth."""
+    trace = record(program("contention"))
+    out = json.loads(ptt("report", "--format", "json", trace).stdout)
+    objects = {f"{item['kind']} {item['name']}": item for item in out["objects"]}
+    for name, waits in [
+        ("mutex hot", 2), ("rwlock table", 2), ("semaphore slots", 2), ("barrier meet", 2),
+    ]:  # fmt: skip
+        item = objects[name]
+        assert item["waits"] == waits, name
+        blamed = sum(blame["wait_caused_ns"] for blame in item["blamed"])
+        assert blamed == pytest.approx(item["wait_ns"], rel=0.1), name
+    # At least as long as the program slept meanwhile, and all of it blamed on the sleeper.
+    first = objects["mutex hot"]["blamed"][0]
+    assert first["wait_caused_ns"] >= 2 * 59 * MS
+    assert "contention.c" in first["site"]
+    assert objects["rwlock table"]["wait_ns"] >= 2 * 39 * MS
+    assert objects["semaphore slots"]["wait_ns"] >= 2 * 29 * MS
+    assert objects["barrier meet"]["wait_ns"] >= 2 * 49 * MS
+    assert objects["mutex door"]["wait_ns"] >= 29 * MS
+    assert objects["cond work"]["waits"] == 0
+    assert objects["cond work"]["idle_ns"] >= 39 * MS
+
+
+def test_measured_by_the_program(
+    program: Callable[[str], Path], record: Recorder, ptt: Ptt, tmp_path: Path
+) -> None:
+    trace = tmp_path / "run.ptt"
+    own = ptt("record", "-q", "-o", trace, "--", program("contention")).stdout
+    out = json.loads(ptt("report", "--format", "json", trace).stdout)
+    found = {f"{item['kind']} {item['name']}": item["wait_ns"] for item in out["objects"]}
+    for line in own.splitlines():
+        name, _, ns = line.rpartition(" ")
+        assert found[name] == pytest.approx(int(ns), rel=0.1), name
+
+
+def test_deadlock_is_told(program: Callable[[str], Path], record: Recorder, ptt: Ptt) -> None:
+    command = ("timeout", "--signal=KILL", "0.5", program("deadlock"))
+    trace = record(*command, status=None)
+    text = ptt("report", trace).stdout
+    assert "DEADLOCK: thread" in text
+    assert "waits for mutex second, held by thread" in " ".join(text.split())
+    assert "which waits for mutex first, held by thread" in " ".join(text.split())
+    assert "1 thread was still waiting for work at the end" in text
+    out = json.loads(ptt("report", "--format", "json", trace).stdout)
+    (cycle,) = out["deadlocks"]
+    assert {item["name"] for item in cycle} == {"first", "second"}
+    assert {item["owner_tid"] for item in cycle} == {item["tid"] for item in cycle}
+    assert all(item["dur_ns"] > 300 * MS for item in cycle)
+    assert max(map(len, text.splitlines()[1:])) <= 80
+
+
+# ---- the command ----
+
+
+@pytest.mark.parametrize("by", ["object", "thread", "site", "thread,object"])
+def test_views(by: str, program: Callable[[str], Path], record: Recorder, ptt: Ptt) -> None:
+    trace = record(program("sem"), status=None)
+    text = ptt("report", "--by", by, trace).stdout
+    assert max(map(len, text.splitlines()[1:])) <= 80
+    rows = list(csv.reader(io.StringIO(ptt("report", "--by", by, "--format", "csv", trace).stdout)))
+    assert len({len(row) for row in rows}) == 1
+    assert {"waits", "wait_ns", "holds", "idle_ns"} <= set(rows[0])
+    out = json.loads(ptt("report", "--by", by, "--format", "json", trace).stdout)
+    assert {"elapsed_ns", "wait_ns", "objects", "threads"} <= set(out)
+    key = {"site": "sites", "thread,object": "pairs"}.get(by, f"{by}s")
+    assert len(out[key]) == len(rows) - 1
+
+
+def test_filters(build: Callable[..., Path], ptt: Ptt) -> None:
+    trace = build(
+        t1=[taken(0), free(10 * MS), taken(20 * MS, OTHER), free(30 * MS, OTHER)],
+        t2=[
+            wait(1 * MS, owner=1), taken(11 * MS, waited=10 * MS), free(12 * MS),
+            wait(21 * MS, OTHER), taken(31 * MS, OTHER, waited=9 * MS), free(32 * MS, OTHER),
+        ],
+    )  # fmt: skip
+
+    def wait_ns(*options: str) -> int:
+        out = json.loads(ptt("report", "--format", "json", *options, trace).stdout)
+        return int(out["wait_ns"])
+
+    assert wait_ns() == 19 * MS
+    assert wait_ns("--object", hex(LOCK)) == 10 * MS
+    assert wait_ns("--tid", "1") == 0
+    assert wait_ns("--tid", "2") == 19 * MS
+    assert wait_ns("--site", "0x401007", "--object", hex(OTHER)) == 9 * MS
+    assert wait_ns("--from", "15ms") == 9 * MS
+    assert wait_ns("--to", "15ms") == 10 * MS
+    ptt("report", "--pid", "x", trace, status=2)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 128, 150, 1000])
+def test_half_written(size: int, build: Callable[..., Path], ptt: Ptt) -> None:
+    trace = build(t1=[taken(0), free(10 * MS)] * 40, t2=[taken(1, OTHER), free(5, OTHER)])
+    file = trace / "stream-00000"
+    file.write_bytes(file.read_bytes()[:size])
+    found = json.loads(ptt("report", "--format", "json", trace).stdout)
+    assert [item["object"] for item in found["objects"]][:1] == [hex(OTHER)]
+
+
+def test_empty(build: Callable[..., Path], ptt: Ptt) -> None:
+    trace = build()
+    found = json.loads(ptt("report", "--format", "json", trace).stdout)
+    assert found["objects"] == found["threads"] == []
+    assert "0 threads" in ptt("report", trace).stdout
+    ptt("report", trace / "nothing", status=2)
+
+
+# ---- rules ----
+
+
+def test_blame_follows_the_holders(build: Callable[..., Path]) -> None:
+    """A holds, then B; C waits for both."""
+    trace = build(
+        t1=[taken(0), free(100)],
+        t2=[wait(20), taken(110, waited=90), free(200)],
+        t3=[wait(50), taken(205, waited=155), free(300)],
+    )
+    (lock,) = report_of(trace).objects
+    caused = {blame.thread.tid: blame.wait_caused_ns for blame in lock.blamed}
+    assert caused == {1: 90 + 60, 2: 95}
+    assert lock.figures.wait_ns == 90 + 155
+    assert lock.max_waiters == 2
+
+
+def test_a_timeout_blames_nobody(build: Callable[..., Path]) -> None:
+    gave_up = Event(T0 + 60, "MUTEX_WAIT_END", LOCK, 7, fields={"result": 110, "wait_ns": 40})
+    trace = build(
+        t1=[taken(0), free(100)], t2=[wait(20), gave_up], t3=[wait(50), taken(105, waited=55)]
+    )
+    (lock,) = report_of(trace).objects
+    assert lock.figures.waits == 1
+    assert lock.figures.other_ns["timeout"] == 40
+    assert [blame.wait_caused_ns for blame in lock.blamed] == [55]
+
+
+def test_a_destroyed_lock_is_another_one(build: Callable[..., Path]) -> None:
+    def init(ts: int) -> Event:
+        return Event(T0 + ts, "MUTEX_INIT", LOCK, 1)
+
+    destroy = Event(T0 + 30, "MUTEX_DESTROY", LOCK, 2)
+    trace = build(
+        t1=[
+            init(0),
+            taken(10),
+            free(20),
+            destroy,
+            taken(40),
+            free(50),
+            init(60),
+            taken(70),
+            free(80),
+        ]
+    )
+    tables = model_tables(Source([trace]))
+    assert tables.objects["generation"].to_pylist() == [1, 2, 3]
+    assert tables.holds["object_id"].to_pylist() == [1, 2, 3]
+    assert tables.holds["open"].to_pylist() == [False] * 3
+    assert [item.generations for item in report_of(trace).objects] == [3]
+
+
+def test_two_kinds_at_one_address(build: Callable[..., Path]) -> None:
+    post = Event(T0 + 30, "SEM_POST", LOCK, 3)
+    trace = build(t1=[taken(0), free(10), post])
+    assert sorted(model_tables(Source([trace])).objects["kind"].to_pylist()) == [
+        "mutex", "semaphore",
+    ]  # fmt: skip
+
+
+def test_only_waits_known(build: Callable[..., Path]) -> None:
+    """As at level 1."""
+    trace = build(
+        t1=[Event(T0, "THREAD_BEGIN", 0x7F01, fields={"serial": 1})],
+        t2=[wait(10, owner=1), taken(100, waited=90)],
+        t3=[wait(20, owner=1), taken(200, waited=180)],
+    )
+    (lock,) = report_of(trace).objects
+    caused = {blame.thread.tid: blame.wait_caused_ns for blame in lock.blamed}
+    assert caused == {1: 90 + 80, 2: 100}
+    assert lock.figures.holds == 0
+
+
+def test_a_lost_beginning(build: Callable[..., Path]) -> None:
+    trace = build(t1=[taken(1000, waited=300), free(1100)])
+    (row,) = model_tables(Source([trace])).waits.to_pylist()
+    assert (row["t_ns"], row["dur_ns"], row["class"]) == (-300, 300, "contended")
+
+
+def cond_trace(build: Callable[..., Path], release: int) -> Path:
+    fields = {"mutex": LOCK}
+    return build(
+        t1=[
+            taken(0), Event(T0 + 10, "COND_WAIT_IN", COND, 8, fields=fields), free(11),
+            taken(release + 5000),
+            Event(T0 + release + 5010, "COND_WAIT_OUT", COND, 8,
+                  fields={"result": 0, "wait_ns": release + 4998}),
+        ],
+        t2=[taken(50_000), Event(T0 + 60_000, "COND_SIGNAL", COND, 9), free(release)],
+    )  # fmt: skip
+
+
+def test_a_condition_wait_is_idle(build: Callable[..., Path]) -> None:
+    found = report_of(cond_trace(build, 65_000))
+    assert found.figures.waits == 0
+    assert found.figures.other_waits["idle"] == 1
+    assert found.figures.other_ns["idle"] == 69_998
+
+
+def test_getting_the_mutex_back_is_contention(build: Callable[..., Path]) -> None:
+    found = report_of(cond_trace(build, 200_000))
+    assert found.figures.other_ns["idle"] == 60_000 - 10
+    assert found.figures.wait_ns == 205_000 - 60_000
+    lock = found.objects[0]
+    assert [(b.thread.tid, b.wait_caused_ns) for b in lock.blamed] == [(2, 145_000)]
+
+
+def sem(ts: int, what: str, waited: int | None = None) -> Event:
+    if waited is None:
+        return Event(T0 + ts, f"SEM_{what}", SEM, 9)
+    fields = {"result": 0, "wait_ns": waited}
+    return Event(T0 + ts, "SEM_TAKEN", SEM, 9, variant="WAITED", fields=fields)
+
+
+def test_a_semaphore_as_a_lock(build: Callable[..., Path]) -> None:
+    trace = build(t1=[sem(0, "TAKEN"), sem(100, "POST")], t2=[sem(10, "WAIT"), sem(105, "", 95)])
+    (item,) = report_of(trace).objects
+    assert item.figures.wait_ns == 95
+    assert [(b.thread.tid, b.wait_caused_ns) for b in item.blamed] == [(1, 95)]
+
+
+def test_a_semaphore_that_hands_over_work(build: Callable[..., Path]) -> None:
+    trace = build(t1=[sem(100, "POST")], t2=[sem(10, "WAIT"), sem(105, "", 95)])
+    (item,) = report_of(trace).objects
+    assert item.figures.waits == 0
+    assert item.figures.other_ns["idle"] == 95
+    assert [(b.thread.tid, b.count) for b in item.wakers] == [(1, 1)]
+
+
+def test_edges_and_guards(build: Callable[..., Path]) -> None:
+    gate = 0x4200
+    trace = build(
+        t1=[taken(0, gate), taken(1), taken(2, OTHER), free(3, OTHER), free(4), free(5, gate)],
+        t2=[taken(10), taken(12, OTHER), free(13, OTHER), free(14)],
+    )
+    edges = {
+        (row["held"], row["wanted"]): row for row in model_tables(Source([trace])).edges.to_pylist()
+    }
+    assert set(edges) == {(gate, LOCK), (gate, OTHER), (LOCK, OTHER)}
+    assert edges[LOCK, OTHER]["count"] == 2
+    assert edges[LOCK, OTHER]["guards"] == []
+    assert not edges[LOCK, OTHER]["one_thread"]
+    assert len(edges[gate, OTHER]["guards"]) == 1
+
+
+def test_window_and_choice(build: Callable[..., Path]) -> None:
+    trace = build(t1=[taken(0), free(10), taken(20), free(30)])
+    assert report_of(trace, window=Window(15, None)).figures.holds == 1
+    assert report_of(trace, only=Only(objects=[])).figures.holds == 0
+    assert report_of(trace, only=Only(threads=[0])).figures.holds == 2
+
+
+def test_critical_path(build: Callable[..., Path]) -> None:
+    """Thread 1 releases at 100 what thread 2 waits for, and runs on for less long."""
+    trace = build(
+        t1=[taken(0), free(100), taken(120, OTHER)],
+        t2=[taken(5, OTHER), wait(20), taken(110, waited=90), free(500)],
+    )
+    path = report_of(trace).path
+    parts = {part.thread.tid: (part.run_ns, part.wake_ns, part.wait_ns) for part in path.threads}
+    assert parts == {2: (390, 10, 0), 1: (100, 0, 0)}
+    assert (path.start_ns, path.end_ns) == (0, 500)

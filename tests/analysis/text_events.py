@@ -1,0 +1,52 @@
+"""Events as babeltrace2 prints them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LINE = re.compile(
+    r"\[(?P<cycles>\d+)\] .*?(?P<name>[A-Z0-9_]+): \{ (?P<packet>[^}]*)\}, "
+    r"\{ cpu = \d+, object = (?P<object>\w+), site = (?P<site>\d+) \}(?P<fields>.*)"
+)
+NUMBER = re.compile(r"(\w+) = (-?(?:0x[0-9A-Fa-f]+|\d+))")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line."""
+
+    ts: int
+    name: str
+    process: int
+    tid: int
+    object: int
+    site: int
+    fields: dict[str, int]
+
+
+def read(
+    path: Path, origin: int, frequency: int, sites: dict[int, dict[int, int]]
+) -> Iterator[Event]:
+    """Yield what babeltrace2 says."""
+    text = subprocess.run(
+        ["babeltrace2", "--clock-cycles", "--no-delta", str(path)],
+        capture_output=True, encoding="utf-8", check=True,
+    ).stdout  # fmt: skip
+    for line in text.splitlines():
+        match = LINE.match(line)
+        assert match, line
+        packet = dict(NUMBER.findall(match["packet"]))
+        process = int(packet["process"])
+        fields = {name: int(value, 0) for name, value in NUMBER.findall(match["fields"])}
+        yield Event(
+            (int(match["cycles"]) - origin) * 10**9 // frequency, match["name"], process,
+            int(packet["tid"]), int(match["object"], 0),
+            sites.get(process, {}).get(int(match["site"]), 0), fields,
+        )  # fmt: skip
