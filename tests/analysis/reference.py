@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.analysis.reference_locks import Locks, classed
-from tests.analysis.state import KINDS, LOCKS, NOBODY, Object, Thread, Token, Wait
+from tests.analysis.state import KINDS, LOCKS, NOBODY, Thread, Token, Wait
 from tests.analysis.text_events import read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.analysis.state import Object
     from tests.analysis.text_events import Event
 
 FULL = re.compile(

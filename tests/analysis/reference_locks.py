@@ -6,10 +6,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tests.analysis.state import LOCKS, NOBODY, Hold, Object, Row, Thread, Wait
+from tests.analysis.state import LOCKS, NOBODY, Hold, Object, Row, Wait
 
 if TYPE_CHECKING:
-    from tests.analysis.state import Who
+    from tests.analysis.state import Thread, Who
     from tests.analysis.text_events import Event
 
 OWNER_DIED, TIMED_OUT = 130, 110
