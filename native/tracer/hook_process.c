@@ -72,7 +72,13 @@ static void in_child(void)
 	restore_signals(&mask_before);
 }
 
-void ptt_start_process(void)
+/*
+ * ThreadSanitizer, where the tracer is built with it, registers functions before it can watch anything. Other builds do
+ * not mind.
+ */
+#define UNWATCHED __attribute__((no_sanitize_thread))
+
+UNWATCHED void ptt_start_process(void)
 {
 	static bool registered;
 
@@ -82,7 +88,7 @@ void ptt_start_process(void)
 
 /* What pthread_atfork(), which is linked into each program and library, calls. */
 EXPORT int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
-EXPORT int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library)
+EXPORT UNWATCHED int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library)
 {
 	ptt_start_process();
 	return ptt_real.__register_atfork(before, parent, child, library);

@@ -27,28 +27,31 @@ struct ptt_real ptt_real = {
 #undef HOOK
 #undef VERSIONED
 
-/*
- * Not inlined and not a tail call: the dynamic linker takes the address that dlsym returns to for its caller, and a jump
- * would make it take somebody else's.
- */
-static COLD void *find(const char *name, const char *version)
-{
-	void *found = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
-
-	if (!found)
-		found = dlsym(RTLD_NEXT, name);
-	__asm__ volatile("" : "+r"(found));
-	return found;
-}
-
-int (*ptt_try_lock)(pthread_mutex_t *mutex) = early_pthread_mutex_trylock;
-
 static const void *module_of(void *function)
 {
 	Dl_info found;
 
 	return dladdr(function, &found) ? found.dli_fbase : NULL;
 }
+
+/*
+ * Not inlined and not a tail call: the dynamic linker takes the address that dlsym returns to for its caller, and a jump
+ * would make it take somebody else's.
+ *
+ * Versions tell functions of the C library apart. Who else stands in front of it, as ThreadSanitizer does, has one function
+ * for all of them, and must not be passed by.
+ */
+static COLD void *find(const char *name, const char *version)
+{
+	void *found = dlsym(RTLD_NEXT, name), *versioned = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+
+	if (versioned && (!found || module_of(found) == module_of(versioned)))
+		found = versioned;
+	__asm__ volatile("" : "+r"(found));
+	return found;
+}
+
+int (*ptt_try_lock)(pthread_mutex_t *mutex) = early_pthread_mutex_trylock;
 
 void ptt_resolve(void)
 {
