@@ -7,6 +7,8 @@
  * nobody waits for ever, and nobody writes to a chunk that is not its own.
  *
  *     spin -a ring.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
+ *
+ * Larger, by hand, given to spin: -DMAIN_EVENTS=2 -DSIGNAL_EVENTS=2 (and -m400000 to pan).
  */
 #ifndef MAIN_EVENTS
 #define MAIN_EVENTS 3

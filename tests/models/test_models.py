@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 
-# What each model is searched with here; what takes longer is named at the top of the model, to be run by hand.
+# What each model is searched with here; what takes longer is named at the top of the model.
 SEARCHES = [
     ("levels", []),
     ("ring", []),
@@ -20,7 +20,7 @@ SEARCHES = [
     ("space", []),
     ("threads", []),
 ]
-# A model that finds nothing wrong is worth little unless it can: these are bugs that the code once had, or might have.
+# A model that finds nothing is worth little unless it can: these are bugs that were, or might be.
 BROKEN = [
     ("levels", "-DOPEN_SIGNALS"),
     ("sites", "-DNO_LAPS"),
@@ -31,17 +31,12 @@ needs_spin = pytest.mark.skipif(shutil.which("spin") is None, reason="spin is no
 
 def search(model: str, options: list[str], cwd: Path) -> str:
     """Return what spin's verifier says of all states of a model."""
-    subprocess.run(
-        ["spin", *options, "-a", str(HERE / f"{model}.pml")],
-        cwd=cwd,
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    generate = ["spin", *options, "-a", str(HERE / f"{model}.pml")]
+    subprocess.run(generate, cwd=cwd, check=True, stdout=subprocess.DEVNULL)
     cc = ["cc", "-O2", "-w", "-DCOLLAPSE", "-DSAFETY", "-o", "pan", "pan.c"]
     subprocess.run(cc, cwd=cwd, check=True)
-    return subprocess.run(
-        ["./pan", "-m200000"], cwd=cwd, check=True, capture_output=True, text=True
-    ).stdout
+    pan = ["./pan", "-m200000"]
+    return subprocess.run(pan, cwd=cwd, check=True, capture_output=True, text=True).stdout
 
 
 def test_every_model_is_searched() -> None:
@@ -50,7 +45,7 @@ def test_every_model_is_searched() -> None:
 
 @needs_spin
 @pytest.mark.slow
-@pytest.mark.parametrize(("model", "options"), SEARCHES, ids=lambda value: "".join(value))
+@pytest.mark.parametrize(("model", "options"), SEARCHES, ids="".join)
 def test_exhaustive_search_finds_no_error(model: str, options: list[str], tmp_path: Path) -> None:
     said = search(model, options, tmp_path)
     assert "errors: 0" in said, said
