@@ -35,7 +35,7 @@ void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32
 	if (!o->log)
 		return;
 	log = MD_LOG_OF(m, o);
-	log->entry[log->count++ % MD_LOG] = (struct md_log_entry){ ts, MD_NEVER, o->tail, thread };
+	log->entry[log->count++ % MD_LOG] = (struct md_log_entry){ ts, MD_NEVER, thread, site };
 }
 
 uint32_t md_log_of(struct ptt_model *m, struct md_object *o)
@@ -120,17 +120,17 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct md_event
 		sum_hold(&MD_THREAD(m, h->thread)->pub.sums, ns);
 		sum_hold(&MD_SITE(m, h->site)->pub.sums, ns);
 	}
-	if (o->share != h->share || o->pub.waiters || o->log) {
+	if (o->log) {
+		struct md_log *log = MD_LOG_OF(m, o);
+
+		log->entry[log->count++ % MD_LOG] =
+			(struct md_log_entry){ h->since, e->ts, h->thread, h->site };
+	}
+	if (o->share != h->share || o->pub.waiters) {
 		uint32_t blame = md_blame(m, h->object, h->thread, h->site);
 
 		md_share(o, e->ts);
 		md_charge(m, blame, (int64_t)(o->share - h->share));
-		if (o->log) {
-			struct md_log *log = MD_LOG_OF(m, o);
-
-			log->entry[log->count++ % MD_LOG] =
-				(struct md_log_entry){ h->since, e->ts, blame, h->thread };
-		}
 		if (o->pub.waiters && o->pub.holders == 1) {
 			o->tail = blame;
 			o->tail_share = o->share;
@@ -178,7 +178,7 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 	/* Held by another as far as the model knows: the release was not recorded. */
 	if (unlikely(o->holds && (mode == PTT_MODE_EXCLUSIVE || MD_HOLD(m, o->holds)->mode == PTT_MODE_EXCLUSIVE)))
 		md_drop_holds(m, object);
-	if (t->holds && m->flags & PTT_MODEL_EDGES && !m->field_at[e->id][MD_WAIT_NS])
+	if (t->holds && m->flags & PTT_MODEL_EDGES && !m->field_at[e->id][MD_WAIT_NS].number)
 		md_edges(m, e, object, mode, false);
 	if (o->pub.waiters)
 		md_share(o, e->ts);
@@ -286,8 +286,8 @@ void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end
 			const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
 			int64_t from = entry->since > start ? entry->since : start;
 
-			if (high > from)
-				md_charge(m, entry->blame, from - high);
+			if (high > from && entry->thread)
+				md_charge(m, md_blame(m, object, entry->thread, entry->site), from - high);
 			high = entry->since < high ? entry->since : high;
 		}
 	}
@@ -304,9 +304,9 @@ void md_reblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end
 		const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
 		int64_t from = entry->since > start ? entry->since : start;
 
-		if (!entry->blame)
+		if (!entry->thread)
 			continue;
-		blame = entry->blame;
+		blame = md_blame(m, object, entry->thread, entry->site);
 		if (high > from)
 			md_charge(m, blame, high - from);
 		high = entry->since < high ? entry->since : high;

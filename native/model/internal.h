@@ -79,8 +79,8 @@ struct md_wait {
 struct md_log_entry {
 	int64_t since;
 	int64_t ended; /* MD_NEVER for one that is only known as the owner */
-	uint32_t blame;
-	uint32_t thread;
+	uint32_t thread; /* 0 = nobody */
+	uint32_t site;
 };
 
 struct md_log {
@@ -112,6 +112,7 @@ struct md_object {
 	int64_t share_ts;
 	uint64_t tail_share;
 	int64_t release_ts;
+	uint64_t users; /* bit by number of thread, for those that have one: their pairs need not be looked up */
 	uint32_t tail;      /* who is blamed while nobody holds it: who held it last */
 	uint32_t release_thread;
 	uint32_t release_site;
@@ -223,7 +224,11 @@ struct ptt_model {
 	bool only_threads;
 	uint8_t action[1024];
 	uint8_t level[1024];
-	uint8_t field_at[1024][MD_FIELDS];   /* index of the field + 1, 0 = none */
+	struct md_field_at {
+		uint8_t number; /* of the field + 1, 0 = none */
+		uint8_t offset; /* in slots */
+		uint8_t type;
+	} field_at[1024][MD_FIELDS];
 	const struct ptt_event_type *type[1024];
 };
 

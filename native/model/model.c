@@ -145,16 +145,28 @@ static void learn_catalogue(struct ptt_model *m)
 		for (uint8_t k = 0; k < type->field_count; k++)
 			for (int f = 0; f < MD_FIELDS; f++)
 				if (strcmp(type->fields[k].name, field_names[f]) == 0)
-					m->field_at[id][f] = k + 1;
+					m->field_at[id][f] = (struct md_field_at){
+						k + 1, type->fields[k].offset, type->fields[k].type };
 	}
 }
 
 int64_t md_number(const struct ptt_model *m, const struct md_event *e, enum md_field field, int64_t none)
 {
-	uint32_t at = m->field_at[e->id][field];
+	const struct md_field_at *at = &m->field_at[e->id][field];
 	struct rd_value value;
 
-	if (!at || !rd_field(e->payload, m->type[e->id], at - 1, &value))
+	/* What almost all of them are: numbers of 32 or 64 bits in slots. */
+	if (likely(at->number && e->payload && !(e->payload & RD_PAYLOAD_RECORD))) {
+		const uint8_t *p = (const uint8_t *)(uintptr_t)e->payload + at->offset;
+
+		if (at->type == PTT_FIELD_S32)
+			return (int32_t)rd_u32(p);
+		if (at->type == PTT_FIELD_NS)
+			return (int64_t)rd_u64(p);
+		if (at->type == PTT_FIELD_TID)
+			return rd_u32(p);
+	}
+	if (!at->number || !rd_field(e->payload, m->type[e->id], at->number - 1u, &value))
 		return none;
 	return value.number;
 }
@@ -295,7 +307,7 @@ static void lock_event(struct ptt_model *m, const struct md_event *e, enum md_ac
 	switch (action) {
 	case MD_ACQUIRE:
 	case MD_ACQUIRE_SHARED:
-		if (m->field_at[e->id][MD_WAIT_NS])
+		if (m->field_at[e->id][MD_WAIT_NS].number)
 			md_lock_waited(m, e, object);
 		md_acquire(m, e, object, pair, action == MD_ACQUIRE_SHARED ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);
 		break;

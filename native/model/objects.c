@@ -71,6 +71,18 @@ static uint32_t object_find(struct ptt_model *m, uint32_t process, uint64_t addr
 	return (uint32_t)e->value;
 }
 
+/* The pair of a thread and an object; 0 when it is not needed and the object knows the thread already. */
+static uint32_t user(struct ptt_model *m, uint32_t thread, uint32_t object)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	uint64_t bit = thread < 64 ? UINT64_C(1) << thread : 0;
+
+	if (o->users & bit && !(m->flags & PTT_MODEL_PAIRS_OF))
+		return 0;
+	o->users |= bit;
+	return md_pair(m, thread, object);
+}
+
 uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t address, int64_t ts, uint32_t *pair)
 {
 	struct md_thread *t = MD_THREAD(m, thread);
@@ -81,7 +93,7 @@ uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t
 		     MD_OBJECT(m, cached->object)->pub.flags & PTT_OBJECT_ENDED)) {
 		uint32_t object = object_find(m, t->pub.process, address, kind, ts);
 
-		*cached = (struct md_cached){ key, object, md_pair(m, thread, object) };
+		*cached = (struct md_cached){ key, object, user(m, thread, object) };
 	}
 	*pair = cached->pair;
 	MD_OBJECT(m, cached->object)->pub.last_ns = ts;
@@ -136,13 +148,12 @@ uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_
 void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns)
 {
 	struct ptt_model_blame *b = MD_BLAME(m, blame);
-	uint32_t pair;
 
 	if (!ns || !blame || !MD_OBJECT(m, b->object)->counted)
 		return;
-	pair = md_pair(m, b->thread, b->object);
 	b->caused_ns += (uint64_t)ns;
-	MD_PAIR(m, pair)->caused_ns += (uint64_t)ns;
+	if (m->flags & PTT_MODEL_PAIRS_OF)
+		MD_PAIR(m, md_pair(m, b->thread, b->object))->caused_ns += (uint64_t)ns;
 	MD_THREAD(m, b->thread)->pub.caused_ns += (uint64_t)ns;
 	MD_SITE(m, b->site)->pub.caused_ns += (uint64_t)ns;
 }
@@ -153,7 +164,7 @@ void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind)
 	struct md_object *o = MD_OBJECT(m, object);
 
 	/* A named semaphore that is open already is the same one again. */
-	if (o->opens && kind == PTT_KIND_SEM && m->field_at[e->id][MD_SHARED] == 0) {
+	if (o->opens && kind == PTT_KIND_SEM && !m->field_at[e->id][MD_SHARED].number) {
 		o->opens++;
 		return;
 	}
@@ -165,7 +176,7 @@ void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind)
 		o = MD_OBJECT(m, object);
 	}
 	o->pub.init_site = md_site(m, e->thread, e->site, kind);
-	if (kind == PTT_KIND_SEM && m->field_at[e->id][MD_SHARED] == 0)
+	if (kind == PTT_KIND_SEM && !m->field_at[e->id][MD_SHARED].number)
 		o->opens = 1;
 	if (md_number(m, e, MD_SHARED, 0))
 		o->pub.flags |= PTT_OBJECT_SHARED;

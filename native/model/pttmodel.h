@@ -34,6 +34,7 @@ struct ptt_model;
 #define PTT_MODEL_ROWS 1u  /* waits, holds and wake-ups one by one */
 #define PTT_MODEL_EDGES 2u /* which locks are asked for while others are held */
 #define PTT_MODEL_PATH 4u  /* keeps what ptt_model_path() needs */
+#define PTT_MODEL_PAIRS_OF 8u /* sums by thread and object */
 
 /* Classes of waits. */
 enum { PTT_CONTENDED, PTT_IDLE, PTT_JOIN, PTT_TIMEOUT, PTT_CANCELLED, PTT_CLASSES };
@@ -125,6 +126,7 @@ struct ptt_model_thread {
 	uint32_t held; /* locks held now */
 };
 
+/* Without PTT_MODEL_PAIRS_OF some are missing, and those that are there say nothing. */
 struct ptt_model_pair {
 	struct ptt_sums sums;
 	uint64_t caused_ns;

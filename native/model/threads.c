@@ -130,10 +130,12 @@ uint32_t md_begin(struct ptt_model *m, const struct md_event *e, uint32_t number
 		t->pub.generation = MD_THREAD(m, before)->pub.generation + 1;
 	t->pub.flags |= PTT_THREAD_BEGUN;
 	t->pub.routine = (uint64_t)md_number(m, e, MD_ROUTINE, 0);
+	made = known->thread;
+	/* May make the creator known, and `known` lie elsewhere. */
 	if (!t->pub.creator && creator > 0)
-		t->pub.creator = md_thread_of_tid(m, known->process, (uint32_t)creator);
-	name_thread(m, known->process, e->object, serial, known->thread);
-	return known->thread;
+		t->pub.creator = md_thread_of_tid(m, e->process, (uint32_t)creator);
+	name_thread(m, e->process, e->object, serial, made);
+	return made;
 }
 
 void md_end(struct ptt_model *m, const struct md_event *e)

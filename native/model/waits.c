@@ -299,7 +299,8 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 	sum_wait(m, &o->pub.sums, &o->pub.histogram, end->wait_class, ns);
 	sum_wait(m, &t->pub.sums, &t->pub.histogram, end->wait_class, ns);
 	sum_wait(m, &s->pub.sums, &s->pub.histogram, end->wait_class, ns);
-	sum_wait(m, &MD_PAIR(m, md_pair(m, w->thread, w->object))->sums, NULL, end->wait_class, ns);
+	if (m->flags & PTT_MODEL_PAIRS_OF)
+		sum_wait(m, &MD_PAIR(m, md_pair(m, w->thread, w->object))->sums, NULL, end->wait_class, ns);
 	t->pub.kind_ns[w->kind % PTT_KINDS] += ns;
 	sum_cause(m, w, end, ns);
 	if (end->waker)

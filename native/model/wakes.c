@@ -137,8 +137,8 @@ static bool reacquired(struct ptt_model *m, const struct md_wait *w, int64_t sig
 	again.object = w->mutex;
 	again.kind = PTT_KIND_MUTEX;
 	again.depth = o->pub.waiters + 1;
-	again.owner = MD_BLAME(m, first->blame)->thread;
-	again.owner_site = MD_BLAME(m, first->blame)->site;
+	again.owner = first->thread;
+	again.owner_site = first->site;
 	end.waker = last->thread;
 	end.waker_site = o->release_thread == last->thread && o->release_ts == last->ended ? o->release_site : 0;
 	end.wake = last->ended;
@@ -316,8 +316,9 @@ void md_sem_taken(struct ptt_model *m, const struct md_event *e)
 {
 	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_SEM, e->object, e->ts, &pair);
 
-	if (m->field_at[e->id][MD_WAIT_NS])
+	if (m->field_at[e->id][MD_WAIT_NS].number)
 		sem_waited(m, e, object);
+	pair = md_pair(m, e->thread, object);
 	if (MD_PAIR(m, pair)->balance++ == 0)
 		MD_OBJECT(m, object)->units_out++;
 }
@@ -332,8 +333,10 @@ void md_sem_gave_up(struct ptt_model *m, const struct md_event *e)
 void md_sem_post(struct ptt_model *m, const struct md_event *e)
 {
 	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_SEM, e->object, e->ts, &pair);
-	bool gave_back = MD_PAIR(m, pair)->balance > 0;
+	bool gave_back;
 
+	pair = md_pair(m, e->thread, object);
+	gave_back = MD_PAIR(m, pair)->balance > 0;
 	if (gave_back && --MD_PAIR(m, pair)->balance == 0)
 		MD_OBJECT(m, object)->units_out--;
 	md_wake(m, e, object, 1, PTT_WAKE_POST, gave_back);
@@ -345,7 +348,7 @@ void md_futex_in(struct ptt_model *m, const struct md_event *e)
 {
 	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_FUTEX, e->object, e->ts, &pair);
 
-	MD_PAIR(m, pair)->balance = 1; /* has waited here */
+	MD_PAIR(m, md_pair(m, e->thread, object))->balance = 1; /* has waited here */
 	md_wait_begin(m, e, object, pair, PTT_MODE_EXCLUSIVE);
 }
 
@@ -378,5 +381,6 @@ void md_futex_wake(struct ptt_model *m, const struct md_event *e)
 	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_FUTEX, e->object, e->ts, &pair);
 	int64_t count = md_number(m, e, MD_COUNT, 1);
 
-	md_wake(m, e, object, count > 0 ? (uint32_t)count : 0, PTT_WAKE_FUTEX, MD_PAIR(m, pair)->balance > 0);
+	md_wake(m, e, object, count > 0 ? (uint32_t)count : 0, PTT_WAKE_FUTEX,
+		MD_PAIR(m, md_pair(m, e->thread, object))->balance > 0);
 }

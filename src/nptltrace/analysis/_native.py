@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from nptltrace.trace._native import Buffer
 
-__all__ = ["CLASSES", "EDGES", "KINDS", "NEVER", "PATH", "ROWS", "WAKES", "Model", "percentile"]
+__all__ = [
+    "CLASSES", "EDGES", "KINDS", "NEVER", "PAIRS", "PATH", "ROWS", "WAKES", "Model", "percentile",
+]  # fmt: skip
 
 VERSION = 1
-ROWS, EDGES, PATH = 1, 2, 4
+ROWS, EDGES, PATH, PAIRS = 1, 2, 4, 8
 CLASSES = ("contended", "idle", "join", "timeout", "cancelled")
 KINDS = {
     1: "thread", 2: "mutex", 3: "rwlock", 4: "spinlock", 5: "cond", 6: "barrier", 7: "semaphore",
@@ -146,7 +148,7 @@ class Model:
     """The states of threads and objects, event by event.
 
     Args:
-        flags: `ROWS`, `EDGES`, `PATH`: what to keep beside the sums.
+        flags: `ROWS`, `EDGES`, `PATH`, `PAIRS`: what to keep beside the sums.
     """
 
     def __init__(self, flags: int = 0) -> None:

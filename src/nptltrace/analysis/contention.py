@@ -42,6 +42,7 @@ def contention(
     window: Window | None = None,
     only: Only | None = None,
     named: int | None = None,
+    pairs: bool = False,
 ) -> Contention:
     """Return the contention of a traceset.
 
@@ -51,13 +52,15 @@ def contention(
         window: The part to look at.
         only: What to count.
         named: How many objects, sites and pairs to tell of, those with most waiting; None for all.
+        pairs: Whether to add up by thread and object as well, which takes longer.
 
     Raises:
         NativeError: Memory is out.
     """
     source.learn_threads()
-    model = run_model(source, _native.PATH, window=window, only=only)
-    return _Report(source, symbols, model, named).contention()
+    flags = _native.PATH | (_native.PAIRS if pairs else 0)
+    model = run_model(source, flags, window=window, only=only)
+    return _Report(source, symbols, model, named).contention(pairs=pairs)
 
 
 class _Report:
@@ -75,7 +78,7 @@ class _Report:
         self.names = Naming(source, symbols, self.threads, self.objects, self.sites)
         self.causes = self._by("causes", "ns")
 
-    def contention(self) -> Contention:
+    def contention(self, *, pairs: bool) -> Contention:
         """Put everything together."""
         lived = self.threads[self.threads["first_ns"] != 2**63 - 1]
         discarded = [self.source.reader.trace_info(t.number).discarded for t in self.source.traces]
@@ -90,7 +93,7 @@ class _Report:
             objects=self._objects(),
             threads=self._threads(),
             sites=self._sites(),
-            pairs=self._pairs(),
+            pairs=self._pairs() if pairs else [],
             open_waits=open_waits,
             deadlocks=deadlocks,
             path=critical_path(self.model, self.names),

@@ -256,7 +256,7 @@ class Contention:
         objects: Those that were waited for most first.
         threads: In the order in which they began.
         sites: Those that were waited at most first.
-        pairs: Those that were waited for most first.
+        pairs: Those that were waited for most first, if they were asked for.
         open_waits: Waits that never ended.
         deadlocks: Cycles of them, each wait's owner being the next one's thread.
         path: The critical path to the last event.

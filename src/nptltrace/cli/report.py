@@ -66,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         window=Window(args.begin, args.end),
         only=only,
         named=top if args.format == "text" else None,
+        pairs=args.by == "thread,object",
     )
     warner.say()
     if args.format == "text":
