@@ -84,6 +84,8 @@ def test_mix_of_everything(
         flags = ["-g", f"-fsanitize={sanitizer_of(build)}"]
         stage = mixed_stage(native_stage, build, tmp_path / "stage")
         still = ["setarch", platform.machine(), "--addr-no-randomize"]
+        if subprocess.run([*still, "true"], check=False).returncode:
+            still = []  # containers may forbid it; then it has to do without
     program = compile_c(HERE / "mix.c", *flags)
     ptt = Ptt(stage)
     trace = tmp_path / "trace"

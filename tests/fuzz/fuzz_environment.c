@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_environment.c - what the tracer reads from its environment, under libFuzzer: PTHREAD_NPTL_TRACE, levels, LD_PRELOAD. */
+/*
+ * The parsers are static, and their files have a constructor and destructor; so the files are part of this one, and what
+ * they need of the rest of the tracer is replaced. An input is the variable, a zero byte, and the entries of an environment
+ * that a program is started with, a zero byte after each.
+ */
+#include "../../native/tracer/control.c"
+#include "../../native/tracer/environment.c"
+/* both files have such a thing */
+#undef TRACE
+#include "../../native/tracer/handler.c"
+
+struct ptt_real ptt_real;
+
+void ptt_resolve(void)
+{
+}
+
+void ptt_start_process(void)
+{
+}
+
+void ptt_start_threads(void)
+{
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "fuzz_environment: %s\n", what);
+	abort();
+}
+
+static void try_variable(const char *value)
+{
+	char option[PATH_MAX], small[4];
+	const char *fault = parse(value);
+	int n;
+
+	if (fault)
+		return;
+	must(strlen(handler.name) > 0, "a handler without a name");
+	for (n = 0; handler.args[n]; n++)
+		must(handler.args[n] >= handler.text && handler.args[n] < handler.text + sizeof(handler.text),
+		     "an argument that is not in the variable");
+	must(n <= ARGS_MAX, "too many arguments");
+	if (tracing_option("control", option, sizeof(option)))
+		must(strlen(option) < sizeof(option) && !strchr(option, ';'), "an option that goes on");
+	tracing_option("children", small, sizeof(small));
+	memset(ptt_control.control.level, 0, sizeof(ptt_control.control.level));
+	ptt_set_levels(handler.verbosity, handler.tracing_arg);
+	must(ptt_control.control.level[0] == 0, "a level of no domain");
+}
+
+static void try_environment(char **env)
+{
+	size_t size, i, n, kept = 0;
+	char **filled, *room;
+
+	strcpy(preload, PRELOAD "/somewhere/libnptltrace.so");
+	strcpy(trace, "PTHREAD_NPTL_TRACE=ring");
+	ready = true;
+	with_children = true;
+	__nptl_trace_enabled = 1;
+	size = ptt_environment_size(env, false);
+	if (!size)
+		return;
+	room = malloc(size); /* exactly as much as was asked for */
+	filled = ptt_environment_fill(room, env);
+	for (n = 0; filled[n]; n++)
+		kept += starts_with(filled[n], PRELOAD) && strstr(filled[n], LIBRARY);
+	for (i = 0; env[i]; i++)
+		;
+	must(n <= i + 2, "entries from nowhere");
+	must(kept > 0, "the tracer is not preloaded");
+	free(room);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1), *env[64];
+	size_t at, n = 0;
+
+	memcpy(text, data, size);
+	text[size] = '\0';
+	try_variable(text);
+	for (at = strlen(text) + 1; at < size && n < 63; at += strlen(text + at) + 1)
+		env[n++] = text + at;
+	env[n] = NULL;
+	try_environment(env);
+	free(text);
+	return 0;
+}

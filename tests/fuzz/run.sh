@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Builds the fuzzers into build/fuzz and lets each run for PTT_FUZZ_SECONDS (5): tests/fuzz/run.sh [NAME...]
+# What they find worth keeping stays in build/fuzz/NAME-corpus; a small corpus to begin with lies beside this script.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+seconds=${PTT_FUZZ_SECONDS:-5}
+clang=$(command -v clang || command -v clang-14) || { echo "fuzz: skipped, there is no clang"; exit 0; }
+out=build/fuzz
+mkdir -p "$out"
+# shellcheck disable=SC2054 # commas within one word
+flags=(-std=gnu11 -g -O1 -Wall -Wextra -D_GNU_SOURCE -DENABLE_NPTL_TRACE=1 -fsanitize=fuzzer,address,undefined
+	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
+	-Inative/include -Inative/ring -Inative/catalog -Inative/reader -Inative/tracer)
+declare -A sources=(
+	[reader]="native/reader/*.c native/ring/crc32c.c native/ring/record.c native/catalog/*.c"
+	[environment]=""
+)
+echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, long n) { return d && n < 0; }' >"$out/try.c"
+"$clang" -fsanitize=fuzzer "$out/try.c" -o "$out/try" 2>/dev/null || { echo "fuzz: skipped, clang has no libFuzzer"; exit 0; }
+
+[ $# -gt 0 ] || set -- environment reader
+for name; do
+	# shellcheck disable=SC2086
+	"$clang" "${flags[@]}" tests/fuzz/fuzz_"$name".c ${sources[$name]} -lpthread -ldl -o "$out/$name"
+	mkdir -p "$out/$name-corpus"
+	echo "fuzz: $name for $seconds s"
+	ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 "$out/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+		-max_len=65536 -print_final_stats=1 -artifact_prefix="$out/$name-" "$out/$name-corpus" tests/fuzz/corpus/"$name" \
+		>"$out/$name.log" 2>&1 || { tail -40 "$out/$name.log"; exit 1; }
+	grep -E "stat::number_of_executed_units|DONE" "$out/$name.log" | tail -1
+done
