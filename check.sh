@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs the whole test suite, from lint to wheel: ./check.sh [STEP...], each of lint build unit tests asan tsan.
+# Runs the whole test suite, from lint to wheel: ./check.sh [STEP...], each of lint build unit tests asan tsan fuzz.
 # Nothing is written outside build/; when run by root, Debian packages that are missing are installed.
 set -uo pipefail
 cd "$(dirname "$0")" || exit
 . tools/setup.sh
 
-[ $# -gt 0 ] || set -- lint build unit tests asan tsan
+[ $# -gt 0 ] || set -- lint build unit tests asan tsan fuzz
 
 # The checks have a build of their own: warnings are errors in it, which a developer may not want.
 native=build/check/native
@@ -22,10 +22,17 @@ sanitize() {
 	local still=(setarch "$(uname -m)" --addr-no-randomize)
 	"${still[@]}" true 2>/dev/null || still=()
 	cmake --preset "$1" -DPTT_MAN=OFF >/dev/null && cmake --build "build/$1" --parallel "$(nproc)" &&
-		"${still[@]}" ctest --test-dir "build/$1" --output-on-failure
+		"${still[@]}" ctest --test-dir "build/$1" --output-on-failure && stress "$1"
+}
+# stress NAME: the mix of everything, with tracer and handlers of that build and the rest of the ordinary one.
+stress() {
+	step_build >/dev/null && cmake --install "build/$1" --prefix "build/$1/stage" >/dev/null &&
+		NPTLTRACE_NATIVE_DIR=$PWD/$native/stage PTT_STRESS_BUILD=build/$1/stage "$python" -m pytest -q tests/stress
 }
 step_asan() { sanitize asan; }
 step_tsan() { sanitize tsan; }
+# The fuzzers in C; those in Python are among the tests. PTT_FUZZ_SECONDS says for how long each of them.
+step_fuzz() { tests/fuzz/run.sh; }
 
 for step; do
 	declare -F "step_$step" >/dev/null || die "no step $step"
@@ -34,6 +41,7 @@ done
 need_build
 # A second reader of the traces, programs to trace, and what shows manual pages and completes command lines.
 need may babeltrace2 has babeltrace2
+need may clang has clang
 need may default-jdk-headless has javac
 need may ffmpeg has ffmpeg
 need may fish has fish
@@ -49,6 +57,7 @@ need may pigz has pigz
 need may pkg-config has pkg-config
 need may redis-server has redis-server
 need may redis-tools has redis-benchmark
+need may spin has spin
 need may strace has strace
 need may sysbench has sysbench
 need may x264 has x264
