@@ -35,7 +35,8 @@ struct stream {
 	uint64_t discarded_base; /* lost before the present thread, or by failed writes */
 	uint64_t discarded;      /* as the last packet on disk says */
 	uint64_t time_end;       /* of the last packet */
-	uint64_t thread_serial;  /* of the last packet */
+	uint64_t thread_serial;  /* of the last packet with events */
+	uint64_t last_serial;    /* thread_serial of the last packet that a former collector wrote */
 	uint64_t *generation_events; /* of the last max_files files, by generation modulo max_files */
 	uint64_t idle_head;      /* thread.head as a revocation saw it last */
 	uint32_t pid;            /* of the last packet */
@@ -191,6 +192,7 @@ int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *m
 void shared_take_up(struct ptt_collector *c);
 void shared_pass(struct ptt_collector *c, uint32_t flags);
 void shared_process_gone(struct ptt_collector *c, uint32_t index);
+void threads_take_up(struct ptt_collector *c);
 int shared_threads(const struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count);
 void shared_close(struct ptt_collector *c);
 void shared_finish(struct ptt_collector *c);

@@ -120,6 +120,7 @@ static void take_up(struct stream *s, const struct ptt_packet *last)
 	s->discarded = last->events_discarded;
 	s->discarded_base = last->discarded_before;
 	s->time_end = last->timestamp_end;
+	s->last_serial = last->thread_serial;
 }
 
 /* Walk over the packets of one file and cut off what is not whole. */
@@ -182,5 +183,7 @@ int recover_streams(struct ptt_collector *c, struct ptt_message *message)
 	free(files);
 	for (s = 0; s < c->segment->thread_count; s++)
 		c->stream[s].checked = 1;
+	if (!err && !c->shared)
+		threads_take_up(c);
 	return err;
 }

@@ -56,6 +56,22 @@ static void leave_chunks(struct ptt_collector *c)
 	}
 }
 
+/* Make an entry, whose thread has left, ready for the next one. Begun again, it does the same. */
+static void clear_entry(struct ptt_collector *c, uint32_t i)
+{
+	struct ptt_thread *t = &c->thread[i];
+
+	t->head &= ~PTT_HEAD_OFFSET_MASK; /* the count of changes goes on */
+	t->t_base = 0;
+	t->revoke = PTT_REVOKE_NONE;
+	t->lost_full = t->lost_closed = t->wait_ns = 0;
+	t->pid = t->tid = t->process = t->hint = 0;
+	t->serial++;
+	__atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
+	/* release: pairs with the acquire of whoever takes the entry next */
+	__atomic_store_n(&c->thread_owner[i], 0, __ATOMIC_RELEASE);
+}
+
 static void give_back(struct ptt_collector *c, uint32_t i)
 {
 	struct ptt_thread *t = &c->thread[i];
@@ -66,17 +82,27 @@ static void give_back(struct ptt_collector *c, uint32_t i)
 	c->stats.lost_full += t->lost_full;
 	c->stats.lost_closed += t->lost_closed;
 	c->stats.wait_ns += t->wait_ns;
-	t->head &= ~PTT_HEAD_OFFSET_MASK; /* the count of changes goes on */
-	t->t_base = 0;
-	t->revoke = PTT_REVOKE_NONE;
-	t->state = 0;
-	t->lost_full = t->lost_closed = t->wait_ns = 0;
-	t->pid = t->tid = t->process = t->hint = 0;
-	t->serial++;
 	s->gone = s->ended = 0;
 	s->idle_head = 0;
-	/* release: pairs with the acquire of whoever takes the entry next */
-	__atomic_store_n(&c->thread_owner[i], 0, __ATOMIC_RELEASE);
+	/* A collector that is killed from here on leaves an entry that threads_take_up() knows how to read. */
+	__atomic_store_n(&t->state, PTT_THREAD_LEFT, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	clear_entry(c, i);
+}
+
+void threads_take_up(struct ptt_collector *c)
+{
+	for (uint32_t i = 0; i < thread_high(c); i++) {
+		struct stream *s = &c->stream[i];
+
+		if (__atomic_load_n(&c->thread[i].state, __ATOMIC_ACQUIRE) == PTT_THREAD_LEFT) {
+			s->discarded_base = s->discarded;
+			clear_entry(c, i);
+		} else if (s->used && s->last_serial != c->thread[i].serial && c->segment->policy == PTT_POLICY_FLUSH) {
+			/* the thread of the last packet has left, and all that it lost counts for good */
+			s->discarded_base = s->discarded;
+		}
+	}
 }
 
 /* Chunks of an ended thread that are not drained yet keep its entry. */

@@ -147,6 +147,7 @@ _Static_assert(offsetof(struct ptt_chunk, dirty_end) == 20, "read by collector")
 #define PTT_THREAD_ENDED 2u
 
 struct ptt_thread {
+#define PTT_THREAD_LEFT 3u /* its losses are on disk: whoever collects, or takes over, clears the entry */
 	/* the owner's line */
 	uint64_t head;
 	uint64_t t_base; /* of the current chunk */
