@@ -210,6 +210,17 @@ static void share_control(void)
 		ptt_map_control(directory);
 }
 
+/* For the recorder, in the directory that it shares with us. */
+static void tell_uncovered(void)
+{
+	char directory[PATH_MAX], path[PATH_MAX + 32];
+
+	if (!tracing_option("control", directory, sizeof(directory)))
+		return;
+	snprintf(path, sizeof(path), "%s/uncovered-%d", directory, (int)ptt_pid);
+	ptt_tell_uncovered(path);
+}
+
 static bool trace_children(void)
 {
 	char children[4];
@@ -282,8 +293,10 @@ static __attribute__((destructor(101))) void end(void)
 		return;
 	if (must_trace(PROCESS, PROCESS_EXIT))
 		EMIT(PROCESS, PROCESS_EXIT, (void *)(uintptr_t)ptt_pid, NULL);
-	if (!__nptl_trace_confined)
+	if (!__nptl_trace_confined) {
+		tell_uncovered();
 		ptt_drop_control();
+	}
 	/* the handler stays loaded: other threads may be inside it */
 	if (handler.fini)
 		handler.fini();

@@ -161,6 +161,7 @@ void ptt_stop(void) HIDDEN;	       /* handler.c: trace nothing more in this proc
 void ptt_start_threads(void) HIDDEN;	       /* hook_thread.c: the first thread */
 void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* control.c */
 void ptt_map_control(const char *directory) HIDDEN;
+void ptt_tell_uncovered(const char *path) HIDDEN; /* covered.c: write down which modules are, if any */
 void ptt_drop_control(void) HIDDEN;
 void ptt_keep_levels(void) HIDDEN;     /* in the parent, just before a fork */
 void ptt_clear_levels(void) HIDDEN;    /* for good, as far as this process is concerned */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* process.c - fork and its handlers, clone, exec, spawn, syscall(): results, errors, order. */
+/* process.c - fork and its handlers, clone, exec, spawn, syscall(), prctl, dlclose: results, errors, order. */
 #include "case.h"
 
+#include <dlfcn.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -198,6 +200,21 @@ static const struct timespec *moment(void)
 
 	return &t;
 }
+
+static long renamed(const char *name)
+{
+	char now[32] = "";
+
+	return both(prctl(PR_SET_NAME, name), prctl(PR_GET_NAME, now)) + (strcmp(now, name) != 0);
+}
+
+CASE(prctl, "set and get a name", renamed("another"))
+CASE(prctl, "no such option", prctl(123456, 1, 2, 3, 4))
+CASE(prctl, "no privileges any more", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+CASE(prctl, "which filter", prctl(PR_GET_SECCOMP))
+CASE(prctl, "is there a filter", prctl(PR_SET_SECCOMP, 2, NULL))
+CASE(dlclose, "open", dlclose(dlopen("libm.so.6", RTLD_NOW)))
+CASE(dlclose, "the program itself", dlclose(dlopen(NULL, RTLD_NOW)))
 
 CASE(syscall, "getpid", syscall(SYS_getpid) == getpid())
 CASE(syscall, "no such number", syscall(100000))

@@ -11,7 +11,10 @@ from tests.support import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-OWN = {"__nptl_trace_enabled", "__nptl_trace_detail_level", "nptl_trace_send_user_event"}
+OWN = {
+    "__nptl_trace_confined", "__nptl_trace_detail_level", "__nptl_trace_enabled",
+    "nptl_trace_send_user_event",
+}  # fmt: skip
 VERSIONS = {"GLIBC_2.2.5", "GLIBC_2.3.2", "GLIBC_2.15"}
 NEWEST = (2, 34)
 

@@ -19,6 +19,7 @@ from nptltrace.record.processes import ProcessLog, ProcessWatch
 from nptltrace.record.session import SessionDir, left_overs, make_trace_dir, start_time
 from nptltrace.record.shared import FileDrain, SharedDrain, check, fault_lines, make_collector
 from nptltrace.record.tracedir import Clockwork, TraceDir
+from nptltrace.record.uncovered import uncovered
 
 if TYPE_CHECKING:
     from nptltrace.record.drains import Drain
@@ -302,6 +303,8 @@ class _Recorder:
     def _write_result(self, child: Child, stats: Stats) -> None:
         self._trace.facts["state"] = "complete"
         self._trace.facts["exit_status"] = child.status
+        if self._session is not None:
+            self._trace.facts["uncovered"] = uncovered(self._session.path)
         try:
             self._trace.write(self._clock.calibration(), stats)
         except OSError as error:

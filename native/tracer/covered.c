@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* covered.c - the modules whose thread calls go past the tracer, and why: looked for when they or the process end. */
+/*
+ * A module that was opened with RTLD_DEEPBIND, or lies in a namespace of its own, has its calls bound to the C library
+ * where others have theirs bound to us; its relocations tell. One that was linked with -Bsymbolic and brings functions of
+ * these names along calls its own; then there are no relocations, but a flag and the definitions.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "may_write.h"
+#include "tracer.h"
+
+#define TEXT_MAX 8192
+
+/* The functions that do things to threads; what makes processes is no loss. */
+static bool is_of_threads(const char *name)
+{
+	static const char *const families[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_"};
+	size_t i;
+
+	for (i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		if (strncmp(name, families[i], strlen(families[i])) == 0)
+			return true;
+	return false;
+}
+
+#define HOOK(type, name, params, args) #name,
+#define VERSIONED(type, name, version, params, args) #name,
+static const char *const hooked[] = {
+#include "hooks.def"
+};
+#undef HOOK
+#undef VERSIONED
+
+static bool is_hooked(const char *name)
+{
+	size_t i;
+
+	for (i = 0; is_of_threads(name) && i < sizeof(hooked) / sizeof(hooked[0]); i++)
+		if (strcmp(name, hooked[i]) == 0)
+			return true;
+	return false;
+}
+
+/* What the dynamic section of a module says. */
+struct module {
+	uintptr_t base;
+	const char *strings;
+	const ElfW(Sym) *symbols;
+	const ElfW(Rela) *jumps, *others;
+	size_t jumps_size, others_size;
+	const uint32_t *gnu_hash;
+	bool symbolic;
+};
+
+struct search {
+	uintptr_t begin, end; /* where the C library lies */
+	char text[TEXT_MAX];  /* what is to be told */
+	size_t size;
+};
+
+/* Used under the lock of dl_iterate_phdr() only. */
+static struct search search;
+
+static bool find_range(const struct dl_phdr_info *info, uintptr_t inside, uintptr_t *begin, uintptr_t *end)
+{
+	bool found = false;
+	int i;
+
+	*begin = UINTPTR_MAX;
+	*end = 0;
+	for (i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t at = info->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		*begin = at < *begin ? at : *begin;
+		*end = at + part->p_memsz > *end ? at + part->p_memsz : *end;
+		found = found || inside - at < part->p_memsz;
+	}
+	return found;
+}
+
+/* The dynamic linker has added the base to these, on most processors. */
+static const void *address_of(const struct module *m, ElfW(Addr) value)
+{
+	return (const void *)(value < m->base ? m->base + value : value);
+}
+
+static const ElfW(Dyn) *dynamic_of(const struct dl_phdr_info *info)
+{
+	int i;
+
+	for (i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
+static bool read_dynamic(uintptr_t base, const ElfW(Dyn) *entry, struct module *m)
+{
+	*m = (struct module){.base = base};
+	for (; entry && entry->d_tag != DT_NULL; entry++) {
+		switch (entry->d_tag) {
+		case DT_STRTAB: m->strings = address_of(m, entry->d_un.d_ptr); break;
+		case DT_SYMTAB: m->symbols = address_of(m, entry->d_un.d_ptr); break;
+		case DT_JMPREL: m->jumps = address_of(m, entry->d_un.d_ptr); break;
+		case DT_PLTRELSZ: m->jumps_size = entry->d_un.d_val; break;
+		case DT_RELA: m->others = address_of(m, entry->d_un.d_ptr); break;
+		case DT_RELASZ: m->others_size = entry->d_un.d_val; break;
+		case DT_GNU_HASH: m->gnu_hash = address_of(m, entry->d_un.d_ptr); break;
+		case DT_SYMBOLIC: m->symbolic = true; break;
+		case DT_FLAGS: m->symbolic = m->symbolic || (entry->d_un.d_val & DF_SYMBOLIC); break;
+		}
+	}
+	return m->strings && m->symbols;
+}
+
+/* The first function that is bound to the C library, or NULL. */
+static const char *bound_elsewhere(const struct module *m, const ElfW(Rela) *rela, size_t size, const struct search *s)
+{
+	const ElfW(Rela) *end = (const ElfW(Rela) *)((const char *)rela + size);
+
+	for (; rela && rela < end; rela++) {
+		uint32_t symbol = (uint32_t)(rela->r_info >> 32);
+		const char *name;
+
+		if (!symbol)
+			continue;
+		name = m->strings + m->symbols[symbol].st_name;
+		if (is_hooked(name) && *(const uintptr_t *)(m->base + rela->r_offset) - s->begin < s->end - s->begin)
+			return name;
+	}
+	return NULL;
+}
+
+/* The first function that the module defines itself, or NULL. The hash table lists what is defined. */
+static const char *own_definition(const struct module *m)
+{
+	uint32_t buckets, first, i, symbol;
+	const uint32_t *bucket, *chain;
+
+	if (!m->gnu_hash)
+		return NULL;
+	buckets = m->gnu_hash[0];
+	first = m->gnu_hash[1];
+	bucket = m->gnu_hash + 4 + m->gnu_hash[2] * (sizeof(ElfW(Addr)) / 4);
+	chain = bucket + buckets;
+	for (i = 0; i < buckets; i++)
+		for (symbol = bucket[i]; symbol >= first && symbol; symbol++) {
+			const char *name = m->strings + m->symbols[symbol].st_name;
+
+			if (m->symbols[symbol].st_shndx != SHN_UNDEF && is_hooked(name))
+				return name;
+			if (chain[symbol - first] & 1)
+				break;
+		}
+	return NULL;
+}
+
+static void tell(struct search *s, const char *module, const char *name, const char *why)
+{
+	int n;
+
+	if (memmem(s->text, s->size, module, strlen(module)))
+		return;
+	n = snprintf(s->text + s->size, TEXT_MAX - s->size, "%s\t%s %s\n", module, name, why);
+	if (n > 0 && (size_t)n < TEXT_MAX - s->size)
+		s->size += (size_t)n;
+}
+
+static void look_at(struct search *s, const char *path, uintptr_t base, const ElfW(Dyn) *dynamic)
+{
+	struct module m;
+	const char *name;
+
+	if (!path || !path[0] || !read_dynamic(base, dynamic, &m))
+		return;
+	name = bound_elsewhere(&m, m.jumps, m.jumps_size, s);
+	if (!name)
+		name = bound_elsewhere(&m, m.others, m.others_size, s);
+	if (name)
+		tell(s, path, name, "is bound to the C library (opened with RTLD_DEEPBIND?)");
+	else if (m.symbolic && (name = own_definition(&m)))
+		tell(s, path, name, "is its own (linked with -Bsymbolic)");
+}
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t begin, end;
+
+	(void)size;
+	(void)arg;
+	if (!search.end && find_range(info, (uintptr_t)ptt_real.call_once, &begin, &end)) {
+		search.begin = begin;
+		search.end = end;
+	}
+	return search.end != 0;
+}
+
+static int look_at_each(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t begin, end;
+
+	(void)size;
+	(void)arg;
+	if (info->dlpi_addr != search.begin && !find_range(info, (uintptr_t)&ptt_real, &begin, &end))
+		look_at(&search, info->dlpi_name, info->dlpi_addr, dynamic_of(info));
+	return 0;
+}
+
+/* The handle of a library is its entry in the dynamic linker's list, or was; so it is looked for there. */
+static int look_at_library(struct dl_phdr_info *info, size_t size, void *library)
+{
+	struct link_map *map = NULL;
+	Dl_info self;
+
+	(void)info;
+	(void)size;
+	if (!dladdr1(&ptt_real, &self, (void **)&map, RTLD_DL_LINKMAP))
+		return 1;
+	while (map && map != library)
+		map = map->l_next;
+	if (map)
+		look_at(&search, map->l_name, map->l_addr, map->l_ld);
+	return 1;
+}
+
+EXPORT int dlclose(void *library)
+{
+	if (__nptl_trace_enabled && !__nptl_trace_confined && dl_iterate_phdr(find_library, NULL))
+		dl_iterate_phdr(look_at_library, library);
+	return ptt_real.dlclose(library);
+}
+
+void ptt_tell_uncovered(const char *path)
+{
+	int fd;
+
+	if (!dl_iterate_phdr(find_library, NULL))
+		return;
+	dl_iterate_phdr(look_at_each, NULL);
+	if (!search.size || !ptt_may_write(search.size))
+		return;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return;
+	if (write(fd, search.text, search.size) != (ssize_t)search.size)
+		unlink(path);
+	close(fd);
+}

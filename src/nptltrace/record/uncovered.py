@@ -1,0 +1,28 @@
+"""Modules whose thread calls went past the tracer, as the traced processes told when they ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["uncovered"]
+
+
+def uncovered(session: Path) -> list[dict[str, str]]:
+    """Return the modules, each with the reason, as they stand in `info/session.json`.
+
+    Args:
+        session: The session directory.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(session.glob("uncovered-*")):
+        try:
+            text = path.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        for line in text.splitlines():
+            module, _, why = line.partition("\t")
+            found.setdefault(module, why)
+    return [{"module": module, "why": why} for module, why in found.items()]
