@@ -181,6 +181,9 @@ def environment(
         items.insert(0, f"level={options.levels.argument}")
     env = dict(os.environ)
     env["LD_PRELOAD"] = _paths.preload_list(env.get("LD_PRELOAD"))
+    # AddressSanitizer does not start behind a preloaded library unless it is told not to mind.
+    given = env.get("ASAN_OPTIONS")
+    env["ASAN_OPTIONS"] = ":".join(filter(None, (given, "verify_asan_link_order=0")))
     env["PTHREAD_NPTL_TRACE"] = ":".join(
         [handler, ",".join(arguments), str(options.levels.number), ";".join(items)]
     )
