@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* module.c - a library to be opened: locks, a thread, a key with a destructor, its own lock functions if OWN is defined. */
+#include "work.h"
+
+#ifdef OWN
+/* A lock of the module's own making, as some libraries bring one along. */
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	while (__atomic_exchange_n(&mutex->__data.__lock, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+	return 0;
+}
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	__atomic_store_n(&mutex->__data.__lock, 0, __ATOMIC_RELEASE);
+	return 0;
+}
+#endif
+
+long module_run(int threads, long times);
+
+long module_run(int threads, long times)
+{
+	return work_together(threads, times);
+}

@@ -1,0 +1,134 @@
+"""Hostile programs: compiled once each, run untraced and traced, and compared."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import ROOT, clean_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+__all__ = ["Came", "Hostile"]
+
+_SOURCES = ROOT / "tests" / "conformance" / "hostile"
+_SUMMARY = re.compile(r"ptt: recorded (\d+) events? from .* \((\d+) lost, .*\)")
+_COMPILERS = {".c": ["gcc", "-std=gnu11"], ".cc": ["g++", "-std=c++20"], ".rs": ["rustc"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What came of one run.
+
+    Attributes:
+        out: Standard output.
+        err: Standard error, without the last line of `ptt record`.
+        status: The exit status, as a shell says it.
+        lost: Events that were lost.
+    """
+
+    out: str
+    err: str
+    status: int
+    lost: int = 0
+
+
+@dataclass(slots=True)
+class Hostile:
+    """Compiles and runs hostile programs.
+
+    Attributes:
+        ptt: The runner of `ptt`.
+        directory: Where programs and traces go.
+    """
+
+    ptt: Ptt
+    directory: Path
+    _known: dict[tuple[str, ...], Path] = field(default_factory=dict)
+
+    def program(self, source: str, *flags: str) -> Path:
+        """Return the path of a program, compiled with more flags; skip without a compiler."""
+        key = (source, *flags)
+        if key not in self._known:
+            self._known[key] = self._compile(_SOURCES / source, flags)
+        return self._known[key]
+
+    def _compile(self, source: Path, flags: tuple[str, ...]) -> Path:
+        compiler = _COMPILERS[source.suffix]
+        if shutil.which(compiler[0]) is None:
+            pytest.skip(f"{compiler[0]}: not installed")
+        output = self.directory / f"{source.stem}-{len(self._known)}"
+        options = ["-O"] if source.suffix == ".rs" else ["-O1", "-g", "-Wall", "-pthread"]
+        done = subprocess.run(
+            [*compiler, *options, source, "-o", output, *flags],
+            capture_output=True, encoding="utf-8", timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-4000:]
+        return output
+
+    def plain(self, *command: str | Path, env: Mapping[str, str] | None = None) -> Came:
+        """Run COMMAND untraced."""
+        done = self._run([os.fspath(word) for word in command], clean_environment(**(env or {})))
+        status = done.returncode if done.returncode >= 0 else 128 - done.returncode
+        return Came(done.stdout, done.stderr, status)
+
+    def traced(
+        self,
+        *command: str | Path,
+        options: tuple[str, ...] = ("-l", "3"),
+        env: Mapping[str, str] | None = None,
+    ) -> Came:
+        """Run COMMAND traced."""
+        recorder = self.ptt.command("record", "--force", "-o", self.trace, *options, "--")
+        words = [os.fspath(word) for word in command]
+        done = self._run([*recorder, *words], self.ptt.environment(env))
+        said = [
+            line
+            for line in done.stderr.splitlines(keepends=True)
+            if not line.startswith("ptt: the recording of ")
+        ]
+        match = _SUMMARY.fullmatch(said[-1].rstrip()) if said else None
+        assert match, done.stderr[-4000:]
+        return Came(done.stdout, "".join(said[:-1]), done.returncode, int(match[2]))
+
+    def same(
+        self,
+        *command: str | Path,
+        options: tuple[str, ...] = ("-l", "3"),
+        env: Mapping[str, str] | None = None,
+    ) -> Came:
+        """Run COMMAND both ways, insist that nothing differs and no event is lost."""
+        was = self.plain(*command, env=env)
+        now = self.traced(*command, options=options, env=env)
+        assert (now.out, now.err, now.status) == (was.out, was.err, was.status)
+        assert now.lost == 0
+        return now
+
+    @property
+    def trace(self) -> Path:
+        """The trace of the last traced run."""
+        return self.directory / "run.ptt"
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the last trace says of its recording."""
+        text = (self.trace / "info" / "session.json").read_text(encoding="utf-8")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    @staticmethod
+    def _run(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, env=env, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
+            errors="replace", timeout=120, check=False,
+        )  # fmt: skip

@@ -1,0 +1,149 @@
+"""Programs that make life hard for a tracer: they do not notice it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conformance.hostile.programs import Hostile
+
+root = pytest.mark.skipif(os.getuid() != 0, reason="only root may do this")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="no older symbols there")
+def test_old_symbols_and_libpthread(hostile: Hostile) -> None:
+    came = hostile.same(hostile.program("old_symbols.c"))
+    assert came.out.splitlines()[-1] == "4000"
+
+
+# ---- modules ----
+
+
+def _module(hostile: Hostile, *flags: str) -> Path:
+    return hostile.program("module.c", "-shared", "-fPIC", *flags)
+
+
+def test_libraries_come_and_go(hostile: Hostile) -> None:
+    hostile.same(hostile.program("modules.c"), _module(hostile), "now", "100")
+    assert hostile.facts()["uncovered"] == []
+
+
+@pytest.mark.parametrize(
+    ("how", "flags", "why"),
+    [
+        ("deep", (), "RTLD_DEEPBIND"),
+        ("now", ("-DOWN", "-Wl,-Bsymbolic"), "-Bsymbolic"),
+    ],
+)
+def test_modules_that_go_past_the_tracer_are_told(
+    how: str, flags: tuple[str, ...], why: str, hostile: Hostile
+) -> None:
+    module = _module(hostile, *flags)
+    hostile.same(hostile.program("modules.c"), module, how, "3")
+    (told,) = hostile.facts()["uncovered"]
+    assert told["module"] == str(module)
+    assert why in told["why"]
+    assert f"{module}: pthread_mutex" in hostile.ptt("stat", hostile.trace).stdout
+
+
+# ---- ends ----
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["return", "atexit", "pthread_exit", "_exit", "quick_exit", "abort", "kill", "crash",
+     "exit in thread", "busy threads"],
+)  # fmt: skip
+def test_ends(how: str, hostile: Hostile) -> None:
+    hostile.same(hostile.program("exits.c"), how)
+
+
+def test_destructors_exceptions_and_waiting_of_cxx20(hostile: Hostile) -> None:
+    hostile.same(hostile.program("destructors.cc"))
+
+
+# ---- signals ----
+
+
+@pytest.mark.parametrize("how", ["profile", "stack"])
+def test_signals_at_full_speed(how: str, hostile: Hostile) -> None:
+    hostile.same(hostile.program("signals.c"), how)
+
+
+@pytest.mark.parametrize("handler", ["ring", "shared"])
+def test_jumps_out_of_handlers(handler: str, hostile: Hostile) -> None:
+    program = hostile.program("signals.c")
+    came = hostile.traced(program, "jump", "150", options=("-l", "2", "--handler", handler))
+    assert (came.out, came.status) == ("jump: all posted\n3000\n", 0)
+
+
+# ---- processes ----
+
+
+def test_forks(hostile: Hostile) -> None:
+    assert hostile.same(hostile.program("forks.c"), "200").out == "200 of 200\n"
+
+
+@pytest.mark.slow
+def test_ten_thousand_forks(hostile: Hostile) -> None:
+    came = hostile.traced(hostile.program("forks.c"), "10000")
+    assert (came.out, came.err, came.status) == ("10000 of 10000\n", "", 0)
+
+
+def test_daemon_that_closes_everything(hostile: Hostile, tmp_path: Path) -> None:
+    result = tmp_path / "result"
+    hostile.traced(hostile.program("forks.c"), "0", result)
+    end = time.monotonic() + 30
+    while not (result.exists() and result.read_text()) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert result.read_text() == "descriptor 0, 3000\n"
+
+
+# ---- rights and means ----
+
+
+@pytest.mark.parametrize("handler", ["ring", "shared"])
+@pytest.mark.parametrize(
+    "what",
+    ["memory", "file size", "descriptors", "locked memory", "filter", "filter by syscall",
+     "strict", pytest.param("user", marks=root)],
+)  # fmt: skip
+def test_means_that_are_given_up(what: str, handler: str, hostile: Hostile) -> None:
+    came = hostile.same(
+        hostile.program("limits.c"), what, options=("-l", "3", "--handler", handler)
+    )
+    assert came.out.count("3000") == (0 if what == "strict" else 2)
+
+
+@root
+def test_another_root_directory(hostile: Hostile, tmp_path: Path) -> None:
+    hostile.same(hostile.program("limits.c"), "directory", tmp_path)
+
+
+def test_file_handler_where_nothing_may_be_written(hostile: Hostile, tmp_path: Path) -> None:
+    program = hostile.program("limits.c")
+    for what in ("file size", "filter"):
+        plain = hostile.plain(program, what)
+        library = str(hostile.ptt.native / "lib" / "libnptltrace.so")
+        env = {"LD_PRELOAD": library, "PTHREAD_NPTL_TRACE": f"file:{tmp_path / what[:4]}:3"}
+        traced = hostile.plain(program, what, env=env)
+        assert (traced.out, traced.status) == (plain.out, plain.status)
+        (line,) = set(traced.err.splitlines())
+        assert line.startswith("ptt: file: cannot write ")
+
+
+def test_real_time_threads_do_not_wait_for_the_collector(hostile: Hostile) -> None:
+    came = hostile.traced(
+        hostile.program("realtime.c"), options=("-l", "3", "--buffer-budget", "1M")
+    )
+    if "not permitted" in came.out:
+        pytest.skip("SCHED_FIFO is not permitted")
+    assert (came.out, came.status) == ("went on\n", 0)
+    assert came.lost > 0
