@@ -85,8 +85,7 @@ static void give_back(struct ptt_collector *c, uint32_t i)
 	s->gone = s->ended = 0;
 	s->idle_head = 0;
 	/* A collector that is killed from here on leaves an entry that threads_take_up() knows how to read. */
-	__atomic_store_n(&t->state, PTT_THREAD_LEFT, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_exchange_n(&t->state, PTT_THREAD_LEFT, __ATOMIC_SEQ_CST);
 	clear_entry(c, i);
 }
 
