@@ -67,14 +67,14 @@ def make_trace(path: Path, events: int, threads: int, locks: int) -> None:
     (info / "processes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def run(*command: str) -> tuple[float, float]:
-    """Run `ptt COMMAND`; return seconds and peak memory in MiB."""
+def run(*command: str) -> tuple[float, float, float]:
+    """Run `ptt COMMAND`; return seconds, processor seconds and peak memory in MiB."""
     began = time.perf_counter()
     child = subprocess.Popen([*PTT, *command], env=environment(), stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     if status:
         raise SystemExit(f"ptt {command[0]} failed: {status}")
-    return time.perf_counter() - began, used.ru_maxrss / 1024
+    return time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 def main() -> None:
@@ -91,9 +91,10 @@ def main() -> None:
         make_trace(trace, args.events, args.threads, args.locks)
         found = [run("report", str(trace)) for _ in range(args.rounds)]
         figures = {
-            "report, s": Figures(tuple(seconds for seconds, _ in found)),
-            "report, MiB": Figures(tuple(memory for _, memory in found)),
-            "report, million events/s": Figures(tuple(args.events / s / 1e6 for s, _ in found)),
+            "report, s": Figures(tuple(seconds for seconds, _, _ in found)),
+            "report, processor s": Figures(tuple(cpu for _, cpu, _ in found)),
+            "report, MiB": Figures(tuple(memory for _, _, memory in found)),
+            "report, million events/s": Figures(tuple(args.events / s / 1e6 for s, _, _ in found)),
         }
         for name, figure in figures.items():
             print(f"{name:<28}{figure}")

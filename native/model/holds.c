@@ -104,22 +104,28 @@ static inline void sum_hold(struct ptt_sums *sums, uint64_t ns)
 		sums->hold_max = ns;
 }
 
+static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts)
+{
+	uint64_t ns = (uint64_t)(ts - h->since);
+
+	if (!md_counted(m, h->thread, h->object, h->site))
+		return;
+	sum_hold(&MD_OBJECT(m, h->object)->pub.sums, ns);
+	sum_hold(&MD_PAIR(m, h->pair)->sums, ns);
+	sum_hold(&MD_THREAD(m, h->thread)->pub.sums, ns);
+	sum_hold(&MD_SITE(m, h->site)->pub.sums, ns);
+}
+
 static void hold_end(struct ptt_model *m, uint32_t number, const struct md_event *e)
 {
 	struct md_hold *h = MD_HOLD(m, number);
 	struct md_object *o = MD_OBJECT(m, h->object);
-	uint64_t ns = (uint64_t)(e->ts - h->since);
 	uint32_t site = 0;
 
 	if (o->pub.waiters || o->log || m->flags & PTT_MODEL_ROWS)
 		site = md_site(m, e->thread, e->site, o->pub.kind);
 	hold_row(m, h, e->ts, site, false);
-	if (md_counted(m, h->thread, h->object, h->site)) {
-		sum_hold(&o->pub.sums, ns);
-		sum_hold(&MD_PAIR(m, h->pair)->sums, ns);
-		sum_hold(&MD_THREAD(m, h->thread)->pub.sums, ns);
-		sum_hold(&MD_SITE(m, h->site)->pub.sums, ns);
-	}
+	account(m, h, e->ts);
 	if (o->log) {
 		struct md_log *log = MD_LOG_OF(m, o);
 
@@ -255,6 +261,7 @@ void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
 			const struct md_hold *h = MD_HOLD(m, hold);
 
 			hold_row(m, h, end, 0, true);
+			account(m, h, end);
 			if (o->share != h->share)
 				md_charge(m, md_blame(m, i, h->thread, h->site), (int64_t)(o->share - h->share));
 		}

@@ -151,10 +151,11 @@ class _Report:
         sums = _group(rows, group, len(first))
         members = np.argsort(group, kind="stable")
         starts = np.searchsorted(group[members], np.arange(len(first) + 1))
-        blamed = self._per_object("blames", "caused_ns", numbers, group)
-        wakers = self._per_object("wakers", "ns", numbers, group)
         wait, hold = sums["wait_ns"], sums["hold_ns"]
         order = self._top(np.arange(len(first)), wait[:, 0], wait.sum(axis=1), hold)
+        chosen = np.where(np.isin(group, order), group, -1)
+        blamed = self._per_object("blames", "caused_ns", numbers, chosen)
+        wakers = self._per_object("wakers", "ns", numbers, chosen)
         found = []
         for at in order.tolist():
             mine = rows[members[starts[at] : starts[at + 1]]]
@@ -181,7 +182,7 @@ class _Report:
     def _per_object(
         self, table: str, column: str, numbers: NDArray[Any], group: NDArray[Any]
     ) -> dict[int, list[Blame]]:
-        """Return holders or wakers by group of objects."""
+        """Return holders or wakers by group of objects, -1 being none."""
         group_of = np.full(len(self.objects), -1, np.int64)
         group_of[numbers] = group
         found: dict[tuple[int, int, int], list[int]] = {}

@@ -33,7 +33,7 @@ class Figures:
         wait_p99_ns: 99th percentile, within 3 %; None where it is not kept.
         other_waits: Waits by class, `contended` left out.
         other_ns: Their duration by class.
-        holds: How often a lock was held and released.
+        holds: How often a lock was held.
         hold_ns: For how long.
         hold_max_ns: The longest.
     """
