@@ -74,13 +74,17 @@ static void write_all(int fd, const uint8_t *data, size_t size)
 	must(!size || write(fd, data, size) == (ssize_t)size, "short write");
 }
 
+/* Of some types of events at a time: those that there are, one batch after the other. */
 static void read_fields(int64_t n)
 {
 	static int64_t values[BATCH], offsets[BATCH + 1];
 	static uint8_t valid[BATCH];
 
-	for (unsigned int i = 0; i < ptt_event_type_count; i += 3) {
-		const struct ptt_event_type *type = &ptt_event_types[i];
+	for (int64_t i = 0; i < n; i += 16) {
+		const struct ptt_event_type *type = ptt_event_type_find(columns.id[i]);
+
+		if (!type)
+			continue;
 
 		for (unsigned int k = 0; k < type->field_count; k++) {
 			ptt_field_column(&columns, n, type->fields[k].name, values, valid);
