@@ -84,7 +84,7 @@ static bool has_news(const struct ptt_collector *c, uint32_t chunk)
 
 static void look(struct ptt_collector *c, bool partly)
 {
-	uint32_t free_chunks = 0;
+	uint32_t free_chunks = 0, absent = 0;
 
 	/* Only what the last look has touched: most recordings have few threads, and most looks find nothing. */
 	memset(c->wanted, 0, c->looked * sizeof(*c->wanted));
@@ -95,8 +95,9 @@ static void look(struct ptt_collector *c, bool partly)
 		uint64_t serial;
 
 		/* what is on its way is no shortage */
-		if (state == PTT_CHUNK_FREE) {
+		if (state == PTT_CHUNK_FREE || state == PTT_CHUNK_ABSENT) {
 			free_chunks++;
+			absent += state == PTT_CHUNK_ABSENT;
 			continue;
 		}
 		thread = PTT_CHUNK_THREAD(state);
@@ -113,6 +114,8 @@ static void look(struct ptt_collector *c, bool partly)
 			c->wanted[thread] = serial + 1;
 	}
 	c->stats.free_chunks = free_chunks;
+	if (absent && free_chunks - absent < (c->segment->chunk_count - absent) / 2)
+		grow_now(c);
 }
 
 static bool worth_it(const struct ptt_collector *c, uint32_t thread, bool everything)

@@ -3,6 +3,7 @@
 #ifndef PTT_COLLECTOR_INTERNAL_H
 #define PTT_COLLECTOR_INTERNAL_H
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <sys/uio.h>
@@ -113,6 +114,10 @@ struct ptt_collector {
 	uint64_t site_lost_below; /* entries that were given up below this have been counted */
 	uint64_t revoked_ns; /* when chunks were revoked last */
 	uint32_t kept;       /* chunks whose note says so */
+	pthread_t grower;    /* the thread that brings the rest of the chunks, if there is one */
+	int grow_fd;
+	uint32_t grow_word;  /* futex: GROW_LATER, GROW_NOW, GROW_STOP */
+	bool grows;
 	bool final;          /* whatever is missing now will never come */
 	bool held;           /* segment.collector is locked */
 };
@@ -137,6 +142,12 @@ static inline uint32_t chunk_of_head(const struct ptt_collector *c, uint64_t hea
 		return UINT32_MAX;
 	return (uint32_t)((offset - 1 - c->segment->chunk_offset) / c->segment->chunk_size);
 }
+
+/* grow.c */
+uint64_t grow_first_part(const struct ptt_segment *seg);
+int grow_begin(struct ptt_collector *c, int fd);
+void grow_now(struct ptt_collector *c);
+void grow_end(struct ptt_collector *c);
 
 /* message.c */
 int fail(struct ptt_message *message, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -181,6 +192,7 @@ void wake_writers(struct ptt_collector *c, uint32_t chunks);
 void threads_look(struct ptt_collector *c);
 void threads_recycle(struct ptt_collector *c);
 void threads_sum_losses(struct ptt_collector *c);
+void threads_take_up(struct ptt_collector *c);
 
 /* revoke.c */
 void revoke_idle(struct ptt_collector *c);
@@ -192,7 +204,6 @@ int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *m
 void shared_take_up(struct ptt_collector *c);
 void shared_pass(struct ptt_collector *c, uint32_t flags);
 void shared_process_gone(struct ptt_collector *c, uint32_t index);
-void threads_take_up(struct ptt_collector *c);
 int shared_threads(const struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count);
 void shared_close(struct ptt_collector *c);
 void shared_finish(struct ptt_collector *c);

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -183,6 +184,23 @@ static int open_trace(struct ptt_collector *c, const struct ptt_collector_option
 	return 0;
 }
 
+/*
+ * A page that is missing later would kill the program with SIGBUS, so nobody may touch what is not reserved. The first
+ * part is reserved now; the rest must have room now, and is brought while the program starts.
+ * Return: 0 or errno.
+ */
+static int reserve(int fd, const struct ptt_segment *seg)
+{
+	uint64_t first = grow_first_part(seg);
+	struct statvfs room;
+
+	if (ftruncate(fd, (off_t)seg->size) < 0)
+		return errno;
+	if (first < seg->size && fstatvfs(fd, &room) == 0 && room.f_blocks && room.f_bavail < seg->size / room.f_frsize)
+		return ENOSPC;
+	return posix_fallocate(fd, 0, (off_t)first);
+}
+
 static int make_segment(struct ptt_collector *c, const struct ptt_collector_options *o, uint64_t shared_size,
 			struct ptt_message *message)
 {
@@ -213,8 +231,7 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 	fd = open(o->segment, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fail(message, -errno, "%s", o->segment);
-	/* All of it now: a page that is missing later would kill the program with SIGBUS. */
-	err = posix_fallocate(fd, 0, (off_t)seg.size);
+	err = reserve(fd, &seg);
 	if (err) {
 		err = fail(message, -err, "cannot reserve %llu MB for the buffers at %s",
 			   (unsigned long long)(seg.size / 1000000), o->segment);
@@ -223,16 +240,17 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 		return err;
 	}
 	err = map(c, fd, seg.size, message);
-	close(fd);
-	if (err)
+	if (err) {
 		unlink(o->segment);
-	else
-		*c->segment = seg;
-	if (!err && shared_size) {
+		close(fd);
+		return err;
+	}
+	*c->segment = seg;
+	if (shared_size) {
 		*(struct ptt_shared *)(c->base + seg.shared_offset) = shared;
 		*(uint32_t *)(c->base + seg.thread_owner_offset) = UINT32_MAX;
 	}
-	return err;
+	return grow_begin(c, fd);
 }
 
 static int take_segment(struct ptt_collector *c, const struct ptt_collector_options *o, struct ptt_message *message)
@@ -375,6 +393,7 @@ void ptt_collector_destroy(struct ptt_collector *c)
 {
 	if (!c)
 		return;
+	grow_end(c);
 	streams_close(c);
 	if (c->held)
 		pthread_mutex_unlock((void *)c->segment->collector);

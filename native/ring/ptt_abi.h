@@ -94,6 +94,8 @@ enum ptt_clock { PTT_CLOCK_TSC = 1, PTT_CLOCK_MONOTONIC = 2 };
 #define PTT_CHUNK_STATE(thread, changes, status) \
 	(((uint32_t)(changes) & 0x3fffu) << 17 | ((uint32_t)(thread) & 0x7fffu) << 2 | (status))
 #define PTT_THREAD_COUNT_MAX 32768u
+/* CLAIMED by an entry that no segment has: the file has no pages for this chunk yet. The collector makes it FREE. */
+#define PTT_CHUNK_ABSENT PTT_CHUNK_STATE(PTT_THREAD_COUNT_MAX - 1, 0, PTT_CHUNK_CLAIMED)
 
 /* First bytes of a chunk; the slots follow. */
 struct ptt_chunk {
@@ -145,9 +147,9 @@ _Static_assert(offsetof(struct ptt_chunk, dirty_end) == 20, "read by collector")
 /* thread.state */
 #define PTT_THREAD_LIVE 1u
 #define PTT_THREAD_ENDED 2u
+#define PTT_THREAD_LEFT 3u /* its losses are on disk: whoever collects, or takes over, clears the entry */
 
 struct ptt_thread {
-#define PTT_THREAD_LEFT 3u /* its losses are on disk: whoever collects, or takes over, clears the entry */
 	/* the owner's line */
 	uint64_t head;
 	uint64_t t_base; /* of the current chunk */
