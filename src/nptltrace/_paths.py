@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from nptltrace import _buildinfo
@@ -29,6 +28,7 @@ __all__ = [
 PRELOAD = "libnptltrace.so"
 # The dynamic linker splits LD_PRELOAD at these and knows no way to quote them.
 _SEPARATORS = frozenset(" :\t\n")
+_PACKAGE = Path(__file__).parent
 
 
 def _candidates() -> list[Path]:
@@ -37,7 +37,7 @@ def _candidates() -> list[Path]:
     if override:
         # Asked for by name: falling back to other files would hide the mistake.
         return [Path(override).absolute()]
-    places = [Path(str(resources.files("nptltrace"))) / "_native"]
+    places = [_PACKAGE / "_native"]
     if _buildinfo.NATIVE_DIR:
         places.append(Path(_buildinfo.NATIVE_DIR))
     return places

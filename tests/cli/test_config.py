@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,7 +88,7 @@ class TestSearch:
     def test_distribution(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         native = make_native(tmp_path / "distro")
         monkeypatch.delenv("NPTLTRACE_NATIVE_DIR", raising=False)
-        monkeypatch.setattr(resources, "files", lambda name: tmp_path / "package")
+        monkeypatch.setattr(_paths, "_PACKAGE", tmp_path / "package")
         monkeypatch.setattr(_buildinfo, "NATIVE_DIR", str(native))
         assert _paths.native_dir() == native
 
@@ -98,7 +97,7 @@ class TestSearch:
     ) -> None:
         native = make_native(tmp_path / "package" / "_native")
         monkeypatch.delenv("NPTLTRACE_NATIVE_DIR", raising=False)
-        monkeypatch.setattr(resources, "files", lambda name: tmp_path / "package")
+        monkeypatch.setattr(_paths, "_PACKAGE", tmp_path / "package")
         monkeypatch.setattr(_buildinfo, "NATIVE_DIR", str(make_native(tmp_path / "distro")))
         assert _paths.native_dir() == native
 
