@@ -53,5 +53,5 @@ def test_many_threads(
     events = lock_events(trace_dir)
     assert events.names == stat["event_types"]
     assert violations(events) == 0
-    if how == "after":  # babeltrace2 takes minutes to merge thousands of streams
+    if len(list(trace_dir.glob("stream-*"))) < 500:  # babeltrace2 takes minutes to merge more
         assert babeltrace_count(trace_dir) == stat["events"]
