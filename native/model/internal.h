@@ -112,7 +112,7 @@ struct md_object {
 	int64_t share_ts;
 	uint64_t tail_share;
 	int64_t release_ts;
-	uint64_t users; /* bit by number of thread, for those that have one: their pairs need not be looked up */
+	uint64_t users; /* bit by number of thread, for the first 63 of them */
 	uint32_t tail;      /* who is blamed while nobody holds it: who held it last */
 	uint32_t release_thread;
 	uint32_t release_site;

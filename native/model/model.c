@@ -12,7 +12,7 @@ int ptt_model_version(void)
 
 /* ---- tables ---- */
 
-#define POOL_ROOM (UINT32_C(1) << 24)
+#define POOL_ROOM (UINT32_C(1) << 26)
 #define POOL_LEAST (UINT32_C(1) << 12)
 
 static int pool_open(struct md_pool *pool, size_t size)

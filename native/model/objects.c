@@ -18,17 +18,22 @@ uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct md_pool *pool
 	return (uint32_t)e->value;
 }
 
+static uint32_t pair_find(struct ptt_model *m, uint32_t thread, uint32_t object, bool *made)
+{
+	uint32_t number = md_lookup(m, &m->pair_of, &m->pairs, thread, object, made);
+
+	if (*made) {
+		MD_PAIR(m, number)->thread = thread;
+		MD_PAIR(m, number)->object = object;
+	}
+	return number;
+}
+
 uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object)
 {
 	bool made;
-	uint32_t number = md_lookup(m, &m->pair_of, &m->pairs, thread, object, &made);
 
-	if (made) {
-		MD_PAIR(m, number)->thread = thread;
-		MD_PAIR(m, number)->object = object;
-		MD_OBJECT(m, object)->pub.threads++;
-	}
-	return number;
+	return pair_find(m, thread, object, &made);
 }
 
 static uint64_t object_key(uint64_t address, uint32_t kind)
@@ -71,16 +76,21 @@ static uint32_t object_find(struct ptt_model *m, uint32_t process, uint64_t addr
 	return (uint32_t)e->value;
 }
 
-/* The pair of a thread and an object; 0 when it is not needed and the object knows the thread already. */
+/* Counts the threads that use an object. Returns the pair, or 0 where none is needed. */
 static uint32_t user(struct ptt_model *m, uint32_t thread, uint32_t object)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 	uint64_t bit = thread < 64 ? UINT64_C(1) << thread : 0;
+	uint32_t pair = 0;
+	bool made = false;
 
-	if (o->users & bit && !(m->flags & PTT_MODEL_PAIRS_OF))
-		return 0;
+	if (!bit || m->flags & PTT_MODEL_PAIRS_OF)
+		pair = pair_find(m, thread, object, &made);
+	if (bit)
+		made = !(o->users & bit);
 	o->users |= bit;
-	return md_pair(m, thread, object);
+	o->pub.threads += made;
+	return pair;
 }
 
 uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t address, int64_t ts, uint32_t *pair)
