@@ -12,6 +12,12 @@
 #include "../../native/tracer/handler.c"
 
 struct ptt_real ptt_real;
+int __nptl_trace_confined;
+
+void ptt_tell_uncovered(const char *path)
+{
+	(void)path;
+}
 
 void ptt_resolve(void)
 {
