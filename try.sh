@@ -26,6 +26,8 @@ show "ptt record -o $trace -- $*"
 ptt record --force -o "$trace" -- "$@"
 show "ptt stat $trace"
 ptt stat "$trace"
+show "ptt report $trace | head -n 24"
+ptt report "$trace" | head -n 24 || true
 show "ptt view $trace | head -n 12"
 ptt view "$trace" | head -n 12 || true
 
@@ -34,10 +36,10 @@ if [ $ours = yes ]; then
 	cc -g -pthread -o build/try/store examples/hang/store.c
 	show "timeout 2 ptt record -o build/try/hang.ptt -- build/try/store"
 	timeout 2 "$environment/bin/ptt" record --force -o build/try/hang.ptt -- build/try/store || true
-	show "ptt view --event MUTEX_WAIT build/try/hang.ptt | tail -n 4"
-	ptt view --event MUTEX_WAIT build/try/hang.ptt | tail -n 4
+	show "ptt report build/try/hang.ptt | head -n 24"
+	ptt report build/try/hang.ptt | head -n 24 || true
 	echo
-	echo "Each waits for what another one has: docs/tutorial/hang.md tells how to read this."
+	echo "Each waits for what another one has: docs/tutorial/hang.md tells the story in full."
 fi
 
 say "Now yours: $environment/bin/ptt record -o mine.ptt -- ./your-program"
