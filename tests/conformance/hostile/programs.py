@@ -130,5 +130,5 @@ class Hostile:
     def _run(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command, env=env, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
-            errors="replace", timeout=120, check=False,
+            errors="replace", timeout=280, check=False,
         )  # fmt: skip
