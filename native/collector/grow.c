@@ -17,14 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_PART (UINT64_C(8) << 20)
+#define FIRST_PART (UINT64_C(16) << 20)
 #define STEP (UINT64_C(2) << 20)
 
 /* grow_word; a program that runs no longer than the delay, and writes little, never needs the rest */
 #define GROW_LATER 0u
 #define GROW_NOW 1u
 #define GROW_STOP 2u
-static const struct timespec delay = {.tv_nsec = 50 * 1000 * 1000};
+static const struct timespec delay = {.tv_nsec = 15 * 1000 * 1000};
 
 static uint64_t chunk_begin(const struct ptt_segment *seg, uint32_t index)
 {

@@ -38,6 +38,7 @@ int main(int argc, char **argv)
 	pthread_t thread[64];
 
 	pairs = argc > 2 ? atol(argv[2]) : 1000;
+	usleep(500000); /* until the recorder has brought all buffers, however busy the machine is */
 	for (long i = 1; i < threads; i++)
 		if (pthread_create(&thread[i], NULL, work, NULL))
 			return 1;
