@@ -154,6 +154,7 @@ int ptt_ring_attach_mapped(struct ptt_segment *seg, const char *directory)
 	ptt_ring.base = (char *)seg;
 	ptt_ring.clock = seg->clock;
 	ptt_ring.chunk_mask = seg->chunk_size - 1;
+	ptt_ring.fast_mask = seg->clock == PTT_CLOCK_TSC ? ptt_ring.chunk_mask : 0;
 	ptt_ring.cpu_offset = find_cpu_offset();
 	/* where it fails, only the second line of defence of ptt_ring_site_slow() is missing */
 	madvise(ptt_ring.sites, PTT_SITE_COUNT * sizeof(*ptt_ring.sites), MADV_WIPEONFORK);
@@ -248,7 +249,7 @@ struct ptt_thread *ptt_ring_enter_thread(void)
 	self->pid = ptt_session.pid;
 	self->tid = ptt_own_tid();
 	self->process = ptt_session.process_index;
-	self->hint = (uint32_t)(self - ptt_session.thread);
+	self->hint = (uint32_t)(self - ptt_session.thread) * PTT_HOME_STRIDE;
 	if (!ptt_ring_take_entry(self)) {
 		/* a signal handler registered this thread meanwhile */
 		__atomic_store_n(&ptt_session.thread_owner[self - ptt_session.thread], 0, __ATOMIC_RELEASE);

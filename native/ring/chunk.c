@@ -153,7 +153,6 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 	if (ptt_local_cas(&self->head, head,
 			  (head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE + chunk_first_slot(index))) {
 		self->t_base = now;
-		self->hint = index + 1;
 		return true;
 	}
 	chunk->dirty_end = PTT_CHUNK_HEAD;

@@ -61,7 +61,8 @@ _Static_assert(sizeof(struct ptt_slot) == 16, "slot");
  * only id and time mean something, babeltrace2 warns of it.
  */
 #define PTT_SLOT_W0(id, cpu, time) \
-	((uint64_t)(cpu) << PTT_CPU_SHIFT | ((time) & PTT_TIME_MASK) << PTT_TIME_SHIFT | (id))
+	((uint64_t)(cpu) << PTT_CPU_SHIFT | \
+	 (uint64_t)(time) << (64 - PTT_TIME_BITS) >> (64 - PTT_TIME_BITS - PTT_TIME_SHIFT) | (id))
 #define PTT_OBJECT_MASK ((UINT64_C(1) << 48) - 1)
 #define PTT_SITE_SHIFT 48
 #define PTT_SITE_NONE 0u

@@ -37,6 +37,7 @@ struct ptt_ring {
 	char *base; /* segment; the static nowhere page while detached */
 	uint64_t *sites;
 	uint64_t chunk_mask; /* chunk size - 1 */
+	uint64_t fast_mask;  /* the same where the fast path can read the clock, else 0, which never finds room */
 	uint32_t clock;
 	ptrdiff_t cpu_offset; /* of the kernel's cpu number from the thread pointer */
 };
@@ -89,8 +90,8 @@ static inline bool ptt_ring_knows_site(uint64_t address)
 {
 	uint32_t id = PTT_SITE_HASH(address);
 
-	/* relaxed: an entry, once set, never changes */
-	return __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED) == address && id;
+	/* relaxed: an entry, once set, never changes; entry 0 is no site, and holds no address */
+	return __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED) == address;
 }
 
 static inline uint32_t ptt_ring_site(uint64_t address)
@@ -139,15 +140,14 @@ static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_threa
 	struct ptt_slot *slot;
 	uint32_t revoke;
 
-	if (__builtin_expect(ptt_ring.clock != PTT_CLOCK_TSC, 0))
-		return ptt_ring_put_slow(id, w1, NULL, 0, fence);
 	revoke = __atomic_load_n(&self->revoke, __ATOMIC_RELAXED) & ~PTT_REVOKE_STATE_MASK;
 	head = ptt_local_load(&self->head);
 	now = fence ? ptt_clock_fenced(PTT_CLOCK_TSC) : ptt_clock(PTT_CLOCK_TSC);
-	slot = (struct ptt_slot *)(ptt_ring.base + (head & PTT_HEAD_OFFSET_MASK));
+	/* shifts need no register for a mask */
+	slot = (struct ptt_slot *)(ptt_ring.base + (head << 24 >> 24));
 	w0 = PTT_SLOT_W0(id, ptt_ring_cpu(), now);
 
-	if (__builtin_expect(!(head & ptt_ring.chunk_mask), 0) ||
+	if (__builtin_expect(!(head & ptt_ring.fast_mask), 0) ||
 	    __builtin_expect((now - self->t_base) >> PTT_TIME_BITS != 0, 0) ||
 	    __builtin_expect(!ptt_local_cas(&self->head, head, head + PTT_SLOT_SIZE), 0))
 		return ptt_ring_put_slow(id, w1, NULL, 0, fence);

@@ -27,6 +27,12 @@ struct ptt_session {
 
 extern struct ptt_session ptt_session __attribute__((visibility("hidden")));
 
+/*
+ * A thread looks for a free chunk from its home on, always: what the collector has just given back is then used again
+ * while it is still in the caches and mapped. Homes lie apart, so that threads do not look at the same chunks.
+ */
+#define PTT_HOME_STRIDE 64u
+
 /* ptt_ring_enter_thread - claim an entry for the calling thread; NULL if there is none. Safe in signal handlers. */
 struct ptt_thread *ptt_ring_enter_thread(void);
 
