@@ -116,7 +116,10 @@ _Static_assert(offsetof(struct ptt_chunk, dirty_end) == 20, "read by collector")
  * that no stale compare can succeed. An offset that is a multiple of the chunk size means "no room": chunk heads keep
  * valid slots off that boundary.
  */
-#define PTT_HEAD_OFFSET_MASK ((UINT64_C(1) << 40) - 1)
+#define PTT_HEAD_OFFSET_BITS 40
+#define PTT_HEAD_OFFSET_MASK ((UINT64_C(1) << PTT_HEAD_OFFSET_BITS) - 1)
+/* The same as masking, by shifts, which need no register for the mask. */
+#define PTT_HEAD_OFFSET(head) ((head) << (64 - PTT_HEAD_OFFSET_BITS) >> (64 - PTT_HEAD_OFFSET_BITS))
 #define PTT_HEAD_CHANGE (UINT64_C(1) << 40)
 
 #define PTT_HEAD_CHANGES(head) ((uint32_t)((head) >> 40)) /* 24 bits */

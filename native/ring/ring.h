@@ -143,8 +143,7 @@ static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_threa
 	revoke = __atomic_load_n(&self->revoke, __ATOMIC_RELAXED) & ~PTT_REVOKE_STATE_MASK;
 	head = ptt_local_load(&self->head);
 	now = fence ? ptt_clock_fenced(PTT_CLOCK_TSC) : ptt_clock(PTT_CLOCK_TSC);
-	/* shifts need no register for a mask */
-	slot = (struct ptt_slot *)(ptt_ring.base + (head << 24 >> 24));
+	slot = (struct ptt_slot *)(ptt_ring.base + PTT_HEAD_OFFSET(head));
 	w0 = PTT_SLOT_W0(id, ptt_ring_cpu(), now);
 
 	if (__builtin_expect(!(head & ptt_ring.fast_mask), 0) ||
