@@ -134,6 +134,9 @@ bool shared_wait_for_pause(void)
 	uint64_t began = ptt_clock_monotonic_ns();
 	unsigned int i;
 
+	/* a reader killed in its pause leaves it for good: then no event must cost a spin */
+	if (!ptt_is_collected(shared_buffer.segment))
+		return false;
 	for (i = 0; i < PAUSE_SPINS && __atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE); i++)
 		relax();
 	while (__atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE)) {

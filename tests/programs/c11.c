@@ -43,6 +43,7 @@ static int wait_turn(void *arg)
 
 static int detached(void *arg)
 {
+	arrive();
 	mtx_lock(&plain);
 	*(int *)arg = 1;
 	cnd_signal(&cond);
@@ -90,10 +91,12 @@ int main(void)
 	mtx_lock(&plain);
 	thrd_create(&thread, detached, &done);
 	SHOW(thrd_detach(thread));
+	let_block();
 	while (!done)
 		cnd_timedwait(&cond, &plain, &later);
 	mtx_unlock(&plain);
-	nap();
+	while (threads_alive() > 1)
+		nap();
 	cnd_destroy(&cond);
 	mtx_destroy(&recursive);
 	mtx_destroy(&plain);

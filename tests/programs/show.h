@@ -3,6 +3,7 @@
 #ifndef SHOW_H
 #define SHOW_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -22,6 +23,18 @@ static inline void nap(void)
 	struct timespec t = {.tv_nsec = 60 * 1000 * 1000};
 
 	nanosleep(&t, NULL);
+}
+
+/* How many threads the process has: a detached one is over when it is none of them any more. */
+static inline int threads_alive(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int count = 0;
+
+	for (struct dirent *task = readdir(tasks); task; task = readdir(tasks))
+		count += task->d_name[0] != '.';
+	closedir(tasks);
+	return count;
 }
 
 static int arrived;
