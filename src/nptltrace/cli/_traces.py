@@ -65,12 +65,15 @@ def add_filters(parser: argparse._ActionsContainer, *, events: bool = True) -> N
             group.add_argument(option, metavar=metavar, action="append", default=[], help=what)
 
 
-def add_window(parser: argparse._ActionsContainer, *, counts: bool = True) -> None:
+def add_window(
+    parser: argparse._ActionsContainer, *, counts: bool = True, end: str = "--to"
+) -> None:
     """Add the options that choose a part of the trace.
 
     Args:
         parser: Where to add them.
         counts: Whether it can be chosen by number of events as well.
+        end: What to call the option for the end, where `--to` is something else.
     """
     from nptltrace.cli._options import duration_ns
 
@@ -80,7 +83,7 @@ def add_window(parser: argparse._ActionsContainer, *, counts: bool = True) -> No
         help="events from this time since the trace's start on: 1.5ms, 2s, plain seconds",
     )  # fmt: skip
     group.add_argument(
-        "--to", dest="end", metavar="TIME", type=duration_ns, help="events before this time"
+        end, dest="end", metavar="TIME", type=duration_ns, help="events before this time"
     )
     if not counts:
         return
