@@ -55,6 +55,7 @@ struct md_wait {
 	int64_t since;
 	uint64_t id;
 	uint64_t parent;
+	uint64_t chain; /* where its parents begin, 0 without any */
 	int64_t woken;	 /* when a barrier let it go, else MD_NEVER */
 	int64_t retaken; /* when a condition wait had its mutex back, else MD_NEVER */
 	uint32_t thread;
@@ -299,6 +300,8 @@ struct md_end {
 };
 
 uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode);
+/* md_wait_behind - says in which wait the one that a wait is for was then; may be the wait itself, to be numbered anew. */
+void md_wait_behind(struct md_wait *w, const struct md_wait *parent);
 /* md_wait_find - the innermost open wait of a thread for an object, or 0. */
 uint32_t md_wait_find(const struct ptt_model *m, uint32_t thread, uint32_t object);
 /* md_wait_take - takes a wait that is over out of all lists. False: its beginning is not in the trace, but guessed. */

@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 1
+#define PTT_MODEL_VERSION 2
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -193,6 +193,7 @@ struct ptt_model_wait {
 	int64_t wake_ns; /* when the wake-up was given; INT64_MIN when unknown */
 	uint64_t id;     /* from 1, in the order of beginnings */
 	uint64_t parent; /* wait in which the holder itself was then, or 0 */
+	uint64_t chain;	 /* the first of the parents, or the wait itself */
 	uint32_t thread;
 	uint32_t object;
 	uint32_t site;
@@ -266,7 +267,7 @@ _Static_assert(sizeof(struct ptt_model_blame) == 24, "blame");
 _Static_assert(sizeof(struct ptt_model_cause) == 48, "cause");
 _Static_assert(sizeof(struct ptt_model_waker) == 32, "waker");
 _Static_assert(sizeof(struct ptt_model_edge) == 64, "edge");
-_Static_assert(sizeof(struct ptt_model_wait) == 80, "wait");
+_Static_assert(sizeof(struct ptt_model_wait) == 88, "wait");
 _Static_assert(sizeof(struct ptt_model_hold) == 40, "hold");
 _Static_assert(sizeof(struct ptt_model_wakeup) == 48, "wakeup");
 _Static_assert(sizeof(struct ptt_model_segment) == 32, "segment");

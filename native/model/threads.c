@@ -176,7 +176,7 @@ void md_join_in(struct ptt_model *m, const struct md_event *e)
 		return;
 	MD_WAITING(m, wait)->owner = target;
 	if (MD_THREAD(m, target)->waits)
-		MD_WAITING(m, wait)->parent = MD_WAITING(m, MD_THREAD(m, target)->waits)->id;
+		md_wait_behind(MD_WAITING(m, wait), MD_WAITING(m, MD_THREAD(m, target)->waits));
 }
 
 void md_join_out(struct ptt_model *m, const struct md_event *e)

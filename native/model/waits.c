@@ -33,6 +33,14 @@ static void find_owner(struct ptt_model *m, const struct md_event *e, struct md_
 		md_blame_from(m, w->object, w->owner, 0, e->ts);
 }
 
+void md_wait_behind(struct md_wait *w, const struct md_wait *parent)
+{
+	uint64_t first = parent->chain ? parent->chain : parent->id;
+
+	w->parent = parent->id;
+	w->chain = first;
+}
+
 uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode)
 {
 	struct md_object *o = MD_OBJECT(m, object);
@@ -68,7 +76,7 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t o
 		md_log_of(m, o);
 		find_owner(m, e, o, w);
 		if (w->owner && MD_THREAD(m, w->owner)->waits)
-			w->parent = MD_WAITING(m, MD_THREAD(m, w->owner)->waits)->id;
+			md_wait_behind(w, MD_WAITING(m, MD_THREAD(m, w->owner)->waits));
 		if (t->holds && m->flags & PTT_MODEL_EDGES)
 			md_edges(m, e, object, mode, true);
 	}
@@ -250,6 +258,7 @@ static void wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_
 		.wake_ns = end->wake,
 		.id = w->id,
 		.parent = w->parent,
+		.chain = w->chain ? w->chain : w->id,
 		.thread = w->thread,
 		.object = w->object,
 		.site = w->site,

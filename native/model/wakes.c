@@ -132,7 +132,7 @@ static bool reacquired(struct ptt_model *m, const struct md_wait *w, int64_t sig
 	if (!last || last->ended - signalled < REACQUIRE_NS)
 		return false;
 	again.since = signalled;
-	again.parent = w->id;
+	md_wait_behind(&again, w);
 	again.id = ++m->wait_id;
 	again.object = w->mutex;
 	again.kind = PTT_KIND_MUTEX;
@@ -191,7 +191,7 @@ bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled)
 		return false;
 	*signalled = token.ts;
 	w->since = token.ts;
-	w->parent = w->id;
+	md_wait_behind(w, w);
 	w->id = ++m->wait_id;
 	w->object = w->mutex;
 	w->kind = PTT_KIND_MUTEX;

@@ -22,7 +22,7 @@ __all__ = [
     "CLASSES", "EDGES", "KINDS", "NEVER", "PAIRS", "PATH", "ROWS", "WAKES", "Model", "percentile",
 ]  # fmt: skip
 
-VERSION = 1
+VERSION = 2
 ROWS, EDGES, PATH, PAIRS = 1, 2, 4, 8
 CLASSES = ("contended", "idle", "join", "timeout", "cancelled")
 KINDS = {
@@ -78,6 +78,7 @@ _TABLES: dict[str, tuple[int, list[Any]]] = {
     "histograms": (8, [("counts", "u4", (BUCKETS,))]),
     "waits": (9, [
         ("t_ns", "i8"), ("dur_ns", "i8"), ("wake_ns", "i8"), ("id", "u8"), ("parent", "u8"),
+        ("chain", "u8"),
         *_u32("thread", "object", "site", "owner", "owner_site", "waker", "waker_site",
               "queue_depth"),
         ("result", "i4"), ("wait_class", "u1"), ("kind", "u1"), ("mode", "u1"), ("open", "u1"),
