@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nptltrace.api import Traceset
+    from nptltrace.api import open_traceset as open  # noqa: A004 -- as in gzip.open
     from nptltrace.errors import (
         NativeError,
         NativeFilesMissing,
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from nptltrace.record.api import record
-    from nptltrace.trace.traceset import Position, Traceset
-    from nptltrace.trace.traceset import open_traceset as open  # noqa: A004 -- as in gzip.open
+    from nptltrace.trace.traceset import Position
     from nptltrace.user import user_event
 
 __all__ = [
@@ -43,9 +44,9 @@ _HOME = {
     "Position": "nptltrace.trace.traceset",
     "PttError": "nptltrace.errors",
     "TraceFormatError": "nptltrace.errors",
-    "Traceset": "nptltrace.trace.traceset",
+    "Traceset": "nptltrace.api",
     "UsageError": "nptltrace.errors",
-    "open": "nptltrace.trace.traceset:open_traceset",
+    "open": "nptltrace.api:open_traceset",
     "record": "nptltrace.record",
     "user_event": "nptltrace.user",
 }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.info import Process
 
-__all__ = ["Position", "Traceset", "open_traceset"]
+__all__ = ["Position", "Traceset"]
 
 _BATCH = 65536
 _VERSION = "1"
@@ -281,18 +281,3 @@ def _check_fields(fields: Sequence[str]) -> None:
     for name in fields:
         if name not in FIELD_NAMES:
             raise UsageError(f"no event has a field {name}")
-
-
-def open_traceset(*paths: str | os.PathLike[str]) -> Traceset:
-    """Open traces for reading as one traceset.
-
-    Args:
-        paths: Trace directories.
-
-    Example:
-        >>> import nptltrace
-        >>> ts = nptltrace.open("run.ptt")      # doctest: +SKIP
-        >>> ts.seek_time(1_000_000)             # doctest: +SKIP
-        >>> ts.middle_time(max_events=50)       # doctest: +SKIP
-    """
-    return Traceset(*paths)
