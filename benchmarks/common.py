@@ -50,7 +50,9 @@ def interleave(cases: Mapping[str, Callable[[], float]], rounds: int) -> dict[st
 def environment() -> dict[str, str]:
     """Environment in which `python -m nptltrace` finds this checkout and its native files."""
     stage = os.environ.get("NPTLTRACE_NATIVE_DIR", str(ROOT / "build/dev/stage"))
-    return {**os.environ, "NPTLTRACE_NATIVE_DIR": stage, "PYTHONPATH": str(ROOT / "src")}
+    ours = {"NPTLTRACE_NATIVE_DIR": stage, "PYTHONPATH": str(ROOT / "src")}
+    # What is installed is compiled; a checkout whose sources are compiled at every start is slower.
+    return {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"} | ours
 
 
 def compile_c(source: Path, out: Path, *flags: str) -> Path:

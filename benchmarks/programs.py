@@ -43,8 +43,18 @@ def make_input(work: Path) -> None:
             "yuv420p",
         ]
         subprocess.run(["ffmpeg", "-v", "error", "-y", *clip, str(work / "clip.y4m")], check=True)
-    words = Path(sys.executable).resolve().read_bytes()[: 1 << 22] + os.urandom(1 << 20)
-    (work / "data").write_bytes(words * 60)
+    _make_data(work / "data")
+
+
+def _make_data(path: Path, size: int = 160 << 20) -> None:
+    """Put the system's libraries into one file, so that no part of it repeats another."""
+    with path.open("wb") as out:
+        for library in sorted(Path("/usr/lib").glob("*/lib*.so*")):
+            if library.is_symlink() or not library.is_file():
+                continue
+            out.write(library.read_bytes()[: size - out.tell()])
+            if out.tell() >= size:
+                return
 
 
 PYTHON = """

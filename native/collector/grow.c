@@ -2,8 +2,8 @@
 /* grow.c - brings the pages of the segment that nobody needs yet, while the program starts. */
 /*
  * To reserve 64 MiB and to give them back takes as long as all the rest of a short recording. So the first chunks are
- * there from the beginning, the others are ABSENT, and a thread makes them FREE step by step, after a moment or as soon
- * as half of the first are taken. Should the file system fill up in the meantime, the rest stays absent: less room, and
+ * there from the beginning, the others are ABSENT, and a thread makes them FREE step by step: some while the program is
+ * being loaded, the rest after a moment, or as soon as half of what is there is taken. Should the file system fill up in the meantime, the rest stays absent: less room, and
  * nothing else.
  *
  * LOOP and UNTIL_FULL promise a certain amount of events, and have all chunks from the beginning.
@@ -17,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_PART (UINT64_C(16) << 20)
+#define FIRST_PART (UINT64_C(2) << 20)
+#define SECOND_PART (UINT64_C(14) << 20)
 #define STEP (UINT64_C(2) << 20)
 
 /* grow_word; a program that runs no longer than the delay, and writes little, never needs the rest */
@@ -54,12 +55,16 @@ static void *grow(void *collector)
 	struct ptt_collector *c = collector;
 	const struct ptt_segment *seg = c->segment;
 	uint32_t i = first_absent(seg), step = (uint32_t)(STEP / seg->chunk_size), end;
+	uint32_t later = i + (uint32_t)(SECOND_PART / seg->chunk_size);
 
-	if (c->grows)
-		syscall(SYS_futex, &c->grow_word, FUTEX_WAIT_PRIVATE, GROW_LATER, &delay, NULL, 0);
 	while (i < seg->chunk_count && __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED) != GROW_STOP) {
 		uint32_t begin = i;
 
+		if (i >= later && c->grows) {
+			syscall(SYS_futex, &c->grow_word, FUTEX_WAIT_PRIVATE, GROW_LATER, &delay, NULL, 0);
+			later = seg->chunk_count;
+			continue;
+		}
 		end = seg->chunk_count - i > step ? i + step : seg->chunk_count;
 		if (posix_fallocate(c->grow_fd, (off_t)chunk_begin(seg, i), (off_t)(end - i) * seg->chunk_size))
 			break;

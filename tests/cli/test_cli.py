@@ -15,6 +15,7 @@ from nptltrace import cli
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import ModuleType
 
     from tests.support import Ptt
@@ -83,13 +84,10 @@ class TestCommands:
         for name in COMMANDS:
             assert f"\n  {name} " in shown
 
-    def test_record_comes_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        class Found:
-            def __init__(self, name: str) -> None:
-                self.name = name
-
-        modules = [Found(name) for name in ("_private", "config", "record", "two_words", "view")]
-        monkeypatch.setattr(cli, "iter_modules", lambda path: modules)
+    def test_record_comes_first(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        for name in ("_private.py", "config.py", "record.py", "two_words.py", "view.py", "notes"):
+            (tmp_path / name).touch()
+        monkeypatch.setattr(cli, "__path__", [str(tmp_path)])
         assert cli.command_names() == ["record", "view", "config", "two-words"]
 
 

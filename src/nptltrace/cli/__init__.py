@@ -17,7 +17,6 @@ import argparse
 import os
 import sys
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from nptltrace import __version__
@@ -53,6 +52,11 @@ class Command(Protocol):
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are ours: one line, shown in one place."""
 
+    def format_help(self) -> str:
+        """Return the help, its description as wide as the terminal."""
+        self.description = _filled(self.description or "")
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         """Report wrong usage."""
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -60,10 +64,12 @@ class Parser(argparse.ArgumentParser):
 
 def command_names() -> list[str]:
     """Return the names of all commands, in the order in which help lists them."""
+    # pkgutil finds modules too, and brings half of the standard library to do so.
     found = {
-        module.name.replace("_", "-")
-        for module in iter_modules(__path__)
-        if not module.name.startswith("_")
+        name.removesuffix(".py").replace("_", "-")
+        for place in __path__
+        for name in os.listdir(place)  # noqa: PTH208 -- pathlib is not imported yet
+        if name.endswith(".py") and not name.startswith("_")
     }
     first = [name for name in _ORDER if name in found]
     return first + sorted(found.difference(first))
@@ -109,7 +115,7 @@ def command_parser(name: str) -> Parser:
     description: str = getattr(command, "DESCRIPTION", "")
     parser = Parser(
         prog=f"ptt {name}",
-        description=_filled(f"{command.SUMMARY}\n\n{description}".strip()),
+        description=f"{command.SUMMARY}\n\n{description}".strip(),
         epilog=f"example:\n{_indent(command.EXAMPLE)}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

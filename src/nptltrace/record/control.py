@@ -5,9 +5,8 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import PttError, UsageError
@@ -25,8 +24,7 @@ _MAJOR = 1
 _CHANGES_AT = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ControlPage:
+class ControlPage(NamedTuple):
     """The page with the levels of one process.
 
     Attributes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 __all__ = ["Elf", "Segment", "read_elf"]
 
@@ -15,8 +14,7 @@ _HEADERS_MAX = 1024
 _NOTES_MAX = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A part of the file that is loaded."""
 
     vaddr: int
@@ -25,8 +23,7 @@ class Segment:
     memory_size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Elf:
+class Elf(NamedTuple):
     """What is known of an ELF file.
 
     Attributes:

@@ -7,7 +7,6 @@ import os
 import signal
 import stat
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -193,21 +192,25 @@ def environment(
 # ---- the program ------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
 class Child:
     """The program, started but held at its very beginning until it is released.
 
-    Attributes:
+    Args:
         program: Its file.
         pid: Its process id.
+        go: Where its environment is written to, which lets it run.
+        failure: Where it says why it does not.
+
+    Attributes:
         status: What it exited with, as a shell says it; None while it runs.
     """
 
-    program: Path
-    pid: int
-    _go: int
-    _failure: int
-    status: int | None = None
+    def __init__(self, program: Path, pid: int, go: int, failure: int) -> None:
+        self.program = program
+        self.pid = pid
+        self._go = go
+        self._failure = failure
+        self.status: int | None = None
 
     @classmethod
     def start(cls, program: Path, command: Sequence[str]) -> Child:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["DEFAULT", "HIGHEST", "Levels", "parse_levels"]
 
@@ -16,8 +20,7 @@ _PTT_LEVELS = {"ALL": 4, "IO": 3}
 _ALWAYS = ("handler", "process", "user")
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(NamedTuple):
     """Detail levels of all domains.
 
     Attributes:
@@ -27,7 +30,7 @@ class Levels:
     """
 
     base: int | None
-    domains: dict[str, int] = field(default_factory=dict)
+    domains: Mapping[str, int] = MappingProxyType({})
     text: str = ""
 
     @property

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.catalog import event_classes_tsdl
 
@@ -89,8 +88,7 @@ _STREAMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(NamedTuple):
     """How the trace's clock maps to the time of day.
 
     Attributes:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.errors import UsageError
 from nptltrace.record.levels import Levels
@@ -34,8 +33,7 @@ class WhenFull(enum.IntEnum):
     DROP = 1
 
 
-@dataclass(frozen=True, slots=True)
-class BufferOptions:
+class BufferOptions(NamedTuple):
     """Sizes and policies of the buffers and of the files they go to.
 
     Attributes:
@@ -54,15 +52,19 @@ class BufferOptions:
     max_file_size: int = 0
     max_files: int = 0
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse what makes no sense.
+
+        Raises:
+            UsageError: Files are to be kept that never end, or are too small.
+        """
         if self.max_files and not self.max_file_size:
             raise UsageError("--max-files needs --max-file-size")
         if self.max_file_size and self.max_file_size < MIB // 16:
             raise UsageError("--max-file-size must be 64K or more")
 
 
-@dataclass(frozen=True, slots=True)
-class HandlerChoice:
+class HandlerChoice(NamedTuple):
     """The trace handler and its arguments.
 
     Attributes:
@@ -84,8 +86,7 @@ class HandlerChoice:
         return cls(name, tuple(rest.split(",")) if rest else ())
 
 
-@dataclass(frozen=True, slots=True)
-class RecordOptions:
+class RecordOptions(NamedTuple):
     """All of `ptt record`.
 
     Attributes:
@@ -104,7 +105,7 @@ class RecordOptions:
     command: tuple[str, ...]
     output: Path | None = None
     force: bool = False
-    levels: Levels = field(default_factory=lambda: Levels(2))
+    levels: Levels = Levels(2)
     handler: HandlerChoice = HandlerChoice()
     nptl: str = "auto"
     buffers: BufferOptions = BufferOptions()
@@ -112,7 +113,13 @@ class RecordOptions:
     original: bool = False
     verbosity: int = 0
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse what makes no sense.
+
+        Raises:
+            UsageError: Buffers or files are too small, or files are to be kept that never end.
+        """
+        self.buffers.check()
         size = self.buffers.chunk_size
         if not PAGE <= size <= MIB or size & (size - 1):
             raise UsageError("--buffer-size must be a power of two from 4K to 1M")

@@ -7,7 +7,6 @@ import json
 import os
 import select
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -55,18 +54,18 @@ class ProcessLog:
             self._file.close()
 
 
-@dataclass(slots=True)
 class _Process:
     """A process image that has not ended yet."""
 
-    index: int
-    pid: int
-    parent: int | None
-    start: int | None
-    pidfd: int | None
-    execing_ns: int = 0
-    tids: set[int] = field(default_factory=set)
-    modules: list[dict[str, Any]] = field(default_factory=list)
+    def __init__(self, index: int, entry: ProcessEntry, pidfd: int | None) -> None:
+        self.index = index
+        self.pid = entry.pid
+        self.parent = None if entry.parent == _NO_PARENT else entry.parent
+        self.start = start_time(entry.pid)
+        self.pidfd = pidfd
+        self.execing_ns = 0
+        self.tids: set[int] = set()
+        self.modules: list[dict[str, Any]] = []
 
 
 class ProcessWatch:
@@ -205,8 +204,7 @@ class ProcessWatch:
             pidfd = os.pidfd_open(pid) if there else None
         except OSError:
             pidfd = None
-        parent = None if entry.parent == _NO_PARENT else entry.parent
-        process = _Process(index, pid, parent, start_time(pid), pidfd)
+        process = _Process(index, entry, pidfd)
         if pidfd is not None:
             self._poll.register(pidfd, select.POLLIN)
             self._by_fd[pidfd] = index
@@ -218,7 +216,7 @@ class ProcessWatch:
                 index,
                 pid=pid,
                 ppid=entry.ppid,
-                parent=parent,
+                parent=process.parent,
                 start_unix_ns=self._unix_ns(entry.start),
                 start_clock=entry.start,
                 **_program(pid if there else None, maps, _read(self._session.cmdline(index))),

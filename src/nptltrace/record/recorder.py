@@ -6,9 +6,8 @@ import errno
 import os
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.errors import PttError, UsageError
 from nptltrace.record import launch
@@ -38,8 +37,7 @@ _PROGRESS_AFTER_S = 3.0
 _FAULTS_TOLD = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How a recording ended.
 
     Attributes:
@@ -92,6 +90,7 @@ def run(options: RecordOptions) -> Outcome:
             _say(options, f"{program} cannot be traced: {why}; it runs untraced", -1)
         return _run_untraced(program, options)
     handler = launch.resolve_handler(options.handler)
+    options.check()
     check(options)
     with Interrupts() as interrupts:
         return _Recorder(options, program, handler, interrupts).run()

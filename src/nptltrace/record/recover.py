@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace.errors import UsageError
 from nptltrace.record.host import boot_id
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Recovered", "recover"]
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(NamedTuple):
     """What became of a left-over recording.
 
     Attributes:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.errors import PttError, UsageError
 
@@ -45,15 +44,15 @@ def _remove_tree(path: Path) -> None:
         path.rmdir()
 
 
-@dataclass(slots=True)
 class SessionDir:
     """The directory that the traced processes and the recorder share.
 
-    Attributes:
+    Args:
         path: Where it is.
     """
 
-    path: Path
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     @classmethod
     def create(cls, places: Sequence[Path] = ()) -> SessionDir:
@@ -110,8 +109,7 @@ class SessionDir:
         _remove_tree(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOver:
+class LeftOver(NamedTuple):
     """A session whose recorder is dead.
 
     Attributes:

@@ -6,8 +6,7 @@ import ctypes
 import json
 import re
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.errors import UsageError
 from nptltrace.record.library import Collector, Stats
@@ -57,8 +56,7 @@ def shared_size(choice: HandlerChoice) -> int:
     return size
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """A place of the shared buffer where there was no whole record.
 
     Attributes:
