@@ -19,13 +19,15 @@ from nptltrace.trace import _native as reading
 from nptltrace.trace._columns import ArrayBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
     from nptltrace.trace.source import Source
 
-__all__ = ["Only", "Tables", "Window", "model_tables", "run_model"]
+__all__ = ["ROW_TABLES", "Only", "Tables", "Window", "model_batches", "model_tables", "run_model"]
+
+ROW_TABLES = ("waits", "holds", "wakeups")
 
 _BATCH = 1 << 16
 _MODES = ("exclusive", "shared")
@@ -65,7 +67,6 @@ def run_model(
     *,
     window: Window | None = None,
     only: Only | None = None,
-    on_batch: Callable[[_native.Model], None] | None = None,
 ) -> _native.Model:
     """Feed a traceset to a model and finish it.
 
@@ -74,12 +75,16 @@ def run_model(
         flags: What the model keeps, as in `_native.Model`.
         window: The part to read.
         only: What to count.
-        on_batch: Called after every batch of events and after the end, to take rows out.
 
     Raises:
         NativeError: Memory is out.
     """
-    window, only = window or Window(), only or Only()
+    *_, model = _steps(source, flags, window or Window(), only or Only())
+    return model
+
+
+def _steps(source: Source, flags: int, window: Window, only: Only) -> Iterator[_native.Model]:
+    """Yield the model after every batch of events, and again when it is finished."""
     model = _native.Model(flags)
     if only.threads is not None:
         model.only_threads(only.threads)
@@ -91,12 +96,9 @@ def run_model(
         model.thread(number, process, tid)
     for buffer in _buffers(source, window):
         model.feed(buffer)
-        if on_batch is not None:
-            on_batch(model)
+        yield model
     model.finish(_ends(source, window))
-    if on_batch is not None:
-        on_batch(model)
-    return model
+    yield model
 
 
 def _buffers(source: Source, window: Window) -> Iterator[reading.Buffer]:
@@ -159,39 +161,47 @@ def model_tables(source: Source, *, window: Window | None = None) -> Tables:
         source: The opened traces.
         window: The part to read.
     """
-    parts: dict[str, list[NDArray[Any]]] = {"waits": [], "holds": [], "wakeups": []}
+    parts: dict[str, list[pa.Table]] = {}
+    for name, table in model_batches(source, window=window):
+        parts.setdefault(name, []).append(table)
+    return Tables(**{name: pa.concat_tables(tables) for name, tables in parts.items()})
 
-    def take(model: _native.Model) -> None:
-        for name, arrays in parts.items():
-            rows = model.table(name)
-            if len(rows):
-                arrays.append(rows)
+
+def model_batches(
+    source: Source, rows: Collection[str] = ROW_TABLES, *, window: Window | None = None
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the tables of a traceset in pieces, each with its name, as the events are read.
+
+    Every table comes at least once, though it may be empty; threads, objects and edges come whole,
+    at the end.
+
+    Args:
+        source: The opened traces.
+        rows: Which of waits, holds and wakeups to yield.
+        window: The part to read.
+    """
+    for model in _steps(source, _native.ROWS | _native.EDGES, window or Window(), Only()):
+        names = _Numbers(model)
+        for name in rows:
+            found = model.table(name, copy=False)
+            if len(found):
+                yield name, _ROWS[name](names, found)
         model.drop_rows()
-
-    model = run_model(source, _native.ROWS | _native.EDGES, window=window, on_batch=take)
-    rows = {
-        name: np.concatenate(arrays) if arrays else model.table(name)
-        for name, arrays in parts.items()
-    }
     names = _Numbers(model)
-    return Tables(
-        threads=_threads(source, names),
-        objects=_objects(source, names),
-        waits=_waits(names, rows["waits"]),
-        holds=_holds(names, rows["holds"]),
-        wakeups=_wakeups(names, rows["wakeups"]),
-        edges=_edges(names, model.table("edges")[1:]),
-    )
+    yield from ((name, _ROWS[name](names, model.table(name))) for name in rows)
+    yield "threads", _threads(source, names)
+    yield "objects", _objects(names)
+    yield "edges", _edges(names, model.table("edges")[1:])
 
 
 class _Numbers:
-    """Turns row numbers of the model into what users know."""
+    """Turns row numbers of the model into what users know; valid until the model changes."""
 
     def __init__(self, model: _native.Model) -> None:
-        self.threads = model.table("threads")
-        self.objects = model.table("objects")
+        self.threads = model.table("threads", copy=False)
+        self.objects = model.table("objects", copy=False)
         self._tid = self.threads["tid"]
-        self._site = model.table("sites")["address"]
+        self._site = model.table("sites", copy=False)["address"]
 
     def tid(self, rows: NDArray[Any]) -> pa.Array:
         """Return kernel thread ids, null for none."""
@@ -222,12 +232,13 @@ def _kinds(numbers: NDArray[Any]) -> pa.Array:
 
 def _times(values: NDArray[Any]) -> pa.Array:
     """Return times, null where there is none."""
-    values = np.ascontiguousarray(values)
+    values = np.array(values)
     return pa.array(values, mask=(values == _native.NEVER) | (values == 2**63 - 1))
 
 
 def _plain(values: NDArray[Any]) -> pa.Array:
-    return pa.array(np.ascontiguousarray(values))
+    """Return a copy: the model takes its memory back."""
+    return pa.array(np.array(values))
 
 
 def _flag(values: NDArray[Any], bit: int = 1) -> pa.Array:
@@ -263,8 +274,7 @@ def _threads(source: Source, names: _Numbers) -> pa.Table:
     )
 
 
-def _objects(source: Source, names: _Numbers) -> pa.Table:
-    del source
+def _objects(names: _Numbers) -> pa.Table:
     rows = names.objects[1:]
     return pa.table(
         {
@@ -292,7 +302,8 @@ def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
     return pa.table(
         {
             "wait_id": _plain(rows["id"]),
-            "parent_wait": pa.array(np.ascontiguousarray(rows["parent"]), mask=rows["parent"] == 0),
+            "parent_wait": pa.array(np.array(rows["parent"]), mask=rows["parent"] == 0),
+            "chain_id": _plain(rows["chain"]),
             "process": names.process(rows["thread"]),
             "tid": names.tid(rows["thread"]),
             "object_id": _plain(rows["object"]),
@@ -372,3 +383,6 @@ def _edges(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "guards": pa.array(guards, pa.list_(pa.uint32())),
         }
     )
+
+
+_ROWS = {"waits": _waits, "holds": _holds, "wakeups": _wakeups}
