@@ -38,16 +38,24 @@ for step; do
 	declare -F "step_$step" >/dev/null || die "no step $step"
 done
 
+library() { ldconfig -p | grep -F "$1"; }
+fuzzes() { echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer -x c - -o /dev/null; }
+
 need_build
 # A second reader of the traces, programs to trace, and what shows manual pages and completes command lines.
 need may babeltrace2 has babeltrace2
 need may clang has clang
+need may libclang-rt-14-dev fuzzes
 need may default-jdk-headless has javac
 need may ffmpeg has ffmpeg
 need may fish has fish
 need may groff-base has groff
 need may mandoc has mandoc
+need may libjemalloc2 library libjemalloc.so.2
 need may libmemcached-tools has memcslap
+need may libmimalloc2.0 library libmimalloc.so.2
+need may libtbb-dev test -d /usr/include/tbb
+need may libtcmalloc-minimal4 library libtcmalloc_minimal.so.4
 need may mariadb-client-core has mariadb
 need may mariadb-server-core has mariadbd
 need may memcached has memcached
@@ -60,6 +68,7 @@ need may redis-tools has redis-benchmark
 need may spin has spin
 need may strace has strace
 need may sysbench has sysbench
+need may valgrind has valgrind
 need may x264 has x264
 need may xz-utils has xz
 need may zsh has zsh

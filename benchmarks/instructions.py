@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Instructions an event takes, counted by callgrind: the same on a fast and on a slow machine.
+
+The figures that were last agreed on stand in `instructions.json`. What takes more than the
+tolerance above them fails; what has become cheaper is told, so that the file can follow
+(`--agree`). Each figure is the difference of two runs of different length, by their events.
+Under valgrind there is no rseq and time is asked for otherwise than on the machine itself: the
+figures are to be compared with one another only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from common import HERE, PTT, ROOT, compile_c, environment, have, scratch
+
+AGREED = HERE / "instructions.json"
+TOLERANCE = 0.03
+SHORT, LONG = 20_000, 120_000
+_TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
+
+
+class Counter:
+    """Counts the instructions of commands.
+
+    Args:
+        work: A directory for what comes along.
+    """
+
+    def __init__(self, work: Path) -> None:
+        self.work = work
+        self.env = environment()
+        self.stage = Path(self.env["NPTLTRACE_NATIVE_DIR"])
+
+    def run(self, command: list[str], before: list[str] | None = None) -> int:
+        """Return the instructions of a command, which may be started by another."""
+        out = self.work / "callgrind"
+        grind = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}"]
+        done = subprocess.run(
+            [*(before or []), *grind, *command],
+            env=self.env, check=False, capture_output=True, text=True,
+        )  # fmt: skip
+        if done.returncode:
+            sys.exit(f"{' '.join(command)} under callgrind: {done.stderr.strip()}")
+        if before and " (0 lost" not in done.stderr:
+            sys.exit(f"events were lost: {done.stderr}")
+        found = _TOTAL.findall(out.read_text(encoding="utf-8"))
+        return max(map(int, found))
+
+    def pairs(self, level: str | None) -> float:
+        """Return the instructions of a lock and its unlock: traced at a level, or untraced."""
+        program = str(self.work / "pairs")
+        trace = str(self.work / "trace")
+        # Large buffers: how long the search for the next one takes depends on the recorder's pace.
+        large = ["--buffer-size", "1M", "-l", str(level)]
+        record = [*PTT, "record", "--force", *large, "-o", trace, "--"]
+        totals = [
+            self.run([program, "1", str(n)], record if level is not None else None)
+            for n in (SHORT, LONG)
+        ]
+        # the program warms up with a tenth of its pairs
+        return (totals[1] - totals[0]) / ((LONG - SHORT) * 1.1)
+
+    def reading(self, how: str) -> float:
+        """Return the instructions that reading an event takes."""
+        totals, events = [], []
+        pairs = str(self.work / "pairs")
+        for n in (SHORT, LONG):
+            trace = self.work / f"read-{n}"
+            subprocess.run(
+                # one thread: two never mix alike
+                [*PTT, "record", "-q", "--force", "-o", trace, "--", pairs, "1", str(n)],
+                env=self.env, check=True, stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+            walk = [str(self.work / "walk"), how, *map(str, sorted(trace.glob("stream-*")))]
+            said = subprocess.run(walk, check=True, capture_output=True, text=True, env=self.env)
+            events.append(int(said.stdout))
+            totals.append(self.run(walk))
+        return (totals[1] - totals[0]) / (events[1] - events[0])
+
+
+def measure(work: Path) -> dict[str, float]:
+    """Return all figures."""
+    counter = Counter(work)
+    compile_c(HERE / "hotpath/pairs.c", work / "pairs")
+    library = counter.stage / "lib"
+    flags = [f"-I{ROOT}/native/reader", f"-L{library}", "-lpttread", f"-Wl,-rpath,{library}"]
+    compile_c(HERE / "reading/walk.c", work / "walk", *flags)
+    bare = counter.pairs(None)
+    return {
+        "pair, idle": counter.pairs("0") - bare,
+        "pair, level 2": counter.pairs("2") - bare,
+        "pair, level 3": counter.pairs("3") - bare,
+        "event, in order": counter.reading("merge"),
+        "event, counted": counter.reading("count"),
+    }
+
+
+def main() -> int:
+    """Measure and compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--agree", action="store_true", help="write the figures down as agreed on")
+    args = parser.parse_args()
+    if not have("valgrind"):
+        sys.exit("valgrind is not installed")
+    work = scratch()
+    try:
+        figures = measure(work)
+    finally:
+        shutil.rmtree(work)
+    if args.agree:
+        text = json.dumps({name: round(f, 2) for name, f in figures.items()}, indent=1)
+        AGREED.write_text(text + "\n", encoding="utf-8")
+    agreed = json.loads(AGREED.read_text(encoding="utf-8"))
+    bad = False
+    for name, figure in figures.items():
+        ratio = figure / agreed[name]
+        over = ratio > 1 + TOLERANCE
+        bad |= over
+        hint = (
+            "OVER" if over else "less: --agree writes it down" if ratio < 1 - TOLERANCE else "held"
+        )
+        print(
+            f"{name:<16}{figure:9.2f} instructions  "
+            f"agreed {agreed[name]:9.2f}  × {ratio:.3f} {hint}"
+        )
+    return int(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
