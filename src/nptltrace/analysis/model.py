@@ -19,10 +19,11 @@ from nptltrace.trace import _native as reading
 from nptltrace.trace._columns import ArrayBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from numpy.typing import NDArray
 
+    from nptltrace.trace.info import SharedMemory
     from nptltrace.trace.source import Source
 
 __all__ = ["ROW_TABLES", "Only", "Tables", "Window", "model_batches", "model_tables", "run_model"]
@@ -67,6 +68,7 @@ def run_model(
     *,
     window: Window | None = None,
     only: Only | None = None,
+    on_batch: Callable[[_native.Model], None] | None = None,
 ) -> _native.Model:
     """Feed a traceset to a model and finish it.
 
@@ -75,11 +77,14 @@ def run_model(
         flags: What the model keeps, as in `_native.Model`.
         window: The part to read.
         only: What to count.
+        on_batch: Called after every batch of events and after the end, to take rows out.
 
     Raises:
         NativeError: Memory is out.
     """
-    *_, model = _steps(source, flags, window or Window(), only or Only())
+    for model in _steps(source, flags, window or Window(), only or Only()):
+        if on_batch is not None:
+            on_batch(model)
     return model
 
 
@@ -94,11 +99,28 @@ def _steps(source: Source, flags: int, window: Window, only: Only) -> Iterator[_
         model.only_sites(only.sites)
     for number, (process, tid) in enumerate(source.reader.threads()):
         model.thread(number, process, tid)
+    share_memory(model, source)
     for buffer in _buffers(source, window):
         model.feed(buffer)
         yield model
     model.finish(_ends(source, window))
     yield model
+
+
+def share_memory(model: _native.Model, source: Source) -> None:
+    """Tell the model which memory several processes have mapped."""
+    users: dict[tuple[str, str], set[int]] = {}
+    found: list[tuple[int, tuple[str, str], SharedMemory]] = []
+    for number, (trace, _, _) in enumerate(source.reader.processes(0)):
+        boot = source.traces[trace].metadata.env.get("boot_id", "")
+        for part in source.processes()[number].shared:
+            key = (str(boot), part.file)
+            users.setdefault(key, set()).add(number)
+            found.append((number, key, part))
+    several = {key: n for n, key in enumerate(key for key in users if len(users[key]) > 1)}
+    for number, key, part in found:
+        if key in several and part.start < part.end:
+            model.share(number, part.start, part.end, several[key], part.offset)
 
 
 def _buffers(source: Source, window: Window) -> Iterator[reading.Buffer]:
@@ -227,7 +249,8 @@ def _words(numbers: NDArray[Any], words: tuple[str, ...]) -> pa.Array:
 
 
 def _kinds(numbers: NDArray[Any]) -> pa.Array:
-    return _words(numbers, tuple(_native.KINDS.get(n, "") for n in range(16)))
+    known = sorted(_native.KINDS)
+    return _words(np.searchsorted(known, numbers), tuple(_native.KINDS[n] for n in known))
 
 
 def _times(values: NDArray[Any]) -> pa.Array:
