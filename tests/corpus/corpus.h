@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * corpus.h - for programs of which it is known what is wrong with them: they say who is who on
+ * standard output, and meet by means that neither a tracer nor a checker takes for a lock.
+ */
+#ifndef CORPUS_H
+#define CORPUS_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CORPUS static __attribute__((unused, noinline))
+
+/* One line on standard output, written at once: a killed program has said it. */
+CORPUS __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
+{
+	char line[128];
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	if (write(STDOUT_FILENO, line, (size_t)length) != length)
+		abort();
+}
+
+/* The calling thread has this name in what is expected. */
+CORPUS void i_am(const char *name)
+{
+	say("thread %s %d\n", name, gettid());
+}
+
+/* The object has its own name in what is expected. */
+#define OBJECT(object) say("object %s %p\n", #object, (void *)&(object))
+CORPUS void object(const char *name, const void *at)
+{
+	say("object %s %p\n", name, at);
+}
+
+/* The next call of this thread never comes back; the process may be killed when all said so. */
+CORPUS void for_ever(void)
+{
+	say("for ever %d\n", getpid());
+}
+
+CORPUS void nap_ms(long ms)
+{
+	struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
+}
+
+/* A thread has come to a place, */
+CORPUS void arrive(int *place)
+{
+	__atomic_fetch_add(place, 1, __ATOMIC_ACQ_REL);
+}
+
+/* and others wait until so many have, */
+CORPUS void await(const int *place, int count)
+{
+	while (__atomic_load_n(place, __ATOMIC_ACQUIRE) < count)
+		nap_ms(1);
+}
+
+/* or both. */
+CORPUS void meet(int *place, int count)
+{
+	arrive(place);
+	await(place, count);
+}
+
+CORPUS void set_tid(int *tid)
+{
+	__atomic_store_n(tid, gettid(), __ATOMIC_RELEASE);
+}
+
+/* State and count of voluntary switches of a thread, as a text to compare; empty: it is no more. */
+CORPUS void thread_state(int tid, char *text, size_t size)
+{
+	char path[64];
+	ssize_t got = -1;
+	char *state, *switches;
+	int file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file >= 0) {
+		got = read(file, text, size - 1);
+		close(file);
+	}
+	text[got > 0 ? got : 0] = '\0';
+	state = strstr(text, "State:");
+	switches = strstr(text, "\nvoluntary_ctxt_switches:");
+	if (!state || !switches) {
+		text[0] = '\0';
+		return;
+	}
+	memmove(text, state + 7, 1);
+	memmove(text + 1, switches, strlen(switches) + 1);
+}
+
+/* Waits until a thread, which has set its tid just before it blocks, sleeps and goes on to sleep. */
+CORPUS void await_asleep(const int *tid)
+{
+	char before[4096] = "", now[4096];
+	int same = 0;
+
+	await(tid, 1);
+	while (same < 3) {
+		nap_ms(5);
+		thread_state(*tid, now, sizeof(now));
+		same = now[0] == 'S' && strcmp(now, before) == 0 ? same + 1 : 0;
+		memcpy(before, now, sizeof(now));
+	}
+}
+
+/* Waits until the process has no more than so many threads. */
+CORPUS void await_threads(int most)
+{
+	int count;
+
+	do {
+		DIR *tasks = opendir("/proc/self/task");
+
+		count = 0;
+		for (struct dirent *task = readdir(tasks); task; task = readdir(tasks))
+			count += task->d_name[0] != '.';
+		closedir(tasks);
+		nap_ms(1);
+	} while (count > most);
+}
+
+CORPUS struct timespec in_ms(clockid_t clock, long ms)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	t.tv_nsec += ms % 1000 * 1000000;
+	t.tv_sec += ms / 1000 + t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	return t;
+}
+
+CORPUS pthread_t start(void *(*routine)(void *), void *argument)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, routine, argument))
+		abort();
+	return thread;
+}
+
+CORPUS void join(pthread_t thread)
+{
+	if (pthread_join(thread, NULL))
+		abort();
+}
+
+/* A mutex of a type, as pthread_mutexattr_settype names it. */
+CORPUS void init_mutex(pthread_mutex_t *mutex, int type)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, type);
+	pthread_mutex_init(mutex, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+#endif

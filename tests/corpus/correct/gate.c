@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* gate.c - two orders, but whoever takes both locks has locked the gate before. */
+#include "corpus.h"
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+
+static void *run(void *other)
+{
+	for (int i = 0; i < 200; i++) {
+		pthread_mutex_lock(&gate);
+		pthread_mutex_lock(other ? &b : &a);
+		pthread_mutex_lock(other ? &a : &b);
+		pthread_mutex_unlock(&a);
+		pthread_mutex_unlock(&b);
+		pthread_mutex_unlock(&gate);
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t first = start(run, NULL), second = start(run, "");
+
+	join(first);
+	join(second);
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* slow_disk.c - a table stays write-locked until its file has come from a slow disk. */
+/* expect: long-hold threads=loader objects=table sites=locks */
+/* options: --long-hold 200ms */
+#include "corpus.h"
+
+static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
+static int disk[2];
+
+static void *loader(void *unused)
+{
+	char block;
+
+	i_am("loader");
+	pthread_rwlock_wrlock(&table); /* SITE locks */
+	if (read(disk[0], &block, 1) != 1)
+		abort();
+	pthread_rwlock_unlock(&table);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	OBJECT(table);
+	if (pipe(disk))
+		abort();
+	thread = start(loader, NULL);
+	nap_ms(400);
+	if (write(disk[1], "", 1) != 1)
+		abort();
+	join(thread);
+	return 0;
+}

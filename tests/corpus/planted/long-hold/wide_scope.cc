@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* wide_scope.cc - a guard stays until the end of a function that goes on for long after its update. */
+/* expect: long-hold threads=worker objects=lock */
+/* options: --long-hold 150ms */
+#include "corpus.h"
+#include <mutex>
+#include <thread>
+
+static std::mutex lock;
+static int counter;
+
+int main()
+{
+	OBJECT(lock);
+	std::thread worker([] {
+		i_am("worker");
+		std::lock_guard<std::mutex> guard(lock);
+		counter++;
+		nap_ms(300);
+	});
+	worker.join();
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* errorcheck.c - an error-checking mutex is locked twice, and nobody looks at what that returned. */
+/* expect: self-deadlock threads=main objects=settings sites=again */
+#include "corpus.h"
+
+static pthread_mutex_t settings;
+
+int main(void)
+{
+	i_am("main");
+	OBJECT(settings);
+	init_mutex(&settings, PTHREAD_MUTEX_ERRORCHECK);
+	pthread_mutex_lock(&settings);
+	if (pthread_mutex_lock(&settings) != EDEADLK) /* SITE again */
+		abort();
+	pthread_mutex_unlock(&settings);
+	pthread_mutex_destroy(&settings);
+	return 0;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* rwlock.c - a table is looked up in after its lock has been destroyed. */
+/* expect: use-after-destroy threads=main objects=table sites=reads */
+/* also: use-after-destroy */
+#include "corpus.h"
+
+static pthread_rwlock_t table;
+
+int main(void)
+{
+	i_am("main");
+	OBJECT(table);
+	pthread_rwlock_init(&table, NULL);
+	pthread_rwlock_wrlock(&table);
+	pthread_rwlock_unlock(&table);
+	pthread_rwlock_destroy(&table);
+	pthread_rwlock_rdlock(&table); /* SITE reads */
+	pthread_rwlock_unlock(&table);
+	return 0;
+}
