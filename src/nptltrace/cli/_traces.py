@@ -108,7 +108,7 @@ def add_names(parser: argparse._ActionsContainer) -> None:
         help="names for objects: lines `0xADDRESS name` or `symbol name`",
     )  # fmt: skip
     parser.add_argument(
-        "--symbols", metavar="DIR", action="append", default=[],
+        "--symbols", "--debug-dir", metavar="DIR", action="append", default=[],
         help="look here first for programs and debug files, by build-id or name",
     )  # fmt: skip
 

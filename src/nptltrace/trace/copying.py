@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from nptltrace.errors import PttError, UsageError
 from nptltrace.trace import _native
+from nptltrace.trace.bundle import copy_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -220,10 +221,7 @@ def _write_info(
     )
     with target.open("w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(lines)
-    for trace in source.traces:
-        bundle = trace.path / "info" / "modules"
-        if bundle.is_dir():
-            shutil.copytree(bundle, path / "info" / "modules", dirs_exist_ok=True)
+    copy_bundle(source.traces, path)
 
 
 def _losses(source: Source) -> dict[str, int]:

@@ -77,6 +77,7 @@ class Source:
         origin_ticks: Time 0 in ticks of the first trace's clock.
         aligned: Whether times of different clocks were put together by the time of day.
         told: What the events say of threads, as far as `learn_threads` has looked.
+        notes: Further remarks, of whoever works with the traces; see `remarks`.
     """
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
@@ -88,6 +89,7 @@ class Source:
         self.origin_ticks = 0
         self.aligned = False
         self.told = ThreadNames()
+        self.notes: list[str] = []
         self._processes: list[Process] = []
         self._known_threads: list[tuple[int, int]] = []
         for path in paths:
@@ -243,7 +245,7 @@ class Source:
                 found.append(f"{trace.path}: holds no events")
         if self.aligned:
             found.append("the traces have different clocks: aligned by the time of day")
-        return found
+        return found + self.notes
 
     def damages(self, start: int = 0) -> list[_native.Damage]:
         """Return the parts that could not be read so far."""

@@ -1,29 +1,32 @@
-"""Names for addresses: functions, lines and global variables, from the files a process had mapped.
+"""Names for addresses: functions, lines, inlined calls and global variables.
 
-Works on another machine than the trace's own as long as the files, or debug files with the same
-build-id, can be found there; where they cannot, an address is `module+0x…`.
+They come from the names that were put into the trace (`ptt bundle`), and from the files a process
+had mapped or their debug files, found by build-id. Where there are none, an address is
+`module+0x…`.
 """
 
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace.trace.alias import Aliases
-from nptltrace.trace.elf import ElfFile, demangle
+from nptltrace.trace.bundle import Code, Key, read_bundle
+from nptltrace.trace.code import CodeTable, Frame
+from nptltrace.trace.demangle import demangle
+from nptltrace.trace.files import ModuleFiles, environment_directories
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
+    from nptltrace.trace.elf import ElfFile
     from nptltrace.trace.info import Module, Process
     from nptltrace.trace.source import Source
 
 __all__ = ["Location", "Symbols"]
-
-_DEBUG_DIRS = (Path("/usr/lib/debug"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,12 @@ class Location:
         module: File name of the module, or empty.
         module_offset: Where in the module, as its own symbol table counts.
         build_id: Of the module, or empty.
-        function: The function, demangled, or empty.
+        function: The function that stands there, demangled, or empty.
         offset: Bytes from its start.
-        file: Source file, or empty.
+        file: Source file, without directories, or empty.
         line: Source line, or 0.
+        path: Source file as the compiler knew it, or empty.
+        inlined: What the compiler put into that function at this place, deepest first.
     """
 
     module: str = ""
@@ -47,9 +52,15 @@ class Location:
     offset: int = 0
     file: str = ""
     line: int = 0
+    path: str = ""
+    inlined: tuple[Frame, ...] = ()
 
     def __str__(self) -> str:
-        """Return it as `worker+0x1c (pool.c:88)`."""
+        """Return it as `worker+0x1c (pool.c:88)`.
+
+        What was inlined stands before: `push (queue.c:30) inlined into worker+0x1c (pool.c:88)`;
+        but not what is from the headers of the language's own library.
+        """
         if self.function:
             text = f"{self.function}+{self.offset:#x}"
         elif self.module:
@@ -57,8 +68,11 @@ class Location:
         else:
             return ""
         if self.file:
-            return f"{text} ({self.file}:{self.line})"
-        return f"{text} ({self.module})" if self.function else text
+            text = f"{text} ({self.file}:{self.line})"
+        elif self.function:
+            text = f"{text} ({self.module})"
+        own = [str(frame) for frame in self.inlined if not frame.foreign]
+        return " inlined into ".join([*own, text])
 
 
 @dataclass(slots=True)
@@ -69,9 +83,15 @@ class _Loaded:
     bias: int
     start: int
     end: int
-    elf: ElfFile | None
-    debug: ElfFile | None = field(default=None)
-    looked_for_debug: bool = False
+    began_ns: int | None
+
+    @property
+    def name(self) -> str:
+        return self.module.path.rpartition("/")[2]
+
+    @property
+    def identity(self) -> str:
+        return self.module.build_id or self.module.path
 
 
 class Symbols:
@@ -80,7 +100,8 @@ class Symbols:
     Args:
         source: The opened traces.
         aliases: Names that win over those of symbol tables.
-        directories: Where to look first for files, by build-id or by name.
+        directories: Where to look first for files, by build-id or by name; those of the
+            environment come next.
     """
 
     def __init__(
@@ -91,11 +112,14 @@ class Symbols:
     ) -> None:
         self._source = source
         self.aliases = aliases or Aliases()
-        bundles = [trace.path / "info" / "modules" for trace in source.traces]
-        self._directories = [Path(d) for d in directories] + bundles
-        self._files: dict[tuple[str, str], ElfFile | None] = {}
+        self._files = ModuleFiles([*map(Path, directories), *environment_directories()])
+        source.notes = self._files.remarks
+        self._bundle: dict[Key, Code | str] = {}
+        for trace in source.traces:
+            self._bundle |= read_bundle(trace.path)
+        self._tables: dict[Path, CodeTable] = {}
         self._loaded: dict[int, list[_Loaded]] = {}
-        self._locations: dict[tuple[int, int], Location] = {}
+        self._locations: dict[tuple[int, int, bool], Location] = {}
 
     # ---- questions ----
 
@@ -107,10 +131,10 @@ class Symbols:
             address: The address.
             after_call: It is where a call returns to, so the line is that of the call before it.
         """
-        key = (process, address if after_call else -address)
+        key = (process, address, after_call)
         known = self._locations.get(key)
         if known is None:
-            known = self._locations[key] = self._locate(process, address, after_call)
+            known = self._locations[key] = self._locate(process, address, after_call=after_call)
         return known
 
     def site_name(self, process: int, address: int) -> str:
@@ -129,34 +153,38 @@ class Symbols:
         alias = self.aliases.addresses.get(address)
         if alias is not None:
             return alias
+        return self.variable(process, address)[1]
+
+    def variable(self, process: int, address: int) -> tuple[Key | None, str]:
+        """Return which place in which module an address is, and the name of the variable there."""
         loaded = self._module_at(process, address)
         if loaded is None:
-            return ""
-        for elf in self._with_symbols(loaded):
-            symbol = elf.object(address - loaded.bias)
+            return None, ""
+        at = address - loaded.bias
+        key = Key(loaded.identity, "variable", at)
+        for elf in self._files.find(loaded.module, loaded.began_ns):
+            symbol = elf.variable(at)
             if symbol is not None:
                 start, _, name = symbol
                 text = self.aliases.symbols.get(name) or demangle(name)
-                offset = address - loaded.bias - start
-                return f"{text}+{offset:#x}" if offset else text
-        return ""
+                return key, f"{text}+{at - start:#x}" if at > start else text
+        known = self._bundle.get(key, "")
+        return key, self.aliases.symbols.get(str(known)) or str(known)
 
     def find_object(self, name: str) -> list[tuple[int, int]]:
         """Return (process, address) of all global variables of that name or alias."""
         plain, _, offset = name.partition("+")
         addresses, symbols = self.aliases.find(name)
-        found = [
-            (process, address)
-            for process in range(len(self._source.processes()))
-            for address in addresses
-        ]
+        wanted = {plain, *symbols}
+        found: dict[tuple[int, int], None] = {}
         for process in range(len(self._source.processes())):
+            for address in addresses:
+                found[process, address] = None
             for loaded in self._modules(process):
-                for elf in self._with_symbols(loaded):
-                    at = [a for s in (plain, *symbols) for a in elf.addresses_of(s)]
+                for at in self._addresses_of(loaded, wanted):
                     shift = loaded.bias + (int(offset, 16) if offset else 0)
-                    found += [(process, address + shift) for address in at]
-        return found
+                    found[process, at + shift] = None
+        return list(found)
 
     def ranges(self, process: int) -> list[tuple[int, int]]:
         """Return where global variables and code of a process lie, without overlaps."""
@@ -175,27 +203,52 @@ class Symbols:
 
     # ---- finding ----
 
-    def _locate(self, process: int, address: int, after_call: bool) -> Location:  # noqa: FBT001 -- private
+    def _locate(self, process: int, address: int, *, after_call: bool) -> Location:
         loaded = self._module_at(process, address)
         if loaded is None:
             return Location()
         at = address - loaded.bias
-        name = loaded.module.path.rpartition("/")[2]
-        function, offset = "", 0
+        bundled = self._bundle.get(Key(loaded.identity, "site" if after_call else "code", at))
+        known = _from_bundle(at, bundled) if isinstance(bundled, Code) else Location()
+        if known.file:
+            return known
         # Where a call is the last thing of a function, its return address is another's.
-        inside = at - 1 if after_call else at
-        for elf in self._with_symbols(loaded):
-            symbol = elf.function(inside)
-            if symbol is not None:
-                function, offset = demangle(symbol[2]), at - symbol[0]
+        found = self._look_up(loaded, at, at - 1 if after_call else at)
+        return found if found.function or not known.function else known
+
+    def _look_up(self, loaded: _Loaded, at: int, inside: int) -> Location:
+        """Ask the files, the one with the most to tell first."""
+        frames: list[Frame] = []
+        start = at
+        for elf in self._files.find(loaded.module, loaded.began_ns):
+            frames, start = self._table(elf, loaded.module.build_id).find(inside)
+            if frames:
                 break
-        file, line = "", 0
-        for elf in self._with_symbols(loaded):
-            found = elf.line(inside) if elf.has_lines else None
-            if found is not None:
-                file, line = found
-                break
-        return Location(name, at, loaded.module.build_id, function, offset, file, line)
+        last = frames[-1] if frames else Frame("")
+        return Location(
+            loaded.name, at, loaded.module.build_id, last.function, at - start if frames else 0,
+            last.file, last.line, last.path, tuple(frames[:-1]),
+        )  # fmt: skip
+
+    def _table(self, elf: ElfFile, build_id: str) -> CodeTable:
+        known = self._tables.get(elf.path)
+        if known is None:
+            known = self._tables[elf.path] = CodeTable(elf.path, build_id)
+        return known
+
+    def _addresses_of(self, loaded: _Loaded, names: set[str]) -> list[int]:
+        """Return where variables of these names are in a module."""
+        files = self._files.find(loaded.module, loaded.began_ns)
+        found = [a for elf in files for a, _, name in elf.variables if name in names]
+        if not found:
+            found = [a for a, _, name in _all_variables(files) if demangle(name) in names]
+        bundled = (key for key, value in self._bundle.items() if value in names)
+        return found + [key.offset for key in bundled if key.module == loaded.identity]
+
+    def module_at(self, process: int, address: int) -> Module | None:
+        """Return the module that an address lies in."""
+        loaded = self._module_at(process, address)
+        return loaded.module if loaded is not None else None
 
     def _module_at(self, process: int, address: int) -> _Loaded | None:
         modules = self._modules(process)
@@ -212,75 +265,31 @@ class Symbols:
         return known
 
     def _load(self, process: Process) -> list[_Loaded]:
-        """Join the mappings of each file, and find the file."""
+        """Join the mappings of each file."""
         by_file: dict[tuple[str, str], list[Module]] = {}
         for module in process.modules:
             by_file.setdefault((module.path, module.build_id), []).append(module)
+        began = process.start_unix_ns
         found: list[_Loaded] = []
         for modules in by_file.values():
             first = min(modules, key=lambda module: module.start)
-            start, end = first.start, max(module.end for module in modules)
-            elf = self._file(first)
-            bias = first.bias
-            if elf is not None:
-                if bias is None:
-                    bias = elf.bias(first.start, first.offset)
-                if bias is not None:
-                    # Variables without initial value lie behind what is mapped from the file.
-                    end = max(end, bias + elf.extent()[1])
-            found.append(
-                _Loaded(first, start - first.offset if bias is None else bias, start, end, elf)
-            )
+            start, end, bias = first.start, max(module.end for module in modules), first.bias
+            if bias is None:
+                biases = (e.bias(start, first.offset) for e in self._files.find(first, began))
+                bias = next((b for b in biases if b is not None), start - first.offset)
+            found.append(_Loaded(first, bias, start, end, began))
         return sorted(found, key=lambda loaded: loaded.start)
 
-    def _with_symbols(self, loaded: _Loaded) -> Iterable[ElfFile]:
-        """Yield the files to ask, the one with the most to tell first."""
-        if not loaded.looked_for_debug:
-            loaded.looked_for_debug = True
-            loaded.debug = self._debug_file(loaded.module)
-        return [elf for elf in (loaded.debug, loaded.elf) if elf is not None]
 
-    def _file(self, module: Module) -> ElfFile | None:
-        key = (module.path, module.build_id)
-        if key not in self._files:
-            self._files[key] = self._open(self._candidates(module), module.build_id)
-        return self._files[key]
-
-    def _candidates(self, module: Module) -> list[Path]:
-        name = module.path.rpartition("/")[2]
-        places = []
-        for directory in self._directories:
-            if module.build_id:
-                places.append(directory / module.build_id)
-                places.append(_by_build_id(directory, module.build_id, ""))
-            places += [directory / module.path.lstrip("/"), directory / name]
-        return [*places, Path(module.path)]
-
-    def _debug_file(self, module: Module) -> ElfFile | None:
-        if not module.build_id:
-            return None
-        places = [_by_build_id(d, module.build_id, ".debug") for d in self._directories]
-        places += [
-            _by_build_id(d / ".build-id", module.build_id, ".debug")
-            for d in (*self._directories, *_DEBUG_DIRS)
-        ]
-        return self._open(places, module.build_id)
-
-    @staticmethod
-    def _open(places: Iterable[Path], wanted: str) -> ElfFile | None:
-        """Return the first file that is the one meant."""
-        for place in places:
-            try:
-                if not place.is_file():
-                    continue
-                elf = ElfFile(place)
-            except (OSError, ValueError):
-                continue
-            # A newer file of the same name would give wrong names: worse than none.
-            if not wanted or elf.build_id == wanted:
-                return elf
-        return None
+def _all_variables(files: Sequence[ElfFile]) -> list[tuple[int, int, str]]:
+    """Return the variables with mangled names."""
+    return [s for elf in files for s in elf.variables if s[2].startswith(("_Z", "_R"))]
 
 
-def _by_build_id(directory: Path, build_id: str, suffix: str) -> Path:
-    return directory / build_id[:2] / (build_id[2:] + suffix)
+def _from_bundle(at: int, code: Code) -> Location:
+    """Return what was put into the trace of a code address."""
+    last = code.frames[-1]
+    return Location(
+        code.module, at, code.build_id, last.function, code.offset, last.file, last.line, last.path,
+        code.frames[:-1],
+    )  # fmt: skip

@@ -1,0 +1,323 @@
+"""Names of addresses: from the files that ran, from debug files, from the trace itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.trace import code
+from nptltrace.trace.demangle import demangle
+from nptltrace.trace.source import Source
+from nptltrace.trace.symbols import Symbols
+from tests.trace.builder import Builder, Event
+from tests.trace.conftest import T0
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+BIAS = 0x5555_0000_0000
+PROGRAM = """
+#include <mutex>
+namespace pool {
+std::mutex table_lock;
+volatile long table;
+struct Worker {
+    [[gnu::always_inline]] inline void push(long n) {
+        std::lock_guard<std::mutex> guard(table_lock);
+        table = table + n;
+    }
+    [[gnu::noinline]] void run(long n) {
+        push(n);
+    }
+};
+}
+int main() { pool::Worker().run(3); }
+"""
+LOCKED = "pool::Worker::push(long) (pool.cc:8) inlined into pool::Worker::run(long)"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A program that was never run, and the trace that says it was."""
+
+    program: Path
+    trace: Path
+    site: int
+    lock: int
+
+    def source(self) -> Source:
+        return Source([self.trace])
+
+    def site_name(self, *directories: Path) -> str:
+        return Symbols(self.source(), directories=directories).site_name(0, BIAS + self.site)
+
+    def lock_name(self, *directories: Path) -> str:
+        return Symbols(self.source(), directories=directories).object_name(0, BIAS + self.lock)
+
+
+def output(*command: str | Path) -> str:
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+
+
+def compile_program(directory: Path, *flags: str) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "pool.cc").write_text(PROGRAM)
+    program = directory / "pool"
+    output("g++", "-g", "-O2", "-pthread", "-o", program, directory / "pool.cc", *flags)
+    return program
+
+
+def ran(directory: Path, *flags: str) -> Ran:
+    """Compile it, and write a trace of its only lock."""
+    program = compile_program(directory / "bin", *flags)
+    called = [
+        line
+        for line in output("objdump", "-d", "--no-show-raw-insn", program).splitlines()
+        if "call" in line and "pthread_mutex_lock" in line
+    ]
+    site = int(called[0].split(":")[0], 16) + 5
+    symbols = output("nm", "-C", program).splitlines()
+    lock = next(int(line.split()[0], 16) for line in symbols if line.endswith("pool::table_lock"))
+    notes = output("readelf", "-n", program)
+    build_id = notes.partition("Build ID: ")[2].split("\n")[0]
+    made = Builder(directory / "run.ptt")
+    made.thread(101, [Event(T0, "MUTEX_TAKEN", BIAS + lock, 5, cpu=1)])
+    made.processes = [
+        {
+            "process": {
+                "index": 0, "pid": 100, "exe": str(program),
+                "start_unix_ns": program.stat().st_mtime_ns + 1,
+            }
+        },
+        {
+            "modules": {
+                "process": 0,
+                "modules": [
+                    {
+                        "path": str(program), "build_id": build_id, "start": hex(BIAS),
+                        "end": hex(BIAS + 0x10000), "offset": 0, "bias": hex(BIAS),
+                    }
+                ],
+            }
+        },
+        {"sites": {"process": 0, "sites": {"5": hex(BIAS + site)}}},
+    ]  # fmt: skip
+    return Ran(program, made.write(), site, lock)
+
+
+def split_debug(program: Path, debug: Path) -> None:
+    """Move what debuggers need into a file of its own."""
+    debug.parent.mkdir(parents=True, exist_ok=True)
+    output("objcopy", "--only-keep-debug", program, debug)
+    output("strip", "--strip-all", program)
+
+
+@pytest.fixture
+def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("NPTLTRACE_SYMBOLS", raising=False)
+    return ran(tmp_path)
+
+
+def test_inlined_frames(pool: Ran) -> None:
+    found = Symbols(pool.source()).location(0, BIAS + pool.site)
+    assert (found.function, found.file, found.line) == ("pool::Worker::run(long)", "pool.cc", 12)
+    *library, own = found.inlined
+    assert str(own) == "pool::Worker::push(long) (pool.cc:8)"
+    assert [frame.function for frame in library][-2:] == [
+        "std::mutex::lock()",
+        "std::lock_guard<std::mutex>::lock_guard(std::mutex&)",
+    ]
+    assert all(frame.foreign for frame in library)
+
+
+def test_site_names(pool: Ran, ptt: Ptt) -> None:
+    # What is from the library's headers does not stand between the user and his own line.
+    name = pool.site_name()
+    assert name.startswith(f"{LOCKED}+0x")
+    assert name.endswith(" (pool.cc:12)")
+    assert pool.lock_name() == "pool::table_lock"
+    line = ptt("view", "--format", "jsonl", pool.trace).stdout
+    assert json.loads(line)["site_name"] == name
+    assert ptt("view", "--object", "pool::table_lock", pool.trace).stdout.count("\n") == 1
+    assert ptt("view", "--site", "push", pool.trace).stdout.count("\n") == 1
+
+
+def test_another_build_is_not_used(pool: Ran, ptt: Ptt) -> None:
+    compile_program(pool.program.parent, "-DOTHER", "-Wl,--build-id=0x1234")
+    assert pool.site_name() == f"pool+{pool.site:#x}"
+    done = ptt("view", pool.trace)
+    assert "pool is not the file that ran (another build-id)" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_without_build_id_the_file_must_be_old(tmp_path: Path, ptt: Ptt) -> None:
+    pool = ran(tmp_path, "-Wl,--build-id=none")
+    assert pool.site_name().startswith(LOCKED)
+    pool.program.touch()
+    assert pool.site_name() == f"pool+{pool.site:#x}"
+    assert "was changed after it ran and has no build-id" in ptt("view", pool.trace).stderr
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "{id}",
+        "{head}/{tail}.debug",
+        ".build-id/{head}/{tail}.debug",
+        "pool",
+        "deep/below/anything.dbg",
+    ],
+)
+def test_directories_of_the_user(pool: Ran, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    identity = output("readelf", "-n", pool.program).partition("Build ID: ")[2].split("\n")[0]
+    directory = pool.trace.parent / "symbols"
+    split_debug(
+        pool.program,
+        directory / place.format(id=identity, head=identity[:2], tail=identity[2:]),
+    )
+    assert pool.site_name() == f"pool+{pool.site:#x}"
+    assert pool.site_name(directory).startswith(LOCKED)
+    pool.program.unlink()
+    assert pool.site_name(directory).startswith(LOCKED)
+    assert pool.lock_name(directory) == "pool::table_lock"
+    monkeypatch.setenv("NPTLTRACE_SYMBOLS", f"/nonexistent:{directory}")
+    assert pool.site_name().startswith(LOCKED)
+
+
+@pytest.mark.parametrize("place", ["pool.debug", ".debug/pool.debug"])
+def test_debug_links(tmp_path: Path, place: str) -> None:
+    for number, flags in enumerate(([], ["-Wl,--build-id=none"])):
+        pool = ran(tmp_path / str(number), *flags)
+        debug = pool.program.parent / place
+        split_debug(pool.program, debug)
+        output("objcopy", f"--add-gnu-debuglink={debug}", pool.program)
+        if flags:  # nobody touched it since it ran
+            written = pool.trace / "info" / "processes.jsonl"
+            written.write_text(written.read_text().replace("start_unix_ns", "start_unknown"))
+        assert pool.site_name().startswith(LOCKED)
+        debug.write_bytes(debug.read_bytes() + b"x" if flags else b"")
+        assert pool.site_name() == f"pool+{pool.site:#x}"
+
+
+def test_bundle_makes_a_trace_readable_elsewhere(pool: Ran, ptt: Ptt) -> None:
+    name = pool.site_name()
+    said = ptt("bundle", pool.trace).stderr
+    assert f"put 2 names, 1 with a source line, into {pool.trace}" in said
+    pool.program.unlink()
+    assert pool.site_name() == name
+    assert pool.lock_name() == "pool::table_lock"
+    there = pool.trace.parent / "there.ptt"
+    shutil.move(pool.trace, there)
+    for trace in (there, pool.trace.parent / "cut.ptt"):
+        assert name in ptt("view", "--object", "pool::table_lock", trace).stdout
+        assert name in ptt("view", "--site", "push", trace).stdout
+        if trace == there:
+            ptt("cut", "--start", "0", "--count", "1", "-o", trace.parent / "cut.ptt", trace)
+    # Names that are there stay when they cannot be looked up again.
+    assert "put 2 names" in ptt("bundle", there).stderr
+
+
+def test_better_files_improve_a_bundle(pool: Ran, ptt: Ptt) -> None:
+    debug = pool.trace.parent / "symbols" / "pool.debug"
+    debug.parent.mkdir()
+    output("objcopy", "--only-keep-debug", pool.program, debug)
+    output("strip", "--strip-debug", pool.program)  # functions without lines
+    ptt("bundle", pool.trace)
+    assert pool.site_name().endswith(" (pool)")
+    assert pool.site_name(debug.parent).startswith(LOCKED)
+
+
+def test_damaged_bundles_are_passed_over(pool: Ran, ptt: Ptt) -> None:
+    ptt("bundle", pool.trace)
+    kept = pool.trace / "info" / "symbols.jsonl"
+    text = kept.read_text()
+    pool.program.unlink()
+    for line in (
+        "{", "[]", "7", '{"kind":"site"}', '{"kind":"site","module":"m","at":"z","frames":[]}',
+        '{"kind":"code","module":"m","at":"0x1","offset":0,"frames":[3]}', "\0\xff",
+    ):  # fmt: skip
+        kept.write_text(f"{line}\n{text}")
+        assert pool.site_name().startswith(LOCKED)
+        kept.write_text(f"{text[:-20]}\n{line}")
+        Symbols(pool.source()).site_name(0, BIAS + pool.site)
+
+
+def test_damaged_programs_have_no_names(pool: Ran) -> None:
+    whole = pool.program.read_bytes()
+    for size in (0, 3, 64, 700, len(whole) // 2, len(whole) - 100):
+        pool.program.write_bytes(whole[:size])
+        pool.site_name()
+        pool.lock_name()
+    for at in range(0, len(whole), len(whole) // 97):
+        pool.program.write_bytes(whole[:at] + b"\xff" * 16 + whole[at + 16 :])
+        pool.site_name()
+        pool.lock_name()
+
+
+def test_large_tables_are_kept(pool: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "_KEPT_FROM", 0)
+    name = pool.site_name()
+    cache = pool.trace.parent / "cache" / "nptltrace" / "symbols"
+    (kept,) = cache.iterdir()
+    monkeypatch.setattr("symbolic.debuginfo.Object.make_symcache", None)
+    assert pool.site_name() == name
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(pool.trace.parent / "cache"))
+    kept.write_bytes(kept.read_bytes()[:50])
+    assert pool.site_name() == name
+
+
+@pytest.mark.parametrize(
+    ("mangled", "plain"),
+    [
+        ("main", "main"),
+        ("_ZN4pool6Worker3runEl", "pool::Worker::run(long)"),
+        ("_ZN4pool6Worker3runEl.part.0.cold", "pool::Worker::run(long)"),
+        ("worker.isra.0", "worker"),
+        ("counter.0", "counter.0"),
+        ("_Znonsense", "_Znonsense"),
+        ("_ZN1d4deep5inner17h568dc44a5ad99265E", "d::deep::inner"),
+        ("_ZN1d4main28_$u7b$$u7b$closure$u7d$$u7d$17h1df512c80b9cabcaE", "d::main::{{closure}}"),
+        (
+            "_ZN60_$LT$core..option..Option$LT$$RF$str$GT$$u20$as$u20$d..T$GT$2go17h0123456789abcdefE",
+            "<core::option::Option<&str> as d::T>::go",
+        ),
+        ("_RNvC4test4main", "test::main"),
+        (
+            "_RINvNtCs81re96vpUmQ_1d4deep5innerNCNvB4_4main0EB4_",
+            "d::deep::inner::<d::main::{closure#0}>",
+        ),
+        (
+            "_RNvXsd_NtNtNtCsgEmfK2I1SDS_4core3fmt3num3impyNtB9_7Display3fmt",
+            "<u64 as core::fmt::Display>::fmt",
+        ),
+        (
+            "_RINvC1a1fFG_RL0_hEuDG_INtC1a1TL0_EEL_E",
+            "a::f::<for<'a> fn(&'a u8), dyn for<'a> a::T<'a>>",
+        ),
+        ("_RINvC1a1fKj1f_Kb1_Kc61_ANtC1a1Sj3_E", "a::f::<31, true, 'a', [a::S; 3]>"),
+        ("_RNvC1au8gdel_5qa", "a::gödel"),
+        ("_RB_", "_RB_"),
+        ("_RNvB_1a", "_RNvB_1a"),
+        ("_RNvC99999999999999999999a", "_RNvC99999999999999999999a"),
+    ],
+)  # fmt: skip
+def test_demangled_names(mangled: str, plain: str) -> None:
+    assert demangle(mangled) == plain
+
+
+def test_names_that_refer_to_themselves_end() -> None:
+    growing = (
+        "_RI" + "NvC1a1b" + "TTTTTT" + "".join(f"B{n}_" for n in "23456789abc") * 40 + "EEEEEEE"
+    )
+    assert demangle(growing) == growing or len(demangle(growing)) < 10**6
+    deep = "_RNvMC1a" + "R" * 5000 + "h1f"
+    assert demangle(deep) == deep
