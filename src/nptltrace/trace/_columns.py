@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.source import Source
 
-__all__ = ["FIELD_NAMES", "ArrayBuffer", "Converter"]
+__all__ = ["FIELD_NAMES", "ArrayBuffer", "Converter", "column_of_field"]
 
 _DTYPES: dict[str, Any] = {
     "ts": np.int64,
@@ -42,6 +42,11 @@ FIELD_NAMES: dict[str, bool] = {
         and field is event.fields[-2]
     )
 }  # fmt: skip
+
+
+def column_of_field(name: str) -> str:
+    """Return the name of the column for a field: its own, unless every event has a column so."""
+    return "target_pid" if name == "pid" else name
 
 
 class ArrayBuffer(_native.Buffer):
@@ -119,7 +124,7 @@ class Converter:
             "site": pa.array(buffer.column("site")),
         }
         for name in self._occurring(ids) if fields is None else fields:
-            columns[name] = self._field(buffer, name)
+            columns[column_of_field(name)] = self._field(buffer, name)
         return pa.table(columns)
 
     def _occurring(self, ids: NDArray[Any]) -> list[str]:

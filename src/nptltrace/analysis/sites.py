@@ -1,0 +1,136 @@
+"""Identities of call sites: made of build-id and offset, so that they are the same in all runs.
+
+They need no symbols, and no files but what the trace says of modules.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.info import Module
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.traceset import Traceset
+
+__all__ = ["Place", "Sites"]
+
+_RECORDS = 1  # class of streams that hold addresses, where others hold numbers of sites
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a file a call site is.
+
+    Attributes:
+        module: File name of the module; empty for code that belongs to none.
+        build_id: Of the module, or empty.
+        offset: Where in the module, as its own symbol table counts; the address where there is no
+            module.
+    """
+
+    module: str
+    build_id: str
+    offset: int
+
+
+class Sites:
+    """Gives call sites their identities, each once.
+
+    Args:
+        source: The opened traces.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._modules: dict[int, list[Module]] = {}
+        self._code: dict[tuple[int, int], int] = {}
+        self._ids: list[str] = []
+        self._array = pa.array([], pa.string())
+
+    def ids(self, process: NDArray[Any], address: NDArray[Any]) -> pa.Array:
+        """Return the identities of call sites, null where the address is 0.
+
+        Args:
+            process: Numbers of processes in the traceset.
+            address: Addresses in them.
+        """
+        # Few of many: the addresses are numbered first, then the pairs.
+        addresses = pa.array(address).dictionary_encode()
+        count = max(len(addresses.dictionary), 1)
+        pairs = np.asarray(addresses.indices) + process.astype(np.int64) * count
+        encoded = pa.array(pairs).dictionary_encode()
+        known = addresses.dictionary.to_pylist()
+        codes = [
+            self._number(pair // count, known[pair % count])
+            for pair in encoded.dictionary.to_pylist()
+        ]
+        found = np.array([*codes, 0], np.int32)[np.asarray(encoded.indices)]
+        if len(self._array) != len(self._ids):
+            self._array = pa.array(self._ids, pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(found, mask=found < 0), self._array)
+
+    def all(self, traceset: Traceset) -> Iterator[tuple[str, int, int]]:
+        """Yield identity, process and address of every call site there is, each run's once."""
+        trace_of = [trace for trace, _, _ in self._source.reader.processes(0)]
+        told: set[tuple[int, int]] = set()
+        for process, address in self._addresses(traceset):
+            number = self._number(process, address)
+            if number >= 0 and (trace_of[process], number) not in told:
+                told.add((trace_of[process], number))
+                yield self._ids[number], process, address
+
+    def place(self, process: int, address: int) -> Place:
+        """Return where a call site is."""
+        modules = self._modules.get(process)
+        if modules is None:
+            modules = sorted(self._source.processes()[process].modules, key=lambda m: m.start)
+            self._modules[process] = modules
+        at = bisect.bisect_right(modules, address, key=lambda module: module.start) - 1
+        if at < 0 or address >= modules[at].end:
+            return Place("", "", address)
+        module = modules[at]
+        bias = module.start - module.offset if module.bias is None else module.bias
+        return Place(PurePath(module.path).name, module.build_id, address - bias)
+
+    def _number(self, process: int, address: int) -> int:
+        """Return the number of a call site, -1 for none."""
+        if not address:
+            return -1
+        known = self._code.get((process, address))
+        if known is None:
+            known = self._code[process, address] = len(self._ids)
+            self._ids.append(self._identity(process, self.place(process, address)))
+        return known
+
+    def _identity(self, process: int, place: Place) -> str:
+        """Return 128 bits in hexadecimal."""
+        what = place.build_id or place.module
+        if not what:  # code that nobody else has
+            trace = self._source.reader.processes(0)[process][0]
+            what = f"{self._source.traces[trace].metadata.uuid} {process}"
+        return blake2b(f"{what} {place.offset:x}".encode(), digest_size=16).hexdigest()
+
+    def _addresses(self, traceset: Traceset) -> Iterator[tuple[int, int]]:
+        """Yield process and address of all call sites."""
+        reader = self._source.reader
+        for number, process in enumerate(self._source.processes()):
+            yield from ((number, address) for address in dict.fromkeys(process.sites.values()))
+        streams = (reader.stream_info(stream) for stream in range(reader.stream_count()))
+        if any(stream.stream_class == _RECORDS for stream in streams):
+            seen: set[tuple[int, int]] = set()
+            for table in traceset.batches():
+                found = table.group_by(["process", "site"]).aggregate([])
+                pairs = zip(found["process"].to_pylist(), found["site"].to_pylist(), strict=True)
+                seen.update(pairs)
+            yield from sorted(seen)

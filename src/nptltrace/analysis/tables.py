@@ -1,0 +1,530 @@
+"""The tables of a traceset as `schema` declares them, each made when it is asked for.
+
+Waits, holds, wake-ups and events come in pieces, so that what reads them need not hold them all.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from nptltrace.analysis.model import ROW_TABLES, Window, model_batches
+from nptltrace.analysis.schema import EVENT_FIELDS, TABLES, table_type
+from nptltrace.analysis.sites import Sites
+from nptltrace.catalog import EVENTS
+from nptltrace.trace._native import field_column
+from nptltrace.trace.symbols import Symbols
+from nptltrace.trace.threads import ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from nptltrace.trace._native import Buffer
+    from nptltrace.trace.info import Process
+    from nptltrace.trace.source import TraceFiles
+    from nptltrace.trace.traceset import Traceset
+
+__all__ = ["STREAMED", "TraceTables"]
+
+# Those that grow with the number of events.
+STREAMED = (*ROW_TABLES, "events")
+_MODEL = (*ROW_TABLES, "threads", "objects", "edges")
+# A table of this many events' holds still fits into memory easily.
+_KEPT_EVENTS = 20_000_000
+
+_OPERATIONS = {
+    "mutex": "mutex_lock", "spinlock": "spin_lock", "cond": "cond_wait", "barrier": "barrier_wait",
+    "semaphore": "sem_wait", "once": "once", "futex": "futex_wait", "thread": "join",
+}  # fmt: skip
+_SOURCES = ("nptl", "handler", "user")
+
+
+class TraceTables:
+    """The tables of a traceset.
+
+    Args:
+        traceset: The opened traces.
+        symbols: Names addresses; made from what the traces say otherwise.
+        window: The part of the traces to tell of.
+    """
+
+    def __init__(
+        self, traceset: Traceset, symbols: Symbols | None = None, window: Window | None = None
+    ) -> None:
+        self._traceset, self._source = traceset, traceset.source
+        self._symbols = symbols or Symbols(self._source)
+        self._window = window or Window()
+        self._kept: dict[str, pa.Table] = {}
+        self._numbers = _Numbers(traceset)
+        self._sites = Sites(self._source)
+        self._makers: dict[str, Callable[[], dict[str, Any]]] = {
+            "runs": self._runs,
+            "processes": self._processes,
+            "findings": self._findings,
+            "sites": self._site_rows,
+            "stacks": self._stack_rows,
+            "modules": self._modules,
+            "lost": self._lost,
+        }
+        self._finishers: dict[str, Callable[[pa.Table], dict[str, Any]]] = {
+            "threads": self._threads,
+            "objects": self._objects,
+            "waits": self._waits,
+            "holds": self._holds,
+            "wakeups": self._wakeups,
+            "edges": self._edges,
+        }
+
+    # ---- questions ----
+
+    def table(self, name: str, columns: Collection[str] | None = None) -> pa.Table:
+        """Return a table.
+
+        Args:
+            name: One of `schema.TABLES`.
+            columns: Only these; None for all.
+
+        Raises:
+            UsageError: There is no such table.
+        """
+        schema = table_type(name).schema(columns)
+        if self._is_streamed(name):
+            return pa.concat_tables([schema.empty_table(), *self.batches(name, columns)])
+        if name not in self._kept:
+            self._keep(name)
+        return self._kept[name].select(schema.names)
+
+    def batches(
+        self, name: str, columns: Collection[str] | None = None, window: Window | None = None
+    ) -> Iterator[pa.Table]:
+        """Yield a table in pieces.
+
+        Args:
+            name: One of `schema.TABLES`.
+            columns: Only these; None for all.
+            window: Of events, only those in this part.
+        """
+        if name == "events":
+            yield from self._events(columns, window)
+        elif self._is_streamed(name):
+            chosen = table_type(name).schema(columns).names
+            yield from (piece.select(chosen) for _, piece in self.pieces((name,)))
+        else:
+            yield self.table(name, columns)
+
+    def pieces(self, names: Collection[str]) -> Iterator[tuple[str, pa.Table]]:
+        """Yield several tables in pieces, each with its table's name; nothing is kept.
+
+        The events are gone through twice at most: for the model, and for themselves.
+        """
+        if any(name in _MODEL for name in names):
+            rows = [name for name in ROW_TABLES if name in names]
+            for name, raw in self._model(rows):
+                if name in names:
+                    yield name, self._made(name, self._finishers[name](raw))
+        for name in names:
+            if name == "events":
+                yield from ((name, piece) for piece in self._events(None, None))
+            elif name not in _MODEL:
+                yield name, self.table(name)
+
+    # ---- keeping ----
+
+    def _is_streamed(self, name: str) -> bool:
+        events = sum(self._source.reader.trace_info(t.number).events for t in self._source.traces)
+        return name == "events" or (name == "holds" and events > _KEPT_EVENTS)
+
+    def _keep(self, name: str) -> None:
+        """Make a table, and those that come with it."""
+        if name not in _MODEL:
+            self._kept[name] = self._made(name, self._makers[name]())
+            return
+        rows = [row for row in ROW_TABLES if not self._is_streamed(row)]
+        parts: dict[str, list[pa.Table]] = {}
+        for made, raw in self._model(rows):
+            parts.setdefault(made, []).append(self._made(made, self._finishers[made](raw)))
+        for made, tables in parts.items():
+            self._kept[made] = pa.concat_tables(tables).combine_chunks()
+
+    def _model(self, rows: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+        self._source.learn_threads()
+        return model_batches(self._source, rows, window=self._window)
+
+    @staticmethod
+    def _made(name: str, columns: dict[str, Any]) -> pa.Table:
+        schema = table_type(name).schema()
+        arrays = []
+        for field in schema:
+            column = columns[field.name]
+            if isinstance(column, pa.ChunkedArray):
+                column = column.combine_chunks()
+            if not isinstance(column, pa.Array):
+                column = pa.array(column, _plain(field.type))
+            arrays.append(_as(column, field.type))
+        return pa.table(arrays, schema=schema)
+
+    # ---- what the model knows ----
+
+    def _who(self, raw: pa.Table) -> dict[str, Any]:
+        process = _numpy(raw["process"])
+        numbers = self._numbers
+        return {
+            "run_id": numbers.run(process), "process": raw["process"], "pid": numbers.pid[process],
+        }  # fmt: skip
+
+    def _stack(self, raw: pa.Table, column: str) -> pa.Array:
+        return self._sites.ids(_numpy(raw["process"]), _numpy(raw[column]))
+
+    def _threads(self, raw: pa.Table) -> dict[str, Any]:
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["threads"].names},
+            **self._who(raw),
+            "gen": raw["generation"],
+            "start_ns": raw["first_ns"],
+            "create_stack": self._stack(raw, "create_site"),
+            "start_routine": raw["routine"],
+        }
+
+    def _objects(self, raw: pa.Table) -> dict[str, Any]:
+        process, address = raw["process"].to_pylist(), raw["object"].to_pylist()
+        names = [self._object_name(p, a) for p, a in zip(process, address, strict=True)]
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["objects"].names},
+            **self._who(raw),
+            "lock_id": raw["object_id"],
+            "addr": raw["object"],
+            "gen": raw["generation"],
+            "name": [name for name, _ in names],
+            "name_source": [source for _, source in names],
+            "first_stack": self._stack(raw, "first_site"),
+            "init_stack": self._stack(raw, "init_site"),
+        }
+
+    def _object_name(self, process: int, address: int) -> tuple[str, str]:
+        """Return what to call an object, and where that comes from."""
+        name = self._symbols.object_name(process, address)
+        if not name:
+            return f"{address:#x}", "address"
+        aliases = self._symbols.aliases
+        given = address in aliases.addresses or name.partition("+")[0] in aliases.symbols.values()
+        return name, "alias" if given else "symbol"
+
+    def _waits(self, raw: pa.Table) -> dict[str, Any]:
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["waits"].names},
+            **self._who(raw),
+            "lock_id": raw["object_id"],
+            "op": _operations(raw),
+            "owner_stack": self._stack(raw, "owner_site"),
+            "waker_stack": self._stack(raw, "waker_site"),
+            "stack_id": self._stack(raw, "site"),
+        }
+
+    def _holds(self, raw: pa.Table) -> dict[str, Any]:
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["holds"].names},
+            **self._who(raw),
+            "lock_id": raw["object_id"],
+            "stack_id": self._stack(raw, "site"),
+            "release_stack": self._stack(raw, "release_site"),
+        }
+
+    def _wakeups(self, raw: pa.Table) -> dict[str, Any]:
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["wakeups"].names},
+            **self._who(raw),
+            "lock_id": raw["object_id"],
+            "waker_stack": self._stack(raw, "waker_site"),
+        }
+
+    def _edges(self, raw: pa.Table) -> dict[str, Any]:
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["edges"].names},
+            **self._who(raw),
+            "held_lock": raw["held_id"],
+            "wanted_lock": raw["wanted_id"],
+            "stack_a": self._stack(raw, "held_site"),
+            "stack_b": self._stack(raw, "wanted_site"),
+            "mode_a": raw["held_mode"],
+            "mode_b": raw["wanted_mode"],
+            "guard_set": raw["guards"],
+        }
+
+    # ---- events ----
+
+    def _events(self, columns: Collection[str] | None, window: Window | None) -> Iterator[pa.Table]:
+        schema = TABLES["events"].schema(columns)
+        fields = [EVENT_FIELDS[name] for name in schema.names if name in EVENT_FIELDS]
+        part = _common(self._window, window)
+        for table in self._traceset.batches(part.begin_ns, part.end_ns, fields=fields):
+            arrays = [self._event_column(table, field.name) for field in schema]
+            yield pa.table(
+                [_as(array, field.type) for array, field in zip(arrays, schema, strict=True)],
+                schema=schema,
+            )
+
+    def _event_column(self, table: pa.Table, name: str) -> pa.Array:
+        if name == "run_id":
+            return self._numbers.run(_numpy(table["process"]))
+        if name == "source":
+            return self._numbers.source(_numpy(table["event_id"]))
+        if name == "stack_id":
+            return self._stack(table, "site")
+        return table[name].combine_chunks()
+
+    # ---- what stands beside the events ----
+
+    def _runs(self) -> dict[str, Any]:
+        return _columns([self._run(trace) for trace in self._source.traces], "runs")
+
+    def _run(self, trace: TraceFiles) -> dict[str, Any]:
+        session, env = trace.info.session, trace.metadata.env
+        info = self._source.reader.trace_info(trace.number)
+        processes = trace.info.processes
+        first = processes[min(processes)] if processes else None
+        version = [str(env.get(f"tracer_{part}", "")) for part in ("major", "minor", "patch")]
+        return {
+            "run_id": str(trace.metadata.uuid),
+            "path": str(trace.path),
+            "host": env.get("hostname") or session.string("hostname"),
+            "boot_id": env.get("boot_id") or session.string("boot_id"),
+            "kernel": env.get("kernel") or session.string("kernel"),
+            "machine": env.get("architecture") or session.string("machine"),
+            "cpus": session.number("cpus"),
+            "t0_unix_ns": self._source.start_unix_ns,
+            "start_unix_ns": session.number("start_unix_ns"),
+            "end_unix_ns": session.number("end_unix_ns"),
+            "clock": env.get("clock") or session.string("clock", "name"),
+            "tool_version": session.string("recorder", "version") or ".".join(version).strip("."),
+            **_program(first),
+            "level": session.level or str(env.get("level", "")),
+            "state": session.state,
+            "events": info.events,
+            "bytes": info.bytes,
+            "lost_total": max(info.discarded, sum(session.losses.values())),
+            "uncovered_modules": [str(item.get("module", "")) for item in session.uncovered],
+        }
+
+    def _processes(self) -> dict[str, Any]:
+        by_index = {
+            (trace, index): number
+            for number, (trace, index, _) in enumerate(self._numbers.processes)
+        }
+        rows = []
+        for number, process in enumerate(self._source.processes()):
+            trace, parent = self._numbers.processes[number][0], process.parent
+            rows.append(
+                {
+                    **self._numbers.who(number),
+                    "ppid": process.ppid,
+                    "parent": None if parent is None else by_index.get((trace, parent)),
+                    **_program(process),
+                    "start_ns": self._since_start(process.start_unix_ns),
+                    "end_ns": self._since_start(process.end_unix_ns),
+                    "status": _status(process.status),
+                }
+            )
+        return _columns(rows, "processes")
+
+    def _since_start(self, unix_ns: int | None) -> int | None:
+        return None if unix_ns is None else unix_ns - self._source.start_unix_ns
+
+    def _findings(self) -> dict[str, Any]:
+        from nptltrace.analysis.findings import findings
+
+        found = findings(self._source, self._symbols)
+        return {**{name: found[name] for name in found.column_names}, **self._who(found)}
+
+    def _site_rows(self) -> dict[str, Any]:
+        rows = []
+        for site, process, address in self._sites.all(self._traceset):
+            found = self._symbols.location(process, address)
+            place = self._sites.place(process, address)
+            rows.append(
+                {
+                    "run_id": self._numbers.who(process)["run_id"],
+                    "site_id": site,
+                    "module": place.module,
+                    "build_id": place.build_id,
+                    "offset": place.offset,
+                    "function": found.function,
+                    "file": found.file,
+                    "line": found.line or None,
+                    "site": str(found) or f"{address:#x}",
+                }
+            )
+        return _columns(rows, "sites")
+
+    def _stack_rows(self) -> dict[str, Any]:
+        rows = []
+        for site, process, address in self._sites.all(self._traceset):
+            place = self._sites.place(process, address)
+            rows.append(
+                {
+                    "run_id": self._numbers.who(process)["run_id"],
+                    "stack_id": site,
+                    "site_id": site,
+                    "frames": [{"build_id": place.build_id, "offset": place.offset}],
+                }
+            )
+        return _columns(rows, "stacks")
+
+    def _modules(self) -> dict[str, Any]:
+        rows = [
+            {
+                **self._numbers.who(number),
+                "path": module.path,
+                "name": PurePath(module.path).name,
+                "build_id": module.build_id,
+                "start": module.start,
+                "end": module.end,
+                "bias": module.bias,
+            }
+            for number, process in enumerate(self._source.processes())
+            for module in process.modules
+        ]
+        return _columns(rows, "modules")
+
+    def _lost(self) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = []
+        for trace in self._source.traces:
+            run = {"run_id": str(trace.metadata.uuid)}
+            causes = dict(trace.info.session.losses)
+            discarded = self._source.reader.trace_info(trace.number).discarded
+            unknown = discarded - sum(causes.values())
+            if unknown > 0:
+                causes["unknown"] = unknown
+            rows += [{**run, "cause": cause, "count": count} for cause, count in causes.items()]
+        rows += self._told_losses()
+        return _columns(rows, "lost")
+
+    def _told_losses(self) -> list[dict[str, Any]]:
+        """Return what handlers told in events."""
+        threads = self._source.threads()
+        numbers = [event.id for event in EVENTS if event.role == "lost"]
+        rows = []
+        for buffer in self._source.reader.find(numbers, ALL):
+            cause, count = (_field(buffer, name) for name in ("cause", "count"))
+            for i in range(buffer.count):
+                process, tid = threads[buffer.arrays["thread"][i]]
+                rows.append(
+                    {
+                        **self._numbers.who(process),
+                        "tid": tid,
+                        "t_ns": buffer.arrays["ts"][i],
+                        "cause": f"cause {cause[i]}",
+                        "count": count[i],
+                    }
+                )
+        return rows
+
+
+class _Numbers:
+    """What stands behind numbers of processes and events.
+
+    Attributes:
+        processes: Trace, number in it, and pid of each process.
+        pid: Pids by process.
+    """
+
+    def __init__(self, traceset: Traceset) -> None:
+        source = traceset.source
+        self.processes = source.reader.processes(0)
+        self.pid = np.array([process.pid for process in source.processes()], np.uint32)
+        uuids = [str(trace.metadata.uuid) for trace in source.traces]
+        self._runs = pa.array(uuids, pa.string())
+        self._uuid = uuids
+        self._run = np.array([trace for trace, _, _ in self.processes], np.int32)
+        self._source = np.zeros(1024, np.int32)
+        for event in EVENTS:
+            where = {"handler": "handler", "user": "user"}.get(event.domain, "nptl")
+            self._source[event.id] = _SOURCES.index(where)
+
+    def run(self, process: NDArray[Any]) -> pa.Array:
+        """Return the runs of processes."""
+        return pa.DictionaryArray.from_arrays(pa.array(self._run[process]), self._runs)
+
+    def source(self, event_id: NDArray[Any]) -> pa.Array:
+        """Return where events come from."""
+        return pa.DictionaryArray.from_arrays(
+            pa.array(self._source[event_id]), pa.array(_SOURCES, pa.string())
+        )
+
+    def who(self, process: int) -> dict[str, Any]:
+        """Return the columns that name a process."""
+        run = self._uuid[self._run[process]]
+        return {"run_id": run, "process": process, "pid": int(self.pid[process])}
+
+
+def _field(buffer: Buffer, name: str) -> list[int]:
+    """Return a field of events, 0 where there is none."""
+    values, valid = np.zeros(buffer.count, np.int64), np.zeros(buffer.count, np.uint8)
+    field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
+    return [int(value) for value in values]
+
+
+def _numpy(column: pa.ChunkedArray) -> NDArray[Any]:
+    return np.asarray(column.to_numpy())
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+
+def _as(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Return an array as the type that a column has."""
+    if array.type == type_:
+        return array
+    if not pa.types.is_dictionary(type_):
+        return array.cast(type_)
+    if not pa.types.is_dictionary(array.type):
+        return array.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), array.dictionary)
+
+
+def _columns(rows: list[dict[str, Any]], table: str) -> dict[str, Any]:
+    """Return rows as columns."""
+    return {name: [row.get(name) for row in rows] for name in TABLES[table].names}
+
+
+def _operations(raw: pa.Table) -> pa.Array:
+    """Return what waiting threads were about to do."""
+    kind, mode = raw["kind"].combine_chunks(), raw["mode"].combine_chunks()
+    kinds = kind.dictionary.to_pylist()
+    words = [_OPERATIONS.get(name, "rwlock_wrlock") for name in kinds] + ["rwlock_rdlock"]
+    codes = np.asarray(kind.indices).astype(np.int32)
+    shared = (codes == kinds.index("rwlock")) & (np.asarray(mode.indices) == 1)
+    codes[shared] = len(kinds)
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(words, pa.string()))
+
+
+def _common(one: Window, other: Window | None) -> Window:
+    """Return what two windows have in common."""
+    if other is None:
+        return one
+    begins = [t for t in (one.begin_ns, other.begin_ns) if t is not None]
+    ends = [t for t in (one.end_ns, other.end_ns) if t is not None]
+    return Window(max(begins, default=None), min(ends, default=None))
+
+
+def _program(process: Process | None) -> dict[str, Any]:
+    """Return the columns that name a program."""
+    if process is None:
+        return {"exe": "", "exe_build_id": "", "cmdline": ""}
+    builds = [module.build_id for module in process.modules if module.path == process.exe]
+    return {
+        "exe": process.exe,
+        "exe_build_id": builds[0] if builds else "",
+        "cmdline": shlex.join(process.cmdline),
+    }
+
+
+def _status(status: Any) -> str | None:
+    return status if status is None or isinstance(status, str) else json.dumps(status)

@@ -1,0 +1,286 @@
+"""Views on the tables of a trace: the questions that come up most, as SQL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["VIEWS", "View"]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view, or a macro that returns a table or value.
+
+    Attributes:
+        name: Its name.
+        meaning: What it tells.
+        body: The query, or the expression of a macro that returns a value.
+        parameters: Of a macro; None for a view.
+        value: Whether it is a macro that returns a value.
+    """
+
+    name: str
+    meaning: str
+    body: str
+    parameters: tuple[str, ...] | None = None
+    value: bool = False
+
+    @property
+    def statement(self) -> str:
+        """The statement that makes it."""
+        if self.parameters is None:
+            return f"create view {self.name} as {self.body}"
+        arguments = ", ".join(self.parameters)
+        table = "" if self.value else "table "
+        return f"create macro {self.name}({arguments}) as {table}{self.body}"
+
+    @property
+    def call(self) -> str:
+        """How to write it in a query."""
+        arguments = "" if self.parameters is None else f"({', '.join(self.parameters)})"
+        return self.name + arguments
+
+
+VIEWS = (
+    View(
+        "address",
+        "An address as other commands show it: `address(addr)` is `0x7f…`.",
+        "format('0x{:x}', number)",
+        ("number",),
+        value=True,
+    ),
+    View(
+        "thread_names",
+        "The name of each thread id; of several threads that had it, the last one's.",
+        """
+        select run_id, process, tid, arg_max(name, gen) as thread
+        from threads where tid is not null group by all""",
+    ),
+    View(
+        "stack_sites",
+        "The innermost call site of each stack.",
+        """
+        select run_id, stack_id, site, function, file, line, module
+        from stacks join sites using (run_id, site_id)""",
+    ),
+    View(
+        "named_waits",
+        "`waits` with the names of threads, object and call sites.",
+        """
+        select w.*, t.thread, o.name as lock, s.site, s.function, s.file, s.line,
+               ot.thread as owner, os.site as owner_site, wt.thread as waker, ws.site as waker_site
+        from waits w
+        left join thread_names t on (t.run_id, t.process, t.tid) = (w.run_id, w.process, w.tid)
+        left join thread_names ot
+               on (ot.run_id, ot.process, ot.tid) = (w.run_id, w.process, w.owner_tid)
+        left join thread_names wt
+               on (wt.run_id, wt.process, wt.tid) = (w.run_id, w.process, w.waker_tid)
+        left join objects o on (o.run_id, o.lock_id) = (w.run_id, w.lock_id)
+        left join stack_sites s on (s.run_id, s.stack_id) = (w.run_id, w.stack_id)
+        left join stack_sites os on (os.run_id, os.stack_id) = (w.run_id, w.owner_stack)
+        left join stack_sites ws on (ws.run_id, ws.stack_id) = (w.run_id, w.waker_stack)""",
+    ),
+    View(
+        "named_holds",
+        "`holds` with the names of thread, object and call sites.",
+        """
+        select h.*, t.thread, o.kind, o.name as lock, s.site, s.function, s.file, s.line,
+               rs.site as release_site
+        from holds h
+        left join thread_names t on (t.run_id, t.process, t.tid) = (h.run_id, h.process, h.tid)
+        left join objects o on (o.run_id, o.lock_id) = (h.run_id, h.lock_id)
+        left join stack_sites s on (s.run_id, s.stack_id) = (h.run_id, h.stack_id)
+        left join stack_sites rs on (rs.run_id, rs.stack_id) = (h.run_id, h.release_stack)""",
+    ),
+    View(
+        "contention_by_object",
+        "Contended waits, idle time and holds of each object, the most waited for first.",
+        """
+        select o.run_id, o.pid, o.lock_id, o.kind, o.name as lock,
+               coalesce(w.waits, 0) as waits, coalesce(w.wait_ns, 0) as wait_ns,
+               w.wait_max_ns, w.wait_p50_ns, w.wait_p99_ns, coalesce(w.idle_ns, 0) as idle_ns,
+               coalesce(h.holds, 0) as holds, coalesce(h.hold_ns, 0) as hold_ns, h.hold_max_ns,
+               o.threads, o.max_waiters
+        from objects o
+        left join (
+            select run_id, lock_id,
+                   count(*) filter (class = 'contended') as waits,
+                   (sum(dur_ns) filter (class = 'contended'))::bigint as wait_ns,
+                   max(dur_ns) filter (class = 'contended') as wait_max_ns,
+                   (quantile_disc(dur_ns, 0.5) filter (class = 'contended')) as wait_p50_ns,
+                   (quantile_disc(dur_ns, 0.99) filter (class = 'contended')) as wait_p99_ns,
+                   (sum(dur_ns) filter (class = 'idle'))::bigint as idle_ns
+            from waits group by all) w on (w.run_id, w.lock_id) = (o.run_id, o.lock_id)
+        left join (
+            select run_id, lock_id, count(*) as holds, sum(dur_ns)::bigint as hold_ns,
+                   max(dur_ns) as hold_max_ns
+            from holds group by all) h on (h.run_id, h.lock_id) = (o.run_id, o.lock_id)
+        where o.kind <> 'thread'
+        order by wait_ns desc, idle_ns desc, hold_ns desc, o.lock_id""",
+    ),
+    View(
+        "contention_by_site",
+        "Contended waits by the place in the program where they happened, the longest first.",
+        """
+        select w.run_id, w.pid, s.site, s.function, s.file, s.line, w.kind,
+               count(*) as waits, sum(w.dur_ns)::bigint as wait_ns, max(w.dur_ns) as wait_max_ns,
+               count(distinct w.lock_id) as objects, count(distinct w.tid) as threads
+        from waits w left join stack_sites s
+          on (s.run_id, s.stack_id) = (w.run_id, w.stack_id)
+        where w.class = 'contended'
+        group by all order by wait_ns desc, s.site""",
+    ),
+    View(
+        "blame",
+        "Who held a lock while others waited for it, and where they had taken it. Each wait is "
+        "blamed on the holder at its beginning.",
+        """
+        select run_id, pid, lock, lock_id, owner_tid, owner, owner_site, count(*) as waits,
+               sum(dur_ns)::bigint as wait_caused_ns, max(dur_ns) as wait_max_ns
+        from named_waits where class = 'contended' and owner_tid is not null
+        group by all order by wait_caused_ns desc, lock_id""",
+    ),
+    View(
+        "idle_vs_contended",
+        "What each thread did with its time: run (or be runnable), wait for others, wait for work.",
+        """
+        select t.run_id, t.pid, t.tid, t.gen, t.name as thread, t.last_ns - t.start_ns as life_ns,
+               greatest(t.last_ns - t.start_ns - coalesce(sum(w.dur_ns), 0), 0)::bigint
+                   as running_ns,
+               coalesce(sum(w.dur_ns) filter (w.class = 'contended'), 0)::bigint as contended_ns,
+               coalesce(sum(w.dur_ns) filter (w.class = 'idle'), 0)::bigint as idle_ns,
+               coalesce(sum(w.dur_ns) filter (w.class = 'join'), 0)::bigint as join_ns,
+               coalesce(sum(w.dur_ns) filter (w.class = 'timeout'), 0)::bigint as timeout_ns,
+               coalesce(sum(w.dur_ns) filter (w.class = 'cancelled'), 0)::bigint as cancelled_ns
+        from threads t left join waits w
+          on (w.run_id, w.process, w.tid) = (t.run_id, t.process, t.tid)
+         and w.t_ns + w.dur_ns >= t.start_ns and w.t_ns <= t.last_ns
+        where t.tid is not null
+        group by t.run_id, t.pid, t.tid, t.gen, t.name, t.start_ns, t.last_ns
+        order by t.start_ns""",
+    ),
+    View(
+        "thread_timeline",
+        "Stretches of time of each thread: `running` (or runnable), or blocked, with the class of "
+        "the wait and what it was for.",
+        """
+        with blocked as (
+            select run_id, process, pid, tid, t_ns as start_ns, t_ns + dur_ns as end_ns,
+                   class as state, op, lock_id,
+                   max(t_ns + dur_ns) over (
+                       partition by run_id, process, tid order by t_ns, wait_id
+                       rows between unbounded preceding and 1 preceding) as before_ns
+            from waits),
+        lives as (
+            select run_id, process, pid, tid, min(start_ns) as start_ns, max(last_ns) as end_ns
+            from threads where tid is not null group by all),
+        gaps as (
+            select b.run_id, b.process, b.pid, b.tid,
+                   greatest(coalesce(b.before_ns, l.start_ns), l.start_ns) as start_ns,
+                   b.start_ns as end_ns
+            from blocked b join lives l using (run_id, process, pid, tid)
+            union all
+            select l.run_id, l.process, l.pid, l.tid, coalesce(max(b.end_ns), l.start_ns), l.end_ns
+            from lives l left join blocked b using (run_id, process, pid, tid)
+            group by l.run_id, l.process, l.pid, l.tid, l.start_ns, l.end_ns)
+        select run_id, process, pid, tid, start_ns, end_ns, 'running' as state,
+               null as op, null as lock_id
+        from gaps where end_ns > start_ns
+        union all
+        select run_id, process, pid, tid, start_ns, end_ns, state, op, lock_id from blocked
+        order by run_id, process, tid, start_ns""",
+    ),
+    View(
+        "open_waits",
+        "Waits that had not ended when the trace did: what a hung program hangs on.",
+        "select * from named_waits where open order by t_ns",
+    ),
+    View(
+        "wait_graph",
+        "Who waited for whom at one moment, in ns since the start.",
+        """
+        select run_id, pid, tid, thread, op, lock_id, lock, owner_tid, owner, owner_site, site,
+               at_ns - t_ns as waited_ns, dur_ns, class
+        from named_waits
+        where t_ns <= at_ns and (t_ns + dur_ns > at_ns or open)
+        order by t_ns""",
+        ("at_ns",),
+    ),
+    View(
+        "held_at",
+        "Which locks were held at one moment, in ns since the start.",
+        """
+        select run_id, pid, tid, thread, mode, lock_id, lock, site, at_ns - t_ns as held_ns, dur_ns
+        from named_holds
+        where t_ns <= at_ns and (t_ns + dur_ns > at_ns or open)
+        order by t_ns""",
+        ("at_ns",),
+    ),
+    View(
+        "blocked_chains",
+        "Waits for a thread that was waiting itself. `depth` 0 is the wait that held up all others "
+        "of its chain; `path` leads to it: thread → what it waits for → who has that → ….",
+        """
+        with recursive chain as (
+            select run_id, wait_id, chain_id, 0 as depth,
+                   format('thread {} → {}', tid, lock) as path
+            from named_waits where parent_wait is null
+            union all
+            select w.run_id, w.wait_id, w.chain_id, c.depth + 1,
+                   format('thread {} → {} → ', w.tid, w.lock) || c.path
+            from chain c join named_waits w
+              on w.run_id = c.run_id and w.parent_wait = c.wait_id and w.chain_id = c.chain_id)
+        select w.run_id, w.pid, w.chain_id, c.depth, w.wait_id, w.tid, w.thread, w.lock_id, w.lock,
+               w.owner_tid, w.t_ns, w.dur_ns, w.class, w.site, c.path
+        from chain c join named_waits w using (run_id, wait_id)
+        where exists (select 1 from waits p
+                      where (p.run_id, p.chain_id) = (w.run_id, c.chain_id)
+                        and p.wait_id <> p.chain_id)
+        order by w.run_id, c.chain_id, c.depth, w.wait_id""",
+    ),
+    View(
+        "lock_order_cycles",
+        "Locks that were taken in orders which form a cycle. `guarded` cycles cannot close, for "
+        "another lock was held every time; nor can those of `one_thread`.",
+        """
+        with recursive path as (
+            select run_id, process, pid, held_lock as first, wanted_lock as last,
+                   [held_lock, wanted_lock] as locks, guard_set as guards, one_thread, tid,
+                   tries, first_ns
+            from edges where wanted_lock > held_lock
+            union all
+            select e.run_id, e.process, e.pid, p.first, e.wanted_lock,
+                   list_append(p.locks, e.wanted_lock), list_intersect(p.guards, e.guard_set),
+                   p.one_thread and e.one_thread and p.tid = e.tid, p.tid,
+                   p.tries or e.tries, greatest(p.first_ns, e.first_ns)
+            from path p join edges e
+              on (e.run_id, e.process, e.held_lock) = (p.run_id, p.process, p.last)
+            where e.wanted_lock > p.first and len(p.locks) < 8
+              and not list_contains(p.locks, e.wanted_lock))
+        select p.run_id, p.pid, p.locks,
+               list_transform(p.locks, lambda l: (names.of[l])) as names,
+               len(list_intersect(p.guards, e.guard_set)) > 0 as guarded,
+               p.one_thread and e.one_thread and p.tid = e.tid as one_thread,
+               p.tries or e.tries as tries,
+               greatest(p.first_ns, e.first_ns) as closed_ns
+        from path p join edges e
+          on (e.run_id, e.process, e.held_lock, e.wanted_lock)
+           = (p.run_id, p.process, p.last, p.first),
+        (select map(list(lock_id), list(name)) as of from objects) names
+        order by closed_ns""",
+    ),
+    View(
+        "who_wakes_whom",
+        "How often a thread ended waits of another, and how long that took to go on.",
+        """
+        select u.run_id, u.pid, u.waker_tid, a.thread as waker, u.wakee_tid, b.thread as wakee,
+               u.kind, count(*) as times, avg(u.woken_ns - u.t_ns)::bigint as latency_ns,
+               max(u.woken_ns - u.t_ns) as latency_max_ns
+        from wakeups u
+        left join thread_names a
+               on (a.run_id, a.process, a.tid) = (u.run_id, u.process, u.waker_tid)
+        left join thread_names b
+               on (b.run_id, b.process, b.tid) = (u.run_id, u.process, u.wakee_tid)
+        group by all order by times desc, u.waker_tid, u.wakee_tid""",
+    ),
+)
