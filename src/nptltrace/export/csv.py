@@ -1,0 +1,116 @@
+"""CSV: one file a table in a directory, or one table as one file."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from nptltrace.analysis.model import Window
+    from nptltrace.export._target import Target
+    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.traceset import Traceset
+
+SUMMARY = "CSV: one file a table in a directory; of a single table, that file"
+OPTIONS = ("tables",)
+
+
+def write(
+    traceset: Traceset,
+    out: Target,
+    *,
+    symbols: Symbols,
+    window: Window,
+    tables: Sequence[str] = (),
+) -> str:
+    """Write tables as CSV, lists as JSON, nothing where a value is null.
+
+    Args:
+        traceset: The opened traces.
+        out: Where to; a directory unless one table is chosen.
+        symbols: Names addresses.
+        window: The part to write.
+        tables: Which tables; all when empty.
+
+    Raises:
+        UsageError: There is no such table, or several for standard output.
+    """
+    from nptltrace.analysis.schema import TABLES, table_type
+    from nptltrace.analysis.tables import TraceTables
+    from nptltrace.errors import UsageError
+
+    chosen = [table_type(name) for name in dict.fromkeys(tables)] or list(TABLES.values())
+    if out.path is None and len(chosen) > 1:
+        raise UsageError("standard output takes one table: choose it with --table")
+    rows = 0
+    with ExitStack() as stack:
+        files: dict[str, BinaryIO]
+        if len(chosen) == 1:
+            files = {chosen[0].name: stack.enter_context(out.file())}
+        else:
+            directory = stack.enter_context(out.directory())
+            files = {
+                table.name: stack.enter_context((directory / f"{table.name}.csv").open("wb"))
+                for table in chosen
+            }
+        writers = {t.name: stack.enter_context(_Writer(files[t.name], t.schema())) for t in chosen}
+        made = TraceTables(traceset, symbols, window)
+        for name, piece in made.pieces(list(writers)):
+            writers[name].write(piece)
+            rows += piece.num_rows
+    return f"{rows} rows of {len(chosen)} {'table' if len(chosen) == 1 else 'tables'}"
+
+
+class _Writer:
+    """Writes one table.
+
+    Args:
+        file: Where to.
+        schema: The table's.
+    """
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        from pyarrow import csv
+
+        self._writer = csv.CSVWriter(file, _flat_schema(schema))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def write(self, piece: pa.Table) -> None:
+        """Write some rows."""
+        import pyarrow as pa
+
+        schema = _flat_schema(piece.schema)
+        columns = [_flat(column, field.type) for column, field in zip(piece, schema, strict=True)]
+        self._writer.write_table(pa.table(columns, schema=schema))
+
+
+def _flat_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema whose lists and dictionaries are text."""
+    import pyarrow as pa
+
+    def flat(field: pa.Field) -> pa.Field:
+        nested = pa.types.is_nested(field.type) or pa.types.is_dictionary(field.type)
+        return pa.field(field.name, pa.string() if nested else field.type)
+
+    return pa.schema([flat(field) for field in schema])
+
+
+def _flat(column: pa.ChunkedArray, type_: pa.DataType) -> Any:
+    """Return a column without lists and dictionaries."""
+    import json
+
+    import pyarrow as pa
+
+    if not pa.types.is_nested(column.type):
+        return column.cast(type_)
+    texts = [None if v is None else json.dumps(v, ensure_ascii=False) for v in column.to_pylist()]
+    return pa.array(texts, pa.string())

@@ -1,0 +1,135 @@
+"""Parquet: a data set partitioned by table, day, host and run, which every query engine reads."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from nptltrace.analysis.model import Window
+    from nptltrace.export._target import Target
+    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.traceset import Traceset
+
+SUMMARY = "Parquet data set, for DuckDB, pandas, Polars, Spark; those of many runs are one"
+OPTIONS = ("tables",)
+
+_ROW_GROUP = 1 << 20
+_NS = 10**9
+
+
+def write(
+    traceset: Traceset,
+    out: Target,
+    *,
+    symbols: Symbols,
+    window: Window,
+    tables: Sequence[str] = (),
+) -> str:
+    """Write tables as `dataset=TABLE/day=…/host=…/run=…/part-0.parquet`.
+
+    Args:
+        traceset: The opened traces.
+        out: The directory.
+        symbols: Names addresses.
+        window: The part to write.
+        tables: Which tables; all when empty.
+
+    Raises:
+        UsageError: There is no such table.
+    """
+    from nptltrace.analysis.schema import TABLES, table_type
+    from nptltrace.analysis.tables import TraceTables
+
+    chosen = [table_type(name) for name in dict.fromkeys(tables)] or list(TABLES.values())
+    made = TraceTables(traceset, symbols, window)
+    runs = {row["run_id"]: _partition(row) for row in made.table("runs").to_pylist()}
+    rows = 0
+    with out.directory() as directory, ExitStack() as stack:
+        files = {
+            (table.name, run): stack.enter_context(
+                _File(directory / f"dataset={table.name}" / partition, table.schema())
+            )
+            for table in chosen
+            for run, partition in runs.items()
+        }
+        for name, piece in made.pieces([table.name for table in chosen]):
+            for run, part in _by_run(piece, list(runs)):
+                files[name, run].write(part)
+            rows += piece.num_rows
+    return f"{rows} rows of {len(chosen)} {'table' if len(chosen) == 1 else 'tables'}"
+
+
+def _partition(run: dict[str, object]) -> str:
+    """Return the directories of a run."""
+    start = run["start_unix_ns"] or run["t0_unix_ns"]
+    assert isinstance(start, int)  # noqa: S101 -- by the schema
+    day = datetime.fromtimestamp(start // _NS, UTC).date()
+    host = quote(str(run["host"] or "unknown"), safe="")
+    return f"day={day}/host={host}/run={run['run_id']}"
+
+
+def _by_run(piece: pa.Table, runs: list[str]) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the rows of each run."""
+    import pyarrow.compute as pc
+
+    if len(runs) == 1:
+        yield runs[0], piece
+        return
+    for run in runs:
+        yield run, piece.filter(pc.equal(piece["run_id"].cast("string"), run))
+
+
+class _File:
+    """One file, whose row groups are sorted by process and time.
+
+    Args:
+        directory: Where it goes.
+        schema: The table's.
+    """
+
+    def __init__(self, directory: Path, schema: pa.Schema) -> None:
+        from pyarrow import parquet
+
+        directory.mkdir(parents=True)
+        self._schema = schema
+        times = [name for name in ("ts_ns", "t_ns", "start_ns") if name in schema.names]
+        self._order = [(name, "ascending") for name in ("pid", *times) if name in schema.names]
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+        self._writer = parquet.ParquetWriter(
+            directory / "part-0.parquet", schema, compression="zstd"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, failed: object, *_: object) -> None:
+        if failed is None:
+            self._flush()
+        self._writer.close()
+
+    def write(self, piece: pa.Table) -> None:
+        """Take some rows in."""
+        self._waiting.append(piece)
+        self._rows += piece.num_rows
+        if self._rows >= _ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if not self._rows:
+            return
+        table = pa.concat_tables(self._waiting).unify_dictionaries()
+        if self._order:
+            table = table.sort_by(self._order)
+        self._writer.write_table(table, row_group_size=_ROW_GROUP + (1 << 17))
+        self._waiting, self._rows = [], 0
