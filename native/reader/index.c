@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,8 +44,8 @@ bool rd_check(struct ptt_reader *reader, struct rd_packet *packet)
 static int map_file(struct rd_file *file)
 {
 	int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	struct rd_guard *guard;
 	struct stat st;
-	uint8_t *map;
 	int err = 0;
 
 	if (fd < 0)
@@ -58,14 +57,16 @@ static int map_file(struct rd_file *file)
 	/* Never smaller than before: packets that were indexed must stay where they are. */
 	if ((uint64_t)st.st_size <= file->size)
 		goto out;
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED) {
+	guard = rd_guard_map(fd, (size_t)st.st_size);
+	if (!guard) {
 		err = -errno;
 		goto out;
 	}
-	if (file->map)
-		munmap(file->map, file->size);
-	file->map = map;
+	/* What was found out about the old mapping stays true of the file. */
+	file->cut = rd_file_cut(file);
+	rd_guard_unmap(file->guard);
+	file->guard = guard;
+	file->map = rd_guard_data(guard);
 	file->size = (uint64_t)st.st_size;
 out:
 	close(fd);

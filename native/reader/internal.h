@@ -11,6 +11,7 @@
 
 #include "../ring/ptt_abi.h"
 #include "catalog.h"
+#include "guard.h"
 #include "map.h"
 #include "pttread.h"
 
@@ -35,11 +36,18 @@ struct rd_packet {
 
 struct rd_file {
 	char *path;
-	uint8_t *map;
+	struct rd_guard *guard;
+	const uint8_t *map;
 	uint64_t size;    /* mapped */
 	uint64_t indexed; /* bytes dealt with */
 	uint32_t stream;
+	bool cut;         /* an earlier mapping of it had become shorter */
 };
+
+static inline bool rd_file_cut(const struct rd_file *file)
+{
+	return file->cut || rd_guard_cut(file->guard);
+}
 
 struct rd_stream {
 	struct rd_packet *packets;

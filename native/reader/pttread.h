@@ -115,6 +115,12 @@ PTT_API uint32_t ptt_reader_damage_count(struct ptt_reader *reader);
 PTT_API int ptt_reader_process_info(struct ptt_reader *reader, uint32_t process, struct ptt_process_info *out);
 PTT_API int ptt_reader_thread_info(struct ptt_reader *reader, uint32_t thread, struct ptt_thread_info *out);
 PTT_API int ptt_reader_damage(struct ptt_reader *reader, uint32_t number, struct ptt_damage *out);
+/*
+ * ptt_reader_cut - 1, and the file, if a read has found that a mapped file had become shorter; else 0.
+ *
+ * What was read since is not to be trusted: where bytes are gone there were zeros.
+ */
+PTT_API int ptt_reader_cut(struct ptt_reader *reader, struct ptt_damage *out);
 /* ptt_reader_key_of_time - the least key whose time is ts or later. */
 PTT_API uint64_t ptt_reader_key_of_time(struct ptt_reader *reader, int64_t ts);
 /* ptt_reader_key_range - least and greatest key there can be, from the packets' heads. -ENOENT: there is no packet. */

@@ -3,7 +3,6 @@
 #include "internal.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -45,8 +44,7 @@ void ptt_reader_destroy(struct ptt_reader *reader)
 	if (!reader)
 		return;
 	for (uint32_t i = 0; i < reader->file_count; i++) {
-		if (reader->files[i].map)
-			munmap(reader->files[i].map, reader->files[i].size);
+		rd_guard_unmap(reader->files[i].guard);
 		free(reader->files[i].path);
 	}
 	for (uint32_t i = 0; i < reader->stream_count; i++)
@@ -357,6 +355,19 @@ int ptt_reader_thread_info(struct ptt_reader *reader, uint32_t thread, struct pt
 	if (thread >= reader->thread_count)
 		return -EINVAL;
 	*out = (struct ptt_thread_info){ reader->threads[thread].process, reader->threads[thread].tid };
+	return 0;
+}
+
+int ptt_reader_cut(struct ptt_reader *reader, struct ptt_damage *out)
+{
+	for (uint32_t i = 0; i < reader->file_count; i++) {
+		if (!rd_file_cut(&reader->files[i]))
+			continue;
+		memset(out, 0, sizeof(*out));
+		snprintf(out->path, sizeof(out->path), "%s", reader->files[i].path);
+		snprintf(out->reason, sizeof(out->reason), "became shorter while it was read");
+		return 1;
+	}
 	return 0;
 }
 

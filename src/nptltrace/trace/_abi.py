@@ -191,6 +191,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_reader_process_info": (ctypes.c_int, (_p, _u32, _p)),
     "ptt_reader_thread_info": (ctypes.c_int, (_p, _u32, _p)),
     "ptt_reader_damage": (ctypes.c_int, (_p, _u32, _p)),
+    "ptt_reader_cut": (ctypes.c_int, (_p, _p)),
     "ptt_reader_key_of_time": (_u64, (_p, _i64)),
     "ptt_reader_key_range": (ctypes.c_int, (_p, _p, _p)),
     "ptt_reader_time_of_key": (_i64, (_p, _u64)),

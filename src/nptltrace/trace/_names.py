@@ -78,6 +78,7 @@ class Names:
                 self.handle, ctypes.byref(columns), left, style, self._text, self.ROOM,
                 ctypes.byref(done),
             )  # fmt: skip
+            self.reader.ensure_whole()
             yield memoryview(self._text)[: check("format events", size)]
             left -= done.value
             for name, array in buffer.arrays.items():

@@ -12,6 +12,7 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from nptltrace.errors import TraceFormatError
 from nptltrace.trace._abi import (
     COLUMN_TYPES,
     Columns,
@@ -164,6 +165,7 @@ class Reader:
     def index(self, *, running: bool) -> None:
         """Find packets, or those that have come since the last call."""
         check("index the trace", self._lib.ptt_reader_index(self.handle, running))
+        self.ensure_whole()
 
     def set_clock(self, trace: int, frequency: int, origin: int, shift_ns: int) -> None:
         """Set how ticks of a trace become time."""
@@ -216,8 +218,20 @@ class Reader:
             found.append((out.process, out.tid))
         return found
 
+    def ensure_whole(self) -> None:
+        """Make sure that what was read so far was there.
+
+        Raises:
+            TraceFormatError: A file became shorter while it was read.
+        """
+        out = DamageEntry()
+        if self._lib.ptt_reader_cut(self.handle, ctypes.byref(out)):
+            reason = out.reason.decode("utf-8", "replace")
+            raise TraceFormatError(os.fsdecode(out.path), None, reason)
+
     def damages(self, start: int = 0) -> list[Damage]:
         """Return what could not be read so far."""
+        self.ensure_whole()
         out, found = DamageEntry(), []
         for number in range(start, self._lib.ptt_reader_damage_count(self.handle)):
             self._lib.ptt_reader_damage(self.handle, number, ctypes.byref(out))
@@ -259,6 +273,7 @@ class Reader:
     def copy_stream(self, stream: int, what: Copy, fd: int) -> int:
         """Write a part of a stream to a file; return the number of events."""
         status = self._lib.ptt_copy_stream(self.handle, stream, ctypes.byref(what), fd)
+        self.ensure_whole()
         return check("write a stream", status)
 
 
@@ -314,6 +329,7 @@ class Cursor:
         most = buffer.size if limit is None else min(limit, buffer.size)
         status = self._lib.ptt_cursor_read(self.handle, buffer.pointer, most)
         buffer.count = check("read events", status)
+        self.reader.ensure_whole()
         return buffer.count
 
     def lane(self, stream: int) -> tuple[int, int]:
@@ -385,4 +401,5 @@ def count(
         lib.ptt_counter_spans(counter, spans, len(spans))
     finally:
         lib.ptt_counter_destroy(counter)
+    reader.ensure_whole()
     return list(threads), list(found), list(spans)

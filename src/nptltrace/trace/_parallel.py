@@ -51,6 +51,7 @@ class _Slice:
                 self.done = True
                 break
             tables.append(converter.table(buffer, fields))
+        self.cursor.reader.ensure_whole()
         return tables
 
 

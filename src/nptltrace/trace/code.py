@@ -103,7 +103,10 @@ def _table(path: Path, build_id: str) -> Any:
                 table = tables.open(str(kept))
                 kept.touch()
                 return table
-        made = next(iter(Archive.open(str(path)).iter_objects())).make_symcache()
+        # Not mapped: a program that is being built anew would take the ground from under us.
+        data = path.read_bytes()
+        archive = Archive.from_bytes(data)
+        made = next(archive.iter_objects()).make_symcache()
     except (SymbolicError, StopIteration, OSError, ValueError):
         return None
     if kept is not None:

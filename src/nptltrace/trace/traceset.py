@@ -264,6 +264,7 @@ class Traceset:
                 break
             tables.append(self._converter.table(buffer, fields))
             left = None if left is None else left - buffer.count
+        self.source.reader.ensure_whole()
         return _join(tables) or self._empty(fields or ())
 
     def _empty(self, fields: Sequence[str]) -> pa.Table:

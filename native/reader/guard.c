@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* guard.c - the handler that puts zeros in place of the parts of mapped files that are gone. */
+#include "guard.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/*
+ * Never freed, only used again: the handler may walk the list at any moment. `start` is published last and taken away
+ * first (release; the handler reads it with acquire).
+ */
+struct rd_guard {
+	_Atomic uintptr_t start; /* 0: the node is free */
+	size_t size;
+	atomic_bool cut;         /* set by the handler, relaxed: the reading thread looks at it itself */
+	atomic_bool taken;
+	struct rd_guard *next;   /* set before the node is published */
+};
+
+static struct rd_guard *_Atomic guards;
+static pthread_once_t installed = PTHREAD_ONCE_INIT;
+static struct sigaction before;
+static uintptr_t page;
+
+/* In the handler: only system calls, no lock; errno is kept. */
+static bool mend(uintptr_t fault)
+{
+	for (struct rd_guard *g = atomic_load_explicit(&guards, memory_order_acquire); g; g = g->next) {
+		uintptr_t start = atomic_load_explicit(&g->start, memory_order_acquire);
+		uintptr_t from = fault & ~(page - 1);
+
+		if (!start || fault < start || fault - start >= g->size)
+			continue;
+		/* All that follows the fault is behind the end of the file as well. */
+		if (mmap((void *)from, start + g->size - from, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+			 0) == MAP_FAILED)
+			return false;
+		atomic_store_explicit(&g->cut, true, memory_order_relaxed);
+		return true;
+	}
+	return false;
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+
+	if (info->si_code != BUS_ADRERR || !mend((uintptr_t)info->si_addr)) {
+		if (before.sa_flags & SA_SIGINFO)
+			before.sa_sigaction(number, info, context);
+		else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+			before.sa_handler(number);
+		else /* the fault comes again, and ends the process as it would have */
+			sigaction(SIGBUS, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
+	}
+	errno = saved;
+}
+
+static void install(void)
+{
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+
+	page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGBUS, &action, &before);
+}
+
+static struct rd_guard *take(void)
+{
+	struct rd_guard *made;
+
+	for (struct rd_guard *g = atomic_load_explicit(&guards, memory_order_acquire); g; g = g->next) {
+		bool free = false;
+
+		if (atomic_compare_exchange_strong_explicit(&g->taken, &free, true, memory_order_acquire,
+							    memory_order_relaxed))
+			return g;
+	}
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return NULL;
+	atomic_init(&made->taken, true);
+	made->next = atomic_load_explicit(&guards, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&guards, &made->next, made, memory_order_release,
+						      memory_order_relaxed))
+		;
+	return made;
+}
+
+struct rd_guard *rd_guard_map(int fd, size_t size)
+{
+	struct rd_guard *guard;
+	void *map;
+
+	pthread_once(&installed, install);
+	map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return NULL;
+	guard = take();
+	if (!guard) {
+		munmap(map, size);
+		errno = ENOMEM;
+		return NULL;
+	}
+	guard->size = size;
+	atomic_store_explicit(&guard->cut, false, memory_order_relaxed);
+	atomic_store_explicit(&guard->start, (uintptr_t)map, memory_order_release);
+	return guard;
+}
+
+void rd_guard_unmap(struct rd_guard *guard)
+{
+	uintptr_t start;
+
+	if (!guard)
+		return;
+	start = atomic_exchange_explicit(&guard->start, 0, memory_order_acq_rel);
+	munmap((void *)start, guard->size);
+	atomic_store_explicit(&guard->taken, false, memory_order_release);
+}
+
+const void *rd_guard_data(const struct rd_guard *guard)
+{
+	return (const void *)atomic_load_explicit(&guard->start, memory_order_relaxed);
+}
+
+bool rd_guard_cut(const struct rd_guard *guard)
+{
+	return guard && atomic_load_explicit(&guard->cut, memory_order_relaxed);
+}
