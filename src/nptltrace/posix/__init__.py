@@ -1,0 +1,56 @@
+"""POSIX tracing in Python: controller, traced process and analyzer of `<trace.h>`.
+
+A controller and an analyzer:
+
+    from nptltrace import posix
+
+    with posix.create(pid, log="run.log") as stream:
+        stream.start()
+        input("Enter ends the tracing")
+
+    with posix.open_log("run.log") as log:
+        for event in log:
+            print(event.time_ns, event.name, event.data)
+
+A program with trace points of its own:
+
+    order = posix.event_type("order taken")
+    posix.event(order, b"17")
+
+Calls that wait let other threads run. A call that fails raises `PosixTraceError`, an `OSError`
+whose `errno` is what the function gave. After `os.fork()` the streams are the parent's alone.
+"""
+
+from __future__ import annotations
+
+from nptltrace.posix.attributes import Attributes
+from nptltrace.posix.constants import (
+    FilterChange,
+    LogFullPolicy,
+    StreamFullPolicy,
+    SystemEvent,
+    Truncation,
+)
+from nptltrace.posix.events import Event, EventSet, EventType, event, event_type
+from nptltrace.posix.native import PosixTraceError
+from nptltrace.posix.streams import Log, Status, Stream, create, open_log
+
+__all__ = [
+    "Attributes",
+    "Event",
+    "EventSet",
+    "EventType",
+    "FilterChange",
+    "Log",
+    "LogFullPolicy",
+    "PosixTraceError",
+    "Status",
+    "Stream",
+    "StreamFullPolicy",
+    "SystemEvent",
+    "Truncation",
+    "create",
+    "event",
+    "event_type",
+    "open_log",
+]
