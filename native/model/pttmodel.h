@@ -327,4 +327,26 @@ PTT_MODEL_API double ptt_model_bucket_ns(uint32_t bucket);
 /* ptt_model_lost - events that the trace itself says were lost. */
 PTT_MODEL_API uint64_t ptt_model_lost(const struct ptt_model *model);
 
+/*
+ * Lanes: rows to draw intervals in, so that within a row none overlaps another. Intervals of a group (a thread, an
+ * object) share rows; few are needed when they come in the order of their ends.
+ */
+struct ptt_model_lanes;
+
+struct ptt_model_lane {
+	uint64_t group;
+	uint32_t place; /* among the rows of the group, from 0 */
+	uint32_t reserved;
+};
+
+_Static_assert(sizeof(struct ptt_model_lane) == 16, "lane");
+
+PTT_MODEL_API struct ptt_model_lanes *ptt_model_lanes_create(void);
+PTT_MODEL_API void ptt_model_lanes_destroy(struct ptt_model_lanes *lanes);
+/* ptt_model_lanes_place - tells the row of each of n intervals, end behind begin or equal to it. */
+PTT_MODEL_API int ptt_model_lanes_place(struct ptt_model_lanes *lanes, const uint64_t *group, const int64_t *begin,
+					const int64_t *end, uint32_t *lane, int64_t n);
+/* ptt_model_lanes_table - the rows there are, as struct ptt_model_lane; valid until intervals are placed. */
+PTT_MODEL_API int ptt_model_lanes_table(const struct ptt_model_lanes *lanes, struct ptt_model_table *out);
+
 #endif

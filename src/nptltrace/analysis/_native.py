@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from nptltrace.trace._native import Buffer
 
 __all__ = [
-    "CLASSES", "EDGES", "KINDS", "NEVER", "PAIRS", "PATH", "ROWS", "WAKES", "Model", "percentile",
+    "CLASSES", "EDGES", "KINDS", "NEVER", "PAIRS", "PATH", "ROWS", "WAKES", "Lanes", "Model",
+    "percentile",
 ]  # fmt: skip
 
 VERSION = 2
@@ -98,6 +99,7 @@ _TABLES: dict[str, tuple[int, list[Any]]] = {
     ]),
 }  # fmt: skip
 _TABLES["open"] = (12, _TABLES["waits"][1])
+_LANE = np.dtype([("group", "u8"), *_u32("place", "reserved")], align=True)
 
 
 class _Table(ctypes.Structure):
@@ -128,6 +130,10 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_model_drop_rows": (None, (_p,)),
     "ptt_model_bucket_ns": (ctypes.c_double, (_n,)),
     "ptt_model_lost": (ctypes.c_uint64, (_p,)),
+    "ptt_model_lanes_create": (_p, ()),
+    "ptt_model_lanes_destroy": (None, (_p,)),
+    "ptt_model_lanes_place": (ctypes.c_int, (_p, _p, _p, _p, _p, ctypes.c_int64)),
+    "ptt_model_lanes_table": (ctypes.c_int, (_p, _p)),
 }
 
 
@@ -214,16 +220,57 @@ class Model:
         found = _Table()
         status = self._lib.ptt_model_table(self.handle, number, ctypes.byref(found))
         check("read a table", status)
-        if not found.items or not found.count:
-            return np.empty(0, dtype)
-        memory = (ctypes.c_uint8 * (found.count * found.stride)).from_address(found.items)
-        bytes_of = memoryview(memory).cast("B")
-        array = np.ndarray((found.count,), dtype, bytes_of, strides=(found.stride,))
+        array = _array(found, np.dtype(columns, align=True))
         return array.copy() if copy else array
 
     def drop_rows(self) -> None:
         """Drop the rows of waits, holds and wakeups told so far."""
         self._lib.ptt_model_drop_rows(self.handle)
+
+
+def _array(table: _Table, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a table of the library as it lies in memory."""
+    if not table.items or not table.count:
+        return np.empty(0, dtype)
+    memory = (ctypes.c_uint8 * (table.count * table.stride)).from_address(table.items)
+    return np.ndarray((table.count,), dtype, memoryview(memory).cast("B"), strides=(table.stride,))
+
+
+class Lanes:
+    """Rows to draw intervals in, so that within a row none overlaps another."""
+
+    def __init__(self) -> None:
+        lib = library()
+        self._lib = lib
+        self._handle = made("make rows", lib.ptt_model_lanes_create())
+        weakref.finalize(self, lib.ptt_model_lanes_destroy, self._handle)
+
+    def place(
+        self, group: NDArray[Any], begin: NDArray[Any], end: NDArray[Any]
+    ) -> NDArray[np.uint32]:
+        """Return the row of each interval.
+
+        Args:
+            group: What shares rows: a thread, an object.
+            begin: When they begin.
+            end: When they end; few rows are needed if they come in this order.
+        """
+        columns = [
+            np.ascontiguousarray(group, np.uint64),
+            np.ascontiguousarray(begin, np.int64),
+            np.ascontiguousarray(end, np.int64),
+            np.empty(len(group), np.uint32),
+        ]
+        pointers = [column.ctypes.data for column in columns]
+        check("place", self._lib.ptt_model_lanes_place(self._handle, *pointers, len(group)))
+        return columns[3]
+
+    def table(self) -> NDArray[Any]:
+        """Return the rows: their `group`, and their `place` in it, from 0."""
+        found = _Table()
+        status = self._lib.ptt_model_lanes_table(self._handle, ctypes.byref(found))
+        check("read a table", status)
+        return _array(found, _LANE).copy()
 
 
 @cache

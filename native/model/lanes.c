@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* lanes.c - gives intervals rows to be drawn in, so that none overlaps another of its row. */
+#include "internal.h"
+
+/* The rows of a group are a list, in the order in which they were made. */
+struct lane {
+	struct ptt_model_lane pub;
+	int64_t end; /* of the last interval in it */
+	uint32_t next; /* 0 = none; the first of all rows follows nobody */
+};
+
+struct ptt_model_lanes {
+	struct lane *items;
+	uint32_t count;
+	uint32_t room;
+	struct rd_map first; /* by group: number of its first row, plus 1 */
+};
+
+struct ptt_model_lanes *ptt_model_lanes_create(void)
+{
+	return calloc(1, sizeof(struct ptt_model_lanes));
+}
+
+void ptt_model_lanes_destroy(struct ptt_model_lanes *lanes)
+{
+	if (!lanes)
+		return;
+	rd_map_free(&lanes->first);
+	free(lanes->items);
+	free(lanes);
+}
+
+static int lane_add(struct ptt_model_lanes *lanes, uint64_t group, uint32_t place)
+{
+	if (lanes->count == lanes->room) {
+		uint32_t room = lanes->room ? lanes->room * 2 : 256;
+		struct lane *items = reallocarray(lanes->items, room, sizeof(*items));
+
+		if (!items)
+			return -ENOMEM;
+		lanes->items = items;
+		lanes->room = room;
+	}
+	lanes->items[lanes->count++] = (struct lane){ .pub = { group, place, 0 }, .end = MD_NEVER };
+	return 0;
+}
+
+/* The row that has been free for the shortest time: so the fewest are needed. */
+static int lane_find(struct ptt_model_lanes *lanes, uint64_t group, int64_t begin, uint32_t *found)
+{
+	struct rd_entry *entry = rd_map_put(&lanes->first, group, 0);
+	uint32_t best = RD_NONE, last = RD_NONE, place = 0;
+
+	if (!entry)
+		return -ENOMEM;
+	for (uint32_t i = entry->value ? (uint32_t)entry->value - 1 : RD_NONE; i != RD_NONE; place++) {
+		const struct lane *lane = &lanes->items[i];
+
+		if (lane->end <= begin && (best == RD_NONE || lane->end > lanes->items[best].end))
+			best = i;
+		last = i;
+		i = lane->next ? lane->next : RD_NONE;
+	}
+	if (best == RD_NONE) {
+		best = lanes->count;
+		if (lane_add(lanes, group, place) < 0)
+			return -ENOMEM;
+		if (last == RD_NONE)
+			entry->value = (uint64_t)best + 1;
+		else
+			lanes->items[last].next = best;
+	}
+	*found = best;
+	return 0;
+}
+
+int ptt_model_lanes_place(struct ptt_model_lanes *lanes, const uint64_t *group, const int64_t *begin,
+			  const int64_t *end, uint32_t *lane, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) {
+		if (lane_find(lanes, group[i], begin[i], &lane[i]) < 0)
+			return -ENOMEM;
+		lanes->items[lane[i]].end = end[i];
+	}
+	return 0;
+}
+
+int ptt_model_lanes_table(const struct ptt_model_lanes *lanes, struct ptt_model_table *out)
+{
+	*out = (struct ptt_model_table){ lanes->items, lanes->count, sizeof(struct lane) };
+	return 0;
+}

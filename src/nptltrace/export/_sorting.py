@@ -1,0 +1,90 @@
+"""Puts records in the order of time, in bounded memory."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+__all__ = ["Sorter"]
+
+_IN_MEMORY = 256 << 20  # bytes; what is more goes to a temporary file
+_RUN = 1 << 16  # records
+
+
+class Sorter:
+    """Takes records nearly in order, and gives them back in the order of their `ts`.
+
+    Records with equal times keep the order in which they came.
+
+    Args:
+        dtype: Of the records; has a column `ts`.
+        in_memory: How many bytes to keep in memory.
+    """
+
+    def __init__(self, dtype: np.dtype[Any], in_memory: int = _IN_MEMORY) -> None:
+        self._dtype = dtype
+        self._left = in_memory
+        self._file: Any = None
+        self._waiting: list[NDArray[Any]] = []
+        self._runs: list[NDArray[Any]] = []
+
+    def add(self, records: NDArray[Any], *, first: bool = False) -> None:
+        """Take some records.
+
+        Args:
+            records: Any number.
+            first: They go before all others of their time.
+        """
+        if not len(records):
+            return
+        if first:
+            self._runs.insert(0, records[np.argsort(records["ts"], kind="stable")])
+            return
+        self._waiting.append(records)
+        if sum(map(len, self._waiting)) >= _RUN:
+            self._close_run()
+
+    def _close_run(self) -> None:
+        """Sort what has come, and put it away."""
+        if not self._waiting:
+            return
+        run = np.concatenate(self._waiting)
+        self._waiting = []
+        run = run[np.argsort(run["ts"], kind="stable")]
+        self._left -= run.nbytes
+        self._runs.append(run if self._left >= 0 else self._stored(run))
+
+    def _stored(self, run: NDArray[Any]) -> NDArray[Any]:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="ptt-export-")  # noqa: SIM115 -- lives as long as the sorter
+        offset = self._file.seek(0, 2)
+        self._file.write(run.tobytes())
+        self._file.flush()
+        return np.memmap(self._file, self._dtype, "r", offset, run.shape)
+
+    def batches(self) -> Iterator[NDArray[Any]]:
+        """Yield everything in order."""
+        self._close_run()
+        runs = self._runs
+        done = np.zeros(len(runs), np.int64)
+        following = np.array([run["ts"][0] for run in runs], np.int64)
+        # A record that came late may be much earlier than the others of its run, hardly ever later:
+        # so there is about a run's worth of records between the ends of two runs.
+        for bound in np.sort(np.array([run["ts"][-1] for run in runs], np.int64)):
+            pieces = []
+            for number in np.flatnonzero(following <= bound).tolist():
+                run, start = runs[number], int(done[number])
+                stop = start + int(np.searchsorted(run["ts"][start:], bound, side="right"))
+                pieces.append(run[start:stop])
+                done[number] = stop
+                following[number] = run["ts"][stop] if stop < len(run) else np.iinfo(np.int64).max
+            if pieces:
+                found = np.concatenate(pieces)
+                yield found[np.argsort(found["ts"], kind="stable")]

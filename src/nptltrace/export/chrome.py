@@ -1,0 +1,265 @@
+"""Chrome's trace event format, as JSON: for chrome://tracing, Perfetto, and many other viewers.
+
+A thread has a row of waits, and rows of its own for what it holds; an object has a row that shows
+who holds it, and a counter of its waiters. Flows lead from who woke a thread to where it went on,
+and from who had a lock to the wait for it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace.export import _timeline as tl
+from nptltrace.export._lines import Words, decimals, digits, joined
+from nptltrace.export._timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from nptltrace.analysis.model import Window
+    from nptltrace.export._target import Target
+    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.traceset import Traceset
+
+__all__ = ["SUMMARY", "write"]
+
+SUMMARY = "Chrome's JSON of trace events, which many viewers read"
+
+# Rows that are no thread have numbers above those of the kernel.
+_LANE_TID = 10_000_000
+_ROWS = 1 << 13
+
+
+def write(
+    traceset: Traceset,
+    out: Target,
+    *,
+    symbols: Symbols | None = None,
+    window: Window | None = None,
+) -> str:
+    """Write a trace as JSON.
+
+    Args:
+        traceset: The opened traces.
+        out: A file.
+        symbols: Names addresses.
+        window: The part to write.
+    """
+    timeline = Timeline(traceset.source, symbols, window)
+    with out.file() as file:
+        about = {"start_unix_ns": timeline.start_unix_ns, "tool": "ptt"}
+        file.write(f'{{"displayTimeUnit":"ns","otherData":{json.dumps(about)},'.encode())
+        file.write(b'"traceEvents":[\n')
+        for line in _metadata(timeline):
+            file.write((json.dumps(line) + ",\n").encode())
+        events = _Events(timeline)
+        for records in timeline.records():
+            for start in range(0, len(records), _ROWS):
+                for lines in events.encoded(records[start : start + _ROWS]):
+                    file.write(lines)
+        # Every line before this one ends with a comma.
+        end = {"ph": "M", "pid": 0, "name": "process_labels", "args": {"labels": ""}}
+        file.write((json.dumps(end) + "\n]}\n").encode())
+    return timeline.summary()
+
+
+def _metadata(timeline: Timeline) -> Iterator[dict[str, Any]]:
+    """Yield the names of processes and rows, and the order of these."""
+    for process in timeline.processes:
+        name = " ".join(process.cmdline) or process.exe or "process"
+        yield {"ph": "M", "pid": process.pid, "name": "process_name", "args": {"name": name}}
+    order = 0
+    beneath: dict[tuple[int, int], list[int]] = {}
+    for number, lane in enumerate(timeline.lanes):
+        if lane.what != tl.WAITS or lane.place:
+            beneath.setdefault((lane.what == tl.OWNERS, lane.row), []).append(number)
+    rows = [(False, row) for row in timeline.lived()] + [(True, row) for row in timeline.used]
+    for is_object, row in rows:
+        found = [] if is_object else [(timeline.thread_name(row).tid, timeline.thread(row))]
+        found += [
+            (_LANE_TID + number, _lane_name(timeline, number))
+            for number in beneath.get((is_object, row), [])
+        ]
+        pid = _pid(timeline, timeline.objects if is_object else timeline.threads, row)
+        for tid, name in found:
+            order += 1
+            key = {"ph": "M", "pid": pid, "tid": tid}
+            yield {**key, "name": "thread_name", "args": {"name": name}}
+            yield {**key, "name": "thread_sort_index", "args": {"sort_index": order}}
+
+
+def _pid(timeline: Timeline, table: NDArray[Any], row: int) -> int:
+    processes, number = timeline.processes, int(table["process"][row])
+    return processes[number].pid if number < len(processes) else 0
+
+
+def _lane_name(timeline: Timeline, number: int) -> str:
+    lane = timeline.lanes[number]
+    if lane.what == tl.OWNERS:
+        return f"{timeline.object(lane.row)} is held by"
+    return f"{timeline.thread(lane.row)} {'holds' if lane.what == tl.HOLDS else 'waits as well'}"
+
+
+def _texts(names: list[str], key: str = "") -> Words:
+    """Return JSON strings by number; with a key as members of an object, unless they are empty."""
+    if key:
+        return Words(f',"{key}":{json.dumps(name)}' if name else "" for name in names)
+    return Words(json.dumps(name) for name in names)
+
+
+class _Events:
+    """Encodes records, which come in the order of time."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._depths = tl.Depths(len(timeline.objects))
+        rows = range(len(timeline.threads))
+        lived = set(timeline.lived())
+        threads = [timeline.thread(row) if row in lived else "" for row in rows]
+        sites = [timeline.site(row) for row in range(len(timeline.sites))]
+        self._thread = _texts(threads)
+        self._wakes = _texts([f"wakes {name}" for name in threads])
+        self._woken = _texts([f"woken by {name}" for name in threads])
+        self._creates = _texts([f"creates {name}" for name in threads])
+        self._blocks = _texts([f"blocks {name}" for name in threads])
+        self._owner, self._waker = _texts(threads, "owner"), _texts(threads, "woken by")
+        self._site, self._owner_site = _texts(sites, "site"), _texts(sites, "owner site")
+        self._waker_site, self._release = _texts(sites, "woken from"), _texts(sites, "release site")
+        self._keys = timeline.verb_keys
+        self._verb = _texts([timeline.verb(key) for key in self._keys.tolist()])
+        used = set(timeline.used)
+        self._object = _texts(
+            [
+                f"waiting for {timeline.object(row)}" if row in used else ""
+                for row in range(len(timeline.objects))
+            ]
+        )
+        self._class = Words(("contended", "idle", "join", "timeout", "cancelled", "hold"))
+        self._flags = Words(("", ',"shared":true', ',"never ended":true',
+                             ',"shared":true,"never ended":true'))  # fmt: skip
+        pids = np.array([process.pid for process in timeline.processes] + [0], np.int64)
+
+        def pid(table: NDArray[Any]) -> NDArray[np.int64]:
+            return np.asarray(pids[np.minimum(table["process"], len(pids) - 1)])
+
+        self._pid_of_thread, self._pid_of_object = pid(timeline.threads), pid(timeline.objects)
+        self._tid = timeline.threads["tid"].astype(np.int64)
+        self._lane_tid = np.array(
+            [
+                int(self._tid[lane.row])
+                if lane.what == tl.WAITS and not lane.place
+                else _LANE_TID + number
+                for number, lane in enumerate(timeline.lanes)
+            ]
+            or [0],
+            np.int64,
+        )
+
+    def encoded(self, records: NDArray[Any]) -> Iterator[Any]:
+        """Yield the lines of some records."""
+        what = records["what"]
+        yield from self._waits(records[what == tl.WAIT])
+        yield from self._holds(records[what == tl.HOLD])
+        for kind, names, flow in (
+            (tl.WAKE, self._wakes, "s"), (tl.WOKEN, self._woken, "f"),
+        ):  # fmt: skip
+            chosen = records[what == kind]
+            name = names.of(chosen["other"])
+            yield self._slices(chosen, chosen["thread"], name, "wakeup", self._site)
+            yield self._flows(chosen, chosen["thread"], flow, "wake-up")
+        for kind, text in ((tl.BEGUN, "begins"), (tl.ENDED, "ends"), (tl.JOINED, "joined")):
+            yield self._instants(records[what == kind], json.dumps(text))
+        created = records[what == tl.CREATED]
+        yield self._instants(created, self._creates.of(created["other"]))
+        waiting = (what == tl.WAIT) | (what == tl.WAIT_END)
+        yield self._counts(records, waiting & (records["kind"] != 1))
+
+    def _at(self, records: NDArray[Any], phase: str, pid: NDArray[Any], tid: NDArray[Any]) -> Any:
+        """Return the columns that every event begins with."""
+        time = decimals(records["ts"], 3)
+        return f'{{"ph":"{phase}","pid":', digits(pid), ',"tid":', digits(tid), ',"ts":', *time
+
+    def _waits(self, records: NDArray[Any]) -> Iterator[Any]:
+        """Yield waits, and what leads to them from the owners."""
+        if not len(records):
+            return
+        key = np.searchsorted(self._keys, Timeline.verb_key(records))
+        pid = self._pid_of_thread[records["thread"]]
+        yield joined(
+            len(records),
+            *self._at(records, "X", pid, self._lane_tid[records["lane"]]),
+            ',"dur":', *decimals(records["dur"], 3),
+            ',"cat":"', self._class.of(records["verb"]), '","name":', self._verb.of(key),
+            ',"args":{"wait":', digits(records["id"]), ',"waiters":', digits(records["depth"]),
+            ',"result":', digits(records["result"]), self._flags.of(records["flags"]),
+            self._site.of(records["site"]), self._owner.of(records["other"]),
+            self._owner_site.of(records["other_site"]), self._waker.of(records["waker"]),
+            self._waker_site.of(records["waker_site"]), "}},\n",
+        )  # fmt: skip
+        blocked = records[
+            (records["other"] != 0)
+            & (records["other"] != records["thread"])
+            & (records["verb"] == 0)
+        ]
+        name = self._blocks.of(blocked["thread"])
+        yield self._slices(blocked, blocked["other"], name, "blocks", None)
+        yield self._flows(blocked, blocked["other"], "s", "blocked by")
+        yield self._flows(blocked, blocked["thread"], "f", "blocked by")
+
+    def _holds(self, records: NDArray[Any]) -> Iterator[Any]:
+        """Yield holds, in the rows of their threads and in those of what is held."""
+        if not len(records):
+            return
+        key = np.searchsorted(self._keys, Timeline.verb_key(records))
+        duration = decimals(records["dur"], 3)
+        arguments = (
+            ',"args":{"waiters":', digits(records["depth"]), self._flags.of(records["flags"]),
+            self._site.of(records["site"]), self._release.of(records["other_site"]), "}},\n",
+        )  # fmt: skip
+        for category, tid, pid, name in (
+            ("hold", "lane", self._pid_of_thread[records["thread"]], self._verb.of(key)),
+            ("owner", "owner_lane", self._pid_of_object[records["object"]],
+             self._thread.of(records["thread"])),
+        ):  # fmt: skip
+            yield joined(
+                len(records), *self._at(records, "X", pid, self._lane_tid[records[tid]]),
+                ',"dur":', *duration, f',"cat":"{category}","name":', name, *arguments,
+            )  # fmt: skip
+
+    def _slices(
+        self, records: NDArray[Any], threads: NDArray[Any], name: Any, category: str,
+        site: Words | None,
+    ) -> Any:  # fmt: skip
+        """Return marks in rows of threads, for flows to begin or end at."""
+        head = self._at(records, "X", self._pid_of_thread[threads], self._tid[threads])
+        where = (',"args":{"wait":', digits(records["id"]),
+                 site.of(records["site"]) if site else "", "}},\n")  # fmt: skip
+        return joined(len(records), *head, f',"dur":0,"cat":"{category}","name":', name, *where)
+
+    def _flows(self, records: NDArray[Any], threads: NDArray[Any], phase: str, name: str) -> Any:
+        """Return beginnings (`s`) or ends (`f`) of arrows."""
+        head = self._at(records, phase, self._pid_of_thread[threads], self._tid[threads])
+        binding = ',"bp":"e"' if phase == "f" else ""
+        rest = f',"cat":"{name}","name":"{name}"{binding},"id":'
+        return joined(len(records), *head, rest, digits(records["id"]), "},\n")
+
+    def _instants(self, records: NDArray[Any], name: Any) -> Any:
+        threads = records["thread"]
+        head = self._at(records, "i", self._pid_of_thread[threads], self._tid[threads])
+        where = (',"args":{"thread":', digits(self._tid[threads]), self._site.of(records["site"]))
+        return joined(len(records), *head, ',"s":"t","cat":"life","name":', name, *where, "}},\n")
+
+    def _counts(self, records: NDArray[Any], waiting: NDArray[np.bool_]) -> Any:
+        depth = self._depths.after(records, waiting)[waiting]
+        records = records[waiting]
+        pid = self._pid_of_object[records["object"]]
+        return joined(
+            len(records),
+            '{"ph":"C","pid":', digits(pid), ',"ts":', *decimals(records["ts"], 3),
+            ',"name":', self._object.of(records["object"]), ',"id":', digits(records["object"]),
+            ',"args":{"threads":', digits(depth), "}},\n",
+        )  # fmt: skip

@@ -1,0 +1,369 @@
+"""Perfetto: track events for https://ui.perfetto.dev and its trace processor.
+
+A thread has a row of waits and rows of holds below it; an object has a row that shows who holds it
+and a counter of its waiters. Flows lead from who woke a thread to where it went on, and from who
+had a lock to the wait for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace.export import _timeline as tl
+from nptltrace.export._protobuf import Rows, message, number, text
+from nptltrace.export._timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from nptltrace.analysis.model import Window
+    from nptltrace.export._target import Target
+    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.traceset import Traceset
+
+__all__ = ["SUMMARY", "write"]
+
+SUMMARY = "Perfetto's own: threads, locks and flows for ui.perfetto.dev"
+
+# Fields of the messages, as perfetto_trace.proto numbers them.
+_PACKET = 1
+_CLOCK_SNAPSHOT, _TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _INTERNED, _FLAGS = 6, 8, 10, 11, 12, 13
+_TRACK = 60
+_UUID, _NAME, _PROCESS, _THREAD, _PARENT, _COUNTER = 1, 2, 3, 4, 5, 8
+_CATEGORY_IID, _NOTES, _TYPE, _NAME_IID, _TRACK_UUID, _VALUE = 3, 4, 9, 10, 11, 30
+_FLOW, _FLOW_END = 47, 48
+_NOTE_NAME, _NOTE_NUMBER, _NOTE_TEXT = 1, 4, 17
+_CATEGORIES, _NAMES, _NOTE_NAMES, _NOTE_TEXTS = 1, 2, 3, 29
+_BEGIN, _END, _INSTANT, _COUNTED = 1, 2, 3, 4
+_CLEARED, _NEEDED = 1, 2  # of the interned names
+_BOOTTIME, _REALTIME = 6, 1
+
+# Tracks are numbered row << 3 | kind.
+_OF_PROCESS, _OF_THREAD, _OF_OBJECT, _OF_LANE, _OF_QUEUE, _OF_OBJECTS = range(1, 7)
+_UUID_BYTES, _TIME_BYTES, _IID_BYTES, _TEXT_BYTES, _COUNT_BYTES = 5, 9, 6, 5, 5
+_NEGATIVE_BYTES = 10
+
+# Waits are of the categories of their classes, in their order.
+_CATEGORY = ("contended", "idle", "join", "timeout", "cancelled", "hold", "owner", "wakeup", "life",
+             "blocks")  # fmt: skip
+_NOTE = ("site", "owner", "owner site", "woken by", "woken from", "release site", "waiters",
+         "result", "shared", "never ended", "wait")  # fmt: skip
+_NOTE_IID = {name: iid for iid, name in enumerate(_NOTE, 1)}
+
+# Names of events are numbered: verb and object, else thread << 3 | what, above all of those.
+_OF_A_THREAD = 1 << 36
+_ABOUT = ("wakes {}", "woken by {}", "creates {}", "blocks {}", "{}", "begins", "ends", "joined")
+_WAKES, _WOKEN_BY, _CREATES, _BLOCKS, _IS, _BEGINS, _ENDS, _JOINED = range(8)
+
+_ROWS = 1 << 13  # records to encode at once: what fits into the caches
+
+
+def write(
+    traceset: Traceset,
+    out: Target,
+    *,
+    symbols: Symbols | None = None,
+    window: Window | None = None,
+) -> str:
+    """Write a trace for Perfetto.
+
+    Args:
+        traceset: The opened traces.
+        out: A file.
+        symbols: Names addresses.
+        window: The part to write.
+    """
+    timeline = Timeline(traceset.source, symbols, window)
+    with out.file() as file:
+        for packet in _heading(timeline):
+            file.write(packet)
+        events = _Events(timeline)
+        for records in timeline.records():
+            for start in range(0, len(records), _ROWS):
+                for packets in events.encoded(records[start : start + _ROWS]):
+                    file.write(packets)
+    return timeline.summary()
+
+
+# ---- what stands before the events ----
+
+
+def _packet(*parts: bytes, flags: int = _NEEDED) -> bytes:
+    return message(_PACKET, number(_SEQUENCE, 1), *parts, number(_FLAGS, flags))
+
+
+def _uuid(kind: int, row: int) -> int:
+    return row << 3 | kind
+
+
+def _heading(timeline: Timeline) -> Iterator[bytes]:
+    """Yield the clocks, all tracks, and all names."""
+    clocks = ((_BOOTTIME, 0), (_REALTIME, max(timeline.start_unix_ns, 0)))
+    snapshot = [message(1, number(1, clock), number(2, time)) for clock, time in clocks]
+    yield _packet(
+        number(_TIMESTAMP, 0), message(_CLOCK_SNAPSHOT, *snapshot), flags=_CLEARED | _NEEDED
+    )
+    for uuid, parent, *parts in _tracks(timeline):
+        above = [number(_PARENT, parent)] if parent else []
+        yield _packet(message(_TRACK, number(_UUID, uuid), *above, *parts))
+    for field, iid, name in _names(timeline):
+        yield _packet(message(_INTERNED, message(field, number(1, iid), text(2, name))))
+
+
+def _tracks(timeline: Timeline) -> Iterator[tuple[Any, ...]]:
+    """Yield number, parent and fields of all tracks."""
+    for row, process in enumerate(timeline.processes):
+        command = [text(2, argument) for argument in process.cmdline]
+        about = message(_PROCESS, number(1, process.pid), *command, text(6, process.exe))
+        yield _uuid(_OF_PROCESS, row), 0, about
+        yield _uuid(_OF_OBJECTS, row), _uuid(_OF_PROCESS, row), text(_NAME, "Locks and the like")
+    for row in timeline.lived():
+        who = timeline.thread_name(row)
+        about = message(
+            _THREAD, number(1, who.pid), number(2, who.tid), text(5, who.name or "thread")
+        )
+        parent = _uuid(_OF_PROCESS, int(timeline.threads["process"][row]))
+        yield _uuid(_OF_THREAD, row), parent, about
+    for row in timeline.used:
+        parent = _uuid(_OF_OBJECTS, int(timeline.objects["process"][row]))
+        yield _uuid(_OF_OBJECT, row), parent, text(_NAME, timeline.object(row))
+        counter = message(_COUNTER, text(6, "threads"))
+        yield _uuid(_OF_QUEUE, row), _uuid(_OF_OBJECT, row), text(_NAME, "waiting"), counter
+    for number_of, lane in enumerate(timeline.lanes):
+        # Lanes of one name are drawn as one row, as deep as it needs to be.
+        if lane.what == tl.OWNERS:
+            above, name = _uuid(_OF_OBJECT, lane.row), "held by"
+        else:
+            above = _uuid(_OF_THREAD, lane.row)
+            name = "holds" if lane.what == tl.HOLDS else "more waits"
+        yield _uuid(_OF_LANE, number_of), above, text(_NAME, name)
+
+
+def _names(timeline: Timeline) -> Iterator[tuple[int, int, str]]:
+    """Yield what is only named once: where it is used, its number, and the name."""
+    for iid, name in enumerate(_CATEGORY, 1):
+        yield _CATEGORIES, iid, name
+    for iid, name in enumerate(_NOTE, 1):
+        yield _NOTE_NAMES, iid, name
+    for key in timeline.verb_keys.tolist():
+        yield _NAMES, key, timeline.verb(key)
+    for row in timeline.lived():
+        name = timeline.thread(row)
+        for what, about in enumerate(_ABOUT):
+            yield _NAMES, _OF_A_THREAD | row << 3 | what, about.format(name)
+        yield _NOTE_TEXTS, row << 1 | 1, name
+    for row in range(1, len(timeline.sites)):
+        yield _NOTE_TEXTS, row << 1, timeline.site(row)
+
+
+# ---- events ----
+
+
+class _Events:
+    """Encodes records, which come in the order of time."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._depths = tl.Depths(len(timeline.objects))
+        # Waits are drawn in the row of the thread itself, those that overlap others below it.
+        self._wait_track = np.array(
+            [
+                _uuid(_OF_LANE, number_of) if lane.place else _uuid(_OF_THREAD, lane.row)
+                for number_of, lane in enumerate(timeline.lanes)
+            ],
+            np.uint64,
+        )
+
+    def encoded(self, records: NDArray[Any]) -> Iterator[bytes]:
+        """Yield the packets of some records.
+
+        Packets of equal times are sorted as they stand here: in a row, what ends stands before
+        what begins, and what takes no time begins and ends at once. A flow begins before it ends.
+        """
+        what, lasting = records["what"], records["dur"] > 0
+        waiting = (what == tl.WAIT) | (what == tl.WAIT_END)
+        yield self._ends(records[(what == tl.WAIT_END) & lasting], self._wait_row)
+        yield self._ends(records[(what == tl.HOLD_END) & lasting], self._hold_row)
+        yield self._ends(records[(what == tl.HOLD_END) & lasting], self._owner_row)
+        waits, holds = records[what == tl.WAIT], records[what == tl.HOLD]
+        blocked = (waits["verb"] == 0) & (waits["other"] != 0)
+        blocked &= waits["other"] != waits["thread"]
+        yield self._blocks(waits[blocked])
+        yield self._waits(waits, blocked)
+        yield self._holds(holds)
+        yield self._owners(holds)
+        for kind, about in ((tl.WAKE, _WAKES), (tl.WOKEN, _WOKEN_BY)):
+            yield self._wakeups(records[what == kind], about)
+        for kind, about in (
+            (tl.CREATED, _CREATES), (tl.BEGUN, _BEGINS), (tl.ENDED, _ENDS), (tl.JOINED, _JOINED),
+        ):  # fmt: skip
+            yield self._life(records[what == kind], about)
+        waiting &= records["kind"] != 1
+        depth = self._depths.after(records, waiting)[waiting]
+        yield self._counts(records[waiting], depth)
+
+    # ---- in which row ----
+
+    def _wait_row(self, records: NDArray[Any]) -> NDArray[np.uint64]:
+        return np.asarray(self._wait_track[records["lane"]])
+
+    @staticmethod
+    def _hold_row(records: NDArray[Any]) -> NDArray[np.uint64]:
+        return _own(records["lane"], _OF_LANE)
+
+    @staticmethod
+    def _owner_row(records: NDArray[Any]) -> NDArray[np.uint64]:
+        return _own(records["owner_lane"], _OF_LANE)
+
+    # ---- what goes on there ----
+
+    @staticmethod
+    def _ends(records: NDArray[Any], row_of: Callable[[NDArray[Any]], NDArray[np.uint64]]) -> bytes:
+        event = Rows(len(records)).same(number(_TYPE, _END))
+        event.numbers(_TRACK_UUID, row_of(records), _UUID_BYTES)
+        return _packets(records, event)
+
+    def _waits(self, records: NDArray[Any], blocked: NDArray[np.bool_]) -> bytes:
+        event = _begin(records, self._wait_row(records), Timeline.verb_key(records))
+        event.numbers(_CATEGORY_IID, records["verb"] + np.uint8(1), 1)
+        event.fixed64(_FLOW_END, records["id"] << np.uint64(1) | np.uint64(1), blocked)
+        _note_site(event, records, "site")
+        _note_thread(event, records, "owner", "other")
+        _note_site(event, records, "owner site", "other_site")
+        _note_thread(event, records, "woken by", "waker")
+        _note_site(event, records, "woken from", "waker_site")
+        _note_number(event, "waiters", records["depth"], _COUNT_BYTES)
+        _note_number(event, "result", records["result"], _NEGATIVE_BYTES, zero=False)
+        _note_number(event, "wait", records["id"], _TIME_BYTES)
+        _note_flags(event, records)
+        return self._slices(records, event, self._wait_row)
+
+    def _holds(self, records: NDArray[Any]) -> bytes:
+        event = _begin(records, self._hold_row(records), Timeline.verb_key(records))
+        event.same(number(_CATEGORY_IID, _CATEGORY.index("hold") + 1))
+        _note_site(event, records, "site")
+        _note_site(event, records, "release site", "other_site")
+        _note_number(event, "waiters", records["depth"], _COUNT_BYTES)
+        _note_flags(event, records)
+        return self._slices(records, event, self._hold_row)
+
+    def _owners(self, records: NDArray[Any]) -> bytes:
+        event = _begin(records, self._owner_row(records), _about(records["thread"], _IS))
+        event.same(number(_CATEGORY_IID, _CATEGORY.index("owner") + 1))
+        return self._slices(records, event, self._owner_row)
+
+    def _slices(
+        self,
+        records: NDArray[Any],
+        event: Rows,
+        row_of: Callable[[NDArray[Any]], NDArray[np.uint64]],
+    ) -> bytes:
+        """Return packets with beginnings; with the ends, where they are at the same time."""
+        instant = records["dur"] == 0
+        rows = Rows(len(records)).messages(_PACKET, _stamped(records, event))
+        if instant.any():
+            end = Rows(len(records)).same(number(_TYPE, _END))
+            end.numbers(_TRACK_UUID, row_of(records), _UUID_BYTES)
+            rows.messages(_PACKET, _stamped(records, end), instant)
+        return rows.encoded()
+
+    @staticmethod
+    def _blocks(records: NDArray[Any]) -> bytes:
+        """Return marks, at the owners, that others begin to wait."""
+        about = _about(records["thread"], _BLOCKS)
+        event = _mark(_own(records["other"], _OF_THREAD), about, "blocks")
+        event.fixed64(_FLOW, records["id"] << np.uint64(1) | np.uint64(1))
+        return _packets(records, event)
+
+    @staticmethod
+    def _wakeups(records: NDArray[Any], about: int) -> bytes:
+        name = _about(records["other"], about)
+        event = _mark(_own(records["thread"], _OF_THREAD), name, "wakeup")
+        event.fixed64(_FLOW if about == _WAKES else _FLOW_END, records["id"] << np.uint64(1))
+        _note_site(event, records, "site")
+        return _packets(records, event)
+
+    @staticmethod
+    def _life(records: NDArray[Any], about: int) -> bytes:
+        whom = records["other"] if about == _CREATES else records["thread"]
+        event = _mark(_own(records["thread"], _OF_THREAD), _about(whom, about), "life")
+        _note_site(event, records, "site")
+        return _packets(records, event)
+
+    @staticmethod
+    def _counts(records: NDArray[Any], depth: NDArray[np.int64]) -> bytes:
+        """Return how many wait from now on."""
+        event = Rows(len(records)).same(number(_TYPE, _COUNTED))
+        event.numbers(_TRACK_UUID, _own(records["object"], _OF_QUEUE), _UUID_BYTES)
+        event.numbers(_VALUE, depth, _COUNT_BYTES)
+        return _packets(records, event)
+
+
+# ---- parts of events ----
+
+
+def _begin(records: NDArray[Any], track: NDArray[np.uint64], name: NDArray[np.uint64]) -> Rows:
+    """Return events that begin a slice."""
+    event = Rows(len(records)).same(number(_TYPE, _BEGIN))
+    return event.numbers(_TRACK_UUID, track, _UUID_BYTES).numbers(_NAME_IID, name, _IID_BYTES)
+
+
+def _mark(track: NDArray[np.uint64], name: NDArray[np.uint64], category: str) -> Rows:
+    """Return events that take no time."""
+    event = Rows(len(track)).same(number(_TYPE, _INSTANT))
+    event.numbers(_TRACK_UUID, track, _UUID_BYTES).numbers(_NAME_IID, name, _IID_BYTES)
+    return event.same(number(_CATEGORY_IID, _CATEGORY.index(category) + 1))
+
+
+def _note_site(event: Rows, records: NDArray[Any], name: str, column: str = "site") -> None:
+    _note_text(event, name, records[column], 0)
+
+
+def _note_thread(event: Rows, records: NDArray[Any], name: str, column: str) -> None:
+    _note_text(event, name, records[column], 1)
+
+
+def _note_text(event: Rows, name: str, rows: NDArray[Any], thread: int) -> None:
+    """Add the name of a site or thread, where there is one."""
+    value = rows.astype(np.uint64) << np.uint64(1) | np.uint64(thread)
+    note = Rows(len(rows)).same(number(_NOTE_NAME, _NOTE_IID[name]))
+    event.messages(_NOTES, note.numbers(_NOTE_TEXT, value, _TEXT_BYTES), rows != 0)
+
+
+def _note_number(
+    event: Rows, name: str, values: NDArray[Any], width: int, *, zero: bool = True
+) -> None:
+    note = Rows(len(values)).same(number(_NOTE_NAME, _NOTE_IID[name]))
+    where = None if zero else values != 0
+    event.messages(_NOTES, note.numbers(_NOTE_NUMBER, values.astype(np.int64), width), where)
+
+
+def _note_flags(event: Rows, records: NDArray[Any]) -> None:
+    for name, flag in (("shared", tl.SHARED), ("never ended", tl.OPEN)):
+        yes = number(_NOTE_NAME, _NOTE_IID[name]) + number(_NOTE_NUMBER, 1)
+        event.same(message(_NOTES, yes), records["flags"] & flag != 0)
+
+
+def _own(rows: NDArray[Any], kind: int) -> NDArray[np.uint64]:
+    """Return the numbers of tracks."""
+    return rows.astype(np.uint64) << np.uint64(3) | np.uint64(kind)
+
+
+def _about(threads: NDArray[Any], what: int) -> NDArray[np.uint64]:
+    """Return the numbers of names that have a thread in them."""
+    return _own(threads, what) | np.uint64(_OF_A_THREAD)
+
+
+def _stamped(records: NDArray[Any], event: Rows) -> Rows:
+    """Return a packet with a time and an event."""
+    packet = Rows(len(records)).numbers(_TIMESTAMP, records["ts"], _TIME_BYTES)
+    packet.same(number(_SEQUENCE, 1) + number(_FLAGS, _NEEDED))
+    return packet.messages(_TRACK_EVENT, event)
+
+
+def _packets(records: NDArray[Any], event: Rows) -> bytes:
+    """Return a packet a record."""
+    return Rows(len(records)).messages(_PACKET, _stamped(records, event)).encoded()
