@@ -356,7 +356,9 @@ class TraceTables:
                     "offset": place.offset,
                     "function": found.function,
                     "file": found.file,
+                    "path": found.path,
                     "line": found.line or None,
+                    "inlined": [str(frame) for frame in found.inlined],
                     "site": str(found) or f"{address:#x}",
                 }
             )

@@ -96,11 +96,11 @@ VIEWS = (
         "contention_by_object",
         "Contended waits, idle time and holds of each object, the most waited for first.",
         """
-        select o.run_id, o.pid, o.lock_id, o.kind, o.name as lock,
+        select o.name as lock, o.kind,
                coalesce(w.waits, 0) as waits, coalesce(w.wait_ns, 0) as wait_ns,
                w.wait_max_ns, w.wait_p50_ns, w.wait_p99_ns, coalesce(w.idle_ns, 0) as idle_ns,
                coalesce(h.holds, 0) as holds, coalesce(h.hold_ns, 0) as hold_ns, h.hold_max_ns,
-               o.threads, o.max_waiters
+               o.threads, o.max_waiters, o.pid, o.lock_id, o.run_id
         from objects o
         left join (
             select run_id, lock_id,
@@ -122,9 +122,10 @@ VIEWS = (
         "contention_by_site",
         "Contended waits by the place in the program where they happened, the longest first.",
         """
-        select w.run_id, w.pid, s.site, s.function, s.file, s.line, w.kind,
+        select s.site, w.kind,
                count(*) as waits, sum(w.dur_ns)::bigint as wait_ns, max(w.dur_ns) as wait_max_ns,
-               count(distinct w.lock_id) as objects, count(distinct w.tid) as threads
+               count(distinct w.lock_id) as objects, count(distinct w.tid) as threads,
+               s.function, s.file, s.line, w.pid, w.run_id
         from waits w left join stack_sites s
           on (s.run_id, s.stack_id) = (w.run_id, w.stack_id)
         where w.class = 'contended'
@@ -135,8 +136,9 @@ VIEWS = (
         "Who held a lock while others waited for it, and where they had taken it. Each wait is "
         "blamed on the holder at its beginning.",
         """
-        select run_id, pid, lock, lock_id, owner_tid, owner, owner_site, count(*) as waits,
-               sum(dur_ns)::bigint as wait_caused_ns, max(dur_ns) as wait_max_ns
+        select lock, owner_tid, owner, owner_site, count(*) as waits,
+               sum(dur_ns)::bigint as wait_caused_ns, max(dur_ns) as wait_max_ns,
+               lock_id, pid, run_id
         from named_waits where class = 'contended' and owner_tid is not null
         group by all order by wait_caused_ns desc, lock_id""",
     ),
@@ -144,14 +146,15 @@ VIEWS = (
         "idle_vs_contended",
         "What each thread did with its time: run (or be runnable), wait for others, wait for work.",
         """
-        select t.run_id, t.pid, t.tid, t.gen, t.name as thread, t.last_ns - t.start_ns as life_ns,
+        select t.tid, t.name as thread, t.last_ns - t.start_ns as life_ns,
                greatest(t.last_ns - t.start_ns - coalesce(sum(w.dur_ns), 0), 0)::bigint
                    as running_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'contended'), 0)::bigint as contended_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'idle'), 0)::bigint as idle_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'join'), 0)::bigint as join_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'timeout'), 0)::bigint as timeout_ns,
-               coalesce(sum(w.dur_ns) filter (w.class = 'cancelled'), 0)::bigint as cancelled_ns
+               coalesce(sum(w.dur_ns) filter (w.class = 'cancelled'), 0)::bigint as cancelled_ns,
+               t.gen, t.pid, t.run_id
         from threads t left join waits w
           on (w.run_id, w.process, w.tid) = (t.run_id, t.process, t.tid)
          and w.t_ns + w.dur_ns >= t.start_ns and w.t_ns <= t.last_ns
@@ -183,11 +186,11 @@ VIEWS = (
             select l.run_id, l.process, l.pid, l.tid, coalesce(max(b.end_ns), l.start_ns), l.end_ns
             from lives l left join blocked b using (run_id, process, pid, tid)
             group by l.run_id, l.process, l.pid, l.tid, l.start_ns, l.end_ns)
-        select run_id, process, pid, tid, start_ns, end_ns, 'running' as state,
-               null as op, null as lock_id
+        select tid, start_ns, end_ns, 'running' as state, null as op, null as lock_id,
+               process, pid, run_id
         from gaps where end_ns > start_ns
         union all
-        select run_id, process, pid, tid, start_ns, end_ns, state, op, lock_id from blocked
+        select tid, start_ns, end_ns, state, op, lock_id, process, pid, run_id from blocked
         order by run_id, process, tid, start_ns""",
     ),
     View(
@@ -199,8 +202,8 @@ VIEWS = (
         "wait_graph",
         "Who waited for whom at one moment, in ns since the start.",
         """
-        select run_id, pid, tid, thread, op, lock_id, lock, owner_tid, owner, owner_site, site,
-               at_ns - t_ns as waited_ns, dur_ns, class
+        select tid, thread, op, lock, owner_tid, owner, owner_site, site,
+               at_ns - t_ns as waited_ns, dur_ns, class, lock_id, pid, run_id
         from named_waits
         where t_ns <= at_ns and (t_ns + dur_ns > at_ns or open)
         order by t_ns""",
@@ -210,7 +213,8 @@ VIEWS = (
         "held_at",
         "Which locks were held at one moment, in ns since the start.",
         """
-        select run_id, pid, tid, thread, mode, lock_id, lock, site, at_ns - t_ns as held_ns, dur_ns
+        select tid, thread, mode, lock, site, at_ns - t_ns as held_ns, dur_ns,
+               lock_id, pid, run_id
         from named_holds
         where t_ns <= at_ns and (t_ns + dur_ns > at_ns or open)
         order by t_ns""",
@@ -230,8 +234,8 @@ VIEWS = (
                    format('thread {} → {} → ', w.tid, w.lock) || c.path
             from chain c join named_waits w
               on w.run_id = c.run_id and w.parent_wait = c.wait_id and w.chain_id = c.chain_id)
-        select w.run_id, w.pid, w.chain_id, c.depth, w.wait_id, w.tid, w.thread, w.lock_id, w.lock,
-               w.owner_tid, w.t_ns, w.dur_ns, w.class, w.site, c.path
+        select w.chain_id, c.depth, c.path, w.tid, w.thread, w.lock, w.owner_tid, w.t_ns, w.dur_ns,
+               w.class, w.site, w.wait_id, w.lock_id, w.pid, w.run_id
         from chain c join named_waits w using (run_id, wait_id)
         where exists (select 1 from waits p
                       where (p.run_id, p.chain_id) = (w.run_id, c.chain_id)
@@ -257,12 +261,11 @@ VIEWS = (
               on (e.run_id, e.process, e.held_lock) = (p.run_id, p.process, p.last)
             where e.wanted_lock > p.first and len(p.locks) < 8
               and not list_contains(p.locks, e.wanted_lock))
-        select p.run_id, p.pid, p.locks,
-               list_transform(p.locks, lambda l: (names.of[l])) as names,
+        select list_transform(p.locks, lambda l: (names.of[l])) as names,
                len(list_intersect(p.guards, e.guard_set)) > 0 as guarded,
                p.one_thread and e.one_thread and p.tid = e.tid as one_thread,
                p.tries or e.tries as tries,
-               greatest(p.first_ns, e.first_ns) as closed_ns
+               greatest(p.first_ns, e.first_ns) as closed_ns, p.locks, p.pid, p.run_id
         from path p join edges e
           on (e.run_id, e.process, e.held_lock, e.wanted_lock)
            = (p.run_id, p.process, p.last, p.first),
@@ -273,9 +276,9 @@ VIEWS = (
         "who_wakes_whom",
         "How often a thread ended waits of another, and how long that took to go on.",
         """
-        select u.run_id, u.pid, u.waker_tid, a.thread as waker, u.wakee_tid, b.thread as wakee,
+        select u.waker_tid, a.thread as waker, u.wakee_tid, b.thread as wakee,
                u.kind, count(*) as times, avg(u.woken_ns - u.t_ns)::bigint as latency_ns,
-               max(u.woken_ns - u.t_ns) as latency_max_ns
+               max(u.woken_ns - u.t_ns) as latency_max_ns, u.pid, u.run_id
         from wakeups u
         left join thread_names a
                on (a.run_id, a.process, a.tid) = (u.run_id, u.process, u.waker_tid)

@@ -28,7 +28,19 @@ if TYPE_CHECKING:
 __all__ = ["Command", "command_names", "command_parser", "load_command", "main", "top_parser"]
 
 # How `ptt --help` lists the commands: as one meets them. Others follow by name.
-_ORDER = ("record", "view", "stat", "report", "cut", "split", "merge", "export", "level", "recover")
+_ORDER = (
+    "record",
+    "view",
+    "stat",
+    "report",
+    "sql",
+    "cut",
+    "split",
+    "merge",
+    "export",
+    "level",
+    "recover",
+)
 
 EXIT_USAGE = 2
 EXIT_INTERNAL = 70  # EX_SOFTWARE: neither the user's mistake nor a finding
