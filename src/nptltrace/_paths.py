@@ -122,6 +122,16 @@ def model_library() -> Path:
     return library("libpttmodel.so")
 
 
+def verify_library() -> Path:
+    """Return the path of the library that holds traces against what POSIX promises."""
+    return library("libpttverify.so")
+
+
+def check_library() -> Path:
+    """Return the path of the library that finds bugs."""
+    return library("libpttcheck.so")
+
+
 def preload_path() -> str:
     """Return an absolute path of the tracer that can stand in `LD_PRELOAD`.
 

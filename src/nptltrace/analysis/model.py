@@ -100,10 +100,10 @@ def _steps(source: Source, flags: int, window: Window, only: Only) -> Iterator[_
     for number, (process, tid) in enumerate(source.reader.threads()):
         model.thread(number, process, tid)
     share_memory(model, source)
-    for buffer in _buffers(source, window):
+    for buffer in event_buffers(source, window):
         model.feed(buffer)
         yield model
-    model.finish(_ends(source, window))
+    model.finish(process_ends(source, window))
     yield model
 
 
@@ -123,7 +123,7 @@ def share_memory(model: _native.Model, source: Source) -> None:
             model.share(number, part.start, part.end, several[key], part.offset)
 
 
-def _buffers(source: Source, window: Window) -> Iterator[reading.Buffer]:
+def event_buffers(source: Source, window: Window) -> Iterator[reading.Buffer]:
     """Yield the events; the next ones are read while these are used."""
     reader = source.reader
     cursor = reading.Cursor(reader)
@@ -142,7 +142,7 @@ def _buffers(source: Source, window: Window) -> Iterator[reading.Buffer]:
             full, empty = empty, full
 
 
-def _ends(source: Source, window: Window) -> list[int]:
+def process_ends(source: Source, window: Window) -> list[int]:
     """Return when each process ended, as the recorder saw it."""
     ends = []
     for process in source.processes():

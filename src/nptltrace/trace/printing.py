@@ -104,10 +104,10 @@ class Printer:
         while not self.done and self.cursor.read(buffer):
             if self._filter is not None:
                 self._filter.apply(self._source.reader, buffer)
-            self._print(buffer)
+            self.print_events(buffer)
             buffer = self._batch
 
-    def _print(self, buffer: _native.Buffer) -> None:
+    def print_events(self, buffer: _native.Buffer) -> None:
         """Print what a buffer holds, but for what start and count leave out."""
         if self._skip >= buffer.count:
             self._skip -= buffer.count

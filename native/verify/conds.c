@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* conds.c - condition variables: waits that give up their mutex and come back with it, signals that wake somebody. */
+/*
+ * A thread is known to wait when another one has taken the mutex since it said to release it: what that one signals
+ * afterwards comes, says POSIX, as if the first were blocked already. A signal wakes at least one of those who wait, so
+ * of those who are known to, one more has been woken if there are any beyond the number that have been. Whoever comes
+ * back, for whatever reason, makes the number one less: it is never too great.
+ */
+#include "internal.h"
+
+static struct vf_object *mutex_of(struct ptt_verify *v, const struct vf_waiter *w)
+{
+	struct vf_object *o;
+
+	if (!w->mutex)
+		return NULL;
+	o = VF_OBJECT(v, w->mutex);
+	return o->serial == w->mutex_serial ? o : NULL;
+}
+
+void vf_cond_drop(struct ptt_verify *v, struct vf_object *o)
+{
+	while (o->cond.waiters) {
+		uint32_t number = o->cond.waiters;
+		struct vf_object *mutex = mutex_of(v, VF_WAITER(v, number));
+
+		if (mutex && mutex->calls)
+			mutex->calls--;
+		o->cond.waiters = VF_WAITER(v, number)->next;
+		vf_drop(&v->waiters, number);
+	}
+	o->cond.last = 0;
+}
+
+/* Takes a waiter out of its condition. Returns false if that is another one by now. */
+static bool leave(struct ptt_verify *v, struct vf_thread *t, struct vf_waiter *out)
+{
+	struct vf_object *o = vf_same(v, &t->cond), *mutex;
+	uint32_t number = t->cond.events, before = 0;
+
+	t->cond.in.id = 0;
+	if (!o)
+		return false;
+	*out = *VF_WAITER(v, number);
+	for (uint32_t i = o->cond.waiters; i != number; i = VF_WAITER(v, i)->next)
+		before = i;
+	if (before)
+		VF_WAITER(v, before)->next = out->next;
+	else
+		o->cond.waiters = out->next;
+	if (o->cond.last == number)
+		o->cond.last = before;
+	if (o->cond.owed)
+		o->cond.owed--;
+	mutex = mutex_of(v, out);
+	if (mutex && mutex->calls)
+		mutex->calls--;
+	vf_drop(&v->waiters, number);
+	return true;
+}
+
+void vf_cond_leave(struct ptt_verify *v, struct vf_thread *t)
+{
+	struct vf_waiter gone;
+
+	if (t->cond.in.id)
+		leave(v, t, &gone);
+}
+
+void vf_cond_in(struct ptt_verify *v, const struct vf_event *e)
+{
+	struct vf_object *o = vf_object(v, e, VF_COND, e->e.object), *mutex;
+	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
+	uint64_t address = (uint64_t)vf_number(v, &e->e, VF_F_MUTEX, 0);
+	struct vf_waiter *w;
+	uint32_t number;
+
+	if (!o)
+		return;
+	vf_cond_leave(v, t); /* its end is missing, or a signal handler waits in the middle of a wait */
+	mutex = address ? vf_object(v, e, VF_MUTEX, address) : NULL;
+	number = vf_new(v, &v->waiters);
+	if (!number)
+		return;
+	w = VF_WAITER(v, number);
+	w->thread = e->thread;
+	w->freed = VF_NEVER;
+	w->in = e->e;
+	if (mutex) {
+		w->mutex = mutex->number;
+		w->mutex_serial = mutex->serial;
+		mutex->calls++;
+		vf_touch(mutex, e);
+	}
+	if (o->cond.last)
+		VF_WAITER(v, o->cond.last)->next = number;
+	else
+		o->cond.waiters = number;
+	o->cond.last = number;
+	t->cond = (struct vf_call){ .object = o->number, .serial = o->serial, .events = number, .in = e->e };
+	t->retaken = false;
+}
+
+void vf_cond_mutex_freed(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex, int64_t ts)
+{
+	struct vf_waiter *w;
+
+	if (!vf_same(v, &t->cond))
+		return;
+	w = VF_WAITER(v, t->cond.events);
+	if (mutex_of(v, w) == mutex && w->freed == VF_NEVER)
+		w->freed = ts;
+}
+
+bool vf_cond_mutex_taken(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex)
+{
+	const struct vf_waiter *w;
+
+	if (!vf_same(v, &t->cond))
+		return false;
+	w = VF_WAITER(v, t->cond.events);
+	if (w->freed == VF_NEVER || mutex_of(v, w) != mutex)
+		return false;
+	return t->retaken = true;
+}
+
+void vf_cond_out(struct ptt_verify *v, const struct vf_event *e)
+{
+	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
+	struct vf_object *o = vf_object(v, e, VF_COND, e->e.object);
+	int64_t result = vf_number(v, &e->e, VF_F_RESULT, 0);
+	bool mine = o && t->cond.in.id && vf_same(v, &t->cond) == o && t->cond.in.id + 1 == e->e.id;
+	const struct ptt_verify_event none = { .id = 0 };
+	struct vf_waiter w;
+
+	vf_result(v, e, mine ? &t->cond.in : &none);
+	if (!mine || !leave(v, t, &w))
+		return;
+	if ((result != 0 && result != ETIMEDOUT) || w.freed == VF_NEVER)
+		return;
+	v->checks[VF_COND_MUTEX]++;
+	if (!t->retaken)
+		VF_TELL(v, VF_COND_MUTEX, o, &w.in, &e->e);
+}
+
+/* ---- signals ---- */
+
+/* Is the waiter blocked, as far as what this thread does now is concerned? */
+static bool known_to_wait(const struct vf_thread *by, const struct vf_waiter *w)
+{
+	uint32_t slot = w->mutex % VF_RECENT;
+
+	return w->freed != VF_NEVER && by->taken[slot].object == w->mutex && by->taken[slot].serial == w->mutex_serial &&
+	       by->taken[slot].ts > w->freed;
+}
+
+void vf_cond_wake(struct ptt_verify *v, const struct vf_event *e, bool all)
+{
+	struct vf_object *o = vf_object(v, e, VF_COND, e->e.object);
+	const struct vf_thread *by = VF_THREAD_AT(v, e->thread);
+	uint32_t waiting = 0, most;
+
+	if (!o || !o->cond.waiters)
+		return;
+	v->checks[VF_COND_WAKEUP]++;
+	most = all ? UINT32_MAX : o->cond.owed + 1;
+	for (uint32_t i = o->cond.waiters; i && waiting < most; i = VF_WAITER(v, i)->next)
+		waiting += VF_WAITER(v, i)->thread != e->thread && known_to_wait(by, VF_WAITER(v, i));
+	if (waiting > o->cond.owed) {
+		o->cond.owed = waiting;
+		o->cond.owed_ts = e->e.ts;
+		o->cond.signal = e->e;
+	}
+}
+
+/* ---- the end ---- */
+
+/* Since when those who wait could all have had their mutexes; INT64_MAX = they could not, or it is not known. */
+static int64_t mutexes_free(struct ptt_verify *v, const struct vf_object *o)
+{
+	int64_t since = VF_NEVER;
+
+	for (uint32_t i = o->cond.waiters; i; i = VF_WAITER(v, i)->next) {
+		const struct vf_object *mutex = mutex_of(v, VF_WAITER(v, i));
+
+		if (!mutex || mutex->lock.holds || mutex->flags & VF_MISUSED || mutex->lock.free_ts == VF_NEVER)
+			return INT64_MAX;
+		if (since < mutex->lock.free_ts)
+			since = mutex->lock.free_ts;
+	}
+	return since;
+}
+
+static void judge(struct ptt_verify *v, const struct vf_object *o)
+{
+	const struct vf_process *p = &v->processes[o->process];
+	int64_t since = mutexes_free(v, o), end = p->known.end > p->last ? p->known.end : p->last;
+	const struct vf_waiter *w = VF_WAITER(v, o->cond.waiters);
+	struct ptt_verify_violation *row;
+	uint32_t waiting = 0;
+	bool proven;
+
+	if (since < o->cond.owed_ts)
+		since = o->cond.owed_ts;
+	if (o->flags & VF_SHARED) {
+		v->skips[VF_SKIP_SHARED]++;
+		return;
+	}
+	if (since == INT64_MAX || end - since < v->patience) {
+		v->skips[VF_SKIP_LATE]++;
+		return;
+	}
+	/* a process that does nothing more may have been stopped; a condition nobody initialized may be shared */
+	proven = o->flags & VF_INITED && p->last - since >= v->patience;
+	for (uint32_t i = o->cond.waiters; i; i = VF_WAITER(v, i)->next)
+		waiting++;
+	row = vf_tell(v,
+		      &(struct vf_claim){
+			      .rule = VF_COND_WAKEUP,
+			      .severity = proven ? PTT_VERIFY_ERROR : PTT_VERIFY_WARNING,
+			      .process = o->process,
+			      .kind = o->kind,
+			      .object = o->address,
+		      },
+		      VF_EVENTS(&w->in, &o->cond.signal));
+	if (row) {
+		row->number[0] = o->cond.owed;
+		row->number[1] = waiting;
+	}
+}
+
+void vf_conds_finish(struct ptt_verify *v)
+{
+	for (uint32_t i = 1; i < v->objects.count; i++) {
+		const struct vf_object *o = VF_OBJECT(v, i);
+
+		if (o->serial && o->kind == VF_COND && o->epoch == v->processes[o->process].epoch &&
+		    o->cond.owed && o->cond.waiters && !v->processes[o->process].known.incomplete)
+			judge(v, o);
+	}
+}

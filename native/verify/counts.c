@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* counts.c - barriers, semaphores and once controls: what adds up, and what happens one time only. */
+/*
+ * Arrivals and posts are stamped before they are done, departures and takes afterwards. So at any moment no more have
+ * arrived than the stamps say, and no fewer have left; where the stamps do not add up, what happened did not either. Of
+ * events with the same time stamp nobody knows which was first: a verdict waits for the time to go on.
+ */
+#include "internal.h"
+
+/* ---- barriers ---- */
+
+static uint64_t rounds(const struct vf_object *o)
+{
+	return o->barrier.in / o->barrier.count;
+}
+
+static bool may_have_left(const struct vf_object *o)
+{
+	return o->barrier.out <= rounds(o) * o->barrier.count;
+}
+
+static bool judged(struct ptt_verify *v, const struct vf_object *o)
+{
+	return vf_private(v, o) && o->barrier.count;
+}
+
+static void tell_early(struct ptt_verify *v, struct vf_object *o)
+{
+	struct ptt_verify_violation *row =
+		VF_TELL(v, VF_BARRIER_EARLY, o, &o->init, &o->barrier.last_in, &o->barrier.early);
+
+	if (row) {
+		row->number[0] = (int64_t)o->barrier.early_in;
+		row->number[1] = o->barrier.count;
+	}
+	o->barrier.early.id = 0;
+	o->flags |= VF_MISUSED; /* its rounds are not known any more */
+}
+
+void vf_barrier_in(struct ptt_verify *v, const struct vf_event *e)
+{
+	struct vf_object *o = vf_object(v, e, VF_BARRIER, e->e.object);
+	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
+
+	if (!o)
+		return;
+	vf_settle(v, o, e->e.ts);
+	t->barrier = (struct vf_call){ .object = o->number, .serial = o->serial, .in = e->e };
+	if (!judged(v, o))
+		return;
+	o->barrier.in++;
+	o->barrier.last_in = e->e;
+	if (o->barrier.in % o->barrier.count == 0)
+		o->barrier.full = e->e;
+	if (o->barrier.early.id && may_have_left(o))
+		o->barrier.early.id = 0;
+}
+
+static void check_serials(struct ptt_verify *v, struct vf_object *o, const struct vf_event *e)
+{
+	uint64_t inside = o->barrier.in - o->barrier.out;
+	struct ptt_verify_violation *row;
+
+	v->checks[VF_BARRIER_SERIAL]++;
+	if (o->barrier.serials <= rounds(o) && o->barrier.serials + inside >= rounds(o))
+		return;
+	row = VF_TELL(v, VF_BARRIER_SERIAL, o, &o->init, &o->barrier.full, &e->e);
+	if (row) {
+		row->number[0] = (int64_t)o->barrier.serials;
+		row->number[1] = (int64_t)rounds(o);
+	}
+	o->flags |= VF_MISUSED;
+}
+
+void vf_barrier_out(struct ptt_verify *v, const struct vf_event *e)
+{
+	struct vf_object *o = vf_object(v, e, VF_BARRIER, e->e.object);
+	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
+	int64_t result = vf_number(v, &e->e, VF_F_RESULT, 0);
+	bool mine = o && vf_same(v, &t->barrier) == o;
+
+	vf_result(v, e, &t->barrier.in);
+	t->barrier.in.id = 0;
+	/* one that failed may have taken part or not: it counts as inside for ever */
+	if (!mine || !judged(v, o) || (result != 0 && result != PTHREAD_BARRIER_SERIAL_THREAD))
+		return;
+	o->barrier.out++;
+	o->barrier.serials += result == PTHREAD_BARRIER_SERIAL_THREAD;
+	v->checks[VF_BARRIER_EARLY]++;
+	if (!may_have_left(o) && !o->barrier.early.id) {
+		o->barrier.early = e->e;
+		o->barrier.early_in = o->barrier.in % o->barrier.count;
+	} else if (!o->barrier.early.id) {
+		check_serials(v, o, e);
+	}
+}
+
+void vf_barriers_finish(struct ptt_verify *v)
+{
+	for (uint32_t i = 1; i < v->objects.count; i++) {
+		const struct vf_object *o = VF_OBJECT(v, i);
+
+		if (!o->serial || o->kind != VF_BARRIER || o->epoch != v->processes[o->process].epoch ||
+		    !judged(v, o))
+			continue;
+		if (o->barrier.out < rounds(o) * o->barrier.count)
+			vf_not_woken(v, o->process, o, o->barrier.full.ts, &o->init, &o->barrier.full);
+	}
+}
+
+/* ---- semaphores ---- */
+
+static uint64_t units(const struct vf_object *o)
+{
+	return o->sem.value + o->sem.posts;
+}
+
+static void tell_below(struct ptt_verify *v, struct vf_object *o)
+{
+	struct ptt_verify_violation *row = VF_TELL(v, VF_SEM_VALUE, o, &o->init, &o->sem.post, &o->sem.below);
+
+	if (row) {
+		row->number[0] = (int64_t)o->sem.takes;
+		row->number[1] = (int64_t)units(o);
+	}
+	o->sem.below.id = 0;
+	o->flags |= VF_MISUSED; /* its value is not known any more */
+}
+
+void vf_sem_taken(struct ptt_verify *v, const struct vf_event *e)
+{
+	struct vf_object *o = vf_object(v, e, VF_SEM, e->e.object);
+	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
+
+	if (!o)
+		return;
+	vf_touch(o, e);
+	vf_settle(v, o, e->e.ts);
+	if (t->blocked.in.id && vf_same(v, &t->blocked) == o)
+		t->blocked.in.id = 0;
+	if (!vf_private(v, o))
+		return;
+	if (o->before && t->last_ts <= o->init.ts) {
+		v->skips[VF_SKIP_REUSED]++; /* may be a unit of the one that was here before */
+		return;
+	}
+	v->checks[VF_SEM_VALUE]++;
+	o->sem.takes++;
+	if (o->sem.takes > units(o) && !o->sem.below.id)
+		o->sem.below = e->e;
+}
+
+void vf_sem_post(struct ptt_verify *v, const struct vf_event *e)
+{
+	struct vf_object *o = vf_object(v, e, VF_SEM, e->e.object);
+
+	if (!o)
+		return;
+	vf_touch(o, e);
+	vf_settle(v, o, e->e.ts);
+	if (o->sem.takes >= units(o))
+		o->sem.positive_ts = e->e.ts;
+	o->sem.posts++;
+	o->sem.post = e->e;
+	if (o->sem.below.id && o->sem.takes <= units(o))
+		o->sem.below.id = 0;
+}
+
+void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts)
+{
+	if (o->kind == VF_SEM && o->sem.below.id && ts > o->sem.below.ts)
+		tell_below(v, o);
+	if (o->kind == VF_BARRIER && o->barrier.early.id && ts > o->barrier.early.ts)
+		tell_early(v, o);
+}
+
+/* ---- once ---- */
+
+/* Was the thread inside of a call, or waiting in it, before that? Then nobody may have set the control anew since. */
+static const struct ptt_verify_event *inside_since(struct ptt_verify *v, const struct vf_thread *t,
+						   const struct vf_object *o, int64_t ts)
+{
+	if (vf_same(v, &t->waited) == o && t->waited.in.ts < ts)
+		return &t->waited.in;
+	if (vf_same(v, &t->call) == o && t->call.in.ts < ts)
+		return &t->call.in;
+	return NULL;
+}
+
+void vf_once_begin(struct ptt_verify *v, const struct vf_event *e)
+{
+	struct vf_object *o = vf_object(v, e, VF_ONCE, e->e.object);
+	const struct vf_thread *t = VF_THREAD_AT(v, e->thread);
+	const struct ptt_verify_event *inside;
+
+	if (!o)
+		return;
+	v->checks[VF_ONCE_TWICE]++;
+	inside = o->once.end.id ? inside_since(v, t, o, o->once.end.ts) : NULL;
+	if (inside)
+		VF_TELL(v, VF_ONCE_TWICE, o, inside, &o->once.end, &e->e);
+	else if (o->once.end.id)
+		v->skips[VF_SKIP_REUSED]++;
+	o->once.end.id = 0;
+	if (o->once.runner && o->once.runner != e->thread) {
+		o->once.again = e->e;
+		return;
+	}
+	o->once.runner = e->thread;
+	o->once.begin = e->e;
+	o->once.again.id = o->once.early.id = 0;
+}
+
+void vf_once_end(struct ptt_verify *v, const struct vf_event *e)
+{
+	struct vf_object *o = vf_object(v, e, VF_ONCE, e->e.object);
+	bool cancelled = vf_number(v, &e->e, VF_F_CANCELLED, 0) != 0;
+
+	if (!o || o->once.runner != e->thread)
+		return;
+	if (o->once.again.id && e->e.ts > o->once.again.ts)
+		VF_TELL(v, VF_ONCE_TWICE, o, &o->once.begin, &o->once.again, &e->e);
+	if (o->once.early.id && e->e.ts > o->once.early.ts)
+		VF_TELL(v, VF_ONCE_EARLY, o, &o->once.begin, &o->once.early, &e->e);
+	o->once.runner = 0;
+	o->once.again.id = o->once.early.id = o->once.end.id = 0;
+	if (!cancelled)
+		o->once.end = e->e;
+}
+
+void vf_once_wait(struct ptt_verify *v, const struct vf_event *e)
+{
+	struct vf_object *o = vf_object(v, e, VF_ONCE, e->e.object);
+	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
+
+	if (!o)
+		return;
+	t->waited = (struct vf_call){ .object = o->number, .serial = o->serial, .in = e->e };
+	t->blocked = t->waited;
+}
+
+void vf_once_returned(struct ptt_verify *v, const struct vf_event *e, const struct vf_call *since)
+{
+	struct vf_object *o = vf_object(v, e, VF_ONCE, e->e.object);
+
+	if (!o || vf_number(v, &e->e, VF_F_RESULT, 0) != 0)
+		return;
+	v->checks[VF_ONCE_EARLY]++;
+	/* its call began while the routine was being run: that run is not another one */
+	if (o->once.runner && o->once.runner != e->thread && !o->once.early.id && vf_same(v, since) == o &&
+	    since->in.ts > o->once.begin.ts)
+		o->once.early = e->e;
+}

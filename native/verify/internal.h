@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - what the parts of the verifier share: threads, objects, holds, and the telling of violations. */
+#ifndef PTTVERIFY_INTERNAL_H
+#define PTTVERIFY_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../reader/internal.h"
+#include "pttverify.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define VF_NEVER INT64_MIN
+/*
+ * Stamps of calls and returns are not fenced: one may be this much earlier than what came before it in the program was
+ * seen by other processors. It is some hundred times what a processor can read ahead.
+ */
+#define VF_SLACK_NS 10000
+
+/* Domains of the catalogue. */
+enum {
+	VF_THREAD = 1, VF_MUTEX, VF_RWLOCK, VF_SPIN, VF_COND, VF_BARRIER, VF_SEM, VF_ONCE, VF_C11,
+};
+
+enum vf_rule {
+	VF_MUTEX_EXCLUSION, VF_MUTEX_RECURSION, VF_MUTEX_OWNER, VF_MUTEX_ROBUST, VF_RWLOCK_EXCLUSION,
+	VF_RWLOCK_PREFERENCE, VF_SPIN_EXCLUSION, VF_COND_MUTEX, VF_COND_WAKEUP, VF_BARRIER_EARLY, VF_BARRIER_SERIAL,
+	VF_SEM_VALUE, VF_ONCE_TWICE, VF_ONCE_EARLY, VF_JOIN_END, VF_CREATE_BEGIN, VF_TRY_BUSY, VF_TIMEOUT_EARLY,
+	VF_RESULT, VF_NOT_WOKEN, VF_RULES,
+};
+
+enum vf_skip {
+	VF_SKIP_INCOMPLETE, VF_SKIP_BEFORE, VF_SKIP_SHARED, VF_SKIP_FORKED, VF_SKIP_MISUSED, VF_SKIP_REUSED,
+	VF_SKIP_LEVEL, VF_SKIP_CLOCK, VF_SKIP_LATE, VF_SKIPS,
+};
+
+/* ---- tables ---- */
+
+/* Elements that never move and are used again; element 0 stands for "none" and takes what cannot be stored. */
+struct vf_pool {
+	uint8_t **blocks;
+	size_t size;
+	uint32_t count;
+	uint32_t room; /* of blocks */
+	uint32_t free; /* chain through the first word of free elements */
+};
+
+#define VF_BLOCK 1024u
+
+static inline void *vf_at(const struct vf_pool *pool, uint32_t number)
+{
+	return pool->blocks[number / VF_BLOCK] + (size_t)(number % VF_BLOCK) * pool->size;
+}
+
+struct vf_event {
+	struct ptt_verify_event e;
+	uint32_t thread; /* of the verifier */
+	uint32_t process;
+};
+
+/* A lock that a thread holds. */
+struct vf_hold {
+	uint32_t next; /* of the object; first, for the chain of free ones */
+	uint32_t thread;
+	uint32_t depth;
+	bool shared;
+	bool after_wait; /* taken by a condition wait */
+	bool let_go;     /* not all of a recursive lock */
+	bool twice;      /* taken again although of the error-checking type */
+	uint8_t conflict_rule;
+	struct ptt_verify_event taken;
+	struct ptt_verify_event conflict; /* what the lock must not have allowed meanwhile; ts VF_NEVER = nothing */
+};
+
+/* A thread that waits for a condition. */
+struct vf_waiter {
+	uint32_t next; /* of the condition, the earliest first */
+	uint32_t thread;
+	uint32_t mutex, mutex_serial; /* object */
+	int64_t freed;  /* when it said to release the mutex; VF_NEVER = it has not */
+	struct ptt_verify_event in;
+};
+
+#define VF_INITED 1u  /* its initialization was seen */
+#define VF_SHARED 2u  /* between processes, it says */
+#define VF_MISUSED 4u /* the program did what POSIX does not define */
+
+struct vf_object {
+	uint32_t number; /* first, for the chain of free ones */
+	uint32_t serial; /* another one at the same place has another */
+	uint64_t address;
+	uint32_t process;
+	uint32_t epoch;
+	uint8_t kind;
+	uint8_t flags;
+	bool before; /* there was another one here */
+	uint8_t type; /* of a mutex, preference of a rwlock, clock of a condition */
+	bool robust;
+	struct ptt_verify_event init;
+	/* who touched it last, and when somebody else did before */
+	uint32_t events;
+	uint32_t last_thread;
+	int64_t last_ts;
+	int64_t other_ts;
+	uint32_t calls; /* in progress that may take or release it, as level 3 tells */
+	union {
+		struct {
+			uint32_t holds; /* list */
+			uint32_t writers; /* that wait */
+			uint32_t writer;  /* the only one that waits; 0 = not known */
+			int64_t free_ts;
+			struct ptt_verify_event alone;  /* when it began to */
+			struct ptt_verify_event queued; /* what shows that it is queued; id 0 = nothing */
+			struct ptt_verify_event overtaker;
+		} lock;
+		struct {
+			uint32_t waiters, last; /* list */
+			uint32_t owed; /* of those who wait, at least so many have been woken */
+			int64_t owed_ts;
+			struct ptt_verify_event signal;
+		} cond;
+		struct {
+			uint32_t count;
+			uint64_t in, out, serials;
+			uint64_t early_in;
+			struct ptt_verify_event last_in;
+			struct ptt_verify_event full;  /* completed the last round */
+			struct ptt_verify_event early; /* left before that, it seems; id 0 = nobody */
+		} barrier;
+		struct {
+			uint64_t value, posts, takes;
+			int64_t positive_ts; /* has units since then */
+			struct ptt_verify_event post;
+			struct ptt_verify_event below; /* took what was not there, it seems; id 0 = nobody */
+		} sem;
+		struct {
+			uint32_t runner; /* 0 = nobody */
+			struct ptt_verify_event begin;
+			struct ptt_verify_event end;   /* of a run that was not cancelled; id 0 = none */
+			struct ptt_verify_event again; /* runs it as well, it seems */
+			struct ptt_verify_event early; /* returned meanwhile, it seems */
+		} once;
+	};
+};
+
+/* A call in progress, as level 3 tells, or a wait. */
+struct vf_call {
+	uint32_t object, serial;
+	uint32_t thread; /* that a join waits for */
+	bool quiet;  /* nobody else could have made a try fail */
+	bool freed;  /* an unlock has been accepted as the owner's */
+	uint32_t events; /* of the object, then */
+	struct ptt_verify_event in; /* id 0 = none */
+};
+
+#define VF_RECENT 32u
+
+struct vf_thread {
+	uint32_t reader; /* number there */
+	uint32_t process, tid;
+	uint32_t epoch;
+	bool ended;
+	uint64_t pthread;
+	int64_t last_ts;
+	struct vf_call call;    /* the innermost of level 3 */
+	struct vf_call blocked; /* a wait for anything but a condition */
+	struct vf_call barrier;
+	struct vf_call waited;  /* the last once that it waited for */
+	struct vf_call cond;    /* .events: number of the waiter */
+	bool retaken;           /* the condition wait has its mutex back */
+	struct ptt_verify_event create; /* id 0 = it is not creating a thread */
+	struct ptt_verify_event gone; /* somebody joined it, or a mutex said that its owner was dead; id 0 = no */
+	struct ptt_verify_event held; /* what it had taken then */
+	uint8_t gone_rule;
+	struct ptt_verify_event bad_free; /* of a lock that another one holds; id 0 = none */
+	/* what it took lately, by object */
+	struct {
+		uint32_t object, serial;
+		int64_t ts;
+	} taken[VF_RECENT];
+	struct vf_known {
+		uint64_t address;
+		uint32_t kind, object, serial;
+	} known[VF_RECENT];
+};
+
+struct vf_process {
+	struct ptt_verify_process known;
+	int64_t last, forked;
+	uint32_t epoch; /* counts the moments from which nothing before is known */
+};
+
+enum vf_field {
+	VF_F_RESULT, VF_F_COUNT, VF_F_VALUE, VF_F_SERIAL, VF_F_MUTEX, VF_F_SHARED, VF_F_WRITE, VF_F_CANCELLED,
+	VF_F_ROUTINE, VF_F_KIND, VF_F_ROBUST, VF_F_PREFERENCE, VF_F_CLOCK, VF_F_DEADLINE, VF_FIELDS,
+};
+
+enum vf_action {
+	VF_IGNORE, VF_INIT, VF_DESTROY, VF_ACQUIRE, VF_ACQUIRE_SHARED, VF_RELEASE, VF_WAIT, VF_WAIT_END, VF_COND_IN,
+	VF_COND_OUT, VF_SIGNAL, VF_BROADCAST, VF_BARRIER_IN, VF_BARRIER_OUT, VF_SEM_TAKEN, VF_SEM_POST, VF_ONCE_BEGIN,
+	VF_ONCE_END, VF_ONCE_WAIT, VF_ONCE_WAIT_END, VF_CREATE, VF_BEGIN, VF_END, VF_JOIN_IN, VF_JOIN_OUT, VF_CALL_IN,
+	VF_CALL_OUT, VF_CREATE_IN, VF_CREATE_OUT, VF_FAILED, VF_LEVEL, VF_LOST, VF_FORK,
+};
+
+struct ptt_verify {
+	int error;
+	int64_t patience;
+	uint32_t serial;
+	struct vf_pool objects, threads, holds, waiters;
+	struct rd_map object_of, thread_of, begin_of, row_of;
+	uint32_t *threads_of; /* by the reader's number */
+	uint32_t thread_count;
+	struct vf_process *processes;
+	uint32_t process_count;
+	struct ptt_verify_violation *rows;
+	uint32_t row_count, row_room;
+	struct ptt_verify_event *begun; /* begins of threads, by begin_of */
+	uint32_t begun_count, begun_room;
+	uint64_t checks[VF_RULES];
+	uint64_t skips[VF_SKIPS];
+	uint8_t action[1024];
+	uint8_t field_at[1024][VF_FIELDS]; /* number + 1 */
+	const struct ptt_event_type *type[1024];
+	const int16_t *errors[1024]; /* that a routine may return, by the id of its _IN event; ends with 0 */
+	bool tries[1024];            /* returns at once where it would have to wait */
+	bool makes[1024];            /* initializes or destroys */
+};
+
+#define VF_OBJECT(v, i) ((struct vf_object *)vf_at(&(v)->objects, i))
+#define VF_THREAD_AT(v, i) ((struct vf_thread *)vf_at(&(v)->threads, i))
+#define VF_HOLD(v, i) ((struct vf_hold *)vf_at(&(v)->holds, i))
+#define VF_WAITER(v, i) ((struct vf_waiter *)vf_at(&(v)->waiters, i))
+
+/* ---- table.c ---- */
+
+int vf_pool_open(struct vf_pool *pool, size_t size);
+void vf_pool_close(struct vf_pool *pool);
+/* vf_new - a zeroed element; 0 when there is no memory, which fails the verifier. */
+uint32_t vf_new(struct ptt_verify *v, struct vf_pool *pool);
+void vf_drop(struct vf_pool *pool, uint32_t number);
+/* vf_object - what an event of this kind means at its object's address; made when it is new. NULL: no memory. */
+struct vf_object *vf_object(struct ptt_verify *v, const struct vf_event *e, uint32_t kind, uint64_t address);
+/* vf_renew - forgets what was there; what comes is another object. */
+void vf_renew(struct ptt_verify *v, struct vf_object *o);
+/* vf_object_gone - destroyed: it is forgotten. */
+void vf_object_gone(struct ptt_verify *v, const struct vf_event *e, uint32_t kind);
+/* vf_array_reach - makes room for element `number` of an array of zeroes. 0 or -ENOMEM. */
+int vf_array_reach(void **array, uint32_t *room, uint32_t number, size_t size);
+/* vf_same - the object that a call was about, or NULL if there is another one by now. */
+struct vf_object *vf_same(struct ptt_verify *v, const struct vf_call *call);
+void vf_touch(struct vf_object *o, const struct vf_event *e);
+/* vf_thread_new - a new thread behind a number of the reader. Returns its number, 0 when there is no memory. */
+uint32_t vf_thread_new(struct ptt_verify *v, uint32_t reader, uint32_t process, uint32_t tid);
+
+/* ---- report.c ---- */
+
+/* vf_number - a field of an event, or `none`. */
+int64_t vf_number(const struct ptt_verify *v, const struct ptt_verify_event *e, enum vf_field field, int64_t none);
+struct vf_claim {
+	enum vf_rule rule;
+	uint32_t severity;
+	uint32_t process;
+	uint32_t kind;
+	uint64_t object;
+	uint64_t detail; /* tells apart what else is the same */
+};
+
+/* vf_tell - a violation; events whose id is 0 are left out. Returns its row if it is the first of its kind. */
+struct ptt_verify_violation *vf_tell(struct ptt_verify *v, const struct vf_claim *claim,
+				     const struct ptt_verify_event *const *events, uint32_t count);
+#define VF_EVENTS(...)                                              \
+	((const struct ptt_verify_event *const[]){ __VA_ARGS__ }),  \
+	(uint32_t)(sizeof((const struct ptt_verify_event *const[]){ __VA_ARGS__ }) / sizeof(void *))
+/* VF_TELL(v, VF_ONCE_TWICE, o, &first, &second): an error about an object. */
+#define VF_TELL(v, which, o, ...)                                                                                   \
+	vf_tell(v, &(struct vf_claim){ .rule = which, .process = (o)->process, .kind = (o)->kind,                  \
+				       .object = (o)->address },                                                    \
+		VF_EVENTS(__VA_ARGS__))
+/* vf_forget_recent - takes back what was said of a process in the second before: events were missing already. */
+void vf_forget_recent(struct ptt_verify *v, uint32_t process, int64_t ts, enum vf_skip reason);
+/* vf_private - seen since its initialization and used by one process only; else counted as skipped. */
+bool vf_private(struct ptt_verify *v, const struct vf_object *o);
+
+/* ---- locks.c ---- */
+
+void vf_lock_init(struct ptt_verify *v, const struct vf_event *e, struct vf_object *o);
+void vf_acquire(struct ptt_verify *v, const struct vf_event *e, bool shared);
+void vf_release(struct ptt_verify *v, const struct vf_event *e);
+void vf_lock_wait(struct ptt_verify *v, const struct vf_event *e);
+void vf_lock_wait_end(struct ptt_verify *v, const struct vf_event *e);
+void vf_drop_holds(struct ptt_verify *v, struct vf_object *o);
+struct vf_hold *vf_hold_of(struct ptt_verify *v, const struct vf_object *o, uint32_t thread);
+
+/* vf_settle_bad_free - the event after a release of what another thread holds says whether it was refused. */
+void vf_settle_bad_free(struct ptt_verify *v, const struct vf_event *e);
+/* vf_checks_owner - a mutex that promises an error to whoever unlocks it without owning it. */
+bool vf_checks_owner(const struct vf_object *o);
+
+/* ---- conds.c ---- */
+
+void vf_cond_in(struct ptt_verify *v, const struct vf_event *e);
+void vf_cond_out(struct ptt_verify *v, const struct vf_event *e);
+void vf_cond_wake(struct ptt_verify *v, const struct vf_event *e, bool all);
+void vf_cond_leave(struct ptt_verify *v, struct vf_thread *t);
+void vf_cond_drop(struct ptt_verify *v, struct vf_object *o);
+/* vf_cond_mutex_freed, _taken - what the thread's condition wait does with its mutex. */
+void vf_cond_mutex_freed(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex, int64_t ts);
+bool vf_cond_mutex_taken(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex);
+void vf_conds_finish(struct ptt_verify *v);
+
+/* ---- counts.c ---- */
+
+void vf_barrier_in(struct ptt_verify *v, const struct vf_event *e);
+void vf_barrier_out(struct ptt_verify *v, const struct vf_event *e);
+void vf_sem_taken(struct ptt_verify *v, const struct vf_event *e);
+void vf_sem_post(struct ptt_verify *v, const struct vf_event *e);
+/* vf_settle - tells what an event of the same moment could still have explained, now that the time is later. */
+void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts);
+void vf_once_begin(struct ptt_verify *v, const struct vf_event *e);
+void vf_once_end(struct ptt_verify *v, const struct vf_event *e);
+void vf_once_wait(struct ptt_verify *v, const struct vf_event *e);
+void vf_once_returned(struct ptt_verify *v, const struct vf_event *e, const struct vf_call *since);
+
+void vf_barriers_finish(struct ptt_verify *v);
+
+/* ---- threads.c ---- */
+
+void vf_create(struct ptt_verify *v, const struct vf_event *e);
+void vf_begin(struct ptt_verify *v, struct vf_event *e);
+void vf_end(struct ptt_verify *v, const struct vf_event *e);
+void vf_join_in(struct ptt_verify *v, const struct vf_event *e);
+void vf_join_out(struct ptt_verify *v, const struct vf_event *e);
+void vf_blocked_finish(struct ptt_verify *v);
+/* vf_not_woken - a thread should have gone on at `since`: tells of it if that is long enough before the end. */
+void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object *o, int64_t since,
+		  const struct ptt_verify_event *wait, const struct ptt_verify_event *due);
+
+/* ---- calls.c ---- */
+
+void vf_learn_calls(struct ptt_verify *v);
+
+void vf_call_in(struct ptt_verify *v, const struct vf_event *e);
+void vf_call_out(struct ptt_verify *v, const struct vf_event *e);
+/* vf_result - whether a routine may return this; @in: its beginning, id 0 when it is not known. */
+void vf_result(struct ptt_verify *v, const struct vf_event *e, const struct ptt_verify_event *in);
+void vf_failed(struct ptt_verify *v, const struct vf_event *e);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c - the names of rules and of reasons to be silent, the telling of violations, fields of events. */
+#include "internal.h"
+
+/* Different violations that are kept; further ones only make the counts of these greater. */
+#define ROWS_MAX 65536u
+
+/* With what `number` holds, where it holds something. */
+static const char *const rule_names[VF_RULES] = {
+	[VF_MUTEX_EXCLUSION] = "mutex-exclusion",
+	[VF_MUTEX_RECURSION] = "mutex-recursion",
+	[VF_MUTEX_OWNER] = "mutex-owner",
+	[VF_MUTEX_ROBUST] = "mutex-robust",
+	[VF_RWLOCK_EXCLUSION] = "rwlock-exclusion",
+	[VF_RWLOCK_PREFERENCE] = "rwlock-preference",
+	[VF_SPIN_EXCLUSION] = "spin-exclusion",
+	[VF_COND_MUTEX] = "cond-mutex",
+	[VF_COND_WAKEUP] = "cond-wakeup",       /* to be woken, waiting */
+	[VF_BARRIER_EARLY] = "barrier-early",   /* arrived, count */
+	[VF_BARRIER_SERIAL] = "barrier-serial", /* serial threads, rounds */
+	[VF_SEM_VALUE] = "sem-value",           /* taken, there ever were */
+	[VF_ONCE_TWICE] = "once-twice",
+	[VF_ONCE_EARLY] = "once-early",
+	[VF_JOIN_END] = "join-end",
+	[VF_CREATE_BEGIN] = "create-begin",
+	[VF_TRY_BUSY] = "try-busy",
+	[VF_TIMEOUT_EARLY] = "timeout-early", /* ns too early */
+	[VF_RESULT] = "result",               /* returned */
+	[VF_NOT_WOKEN] = "not-woken",         /* ns since it should have gone on */
+};
+
+static const char *const skip_names[VF_SKIPS] = {
+	[VF_SKIP_INCOMPLETE] = "incomplete",
+	[VF_SKIP_BEFORE] = "initialization-not-seen",
+	[VF_SKIP_SHARED] = "process-shared",
+	[VF_SKIP_FORKED] = "process-forked",
+	[VF_SKIP_MISUSED] = "misused-by-the-program",
+	[VF_SKIP_REUSED] = "address-used-anew",
+	[VF_SKIP_LEVEL] = "events-missing-soon-after",
+	[VF_SKIP_CLOCK] = "clock-unknown",
+	[VF_SKIP_LATE] = "too-near-the-end",
+};
+
+const char *ptt_verify_rule_name(uint32_t rule)
+{
+	return rule < VF_RULES ? rule_names[rule] : NULL;
+}
+
+const char *ptt_verify_skip_name(uint32_t reason)
+{
+	return reason < VF_SKIPS ? skip_names[reason] : NULL;
+}
+
+uint64_t ptt_verify_checks(const struct ptt_verify *v, uint32_t rule)
+{
+	return rule < VF_RULES ? v->checks[rule] : 0;
+}
+
+uint64_t ptt_verify_skips(const struct ptt_verify *v, uint32_t reason)
+{
+	return reason < VF_SKIPS ? v->skips[reason] : 0;
+}
+
+const struct ptt_verify_violation *ptt_verify_violations(const struct ptt_verify *v, uint64_t *count)
+{
+	*count = v->row_count;
+	return v->rows;
+}
+
+int64_t vf_number(const struct ptt_verify *v, const struct ptt_verify_event *e, enum vf_field field, int64_t none)
+{
+	uint32_t at = v->field_at[e->id][field];
+	struct rd_value value;
+
+	if (!at || !rd_field(e->payload, v->type[e->id], at - 1u, &value))
+		return none;
+	return value.number;
+}
+
+static struct ptt_verify_violation *new_row(struct ptt_verify *v)
+{
+	if (v->row_count == v->row_room) {
+		uint32_t room = v->row_room ? 2 * v->row_room : 16;
+		struct ptt_verify_violation *bigger;
+
+		if (room > ROWS_MAX)
+			return NULL;
+		bigger = realloc(v->rows, room * sizeof(*bigger));
+		if (!bigger) {
+			v->error = -ENOMEM;
+			return NULL;
+		}
+		v->rows = bigger;
+		v->row_room = room;
+	}
+	return &v->rows[v->row_count++];
+}
+
+struct ptt_verify_violation *vf_tell(struct ptt_verify *v, const struct vf_claim *claim,
+				     const struct ptt_verify_event *const *events, uint32_t count)
+{
+	uint64_t key = (uint64_t)claim->process << 32 | (uint64_t)claim->rule << 16 | (claim->detail & 0xffff);
+	struct rd_entry *entry = rd_map_put(&v->row_of, key, claim->object ^ claim->detail >> 16 << 48);
+	struct ptt_verify_violation *row;
+
+	if (!entry) {
+		v->error = -ENOMEM;
+		return NULL;
+	}
+	row = entry->value ? &v->rows[entry->value - 1] : new_row(v);
+	if (!row)
+		return NULL;
+	if (entry->value && row->count) {
+		row->count++;
+		return NULL;
+	}
+	if (!entry->value)
+		entry->value = v->row_count;
+	*row = (struct ptt_verify_violation){
+		.object = claim->object,
+		.count = 1,
+		.rule = claim->rule,
+		.severity = claim->severity,
+		.process = claim->process,
+		.kind = claim->kind,
+		.ts = VF_NEVER,
+	};
+	for (uint32_t i = 0; i < count && row->event_count < PTT_VERIFY_EVENTS; i++) {
+		if (!events[i]->id)
+			continue;
+		row->event[row->event_count++] = *events[i];
+		if (row->ts < events[i]->ts)
+			row->ts = events[i]->ts;
+	}
+	return row;
+}
+
+/* What one call alone shows; all else needs to have seen what other threads did. */
+static bool of_one_call(uint32_t rule)
+{
+	return rule == VF_RESULT || rule == VF_TIMEOUT_EARLY;
+}
+
+void vf_forget_recent(struct ptt_verify *v, uint32_t process, int64_t ts, enum vf_skip reason)
+{
+	for (uint32_t i = 0; i < v->row_count; i++) {
+		struct ptt_verify_violation *row = &v->rows[i];
+
+		if (row->process != process || of_one_call(row->rule) || row->ts < ts - INT64_C(1000000000))
+			continue;
+		if (reason == VF_SKIP_FORKED && row->rule != VF_SEM_VALUE && row->rule != VF_BARRIER_EARLY &&
+		    row->rule != VF_BARRIER_SERIAL && row->rule != VF_TRY_BUSY)
+			continue;
+		v->skips[reason] += row->count;
+		row->count = 0;
+	}
+}
+
+bool vf_private(struct ptt_verify *v, const struct vf_object *o)
+{
+	const struct vf_process *p = &v->processes[o->process];
+	enum vf_skip reason;
+
+	if (likely((o->flags & (VF_INITED | VF_SHARED | VF_MISUSED)) == VF_INITED &&
+		   (p->forked == VF_NEVER || o->init.ts > p->forked)))
+		return true;
+	reason = !(o->flags & VF_INITED) ? VF_SKIP_BEFORE :
+		 o->flags & VF_SHARED    ? VF_SKIP_SHARED :
+		 o->flags & VF_MISUSED   ? VF_SKIP_MISUSED :
+					   VF_SKIP_FORKED;
+	v->skips[reason]++;
+	return false;
+}
