@@ -11,6 +11,7 @@ static const struct ptt_field fields_68[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_69[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_70[] = {{"signal", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_71[] = {{"routine", PTT_FIELD_U16, 18}, {"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_72[] = {{"policy", PTT_FIELD_U16, 18}, {"priority", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_80[] = {{"start_routine", PTT_FIELD_PTR, 18}, {"attr", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_81[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_82[] = {{"retval", PTT_FIELD_U64, 24}};
@@ -26,7 +27,7 @@ static const struct ptt_field fields_97[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_98[] = {{"signal", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_99[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_128[] = {{"kind", PTT_FIELD_U16, 18}, {"protocol", PTT_FIELD_U16, 20}, {"shared", PTT_FIELD_U16, 22}, {"robust", PTT_FIELD_U16, 24}};
-static const struct ptt_field fields_130[] = {{"owner", PTT_FIELD_TID, 20}, {"kind", PTT_FIELD_U32, 24}};
+static const struct ptt_field fields_130[] = {{"owner", PTT_FIELD_TID, 20}, {"kind", PTT_FIELD_U32, 24}, {"timed", PTT_FIELD_U16, 28}};
 static const struct ptt_field fields_132[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_135[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_136[] = {{"routine", PTT_FIELD_U16, 18}, {"result", PTT_FIELD_S32, 20}};
@@ -42,7 +43,7 @@ static const struct ptt_field fields_155[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_157[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_159[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_192[] = {{"preference", PTT_FIELD_U16, 18}, {"shared", PTT_FIELD_U16, 20}};
-static const struct ptt_field fields_194[] = {{"write", PTT_FIELD_U16, 18}, {"owner", PTT_FIELD_TID, 20}, {"readers", PTT_FIELD_U32, 24}};
+static const struct ptt_field fields_194[] = {{"write", PTT_FIELD_U16, 18}, {"timed", PTT_FIELD_U16, 20}, {"owner", PTT_FIELD_TID, 24}, {"readers", PTT_FIELD_U32, 28}};
 static const struct ptt_field fields_196[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_198[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_200[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
@@ -91,6 +92,7 @@ static const struct ptt_field fields_401[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_403[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_405[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_448[] = {{"shared", PTT_FIELD_U16, 18}, {"value", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_450[] = {{"timed", PTT_FIELD_U16, 18}};
 static const struct ptt_field fields_452[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_454[] = {{"flags", PTT_FIELD_U32, 20}, {"value", PTT_FIELD_U32, 24}, {"name_pieces", PTT_FIELD_U32, 28}, {"name", PTT_FIELD_BYTES, 32}};
 static const struct ptt_field fields_456[] = {{"name_pieces", PTT_FIELD_U32, 20}, {"name", PTT_FIELD_BYTES, 32}};
@@ -160,6 +162,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{69, 1, 1, 0, 1, fields_69, "THREAD_CANCEL", "thread", "note", "thread {thread} asked thread {object} to cancel"},
 	{70, 2, 1, 0, 1, fields_70, "THREAD_KILL", "thread", "note", "thread {thread} sent signal {signal} to thread {object}"},
 	{71, 2, 1, 0, 2, fields_71, "THREAD_ERROR", "thread", "error", "thread {thread}: {routine} on thread {object} failed, result = {result}"},
+	{72, 1, 1, 0, 2, fields_72, "THREAD_PRIORITY", "thread", "note", "thread {object} runs with scheduling policy {policy}, priority = {priority}"},
 	{80, 3, 1, 0, 2, fields_80, "THREAD_CREATE_IN", "thread", "call-in", "thread {thread} calls pthread_create, thread = {object}, start_routine = {start_routine}, attr = {attr}"},
 	{81, 3, 1, 0, 1, fields_81, "THREAD_CREATE_OUT", "thread", "call-out", "thread {thread} returns from pthread_create, thread = {object}, result = {result}"},
 	{82, 3, 1, 0, 1, fields_82, "THREAD_EXIT_IN", "thread", "call-in", "thread {thread} calls pthread_exit, thread = {object}, retval = {retval}"},
@@ -182,13 +185,14 @@ const struct ptt_event_type ptt_event_types[] = {
 	{99, 3, 1, 0, 1, fields_99, "THREAD_KILL_OUT", "thread", "call-out", "thread {thread} returns from pthread_kill, thread = {object}, result = {result}"},
 	{128, 2, 1, 0, 4, fields_128, "MUTEX_INIT", "mutex", "init", "thread {thread} initialized mutex {object}, kind = {kind}"},
 	{129, 2, 0, 0, 0, 0, "MUTEX_DESTROY", "mutex", "destroy", "thread {thread} destroyed mutex {object}"},
-	{130, 1, 1, 0, 2, fields_130, "MUTEX_WAIT", "mutex", "wait", "thread {thread} is blocked: mutex {object} is held by thread {owner}"},
+	{130, 1, 1, 0, 3, fields_130, "MUTEX_WAIT", "mutex", "wait", "thread {thread} is blocked: mutex {object} is held by thread {owner}"},
 	{131, 2, 0, 0, 0, 0, "MUTEX_TAKEN", "mutex", "acquire", "thread {thread} took mutex {object}"},
 	{132, 1, 1, 0, 2, fields_132, "MUTEX_TAKEN", "mutex", "acquire", "thread {thread} took mutex {object} after {wait_ns}, result = {result}"},
 	{133, 2, 0, 0, 0, 0, "MUTEX_FREE", "mutex", "release", "thread {thread} released mutex {object}"},
 	{134, 2, 0, 0, 0, 0, "MUTEX_CONSISTENT", "mutex", "note", "thread {thread} made mutex {object} consistent"},
 	{135, 1, 1, 0, 2, fields_135, "MUTEX_WAIT_END", "mutex", "wait-out", "thread {thread} gave up waiting for mutex {object} after {wait_ns}, result = {result}"},
 	{136, 2, 1, 0, 2, fields_136, "MUTEX_ERROR", "mutex", "error", "thread {thread} failed in {routine} on mutex {object}, result = {result}"},
+	{137, 2, 0, 0, 0, 0, "MUTEX_TAKEN", "mutex", "acquire", "thread {thread} took mutex {object}"},
 	{144, 3, 1, 0, 1, fields_144, "MUTEX_INIT_IN", "mutex", "call-in", "thread {thread} calls pthread_mutex_init, mutex = {object}, attr = {attr}"},
 	{145, 3, 1, 0, 1, fields_145, "MUTEX_INIT_OUT", "mutex", "call-out", "thread {thread} returns from pthread_mutex_init, mutex = {object}, result = {result}"},
 	{146, 3, 0, 0, 0, 0, "MUTEX_DESTROY_IN", "mutex", "call-in", "thread {thread} calls pthread_mutex_destroy, mutex = {object}"},
@@ -207,7 +211,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{159, 3, 1, 0, 1, fields_159, "MUTEX_CONSISTENT_OUT", "mutex", "call-out", "thread {thread} returns from pthread_mutex_consistent, mutex = {object}, result = {result}"},
 	{192, 2, 1, 0, 2, fields_192, "RWLOCK_INIT", "rwlock", "init", "thread {thread} initialized rwlock {object}"},
 	{193, 2, 0, 0, 0, 0, "RWLOCK_DESTROY", "rwlock", "destroy", "thread {thread} destroyed rwlock {object}"},
-	{194, 1, 1, 0, 3, fields_194, "RWLOCK_WAIT", "rwlock", "wait", "thread {thread} is blocked on rwlock {object}, write = {write}, writer = {owner}, readers = {readers}"},
+	{194, 1, 1, 0, 4, fields_194, "RWLOCK_WAIT", "rwlock", "wait", "thread {thread} is blocked on rwlock {object}, write = {write}, writer = {owner}, readers = {readers}"},
 	{195, 2, 0, 0, 0, 0, "RWLOCK_TAKEN_READ", "rwlock", "acquire-shared", "thread {thread} took rwlock {object} for reading"},
 	{196, 1, 1, 0, 2, fields_196, "RWLOCK_TAKEN_READ", "rwlock", "acquire-shared", "thread {thread} took rwlock {object} for reading after {wait_ns}, result = {result}"},
 	{197, 2, 0, 0, 0, 0, "RWLOCK_TAKEN_WRITE", "rwlock", "acquire", "thread {thread} took rwlock {object} for writing"},
@@ -215,6 +219,8 @@ const struct ptt_event_type ptt_event_types[] = {
 	{199, 2, 0, 0, 0, 0, "RWLOCK_FREE", "rwlock", "release", "thread {thread} released rwlock {object}"},
 	{200, 1, 1, 0, 2, fields_200, "RWLOCK_WAIT_END", "rwlock", "wait-out", "thread {thread} gave up waiting for rwlock {object} after {wait_ns}, result = {result}"},
 	{201, 2, 1, 0, 2, fields_201, "RWLOCK_ERROR", "rwlock", "error", "thread {thread} failed in {routine} on rwlock {object}, result = {result}"},
+	{202, 2, 0, 0, 0, 0, "RWLOCK_TAKEN_READ", "rwlock", "acquire-shared", "thread {thread} took rwlock {object} for reading"},
+	{203, 2, 0, 0, 0, 0, "RWLOCK_TAKEN_WRITE", "rwlock", "acquire", "thread {thread} took rwlock {object} for writing"},
 	{208, 3, 1, 0, 1, fields_208, "RWLOCK_INIT_IN", "rwlock", "call-in", "thread {thread} calls pthread_rwlock_init, rwlock = {object}, attr = {attr}"},
 	{209, 3, 1, 0, 1, fields_209, "RWLOCK_INIT_OUT", "rwlock", "call-out", "thread {thread} returns from pthread_rwlock_init, rwlock = {object}, result = {result}"},
 	{210, 3, 0, 0, 0, 0, "RWLOCK_DESTROY_IN", "rwlock", "call-in", "thread {thread} calls pthread_rwlock_destroy, rwlock = {object}"},
@@ -243,6 +249,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{259, 2, 0, 0, 0, 0, "SPIN_TAKEN", "spinlock", "acquire", "thread {thread} took spin lock {object}"},
 	{260, 1, 1, 0, 2, fields_260, "SPIN_TAKEN", "spinlock", "acquire", "thread {thread} took spin lock {object} after {wait_ns}, result = {result}"},
 	{261, 2, 0, 0, 0, 0, "SPIN_FREE", "spinlock", "release", "thread {thread} released spin lock {object}"},
+	{262, 2, 0, 0, 0, 0, "SPIN_TAKEN", "spinlock", "acquire", "thread {thread} took spin lock {object}"},
 	{272, 3, 1, 0, 1, fields_272, "SPIN_INIT_IN", "spinlock", "call-in", "thread {thread} calls pthread_spin_init, spinlock = {object}, shared = {shared}"},
 	{273, 3, 1, 0, 1, fields_273, "SPIN_INIT_OUT", "spinlock", "call-out", "thread {thread} returns from pthread_spin_init, spinlock = {object}, result = {result}"},
 	{274, 3, 0, 0, 0, 0, "SPIN_DESTROY_IN", "spinlock", "call-in", "thread {thread} calls pthread_spin_destroy, spinlock = {object}"},
@@ -283,7 +290,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{405, 1, 1, 0, 2, fields_405, "BARRIER_WAIT_OUT", "barrier", "wait-out", "thread {thread} leaves barrier {object} after {wait_ns}, result = {result}"},
 	{448, 2, 1, 0, 2, fields_448, "SEM_INIT", "semaphore", "init", "thread {thread} initialized semaphore {object}, value = {value}"},
 	{449, 2, 0, 0, 0, 0, "SEM_DESTROY", "semaphore", "destroy", "thread {thread} destroyed semaphore {object}"},
-	{450, 1, 0, 0, 0, 0, "SEM_WAIT", "semaphore", "wait", "thread {thread} is blocked on semaphore {object}"},
+	{450, 1, 1, 0, 1, fields_450, "SEM_WAIT", "semaphore", "wait", "thread {thread} is blocked on semaphore {object}"},
 	{451, 2, 0, 0, 0, 0, "SEM_TAKEN", "semaphore", "acquire", "thread {thread} took semaphore {object}"},
 	{452, 1, 1, 0, 2, fields_452, "SEM_TAKEN", "semaphore", "acquire", "thread {thread} took semaphore {object} after {wait_ns}, result = {result}"},
 	{453, 2, 0, 0, 0, 0, "SEM_POST", "semaphore", "wake", "thread {thread} posted semaphore {object}"},

@@ -38,6 +38,7 @@ enum nptl_trace_number {
 	NPTL_EV_THREAD_CANCEL = 5,
 	NPTL_EV_THREAD_KILL = 6,
 	NPTL_EV_THREAD_ERROR = 7,
+	NPTL_EV_THREAD_PRIORITY = 8,
 	NPTL_EV_THREAD_CREATE_IN = 16,
 	NPTL_EV_THREAD_CREATE_OUT = 17,
 	NPTL_EV_THREAD_EXIT_IN = 18,
@@ -67,6 +68,7 @@ enum nptl_trace_number {
 	NPTL_EV_MUTEX_CONSISTENT = 6,
 	NPTL_EV_MUTEX_WAIT_END = 7,
 	NPTL_EV_MUTEX_ERROR = 8,
+	NPTL_EV_MUTEX_TAKEN_TRIED = 9,
 	NPTL_EV_MUTEX_INIT_IN = 16,
 	NPTL_EV_MUTEX_INIT_OUT = 17,
 	NPTL_EV_MUTEX_DESTROY_IN = 18,
@@ -93,6 +95,8 @@ enum nptl_trace_number {
 	NPTL_EV_RWLOCK_FREE = 7,
 	NPTL_EV_RWLOCK_WAIT_END = 8,
 	NPTL_EV_RWLOCK_ERROR = 9,
+	NPTL_EV_RWLOCK_TAKEN_READ_TRIED = 10,
+	NPTL_EV_RWLOCK_TAKEN_WRITE_TRIED = 11,
 	NPTL_EV_RWLOCK_INIT_IN = 16,
 	NPTL_EV_RWLOCK_INIT_OUT = 17,
 	NPTL_EV_RWLOCK_DESTROY_IN = 18,
@@ -121,6 +125,7 @@ enum nptl_trace_number {
 	NPTL_EV_SPIN_TAKEN = 3,
 	NPTL_EV_SPIN_TAKEN_WAITED = 4,
 	NPTL_EV_SPIN_FREE = 5,
+	NPTL_EV_SPIN_TAKEN_TRIED = 6,
 	NPTL_EV_SPIN_INIT_IN = 16,
 	NPTL_EV_SPIN_INIT_OUT = 17,
 	NPTL_EV_SPIN_DESTROY_IN = 18,
@@ -258,6 +263,7 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_THREAD_CANCEL = 1,
 	NPTL_LEVEL_THREAD_KILL = 2,
 	NPTL_LEVEL_THREAD_ERROR = 2,
+	NPTL_LEVEL_THREAD_PRIORITY = 1,
 	NPTL_LEVEL_THREAD_CREATE_IN = 3,
 	NPTL_LEVEL_THREAD_CREATE_OUT = 3,
 	NPTL_LEVEL_THREAD_EXIT_IN = 3,
@@ -287,6 +293,7 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_MUTEX_CONSISTENT = 2,
 	NPTL_LEVEL_MUTEX_WAIT_END = 1,
 	NPTL_LEVEL_MUTEX_ERROR = 2,
+	NPTL_LEVEL_MUTEX_TAKEN_TRIED = 2,
 	NPTL_LEVEL_MUTEX_INIT_IN = 3,
 	NPTL_LEVEL_MUTEX_INIT_OUT = 3,
 	NPTL_LEVEL_MUTEX_DESTROY_IN = 3,
@@ -313,6 +320,8 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_RWLOCK_FREE = 2,
 	NPTL_LEVEL_RWLOCK_WAIT_END = 1,
 	NPTL_LEVEL_RWLOCK_ERROR = 2,
+	NPTL_LEVEL_RWLOCK_TAKEN_READ_TRIED = 2,
+	NPTL_LEVEL_RWLOCK_TAKEN_WRITE_TRIED = 2,
 	NPTL_LEVEL_RWLOCK_INIT_IN = 3,
 	NPTL_LEVEL_RWLOCK_INIT_OUT = 3,
 	NPTL_LEVEL_RWLOCK_DESTROY_IN = 3,
@@ -341,6 +350,7 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_SPIN_TAKEN = 2,
 	NPTL_LEVEL_SPIN_TAKEN_WAITED = 1,
 	NPTL_LEVEL_SPIN_FREE = 2,
+	NPTL_LEVEL_SPIN_TAKEN_TRIED = 2,
 	NPTL_LEVEL_SPIN_INIT_IN = 3,
 	NPTL_LEVEL_SPIN_INIT_OUT = 3,
 	NPTL_LEVEL_SPIN_DESTROY_IN = 3,
@@ -547,6 +557,15 @@ struct nptl_trace_thread_error {
 	uint8_t _pad24[8];
 };
 
+struct nptl_trace_thread_priority {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t policy;
+	int32_t priority;
+	uint8_t _pad24[8];
+};
+
 struct nptl_trace_thread_create_in {
 	void *object;
 	void *site;
@@ -688,7 +707,8 @@ struct nptl_trace_mutex_wait {
 	uint8_t _pad18[2];
 	uint32_t owner;
 	uint32_t kind;
-	uint8_t _pad28[4];
+	uint16_t timed;
+	uint8_t _pad30[2];
 };
 
 struct nptl_trace_mutex_taken_waited {
@@ -829,9 +849,10 @@ struct nptl_trace_rwlock_wait {
 	void *site;
 	uint16_t _slot1;
 	uint16_t write;
+	uint16_t timed;
+	uint8_t _pad22[2];
 	uint32_t owner;
 	uint32_t readers;
-	uint8_t _pad28[4];
 };
 
 struct nptl_trace_rwlock_taken_read_waited {
@@ -1258,6 +1279,14 @@ struct nptl_trace_sem_init {
 	uint16_t shared;
 	uint32_t value;
 	uint8_t _pad24[8];
+};
+
+struct nptl_trace_sem_wait {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t timed;
+	uint8_t _pad20[12];
 };
 
 struct nptl_trace_sem_taken_waited {

@@ -254,6 +254,7 @@ static __attribute__((constructor(101))) void start(void)
 	share_control();
 	ptt_start_threads();
 	report_start();
+	ptt_report_own_priority();
 }
 
 void ptt_stop(void)
@@ -285,6 +286,7 @@ void ptt_restart_handler(void)
 	ptt_inherit_levels();
 	share_control();
 	report_start();
+	ptt_report_own_priority();
 }
 
 static __attribute__((destructor(101))) void end(void)

@@ -66,6 +66,13 @@ static void mutex_taken(mtx_t *mutex, void *site)
 		EMIT(MUTEX, MUTEX_TAKEN, mutex, site);
 }
 
+/* Taken by a routine that would not have waited for ever. */
+static void mutex_tried(mtx_t *mutex, void *site)
+{
+	if (must_trace(MUTEX, MUTEX_TAKEN_TRIED))
+		EMIT(MUTEX, MUTEX_TAKEN_TRIED, mutex, site);
+}
+
 /* @deadline: NULL for mtx_lock */
 static COLD int lock_contended(mtx_t *mutex, const struct timespec *deadline, void *site)
 {
@@ -74,7 +81,7 @@ static COLD int lock_contended(mtx_t *mutex, const struct timespec *deadline, vo
 
 	if (must_trace(MUTEX, MUTEX_WAIT))
 		EMIT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, mutex, site, .owner = ptt_mutex_owner(posix(mutex)),
-			  .kind = ptt_mutex_kind(posix(mutex)));
+			  .kind = ptt_mutex_kind(posix(mutex)), .timed = deadline != NULL);
 	began = ptt_now_ns();
 	result = deadline ? ptt_real.mtx_timedlock(mutex, deadline) : ptt_real.mtx_lock(mutex);
 	waited = ptt_now_ns() - began;
@@ -94,6 +101,8 @@ static int lock_mutex(mtx_t *mutex, const struct timespec *deadline, int routine
 
 	if (result == thrd_busy)
 		result = lock_contended(mutex, deadline, site);
+	else if (result == thrd_success && deadline)
+		mutex_tried(mutex, site);
 	else if (result == thrd_success)
 		mutex_taken(mutex, site);
 	if (result != thrd_success && result != thrd_timedout)
@@ -137,7 +146,7 @@ EXPORT int mtx_trylock(mtx_t *mutex)
 	C11(MTX_TRYLOCK_IN, mutex, site);
 	result = ptt_real.mtx_trylock(mutex);
 	if (result == thrd_success)
-		mutex_taken(mutex, site);
+		mutex_tried(mutex, site);
 	else if (result != thrd_busy)
 		mutex_error(mutex, NPTL_EV_MUTEX_TRYLOCK_IN, result, site);
 	C11_WITH(MTX_TRYLOCK_OUT, mtx_trylock_out, mutex, site, .result = result);
@@ -309,9 +318,10 @@ EXPORT void cnd_destroy(cnd_t *cond)
 	void *site = CALL_SITE;
 
 	C11(CND_DESTROY_IN, cond, site);
-	ptt_real.cnd_destroy(cond);
+	/* before the real one, which waits until the last waiter has left */
 	if (must_trace(COND, COND_DESTROY))
 		EMIT(COND, COND_DESTROY, cond, site);
+	ptt_real.cnd_destroy(cond);
 	C11(CND_DESTROY_OUT, cond, site);
 }
 

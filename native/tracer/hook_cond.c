@@ -169,11 +169,12 @@ EXPORT int ptt_cond_destroy(pthread_cond_t *cond)
 
 	if (must_trace(COND, COND_DESTROY_IN))
 		EMIT(COND, COND_DESTROY_IN, cond, site);
+	/* before the real one, which waits until the last waiter has left */
+	if (must_trace(COND, COND_DESTROY))
+		EMIT(COND, COND_DESTROY, cond, site);
 	result = ptt_real.pthread_cond_destroy(cond);
 	if (result)
 		report_error(cond, NPTL_EV_COND_DESTROY_IN, result, site);
-	else if (must_trace(COND, COND_DESTROY))
-		EMIT(COND, COND_DESTROY, cond, site);
 	if (must_trace(COND, COND_DESTROY_OUT))
 		EMIT_WITH(COND, COND_DESTROY_OUT, cond_destroy_out, cond, site, .result = result);
 	return result;

@@ -26,10 +26,18 @@ static void report_error(pthread_mutex_t *mutex, int routine, int result, void *
 		EMIT_WITH(MUTEX, MUTEX_ERROR, mutex_error, mutex, site, .routine = (uint16_t)routine, .result = result);
 }
 
-/* About to block. Return: when that was, for the duration of the wait. */
-static uint64_t report_wait(pthread_mutex_t *mutex, void *site)
+/* Taken by a routine that would not have waited for ever. */
+static void report_tried(pthread_mutex_t *mutex, void *site)
 {
-	EMIT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, mutex, site, .owner = ptt_mutex_owner(mutex), .kind = ptt_mutex_kind(mutex));
+	if (must_trace(MUTEX, MUTEX_TAKEN_TRIED))
+		EMIT(MUTEX, MUTEX_TAKEN_TRIED, mutex, site);
+}
+
+/* About to block, @timed: with a deadline. Return: when that was, for the duration of the wait. */
+static uint64_t report_wait(pthread_mutex_t *mutex, bool timed, void *site)
+{
+	EMIT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, mutex, site, .owner = ptt_mutex_owner(mutex),
+		  .kind = ptt_mutex_kind(mutex), .timed = timed);
 	return ptt_now_ns();
 }
 
@@ -42,7 +50,7 @@ static COLD int lock_contended(pthread_mutex_t *mutex, int tried, void *site)
 	int result = tried;
 
 	if (tried == EBUSY) {
-		began = report_wait(mutex, site);
+		began = report_wait(mutex, false, site);
 		result = ptt_real.pthread_mutex_lock(mutex);
 	}
 	report_taken(mutex, result, began, site);
@@ -104,7 +112,10 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 	if (must_trace(MUTEX, MUTEX_TRYLOCK_IN))
 		EMIT(MUTEX, MUTEX_TRYLOCK_IN, mutex, site);
 	result = ptt_real.pthread_mutex_trylock(mutex);
-	report_taken(mutex, result, 0, site);
+	if (result == 0)
+		report_tried(mutex, site);
+	else
+		report_taken(mutex, result, 0, site);
 	if (result && result != EBUSY && result != EOWNERDEAD)
 		report_error(mutex, NPTL_EV_MUTEX_TRYLOCK_IN, result, site);
 	if (must_trace(MUTEX, MUTEX_TRYLOCK_OUT))
@@ -120,8 +131,12 @@ static int lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct time
 	int result = ptt_real.pthread_mutex_trylock(mutex);
 	uint64_t began = 0;
 
+	if (result == 0) {
+		report_tried(mutex, site);
+		return 0;
+	}
 	if (result == EBUSY) {
-		began = report_wait(mutex, site);
+		began = report_wait(mutex, true, site);
 		result = clock < 0 ? ptt_real.pthread_mutex_timedlock(mutex, deadline)
 				   : ptt_real.pthread_mutex_clocklock(mutex, clock, deadline);
 	}

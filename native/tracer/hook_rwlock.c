@@ -30,6 +30,17 @@ static inline void report_taken(pthread_rwlock_t *rwlock, bool write, void *site
 		EMIT(RWLOCK, RWLOCK_TAKEN_READ, rwlock, site);
 }
 
+/* Taken by a routine that would not have waited for ever. */
+static void report_tried(pthread_rwlock_t *rwlock, bool write, void *site)
+{
+	if (!must_trace(RWLOCK, RWLOCK_TAKEN_READ_TRIED))
+		return;
+	if (write)
+		EMIT(RWLOCK, RWLOCK_TAKEN_WRITE_TRIED, rwlock, site);
+	else
+		EMIT(RWLOCK, RWLOCK_TAKEN_READ_TRIED, rwlock, site);
+}
+
 static void report_wait_end(pthread_rwlock_t *rwlock, bool write, int result, uint64_t began, void *site)
 {
 	uint64_t waited = ptt_now_ns() - began;
@@ -65,9 +76,9 @@ static int lock_real(pthread_rwlock_t *rwlock, const struct request *r)
 }
 
 /* The writer and the number of readers, as glibc keeps them in the lock. */
-static void report_wait(pthread_rwlock_t *rwlock, bool write, void *site)
+static void report_wait(pthread_rwlock_t *rwlock, const struct request *r, void *site)
 {
-	EMIT_WITH(RWLOCK, RWLOCK_WAIT, rwlock_wait, rwlock, site, .write = write,
+	EMIT_WITH(RWLOCK, RWLOCK_WAIT, rwlock_wait, rwlock, site, .write = r->write, .timed = r->clock != UNTIMED,
 		  .owner = (uint32_t)__atomic_load_n(&rwlock->__data.__cur_writer, __ATOMIC_RELAXED),
 		  .readers = __atomic_load_n(&rwlock->__data.__readers, __ATOMIC_RELAXED) >> 3);
 }
@@ -77,7 +88,7 @@ static COLD int take_contended(pthread_rwlock_t *rwlock, const struct request *r
 	uint64_t began = 0;
 
 	if (result == EBUSY) {
-		report_wait(rwlock, r->write, site);
+		report_wait(rwlock, r, site);
 		began = ptt_now_ns();
 		result = lock_real(rwlock, r);
 		report_wait_end(rwlock, r->write, result, began, site);
@@ -101,7 +112,10 @@ static int take(pthread_rwlock_t *rwlock, const struct request *r, void *site)
 	result = try_real(rwlock, r->write);
 	if (unlikely(result))
 		return take_contended(rwlock, r, result, site);
-	report_taken(rwlock, r->write, site);
+	if (unlikely(r->clock != UNTIMED))
+		report_tried(rwlock, r->write, site);
+	else
+		report_taken(rwlock, r->write, site);
 	return 0;
 }
 
@@ -144,7 +158,7 @@ static int try_take(pthread_rwlock_t *rwlock, bool write, int routine, void *sit
 	int result = try_real(rwlock, write);
 
 	if (!result)
-		report_taken(rwlock, write, site);
+		report_tried(rwlock, write, site);
 	else if (result != EBUSY)
 		report_error(rwlock, routine, result, site);
 	return result;

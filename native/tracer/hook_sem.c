@@ -102,7 +102,7 @@ static int take(sem_t *sem, const struct request *r, void *site)
 			return 0;
 		}
 		if (errno == EAGAIN) {
-			EMIT(SEM, SEM_WAIT, sem, site);
+			EMIT_WITH(SEM, SEM_WAIT, sem_wait, sem, site, .timed = r->clock != UNTIMED);
 			call.began = ptt_now_ns();
 		}
 		errno = before;

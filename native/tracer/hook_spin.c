@@ -49,8 +49,8 @@ EXPORT int pthread_spin_trylock(pthread_spinlock_t *lock)
 	if (must_trace(SPIN, SPIN_TRYLOCK_IN))
 		EMIT(SPIN, SPIN_TRYLOCK_IN, (void *)lock, site);
 	result = ptt_real.pthread_spin_trylock(lock);
-	if (result == 0 && must_trace(SPIN, SPIN_TAKEN))
-		EMIT(SPIN, SPIN_TAKEN, (void *)lock, site);
+	if (result == 0 && must_trace(SPIN, SPIN_TAKEN_TRIED))
+		EMIT(SPIN, SPIN_TAKEN_TRIED, (void *)lock, site);
 	if (must_trace(SPIN, SPIN_TRYLOCK_OUT))
 		EMIT_WITH(SPIN, SPIN_TRYLOCK_OUT, spin_trylock_out, lock, site, .result = result);
 	return result;

@@ -154,6 +154,7 @@ static struct start begin(struct start *given)
 		EMIT_WITH(THREAD, THREAD_BEGIN, thread_begin, pthread_self(), (void *)start.routine.posix,
 			  .start_routine = ptt_ptr48((void *)start.routine.posix), .creator = start.creator,
 			  .serial = start.serial);
+	ptt_report_own_priority();
 	return start;
 }
 

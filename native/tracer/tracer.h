@@ -158,6 +158,7 @@ void ptt_resolve(void) HIDDEN;
 extern int __nptl_trace_confined __attribute__((visibility("default")));
 
 void ptt_stop(void) HIDDEN;	       /* handler.c: trace nothing more in this process */
+void ptt_report_own_priority(void) HIDDEN;     /* hook_sched.c: unless it is the ordinary one */
 void ptt_start_threads(void) HIDDEN;	       /* hook_thread.c: the first thread */
 void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* control.c */
 void ptt_map_control(const char *directory) HIDDEN;

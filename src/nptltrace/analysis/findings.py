@@ -1,17 +1,29 @@
-"""Findings as a table: what `ptt check` says of a traceset, for SQL and for export."""
+"""Findings: what is wrong with what threads did, with the few events that prove it.
+
+The rules are told in the documentation, under "What ptt check accuses".
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from nptltrace.analysis import _check_native as native
+from nptltrace.analysis._sentences import Teller
+from nptltrace.analysis.checker import LONG_HOLD_NS, Checker
+from nptltrace.trace.traceset import Traceset
+
 if TYPE_CHECKING:
+    from nptltrace.analysis._sentences import Event
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols import Symbols
-    from nptltrace.trace.traceset import Traceset
 
-__all__ = ["SCHEMA", "findings"]
+__all__ = ["KINDS", "SCHEMA", "Finding", "Findings", "find", "findings", "findings_of"]
+
+KINDS = native.KINDS
+_WARNINGS = {"lock-order-inversion", "thread-leak", "long-hold", "priority-inversion"}
 
 SCHEMA = pa.schema(
     [
@@ -42,6 +54,116 @@ SCHEMA = pa.schema(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        kind: One of `KINDS`.
+        severity: `error`, or `warning` for what has done no harm yet.
+        ts_ns: When it showed.
+        process: Number of the process in the traceset.
+        pid: Its process id.
+        threads: Kernel thread ids of those who take part.
+        objects: Addresses of what it is about.
+        names: What those are called.
+        sites: Where it happened.
+        message: The whole of it in a sentence.
+        events: What proves it, in the order of the sentence.
+        count: How often it was seen.
+        suspect: It may be explained by memory that was used again for another object.
+    """
+
+    kind: str
+    severity: str
+    ts_ns: int
+    process: int
+    pid: int
+    threads: list[int]
+    objects: list[int]
+    names: list[str]
+    sites: list[str]
+    message: str
+    events: list[Event]
+    count: int
+    suspect: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a check found.
+
+    Attributes:
+        findings: The findings, the earliest first.
+        lost: Events that are missing.
+        partial: What does not stand without the missing ones was left out.
+    """
+
+    findings: list[Finding]
+    lost: int
+    partial: bool
+
+
+def find(
+    source: Source, symbols: Symbols | None = None, *, long_hold_ns: int = LONG_HOLD_NS
+) -> Findings:
+    """Return what is wrong with a traceset.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses; without them objects and sites are numbers.
+        long_hold_ns: From which time on a lock is held for too long.
+
+    Raises:
+        NativeError: Memory is out.
+    """
+    checker = Checker(source, long_hold_ns)
+    checker.read()
+    checker.finish()
+    source.learn_threads()
+    return Findings(findings_of(source, symbols, checker), checker.lost, checker.partial)
+
+
+def findings_of(
+    source: Source, symbols: Symbols | None, checker: Checker, start: int = 0
+) -> list[Finding]:
+    """Return what a checker has found so far, the earliest first.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses, or None.
+        checker: The checker.
+        start: Leave out so many of the first that it found.
+    """
+    rows = checker.check.table("findings")[1:][start:]
+    teller = Teller(source, symbols, checker.check)
+    found = []
+    for row in rows:
+        if int(row["flags"]) & native.DROPPED:
+            continue
+        kind = native.KINDS[int(row["kind"])]
+        told = teller.tell(kind, row)
+        found.append(
+            Finding(
+                kind=kind,
+                severity="warning" if kind in _WARNINGS else "error",
+                ts_ns=int(row["ts"]),
+                process=int(row["process"]),
+                pid=teller.pid(int(row["process"])),
+                threads=told.threads,
+                objects=told.objects,
+                names=told.names,
+                sites=told.sites,
+                message=told.message,
+                events=told.events,
+                count=int(row["count"]),
+                suspect=bool(int(row["flags"]) & native.SUSPECT),
+            )
+        )
+    found.sort(key=lambda finding: (finding.ts_ns, native.KINDS.index(finding.kind)))
+    return found
+
+
 def findings(traces: Source | Traceset, symbols: Symbols | None = None) -> pa.Table:
     """Return the bugs that a traceset shows, the earliest first.
 
@@ -52,5 +174,24 @@ def findings(traces: Source | Traceset, symbols: Symbols | None = None) -> pa.Ta
     Raises:
         NativeError: Memory is out.
     """
-    del traces, symbols
-    return SCHEMA.empty_table()
+    source = traces.source if isinstance(traces, Traceset) else traces
+    rows = [
+        {
+            "kind": found.kind,
+            "severity": found.severity,
+            "ts_ns": found.ts_ns,
+            "process": found.process,
+            "threads": found.threads,
+            "objects": [f"{address:#x}" for address in found.objects],
+            "sites": found.sites,
+            "message": found.message,
+            "count": found.count,
+            "events": [
+                {"ts_ns": e.ts_ns, "tid": e.tid, "text": e.text, "site": e.site}
+                for e in found.events
+            ],
+        }
+        for found in find(source, symbols).findings
+        if not found.suspect
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT */
+/* check.c - the checker as a whole: its tables, what each event means to it, its beginning and its end. */
+#include "internal.h"
+
+#include <sys/mman.h>
+
+int ptt_check_version(void)
+{
+	return PTT_CHECK_VERSION;
+}
+
+/* ---- tables ---- */
+
+#define POOL_ROOM (UINT32_C(1) << 26)
+#define POOL_LEAST (UINT32_C(1) << 12)
+
+static int pool_open(struct ck_pool *pool, size_t size)
+{
+	/* Where address space is limited as well, less will have to do. */
+	for (uint32_t room = POOL_ROOM; room >= POOL_LEAST; room /= 4) {
+		void *items = mmap(NULL, size * room, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (items == MAP_FAILED)
+			continue;
+		*pool = (struct ck_pool){ items, size, 1, room };
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+uint32_t ck_new(struct ptt_check *c, struct ck_pool *pool)
+{
+	if (unlikely(pool->count == pool->room)) {
+		c->error = -ENOMEM;
+		return 0;
+	}
+	return pool->count++;
+}
+
+int ck_reach(void **array, uint32_t *count, uint32_t number, size_t size)
+{
+	uint32_t want = number + 1;
+	void *bigger;
+
+	if (number < *count)
+		return 0;
+	if (want < *count * 2)
+		want = *count * 2;
+	bigger = realloc(*array, want * size);
+	if (!bigger)
+		return -ENOMEM;
+	memset((uint8_t *)bigger + *count * size, 0, (want - *count) * size);
+	*array = bigger;
+	*count = want;
+	return 0;
+}
+
+/* ---- fields ---- */
+
+static const char *const field_names[CK_FIELDS] = {
+	[CK_RESULT] = "result",	  [CK_WAIT_NS] = "wait_ns",   [CK_OWNER] = "owner",
+	[CK_COUNT] = "count",	  [CK_VALUE] = "value",	      [CK_SERIAL] = "serial",
+	[CK_MUTEX] = "mutex",	  [CK_CREATOR] = "creator",   [CK_SHARED_FIELD] = "shared",
+	[CK_WRITE] = "write",	  [CK_ROUTINE] = "routine",   [CK_DETACHED_FIELD] = "detached",
+	[CK_TIMED] = "timed",	  [CK_PROTOCOL] = "protocol", [CK_ROBUST_FIELD] = "robust",
+	[CK_POLICY] = "policy",	  [CK_PRIORITY] = "priority", [CK_FLAGS] = "flags",
+};
+
+static void learn_catalogue(struct ptt_check *c)
+{
+	for (unsigned int i = 0; i < ptt_event_type_count; i++) {
+		const struct ptt_event_type *type = &ptt_event_types[i];
+		uint32_t id = type->id & PTT_ID_MASK;
+
+		c->type[id] = type;
+		for (uint8_t k = 0; k < type->field_count; k++)
+			for (int f = 0; f < CK_FIELDS; f++)
+				if (strcmp(type->fields[k].name, field_names[f]) == 0)
+					c->field_at[id][f] = (struct ck_field_at){
+						k + 1, type->fields[k].offset, type->fields[k].type };
+	}
+}
+
+int64_t ck_number(const struct ptt_check *c, const struct ck_event *e, enum ck_field field, int64_t none)
+{
+	const struct ck_field_at *at = &c->field_at[e->id][field];
+	struct rd_value value;
+
+	if (!at->number || !rd_field(e->payload, c->type[e->id], at->number - 1u, &value))
+		return none;
+	return value.number;
+}
+
+/* ---- beginning ---- */
+
+struct ptt_check *ptt_check_create(int64_t long_hold)
+{
+	struct ptt_check *c = calloc(1, sizeof(*c));
+	int err = 0;
+
+	if (!c)
+		return NULL;
+	c->long_hold = long_hold;
+	c->last_ts = INT64_MIN;
+	err |= pool_open(&c->objects, sizeof(struct ck_object));
+	err |= pool_open(&c->threads, sizeof(struct ck_thread));
+	err |= pool_open(&c->holds, sizeof(struct ck_hold));
+	err |= pool_open(&c->waits, sizeof(struct ck_wait));
+	err |= pool_open(&c->nodes, sizeof(struct ck_node));
+	err |= ck_order_open(c, pool_open);
+	err |= pool_open(&c->findings, sizeof(struct ptt_check_finding));
+	err |= pool_open(&c->steps, sizeof(struct ptt_check_step));
+	if (err) {
+		ptt_check_destroy(c);
+		return NULL;
+	}
+	learn_catalogue(c);
+	return c;
+}
+
+void ptt_check_destroy(struct ptt_check *c)
+{
+	struct ck_pool *pools[] = { &c->objects, &c->threads, &c->holds, &c->waits, &c->nodes,
+				    &c->edges, &c->orders, &c->findings, &c->steps };
+	struct rd_map *maps[] = { &c->object_of, &c->pthread_of, &c->serial_of, &c->tid_of,
+				  &c->created_node, &c->seen, &c->seen_at, &c->edge_of };
+
+	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
+		if (pools[i]->items)
+			munmap(pools[i]->items, pools[i]->size * pools[i]->room);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		rd_map_free(maps[i]);
+	for (uint32_t i = 0; i < c->process_count; i++)
+		free(c->processes[i].memory);
+	free(c->processes);
+	free(c->known);
+	free(c->stack);
+	free(c);
+}
+
+static int process_reach(struct ptt_check *c, uint32_t process)
+{
+	return ck_reach((void **)&c->processes, &c->process_count, process, sizeof(*c->processes));
+}
+
+int ptt_check_process(struct ptt_check *c, uint32_t process, uint32_t parent)
+{
+	if (process_reach(c, process) < 0)
+		return -ENOMEM;
+	c->processes[process].parent = parent + 1;
+	return 0;
+}
+
+int ptt_check_memory(struct ptt_check *c, uint32_t process, uint64_t from, uint64_t to)
+{
+	struct ck_process *p;
+	uint64_t *bigger;
+
+	if (process_reach(c, process) < 0)
+		return -ENOMEM;
+	p = &c->processes[process];
+	bigger = realloc(p->memory, (p->memory_count + 1) * 2 * sizeof(*bigger));
+	if (!bigger)
+		return -ENOMEM;
+	p->memory = bigger;
+	p->memory[2 * p->memory_count] = from;
+	p->memory[2 * p->memory_count + 1] = to;
+	p->memory_count++;
+	return 0;
+}
+
+/* ---- events ---- */
+
+#define ID(domain, event) (NPTL_DOMAIN_##domain << 6 | NPTL_EV_##event)
+
+/* What was known of locks before does not say what they are like now. */
+static void level_changed(struct ptt_check *c, const struct ck_event *e)
+{
+	for (uint32_t i = 1; i < c->objects.count; i++) {
+		struct ck_object *o = CK_OBJECT(c, i);
+
+		if (o->process != e->process)
+			continue;
+		ck_drop_holds(c, i);
+		o->flags |= CK_DOUBT;
+		o->flags &= ~CK_AS_LOCK;
+		o->sem_hold = 0;
+	}
+	for (uint32_t i = 1; i < c->threads.count; i++)
+		if (CK_THREAD(c, i)->pub.process == e->process)
+			CK_THREAD(c, i)->flags &= ~CK_WHOLE;
+	c->processes[e->process].whole = false;
+}
+
+/* A process begins; its first thread has been there from the beginning. */
+static void process_starts(struct ptt_check *c, const struct ck_event *e)
+{
+	c->processes[e->process].whole = true;
+	CK_THREAD(c, e->thread)->flags |= CK_WHOLE | CK_BEGUN;
+}
+
+static void lock_taken(struct ptt_check *c, const struct ck_event *e, uint8_t mode, enum ck_how how)
+{
+	uint32_t object = ck_use(c, e, e->id >> 6);
+
+	if (how == CK_WAITED)
+		ck_lock_waited(c, e, object);
+	ck_acquire(c, e, object, mode, how);
+}
+
+static void other_event(struct ptt_check *c, const struct ck_event *e)
+{
+	uint32_t kind = e->id >> 6;
+
+	switch (e->id) {
+	case ID(MUTEX, MUTEX_INIT):
+	case ID(RWLOCK, RWLOCK_INIT):
+	case ID(SPIN, SPIN_INIT):
+	case ID(COND, COND_INIT):
+	case ID(BARRIER, BARRIER_INIT):
+	case ID(SEM, SEM_INIT):
+	case ID(SEM, SEM_OPEN):
+		ck_init(c, e, kind);
+		break;
+	case ID(MUTEX, MUTEX_DESTROY):
+	case ID(RWLOCK, RWLOCK_DESTROY):
+	case ID(SPIN, SPIN_DESTROY):
+	case ID(COND, COND_DESTROY):
+	case ID(BARRIER, BARRIER_DESTROY):
+	case ID(SEM, SEM_DESTROY):
+	case ID(SEM, SEM_CLOSE):
+		ck_destroy(c, e, kind);
+		break;
+	case ID(MUTEX, MUTEX_ERROR):
+	case ID(RWLOCK, RWLOCK_ERROR):
+		ck_lock_error(c, e, kind);
+		break;
+	case ID(COND, COND_WAIT_IN):
+	case ID(COND, COND_TIMEDWAIT_IN):
+	case ID(COND, COND_CLOCKWAIT_IN):
+		ck_cond_in(c, e);
+		break;
+	case ID(COND, COND_WAIT_OUT):
+	case ID(COND, COND_TIMEDWAIT_OUT):
+	case ID(COND, COND_CLOCKWAIT_OUT):
+		ck_cond_out(c, e);
+		break;
+	case ID(COND, COND_SIGNAL):
+	case ID(COND, COND_BROADCAST):
+		ck_wake(c, e, e->id == ID(COND, COND_BROADCAST));
+		break;
+	case ID(BARRIER, BARRIER_WAIT_IN):
+		ck_barrier_in(c, e);
+		break;
+	case ID(BARRIER, BARRIER_WAIT_OUT):
+		ck_barrier_out(c, e);
+		break;
+	case ID(SEM, SEM_TAKEN):
+	case ID(SEM, SEM_TAKEN_WAITED):
+		ck_sem_taken(c, e, e->id == ID(SEM, SEM_TAKEN_WAITED));
+		break;
+	case ID(SEM, SEM_POST):
+		ck_sem_post(c, e);
+		break;
+	case ID(THREAD, NEW_THREAD_CREATED):
+		ck_create(c, e);
+		break;
+	case ID(THREAD, THREAD_END):
+		ck_exit_holding(c, e);
+		ck_end(c, e);
+		break;
+	case ID(THREAD, THREAD_DETACH):
+		ck_detach(c, e);
+		break;
+	case ID(THREAD, THREAD_PRIORITY):
+		ck_priority(c, e);
+		break;
+	case ID(THREAD, THREAD_JOIN_IN):
+	case ID(THREAD, THREAD_TIMEDJOIN_IN):
+	case ID(THREAD, THREAD_CLOCKJOIN_IN):
+		ck_join_in(c, e);
+		break;
+	case ID(THREAD, THREAD_JOIN_OUT):
+	case ID(THREAD, THREAD_TIMEDJOIN_OUT):
+	case ID(THREAD, THREAD_CLOCKJOIN_OUT):
+		ck_join_out(c, e);
+		break;
+	case ID(PROCESS, PROCESS_START):
+		process_starts(c, e);
+		break;
+	case ID(PROCESS, PROCESS_EXIT):
+		c->processes[e->process].left = true;
+		break;
+	case ID(PROCESS, PROCESS_EXEC):
+		c->processes[e->process].replaced = true;
+		break;
+	case ID(PROCESS, PROCESS_EXEC_FAILED):
+		c->processes[e->process].replaced = false;
+		break;
+	case ID(HANDLER, LEVEL_CHANGED):
+		level_changed(c, e);
+		break;
+	case ID(HANDLER, EVENTS_LOST):
+		c->lost += (uint64_t)ck_number(c, e, CK_COUNT, 0);
+		break;
+	}
+}
+
+static inline void event(struct ptt_check *c, const struct ck_event *e)
+{
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+
+	if (unlikely(t->first_ts == INT64_MAX))
+		t->first_ts = e->ts;
+	t->last_ts = e->ts;
+	c->processes[e->process].last_ts = e->ts;
+	switch (e->id) {
+	case ID(MUTEX, MUTEX_TAKEN):
+	case ID(RWLOCK, RWLOCK_TAKEN_WRITE):
+	case ID(SPIN, SPIN_TAKEN):
+		lock_taken(c, e, CK_EXCLUSIVE, CK_PLAIN);
+		break;
+	case ID(MUTEX, MUTEX_FREE):
+	case ID(RWLOCK, RWLOCK_FREE):
+	case ID(SPIN, SPIN_FREE):
+	case ID(ONCE, ONCE_END):
+		ck_release(c, e, e->id >> 6);
+		break;
+	case ID(RWLOCK, RWLOCK_TAKEN_READ):
+		lock_taken(c, e, CK_SHARED, CK_PLAIN);
+		break;
+	case ID(MUTEX, MUTEX_TAKEN_TRIED):
+	case ID(RWLOCK, RWLOCK_TAKEN_WRITE_TRIED):
+	case ID(SPIN, SPIN_TAKEN_TRIED):
+	case ID(ONCE, ONCE_BEGIN):
+		lock_taken(c, e, CK_EXCLUSIVE, CK_TRIED);
+		break;
+	case ID(RWLOCK, RWLOCK_TAKEN_READ_TRIED):
+		lock_taken(c, e, CK_SHARED, CK_TRIED);
+		break;
+	case ID(MUTEX, MUTEX_TAKEN_WAITED):
+	case ID(RWLOCK, RWLOCK_TAKEN_WRITE_WAITED):
+	case ID(SPIN, SPIN_TAKEN_WAITED):
+		lock_taken(c, e, CK_EXCLUSIVE, CK_WAITED);
+		break;
+	case ID(RWLOCK, RWLOCK_TAKEN_READ_WAITED):
+		lock_taken(c, e, CK_SHARED, CK_WAITED);
+		break;
+	case ID(MUTEX, MUTEX_WAIT):
+	case ID(RWLOCK, RWLOCK_WAIT):
+	case ID(SPIN, SPIN_WAIT):
+	case ID(SEM, SEM_WAIT):
+	case ID(ONCE, ONCE_WAIT):
+		ck_lock_wait(c, e, e->id >> 6);
+		break;
+	case ID(MUTEX, MUTEX_WAIT_END):
+	case ID(RWLOCK, RWLOCK_WAIT_END):
+	case ID(SEM, SEM_WAIT_END):
+	case ID(ONCE, ONCE_WAIT_END):
+		ck_lock_waited(c, e, ck_object(c, e, e->id >> 6, e->object));
+		break;
+	default:
+		other_event(c, e);
+	}
+}
+
+int ptt_check_feed(struct ptt_check *c, const struct ptt_columns *columns, int64_t n)
+{
+	for (int64_t i = 0; i < n && !c->error; i++) {
+		struct ck_event e = {
+			.ts = columns->ts[i],
+			.object = columns->object[i],
+			.site = columns->site[i],
+			.payload = columns->payload[i],
+			.id = columns->id[i] & PTT_ID_MASK,
+		};
+		uint32_t number = columns->thread[i];
+
+		if (unlikely(number >= c->known_count || !c->known[number].known))
+			continue;
+		e.process = c->known[number].process;
+		e.thread = c->known[number].thread;
+		if (unlikely(e.id == ID(THREAD, THREAD_BEGIN)))
+			e.thread = ck_begin(c, &e, number);
+		else if (unlikely(!e.thread))
+			e.thread = ck_thread_of_number(c, number);
+		event(c, &e);
+		c->last_ts = e.ts;
+	}
+	return c->error;
+}
+
+/* ---- end ---- */
+
+static bool is_gone(const struct ptt_check *c, uint32_t process, const int64_t *ends, uint32_t count, int64_t ts)
+{
+	const struct ck_process *p = &c->processes[process];
+
+	return p->left || p->replaced || (process < count && ends[process] != CK_NEVER && ends[process] < ts);
+}
+
+static uint32_t root_of(const struct ptt_check *c, uint32_t process)
+{
+	for (uint32_t depth = 0; c->processes[process].parent && depth < 64; depth++)
+		process = c->processes[process].parent - 1;
+	return process;
+}
+
+/* Processes in which nobody will do anything any more, unless from outside. */
+static void find_hung(const struct ptt_check *c, bool *hung)
+{
+	for (uint32_t i = 0; i < c->process_count; i++)
+		hung[i] = !c->processes[i].left && !c->processes[i].replaced;
+	for (uint32_t i = 1; i < c->threads.count; i++) {
+		const struct ck_thread *t = CK_THREAD(c, i);
+
+		/* One that is only known as the owner of something may be of another process, or long gone. */
+		if (t->first_ts == INT64_MAX && !t->created.thread)
+			continue;
+		if (!(t->flags & CK_ENDED_THREAD) && !ck_blocked(c, i))
+			hung[t->pub.process] = false;
+	}
+}
+
+/* And neither will anybody in those that were forked by one of them or the same parent. */
+static void find_alone(const struct ptt_check *c, const bool *hung, bool *alone, const int64_t *ends, uint32_t count)
+{
+	for (uint32_t i = 0; i < c->process_count; i++) {
+		alone[i] = hung[i];
+		for (uint32_t k = 0; k < c->process_count && alone[i]; k++)
+			if (root_of(c, k) == root_of(c, i) && !hung[k] &&
+			    !is_gone(c, k, ends, count, c->processes[i].last_ts))
+				alone[i] = false;
+	}
+}
+
+/* What can be said only when nothing more will happen. */
+static int at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
+{
+	bool *hung = calloc(2 * (c->process_count + 1), sizeof(*hung));
+	struct ck_event e = { .ts = c->last_ts };
+
+	if (!hung)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < c->threads.count; i++)
+		if (CK_THREAD(c, i)->waits)
+			ck_deadlock(c, i, &e, true);
+	find_hung(c, hung);
+	find_alone(c, hung, hung + c->process_count, ends, count);
+	ck_lost_wakeups(c, hung);
+	ck_stuck_barriers(c, hung, hung + c->process_count);
+	free(hung);
+	ck_leaks(c);
+	return 0;
+}
+
+static void settle(struct ptt_check *c, uint32_t flags)
+{
+	int64_t ragged = INT64_MIN;
+
+	for (uint32_t i = 1; i < c->threads.count && flags & PTT_CHECK_RAGGED; i++) {
+		const struct ck_thread *t = CK_THREAD(c, i);
+
+		if (!(t->flags & CK_WHOLE) && t->first_ts != INT64_MAX && t->first_ts > ragged)
+			ragged = t->first_ts;
+	}
+	for (uint32_t i = 1; i < c->findings.count; i++) {
+		struct ptt_check_finding *f = CK_FINDING(c, i);
+
+		if (f->flags & PTT_FINDING_WHOLE && flags & PTT_CHECK_INCOMPLETE)
+			f->flags |= PTT_FINDING_DROPPED;
+		for (uint32_t k = f->first_step; k < f->first_step + f->steps; k++) {
+			const struct ptt_check_step *s = CK_STEP(c, k);
+			uint32_t wait;
+
+			if (f->flags & PTT_FINDING_WHOLE && s->ts < ragged)
+				f->flags |= PTT_FINDING_DROPPED;
+			if (!(f->flags & PTT_FINDING_CLOSED) || !s->wait)
+				continue;
+			wait = CK_THREAD(c, s->thread)->waits;
+			while (wait && CK_WAITING(c, wait)->id != s->wait)
+				wait = CK_WAITING(c, wait)->thread_next;
+			if (!wait)
+				f->flags |= PTT_FINDING_DROPPED;
+		}
+	}
+}
+
+int ptt_check_finish(struct ptt_check *c, const int64_t *ends, uint32_t count, uint32_t flags)
+{
+	int err = flags & PTT_CHECK_RUNNING ? 0 : at_end(c, ends, count);
+
+	settle(c, flags);
+	return err < 0 ? err : c->error;
+}
+
+uint64_t ptt_check_lost(const struct ptt_check *c)
+{
+	return c->lost;
+}
+
+int ptt_check_table(const struct ptt_check *c, uint32_t which, struct ptt_check_table *out)
+{
+	const struct ck_pool *pool = which == PTT_CHECK_FINDINGS ? &c->findings :
+				     which == PTT_CHECK_STEPS	 ? &c->steps :
+				     which == PTT_CHECK_THREADS	 ? &c->threads :
+								   NULL;
+
+	if (!pool)
+		return -EINVAL;
+	*out = (struct ptt_check_table){ pool->items, pool->count, pool->size };
+	return 0;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* conds.c - conditions and barriers: wake-ups that nobody got, mutexes that are not held or not the same, rounds. */
+#include "internal.h"
+
+/* ---- conditions ---- */
+
+void ck_cond_unlocked(struct ptt_check *c, const struct ck_event *e, uint32_t mutex, uint32_t flags)
+{
+	uint32_t wait = CK_THREAD(c, e->thread)->waits, hold = CK_OBJECT(c, mutex)->holds;
+
+	if (!wait || CK_WAITING(c, wait)->kind != NPTL_DOMAIN_COND ||
+	    !ck_found(c, PTT_COND_UNLOCKED, e, (uint64_t)mutex << 16, e->site, flags))
+		return;
+	if (hold)
+		ck_step_hold(c, hold);
+	else
+		ck_step_last(c, PTT_STEP_RELEASED, &CK_OBJECT(c, mutex)->released, mutex);
+	ck_step_wait(c, wait, 0);
+	if (flags & PTT_FINDING_REFUSED)
+		ck_step_now(c, PTT_STEP_REFUSED, e, mutex)->value = EPERM;
+	else
+		ck_step_now(c, PTT_STEP_UNLOCKS, e, mutex);
+}
+
+/* Another one that surely waits on the same condition, with another mutex. It has not been woken, as far as is known. */
+static uint32_t rival_of(const struct ptt_check *c, const struct ck_object *o, const struct ck_wait *w)
+{
+	if (o->woken >= o->waiters - 1)
+		return 0;
+	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
+		const struct ck_wait *other = CK_WAITING(c, wait);
+
+		if (other != w && !other->woken && other->mutex_address != w->mutex_address && !o->woken)
+			return wait;
+	}
+	return 0;
+}
+
+/* A timed wait may have been over already: that shows at its end. */
+static void two_mutexes(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint32_t first, uint32_t second)
+{
+	struct ck_wait *a = CK_WAITING(c, first);
+	uint32_t found = ck_found(c, PTT_COND_TWO_MUTEXES, e, (uint64_t)object << 16, e->site,
+				  a->timed ? PTT_FINDING_DROPPED : 0);
+
+	if (!found)
+		return;
+	ck_step_wait(c, first, 0);
+	ck_step_wait(c, second, 0);
+	/* What is said of these waits is true whether they end or not. */
+	CK_STEP(c, c->steps.count - 1)->wait = CK_STEP(c, c->steps.count - 2)->wait = 0;
+	if (a->timed)
+		a->rival = found;
+}
+
+/* When a thread last released a mutex, at the latest. */
+static int64_t last_look(const struct ck_thread *t, uint32_t mutex)
+{
+	uint32_t count = t->release_count < CK_RELEASES ? t->release_count : CK_RELEASES;
+	int64_t oldest = CK_NEVER;
+
+	for (uint32_t i = 1; i <= count; i++) {
+		const struct ck_released *r = &t->releases[(t->release_count - i) % CK_RELEASES];
+
+		if (r->object == mutex)
+			return r->ts;
+		oldest = r->ts;
+	}
+	return count == CK_RELEASES ? oldest : CK_NEVER;
+}
+
+void ck_cond_in(struct ptt_check *c, const struct ck_event *e)
+{
+	uint32_t object = ck_use(c, e, NPTL_DOMAIN_COND), wait, rival;
+	struct ck_object *o = CK_OBJECT(c, object);
+	struct ck_wait *w;
+
+	wait = ck_wait_begin(c, e, object, CK_EXCLUSIVE);
+	w = CK_WAITING(c, wait);
+	w->timed = e->id != (NPTL_DOMAIN_COND << 6 | NPTL_EV_COND_WAIT_IN);
+	w->mutex_address = (uint64_t)ck_number(c, e, CK_MUTEX, 0) & PTT_OBJECT_MASK;
+	if (!w->mutex_address)
+		return;
+	w->mutex = ck_object(c, e, NPTL_DOMAIN_MUTEX, w->mutex_address);
+	w->looked = last_look(CK_THREAD(c, e->thread), w->mutex);
+	CK_THREAD(c, e->thread)->cond_mutex = w->mutex_address;
+	rival = o->waiters > 1 ? rival_of(c, o, w) : 0;
+	if (rival)
+		two_mutexes(c, e, object, rival, wait);
+}
+
+/* As many waiters as signals may have woken do not count any more. */
+static void forget_woken(struct ptt_check *c, struct ck_object *o)
+{
+	if (o->woken > o->waiters)
+		o->woken = o->waiters;
+	if (o->woken)
+		return;
+	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
+		CK_WAITING(c, wait)->woken = false;
+}
+
+void ck_cond_out(struct ptt_check *c, const struct ck_event *e)
+{
+	uint32_t object = ck_object(c, e, NPTL_DOMAIN_COND, e->object), wait = CK_THREAD(c, e->thread)->waits;
+	int64_t result = ck_number(c, e, CK_RESULT, 0);
+	struct ck_object *o;
+	struct ck_wait w;
+
+	/* The condition may be gone, and another at its place. */
+	while (wait && (CK_WAITING(c, wait)->kind != NPTL_DOMAIN_COND ||
+			CK_OBJECT(c, CK_WAITING(c, wait)->object)->address != (e->object & PTT_OBJECT_MASK)))
+		wait = CK_WAITING(c, wait)->thread_next;
+	if (wait)
+		object = CK_WAITING(c, wait)->object;
+	o = CK_OBJECT(c, object);
+	if (wait && result == EPERM && CK_WAITING(c, wait)->mutex && CK_THREAD(c, e->thread)->flags & CK_WHOLE &&
+	    !ck_hold_of(c, e->thread, CK_WAITING(c, wait)->mutex))
+		ck_cond_unlocked(c, e, CK_WAITING(c, wait)->mutex, PTT_FINDING_REFUSED | PTT_FINDING_WHOLE);
+	CK_THREAD(c, e->thread)->cond_mutex = 0;
+	if (!ck_wait_end(c, e->thread, object, &w))
+		return;
+	CK_THREAD(c, e->thread)->cond_left = object;
+	CK_THREAD(c, e->thread)->cond_left_ts = e->ts;
+	if (w.rival && result == 0)
+		CK_FINDING(c, w.rival)->flags &= ~PTT_FINDING_DROPPED;
+	if (o->woken && result == 0)
+		o->woken--;
+	forget_woken(c, o);
+}
+
+void ck_wake(struct ptt_check *c, const struct ck_event *e, bool all)
+{
+	struct ck_object *o = CK_OBJECT(c, ck_use(c, e, NPTL_DOMAIN_COND));
+
+	o->woken = all ? o->waiters : o->woken + (o->woken < o->waiters);
+	if (o->woken == o->waiters)
+		for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
+			CK_WAITING(c, wait)->woken = true;
+	o->woke = ck_now(e);
+	o->woke.detail = (all ? CK_WOKE_ALL : 0) | (CK_THREAD(c, e->thread)->locked ? 0 : CK_WOKE_UNLOCKED);
+	CK_THREAD(c, e->thread)->locked = false;
+}
+
+/*
+ * Who waits for ever was not there when the condition was last signalled, and has not looked since what for: the hold of
+ * the mutex that the wait gave up is the first one after the signal.
+ */
+static bool missed(const struct ptt_check *c, const struct ck_wait *w)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+	const struct ck_thread *t = CK_THREAD(c, w->thread);
+
+	if (w->kind != NPTL_DOMAIN_COND || w->timed || w->woken || o->flags & CK_SHARED_MEMORY)
+		return false;
+	if (!o->woke.thread || o->woke.ts > w->since || w->looked > o->woke.ts)
+		return false;
+	return t->cond_left != w->object || t->cond_left_ts < o->woke.ts;
+}
+
+void ck_lost_wakeups(struct ptt_check *c, const bool *hung)
+{
+	for (uint32_t i = 1; i < c->threads.count; i++) {
+		uint32_t wait = CK_THREAD(c, i)->waits;
+		const struct ck_wait *w = CK_WAITING(c, wait);
+		const struct ck_object *o = CK_OBJECT(c, w->object);
+		struct ck_event at;
+
+		if (!wait || !missed(c, w))
+			continue;
+		/* Others may yet come and signal, unless this one could not be heard by whoever keeps to the rules. */
+		if (!hung[CK_THREAD(c, i)->pub.process] && !(o->woke.detail & CK_WOKE_UNLOCKED))
+			continue;
+		at = (struct ck_event){ .ts = w->since, .site = w->site, .process = o->process, .thread = i };
+		if (!ck_found(c, PTT_LOST_WAKEUP, &at, (uint64_t)w->object << 16 ^ i, w->site, PTT_FINDING_WHOLE))
+			continue;
+		ck_step_last(c, o->woke.detail & CK_WOKE_ALL ? PTT_STEP_BROADCAST : PTT_STEP_SIGNALLED, &o->woke, w->object);
+		ck_step_wait(c, wait, 0);
+	}
+}
+
+/* ---- barriers ---- */
+
+/* All have come who are to come in this round: what they do from now on is after what any of them did before. */
+static void complete(struct ptt_check *c, struct ck_object *o)
+{
+	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
+		if (!CK_WAITING(c, wait)->node)
+			CK_WAITING(c, wait)->node = o->round;
+	o->arrived = o->round = 0;
+}
+
+void ck_barrier_in(struct ptt_check *c, const struct ck_event *e)
+{
+	uint32_t object = ck_use(c, e, NPTL_DOMAIN_BARRIER);
+	struct ck_object *o = CK_OBJECT(c, object);
+
+	ck_wait_begin(c, e, object, CK_EXCLUSIVE);
+	o->round = ck_joined_node(c, o->round, ck_publish(c, e->thread));
+	if (++o->arrived == o->barrier_count)
+		complete(c, o);
+}
+
+void ck_barrier_out(struct ptt_check *c, const struct ck_event *e)
+{
+	uint32_t wait = CK_THREAD(c, e->thread)->waits, object;
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	struct ck_wait w;
+
+	/* The barrier may be gone, and another at its place. */
+	while (wait && (CK_WAITING(c, wait)->kind != NPTL_DOMAIN_BARRIER ||
+			CK_OBJECT(c, CK_WAITING(c, wait)->object)->address != (e->object & PTT_OBJECT_MASK)))
+		wait = CK_WAITING(c, wait)->thread_next;
+	if (!wait)
+		return;
+	object = CK_WAITING(c, wait)->object;
+	/* How many it takes is not known: those who are there when the first one leaves. */
+	if (!CK_WAITING(c, wait)->node)
+		complete(c, CK_OBJECT(c, object));
+	ck_wait_end(c, e->thread, object, &w);
+	t->base = ck_joined_node(c, ck_publish(c, e->thread), w.node);
+}
+
+void ck_stuck_barriers(struct ptt_check *c, const bool *hung, const bool *alone)
+{
+	for (uint32_t i = 1; i < c->objects.count; i++) {
+		const struct ck_object *o = CK_OBJECT(c, i);
+		struct ck_event at = { .ts = INT64_MIN, .process = o->process };
+		uint32_t waiting = 0;
+
+		if (o->kind != NPTL_DOMAIN_BARRIER || !o->arrived || o->arrived >= o->barrier_count)
+			continue;
+		if (!(o->flags & CK_SHARED_MEMORY ? alone : hung)[o->process])
+			continue;
+		for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
+			if (CK_WAITING(c, wait)->node)
+				continue;
+			waiting++;
+			if (CK_WAITING(c, wait)->since > at.ts) {
+				at.ts = CK_WAITING(c, wait)->since;
+				at.site = CK_WAITING(c, wait)->site;
+			}
+		}
+		if (!waiting || !ck_found(c, PTT_BARRIER_STUCK, &at, (uint64_t)i << 16, 0, PTT_FINDING_WHOLE))
+			continue;
+		CK_FINDING(c, c->findings.count - 1)->value = o->barrier_count - o->arrived;
+		ck_step_last(c, PTT_STEP_INIT, &o->init, i);
+		for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
+			if (!CK_WAITING(c, wait)->node)
+				ck_step_wait(c, wait, 0);
+	}
+}

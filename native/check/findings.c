@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* findings.c - findings and the steps that prove them; the same one is told once and counted. */
+#include "internal.h"
+
+/* Of one kind at one call site; a loop over many objects shall not bury the rest. */
+#define SAME_SITE_MAX 20
+
+uint32_t ck_found(struct ptt_check *c, enum ptt_check_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
+		  uint32_t flags)
+{
+	uint64_t what = (uint64_t)kind << 8 | (flags & (PTT_FINDING_CLOSED | PTT_FINDING_SUSPECT));
+	struct rd_entry *entry = rd_map_put(&c->seen, a ^ what << 48, b), *site;
+	struct ptt_check_finding *f;
+	uint32_t number;
+
+	if (!entry) {
+		c->error = -ENOMEM;
+		return 0;
+	}
+	if (entry->value) {
+		/* The same waits are looked at again at the end. */
+		CK_FINDING(c, entry->value)->count += !(flags & PTT_FINDING_CLOSED);
+		return 0;
+	}
+	site = rd_map_put(&c->seen_at, e->site, (uint64_t)e->process << 16 | what);
+	if (!site) {
+		c->error = -ENOMEM;
+		return 0;
+	}
+	/* Low half: how many; high half: the last of them. */
+	if (e->site && (uint32_t)site->value >= SAME_SITE_MAX) {
+		CK_FINDING(c, site->value >> 32)->count++;
+		return 0;
+	}
+	number = ck_new(c, &c->findings);
+	if (!number)
+		return 0;
+	entry->value = number;
+	site->value = (uint64_t)number << 32 | ((uint32_t)site->value + 1);
+	f = CK_FINDING(c, number);
+	*f = (struct ptt_check_finding){
+		.ts = e->ts, .count = 1, .kind = kind, .flags = flags, .process = e->process,
+		.first_step = c->steps.count,
+	};
+	return number;
+}
+
+struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, uint32_t thread, int64_t ts, uint64_t site,
+			       uint32_t object)
+{
+	uint32_t number = ck_new(c, &c->steps);
+	struct ptt_check_step *s = CK_STEP(c, number);
+
+	*s = (struct ptt_check_step){
+		.ts = ts, .site = site, .thread = thread, .what = (uint16_t)what,
+		.process = CK_THREAD(c, thread)->pub.process,
+	};
+	if (object) {
+		s->object = CK_OBJECT(c, object)->address;
+		s->process = CK_OBJECT(c, object)->process;
+		s->kind = (uint16_t)CK_OBJECT(c, object)->kind;
+	}
+	if (number)
+		CK_FINDING(c, c->findings.count - 1)->steps++;
+	return s;
+}
+
+void ck_step_last(struct ptt_check *c, enum ptt_check_what what, const struct ck_last *last, uint32_t object)
+{
+	if (last->thread)
+		ck_step(c, what, last->thread, last->ts, last->site, object);
+}
+
+void ck_step_hold(struct ptt_check *c, uint32_t hold)
+{
+	const struct ck_hold *h = CK_HOLD(c, hold);
+
+	if (hold)
+		ck_step(c, PTT_STEP_TOOK, h->thread, h->since, h->site, h->object)->value = h->mode;
+}
+
+void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other)
+{
+	const struct ck_wait *w = CK_WAITING(c, wait);
+	struct ptt_check_step *s;
+
+	switch (w->kind) {
+	case NPTL_DOMAIN_THREAD:
+		s = ck_step(c, PTT_STEP_JOINS, w->thread, w->since, w->site, w->object);
+		break;
+	case NPTL_DOMAIN_COND:
+		s = ck_step(c, PTT_STEP_COND, w->thread, w->since, w->site, w->object);
+		s->value = (int64_t)w->mutex_address;
+		break;
+	case NPTL_DOMAIN_BARRIER:
+		s = ck_step(c, PTT_STEP_BARRIER, w->thread, w->since, w->site, w->object);
+		s->value = CK_OBJECT(c, w->object)->barrier_count;
+		break;
+	default:
+		s = ck_step(c, PTT_STEP_WAITS, w->thread, w->since, w->site, w->object);
+		s->value = w->mode;
+	}
+	s->wait = w->id;
+	s->other = other;
+}
+
+struct ptt_check_step *ck_step_now(struct ptt_check *c, enum ptt_check_what what, const struct ck_event *e,
+				   uint32_t object)
+{
+	return ck_step(c, what, e->thread, e->ts, e->site, object);
+}

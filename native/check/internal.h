@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - what the parts of the checker share: tables that never move, what threads hold and wait for. */
+#ifndef PTTCHECK_INTERNAL_H
+#define PTTCHECK_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../reader/internal.h"
+#include "nptl_trace_events.h"
+#include "pttcheck.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define CK_NEVER INT64_MIN
+#define CK_KINDS 16
+
+/* A table that grows in place in address space reserved at once. Element 0 stands for none. */
+struct ck_pool {
+	uint8_t *items;
+	size_t size;
+	uint32_t count;
+	uint32_t room;
+};
+
+enum { CK_EXCLUSIVE, CK_SHARED };
+
+/* A lock that a thread holds, in the lists of its thread and of its object. */
+struct ck_hold {
+	int64_t since;
+	uint64_t site;
+	uint64_t address;
+	uint32_t thread;
+	uint32_t object;
+	uint32_t depth;
+	uint32_t thread_next; /* the latest first */
+	uint32_t object_prev;
+	uint32_t object_next;
+	uint8_t mode;
+	uint8_t kind;
+};
+
+/* A wait that goes on, in the lists of its thread and of its object. */
+struct ck_wait {
+	int64_t since;
+	uint64_t site;
+	uint64_t id;
+	uint64_t mutex_address; /* of a condition wait */
+	int64_t looked;		/* when the thread had released that mutex before it took it for this wait */
+	uint32_t thread;
+	uint32_t object;
+	uint32_t owner;	 /* thread that the lock itself named, or whose end is waited for */
+	uint32_t mutex;	 /* of a condition wait */
+	uint32_t node;	 /* of a barrier wait whose round is complete: all that came before */
+	uint32_t rival;	 /* finding to be told if this condition wait ends by a wake-up */
+	uint32_t inverter; /* thread of lower priority that had the lock when the wait began */
+	uint32_t thread_next; /* the innermost first */
+	uint32_t object_prev;
+	uint32_t object_next;
+	int32_t priority;
+	int32_t inverter_priority;
+	uint8_t kind;
+	uint8_t mode;
+	bool timed;
+	bool woken; /* a condition wait that a signal or broadcast has ended, as far as can be told */
+	bool retaken; /* its mutex */
+};
+
+#define CK_INITED 1u
+#define CK_SHARED_MEMORY 2u
+#define CK_DESTROYED 4u
+#define CK_ENDED 8u    /* another object has its address */
+#define CK_ROBUST 16u
+#define CK_INHERITS 32u /* priorities */
+#define CK_DOUBT 64u   /* who holds it was not what the events said: nobody is accused of releasing it */
+#define CK_AS_LOCK 128u /* a semaphore that whoever took it gives back */
+
+/* Who did something last. */
+struct ck_last {
+	int64_t ts;
+	uint64_t site;
+	uint32_t thread; /* 0: nobody yet */
+	uint32_t detail;
+};
+
+struct ck_object {
+	uint64_t address;
+	uint32_t process;
+	uint32_t kind;
+	uint32_t flags;
+	uint32_t before; /* object that had this address, or 0 */
+	uint32_t holds;	 /* list */
+	uint32_t waits;	 /* list, the latest first */
+	uint32_t waiters;
+	uint32_t woken; /* of the waiters, how many have been woken */
+	uint32_t arrived; /* at a barrier, in this round */
+	uint32_t barrier_count;
+	uint32_t round; /* node: everything before this round's arrivals */
+	uint32_t edges_out; /* lists of orders */
+	uint32_t edges_in;
+	uint32_t mark;
+	uint32_t opens;
+	struct ck_last init;
+	struct ck_last destroyed;
+	struct ck_last released;
+	struct ck_last woke; /* a condition: the last wake-up; detail: CK_WOKE_… */
+	uint32_t sem_hold;   /* of a semaphore used as a lock */
+	uint32_t reserved;
+};
+
+#define CK_WOKE_ALL 1u
+#define CK_WOKE_UNLOCKED 2u /* whoever did it had taken no mutex since it last woke anybody */
+
+#define CK_BEGUN 1u
+#define CK_ENDED_THREAD 2u
+#define CK_JOINED 4u
+#define CK_DETACHED 8u
+#define CK_WHOLE 16u /* its events are there from its beginning on */
+#define CK_LEAKED 32u
+
+#define CK_CACHE 64u
+
+struct ck_cached {
+	uint64_t key;
+	uint32_t object;
+	uint32_t reserved;
+};
+
+/* Asked for before in this state: see order.c. */
+struct ck_asked {
+	uint64_t held;
+	uint32_t object;
+	uint32_t node;
+};
+
+#define CK_RELEASES 16u
+
+struct ck_released {
+	int64_t ts;
+	uint32_t object;
+	uint32_t reserved;
+};
+
+struct ck_thread {
+	struct ptt_check_thread_row pub;
+	struct ck_cached cache[CK_CACHE];
+	struct ck_asked asked[CK_CACHE];
+	struct ck_released releases[CK_RELEASES]; /* its last ones */
+	uint32_t release_count;
+	uint32_t cond_left; /* object of the last condition wait that has ended, */
+	int64_t cond_left_ts; /* and when */
+	uint64_t pthread;
+	uint64_t held_sum; /* of what it holds, whatever the order */
+	int64_t first_ts;
+	int64_t last_ts;
+	int64_t end_ts;
+	struct ck_last created; /* thread: the creator */
+	uint32_t serial;
+	uint32_t flags;
+	uint32_t holds;
+	uint32_t waits;
+	uint32_t base; /* node: everything that came before */
+	uint32_t own;  /* node of what it does now, or 0 */
+	uint32_t mark;
+	uint32_t priority;
+	uint64_t cond_mutex; /* address of the mutex that a wait which has just begun will release */
+	bool locked;	     /* a mutex, since it last woke anybody */
+};
+
+struct ck_process {
+	uint32_t parent; /* number + 1, or 0 */
+	bool whole;	 /* its events are there from its beginning on */
+	bool left;	 /* in an orderly way */
+	bool replaced;	 /* by another program */
+	int64_t last_ts;
+	uint64_t *memory; /* pairs of addresses */
+	uint32_t memory_count;
+};
+
+/* Everything that one thread did between two points where threads meet. */
+struct ck_node {
+	uint32_t before[2];
+	uint32_t mark;
+};
+
+struct ck_event {
+	int64_t ts;
+	uint64_t object;
+	uint64_t site;
+	uint64_t payload;
+	uint32_t thread;
+	uint32_t process;
+	uint16_t id;
+};
+
+enum ck_field {
+	CK_RESULT, CK_WAIT_NS, CK_OWNER, CK_COUNT, CK_VALUE, CK_SERIAL, CK_MUTEX, CK_CREATOR, CK_SHARED_FIELD, CK_WRITE,
+	CK_ROUTINE, CK_DETACHED_FIELD, CK_TIMED, CK_PROTOCOL, CK_ROBUST_FIELD, CK_POLICY, CK_PRIORITY, CK_FLAGS, CK_FIELDS,
+};
+
+struct ptt_check {
+	int64_t long_hold;
+	int error;
+	uint64_t lost;
+	uint64_t wait_id;
+	int64_t last_ts;
+	struct ck_pool objects, threads, holds, waits, nodes, edges, orders, findings, steps;
+	uint32_t free_hold, free_wait;
+	struct rd_map object_of, pthread_of, serial_of, tid_of, created_node, seen, seen_at, edge_of;
+	struct ck_known {
+		uint32_t thread;
+		uint32_t process;
+		uint32_t tid;
+		bool known;
+	} *known;
+	uint32_t known_count;
+	struct ck_process *processes;
+	uint32_t process_count;
+	uint32_t mark; /* of the last walk */
+	uint64_t walked; /* steps of searches for orders, which are bounded */
+	uint32_t *stack;
+	uint32_t stack_room;
+	struct ck_field_at {
+		uint8_t number;
+		uint8_t offset;
+		uint8_t type;
+	} field_at[1024][CK_FIELDS];
+	const struct ptt_event_type *type[1024];
+};
+
+#define CK_OBJECT(c, i) (&((struct ck_object *)(void *)(c)->objects.items)[i])
+#define CK_THREAD(c, i) (&((struct ck_thread *)(void *)(c)->threads.items)[i])
+#define CK_HOLD(c, i) (&((struct ck_hold *)(void *)(c)->holds.items)[i])
+#define CK_WAITING(c, i) (&((struct ck_wait *)(void *)(c)->waits.items)[i])
+#define CK_NODE(c, i) (&((struct ck_node *)(void *)(c)->nodes.items)[i])
+#define CK_FINDING(c, i) (&((struct ptt_check_finding *)(void *)(c)->findings.items)[i])
+#define CK_STEP(c, i) (&((struct ptt_check_step *)(void *)(c)->steps.items)[i])
+
+/* ---- check.c ---- */
+
+typedef int ck_open_fn(struct ck_pool *pool, size_t size);
+
+uint32_t ck_new(struct ptt_check *c, struct ck_pool *pool);
+int64_t ck_number(const struct ptt_check *c, const struct ck_event *e, enum ck_field field, int64_t none);
+/* ck_reach - makes room for element `number` of an array of zeroes. */
+int ck_reach(void **array, uint32_t *count, uint32_t number, size_t size);
+
+/* ---- findings.c ---- */
+
+/*
+ * ck_found - a new finding, or 0 if it is known already or there are too many of its kind from this place
+ *
+ * @a, @b: what makes it the same as another one
+ */
+uint32_t ck_found(struct ptt_check *c, enum ptt_check_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
+		  uint32_t flags);
+/* ck_step - one more step of the finding that was made last. */
+struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, uint32_t thread, int64_t ts, uint64_t site,
+			       uint32_t object);
+void ck_step_last(struct ptt_check *c, enum ptt_check_what what, const struct ck_last *last, uint32_t object);
+void ck_step_hold(struct ptt_check *c, uint32_t hold);
+void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other);
+/* ck_step_now - what the event itself is. */
+struct ptt_check_step *ck_step_now(struct ptt_check *c, enum ptt_check_what what, const struct ck_event *e,
+				   uint32_t object);
+
+/* ---- objects.c ---- */
+
+/* ck_known_object - the object at an address, whatever became of it; 0: never seen. */
+uint32_t ck_known_object(const struct ptt_check *c, uint32_t process, uint32_t kind, uint64_t address);
+uint32_t ck_object(struct ptt_check *c, const struct ck_event *e, uint32_t kind, uint64_t address);
+/* ck_use - the object that an event is about, for one that uses it: of a destroyed one another becomes. */
+uint32_t ck_use(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
+bool ck_lasting(const struct ptt_check *c, const struct ck_object *o);
+void ck_init(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
+void ck_destroy(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
+void ck_use_destroyed(struct ptt_check *c, const struct ck_event *e, uint32_t object);
+struct ck_last ck_now(const struct ck_event *e);
+
+/* ---- locks.c ---- */
+
+enum ck_how { CK_PLAIN, CK_TRIED, CK_WAITED };
+
+uint32_t ck_hold_of(const struct ptt_check *c, uint32_t thread, uint32_t object);
+void ck_drop_holds(struct ptt_check *c, uint32_t object);
+void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode, enum ck_how how);
+void ck_release(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
+void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
+void ck_exit_holding(struct ptt_check *c, const struct ck_event *e);
+
+/* ---- waits.c ---- */
+
+uint32_t ck_wait_begin(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode);
+/* ck_wait_end - takes a wait of a thread for an object out of all lists; false: there is none. */
+bool ck_wait_end(struct ptt_check *c, uint32_t thread, uint32_t object, struct ck_wait *out);
+void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
+void ck_lock_waited(struct ptt_check *c, const struct ck_event *e, uint32_t object);
+/* ck_deadlock - looks for a cycle of waits through a thread. @at_end: nothing more will happen. */
+void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct ck_event *e, bool at_end);
+/* ck_blocked - a thread that nobody outside of the trace lets go on. */
+bool ck_blocked(const struct ptt_check *c, uint32_t thread);
+void ck_sem_taken(struct ptt_check *c, const struct ck_event *e, bool waited);
+void ck_sem_post(struct ptt_check *c, const struct ck_event *e);
+
+/* ---- conds.c ---- */
+
+void ck_cond_in(struct ptt_check *c, const struct ck_event *e);
+void ck_cond_out(struct ptt_check *c, const struct ck_event *e);
+void ck_wake(struct ptt_check *c, const struct ck_event *e, bool all);
+void ck_cond_unlocked(struct ptt_check *c, const struct ck_event *e, uint32_t mutex, uint32_t flags);
+void ck_barrier_in(struct ptt_check *c, const struct ck_event *e);
+void ck_barrier_out(struct ptt_check *c, const struct ck_event *e);
+void ck_lost_wakeups(struct ptt_check *c, const bool *hung);
+/* @alone: the same, and so are all processes that share memory with it. */
+void ck_stuck_barriers(struct ptt_check *c, const bool *hung, const bool *alone);
+
+/* ---- order.c ---- */
+
+int ck_order_open(struct ptt_check *c, ck_open_fn *open_pool);
+
+uint32_t ck_publish(struct ptt_check *c, uint32_t thread);
+uint32_t ck_joined_node(struct ptt_check *c, uint32_t a, uint32_t b);
+/* ck_ask - a thread asks for a lock in a way that may block it for ever, while it holds others. */
+void ck_ask(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode);
+
+/* ---- threads.c ---- */
+
+uint32_t ck_thread_of_number(struct ptt_check *c, uint32_t number);
+uint32_t ck_thread_of_tid(struct ptt_check *c, uint32_t process, uint32_t tid);
+void ck_create(struct ptt_check *c, const struct ck_event *e);
+uint32_t ck_begin(struct ptt_check *c, const struct ck_event *e, uint32_t number);
+void ck_end(struct ptt_check *c, const struct ck_event *e);
+void ck_detach(struct ptt_check *c, const struct ck_event *e);
+void ck_join_in(struct ptt_check *c, const struct ck_event *e);
+void ck_join_out(struct ptt_check *c, const struct ck_event *e);
+void ck_priority(struct ptt_check *c, const struct ck_event *e);
+void ck_leaks(struct ptt_check *c);
+
+#endif

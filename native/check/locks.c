@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* locks.c - who holds which lock, for how long, and who releases what is not theirs. */
+#include "internal.h"
+
+/* A number that stands for a hold in the sum over what a thread holds. */
+static uint64_t share_of(uint32_t object, uint8_t mode)
+{
+	return rd_hash(object, (uint64_t)mode + 1);
+}
+
+uint32_t ck_hold_of(const struct ptt_check *c, uint32_t thread, uint32_t object)
+{
+	uint32_t hold = CK_THREAD(c, thread)->holds;
+
+	while (hold && CK_HOLD(c, hold)->object != object)
+		hold = CK_HOLD(c, hold)->thread_next;
+	return hold;
+}
+
+static void unlink_hold(struct ptt_check *c, uint32_t number)
+{
+	struct ck_hold *h = CK_HOLD(c, number);
+	struct ck_thread *t = CK_THREAD(c, h->thread);
+	uint32_t *at = &t->holds;
+
+	while (*at && *at != number)
+		at = &CK_HOLD(c, *at)->thread_next;
+	*at = h->thread_next;
+	t->held_sum -= share_of(h->object, h->mode);
+	if (h->object_prev)
+		CK_HOLD(c, h->object_prev)->object_next = h->object_next;
+	else
+		CK_OBJECT(c, h->object)->holds = h->object_next;
+	if (h->object_next)
+		CK_HOLD(c, h->object_next)->object_prev = h->object_prev;
+	h->thread_next = c->free_hold;
+	c->free_hold = number;
+}
+
+void ck_drop_holds(struct ptt_check *c, uint32_t object)
+{
+	while (CK_OBJECT(c, object)->holds)
+		unlink_hold(c, CK_OBJECT(c, object)->holds);
+}
+
+/* ---- taking ---- */
+
+/* Others hold it, as far as is known, and cannot do so any more. */
+static void contradicted(struct ptt_check *c, const struct ck_event *e, uint32_t object)
+{
+	int64_t result = ck_number(c, e, CK_RESULT, 0);
+
+	if (result != EOWNERDEAD)
+		CK_OBJECT(c, object)->flags |= CK_DOUBT;
+	ck_drop_holds(c, object);
+}
+
+void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode, enum ck_how how)
+{
+	struct ck_object *o = CK_OBJECT(c, object);
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	uint32_t number = o->holds ? ck_hold_of(c, e->thread, object) : 0;
+	struct ck_hold *h;
+
+	if (number) {
+		CK_HOLD(c, number)->depth++;
+		return;
+	}
+	if (unlikely(o->holds && (mode == CK_EXCLUSIVE || CK_HOLD(c, o->holds)->mode == CK_EXCLUSIVE)))
+		contradicted(c, e, object);
+	if (t->holds && how == CK_PLAIN)
+		ck_ask(c, e, object, mode);
+	t->locked = true;
+	if (unlikely(t->waits) && CK_WAITING(c, t->waits)->mutex == object)
+		CK_WAITING(c, t->waits)->retaken = true;
+	number = c->free_hold;
+	if (number)
+		c->free_hold = CK_HOLD(c, number)->thread_next;
+	else
+		number = ck_new(c, &c->holds);
+	if (!number)
+		return;
+	h = CK_HOLD(c, number);
+	*h = (struct ck_hold){
+		.since = e->ts, .site = e->site, .address = o->address, .thread = e->thread, .object = object,
+		.depth = 1, .thread_next = t->holds, .object_next = o->holds, .mode = mode, .kind = (uint8_t)o->kind,
+	};
+	if (o->holds)
+		CK_HOLD(c, o->holds)->object_prev = number;
+	o->holds = t->holds = number;
+	t->held_sum += share_of(object, mode);
+}
+
+/* ---- releasing ---- */
+
+static void long_hold(struct ptt_check *c, const struct ck_event *e, uint32_t hold)
+{
+	const struct ck_hold *h = CK_HOLD(c, hold);
+	struct ck_event at = *e;
+
+	at.site = h->site; /* what is to be changed */
+	if (!ck_found(c, PTT_LONG_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FINDING_WHOLE))
+		return;
+	CK_FINDING(c, c->findings.count - 1)->value = e->ts - h->since;
+	ck_step_hold(c, hold);
+	ck_step_now(c, PTT_STEP_RELEASED, e, h->object);
+}
+
+/* Somebody else's lock, or nobody's. @flags: of the finding. */
+static void release_of_other(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint32_t flags)
+{
+	const struct ck_object *o = CK_OBJECT(c, object);
+	uint32_t hold = o->holds;
+
+	if (!ck_found(c, hold ? PTT_UNLOCK_NOT_OWNER : PTT_UNLOCK_UNLOCKED, e, (uint64_t)object << 16, e->site, flags))
+		return;
+	if (hold)
+		ck_step_hold(c, hold);
+	else
+		ck_step_last(c, PTT_STEP_RELEASED, &o->released, object);
+	ck_step_now(c, flags & PTT_FINDING_REFUSED ? PTT_STEP_REFUSED : PTT_STEP_UNLOCKS, e, object)->value =
+		ck_number(c, e, CK_RESULT, 0);
+}
+
+static void release_unheld(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
+{
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	bool for_wait = kind == NPTL_DOMAIN_MUTEX && t->cond_mutex == e->object;
+	uint32_t object = ck_use(c, e, kind);
+	struct ck_object *o = CK_OBJECT(c, object);
+
+	if (kind == NPTL_DOMAIN_ONCE)
+		return;
+	if (t->flags & CK_WHOLE && !(o->flags & CK_DOUBT)) {
+		if (for_wait)
+			ck_cond_unlocked(c, e, object, PTT_FINDING_WHOLE);
+		else
+			release_of_other(c, e, object, PTT_FINDING_WHOLE);
+	}
+	/* It is free now, whoever held it; what they do with it says nothing of them. */
+	o->flags |= CK_DOUBT;
+	ck_drop_holds(c, object);
+	o->released = ck_now(e);
+}
+
+void ck_release(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
+{
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	uint64_t address = e->object & PTT_OBJECT_MASK;
+	uint32_t hold = t->holds;
+	struct ck_object *o;
+
+	/* Most threads release what they took last: that needs no search for the object. */
+	while (hold && (CK_HOLD(c, hold)->address != address || CK_HOLD(c, hold)->kind != kind))
+		hold = CK_HOLD(c, hold)->thread_next;
+	if (unlikely(!hold)) {
+		release_unheld(c, e, kind);
+		t->cond_mutex = 0;
+		return;
+	}
+	t->cond_mutex = 0;
+	o = CK_OBJECT(c, CK_HOLD(c, hold)->object);
+	o->released = ck_now(e);
+	if (--CK_HOLD(c, hold)->depth)
+		return;
+	t->releases[t->release_count++ % CK_RELEASES] =
+		(struct ck_released){ .ts = e->ts, .object = CK_HOLD(c, hold)->object };
+	if (unlikely(e->ts - CK_HOLD(c, hold)->since >= c->long_hold) && kind != NPTL_DOMAIN_ONCE)
+		long_hold(c, e, hold);
+	unlink_hold(c, hold);
+}
+
+/* ---- what the library refuses ---- */
+
+static bool is_lock_routine(uint32_t kind, int64_t routine)
+{
+	if (kind == NPTL_DOMAIN_MUTEX)
+		return routine == NPTL_EV_MUTEX_LOCK_IN || routine == NPTL_EV_MUTEX_TIMEDLOCK_IN ||
+		       routine == NPTL_EV_MUTEX_CLOCKLOCK_IN;
+	return routine == NPTL_EV_RWLOCK_RDLOCK_IN || routine == NPTL_EV_RWLOCK_WRLOCK_IN ||
+	       routine == NPTL_EV_RWLOCK_TIMEDRDLOCK_IN || routine == NPTL_EV_RWLOCK_TIMEDWRLOCK_IN ||
+	       routine == NPTL_EV_RWLOCK_CLOCKRDLOCK_IN || routine == NPTL_EV_RWLOCK_CLOCKWRLOCK_IN;
+}
+
+static void refused_again(struct ptt_check *c, const struct ck_event *e, uint32_t object, int64_t result)
+{
+	if (!ck_found(c, PTT_SELF_DEADLOCK, e, (uint64_t)object << 16, e->site, PTT_FINDING_REFUSED))
+		return;
+	ck_step_hold(c, ck_hold_of(c, e->thread, object));
+	ck_step_now(c, PTT_STEP_REFUSED, e, object)->value = result;
+}
+
+static void refused_destroy(struct ptt_check *c, const struct ck_event *e, uint32_t object)
+{
+	const struct ck_object *o = CK_OBJECT(c, object);
+
+	if (!ck_found(c, PTT_DESTROY_LOCKED, e, (uint64_t)object << 16, e->site, PTT_FINDING_REFUSED))
+		return;
+	for (uint32_t hold = o->holds; hold; hold = CK_HOLD(c, hold)->object_next)
+		ck_step_hold(c, hold);
+	ck_step_now(c, PTT_STEP_REFUSED, e, object)->value = EBUSY;
+}
+
+void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
+{
+	uint32_t object = ck_object(c, e, kind, e->object);
+	const struct ck_object *o = CK_OBJECT(c, object);
+	int64_t routine = ck_number(c, e, CK_ROUTINE, 0), result = ck_number(c, e, CK_RESULT, 0);
+	bool mutex = kind == NPTL_DOMAIN_MUTEX;
+	bool unlock = routine == (mutex ? NPTL_EV_MUTEX_UNLOCK_IN : NPTL_EV_RWLOCK_UNLOCK_IN);
+
+	if (o->flags & CK_DESTROYED) {
+		if (mutex && (result == EINVAL || result == EPERM))
+			ck_use_destroyed(c, e, object);
+		return;
+	}
+	/* The functions of C11 say thrd_error, whatever it was: told as EINVAL. */
+	if (is_lock_routine(kind, routine) &&
+	    (result == EDEADLK || (result == EINVAL && ck_hold_of(c, e->thread, object))))
+		refused_again(c, e, object, result);
+	else if (unlock && (result == EPERM || result == EINVAL) && !ck_hold_of(c, e->thread, object) &&
+		 CK_THREAD(c, e->thread)->flags & CK_WHOLE && !(o->flags & CK_DOUBT))
+		release_of_other(c, e, object, PTT_FINDING_WHOLE | PTT_FINDING_REFUSED);
+	else if (mutex && routine == NPTL_EV_MUTEX_DESTROY_IN && result == EBUSY)
+		refused_destroy(c, e, object);
+}
+
+/* ---- the end of a thread ---- */
+
+void ck_exit_holding(struct ptt_check *c, const struct ck_event *e)
+{
+	for (uint32_t hold = CK_THREAD(c, e->thread)->holds; hold; hold = CK_HOLD(c, hold)->thread_next) {
+		const struct ck_hold *h = CK_HOLD(c, hold);
+		struct ck_event at = *e;
+
+		/* Whoever takes a robust mutex next is told. */
+		if (CK_OBJECT(c, h->object)->flags & CK_ROBUST || h->kind == NPTL_DOMAIN_ONCE)
+			continue;
+		at.site = h->site;
+		if (!ck_found(c, PTT_EXIT_HOLDING, &at, (uint64_t)h->object << 16, h->site, PTT_FINDING_WHOLE))
+			continue;
+		ck_step_hold(c, hold);
+		ck_step(c, PTT_STEP_ENDED, e->thread, e->ts, 0, 0);
+	}
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* objects.c - objects by address, their generations, and what must not be done before or after their life. */
+#include "internal.h"
+
+struct ck_last ck_now(const struct ck_event *e)
+{
+	return (struct ck_last){ .ts = e->ts, .site = e->site, .thread = e->thread };
+}
+
+static uint64_t key_of(uint64_t address, uint32_t kind)
+{
+	return (address & PTT_OBJECT_MASK) | (uint64_t)kind << 48;
+}
+
+uint32_t ck_known_object(const struct ptt_check *c, uint32_t process, uint32_t kind, uint64_t address)
+{
+	const struct rd_entry *e = rd_map_find(&c->object_of, key_of(address, kind), process);
+
+	return e ? (uint32_t)e->value : 0;
+}
+
+static uint32_t object_new(struct ptt_check *c, uint32_t process, uint32_t kind, uint64_t address, uint32_t before)
+{
+	struct rd_entry *e = rd_map_put(&c->object_of, key_of(address, kind), process);
+	uint32_t number = ck_new(c, &c->objects);
+	struct ck_object *o = CK_OBJECT(c, number);
+
+	if (!e || !number) {
+		c->error = -ENOMEM;
+		return 0;
+	}
+	e->value = number;
+	o->address = address & PTT_OBJECT_MASK;
+	o->process = process;
+	o->kind = kind;
+	o->before = before;
+	if (before)
+		CK_OBJECT(c, before)->flags |= CK_ENDED;
+	return number;
+}
+
+/* What a forked child finds at an address is what its parent made of it. */
+static void take_over(struct ptt_check *c, uint32_t object)
+{
+	struct ck_object *o = CK_OBJECT(c, object);
+	uint32_t process = o->process, depth = 0;
+
+	while (c->processes[process].parent && depth++ < 64) {
+		uint32_t theirs;
+
+		process = c->processes[process].parent - 1;
+		if (process >= c->process_count)
+			return;
+		theirs = ck_known_object(c, process, o->kind, o->address);
+		if (!theirs)
+			continue;
+		o->flags |= CK_OBJECT(c, theirs)->flags & (CK_INITED | CK_SHARED_MEMORY | CK_ROBUST | CK_INHERITS);
+		o->flags |= CK_DOUBT; /* it may be locked */
+		o->barrier_count = CK_OBJECT(c, theirs)->barrier_count;
+		return;
+	}
+}
+
+uint32_t ck_object(struct ptt_check *c, const struct ck_event *e, uint32_t kind, uint64_t address)
+{
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	uint64_t key = key_of(address, kind);
+	struct ck_cached *cached = &t->cache[(key >> 3 ^ key >> 6 ^ key >> 12) % CK_CACHE];
+
+	if (unlikely(cached->key != key || !cached->object || CK_OBJECT(c, cached->object)->flags & CK_ENDED)) {
+		uint32_t object = ck_known_object(c, e->process, kind, address);
+
+		if (!object) {
+			object = object_new(c, e->process, kind, address, 0);
+			take_over(c, object);
+		}
+		*cached = (struct ck_cached){ .key = key, .object = object };
+	}
+	return cached->object;
+}
+
+bool ck_lasting(const struct ptt_check *c, const struct ck_object *o)
+{
+	const struct ck_process *p = &c->processes[o->process];
+
+	for (uint32_t i = 0; i < p->memory_count; i++)
+		if (o->address >= p->memory[2 * i] && o->address < p->memory[2 * i + 1])
+			return true;
+	return false;
+}
+
+void ck_use_destroyed(struct ptt_check *c, const struct ck_event *e, uint32_t object)
+{
+	const struct ck_object *o = CK_OBJECT(c, object);
+
+	if (!ck_found(c, PTT_USE_AFTER_DESTROY, e, (uint64_t)object << 16, e->site, 0))
+		return;
+	ck_step_last(c, PTT_STEP_INIT, &o->init, object);
+	ck_step_last(c, PTT_STEP_DESTROYED, &o->destroyed, object);
+	ck_step_now(c, PTT_STEP_USED, e, object)->value = e->id;
+}
+
+uint32_t ck_use(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
+{
+	uint32_t object = ck_object(c, e, kind, e->object);
+
+	if (likely(!(CK_OBJECT(c, object)->flags & CK_DESTROYED)))
+		return object;
+	/*
+	 * Memory is used again for objects that need no initialization; only where the memory is no other's that is no
+	 * explanation. A mutex would have refused if it had not been made anew.
+	 */
+	if (kind != NPTL_DOMAIN_MUTEX && ck_lasting(c, CK_OBJECT(c, object)))
+		ck_use_destroyed(c, e, object);
+	object = object_new(c, e->process, kind, e->object, object);
+	CK_OBJECT(c, object)->flags |= CK_DOUBT;
+	return object;
+}
+
+void ck_init(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
+{
+	uint32_t object = ck_object(c, e, kind, e->object);
+	struct ck_object *o = CK_OBJECT(c, object);
+	int64_t value = ck_number(c, e, CK_VALUE, 0);
+
+	/* A named semaphore that is open already is the same one again. */
+	if (e->id == (NPTL_DOMAIN_SEM << 6 | NPTL_EV_SEM_OPEN)) {
+		if (o->opens++ && !(o->flags & CK_DESTROYED))
+			return;
+		o->opens = 1;
+		o->flags &= ~(CK_DESTROYED | CK_AS_LOCK); /* what its value is depends on who made it */
+		return;
+	}
+	/* Made anew where another was: its memory was used for something else, or nobody destroyed it. */
+	if (o->init.thread || o->flags & CK_DESTROYED || o->holds || o->waits || o->released.thread || o->woke.thread) {
+		ck_drop_holds(c, object);
+		object = object_new(c, e->process, kind, e->object, object);
+		o = CK_OBJECT(c, object);
+	}
+	o->flags = CK_INITED;
+	o->init = ck_now(e);
+	if (ck_number(c, e, CK_SHARED_FIELD, 0))
+		o->flags |= CK_SHARED_MEMORY;
+	if (ck_number(c, e, CK_ROBUST_FIELD, 0))
+		o->flags |= CK_ROBUST;
+	if (ck_number(c, e, CK_PROTOCOL, 0))
+		o->flags |= CK_INHERITS;
+	if (kind == NPTL_DOMAIN_SEM && value == 1)
+		o->flags |= CK_AS_LOCK;
+	o->barrier_count = (uint32_t)ck_number(c, e, CK_COUNT, 0);
+}
+
+/* Waiters of a condition that nobody has woken, and that do not wake up by themselves. */
+static uint32_t sleeper(const struct ptt_check *c, const struct ck_object *o)
+{
+	uint32_t found = 0;
+
+	if (o->kind != NPTL_DOMAIN_COND || o->woken >= o->waiters)
+		return 0;
+	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
+		if (CK_WAITING(c, wait)->timed)
+			return 0;
+		if (!CK_WAITING(c, wait)->woken)
+			found = wait;
+	}
+	return found;
+}
+
+void ck_destroy(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
+{
+	uint32_t object = ck_object(c, e, kind, e->object), waits;
+	struct ck_object *o = CK_OBJECT(c, object);
+
+	if (o->opens) { /* a named semaphore */
+		if (--o->opens == 0)
+			object_new(c, e->process, kind, e->object, object);
+		return;
+	}
+	if (o->flags & CK_DESTROYED) {
+		if (ck_lasting(c, o))
+			ck_use_destroyed(c, e, object);
+		return;
+	}
+	waits = sleeper(c, o);
+	if ((waits || (o->holds && !(o->flags & CK_DOUBT))) &&
+	    ck_found(c, PTT_DESTROY_LOCKED, e, (uint64_t)object << 16, e->site, PTT_FINDING_WHOLE)) {
+		for (uint32_t hold = o->holds; hold; hold = CK_HOLD(c, hold)->object_next)
+			ck_step_hold(c, hold);
+		if (waits)
+			ck_step_wait(c, waits, 0);
+		ck_step_now(c, PTT_STEP_DESTROYED, e, object);
+	}
+	ck_drop_holds(c, object);
+	o->flags |= CK_DESTROYED | CK_DOUBT;
+	o->destroyed = ck_now(e);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* order.c - which locks are asked for while others are held, and whether that can close a cycle one day. */
+/*
+ * An edge leads from a lock that is held to one that is asked for. An order is an edge as one thread went along it, with
+ * all the other locks it held then. A cycle of orders is a deadlock that has not happened yet if the threads differ, no two
+ * held a lock in common, at each lock one of the two wants it alone, and no two were kept apart in time by a creation, a
+ * join or a barrier.
+ *
+ * Time. What a thread does between two such points is one node, which knows the nodes right before it. Numbers grow with
+ * time, so the way back from a node is never long without need. Nodes are made when an order needs one.
+ */
+#include "internal.h"
+
+#define GUARDS 8u
+#define ORDERS_MAX 32u /* of an edge */
+#define LONGEST 16u    /* cycle */
+#define STEPS_MAX 20000u
+#define WALK_MAX UINT64_C(400000000)
+
+struct ck_edge {
+	uint32_t from;
+	uint32_t to;
+	uint32_t out_next;
+	uint32_t in_next;
+	uint32_t orders; /* list */
+	uint16_t order_count;
+	uint8_t from_mode;
+	uint8_t to_mode;
+	bool cyclic; /* there is a way back */
+};
+
+struct ck_order {
+	int64_t held_since;
+	int64_t ts;
+	uint64_t held_site;
+	uint64_t site;
+	uint32_t edge;
+	uint32_t next;
+	uint32_t thread;
+	uint32_t node;
+	uint32_t guards[GUARDS]; /* other locks held, times two, plus one for a shared one; sorted */
+	uint8_t guard_count;
+	bool crowded; /* there were more */
+};
+
+#define CK_EDGE(c, i) (&((struct ck_edge *)(void *)(c)->edges.items)[i])
+#define CK_ORDER(c, i) (&((struct ck_order *)(void *)(c)->orders.items)[i])
+
+int ck_order_open(struct ptt_check *c, ck_open_fn *open_pool)
+{
+	int err = open_pool(&c->edges, sizeof(struct ck_edge));
+
+	return err ? err : open_pool(&c->orders, sizeof(struct ck_order));
+}
+
+/* ---- time ---- */
+
+static uint32_t node_new(struct ptt_check *c, uint32_t a, uint32_t b)
+{
+	uint32_t number = ck_new(c, &c->nodes);
+
+	if (number)
+		*CK_NODE(c, number) = (struct ck_node){ .before = { a, b } };
+	return number;
+}
+
+uint32_t ck_publish(struct ptt_check *c, uint32_t thread)
+{
+	struct ck_thread *t = CK_THREAD(c, thread);
+
+	if (t->own)
+		t->base = t->own;
+	t->own = 0;
+	return t->base;
+}
+
+uint32_t ck_joined_node(struct ptt_check *c, uint32_t a, uint32_t b)
+{
+	if (a == b || !b)
+		return a;
+	return a ? node_new(c, a, b) : b;
+}
+
+static uint32_t own_node(struct ptt_check *c, uint32_t thread)
+{
+	struct ck_thread *t = CK_THREAD(c, thread);
+
+	if (!t->own)
+		t->own = node_new(c, t->base, 0);
+	return t->own;
+}
+
+static bool stack_push(struct ptt_check *c, uint32_t *depth, uint32_t value)
+{
+	if (*depth == c->stack_room) {
+		uint32_t room = c->stack_room ? c->stack_room * 2 : 1024;
+		uint32_t *bigger = realloc(c->stack, room * sizeof(*bigger));
+
+		if (!bigger) {
+			c->error = -ENOMEM;
+			return false;
+		}
+		c->stack = bigger;
+		c->stack_room = room;
+	}
+	c->stack[(*depth)++] = value;
+	return true;
+}
+
+/* Whether everything in node a is over when node b begins; also when that is too far to see. */
+static bool comes_before(struct ptt_check *c, uint32_t a, uint32_t b)
+{
+	uint32_t depth = 0, mark = ++c->mark, seen = 0;
+
+	if (a == b)
+		return true;
+	if (a > b)
+		return false;
+	stack_push(c, &depth, b);
+	while (depth) {
+		const struct ck_node *node = CK_NODE(c, c->stack[--depth]);
+
+		if (++seen > 1000000)
+			return true;
+		for (int i = 0; i < 2; i++) {
+			uint32_t before = node->before[i];
+
+			if (before == a)
+				return true;
+			if (before < a || CK_NODE(c, before)->mark == mark)
+				continue;
+			CK_NODE(c, before)->mark = mark;
+			if (!stack_push(c, &depth, before))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool apart_in_time(struct ptt_check *c, uint32_t a, uint32_t b)
+{
+	return a < b ? comes_before(c, a, b) : comes_before(c, b, a);
+}
+
+/* ---- cycles ---- */
+
+static bool both_shared(uint8_t a, uint8_t b)
+{
+	return a == CK_SHARED && b == CK_SHARED;
+}
+
+static bool in_set(const struct ck_order *o, uint32_t lock)
+{
+	for (uint32_t i = 0; i < o->guard_count; i++)
+		if (o->guards[i] / 2 == lock / 2 && !(o->guards[i] & lock & 1))
+			return true;
+	return false;
+}
+
+static uint32_t held_lock(const struct ptt_check *c, const struct ck_order *o)
+{
+	return CK_EDGE(c, o->edge)->from * 2 | CK_EDGE(c, o->edge)->from_mode;
+}
+
+/* Whether one of the locks that they hold lets only one of them come so far. */
+static bool gated(const struct ptt_check *c, const struct ck_order *a, const struct ck_order *b)
+{
+	uint32_t held_a = held_lock(c, a), held_b = held_lock(c, b);
+
+	if (a->crowded || b->crowded)
+		return true;
+	if (held_a / 2 == held_b / 2 && !(held_a & held_b & 1))
+		return true;
+	if (in_set(a, held_b) || in_set(b, held_a))
+		return true;
+	for (uint32_t i = 0; i < a->guard_count; i++)
+		if (in_set(b, a->guards[i]))
+			return true;
+	return false;
+}
+
+struct search {
+	uint32_t path[LONGEST]; /* orders */
+	uint32_t depth;
+	uint32_t steps;
+};
+
+static bool fits(struct ptt_check *c, const struct search *s, uint32_t order)
+{
+	const struct ck_order *o = CK_ORDER(c, order);
+
+	for (uint32_t i = 0; i < s->depth; i++) {
+		const struct ck_order *other = CK_ORDER(c, s->path[i]);
+
+		if (other->thread == o->thread || gated(c, other, o))
+			return false;
+	}
+	for (uint32_t i = 0; i < s->depth; i++)
+		if (apart_in_time(c, CK_ORDER(c, s->path[i])->node, o->node))
+			return false;
+	return true;
+}
+
+static bool search_from(struct ptt_check *c, struct search *s)
+{
+	const struct ck_edge *last = CK_EDGE(c, CK_ORDER(c, s->path[s->depth - 1])->edge);
+	const struct ck_edge *first = CK_EDGE(c, CK_ORDER(c, s->path[0])->edge);
+
+	for (uint32_t edge = CK_OBJECT(c, last->to)->edges_out; edge; edge = CK_EDGE(c, edge)->out_next) {
+		const struct ck_edge *next = CK_EDGE(c, edge);
+		bool closes = next->to == first->from;
+
+		if (!next->cyclic || both_shared(last->to_mode, next->from_mode))
+			continue;
+		if (closes && both_shared(next->to_mode, first->from_mode))
+			continue;
+		for (uint32_t order = next->orders; order; order = CK_ORDER(c, order)->next) {
+			if (++s->steps > STEPS_MAX)
+				return false;
+			if (s->depth == LONGEST || !fits(c, s, order))
+				continue;
+			s->path[s->depth++] = order;
+			if (closes || search_from(c, s))
+				return true;
+			s->depth--;
+		}
+	}
+	return false;
+}
+
+static void tell(struct ptt_check *c, const struct ck_event *e, const struct search *s)
+{
+	uint32_t flags = PTT_FINDING_WHOLE;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->depth; i++) {
+		uint32_t from = CK_EDGE(c, CK_ORDER(c, s->path[i])->edge)->from;
+		const struct ck_object *o = CK_OBJECT(c, from);
+
+		sum += rd_hash(from, 1);
+		if (!(o->flags & CK_INITED) && !ck_lasting(c, o))
+			flags |= PTT_FINDING_SUSPECT;
+	}
+	if (!ck_found(c, PTT_LOCK_ORDER, e, sum, s->depth, flags))
+		return;
+	for (uint32_t i = 0; i < s->depth; i++) {
+		const struct ck_order *o = CK_ORDER(c, s->path[i]);
+		const struct ck_edge *edge = CK_EDGE(c, o->edge);
+
+		ck_step(c, PTT_STEP_TOOK, o->thread, o->held_since, o->held_site, edge->from)->value = edge->from_mode;
+		ck_step(c, PTT_STEP_ASKED, o->thread, o->ts, o->site, edge->to)->value = edge->to_mode;
+	}
+}
+
+static void search(struct ptt_check *c, const struct ck_event *e, uint32_t order)
+{
+	struct search s = { .path = { order }, .depth = 1 };
+
+	if (c->walked > WALK_MAX)
+		return;
+	if (search_from(c, &s))
+		tell(c, e, &s);
+	c->walked += s.steps;
+}
+
+/* ---- edges ---- */
+
+/* Marks what can be reached from a lock. */
+static uint32_t mark_ahead(struct ptt_check *c, uint32_t from)
+{
+	uint32_t depth = 0, mark = ++c->mark;
+
+	CK_OBJECT(c, from)->mark = mark;
+	stack_push(c, &depth, from);
+	while (depth && !c->error && c->walked < WALK_MAX)
+		for (uint32_t edge = CK_OBJECT(c, c->stack[--depth])->edges_out; edge; edge = CK_EDGE(c, edge)->out_next) {
+			uint32_t to = CK_EDGE(c, edge)->to;
+
+			c->walked++;
+			if (CK_OBJECT(c, to)->mark == mark)
+				continue;
+			CK_OBJECT(c, to)->mark = mark;
+			stack_push(c, &depth, to);
+		}
+	return mark;
+}
+
+/* A new edge may close cycles: all edges on them are told so. */
+static void find_ways_back(struct ptt_check *c, uint32_t number)
+{
+	uint32_t from = CK_EDGE(c, number)->from, ahead = mark_ahead(c, CK_EDGE(c, number)->to), depth = 0;
+	uint32_t back = ++c->mark;
+
+	if (CK_OBJECT(c, from)->mark != ahead)
+		return;
+	CK_OBJECT(c, from)->mark = back;
+	stack_push(c, &depth, from);
+	while (depth && !c->error)
+		for (uint32_t edge = CK_OBJECT(c, c->stack[--depth])->edges_in; edge; edge = CK_EDGE(c, edge)->in_next) {
+			struct ck_edge *in = CK_EDGE(c, edge);
+			uint32_t mark = CK_OBJECT(c, in->from)->mark;
+
+			c->walked++;
+			if (mark != ahead && mark != back)
+				continue;
+			in->cyclic = true;
+			if (mark == back)
+				continue;
+			CK_OBJECT(c, in->from)->mark = back;
+			stack_push(c, &depth, in->from);
+		}
+}
+
+static uint32_t edge_of(struct ptt_check *c, const struct ck_hold *h, uint32_t object, uint8_t mode)
+{
+	struct rd_entry *entry = rd_map_put(&c->edge_of, (uint64_t)h->object << 32 | object,
+					    (uint64_t)h->mode << 1 | mode);
+	struct ck_edge *edge;
+
+	if (!entry) {
+		c->error = -ENOMEM;
+		return 0;
+	}
+	if (entry->value)
+		return (uint32_t)entry->value;
+	entry->value = ck_new(c, &c->edges);
+	edge = CK_EDGE(c, entry->value);
+	*edge = (struct ck_edge){
+		.from = h->object, .to = object, .from_mode = h->mode, .to_mode = mode,
+		.out_next = CK_OBJECT(c, h->object)->edges_out, .in_next = CK_OBJECT(c, object)->edges_in,
+	};
+	CK_OBJECT(c, h->object)->edges_out = CK_OBJECT(c, object)->edges_in = (uint32_t)entry->value;
+	find_ways_back(c, (uint32_t)entry->value);
+	return (uint32_t)entry->value;
+}
+
+/* ---- orders ---- */
+
+static void insert_sorted(struct ck_order *o, uint32_t lock)
+{
+	uint32_t at = o->guard_count;
+
+	if (at == GUARDS) {
+		o->crowded = true;
+		return;
+	}
+	for (; at && o->guards[at - 1] > lock; at--)
+		o->guards[at] = o->guards[at - 1];
+	o->guards[at] = lock;
+	o->guard_count++;
+}
+
+static bool same_place(const struct ck_order *a, const struct ck_order *b)
+{
+	return a->thread == b->thread && a->guard_count == b->guard_count && a->crowded == b->crowded &&
+	       memcmp(a->guards, b->guards, sizeof(a->guards)) == 0;
+}
+
+/* Of a thread with the same locks in its hand the first order is kept, and the last. Returns the order if it is new. */
+static uint32_t order_add(struct ptt_check *c, const struct ck_order *new)
+{
+	struct ck_edge *edge = CK_EDGE(c, new->edge);
+	uint32_t first = 0, number;
+
+	for (number = edge->orders; number; number = CK_ORDER(c, number)->next) {
+		struct ck_order *o = CK_ORDER(c, number);
+
+		if (!same_place(o, new))
+			continue;
+		if (o->node == new->node)
+			return 0;
+		if (first) {
+			/* The list has the latest first: `first` is to be replaced. */
+			uint32_t next = CK_ORDER(c, first)->next;
+
+			*CK_ORDER(c, first) = *new;
+			CK_ORDER(c, first)->next = next;
+			return first;
+		}
+		first = number;
+	}
+	if (edge->order_count == ORDERS_MAX)
+		return 0;
+	number = ck_new(c, &c->orders);
+	if (!number)
+		return 0;
+	*CK_ORDER(c, number) = *new;
+	CK_ORDER(c, number)->next = edge->orders;
+	edge->orders = number;
+	edge->order_count++;
+	return number;
+}
+
+static void ask_from(struct ptt_check *c, const struct ck_event *e, const struct ck_hold *h, uint32_t object, uint8_t mode)
+{
+	struct ck_order new = {
+		.held_since = h->since, .ts = e->ts, .held_site = h->site, .site = e->site,
+		.edge = edge_of(c, h, object, mode), .thread = e->thread, .node = own_node(c, e->thread),
+	};
+	uint32_t order;
+
+	for (uint32_t i = CK_THREAD(c, e->thread)->holds; i; i = CK_HOLD(c, i)->thread_next)
+		if (CK_HOLD(c, i) != h && CK_HOLD(c, i)->kind != NPTL_DOMAIN_ONCE)
+			insert_sorted(&new, CK_HOLD(c, i)->object * 2 | CK_HOLD(c, i)->mode);
+	order = new.edge ? order_add(c, &new) : 0;
+	if (order && CK_EDGE(c, new.edge)->cyclic)
+		search(c, e, order);
+}
+
+void ck_ask(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode)
+{
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	uint32_t what = object * 2 | mode, node = own_node(c, e->thread);
+	struct ck_asked *asked = &t->asked[rd_hash(t->held_sum, what) % CK_CACHE];
+
+	if (likely(asked->held == t->held_sum && asked->object == what && asked->node == node))
+		return;
+	*asked = (struct ck_asked){ .held = t->held_sum, .object = what, .node = node };
+	for (uint32_t hold = t->holds; hold; hold = CK_HOLD(c, hold)->thread_next)
+		if (CK_HOLD(c, hold)->kind != NPTL_DOMAIN_ONCE)
+			ask_from(c, e, CK_HOLD(c, hold), object, mode);
+}

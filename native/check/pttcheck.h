@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* pttcheck.h - finds bugs in what threads did: deadlocks, orders of locks, lost wake-ups, misuse. */
+/*
+ * Model. Events are fed in the order of time, as the reader's cursors deliver them; findings come as they show, each with
+ * the few steps that prove it. A cycle of waits is told at once and taken back at the end if one of the waits has ended
+ * after all; what is only true when no event is missing is taken back if some are.
+ *
+ *     check = ptt_check_create(&options);
+ *     ptt_check_thread(check, number, process, tid);           (every thread of the reader)
+ *     ptt_check_process(check, process, parent, forked);
+ *     ptt_check_memory(check, process, from, to);              (static data)
+ *     while ((n = ptt_cursor_read(cursor, &columns, max)) > 0)
+ *             ptt_check_feed(check, &columns, n);
+ *     ptt_check_finish(check, ends, count, flags);
+ *     ptt_check_table(check, PTT_CHECK_FINDINGS, &table); …
+ *
+ * The rules stand in docs/explanation/findings.md. Functions return 0 or negated errno values; a check belongs to one
+ * thread at a time.
+ */
+#ifndef PTTCHECK_H
+#define PTTCHECK_H
+
+#include <stdint.h>
+
+struct ptt_columns;
+struct ptt_check;
+
+#define PTT_CHECK_VERSION 1
+#define PTT_CHECK_API __attribute__((visibility("default")))
+
+enum ptt_check_kind {
+	PTT_DEADLOCK,
+	PTT_SELF_DEADLOCK,
+	PTT_LOCK_ORDER,
+	PTT_LOST_WAKEUP,
+	PTT_UNLOCK_NOT_OWNER,
+	PTT_UNLOCK_UNLOCKED,
+	PTT_DESTROY_LOCKED,
+	PTT_USE_AFTER_DESTROY,
+	PTT_COND_UNLOCKED,
+	PTT_COND_TWO_MUTEXES,
+	PTT_EXIT_HOLDING,
+	PTT_THREAD_LEAK,
+	PTT_BARRIER_STUCK,
+	PTT_LONG_HOLD,
+	PTT_PRIORITY_INVERSION,
+	PTT_CHECK_KINDS,
+};
+
+/* What a thread did in a step of a finding. `object` is what it did it to. */
+enum ptt_check_what {
+	PTT_STEP_TOOK,	 /* a lock; value: it is shared */
+	PTT_STEP_WAITS,	 /* for a lock; value: for reading; other: who has it */
+	PTT_STEP_ASKED,	 /* for a lock while it held others; value: for reading */
+	PTT_STEP_COND,	 /* waits for a condition; value: address of the mutex */
+	PTT_STEP_JOINS,	 /* waits for the end of other */
+	PTT_STEP_BARRIER, /* waits at a barrier; value: how many it takes */
+	PTT_STEP_RELEASED,
+	PTT_STEP_UNLOCKS, /* what it does not hold */
+	PTT_STEP_REFUSED, /* a call failed; value: errno */
+	PTT_STEP_INIT,
+	PTT_STEP_DESTROYED,
+	PTT_STEP_USED,
+	PTT_STEP_SIGNALLED,
+	PTT_STEP_BROADCAST,
+	PTT_STEP_ENDED,	 /* the thread */
+	PTT_STEP_CREATED, /* other */
+	PTT_STEP_PRIORITY, /* has priority value, 0 for an ordinary one */
+};
+
+#define PTT_FINDING_CLOSED 1u  /* waits that close a cycle: stands only while none of them ends */
+#define PTT_FINDING_WHOLE 2u   /* stands only if no event is missing */
+#define PTT_FINDING_SUSPECT 4u /* memory of a lock may have been used again for another */
+#define PTT_FINDING_DROPPED 8u /* did not stand */
+#define PTT_FINDING_REFUSED 16u /* the library refused, and the program was told */
+
+struct ptt_check_finding {
+	int64_t ts;
+	int64_t value;	/* ns of a long hold or of a wait; processes that are missing */
+	uint64_t count; /* how often the same was seen */
+	uint32_t kind;
+	uint32_t flags;
+	uint32_t process;
+	uint32_t first_step;
+	uint32_t steps;
+	uint32_t reserved;
+};
+
+struct ptt_check_step {
+	int64_t ts;
+	uint64_t object; /* address */
+	uint64_t site;
+	int64_t value;
+	uint64_t wait; /* number of a wait */
+	uint32_t thread;
+	uint32_t other; /* another thread */
+	uint32_t process;
+	uint16_t kind; /* of the object: a domain of the catalogue */
+	uint16_t what;
+};
+
+/* Thread 0 is nobody. The same kernel thread id may stand for several. */
+struct ptt_check_thread_row {
+	uint32_t process;
+	uint32_t tid;
+	uint32_t number; /* the reader's; UINT32_MAX for one without events */
+	uint32_t reserved;
+};
+
+struct ptt_check_table {
+	const void *items;
+	uint64_t count;
+	uint64_t stride;
+};
+
+enum ptt_check_table_id { PTT_CHECK_FINDINGS, PTT_CHECK_STEPS, PTT_CHECK_THREADS };
+
+PTT_CHECK_API int ptt_check_version(void);
+/* ptt_check_create - @long_hold: ns from which on a hold is too long */
+PTT_CHECK_API struct ptt_check *ptt_check_create(int64_t long_hold);
+PTT_CHECK_API void ptt_check_destroy(struct ptt_check *check);
+/* ptt_check_thread - tells which thread stands behind a number of the reader; known ones may be told again. */
+PTT_CHECK_API int ptt_check_thread(struct ptt_check *check, uint32_t number, uint32_t process, uint32_t tid);
+/* ptt_check_process - tells that a process is a fork of another, whose locks it took over as they were. */
+PTT_CHECK_API int ptt_check_process(struct ptt_check *check, uint32_t process, uint32_t parent);
+/* ptt_check_memory - tells of memory whose objects stay the same ones, such as that of global variables. */
+PTT_CHECK_API int ptt_check_memory(struct ptt_check *check, uint32_t process, uint64_t from, uint64_t to);
+PTT_CHECK_API int ptt_check_feed(struct ptt_check *check, const struct ptt_columns *columns, int64_t n);
+
+#define PTT_CHECK_INCOMPLETE 1u /* events are missing */
+#define PTT_CHECK_RUNNING 2u	/* the trace goes on: nothing is over */
+#define PTT_CHECK_RAGGED 4u	/* the oldest events were given up, of each thread others */
+
+/*
+ * ptt_check_finish - what shows at the end only
+ *
+ * @ends: when each process ended as far as is known otherwise, INT64_MIN where it is not
+ */
+PTT_CHECK_API int ptt_check_finish(struct ptt_check *check, const int64_t *ends, uint32_t count, uint32_t flags);
+PTT_CHECK_API int ptt_check_table(const struct ptt_check *check, uint32_t which, struct ptt_check_table *out);
+/* ptt_check_lost - events that the trace itself says were lost. */
+PTT_CHECK_API uint64_t ptt_check_lost(const struct ptt_check *check);
+
+#endif

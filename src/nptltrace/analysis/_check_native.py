@@ -1,0 +1,142 @@
+"""The checker library: one class a handle, tables as NumPy arrays; see `pttcheck.h`."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace import _paths
+from nptltrace.errors import PttError
+from nptltrace.trace._abi import check, made
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace.trace._native import Buffer
+
+__all__ = ["CLOSED", "DROPPED", "INCOMPLETE", "KINDS", "RAGGED", "REFUSED", "RUNNING", "STEPS",
+           "SUSPECT", "WHOLE", "Check"]  # fmt: skip
+
+VERSION = 1
+KINDS = (
+    "deadlock", "self-deadlock", "lock-order-inversion", "lost-wakeup", "unlock-not-owner",
+    "unlock-unlocked", "destroy-locked", "use-after-destroy", "cond-wait-unlocked-mutex",
+    "cond-two-mutexes", "exit-holding-lock", "thread-leak", "barrier-stuck", "long-hold",
+    "priority-inversion",
+)  # fmt: skip
+STEPS = (
+    "took", "waits", "asked", "cond", "joins", "barrier", "released", "unlocks", "refused", "init",
+    "destroyed", "used", "signalled", "broadcast", "ended", "created", "priority",
+)  # fmt: skip
+CLOSED, WHOLE, SUSPECT, DROPPED, REFUSED = 1, 2, 4, 8, 16
+INCOMPLETE, RUNNING, RAGGED = 1, 2, 4
+
+_TABLES: dict[str, tuple[int, Any]] = {
+    "findings": (0, [
+        ("ts", "i8"), ("value", "i8"), ("count", "u8"), ("kind", "u4"), ("flags", "u4"),
+        ("process", "u4"), ("first_step", "u4"), ("steps", "u4"), ("reserved", "u4"),
+    ]),
+    "steps": (1, [
+        ("ts", "i8"), ("object", "u8"), ("site", "u8"), ("value", "i8"), ("wait", "u8"),
+        ("thread", "u4"), ("other", "u4"), ("process", "u4"), ("kind", "u2"), ("what", "u2"),
+    ]),
+    "threads": (2, [("process", "u4"), ("tid", "u4"), ("number", "u4"), ("reserved", "u4")]),
+}  # fmt: skip
+
+
+class _Table(ctypes.Structure):
+    _fields_ = (
+        ("items", ctypes.c_void_p),
+        ("count", ctypes.c_uint64),
+        ("stride", ctypes.c_uint64),
+    )
+    items: int | None
+    count: int
+    stride: int
+
+
+_p, _n, _u64, _i64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
+_PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "ptt_check_version": (ctypes.c_int, ()),
+    "ptt_check_create": (_p, (_i64,)),
+    "ptt_check_destroy": (None, (_p,)),
+    "ptt_check_thread": (ctypes.c_int, (_p, _n, _n, _n)),
+    "ptt_check_process": (ctypes.c_int, (_p, _n, _n)),
+    "ptt_check_memory": (ctypes.c_int, (_p, _n, _u64, _u64)),
+    "ptt_check_feed": (ctypes.c_int, (_p, _p, _i64)),
+    "ptt_check_finish": (ctypes.c_int, (_p, _p, _n, _n)),
+    "ptt_check_table": (ctypes.c_int, (_p, _n, _p)),
+    "ptt_check_lost": (_u64, (_p,)),
+}
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Load the checker library."""
+    path = _paths.check_library()
+    lib = ctypes.CDLL(str(path))
+    for name, (result, arguments) in _PROTOTYPES.items():
+        function = getattr(lib, name)
+        function.restype = result
+        function.argtypes = arguments
+    if lib.ptt_check_version() != VERSION:
+        raise PttError(f"{path} belongs to another version of nptltrace: install both again")
+    return lib
+
+
+class Check:
+    """Finds bugs, event by event.
+
+    Args:
+        long_hold_ns: From which time on a lock is held for too long.
+    """
+
+    def __init__(self, long_hold_ns: int) -> None:
+        lib = library()
+        self._lib = lib
+        self.handle = made("make a check", lib.ptt_check_create(long_hold_ns))
+        weakref.finalize(self, lib.ptt_check_destroy, self.handle)
+
+    def thread(self, number: int, process: int, tid: int) -> None:
+        """Tell which thread the reader's number means."""
+        check("follow a thread", self._lib.ptt_check_thread(self.handle, number, process, tid))
+
+    def process(self, number: int, parent: int) -> None:
+        """Tell that a process was forked by another."""
+        check("follow a process", self._lib.ptt_check_process(self.handle, number, parent))
+
+    def memory(self, process: int, start: int, end: int) -> None:
+        """Tell of memory that is never used for anything else."""
+        check("follow a process", self._lib.ptt_check_memory(self.handle, process, start, end))
+
+    def feed(self, buffer: Buffer) -> None:
+        """Take in the events of a buffer, which has all columns but `cpu`."""
+        check(
+            "follow the events", self._lib.ptt_check_feed(self.handle, buffer.pointer, buffer.count)
+        )
+
+    def finish(self, ends: list[int], flags: int) -> None:
+        """End it; `ends` says when each process ended, flags what the trace is like."""
+        array = (_i64 * max(len(ends), 1))(*ends)
+        check("finish", self._lib.ptt_check_finish(self.handle, array, len(ends), flags))
+
+    @property
+    def lost(self) -> int:
+        """Events that the trace itself says were lost."""
+        return int(self._lib.ptt_check_lost(self.handle))
+
+    def table(self, name: str) -> NDArray[Any]:
+        """Return a table, as in `pttcheck.h`; element 0 stands for none."""
+        number, columns = _TABLES[name]
+        found = _Table()
+        check("read a table", self._lib.ptt_check_table(self.handle, number, ctypes.byref(found)))
+        dtype = np.dtype(columns, align=True)
+        if not found.items or not found.count:
+            return np.empty(0, dtype)
+        memory = (ctypes.c_uint8 * (found.count * found.stride)).from_address(found.items)
+        view = memoryview(memory).cast("B")
+        return np.ndarray((found.count,), dtype, view, strides=(found.stride,)).copy()

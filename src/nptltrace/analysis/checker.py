@@ -1,0 +1,126 @@
+"""Feeds a traceset to the checker, all at once or while it is being recorded."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from nptltrace.analysis import _check_native as native
+from nptltrace.analysis.loading import loaded_for_good
+from nptltrace.trace import _native as reading
+from nptltrace.trace._columns import ArrayBuffer
+
+if TYPE_CHECKING:
+    from nptltrace.trace.info import Process
+    from nptltrace.trace.source import Source
+
+__all__ = ["LONG_HOLD_NS", "Checker"]
+
+LONG_HOLD_NS = 1_000_000_000
+_BATCH = 1 << 16
+_NEVER = -(2**63)
+
+
+class Checker:
+    """Follows the events of a traceset and finds bugs.
+
+    Args:
+        source: The opened traces.
+        long_hold_ns: From which time on a lock is held for too long.
+
+    Attributes:
+        check: The native half.
+    """
+
+    def __init__(self, source: Source, long_hold_ns: int = LONG_HOLD_NS) -> None:
+        self._source = source
+        self.check = native.Check(long_hold_ns)
+        self._cursor = reading.Cursor(source.reader)
+        self._threads = 0
+        self._processes: dict[int, tuple[int | None, int]] = {}
+
+    @property
+    def lost(self) -> int:
+        """Events that are known to be missing."""
+        source = self._source
+        discarded = sum(source.reader.trace_info(t.number).discarded for t in source.traces)
+        told = sum(sum(trace.info.session.losses.values()) for trace in source.traces)
+        return max(self.check.lost, discarded, told)
+
+    @property
+    def partial(self) -> bool:
+        """Whether only a part of a recording is there, so that what is missing says nothing."""
+        derived = any("derived_from" in t.info.session.raw for t in self._source.traces)
+        return bool(self.lost or derived or self._source.damages())
+
+    def read(self, until_ns: int | None = None) -> None:
+        """Follow what has not been followed yet.
+
+        Args:
+            until_ns: Stop before this time.
+
+        Raises:
+            NativeError: Memory is out.
+        """
+        self._learn()
+        if until_ns is None:
+            self._cursor.no_limit()
+        else:
+            self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
+        full, empty = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
+        for buffer in (full, empty):
+            buffer.columns.cpu = None  # nobody asks for it
+        # The next events are read while these are looked at.
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(self._cursor.read, full)
+            while ahead.result():
+                ahead = pool.submit(self._cursor.read, empty)
+                self.check.feed(full)
+                full, empty = empty, full
+
+    def refresh(self) -> None:
+        """Take in what has been written since."""
+        self._source.refresh()
+        self._cursor.refresh()
+
+    def finish(self) -> None:
+        """Say what shows at the end only, and take back what did not stand."""
+        flags = native.INCOMPLETE if self.partial else 0
+        flags |= native.RUNNING if self._source.running else 0
+        flags |= native.RAGGED if self._given_up() else 0
+        start = self._source.start_unix_ns
+        ends = [
+            _NEVER if process.end_unix_ns is None else process.end_unix_ns - start
+            for process in self._source.processes()
+        ]
+        self.check.finish(ends, flags)
+
+    def _given_up(self) -> bool:
+        """Return whether the oldest events were given up to keep the latest."""
+        names = ("overwritten_bytes", "removed_events")
+        return any(
+            trace.info.session.number(name) for trace in self._source.traces for name in names
+        )
+
+    def _learn(self) -> None:
+        """Tell of threads and processes that are new."""
+        reader = self._source.reader
+        for number, process in enumerate(self._source.processes()):
+            known = (process.parent, len(process.modules))
+            if self._processes.get(number) != known:
+                self._processes[number] = known
+                self._learn_process(number, process)
+        if reader.thread_count() != self._threads:
+            for number, (owner, tid) in enumerate(reader.threads()):
+                self.check.thread(number, owner, tid)
+            self._threads = reader.thread_count()
+
+    def _learn_process(self, number: int, process: Process) -> None:
+        if process.parent is not None:
+            places = self._source.reader.processes()
+            trace = places[number][0]
+            for parent, (theirs, index, _) in enumerate(places):
+                if theirs == trace and index == process.parent and parent != number:
+                    self.check.process(number, parent)
+        for module in loaded_for_good(process, self._source):
+            self.check.memory(number, module.start, module.end)

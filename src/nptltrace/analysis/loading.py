@@ -1,0 +1,72 @@
+"""Which modules of a process stay in memory as long as it lives: static data there is not reused."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nptltrace.trace.info import Module, Process
+    from nptltrace.trace.source import Source
+
+__all__ = ["loaded_for_good"]
+
+
+def loaded_for_good(process: Process, source: Source) -> list[Module]:
+    """Return the program and the libraries that it, or one of those, is linked with.
+
+    What a program loads while it runs (`dlopen`) it may unload again, and something else comes to
+    lie there.
+
+    Args:
+        process: The process.
+        source: The opened traces, which may have brought the files along.
+    """
+    by_name: dict[str, list[Module]] = {}
+    for module in process.modules:
+        by_name.setdefault(PurePath(module.path).name, []).append(module)
+    wanted = [PurePath(process.exe).name]
+    found: list[Module] = []
+    seen: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        # A library may be mapped under the name of the file that its soname is a link to.
+        for module in by_name.get(name) or _behind(name, process.modules):
+            found.append(module)
+            wanted += _needed(module, source)
+    return found
+
+
+def _behind(soname: str, modules: list[Module]) -> list[Module]:
+    """Return the modules whose file a soname may lead to."""
+    for module in modules:
+        link = Path(module.path).parent / soname
+        try:
+            if link.is_symlink() and link.resolve() == Path(module.path).resolve():
+                return [module]
+        except OSError:
+            continue
+    stem = soname.split(".so", maxsplit=1)[0]
+    return [m for m in modules if PurePath(m.path).name.startswith((stem + ".so", stem + "-"))]
+
+
+def _needed(module: Module, source: Source) -> list[str]:
+    """Return the sonames of the libraries that a module is linked with, if it can be read."""
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.dynamic import DynamicSection
+    from elftools.elf.elffile import ELFFile
+
+    bundles = [trace.path / "info" / "modules" / module.build_id for trace in source.traces]
+    for path in [Path(module.path), *(b for b in bundles if module.build_id)]:
+        try:
+            with path.open("rb") as file:
+                section = ELFFile(file).get_section_by_name(".dynamic")
+                if not isinstance(section, DynamicSection):
+                    continue
+                return [tag.needed for tag in section.iter_tags("DT_NEEDED")]
+        except (OSError, ELFError):
+            continue
+    return []
