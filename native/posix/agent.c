@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* agent.c - the thread that holds a stream while its controller lives, and flushes it to its log. */
+#include <linux/futex.h>
+#include <stdlib.h>
+
+#include "raw_syscall.h"
+#include "trace_id.h"
+
+#define STACK_SIZE (256u << 10)
+#define KEPT_MANY (64u << 10)
+
+static const struct timespec moment = {.tv_nsec = 1000000};
+
+/* ------------------------------------------------------------ flushing */
+
+void px_keep(struct px_trace *t, const struct px_record *record)
+{
+	size_t size = (size_t)record->cells * PX_CELL;
+
+	if (!t->log)
+		return;
+	if (t->kept_size + size > t->kept_room) {
+		size_t room = 2 * t->kept_room + size + KEPT_MANY;
+		void *larger = realloc(t->kept, room);
+
+		if (!larger)
+			return;
+		t->kept = larger;
+		t->kept_room = room;
+	}
+	memcpy((char *)t->kept + t->kept_size, record, size);
+	t->kept_size += size;
+	if (t->kept_size >= KEPT_MANY) {
+		__atomic_store_n(&t->flush_wanted, 1, __ATOMIC_RELEASE);
+		px_agent_call(t);
+	}
+}
+
+/* Write the block in the making. Return: 0 or an error number. */
+static int write_block(struct px_trace *t)
+{
+	const struct px_names *names;
+	struct px_guard guard;
+
+	px_guard_enter(&guard);
+	names = px_trace_names(t);
+	px_guard_leave(&guard);
+	return px_log_write(t->log, names);
+}
+
+/* Put back what could not be written of what was kept. */
+static void keep_rest(struct px_trace *t, char *rest, size_t size)
+{
+	pthread_mutex_lock(&t->lock);
+	if (t->kept_size) {
+		/* meanwhile more has come: it follows */
+		char *both = realloc(rest, size + t->kept_size);
+
+		if (both) {
+			memcpy(both + size, t->kept, t->kept_size);
+			rest = both;
+			size += t->kept_size;
+		}
+	}
+	free(t->kept);
+	t->kept = rest;
+	t->kept_size = t->kept_room = size;
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* Move what was kept to the log. Return: 0 or an error number. */
+static int write_kept(struct px_trace *t)
+{
+	size_t size, at = 0;
+	char *kept;
+	int err = 0;
+
+	pthread_mutex_lock(&t->lock);
+	kept = t->kept;
+	size = t->kept_size;
+	t->kept = NULL;
+	t->kept_size = t->kept_room = 0;
+	pthread_mutex_unlock(&t->lock);
+	while (at < size && !err) {
+		const struct px_record *record = (const void *)(kept + at);
+
+		at += (size_t)record->cells * PX_CELL;
+		if (!px_log_add(t->log, record))
+			err = write_block(t);
+	}
+	if (at < size) {
+		memmove(kept, kept + at, size - at);
+		keep_rest(t, kept, size - at);
+	} else {
+		free(kept);
+	}
+	return err;
+}
+
+/*
+ * Take records out, up to the place @end, until the block in the making is full. Return: whether that is so.
+ * @unfinished: a writer has not finished one
+ */
+static bool fill_block(struct px_trace *t, uint64_t end, bool *unfinished)
+{
+	bool full = false;
+
+	*unfinished = false;
+	pthread_mutex_lock(&t->lock);
+	while (!full && (t->phase != PX_NORMAL || (int64_t)(end - t->reader.expected) > 0)) {
+		enum px_take taken = px_next(t, t->scratch);
+
+		*unfinished = taken == PX_TAKE_UNFINISHED;
+		if (taken != PX_TAKE_RECORD)
+			break;
+		full = !px_log_add(t->log, t->scratch);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return full;
+}
+
+static uint64_t head_place(const struct px_trace *t)
+{
+	return PX_PLACE(__atomic_load_n(&t->buffer.stream->head, __ATOMIC_SEQ_CST));
+}
+
+static int flush_events(struct px_trace *t)
+{
+	uint64_t end = head_place(t);
+	bool unfinished, full;
+	/* what a failure has left in the block in the making goes first */
+	int err = write_block(t);
+
+	if (!err)
+		err = write_kept(t);
+
+	while (!err) {
+		full = fill_block(t, end, &unfinished);
+		err = write_block(t);
+		if (!full && !unfinished)
+			break;
+		if (unfinished)
+			nanosleep(&moment, NULL);
+	}
+	return err;
+}
+
+static struct px_log_status status_of(struct px_trace *t, bool final)
+{
+	const struct px_stream *stream = t->buffer.stream;
+
+	return (struct px_log_status){
+		.stream_status = final ? POSIX_TRACE_SUSPENDED : POSIX_TRACE_RUNNING,
+		.stream_full = POSIX_TRACE_NOT_FULL,
+		.stream_overrun = stream->overrun ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN,
+		.flush_status = POSIX_TRACE_NOT_FLUSHING,
+		.flush_error = (int32_t)t->flush_error,
+		.log_overrun = px_log_overran(t->log, false) ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN,
+		.log_full = px_log_is_full(t->log) ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL,
+		.final = final,
+		.lost = __atomic_load_n(&stream->lost, __ATOMIC_RELAXED),
+	};
+}
+
+static int flush(struct px_trace *t, bool final)
+{
+	struct px_event event = px_own_event(POSIX_TRACE_FLUSH_START, NULL, NULL, 0);
+	struct px_log_status status;
+	int err;
+
+	pthread_mutex_lock(&t->log_lock);
+	__atomic_store_n(&t->flushing, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&t->flush_wanted, 0, __ATOMIC_SEQ_CST);
+	px_put_own(&t->buffer, &event, PX_HEAD_STOPPED | PX_HEAD_FULL, 0, 0, 0);
+	err = flush_events(t);
+	status = status_of(t, final);
+	if (!err)
+		err = px_log_write_status(t->log, &status);
+	t->last_error = err;
+	if (err && !t->flush_error)
+		__atomic_store_n(&t->flush_error, (uint32_t)err, __ATOMIC_RELEASE);
+	event.id = POSIX_TRACE_FLUSH_STOP;
+	px_put_own(&t->buffer, &event, PX_HEAD_STOPPED | PX_HEAD_FULL, 0, 0, 0);
+	__atomic_store_n(&t->flushing, 0, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&t->log_lock);
+	return err;
+}
+
+int px_clear_log(struct px_trace *t)
+{
+	return t->log ? px_log_clear(t->log) : 0;
+}
+
+/* ------------------------------------------------------------ the thread */
+
+static bool wants_flush(const struct px_trace *t)
+{
+	const struct px_stream *stream = t->buffer.stream;
+	uint64_t used = head_place(t) - PX_TAIL_PLACE(__atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE));
+
+	if (__atomic_load_n(&t->flush_wanted, __ATOMIC_SEQ_CST))
+		return true;
+	return stream->policy == POSIX_TRACE_FLUSH && used >= stream->limit / 2;
+}
+
+/* A log that cannot be written: not to try again and again while the stream stays full. */
+static void rest(const struct px_trace *t, uint32_t *failures, int err)
+{
+	*failures = err ? *failures + 1 : 0;
+	if (*failures && !__atomic_load_n(&t->ending, __ATOMIC_ACQUIRE))
+		nanosleep(&(struct timespec){.tv_nsec = *failures < 50 ? *failures * 2000000 : 100000000}, NULL);
+}
+
+static void serve(struct px_trace *t)
+{
+	struct px_stream *stream = t->buffer.stream;
+	uint32_t failures = 0;
+
+	while (!__atomic_load_n(&t->ending, __ATOMIC_SEQ_CST)) {
+		uint32_t bell = __atomic_load_n(&stream->bell, __ATOMIC_SEQ_CST);
+
+		if (t->log)
+			/* seq_cst: writers move head and then look at this */
+			__atomic_fetch_or(&stream->waits, PX_WAITS_AGENT, __ATOMIC_SEQ_CST);
+		if (t->log && wants_flush(t))
+			rest(t, &failures, flush(t, false));
+		else if (!__atomic_load_n(&t->ending, __ATOMIC_SEQ_CST))
+			ptt_raw_futex(&stream->bell, FUTEX_WAIT, bell, NULL);
+	}
+}
+
+static void *run(void *argument)
+{
+	struct px_trace *t = argument;
+	pthread_mutex_t *life = (pthread_mutex_t *)t->buffer.stream->life;
+	bool held = pthread_mutex_lock(life) == 0;
+
+	__atomic_store_n(&t->agent_ready, held ? 1 : 2, __ATOMIC_SEQ_CST);
+	ptt_raw_futex(&t->agent_ready, FUTEX_WAKE, 1, NULL);
+	if (!held)
+		return NULL;
+	serve(t);
+	if (t->log)
+		flush(t, true);
+	pthread_mutex_unlock(life);
+	return NULL;
+}
+
+int px_agent_start(struct px_trace *t)
+{
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	/* all signals are blocked here, and so in the new thread for good */
+	err = pthread_create(&t->agent, &attr, run, t);
+	pthread_attr_destroy(&attr);
+	if (err)
+		return EAGAIN;
+	while (!__atomic_load_n(&t->agent_ready, __ATOMIC_SEQ_CST))
+		ptt_raw_futex(&t->agent_ready, FUTEX_WAIT, 0, NULL);
+	if (t->agent_ready == 1)
+		return 0;
+	pthread_join(t->agent, NULL);
+	return ENOMEM;
+}
+
+void px_agent_call(struct px_trace *t)
+{
+	struct px_stream *stream = t->buffer.stream;
+
+	/* also when nobody has asked to be woken: the agent may be on its way to sleep on the old value */
+	__atomic_fetch_add(&stream->bell, 1, __ATOMIC_SEQ_CST);
+	ptt_raw_futex(&stream->bell, FUTEX_WAKE, INT_MAX, NULL);
+}
+
+int px_agent_end(struct px_trace *t)
+{
+	int cancel, ignored;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	__atomic_store_n(&t->ending, 1, __ATOMIC_SEQ_CST);
+	px_agent_call(t);
+	pthread_join(t->agent, NULL);
+	pthread_setcancelstate(cancel, &ignored);
+	return t->log ? t->last_error : 0;
+}

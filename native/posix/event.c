@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* event.c - posix_trace_event(): the trace point, and how a process comes to know of the streams that trace it. */
+#include "own.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include "raw_syscall.h"
+
+#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+
+/* The process's own id. The kernel clears the page in the child of a fork, so nobody is taken for its parent. */
+struct identity {
+	uint32_t pid;
+};
+static struct identity unknown;
+static struct identity *identity = &unknown; /* of a kernel that cannot do that */
+static __thread uint32_t self_tid INITIAL_EXEC;
+
+/* ------------------------------------------------------------ who we are */
+
+static uint32_t raw_pid(void)
+{
+	return (uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+uint32_t px_own_pid(void)
+{
+	uint32_t pid = __atomic_load_n(&identity->pid, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(!pid, 0)) {
+		pid = raw_pid();
+		self_tid = 0;
+		__atomic_store_n(&identity->pid, pid, __ATOMIC_RELAXED);
+	}
+	return pid;
+}
+
+uint32_t px_own_tid(void)
+{
+	if (__builtin_expect(!self_tid, 0))
+		self_tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	return self_tid;
+}
+
+void px_own_begin(void)
+{
+	int err;
+	void *page = px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, &err);
+
+	if (page && ptt_raw_syscall(SYS_madvise, (long)page, PX_PAGE, MADV_WIPEONFORK, 0, 0, 0) == 0)
+		__atomic_store_n(&identity, page, __ATOMIC_RELEASE);
+	else if (page)
+		ptt_raw_syscall(SYS_munmap, (long)page, PX_PAGE, 0, 0, 0, 0);
+}
+
+void px_own_forked(void)
+{
+	self_tid = 0;
+	__atomic_store_n(&identity->pid, raw_pid(), __ATOMIC_RELAXED);
+}
+
+/* ------------------------------------------------------------ streams that trace us */
+
+/* Let go of a mapping that threads may still be in: first its memory, and the addresses when the next one comes. */
+static void retire(uint32_t slot, struct px_stream *old)
+{
+	struct px_stream *older = __atomic_exchange_n(&px_own.retired[slot], old, __ATOMIC_ACQ_REL);
+	uint64_t size = old->ring_offset + 2 * (uint64_t)old->ring_cells * PX_CELL;
+	int err;
+
+	px_raw_mmap((char *)old + PX_PAGE, size - PX_PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0, &err);
+	if (older)
+		ptt_raw_syscall(SYS_munmap, (long)older,
+				(long)(older->ring_offset + 2 * (uint64_t)older->ring_cells * PX_CELL), 0, 0, 0, 0);
+}
+
+/* Map the stream that traces us in @slot. Another thread, or a signal handler, may do the same: the first one wins. */
+static void map_stream(uint32_t slot, uint64_t serial)
+{
+	struct px_stream *old = __atomic_load_n(&px_own.stream[slot], __ATOMIC_ACQUIRE);
+	struct px_buffer buffer;
+	struct px_path path;
+	int fd;
+
+	if (!serial || (old && old->serial == serial) || !px_own.directory.text[0])
+		return;
+	px_path_add(&path, &px_own.directory, 's', serial, 0);
+	fd = px_file_open(&path, 0, PX_NOT_MADE);
+	if (fd < 0)
+		return;
+	if (px_buffer_map(&buffer, fd) == 0) {
+		/* release: who sees the stream sees it mapped */
+		if (!__atomic_compare_exchange_n(&px_own.stream[slot], &old, buffer.stream, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			ptt_raw_syscall(SYS_munmap, (long)buffer.stream,
+					(long)(buffer.stream->ring_offset +
+					       2 * (uint64_t)buffer.stream->ring_cells * PX_CELL),
+					0, 0, 0, 0);
+		else if (old)
+			retire(slot, old);
+	}
+	px_raw_close(fd);
+}
+
+struct px_stream *px_own_stream(uint32_t slot, uint64_t serial)
+{
+	struct px_stream *stream;
+
+	map_stream(slot, serial);
+	stream = __atomic_load_n(&px_own.stream[slot], __ATOMIC_ACQUIRE);
+	return stream && stream->serial == serial ? stream : NULL;
+}
+
+/* Controllers have entered streams into our page, each first its serial and then its bit. */
+static __attribute__((cold, noinline)) void take_news(uint64_t news)
+{
+	for (; news; news &= news - 1) {
+		uint32_t slot = (uint32_t)__builtin_ctzll(news);
+		uint64_t serial;
+
+		do {
+			serial = __atomic_load_n(&px_control.serial[slot], __ATOMIC_SEQ_CST);
+			map_stream(slot, serial);
+			/* only now, so that no other thread takes the old stream for the new one */
+			__atomic_fetch_and(&px_control.news, ~(UINT64_C(1) << slot), __ATOMIC_SEQ_CST);
+		} while (serial != __atomic_load_n(&px_control.serial[slot], __ATOMIC_SEQ_CST));
+	}
+}
+
+static struct px_buffer buffer_of(struct px_stream *stream)
+{
+	return (struct px_buffer){
+		.stream = stream,
+		.mark = (uint64_t *)((char *)stream + stream->mark_offset),
+		.ring = (char *)stream + stream->ring_offset,
+		.mask = stream->ring_cells - 1,
+	};
+}
+
+/* The controller has died: as nobody else does, the first writer that notices closes the stream. */
+static __attribute__((cold, noinline)) void close_orphan(struct px_stream *stream)
+{
+	__atomic_store_n(&stream->closed, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++)
+		__atomic_store_n(&stream->record[i], 0, __ATOMIC_RELAXED);
+}
+
+static inline __attribute__((always_inline)) void record(uint64_t active, struct px_event event)
+{
+	if (__builtin_expect(__atomic_load_n(&px_control.news, __ATOMIC_RELAXED) != 0, 0))
+		take_news(__atomic_load_n(&px_control.news, __ATOMIC_SEQ_CST));
+	for (; active; active &= active - 1) {
+		/* acquire: pairs with the release of who mapped it */
+		struct px_stream *stream = __atomic_load_n(&px_own.stream[__builtin_ctzll(active)], __ATOMIC_ACQUIRE);
+		struct px_buffer buffer;
+
+		if (!stream || !px_records(stream, event.id))
+			continue;
+		if (__builtin_expect(!px_lives(stream), 0)) {
+			close_orphan(stream);
+			continue;
+		}
+		event.pid = px_own_pid();
+		event.tid = px_own_tid();
+		event.thread = (uint64_t)pthread_self();
+		buffer = buffer_of(stream);
+		px_put(&buffer, &event);
+	}
+}
+
+void px_record(uint64_t active, const struct px_event *event)
+{
+	record(active, *event);
+}
+
+/* Does a program's event have an id that it may use? */
+static inline bool is_users(trace_event_id_t id)
+{
+	return id == POSIX_TRACE_UNNAMED_USEREVENT || id - PX_EVENT_USER < px_user_count(px_own.names);
+}
+
+/* Not to be inlined, whatever the linker sees: the address recorded is that of our caller. */
+__attribute__((noinline, noclone)) void posix_trace_event(trace_event_id_t event_id, const void *restrict data_ptr,
+							   size_t data_len)
+{
+	/* relaxed: a stream that is created at this moment may miss this event */
+	uint64_t active = __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(!active, 1) || __builtin_expect(!is_users(event_id), 0))
+		return;
+	record(active, (struct px_event){.id = event_id,
+					 .address = (uint64_t)__builtin_return_address(0),
+					 .data = data_ptr,
+					 .size = data_ptr ? data_len : 0});
+}

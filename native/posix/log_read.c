@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* log_read.c - logs as they are read: whatever is sound in a file, in the order in which it was written. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "crc32c.h"
+#include "log.h"
+
+struct events {
+	uint64_t number;
+	uint64_t offset; /* of the first record */
+	uint64_t size;
+};
+
+struct px_log_reader {
+	char *bytes;
+	uint64_t size;
+	bool mapped;
+	struct px_log_head head;
+	struct px_log_status status;
+	uint64_t status_number;
+	uint64_t cleared; /* events of lower numbers are void */
+	struct px_names *names;
+	struct events *events;
+	size_t count;
+	size_t room;
+	/* where reading is */
+	size_t block;
+	uint64_t at;
+};
+
+/* ------------------------------------------------------------ bytes */
+
+static int read_whole(struct px_log_reader *r, int fd)
+{
+	uint64_t room = 0;
+	ssize_t n;
+
+	do {
+		if (r->size == room) {
+			char *larger = realloc(r->bytes, room = room ? 2 * room : 1 << 16);
+
+			if (!larger)
+				return ENOMEM;
+			r->bytes = larger;
+		}
+		n = read(fd, r->bytes + r->size, room - r->size);
+		if (n > 0)
+			r->size += (uint64_t)n;
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	return n < 0 ? EINVAL : 0;
+}
+
+static int get_bytes(struct px_log_reader *r, int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) < 0)
+		return EINVAL;
+	if (S_ISREG(status.st_mode)) {
+		if (status.st_size < (off_t)sizeof(struct px_block))
+			return EINVAL;
+		r->bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		r->mapped = r->bytes != MAP_FAILED;
+		r->size = (uint64_t)status.st_size;
+		if (!r->mapped)
+			r->bytes = NULL;
+		return r->mapped ? 0 : EINVAL;
+	}
+	return read_whole(r, fd);
+}
+
+/* The block at @offset, which is at a multiple of 64 from the log's beginning; NULL if there is none that is sound. */
+static const struct px_block *block_at(const struct px_log_reader *r, uint64_t offset)
+{
+	const struct px_block *block = (const void *)(r->bytes + offset);
+	struct px_block head;
+	uint32_t crc;
+
+	if (r->size - offset < sizeof(head))
+		return NULL;
+	memcpy(&head, block, sizeof(head));
+	if (head.magic != PX_BLOCK_MAGIC || head.version != PX_LOG_VERSION || head.size > r->size - offset - sizeof(head))
+		return NULL;
+	crc = head.crc;
+	head.crc = 0;
+	if (ptt_crc32c(ptt_crc32c(0, &head, sizeof(head)), block + 1, head.size) != crc)
+		return NULL;
+	return block;
+}
+
+static uint64_t length_of(const struct px_block *block)
+{
+	return block ? sizeof(*block) + (block->size + PX_CELL - 1) / PX_CELL * PX_CELL : PX_CELL;
+}
+
+/* ------------------------------------------------------------ finding what is there */
+
+/* The newest log from @from on. Return: whether there is one. */
+static bool find_log(struct px_log_reader *r, uint64_t from, uint64_t *id)
+{
+	bool found = false;
+
+	for (uint64_t at = from; at + sizeof(struct px_block) <= r->size;) {
+		const struct px_block *block = block_at(r, at);
+		struct px_log_head head;
+
+		at += length_of(block);
+		if (!block || block->type != PX_BLOCK_HEAD || block->size < sizeof(head))
+			continue;
+		memcpy(&head, block + 1, sizeof(head));
+		if (found && (head.create_sec < r->head.create_sec ||
+			      (head.create_sec == r->head.create_sec && head.create_nsec < r->head.create_nsec)))
+			continue;
+		r->head = head;
+		*id = block->log;
+		found = true;
+	}
+	return found;
+}
+
+static bool note_events(struct px_log_reader *r, const struct px_block *block)
+{
+	if (r->count == r->room) {
+		size_t room = r->room ? 2 * r->room : 64;
+		struct events *larger = realloc(r->events, room * sizeof(*larger));
+
+		if (!larger)
+			return false;
+		r->events = larger;
+		r->room = room;
+	}
+	r->events[r->count++] = (struct events){block->number, (uint64_t)((const char *)(block + 1) - r->bytes), block->size};
+	return true;
+}
+
+static void note_name(struct px_names *names, const struct px_log_name *name)
+{
+	uint32_t *count = name->id < PX_EVENT_USER ? &names->system_count : &names->user_count;
+	uint32_t first = name->id < PX_EVENT_USER ? PX_EVENT_SYSTEM : PX_EVENT_USER;
+
+	if (name->id < PX_EVENT_SYSTEM || name->id >= PX_EVENT_COUNT)
+		return;
+	memcpy(names->name[name->id], name->name, PX_NAME_SIZE - 1);
+	if (*count <= name->id - first)
+		*count = name->id - first + 1;
+}
+
+static bool note(struct px_log_reader *r, const struct px_block *block)
+{
+	switch (block->type) {
+	case PX_BLOCK_EVENTS:
+		return note_events(r, block);
+	case PX_BLOCK_NAMES:
+		for (uint64_t i = 0; i < block->size / sizeof(struct px_log_name); i++)
+			note_name(r->names, (const struct px_log_name *)(const void *)(block + 1) + i);
+		return true;
+	case PX_BLOCK_STATUS:
+		if (block->size >= sizeof(r->status) && block->number >= r->status_number) {
+			r->status_number = block->number;
+			memcpy(&r->status, block + 1, sizeof(r->status));
+		}
+		return true;
+	case PX_BLOCK_CLEAR:
+		if (block->number > r->cleared)
+			r->cleared = block->number;
+		return true;
+	default:
+		return true;
+	}
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct events *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Leave those blocks that belong together. */
+static void select_events(struct px_log_reader *r)
+{
+	size_t first = 0;
+
+	if (r->count)
+		qsort(r->events, r->count, sizeof(*r->events), by_number);
+	for (size_t i = 1; i < r->count; i++)
+		if (r->head.log_policy == POSIX_TRACE_LOOP && r->events[i].number != r->events[i - 1].number + 1)
+			first = i;
+	while (first < r->count && r->events[first].number < r->cleared)
+		first++;
+	r->count -= first;
+	if (r->count)
+		memmove(r->events, r->events + first, r->count * sizeof(*r->events));
+}
+
+static int scan(struct px_log_reader *r, uint64_t from)
+{
+	uint64_t id;
+
+	if (!find_log(r, from, &id))
+		return EINVAL;
+	for (uint64_t at = from; at + sizeof(struct px_block) <= r->size;) {
+		const struct px_block *block = block_at(r, at);
+
+		at += length_of(block);
+		if (block && block->log == id && !note(r, block))
+			return ENOMEM;
+	}
+	select_events(r);
+	return 0;
+}
+
+int px_log_read(struct px_log_reader **made, int fd)
+{
+	struct px_log_reader *r = calloc(1, sizeof(*r));
+	off_t from = lseek(fd, 0, SEEK_CUR);
+	int err;
+
+	if (!r)
+		return ENOMEM;
+	r->names = calloc(1, sizeof(*r->names));
+	err = r->names ? get_bytes(r, fd) : ENOMEM;
+	/* where the file stands is where the log was begun, or else it was begun with the file */
+	if (!err && from > 0 && r->mapped && scan(r, (uint64_t)from) == 0)
+		from = -1;
+	else if (!err)
+		err = scan(r, 0);
+	if (err) {
+		px_log_read_end(r);
+		return err;
+	}
+	*made = r;
+	return 0;
+}
+
+void px_log_read_end(struct px_log_reader *r)
+{
+	if (r->mapped)
+		munmap(r->bytes, r->size);
+	else
+		free(r->bytes);
+	free(r->names);
+	free(r->events);
+	free(r);
+}
+
+/* ------------------------------------------------------------ what is there */
+
+const struct px_log_head *px_log_head_of(const struct px_log_reader *reader)
+{
+	return &reader->head;
+}
+
+const struct px_log_status *px_log_status_of(const struct px_log_reader *reader)
+{
+	return &reader->status;
+}
+
+const struct px_names *px_log_names_of(const struct px_log_reader *reader)
+{
+	return reader->names;
+}
+
+const struct px_record *px_log_next(struct px_log_reader *r)
+{
+	for (; r->block < r->count; r->block++, r->at = 0) {
+		const struct events *e = &r->events[r->block];
+		const struct px_record *record = (const void *)(r->bytes + e->offset + r->at);
+
+		if (r->at + PX_CELL > e->size)
+			continue;
+		/* the checksum was right, but who knows who has made the file */
+		if (!record->cells || record->cells > PX_CELLS_MAX || record->cells * (uint64_t)PX_CELL > e->size - r->at ||
+		    record->size > (uint64_t)record->cells * PX_CELL - PX_RECORD_HEAD)
+			continue;
+		r->at += (uint64_t)record->cells * PX_CELL;
+		return record;
+	}
+	return NULL;
+}
+
+void px_log_rewind(struct px_log_reader *r)
+{
+	r->block = 0;
+	r->at = 0;
+}

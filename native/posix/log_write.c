@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/* log_write.c - logs as they are written; layout.h tells what is in them. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "crc32c.h"
+#include "log.h"
+
+/* Places of a LOOP log. */
+#define HEAD_AT 0u
+#define STATUS_AT 512u
+#define STATUS_STEP 128u
+#define NAMES_AT 768u
+#define NAME_STEP 192u
+#define RING_AT (NAMES_AT + PX_EVENT_COUNT * NAME_STEP)
+#define BLOCK_ROOM (64u << 10)
+/* Records that are made here, STOP among them, are one cell long. */
+#define STOP_SIZE PX_CELL
+
+struct px_log {
+	int fd;
+	bool seekable; /* else each write goes where the last one ended */
+	uint32_t policy;
+	uint64_t id;
+	uint64_t base;   /* offset of the log in the file */
+	uint64_t at;     /* offset in the log of the next block; in LOOP: in the ring */
+	uint64_t ring;   /* LOOP: bytes of the ring */
+	uint64_t limit;  /* UNTIL_FULL: bytes of events */
+	uint64_t used;
+	uint64_t number; /* of the next EVENTS block */
+	uint64_t status_number;
+	uint64_t names_at;
+	uint32_t names_system; /* names that are in the log */
+	uint32_t names_user;
+	bool wrapped;
+	bool stopped; /* UNTIL_FULL: the last event is in */
+	bool overran;
+	size_t events;      /* bytes of records in the block in the making */
+	size_t room;
+	char *block; /* room for a block's head, then the records */
+};
+
+static uint64_t round_up(uint64_t value)
+{
+	return (value + PX_CELL - 1) / PX_CELL * PX_CELL;
+}
+
+/* ------------------------------------------------------------ bytes */
+
+/* A write that went too far, or to nobody, has also raised a signal, which is blocked; nobody else is to see it. */
+static void swallow_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	sigaddset(&set, SIGPIPE);
+	sigtimedwait(&set, NULL, &(struct timespec){0, 0});
+}
+
+/* Return: 0, EFBIG, or ENOSPC for whatever else it is that keeps it from being written. */
+static int write_all(struct px_log *log, const void *bytes, size_t size, uint64_t offset)
+{
+	const char *from = bytes;
+
+	while (size) {
+		ssize_t n = log->seekable ? pwrite(log->fd, from, size, (off_t)(log->base + offset)) :
+					    write(log->fd, from, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			bool too_big = n < 0 && errno == EFBIG;
+
+			if (n < 0 && (errno == EFBIG || errno == EPIPE))
+				swallow_signals();
+			return too_big ? EFBIG : ENOSPC;
+		}
+		from += n;
+		size -= (size_t)n;
+		offset += (uint64_t)n;
+		if (!log->seekable)
+			log->at += (uint64_t)n;
+	}
+	return 0;
+}
+
+/*
+ * Write a block: @bytes begin with room for its head, and have room behind up to the next multiple of 64.
+ * @offset: where, in a log that has places
+ */
+static int write_block(struct px_log *log, void *bytes, uint32_t type, uint64_t number, size_t size, uint64_t offset)
+{
+	struct px_block *head = bytes;
+	size_t whole = round_up(sizeof(*head) + size);
+	static const char zeros[PX_CELL];
+	int err = 0;
+
+	*head = (struct px_block){.magic = PX_BLOCK_MAGIC, .log = log->id, .number = number, .type = type,
+				  .size = (uint32_t)size, .version = PX_LOG_VERSION};
+	memset((char *)bytes + sizeof(*head) + size, 0, whole - sizeof(*head) - size);
+	head->crc = ptt_crc32c(0, bytes, sizeof(*head) + size);
+	/* the last block may have been cut short */
+	if (!log->seekable && log->at % PX_CELL)
+		err = write_all(log, zeros, PX_CELL - log->at % PX_CELL, 0);
+	return err ? err : write_all(log, bytes, whole, offset);
+}
+
+/* Write a small block at the end of a log without places, else at @place. */
+static int write_small(struct px_log *log, uint32_t type, uint64_t number, const void *content, size_t size,
+		       uint64_t place)
+{
+	union {
+		struct px_block head;
+		char bytes[1024];
+	} block;
+	int err;
+
+	memcpy(block.bytes + sizeof(block.head), content, size);
+	err = write_block(log, &block, type, number, size, log->ring ? place : log->at);
+	if (!err && !log->ring && log->seekable)
+		log->at += round_up(sizeof(block.head) + size);
+	return err;
+}
+
+/* ------------------------------------------------------------ beginning and end */
+
+/* Return: 0, EBADF or EINVAL. */
+static int look_at(struct px_log *log, int fd)
+{
+	struct stat status;
+	int flags = fcntl(fd, F_GETFL);
+	off_t at;
+
+	if (flags < 0 || fstat(fd, &status) < 0 || flags & O_PATH || (flags & O_ACCMODE) == O_RDONLY)
+		return EBADF;
+	log->seekable = (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode)) && !(flags & O_APPEND);
+	if (log->policy == POSIX_TRACE_LOOP && !log->seekable)
+		return EINVAL;
+	at = lseek(fd, 0, SEEK_CUR);
+	log->base = at > 0 ? (uint64_t)at : 0;
+	if (S_ISREG(status.st_mode) && !log->seekable)
+		log->at = (uint64_t)status.st_size; /* so that blocks lie at multiples of 64 */
+	log->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return log->fd < 0 ? EBADF : 0;
+}
+
+static int write_head(struct px_log *log, const struct px_attr *attr, uint32_t pid, int64_t real_offset)
+{
+	struct px_log_head head = {
+		.create_sec = attr->create_time.tv_sec,
+		.create_nsec = attr->create_time.tv_nsec,
+		.real_offset = real_offset,
+		.resolution_nsec = attr->clock_resolution.tv_nsec,
+		.stream_size = attr->stream_size,
+		.max_data = attr->max_data,
+		.log_size = attr->log_size,
+		.stream_policy = attr->stream_policy,
+		.log_policy = attr->log_policy,
+		.inheritance = attr->inheritance,
+		.pid = pid,
+	};
+	struct px_log_status status = {
+		.stream_status = POSIX_TRACE_SUSPENDED,
+		.stream_full = POSIX_TRACE_NOT_FULL,
+		.stream_overrun = POSIX_TRACE_NO_OVERRUN,
+		.log_overrun = POSIX_TRACE_NO_OVERRUN,
+		.log_full = POSIX_TRACE_NOT_FULL,
+	};
+	int err;
+
+	memcpy(head.version, attr->version, sizeof(head.version));
+	memcpy(head.name, attr->name, sizeof(head.name));
+	gethostname(head.host, sizeof(head.host) - 1);
+	err = write_small(log, PX_BLOCK_HEAD, 0, &head, sizeof(head), HEAD_AT);
+	return err ? err : px_log_write_status(log, &status);
+}
+
+static int allocate(struct px_log *log, const struct px_attr *attr)
+{
+	uint64_t longest = (uint64_t)px_cells(attr->max_data) * PX_CELL + 16 * PX_CELL;
+
+	if (getrandom(&log->id, sizeof(log->id), 0) != sizeof(log->id))
+		log->id = (uint64_t)attr->create_time.tv_sec << 30 ^ (uint64_t)attr->create_time.tv_nsec ^ (uintptr_t)log;
+	log->limit = attr->log_size;
+	log->names_at = NAMES_AT;
+	if (log->policy == POSIX_TRACE_LOOP) {
+		log->ring = round_up(attr->log_size < UINT64_MAX - PX_CELL ? attr->log_size : UINT64_MAX - PX_CELL);
+		/* the longest event fits in any case */
+		if (log->ring < longest + 2 * PX_CELL)
+			log->ring = longest + 2 * PX_CELL;
+	}
+	log->room = BLOCK_ROOM + longest + STOP_SIZE;
+	log->block = malloc(sizeof(struct px_block) + log->room + PX_CELL);
+	return log->block ? 0 : ENOMEM;
+}
+
+int px_log_begin(struct px_log **made, int fd, const struct px_attr *attr, uint32_t pid, int64_t real_offset)
+{
+	struct px_log *log = calloc(1, sizeof(*log));
+	int err;
+
+	if (!log)
+		return ENOMEM;
+	log->fd = -1;
+	log->policy = attr->log_policy;
+	err = look_at(log, fd);
+	if (!err)
+		err = allocate(log, attr);
+	if (!err && log->seekable && ftruncate(log->fd, (off_t)log->base) < 0)
+		err = 0; /* not every file can be cut, and what stays behind means nothing */
+	if (!err && write_head(log, attr, pid, real_offset))
+		err = ENOSPC;
+	if (err)
+		px_log_end(log);
+	else
+		*made = log;
+	return err;
+}
+
+void px_log_end(struct px_log *log)
+{
+	if (!log)
+		return;
+	if (log->fd >= 0)
+		close(log->fd);
+	free(log->block);
+	free(log);
+}
+
+/* ------------------------------------------------------------ events */
+
+static void append(struct px_log *log, const struct px_record *record)
+{
+	size_t size = (size_t)record->cells * PX_CELL;
+
+	memcpy(log->block + sizeof(struct px_block) + log->events, record, size);
+	log->events += size;
+	log->used += size;
+}
+
+/* UNTIL_FULL: the last event of the log, in the place of one that finds no room. */
+static void append_stop(struct px_log *log, const struct px_record *instead)
+{
+	static const int automatic = 1;
+	struct px_record stop = *instead;
+
+	stop.event = POSIX_TRACE_STOP;
+	stop.truncated = 0;
+	stop.cells = 1;
+	stop.size = sizeof(automatic);
+	memset(stop.data, 0, sizeof(stop.data));
+	memcpy(stop.data, &automatic, sizeof(automatic));
+	append(log, &stop);
+	log->stopped = true;
+}
+
+bool px_log_add(struct px_log *log, const struct px_record *record)
+{
+	if (log->policy == POSIX_TRACE_UNTIL_FULL) {
+		if (!log->stopped && log->used + (uint64_t)record->cells * PX_CELL + STOP_SIZE > log->limit)
+			append_stop(log, record);
+		if (log->stopped) {
+			log->overran = true;
+			return log->events < BLOCK_ROOM;
+		}
+	}
+	append(log, record);
+	return log->events < BLOCK_ROOM;
+}
+
+/* How many bytes of the records that begin at @from are whole and no more than @room. */
+static size_t whole_records(const char *from, size_t size, size_t room)
+{
+	size_t fit = 0;
+
+	while (fit < size) {
+		size_t length = (size_t)((const struct px_record *)(const void *)(from + fit))->cells * PX_CELL;
+
+		if (fit + length > room)
+			break;
+		fit += length;
+	}
+	return fit;
+}
+
+/* Find the next block's place in the ring. Return: how many bytes of records it may hold. */
+static size_t ring_room(struct px_log *log, const char *from, size_t size)
+{
+	size_t part = log->ring / 8 > 2 * PX_CELL ? log->ring / 8 : 2 * PX_CELL;
+	size_t fit = whole_records(from, size, part - PX_CELL), first = (size_t)((const struct px_record *)(const void *)from)->cells * PX_CELL;
+
+	if (fit < first)
+		fit = first;
+	if (log->at + PX_CELL + fit > log->ring && log->at + PX_CELL + first <= log->ring)
+		fit = whole_records(from, size, log->ring - log->at - PX_CELL);
+	if (log->at + PX_CELL + fit > log->ring) {
+		log->at = 0;
+		log->wrapped = true;
+	}
+	return fit;
+}
+
+static int write_events(struct px_log *log)
+{
+	char *records = log->block + sizeof(struct px_block);
+	size_t done = 0;
+	int err = 0;
+
+	while (done < log->events && !err) {
+		size_t size = log->ring ? ring_room(log, records + done, log->events - done) : log->events;
+
+		/* the head takes the place of what has been written already */
+		err = write_block(log, records + done - sizeof(struct px_block), PX_BLOCK_EVENTS, log->number, size,
+				  (log->ring ? RING_AT : 0) + log->at);
+		if (err)
+			break;
+		log->number++;
+		done += size;
+		if (log->seekable)
+			log->at += sizeof(struct px_block) + size;
+		if (log->wrapped)
+			log->overran = true;
+	}
+	memmove(records, records + done, log->events - done);
+	log->events -= done;
+	return err;
+}
+
+static int write_names(struct px_log *log, const struct px_names *names, uint32_t *written, uint32_t count,
+		       trace_event_id_t first)
+{
+	int err = 0;
+
+	while (*written < count && !err) {
+		struct px_log_name name = {.id = first + *written};
+
+		memcpy(name.name, names->name[name.id], sizeof(name.name));
+		err = write_small(log, PX_BLOCK_NAMES, 0, &name, sizeof(name), log->names_at);
+		if (err)
+			break;
+		++*written;
+		log->names_at += NAME_STEP;
+	}
+	return err;
+}
+
+int px_log_write(struct px_log *log, const struct px_names *names)
+{
+	int err = write_names(log, names, &log->names_system, px_system_count(names), PX_EVENT_SYSTEM);
+
+	if (!err)
+		err = write_names(log, names, &log->names_user, px_user_count(names), PX_EVENT_USER);
+	return err ? err : write_events(log);
+}
+
+/* ------------------------------------------------------------ status */
+
+int px_log_write_status(struct px_log *log, const struct px_log_status *status)
+{
+	uint64_t number = log->status_number++;
+
+	return write_small(log, PX_BLOCK_STATUS, number, status, sizeof(*status), STATUS_AT + number % 2 * STATUS_STEP);
+}
+
+int px_log_clear(struct px_log *log)
+{
+	int err;
+
+	log->events = 0;
+	log->used = 0;
+	log->at = log->ring ? 0 : log->at;
+	log->wrapped = log->stopped = log->overran = false;
+	err = write_small(log, PX_BLOCK_CLEAR, log->number, NULL, 0, RING_AT);
+	if (!err && log->ring)
+		log->at = sizeof(struct px_block);
+	return err;
+}
+
+bool px_log_is_full(const struct px_log *log)
+{
+	return log->policy == POSIX_TRACE_LOOP ? log->wrapped : log->stopped;
+}
+
+bool px_log_overran(struct px_log *log, bool reset)
+{
+	bool overran = log->overran;
+
+	if (reset)
+		log->overran = false;
+	return overran;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* meet.c - the directory of a user and the files in it; processes as /proc tells of them. */
+#include "meet.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "raw_syscall.h"
+
+/* ------------------------------------------------------------ raw calls */
+
+void *px_raw_mmap(void *at, uint64_t size, int protection, int flags, int fd, long offset, int *err)
+{
+	long result = ptt_raw_syscall(SYS_mmap, (long)at, (long)size, protection, flags, fd, offset);
+
+	*err = result < 0 && result > -4096 ? (int)result : 0;
+	return *err ? NULL : (void *)result;
+}
+
+int px_raw_open(const char *path, int flags, int mode)
+{
+	return (int)ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC | O_NOFOLLOW, mode, 0, 0);
+}
+
+void px_raw_close(int fd)
+{
+	ptt_raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+static int status_of(int fd, struct stat *status)
+{
+	/* fstat() is no cancellation point and safe in signal handlers, but may set errno */
+	int saved = errno, result = fstat(fd, status) < 0 ? -errno : 0;
+
+	errno = saved;
+	return result;
+}
+
+uint64_t px_raw_size(int fd)
+{
+	struct stat status;
+
+	return status_of(fd, &status) < 0 ? 0 : (uint64_t)status.st_size;
+}
+
+/* ------------------------------------------------------------ processes */
+
+static char *put_number(char *at, uint64_t number)
+{
+	char digits[20];
+	int n = 0;
+
+	do
+		digits[n++] = (char)('0' + number % 10);
+	while (number /= 10);
+	while (n)
+		*at++ = digits[--n];
+	*at = '\0';
+	return at;
+}
+
+/* The number in field @field, counted as proc(5) does, of what follows the name of the program. */
+static uint64_t number_in(const char *after_name, int field)
+{
+	uint64_t number = 0;
+
+	for (int at = 2; at < field && *after_name; after_name++)
+		at += *after_name == ' ';
+	for (; *after_name >= '0' && *after_name <= '9'; after_name++)
+		number = number * 10 + (uint64_t)(*after_name - '0');
+	return number;
+}
+
+/* Return: bytes of /proc/PID/stat, or -errno. */
+static long read_stat(uint32_t pid, char *text, size_t room)
+{
+	char path[32] = "/proc/self/stat";
+	long n;
+	int fd;
+
+	if (pid) {
+		char *at = put_number(path + sizeof("/proc/") - 1, pid);
+
+		memcpy(at, "/stat", sizeof("/stat"));
+	}
+	fd = px_raw_open(path, O_RDONLY, 0);
+	/* "self" is a link; O_NOFOLLOW concerns the last component only */
+	if (fd < 0)
+		return fd;
+	n = ptt_raw_syscall(SYS_read, fd, (long)text, (long)room - 1, 0, 0, 0);
+	px_raw_close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return n;
+}
+
+bool px_process_find(uint32_t pid, struct px_process *process)
+{
+	char text[1024], *name_end;
+
+	if (read_stat(pid, text, sizeof(text)) <= 0)
+		return false;
+	name_end = strrchr(text, ')'); /* the name before it may hold anything */
+	if (!name_end || name_end[1] != ' ')
+		return false;
+	process->pid = 0;
+	for (const char *at = text; *at >= '0' && *at <= '9'; at++)
+		process->pid = process->pid * 10 + (uint32_t)(*at - '0');
+	process->state = name_end[2];
+	process->ppid = (uint32_t)number_in(name_end + 1, 4);
+	process->start = number_in(name_end + 1, 22);
+	return true;
+}
+
+static bool is_dead(char state)
+{
+	return state == 'Z' || state == 'X' || state == 'x';
+}
+
+bool px_process_lives(uint32_t pid, uint64_t start)
+{
+	struct px_process process;
+
+	return px_process_find(pid, &process) && process.start == start && !is_dead(process.state);
+}
+
+char px_thread_state(uint32_t tid)
+{
+	struct px_process thread;
+
+	if (!tid || ptt_raw_syscall(SYS_tkill, tid, 0, 0, 0, 0, 0) == -ESRCH)
+		return 0;
+	if (!px_process_find(tid, &thread))
+		return '?';
+	return is_dead(thread.state) ? 0 : thread.state;
+}
+
+/* ------------------------------------------------------------ the directory */
+
+int px_directory(struct px_path *path, uint32_t user, bool make)
+{
+	static const char *const place[] = {"/dev/shm", "/tmp"};
+	struct stat status;
+	int fd = -ENOENT, err;
+
+	for (int i = 0; i < 2 && fd < 0; i++) {
+		size_t length = strlen(place[i]);
+		char *at = path->text;
+
+		memcpy(at, place[i], length);
+		memcpy(at + length, "/posixtrace-", sizeof("/posixtrace-"));
+		put_number(at + length + sizeof("/posixtrace-") - 1, user);
+		fd = px_raw_open(path->text, O_RDONLY | O_DIRECTORY, 0);
+		if (fd == -ENOENT && make) {
+			err = (int)ptt_raw_syscall(SYS_mkdirat, AT_FDCWD, (long)path->text, 0700, 0, 0, 0);
+			if (err == 0)
+				ptt_raw_syscall(SYS_fchownat, AT_FDCWD, (long)path->text, user, -1, AT_SYMLINK_NOFOLLOW, 0);
+			fd = px_raw_open(path->text, O_RDONLY | O_DIRECTORY, 0);
+		}
+		if (fd == -ELOOP || fd == -ENOTDIR || fd == -EACCES)
+			return -EPERM;
+	}
+	if (fd < 0)
+		return fd;
+	err = status_of(fd, &status);
+	px_raw_close(fd);
+	if (!err && (status.st_uid != user || status.st_mode & 0022))
+		err = -EPERM;
+	return err;
+}
+
+void px_path_add(struct px_path *path, const struct px_path *directory, char kind, uint64_t first, uint64_t second)
+{
+	size_t length = strlen(directory->text);
+	char *at = path->text + length;
+
+	memmove(path->text, directory->text, length);
+	*at++ = '/';
+	*at++ = kind;
+	at = put_number(at, first);
+	if (second) {
+		*at++ = '.';
+		put_number(at, second);
+	}
+}
+
+int px_file_open(const struct px_path *path, uint64_t size, uint32_t user)
+{
+	int fd = px_raw_open(path->text, O_RDWR, 0);
+	struct stat status;
+	long err;
+
+	if (fd == -ENOENT && user != PX_NOT_MADE) {
+		fd = px_raw_open(path->text, O_RDWR | O_CREAT | O_EXCL, 0600);
+		if (fd == -EEXIST)
+			fd = px_raw_open(path->text, O_RDWR, 0);
+	}
+	if (fd < 0)
+		return fd;
+	err = status_of(fd, &status);
+	if (!err && user != PX_NOT_MADE && status.st_uid != user)
+		err = ptt_raw_syscall(SYS_fchown, fd, user, -1, 0, 0, 0);
+	/* whoever comes first: to make it that long a second time changes nothing */
+	if (!err && (uint64_t)status.st_size < size)
+		err = ptt_raw_syscall(SYS_ftruncate, fd, (long)size, 0, 0, 0, 0);
+	if (!err)
+		return fd;
+	px_raw_close(fd);
+	return (int)err;
+}
+
+int px_registry_lock(const struct px_path *directory, uint32_t user, struct px_registry **registry)
+{
+	struct px_path path;
+	long result;
+	int fd, err;
+
+	px_path_add(&path, directory, 'r', 0, 0);
+	fd = px_file_open(&path, PX_PAGE, user);
+	if (fd < 0)
+		return fd;
+	do
+		result = ptt_raw_syscall(SYS_flock, fd, LOCK_EX, 0, 0, 0, 0);
+	while (result == -EINTR);
+	err = (int)result;
+	if (!err)
+		*registry = px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0, &err);
+	if (!err)
+		return fd;
+	px_raw_close(fd);
+	return err;
+}
+
+void px_registry_unlock(int fd, struct px_registry *registry)
+{
+	ptt_raw_syscall(SYS_munmap, (long)registry, PX_PAGE, 0, 0, 0, 0);
+	/* not by closing alone: a child that another thread forks meanwhile has the descriptor too */
+	ptt_raw_syscall(SYS_flock, fd, LOCK_UN, 0, 0, 0, 0);
+	px_raw_close(fd);
+}
+
+int px_control_open(const struct px_path *directory, uint32_t pid, uint64_t start, uint32_t user)
+{
+	struct px_path path;
+
+	px_path_add(&path, directory, 'p', pid, start);
+	return px_file_open(&path, PX_PAGE, user);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* meet.h - where the processes meet: the directory of a user, its registry, control pages; who a process is and whether it lives. */
+/*
+ * Everything here works by raw system calls: no errno, no cancellation point, nothing allocated, safe in signal handlers.
+ */
+#ifndef PX_MEET_H
+#define PX_MEET_H
+
+#include "posix.h"
+
+/* ------------------------------------------------------------ raw calls */
+
+void *px_raw_mmap(void *at, uint64_t size, int protection, int flags, int fd, long offset, int *err);
+int px_raw_open(const char *path, int flags, int mode);
+void px_raw_close(int fd);
+uint64_t px_raw_size(int fd);
+
+/* ------------------------------------------------------------ processes */
+
+struct px_process {
+	uint32_t pid;
+	uint32_t ppid;
+	uint64_t start; /* as field 22 of /proc/PID/stat has it: tells a process from a later one of the same pid */
+	char state;
+};
+
+/* px_process_find - who has @pid (0 = the caller)? Return: false if nobody. */
+bool px_process_find(uint32_t pid, struct px_process *process);
+
+/* px_process_lives - is the process that was started then still there? */
+bool px_process_lives(uint32_t pid, uint64_t start);
+
+/* px_thread_state - 0 if thread @tid has ended, '?' if that cannot be found out, else the kernel's letter. */
+char px_thread_state(uint32_t tid);
+
+/* ------------------------------------------------------------ the directory */
+
+/* A path in the making. */
+struct px_path {
+	char text[128];
+};
+
+/* px_directory - the directory of @user; made, if @make. Return: 0 or -errno; -EPERM if it is not that user's own. */
+int px_directory(struct px_path *path, uint32_t user, bool make);
+
+/* px_path_add - append a letter and up to two numbers: "/p12.345" */
+void px_path_add(struct px_path *path, const struct px_path *directory, char kind, uint64_t first, uint64_t second);
+
+/*
+ * px_file_open - open a file of @size bytes, made of zeros if there is none and @user is given (UINT32_MAX: not made)
+ * Return: a descriptor or -errno.
+ */
+int px_file_open(const struct px_path *path, uint64_t size, uint32_t user);
+#define PX_NOT_MADE UINT32_MAX
+
+/* px_registry_lock, _unlock - the registry of a directory, locked. Return: a descriptor or -errno. May block. */
+int px_registry_lock(const struct px_path *directory, uint32_t user, struct px_registry **registry);
+void px_registry_unlock(int fd, struct px_registry *registry);
+
+/* px_control_open - the control page of a process. Return: a descriptor or -errno. */
+int px_control_open(const struct px_path *directory, uint32_t pid, uint64_t start, uint32_t user);
+
+#endif

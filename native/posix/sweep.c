@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* sweep.c - what dead processes have left: control pages, names, streams and their slots. */
+#include "sweep.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "buffer.h"
+#include "raw_syscall.h"
+
+/* Families that live processes belong to; more than that are spared. */
+#define FAMILIES 1024
+
+struct family {
+	uint64_t start;
+	uint32_t pid;
+};
+
+/* ------------------------------------------------------------ streams */
+
+static void close_stream(const struct px_path *path)
+{
+	int fd = px_file_open(path, 0, PX_NOT_MADE), err;
+	struct px_stream *stream;
+
+	if (fd < 0)
+		return;
+	stream = px_raw_size(fd) < PX_PAGE ? NULL : px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0, &err);
+	px_raw_close(fd);
+	if (!stream)
+		return;
+	__atomic_store_n(&stream->closed, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++)
+		__atomic_store_n(&stream->record[i], 0, __ATOMIC_RELAXED);
+	munmap(stream, PX_PAGE);
+}
+
+/* Does the controller still hold the stream? It may live and have executed another program, which holds nothing. */
+static bool is_held(const struct px_path *path)
+{
+	int fd = px_file_open(path, 0, PX_NOT_MADE), err;
+	struct px_stream *stream;
+	bool held = true;
+
+	if (fd < 0)
+		return false;
+	stream = px_raw_size(fd) < PX_PAGE ? NULL : px_raw_mmap(NULL, PX_PAGE, PROT_READ, MAP_SHARED, fd, 0, &err);
+	px_raw_close(fd);
+	if (stream) {
+		held = px_lives(stream);
+		munmap(stream, PX_PAGE);
+	}
+	return held;
+}
+
+static void sweep_streams(const struct px_path *directory, struct px_registry *registry)
+{
+	for (uint32_t i = 0; i < PX_SLOTS; i++) {
+		struct px_registry_slot *slot = &registry->slot[i];
+		struct px_path path;
+
+		if (!slot->serial)
+			continue;
+		px_path_add(&path, directory, 's', slot->serial, 0);
+		if (px_process_lives(slot->owner_pid, slot->owner_start) && is_held(&path))
+			continue;
+		close_stream(&path);
+		unlink(path.text);
+		slot->serial = 0;
+	}
+}
+
+static bool is_registered(const struct px_registry *registry, uint64_t serial)
+{
+	for (uint32_t i = 0; i < PX_SLOTS; i++)
+		if (registry->slot[i].serial == serial)
+			return true;
+	return false;
+}
+
+/* ------------------------------------------------------------ files */
+
+/* The numbers of a name such as "p12.345". */
+static bool parse(const char *name, uint64_t *first, uint64_t *second)
+{
+	char *end;
+
+	*first = strtoull(name + 1, &end, 10);
+	*second = 0;
+	if (end == name + 1)
+		return false;
+	if (*end == '.')
+		*second = strtoull(end + 1, &end, 10);
+	return *end == '\0';
+}
+
+/* A live process's page: which family is it of? */
+static void note_family(const struct px_path *path, struct family *family, size_t *count)
+{
+	struct px_control page;
+	int fd = px_raw_open(path->text, O_RDONLY, 0);
+
+	if (fd < 0)
+		return;
+	if (pread(fd, &page, sizeof(page), 0) == sizeof(page) && page.family_pid && *count < FAMILIES)
+		family[(*count)++] = (struct family){page.family_start, page.family_pid};
+	px_raw_close(fd);
+}
+
+static bool is_needed(const struct family *family, size_t count, uint64_t pid, uint64_t start)
+{
+	for (size_t i = 0; i < count; i++)
+		if (family[i].pid == pid && family[i].start == start)
+			return true;
+	return count == FAMILIES;
+}
+
+/* First pass: pages and streams; second pass: names, when it is known who needs them. */
+static void sweep_files(DIR *dir, const struct px_path *directory, const struct px_registry *registry,
+			struct family *family, size_t *count, bool names)
+{
+	struct dirent *entry;
+
+	rewinddir(dir);
+	while ((entry = readdir(dir))) {
+		uint64_t first, second;
+		struct px_path path;
+		bool keep = true;
+
+		if (!parse(entry->d_name, &first, &second))
+			continue;
+		px_path_add(&path, directory, entry->d_name[0], first, second);
+		if (names) {
+			keep = entry->d_name[0] != 'n' || is_needed(family, *count, first, second);
+		} else if (entry->d_name[0] == 'p') {
+			keep = px_process_lives((uint32_t)first, second);
+			if (keep)
+				note_family(&path, family, count);
+		} else if (entry->d_name[0] == 's') {
+			keep = is_registered(registry, first);
+		}
+		if (!keep)
+			unlink(path.text);
+	}
+}
+
+void px_sweep_locked(const struct px_path *directory, struct px_registry *registry)
+{
+	struct family *family = calloc(FAMILIES, sizeof(*family));
+	DIR *dir = opendir(directory->text);
+	size_t count = 0;
+
+	sweep_streams(directory, registry);
+	if (dir && family) {
+		sweep_files(dir, directory, registry, family, &count, false);
+		sweep_files(dir, directory, registry, family, &count, true);
+	}
+	if (dir)
+		closedir(dir);
+	free(family);
+}
+
+void px_sweep(const struct px_path *directory)
+{
+	struct px_registry *registry;
+	int fd = px_registry_lock(directory, PX_NOT_MADE, &registry);
+
+	if (fd < 0)
+		return;
+	px_sweep_locked(directory, registry);
+	px_registry_unlock(fd, registry);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* trace_id.c - the table of streams and logs of this process. */
+#include "trace_id.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#define TRACES 256u
+
+static struct px_trace trace_table[TRACES];
+
+struct px_trace *px_trace_use(trace_id_t id, unsigned int kinds)
+{
+	struct px_trace *t = &trace_table[id % TRACES];
+
+	if (!id)
+		return NULL;
+	/* seq_cst: pairs with px_trace_retract and _release, which take the id away and then look for users */
+	__atomic_fetch_add(&t->users, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&t->id, __ATOMIC_SEQ_CST) == id && t->kind & kinds)
+		return t;
+	px_trace_done(t);
+	return NULL;
+}
+
+void px_trace_done(struct px_trace *trace)
+{
+	__atomic_fetch_sub(&trace->users, 1, __ATOMIC_RELEASE);
+}
+
+struct px_trace *px_trace_claim(void)
+{
+	for (uint32_t i = 0; i < TRACES; i++) {
+		struct px_trace *t = &trace_table[i];
+		uint32_t generation = t->generation;
+
+		if (t->kind != PX_FREE)
+			continue;
+		/* not what is before it: those who try an old id may count themselves as users at any time */
+		memset(&t->generation, 0, sizeof(*t) - offsetof(struct px_trace, generation));
+		t->generation = generation + 1;
+		t->kind = PX_STREAM;
+		pthread_mutex_init(&t->lock, NULL);
+		pthread_mutex_init(&t->log_lock, NULL);
+		return t;
+	}
+	return NULL;
+}
+
+trace_id_t px_trace_publish(struct px_trace *trace)
+{
+	trace_id_t id = (trace->generation % 0xffffff + 1) * TRACES + (uint32_t)(trace - trace_table);
+
+	__atomic_store_n(&trace->id, id, __ATOMIC_SEQ_CST);
+	return id;
+}
+
+bool px_trace_retract(struct px_trace *trace, trace_id_t id)
+{
+	return __atomic_compare_exchange_n(&trace->id, &id, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+void px_trace_quiesce(struct px_trace *trace)
+{
+	while (__atomic_load_n(&trace->users, __ATOMIC_SEQ_CST)) {
+		/* who waits for an event looks at the id when it is woken */
+		if (trace->buffer.stream) {
+			__atomic_fetch_or(&trace->buffer.stream->waits, PX_WAITS_READER, __ATOMIC_SEQ_CST);
+			px_wake(trace->buffer.stream, PX_WAITS_READER);
+		}
+		sched_yield();
+	}
+}
+
+void px_trace_release(struct px_trace *trace)
+{
+	/* nobody is left but those who try an old id, and look no further */
+	px_buffer_unmap(&trace->buffer);
+	free(trace->held);
+	free(trace->scratch);
+	free(trace->kept);
+	pthread_mutex_destroy(&trace->lock);
+	pthread_mutex_destroy(&trace->log_lock);
+	/* release: pairs with the guard of who claims it next */
+	__atomic_store_n(&trace->kind, PX_FREE, __ATOMIC_RELEASE);
+}
+
+void px_streams_forget(void)
+{
+	for (uint32_t i = 0; i < TRACES; i++) {
+		struct px_trace *t = &trace_table[i];
+
+		/* the parent's: its memory stays where it is, its agent is not here */
+		t->id = 0;
+		t->users = 0;
+		t->kind = PX_FREE;
+	}
+}
+
+void px_streams_end(void)
+{
+	for (uint32_t i = 0; i < TRACES; i++) {
+		trace_id_t id = __atomic_load_n(&trace_table[i].id, __ATOMIC_ACQUIRE);
+
+		if (id && trace_table[i].kind == PX_STREAM)
+			posix_trace_shutdown(id);
+	}
+}

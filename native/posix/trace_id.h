@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* trace_id.h - what a trace_id_t stands for: a stream that this process controls, or a log that it has opened. */
+#ifndef PX_TRACE_ID_H
+#define PX_TRACE_ID_H
+
+#include "log.h"
+#include "own.h"
+
+enum px_kind { PX_FREE = 0, PX_STREAM = 1, PX_LOG = 2 };
+
+/* What px_next() is to deliver next. */
+enum px_phase { PX_NORMAL, PX_RESUME_DUE, PX_HELD_DUE };
+
+struct px_trace {
+	trace_id_t id;  /* 0 = nobody may use it any more */
+	uint32_t users; /* threads that do */
+	uint32_t generation;
+	enum px_kind kind;
+	struct px_attr attr;
+	int64_t real_offset; /* nanoseconds from the clock of the records to CLOCK_REALTIME */
+	trace_event_id_t list_at; /* event type listed last */
+
+	/* of a stream */
+	pthread_mutex_t lock;     /* whoever takes records out; innermost, but for the locks of names */
+	pthread_mutex_t log_lock; /* whoever writes to the log; taken before lock */
+	struct px_buffer buffer;
+	struct px_reader reader;
+	enum px_phase phase;
+	uint64_t gap_began;
+	struct px_record *held;    /* the record that comes after a gap */
+	struct px_record *scratch; /* room for a record to be delivered */
+	struct px_path directory;
+	uint32_t user;
+	uint32_t pid;
+	uint64_t start;
+	struct px_control *control; /* page of the process traced */
+	struct px_names *names;
+	struct px_names *names_before; /* somebody may still look at them */
+	uint32_t family_pid;           /* whose names these are */
+	uint64_t family_start;
+
+	/* of a stream: its agent, a thread of ours */
+	pthread_t agent;
+	uint32_t agent_ready; /* futex word: 1 = holds the stream, 2 = it could not */
+	uint32_t flush_wanted;
+	uint32_t ending;
+
+	/* of a stream with a log */
+	struct px_log *log;
+	uint32_t flushing;
+	uint32_t flush_error; /* the first since somebody asked */
+	int last_error;       /* of the last flush */
+	void *kept;           /* records that an analyzer took before they were flushed; under lock */
+	size_t kept_size;
+	size_t kept_room;
+
+	/* of an opened log */
+	struct px_log_reader *opened;
+};
+
+/*
+ * px_trace_use - what @id stands for, if it is of one of @kinds; NULL if it is not. px_trace_done - the caller is done.
+ * Between the two it stays, whatever others do.
+ */
+struct px_trace *px_trace_use(trace_id_t id, unsigned int kinds);
+void px_trace_done(struct px_trace *trace);
+
+/* px_trace_claim - a free one, without an id. Under the guard. px_trace_publish - give it its id. */
+struct px_trace *px_trace_claim(void);
+trace_id_t px_trace_publish(struct px_trace *trace);
+
+/*
+ * px_trace_retract - take the id away; false if somebody else has. px_trace_quiesce - wait until nobody uses it any more;
+ * not under the guard, for which they may be waiting. px_trace_release - make it free.
+ */
+bool px_trace_retract(struct px_trace *trace, trace_id_t id);
+void px_trace_quiesce(struct px_trace *trace);
+void px_trace_release(struct px_trace *trace);
+
+/* px_trace_names - the names that the stream or log knows; NULL if none but the standard's. Under the guard, or by the agent. */
+const struct px_names *px_trace_names(struct px_trace *trace);
+
+/* px_next - the next event of a stream, those that tell of gaps among them, into @to. Under trace.lock. */
+enum px_take px_next(struct px_trace *trace, struct px_record *to);
+
+/* px_keep - have a record that an analyzer has taken go to the log all the same. Under trace.lock. */
+void px_keep(struct px_trace *trace, const struct px_record *record);
+
+/* px_clear_log - forget what was flushed or kept so far. Return: 0 or an error number. */
+int px_clear_log(struct px_trace *trace);
+
+/* px_own_event - an event of the stream's own, caused by a call from @address. */
+struct px_event px_own_event(trace_event_id_t id, const void *address, const void *data, size_t size);
+
+/* px_stop - stop the stream, if it is running, for a call from @address. */
+void px_stop(struct px_trace *trace, const void *address);
+
+/*
+ * px_agent_start - begin to hold the stream, and to flush it. px_agent_end - see to the last flush, and let go of it.
+ * Both return 0 or an error number.
+ */
+int px_agent_start(struct px_trace *trace);
+int px_agent_end(struct px_trace *trace);
+
+/* px_agent_call - have the agent look what there is to do. */
+void px_agent_call(struct px_trace *trace);
+
+#endif
