@@ -197,6 +197,21 @@ static void put_named(struct put *put, const char *name, const char *value)
 	put_json(put, value, strlen(value));
 }
 
+static void put_boot_id(struct put *put)
+{
+	char text[40];
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	put_named(put, "boot_id", text);
+}
+
 static void put_session(struct put *put, const struct file_counts *counts)
 {
 	struct utsname host;
@@ -212,6 +227,7 @@ static void put_session(struct put *put, const struct file_counts *counts)
 		put_named(put, "kernel", host.release);
 		put_named(put, "machine", host.machine);
 	}
+	put_boot_id(put);
 	put_number(put, "start_unix_ns", (uint64_t)file_buffer.start_unix_ns);
 	put_number(put, "end_unix_ns", now_unix_ns());
 	put_number(put, "events", counts->events);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* copy.c - writes a part of a stream as a stream of its own, for cut, split and merge. */
 /*
- * Slots and records are moved as they are; heads are made anew. Only where clocks are aligned does a time stamp change,
- * and with it the checksum of a record.
+ * Slots and records are moved as they are; heads are made anew. Only where clocks are put together does a time stamp
+ * change, and with it the checksum of a record.
  */
 #include "internal.h"
 
@@ -46,26 +46,38 @@ struct content {
 	uint32_t events;
 };
 
-static void copy_slots(const struct copier *copier, const struct rd_packet *packet, const uint8_t *p,
-		       const uint8_t *end, struct content *out)
+static uint64_t new_ticks(const struct ptt_copy *what, uint64_t ticks)
+{
+	__int128 product = (__int128)(int64_t)(ticks - what->tick_origin) * what->tick_mul;
+	__int128 scaled = product / what->tick_div;
+
+	scaled -= product < 0 && scaled * what->tick_div != product;
+	return (uint64_t)scaled + what->tick_base;
+}
+
+/* Copies up to @end, or to the first event that is too late for a packet that begins at @begin. Returns where it ended. */
+static const uint8_t *copy_slots(const struct copier *copier, const struct rd_packet *packet, const uint8_t *p,
+				 const uint8_t *end, uint64_t begin, struct content *out)
 {
 	uint8_t *to = copier->buffer + HEAD;
-	uint64_t shift = (uint64_t)copier->what->tick_shift;
 
-	out->size = (size_t)(end - p);
-	memcpy(to, p, out->size);
-	for (size_t at = 0; at < out->size; at += PTT_SLOT_SIZE) {
-		uint64_t w0 = rd_u64(to + at), ticks;
+	for (; p < end; p += PTT_SLOT_SIZE, out->size += PTT_SLOT_SIZE) {
+		uint64_t w0 = rd_u64(p), ticks;
 
+		memcpy(to + out->size, p, PTT_SLOT_SIZE);
 		if (rd_slot_skipped(w0))
 			continue;
-		ticks = rd_slot_ticks(w0, packet->begin) + shift;
-		if (!out->events++)
+		ticks = new_ticks(copier->what, rd_slot_ticks(w0, packet->begin));
+		if (!out->events)
 			out->first = ticks;
+		if (ticks - (begin < out->first ? begin : out->first) > PTT_TIME_MASK)
+			break;
+		out->events++;
 		out->last = ticks;
 		w0 = (w0 & ~(PTT_TIME_MASK << PTT_TIME_SHIFT)) | (ticks & PTT_TIME_MASK) << PTT_TIME_SHIFT;
-		memcpy(to + at, &w0, sizeof(w0));
+		memcpy(to + out->size, &w0, sizeof(w0));
 	}
+	return p;
 }
 
 /* Whether a record is of the process and thread that are wanted. */
@@ -88,7 +100,7 @@ static void copy_records(const struct copier *copier, uint32_t trace, const uint
 	bool sound;
 
 	for (; (size = rd_record_size(p, end, &sound)) != 0; p += size) {
-		uint64_t ticks = rd_u64(p + 4) + (uint64_t)copier->what->tick_shift;
+		uint64_t ticks = new_ticks(copier->what, rd_u64(p + 4));
 		uint32_t sum = 0;
 
 		if (!sound || !wanted(copier, trace, p))
@@ -116,8 +128,8 @@ static int write_packet(struct copier *copier, const struct rd_packet *packet, c
 	memcpy(&head, rd_data(copier->reader, packet), HEAD);
 	memcpy(head.uuid, what->uuid, sizeof(head.uuid));
 	head.stream_instance_id = what->instance;
-	head.timestamp_begin = whole ? packet->begin + (uint64_t)what->tick_shift : content->first;
-	head.timestamp_end = whole ? packet->end + (uint64_t)what->tick_shift : content->last;
+	head.timestamp_begin = whole ? new_ticks(what, packet->begin) : content->first;
+	head.timestamp_end = whole ? new_ticks(what, packet->end) : content->last;
 	head.content_size = (HEAD + content->size) * 8;
 	head.packet_size = size * 8;
 	head.events_discarded = packet->discarded - copier->discarded;
@@ -131,6 +143,25 @@ static int write_packet(struct copier *copier, const struct rd_packet *packet, c
 	memcpy(copier->buffer + offsetof(struct ptt_packet, crc), &head.crc, sizeof(head.crc));
 	copier->events += content->events;
 	return write_all(copier->fd, copier->buffer, size);
+}
+
+static int copy_slot_packet(struct copier *copier, const struct rd_packet *packet, const uint8_t *p,
+			    const uint8_t *end, bool whole)
+{
+	uint64_t begin = whole ? new_ticks(copier->what, packet->begin) : UINT64_MAX;
+	int err = 0;
+
+	while (p < end && !err) {
+		struct content content = { 0 };
+
+		p = copy_slots(copier, packet, p, end, begin, &content);
+		/* A part of a packet begins with its first event. */
+		whole = whole && p == end;
+		if (content.events)
+			err = write_packet(copier, packet, &content, whole);
+		begin = UINT64_MAX;
+	}
+	return err;
 }
 
 static int copy_packet(struct copier *copier, const struct rd_stream *stream, uint32_t number)
@@ -157,9 +188,9 @@ static int copy_packet(struct copier *copier, const struct rd_stream *stream, ui
 		copier->room = packet->size + 16;
 	}
 	if (stream->stream_class == PTT_STREAM_SLOTS)
-		copy_slots(copier, packet, base + from, base + to, &content);
-	else
-		copy_records(copier, stream->trace, base + from, base + to, &content);
+		return copy_slot_packet(copier, packet, base + from, base + to,
+					from == HEAD && to == packet->content);
+	copy_records(copier, stream->trace, base + from, base + to, &content);
 	if (!content.events)
 		return 0;
 	return write_packet(copier, packet, &content, from == HEAD && to == packet->content);
@@ -171,7 +202,7 @@ int64_t ptt_copy_stream(struct ptt_reader *reader, uint32_t number, const struct
 	const struct rd_stream *stream;
 	int err = 0;
 
-	if (number >= reader->stream_count)
+	if (number >= reader->stream_count || !what->tick_div)
 		return -EINVAL;
 	stream = &reader->streams[number];
 	if (what->from_packet && what->from_packet <= stream->count)

@@ -297,10 +297,19 @@ struct ptt_copy {
 	uint32_t thread_filter;  /* only this thread of the traceset; UINT32_MAX = all */
 	uint32_t process_shift;  /* added to the process index of each packet */
 	uint32_t reserved;
-	int64_t tick_shift;      /* added to each time stamp */
+	/* Each time stamp becomes (ticks - tick_origin) * tick_mul / tick_div + tick_base, rounded down. */
+	uint64_t tick_origin;
+	uint64_t tick_base;
+	uint64_t tick_mul;
+	uint64_t tick_div; /* not more than tick_mul, so that no two ticks become one; not 0 */
 };
 
-/* ptt_copy_stream - writes a part of a stream to a file. Returns the number of events written, or a negated errno. */
+/*
+ * ptt_copy_stream - writes a part of a stream to a file
+ *
+ * A packet whose time stamps grow too far apart for their 40 bits becomes several. Returns the number of events written,
+ * or a negated errno.
+ */
 PTT_API int64_t ptt_copy_stream(struct ptt_reader *reader, uint32_t stream, const struct ptt_copy *what, int fd);
 
 #endif

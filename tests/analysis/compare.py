@@ -27,7 +27,7 @@ def reference_of(trace: Path, source: Source) -> Reference:
         for p in processes
         if p.end_unix_ns is not None
     }
-    return follow(trace, source.origin_ticks, clock.frequency, sites, ends)
+    return follow(trace, source.ticks_at_start(), clock.frequency, sites, ends)
 
 
 def assert_same(trace: Path) -> dict[str, int]:

@@ -201,6 +201,7 @@ def _exercise(trace: Path) -> None:
     for stream in range(source.reader.stream_count()):
         what = _native.Copy(to_packet=_native.ANY, process_filter=_native.ANY)
         what.thread_filter = _native.ANY
+        what.tick_mul = what.tick_div = 1
         with (trace / ".copy").open("wb") as file:
             source.reader.copy_stream(stream, what, file.fileno())
     source.damages()

@@ -234,22 +234,6 @@ def test_merge_of_two_recordings(tmp_path: Path, ptt: Ptt) -> None:
     assert len(found["processes"]) == 2
 
 
-def test_merge_refuses_other_clocks(tmp_path: Path, ptt: Ptt) -> None:
-    first = small(tmp_path / "a.ptt").write()
-    made = small(tmp_path / "b.ptt")
-    made.frequency, made.boot_id = 10**9, "another"
-    second = made.write()
-    rewrite_uuid(second, UUID(int=9))
-    text = (second / "metadata").read_text().replace("87654321-1234", "97654321-1234")
-    (second / "metadata").write_text(text)
-    result = ptt("merge", "-o", tmp_path / "both.ptt", first, second, status=2)
-    assert "different clocks" in result.stderr
-    assert not (tmp_path / "both.ptt").exists()
-    result = ptt("view", first, second)
-    assert len(result.stdout.splitlines()) == 2 * TOTAL
-    assert "aligned by the time of day" in result.stderr
-
-
 def test_follow(tmp_path: Path, ptt: Ptt) -> None:
     made = small(tmp_path / "run.ptt")
     made.session = {"state": "running"}

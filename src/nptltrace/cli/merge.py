@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 SUMMARY = "write several traces as one"
 DESCRIPTION = """\
 Traces of one machine, recorded since it was started, share a clock and are put together as they
-are. Others are aligned by the time of day, if their clocks tick alike."""
+are. Those by different clocks of one machine are aligned by readings that the recorder took of
+both, those of different machines by the time of day; how far that can be trusted is said. The new
+trace has the clock that ticks fastest."""
 EXAMPLE = "ptt merge -o both.ptt server.ptt client.ptt"
 
 

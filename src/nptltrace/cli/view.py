@@ -95,7 +95,7 @@ def _follow(
     Streams are written one after another, so what is newest in one may be followed by older events
     of another: each round stops where the trace ended one round before.
     """
-    horizon = _end(source)
+    horizon = source.end_ns()
     while True:
         running = source.running
         _limit(args, source, printer, horizon if running else None)
@@ -104,20 +104,9 @@ def _follow(
         past = args.end is not None and horizon is not None and horizon > args.end
         if not running or printer.done or past:
             return
-        horizon = _end(source)
+        horizon = source.end_ns()
         time.sleep(_POLL_S)
         source.refresh()
         printer.cursor.refresh()
         printer.renew()
         warner.say()
-
-
-def _end(source: Source) -> int | None:
-    """Return the time of the last event that is on disk, None before there is one."""
-    infos = [source.reader.trace_info(trace.number) for trace in source.traces]
-    ends = [
-        trace.metadata.clock.unix_ns(info.end) - source.start_unix_ns
-        for trace, info in zip(source.traces, infos, strict=True)
-        if info.packets
-    ]
-    return max(ends, default=None)

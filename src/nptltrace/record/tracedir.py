@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import nptltrace
-from nptltrace.record.host import clock_uuid, describe_host
+from nptltrace.record.host import clock_error_ns, clock_uuid, describe_host
 from nptltrace.record.library import read_clock
 from nptltrace.record.metadata import RECORDS, SLOTS, Calibration, metadata_text, write_atomically
 
@@ -110,6 +110,7 @@ class TraceDir:
                 "start_unix_ns": clock.first.unix_ns,
                 "start_monotonic_ns": clock.first.monotonic_ns,
                 "spread_ns": clock.first.spread_ns,
+                "max_error_ns": clock_error_ns(),
             },
             "start_unix_ns": clock.first.unix_ns,
             **describe_host(),

@@ -164,7 +164,10 @@ class Copy(ctypes.Structure):
         ("thread_filter", _u32),
         ("process_shift", _u32),
         ("reserved", _u32),
-        ("tick_shift", _i64),
+        ("tick_origin", _u64),
+        ("tick_base", _u64),
+        ("tick_mul", _u64),
+        ("tick_div", _u64),
     )
 
 

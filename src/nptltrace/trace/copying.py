@@ -22,7 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Output", "Part", "check_mergeable", "write_trace"]
 
+_NS = 10**9
+_MOVED = "merged"  # the kind of a clock whose zero is not that of a real one
+_RECORDS = 1  # the layout of the handlers shared and file
 _UUID = re.compile(r'(?m)(^\s*trace\s*\{[^}]*?\buuid\s*=\s*")[0-9a-fA-F-]+(")')
+_CLOCK_UUID = re.compile(r'(?m)(^\s*clock\s*\{[^}]*?\buuid\s*=\s*")[0-9a-fA-F-]+(")')
+_CLOCK_KIND = re.compile(r'(?m)(^\s*env\s*\{[^}]*?\bclock\s*=\s*")[^"]*(")')
+_STREAM = re.compile(r"(?m)^\s*stream\s*\{\s*id\s*=\s*(\d+)\s*;")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,33 +64,37 @@ class Output:
 
 
 def check_mergeable(source: Source) -> None:
-    """Refuse traces that no one clock and layout can describe.
+    """Refuse traces that no one description fits.
 
     Raises:
         UsageError: They cannot be one trace, and why.
     """
-    first = source.traces[0]
-    classes = {
-        source.reader.stream_info(stream).stream_class
-        for trace in source.traces
-        for stream in trace.streams.values()
-        if source.reader.stream_info(stream).packets
-    }
-    if len(classes) > 1:
-        raise UsageError(
-            "the traces were written by different handlers: their events differ in layout"
-        )
-    for other in source.traces[1:]:
-        mine, theirs = first.metadata.clock.frequency, other.metadata.clock.frequency
-        if source.aligned and mine != theirs:
+    described: dict[int, TraceFiles] = {}
+    for trace in source.traces:
+        for number in _classes(source, trace):
+            first = described.setdefault(number, trace)
+            if _events_of(first.metadata.text) != _events_of(trace.metadata.text):
+                raise UsageError(
+                    f"{first.path} and {trace.path} were written by different versions of nptltrace"
+                )
+    if _RECORDS not in described:
+        return
+    # Records tell processes apart by their ids alone.
+    owners: dict[int, TraceFiles] = {}
+    for number, _, pid in source.reader.processes():
+        trace = source.traces[number]
+        owner = owners.setdefault(pid, trace)
+        if owner is not trace and _roots(owner) != _roots(trace):
             raise UsageError(
-                f"{first.path} and {other.path} ran on different clocks, of {mine} and {theirs} "
-                "ticks a second: read them together (ptt view A B) instead of merging them"
+                f"{owner.path} and {trace.path} both have a process {pid}, and the events of their "
+                "handler could not be told apart: read them together instead of merging them"
             )
-        if _events_of(first.metadata.text) != _events_of(other.metadata.text):
-            raise UsageError(
-                f"{first.path} and {other.path} were written by different versions of nptltrace"
-            )
+
+
+def _classes(source: Source, trace: TraceFiles) -> list[int]:
+    """Return the layouts of the events of a trace."""
+    infos = [source.reader.stream_info(stream) for stream in trace.streams.values()]
+    return sorted({info.stream_class for info in infos if info.packets})
 
 
 def _events_of(text: str) -> list[str]:
@@ -104,20 +114,21 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
     check_mergeable(source)
     _make_directory(path, source, force=force)
     uuid = uuid4()
-    first = source.traces[0]
-    metadata = _UUID.sub(rf"\g<1>{uuid}\g<2>", first.metadata.text, count=1)
-    (path / "metadata").write_text(metadata, encoding="utf-8")
+    clock = _clock(source)
+    (path / "metadata").write_text(_metadata(source, str(uuid), clock), encoding="utf-8")
     begins, ends = _lanes(source, part.begin, start=True), _lanes(source, part.end, start=False)
     shifts = _process_shifts(source)
     events, size, number = 0, 0, 0
     for trace in source.traces:
-        ticks = _tick_shift(source, first, trace)
+        place = source.alignment.placements[trace.number]
         for stream in trace.streams.values():
             what = _native.Copy(
                 *begins[stream], *ends[stream], instance=number,
                 process_filter=_native.ANY if part.process is None else part.process,
                 thread_filter=_native.ANY if part.thread is None else part.thread,
-                process_shift=shifts[trace.number], tick_shift=ticks,
+                process_shift=shifts[trace.number],
+                tick_origin=place.origin, tick_base=clock.bases[trace.number],
+                tick_mul=clock.frequency, tick_div=place.frequency,
             )  # fmt: skip
             what.uuid[:] = uuid.bytes
             target = path / f"stream-{number:05}"
@@ -129,7 +140,8 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
                 events += written
             else:
                 target.unlink()
-    _write_info(source, path, part, shifts=shifts, uuid=str(uuid), events=events, size=size)
+    facts = {"uuid": str(uuid), "events": events, "bytes": size}
+    _write_info(source, path, part, shifts=shifts, facts=facts, clock=clock)
     return Output(path, events, size)
 
 
@@ -183,29 +195,86 @@ def _roots(trace: TraceFiles) -> list[str]:
     return [str(root) for root in roots] if isinstance(roots, list) else [str(trace.metadata.uuid)]
 
 
-def _tick_shift(source: Source, first: TraceFiles, trace: TraceFiles) -> int:
-    """Return what to add to the ticks of a trace to have those of the first one's clock."""
-    if not source.aligned or trace is first:
-        return 0
-    mine, theirs = first.metadata.clock, trace.metadata.clock
-    seconds = theirs.offset_s - mine.offset_s
-    return seconds * mine.frequency + theirs.offset - mine.offset
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """The clock of a new trace: that of the trace that leads, maybe with another zero.
+
+    Attributes:
+        frequency: Ticks a second.
+        moved: How many ticks its zero is earlier, so that no time is below it.
+        start: Time 0 in its ticks.
+        bases: For each trace, the tick that stands for the origin of its placement.
+    """
+
+    frequency: int
+    moved: int
+    start: int
+    bases: list[int]
+
+
+def _clock(source: Source) -> _Clock:
+    """Choose the clock of a new trace."""
+    found = source.alignment
+    lead = found.placements[found.lead]
+    bases = [
+        lead.origin + (place.shift_ns - lead.shift_ns) * lead.frequency // _NS
+        for place in found.placements
+    ]
+    start = source.ticks_at_start()
+    moved = max(0, -min(start, *bases))
+    return _Clock(lead.frequency, moved, start + moved, [base + moved for base in bases])
+
+
+def _metadata(source: Source, uuid: str, clock: _Clock) -> str:
+    """Return the metadata of a new trace."""
+    lead = source.traces[source.alignment.lead]
+    text = _UUID.sub(rf"\g<1>{uuid}\g<2>", lead.metadata.text, count=1).rstrip() + "\n"
+    if clock.moved:
+        # No other trace has such a clock.
+        own = lead.metadata.clock
+        total = own.offset_s * clock.frequency + own.offset - clock.moved
+        seconds, ticks = divmod(total, clock.frequency)
+        for name, value in (("offset_s", f"{seconds}"), ("offset", f"{ticks}")):
+            text = re.sub(rf"(?m)^(\s*{name}\s*=\s*)-?\d+;", rf"\g<1>{value};", text, count=1)
+        text = _CLOCK_UUID.sub(rf"\g<1>{uuid}\g<2>", text, count=1)
+        text = _CLOCK_KIND.sub(rf"\g<1>{_MOVED}\g<2>", text, count=1)
+    described = set(_STREAM.findall(text))
+    for trace in source.traces:
+        for number in map(str, _classes(source, trace)):
+            if number not in described:
+                described.add(number)
+                text += _described(trace.metadata.text, number)
+    return text
+
+
+def _described(text: str, number: str) -> str:
+    """Return what metadata says of one layout: the stream and its events."""
+    for found in _STREAM.finditer(text):
+        if found[1] == number:
+            behind = _STREAM.search(text, found.end())
+            return text[found.start() : behind.start() if behind else len(text)].rstrip() + "\n"
+    return ""
 
 
 # ---- what stands beside the packets ----
 
 
 def _write_info(
-    source: Source, path: Path, part: Part, *, shifts: list[int], uuid: str, events: int, size: int
+    source: Source,
+    path: Path,
+    part: Part,
+    *,
+    shifts: list[int],
+    facts: dict[str, Any],
+    clock: _Clock,
 ) -> None:
     """Carry the info files over."""
-    session = dict(source.traces[0].info.session.raw)
+    session = dict(source.traces[source.alignment.lead].info.session.raw) | facts
     session["state"] = "complete" if session.get("state") == "running" else session.get("state")
-    session["uuid"], session["events"], session["bytes"] = uuid, events, size
     session["derived_from"] = sorted({root for t in source.traces for root in _roots(t)})
     # Time goes on counting from where the original does.
-    clock = session.get("clock")
-    session["clock"] = (clock if isinstance(clock, dict) else {}) | {"start": source.origin_ticks}
+    old = session.get("clock")
+    session["clock"] = _session_clock(old if isinstance(old, dict) else {}, clock)
     session["start_unix_ns"] = source.start_unix_ns
     lost = _losses(source)
     if lost:
@@ -222,6 +291,20 @@ def _write_info(
     with target.open("w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(lines)
     copy_bundle(source.traces, path)
+
+
+def _session_clock(old: dict[str, Any], clock: _Clock) -> dict[str, Any]:
+    """Return what the session says of the clock of the new trace."""
+    if clock.moved:
+        return {"name": _MOVED, "start": clock.start, "frequency": clock.frequency}
+    new = old | {"start": clock.start}
+    if isinstance(old.get("start"), int):
+        # What other clocks said then, they said this much earlier or later.
+        passed = (clock.start - old["start"]) * _NS // clock.frequency
+        for name in ("start_unix_ns", "start_monotonic_ns"):
+            if isinstance(old.get(name), int):
+                new[name] = old[name] + passed
+    return new
 
 
 def _losses(source: Source) -> dict[str, int]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace.errors import TraceFormatError, UsageError
 from nptltrace.trace import _native
+from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.info import Process, read_info
 from nptltrace.trace.metadata import read_metadata
 from nptltrace.trace.threads import ThreadNames
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
+    from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Info
     from nptltrace.trace.metadata import Metadata
 
@@ -74,8 +76,7 @@ class Source:
         reader: The native reader.
         traces: The traces, in order.
         start_unix_ns: Unix time of time 0.
-        origin_ticks: Time 0 in ticks of the first trace's clock.
-        aligned: Whether times of different clocks were put together by the time of day.
+        alignment: How the traces' clocks were put together.
         told: What the events say of threads, as far as `learn_threads` has looked.
         notes: Further remarks, of whoever works with the traces; see `remarks`.
     """
@@ -85,9 +86,8 @@ class Source:
             raise UsageError("no trace given")
         self.reader = _native.Reader()
         self.traces: list[TraceFiles] = []
+        self.alignment: Alignment
         self.start_unix_ns = 0
-        self.origin_ticks = 0
-        self.aligned = False
         self.told = ThreadNames()
         self.notes: list[str] = []
         self._processes: list[Process] = []
@@ -151,27 +151,24 @@ class Source:
 
     def _set_clocks(self) -> None:
         """Put all traces on one time line that begins with the first of them."""
-        first = self.traces[0]
-        same = all(_same_clock(first, trace) for trace in self.traces[1:])
-        origins = [self._origin(trace) for trace in self.traces]
-        known = [origin for origin in origins if origin is not None]
-        if same:
-            clock = first.metadata.clock
-            self.origin_ticks = origin = min(known, default=0)
-            self.start_unix_ns = clock.unix_ns(origin)
-            for trace in self.traces:
-                self.reader.set_clock(trace.number, clock.frequency, origin, 0)
-        else:
-            pairs = list(zip(self.traces, origins, strict=True))
-            starts = [t.metadata.clock.unix_ns(o) for t, o in pairs if o is not None]
-            self.start_unix_ns = min(starts, default=0)
-            for trace, begin in pairs:
-                clock, ticks = trace.metadata.clock, begin or 0
-                shift = clock.unix_ns(ticks) - self.start_unix_ns
-                self.reader.set_clock(trace.number, clock.frequency, ticks, shift)
-            self.origin_ticks = first.metadata.clock.ticks(self.start_unix_ns)
-        self.aligned = not same
-        self.reader.key_ticks(on=same)
+        found = align(
+            [Clocked(t.path, t.metadata, t.info.session, self._origin(t)) for t in self.traces]
+        )
+        self.alignment = found
+        self.start_unix_ns = found.start_unix_ns
+        for trace, place in zip(self.traces, found.placements, strict=True):
+            self.reader.set_clock(trace.number, place.frequency, place.origin, place.shift_ns)
+        self.reader.key_ticks(on=found.one_clock)
+
+    def ticks_at_start(self) -> int:
+        """Return time 0 in ticks of the trace whose clock leads."""
+        lead = self.alignment.placements[self.alignment.lead]
+        return lead.origin - lead.shift_ns * lead.frequency // 10**9
+
+    def end_ns(self) -> int | None:
+        """Return the time of the last event that is on disk, None before there is one."""
+        found = self.reader.key_range()
+        return None if found is None else self.reader.time_of_key(found[1])
 
     def _origin(self, trace: TraceFiles) -> int | None:
         """Return the tick at which a trace begins, None for one that is empty."""
@@ -243,8 +240,8 @@ class Source:
             found += [f"{trace.path}: {remark}" for remark in trace.info.remarks]
             if self.reader.trace_info(trace.number).packets == 0 and not trace.running:
                 found.append(f"{trace.path}: holds no events")
-        if self.aligned:
-            found.append("the traces have different clocks: aligned by the time of day")
+        if self.alignment.note:
+            found.append(self.alignment.note)
         return found + self.notes
 
     def damages(self, start: int = 0) -> list[_native.Damage]:
@@ -254,16 +251,3 @@ class Source:
     def paths(self) -> Iterable[Path]:
         """Return the trace directories."""
         return [trace.path for trace in self.traces]
-
-
-def _same_clock(a: TraceFiles, b: TraceFiles) -> bool:
-    """Return whether two traces ran on one clock: told so, or the same boot and kind of clock."""
-    one, two = a.metadata.clock, b.metadata.clock
-    if one.uuid is not None and one.uuid == two.uuid:
-        return True
-    boots = [t.metadata.env.get("boot_id") or t.info.session.string("boot_id") for t in (a, b)]
-    kinds = [t.metadata.env.get("clock") or t.info.session.string("clock", "name") for t in (a, b)]
-    if boots[0]:
-        return boots[0] == boots[1] and kinds[0] == kinds[1]
-    same = (one.frequency, one.offset_s, one.offset) == (two.frequency, two.offset_s, two.offset)
-    return same and a.metadata.env.get("hostname") == b.metadata.env.get("hostname")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
+    from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Process
 
 __all__ = ["Position", "Traceset"]
@@ -107,6 +108,11 @@ class Traceset:
     def start_unix_ns(self) -> int:
         """Unix time of time 0."""
         return self.source.start_unix_ns
+
+    @property
+    def alignment(self) -> Alignment:
+        """How traces of several clocks or machines were put on one time line."""
+        return self.source.alignment
 
     @property
     def processes(self) -> list[Process]:
