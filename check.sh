@@ -61,6 +61,7 @@ need may mariadb-server-core has mariadbd
 need may memcached has memcached
 need may nodejs has node
 need may p7zip-full has 7z
+need may pajeng has pj_dump
 need may pigz has pigz
 need may pkg-config has pkg-config
 need may redis-server has redis-server
@@ -69,6 +70,7 @@ need may spin has spin
 need may strace has strace
 need may sysbench has sysbench
 need may valgrind has valgrind
+need may vite has vite
 need may x264 has x264
 need may xz-utils has xz
 need may zsh has zsh

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,7 +64,8 @@ class Sorter:
 
     def _stored(self, run: NDArray[Any]) -> NDArray[Any]:
         if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="ptt-export-")  # noqa: SIM115 -- lives as long as the sorter
+            self._file = tempfile.TemporaryFile(prefix="ptt-export-")  # noqa: SIM115 -- closed below
+            weakref.finalize(self, self._file.close)
         offset = self._file.seek(0, 2)
         self._file.write(run.tobytes())
         self._file.flush()

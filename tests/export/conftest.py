@@ -1,0 +1,55 @@
+"""Fixtures of the export tests: recorded programs, each once, and the names of addresses."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import ROOT, Compiler, Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+
+@pytest.fixture(autouse=True)
+def _native(native_stage: Path) -> Iterator[None]:
+    from nptltrace import _paths
+
+    before = os.environ.get("NPTLTRACE_NATIVE_DIR")
+    os.environ["NPTLTRACE_NATIVE_DIR"] = str(native_stage)
+    _paths.native_dir.cache_clear()
+    yield
+    if before is None:
+        del os.environ["NPTLTRACE_NATIVE_DIR"]
+    else:
+        os.environ["NPTLTRACE_NATIVE_DIR"] = before
+    _paths.native_dir.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def recorded(
+    tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, native_stage: Path,
+    program: Callable[[str], Path],
+) -> Callable[[str], Path]:  # fmt: skip
+    """Traces of programs by name, each recorded once: `recorded("mix")`."""
+    directory = tmp_path_factory.mktemp("export")
+    compiler = Compiler(directory, native_stage / "include")
+    recorder = Recorder(ptt, tmp_path_factory.mktemp("exported"))
+    known: dict[str, Path] = {}
+
+    def get(name: str) -> Path:
+        if name not in known:
+            if name == "mix":
+                known[name] = recorder(program("mix"), "5", "300", options=("-l", "4"))
+            elif name == "hostile":
+                known[name] = recorder(compiler(ROOT / "tests" / "export" / "hostile.c"))
+            else:
+                known[name] = recorder(program(name))
+        return known[name]
+
+    return get

@@ -1,0 +1,62 @@
+"""What the export tests record, and what an export of it must hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["NAMES", "PROGRAMS", "WEIRD", "aliases", "holds", "owners", "waits", "wakeups"]
+
+# Programs of tests/programs, and hostile.c beside this file.
+PROGRAMS = ("contention", "mix", "hostile")
+
+# What threads may call themselves: 15 bytes of anything.
+NAMES = ("\"q\\u'o<t>&", "a\nb\tc\rd", "%EndEventDef", "]}},{{[", "\u00e9\u4e2d")
+# What users may call their locks.
+WEIRD = 'g"\\ <b>%s</b> {}, 9 0.1 ' + "long" * 2000
+
+
+def aliases(directory: Path) -> Path:
+    """Return a file that gives the lock of the hostile program a name."""
+    path = directory / "aliases"
+    path.write_text(f"weird {WEIRD}\n")
+    return path
+
+
+def _tables(trace: Path) -> Any:
+    from nptltrace.analysis.model import model_tables
+    from nptltrace.trace.source import Source
+
+    return model_tables(Source([trace]))
+
+
+def waits(trace: Path) -> list[tuple[int, int, int, int, str]]:
+    """Return id, thread, beginning, duration and class of every wait."""
+    table = _tables(trace).waits
+    columns = [table[name].to_pylist() for name in ("wait_id", "tid", "t_ns", "dur_ns", "class")]
+    return sorted(zip(*columns, strict=True))
+
+
+def wakeups(trace: Path) -> list[tuple[int, int, int, int, int]]:
+    """Return wait, waker, woken thread and both times of every wake-up."""
+    table = _tables(trace).wakeups
+    names = ("wait_id", "waker_tid", "wakee_tid", "t_ns", "woken_ns")
+    return sorted(zip(*[table[name].to_pylist() for name in names], strict=True))
+
+
+def holds(trace: Path) -> list[tuple[int, int, int]]:
+    """Return thread, beginning and duration of every hold."""
+    table = _tables(trace).holds
+    columns = [table[name].to_pylist() for name in ("tid", "t_ns", "dur_ns")]
+    return sorted(zip(*columns, strict=True))
+
+
+def owners(trace: Path) -> set[tuple[int, int]]:
+    """Return wait and owner of contended waits for what another thread has."""
+    return {
+        (row["wait_id"], row["owner_tid"])
+        for row in _tables(trace).waits.to_pylist()
+        if row["owner_tid"] not in {None, row["tid"]} and row["class"] == "contended"
+    }

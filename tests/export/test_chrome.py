@@ -1,0 +1,114 @@
+"""`ptt export --to chrome`: JSON that means what the trace says, and that Perfetto reads."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.export.programs import NAMES, PROGRAMS, WEIRD, aliases, waits, wakeups
+from tests.export.trace_processor import query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+_CLASSES = {"contended", "idle", "join", "timeout", "cancelled"}
+
+
+def _exported(ptt: Ptt, trace: Path, out: Path, *options: str | Path) -> dict[str, Any]:
+    ptt("export", "--to", "chrome", "-o", out, *options, trace)
+    document: dict[str, Any] = json.loads(out.read_bytes(), parse_float=str)
+    return document
+
+
+def _ns(us: str) -> int:
+    """Return microseconds with three decimals as ns."""
+    whole, _, fraction = us.partition(".")
+    assert len(fraction) == 3
+    return int(whole) * 1000 + int(fraction)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_wait_and_wakeup_is_there(
+    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    trace = recorded(name)
+    events = _exported(ptt, trace, tmp_path / "out.json")["traceEvents"]
+    kernel = {tid for _, tid, *_ in waits(trace)}
+    slices = [event for event in events if event["ph"] == "X"]
+    found = sorted(
+        (e["args"]["wait"], e["tid"], _ns(e["ts"]), _ns(e["dur"]), e["cat"])
+        for e in slices
+        if e["cat"] in _CLASSES and e["tid"] in kernel
+    )
+    expected = waits(trace)
+    # Waits inside of others have a row of their own, whose number is none of the kernel's.
+    beside = {e["args"]["wait"] for e in slices if e["cat"] in _CLASSES} - {w[0] for w in found}
+    assert found == [wait for wait in expected if wait[0] not in beside]
+    assert len(found) + len(beside) == len(expected)
+    flows = {
+        phase: sorted(
+            (e["id"], e["tid"], _ns(e["ts"]))
+            for e in events
+            if e["ph"] == phase and e["cat"] == "wake-up"
+        )
+        for phase in "sf"
+    }
+    assert flows["s"] == [(wait, waker, given) for wait, waker, _, given, _ in wakeups(trace)]
+    assert flows["f"] == [(wait, woken, taken) for wait, _, woken, _, taken in wakeups(trace)]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_slices_of_a_row_do_not_overlap(
+    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    events = _exported(ptt, recorded(name), tmp_path / "out.json")["traceEvents"]
+    rows: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for event in events:
+        if event["ph"] == "X" and event["cat"] not in {"wakeup", "blocks"}:
+            start = _ns(event["ts"])
+            rows[event["pid"], event["tid"]].append((start, start + _ns(event["dur"])))
+    assert rows
+    for spans in rows.values():
+        spans.sort()
+        assert all(a[1] <= b[0] for a, b in pairwise(spans))
+
+
+def test_perfetto_reads_it(ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path) -> None:
+    trace = recorded("contention")
+    _exported(ptt, trace, tmp_path / "out.json")
+    wrong, flows, counts = query(
+        tmp_path / "out.json",
+        "select name, value from stats where value > 0 and severity = 'error'",
+        "select o.name as a, i.name as b from flow join slice o on o.id = slice_out "
+        "join slice i on i.id = slice_in where o.category = 'wakeup' and i.category = 'wakeup'",
+        "select category, count(*) as n from slice group by 1",
+    )
+    assert wrong == []
+    assert len(flows) == len(wakeups(trace))
+    assert all(row["a"].startswith("wakes") and row["b"].startswith("woken") for row in flows)
+    assert sum(row["n"] for row in counts if row["category"] in _CLASSES) == len(waits(trace))
+
+
+def test_names_of_any_kind(ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path) -> None:
+    trace = recorded("hostile")
+    document = _exported(ptt, trace, tmp_path / "out.json", "--alias", aliases(tmp_path))
+    names = {
+        e["args"]["name"].rsplit(" ", 1)[0]
+        for e in document["traceEvents"]
+        if e["name"] == "thread_name"
+    }
+    assert set(NAMES) <= names
+    assert any(WEIRD[:500] in event["name"] for event in document["traceEvents"])
+
+
+def test_standard_output(ptt: Ptt, recorded: Callable[[str], Path]) -> None:
+    done = ptt("export", "--to", "chrome", "-o", "-", recorded("contention"))
+    assert json.loads(done.stdout)["displayTimeUnit"] == "ns"
+    assert " holds and " in done.stderr

@@ -1,0 +1,152 @@
+"""`ptt export --to perfetto`, read by Perfetto's trace processor and by its own message classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.export.programs import NAMES, PROGRAMS, WEIRD, aliases, holds, owners, waits, wakeups
+from tests.export.trace_processor import query
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+_WAITS = """
+select extract_arg(s.arg_set_id, 'debug.wait') as wait, thread.tid, s.ts, s.dur, s.category
+from slice s join thread_track t on s.track_id = t.id join thread using (utid)
+where s.category in ('contended', 'idle', 'join', 'timeout', 'cancelled') order by 1"""
+_WAKEUPS = """
+select o.ts as given, i.ts as taken, a.tid as waker, b.tid as woken
+from flow join slice o on o.id = slice_out join slice i on i.id = slice_in
+join thread_track t on o.track_id = t.id join thread a on a.utid = t.utid
+join thread_track u on i.track_id = u.id join thread b on b.utid = u.utid
+where o.category = 'wakeup'"""
+_BLOCKED = """
+select extract_arg(i.arg_set_id, 'debug.wait') as wait, a.tid as owner
+from flow join slice o on o.id = slice_out join slice i on i.id = slice_in
+join thread_track t on o.track_id = t.id join thread a on a.utid = t.utid
+where o.category = 'blocks'"""
+_QUESTIONS = {
+    "wrong": "select name, value from stats where value > 0 and severity = 'error'",
+    "waits": _WAITS,
+    "wakeups": _WAKEUPS,
+    "blocked": _BLOCKED,
+    "holds": "select thread.tid, s.ts, s.dur from slice s join thread_track t on s.track_id = t.id "
+    "join thread using (utid) where s.category = 'hold'",
+    "owners": "select ts, dur from slice where category = 'owner'",
+    "waiting": "select t.id, max(value) as most, min(value) as least from counter c "
+    "join track t on c.track_id = t.id group by 1",
+    "threads": "select name from thread",
+    "tracks": "select distinct name from track",
+}
+
+
+def _exported(ptt: Ptt, trace: Path, out: Path, *options: str | Path) -> Path:
+    ptt("export", "--to", "perfetto", "-o", out, *options, trace)
+    return out
+
+
+@pytest.fixture(scope="module")
+def answers(
+    ptt: Ptt, recorded: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], dict[str, list[dict[str, Any]]]]:
+    """What trace processor says of a program's export, by question."""
+    directory = tmp_path_factory.mktemp("perfetto")
+    names = aliases(directory)
+
+    @cache
+    def get(name: str) -> dict[str, list[dict[str, Any]]]:
+        out = _exported(ptt, recorded(name), directory / f"{name}.pftrace", "--alias", names)
+        return dict(zip(_QUESTIONS, query(out, *_QUESTIONS.values()), strict=True))
+
+    return get
+
+
+Answers = Callable[[str], dict[str, list[dict[str, Any]]]]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_trace_processor_reads_every_wait_and_wakeup(
+    answers: Answers, recorded: Callable[[str], Path], name: str
+) -> None:
+    found, trace = answers(name), recorded(name)
+    assert found["wrong"] == []
+    rows = [(r["wait"], r["tid"], r["ts"], r["dur"], r["category"]) for r in found["waits"]]
+    assert rows == waits(trace)
+    assert len(rows) > 5
+    flows = sorted((r["waker"], r["woken"], r["given"], r["taken"]) for r in found["wakeups"])
+    assert flows == sorted(row[1:] for row in wakeups(trace))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_holds_are_at_threads_and_at_objects(
+    answers: Answers, recorded: Callable[[str], Path], name: str
+) -> None:
+    found = answers(name)
+    expected = holds(recorded(name))
+    assert sorted((r["tid"], r["ts"], r["dur"]) for r in found["holds"]) == expected
+    owners = sorted((r["ts"], r["dur"]) for r in found["owners"])
+    assert owners == sorted(row[1:] for row in expected)
+    assert all(row["least"] == 0 and row["most"] >= 0 for row in found["waiting"])
+    assert max(row["most"] for row in found["waiting"]) >= 2
+
+
+def test_owners_lead_to_those_who_wait(answers: Answers, recorded: Callable[[str], Path]) -> None:
+    found = {(row["wait"], row["owner"]) for row in answers("contention")["blocked"]}
+    assert found == owners(recorded("contention"))
+    assert len(found) >= 4
+
+
+def test_names_of_any_kind(answers: Answers) -> None:
+    found = answers("hostile")
+    assert set(NAMES) <= {row["name"] for row in found["threads"]}
+    tracks = [row["name"] or "" for row in found["tracks"]]
+    assert any(name.startswith(f"mutex {WEIRD[:500]}") for name in tracks)
+
+
+def test_what_never_ended_lasts_to_the_end(
+    ptt: Ptt, compile_c: Any, record: Any, tmp_path: Path
+) -> None:
+    program = compile_c(
+        "#include <semaphore.h>\n#include <signal.h>\n#include <unistd.h>\n"
+        "int main(void) { sem_t s; sem_init(&s, 0, 0); alarm(1); sem_wait(&s); return 0; }"
+    )
+    trace = record(program, status=None)
+    out = _exported(ptt, trace, tmp_path / "out.pftrace")
+    (found,) = query(
+        out,
+        "select dur, extract_arg(arg_set_id, 'debug.never ended') as never from slice "
+        "where name like '%semaphore%'",
+    )
+    assert [row["never"] for row in found] == [1]
+    assert found[0]["dur"] == waits(trace)[0][3]
+
+
+def test_official_classes_know_every_field(
+    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    pytest.importorskip("perfetto")
+    from google.protobuf import unknown_fields
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
+
+    trace = pb.Trace()
+    out = _exported(ptt, recorded("contention"), tmp_path / "out.pftrace")
+    trace.ParseFromString(out.read_bytes())
+    assert trace.IsInitialized()
+    assert len(trace.packet) > 50
+
+    def check(message: Any) -> None:
+        assert len(unknown_fields.UnknownFieldSet(message)) == 0
+        for field, value in message.ListFields():
+            if field.message_type is not None:
+                for item in value if field.is_repeated else [value]:
+                    check(item)
+
+    check(trace)
+    tracks = {packet.track_descriptor.uuid for packet in trace.packet}
+    assert {p.track_event.track_uuid for p in trace.packet if p.HasField("track_event")} <= tracks
