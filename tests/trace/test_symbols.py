@@ -74,7 +74,7 @@ def compile_program(directory: Path, *flags: str) -> Path:
     return program
 
 
-def ran(directory: Path, *flags: str) -> Ran:
+def ran(directory: Path, *flags: str, records: bool = False) -> Ran:
     """Compile it, and write a trace of its only lock."""
     program = compile_program(directory / "bin", *flags)
     called = [
@@ -88,7 +88,7 @@ def ran(directory: Path, *flags: str) -> Ran:
     notes = output("readelf", "-n", program)
     build_id = notes.partition("Build ID: ")[2].split("\n")[0]
     made = Builder(directory / "run.ptt")
-    made.thread(101, [Event(T0, "MUTEX_TAKEN", BIAS + lock, 5, cpu=1)])
+    made.thread(101, [Event(T0, "MUTEX_TAKEN", BIAS + lock, BIAS + site if records else 5)])
     made.processes = [
         {
             "process": {
@@ -109,7 +109,7 @@ def ran(directory: Path, *flags: str) -> Ran:
         },
         {"sites": {"process": 0, "sites": {"5": hex(BIAS + site)}}},
     ]  # fmt: skip
-    return Ran(program, made.write(), site, lock)
+    return Ran(program, made.write_records() if records else made.write(), site, lock)
 
 
 def split_debug(program: Path, debug: Path) -> None:
@@ -148,6 +148,14 @@ def test_site_names(pool: Ran, ptt: Ptt) -> None:
     assert json.loads(line)["site_name"] == name
     assert ptt("view", "--object", "pool::table_lock", pool.trace).stdout.count("\n") == 1
     assert ptt("view", "--site", "push", pool.trace).stdout.count("\n") == 1
+
+
+def test_sites_of_records_can_be_chosen(tmp_path: Path, ptt: Ptt) -> None:
+    pool = ran(tmp_path, records=True)
+    written = pool.trace / "info" / "processes.jsonl"
+    written.write_text("".join(x for x in written.open() if not x.startswith('{"sites"')))
+    assert LOCKED in ptt("view", "--site", "push", pool.trace).stdout
+    assert ptt("view", "--site", "elsewhere", pool.trace).stdout == ""
 
 
 def test_another_build_is_not_used(pool: Ran, ptt: Ptt) -> None:

@@ -120,11 +120,10 @@ class Selection:
         """Return (process, address) of the call sites that pass, or None for all."""
         if not self.sites:
             return None
+        by_name = any(address_of(w) is None for o in self.sites for w in _words(o, "--site"))
         known = [
-            (number, address, symbols.site_name(number, address))
-            for number, process in enumerate(source.processes())
-            for address in set(process.sites.values())
-            if any(address_of(w) is None for o in self.sites for w in _words(o, "--site"))
+            (process, address, symbols.site_name(process, address))
+            for process, address in (source.sites() if by_name else ())
         ]
         return sorted(_all(self.sites, lambda word: _sites(word, known), "--site"))
 

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from nptltrace.errors import TraceFormatError, UsageError
-from nptltrace.trace import _native
+from nptltrace.trace import _names, _native
 from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.info import Process, read_info
 from nptltrace.trace.metadata import read_metadata
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Source", "TraceFiles"]
 
+_RECORDS = 1  # the stream class of the handlers shared and file
+_BATCH = 16384
 _COMM_MAX = 15  # bytes of a name that the kernel keeps
 _GENERATION = re.compile(r"(?P<stream>.*?)(?:\.(?P<generation>\d+))?")
 
@@ -92,6 +94,7 @@ class Source:
         self.notes: list[str] = []
         self._processes: list[Process] = []
         self._known_threads: list[tuple[int, int]] = []
+        self._searched: tuple[_native.Cursor, _names.Names, set[tuple[int, int]]] | None = None
         for path in paths:
             self._add(Path(path))
         self.refresh()
@@ -230,6 +233,32 @@ class Source:
         from nptltrace.trace.threads import ALL, thread_names
 
         self.told = thread_names(self, ALL if budget is None else budget)
+
+    # ---- call sites ----
+
+    def sites(self) -> set[tuple[int, int]]:
+        """Return (process number, address) of the call sites that are known by now."""
+        listed = {
+            (number, address)
+            for number, process in enumerate(self.processes())
+            for address in process.sites.values()
+        }
+        return listed | self._record_sites()
+
+    def _record_sites(self) -> set[tuple[int, int]]:
+        """Look for the call sites that only events tell: records hold the address itself."""
+        streams = range(self.reader.stream_count())
+        if all(self.reader.stream_info(n).stream_class != _RECORDS for n in streams):
+            return set()
+        if self._searched is None:
+            self._searched = (_native.Cursor(self.reader), _names.Names(self.reader), set())
+        cursor, names, found = self._searched
+        cursor.refresh()
+        buffer = _native.Buffer(_BATCH)
+        while cursor.read(buffer):
+            missing = names.missing(buffer)
+            found |= {(process, at) for kind, process, at in missing if kind == _native.SITE}
+        return found
 
     # ---- what is wrong ----
 
