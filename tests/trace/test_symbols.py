@@ -153,7 +153,8 @@ def test_site_names(pool: Ran, ptt: Ptt) -> None:
 def test_sites_of_records_can_be_chosen(tmp_path: Path, ptt: Ptt) -> None:
     pool = ran(tmp_path, records=True)
     written = pool.trace / "info" / "processes.jsonl"
-    written.write_text("".join(x for x in written.open() if not x.startswith('{"sites"')))
+    lines = written.read_text().splitlines(keepends=True)
+    written.write_text("".join(line for line in lines if not line.startswith('{"sites"')))
     assert LOCKED in ptt("view", "--site", "push", pool.trace).stdout
     assert ptt("view", "--site", "elsewhere", pool.trace).stdout == ""
 
