@@ -98,6 +98,7 @@ struct vf_object {
 	bool before; /* there was another one here */
 	uint8_t type; /* of a mutex, preference of a rwlock, clock of a condition */
 	bool robust;
+	bool inconsistent; /* taken from a dead owner, and nobody has made it consistent: it has no owner */
 	struct ptt_verify_event init;
 	/* who touched it last, and when somebody else did before */
 	uint32_t events;
@@ -201,7 +202,8 @@ enum vf_action {
 	VF_IGNORE, VF_INIT, VF_DESTROY, VF_ACQUIRE, VF_ACQUIRE_SHARED, VF_RELEASE, VF_WAIT, VF_WAIT_END, VF_COND_IN,
 	VF_COND_OUT, VF_SIGNAL, VF_BROADCAST, VF_BARRIER_IN, VF_BARRIER_OUT, VF_SEM_TAKEN, VF_SEM_POST, VF_ONCE_BEGIN,
 	VF_ONCE_END, VF_ONCE_WAIT, VF_ONCE_WAIT_END, VF_CREATE, VF_BEGIN, VF_END, VF_JOIN_IN, VF_JOIN_OUT, VF_CALL_IN,
-	VF_CALL_OUT, VF_CREATE_IN, VF_CREATE_OUT, VF_FAILED, VF_LEVEL, VF_LOST, VF_FORK,
+	VF_CALL_OUT, VF_CREATE_IN, VF_CREATE_OUT, VF_FAILED, VF_CONSISTENT, VF_LEVEL, VF_LOST,
+	VF_FORK,
 };
 
 struct ptt_verify {
@@ -288,6 +290,7 @@ bool vf_private(struct ptt_verify *v, const struct vf_object *o);
 void vf_lock_init(struct ptt_verify *v, const struct vf_event *e, struct vf_object *o);
 void vf_acquire(struct ptt_verify *v, const struct vf_event *e, bool shared);
 void vf_release(struct ptt_verify *v, const struct vf_event *e);
+void vf_consistent(struct ptt_verify *v, const struct vf_event *e);
 void vf_lock_wait(struct ptt_verify *v, const struct vf_event *e);
 void vf_lock_wait_end(struct ptt_verify *v, const struct vf_event *e);
 void vf_drop_holds(struct ptt_verify *v, struct vf_object *o);

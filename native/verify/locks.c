@@ -58,7 +58,7 @@ void vf_lock_init(struct ptt_verify *v, const struct vf_event *e, struct vf_obje
 
 bool vf_checks_owner(const struct vf_object *o)
 {
-	return o->kind == VF_MUTEX && o->flags & VF_INITED &&
+	return o->kind == VF_MUTEX && o->flags & VF_INITED && !o->inconsistent &&
 	       (o->robust || o->type == PTHREAD_MUTEX_RECURSIVE_NP || o->type == PTHREAD_MUTEX_ERRORCHECK_NP);
 }
 
@@ -210,6 +210,15 @@ static void owner_died(struct ptt_verify *v, const struct vf_event *e, struct vf
 		owner->gone_rule = VF_MUTEX_ROBUST;
 	}
 	vf_drop_holds(v, o);
+	o->inconsistent = true;
+}
+
+void vf_consistent(struct ptt_verify *v, const struct vf_event *e)
+{
+	struct vf_object *o = vf_object(v, e, VF_MUTEX, e->e.object);
+
+	if (o)
+		o->inconsistent = false;
 }
 
 /* It holds the lock already, or held another one that was here. */

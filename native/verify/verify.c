@@ -62,7 +62,7 @@ static const struct {
 	const char *name;
 	enum vf_action action;
 } named[] = {
-	{ "LEVEL_CHANGED", VF_LEVEL },        { "PROCESS_FORK", VF_FORK },     { "THREAD_CREATE_IN", VF_CREATE_IN },
+	{ "MUTEX_CONSISTENT", VF_CONSISTENT }, { "LEVEL_CHANGED", VF_LEVEL },        { "PROCESS_FORK", VF_FORK },     { "THREAD_CREATE_IN", VF_CREATE_IN },
 	{ "THREAD_CREATE_OUT", VF_CREATE_OUT }, { "THRD_CREATE_IN", VF_CREATE_IN }, { "THRD_CREATE_OUT", VF_CREATE_OUT },
 };
 
@@ -274,6 +274,9 @@ static void rare_event(struct ptt_verify *v, struct vf_event *e, enum vf_action 
 		break;
 	case VF_FAILED:
 		vf_failed(v, e);
+		break;
+	case VF_CONSISTENT:
+		vf_consistent(v, e);
 		break;
 	case VF_FORK:
 		v->processes[e->process].forked = e->e.ts;

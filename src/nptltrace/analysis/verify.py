@@ -191,16 +191,15 @@ def gaps(source: Source, trace: TraceFiles) -> list[str]:
 
 def _monotonic_ns(source: Source, trace: TraceFiles) -> int:
     """Return CLOCK_MONOTONIC at time 0, `NEVER` where the trace does not tell."""
-    clock, session = trace.metadata.clock, trace.info.session
-    if source.aligned:
-        return _verifier.NEVER
-    if session.string("clock", "name") == "monotonic" and clock.frequency == _NS:
-        return source.origin_ticks
+    place, session = source.alignment.placements[trace.number], trace.info.session
     start, at = session.number("clock", "start"), session.number("clock", "start_monotonic_ns")
-    # A part of a trace says when it starts itself.
-    if start is None or at is None or "derived_from" in session.raw:
+    if session.string("clock", "name") == "monotonic" and place.frequency == _NS:
+        start = at = 0
+    elif "derived_from" in session.raw:
+        at = None  # a part of a trace says when it starts itself
+    if start is None or at is None:
         return _verifier.NEVER
-    return at + (source.origin_ticks - start) * _NS // clock.frequency
+    return at + (place.origin - start) * _NS // place.frequency - place.shift_ns
 
 
 # ---- in words ----

@@ -14,7 +14,7 @@ from nptltrace.errors import PttError, UsageError
 if TYPE_CHECKING:
     from nptltrace.record.levels import Levels
 
-__all__ = ["ControlPage", "group_of"]
+__all__ = ["ControlPage", "group_of", "levels_changed"]
 
 _MAGIC = b"PTTCTRL1"
 _HEAD = struct.Struct("<8sHHIII")  # struct ptt_control up to the levels
@@ -22,6 +22,8 @@ _WORD = struct.Struct("<I")
 _SIZE = 128
 _MAJOR = 1
 _CHANGES_AT = 20
+# Beside the pages: levels were changed in this session, whatever becomes of the processes.
+_CHANGED = "levels-changed"
 
 
 class ControlPage(NamedTuple):
@@ -63,6 +65,10 @@ class ControlPage(NamedTuple):
 
     def write(self, levels: Levels) -> None:
         """Change levels; the process acts on it at its next event."""
+        try:
+            (self.path.parent / _CHANGED).touch()
+        except OSError as error:
+            raise PttError(f"{self.path.parent}: {error.strerror}") from None
         with self._open() as page:
             for name, i in DOMAINS.items():
                 level = levels.of(name)
@@ -92,6 +98,11 @@ class ControlPage(NamedTuple):
             page.close()
             raise PttError(f"{self.path} is no level control page of process {self.pid}")
         return page
+
+
+def levels_changed(session: Path) -> bool:
+    """Return whether somebody changed the levels of a process of this session."""
+    return (session / _CHANGED).exists()
 
 
 def group_of(pid: int) -> list[int]:

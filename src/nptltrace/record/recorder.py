@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.errors import PttError, UsageError
 from nptltrace.record import launch
+from nptltrace.record.control import levels_changed
 from nptltrace.record.drains import NoDrain, RingDrain
 from nptltrace.record.interrupts import Interrupts
 from nptltrace.record.library import CollectorError, Stats
@@ -304,6 +305,7 @@ class _Recorder:
         self._trace.facts["exit_status"] = child.status
         if self._session is not None:
             self._trace.facts["uncovered"] = uncovered(self._session.path)
+            self._trace.facts["level_changed"] = levels_changed(self._session.path)
         try:
             self._trace.write(self._clock.calibration(), stats)
         except OSError as error:

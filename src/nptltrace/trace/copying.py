@@ -272,6 +272,8 @@ def _write_info(
     session = dict(source.traces[source.alignment.lead].info.session.raw) | facts
     session["state"] = "complete" if session.get("state") == "running" else session.get("state")
     session["derived_from"] = sorted({root for t in source.traces for root in _roots(t)})
+    if part.thread is not None:
+        session["part"] = "thread"  # what the others did to it is not there
     # Time goes on counting from where the original does.
     old = session.get("clock")
     session["clock"] = _session_clock(old if isinstance(old, dict) else {}, clock)
