@@ -64,7 +64,7 @@ static const char *const field_names[CK_FIELDS] = {
 	[CK_MUTEX] = "mutex",	  [CK_CREATOR] = "creator",   [CK_SHARED_FIELD] = "shared",
 	[CK_WRITE] = "write",	  [CK_ROUTINE] = "routine",   [CK_DETACHED_FIELD] = "detached",
 	[CK_TIMED] = "timed",	  [CK_PROTOCOL] = "protocol", [CK_ROBUST_FIELD] = "robust",
-	[CK_POLICY] = "policy",	  [CK_PRIORITY] = "priority", [CK_FLAGS] = "flags",
+	[CK_PRIORITY] = "priority", [CK_KIND] = "kind",
 };
 
 static void learn_catalogue(struct ptt_check *c)
@@ -74,6 +74,7 @@ static void learn_catalogue(struct ptt_check *c)
 		uint32_t id = type->id & PTT_ID_MASK;
 
 		c->type[id] = type;
+		c->level[id] = type->level;
 		for (uint8_t k = 0; k < type->field_count; k++)
 			for (int f = 0; f < CK_FIELDS; f++)
 				if (strcmp(type->fields[k].name, field_names[f]) == 0)
@@ -136,6 +137,7 @@ void ptt_check_destroy(struct ptt_check *c)
 	free(c->processes);
 	free(c->known);
 	free(c->stack);
+	free(c->shares);
 	free(c);
 }
 
@@ -190,6 +192,7 @@ static void level_changed(struct ptt_check *c, const struct ck_event *e)
 	for (uint32_t i = 1; i < c->threads.count; i++)
 		if (CK_THREAD(c, i)->pub.process == e->process)
 			CK_THREAD(c, i)->flags &= ~CK_WHOLE;
+	memset(c->processes[e->process].full, 0, sizeof(c->processes[e->process].full));
 	c->processes[e->process].whole = false;
 }
 
@@ -310,11 +313,13 @@ static void other_event(struct ptt_check *c, const struct ck_event *e)
 static inline void event(struct ptt_check *c, const struct ck_event *e)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
+	struct ck_process *p = &c->processes[e->process];
 
 	if (unlikely(t->first_ts == INT64_MAX))
 		t->first_ts = e->ts;
 	t->last_ts = e->ts;
-	c->processes[e->process].last_ts = e->ts;
+	p->last_ts = e->ts;
+	p->full[e->id >> 6] |= c->level[e->id] >= 2;
 	switch (e->id) {
 	case ID(MUTEX, MUTEX_TAKEN):
 	case ID(RWLOCK, RWLOCK_TAKEN_WRITE):
@@ -407,11 +412,10 @@ static uint32_t root_of(const struct ptt_check *c, uint32_t process)
 	return process;
 }
 
-/* Processes in which nobody will do anything any more, unless from outside. */
-static void find_hung(const struct ptt_check *c, bool *hung)
+static void find_hung(struct ptt_check *c)
 {
 	for (uint32_t i = 0; i < c->process_count; i++)
-		hung[i] = !c->processes[i].left && !c->processes[i].replaced;
+		c->processes[i].hung = !c->processes[i].left && !c->processes[i].replaced;
 	for (uint32_t i = 1; i < c->threads.count; i++) {
 		const struct ck_thread *t = CK_THREAD(c, i);
 
@@ -419,40 +423,46 @@ static void find_hung(const struct ptt_check *c, bool *hung)
 		if (t->first_ts == INT64_MAX && !t->created.thread)
 			continue;
 		if (!(t->flags & CK_ENDED_THREAD) && !ck_blocked(c, i))
-			hung[t->pub.process] = false;
+			c->processes[t->pub.process].hung = false;
 	}
 }
 
-/* And neither will anybody in those that were forked by one of them or the same parent. */
-static void find_alone(const struct ptt_check *c, const bool *hung, bool *alone, const int64_t *ends, uint32_t count)
+static bool share_memory(const struct ptt_check *c, uint32_t a, uint32_t b)
+{
+	if (root_of(c, a) == root_of(c, b))
+		return true;
+	for (uint32_t i = 0; i < c->share_count; i++)
+		for (uint32_t k = 0; k < c->share_count && c->shares[i].process == a; k++)
+			if (c->shares[k].process == b && c->shares[k].memory == c->shares[i].memory)
+				return true;
+	return false;
+}
+
+static void find_alone(struct ptt_check *c, const int64_t *ends, uint32_t count)
 {
 	for (uint32_t i = 0; i < c->process_count; i++) {
-		alone[i] = hung[i];
-		for (uint32_t k = 0; k < c->process_count && alone[i]; k++)
-			if (root_of(c, k) == root_of(c, i) && !hung[k] &&
-			    !is_gone(c, k, ends, count, c->processes[i].last_ts))
-				alone[i] = false;
+		struct ck_process *p = &c->processes[i];
+
+		p->alone = p->hung;
+		for (uint32_t k = 0; k < c->process_count && p->alone; k++)
+			if (share_memory(c, k, i) && !c->processes[k].hung && !is_gone(c, k, ends, count, p->last_ts))
+				p->alone = false;
 	}
 }
 
 /* What can be said only when nothing more will happen. */
-static int at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
+static void at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
 {
-	bool *hung = calloc(2 * (c->process_count + 1), sizeof(*hung));
 	struct ck_event e = { .ts = c->last_ts };
 
-	if (!hung)
-		return -ENOMEM;
+	find_hung(c);
+	find_alone(c, ends, count);
 	for (uint32_t i = 1; i < c->threads.count; i++)
 		if (CK_THREAD(c, i)->waits)
 			ck_deadlock(c, i, &e, true);
-	find_hung(c, hung);
-	find_alone(c, hung, hung + c->process_count, ends, count);
-	ck_lost_wakeups(c, hung);
-	ck_stuck_barriers(c, hung, hung + c->process_count);
-	free(hung);
+	ck_lost_wakeups(c);
+	ck_stuck_barriers(c);
 	ck_leaks(c);
-	return 0;
 }
 
 static void settle(struct ptt_check *c, uint32_t flags)
@@ -489,10 +499,10 @@ static void settle(struct ptt_check *c, uint32_t flags)
 
 int ptt_check_finish(struct ptt_check *c, const int64_t *ends, uint32_t count, uint32_t flags)
 {
-	int err = flags & PTT_CHECK_RUNNING ? 0 : at_end(c, ends, count);
-
+	if (!(flags & PTT_CHECK_RUNNING))
+		at_end(c, ends, count);
 	settle(c, flags);
-	return err < 0 ? err : c->error;
+	return c->error;
 }
 
 uint64_t ptt_check_lost(const struct ptt_check *c)

@@ -53,20 +53,13 @@ static void two_mutexes(struct ptt_check *c, const struct ck_event *e, uint32_t 
 		a->rival = found;
 }
 
-/* When a thread last released a mutex, at the latest. */
-static int64_t last_look(const struct ck_thread *t, uint32_t mutex)
+/* When anybody last took a mutex to look what it guards, before the hold that a wait gives up. */
+static int64_t last_look(const struct ptt_check *c, uint32_t thread, uint32_t mutex)
 {
-	uint32_t count = t->release_count < CK_RELEASES ? t->release_count : CK_RELEASES;
-	int64_t oldest = CK_NEVER;
+	uint32_t hold = ck_hold_of(c, thread, mutex);
+	const struct ck_object *o = CK_OBJECT(c, mutex);
 
-	for (uint32_t i = 1; i <= count; i++) {
-		const struct ck_released *r = &t->releases[(t->release_count - i) % CK_RELEASES];
-
-		if (r->object == mutex)
-			return r->ts;
-		oldest = r->ts;
-	}
-	return count == CK_RELEASES ? oldest : CK_NEVER;
+	return hold && CK_HOLD(c, hold)->since == o->taken ? o->taken_before : o->taken;
 }
 
 void ck_cond_in(struct ptt_check *c, const struct ck_event *e)
@@ -82,7 +75,7 @@ void ck_cond_in(struct ptt_check *c, const struct ck_event *e)
 	if (!w->mutex_address)
 		return;
 	w->mutex = ck_object(c, e, NPTL_DOMAIN_MUTEX, w->mutex_address);
-	w->looked = last_look(CK_THREAD(c, e->thread), w->mutex);
+	w->looked = last_look(c, e->thread, w->mutex);
 	CK_THREAD(c, e->thread)->cond_mutex = w->mutex_address;
 	rival = o->waiters > 1 ? rival_of(c, o, w) : 0;
 	if (rival)
@@ -102,18 +95,12 @@ static void forget_woken(struct ptt_check *c, struct ck_object *o)
 
 void ck_cond_out(struct ptt_check *c, const struct ck_event *e)
 {
-	uint32_t object = ck_object(c, e, NPTL_DOMAIN_COND, e->object), wait = CK_THREAD(c, e->thread)->waits;
+	/* The condition may be gone, and another at its place. */
+	uint32_t wait = ck_wait_at(c, e), object = CK_WAITING(c, wait)->object;
 	int64_t result = ck_number(c, e, CK_RESULT, 0);
-	struct ck_object *o;
+	struct ck_object *o = CK_OBJECT(c, object);
 	struct ck_wait w;
 
-	/* The condition may be gone, and another at its place. */
-	while (wait && (CK_WAITING(c, wait)->kind != NPTL_DOMAIN_COND ||
-			CK_OBJECT(c, CK_WAITING(c, wait)->object)->address != (e->object & PTT_OBJECT_MASK)))
-		wait = CK_WAITING(c, wait)->thread_next;
-	if (wait)
-		object = CK_WAITING(c, wait)->object;
-	o = CK_OBJECT(c, object);
 	if (wait && result == EPERM && CK_WAITING(c, wait)->mutex && CK_THREAD(c, e->thread)->flags & CK_WHOLE &&
 	    !ck_hold_of(c, e->thread, CK_WAITING(c, wait)->mutex))
 		ck_cond_unlocked(c, e, CK_WAITING(c, wait)->mutex, PTT_FINDING_REFUSED | PTT_FINDING_WHOLE);
@@ -133,18 +120,20 @@ void ck_wake(struct ptt_check *c, const struct ck_event *e, bool all)
 {
 	struct ck_object *o = CK_OBJECT(c, ck_use(c, e, NPTL_DOMAIN_COND));
 
-	o->woken = all ? o->waiters : o->woken + (o->woken < o->waiters);
+	uint32_t free = o->waiters - o->woken;
+
+	o->woken = all ? o->waiters : o->woken + (free > 0);
 	if (o->woken == o->waiters)
 		for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
 			CK_WAITING(c, wait)->woken = true;
 	o->woke = ck_now(e);
-	o->woke.detail = (all ? CK_WOKE_ALL : 0) | (CK_THREAD(c, e->thread)->locked ? 0 : CK_WOKE_UNLOCKED);
+	o->woke.detail = (all ? CK_WOKE_ALL : 0) | (free ? 0 : CK_WOKE_NOBODY) | (CK_THREAD(c, e->thread)->locked ? 0 : CK_WOKE_UNLOCKED);
 	CK_THREAD(c, e->thread)->locked = false;
 }
 
 /*
- * Who waits for ever was not there when the condition was last signalled, and has not looked since what for: the hold of
- * the mutex that the wait gave up is the first one after the signal.
+ * Who waits for ever was not there when the condition was last signalled, a signal that nobody else got, and nobody has
+ * looked since what for: the hold of the mutex that the wait gave up is the first one after the signal.
  */
 static bool missed(const struct ptt_check *c, const struct ck_wait *w)
 {
@@ -155,10 +144,12 @@ static bool missed(const struct ptt_check *c, const struct ck_wait *w)
 		return false;
 	if (!o->woke.thread || o->woke.ts > w->since || w->looked > o->woke.ts)
 		return false;
+	if (!(o->woke.detail & (CK_WOKE_NOBODY | CK_WOKE_ALL)))
+		return false;
 	return t->cond_left != w->object || t->cond_left_ts < o->woke.ts;
 }
 
-void ck_lost_wakeups(struct ptt_check *c, const bool *hung)
+void ck_lost_wakeups(struct ptt_check *c)
 {
 	for (uint32_t i = 1; i < c->threads.count; i++) {
 		uint32_t wait = CK_THREAD(c, i)->waits;
@@ -169,7 +160,7 @@ void ck_lost_wakeups(struct ptt_check *c, const bool *hung)
 		if (!wait || !missed(c, w))
 			continue;
 		/* Others may yet come and signal, unless this one could not be heard by whoever keeps to the rules. */
-		if (!hung[CK_THREAD(c, i)->pub.process] && !(o->woke.detail & CK_WOKE_UNLOCKED))
+		if (!c->processes[CK_THREAD(c, i)->pub.process].hung && !(o->woke.detail & CK_WOKE_UNLOCKED))
 			continue;
 		at = (struct ck_event){ .ts = w->since, .site = w->site, .process = o->process, .thread = i };
 		if (!ck_found(c, PTT_LOST_WAKEUP, &at, (uint64_t)w->object << 16 ^ i, w->site, PTT_FINDING_WHOLE))
@@ -203,14 +194,11 @@ void ck_barrier_in(struct ptt_check *c, const struct ck_event *e)
 
 void ck_barrier_out(struct ptt_check *c, const struct ck_event *e)
 {
-	uint32_t wait = CK_THREAD(c, e->thread)->waits, object;
+	/* The barrier may be gone, and another at its place. */
+	uint32_t wait = ck_wait_at(c, e), object;
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	struct ck_wait w;
 
-	/* The barrier may be gone, and another at its place. */
-	while (wait && (CK_WAITING(c, wait)->kind != NPTL_DOMAIN_BARRIER ||
-			CK_OBJECT(c, CK_WAITING(c, wait)->object)->address != (e->object & PTT_OBJECT_MASK)))
-		wait = CK_WAITING(c, wait)->thread_next;
 	if (!wait)
 		return;
 	object = CK_WAITING(c, wait)->object;
@@ -221,7 +209,7 @@ void ck_barrier_out(struct ptt_check *c, const struct ck_event *e)
 	t->base = ck_joined_node(c, ck_publish(c, e->thread), w.node);
 }
 
-void ck_stuck_barriers(struct ptt_check *c, const bool *hung, const bool *alone)
+void ck_stuck_barriers(struct ptt_check *c)
 {
 	for (uint32_t i = 1; i < c->objects.count; i++) {
 		const struct ck_object *o = CK_OBJECT(c, i);
@@ -230,7 +218,7 @@ void ck_stuck_barriers(struct ptt_check *c, const bool *hung, const bool *alone)
 
 		if (o->kind != NPTL_DOMAIN_BARRIER || !o->arrived || o->arrived >= o->barrier_count)
 			continue;
-		if (!(o->flags & CK_SHARED_MEMORY ? alone : hung)[o->process])
+		if (!(o->flags & CK_SHARED_MEMORY ? c->processes[o->process].alone : c->processes[o->process].hung))
 			continue;
 		for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
 			if (CK_WAITING(c, wait)->node)

@@ -46,8 +46,9 @@ struct ck_wait {
 	int64_t since;
 	uint64_t site;
 	uint64_t id;
+	uint64_t address;
 	uint64_t mutex_address; /* of a condition wait */
-	int64_t looked;		/* when the thread had released that mutex before it took it for this wait */
+	int64_t looked;		/* when anybody took that mutex last, before the thread took it for this wait */
 	uint32_t thread;
 	uint32_t object;
 	uint32_t owner;	 /* thread that the lock itself named, or whose end is waited for */
@@ -101,6 +102,8 @@ struct ck_object {
 	uint32_t edges_in;
 	uint32_t mark;
 	uint32_t opens;
+	int64_t taken;	     /* a mutex: when last, other than by the end of a wait; */
+	int64_t taken_before; /* and before that */
 	struct ck_last init;
 	struct ck_last destroyed;
 	struct ck_last released;
@@ -110,6 +113,7 @@ struct ck_object {
 };
 
 #define CK_WOKE_ALL 1u
+#define CK_WOKE_NOBODY 4u
 #define CK_WOKE_UNLOCKED 2u /* whoever did it had taken no mutex since it last woke anybody */
 
 #define CK_BEGUN 1u
@@ -134,20 +138,10 @@ struct ck_asked {
 	uint32_t node;
 };
 
-#define CK_RELEASES 16u
-
-struct ck_released {
-	int64_t ts;
-	uint32_t object;
-	uint32_t reserved;
-};
-
 struct ck_thread {
 	struct ptt_check_thread_row pub;
 	struct ck_cached cache[CK_CACHE];
 	struct ck_asked asked[CK_CACHE];
-	struct ck_released releases[CK_RELEASES]; /* its last ones */
-	uint32_t release_count;
 	uint32_t cond_left; /* object of the last condition wait that has ended, */
 	int64_t cond_left_ts; /* and when */
 	uint64_t pthread;
@@ -173,9 +167,21 @@ struct ck_process {
 	bool whole;	 /* its events are there from its beginning on */
 	bool left;	 /* in an orderly way */
 	bool replaced;	 /* by another program */
+	bool hung;	 /* nobody in it will do anything any more, unless from outside; known at the end */
+	bool alone;	 /* and neither will anybody who may have memory in common with it */
+	bool full[CK_KINDS]; /* by domain: what is taken and released is recorded, not only waits */
 	int64_t last_ts;
 	uint64_t *memory; /* pairs of addresses */
 	uint32_t memory_count;
+};
+
+/* Memory that several processes have mapped. */
+struct ck_share {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	uint32_t process;
+	uint32_t memory;
 };
 
 /* Everything that one thread did between two points where threads meet. */
@@ -196,7 +202,7 @@ struct ck_event {
 
 enum ck_field {
 	CK_RESULT, CK_WAIT_NS, CK_OWNER, CK_COUNT, CK_VALUE, CK_SERIAL, CK_MUTEX, CK_CREATOR, CK_SHARED_FIELD, CK_WRITE,
-	CK_ROUTINE, CK_DETACHED_FIELD, CK_TIMED, CK_PROTOCOL, CK_ROBUST_FIELD, CK_POLICY, CK_PRIORITY, CK_FLAGS, CK_FIELDS,
+	CK_ROUTINE, CK_DETACHED_FIELD, CK_TIMED, CK_PROTOCOL, CK_ROBUST_FIELD, CK_PRIORITY, CK_KIND, CK_FIELDS,
 };
 
 struct ptt_check {
@@ -217,10 +223,13 @@ struct ptt_check {
 	uint32_t known_count;
 	struct ck_process *processes;
 	uint32_t process_count;
+	struct ck_share *shares;
+	uint32_t share_count;
 	uint32_t mark; /* of the last walk */
 	uint64_t walked; /* steps of searches for orders, which are bounded */
 	uint32_t *stack;
 	uint32_t stack_room;
+	uint8_t level[1024];
 	struct ck_field_at {
 		uint8_t number;
 		uint8_t offset;
@@ -294,6 +303,8 @@ void ck_exit_holding(struct ptt_check *c, const struct ck_event *e);
 uint32_t ck_wait_begin(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode);
 /* ck_wait_end - takes a wait of a thread for an object out of all lists; false: there is none. */
 bool ck_wait_end(struct ptt_check *c, uint32_t thread, uint32_t object, struct ck_wait *out);
+/* ck_wait_at - the innermost wait of a thread for the object that had this address then. */
+uint32_t ck_wait_at(const struct ptt_check *c, const struct ck_event *e);
 void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
 void ck_lock_waited(struct ptt_check *c, const struct ck_event *e, uint32_t object);
 /* ck_deadlock - looks for a cycle of waits through a thread. @at_end: nothing more will happen. */
@@ -311,9 +322,8 @@ void ck_wake(struct ptt_check *c, const struct ck_event *e, bool all);
 void ck_cond_unlocked(struct ptt_check *c, const struct ck_event *e, uint32_t mutex, uint32_t flags);
 void ck_barrier_in(struct ptt_check *c, const struct ck_event *e);
 void ck_barrier_out(struct ptt_check *c, const struct ck_event *e);
-void ck_lost_wakeups(struct ptt_check *c, const bool *hung);
-/* @alone: the same, and so are all processes that share memory with it. */
-void ck_stuck_barriers(struct ptt_check *c, const bool *hung, const bool *alone);
+void ck_lost_wakeups(struct ptt_check *c);
+void ck_stuck_barriers(struct ptt_check *c);
 
 /* ---- order.c ---- */
 

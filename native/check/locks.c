@@ -66,13 +66,19 @@ void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, 
 		CK_HOLD(c, number)->depth++;
 		return;
 	}
+	if (unlikely(!c->processes[e->process].full[o->kind]))
+		return;
 	if (unlikely(o->holds && (mode == CK_EXCLUSIVE || CK_HOLD(c, o->holds)->mode == CK_EXCLUSIVE)))
 		contradicted(c, e, object);
 	if (t->holds && how == CK_PLAIN)
 		ck_ask(c, e, object, mode);
 	t->locked = true;
-	if (unlikely(t->waits) && CK_WAITING(c, t->waits)->mutex == object)
+	if (unlikely(t->waits) && CK_WAITING(c, t->waits)->mutex == object) {
 		CK_WAITING(c, t->waits)->retaken = true;
+	} else {
+		o->taken_before = o->taken;
+		o->taken = e->ts;
+	}
 	number = c->free_hold;
 	if (number)
 		c->free_hold = CK_HOLD(c, number)->thread_next;
@@ -82,7 +88,7 @@ void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, 
 		return;
 	h = CK_HOLD(c, number);
 	*h = (struct ck_hold){
-		.since = e->ts, .site = e->site, .address = o->address, .thread = e->thread, .object = object,
+		.since = e->ts, .site = e->site, .address = e->object & PTT_OBJECT_MASK, .thread = e->thread, .object = object,
 		.depth = 1, .thread_next = t->holds, .object_next = o->holds, .mode = mode, .kind = (uint8_t)o->kind,
 	};
 	if (o->holds)
@@ -163,8 +169,6 @@ void ck_release(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 	o->released = ck_now(e);
 	if (--CK_HOLD(c, hold)->depth)
 		return;
-	t->releases[t->release_count++ % CK_RELEASES] =
-		(struct ck_released){ .ts = e->ts, .object = CK_HOLD(c, hold)->object };
 	if (unlikely(e->ts - CK_HOLD(c, hold)->since >= c->long_hold) && kind != NPTL_DOMAIN_ONCE)
 		long_hold(c, e, hold);
 	unlink_hold(c, hold);

@@ -12,16 +12,57 @@ static uint64_t key_of(uint64_t address, uint32_t kind)
 	return (address & PTT_OBJECT_MASK) | (uint64_t)kind << 48;
 }
 
+/* Numbers of processes end below this; the objects of shared memory belong to numbers above. */
+#define SHARED_SPACE UINT32_C(0x80000000)
+
+/* Where an object lives: in memory that several processes have mapped that is not their address of it. */
+static void place_of(const struct ptt_check *c, uint32_t *process, uint64_t *address)
+{
+	*address &= PTT_OBJECT_MASK;
+	/* What was mapped at an address last is what counts. */
+	for (uint32_t i = c->share_count; i-- > 0;) {
+		const struct ck_share *s = &c->shares[i];
+
+		if (s->process == *process && *address >= s->start && *address < s->end) {
+			*process = SHARED_SPACE | s->memory;
+			*address = *address - s->start + s->offset;
+			return;
+		}
+	}
+}
+
+int ptt_check_share(struct ptt_check *c, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset)
+{
+	struct ck_share *bigger;
+
+	if (end <= start || memory >= SHARED_SPACE)
+		return -EINVAL;
+	bigger = realloc(c->shares, (c->share_count + 1) * sizeof(*bigger));
+	if (!bigger)
+		return -ENOMEM;
+	c->shares = bigger;
+	c->shares[c->share_count++] = (struct ck_share){ start, end, offset, process, memory };
+	return 0;
+}
+
 uint32_t ck_known_object(const struct ptt_check *c, uint32_t process, uint32_t kind, uint64_t address)
 {
-	const struct rd_entry *e = rd_map_find(&c->object_of, key_of(address, kind), process);
+	const struct rd_entry *e;
 
+	place_of(c, &process, &address);
+	e = rd_map_find(&c->object_of, key_of(address, kind), process);
 	return e ? (uint32_t)e->value : 0;
+}
+
+static struct rd_entry *entry_of(struct ptt_check *c, uint32_t process, uint32_t kind, uint64_t address)
+{
+	place_of(c, &process, &address);
+	return rd_map_put(&c->object_of, key_of(address, kind), process);
 }
 
 static uint32_t object_new(struct ptt_check *c, uint32_t process, uint32_t kind, uint64_t address, uint32_t before)
 {
-	struct rd_entry *e = rd_map_put(&c->object_of, key_of(address, kind), process);
+	struct rd_entry *e = entry_of(c, process, kind, address);
 	uint32_t number = ck_new(c, &c->objects);
 	struct ck_object *o = CK_OBJECT(c, number);
 
@@ -33,6 +74,7 @@ static uint32_t object_new(struct ptt_check *c, uint32_t process, uint32_t kind,
 	o->address = address & PTT_OBJECT_MASK;
 	o->process = process;
 	o->kind = kind;
+	o->taken = o->taken_before = CK_NEVER;
 	o->before = before;
 	if (before)
 		CK_OBJECT(c, before)->flags |= CK_ENDED;
@@ -73,6 +115,8 @@ uint32_t ck_object(struct ptt_check *c, const struct ck_event *e, uint32_t kind,
 		if (!object) {
 			object = object_new(c, e->process, kind, address, 0);
 			take_over(c, object);
+		} else if (CK_OBJECT(c, object)->process != e->process) {
+			CK_OBJECT(c, object)->flags |= CK_SHARED_MEMORY;
 		}
 		*cached = (struct ck_cached){ .key = key, .object = object };
 	}

@@ -125,6 +125,13 @@ PTT_CHECK_API int ptt_check_thread(struct ptt_check *check, uint32_t number, uin
 PTT_CHECK_API int ptt_check_process(struct ptt_check *check, uint32_t process, uint32_t parent);
 /* ptt_check_memory - tells of memory whose objects stay the same ones, such as that of global variables. */
 PTT_CHECK_API int ptt_check_memory(struct ptt_check *check, uint32_t process, uint64_t from, uint64_t to);
+/*
+ * ptt_check_share - tells of memory that several processes have mapped: an object there is one object
+ *
+ * @memory: a number for the memory; @offset: where in it `start` is
+ */
+PTT_CHECK_API int ptt_check_share(struct ptt_check *check, uint32_t process, uint64_t start, uint64_t end,
+				  uint32_t memory, uint64_t offset);
 PTT_CHECK_API int ptt_check_feed(struct ptt_check *check, const struct ptt_columns *columns, int64_t n);
 
 #define PTT_CHECK_INCOMPLETE 1u /* events are missing */

@@ -126,10 +126,10 @@ uint32_t ck_begin(struct ptt_check *c, const struct ck_event *e, uint32_t number
 	t->flags |= CK_BEGUN | CK_WHOLE;
 	by = creator > 0 ? ck_thread_of_tid(c, e->process, (uint32_t)creator) : 0;
 	/* Its creator has not come to say so yet, and so has done nothing else. */
-	if (!t->base && by && by != made)
+	if (!t->created.thread && by != made) {
 		t->base = ck_publish(c, by);
-	if (!t->created.thread)
 		t->created = (struct ck_last){ .ts = e->ts, .thread = by };
+	}
 	name_thread(c, e->process, e->object, serial, made);
 	return made;
 }

@@ -20,7 +20,8 @@ uint32_t ck_wait_begin(struct ptt_check *c, const struct ck_event *e, uint32_t o
 		number = ck_new(c, &c->waits);
 	w = CK_WAITING(c, number);
 	*w = (struct ck_wait){
-		.since = e->ts, .site = e->site, .id = ++c->wait_id, .thread = e->thread, .object = object,
+		.since = e->ts, .site = e->site, .id = ++c->wait_id, .address = e->object & PTT_OBJECT_MASK,
+		.thread = e->thread, .object = object,
 		.thread_next = t->waits, .object_next = o->waits, .kind = (uint8_t)o->kind, .mode = mode,
 		.timed = ck_number(c, e, CK_TIMED, 0) != 0,
 	};
@@ -36,6 +37,16 @@ static uint32_t wait_of(const struct ptt_check *c, uint32_t thread, uint32_t obj
 	uint32_t wait = CK_THREAD(c, thread)->waits;
 
 	while (wait && CK_WAITING(c, wait)->object != object)
+		wait = CK_WAITING(c, wait)->thread_next;
+	return wait;
+}
+
+uint32_t ck_wait_at(const struct ptt_check *c, const struct ck_event *e)
+{
+	uint32_t wait = CK_THREAD(c, e->thread)->waits;
+
+	while (wait && (CK_WAITING(c, wait)->kind != e->id >> 6 ||
+			CK_WAITING(c, wait)->address != (e->object & PTT_OBJECT_MASK)))
 		wait = CK_WAITING(c, wait)->thread_next;
 	return wait;
 }
@@ -93,6 +104,26 @@ static bool each_writer(struct ptt_check *c, const struct ck_wait *w, visit_fn *
 	return false;
 }
 
+/*
+ * Whoever could complete a barrier and is kept from it by a lock, in a process in which nobody else will come. It is not
+ * known whether it would have come there, but nothing else would have let the others go on.
+ */
+static bool each_latecomer(struct ptt_check *c, const struct ck_wait *w, visit_fn *visit, void *data)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+
+	if (!o->arrived || o->arrived >= o->barrier_count || !c->processes[o->process].hung || w->node)
+		return false;
+	for (uint32_t i = 1; i < c->threads.count; i++) {
+		uint32_t wait = CK_THREAD(c, i)->waits;
+
+		if (wait && CK_THREAD(c, i)->pub.process == o->process && CK_WAITING(c, wait)->kind != w->kind &&
+		    CK_WAITING(c, wait)->kind != NPTL_DOMAIN_THREAD && visit(c, i, data))
+			return true;
+	}
+	return false;
+}
+
 static bool each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, visit_fn *visit, void *data)
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object);
@@ -112,6 +143,8 @@ static bool each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_e
 		return o->flags & CK_AS_LOCK && o->sem_hold && visit(c, o->sem_hold, data);
 	case NPTL_DOMAIN_THREAD:
 		return w->owner && !(CK_THREAD(c, w->owner)->flags & CK_ENDED_THREAD) && visit(c, w->owner, data);
+	case NPTL_DOMAIN_BARRIER:
+		return at_end && each_latecomer(c, w, visit, data);
 	case NPTL_DOMAIN_COND:
 		if (!at_end || !w->woken || w->retaken || !w->mutex)
 			return false;
@@ -272,7 +305,7 @@ static void tell_self(struct ptt_check *c, const struct ck_event *e, uint32_t wa
 void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 {
 	uint32_t object = ck_use(c, e, kind), wait;
-	bool read = kind == NPTL_DOMAIN_RWLOCK && !ck_number(c, e, CK_WRITE, 1);
+	bool read = kind == NPTL_DOMAIN_RWLOCK && !ck_number(c, e, CK_WRITE, 1), inherits;
 	int64_t owner = ck_number(c, e, CK_OWNER, 0);
 	const struct ck_object *o = CK_OBJECT(c, object);
 	struct ck_wait *w;
@@ -282,7 +315,9 @@ void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 	if (!o->holds && owner > 0)
 		w->owner = ck_thread_of_tid(c, e->process, (uint32_t)owner);
 	w->priority = (int32_t)CK_THREAD(c, e->thread)->priority;
-	if (w->priority && !(o->flags & CK_INHERITS))
+	/* A mutex says of itself whether it lends its owner the priority of those who wait for it, as glibc keeps it. */
+	inherits = o->flags & CK_INHERITS || (kind == NPTL_DOMAIN_MUTEX && ck_number(c, e, CK_KIND, 0) & 0x60);
+	if (w->priority && !inherits)
 		each_blocker(c, w, false, one_that_is_lower, w);
 	if (w->timed)
 		return;

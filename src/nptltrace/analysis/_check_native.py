@@ -67,6 +67,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_check_thread": (ctypes.c_int, (_p, _n, _n, _n)),
     "ptt_check_process": (ctypes.c_int, (_p, _n, _n)),
     "ptt_check_memory": (ctypes.c_int, (_p, _n, _u64, _u64)),
+    "ptt_check_share": (ctypes.c_int, (_p, _n, _u64, _u64, _n, _u64)),
     "ptt_check_feed": (ctypes.c_int, (_p, _p, _i64)),
     "ptt_check_finish": (ctypes.c_int, (_p, _p, _n, _n)),
     "ptt_check_table": (ctypes.c_int, (_p, _n, _p)),
@@ -112,6 +113,11 @@ class Check:
     def memory(self, process: int, start: int, end: int) -> None:
         """Tell of memory that is never used for anything else."""
         check("follow a process", self._lib.ptt_check_memory(self.handle, process, start, end))
+
+    def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
+        """Tell of memory that several processes have mapped; objects in it are one for all."""
+        status = self._lib.ptt_check_share(self.handle, process, start, end, memory, offset)
+        check("follow a process", status)
 
     def feed(self, buffer: Buffer) -> None:
         """Take in the events of a buffer, which has all columns but `cpu`."""
