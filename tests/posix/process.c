@@ -308,6 +308,24 @@ static int exec_traced(struct child *parent, void *name)
 	return exec_role(parent, name);
 }
 
+CASE(names_outlive_the_process)
+{
+	struct child c = child(exec_role, "traced");
+	char name[TRACE_EVENT_NAME_MAX + 1];
+	trace_id_t trid;
+	struct record r;
+
+	NEED(told(&c));
+	trid = stream_of(c.pid, NULL);
+	OK(posix_trace_start(trid));
+	once(&c);
+	once(&c);
+	finish(&c);
+	NEED(next_user(trid, &r));
+	OK(posix_trace_eventid_get_name(trid, r.info.posix_event_id, name));
+	TEXT(name, "one");
+}
+
 CASE(names_are_forgotten_by_exec)
 {
 	struct child c = child(exec_traced, "late");
