@@ -38,8 +38,9 @@ lint: docs      ## ruff, mypy, the import contract, and the documentation withou
 docs:           ## build the documentation into build/site
 	$(PYTHON) -m sphinx -q -W --keep-going -b html -d build/site/.doctrees docs build/site
 
-commands:       ## write the generated part of docs/reference/commands anew
+commands:       ## write the generated parts of docs/reference anew: commands and tables
 	PYTHONPATH=src $(PYTHON) -m nptltrace.cli._markdown docs/reference/commands
+	PYTHONPATH=src $(PYTHON) -m nptltrace.cli._tables_page docs/reference/tables.md
 
 format:         ## let ruff format the Python files
 	$(PYTHON) -m ruff format

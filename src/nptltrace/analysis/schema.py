@@ -201,7 +201,7 @@ _DECLARED = (
                    "`semaphore`, `once`, `futex`, or `thread` for what joins wait for"),
             Column("addr", "uint64", "its address", "address"),
             Column("gen", "uint32", "counts the objects at this address, from 1"),
-            Column("name", "string", "global variable or alias; otherwise kind and address"),
+            Column("name", "string", "global variable or alias; otherwise its address"),
             Column("name_source", "word", "`symbol`, `alias`, or `address`"),
             Column("first_ns", "int64", "its first use", "ns"),
             Column("last_ns", "int64", "its last use", "ns"),
@@ -231,7 +231,8 @@ _DECLARED = (
             _stack("stack_id", "the call"),
             *(
                 Column(column, "string" if FIELD_NAMES[name] else "int64",
-                       f"field `{name}` of the event; null where it has none")
+                       f"field `{name}` of the event; null where it has none",
+                       "ns" if name.endswith("_ns") else "")
                 for column, name in EVENT_FIELDS.items()
             ),
         ),
@@ -262,8 +263,8 @@ _DECLARED = (
             Column("queue_depth", "uint32", "waiters of the object, this one included"),
             _stack("stack_id", "the wait"),
             Column("chain_id", "uint64", "first wait of the chain of `parent_wait`", "id"),
-            Column("parent_wait", "uint64", "wait in which the owner itself was; null for none",
-                   "id"),
+            Column("parent_wait", "uint64", "wait in which the owner itself was; null for none. It "
+                   "has no row if it turned out to be none: the last one at a barrier", "id"),
         ),
     ),
     TableType(

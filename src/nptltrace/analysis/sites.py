@@ -9,6 +9,7 @@ import bisect
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePath
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class Place:
 
 
 class Sites:
-    """Gives call sites their identities, each once.
+    """Gives call sites their identities, each once; several threads may ask at once.
 
     Args:
         source: The opened traces.
@@ -57,6 +58,7 @@ class Sites:
         self._code: dict[tuple[int, int], int] = {}
         self._ids: list[str] = []
         self._array = pa.array([], pa.string())
+        self._lock = Lock()
 
     def ids(self, process: NDArray[Any], address: NDArray[Any]) -> pa.Array:
         """Return the identities of call sites, null where the address is 0.
@@ -71,21 +73,24 @@ class Sites:
         pairs = np.asarray(addresses.indices) + process.astype(np.int64) * count
         encoded = pa.array(pairs).dictionary_encode()
         known = addresses.dictionary.to_pylist()
-        codes = [
-            self._number(pair // count, known[pair % count])
-            for pair in encoded.dictionary.to_pylist()
-        ]
+        with self._lock:
+            codes = [
+                self._number(pair // count, known[pair % count])
+                for pair in encoded.dictionary.to_pylist()
+            ]
+            if len(self._array) != len(self._ids):
+                self._array = pa.array(self._ids, pa.string())
+            identities = self._array
         found = np.array([*codes, 0], np.int32)[np.asarray(encoded.indices)]
-        if len(self._array) != len(self._ids):
-            self._array = pa.array(self._ids, pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(found, mask=found < 0), self._array)
+        return pa.DictionaryArray.from_arrays(pa.array(found, mask=found < 0), identities)
 
     def all(self, traceset: Traceset) -> Iterator[tuple[str, int, int]]:
         """Yield identity, process and address of every call site there is, each run's once."""
         trace_of = [trace for trace, _, _ in self._source.reader.processes(0)]
         told: set[tuple[int, int]] = set()
         for process, address in self._addresses(traceset):
-            number = self._number(process, address)
+            with self._lock:
+                number = self._number(process, address)
             if number >= 0 and (trace_of[process], number) not in told:
                 told.add((trace_of[process], number))
                 yield self._ids[number], process, address

@@ -26,14 +26,16 @@ if TYPE_CHECKING:
     from nptltrace.analysis.schema import TableType
     from nptltrace.analysis.tables import TraceTables
 
-__all__ = ["Database", "QueryError"]
+__all__ = ["Database", "QueryError", "view_columns"]
 
-_SAFE = {
+_SETTINGS = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
     "temp_directory": "",
+    # It cannot know that events are many and call sites few: joins stay as they are written.
+    "disabled_optimizers": "join_order,build_side_probe_side",
 }
 _POSITION = re.compile(r"^LINE (\d+): (.*)$", re.MULTILINE)
 _INTERNAL = ("pg_", "duckdb_", "sqlite_", "pragma_")
@@ -68,7 +70,7 @@ class Database:
 
     def __init__(self, tables: TraceTables) -> None:
         self._duckdb = _duckdb()
-        self._connection = self._duckdb.connect(config=_SAFE)
+        self._connection = self._duckdb.connect(config=_SETTINGS)
         # Left to the end of the interpreter it would complain of what it still holds.
         closing = weakref.WeakMethod(self.close)
         atexit.register(lambda: (method := closing()) and method())
@@ -176,6 +178,22 @@ def _plain(schema: pa.Schema) -> pa.Schema:
     wide = pa.decimal128(38, 0)
     fields = [field.with_type(pa.int64()) if field.type == wide else field for field in schema]
     return pa.schema(fields)
+
+
+def view_columns() -> dict[str, list[str]]:
+    """Return the columns of each view, and of each macro that returns a table."""
+    connection = _duckdb().connect()
+    for table in TABLES.values():
+        connection.register(table.name, table.schema().empty_table())
+    columns = {}
+    for view in VIEWS:
+        connection.execute(view.statement)
+        if not view.value:
+            arguments = f"({', '.join('0' for _ in view.parameters)})" if view.parameters else ""
+            found = connection.execute(f"describe from {view.name}{arguments}").fetchall()
+            columns[view.name] = [row[0] for row in found]
+    connection.close()
+    return columns
 
 
 def _duckdb() -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import PurePath
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,8 +37,8 @@ __all__ = ["STREAMED", "TraceTables"]
 # Those that grow with the number of events.
 STREAMED = (*ROW_TABLES, "events")
 _MODEL = (*ROW_TABLES, "threads", "objects", "edges")
-# A table of this many events' holds still fits into memory easily.
-_KEPT_EVENTS = 20_000_000
+# The holds of this many events are kept for the next query; others are made anew for each.
+_KEPT_EVENTS = 4_000_000
 
 _OPERATIONS = {
     "mutex": "mutex_lock", "spinlock": "spin_lock", "cond": "cond_wait", "barrier": "barrier_wait",
@@ -47,7 +48,7 @@ _SOURCES = ("nptl", "handler", "user")
 
 
 class TraceTables:
-    """The tables of a traceset.
+    """The tables of a traceset; several threads may ask at once.
 
     Args:
         traceset: The opened traces.
@@ -62,6 +63,8 @@ class TraceTables:
         self._symbols = symbols or Symbols(self._source)
         self._window = window or Window()
         self._kept: dict[str, pa.Table] = {}
+        # A query reads several tables at once.
+        self._lock = RLock()
         self._numbers = _Numbers(traceset)
         self._sites = Sites(self._source)
         self._makers: dict[str, Callable[[], dict[str, Any]]] = {
@@ -97,9 +100,10 @@ class TraceTables:
         schema = table_type(name).schema(columns)
         if self._is_streamed(name):
             return pa.concat_tables([schema.empty_table(), *self.batches(name, columns)])
-        if name not in self._kept:
-            self._keep(name)
-        return self._kept[name].select(schema.names)
+        with self._lock:
+            if name not in self._kept:
+                self._keep(name)
+            return self._kept[name].select(schema.names)
 
     def batches(
         self, name: str, columns: Collection[str] | None = None, window: Window | None = None
@@ -151,10 +155,11 @@ class TraceTables:
         for made, raw in self._model(rows):
             parts.setdefault(made, []).append(self._made(made, self._finishers[made](raw)))
         for made, tables in parts.items():
-            self._kept[made] = pa.concat_tables(tables).combine_chunks()
+            self._kept[made] = pa.concat_tables(tables)
 
     def _model(self, rows: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
-        self._source.learn_threads()
+        with self._lock:
+            self._source.learn_threads()
         return model_batches(self._source, rows, window=self._window)
 
     @staticmethod

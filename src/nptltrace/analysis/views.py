@@ -227,11 +227,12 @@ VIEWS = (
         """
         with recursive chain as (
             select run_id, wait_id, chain_id, 0 as depth,
-                   format('thread {} → {}', tid, lock) as path
+                   format('thread {} → {}', tid, if(op = 'join', 'the end of ' || owner_tid, lock))
+                       as path
             from named_waits where parent_wait is null
             union all
             select w.run_id, w.wait_id, w.chain_id, c.depth + 1,
-                   format('thread {} → {} → ', w.tid, w.lock) || c.path
+                   format('thread {} → ', w.tid) || if(w.op = 'join', '', w.lock || ' → ') || c.path
             from chain c join named_waits w
               on w.run_id = c.run_id and w.parent_wait = c.wait_id and w.chain_id = c.chain_id)
         select w.chain_id, c.depth, c.path, w.tid, w.thread, w.lock, w.owner_tid, w.t_ns, w.dur_ns,

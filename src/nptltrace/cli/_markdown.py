@@ -16,24 +16,24 @@ from nptltrace.cli._describe import arguments
 if TYPE_CHECKING:
     from nptltrace.cli._describe import Argument
 
-__all__ = ["main", "page", "renewed"]
+__all__ = ["main", "marked", "page", "renewed"]
 
 BEGIN = "<!-- made from the parser by `make commands`: do not edit -->"
 END = "<!-- end of what is made from the parser -->"
 
 
 def page(name: str) -> str:
-    """Return the generated part of a command's page, with its markers."""
+    """Return the generated part of a command's page."""
     command = cli.load_command(name)
     entries = arguments(cli.command_parser(name))
-    lines = [BEGIN, "", f"# ptt {name}", "", f"{command.SUMMARY[0].upper()}{command.SUMMARY[1:]}."]
+    lines = [f"# ptt {name}", "", f"{command.SUMMARY[0].upper()}{command.SUMMARY[1:]}."]
     description = getattr(command, "DESCRIPTION", "").strip()
     if description:
         lines += ["", *_text(description).splitlines()]
     synopsis = ["ptt", name, "[OPTION…]", *(_positional(e) for e in entries if not e.names)]
     lines += ["", "```text", " ".join(synopsis), "```", "", "| option | |", "|---|---|"]
     lines += [f"| {_term(entry)} | {_text(entry.help)} |" for entry in entries]
-    return "\n".join([*lines, "", END, ""])
+    return "\n".join([*lines, ""])
 
 
 def renewed(name: str, text: str) -> str:
@@ -43,11 +43,16 @@ def renewed(name: str, text: str) -> str:
         name: The command.
         text: The page as it is; empty for a new one.
     """
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(f"{END}\n")
-    if not begin or not end:
-        return page(name) + text
-    return before + page(name) + after
+    return marked(text, page(name))
+
+
+def marked(text: str, generated: str, begin: str = BEGIN, end: str = END) -> str:
+    """Return a text whose part between two markers is another; without markers, it comes first."""
+    before, begins, rest = text.partition(begin)
+    _, ends, after = rest.partition(f"{end}\n")
+    if not begins or not ends:
+        before, after = "", text
+    return f"{before}{begin}\n\n{generated}\n{end}\n{after}"
 
 
 def _positional(entry: Argument) -> str:

@@ -78,11 +78,18 @@ def _arguments(args: argparse.Namespace) -> tuple[list[str], str | None]:
     """Return the traces and the query, which argparse cannot tell apart."""
     words = [*args.traces, *([args.query] if args.query is not None else [])]
     last = words[-1]
-    if len(words) == 1 or Path(last).exists():
+    if len(words) == 1 or _exists(last):
         return words, None
     if not any(c.isspace() for c in last.strip()):
         raise UsageError(f"{last} is neither a trace nor a query")
     return words[:-1], last
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # too long for a name, as queries are
+        return False
 
 
 def _answer(args: argparse.Namespace, database: Database, query: str) -> None:

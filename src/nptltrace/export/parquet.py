@@ -125,11 +125,14 @@ class _File:
 
     def _flush(self) -> None:
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         if not self._rows:
             return
         table = pa.concat_tables(self._waiting).unify_dictionaries()
         if self._order:
-            table = table.sort_by(self._order)
+            order = pc.sort_indices(table, self._order)
+            if not pc.all(pc.equal(order[:-1], pc.subtract(order[1:], 1))).as_py():
+                table = table.take(order)
         self._writer.write_table(table, row_group_size=_ROW_GROUP + (1 << 17))
         self._waiting, self._rows = [], 0

@@ -1,0 +1,251 @@
+"""The tables of a trace: as declared, consistent with one another, and the same in pieces."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import nptltrace
+from nptltrace.analysis import tables as made
+from nptltrace.analysis.findings import SCHEMA
+from nptltrace.analysis.model import Window, model_tables
+from nptltrace.analysis.schema import SCHEMA_VERSION, TABLES
+from nptltrace.analysis.tables import STREAMED, TraceTables
+from nptltrace.cli import _tables_page
+from tests.support import ROOT
+from tests.trace.builder import Builder, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+T0 = 10**12
+A, B = 0x4040, 0x4080
+
+
+def keys(table: pa.Table, *columns: str) -> set[Any]:
+    """Return the values of some columns, nulls left out."""
+    rows = zip(*(table[column].to_pylist() for column in columns), strict=True)
+    return {row for row in rows if None not in row}
+
+
+def taken(ts: int, lock: int) -> Event:
+    return Event(T0 + ts, "MUTEX_TAKEN", lock, 5)
+
+
+def wait(ts: int, lock: int, owner: int) -> Event:
+    return Event(T0 + ts, "MUTEX_WAIT", lock, 7, fields={"owner": owner})
+
+
+def chain(path: Path) -> Path:
+    """Thread 3 waits for what thread 2 has, who waits for what thread 1 has."""
+    trace = Builder(path)
+    trace.thread(1, [taken(0, A), Event(T0 + 900, "MUTEX_FREE", A, 6)])
+    trace.thread(2, [taken(10, B), wait(20, A, 1)])
+    trace.thread(3, [wait(30, B, 2)])
+    trace.processes = [
+        {"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "/bin/x", "cmdline": ["x", "a b"]}},
+        {"sites": {"process": 0, "sites": {"5": "0x401000", "6": "0x401010", "7": "0x401020"}}},
+    ]
+    return trace.write()
+
+
+@pytest.fixture(scope="module")
+def recorded(
+    tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, program: Callable[[str], Path]
+) -> list[Path]:
+    """Two recordings of one program, which has something of everything."""
+    paths = []
+    for number in range(2):
+        path = tmp_path_factory.mktemp("recorded") / f"{number}.ptt"
+        ptt("record", "-o", path, "--", program("mix"))
+        paths.append(path)
+    return paths
+
+
+@pytest.fixture(params=[1, 2])
+def tables(request: pytest.FixtureRequest, recorded: list[Path]) -> dict[str, pa.Table]:
+    """All tables of one trace, and of two at once."""
+    traces = nptltrace.open(*recorded[: request.param])
+    return {name: traces.table(name) for name in TABLES}
+
+
+def test_tables_are_as_declared(tables: dict[str, pa.Table]) -> None:
+    runs = keys(tables["runs"], "run_id")
+    for name, table in tables.items():
+        assert table.schema.equals(TABLES[name].schema(), check_metadata=True), name
+        table.validate(full=True)
+        assert table["run_id"].null_count == 0
+        assert keys(table, "run_id") <= runs
+    for name in ("events", "waits", "holds", "threads", "objects", "sites"):
+        assert keys(tables[name], "run_id") == runs, name
+    for run in tables["runs"].to_pylist():
+        mine = pc.equal(tables["events"]["run_id"].cast(pa.string()), run["run_id"])
+        assert pc.sum(mine).as_py() == run["events"]
+
+
+def test_keys_fit_together(tables: dict[str, pa.Table]) -> None:
+    def has(name: str, *columns: str) -> set[Any]:
+        return keys(tables[name], "run_id", *columns)
+
+    assert len(has("objects", "lock_id")) == tables["objects"].num_rows
+    assert len(has("waits", "wait_id")) == tables["waits"].num_rows
+    for name in ("waits", "holds", "wakeups"):
+        assert has(name, "lock_id") <= has("objects", "lock_id")
+    assert has("wakeups", "wait_id") <= has("waits", "wait_id")
+    for name in ("waits", "holds", "events", "modules", "objects"):
+        assert has(name, "process", "pid") <= has("processes", "process", "pid")
+    for name in ("waits", "holds"):
+        assert has(name, "process", "tid") <= has("threads", "process", "tid")
+
+
+def test_call_sites_are_there(tables: dict[str, pa.Table]) -> None:
+    stacks = keys(tables["stacks"], "run_id", "stack_id")
+    assert keys(tables["stacks"], "run_id", "site_id") <= keys(tables["sites"], "run_id", "site_id")
+    named = [
+        (name, column)
+        for name, table in TABLES.items()
+        for column in table.names
+        if "stack" in column and name != "stacks"
+    ]
+    assert ("waits", "stack_id") in named
+    for name, column in named:
+        assert keys(tables[name], "run_id", column) <= stacks, (name, column)
+
+
+def test_rows_are_those_of_the_model(recorded: list[Path]) -> None:
+    traces = nptltrace.open(recorded[0])
+    model = model_tables(traces.source)
+    for name in ("waits", "holds", "wakeups", "edges", "threads", "objects"):
+        assert traces.table(name).num_rows == getattr(model, name).num_rows
+    waits = traces.table("waits")
+    assert waits["dur_ns"].equals(model.waits["dur_ns"])
+    assert waits["class"].cast(pa.string()).equals(model.waits["class"].cast(pa.string()))
+    assert waits.num_rows > 0
+    assert traces.table("wakeups").num_rows > 0
+
+
+def test_pieces_are_the_tables(recorded: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    traces = nptltrace.open(*recorded)
+    whole = TraceTables(traces)
+    parts: dict[str, list[pa.Table]] = {}
+    for name, piece in TraceTables(traces).pieces(list(TABLES)):
+        parts.setdefault(name, []).append(piece)
+    assert parts.keys() == TABLES.keys()
+    for name, pieces in parts.items():
+        assert pa.concat_tables(pieces).to_pylist() == whole.table(name).to_pylist(), name
+    # Large traces keep no holds.
+    monkeypatch.setattr(made, "_KEPT_EVENTS", 0)
+    assert TraceTables(traces).table("holds").to_pylist() == whole.table("holds").to_pylist()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_columns_may_be_chosen(recorded: list[Path], name: str) -> None:
+    traces = nptltrace.open(recorded[0])
+    chosen = TABLES[name].names[::-3]
+    table = traces.table(name, chosen)
+    assert table.column_names == [column for column in TABLES[name].names if column in chosen]
+    assert table.equals(traces.table(name).select(table.column_names))
+
+
+def test_call_sites_are_the_same_in_all_runs(recorded: list[Path]) -> None:
+    """Whatever address the program was loaded at."""
+    first, second = (nptltrace.open(path).table("sites") for path in recorded)
+
+    def of(table: pa.Table) -> dict[str, str]:
+        rows = table.to_pylist()
+        return {row["site_id"]: row["site"] for row in rows if row["module"] == "mix"}
+
+    common = of(first).keys() & of(second).keys()
+    assert len(common) > 5
+    assert all(of(first)[site] == of(second)[site] for site in common)
+    assert all(len(site) == 32 for site in common)
+    assert any("mix.c:" in site for site in of(first).values())
+
+
+def test_call_sites_of_records(tmp_path: Path) -> None:
+    """Traces of other handlers hold addresses in place of numbers of sites."""
+    trace = Builder(tmp_path / "run.ptt")
+    trace.thread(1, [taken(0, A), Event(T0 + 900, "MUTEX_FREE", A, 6), taken(1000, A)])
+    traces = nptltrace.open(trace.write_records())
+    events = traces.table("events", ["stack_id", "site"])
+    assert events["site"].to_pylist() == [5, 6, 5]
+    first, second, third = events["stack_id"].to_pylist()
+    assert first == third != second
+    assert keys(events, "stack_id") == keys(traces.table("stacks"), "stack_id")
+    assert sorted(traces.table("sites")["site"].to_pylist()) == ["0x5", "0x6"]
+
+
+def test_a_chain_of_waits(tmp_path: Path) -> None:
+    traces = nptltrace.open(chain(tmp_path / "run.ptt"))
+    waits = {row["tid"]: row for row in traces.table("waits").to_pylist()}
+    assert waits[2]["parent_wait"] is None
+    assert waits[2]["chain_id"] == waits[2]["wait_id"]
+    assert waits[3]["parent_wait"] == waits[3]["chain_id"] == waits[2]["wait_id"]
+    assert (waits[3]["op"], waits[3]["owner_tid"], waits[3]["open"]) == ("mutex_lock", 2, True)
+    (edge,) = traces.table("edges").to_pylist()
+    addresses = {row["lock_id"]: row["addr"] for row in traces.table("objects").to_pylist()}
+    assert (addresses[edge["held_lock"]], addresses[edge["wanted_lock"]]) == (B, A)
+    (process,) = traces.table("processes").to_pylist()
+    assert (process["pid"], process["cmdline"]) == (100, "x 'a b'")
+    names = traces.table("objects", ["name", "name_source"]).to_pylist()
+    assert {"name": f"{A:#x}", "name_source": "address"} in names
+
+
+def test_a_window(tmp_path: Path) -> None:
+    traces = nptltrace.open(chain(tmp_path / "run.ptt"))
+    late = TraceTables(traces, window=Window(25, None))
+    assert late.table("events")["ts_ns"].to_pylist() == [30, 900]
+    assert late.table("waits")["tid"].to_pylist() == [3]
+
+
+def test_losses(tmp_path: Path) -> None:
+    trace = Builder(tmp_path / "run.ptt")
+    lost = Event(T0 + 50, "EVENTS_LOST", fields={"cause": 7, "count": 11})
+    trace.thread(1, [taken(0, A), lost])
+    path = trace.write()
+    session = path / "info" / "session.json"
+    told = json.loads(session.read_text()) if session.exists() else {}
+    session.write_text(json.dumps(told | {"lost": {"buffers_full": 5, "unfinished": 0}}))
+    rows = nptltrace.open(path).table("lost").to_pylist()
+    assert [(row["cause"], row["count"], row["tid"], row["t_ns"]) for row in rows] == [
+        ("buffers_full", 5, None, None),
+        ("cause 7", 11, 1, 50),
+    ]
+
+
+def test_findings_have_the_columns_of_the_check(recorded: list[Path]) -> None:
+    names = TABLES["findings"].names
+    assert set(SCHEMA.names) <= set(names)
+    table = nptltrace.open(recorded[0]).findings()
+    for field in SCHEMA:
+        assert table.schema.field(field.name).type == field.type
+
+
+def test_schemas_say_what_they_are() -> None:
+    for name, table in TABLES.items():
+        metadata = table.schema().metadata
+        assert metadata[b"nptltrace.table"] == name.encode()
+        assert metadata[b"nptltrace.schema_version"] == str(SCHEMA_VERSION).encode()
+        assert len(set(table.names)) == len(table.names)
+        for column in table.columns:
+            assert column.meaning
+            if column.name.endswith("_ns"):
+                assert (column.unit, column.type) == ("ns", "int64")
+    assert set(STREAMED) <= TABLES.keys()
+
+
+def test_page_is_what_the_declaration_says() -> None:
+    text = (ROOT / "docs" / "reference" / "tables.md").read_text(encoding="utf-8")
+    assert text == _tables_page.renewed(text), "run `make commands`"
+
+
+def test_no_such_table(recorded: list[Path]) -> None:
+    with pytest.raises(nptltrace.UsageError, match=r"no table 'wait': there are runs, .*waits"):
+        nptltrace.open(recorded[0]).table("wait")
