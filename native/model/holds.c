@@ -30,12 +30,44 @@ void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32
 
 	md_close_tail(m, o, ts);
 	md_share(o, ts);
+	o->named = false;
 	o->tail = thread ? md_blame(m, object, thread, site) : 0;
 	o->tail_share = o->share;
 	if (!o->log)
 		return;
 	log = MD_LOG_OF(m, o);
 	log->entry[log->count++ % MD_LOG] = (struct md_log_entry){ ts, MD_NEVER, thread, site };
+}
+
+void md_name_owner(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+
+	if (o->named && o->tail && MD_BLAME(m, o->tail)->thread == thread)
+		return;
+	md_blame_from(m, object, thread, site, ts);
+	o->named = true;
+}
+
+/*
+ * A lock has its owner before the owner can say so: who waits may name a thread whose acquisition is stamped later. Then
+ * it is this hold that was waited for.
+ */
+static void place_owner(struct ptt_model *m, const struct md_event *e, uint32_t object)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	uint32_t site;
+
+	o->named = false;
+	if (!o->tail || MD_BLAME(m, o->tail)->thread != e->thread || !m->processes[e->process].full[o->pub.kind])
+		return;
+	site = md_site(m, e->thread, e->site, o->pub.kind);
+	o->tail = md_blame(m, object, e->thread, site);
+	if (o->log)
+		MD_LOG_OF(m, o)->entry[(MD_LOG_OF(m, o)->count - 1) % MD_LOG].site = site;
+	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next)
+		if (MD_WAITING(m, i)->named && MD_WAITING(m, i)->owner == e->thread)
+			MD_WAITING(m, i)->owner_site = site;
 }
 
 uint32_t md_log_of(struct ptt_model *m, struct md_object *o)
@@ -145,6 +177,7 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct md_event
 	o->release_ts = e->ts;
 	o->release_thread = e->thread;
 	o->release_site = site;
+	o->held_site = h->thread == e->thread ? h->site : 0;
 	hold_unlink(m, number);
 }
 
@@ -164,6 +197,8 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 	struct md_hold *h;
 	uint32_t number;
 
+	if (unlikely(o->named))
+		place_owner(m, e, object);
 	md_close_tail(m, o, e->ts);
 	/* A condition wait that has its mutex back. */
 	if (t->waits && MD_WAITING(m, t->waits)->mutex == object && MD_WAITING(m, t->waits)->retaken == MD_NEVER)
@@ -239,6 +274,8 @@ void md_release(struct ptt_model *m, const struct md_event *e)
 	}
 	o = MD_OBJECT(m, object);
 	if (!hold) {
+		o->named = false;
+		o->held_site = 0;
 		o->release_ts = e->ts;
 		o->release_thread = e->thread;
 		o->release_site = md_site(m, e->thread, e->site, o->pub.kind);

@@ -72,6 +72,7 @@ struct md_wait {
 	uint32_t object_next;
 	uint8_t mode;
 	uint8_t kind;
+	bool named; /* the owner was named by the event: no hold of it was known */
 };
 
 /* The last ones to be blamed for a lock that was waited for: each up to where the next one begins. */
@@ -117,6 +118,7 @@ struct md_object {
 	uint32_t tail;      /* who is blamed while nobody holds it: who held it last */
 	uint32_t release_thread;
 	uint32_t release_site;
+	uint32_t held_site; /* where the last hold that was over had begun; 0 if it is not known */
 	uint32_t holds;     /* list */
 	uint32_t waits;     /* list, the latest first */
 	uint32_t log;
@@ -125,6 +127,7 @@ struct md_object {
 	uint32_t arrived;
 	uint32_t units_out; /* threads that have units of a semaphore */
 	uint32_t opens;
+	bool named;         /* the tail is an owner that an event named: it may be about to tell of its acquisition */
 	bool counted;
 };
 
@@ -277,6 +280,8 @@ void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32
 uint32_t md_log_of(struct ptt_model *m, struct md_object *o);
 void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode);
 void md_release(struct ptt_model *m, const struct md_event *e);
+/* md_name_owner - an event named the owner of a lock without known holds: to be blamed from now on. */
+void md_name_owner(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts);
 /* md_drop_holds - forgets holds whose end cannot be known. */
 void md_drop_holds(struct ptt_model *m, uint32_t object);
 void md_hold_open_rows(struct ptt_model *m, const int64_t *ends);

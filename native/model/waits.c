@@ -23,14 +23,16 @@ static void find_owner(struct ptt_model *m, const struct md_event *e, struct md_
 	if (o->holds) {
 		w->owner = MD_HOLD(m, o->holds)->thread;
 		w->owner_site = MD_HOLD(m, o->holds)->site;
-	} else if (tid > 0) {
-		w->owner = md_thread_of_tid(m, e->process, (uint32_t)tid);
 	} else {
-		w->owner = o->release_thread;
+		w->owner = tid > 0 ? md_thread_of_tid(m, e->process, (uint32_t)tid) : o->release_thread;
+		w->owner_site = w->owner == o->release_thread ? o->held_site : 0;
+		w->named = tid > 0;
 	}
-	if (!o->holds && w->owner && (!o->tail || MD_BLAME(m, o->tail)->thread != w->owner))
-		/* Held before the trace began, or nobody tells of releases: blamed until somebody takes it. */
-		md_blame_from(m, w->object, w->owner, 0, e->ts);
+	/* Held before the trace began, or nobody tells of releases: blamed until somebody takes it. */
+	if (w->named)
+		md_name_owner(m, w->object, w->owner, w->owner_site, e->ts);
+	else if (!o->holds && w->owner && (!o->tail || MD_BLAME(m, o->tail)->thread != w->owner))
+		md_blame_from(m, w->object, w->owner, w->owner_site, e->ts);
 }
 
 void md_wait_behind(struct md_wait *w, const struct md_wait *parent)

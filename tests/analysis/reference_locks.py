@@ -77,6 +77,13 @@ class Locks:
         if waits and waits[-1].mutex is o and waits[-1].retaken is None:
             waits[-1].retaken = e.ts
         o.used = True
+        if o.named == e.tid and (e.process, o.kind) in self.full:
+            # It was named as the owner before it could say so itself.
+            o.changes[-1] = (o.changes[-1][0], [(e.tid, e.site)])
+            for w in o.waits:
+                if w.named and w.owner[0] == e.tid:
+                    w.owner = (e.tid, e.site)
+        o.named = 0
         if (e.process, o.kind) not in self.full:
             o.blame(e.ts, [(e.tid, e.site)] if o.waits else [])
             return
@@ -93,12 +100,15 @@ class Locks:
     def free(self, e: Event, o: Object) -> None:
         o.used = True
         mine = [h for h in o.holders if h.tid == e.tid] or o.holders[:1]
+        if not mine:
+            o.named, o.held = 0, NOBODY
         if mine:
             hold = mine[0]
             hold.depth -= 1
             if hold.depth:
                 return
             hold.until, hold.release_site = e.ts, e.site
+            o.held = (e.tid, hold.site) if hold.tid == e.tid else NOBODY
             o.holders.remove(hold)
             o.past.append(hold)
             self.holds.append((o, hold))
@@ -119,13 +129,15 @@ class Locks:
         if o.kind in LOCKS.values():
             if o.holders:
                 w.owner = (o.holders[0].tid, o.holders[0].site)
-            elif e.fields.get("owner"):
-                w.owner = (e.fields["owner"], 0)
-            elif o.released:
-                w.owner = (o.released[0][0], 0)
+            else:
+                w.named = bool(e.fields.get("owner"))
+                tid = e.fields.get("owner") or (o.released[0][0] if o.released else 0)
+                w.owner = o.held if o.held[0] == tid else (tid, 0)
             now = o.blamed_now() if o.waits or o.holders else []
-            if w.owner[0] and not o.holders and (not now or now[0][0] != w.owner[0]):
+            new = not now or now[0][0] != w.owner[0] or (w.named and not o.named)
+            if w.owner[0] and not o.holders and new:
                 o.blame(e.ts, [w.owner])
+                o.named = w.owner[0] if w.named else 0
         o.waits.append(w)
         waits.append(w)
         return w

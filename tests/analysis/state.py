@@ -40,6 +40,7 @@ class Wait:
     released: tuple[Who, int] | None = None  # by a barrier
     known: bool = True
     target: Thread | None = None
+    named: bool = False  # the owner was named by the event: no hold of it was known
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Object:
     past: list[Hold] = field(default_factory=list)  # whose release was seen, in its order
     changes: list[tuple[int, list[Who]]] = field(default_factory=list)  # who is blamed from when
     released: tuple[Who, int] | None = None
+    held: Who = NOBODY  # who held it last, and since where
+    named: int = 0  # the thread that is blamed because an event named it
     tokens: list[Token] = field(default_factory=list)
     last_post: Token | None = None
     needed: int = 0

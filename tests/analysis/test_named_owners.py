@@ -1,0 +1,87 @@
+"""Waits that name an owner who has not yet said that it has the lock."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.analysis.contention import contention
+from nptltrace.analysis.model import model_tables
+from nptltrace.trace.source import Source
+from tests.analysis.compare import assert_same
+from tests.trace.builder import Builder, Event
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+T0 = 10**12
+LOCK = 0x4040
+US = 1000
+BASE = 0x401000
+
+# Sites by what happens there.
+TAKES, FREES, WAITS, TAKES_AGAIN = 5, 6, 7, 8
+
+
+def taken(us: int, site: int = TAKES, waited_us: int | None = None) -> Event:
+    fields = {} if waited_us is None else {"result": 0, "wait_ns": waited_us * US}
+    return Event(
+        T0 + us * US, "MUTEX_TAKEN", LOCK, site, variant="WAITED" if fields else "", fields=fields
+    )
+
+
+def free(us: int) -> Event:
+    return Event(T0 + us * US, "MUTEX_FREE", LOCK, FREES)
+
+
+def wait(us: int, owner: int) -> Event:
+    return Event(T0 + us * US, "MUTEX_WAIT", LOCK, WAITS, fields={"owner": owner})
+
+
+# What thread 1 does, and where thread 2, which waits from 10 us on and takes the lock after 100 us,
+# finds that it had it.
+CASES: dict[str, tuple[list[Event], int]] = {
+    "its acquisition is stamped later": ([taken(11), free(90)], TAKES),
+    "so is another one": ([taken(1), free(5), taken(11, TAKES_AGAIN), free(90)], TAKES_AGAIN),
+    "it has just let go": ([taken(1), free(9)], TAKES),
+    "it had it before the trace began": ([free(90)], 0),
+    "it had it before, and takes it once more": ([free(50), taken(60), free(90)], 0),
+}
+
+
+def traced(path: Path, first: list[Event]) -> Path:
+    made = Builder(path)
+    made.thread(1, first)
+    made.thread(2, [taken(-1, 9), free(0), wait(10, 1), taken(100, 9, 90), free(110)])
+    made.processes = [
+        {"process": {"index": 0, "pid": 100, "exe": "/bin/x"}},
+        {"sites": {"process": 0, "sites": {str(n): hex(BASE + n) for n in range(1, 20)}}},
+    ]
+    return made.write()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_site_of_the_hold_that_was_waited_for(case: str, tmp_path: Path) -> None:
+    events, site = CASES[case]
+    trace = traced(tmp_path / "run.ptt", events)
+    (row,) = model_tables(Source([trace])).waits.to_pylist()
+    assert (row["owner_tid"], row["owner_site"]) == (1, site and BASE + site)
+    (lock,) = contention(Source([trace])).objects
+    caused = {blame.thread.tid: 0 for blame in lock.blamed}
+    for blame in lock.blamed:
+        caused[blame.thread.tid] += blame.wait_caused_ns
+    assert caused == {1: 90 * US}
+
+
+@pytest.mark.skipif(not shutil.which("babeltrace2"), reason="needs babeltrace2")
+@pytest.mark.parametrize("case", CASES)
+def test_the_reference_agrees(case: str, tmp_path: Path) -> None:
+    assert_same(traced(tmp_path / "run.ptt", CASES[case][0]))
+
+
+def test_nothing_is_unknown_that_the_trace_tells(tmp_path: Path) -> None:
+    trace = traced(tmp_path / "run.ptt", CASES["its acquisition is stamped later"][0])
+    (lock,) = contention(Source([trace])).objects
+    assert [blame.site for blame in lock.blamed] == [hex(BASE + TAKES)]
