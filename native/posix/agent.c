@@ -48,55 +48,6 @@ static int write_block(struct px_trace *t)
 	return px_log_write(t->log, names);
 }
 
-/* Put back what could not be written of what was kept. */
-static void keep_rest(struct px_trace *t, char *rest, size_t size)
-{
-	pthread_mutex_lock(&t->lock);
-	if (t->kept_size) {
-		/* meanwhile more has come: it follows */
-		char *both = realloc(rest, size + t->kept_size);
-
-		if (both) {
-			memcpy(both + size, t->kept, t->kept_size);
-			rest = both;
-			size += t->kept_size;
-		}
-	}
-	free(t->kept);
-	t->kept = rest;
-	t->kept_size = t->kept_room = size;
-	pthread_mutex_unlock(&t->lock);
-}
-
-/* Move what was kept to the log. Return: 0 or an error number. */
-static int write_kept(struct px_trace *t)
-{
-	size_t size, at = 0;
-	char *kept;
-	int err = 0;
-
-	pthread_mutex_lock(&t->lock);
-	kept = t->kept;
-	size = t->kept_size;
-	t->kept = NULL;
-	t->kept_size = t->kept_room = 0;
-	pthread_mutex_unlock(&t->lock);
-	while (at < size && !err) {
-		const struct px_record *record = (const void *)(kept + at);
-
-		at += (size_t)record->cells * PX_CELL;
-		if (!px_log_add(t->log, record))
-			err = write_block(t);
-	}
-	if (at < size) {
-		memmove(kept, kept + at, size - at);
-		keep_rest(t, kept, size - at);
-	} else {
-		free(kept);
-	}
-	return err;
-}
-
 /*
  * Take records out, up to the place @end, until the block in the making is full. Return: whether that is so.
  * @unfinished: a writer has not finished one
@@ -107,6 +58,15 @@ static bool fill_block(struct px_trace *t, uint64_t end, bool *unfinished)
 
 	*unfinished = false;
 	pthread_mutex_lock(&t->lock);
+	/* what an analyzer has taken comes before what is still there */
+	while (!full && t->kept_at < t->kept_size) {
+		const struct px_record *record = (const void *)((const char *)t->kept + t->kept_at);
+
+		t->kept_at += (size_t)record->cells * PX_CELL;
+		full = !px_log_add(t->log, record);
+	}
+	if (t->kept_at == t->kept_size)
+		t->kept_at = t->kept_size = 0;
 	while (!full && (t->phase != PX_NORMAL || (int64_t)(end - t->reader.expected) > 0)) {
 		enum px_take taken = px_next(t, t->scratch);
 
@@ -115,6 +75,7 @@ static bool fill_block(struct px_trace *t, uint64_t end, bool *unfinished)
 			break;
 		full = !px_log_add(t->log, t->scratch);
 	}
+	px_note_empty(&t->buffer);
 	pthread_mutex_unlock(&t->lock);
 	return full;
 }
@@ -130,9 +91,6 @@ static int flush_events(struct px_trace *t)
 	bool unfinished, full;
 	/* what a failure has left in the block in the making goes first */
 	int err = write_block(t);
-
-	if (!err)
-		err = write_kept(t);
 
 	while (!err) {
 		full = fill_block(t, end, &unfinished);
@@ -177,6 +135,8 @@ static int flush(struct px_trace *t, bool final)
 	if (!err)
 		err = px_log_write_status(t->log, &status);
 	t->last_error = err;
+	/* release: writers that wait for room look at it */
+	__atomic_store_n(&t->buffer.stream->stuck, err != 0, __ATOMIC_RELEASE);
 	if (err && !t->flush_error)
 		__atomic_store_n(&t->flush_error, (uint32_t)err, __ATOMIC_RELEASE);
 	event.id = POSIX_TRACE_FLUSH_STOP;

@@ -2,18 +2,18 @@
 /* buffer.c - a stream's ring: mapped; what becomes of events where there is no room; who is waiting, and who is dead. */
 #include "buffer.h"
 
-#include <fcntl.h>
-#include <linux/futex.h>
-#include <signal.h>
-#include <stdio.h>
 #include <sys/mman.h>
 
 #include "meet.h"
 #include "raw_syscall.h"
 
 #define STALL_NS UINT64_C(10000000000)
-/* How long FLUSH waits for room before it loses events, in milliseconds. */
-#define ROOM_WAIT_MS 100
+/* A ring up to that size is mapped at once, so that recording never waits for the kernel. */
+#define POPULATE_MAX (UINT64_C(16) << 20)
+/* FLUSH waits for room while its agent makes any; after that time without, it loses events. */
+#define ROOM_WAIT_NS UINT64_C(5000000000)
+/* LOOP: how many of the oldest records make room at a time. */
+#define RECYCLE 8
 
 /* ------------------------------------------------------------ mapping */
 
@@ -21,8 +21,8 @@ int px_buffer_map(struct px_buffer *buffer, int fd)
 {
 	struct px_stream *stream;
 	uint64_t head_size, ring_size;
+	int err, flags = MAP_SHARED | MAP_FIXED;
 	void *at;
-	int err;
 
 	at = px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0, &err);
 	if (err)
@@ -37,14 +37,16 @@ int px_buffer_map(struct px_buffer *buffer, int fd)
 	ptt_raw_syscall(SYS_munmap, (long)at, PX_PAGE, 0, 0, 0, 0);
 	if (err)
 		return err;
+	if (ring_size <= POPULATE_MAX)
+		flags |= MAP_POPULATE;
 	/* one range, so that it can be given up in one step: head and marks, then the ring, then the ring again */
 	at = px_raw_mmap(NULL, head_size + 2 * ring_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, &err);
 	if (err)
 		return err;
-	px_raw_mmap(at, head_size + ring_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0, &err);
+	px_raw_mmap(at, head_size + ring_size, PROT_READ | PROT_WRITE, flags, fd, 0, &err);
 	if (!err)
-		px_raw_mmap((char *)at + head_size + ring_size, ring_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-			    fd, (long)head_size, &err);
+		px_raw_mmap((char *)at + head_size + ring_size, ring_size, PROT_READ | PROT_WRITE, flags, fd,
+			    (long)head_size, &err);
 	if (err) {
 		ptt_raw_syscall(SYS_munmap, (long)at, (long)(head_size + 2 * ring_size), 0, 0, 0, 0);
 		return err;
@@ -66,14 +68,6 @@ void px_buffer_unmap(struct px_buffer *buffer)
 	buffer->stream = NULL;
 }
 
-bool px_lives(const struct px_stream *stream)
-{
-	/* the first word of a robust mutex is its futex: 0 = given up, OWNER_DIED = the kernel says so */
-	uint32_t word = __atomic_load_n((const uint32_t *)stream->life, __ATOMIC_RELAXED);
-
-	return word && !(word & FUTEX_OWNER_DIED);
-}
-
 /* ------------------------------------------------------------ waking */
 
 void px_wake(struct px_stream *stream, uint32_t who)
@@ -85,8 +79,11 @@ void px_wake(struct px_stream *stream, uint32_t who)
 	ptt_raw_futex(&stream->bell, FUTEX_WAKE, INT_MAX, NULL);
 }
 
-static void tell_room(struct px_stream *stream)
+/* Not for each record that is taken, which would wake many writers for few of them. */
+static void tell_room(struct px_stream *stream, uint64_t used)
 {
+	if (used > stream->limit / 2)
+		return;
 	/* seq_cst: a writer raises room_wanted, looks for room, and sleeps on the old value of room */
 	if (!__atomic_load_n(&stream->room_wanted, __ATOMIC_SEQ_CST))
 		return;
@@ -128,17 +125,19 @@ static void help(const struct px_buffer *b, uint64_t head)
 					    __ATOMIC_RELAXED);
 }
 
-/* Return: false if the record was given up meanwhile. */
+/*
+ * Return: false if the record was given up.
+ * A plain store: the reader that looks for it too early takes the record for unfinished, and looks again soon. Whoever
+ * gives records up does so only if their writers are dead, or have not moved for STALL_NS.
+ */
 static bool commit(const struct px_buffer *b, uint64_t place, uint32_t cells)
 {
 	uint64_t *mark = &b->mark[place & b->mask], seen = __atomic_load_n(mark, __ATOMIC_RELAXED);
 
-	do {
-		if (!is_old(seen, place) && seen != PX_WORD(place, PX_CELLS(seen), PX_RESERVED))
-			return false;
-		/* seq_cst: the reader's acquire load sees the record; and it comes before our load of waits */
-	} while (!__atomic_compare_exchange_n(mark, &seen, PX_WORD(place, cells, PX_COMMITTED), false, __ATOMIC_SEQ_CST,
-					      __ATOMIC_RELAXED));
+	if (__builtin_expect(!is_old(seen, place) && seen != PX_WORD(place, PX_CELLS(seen), PX_RESERVED), 0))
+		return false;
+	/* release: the acquire load of the reader, or of who recycles the record, sees the record */
+	__atomic_store_n(mark, PX_WORD(place, cells, PX_COMMITTED), __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -187,12 +186,26 @@ static void write_record(const struct px_buffer *b, uint64_t place, uint32_t cel
 		memcpy(r->data, e->data, size);
 }
 
+/*
+ * This thread was taken for dead, came back after all, and may have written where others had written meanwhile: an analyzer
+ * is to know.
+ */
+static __attribute__((cold, noinline)) void tell_error(const struct px_buffer *b)
+{
+	static const int error = ETIMEDOUT;
+	struct px_event event = {.id = POSIX_TRACE_ERROR, .data = &error, .size = sizeof(error)};
+
+	px_put_own(b, &event, PX_HEAD_STOPPED | PX_HEAD_FULL, 0, 0, 0);
+}
+
 static void finish(const struct px_buffer *b, uint64_t place, uint32_t cells)
 {
 	struct px_stream *stream = b->stream;
 	uint32_t waits;
 
-	commit(b, place, cells);
+	if (__builtin_expect(!commit(b, place, cells), 0))
+		tell_error(b);
+	/* after head was moved, in the order of all: whoever sets a bit and then finds head where it was is seen here */
 	waits = __atomic_load_n(&stream->waits, __ATOMIC_SEQ_CST);
 	if (__builtin_expect(!waits, 1))
 		return;
@@ -218,32 +231,52 @@ static void count_lost(struct px_stream *stream)
 	__atomic_store_n(&stream->overrun, 1, __ATOMIC_RELEASE);
 }
 
-/* LOOP: take the cells of the oldest record. Return: false if somebody is writing to it. */
+/* The first records from @place on that are whole: the place after them, @place if there is none. */
+static uint64_t whole_from(const struct px_buffer *b, uint64_t place)
+{
+	uint64_t end = place;
+
+	for (int i = 0; i < RECYCLE; i++) {
+		uint64_t mark = __atomic_load_n(&b->mark[end & b->mask], __ATOMIC_ACQUIRE);
+
+		if (!is_of(mark, end) || PX_STATE(mark) == PX_RESERVED)
+			break;
+		end += PX_CELLS(mark);
+	}
+	return end;
+}
+
+/* The first record of a gap: put down its time. Return: false if tail is no longer @tail. */
+static bool note_victim(const struct px_buffer *b, uint64_t tail)
+{
+	struct px_stream *stream = b->stream;
+	uint64_t place = PX_TAIL_PLACE(tail), time = __atomic_load_n(&record_at(b, place)->time, __ATOMIC_RELAXED);
+	struct px_victim *victim = &stream->victim[place % PX_VICTIMS];
+
+	if (__atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE) != tail)
+		return false;
+	/* tail has not moved, so this is that record's time, and whoever else is here stores the same */
+	__atomic_store_n(&victim->time, time, __ATOMIC_RELAXED);
+	__atomic_store_n(&victim->place, place, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* LOOP: take the cells of the oldest records. Return: false if somebody is writing to the first. */
 static bool recycle(const struct px_buffer *b, uint64_t tail)
 {
 	struct px_stream *stream = b->stream;
-	uint64_t place = PX_TAIL_PLACE(tail), mark = __atomic_load_n(&b->mark[place & b->mask], __ATOMIC_ACQUIRE), time;
-	uint32_t cells;
+	uint64_t place = PX_TAIL_PLACE(tail), end = whole_from(b, place);
 
-	if (!is_of(mark, place) || PX_STATE(mark) == PX_RESERVED) {
+	if (end == place) {
 		if (__atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE) != tail)
 			return true;
 		return !writer_state(b, place) && give_up(b, place);
 	}
-	cells = PX_CELLS(mark);
-	time = PX_STATE(mark) == PX_VOID ? px_now() : __atomic_load_n(&record_at(b, place)->time, __ATOMIC_RELAXED);
-	if (!(tail & PX_TAIL_GAP)) {
-		struct px_victim *victim = &stream->victim[place % PX_VICTIMS];
-
-		if (__atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE) != tail)
-			return true;
-		/* tail has not moved, so this is that record's time, and whoever else is here stores the same */
-		__atomic_store_n(&victim->time, time, __ATOMIC_RELAXED);
-		__atomic_store_n(&victim->place, place, __ATOMIC_RELEASE);
-	}
+	if (!(tail & PX_TAIL_GAP) && !note_victim(b, tail))
+		return true;
 	/* seq_cst: pairs with the reader's swap, which fails if we took its record */
-	if (!__atomic_compare_exchange_n(&stream->tail, &tail, (place + cells) << 1 | PX_TAIL_GAP, false,
-					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&stream->tail, &tail, end << 1 | PX_TAIL_GAP, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
 		return true;
 	if (!__atomic_load_n(&stream->overrun, __ATOMIC_RELAXED))
 		__atomic_store_n(&stream->overrun, 1, __ATOMIC_RELEASE);
@@ -261,15 +294,24 @@ static bool has_room(const struct px_stream *stream, uint64_t head, uint64_t cel
 static bool wait_for_room(struct px_stream *stream, uint32_t cells)
 {
 	static const struct timespec slice = {.tv_nsec = 1000000};
+	uint64_t seen = __atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE), since = px_now();
 
-	for (int i = 0; i < ROOM_WAIT_MS && px_lives(stream); i++) {
+	while (px_lives(stream) && !__atomic_load_n(&stream->closed, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&stream->stuck, __ATOMIC_ACQUIRE)) {
 		uint32_t room = __atomic_load_n(&stream->room, __ATOMIC_SEQ_CST);
-		uint64_t head;
+		uint64_t head, tail;
 
 		__atomic_store_n(&stream->room_wanted, 1, __ATOMIC_SEQ_CST);
 		head = __atomic_load_n(&stream->head, __ATOMIC_SEQ_CST);
 		if (has_room(stream, head, cells, stream->limit) || head & PX_HEAD_FLAGS)
 			return true;
+		tail = __atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE);
+		if (tail != seen) {
+			seen = tail;
+			since = px_now();
+		} else if (px_now() - since > ROOM_WAIT_NS) {
+			return false;
+		}
 		px_wake(stream, PX_WAITS_AGENT);
 		ptt_raw_futex(&stream->room, FUTEX_WAIT, room, &slice);
 	}
@@ -371,7 +413,6 @@ void px_put(const struct px_buffer *b, const struct px_event *event)
 	struct px_stream *stream = b->stream;
 	uint32_t size = event->size < stream->max_data ? (uint32_t)event->size : stream->max_data;
 	uint32_t cells = px_cells(size);
-	bool waited = false;
 	uint64_t head, time;
 
 	for (;;) {
@@ -381,11 +422,8 @@ void px_put(const struct px_buffer *b, const struct px_event *event)
 
 			if (outcome == DONE)
 				return;
-			if (outcome == WAIT) {
-				if (waited || !wait_for_room(stream, cells))
-					become_full(b, head, POSIX_TRACE_OVERFLOW, event);
-				waited = true;
-			}
+			if (outcome == WAIT && !wait_for_room(stream, cells))
+				become_full(b, __atomic_load_n(&stream->head, __ATOMIC_ACQUIRE), POSIX_TRACE_OVERFLOW, event);
 			continue;
 		}
 		help(b, head);
@@ -452,8 +490,8 @@ static bool is_hopeless(const struct px_buffer *b, struct px_reader *reader, uin
 	}
 	if (!state)
 		return true;
-	/* a writer that was left by siglongjmp(), or died before it could say who it was; but not one that is stopped */
-	return now - reader->since > STALL_NS && state != 'T' && state != 't';
+	/* a writer that was left by siglongjmp(), or died before it could say who it was; but not one that is held up */
+	return now - reader->since > STALL_NS && state != 'T' && state != 't' && state != 'D';
 }
 
 /* When did the gap begin that ends at a record of time @end? */
@@ -467,8 +505,13 @@ static uint64_t gap_time(const struct px_stream *stream, const struct px_reader 
 	return __atomic_load_n(&victim->time, __ATOMIC_RELAXED);
 }
 
-static void note_empty(struct px_stream *stream, uint64_t head)
+void px_note_empty(const struct px_buffer *b)
 {
+	struct px_stream *stream = b->stream;
+	uint64_t tail = __atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE), head = __atomic_load_n(&stream->head, __ATOMIC_SEQ_CST);
+
+	if (PX_TAIL_PLACE(tail) != PX_PLACE(head))
+		return;
 	if (stream->policy != POSIX_TRACE_UNTIL_FULL || !(head & PX_HEAD_FULL) || head & PX_HEAD_STOPPED)
 		return;
 	/* if that fails, somebody was faster, and we will come here again */
@@ -486,7 +529,7 @@ enum px_take px_take(const struct px_buffer *b, struct px_reader *reader, struct
 		uint64_t mark, next, gap = 0;
 
 		if (place == PX_PLACE(head)) {
-			note_empty(stream, head);
+			px_note_empty(b);
 			return PX_TAKE_NONE;
 		}
 		mark = __atomic_load_n(&b->mark[place & b->mask], __ATOMIC_ACQUIRE);
@@ -516,7 +559,7 @@ enum px_take px_take(const struct px_buffer *b, struct px_reader *reader, struct
 		reader->since = 0;
 		if (stream->full)
 			__atomic_store_n(&stream->full, 0, __ATOMIC_RELAXED);
-		tell_room(stream);
+		tell_room(stream, PX_PLACE(head) - (next >> 1));
 		*gap_began = gap;
 		return PX_TAKE_RECORD;
 	}

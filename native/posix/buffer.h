@@ -14,6 +14,8 @@
 #ifndef PX_BUFFER_H
 #define PX_BUFFER_H
 
+#include <linux/futex.h>
+
 #include "posix.h"
 
 struct px_buffer {
@@ -53,7 +55,13 @@ int px_buffer_map(struct px_buffer *buffer, int fd);
 void px_buffer_unmap(struct px_buffer *buffer);
 
 /* px_lives - does the controller of the stream still hold it? */
-bool px_lives(const struct px_stream *stream);
+static inline bool px_lives(const struct px_stream *stream)
+{
+	/* the first word of a robust mutex is its futex: 0 = given up, OWNER_DIED = the kernel says so */
+	uint32_t word = __atomic_load_n((const uint32_t *)stream->life, __ATOMIC_RELAXED);
+
+	return word && !(word & FUTEX_OWNER_DIED);
+}
 
 /* px_put - record an event of a traced process. */
 void px_put(const struct px_buffer *buffer, const struct px_event *event);
@@ -83,6 +91,9 @@ struct px_reader {
  * PX_TAKE_UNFINISHED: its writer has not finished it; look again.
  */
 enum px_take px_take(const struct px_buffer *buffer, struct px_reader *reader, struct px_record *to, uint64_t *gap_time);
+
+/* px_note_empty - if all has been taken out of a stream that stopped when it was full, it goes on. */
+void px_note_empty(const struct px_buffer *buffer);
 
 /* px_wake - wake those of @who that wait. */
 void px_wake(struct px_stream *stream, uint32_t who);

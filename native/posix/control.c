@@ -173,7 +173,7 @@ static void discard(struct px_trace *t)
 			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
 	t->phase = PX_NORMAL;
-	t->kept_size = 0;
+	t->kept_at = t->kept_size = 0;
 }
 
 /* One that stopped by itself stays suspended, but is no longer full; one that ran before runs on. */

@@ -147,32 +147,35 @@ static __attribute__((cold, noinline)) void close_orphan(struct px_stream *strea
 		__atomic_store_n(&stream->record[i], 0, __ATOMIC_RELAXED);
 }
 
-static inline __attribute__((always_inline)) void record(uint64_t active, struct px_event event)
+static inline bool is_wanted(uint32_t slot, uint32_t id)
 {
-	if (__builtin_expect(__atomic_load_n(&px_control.news, __ATOMIC_RELAXED) != 0, 0))
-		take_news(__atomic_load_n(&px_control.news, __ATOMIC_SEQ_CST));
-	for (; active; active &= active - 1) {
-		/* acquire: pairs with the release of who mapped it */
-		struct px_stream *stream = __atomic_load_n(&px_own.stream[__builtin_ctzll(active)], __ATOMIC_ACQUIRE);
-		struct px_buffer buffer;
+	/* acquire: pairs with the release of who mapped it */
+	const struct px_stream *stream = __atomic_load_n(&px_own.stream[slot], __ATOMIC_ACQUIRE);
 
-		if (!stream || !px_records(stream, event.id))
-			continue;
-		if (__builtin_expect(!px_lives(stream), 0)) {
-			close_orphan(stream);
-			continue;
-		}
-		event.pid = px_own_pid();
-		event.tid = px_own_tid();
-		event.thread = (uint64_t)pthread_self();
-		buffer = buffer_of(stream);
-		px_put(&buffer, &event);
-	}
+	return stream && px_records(stream, id);
 }
 
-void px_record(uint64_t active, const struct px_event *event)
+void px_record(uint64_t active, const struct px_event *what)
 {
-	record(active, *event);
+	struct px_event event = *what;
+
+	if (__builtin_expect(__atomic_load_n(&px_control.news, __ATOMIC_RELAXED) != 0, 0))
+		take_news(__atomic_load_n(&px_control.news, __ATOMIC_SEQ_CST));
+	event.pid = px_own_pid();
+	event.tid = px_own_tid();
+	event.thread = (uint64_t)pthread_self();
+	for (; active; active &= active - 1) {
+		uint32_t slot = (uint32_t)__builtin_ctzll(active);
+		struct px_buffer buffer;
+
+		if (!is_wanted(slot, event.id))
+			continue;
+		buffer = buffer_of(px_own.stream[slot]);
+		if (__builtin_expect(px_lives(buffer.stream), 1))
+			px_put(&buffer, &event);
+		else
+			close_orphan(buffer.stream);
+	}
 }
 
 /* Does a program's event have an id that it may use? */
@@ -181,17 +184,30 @@ static inline bool is_users(trace_event_id_t id)
 	return id == POSIX_TRACE_UNNAMED_USEREVENT || id - PX_EVENT_USER < px_user_count(px_own.names);
 }
 
-/* Not to be inlined, whatever the linker sees: the address recorded is that of our caller. */
+static __attribute__((noinline)) void record_users(trace_event_id_t id, const void *data, size_t size, void *address)
+{
+	if (is_users(id))
+		px_record(__atomic_load_n(&px_control.active, __ATOMIC_RELAXED),
+			  &(struct px_event){.id = id,
+					     .address = (uint64_t)address,
+					     .data = data,
+					     .size = data ? size : 0});
+}
+
+/*
+ * Not to be inlined, whatever the linker sees: the address recorded is that of our caller. Where nobody wants the event,
+ * this saves no register and calls nothing.
+ */
 __attribute__((noinline, noclone)) void posix_trace_event(trace_event_id_t event_id, const void *restrict data_ptr,
 							   size_t data_len)
 {
 	/* relaxed: a stream that is created at this moment may miss this event */
 	uint64_t active = __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);
+	uint64_t news = __atomic_load_n(&px_control.news, __ATOMIC_RELAXED);
 
-	if (__builtin_expect(!active, 1) || __builtin_expect(!is_users(event_id), 0))
+	if (__builtin_expect(event_id >= PX_EVENT_COUNT, 0))
 		return;
-	record(active, (struct px_event){.id = event_id,
-					 .address = (uint64_t)__builtin_return_address(0),
-					 .data = data_ptr,
-					 .size = data_ptr ? data_len : 0});
+	for (; __builtin_expect(active != 0, 0); active &= active - 1)
+		if (news || is_wanted((uint32_t)__builtin_ctzll(active), event_id))
+			return record_users(event_id, data_ptr, data_len, __builtin_return_address(0));
 }

@@ -123,7 +123,7 @@ struct px_stream {
 	uint32_t room_wanted;
 	uint32_t overrun;
 	uint32_t full; /* LOOP: events have been overwritten since the last was read */
-	uint32_t pad0;
+	uint32_t stuck; /* the log could not be written: there is no use in waiting for room */
 	uint64_t lost; /* events that found no room, or were never finished */
 	uint64_t pad1[3];
 	/* line 8 */

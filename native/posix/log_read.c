@@ -14,9 +14,8 @@ struct events {
 };
 
 struct px_log_reader {
-	char *bytes;
+	const char *bytes;
 	uint64_t size;
-	bool mapped;
 	struct px_log_head head;
 	struct px_log_status status;
 	uint64_t status_number;
@@ -32,43 +31,19 @@ struct px_log_reader {
 
 /* ------------------------------------------------------------ bytes */
 
-static int read_whole(struct px_log_reader *r, int fd)
-{
-	uint64_t room = 0;
-	ssize_t n;
-
-	do {
-		if (r->size == room) {
-			char *larger = realloc(r->bytes, room = room ? 2 * room : 1 << 16);
-
-			if (!larger)
-				return ENOMEM;
-			r->bytes = larger;
-		}
-		n = read(fd, r->bytes + r->size, room - r->size);
-		if (n > 0)
-			r->size += (uint64_t)n;
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	return n < 0 ? EINVAL : 0;
-}
-
 static int get_bytes(struct px_log_reader *r, int fd)
 {
 	struct stat status;
+	void *bytes;
 
-	if (fstat(fd, &status) < 0)
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(struct px_block))
 		return EINVAL;
-	if (S_ISREG(status.st_mode)) {
-		if (status.st_size < (off_t)sizeof(struct px_block))
-			return EINVAL;
-		r->bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		r->mapped = r->bytes != MAP_FAILED;
-		r->size = (uint64_t)status.st_size;
-		if (!r->mapped)
-			r->bytes = NULL;
-		return r->mapped ? 0 : EINVAL;
-	}
-	return read_whole(r, fd);
+	bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return errno == ENOMEM ? ENOMEM : EINVAL;
+	r->bytes = bytes;
+	r->size = (uint64_t)status.st_size;
+	return 0;
 }
 
 /* The block at @offset, which is at a multiple of 64 from the log's beginning; NULL if there is none that is sound. */
@@ -223,7 +198,7 @@ int px_log_read(struct px_log_reader **made, int fd)
 	r->names = calloc(1, sizeof(*r->names));
 	err = r->names ? get_bytes(r, fd) : ENOMEM;
 	/* where the file stands is where the log was begun, or else it was begun with the file */
-	if (!err && from > 0 && r->mapped && scan(r, (uint64_t)from) == 0)
+	if (!err && from > 0 && scan(r, (uint64_t)from) == 0)
 		from = -1;
 	else if (!err)
 		err = scan(r, 0);
@@ -237,10 +212,8 @@ int px_log_read(struct px_log_reader **made, int fd)
 
 void px_log_read_end(struct px_log_reader *r)
 {
-	if (r->mapped)
-		munmap(r->bytes, r->size);
-	else
-		free(r->bytes);
+	if (r->bytes)
+		munmap((void *)r->bytes, r->size);
 	free(r->names);
 	free(r->events);
 	free(r);

@@ -137,7 +137,7 @@ static int look_at(struct px_log *log, int fd)
 
 	if (flags < 0 || fstat(fd, &status) < 0 || flags & O_PATH || (flags & O_ACCMODE) == O_RDONLY)
 		return EBADF;
-	log->seekable = (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode)) && !(flags & O_APPEND);
+	log->seekable = S_ISREG(status.st_mode) && !(flags & O_APPEND);
 	if (log->policy == POSIX_TRACE_LOOP && !log->seekable)
 		return EINVAL;
 	at = lseek(fd, 0, SEEK_CUR);
@@ -211,7 +211,7 @@ int px_log_begin(struct px_log **made, int fd, const struct px_attr *attr, uint3
 	if (!err)
 		err = allocate(log, attr);
 	if (!err && log->seekable && ftruncate(log->fd, (off_t)log->base) < 0)
-		err = 0; /* not every file can be cut, and what stays behind means nothing */
+		err = 0; /* a file that is sealed, say: what stays behind means nothing */
 	if (!err && write_head(log, attr, pid, real_offset))
 		err = ENOSPC;
 	if (err)

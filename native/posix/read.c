@@ -129,22 +129,39 @@ static void abandon(void *trace)
 	px_trace_done(trace);
 }
 
+/* Until @until, but no longer than a second: a writer may be killed before it wakes us. Return: whether it is @until. */
+static bool bound(struct timespec *end, const struct timespec *until)
+{
+	clock_gettime(CLOCK_REALTIME, end);
+	end->tv_sec++;
+	if (!until || until->tv_sec > end->tv_sec || (until->tv_sec == end->tv_sec && until->tv_nsec > end->tv_nsec))
+		return false;
+	*end = *until;
+	if (end->tv_sec < 0)
+		*end = (struct timespec){0, 0};
+	return true;
+}
+
 /*
  * Sleep until the word of the bell is no longer @seen. A cancellation point: a thread that is cancelled in it holds no lock.
  * Return: 0, EINTR or ETIMEDOUT.
  */
 static int sleep_on(struct px_trace *t, uint32_t seen, const struct timespec *until)
 {
+	struct timespec end;
+	bool last = bound(&end, until);
 	int type, ignored;
 	long result;
 
 	pthread_cleanup_push(abandon, t);
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
 	result = ptt_raw_syscall(SYS_futex, (long)&t->buffer.stream->bell, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME,
-				 (long)seen, (long)until, 0, (long)FUTEX_BITSET_MATCH_ANY);
+				 (long)seen, (long)&end, 0, (long)FUTEX_BITSET_MATCH_ANY);
 	pthread_setcanceltype(type, &ignored);
 	pthread_cleanup_pop(0);
-	return result == -EINTR || result == -ETIMEDOUT ? (int)-result : 0;
+	if (result == -EINTR)
+		return EINTR;
+	return result == -ETIMEDOUT && last ? ETIMEDOUT : 0;
 }
 
 static int wait_stream(struct px_trace *t, trace_id_t trid, const struct request *r, bool timed,
@@ -157,14 +174,14 @@ static int wait_stream(struct px_trace *t, trace_id_t trid, const struct request
 		uint32_t seen = __atomic_load_n(&stream->bell, __ATOMIC_SEQ_CST);
 		enum px_take taken;
 
-		/* seq_cst: a writer commits and then looks at waits, we do it the other way round */
+		if (__atomic_load_n(&t->id, __ATOMIC_SEQ_CST) != trid)
+			return EINVAL;
+		/* seq_cst: a writer moves head and then looks at waits, we do it the other way round */
 		__atomic_fetch_or(&stream->waits, PX_WAITS_READER, __ATOMIC_SEQ_CST);
 		taken = try_stream(t, r);
 		if (taken == PX_TAKE_RECORD)
 			return 0;
 		if (timed && (!until || !is_time(until)))
-			return EINVAL;
-		if (__atomic_load_n(&t->id, __ATOMIC_SEQ_CST) != trid)
 			return EINVAL;
 		if (taken == PX_TAKE_UNFINISHED)
 			ptt_raw_futex(&stream->bell, FUTEX_WAIT, seen, &moment);

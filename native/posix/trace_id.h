@@ -51,6 +51,7 @@ struct px_trace {
 	uint32_t flush_error; /* the first since somebody asked */
 	int last_error;       /* of the last flush */
 	void *kept;           /* records that an analyzer took before they were flushed; under lock */
+	size_t kept_at; /* what is before it has gone to the log */
 	size_t kept_size;
 	size_t kept_room;
 
