@@ -80,13 +80,16 @@ static void retire(uint32_t slot, struct px_stream *old)
 static void map_stream(uint32_t slot, uint64_t serial)
 {
 	struct px_stream *old = __atomic_load_n(&px_own.stream[slot], __ATOMIC_ACQUIRE);
+	uint32_t user = __atomic_load_n(&px_control.user[slot], __ATOMIC_RELAXED);
+	struct px_path path, directory = px_own.directory;
 	struct px_buffer buffer;
-	struct px_path path;
 	int fd;
 
-	if (!serial || (old && old->serial == serial) || !px_own.directory.text[0])
+	if (!serial || (old && old->serial == serial) || !directory.text[0])
 		return;
-	px_path_add(&path, &px_own.directory, 's', serial, 0);
+	if (user && px_directory(&directory, user - 1, false) < 0)
+		return;
+	px_path_add(&path, &directory, 's', serial, 0);
 	fd = px_file_open(&path, 0, PX_NOT_MADE);
 	if (fd < 0)
 		return;

@@ -164,7 +164,8 @@ struct px_control {
 	uint64_t family_start;    /* whose names: process and its start time */
 	uint32_t family_pid;      /* 0 = no names yet; stored last */
 	uint32_t settled;         /* the process has taken its parent's streams over, or had none to take */
-	uint8_t pad[PX_PAGE - 8 * (PX_SLOTS + 4)];
+	uint32_t user[PX_SLOTS]; /* whose directory the stream's file is in, plus 1; 0 = that of this page */
+	uint8_t pad[PX_PAGE - 8 * (PX_SLOTS + 4) - 4 * PX_SLOTS];
 };
 _Static_assert(sizeof(struct px_control) == PX_PAGE, "control page");
 

@@ -2,12 +2,16 @@
 /* meet.c - the directory of a user and the files in it; processes as /proc tells of them. */
 #include "meet.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "raw_syscall.h"
+
+#define PX_DIRECTORY "posixtrace-"
 
 /* ------------------------------------------------------------ raw calls */
 
@@ -149,8 +153,9 @@ int px_directory(struct px_path *path, uint32_t user, bool make)
 		char *at = path->text;
 
 		memcpy(at, place[i], length);
-		memcpy(at + length, "/posixtrace-", sizeof("/posixtrace-"));
-		put_number(at + length + sizeof("/posixtrace-") - 1, user);
+		at[length] = '/';
+		memcpy(at + length + 1, PX_DIRECTORY, sizeof(PX_DIRECTORY));
+		put_number(at + length + sizeof(PX_DIRECTORY), user);
 		fd = px_raw_open(path->text, O_RDONLY | O_DIRECTORY, 0);
 		if (fd == -ENOENT && make) {
 			err = (int)ptt_raw_syscall(SYS_mkdirat, AT_FDCWD, (long)path->text, 0700, 0, 0, 0);
@@ -246,4 +251,38 @@ int px_control_open(const struct px_path *directory, uint32_t pid, uint64_t star
 
 	px_path_add(&path, directory, 'p', pid, start);
 	return px_file_open(&path, PX_PAGE, user);
+}
+
+int px_control_find(struct px_path *directory, uint32_t *user, uint32_t pid, uint64_t start)
+{
+	int fd = px_control_open(directory, pid, start, PX_NOT_MADE);
+	char root[sizeof(directory->text)];
+	struct dirent *entry;
+	char *name;
+	DIR *dir;
+
+	if (fd >= 0)
+		return fd;
+	memcpy(root, directory->text, sizeof(root));
+	name = strrchr(root, '/') + 1;
+	name[-1] = '\0';
+	dir = opendir(root);
+	while (dir && fd < 0 && (entry = readdir(dir))) {
+		struct px_path other;
+		uint32_t owner;
+
+		if (strncmp(entry->d_name, PX_DIRECTORY, sizeof(PX_DIRECTORY) - 1) != 0)
+			continue;
+		owner = (uint32_t)strtoul(entry->d_name + sizeof(PX_DIRECTORY) - 1, NULL, 10);
+		if (px_directory(&other, owner, false) < 0)
+			continue;
+		fd = px_control_open(&other, pid, start, PX_NOT_MADE);
+		if (fd >= 0) {
+			*directory = other;
+			*user = owner;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return fd < 0 ? -ENOENT : fd;
 }

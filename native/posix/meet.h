@@ -60,4 +60,10 @@ void px_registry_unlock(int fd, struct px_registry *registry);
 /* px_control_open - the control page of a process. Return: a descriptor or -errno. */
 int px_control_open(const struct px_path *directory, uint32_t pid, uint64_t start, uint32_t user);
 
+/*
+ * px_control_find - the same, wherever it is: in the directory of @user, or else of another one, which is then told
+ * Return: a descriptor, or -ENOENT. For root; not safe in signal handlers.
+ */
+int px_control_find(struct px_path *directory, uint32_t *user, uint32_t pid, uint64_t start);
+
 #endif

@@ -65,14 +65,12 @@ static void do_without(void)
 	px_raw_mmap(&px_control, PX_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0, &err);
 }
 
-static void trace_into(uint32_t slot, uint64_t serial, bool mapped)
+/* Enter a stream that is mapped. @user: whose directory it is in, plus 1 */
+static void trace_into(uint32_t slot, uint64_t serial, uint32_t user)
 {
-	uint64_t bit = UINT64_C(1) << slot;
-
+	__atomic_store_n(&px_control.user[slot], user, __ATOMIC_RELAXED);
 	__atomic_store_n(&px_control.serial[slot], serial, __ATOMIC_SEQ_CST);
-	if (!mapped)
-		__atomic_fetch_or(&px_control.news, bit, __ATOMIC_SEQ_CST);
-	__atomic_fetch_or(&px_control.active, bit, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&px_control.active, UINT64_C(1) << slot, __ATOMIC_SEQ_CST);
 }
 
 /* Take those of the parent's streams over that are inherited. @mapped: the parent's mappings are ours too. */
@@ -86,8 +84,50 @@ static void inherit(const struct px_control *parent, bool mapped)
 		if (!stream || stream->serial != serial)
 			stream = px_own_stream(slot, serial);
 		if (stream && stream->inherited && !__atomic_load_n(&stream->closed, __ATOMIC_ACQUIRE))
-			trace_into(slot, serial, true);
+			trace_into(slot, serial, parent->user[slot]);
 	}
+}
+
+/* Names that were given before, in a table of the new directory. */
+static void move_names(void)
+{
+	struct px_names *old = px_own.names, *names;
+
+	if (!old)
+		return;
+	names = px_names_open(&px_own.directory, px_own.user, &px_control, px_own_pid(), px_own.start);
+	if (!names)
+		return;
+	memcpy(names->name, old->name, sizeof(names->name));
+	__atomic_store_n(&names->system_count, px_system_count(old), __ATOMIC_RELEASE);
+	__atomic_store_n(&names->user_count, px_user_count(old), __ATOMIC_RELEASE);
+	/* the old one stays mapped: trace points may be looking at it */
+	__atomic_store_n(&px_own.names, names, __ATOMIC_RELEASE);
+}
+
+void px_own_follow_user(void)
+{
+	uint32_t user = (uint32_t)geteuid(), old_user = px_own.user;
+	struct px_control old;
+
+	if (user == px_own.user || !px_own.start)
+		return;
+	memcpy(&old, &px_control, sizeof(old));
+	px_own.user = user;
+	if (px_directory(&px_own.directory, user, true) < 0 || map_control() < 0) {
+		do_without();
+		return;
+	}
+	/* streams that are mapped go on; others cannot be had any more */
+	for (uint64_t active = old.active; active; active &= active - 1) {
+		uint32_t slot = (uint32_t)__builtin_ctzll(active);
+		const struct px_stream *stream = px_own.stream[slot];
+
+		if (stream && stream->serial == old.serial[slot])
+			trace_into(slot, stream->serial, old.user[slot] ? old.user[slot] : old_user + 1);
+	}
+	px_control.settled = 1;
+	move_names();
 }
 
 /* ------------------------------------------------------------ children of a fork */
@@ -118,6 +158,14 @@ static void after_fork_child(void)
 		return;
 	}
 	px_own.start = self.start;
+	if ((uint32_t)geteuid() != px_own.user) {
+		px_own.user = (uint32_t)geteuid();
+		if (px_directory(&px_own.directory, px_own.user, true) < 0) {
+			do_without();
+			return;
+		}
+		parent.family_pid = 0;
+	}
 	if (map_control() < 0) {
 		do_without();
 		return;
@@ -227,8 +275,8 @@ static __attribute__((destructor)) void end(void)
 	struct px_path path;
 
 	px_streams_end();
-	if (!px_own.directory.text[0])
-		return;
+	if (!px_own.directory.text[0] || __atomic_load_n(&px_control.active, __ATOMIC_SEQ_CST))
+		return; /* a controller may still want to know our names */
 	px_path_add(&path, &px_own.directory, 'p', px_own_pid(), px_own.start);
 	ptt_raw_syscall(SYS_unlinkat, AT_FDCWD, (long)path.text, 0, 0, 0, 0);
 	/* the names go with the last of the family */
@@ -286,6 +334,7 @@ int posix_trace_eventid_open(const char *restrict event_name, trace_event_id_t *
 	if (strnlen(event_name, TRACE_EVENT_NAME_MAX + 1) > TRACE_EVENT_NAME_MAX)
 		return ENAMETOOLONG;
 	px_guard_enter(&guard);
+	px_own_follow_user();
 	*event_id = px_open_name(event_name);
 	px_guard_leave(&guard);
 	return 0;

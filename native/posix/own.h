@@ -52,6 +52,9 @@ struct px_guard {
 void px_guard_enter(struct px_guard *guard);
 void px_guard_leave(const struct px_guard *guard);
 
+/* px_own_follow_user - move to the directory of the effective user, if that is another one by now. Under the guard. */
+void px_own_follow_user(void);
+
 /* px_open_name - id of a name in the calling process, made if there is room. Under the guard. */
 trace_event_id_t px_open_name(const char *name);
 

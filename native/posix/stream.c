@@ -131,35 +131,55 @@ static int make_file(struct px_trace *t, uint64_t serial, uint32_t slot)
 	return err ? ENOMEM : 0;
 }
 
-/* A slot that has been free for longest, so that what processes remember of the last stream in it is old. */
-static int find_slot(const struct px_registry *registry)
+/* The page of the process traced, in whatever directory it has made it. Return: 0 or an error number. */
+static int open_page(struct px_trace *t)
+{
+	int fd = -ENOENT, err;
+
+	t->page_directory = t->directory;
+	t->page_user = t->user;
+	if (geteuid() == 0)
+		fd = px_control_find(&t->page_directory, &t->page_user, t->pid, t->start);
+	if (fd < 0)
+		fd = px_control_open(&t->page_directory, t->pid, t->start, t->page_user);
+	if (fd < 0)
+		return fd == -EACCES || fd == -EPERM ? EPERM : ENOMEM;
+	t->control = px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0, &err);
+	px_raw_close(fd);
+	return err ? ENOMEM : 0;
+}
+
+static uint32_t user_in_page(const struct px_trace *t)
+{
+	return t->user == t->page_user ? 0 : t->user + 1;
+}
+
+/*
+ * A slot that has been free for longest, so that what processes remember of the last stream in it is old; and that no
+ * stream of another directory has in the page.
+ */
+static int find_slot(const struct px_trace *t, const struct px_registry *registry)
 {
 	for (uint32_t i = 0; i < PX_SLOTS; i++) {
 		uint32_t slot = (uint32_t)((registry->serials + i) % PX_SLOTS);
 
-		if (!registry->slot[slot].serial)
+		if (!registry->slot[slot].serial &&
+		    (!t->control->serial[slot] || t->control->user[slot] == user_in_page(t)))
 			return (int)slot;
 	}
 	return -1;
 }
 
-/* Enter the stream in the page of the process traced. Return: 0 or an error number. */
-static int enter(struct px_trace *t, uint64_t serial, uint32_t slot)
+/* Enter the stream in the page of the process traced. */
+static void enter(struct px_trace *t, uint64_t serial, uint32_t slot)
 {
-	int fd = px_control_open(&t->directory, t->pid, t->start, t->user), err;
 	uint64_t bit = UINT64_C(1) << slot;
 
-	if (fd < 0)
-		return fd == -EACCES || fd == -EPERM ? EPERM : ENOMEM;
-	t->control = px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0, &err);
-	px_raw_close(fd);
-	if (err)
-		return ENOMEM;
+	__atomic_store_n(&t->control->user[slot], user_in_page(t), __ATOMIC_RELAXED);
 	/* seq_cst, in this order: see take_news() */
 	__atomic_store_n(&t->control->serial[slot], serial, __ATOMIC_SEQ_CST);
 	__atomic_fetch_or(&t->control->news, bit, __ATOMIC_SEQ_CST);
 	__atomic_fetch_or(&t->control->active, bit, __ATOMIC_SEQ_CST);
-	return 0;
 }
 
 static void leave(struct px_trace *t)
@@ -167,13 +187,9 @@ static void leave(struct px_trace *t)
 	struct px_stream *stream = t->buffer.stream;
 	uint64_t serial = stream->serial;
 
-	if (!t->control)
-		return;
 	if (__atomic_compare_exchange_n(&t->control->serial[stream->slot], &serial, 0, false, __ATOMIC_SEQ_CST,
 					__ATOMIC_RELAXED))
 		__atomic_fetch_and(&t->control->active, ~(UINT64_C(1) << stream->slot), __ATOMIC_SEQ_CST);
-	munmap(t->control, PX_PAGE);
-	t->control = NULL;
 }
 
 static void remove_file(const struct px_trace *t)
@@ -202,7 +218,7 @@ static int make_registered(struct px_trace *t, struct px_registry *registry)
 	int slot, err;
 
 	px_sweep_locked(&t->directory, registry);
-	slot = find_slot(registry);
+	slot = find_slot(t, registry);
 	if (slot < 0)
 		return EAGAIN;
 	serial = ++registry->serials;
@@ -217,26 +233,20 @@ static int make_registered(struct px_trace *t, struct px_registry *registry)
 		.created = clock_ns(CLOCK_BOOTTIME),
 	};
 	err = px_agent_start(t);
-	if (!err)
-		err = enter(t, serial, (uint32_t)slot);
-	if (!err)
-		return 0;
-	if (t->agent_ready == 1) {
-		struct px_log *log = t->log;
-
-		t->log = NULL; /* there is nothing to flush */
-		px_agent_end(t);
-		t->log = log;
-	}
-	withdraw(t, registry);
+	if (err)
+		withdraw(t, registry);
+	else
+		enter(t, serial, (uint32_t)slot);
 	return err;
 }
 
 static int make(struct px_trace *t, pid_t pid, int fd)
 {
 	struct px_registry *registry;
-	int registry_fd, err = find_target(t, pid);
+	int registry_fd, err;
 
+	px_own_follow_user();
+	err = find_target(t, pid);
 	if (!err)
 		err = -px_directory(&t->directory, t->user, true);
 	if (err)
@@ -247,7 +257,8 @@ static int make(struct px_trace *t, pid_t pid, int fd)
 	t->scratch = malloc((size_t)px_cells(t->attr.max_data) * PX_CELL + EXTRA_CELLS * PX_CELL);
 	if (!t->held || !t->scratch)
 		return ENOMEM;
-	if (fd >= 0)
+	err = open_page(t);
+	if (!err && fd >= 0)
 		err = px_log_begin(&t->log, fd, &t->attr, t->pid, t->real_offset);
 	if (err)
 		return err;
@@ -326,12 +337,13 @@ int posix_trace_shutdown(trace_id_t trid)
 	registry_fd = px_registry_lock(&t->directory, t->user, &registry);
 	if (registry_fd >= 0) {
 		withdraw(t, registry);
+		/* the process may have ended, and only we have kept its names */
+		if (!px_process_lives(t->pid, t->start))
+			px_sweep_locked(&t->directory, registry);
 		px_registry_unlock(registry_fd, registry);
 	} else {
 		leave(t);
 	}
-	px_names_close(t->names);
-	px_names_close(t->names_before);
 	px_log_end(t->log);
 	px_trace_release(t);
 	px_guard_leave(&guard);

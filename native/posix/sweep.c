@@ -96,17 +96,25 @@ static bool parse(const char *name, uint64_t *first, uint64_t *second)
 	return *end == '\0';
 }
 
-/* A live process's page: which family is it of? */
-static void note_family(const struct px_path *path, struct family *family, size_t *count)
+/*
+ * Is a control page needed: does its process live, or a controller who may ask for its names? If so, its family is noted.
+ */
+static bool is_page_needed(const struct px_path *path, const struct px_registry *registry, bool lives,
+			   struct family *family, size_t *count)
 {
 	struct px_control page;
 	int fd = px_raw_open(path->text, O_RDONLY, 0);
+	bool whole;
 
 	if (fd < 0)
-		return;
-	if (pread(fd, &page, sizeof(page), 0) == sizeof(page) && page.family_pid && *count < FAMILIES)
-		family[(*count)++] = (struct family){page.family_start, page.family_pid};
+		return lives;
+	whole = pread(fd, &page, sizeof(page), 0) == sizeof(page);
 	px_raw_close(fd);
+	for (uint32_t i = 0; whole && !lives && i < PX_SLOTS; i++)
+		lives = page.serial[i] && is_registered(registry, page.serial[i]);
+	if (whole && lives && page.family_pid && *count < FAMILIES)
+		family[(*count)++] = (struct family){page.family_start, page.family_pid};
+	return lives;
 }
 
 static bool is_needed(const struct family *family, size_t count, uint64_t pid, uint64_t start)
@@ -135,9 +143,7 @@ static void sweep_files(DIR *dir, const struct px_path *directory, const struct 
 		if (names) {
 			keep = entry->d_name[0] != 'n' || is_needed(family, *count, first, second);
 		} else if (entry->d_name[0] == 'p') {
-			keep = px_process_lives((uint32_t)first, second);
-			if (keep)
-				note_family(&path, family, count);
+			keep = is_page_needed(&path, registry, px_process_lives((uint32_t)first, second), family, count);
 		} else if (entry->d_name[0] == 's') {
 			keep = is_registered(registry, first);
 		}

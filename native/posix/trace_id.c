@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define TRACES 256u
 
@@ -76,6 +77,10 @@ void px_trace_release(struct px_trace *trace)
 {
 	/* nobody is left but those who try an old id, and look no further */
 	px_buffer_unmap(&trace->buffer);
+	if (trace->control)
+		munmap(trace->control, PX_PAGE);
+	px_names_close(trace->names);
+	px_names_close(trace->names_before);
 	free(trace->held);
 	free(trace->scratch);
 	free(trace->kept);

@@ -29,8 +29,10 @@ struct px_trace {
 	uint64_t gap_began;
 	struct px_record *held;    /* the record that comes after a gap */
 	struct px_record *scratch; /* room for a record to be delivered */
-	struct px_path directory;
+	struct px_path directory; /* of the stream's file */
 	uint32_t user;
+	struct px_path page_directory; /* of the page and the names of the process traced: it may have changed its user */
+	uint32_t page_user;
 	uint32_t pid;
 	uint64_t start;
 	struct px_control *control; /* page of the process traced */

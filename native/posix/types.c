@@ -15,7 +15,7 @@ static void look_for_names(struct px_trace *t)
 	t->names_before = t->names;
 	t->family_pid = pid;
 	t->family_start = control->family_start;
-	t->names = px_names_open(&t->directory, t->user, t->control, t->pid, t->start);
+	t->names = px_names_open(&t->page_directory, t->page_user, t->control, t->pid, t->start);
 }
 
 const struct px_names *px_trace_names(struct px_trace *t)
@@ -35,7 +35,7 @@ static trace_event_id_t open_for(struct px_trace *t, const char *name)
 		return id;
 	look_for_names(t);
 	if (!t->names) {
-		t->names = px_names_open(&t->directory, t->user, t->control, t->pid, t->start);
+		t->names = px_names_open(&t->page_directory, t->page_user, t->control, t->pid, t->start);
 		t->family_pid = t->control->family_pid;
 		t->family_start = t->control->family_start;
 	}
