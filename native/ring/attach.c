@@ -13,6 +13,7 @@
 
 #include "bell.h"
 #include "confined.h"
+#include "handover.h"
 #include "may_write.h"
 #include "ring.h"
 
@@ -244,6 +245,7 @@ struct ptt_thread *ptt_ring_enter_thread(void)
 		__atomic_fetch_add(&ptt_session.process->lost_threads, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
+	ptt_take_from_others();
 	self->head = (self->head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE;
 	self->t_base = ptt_clock(ptt_ring.clock);
 	self->pid = ptt_session.pid;
@@ -267,6 +269,7 @@ void ptt_ring_thread_end(void)
 	if (ptt_ring_is_nowhere(self))
 		return;
 	ptt_ring_forget_thread();
+	ptt_leave_to_others();
 	/* release: the collector's acquire load of ENDED sees the thread's last slots */
 	__atomic_store_n(&self->state, PTT_THREAD_ENDED, __ATOMIC_RELEASE);
 }

@@ -6,6 +6,7 @@
 
 #include "bell.h"
 #include "confined.h"
+#include "handover.h"
 #include "ring.h"
 
 /* How long a writer sleeps before it looks again whether anybody still collects. */
@@ -133,9 +134,11 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 {
 	struct ptt_chunk *chunk = chunk_at(index);
 	uint32_t *state = &ptt_session.chunk_state[index];
-	uint32_t dirty = chunk->dirty_end;
+	uint32_t dirty;
 	uint64_t now;
 
+	ptt_take_from_others();
+	dirty = chunk->dirty_end;
 	if (dirty > PTT_CHUNK_HEAD)
 		memset((char *)chunk + PTT_CHUNK_HEAD, 0, dirty - PTT_CHUNK_HEAD);
 	now = ptt_clock_fenced(ptt_ring.clock);

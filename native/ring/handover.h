@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* handover.h - tells ThreadSanitizer what it cannot see: chunks and entries pass from thread to thread by way of the recorder. */
+/*
+ * A thread that ends leaves its chunk and its entry to the recorder, which is another process; who gets them next finds
+ * them cleared. Between the two threads nothing passes within their process, so the sanitizer takes it for a race. To
+ * suppress the report is no cure: the suppressed report, too, is made with the sanitizer's locks held, by functions that
+ * are cancellation points. Nothing of this exists in other builds.
+ */
+#ifndef PTT_HANDOVER_H
+#define PTT_HANDOVER_H
+
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+
+#include "session.h"
+
+/* ptt_leave_to_others - all that this thread has written is done; ptt_take_from_others - and may be taken over. */
+static inline void ptt_leave_to_others(void)
+{
+	__tsan_release(&ptt_session);
+}
+
+static inline void ptt_take_from_others(void)
+{
+	__tsan_acquire(&ptt_session);
+}
+#else
+static inline void ptt_leave_to_others(void)
+{
+}
+
+static inline void ptt_take_from_others(void)
+{
+}
+#endif
+
+#endif
