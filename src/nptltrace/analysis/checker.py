@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace.analysis import _check_native as native
 from nptltrace.analysis.loading import loaded_for_good
+from nptltrace.analysis.model import Window, process_ends, share_memory
 from nptltrace.trace import _native as reading
 from nptltrace.trace._columns import ArrayBuffer
 
@@ -18,7 +19,6 @@ __all__ = ["LONG_HOLD_NS", "Checker"]
 
 LONG_HOLD_NS = 1_000_000_000
 _BATCH = 1 << 16
-_NEVER = -(2**63)
 
 
 class Checker:
@@ -38,6 +38,7 @@ class Checker:
         self._cursor = reading.Cursor(source.reader)
         self._threads = 0
         self._processes: dict[int, tuple[int | None, int]] = {}
+        self._shared = 0
 
     @property
     def lost(self) -> int:
@@ -49,9 +50,20 @@ class Checker:
 
     @property
     def partial(self) -> bool:
-        """Whether only a part of a recording is there, so that what is missing says nothing."""
-        derived = any("derived_from" in t.info.session.raw for t in self._source.traces)
-        return bool(self.lost or derived or self._source.damages())
+        """Whether events are missing, so that what is not there says nothing."""
+        sessions = [trace.info.session for trace in self._source.traces]
+        # One thread of several; levels at which less was recorded for some time.
+        told = any(
+            session.raw.get(key) for session in sessions for key in ("part", "level_changed")
+        )
+        return bool(self.lost or told or self._source.damages())
+
+    @property
+    def going_on(self) -> bool:
+        """Whether the recording went on behind the end of the trace, or still does."""
+        return self._source.running or any(
+            "derived_from" in trace.info.session.raw for trace in self._source.traces
+        )
 
     def read(self, until_ns: int | None = None) -> None:
         """Follow what has not been followed yet.
@@ -86,14 +98,9 @@ class Checker:
     def finish(self) -> None:
         """Say what shows at the end only, and take back what did not stand."""
         flags = native.INCOMPLETE if self.partial else 0
-        flags |= native.RUNNING if self._source.running else 0
+        flags |= native.RUNNING if self.going_on else 0
         flags |= native.RAGGED if self._given_up() else 0
-        start = self._source.start_unix_ns
-        ends = [
-            _NEVER if process.end_unix_ns is None else process.end_unix_ns - start
-            for process in self._source.processes()
-        ]
-        self.check.finish(ends, flags)
+        self.check.finish(process_ends(self._source, Window()), flags)
 
     def _given_up(self) -> bool:
         """Return whether the oldest events were given up to keep the latest."""
@@ -110,6 +117,10 @@ class Checker:
             if self._processes.get(number) != known:
                 self._processes[number] = known
                 self._learn_process(number, process)
+        shared = sum(len(process.shared) for process in self._source.processes())
+        if shared != self._shared:
+            self._shared = shared
+            share_memory(self.check, self._source)
         if reader.thread_count() != self._threads:
             for number, (owner, tid) in enumerate(reader.threads()):
                 self.check.thread(number, owner, tid)

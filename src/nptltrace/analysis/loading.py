@@ -1,4 +1,4 @@
-"""Which modules of a process stay in memory as long as it lives: static data there is not reused."""
+"""Which modules of a process stay where they are: static data there is used for nothing else."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -107,8 +107,15 @@ def _steps(source: Source, flags: int, window: Window, only: Only) -> Iterator[_
     yield model
 
 
-def share_memory(model: _native.Model, source: Source) -> None:
-    """Tell the model which memory several processes have mapped."""
+class Sharing(Protocol):
+    """What keeps objects, each by the process and the address at which it lives."""
+
+    def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
+        """Take memory that several processes have mapped for one."""
+
+
+def share_memory(model: Sharing, source: Source) -> None:
+    """Tell a model which memory several processes have mapped."""
     users: dict[tuple[str, str], set[int]] = {}
     found: list[tuple[int, tuple[str, str], SharedMemory]] = []
     for number, (trace, _, _) in enumerate(source.reader.processes(0)):

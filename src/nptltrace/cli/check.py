@@ -82,8 +82,8 @@ def run(args: argparse.Namespace) -> int:
     chosen = rules.chosen(result.findings)
     suspects = 0 if rules.suspects else sum(found.suspect for found in result.findings)
     if result.partial:
-        what = f"{result.lost:,} events were lost" if result.lost else "a part of a recording"
-        say(args, f"warning: {what}: what needs all events to be sure is left out")
+        what = f"{result.lost:,} events are missing" if result.lost else "events are missing"
+        say(args, f"warning: {what}: findings that need all events to be sure are left out")
     if suspects:
         say(args, f"{suspects} possible lock orders are left out (--suspects shows them)")
     _print(args, source, chosen)

@@ -1,0 +1,809 @@
+"""Each rule of `ptt check` both ways: what it accuses, and what looks alike and is no bug."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.analysis.findings import SCHEMA, find, findings
+from nptltrace.trace.source import Source
+from tests.analysis.story import HEAP, HEAP2, MAIN, A, B, C, D, E, Story, kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+EPERM, EBUSY, EINVAL, EDEADLK, ETIMEDOUT, EOWNERDEAD = 1, 16, 22, 35, 110, 130
+LOCK_IN, UNLOCK_IN, DESTROY_IN = 20, 28, 18
+INVERSION = "lock-order-inversion"
+
+
+def two() -> Story:
+    """Return a program with two threads beside the first."""
+    return Story().create(1, 2)
+
+
+def found(story: Story, tmp_path: Path) -> list[str]:
+    return kinds(story.findings(tmp_path))
+
+
+# ---- deadlocks ----
+
+
+def crossed(story: Story | None = None) -> Story:
+    return (story or two()).lock(1, A).lock(2, B).wait(1, B, 2).wait(2, A, 1)
+
+
+def test_deadlock_of_two(tmp_path: Path) -> None:
+    deadlock = next(f for f in crossed().findings(tmp_path) if f.kind == "deadlock")
+    assert sorted(deadlock.threads) == [1, 2]
+    assert sorted(deadlock.objects) == [A, B]
+    assert deadlock.severity == "error"
+    assert deadlock.count == 1
+    assert deadlock.message.count(" holds mutex ") == deadlock.message.count("waits for") == 2
+    assert [event.text.split()[0] for event in deadlock.events] == ["took", "waits"] * 2
+
+
+def ring(n: int) -> Story:
+    story = Story().create(*range(1, n + 1))
+    for tid in range(1, n + 1):
+        story.lock(tid, A + 64 * tid)
+    for tid in range(1, n + 1):
+        story.wait(tid, A + 64 * (tid % n + 1))
+    return story
+
+
+@pytest.mark.parametrize("length", [2, 3, 5, 40])
+def test_deadlock_of_many(tmp_path: Path, length: int) -> None:
+    deadlocks = [f for f in ring(length).findings(tmp_path) if f.kind == "deadlock"]
+    assert [len(f.threads) for f in deadlocks] == [length]
+
+
+def join_under_lock() -> Story:
+    return Story().create(1).lock(MAIN, A).join_in(MAIN, 1).wait(1, A)
+
+
+def join_each_other() -> Story:
+    return two().join_in(1, 2).join_in(2, 1)
+
+
+def upgrade_of_two() -> Story:
+    return two().read(1, A).read(2, A).rw_wait(1, A, write=1).rw_wait(2, A, write=1)
+
+
+def writer_between() -> Story:
+    return two().read(1, A).rw_wait(2, A, write=1).rw_wait(1, A, write=0)
+
+
+def reader_and_mutex() -> Story:
+    return two().read(1, A).lock(2, B).wait(1, B).rw_wait(2, A, write=1)
+
+
+def binary_semaphores() -> Story:
+    story = two()
+    for sem in (A, B):
+        story.do(MAIN, "SEM_INIT", sem, value=1)
+    story.do(1, "SEM_TAKEN", A).do(2, "SEM_TAKEN", B)
+    return story.do(1, "SEM_WAIT", B).do(2, "SEM_WAIT", A)
+
+
+def woken_without_mutex() -> Story:
+    story = two().lock(1, A, B).cond_in(1, C, B).lock(2, B).signal(2, C)
+    return story.wait(2, A)
+
+
+def owners_only() -> Story:
+    """Only waits are recorded: whose the locks were, they say themselves."""
+    return two().wait(1, B, 2).wait(2, A, 1)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        join_under_lock, join_each_other, upgrade_of_two, writer_between, reader_and_mutex,
+        binary_semaphores, woken_without_mutex, owners_only,
+    ],
+)  # fmt: skip
+def test_other_deadlocks(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert "deadlock" in found(story(), tmp_path)
+
+
+def timed_out() -> Story:
+    story = two().lock(1, A).lock(2, B).wait(1, B, timed=1).wait(2, A)
+    return story.gave_up(1, B).unlock(1, A).waited(2, A).unlock(2, A, B)
+
+
+def timed_and_over() -> Story:
+    """It was killed while one of them waited with a time limit."""
+    return two().lock(1, A).lock(2, B).wait(1, B, timed=1).wait(2, A)
+
+
+def counting_semaphore() -> Story:
+    story = two().do(MAIN, "SEM_INIT", A, value=2).do(1, "SEM_TAKEN", A).lock(2, B)
+    return story.do(2, "SEM_WAIT", A).wait(1, B)
+
+
+def handed_over_semaphore() -> Story:
+    story = two().do(MAIN, "SEM_INIT", A, value=1).do(1, "SEM_TAKEN", A).do(2, "SEM_POST", A)
+    return story.do(1, "SEM_TAKEN", A).lock(2, B).do(2, "SEM_WAIT", A).wait(1, B)
+
+
+def joined_who_waits_for_another() -> Story:
+    return two().lock(2, A).join_in(MAIN, 1).wait(1, A)
+
+
+def readers_of_one() -> Story:
+    return two().read(1, A).read(2, A).lock(1, B).wait(2, B)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        timed_out, timed_and_over, counting_semaphore, handed_over_semaphore,
+        joined_who_waits_for_another, readers_of_one,
+    ],
+)  # fmt: skip
+def test_no_deadlock(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert "deadlock" not in found(story(), tmp_path)
+
+
+def test_a_cycle_that_opens_again_is_none(tmp_path: Path) -> None:
+    """Somebody released what others held: the waits have ended after all."""
+    story = crossed().do(MAIN, "MUTEX_FREE", A).waited(2, A).unlock(2, A, B).waited(1, B)
+    assert "deadlock" not in found(story.unlock(1, B), tmp_path)
+
+
+def test_a_deadlock_between_processes(tmp_path: Path) -> None:
+    story = Story()
+    story.processes[200] = {"index": 1, "ppid": MAIN, "parent": 0}
+    story.do(200, "PROCESS_START", 200, pid=200)
+    story.do(MAIN, "MUTEX_TAKEN", A).do(200, "MUTEX_TAKEN", B, pid=200)
+    story.do(MAIN, "MUTEX_WAIT", B, owner=200).do(200, "MUTEX_WAIT", A, owner=MAIN, pid=200)
+    assert "deadlock" in found(story, tmp_path)
+
+
+# ---- a thread and itself ----
+
+
+def locked_twice() -> Story:
+    return two().lock(1, A).wait(1, A, 1)
+
+
+def refused_to_lock_twice() -> Story:
+    return two().lock(1, A).refused(1, A, LOCK_IN, EDEADLK).unlock(1, A)
+
+
+def upgrade_alone() -> Story:
+    return two().read(1, A).rw_wait(1, A, write=1)
+
+
+def spins_for_itself() -> Story:
+    return two().do(1, "SPIN_TAKEN", A).do(1, "SPIN_WAIT", A)
+
+
+def once_again() -> Story:
+    return two().do(1, "ONCE_BEGIN", A).do(1, "ONCE_WAIT", A)
+
+
+@pytest.mark.parametrize(
+    "story", [locked_twice, refused_to_lock_twice, upgrade_alone, spins_for_itself, once_again]
+)
+def test_self_deadlock(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == ["self-deadlock"]
+
+
+def recursive() -> Story:
+    return two().lock(1, A, A).unlock(1, A, A)
+
+
+def timed_twice() -> Story:
+    return two().lock(1, A).wait(1, A, 1, timed=1).gave_up(1, A).unlock(1, A)
+
+
+@pytest.mark.parametrize("story", [recursive, timed_twice])
+def test_no_self_deadlock(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == []
+
+
+# ---- orders ----
+
+
+def test_inversion(tmp_path: Path) -> None:
+    (only,) = two().both(1, A, B).both(2, B, A).findings(tmp_path)
+    assert only.kind == INVERSION
+    assert only.severity == "warning"
+    assert sorted(only.threads) == [1, 2]
+    assert sorted(only.objects) == [A, B]
+    assert len(only.sites) == 4
+
+
+def three_in_a_ring() -> Story:
+    return Story().create(1, 2, 3).both(1, A, B).both(2, B, C).both(3, C, A)
+
+
+def other_gates() -> Story:
+    story = two().lock(1, C).both(1, A, B).unlock(1, C)
+    return story.lock(2, D).both(2, B, A).unlock(2, D)
+
+
+def shared_gate() -> Story:
+    """Readers do not keep each other out."""
+    story = two().read(1, C).both(1, A, B).leave(1, C)
+    return story.read(2, C).both(2, B, A).leave(2, C)
+
+
+def tried_outside() -> Story:
+    return two().tried(1, A).lock(1, B).unlock(1, B, A).both(2, B, A)
+
+
+def gate_sometimes() -> Story:
+    story = two().lock(1, C).both(1, A, B).unlock(1, C).both(1, A, B)
+    return story.lock(2, C).both(2, B, A).unlock(2, C)
+
+
+def read_and_written() -> Story:
+    story = two().read(1, A).lock(1, B).unlock(1, B).leave(1, A)
+    return story.lock(2, B).write(2, A).leave(2, A).unlock(2, B)
+
+
+def between_barriers() -> Story:
+    """Both orders are in the same round."""
+    story = meeting(two()).both(1, A, B).both(2, B, A)
+    return meeting(story)
+
+
+def joined_too_late() -> Story:
+    story = two().both(1, A, B).both(2, B, A)
+    return story.ended_and_joined(1, 2)
+
+
+def created_earlier() -> Story:
+    """The second was there before the first took its locks."""
+    return Story().create(1).create(2, by=1).both(1, A, B).both(2, B, A)
+
+
+def taken_back_by_a_wait() -> Story:
+    story = two().lock(1, A, B).cond_in(1, C, A).lock(2, A).signal(2, C).unlock(2, A)
+    story.cond_out(1, C, A).unlock(1, B, A)
+    return story.both(2, A, B)
+
+
+def initialized_on_the_heap() -> Story:
+    story = two().do(MAIN, "MUTEX_INIT", HEAP).do(MAIN, "MUTEX_INIT", HEAP2)
+    return story.both(1, HEAP, HEAP2).both(2, HEAP2, HEAP)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        three_in_a_ring, other_gates, shared_gate, tried_outside, gate_sometimes, read_and_written,
+        between_barriers, joined_too_late, created_earlier, taken_back_by_a_wait,
+        initialized_on_the_heap,
+    ],
+)  # fmt: skip
+def test_inversions(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == [INVERSION]
+
+
+def meeting(story: Story, barrier: int = E) -> Story:
+    """Let threads 1 and 2 meet."""
+    for tid in (1, 2):
+        story.do(tid, "BARRIER_WAIT_IN", barrier)
+    for tid in (2, 1):
+        story.do(tid, "BARRIER_WAIT_OUT", barrier, result=-(tid == 2), wait_ns=1)
+    return story
+
+
+def same_order() -> Story:
+    return two().both(1, A, B).both(2, A, B)
+
+
+def one_thread() -> Story:
+    return two().both(1, A, B).both(1, B, A)
+
+
+def gate() -> Story:
+    story = two().lock(1, C).both(1, A, B).unlock(1, C)
+    return story.lock(2, C).both(2, B, A).unlock(2, C)
+
+
+def tried_inside() -> Story:
+    return two().both(1, A, B).lock(2, B).tried(2, A).unlock(2, A, B)
+
+
+def timed_inside() -> Story:
+    story = two().both(1, A, B).lock(1, A).lock(2, B).wait(2, A, timed=1)
+    return story.unlock(1, A).waited(2, A).unlock(2, A, B)
+
+
+def read_both() -> Story:
+    story = two()
+    for tid, locks in ((1, (A, B)), (2, (B, A))):
+        story.read(tid, locks[0]).read(tid, locks[1]).leave(tid, locks[1]).leave(tid, locks[0])
+    return story
+
+
+def joined_before() -> Story:
+    return Story().create(1).both(1, A, B).ended_and_joined(1).create(2).both(2, B, A)
+
+
+def joined_before_by_main() -> Story:
+    return Story().create(1).both(1, A, B).ended_and_joined(1).both(MAIN, B, A)
+
+
+def created_after() -> Story:
+    return Story().both(MAIN, A, B).create(1).both(1, B, A)
+
+
+def created_after_and_said_late() -> Story:
+    return Story().both(MAIN, A, B).create(1, late=True).both(1, B, A)
+
+
+def barrier_between() -> Story:
+    return meeting(two().both(1, A, B)).both(2, B, A)
+
+
+def two_barriers_between() -> Story:
+    return meeting(meeting(two().both(1, A, B))).both(2, B, A)
+
+
+def created_by_the_created() -> Story:
+    return Story().both(MAIN, A, B).create(1).create(2, by=1).both(2, B, A)
+
+
+def destroyed_between() -> Story:
+    story = two().both(1, A, B)
+    for lock in (A, B):
+        story.do(MAIN, "MUTEX_DESTROY", lock).do(MAIN, "MUTEX_INIT", lock)
+    return story.both(2, B, A)
+
+
+def initialized_between() -> Story:
+    story = two().both(1, A, B)
+    for lock in (A, B):
+        story.do(MAIN, "MUTEX_INIT", lock)
+    return story.both(2, B, A)
+
+
+def memory_used_again() -> Story:
+    """Nothing tells that these are the same locks."""
+    return two().both(1, HEAP, HEAP2).both(2, HEAP2, HEAP)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        same_order, one_thread, gate, tried_inside, timed_inside, read_both, joined_before,
+        joined_before_by_main, created_after, created_after_and_said_late, barrier_between,
+        two_barriers_between, created_by_the_created, destroyed_between, initialized_between,
+        memory_used_again,
+    ],
+)  # fmt: skip
+def test_no_inversion(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == []
+
+
+def test_suspects_are_told_apart(tmp_path: Path) -> None:
+    (only,) = memory_used_again().findings(tmp_path)
+    assert only.suspect
+
+
+def test_many_phases(tmp_path: Path) -> None:
+    """The orders meet in one phase of many, at a time when both are neither first nor last."""
+    story = two()
+    for phase in range(12):
+        story.both(1, A, B)
+        if phase == 6:
+            story.both(2, B, A)
+        meeting(story)
+    assert found(story, tmp_path) == [INVERSION]
+
+
+# ---- wake-ups ----
+
+
+def signalled_before() -> Story:
+    story = two().lock(1, A).signal(1, B).unlock(1, A).ended_and_joined(1)
+    return story.lock(2, A).cond_in(2, B, A).join_in(MAIN, 2)
+
+
+def broadcast_before() -> Story:
+    story = two().lock(1, A).broadcast(1, B).unlock(1, A).ended_and_joined(1)
+    return story.lock(2, A).cond_in(2, B, A).join_in(MAIN, 2)
+
+
+def signalled_without_mutex() -> Story:
+    """Another thread goes on, but whoever signals without the mutex cannot be waited for safely."""
+    story = two().signal(1, B).lock(2, A).cond_in(2, B, A)
+    return story.exit()
+
+
+@pytest.mark.parametrize("story", [signalled_before, broadcast_before, signalled_without_mutex])
+def test_lost_wakeup(tmp_path: Path, story: Callable[[], Story]) -> None:
+    (only,) = story().findings(tmp_path)
+    assert only.kind == "lost-wakeup"
+    assert set(only.objects) == {A, B}
+    assert only.threads == [1, 2]
+
+
+def somebody_is_at_work() -> Story:
+    return two().lock(1, A).signal(1, B).unlock(1, A).lock(2, A).cond_in(2, B, A)
+
+
+def idle_worker() -> Story:
+    """It has taken what was signalled, and waits for more."""
+    story = two().lock(1, A).signal(1, B).unlock(1, A).ended_and_joined(1)
+    story.lock(2, A).unlock(2, A).lock(2, A).cond_in(2, B, A)
+    return story.join_in(MAIN, 2)
+
+
+def taken_by_another() -> Story:
+    story = Story().create(1, 2, 3).lock(1, A).signal(1, B).unlock(1, A).ended_and_joined(1)
+    story.lock(3, A).unlock(3, A).lock(2, A).cond_in(2, B, A).ended_and_joined(3)
+    return story.join_in(MAIN, 2)
+
+
+def heard_it() -> Story:
+    story = two().lock(2, A).cond_in(2, B, A).lock(1, A).signal(1, B).unlock(1, A)
+    story.cond_out(2, B, A).cond_in(2, B, A).ended_and_joined(1)
+    return story.join_in(MAIN, 2)
+
+
+def waits_with_a_limit() -> Story:
+    story = two().lock(1, A).signal(1, B).unlock(1, A).ended_and_joined(1)
+    return story.lock(2, A).cond_in(2, B, A, timed=True).join_in(MAIN, 2)
+
+
+def waits_for_a_post() -> Story:
+    """A signal handler may post."""
+    story = two().lock(1, A).signal(1, B).unlock(1, A).ended_and_joined(1)
+    return story.lock(2, A).cond_in(2, B, A).do(MAIN, "SEM_WAIT", C)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        somebody_is_at_work, idle_worker, taken_by_another, heard_it, waits_with_a_limit,
+        waits_for_a_post,
+    ],
+)  # fmt: skip
+def test_no_lost_wakeup(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == []
+
+
+# ---- whose lock it is ----
+
+
+def stranger() -> Story:
+    return two().lock(1, A).unlock(2, A)
+
+
+def stranger_refused() -> Story:
+    return two().lock(1, A).refused(2, A, UNLOCK_IN, EPERM).unlock(1, A)
+
+
+def writer_of_another() -> Story:
+    return two().write(1, A).leave(2, A)
+
+
+@pytest.mark.parametrize("story", [stranger, stranger_refused, writer_of_another])
+def test_unlock_not_owner(tmp_path: Path, story: Callable[[], Story]) -> None:
+    (only,) = story().findings(tmp_path)
+    assert only.kind == "unlock-not-owner"
+    assert only.threads == [1, 2]
+
+
+def twice() -> Story:
+    return two().lock(1, A).unlock(1, A, A)
+
+
+def never_locked() -> Story:
+    return two().unlock(1, A)
+
+
+def nobodys_refused() -> Story:
+    return two().lock(1, A).unlock(1, A).refused(1, A, UNLOCK_IN, EPERM)
+
+
+def after_a_timeout() -> Story:
+    story = two().lock(2, A).wait(1, A, timed=1).gave_up(1, A).unlock(2, A)
+    return story.unlock(1, A)
+
+
+@pytest.mark.parametrize("story", [twice, never_locked, nobodys_refused, after_a_timeout])
+def test_unlock_unlocked(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == ["unlock-unlocked"]
+
+
+def begins_in_the_middle() -> Story:
+    return Story(main=False).unlock(1, A).unlock(2, B)
+
+
+def locked_by_the_parent() -> Story:
+    story = Story().lock(MAIN, A)
+    story.processes[200] = {"index": 1, "ppid": MAIN, "parent": 0}
+    story.do(200, "PROCESS_START", 200, pid=200).do(200, "MUTEX_FREE", A, pid=200)
+    return story.unlock(MAIN, A)
+
+
+def owner_died() -> Story:
+    story = two().do(MAIN, "MUTEX_INIT", A, robust=1).lock(1, A).end(1).join(MAIN, 1)
+    return story.waited(2, A, EOWNERDEAD).unlock(2, A)
+
+
+@pytest.mark.parametrize("story", [begins_in_the_middle, locked_by_the_parent, owner_died])
+def test_no_wrong_unlock(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == []
+
+
+# ---- lives of objects ----
+
+
+def held_by_another() -> Story:
+    return two().write(1, A).do(2, "RWLOCK_DESTROY", A)
+
+
+def held_and_refused() -> Story:
+    return two().lock(1, A).refused(2, A, DESTROY_IN, EBUSY).unlock(1, A)
+
+
+def waited_for() -> Story:
+    return two().lock(1, A).cond_in(1, B, A).do(2, "COND_DESTROY", B)
+
+
+@pytest.mark.parametrize("story", [held_by_another, held_and_refused, waited_for])
+def test_destroy_locked(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == ["destroy-locked"]
+
+
+def broadcast_and_destroyed() -> Story:
+    story = two().lock(1, A).cond_in(1, B, A).broadcast(2, B).do(2, "COND_DESTROY", B)
+    return story.cond_out(1, B, A).unlock(1, A)
+
+
+def destroyed_by_the_last() -> Story:
+    return two().lock(1, A).unlock(1, A).do(2, "MUTEX_DESTROY", A)
+
+
+def left_while_destroyed() -> Story:
+    story = two().do(MAIN, "BARRIER_INIT", E, count=2)
+    for tid in (1, 2):
+        story.do(tid, "BARRIER_WAIT_IN", E)
+    story.do(1, "BARRIER_WAIT_OUT", E, result=-1).do(1, "BARRIER_DESTROY", E)
+    return story.do(2, "BARRIER_WAIT_OUT", E)
+
+
+def made_anew() -> Story:
+    """A mutex that takes a lock was initialized again, if not by a call."""
+    return two().do(1, "MUTEX_DESTROY", A).lock(2, A).unlock(2, A)
+
+
+def used_again_on_the_heap() -> Story:
+    return two().do(1, "RWLOCK_DESTROY", HEAP).write(2, HEAP).leave(2, HEAP)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        broadcast_and_destroyed, destroyed_by_the_last, left_while_destroyed, made_anew,
+        used_again_on_the_heap,
+    ],
+)  # fmt: skip
+def test_lives_in_order(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == []
+
+
+def signalled_after() -> Story:
+    return two().do(MAIN, "COND_INIT", A).do(MAIN, "COND_DESTROY", A).signal(1, A)
+
+
+def posted_after() -> Story:
+    return two().do(MAIN, "SEM_INIT", A).do(MAIN, "SEM_DESTROY", A).do(1, "SEM_POST", A)
+
+
+def locked_after() -> Story:
+    story = two().do(MAIN, "MUTEX_INIT", HEAP).do(MAIN, "MUTEX_DESTROY", HEAP)
+    return story.refused(1, HEAP, LOCK_IN, EINVAL)
+
+
+def destroyed_twice() -> Story:
+    return two().do(1, "RWLOCK_DESTROY", A).do(2, "RWLOCK_DESTROY", A)
+
+
+@pytest.mark.parametrize("story", [signalled_after, posted_after, locked_after, destroyed_twice])
+def test_use_after_destroy(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == ["use-after-destroy"]
+
+
+# ---- mutexes of conditions ----
+
+
+def without_lock() -> Story:
+    story = two().cond_in(1, B, A).signal(2, B).cond_out(1, B, A)
+    return story.unlock(1, A)
+
+
+def with_the_lock_of_another() -> Story:
+    story = two().lock(2, A).cond_in(1, B, A).signal(2, B).unlock(2, A)
+    return story.cond_out(1, B, A).unlock(1, A)
+
+
+def refused_to_wait() -> Story:
+    story = two().do(1, "COND_WAIT_IN", B, mutex=A)
+    return story.do(1, "COND_WAIT_OUT", B, result=EPERM)
+
+
+@pytest.mark.parametrize("story", [without_lock, with_the_lock_of_another, refused_to_wait])
+def test_cond_wait_unlocked_mutex(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == ["cond-wait-unlocked-mutex"]
+
+
+def both_wait() -> Story:
+    return two().lock(1, A).lock(2, B).cond_in(1, C, A).cond_in(2, C, B)
+
+
+def one_with_a_limit_is_woken() -> Story:
+    story = two().lock(1, A).lock(2, B).cond_in(1, C, A, timed=True).cond_in(2, C, B)
+    story.broadcast(MAIN, C)
+    return story.cond_out(1, C, A, timed=True).cond_out(2, C, B).unlock(1, A).unlock(2, B)
+
+
+@pytest.mark.parametrize("story", [both_wait, one_with_a_limit_is_woken])
+def test_cond_two_mutexes(tmp_path: Path, story: Callable[[], Story]) -> None:
+    (only,) = story().findings(tmp_path)
+    assert only.kind == "cond-two-mutexes"
+    assert sorted(only.objects) == [A, B, C]
+
+
+def one_after_the_other() -> Story:
+    story = two().lock(1, A).lock(2, B).cond_in(1, C, A).signal(MAIN, C)
+    return story.cond_in(2, C, B).cond_out(1, C, A)
+
+
+def one_had_timed_out() -> Story:
+    story = two().lock(1, A).lock(2, B).cond_in(1, C, A, timed=True).cond_in(2, C, B)
+    return story.cond_out(1, C, A, timed=True, result=ETIMEDOUT)
+
+
+@pytest.mark.parametrize("story", [one_after_the_other, one_had_timed_out])
+def test_one_mutex_at_a_time(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert "cond-two-mutexes" not in found(story(), tmp_path)
+
+
+# ---- ends ----
+
+
+def test_exit_holding_lock(tmp_path: Path) -> None:
+    story = two().lock(1, A, A).unlock(1, A).read(2, B).ended_and_joined(1, 2).exit()
+    assert found(story, tmp_path) == ["exit-holding-lock"] * 2
+
+
+def test_the_program_may_end_in_its_locks(tmp_path: Path) -> None:
+    assert found(two().lock(1, A).lock(MAIN, B).exit(), tmp_path) == []
+
+
+def test_thread_leak(tmp_path: Path) -> None:
+    (only,) = two().end(1).end(2).join(MAIN, 2).exit().findings(tmp_path)
+    assert only.kind == "thread-leak"
+    assert only.threads == [1]
+    assert len(only.sites) == 1
+
+
+def still_at_work() -> Story:
+    return two().exit()
+
+
+def killed() -> Story:
+    return two().end(1).end(2)
+
+
+def detached() -> Story:
+    story = Story().create(1, detached=1).create(2).do(2, "THREAD_DETACH", 0x7FFF00002000)
+    return story.end(1).end(2).exit()
+
+
+@pytest.mark.parametrize("story", [still_at_work, killed, detached])
+def test_no_thread_leak(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert found(story(), tmp_path) == []
+
+
+def barrier_for_three() -> Story:
+    story = two().do(MAIN, "BARRIER_INIT", E, count=3)
+    return story.do(1, "BARRIER_WAIT_IN", E).do(2, "BARRIER_WAIT_IN", E)
+
+
+def test_barrier_stuck(tmp_path: Path) -> None:
+    (only,) = barrier_for_three().join_in(MAIN, 1).findings(tmp_path)
+    assert only.kind == "barrier-stuck"
+    assert sorted(only.threads) == [1, 2]
+    assert "1 of 3 will not come" in only.message
+
+
+def test_somebody_may_come_to_a_barrier(tmp_path: Path) -> None:
+    assert found(barrier_for_three(), tmp_path) == []
+
+
+# ---- time ----
+
+
+def test_long_hold(tmp_path: Path) -> None:
+    story = two().lock(1, A).sleep(2 * 10**9).unlock(1, A).lock(2, A).sleep(10**6).unlock(2, A)
+    (only,) = story.findings(tmp_path)
+    assert only.kind == "long-hold"
+    assert only.threads == [1]
+    assert "2 s" in only.message
+    assert kinds(story.findings(tmp_path, long_hold_ns=3 * 10**9)) == []
+    assert kinds(story.findings(tmp_path, long_hold_ns=10**6)) == ["long-hold"] * 2
+
+
+def test_a_wait_does_not_hold(tmp_path: Path) -> None:
+    story = two().lock(1, A).cond_in(1, B, A).sleep(2 * 10**9).lock(2, A).signal(2, B)
+    assert found(story.unlock(2, A).cond_out(1, B, A).unlock(1, A), tmp_path) == []
+
+
+def inversion(**init: int) -> Story:
+    story = two().do(MAIN, "MUTEX_INIT", A, **init)
+    story.do(1, "THREAD_PRIORITY", 0x7FFF00001000, policy=1, priority=5)
+    story.do(2, "THREAD_PRIORITY", 0x7FFF00002000, policy=1, priority=20)
+    story.lock(1, A).wait(2, A, 1).sleep(10**7).unlock(1, A)
+    return story.waited(2, A).unlock(2, A)
+
+
+def test_priority_inversion(tmp_path: Path) -> None:
+    (only,) = inversion().findings(tmp_path)
+    assert only.kind == "priority-inversion"
+    assert only.threads == [1, 2]
+
+
+def test_inherited_priority(tmp_path: Path) -> None:
+    assert found(inversion(protocol=1), tmp_path) == []
+
+
+# ---- traces that are not whole ----
+
+
+def test_lost_events_say_nothing(tmp_path: Path) -> None:
+    """What stands without them is still told."""
+    story = crossed().unlock(MAIN, C).lock(MAIN, D)
+    story.discarded = 3
+    result = find(Source([story.write_to(tmp_path / "made.ptt")]))
+    assert kinds(result.findings) == ["deadlock"]
+    assert result.partial
+    assert result.lost >= 3
+
+
+def test_a_running_recording_is_not_over(tmp_path: Path) -> None:
+    story = barrier_for_three().join_in(MAIN, 1)
+    story.session["state"] = "running"
+    assert found(story, tmp_path) == []
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_records_say_the_same(tmp_path: Path, records: bool) -> None:  # noqa: FBT001
+    trace = crossed().write_to(tmp_path / "made.ptt", records=records)
+    assert "deadlock" in kinds(find(Source([trace])).findings)
+
+
+def test_the_same_is_told_once(tmp_path: Path) -> None:
+    story = two()
+    for _ in range(50):
+        story.do(1, "MUTEX_FREE", A, site=7).lock(1, A).unlock(1, A)
+    told = [f for f in story.findings(tmp_path) if f.kind == "unlock-unlocked"]
+    assert len(told) <= 1
+
+
+def test_the_table(tmp_path: Path) -> None:
+    trace = crossed().write_to(tmp_path / "made.ptt")
+    table = findings(Source([trace]))
+    assert table.schema == SCHEMA
+    assert table.num_rows == 2
+    rows = table.to_pylist()
+    assert {row["kind"] for row in rows} == {"deadlock", INVERSION}
+    assert rows[0]["objects"][0].startswith("0x")
+    assert rows[0]["events"][0]["tid"] in {1, 2}
+
+
+def test_an_empty_trace(tmp_path: Path) -> None:
+    trace = Story().write_to(tmp_path / "made.ptt")
+    assert findings(Source([trace])).num_rows == 0
