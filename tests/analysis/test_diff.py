@@ -1,0 +1,210 @@
+"""`ptt diff`: real changes are found and told by place, chance is not mistaken for change."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.support import ROOT, Compiler, Recorder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt, Result
+
+_SOURCE = ROOT / "tests" / "analysis" / "holding.c"
+_SHORT, _LONG = "10", "100"  # ms; no load makes the one look like the other
+
+
+@pytest.fixture(scope="module")
+def runs(
+    tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, native_stage: Path
+) -> dict[str, list[Path]]:
+    """Four runs each of a program, of the same with longer holds, and of its next version."""
+    directory = tmp_path_factory.mktemp("diff")
+    compiler = Compiler(directory, native_stage / "include")
+    record = Recorder(ptt, tmp_path_factory.mktemp("runs"))
+    program = compiler(_SOURCE)
+    # Lines move, and so does everything else.
+    newer = directory / "newer.c"
+    newer.write_text("int version = 2;\n\n" + _SOURCE.read_text())
+    found = {
+        "short": [record(program, _SHORT) for _ in range(4)],
+        "long": [record(program, _LONG) for _ in range(4)],
+        "newer": [record(compiler(newer), _LONG)],
+    }
+    found["moved"] = found["short"][:1]
+    return found
+
+
+def _diff(
+    ptt: Ptt, before: list[Path], after: list[Path], *options: str, status: int = 0
+) -> Result:
+    return ptt("diff", *options, *before, "--against", *after, status=status)
+
+
+def _json(ptt: Ptt, before: list[Path], after: list[Path], *options: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(
+        _diff(ptt, before, after, "--format", "json", *options).stdout
+    )
+    return document
+
+
+def _row(document: dict[str, Any], what: str) -> dict[str, Any]:
+    rows = [r["metrics"] for r in document["rows"] if r[document["by"]].startswith(what)]
+    assert rows, [row[document["by"]] for row in document["rows"]]
+    return max(rows, key=lambda row: row.get("hold_ns", {}).get("after", 0))
+
+
+# ---- real programs ----
+
+
+def test_longer_holds_are_found_where_they_are(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
+    found = _json(ptt, runs["short"], runs["long"])
+    assert found["enough_runs"]
+    row = _row(found, "hold (")
+    assert row["hold_ns"]["verdict"] == "sure"
+    assert row["hold_ns"]["before"] >= 50e6
+    assert row["hold_ns"]["after"] >= 500e6
+    assert row["holds"]["before"] == row["holds"]["after"] == 5
+    assert row["wait_caused_ns"]["verdict"] == "sure"
+    waiting = _row(found, "wait_for_it+")
+    assert waiting["wait_ns"]["verdict"] == "sure"
+    assert waiting["waits"]["before"] == waiting["waits"]["after"]
+    quick = _row(found, "quickly (")
+    assert quick["holds"]["change_percent"] == 0
+    assert quick["holds"]["verdict"] != "sure"
+    assert found["total"]["hold_ns"]["verdict"] == "sure"
+
+
+@pytest.mark.parametrize(("by", "what"), [("object", "busy"), ("thread", "holding")])
+def test_by_object_and_thread(ptt: Ptt, runs: dict[str, list[Path]], by: str, what: str) -> None:
+    row = _row(_json(ptt, runs["short"], runs["long"], "--by", by), what)
+    assert row["hold_ns"]["verdict"] == "sure"
+    assert row["hold_ns"]["change_percent"] > 100
+
+
+def test_nothing_changed(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
+    found = _json(ptt, runs["short"], runs["short"])
+    metrics = [
+        m for row in [found["total"], *[r["metrics"] for r in found["rows"]]] for m in row.values()
+    ]
+    assert {metric["verdict"] for metric in metrics} <= {"chance", "unknown"}
+    assert all(metric["change_percent"] in {0, None} for metric in metrics)
+    limits = "wait>0%,hold>0%,waits>0%,holds<0%"
+    _diff(ptt, runs["short"], runs["short"], "--fail-on", limits)
+
+
+def test_next_version_compares(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
+    found = _json(ptt, runs["moved"], runs["newer"])
+    for function in ("hold (", "wait_for_it (", "quickly ("):
+        row = _row(found, function)
+        assert row["holds"]["change_percent"] == 0
+    assert _row(found, "hold (")["hold_ns"]["change_percent"] > 100
+
+
+def test_gate(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
+    done = _diff(ptt, runs["short"], runs["long"], "--fail-on", "hold>100%", status=1)
+    assert "failed on hold>100%: hold (" in done.stderr
+    assert "failed on hold>100%: total" in done.stderr
+    _diff(ptt, runs["short"], runs["long"], "--fail-on", "holds>0%,waits<1%")
+    _diff(ptt, runs["short"], runs["long"], "--fail-on", "hold>1h")
+    _diff(ptt, runs["short"], runs["long"], "--fail-on", "hold>100ms", status=1)
+    _diff(ptt, runs["long"], runs["short"], "--fail-on", "hold>100%")
+    _diff(ptt, runs["long"], runs["short"], "--fail-on", "hold<50%", status=1)
+
+
+def test_single_traces(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
+    one, other = runs["short"][0], runs["long"][0]
+    done = ptt("diff", one, other)
+    assert "may be chance (record 4 of each)" in done.stdout
+    assert "hold (" in done.stdout
+    ptt("diff", "--fail-on", "hold>100%", one, other, status=1)
+
+
+def test_too_few_runs_are_said_to_be_too_few(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
+    done = _diff(ptt, runs["short"][:3], runs["long"][:3])
+    assert "3 and 3 runs are too few for 95% confidence" in done.stdout
+    assert not _json(ptt, runs["short"][:3], runs["long"][:3])["enough_runs"]
+    found = _json(ptt, runs["short"][:3], runs["long"][:3], "--confidence", "90")
+    assert _row(found, "hold (")["hold_ns"]["verdict"] == "sure"
+
+
+def test_divided(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
+    whole = _json(ptt, runs["short"][:1], runs["long"][:1])
+    second = _json(ptt, runs["short"][:1], runs["long"][:1], "--per", "second")
+    seconds = whole["before"][0]["elapsed_ns"] / 1e9
+    expected = whole["total"]["hold_ns"]["before"] / seconds
+    assert second["total"]["hold_ns"]["before"] == pytest.approx(expected)
+    event = _json(ptt, runs["short"][:1], runs["long"][:1], "--per", "BARRIER_WAIT_OUT")
+    assert event["total"]["holds"]["before"] == pytest.approx(110 / 20)
+    _diff(ptt, runs["short"][:1], runs["long"][:1], "--per", "NONSENSE", status=2)
+    _diff(ptt, runs["short"][:1], runs["long"][:1], "--per", "USER", status=2)
+
+
+def test_csv_is_one_line_a_metric(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
+    out = _diff(ptt, runs["short"][:1], runs["long"][:1], "--format", "csv").stdout.splitlines()
+    assert out[0] == "site,kind,metric,before,after,change_percent,chance,verdict"
+    assert any(line.startswith("total,,hold_ns,") for line in out)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["a"], ["a", "b", "c"], ["a", "b", "--fail-on", "wait"], ["a", "b", "--fail-on", "sleep>1%"],
+     ["a", "b", "--fail-on", "waits>1ms"], ["a", "b", "--confidence", "100"], ["a", "b"]],
+)  # fmt: skip
+def test_usage_errors(ptt: Ptt, arguments: list[str]) -> None:
+    done = ptt("diff", *arguments, status=2)
+    assert "ptt" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# ---- chance ----
+
+
+def _noise(rng: np.random.Generator, rows: int, runs: int) -> Any:
+    """Return rows as runs give them: skewed, by differing amounts."""
+    level = rng.lognormal(10, 2, (rows, 1))
+    return level * rng.lognormal(0, 1, (rows, runs)) ** rng.uniform(0.01, 0.3, (rows, 1))
+
+
+@pytest.mark.parametrize("runs", [4, 5])
+def test_chance_is_rarely_mistaken_for_change(runs: int) -> None:
+    from nptltrace.analysis.significance import chances
+
+    rng = np.random.default_rng(runs)
+    wrong = 0
+    for _ in range(200):
+        rows = _noise(rng, 30, 2 * runs)
+        wrong += chances(rows[:, :runs], rows[:, runs:]).min() <= 0.05
+    assert wrong <= 200 * 0.05 + 13  # four standard deviations
+
+
+@pytest.mark.parametrize("runs", [4, 6])
+def test_a_change_stands_out_among_many_rows(runs: int) -> None:
+    from nptltrace.analysis.significance import chances
+
+    rng = np.random.default_rng(runs)
+    hits = 0
+    for _ in range(40):
+        rows = _noise(rng, 50, 2 * runs)
+        rows[7] = 1000 * rng.normal(1, 0.03, 2 * runs)
+        rows[7, runs:] *= 2
+        hits += chances(rows[:, :runs], rows[:, runs:])[7] <= 0.05
+    assert hits >= 38
+
+
+def test_few_runs_give_what_arithmetic_allows() -> None:
+    from nptltrace.analysis.significance import chances, least_chance
+
+    assert least_chance(1, 9) == 1
+    assert least_chance(3, 3) == pytest.approx(0.1)
+    assert least_chance(4, 4) == pytest.approx(2 / 70)
+    assert least_chance(3, 4) == pytest.approx(1 / 35)
+    clear = chances(np.array([[1.0, 1, 1]]), np.array([[2.0, 2, 2]]))
+    assert clear[0] == pytest.approx(least_chance(3, 3))
+    assert chances(np.zeros((2, 4)), np.zeros((2, 4))).tolist() == [1, 1]
+    assert chances(np.ones((2, 1)), np.ones((2, 3))).tolist() == [1, 1]
