@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.analysis.findings import Finding, find
+from nptltrace.analysis.findings import find
 from nptltrace.trace.source import Source
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from nptltrace.analysis.findings import Finding
 
 T0 = 10**12
 MAIN = 100
@@ -66,13 +68,16 @@ class Story:
         """Create threads, which begin at once; late: the creator says so when they have begun."""
         for tid in tids:
             self._serial += 1
-            more = {"serial": self._serial}
             if not late:
-                self.do(by, "NEW_THREAD_CREATED", pthread(tid), detached=detached, **more)
-            self.do(tid, "THREAD_BEGIN", pthread(tid), creator=by, **more)
+                self._created(tid, by, detached)
+            self.do(tid, "THREAD_BEGIN", pthread(tid), creator=by, serial=self._serial)
             if late:
-                self.do(by, "NEW_THREAD_CREATED", pthread(tid), detached=detached, **more)
+                self._created(tid, by, detached)
         return self
+
+    def _created(self, tid: int, by: int, detached: int) -> None:
+        serial = self._serial
+        self.do(by, "NEW_THREAD_CREATED", pthread(tid), detached=detached, serial=serial)
 
     def end(self, tid: int) -> Story:
         return self.do(tid, "THREAD_END", pthread(tid))
@@ -117,8 +122,7 @@ class Story:
         return self.do(tid, "MUTEX_WAIT", lock, owner=owner, timed=timed)
 
     def waited(self, tid: int, lock: int, result: int = 0, wait_ns: int = 1000) -> Story:
-        fields = {"result": result, "wait_ns": wait_ns}
-        return self.do(tid, "MUTEX_TAKEN", lock, variant="WAITED", **fields)
+        return self.do(tid, "MUTEX_TAKEN", lock, variant="WAITED", result=result, wait_ns=wait_ns)
 
     def gave_up(self, tid: int, lock: int, result: int = 110) -> Story:
         return self.do(tid, "MUTEX_WAIT_END", lock, result=result, wait_ns=1000)

@@ -49,6 +49,11 @@ class Checker:
         return max(self.check.lost, discarded, told)
 
     @property
+    def found(self) -> int:
+        """How many findings there are so far, those included that did not stand."""
+        return len(self.check.table("findings"))
+
+    @property
     def partial(self) -> bool:
         """Whether events are missing, so that what is not there says nothing."""
         sessions = [trace.info.session for trace in self._source.traces]

@@ -124,18 +124,15 @@ def find(
     return Findings(findings_of(source, symbols, checker), checker.lost, checker.partial)
 
 
-def findings_of(
-    source: Source, symbols: Symbols | None, checker: Checker, start: int = 0
-) -> list[Finding]:
+def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> list[Finding]:
     """Return what a checker has found so far, the earliest first.
 
     Args:
         source: The opened traces.
         symbols: Names addresses, or None.
         checker: The checker.
-        start: Leave out so many of the first that it found.
     """
-    rows = checker.check.table("findings")[1:][start:]
+    rows = checker.check.table("findings")[1:]
     teller = Teller(source, symbols, checker.check)
     found = []
     for row in rows:
@@ -161,7 +158,13 @@ def findings_of(
             )
         )
     found.sort(key=lambda finding: (finding.ts_ns, native.KINDS.index(finding.kind)))
-    return found
+    # What has happened need not be called possible.
+    happened = {_parties(finding) for finding in found if finding.kind == "deadlock"}
+    return [f for f in found if f.kind != "lock-order-inversion" or _parties(f) not in happened]
+
+
+def _parties(finding: Finding) -> tuple[int, frozenset[int], frozenset[int]]:
+    return finding.process, frozenset(finding.threads), frozenset(finding.objects)
 
 
 def findings(traces: Source | Traceset, symbols: Symbols | None = None) -> pa.Table:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.findings import Finding
 
-__all__ = ["as_json", "as_rows", "finding", "lines"]
+__all__ = ["as_json", "as_rows", "finding", "lines", "summary"]
 
 _WIDTH = 100
 
@@ -24,16 +24,20 @@ def lines(findings: Sequence[Finding], name: str) -> Iterator[str]:
         findings: What was found.
         name: What it is about.
     """
-    if not findings:
-        yield f"{name}: nothing found"
-        return
     for found in findings:
         yield from finding(found)
-    many = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
-    kinds = dict.fromkeys(sorted({found.kind for found in findings}), 0)
+    yield summary(findings, name)
+
+
+def summary(findings: Sequence[Finding], name: str) -> str:
+    """Return how many findings there are of which kinds, as a line."""
+    if not findings:
+        return f"{name}: nothing found"
+    counts: dict[str, int] = {}
     for found in findings:
-        kinds[found.kind] += 1
-    yield f"{name}: {many}: " + ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+        counts[found.kind] = counts.get(found.kind, 0) + 1
+    many = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
+    return f"{name}: {many}: " + ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
 
 
 def finding(found: Finding) -> Iterator[str]:

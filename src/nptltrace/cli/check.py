@@ -114,39 +114,61 @@ def _follow(
     rules: Rules,
     warner: _traces.Warner,
 ) -> int:
-    """Print findings as they show; the recording's end ends it.
-
-    Streams are written one after another, so what is newest in one may be followed by older events
-    of another: each round stops where the trace ended one round before.
-    """
+    """Print findings as they show; the recording's end ends it."""
     from nptltrace.analysis.checker import Checker
     from nptltrace.analysis.findings import findings_of
     from nptltrace.cli import _check_text
 
     checker = Checker(source, args.long_hold)
-    shown: set[tuple[str, int, str]] = set()
-    horizon = source.end_ns()
+    whole = _Whole(source)
+    shown: set[tuple[str, int, tuple[int, ...]]] = set()
+    chosen: list[Finding] = []
+    known = 0
     while True:
         running = source.running
-        checker.read(horizon if running else None)
+        checker.read(whole.until_ns() if running else None)
         if not running:
             checker.finish()
-        source.learn_threads(0)
-        for found in rules.chosen(findings_of(source, symbols, checker)):
-            key = (found.kind, found.ts_ns, ",".join(map(str, found.threads)))
-            if args.format == "text" and key not in shown:
+        if not running or checker.found != known:
+            known = checker.found
+            source.learn_threads()
+            chosen = rules.chosen(findings_of(source, symbols, checker))
+        for found in chosen if args.format == "text" else ():
+            key = (found.kind, found.ts_ns, tuple(found.threads))
+            if key not in shown:
                 sys.stdout.writelines(line + "\n" for line in _check_text.finding(found))
                 sys.stdout.flush()
             shown.add(key)
         warner.say()
         if not running:
             break
-        horizon = source.end_ns()
         time.sleep(_POLL_S)
         checker.refresh()
-    chosen = rules.chosen(findings_of(source, symbols, checker))
     if args.format != "text":
         _print(args, source, chosen)
-    elif not shown:
-        sys.stdout.writelines(line + "\n" for line in _check_text.lines([], str(args.traces[0])))
+    else:
+        name = ", ".join(str(path) for path in source.paths())
+        sys.stdout.write(_check_text.summary(chosen, name) + "\n")
     return 1 if chosen else 0
+
+
+class _Whole:
+    """Knows up to which time a running recording is all there.
+
+    Events of different threads reach the disk at different times, but none takes longer than the
+    recorder needs to write down what is in half-full buffers.
+    """
+
+    _LAG_S = 2.0
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._ends: list[tuple[float, int]] = []
+
+    def until_ns(self) -> int:
+        """Return the time before which nothing will come any more."""
+        now, end = time.monotonic(), self._source.end_ns()
+        self._ends.append((now, -1 if end is None else end))
+        old = [when for when, _ in self._ends if when <= now - self._LAG_S]
+        del self._ends[: max(len(old) - 1, 0)]
+        return self._ends[0][1] + 1 if old else 0
