@@ -180,9 +180,9 @@ void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts)
 static const struct ptt_verify_event *inside_since(struct ptt_verify *v, const struct vf_thread *t,
 						   const struct vf_object *o, int64_t ts)
 {
-	if (vf_same(v, &t->waited) == o && t->waited.in.ts < ts)
+	if (vf_same(v, &t->waited) == o && t->waited.in.ts < ts - VF_SLACK_NS)
 		return &t->waited.in;
-	if (vf_same(v, &t->call) == o && t->call.in.ts < ts)
+	if (vf_same(v, &t->call) == o && t->call.in.ts < ts - VF_SLACK_NS)
 		return &t->call.in;
 	return NULL;
 }
@@ -220,7 +220,7 @@ void vf_once_end(struct ptt_verify *v, const struct vf_event *e)
 		return;
 	if (o->once.again.id && e->e.ts > o->once.again.ts)
 		VF_TELL(v, VF_ONCE_TWICE, o, &o->once.begin, &o->once.again, &e->e);
-	if (o->once.early.id && e->e.ts > o->once.early.ts)
+	if (o->once.early.id && e->e.ts > o->once.early.ts + VF_SLACK_NS)
 		VF_TELL(v, VF_ONCE_EARLY, o, &o->once.begin, &o->once.early, &e->e);
 	o->once.runner = 0;
 	o->once.again.id = o->once.early.id = o->once.end.id = 0;

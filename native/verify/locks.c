@@ -295,7 +295,7 @@ void vf_acquire(struct ptt_verify *v, const struct vf_event *e, bool shared)
 
 		if (h->thread == e->thread) {
 			mine = h;
-		} else if (!(shared && h->shared) && !h->conflict.id) {
+		} else if (!(shared && h->shared) && !h->conflict.id && h->taken.ts < e->e.ts) {
 			h->conflict = e->e;
 			h->conflict_rule = (uint8_t)exclusion_rule(o, h, after_wait);
 		}

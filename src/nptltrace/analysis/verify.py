@@ -1,7 +1,7 @@
 """Holds a trace against what POSIX promises of the thread library itself.
 
-The rules, what each of them proves and when it is silent, stand in docs/explanation/verify.md. Times
-are ns since the traceset's start.
+The rules, what each of them proves and when it is silent, stand in docs/explanation/verify.md.
+Times are ns since the traceset's start.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ class _Telling:
         rule, kind = self._rules[row.rule], KINDS.get(row.kind, "object")
         name = self._symbols.object_name(row.process, row.object)
         events = tuple(self._evidence(event) for event in rows)
-        what = f"thread {row.object:#x}" if kind == "thread" else f"{kind} {name or hex(row.object)}"
+        what = f"{kind} {name or hex(row.object)}"
         said = _SENTENCES[rule](_Said(what, events, (row.number[0], row.number[1])))
         return Violation(
             rule=rule,

@@ -114,7 +114,9 @@ def _csv(verdict: Verdict) -> None:
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(["rule", "severity", "pid", "kind", "object", "name", "ts_ns", "count", "message"])
+    writer.writerow(
+        ["rule", "severity", "pid", "kind", "object", "name", "ts_ns", "count", "message"]
+    )
     for one in verdict.violations:
         writer.writerow(
             [one.rule, one.severity, one.pid, one.kind, f"{one.object:#x}", one.name, one.ts_ns,
