@@ -95,6 +95,17 @@ extern void nptl_trace_send_user_event(struct nptl_trace_event event)
 #endif
 	;
 
+/*
+ * nptl_trace_send_posix_event - add a user event of <trace.h> to the trace: for libposixtrace
+ *
+ * As nptl_trace_send_user_event(). @type is the event type's id in that process, @site where the program called.
+ */
+extern void nptl_trace_send_posix_event(unsigned int type, const void *data, size_t size, void *site)
+#ifndef NPTL_TRACE_IMPLEMENTATION
+	__attribute__((weak))
+#endif
+	;
+
 #ifndef NPTL_TRACE_IMPLEMENTATION
 /* The weak reference is null where no tracer is loaded; the call then does nothing. */
 #define nptl_trace_send_user_event(...) \

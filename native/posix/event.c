@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 
 #include "raw_syscall.h"
+#include "system_event.h"
+#include "to_tracer.h"
 
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
@@ -76,7 +78,7 @@ static void retire(uint32_t slot, struct px_stream *old)
 				(long)(older->ring_offset + 2 * (uint64_t)older->ring_cells * PX_CELL), 0, 0, 0, 0);
 }
 
-/* Map the stream that traces us in @slot. Another thread, or a signal handler, may do the same: the first one wins. */
+/* Map the stream that traces us in @slot; if it is gone, it traces us no more. Another thread, or a signal handler, may do the same: the first one wins. */
 static void map_stream(uint32_t slot, uint64_t serial)
 {
 	struct px_stream *old = __atomic_load_n(&px_own.stream[slot], __ATOMIC_ACQUIRE);
@@ -91,6 +93,8 @@ static void map_stream(uint32_t slot, uint64_t serial)
 		return;
 	px_path_add(&path, &directory, 's', serial, 0);
 	fd = px_file_open(&path, 0, PX_NOT_MADE);
+	if (fd == -ENOENT)
+		px_control_leave(&px_control, slot, serial);
 	if (fd < 0)
 		return;
 	if (px_buffer_map(&buffer, fd) == 0) {
@@ -116,22 +120,6 @@ struct px_stream *px_own_stream(uint32_t slot, uint64_t serial)
 	return stream && stream->serial == serial ? stream : NULL;
 }
 
-/* Controllers have entered streams into our page, each first its serial and then its bit. */
-static __attribute__((cold, noinline)) void take_news(uint64_t news)
-{
-	for (; news; news &= news - 1) {
-		uint32_t slot = (uint32_t)__builtin_ctzll(news);
-		uint64_t serial;
-
-		do {
-			serial = __atomic_load_n(&px_control.serial[slot], __ATOMIC_SEQ_CST);
-			map_stream(slot, serial);
-			/* only now, so that no other thread takes the old stream for the new one */
-			__atomic_fetch_and(&px_control.news, ~(UINT64_C(1) << slot), __ATOMIC_SEQ_CST);
-		} while (serial != __atomic_load_n(&px_control.serial[slot], __ATOMIC_SEQ_CST));
-	}
-}
-
 static struct px_buffer buffer_of(struct px_stream *stream)
 {
 	return (struct px_buffer){
@@ -150,34 +138,37 @@ static __attribute__((cold, noinline)) void close_orphan(struct px_stream *strea
 		__atomic_store_n(&stream->record[i], 0, __ATOMIC_RELAXED);
 }
 
-static inline bool is_wanted(uint32_t slot, uint32_t id)
+/* The stream in @slot, if it is mapped; another one may have come since, which is not. */
+static inline struct px_stream *mapped_in(uint32_t slot)
 {
 	/* acquire: pairs with the release of who mapped it */
-	const struct px_stream *stream = __atomic_load_n(&px_own.stream[slot], __ATOMIC_ACQUIRE);
+	struct px_stream *stream = __atomic_load_n(&px_own.stream[slot], __ATOMIC_ACQUIRE);
 
-	return stream && px_records(stream, id);
+	return stream && stream->serial == __atomic_load_n(&px_control.serial[slot], __ATOMIC_RELAXED) ? stream : NULL;
 }
 
-void px_record(uint64_t active, const struct px_event *what)
+void px_record(const struct px_event *what)
 {
+	uint64_t active = __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);
 	struct px_event event = *what;
 
-	if (__builtin_expect(__atomic_load_n(&px_control.news, __ATOMIC_RELAXED) != 0, 0))
-		take_news(__atomic_load_n(&px_control.news, __ATOMIC_SEQ_CST));
 	event.pid = px_own_pid();
 	event.tid = px_own_tid();
 	event.thread = (uint64_t)pthread_self();
 	for (; active; active &= active - 1) {
 		uint32_t slot = (uint32_t)__builtin_ctzll(active);
+		struct px_stream *stream = mapped_in(slot);
 		struct px_buffer buffer;
 
-		if (!is_wanted(slot, event.id))
+		if (__builtin_expect(!stream, 0))
+			stream = px_own_stream(slot, __atomic_load_n(&px_control.serial[slot], __ATOMIC_SEQ_CST));
+		if (!stream || !px_records(stream, event.id))
 			continue;
-		buffer = buffer_of(px_own.stream[slot]);
-		if (__builtin_expect(px_lives(buffer.stream), 1))
+		buffer = buffer_of(stream);
+		if (__builtin_expect(px_lives(stream), 1))
 			px_put(&buffer, &event);
 		else
-			close_orphan(buffer.stream);
+			close_orphan(stream);
 	}
 }
 
@@ -189,12 +180,12 @@ static inline bool is_users(trace_event_id_t id)
 
 static __attribute__((noinline)) void record_users(trace_event_id_t id, const void *data, size_t size, void *address)
 {
-	if (is_users(id))
-		px_record(__atomic_load_n(&px_control.active, __ATOMIC_RELAXED),
-			  &(struct px_event){.id = id,
-					     .address = (uint64_t)address,
-					     .data = data,
-					     .size = data ? size : 0});
+	struct px_event event = {.id = id, .address = (uint64_t)address, .data = data, .size = data ? size : 0};
+
+	if (!is_users(id))
+		return;
+	px_record(&event);
+	px_tracer_event(&event);
 }
 
 /*
@@ -206,11 +197,28 @@ __attribute__((noinline, noclone)) void posix_trace_event(trace_event_id_t event
 {
 	/* relaxed: a stream that is created at this moment may miss this event */
 	uint64_t active = __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);
-	uint64_t news = __atomic_load_n(&px_control.news, __ATOMIC_RELAXED);
 
 	if (__builtin_expect(event_id >= PX_EVENT_COUNT, 0))
 		return;
-	for (; __builtin_expect(active != 0, 0); active &= active - 1)
-		if (news || is_wanted((uint32_t)__builtin_ctzll(active), event_id))
+	if (__builtin_expect(px_tracer_listens(), 0))
+		return record_users(event_id, data_ptr, data_len, __builtin_return_address(0));
+	for (; __builtin_expect(active != 0, 0); active &= active - 1) {
+		const struct px_stream *stream = mapped_in((uint32_t)__builtin_ctzll(active));
+
+		if (!stream || px_records(stream, event_id))
 			return record_users(event_id, data_ptr, data_len, __builtin_return_address(0));
+	}
+}
+
+/* ------------------------------------------------------------ events of the system */
+
+bool px_is_traced(void)
+{
+	return __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);
+}
+
+void px_system_event(uint32_t type, const void *data, size_t size, void *address)
+{
+	px_record(&(struct px_event){
+		.id = type, .address = (uint64_t)(uintptr_t)address, .data = data, .size = data ? size : 0});
 }

@@ -159,13 +159,12 @@ _Static_assert(__atomic_always_lock_free(sizeof(uint64_t), 0), "words of 64 bits
 
 struct px_control {
 	uint64_t active;          /* a bit for each stream that traces this process */
-	uint64_t news;            /* a bit for each of which the process does not know yet */
 	uint64_t serial[PX_SLOTS]; /* of these streams; 0 = none */
 	uint64_t family_start;    /* whose names: process and its start time */
 	uint32_t family_pid;      /* 0 = no names yet; stored last */
 	uint32_t settled;         /* the process has taken its parent's streams over, or had none to take */
 	uint32_t user[PX_SLOTS]; /* whose directory the stream's file is in, plus 1; 0 = that of this page */
-	uint8_t pad[PX_PAGE - 8 * (PX_SLOTS + 4) - 4 * PX_SLOTS];
+	uint8_t pad[PX_PAGE - 8 * (PX_SLOTS + 3) - 4 * PX_SLOTS];
 };
 _Static_assert(sizeof(struct px_control) == PX_PAGE, "control page");
 

@@ -60,6 +60,26 @@ void px_registry_unlock(int fd, struct px_registry *registry);
 /* px_control_open - the control page of a process. Return: a descriptor or -errno. */
 int px_control_open(const struct px_path *directory, uint32_t pid, uint64_t start, uint32_t user);
 
+/* px_control_enter, _leave - a stream begins, or ends, to trace the process of the page. Safe in signal handlers. */
+static inline void px_control_enter(struct px_control *control, uint32_t slot, uint64_t serial)
+{
+	/* seq_cst, in this order: who sees the bit finds the serial; and see px_control_leave() */
+	__atomic_store_n(&control->serial[slot], serial, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&control->active, UINT64_C(1) << slot, __ATOMIC_SEQ_CST);
+}
+
+static inline void px_control_leave(struct px_control *control, uint32_t slot, uint64_t serial)
+{
+	uint64_t bit = UINT64_C(1) << slot;
+
+	if (!__atomic_compare_exchange_n(&control->serial[slot], &serial, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		return;
+	__atomic_fetch_and(&control->active, ~bit, __ATOMIC_SEQ_CST);
+	/* a new stream may have come in between, whose bit we have just cleared */
+	if (__atomic_load_n(&control->serial[slot], __ATOMIC_SEQ_CST))
+		__atomic_fetch_or(&control->active, bit, __ATOMIC_SEQ_CST);
+}
+
 /*
  * px_control_find - the same, wherever it is: in the directory of @user, or else of another one, which is then told
  * Return: a descriptor, or -ENOENT. For root; not safe in signal handlers.

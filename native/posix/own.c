@@ -7,6 +7,8 @@
 
 #include "raw_syscall.h"
 #include "sweep.h"
+#include "system_event.h"
+#include "to_tracer.h"
 
 struct px_control px_control __attribute__((aligned(PX_PAGE)));
 struct px_own px_own;
@@ -69,8 +71,7 @@ static void do_without(void)
 static void trace_into(uint32_t slot, uint64_t serial, uint32_t user)
 {
 	__atomic_store_n(&px_control.user[slot], user, __ATOMIC_RELAXED);
-	__atomic_store_n(&px_control.serial[slot], serial, __ATOMIC_SEQ_CST);
-	__atomic_fetch_or(&px_control.active, UINT64_C(1) << slot, __ATOMIC_SEQ_CST);
+	px_control_enter(&px_control, slot, serial);
 }
 
 /* Take those of the parent's streams over that are inherited. @mapped: the parent's mappings are ours too. */
@@ -251,6 +252,7 @@ static __attribute__((constructor)) void begin(void)
 	struct px_process self;
 
 	px_own_begin();
+	px_tracer_begin();
 	px_own.user = (uint32_t)geteuid();
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 	if (!px_process_find(0, &self) || px_directory(&px_own.directory, px_own.user, true) < 0) {
@@ -264,8 +266,6 @@ static __attribute__((constructor)) void begin(void)
 		do_without();
 		return;
 	}
-	/* what a program of this process had mapped before it executed this one is to be mapped again */
-	__atomic_store_n(&px_control.news, px_control.active, __ATOMIC_SEQ_CST);
 	if (!px_control.settled)
 		settle(self);
 }
@@ -337,5 +337,19 @@ int posix_trace_eventid_open(const char *restrict event_name, trace_event_id_t *
 	px_own_follow_user();
 	*event_id = px_open_name(event_name);
 	px_guard_leave(&guard);
+	px_tracer_name(*event_id, event_name);
 	return 0;
+}
+
+uint32_t px_system_type(const char *name)
+{
+	struct px_names *names;
+	struct px_guard guard;
+	trace_event_id_t id;
+
+	px_guard_enter(&guard);
+	names = own_names();
+	id = names ? px_names_add(names, name, true) : 0;
+	px_guard_leave(&guard);
+	return id;
 }

@@ -37,8 +37,8 @@ void px_own_forked(void);
 /* px_own_stream - the stream in @slot, mapped by now; NULL if it cannot be. Safe in signal handlers. */
 struct px_stream *px_own_stream(uint32_t slot, uint64_t serial);
 
-/* px_record - record an event in each of the streams @active that want it. Safe in signal handlers. */
-void px_record(uint64_t active, const struct px_event *event);
+/* px_record - record an event, with the calling thread as its own, in each stream that wants it. Safe in signal handlers. */
+void px_record(const struct px_event *event);
 
 /*
  * px_guard - what a function of ours runs under that shares more than a stream with others: no signal handler comes

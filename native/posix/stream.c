@@ -173,23 +173,13 @@ static int find_slot(const struct px_trace *t, const struct px_registry *registr
 /* Enter the stream in the page of the process traced. */
 static void enter(struct px_trace *t, uint64_t serial, uint32_t slot)
 {
-	uint64_t bit = UINT64_C(1) << slot;
-
 	__atomic_store_n(&t->control->user[slot], user_in_page(t), __ATOMIC_RELAXED);
-	/* seq_cst, in this order: see take_news() */
-	__atomic_store_n(&t->control->serial[slot], serial, __ATOMIC_SEQ_CST);
-	__atomic_fetch_or(&t->control->news, bit, __ATOMIC_SEQ_CST);
-	__atomic_fetch_or(&t->control->active, bit, __ATOMIC_SEQ_CST);
+	px_control_enter(t->control, slot, serial);
 }
 
 static void leave(struct px_trace *t)
 {
-	struct px_stream *stream = t->buffer.stream;
-	uint64_t serial = stream->serial;
-
-	if (__atomic_compare_exchange_n(&t->control->serial[stream->slot], &serial, 0, false, __ATOMIC_SEQ_CST,
-					__ATOMIC_RELAXED))
-		__atomic_fetch_and(&t->control->active, ~(UINT64_C(1) << stream->slot), __ATOMIC_SEQ_CST);
+	px_control_leave(t->control, t->buffer.stream->slot, t->buffer.stream->serial);
 }
 
 static void remove_file(const struct px_trace *t)

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* user.c - events of the program itself. */
+#include <string.h>
+
+#include "ptt_abi.h"
 #include "tracer.h"
+
+#define BYTES_SMALL 256u
 
 /* A tail call where nothing has to be changed: the handler's return address is then the program's own call site. */
 EXPORT void nptl_trace_send_user_event(struct nptl_trace_event event)
@@ -9,4 +14,43 @@ EXPORT void nptl_trace_send_user_event(struct nptl_trace_event event)
 		return;
 	event.source = NPTL_TRACE_SOURCE_PROGRAM;
 	ptt_getevent(event);
+}
+
+static void send_posix_event(struct nptl_trace_posix_trace_event *param, unsigned int type, const void *data, size_t kept,
+			     size_t size, void *site)
+{
+	memset(param, 0, sizeof(*param));
+	param->site = site;
+	param->type = (uint16_t)type;
+	param->size = (uint32_t)size;
+	param->data_pieces = (uint32_t)PTT_PIECES(kept);
+	if (kept)
+		memcpy(param->data, data, kept);
+	ptt_send(NPTL_DOMAIN_USER, NPTL_EV_POSIX_TRACE_EVENT, param, sizeof(*param) + kept);
+}
+
+/* A function of its own, so that short data needs no large stack. */
+static __attribute__((noinline)) void send_large(unsigned int type, const void *data, size_t size, void *site)
+{
+	union {
+		struct nptl_trace_posix_trace_event event;
+		char bytes[sizeof(struct nptl_trace_posix_trace_event) + PTT_BYTES_MAX];
+	} param;
+
+	send_posix_event(&param.event, type, data, size < PTT_BYTES_MAX ? size : PTT_BYTES_MAX, size, site);
+}
+
+EXPORT void nptl_trace_send_posix_event(unsigned int type, const void *data, size_t size, void *site)
+{
+	union {
+		struct nptl_trace_posix_trace_event event;
+		char bytes[sizeof(struct nptl_trace_posix_trace_event) + BYTES_SMALL];
+	} param;
+
+	if (ptt_level(NPTL_DOMAIN_USER) < NPTL_LEVEL_POSIX_TRACE_EVENT)
+		return;
+	if (size <= BYTES_SMALL)
+		send_posix_event(&param.event, type, data, size, size, site);
+	else
+		send_large(type, data, size, site);
 }

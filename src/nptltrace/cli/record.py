@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--handler",
         metavar="NAME[:ARG,...]",
         default="ring",
-        help="where events go: ring, shared, file, text, or the path of one (default: ring)",
+        help="where events go: ring, shared, file, text, posix, or the path of one (default: ring)",
     )
     add(
         "--nptl",

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* posix.c - the tracer's events become system events of every POSIX stream that traces the process. */
+/*
+ *     PTHREAD_NPTL_TRACE=posix program
+ *
+ * Each event type of the catalogue is an event type of its own in the streams, called nptl_ and its name in lower case,
+ * such as nptl_mutex_taken: a controller filters them like all others. An event's data is the parameter struct of
+ * <nptl_trace_events.h>, its address the call site. A stream is made by posix_trace_create(), by this program or by
+ * another one; while there is none, an event costs a load and a compare.
+ *
+ * User events of <trace.h> are in the streams by themselves, so what the tracer tells of them is passed over.
+ */
+#define NPTL_TRACE_IMPLEMENTATION
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "catalog.h"
+#include "nptl_trace.h"
+#include "nptl_trace_events.h"
+#include "system_event.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define ID(domain, number) ((uint32_t)(domain) << 6 | (uint32_t)(number))
+
+/* This handler calls nothing that is traced. */
+EXPORT extern const int nptl_trace_handler_reentrant;
+EXPORT const int nptl_trace_handler_reentrant = 1;
+
+/* Event types in the streams, by those of the tracer; 0 = none. */
+static uint16_t stream_type[1024];
+static bool named;
+
+static void name_types(void)
+{
+	for (unsigned int i = 0; i < ptt_event_type_count; i++) {
+		const struct ptt_event_type *type = &ptt_event_types[i];
+		char name[64] = "nptl_";
+
+		for (size_t at = 0; type->name[at] && at + 6 < sizeof(name); at++)
+			name[at + 5] = (char)tolower((unsigned char)type->name[at]);
+		if (type->id != ID(NPTL_DOMAIN_USER, NPTL_EV_POSIX_TRACE_EVENT))
+			stream_type[type->id] = (uint16_t)px_system_type(name);
+	}
+}
+
+EXPORT void nptl_trace_init(char **args)
+{
+	(void)args;
+	/* the child of a fork is of its parent's family, and has the same names */
+	if (!named)
+		name_types();
+	named = true;
+}
+
+static uint32_t type_of(const struct nptl_trace_event *event)
+{
+	if (event->source == NPTL_TRACE_SOURCE_PROGRAM)
+		return ID(NPTL_DOMAIN_USER, NPTL_EV_USER);
+	return ID((uint8_t)event->domain & 15, (uint8_t)event->event & 63);
+}
+
+EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
+{
+	const struct nptl_trace_param *param = event.param;
+	uint32_t type;
+	void *site;
+
+	if (!px_is_traced())
+		return;
+	type = stream_type[type_of(&event)];
+	if (!type)
+		return;
+	if (event.source == NPTL_TRACE_SOURCE_PROGRAM)
+		site = __builtin_return_address(0);
+	else
+		site = param && event.param_size >= sizeof(*param) ? param->site : NULL;
+	px_system_event(type, event.param, event.param_size, site);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* to_tracer.c - tells a tracer in the same process of user events; where there is none, its functions are null. */
+#include "to_tracer.h"
+
+#include <stdio.h>
+
+#include "nptl_trace.h"
+
+bool px_tracer_there;
+
+void px_tracer_begin(void)
+{
+	/* it may begin after us, so this says nothing of whether it wants anything */
+	px_tracer_there = &nptl_trace_send_posix_event != NULL;
+}
+
+void px_tracer_event(const struct px_event *event)
+{
+	if (px_tracer_there)
+		nptl_trace_send_posix_event(event->id, event->data, event->size, (void *)(uintptr_t)event->address);
+}
+
+void px_tracer_name(trace_event_id_t id, const char *name)
+{
+	char text[PX_NAME_SIZE + 32];
+
+	if (!px_tracer_there)
+		return;
+	snprintf(text, sizeof(text), "trace event %u is %s", id, name);
+	nptl_trace_say(text);
+}
