@@ -10,6 +10,7 @@ from nptltrace.analysis import _native
 from nptltrace.analysis.model import model_tables, run_model
 from nptltrace.trace.source import Source
 from tests.analysis.reference import follow
+from tests.analysis.text_events import read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +28,10 @@ def reference_of(trace: Path, source: Source) -> Reference:
         for p in processes
         if p.end_unix_ns is not None
     }
-    return follow(trace, source.ticks_at_start(), clock.frequency, sites, ends)
+    images: dict[int, int] = {}
+    for process in processes:
+        images.setdefault(process.pid, process.index)
+    return follow(read(trace, source.ticks_at_start(), clock.frequency, sites, images), ends)
 
 
 def assert_same(trace: Path) -> dict[str, int]:
@@ -47,7 +51,7 @@ def assert_same(trace: Path) -> dict[str, int]:
         ] += 1  # fmt: skip
     expected = Counter(
         (r.process, r.tid, r.kind, r.address, r.t_ns, r.dur_ns, r.wait_class, r.result, r.open,
-         r.depth, r.owner, r.waker, r.wake_ns, r.site)
+         r.depth, r.waited_for, r.waker, r.wake_ns, r.site)
         for r in reference.rows
     )  # fmt: skip
     assert sorted((waits - expected).elements()) == []

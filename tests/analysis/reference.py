@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.analysis.reference_locks import Locks, classed
-from tests.analysis.state import KINDS, LOCKS, NOBODY, Thread, Token, Wait
-from tests.analysis.text_events import read
+from tests.analysis.state import KINDS, LOCKS, Thread, Token, Wait
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
     from tests.analysis.state import Object
     from tests.analysis.text_events import Event
@@ -157,7 +156,7 @@ class Reference(Locks):
         result, dur = e.fields["result"], e.fields.get("wait_ns", 0)
         target = w.target if w.target and not w.target.joined else self.join_target(e)
         waker = None
-        w.owner = (target.tid, 0) if target else NOBODY
+        w.target = target
         if result == 0 and target:
             target.joined = True
             if target.end is not None:
@@ -299,19 +298,15 @@ class Reference(Locks):
         wait_class = classes.get(o.kind, "contended")
         if o.kind == "semaphore":
             wait_class = self.sem_class(o, process, tid)
-        if o.kind == "thread" and w.target:
-            w.owner = (w.target.tid, 0)
         if o.kind in LOCKS.values() and w in o.waits:
             self.charge_history(o, w.since, until)
         self.row(w, until, wait_class, still=True)
 
 
-def follow(
-    path: Path, origin: int, frequency: int, sites: dict[int, dict[int, int]], ends: dict[int, int]
-) -> Reference:
+def follow(events: Iterable[Event], ends: dict[int, int]) -> Reference:
     """Return the reference after all events of a trace."""
     reference = Reference()
-    for event in read(path, origin, frequency, sites):
+    for event in events:
         reference.feed(event)
     reference.end(ends)
     return reference

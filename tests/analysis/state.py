@@ -61,6 +61,12 @@ class Row:
     waker: Who
     wake_ns: int | None
     site: int
+    target: Thread | None = None
+
+    @property
+    def waited_for(self) -> Who:
+        """Who had to let go; a thread may tell who it is after others waited for it."""
+        return (self.target.tid, 0) if self.target else self.owner
 
 
 @dataclass

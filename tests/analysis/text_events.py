@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LINE = re.compile(
     r"\[(?P<cycles>\d+)\] .*?(?P<name>[A-Z0-9_]+): \{ (?P<packet>[^}]*)\}, "
-    r"\{ cpu = \d+, object = (?P<object>\w+), site = (?P<site>\d+) \}(?P<fields>.*)"
+    r"\{ (?P<who>.*?), object = (?P<object>\w+), site = (?P<site>\w+) \}(?P<fields>.*)"
 )
 NUMBER = re.compile(r"(\w+) = (-?(?:0x[0-9A-Fa-f]+|\d+))")
 
@@ -32,9 +32,21 @@ class Event:
 
 
 def read(
-    path: Path, origin: int, frequency: int, sites: dict[int, dict[int, int]]
+    path: Path,
+    origin: int,
+    frequency: int,
+    sites: dict[int, dict[int, int]],
+    images: dict[int, int],
 ) -> Iterator[Event]:
-    """Yield what babeltrace2 says."""
+    """Yield what babeltrace2 says.
+
+    Args:
+        path: The trace.
+        origin: Tick of time 0.
+        frequency: Ticks a second.
+        sites: Addresses by process image and number.
+        images: Process images by pid, for records, which tell the pid of each event.
+    """
     text = subprocess.run(
         ["babeltrace2", "--clock-cycles", "--no-delta", str(path)],
         capture_output=True, encoding="utf-8", check=True,
@@ -42,11 +54,13 @@ def read(
     for line in text.splitlines():
         match = LINE.match(line)
         assert match, line
-        packet = dict(NUMBER.findall(match["packet"]))
-        process = int(packet["process"])
+        packet, who = (dict(NUMBER.findall(match[part])) for part in ("packet", "who"))
+        record = "pid" in who
+        process = images[int(who["pid"])] if record else int(packet["process"])
+        site = int(match["site"], 0)
         fields = {name: int(value, 0) for name, value in NUMBER.findall(match["fields"])}
         yield Event(
             (int(match["cycles"]) - origin) * 10**9 // frequency, match["name"], process,
-            int(packet["tid"]), int(match["object"], 0),
-            sites.get(process, {}).get(int(match["site"]), 0), fields,
+            int((who if record else packet)["tid"]), int(match["object"], 0),
+            site if record else sites.get(process, {}).get(site, 0), fields,
         )  # fmt: skip
