@@ -25,6 +25,7 @@ FILES = [
     f"{NATIVE}/lib/libnptltrace.so",
     f"{NATIVE}/lib/libpttcollect.so",
     f"{NATIVE}/lib/libpttmodel.so",
+    f"{NATIVE}/lib/libpttcheck.so",
     f"{NATIVE}/lib/libpttread.so",
     f"{NATIVE}/lib/handlers/libfile.so",
     f"{NATIVE}/lib/handlers/libring.so",
