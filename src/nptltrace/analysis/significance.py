@@ -29,8 +29,10 @@ _NEGLIGIBLE = 0.01
 
 def least_chance(before: int, after: int) -> float:
     """Return the smallest probability that so many runs can give."""
-    ways = comb(before + after, before)
-    return (2 if before == after else 1) / ways if min(before, after) > 1 else 1.0
+    if min(before, after) == 1:
+        return 1.0
+    # Of as many runs on both sides, the labels may all be swapped and tell the same difference.
+    return max((2 if before == after else 1) / comb(before + after, before), 1 / _WAYS)
 
 
 def chances(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:

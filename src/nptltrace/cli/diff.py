@@ -26,7 +26,7 @@ EXAMPLE = """\
 ptt diff before.ptt after.ptt
 ptt diff old-1.ptt old-2.ptt old-3.ptt old-4.ptt --against new-*.ptt
 ptt diff --per second --by object before.ptt after.ptt
-ptt diff --fail-on 'wait>10%%,hold>20%%' main-*.ptt --against branch-*.ptt"""
+ptt diff --fail-on 'wait>10%,hold>20%' main-*.ptt --against branch-*.ptt"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
