@@ -28,6 +28,8 @@ ALWAYS = re.compile("(COND_.*WAIT|BARRIER_WAIT|FUTEX_WAIT|THREAD_.*JOIN)_(IN|OUT
 AGAIN = 11
 HERE_AND_NOW = 20_000
 SKEW = 1_000_000
+# The model keeps 64 changes of a lock's past; one hold may be up to three.
+REMEMBERED = 20
 
 
 class Reference(Locks):
@@ -80,7 +82,8 @@ class Reference(Locks):
         if not others or (others[-1].until or 0) - signalled < HERE_AND_NOW:
             return False
         wait = Wait(w.process, w.tid, "mutex", mutex.address, signalled, w.site,
-                    len(mutex.waits) + 1, (others[0].tid, others[0].site))  # fmt: skip
+                    len(mutex.waits) + 1, (others[0].tid, others[0].site),
+                    vague=len(others) > REMEMBERED)  # fmt: skip
         # Nobody was seen to wait, so each one is blamed until the next.
         blamed = [change for change in mutex.changes if change[1] and change[0] < w.retaken]
         edges = [*(ts for ts, _ in blamed[1:]), w.retaken]

@@ -164,7 +164,7 @@ class Locks:
         who, ts = waker or (NOBODY, None)
         self.rows.append(
             Row(w.process, w.tid, w.kind, w.address, w.since, dur, wait_class, result, still,
-                w.depth, w.owner, who, ts, w.site, w.target)
+                w.depth, w.owner, who, ts, w.site, w.target, w.vague)
         )  # fmt: skip
 
     def charge(self, o: Object, who: Who, ns: Fraction | int) -> None:

@@ -40,6 +40,7 @@ class Wait:
     released: tuple[Who, int] | None = None  # by a barrier
     known: bool = True
     target: Thread | None = None
+    vague: bool = False
     named: bool = False  # the owner was named by the event: no hold of it was known
 
 
@@ -62,6 +63,7 @@ class Row:
     wake_ns: int | None
     site: int
     target: Thread | None = None
+    vague: bool = False  # more holds came between than the model remembers
 
     @property
     def waited_for(self) -> Who:
