@@ -6,6 +6,7 @@
  * Between a release and the next acquisition, whoever held it last goes on being blamed: `tail`.
  */
 #include "internal.h"
+#include "nptl_trace_events.h"
 
 void md_share(struct md_object *o, int64_t ts)
 {
@@ -379,6 +380,15 @@ static void guard(const struct ptt_model *m, struct ptt_model_edge *edge, uint32
 		edge->guard[kept++] = 0;
 }
 
+/* Taken by a routine that would not have waited for ever. */
+static bool tried(uint32_t id)
+{
+	return id == (NPTL_DOMAIN_MUTEX << 6 | NPTL_EV_MUTEX_TAKEN_TRIED) ||
+	       id == (NPTL_DOMAIN_RWLOCK << 6 | NPTL_EV_RWLOCK_TAKEN_READ_TRIED) ||
+	       id == (NPTL_DOMAIN_RWLOCK << 6 | NPTL_EV_RWLOCK_TAKEN_WRITE_TRIED) ||
+	       id == (NPTL_DOMAIN_SPIN << 6 | NPTL_EV_SPIN_TAKEN_TRIED);
+}
+
 void md_edges(struct ptt_model *m, const struct md_event *e, uint32_t object, uint8_t mode, bool blocked)
 {
 	const struct md_thread *t = MD_THREAD(m, e->thread);
@@ -403,7 +413,7 @@ void md_edges(struct ptt_model *m, const struct md_event *e, uint32_t object, ui
 		guard(m, edge, e->thread, made);
 		edge->n++;
 		edge->blocked |= blocked;
-		edge->tries &= t->trying;
+		edge->tries &= t->trying || tried(e->id);
 		if (edge->thread != e->thread)
 			edge->threads = 2;
 	}
