@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "meet.h"
+#include "put.h"
 #include "raw_syscall.h"
 
 #define STALL_NS UINT64_C(10000000000)
@@ -92,54 +93,7 @@ static void tell_room(struct px_stream *stream, uint64_t used)
 	ptt_raw_futex(&stream->room, FUTEX_WAKE, INT_MAX, NULL);
 }
 
-/* ------------------------------------------------------------ marks */
-
-static struct px_record *record_at(const struct px_buffer *b, uint64_t place)
-{
-	return (struct px_record *)(b->ring + (place & b->mask) * PX_CELL);
-}
-
-static bool is_of(uint64_t mark, uint64_t place)
-{
-	return PX_PLACE(mark) == place && PX_STATE(mark);
-}
-
-/* Is this mark what an earlier round left? One of a later round tells that the caller is late. */
-static bool is_old(uint64_t mark, uint64_t place)
-{
-	return !PX_STATE(mark) || PX_PLACE(mark) < place;
-}
-
-/* Set the mark of the last reservation, which only @head tells the length of, if its writer has not yet. */
-static void help(const struct px_buffer *b, uint64_t head)
-{
-	uint32_t cells = PX_CELLS(head);
-	uint64_t place = PX_PLACE(head) - cells, *mark = &b->mark[place & b->mask], seen;
-
-	if (!cells)
-		return;
-	/* relaxed: a mark of that place, whatever it says, is all we want; acq_rel: others see it before they see head move */
-	seen = __atomic_load_n(mark, __ATOMIC_RELAXED);
-	if (is_old(seen, place))
-		__atomic_compare_exchange_n(mark, &seen, PX_WORD(place, cells, PX_RESERVED), false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_RELAXED);
-}
-
-/*
- * Return: false if the record was given up.
- * A plain store: the reader that looks for it too early takes the record for unfinished, and looks again soon. Whoever
- * gives records up does so only if their writers are dead, or have not moved for STALL_NS.
- */
-static bool commit(const struct px_buffer *b, uint64_t place, uint32_t cells)
-{
-	uint64_t *mark = &b->mark[place & b->mask], seen = __atomic_load_n(mark, __ATOMIC_RELAXED);
-
-	if (__builtin_expect(!is_old(seen, place) && seen != PX_WORD(place, PX_CELLS(seen), PX_RESERVED), 0))
-		return false;
-	/* release: the acquire load of the reader, or of who recycles the record, sees the record */
-	__atomic_store_n(mark, PX_WORD(place, cells, PX_COMMITTED), __ATOMIC_RELEASE);
-	return true;
-}
+/* ------------------------------------------------------------ records given up */
 
 /* Give up a record that nobody will finish. Return: its length, or 0 if it was finished after all. */
 static uint32_t give_up(const struct px_buffer *b, uint64_t place)
@@ -159,38 +113,18 @@ static uint32_t give_up(const struct px_buffer *b, uint64_t place)
 static char writer_state(const struct px_buffer *b, uint64_t place)
 {
 	/* owner and position, as one word; without them, it died, or is, between reserving and writing that */
-	uint64_t owner = __atomic_load_n((const uint64_t *)record_at(b, place), __ATOMIC_ACQUIRE);
+	uint64_t owner = __atomic_load_n((const uint64_t *)px_record_at(b, place), __ATOMIC_ACQUIRE);
 
 	return (uint32_t)(owner >> 32) == (uint32_t)place ? px_thread_state((uint32_t)owner) : '?';
 }
 
 /* ------------------------------------------------------------ writing */
 
-static void write_record(const struct px_buffer *b, uint64_t place, uint32_t cells, uint64_t time,
-			 const struct px_event *e, uint32_t size)
-{
-	struct px_record *r = record_at(b, place);
-
-	/* who we are, in case that we do not get further; release: the time and so on of an earlier round are never ours */
-	__atomic_store_n((uint64_t *)r, (uint64_t)(uint32_t)place << 32 | e->tid, __ATOMIC_RELEASE);
-	r->pid = e->pid;
-	r->size = size;
-	r->event = (uint16_t)e->id;
-	r->truncated = size < e->size;
-	r->cells = cells;
-	/* relaxed: another writer may look at it, and then find that it is late */
-	__atomic_store_n(&r->time, time, __ATOMIC_RELAXED);
-	r->address = e->address;
-	r->thread = e->thread;
-	if (size)
-		memcpy(r->data, e->data, size);
-}
-
 /*
  * This thread was taken for dead, came back after all, and may have written where others had written meanwhile: an analyzer
  * is to know.
  */
-static __attribute__((cold, noinline)) void tell_error(const struct px_buffer *b)
+void px_put_torn(const struct px_buffer *b)
 {
 	static const int error = ETIMEDOUT;
 	struct px_event event = {.id = POSIX_TRACE_ERROR, .data = &error, .size = sizeof(error)};
@@ -198,30 +132,16 @@ static __attribute__((cold, noinline)) void tell_error(const struct px_buffer *b
 	px_put_own(b, &event, PX_HEAD_STOPPED | PX_HEAD_FULL, 0, 0, 0);
 }
 
-static void finish(const struct px_buffer *b, uint64_t place, uint32_t cells)
+void px_put_waking(const struct px_buffer *b, uint64_t end)
 {
 	struct px_stream *stream = b->stream;
-	uint32_t waits;
+	uint32_t waits = __atomic_load_n(&stream->waits, __ATOMIC_RELAXED);
 
-	if (__builtin_expect(!commit(b, place, cells), 0))
-		tell_error(b);
-	/* after head was moved, in the order of all: whoever sets a bit and then finds head where it was is seen here */
-	waits = __atomic_load_n(&stream->waits, __ATOMIC_SEQ_CST);
-	if (__builtin_expect(!waits, 1))
-		return;
 	if (waits & PX_WAITS_READER)
 		px_wake(stream, PX_WAITS_READER);
-	if (waits & PX_WAITS_AGENT && place + cells - PX_TAIL_PLACE(__atomic_load_n(&stream->tail, __ATOMIC_RELAXED)) >=
-					      stream->limit / 2)
+	if (waits & PX_WAITS_AGENT &&
+	    end - PX_TAIL_PLACE(__atomic_load_n(&stream->tail, __ATOMIC_RELAXED)) >= stream->limit / 2)
 		px_wake(stream, PX_WAITS_AGENT);
-}
-
-static bool move_head(struct px_stream *stream, uint64_t head, uint32_t cells, uint64_t flags, uint64_t *time)
-{
-	*time = px_now();
-	/* seq_cst: the reader that sees tail and head equal sees the stream empty */
-	return __atomic_compare_exchange_n(&stream->head, &head, PX_WORD(PX_PLACE(head) + cells, cells, flags), false,
-					   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
 static void count_lost(struct px_stream *stream)
@@ -239,7 +159,7 @@ static uint64_t whole_from(const struct px_buffer *b, uint64_t place)
 	for (int i = 0; i < RECYCLE; i++) {
 		uint64_t mark = __atomic_load_n(&b->mark[end & b->mask], __ATOMIC_ACQUIRE);
 
-		if (!is_of(mark, end) || PX_STATE(mark) == PX_RESERVED)
+		if (!px_is_of(mark, end) || PX_STATE(mark) == PX_RESERVED)
 			break;
 		end += PX_CELLS(mark);
 	}
@@ -250,7 +170,7 @@ static uint64_t whole_from(const struct px_buffer *b, uint64_t place)
 static bool note_victim(const struct px_buffer *b, uint64_t tail)
 {
 	struct px_stream *stream = b->stream;
-	uint64_t place = PX_TAIL_PLACE(tail), time = __atomic_load_n(&record_at(b, place)->time, __ATOMIC_RELAXED);
+	uint64_t place = PX_TAIL_PLACE(tail), time = __atomic_load_n(&px_record_at(b, place)->time, __ATOMIC_RELAXED);
 	struct px_victim *victim = &stream->victim[place % PX_VICTIMS];
 
 	if (__atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE) != tail)
@@ -285,11 +205,6 @@ static bool recycle(const struct px_buffer *b, uint64_t tail)
 	return true;
 }
 
-static bool has_room(const struct px_stream *stream, uint64_t head, uint64_t cells, uint64_t limit)
-{
-	return PX_PLACE(head) + cells - PX_TAIL_PLACE(__atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE)) <= limit;
-}
-
 /* FLUSH: wait until the agent has made room. Return: false if it does not come to it. */
 static bool wait_for_room(struct px_stream *stream, uint32_t cells)
 {
@@ -303,7 +218,7 @@ static bool wait_for_room(struct px_stream *stream, uint32_t cells)
 
 		__atomic_store_n(&stream->room_wanted, 1, __ATOMIC_SEQ_CST);
 		head = __atomic_load_n(&stream->head, __ATOMIC_SEQ_CST);
-		if (has_room(stream, head, cells, stream->limit) || head & PX_HEAD_FLAGS)
+		if (px_has_room(stream, head, cells, stream->limit) || head & PX_HEAD_FLAGS)
 			return true;
 		tail = __atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE);
 		if (tail != seen) {
@@ -333,16 +248,16 @@ static void become_full(const struct px_buffer *b, uint64_t head, uint32_t id, c
 	struct px_stream *stream = b->stream;
 	uint64_t time;
 
-	if (!px_records(stream, id) || !has_room(stream, head, cells, stream->ring_cells)) {
+	if (!px_records(stream, id) || !px_has_room(stream, head, cells, stream->ring_cells)) {
 		__atomic_compare_exchange_n(&stream->head, &head, head | PX_HEAD_FULL, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED);
 		return;
 	}
-	help(b, head);
-	if (!move_head(stream, head, cells, (head & PX_HEAD_FLAGS) | PX_HEAD_FULL, &time))
+	px_help(b, head);
+	if (!px_move_head(stream, head, cells, (head & PX_HEAD_FLAGS) | PX_HEAD_FULL, &time))
 		return;
-	write_record(b, PX_PLACE(head), cells, time, &event, size);
-	finish(b, PX_PLACE(head), cells);
+	px_write_record(b, PX_PLACE(head), cells, time, &event, size);
+	px_finish(b, PX_PLACE(head), cells);
 }
 
 /* Record @event with @id before it, both in one step, and clear the flags. Return: false if head has moved. */
@@ -356,17 +271,17 @@ static bool put_two(const struct px_buffer *b, uint64_t head, uint32_t id, const
 
 	if (!px_records(stream, id))
 		first = 0;
-	help(b, head);
-	if (!move_head(stream, head, first + cells, 0, &time))
+	px_help(b, head);
+	if (!px_move_head(stream, head, first + cells, 0, &time))
 		return false;
-	write_record(b, place + first, cells, time, event, size);
+	px_write_record(b, place + first, cells, time, event, size);
 	if (first) {
 		/* until the first is committed, the mark of the place holds for both */
-		write_record(b, place, first, time, &before, first_size);
-		commit(b, place + first, cells);
-		finish(b, place, first);
+		px_write_record(b, place, first, time, &before, first_size);
+		px_commit(b, place + first, cells);
+		px_finish(b, place, first);
 	} else {
-		finish(b, place, cells);
+		px_finish(b, place, cells);
 	}
 	return true;
 }
@@ -374,8 +289,7 @@ static bool put_two(const struct px_buffer *b, uint64_t head, uint32_t id, const
 enum outcome { DONE, AGAIN, WAIT };
 
 /* The common way is barred: by a flag, or for want of room. */
-static __attribute__((cold, noinline)) enum outcome put_slow(const struct px_buffer *b, uint64_t head,
-							     const struct px_event *event, uint32_t size)
+static enum outcome clear_way(const struct px_buffer *b, uint64_t head, const struct px_event *event, uint32_t size)
 {
 	struct px_stream *stream = b->stream;
 	uint32_t cells = px_cells(size), more = px_cells(sizeof(stream->filter));
@@ -387,7 +301,7 @@ static __attribute__((cold, noinline)) enum outcome put_slow(const struct px_buf
 	if (head & PX_HEAD_START_DUE && room)
 		return put_two(b, head, POSIX_TRACE_START, event, size) ? DONE : AGAIN;
 	if (head & PX_HEAD_FULL) {
-		if (stream->policy == POSIX_TRACE_FLUSH && has_room(stream, head, cells + more, stream->limit))
+		if (stream->policy == POSIX_TRACE_FLUSH && px_has_room(stream, head, cells + more, stream->limit))
 			return put_two(b, head, POSIX_TRACE_RESUME, event, size) ? DONE : AGAIN;
 		count_lost(stream);
 		px_wake(stream, PX_WAITS_AGENT | PX_WAITS_READER);
@@ -408,7 +322,7 @@ static __attribute__((cold, noinline)) enum outcome put_slow(const struct px_buf
 	return AGAIN;
 }
 
-void px_put(const struct px_buffer *b, const struct px_event *event)
+void px_put_slow(const struct px_buffer *b, const struct px_event *event)
 {
 	struct px_stream *stream = b->stream;
 	uint32_t size = event->size < stream->max_data ? (uint32_t)event->size : stream->max_data;
@@ -417,8 +331,8 @@ void px_put(const struct px_buffer *b, const struct px_event *event)
 
 	for (;;) {
 		head = __atomic_load_n(&stream->head, __ATOMIC_ACQUIRE);
-		if (__builtin_expect(head & PX_HEAD_FLAGS || !has_room(stream, head, cells, stream->limit), 0)) {
-			enum outcome outcome = put_slow(b, head, event, size);
+		if (__builtin_expect(head & PX_HEAD_FLAGS || !px_has_room(stream, head, cells, stream->limit), 0)) {
+			enum outcome outcome = clear_way(b, head, event, size);
 
 			if (outcome == DONE)
 				return;
@@ -426,12 +340,12 @@ void px_put(const struct px_buffer *b, const struct px_event *event)
 				become_full(b, __atomic_load_n(&stream->head, __ATOMIC_ACQUIRE), POSIX_TRACE_OVERFLOW, event);
 			continue;
 		}
-		help(b, head);
-		if (move_head(stream, head, cells, 0, &time))
+		px_help(b, head);
+		if (px_move_head(stream, head, cells, 0, &time))
 			break;
 	}
-	write_record(b, PX_PLACE(head), cells, time, event, size);
-	finish(b, PX_PLACE(head), cells);
+	px_write_record(b, PX_PLACE(head), cells, time, event, size);
+	px_finish(b, PX_PLACE(head), cells);
 }
 
 bool px_put_own(const struct px_buffer *b, const struct px_event *event, uint64_t mask, uint64_t wanted, uint64_t set,
@@ -447,22 +361,22 @@ bool px_put_own(const struct px_buffer *b, const struct px_event *event, uint64_
 		if ((head & mask) != wanted)
 			return false;
 		flags = ((head & PX_HEAD_FLAGS) | set) & ~clear;
-		if (!filtered && !has_room(stream, head, cells, stream->ring_cells - 2) &&
+		if (!filtered && !px_has_room(stream, head, cells, stream->ring_cells - 2) &&
 		    stream->policy == POSIX_TRACE_LOOP &&
 		    recycle(b, __atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE)))
 			continue;
-		if (filtered || !has_room(stream, head, cells, stream->ring_cells - 2)) {
+		if (filtered || !px_has_room(stream, head, cells, stream->ring_cells - 2)) {
 			if (__atomic_compare_exchange_n(&stream->head, &head, (head & ~PX_HEAD_FLAGS) | flags, false,
 							__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 				return true;
 			continue;
 		}
-		help(b, head);
-		if (move_head(stream, head, cells, flags, &time))
+		px_help(b, head);
+		if (px_move_head(stream, head, cells, flags, &time))
 			break;
 	}
-	write_record(b, PX_PLACE(head), cells, time, event, size);
-	finish(b, PX_PLACE(head), cells);
+	px_write_record(b, PX_PLACE(head), cells, time, event, size);
+	px_finish(b, PX_PLACE(head), cells);
 	return true;
 }
 
@@ -533,10 +447,10 @@ enum px_take px_take(const struct px_buffer *b, struct px_reader *reader, struct
 			return PX_TAKE_NONE;
 		}
 		mark = __atomic_load_n(&b->mark[place & b->mask], __ATOMIC_ACQUIRE);
-		if (!is_of(mark, place) || PX_STATE(mark) == PX_RESERVED) {
+		if (!px_is_of(mark, place) || PX_STATE(mark) == PX_RESERVED) {
 			if (__atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE) != tail)
 				continue;
-			help(b, head);
+			px_help(b, head);
 			if (!is_hopeless(b, reader, place) || !give_up(b, place))
 				return PX_TAKE_UNFINISHED;
 			continue;
@@ -549,7 +463,7 @@ enum px_take px_take(const struct px_buffer *b, struct px_reader *reader, struct
 				reader->expected = next >> 1;
 			continue;
 		}
-		copy_out(to, record_at(b, place), (uint64_t)PX_CELLS(mark) * PX_CELL);
+		copy_out(to, px_record_at(b, place), (uint64_t)PX_CELLS(mark) * PX_CELL);
 		if (tail & PX_TAIL_GAP)
 			gap = gap_time(stream, reader, to->time);
 		/* acquire, above, and seq_cst here: what was copied is the record that was committed there */

@@ -8,7 +8,7 @@
  *   put        yes                         yes        yes
  *   take       yes                         no         no
  *
- * put: async-signal-safe, allocates nothing, keeps errno, takes no lock, is no cancellation point. take and dispose are
+ * put (put.h): async-signal-safe, allocates nothing, keeps errno, takes no lock, is no cancellation point. take and dispose are
  * the controller's, who lets one thread at a time do them; they do not block.
  */
 #ifndef PX_BUFFER_H
@@ -62,9 +62,6 @@ static inline bool px_lives(const struct px_stream *stream)
 
 	return word && !(word & FUTEX_OWNER_DIED);
 }
-
-/* px_put - record an event of a traced process. */
-void px_put(const struct px_buffer *buffer, const struct px_event *event);
 
 /*
  * px_put_own - record an event of the stream's own, and change flags in the same step

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include "put.h"
 #include "raw_syscall.h"
 #include "system_event.h"
 #include "to_tracer.h"
@@ -147,14 +148,28 @@ static inline struct px_stream *mapped_in(uint32_t slot)
 	return stream && stream->serial == __atomic_load_n(&px_control.serial[slot], __ATOMIC_RELAXED) ? stream : NULL;
 }
 
-void px_record(const struct px_event *what)
+static uint32_t tid_slow(void)
+{
+	return self_tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+static inline uint64_t own_thread(void)
+{
+#if defined(__x86_64__)
+	return (uint64_t)__builtin_thread_pointer(); /* the same, without a call */
+#else
+	return (uint64_t)pthread_self();
+#endif
+}
+
+static inline __attribute__((always_inline)) void record(struct px_event event)
 {
 	uint64_t active = __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);
-	struct px_event event = *what;
+	uint32_t pid = __atomic_load_n(&identity->pid, __ATOMIC_RELAXED), tid = self_tid;
 
-	event.pid = px_own_pid();
-	event.tid = px_own_tid();
-	event.thread = (uint64_t)pthread_self();
+	event.pid = __builtin_expect(!pid, 0) ? px_own_pid() : pid;
+	event.tid = __builtin_expect(!tid || !pid, 0) ? tid_slow() : tid;
+	event.thread = own_thread();
 	for (; active; active &= active - 1) {
 		uint32_t slot = (uint32_t)__builtin_ctzll(active);
 		struct px_stream *stream = mapped_in(slot);
@@ -172,6 +187,11 @@ void px_record(const struct px_event *what)
 	}
 }
 
+void px_record(const struct px_event *event)
+{
+	record(*event);
+}
+
 /* Does a program's event have an id that it may use? */
 static inline bool is_users(trace_event_id_t id)
 {
@@ -184,8 +204,9 @@ static __attribute__((noinline)) void record_users(trace_event_id_t id, const vo
 
 	if (!is_users(id))
 		return;
-	px_record(&event);
-	px_tracer_event(&event);
+	record(event);
+	if (__builtin_expect(px_tracer_listens(), 0))
+		px_tracer_event(&event);
 }
 
 /*

@@ -24,6 +24,14 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
+/* From the clock of the records to CLOCK_REALTIME, as now; read in the middle, so that no side is late. */
+static int64_t real_offset(void)
+{
+	uint64_t before = clock_ns(CLOCK_MONOTONIC), real = clock_ns(CLOCK_REALTIME), after = clock_ns(CLOCK_MONOTONIC);
+
+	return (int64_t)(real - (before + after) / 2);
+}
+
 /* ------------------------------------------------------------ who may trace whom */
 
 /* Return: 0, ESRCH or EPERM. */
@@ -241,7 +249,7 @@ static int make(struct px_trace *t, pid_t pid, int fd)
 		err = -px_directory(&t->directory, t->user, true);
 	if (err)
 		return err == ESRCH ? ESRCH : EPERM;
-	t->real_offset = (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
+	t->real_offset = real_offset();
 	clock_gettime(CLOCK_REALTIME, &t->attr.create_time);
 	t->held = malloc((size_t)px_cells(t->attr.max_data) * PX_CELL + EXTRA_CELLS * PX_CELL);
 	t->scratch = malloc((size_t)px_cells(t->attr.max_data) * PX_CELL + EXTRA_CELLS * PX_CELL);

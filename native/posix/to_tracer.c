@@ -16,8 +16,7 @@ void px_tracer_begin(void)
 
 void px_tracer_event(const struct px_event *event)
 {
-	if (px_tracer_there)
-		nptl_trace_send_posix_event(event->id, event->data, event->size, (void *)(uintptr_t)event->address);
+	nptl_trace_send_posix_event(event->id, event->data, event->size, (void *)(uintptr_t)event->address);
 }
 
 void px_tracer_name(trace_event_id_t id, const char *name)
