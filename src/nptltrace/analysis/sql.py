@@ -150,7 +150,9 @@ class Database:
 
     def _explained(self, error: Exception, statement: Any, sql: str) -> QueryError:
         """Return an error with its place, which is known where the statement is just executed."""
-        if not _POSITION.search(str(error)):
+        # Names are looked up before anything runs, so it fails again at once.
+        unknown = isinstance(error, self._duckdb.BinderException | self._duckdb.CatalogException)
+        if unknown and not _POSITION.search(str(error)):
             try:
                 self._connection.execute(statement.query)
             except self._duckdb.Error as again:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,15 +54,23 @@ class Prompt:
         """Read and answer until the user has enough."""
         with _history(self._words()):
             print("Tables of a trace: .tables shows which, .help what else there is, Ctrl-D ends.")
-            while (text := self._read()) is not None:
-                try:
-                    if text.lstrip().startswith("."):
-                        if not self._command(text.split()):
-                            return
-                    else:
-                        self._answer(text)
-                except PttError as error:
-                    print(f"error: {error}")
+            while self._turn():
+                pass
+
+    def _turn(self) -> bool:
+        """Read and answer once; False when the user has enough."""
+        try:
+            text = self._read()
+            if text is None:
+                return False
+            if text.lstrip().startswith("."):
+                return self._command(text.split())
+            self._answer(text)
+        except KeyboardInterrupt:
+            print()
+        except PttError as error:
+            print(f"error: {error}")
+        return True
 
     def _read(self) -> str | None:
         """Return a statement or command, None at the end."""
@@ -72,10 +81,6 @@ class Prompt:
             except EOFError:
                 print()
                 return None
-            except KeyboardInterrupt:
-                print()
-                lines.clear()
-                continue
             text = "\n".join(lines)
             if not text.strip():
                 lines.clear()
@@ -86,15 +91,24 @@ class Prompt:
 
     def _answer(self, text: str) -> None:
         """Run a query in a thread, so that Ctrl-C can stop it."""
-        with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(self._print, text)
-            try:
-                future.result()
-            except KeyboardInterrupt:
-                self._database.interrupt()
-                with contextlib.suppress(PttError):
-                    future.result()
-                print("stopped")
+        stopped = False
+
+        def stop(*_: object) -> None:
+            nonlocal stopped
+            stopped = True
+            self._database.interrupt()
+
+        before = signal.signal(signal.SIGINT, stop)
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                future = pool.submit(self._print, text)
+                wait([future])
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if stopped:
+            print("stopped")
+        else:
+            future.result()
 
     def _print(self, text: str) -> None:
         for result in self._database.results(text):
