@@ -166,6 +166,15 @@ struct md_process {
 	bool full[PTT_KINDS];
 };
 
+/* Memory of a process that others have mapped too. */
+struct md_shared {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	uint32_t process;
+	uint32_t memory;
+};
+
 /* A finished wait, for the critical path. */
 struct md_step {
 	int64_t start;
@@ -225,6 +234,8 @@ struct ptt_model {
 	uint32_t known_count;
 	struct md_process *processes;
 	uint32_t process_count;
+	struct md_shared *shared;
+	uint32_t shared_count;
 	bool only_threads;
 	uint8_t action[1024];
 	uint8_t level[1024];
@@ -254,6 +265,11 @@ uint32_t md_new(struct ptt_model *m, struct md_pool *pool);
 void *md_row(struct ptt_model *m, struct md_rows *rows);
 /* md_number - a field of an event, or `none`. */
 int64_t md_number(const struct ptt_model *m, const struct md_event *e, enum md_field field, int64_t none);
+
+/* ---- shared.c ---- */
+
+/* md_find_shared - where in shared memory an address of a process lies: changes both if it does. */
+void md_find_shared(const struct ptt_model *m, uint32_t *process, uint64_t *address);
 
 /* ---- objects.c ---- */
 

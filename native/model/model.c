@@ -230,6 +230,7 @@ void ptt_model_destroy(struct ptt_model *m)
 		free(rows[i]->items);
 	free(m->known);
 	free(m->processes);
+	free(m->shared);
 	free(m);
 }
 

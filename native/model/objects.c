@@ -62,12 +62,19 @@ static uint32_t object_new(struct ptt_model *m, uint32_t process, uint64_t addre
 /* The object that lives at an address now; the first use after a destruction is of a new one. */
 static uint32_t object_find(struct ptt_model *m, uint32_t process, uint64_t address, uint32_t kind, int64_t ts)
 {
-	struct rd_entry *e = rd_map_put(&m->object_of, object_key(address, kind), process);
+	uint32_t space = process;
+	uint64_t place = address;
+	struct rd_entry *e;
 
+	if (m->shared_count)
+		md_find_shared(m, &space, &place);
+	e = rd_map_put(&m->object_of, object_key(place, kind), space);
 	if (unlikely(!e)) {
 		m->error = -ENOMEM;
 		return 0;
 	}
+	if (e->value && MD_OBJECT(m, e->value)->pub.process != process)
+		MD_OBJECT(m, e->value)->pub.flags |= PTT_OBJECT_SHARED;
 	if (!e->value)
 		e->value = object_new(m, process, address, kind, ts, 1);
 	else if (MD_OBJECT(m, e->value)->pub.flags & PTT_OBJECT_ENDED)

@@ -302,6 +302,16 @@ PTT_MODEL_API void ptt_model_destroy(struct ptt_model *model);
 /* ptt_model_thread - tells which thread stands behind a number of the reader; known ones may be told again. */
 PTT_MODEL_API int ptt_model_thread(struct ptt_model *model, uint32_t number, uint32_t process, uint32_t tid);
 /*
+ * ptt_model_share - tells that [start, end) of a process is memory that others have mapped too
+ *
+ * @memory: the same for all that map it
+ * @offset: where in it the mapping begins
+ *
+ * An object in such memory is one object; its process and address are those of its first use.
+ */
+PTT_MODEL_API int ptt_model_share(struct ptt_model *model, uint32_t process, uint64_t start, uint64_t end,
+				  uint32_t memory, uint64_t offset);
+/*
  * ptt_model_only_threads, _objects, _sites - restrict what is counted, not what is followed
  *
  * The first call turns the test on; process UINT32_MAX = any.

@@ -119,6 +119,10 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_model_create": (_p, (_n,)),
     "ptt_model_destroy": (None, (_p,)),
     "ptt_model_thread": (ctypes.c_int, (_p, _n, _n, _n)),
+    "ptt_model_share": (
+        ctypes.c_int,
+        (_p, _n, ctypes.c_uint64, ctypes.c_uint64, _n, ctypes.c_uint64),
+    ),
     "ptt_model_only_thread": (ctypes.c_int, (_p, _n)),
     "ptt_model_only_object": (ctypes.c_int, (_p, _n, ctypes.c_uint64)),
     "ptt_model_only_site": (ctypes.c_int, (_p, _n, ctypes.c_uint64)),
@@ -169,6 +173,11 @@ class Model:
         status = self._lib.ptt_model_thread(self.handle, number, process, tid)
         check("follow a thread", status)
 
+    def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
+        """Tell that [start, end) of a process is `memory` from `offset` on, as others have it."""
+        status = self._lib.ptt_model_share(self.handle, process, start, end, memory, offset)
+        check("follow shared memory", status)
+
     def only_threads(self, numbers: list[int]) -> None:
         """Count only what these threads (the reader's numbers) do."""
         for number in (_ANY, *numbers):
@@ -216,7 +225,6 @@ class Model:
             copy: Otherwise it is valid until the model changes.
         """
         number, columns = _TABLES[name]
-        dtype = np.dtype(columns, align=True)
         found = _Table()
         status = self._lib.ptt_model_table(self.handle, number, ctypes.byref(found))
         check("read a table", status)

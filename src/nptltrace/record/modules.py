@@ -1,4 +1,4 @@
-"""What is mapped into a process: modules with build-ids, from the text of its memory map."""
+"""What is mapped into a process, from the text of its memory map: modules, and memory it shares."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from nptltrace.record.elf import Elf
 
-__all__ = ["Modules"]
+__all__ = ["Modules", "program_of_maps", "shared_of_maps"]
 
 _LINE = re.compile(
-    r"(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) \S{4} (?P<offset>[0-9a-f]+) \S+ "
-    r"(?P<inode>\d+)\s*(?P<path>.*)"
+    r"(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) (?P<rights>\S{4}) (?P<offset>[0-9a-f]+) "
+    r"(?P<device>\S+) (?P<inode>\d+)\s*(?P<path>.*)"
 )
 
 
@@ -71,6 +71,26 @@ def _file_mappings(text: str) -> Iterator[tuple[int, int, int, str, str]]:
             continue
         start, end, offset = (int(match[name], 16) for name in ("start", "end", "offset"))
         yield start, end, offset, match["inode"], path
+
+
+def shared_of_maps(text: str, but: str) -> list[dict[str, Any]]:
+    """Return the writable memory that other processes may have mapped too, and what identifies it.
+
+    Args:
+        text: The memory map.
+        but: What paths of the recorder's own files begin with.
+    """
+    found: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line)
+        if match is None or not match["rights"].startswith("rw") or match["rights"][3] != "s":
+            continue
+        if match["inode"] == "0" or match["path"].startswith(but):
+            continue
+        identity = f"{match['device']}:{match['inode']}"
+        start, end, offset = (f"0x{int(match[name], 16):x}" for name in ("start", "end", "offset"))
+        found.append({"start": start, "end": end, "file": identity, "offset": offset})
+    return found
 
 
 def program_of_maps(text: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nptltrace.record.library import SITE_VOID
-from nptltrace.record.modules import Modules, program_of_maps
+from nptltrace.record.modules import Modules, program_of_maps, shared_of_maps
 from nptltrace.record.session import start_time
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class _Process:
         self.execing_ns = 0
         self.tids: set[int] = set()
         self.modules: list[dict[str, Any]] = []
+        self.shared: list[dict[str, Any]] = []
 
 
 class ProcessWatch:
@@ -127,7 +128,14 @@ class ProcessWatch:
         self._notice_new()
         self._notice_gone()
 
-    def names(self) -> None:
+    def look_closely(self) -> None:
+        """Look at what takes longer to see: names of threads, memory that processes share."""
+        self._names()
+        if len(self._live) > 1:
+            for process in self._live.values():
+                self._log_shared(process, _read(f"/proc/{process.pid}/maps"))
+
+    def _names(self) -> None:
         """Write down the names of threads that have not been seen before."""
         for thread in self._collector.threads():
             process = self._live.get(thread.process)
@@ -222,7 +230,7 @@ class ProcessWatch:
                 **_program(pid if there else None, maps, _read(self._session.cmdline(index))),
             )
         self._pids.add(pid)
-        self._log_modules(process, maps)
+        self._log_maps(process, maps)
 
     # ---- going ---------------------------------------------------------------------------------
 
@@ -269,7 +277,7 @@ class ProcessWatch:
         self.sites()
         self._collector.process_gone(index, pid_gone=pid_gone)
         maps = self._session.maps(index)
-        self._log_modules(process, _read(maps))
+        self._log_maps(process, _read(maps))
         self._log.add(
             "exit",
             index,
@@ -284,11 +292,19 @@ class ProcessWatch:
             if pid_gone:
                 (self._session.path / f"control-{process.pid}").unlink(missing_ok=True)
 
-    def _log_modules(self, process: _Process, maps: str) -> None:
+    def _log_maps(self, process: _Process, maps: str) -> None:
         found = self._modules.of_maps(maps)
         if found and found != process.modules:
             process.modules = found
             self._log.add("modules", process.index, modules=found)
+        self._log_shared(process, maps)
+
+    def _log_shared(self, process: _Process, maps: str) -> None:
+        known = process.shared
+        new = [part for part in shared_of_maps(maps, str(self._session.path)) if part not in known]
+        if new:
+            known += new
+            self._log.add("shared", process.index, shared=new)
 
 
 # ---- /proc ------------------------------------------------------------------------------------

@@ -235,7 +235,7 @@ class _Recorder:
         watch.sites()
         watch.step()
         if flush:
-            watch.names()
+            watch.look_closely()
 
     def _others_run(self) -> bool:
         """Return whether traced processes outlive the program."""

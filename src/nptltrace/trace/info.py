@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
-__all__ = ["Info", "Module", "Process", "Session", "read_info"]
+__all__ = ["Info", "Module", "Process", "Session", "SharedMemory", "read_info"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,23 @@ class Module:
     bias: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """Memory that other processes may have mapped too.
+
+    Attributes:
+        start: First address.
+        end: First address behind it.
+        file: What identifies it on the host as long as it exists: device and inode.
+        offset: Where in it `start` is.
+    """
+
+    start: int
+    end: int
+    file: str
+    offset: int
+
+
 @dataclass(slots=True)
 class Process:
     """A process image.
@@ -54,6 +71,7 @@ class Process:
         end_unix_ns: When it ended, or None.
         status: How it ended, in the recorder's words, or None.
         modules: What is mapped into it.
+        shared: What of its memory others may have mapped too, as it came.
         sites: Addresses behind site ids.
         thread_names: Names of threads by thread id; the last one counts.
         raw: Everything the lines said, for what is not named here.
@@ -69,6 +87,7 @@ class Process:
     end_unix_ns: int | None = None
     status: Any = None
     modules: list[Module] = field(default_factory=list)
+    shared: list[SharedMemory] = field(default_factory=list)
     sites: dict[int, int] = field(default_factory=dict)
     thread_names: dict[int, str] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
@@ -212,6 +231,8 @@ def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> N
         process.modules = list(
             dict.fromkeys(process.modules + list(map(_module, value["modules"])))
         )
+    elif kind == "shared":
+        process.shared += map(_shared, value["shared"])
     elif kind == "sites":
         found = value["sites"]
         pairs = found.items() if isinstance(found, dict) else found
@@ -252,6 +273,13 @@ def _module(item: dict[str, Any]) -> Module:
         offset=_number(item.get("offset", 0)),
         bias=None if bias is None else _number(bias),
     )
+
+
+def _shared(item: dict[str, Any]) -> SharedMemory:
+    """Return a piece of shared memory from its JSON."""
+    numbers = (_number(item[name]) for name in ("start", "end", "offset"))
+    start, end, offset = numbers
+    return SharedMemory(start, end, str(item["file"]), offset)
 
 
 def _inherit(processes: dict[int, Process]) -> None:
