@@ -240,18 +240,30 @@ void vf_call_in(struct ptt_verify *v, const struct vf_event *e)
 	if (!counted)
 		return;
 	t->call.quiet = v->tries[e->e.id] && free_for_all(v, o, e);
-	vf_touch(o, e);
+	vf_touch(v, o, e);
 	o->calls++;
 	t->call.events = o->events;
 }
 
-static void tried(struct ptt_verify *v, const struct vf_event *e, const struct vf_object *o, const struct vf_call *call)
+static void tried(struct ptt_verify *v, const struct vf_event *e, struct vf_object *o, const struct vf_call *call)
 {
 	int64_t result = vf_number(v, &e->e, VF_F_RESULT, 0);
 
 	v->checks[VF_TRY_BUSY]++;
-	if (result == (o->kind == VF_SEM ? EAGAIN : EBUSY) && call->events == o->events)
-		VF_TELL(v, VF_TRY_BUSY, o, &o->init, &call->in, &e->e);
+	if (o->refused.id || result != (o->kind == VF_SEM ? EAGAIN : EBUSY) || call->events != o->events)
+		return;
+	o->tried = call->in;
+	o->refused = e->e;
+}
+
+void vf_settle_refusal(struct ptt_verify *v, struct vf_object *o, int64_t ts, bool by_other)
+{
+	bool late = ts > o->refused.ts + VF_SLACK_NS;
+
+	if (late)
+		VF_TELL(v, VF_TRY_BUSY, o, &o->init, &o->tried, &o->refused);
+	if (late || by_other)
+		o->refused.id = 0;
 }
 
 static void unlocked(struct ptt_verify *v, const struct vf_event *e, const struct vf_object *o, const struct vf_call *call)
@@ -289,5 +301,5 @@ void vf_call_out(struct ptt_verify *v, const struct vf_event *e)
 	unlocked(v, e, o, &call);
 	if (o->calls)
 		o->calls--;
-	vf_touch(o, e);
+	vf_touch(v, o, e);
 }

@@ -90,7 +90,7 @@ void vf_cond_in(struct ptt_verify *v, const struct vf_event *e)
 		w->mutex = mutex->number;
 		w->mutex_serial = mutex->serial;
 		mutex->calls++;
-		vf_touch(mutex, e);
+		vf_touch(v, mutex, e);
 	}
 	if (o->cond.last)
 		VF_WAITER(v, o->cond.last)->next = number;

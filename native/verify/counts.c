@@ -134,7 +134,7 @@ void vf_sem_taken(struct ptt_verify *v, const struct vf_event *e)
 
 	if (!o)
 		return;
-	vf_touch(o, e);
+	vf_touch(v, o, e);
 	vf_settle(v, o, e->e.ts);
 	if (t->blocked.in.id && vf_same(v, &t->blocked) == o)
 		t->blocked.in.id = 0;
@@ -156,7 +156,7 @@ void vf_sem_post(struct ptt_verify *v, const struct vf_event *e)
 
 	if (!o)
 		return;
-	vf_touch(o, e);
+	vf_touch(v, o, e);
 	vf_settle(v, o, e->e.ts);
 	if (o->sem.takes >= units(o))
 		o->sem.positive_ts = e->e.ts;
@@ -168,6 +168,8 @@ void vf_sem_post(struct ptt_verify *v, const struct vf_event *e)
 
 void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts)
 {
+	if (o->refused.id)
+		vf_settle_refusal(v, o, ts, true);
 	if (o->kind == VF_SEM && o->sem.below.id && ts > o->sem.below.ts)
 		tell_below(v, o);
 	if (o->kind == VF_BARRIER && o->barrier.early.id && ts > o->barrier.early.ts)

@@ -105,6 +105,8 @@ struct vf_object {
 	uint32_t last_thread;
 	int64_t last_ts;
 	int64_t other_ts;
+	struct ptt_verify_event tried;   /* a try that nobody could have made fail ... */
+	struct ptt_verify_event refused; /* ... and that did, it seems; id 0 = none */
 	uint32_t calls; /* in progress that may take or release it, as level 3 tells */
 	union {
 		struct {
@@ -252,7 +254,8 @@ void vf_object_gone(struct ptt_verify *v, const struct vf_event *e, uint32_t kin
 int vf_array_reach(void **array, uint32_t *room, uint32_t number, size_t size);
 /* vf_same - the object that a call was about, or NULL if there is another one by now. */
 struct vf_object *vf_same(struct ptt_verify *v, const struct vf_call *call);
-void vf_touch(struct vf_object *o, const struct vf_event *e);
+/* vf_touch - a thread does something to a lock or semaphore. */
+void vf_touch(struct ptt_verify *v, struct vf_object *o, const struct vf_event *e);
 /* vf_thread_new - a new thread behind a number of the reader. Returns its number, 0 when there is no memory. */
 uint32_t vf_thread_new(struct ptt_verify *v, uint32_t reader, uint32_t process, uint32_t tid);
 
@@ -349,5 +352,7 @@ void vf_call_out(struct ptt_verify *v, const struct vf_event *e);
 /* vf_result - whether a routine may return this; @in: its beginning, id 0 when it is not known. */
 void vf_result(struct ptt_verify *v, const struct vf_event *e, const struct ptt_verify_event *in);
 void vf_failed(struct ptt_verify *v, const struct vf_event *e);
+/* vf_settle_refusal - a try that failed, now that the time is later or somebody came. */
+void vf_settle_refusal(struct ptt_verify *v, struct vf_object *o, int64_t ts, bool by_other);
 
 #endif

@@ -146,7 +146,7 @@ void vf_lock_wait(struct ptt_verify *v, const struct vf_event *e)
 
 	if (!o)
 		return;
-	vf_touch(o, e);
+	vf_touch(v, o, e);
 	t->blocked = (struct vf_call){ .object = o->number, .serial = o->serial, .in = e->e };
 	if (!prefers_writers(o))
 		return;
@@ -176,7 +176,7 @@ void vf_lock_wait_end(struct ptt_verify *v, const struct vf_event *e)
 	if (!o)
 		return;
 	if (o->kind != VF_SEM)
-		vf_touch(o, e);
+		vf_touch(v, o, e);
 	if (wait_over(v, e, o) && prefers_writers(o))
 		writer_waited(v, e, o, false);
 }
@@ -269,7 +269,7 @@ void vf_acquire(struct ptt_verify *v, const struct vf_event *e, bool shared)
 
 	if (!o)
 		return;
-	vf_touch(o, e);
+	vf_touch(v, o, e);
 	after_wait = kind == VF_MUTEX && t->cond.in.id && vf_cond_mutex_taken(v, t, o);
 	slot = o->number % VF_RECENT;
 	t->taken[slot].object = o->number;
@@ -353,7 +353,7 @@ void vf_release(struct ptt_verify *v, const struct vf_event *e)
 
 	if (!o)
 		return;
-	vf_touch(o, e);
+	vf_touch(v, o, e);
 	o->lock.free_ts = e->e.ts;
 	if (t->call.in.id && vf_same(v, &t->call) == o)
 		t->call.freed = true;

@@ -179,8 +179,10 @@ struct vf_object *vf_same(struct ptt_verify *v, const struct vf_call *call)
 	return o->serial == call->serial && o->epoch == v->processes[o->process].epoch ? o : NULL;
 }
 
-void vf_touch(struct vf_object *o, const struct vf_event *e)
+void vf_touch(struct ptt_verify *v, struct vf_object *o, const struct vf_event *e)
 {
+	if (unlikely(o->refused.id))
+		vf_settle_refusal(v, o, e->e.ts, o->refused.thread != e->e.thread);
 	o->events++;
 	if (o->last_thread != e->thread) {
 		o->other_ts = o->last_ts;

@@ -195,7 +195,7 @@ static void object_init(struct ptt_verify *v, const struct vf_event *e)
 	o->flags = VF_INITED;
 	if (vf_number(v, &e->e, VF_F_SHARED, !v->field_at[e->e.id][VF_F_SHARED]))
 		o->flags |= VF_SHARED;
-	vf_touch(o, e);
+	vf_touch(v, o, e);
 	if (kind == VF_MUTEX || kind == VF_RWLOCK || kind == VF_SPIN) {
 		vf_lock_init(v, e, o);
 	} else if (kind == VF_COND) {
