@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING
@@ -142,6 +143,27 @@ def test_no_such_trace(ptt: Ptt, tmp_path: Path) -> None:
     assert done.stderr == f"ptt: error: {tmp_path}/no.ptt: does not exist\n"
 
 
+def test_an_interrupt_ends_a_query(ptt: Ptt, trace: Path) -> None:
+    """Also where nothing is read from the terminal."""
+    query = "select 'begun'; select count(*) from range(1000000000000) a(i) where hash(i) = 3"
+    process = subprocess.Popen(
+        ptt.command("sql", trace, query, "--format", "csv"),
+        stdout=subprocess.PIPE, env=ptt.environment({"PYTHONUNBUFFERED": "1"}),
+    )  # fmt: skip
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == b"'begun'\n"
+        status = None
+        for _ in range(30):  # one that comes before the query begins is in vain
+            process.send_signal(signal.SIGINT)
+            try:
+                status = process.wait(2)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+    assert status == 130
+
+
 class Terminal:
     """A terminal with `ptt sql` behind it."""
 
@@ -231,7 +253,7 @@ def test_prompt_drops_and_stops(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     endless = "select count(*) from range(1000000000000) a(i) where hash(i) = 3"
     terminal.type(f"select 'begun'; {endless};\n")
     terminal.expect("(1 row)\n")
-    terminal.interrupt_until("stopped\nptt> ")
+    terminal.interrupt_until("^C\nptt> ")
     terminal.type("select 6 * 7 as answer;\n")
     terminal.expect("42")
     terminal.expect("ptt> ")

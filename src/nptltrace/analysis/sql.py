@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import re
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -21,7 +21,7 @@ from nptltrace.analysis.views import VIEWS
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from nptltrace.analysis.schema import TableType
     from nptltrace.analysis.tables import TraceTables
@@ -41,6 +41,9 @@ _POSITION = re.compile(r"^LINE (\d+): (.*)$", re.MULTILINE)
 _INTERNAL = ("pg_", "duckdb_", "sqlite_", "pragma_")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BOUND = re.compile(r"\(ts_ns (>=|>|<=|<|==) (-?\d+)\)")
+
+
+T = TypeVar("T")
 
 
 class QueryError(UsageError):
@@ -94,10 +97,7 @@ class Database:
         Raises:
             QueryError: It cannot be answered.
         """
-        found = None
-        for reader in self.results(sql):
-            found = reader.read_all()
-        return pa.table({}) if found is None else found
+        return self.interruptible(lambda: self._query(sql))
 
     def results(self, sql: str) -> Iterator[pa.RecordBatchReader]:
         """Run the statements of a query, and yield what those return that return rows.
@@ -125,11 +125,47 @@ class Database:
             return sql.rstrip().endswith(";")
         return not found or sql.rstrip().endswith(";")
 
-    def interrupt(self) -> None:
-        """Stop the query that runs, from another thread or a signal handler."""
-        self._connection.interrupt()
+    def interruptible(self, work: Callable[[], T]) -> T:
+        """Do something in a thread of its own, so that Ctrl-C stops the query that it runs.
+
+        Args:
+            work: What to do; called in this thread where that cannot receive signals.
+
+        Raises:
+            KeyboardInterrupt: It was stopped.
+        """
+        import signal
+        from concurrent.futures import ThreadPoolExecutor, wait
+        from threading import current_thread, main_thread
+
+        before = signal.getsignal(signal.SIGINT)
+        if current_thread() is not main_thread() or before is not signal.default_int_handler:
+            return work()
+        stopped = False
+
+        def stop(*_: object) -> None:
+            nonlocal stopped
+            stopped = True
+            self._connection.interrupt()
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                future = pool.submit(work)
+                wait([future])
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if stopped:
+            raise KeyboardInterrupt
+        return future.result()
 
     # ---- inside ----
+
+    def _query(self, sql: str) -> pa.Table:
+        found = None
+        for reader in self.results(sql):
+            found = reader.read_all()
+        return pa.table({}) if found is None else found
 
     def _statements(self, sql: str) -> list[Any]:
         try:

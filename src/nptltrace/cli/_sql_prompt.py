@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,7 +63,7 @@ class Prompt:
                 return False
             if text.lstrip().startswith("."):
                 return self._command(text.split())
-            self._answer(text)
+            self._database.interruptible(lambda: self._print(text))
         except KeyboardInterrupt:
             print()
         except PttError as error:
@@ -88,27 +86,6 @@ class Prompt:
                 text.rstrip().endswith(";") and self._database.is_complete(text)
             ):
                 return text
-
-    def _answer(self, text: str) -> None:
-        """Run a query in a thread, so that Ctrl-C can stop it."""
-        stopped = False
-
-        def stop(*_: object) -> None:
-            nonlocal stopped
-            stopped = True
-            self._database.interrupt()
-
-        before = signal.signal(signal.SIGINT, stop)
-        try:
-            with ThreadPoolExecutor(1) as pool:
-                future = pool.submit(self._print, text)
-                wait([future])
-        finally:
-            signal.signal(signal.SIGINT, before)
-        if stopped:
-            print("stopped")
-        else:
-            future.result()
 
     def _print(self, text: str) -> None:
         for result in self._database.results(text):

@@ -67,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
 
             Prompt(database, args.format).run()
         else:
-            _answer(args, database, sys.stdin.read() if query is None else query)
+            text = sys.stdin.read() if query is None else query
+            database.interruptible(lambda: _answer(args, database, text))
     finally:
         database.close()
     warner.say()
