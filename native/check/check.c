@@ -125,7 +125,7 @@ void ptt_check_destroy(struct ptt_check *c)
 	struct ck_pool *pools[] = { &c->objects, &c->threads, &c->holds, &c->waits, &c->nodes,
 				    &c->edges, &c->orders, &c->findings, &c->steps };
 	struct rd_map *maps[] = { &c->object_of, &c->pthread_of, &c->serial_of, &c->tid_of,
-				  &c->created_node, &c->seen, &c->seen_at, &c->edge_of };
+				  &c->created_node, &c->seen, &c->seen_at, &c->edge_of, &c->order_of };
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
 		if (pools[i]->items)

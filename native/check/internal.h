@@ -213,7 +213,7 @@ struct ptt_check {
 	int64_t last_ts;
 	struct ck_pool objects, threads, holds, waits, nodes, edges, orders, findings, steps;
 	uint32_t free_hold, free_wait;
-	struct rd_map object_of, pthread_of, serial_of, tid_of, created_node, seen, seen_at, edge_of;
+	struct rd_map object_of, pthread_of, serial_of, tid_of, created_node, seen, seen_at, edge_of, order_of;
 	struct ck_known {
 		uint32_t thread;
 		uint32_t process;
@@ -290,6 +290,12 @@ struct ck_last ck_now(const struct ck_event *e);
 /* ---- locks.c ---- */
 
 enum ck_how { CK_PLAIN, CK_TRIED, CK_WAITED };
+
+/* ck_share_of - a number that stands for a hold in the sum over what a thread holds. */
+static inline uint64_t ck_share_of(uint32_t object, uint8_t mode)
+{
+	return rd_hash(object, (uint64_t)mode + 1);
+}
 
 uint32_t ck_hold_of(const struct ptt_check *c, uint32_t thread, uint32_t object);
 void ck_drop_holds(struct ptt_check *c, uint32_t object);

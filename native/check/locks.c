@@ -2,12 +2,6 @@
 /* locks.c - who holds which lock, for how long, and who releases what is not theirs. */
 #include "internal.h"
 
-/* A number that stands for a hold in the sum over what a thread holds. */
-static uint64_t share_of(uint32_t object, uint8_t mode)
-{
-	return rd_hash(object, (uint64_t)mode + 1);
-}
-
 uint32_t ck_hold_of(const struct ptt_check *c, uint32_t thread, uint32_t object)
 {
 	uint32_t hold = CK_THREAD(c, thread)->holds;
@@ -26,7 +20,7 @@ static void unlink_hold(struct ptt_check *c, uint32_t number)
 	while (*at && *at != number)
 		at = &CK_HOLD(c, *at)->thread_next;
 	*at = h->thread_next;
-	t->held_sum -= share_of(h->object, h->mode);
+	t->held_sum -= ck_share_of(h->object, h->mode);
 	if (h->object_prev)
 		CK_HOLD(c, h->object_prev)->object_next = h->object_next;
 	else
@@ -94,7 +88,7 @@ void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, 
 	if (o->holds)
 		CK_HOLD(c, o->holds)->object_prev = number;
 	o->holds = t->holds = number;
-	t->held_sum += share_of(object, mode);
+	t->held_sum += ck_share_of(object, mode);
 }
 
 /* ---- releasing ---- */

@@ -15,7 +15,7 @@
 #define ORDERS_MAX 32u /* of an edge */
 #define LONGEST 16u    /* cycle */
 #define STEPS_MAX 20000u
-#define WALK_MAX UINT64_C(400000000)
+#define WALK_MAX UINT64_C(100000000)
 
 struct ck_edge {
 	uint32_t from;
@@ -24,12 +24,14 @@ struct ck_edge {
 	uint32_t in_next;
 	uint32_t orders; /* list */
 	uint16_t order_count;
+	uint8_t most_guards; /* of its orders, when they are as many as there may be */
 	uint8_t from_mode;
 	uint8_t to_mode;
 	bool cyclic; /* there is a way back */
 };
 
 struct ck_order {
+	uint64_t guard_sum; /* stands for the guards */
 	int64_t held_since;
 	int64_t ts;
 	uint64_t held_site;
@@ -350,73 +352,108 @@ static void insert_sorted(struct ck_order *o, uint32_t lock)
 	o->guard_count++;
 }
 
-static bool same_place(const struct ck_order *a, const struct ck_order *b)
+/* The first order of a thread along an edge with the same locks in its hand, and the last. */
+struct places {
+	uint32_t first;
+	uint32_t last;
+};
+
+static bool is_at(const struct ptt_check *c, uint32_t order, const struct ck_order *new)
 {
-	return a->thread == b->thread && a->guard_count == b->guard_count && a->crowded == b->crowded &&
-	       memcmp(a->guards, b->guards, sizeof(a->guards)) == 0;
+	const struct ck_order *o = CK_ORDER(c, order);
+
+	return order && o->edge == new->edge && o->thread == new->thread && o->guard_sum == new->guard_sum;
 }
 
-/* Of a thread with the same locks in its hand the first order is kept, and the last. Returns the order if it is new. */
-static uint32_t order_add(struct ptt_check *c, const struct ck_order *new)
+static struct places places_of(const struct ptt_check *c, const struct ck_order *new)
 {
-	struct ck_edge *edge = CK_EDGE(c, new->edge);
-	uint32_t first = 0, number;
+	const struct rd_entry *e = rd_map_find(&c->order_of, (uint64_t)new->edge << 32 | new->thread, new->guard_sum);
+	struct places p = { 0, 0 };
 
-	for (number = edge->orders; number; number = CK_ORDER(c, number)->next) {
-		struct ck_order *o = CK_ORDER(c, number);
+	/* One that had too many guards may have been given up. */
+	if (e && is_at(c, (uint32_t)e->value, new))
+		p.first = (uint32_t)e->value;
+	if (p.first && is_at(c, (uint32_t)(e->value >> 32), new))
+		p.last = (uint32_t)(e->value >> 32);
+	return p;
+}
 
-		if (!same_place(o, new))
+/* An edge has all the orders that it may have: gives up the one with the most guards, which proves least. */
+static uint32_t give_up(struct ptt_check *c, struct ck_edge *edge, uint32_t guards)
+{
+	uint32_t worst = 0, most = 0;
+
+	if (edge->most_guards && guards >= edge->most_guards)
+		return 0;
+	for (uint32_t i = edge->orders; i; i = CK_ORDER(c, i)->next) {
+		if (CK_ORDER(c, i)->guard_count < most || (CK_ORDER(c, i)->guard_count == most && worst))
 			continue;
-		if (o->node == new->node)
-			return 0;
-		if (first) {
-			/* The list has the latest first: `first` is to be replaced. */
-			uint32_t next = CK_ORDER(c, first)->next;
-
-			*CK_ORDER(c, first) = *new;
-			CK_ORDER(c, first)->next = next;
-			return first;
-		}
-		first = number;
+		worst = i;
+		most = CK_ORDER(c, i)->guard_count;
 	}
-	if (edge->order_count == ORDERS_MAX)
+	edge->most_guards = (uint8_t)most;
+	return guards < most ? worst : 0;
+}
+
+/* Where to keep an order that is new; 0: it is none, or there is no room for it. */
+static uint32_t place_for(struct ptt_check *c, const struct ck_order *new, uint32_t guards)
+{
+	struct places p = places_of(c, new);
+	struct ck_edge *edge = CK_EDGE(c, new->edge);
+	struct rd_entry *e;
+	uint32_t number;
+
+	if (p.first && (CK_ORDER(c, p.first)->node == new->node || CK_ORDER(c, p.last)->node == new->node))
 		return 0;
-	number = ck_new(c, &c->orders);
-	if (!number)
-		return 0;
-	*CK_ORDER(c, number) = *new;
-	CK_ORDER(c, number)->next = edge->orders;
-	edge->orders = number;
-	edge->order_count++;
+	if (p.last)
+		return p.last;
+	if (edge->order_count == ORDERS_MAX) {
+		number = give_up(c, edge, guards);
+	} else {
+		number = ck_new(c, &c->orders);
+		CK_ORDER(c, number)->next = edge->orders;
+		edge->orders = number;
+		edge->order_count++;
+	}
+	e = number ? rd_map_put(&c->order_of, (uint64_t)new->edge << 32 | new->thread, new->guard_sum) : NULL;
+	if (e)
+		e->value = p.first ? (uint64_t)number << 32 | p.first : number;
 	return number;
 }
 
-static void ask_from(struct ptt_check *c, const struct ck_event *e, const struct ck_hold *h, uint32_t object, uint8_t mode)
+static void ask_from(struct ptt_check *c, const struct ck_event *e, const struct ck_hold *h, uint32_t object,
+		     uint8_t mode, uint32_t held)
 {
 	struct ck_order new = {
+		.guard_sum = CK_THREAD(c, e->thread)->held_sum - ck_share_of(h->object, h->mode),
 		.held_since = h->since, .ts = e->ts, .held_site = h->site, .site = e->site,
 		.edge = edge_of(c, h, object, mode), .thread = e->thread, .node = own_node(c, e->thread),
 	};
-	uint32_t order;
+	uint32_t order = new.edge ? place_for(c, &new, held - 1) : 0;
 
+	if (!order)
+		return;
 	for (uint32_t i = CK_THREAD(c, e->thread)->holds; i; i = CK_HOLD(c, i)->thread_next)
 		if (CK_HOLD(c, i) != h && CK_HOLD(c, i)->kind != NPTL_DOMAIN_ONCE)
 			insert_sorted(&new, CK_HOLD(c, i)->object * 2 | CK_HOLD(c, i)->mode);
-	order = new.edge ? order_add(c, &new) : 0;
-	if (order && CK_EDGE(c, new.edge)->cyclic)
+	new.next = CK_ORDER(c, order)->next;
+	*CK_ORDER(c, order) = new;
+	if (CK_EDGE(c, new.edge)->cyclic)
 		search(c, e, order);
 }
 
 void ck_ask(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	uint32_t what = object * 2 | mode, node = own_node(c, e->thread);
+	uint32_t what = object * 2 | mode, node = own_node(c, e->thread), held = 0;
 	struct ck_asked *asked = &t->asked[rd_hash(t->held_sum, what) % CK_CACHE];
 
 	if (likely(asked->held == t->held_sum && asked->object == what && asked->node == node))
 		return;
 	*asked = (struct ck_asked){ .held = t->held_sum, .object = what, .node = node };
 	for (uint32_t hold = t->holds; hold; hold = CK_HOLD(c, hold)->thread_next)
+		held += CK_HOLD(c, hold)->kind != NPTL_DOMAIN_ONCE;
+	for (uint32_t hold = t->holds; hold; hold = CK_HOLD(c, hold)->thread_next)
 		if (CK_HOLD(c, hold)->kind != NPTL_DOMAIN_ONCE)
-			ask_from(c, e, CK_HOLD(c, hold), object, mode);
+			ask_from(c, e, CK_HOLD(c, hold), object, mode, held);
 }
