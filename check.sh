@@ -64,6 +64,7 @@ need may p7zip-full has 7z
 need may pajeng has pj_dump
 need may pigz has pigz
 need may pkg-config has pkg-config
+need may python3-pyqt5 /usr/bin/python3 -c 'import PyQt5.QtGui'
 need may redis-server has redis-server
 need may redis-tools has redis-benchmark
 need may spin has spin

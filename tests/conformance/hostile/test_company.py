@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +64,34 @@ public class Company {
 """
 
 
+QT = """\
+import sys
+from PyQt5.QtCore import QMutex, QMutexLocker, QRunnable, QThread, QThreadPool, QTimer
+from PyQt5.QtGui import QColor, QGuiApplication, QImage, QPainter
+
+application = QGuiApplication(sys.argv)
+mutex, total, threads = QMutex(), [0], set()
+
+class Paint(QRunnable):
+    def run(self):
+        image = QImage(64, 64, QImage.Format_RGB32)
+        painter = QPainter(image)
+        painter.fillRect(0, 0, 64, 64, QColor(1, 2, 3))
+        painter.end()
+        locker = QMutexLocker(mutex)
+        total[0] += image.pixelColor(5, 5).blue()
+        threads.add(int(QThread.currentThreadId()))
+
+pool = QThreadPool.globalInstance()
+pool.setMaxThreadCount(4)
+for _ in range(200):
+    pool.start(Paint())
+pool.waitForDone()
+QTimer.singleShot(0, application.quit)
+print(application.exec_(), total[0], len(threads) > 0)
+"""
+
+
 def _library(pattern: str) -> str:
     for place in _PLACES:
         for path in sorted(place.glob(pattern)):
@@ -114,6 +143,30 @@ def test_python(hostile: Hostile, tmp_path: Path) -> None:
     script = tmp_path / "company.py"
     script.write_text(PYTHON)
     assert hostile.same(sys.executable, "-I", script).out == "124750 4950\n"
+
+
+def test_qt(hostile: Hostile, tmp_path: Path) -> None:
+    script = tmp_path / "company.py"
+    script.write_text(QT)
+    python = "/usr/bin/python3"
+    command = [python, "-I", "-c", "import PyQt5.QtGui"]
+    if not Path(python).exists() or subprocess.run(command, check=False).returncode:
+        pytest.skip("PyQt5: not installed")
+    ran = hostile.same(python, "-I", script, env={"QT_QPA_PLATFORM": "offscreen"})
+    assert ran.out == "0 600 True\n"
+
+
+def test_other_shared_memory(hostile: Hostile) -> None:
+    inside = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /dev/shm && exec "$@"', "sh")
+    if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no other mounts are allowed here")
+    command = (*inside, hostile.program("forks.c"), "20")
+    was, now = hostile.plain(*command), hostile.traced(*command)
+    assert (now.out, now.status) == (was.out, was.status)
+    # It cannot be traced, and says so once.
+    assert now.err.count("\n") == 1
+    assert now.err.startswith("ptt: ring: cannot join the recording: ")
+    assert now.err.endswith("; the program runs untraced\n")
 
 
 def test_node(hostile: Hostile, tmp_path: Path) -> None:
