@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
@@ -14,6 +17,9 @@ from hypothesis import strategies as st
 from nptltrace.errors import UsageError
 from nptltrace.trace.traceset import Position, Traceset
 from tests.trace.builder import Builder, Event, rewrite_uuid
+
+if TYPE_CHECKING:
+    from tests.support import Ptt
 
 FREQUENCIES = [10**9, 2_999_999_123, 24_000_000, 3 * 10**9]
 T0 = 10**12
@@ -145,6 +151,115 @@ def test_traces_of_one_clock_are_one_trace(spec: Streams, other: Streams) -> Non
         begin = ticks[0][0]
         expected = [((t - begin) * 10**9 // FREQUENCIES[1], 1000 + s, n) for t, _, s, n in ticks]
         assert rows_of(Traceset(path / "a", path / "b").events()) == expected
+
+
+@settings(max_examples=25, deadline=None)
+@given(specs=st.lists(streams, min_size=2, max_size=3), data=st.data())
+def test_positions_over_several_traces(specs: list[Streams], data: st.DataObject) -> None:
+    """Save, print, parse and seek, also by a traceset opened anew, gives the very event."""
+    with Traces() as path:
+        paths = [path / str(number) for number in range(len(specs))]
+        for number, (place, spec) in enumerate(zip(paths, specs, strict=True)):
+            build(place, spec, FREQUENCIES[1])
+            rewrite_uuid(place, UUID(int=number + 1))
+        ts = Traceset(*paths)
+        expected = rows_of(ts.events())
+        positions = []
+        for row in expected:
+            positions.append(str(ts.position_save()))
+            assert rows_of(ts.middle_position(None, 1)) == [row]
+        end = ts.position_save()
+        positions.append(str(end))
+        assert ts.middle_position(None, 1).num_rows == 0
+        assert ts.position_save() == end
+        parsed = [Position.parse(text) for text in positions]
+        assert parsed == sorted(parsed)
+        again = Traceset(*paths)
+        a = data.draw(st.integers(0, len(expected)))
+        b = data.draw(st.integers(0, len(expected)))
+        most = data.draw(st.none() | st.integers(0, 5))
+        again.seek_position(parsed[a])
+        assert again.position_save() == parsed[a]
+        # An end that is not ahead leaves nothing to read.
+        stop = max(a, b) if most is None else min(max(a, b), a + most)
+        assert rows_of(again.middle_position(parsed[b], most)) == expected[a:stop]
+        assert again.position_save() == parsed[stop]
+
+
+@settings(max_examples=25, deadline=None)
+@given(spec=streams, data=st.data())
+def test_time_and_position_may_be_mixed(spec: Streams, data: st.DataObject) -> None:
+    with Traces() as path:
+        expected = build(path, spec, FREQUENCIES[1])
+        ts = Traceset(path)
+        at = 0
+        for _ in range(data.draw(st.integers(1, 6))):
+            kind = data.draw(st.sampled_from(["time", "position", "seek", "save"]))
+            if kind == "seek":
+                time = data.draw(st.integers(-1, expected[-1][0] + 1))
+                ts.seek_time(time)
+                at = sum(row[0] < time for row in expected)
+            elif kind == "save":
+                ts.seek_position(ts.position_save())
+            elif kind == "time":
+                most = data.draw(st.integers(1, 4))
+                last = expected[min(at + most, len(expected)) - 1][0]
+                stop = sum(row[0] <= last for row in expected)
+                assert rows_of(ts.middle_time(None, most)) == expected[at : max(stop, at)]
+                at = max(stop, at)
+            else:
+                most = data.draw(st.integers(0, 4))
+                assert rows_of(ts.middle_position(None, most)) == expected[at : at + most]
+                at = min(at + most, len(expected))
+
+
+@settings(max_examples=25, deadline=None)
+@given(spec=streams, data=st.data())
+def test_positions_stay_while_a_trace_grows(spec: Streams, data: st.DataObject) -> None:
+    """Packets that come later go behind, and whoever stood at the end reads on there."""
+    with Traces() as path:
+        whole = build(path, spec, FREQUENCIES[1])
+        (path / "info" / "session.json").write_text('{"state": "running"}')
+        full = Traceset(path)
+        files = {file: file.read_bytes() for file in sorted(path.glob("stream-*"))}
+        for file, content in files.items():
+            # The first packets, and maybe half of one more.
+            file.write_bytes(content[: data.draw(st.integers(0, len(content)))])
+        ts = Traceset(path)
+        early = rows_of(ts.events())
+        read = data.draw(st.integers(0, len(early)))
+        # Times count from the first event: the traces must agree on it.
+        if not early or early[0] != whole[0]:
+            return
+        assert rows_of(ts.middle_position(None, read)) == early[:read]
+        here = ts.position_save()
+        for file, content in files.items():
+            file.write_bytes(content)
+        ts.refresh()
+        after = rows_of(ts.middle_position())
+        # What comes late is delivered late, and nothing twice.
+        assert after == [row for row in whole if row not in early[:read]]
+        if read < len(early):
+            assert here.stream != 2**32 - 1
+            ts.seek_position(here)
+            assert rows_of(ts.middle_position(None, 1)) == [early[read]]
+            full.seek_position(Position.parse(str(here)))
+            assert rows_of(full.middle_position(None, 1)) == [early[read]]
+
+
+def test_a_position_is_good_in_another_process(small_trace: Path, ptt: Ptt) -> None:
+    ts = Traceset(small_trace)
+    ts.middle_position(None, 7)
+    program = (
+        "import sys, nptltrace; from nptltrace.trace.traceset import Position\n"
+        "ts = nptltrace.open(sys.argv[1]); ts.seek_position(Position.parse(sys.argv[2]))\n"
+        "print(ts.middle_position(None, 2)['object'].to_pylist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, small_trace, str(ts.position_save())],
+        env=ptt.environment(), capture_output=True, encoding="utf-8", check=True,
+    )  # fmt: skip
+    assert done.stdout == f"{ts.middle_position(None, 2)['object'].to_pylist()}\n"
 
 
 def test_foreign_positions_are_refused(small_trace: Path, tmp_path: Path) -> None:
