@@ -47,7 +47,7 @@ struct vf_pool {
 	uint32_t free; /* chain through the first word of free elements */
 };
 
-#define VF_BLOCK 1024u
+#define VF_BLOCK 256u
 
 static inline void *vf_at(const struct vf_pool *pool, uint32_t number)
 {

@@ -10,15 +10,16 @@ mkdir -p "$out"
 # shellcheck disable=SC2054 # commas within one word
 flags=(-std=gnu11 -g -O1 -Wall -Wextra -D_GNU_SOURCE -DENABLE_NPTL_TRACE=1 -fsanitize=fuzzer,address,undefined
 	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
-	-Inative/include -Inative/ring -Inative/catalog -Inative/reader -Inative/tracer)
+	-Inative/include -Inative/ring -Inative/catalog -Inative/reader -Inative/tracer -Inative/verify)
 declare -A sources=(
 	[reader]="native/reader/*.c native/ring/crc32c.c native/ring/record.c native/catalog/*.c"
+	[verify]="native/verify/*.c native/reader/decode.c native/reader/map.c native/ring/record.c native/ring/crc32c.c native/catalog/*.c"
 	[environment]=""
 )
 echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, long n) { return d && n < 0; }' >"$out/try.c"
 "$clang" -fsanitize=fuzzer "$out/try.c" -o "$out/try" 2>/dev/null || { echo "fuzz: skipped, clang has no libFuzzer"; exit 0; }
 
-[ $# -gt 0 ] || set -- environment reader
+[ $# -gt 0 ] || set -- environment reader verify
 for name; do
 	# shellcheck disable=SC2086
 	"$clang" "${flags[@]}" tests/fuzz/fuzz_"$name".c ${sources[$name]} -lpthread -ldl -o "$out/$name"
