@@ -14,8 +14,9 @@
 #define GUARDS 8u
 #define ORDERS_MAX 32u /* of an edge */
 #define LONGEST 16u    /* cycle */
-#define STEPS_MAX 20000u
-#define WALK_MAX UINT64_C(100000000)
+/* What all orders are searched for, with those that gates keep apart, must not take longer than the events themselves. */
+#define STEPS_MAX 4000u
+#define WALK_MAX UINT64_C(30000000)
 
 struct ck_edge {
 	uint32_t from;
@@ -203,7 +204,10 @@ static bool fits(struct ptt_check *c, const struct search *s, uint32_t order)
 	return true;
 }
 
-static bool search_from(struct ptt_check *c, struct search *s)
+static bool search_from(struct ptt_check *c, struct search *s);
+
+/* Goes on along edges that close the cycle, or along the others. */
+static bool search_along(struct ptt_check *c, struct search *s, bool close)
 {
 	const struct ck_edge *last = CK_EDGE(c, CK_ORDER(c, s->path[s->depth - 1])->edge);
 	const struct ck_edge *first = CK_EDGE(c, CK_ORDER(c, s->path[0])->edge);
@@ -212,7 +216,7 @@ static bool search_from(struct ptt_check *c, struct search *s)
 		const struct ck_edge *next = CK_EDGE(c, edge);
 		bool closes = next->to == first->from;
 
-		if (!next->cyclic || both_shared(last->to_mode, next->from_mode))
+		if (closes != close || !next->cyclic || both_shared(last->to_mode, next->from_mode))
 			continue;
 		if (closes && both_shared(next->to_mode, first->from_mode))
 			continue;
@@ -228,6 +232,12 @@ static bool search_from(struct ptt_check *c, struct search *s)
 		}
 	}
 	return false;
+}
+
+/* Short cycles are easier to understand. */
+static bool search_from(struct ptt_check *c, struct search *s)
+{
+	return search_along(c, s, true) || search_along(c, s, false);
 }
 
 static void tell(struct ptt_check *c, const struct ck_event *e, const struct search *s)
