@@ -162,6 +162,7 @@ struct md_process {
 	int64_t first;
 	int64_t last;
 	uint32_t threads;
+	uint32_t parent; /* number + 1, 0 = unknown */
 	/* By domain: changes of state are recorded, not only waits. */
 	bool full[PTT_KINDS];
 };

@@ -270,6 +270,14 @@ int ptt_model_thread(struct ptt_model *m, uint32_t number, uint32_t process, uin
 	return m->known[number].known ? 0 : md_declare(m, number, process, tid);
 }
 
+int ptt_model_child(struct ptt_model *m, uint32_t process, uint32_t parent)
+{
+	if (process >= m->process_count || parent >= m->process_count || process == parent)
+		return -EINVAL;
+	m->processes[process].parent = parent + 1;
+	return 0;
+}
+
 int ptt_model_only_thread(struct ptt_model *m, uint32_t number)
 {
 	m->only_threads = true;
@@ -415,8 +423,11 @@ static inline void event(struct ptt_model *m, struct md_event *e)
 		process->threads++;
 	}
 	thread->pub.last_ns = e->ts;
-	if (process->first > e->ts)
+	if (process->first > e->ts) {
+		if (process->first == INT64_MAX && process->parent)
+			memcpy(process->full, m->processes[process->parent - 1].full, sizeof(process->full));
 		process->first = e->ts;
+	}
 	process->last = e->ts;
 	/* Waits alone do not tell who holds what: that needs changes of state. */
 	process->full[e->id >> 6] |= m->level[e->id] >= 2;

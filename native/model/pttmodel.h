@@ -302,6 +302,13 @@ PTT_MODEL_API void ptt_model_destroy(struct ptt_model *model);
 /* ptt_model_thread - tells which thread stands behind a number of the reader; known ones may be told again. */
 PTT_MODEL_API int ptt_model_thread(struct ptt_model *model, uint32_t number, uint32_t process, uint32_t tid);
 /*
+ * ptt_model_child - tells who forked a process
+ *
+ * A child is recorded at its parent's levels: from its first event on it is known what its events tell. Both processes
+ * must have been named by ptt_model_thread().
+ */
+PTT_MODEL_API int ptt_model_child(struct ptt_model *model, uint32_t process, uint32_t parent);
+/*
  * ptt_model_share - tells that [start, end) of a process is memory that others have mapped too
  *
  * @memory: the same for all that map it

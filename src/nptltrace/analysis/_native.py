@@ -119,6 +119,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_model_create": (_p, (_n,)),
     "ptt_model_destroy": (None, (_p,)),
     "ptt_model_thread": (ctypes.c_int, (_p, _n, _n, _n)),
+    "ptt_model_child": (ctypes.c_int, (_p, _n, _n)),
     "ptt_model_share": (
         ctypes.c_int,
         (_p, _n, ctypes.c_uint64, ctypes.c_uint64, _n, ctypes.c_uint64),
@@ -172,6 +173,11 @@ class Model:
         """Tell which thread the reader's number means."""
         status = self._lib.ptt_model_thread(self.handle, number, process, tid)
         check("follow a thread", status)
+
+    def child(self, process: int, parent: int) -> None:
+        """Tell who forked a process; both have threads that were told."""
+        status = self._lib.ptt_model_child(self.handle, process, parent)
+        check("follow a fork", status)
 
     def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
         """Tell that [start, end) of a process is `memory` from `offset` on, as others have it."""

@@ -99,6 +99,7 @@ def _steps(source: Source, flags: int, window: Window, only: Only) -> Iterator[_
         model.only_sites(only.sites)
     for number, (process, tid) in enumerate(source.reader.threads()):
         model.thread(number, process, tid)
+    _tell_parents(model, source)
     share_memory(model, source)
     for buffer in event_buffers(source, window):
         model.feed(buffer)
@@ -112,6 +113,18 @@ class Sharing(Protocol):
 
     def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
         """Take memory that several processes have mapped for one."""
+
+
+def _tell_parents(model: _native.Model, source: Source) -> None:
+    """Tell the model who forked whom."""
+    known = source.reader.processes(0)
+    number_of = {(trace, index): number for number, (trace, index, _) in enumerate(known)}
+    seen = {process for process, _ in source.reader.threads()}
+    for number, (trace, _, _) in enumerate(known):
+        index = source.processes()[number].parent
+        parent = None if index is None else number_of.get((trace, index))
+        if parent is not None and parent != number and {parent, number} <= seen:
+            model.child(number, parent)
 
 
 def share_memory(model: Sharing, source: Source) -> None:
