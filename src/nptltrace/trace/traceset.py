@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Process
+    from nptltrace.trace.symbols import Symbols
 
 __all__ = ["Position", "Traceset"]
 
@@ -133,6 +134,22 @@ class Traceset:
                 ),
             }
         )
+
+    def symbols(
+        self,
+        directories: Sequence[str | os.PathLike[str]] = (),
+        aliases: Sequence[str | os.PathLike[str]] = (),
+    ) -> Symbols:
+        """Return names for the addresses in columns `object` and `site`.
+
+        Args:
+            directories: Where to look first for programs and debug files, by build-id or name.
+            aliases: Alias files, whose names win.
+        """
+        from nptltrace.trace.alias import read_aliases
+        from nptltrace.trace.symbols import Symbols
+
+        return Symbols(self.source, read_aliases(aliases), directories)
 
     def damages(self) -> list[_native.Damage]:
         """Return what could not be read so far; packets are checked when they are reached."""
