@@ -53,7 +53,7 @@ int file_write(void);
 /* file_put_info - info/session.json and info/processes.jsonl in the directory @dir. */
 int file_put_info(int dir, const struct file_counts *counts);
 
-/* file_put_metadata - the TSDL text. */
-int file_put_metadata(int dir);
+/* file_put_metadata - the TSDL text; @handler is named in it. */
+int file_put_metadata(int dir, const char *handler);
 
 #endif

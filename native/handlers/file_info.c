@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* file_info.c - what stands beside the packets of the file handler's trace: metadata, session.json, processes.jsonl. */
+/* file_info.c - what stands beside the packets of the file handler's trace: session.json, processes.jsonl. */
 #define NPTL_TRACE_IMPLEMENTATION
 #include "file.h"
 
@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "catalog.h"
 #include "nptl_trace.h"
 #include "put.h"
 
@@ -171,16 +170,6 @@ static void put_process(struct put *put)
 
 /* ------------------------------------------------------------ session.json */
 
-static void put_uuid(struct put *put)
-{
-	for (unsigned int i = 0; i < sizeof(file_buffer.uuid); i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			put_text(put, "-", 1);
-		put_text(put, &"0123456789abcdef"[file_buffer.uuid[i] >> 4], 1);
-		put_text(put, &"0123456789abcdef"[file_buffer.uuid[i] & 15], 1);
-	}
-}
-
 static void put_number(struct put *put, const char *name, uint64_t value)
 {
 	put_string(put, ",\n \"");
@@ -217,7 +206,7 @@ static void put_session(struct put *put, const struct file_counts *counts)
 	struct utsname host;
 
 	put_string(put, "{\n \"version\": 1,\n \"state\": \"complete\",\n \"handler\": \"file\",\n \"uuid\": \"");
-	put_uuid(put);
+	put_uuid(put, file_buffer.uuid);
 	put_string(put, "\",\n \"level\": \"");
 	put_signed(put, __nptl_trace_detail_level);
 	put_string(put, "\",\n \"command\": ");
@@ -275,85 +264,5 @@ int file_put_info(int dir, const struct file_counts *counts)
 	if (err)
 		return err;
 	put_session(&put, counts);
-	return close_put(&put);
-}
-
-/* ------------------------------------------------------------ metadata */
-
-/* The same text as src/nptltrace/record/metadata.py makes for stream class 1; a test compares them. */
-#define U8 "integer { size = 8; align = 8; signed = false; }"
-#define U32 "integer { size = 32; align = 32; signed = false; }"
-#define U64 "integer { size = 64; align = 64; signed = false; }"
-
-static const char header[] =
-	"    packet.header := struct {\n"
-	"        integer { size = 32; align = 32; signed = false; base = 16; } magic;\n"
-	"        " U8 " uuid[16];\n"
-	"        " U32 " stream_id;\n"
-	"        " U64 " stream_instance_id;\n"
-	"    };\n"
-	"};\n\n";
-
-static const char stream[] =
-	"typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"
-	"typealias integer { size = 32; align = 32; signed = false; } := uint32_t;\n"
-	"typealias integer { size = 64; align = 64; signed = false; } := uint64_t;\n"
-	"typealias integer { size = 64; align = 64; signed = false; map = clock.ptt.value; } := ptt_time;\n"
-	"typealias integer { size = 64; align = 32; signed = false; map = clock.ptt.value; } := ptt_time_words;\n"
-	"\nstream {\n    id = 1;\n"
-	"    event.header := struct {\n"
-	"        integer { size = 16; align = 16; signed = false; } id;\n"
-	"        ptt_time_words timestamp;\n"
-	"    } align(32);\n"
-	"    event.context := struct {\n"
-	"        uint32_t pid;\n"
-	"        uint32_t tid;\n"
-	"        integer { size = 64; align = 32; signed = false; base = 16; } object;\n"
-	"        integer { size = 64; align = 32; signed = false; base = 16; } site;\n"
-	"    };\n"
-	"    packet.context := struct {\n"
-	"        ptt_time timestamp_begin;\n"
-	"        ptt_time timestamp_end;\n"
-	"        uint64_t content_size;\n"
-	"        uint64_t packet_size;\n"
-	"        uint64_t events_discarded;\n"
-	"        uint64_t packet_seq_num;\n"
-	"        uint32_t pid;\n"
-	"        uint32_t tid;\n"
-	"        uint32_t process;\n"
-	"        integer { size = 32; align = 32; signed = false; base = 16; } crc;\n"
-	"        uint64_t chunk_serial;\n"
-	"        uint32_t chunk_end;\n"
-	"        uint32_t event_count;\n"
-	"        uint64_t thread_serial;\n"
-	"        uint64_t discarded_before;\n"
-	"    };\n"
-	"};\n\n";
-
-int file_put_metadata(int dir)
-{
-	/* time of day when the clock was 0 */
-	uint64_t zero = (uint64_t)file_buffer.start_unix_ns - file_buffer.start_clock;
-	char room[4096];
-	struct put put;
-	int err = open_put(&put, dir, "metadata", room, sizeof(room));
-
-	if (err)
-		return err;
-	put_string(&put, "/* CTF 1.8 */\n\ntrace {\n    major = 1;\n    minor = 8;\n    uuid = \"");
-	put_uuid(&put);
-	put_string(&put, "\";\n    byte_order = le;\n");
-	put_string(&put, header);
-	put_string(&put, "env {\n    tracer_name = \"nptltrace\";\n    clock = \"monotonic\";\n");
-	put_string(&put, "    handler = \"file\";\n};\n\n");
-	put_string(&put, "clock {\n    name = \"ptt\";\n    uuid = \"");
-	put_uuid(&put);
-	put_string(&put, "\";\n    description = \"CLOCK_MONOTONIC\";\n    freq = 1000000000;\n    offset_s = ");
-	put_decimal(&put, zero / GIGA, 1);
-	put_string(&put, ";\n    offset = ");
-	put_decimal(&put, zero % GIGA, 1);
-	put_string(&put, ";\n};\n\n");
-	put_string(&put, stream);
-	put_string(&put, ptt_metadata_record_events);
 	return close_put(&put);
 }

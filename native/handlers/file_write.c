@@ -193,7 +193,7 @@ int file_write(void)
 		return -errno;
 	err = write_stream(dir);
 	if (!err)
-		err = file_put_metadata(dir); /* last: with it the directory is a trace */
+		err = file_put_metadata(dir, "file"); /* last: with it the directory is a trace */
 	if (!err)
 		unlinkat(dir, CLAIM, 0);
 	close(dir);

@@ -4,22 +4,20 @@
  *     PTHREAD_NPTL_TRACE=posix program
  *
  * Each event type of the catalogue is an event type of its own in the streams, called nptl_ and its name in lower case,
- * such as nptl_mutex_taken: a controller filters them like all others. An event's data is the parameter struct of
+ * such as nptl_mutex_taken (tracer_type.h): a controller filters them like all others. An event's data is the parameter struct of
  * <nptl_trace_events.h>, its address the call site. A stream is made by posix_trace_create(), by this program or by
  * another one; while there is none, an event costs a load and a compare.
  *
  * User events of <trace.h> are in the streams by themselves, so what the tracer tells of them is passed over.
  */
 #define NPTL_TRACE_IMPLEMENTATION
-#include <ctype.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "catalog.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "system_event.h"
+#include "tracer_type.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define ID(domain, number) ((uint32_t)(domain) << 6 | (uint32_t)(number))
@@ -36,10 +34,9 @@ static void name_types(void)
 {
 	for (unsigned int i = 0; i < ptt_event_type_count; i++) {
 		const struct ptt_event_type *type = &ptt_event_types[i];
-		char name[64] = "nptl_";
+		char name[PX_TRACER_NAME];
 
-		for (size_t at = 0; type->name[at] && at + 6 < sizeof(name); at++)
-			name[at + 5] = (char)tolower((unsigned char)type->name[at]);
+		px_tracer_type_name(name, type);
 		if (type->id != ID(NPTL_DOMAIN_USER, NPTL_EV_POSIX_TRACE_EVENT))
 			stream_type[type->id] = (uint16_t)px_system_type(name);
 	}

@@ -102,3 +102,13 @@ void put_json(struct put *put, const char *text, size_t size)
 	}
 	put_text(put, "\"", 1);
 }
+
+void put_uuid(struct put *put, const uint8_t *uuid)
+{
+	for (unsigned int i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			put_text(put, "-", 1);
+		put_text(put, &"0123456789abcdef"[uuid[i] >> 4], 1);
+		put_text(put, &"0123456789abcdef"[uuid[i] & 15], 1);
+	}
+}

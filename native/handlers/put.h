@@ -25,6 +25,9 @@ void put_hex(struct put *put, uint64_t value) __attribute__((visibility("hidden"
 /* put_json - a string in quotes. Bytes that are no UTF-8 stay as they are; readers replace them. */
 void put_json(struct put *put, const char *text, size_t size) __attribute__((visibility("hidden")));
 
+/* put_uuid - 16 bytes in the common form. */
+void put_uuid(struct put *put, const uint8_t *uuid) __attribute__((visibility("hidden")));
+
 /* put_flush - write out what is there. Return: 0 or -errno of the first failure. */
 int put_flush(struct put *put) __attribute__((visibility("hidden")));
 

@@ -110,14 +110,22 @@ static struct px_log_status status_of(struct px_trace *t, bool final)
 	return (struct px_log_status){
 		.stream_status = final ? POSIX_TRACE_SUSPENDED : POSIX_TRACE_RUNNING,
 		.stream_full = POSIX_TRACE_NOT_FULL,
-		.stream_overrun = stream->overrun ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN,
+		.stream_overrun = __atomic_load_n(&stream->overrun, __ATOMIC_ACQUIRE) ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN,
 		.flush_status = POSIX_TRACE_NOT_FLUSHING,
-		.flush_error = (int32_t)t->flush_error,
+		.flush_error = (int32_t)__atomic_load_n(&t->flush_error, __ATOMIC_ACQUIRE),
 		.log_overrun = px_log_overran(t->log, false) ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN,
 		.log_full = px_log_is_full(t->log) ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL,
 		.final = final,
 		.lost = __atomic_load_n(&stream->lost, __ATOMIC_RELAXED),
 	};
+}
+
+void px_note_error(struct px_trace *t, int err)
+{
+	uint32_t none = 0;
+
+	if (err)
+		__atomic_compare_exchange_n(&t->flush_error, &none, (uint32_t)err, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 static int flush(struct px_trace *t, bool final)
@@ -137,8 +145,7 @@ static int flush(struct px_trace *t, bool final)
 	t->last_error = err;
 	/* release: writers that wait for room look at it */
 	__atomic_store_n(&t->buffer.stream->stuck, err != 0, __ATOMIC_RELEASE);
-	if (err && !t->flush_error)
-		__atomic_store_n(&t->flush_error, (uint32_t)err, __ATOMIC_RELEASE);
+	px_note_error(t, err);
 	event.id = POSIX_TRACE_FLUSH_STOP;
 	px_put_own(&t->buffer, &event, PX_HEAD_STOPPED | PX_HEAD_FULL, 0, 0, 0);
 	__atomic_store_n(&t->flushing, 0, __ATOMIC_SEQ_CST);

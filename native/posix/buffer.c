@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 
 #include "meet.h"
-#include "put.h"
 #include "raw_syscall.h"
+#include "trace_point.h"
 
 #define STALL_NS UINT64_C(10000000000)
 /* A ring up to that size is mapped at once, so that recording never waits for the kernel. */
@@ -35,7 +35,7 @@ int px_buffer_map(struct px_buffer *buffer, int fd)
 			      !(stream->ring_cells & (stream->ring_cells - 1)) && px_raw_size(fd) >= stream->size ?
 		      0 :
 		      -EINVAL;
-	ptt_raw_syscall(SYS_munmap, (long)at, PX_PAGE, 0, 0, 0, 0);
+	px_raw_munmap(at, PX_PAGE);
 	if (err)
 		return err;
 	if (ring_size <= POPULATE_MAX)
@@ -49,7 +49,7 @@ int px_buffer_map(struct px_buffer *buffer, int fd)
 		px_raw_mmap((char *)at + head_size + ring_size, ring_size, PROT_READ | PROT_WRITE, flags, fd,
 			    (long)head_size, &err);
 	if (err) {
-		ptt_raw_syscall(SYS_munmap, (long)at, (long)(head_size + 2 * ring_size), 0, 0, 0, 0);
+		px_raw_munmap(at, head_size + 2 * ring_size);
 		return err;
 	}
 	stream = at;
@@ -65,7 +65,7 @@ void px_buffer_unmap(struct px_buffer *buffer)
 	struct px_stream *stream = buffer->stream;
 
 	if (stream)
-		munmap(stream, stream->ring_offset + 2 * (uint64_t)stream->ring_cells * PX_CELL);
+		px_raw_munmap(stream, px_mapped_size(stream));
 	buffer->stream = NULL;
 }
 

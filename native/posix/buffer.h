@@ -8,7 +8,7 @@
  *   put        yes                         yes        yes
  *   take       yes                         no         no
  *
- * put (put.h): async-signal-safe, allocates nothing, keeps errno, takes no lock, is no cancellation point. take and dispose are
+ * put (trace_point.h): async-signal-safe, allocates nothing, keeps errno, takes no lock, is no cancellation point. take and dispose are
  * the controller's, who lets one thread at a time do them; they do not block.
  */
 #ifndef PX_BUFFER_H
@@ -35,6 +35,12 @@ struct px_event {
 	const void *data;
 	uint64_t size;
 };
+
+/* px_mapped_size - bytes from the stream's head to the end of the second mapping of its ring. */
+static inline uint64_t px_mapped_size(const struct px_stream *stream)
+{
+	return stream->ring_offset + 2 * (uint64_t)stream->ring_cells * PX_CELL;
+}
 
 static inline uint64_t px_now(void)
 {

@@ -211,8 +211,7 @@ int posix_trace_clear(trace_id_t trid)
 	__atomic_store_n(&t->buffer.stream->full, 0, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&t->lock);
 	err = px_clear_log(t);
-	if (err && !t->flush_error)
-		t->flush_error = (uint32_t)err;
+	px_note_error(t, err);
 	px_guard_leave(&guard);
 	pthread_mutex_unlock(&t->log_lock);
 	px_trace_done(t);

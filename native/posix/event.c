@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "put.h"
 #include "raw_syscall.h"
 #include "system_event.h"
 #include "to_tracer.h"
+#include "trace_point.h"
 
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
@@ -54,7 +54,7 @@ void px_own_begin(void)
 	if (page && ptt_raw_syscall(SYS_madvise, (long)page, PX_PAGE, MADV_WIPEONFORK, 0, 0, 0) == 0)
 		__atomic_store_n(&identity, page, __ATOMIC_RELEASE);
 	else if (page)
-		ptt_raw_syscall(SYS_munmap, (long)page, PX_PAGE, 0, 0, 0, 0);
+		px_raw_munmap(page, PX_PAGE);
 }
 
 void px_own_forked(void)
@@ -69,14 +69,13 @@ void px_own_forked(void)
 static void retire(uint32_t slot, struct px_stream *old)
 {
 	struct px_stream *older = __atomic_exchange_n(&px_own.retired[slot], old, __ATOMIC_ACQ_REL);
-	uint64_t size = old->ring_offset + 2 * (uint64_t)old->ring_cells * PX_CELL;
+	uint64_t size = px_mapped_size(old);
 	int err;
 
 	px_raw_mmap((char *)old + PX_PAGE, size - PX_PAGE, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0, &err);
 	if (older)
-		ptt_raw_syscall(SYS_munmap, (long)older,
-				(long)(older->ring_offset + 2 * (uint64_t)older->ring_cells * PX_CELL), 0, 0, 0, 0);
+		px_raw_munmap(older, px_mapped_size(older));
 }
 
 /* Map the stream that traces us in @slot; if it is gone, it traces us no more. Another thread, or a signal handler, may do the same: the first one wins. */
@@ -102,10 +101,7 @@ static void map_stream(uint32_t slot, uint64_t serial)
 		/* release: who sees the stream sees it mapped */
 		if (!__atomic_compare_exchange_n(&px_own.stream[slot], &old, buffer.stream, false, __ATOMIC_ACQ_REL,
 						 __ATOMIC_RELAXED))
-			ptt_raw_syscall(SYS_munmap, (long)buffer.stream,
-					(long)(buffer.stream->ring_offset +
-					       2 * (uint64_t)buffer.stream->ring_cells * PX_CELL),
-					0, 0, 0, 0);
+			px_raw_munmap(buffer.stream, px_mapped_size(buffer.stream));
 		else if (old)
 			retire(slot, old);
 	}

@@ -35,6 +35,7 @@ struct px_log {
 	uint64_t names_at;
 	uint32_t names_system; /* names that are in the log */
 	uint32_t names_user;
+	/* also read by those who ask for the status, while the agent writes */
 	bool wrapped;
 	bool stopped; /* UNTIL_FULL: the last event is in */
 	bool overran;
@@ -42,6 +43,11 @@ struct px_log {
 	size_t room;
 	char *block; /* room for a block's head, then the records */
 };
+
+static void set(bool *flag, bool value)
+{
+	__atomic_store_n(flag, value, __ATOMIC_RELAXED);
+}
 
 static uint64_t round_up(uint64_t value)
 {
@@ -255,7 +261,7 @@ static void append_stop(struct px_log *log, const struct px_record *instead)
 	memset(stop.data, 0, sizeof(stop.data));
 	memcpy(stop.data, &automatic, sizeof(automatic));
 	append(log, &stop);
-	log->stopped = true;
+	set(&log->stopped, true);
 }
 
 bool px_log_add(struct px_log *log, const struct px_record *record)
@@ -264,7 +270,7 @@ bool px_log_add(struct px_log *log, const struct px_record *record)
 		if (!log->stopped && log->used + (uint64_t)record->cells * PX_CELL + STOP_SIZE > log->limit)
 			append_stop(log, record);
 		if (log->stopped) {
-			log->overran = true;
+			set(&log->overran, true);
 			return log->events < BLOCK_ROOM;
 		}
 	}
@@ -299,7 +305,7 @@ static size_t ring_room(struct px_log *log, const char *from, size_t size)
 		fit = whole_records(from, size, log->ring - log->at - PX_CELL);
 	if (log->at + PX_CELL + fit > log->ring) {
 		log->at = 0;
-		log->wrapped = true;
+		set(&log->wrapped, true);
 	}
 	return fit;
 }
@@ -323,7 +329,7 @@ static int write_events(struct px_log *log)
 		if (log->seekable)
 			log->at += sizeof(struct px_block) + size;
 		if (log->wrapped)
-			log->overran = true;
+			set(&log->overran, true);
 	}
 	memmove(records, records + done, log->events - done);
 	log->events -= done;
@@ -373,7 +379,9 @@ int px_log_clear(struct px_log *log)
 	log->events = 0;
 	log->used = 0;
 	log->at = log->ring ? 0 : log->at;
-	log->wrapped = log->stopped = log->overran = false;
+	set(&log->wrapped, false);
+	set(&log->stopped, false);
+	set(&log->overran, false);
 	err = write_small(log, PX_BLOCK_CLEAR, log->number, NULL, 0, RING_AT);
 	if (!err && log->ring)
 		log->at = sizeof(struct px_block);
@@ -382,14 +390,12 @@ int px_log_clear(struct px_log *log)
 
 bool px_log_is_full(const struct px_log *log)
 {
-	return log->policy == POSIX_TRACE_LOOP ? log->wrapped : log->stopped;
+	return __atomic_load_n(log->policy == POSIX_TRACE_LOOP ? &log->wrapped : &log->stopped, __ATOMIC_RELAXED);
 }
 
 bool px_log_overran(struct px_log *log, bool reset)
 {
-	bool overran = log->overran;
-
 	if (reset)
-		log->overran = false;
-	return overran;
+		return __atomic_exchange_n(&log->overran, false, __ATOMIC_RELAXED);
+	return __atomic_load_n(&log->overran, __ATOMIC_RELAXED);
 }

@@ -15,12 +15,47 @@
 
 /* ------------------------------------------------------------ raw calls */
 
+#ifdef __SANITIZE_THREAD__
+/* ThreadSanitizer has to know what is mapped and open, or it takes one thing for another that was there before. */
+void *px_raw_mmap(void *at, uint64_t size, int protection, int flags, int fd, long offset, int *err)
+{
+	int saved = errno;
+	void *mapped = mmap(at, size, protection, flags, fd, offset);
+
+	*err = mapped == MAP_FAILED ? -errno : 0;
+	errno = saved;
+	return *err ? NULL : mapped;
+}
+
+void px_raw_munmap(void *at, uint64_t size)
+{
+	munmap(at, size);
+}
+
+int px_raw_open(const char *path, int flags, int mode)
+{
+	int saved = errno, fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, mode), err = errno;
+
+	errno = saved;
+	return fd < 0 ? -err : fd;
+}
+
+void px_raw_close(int fd)
+{
+	close(fd);
+}
+#else
 void *px_raw_mmap(void *at, uint64_t size, int protection, int flags, int fd, long offset, int *err)
 {
 	long result = ptt_raw_syscall(SYS_mmap, (long)at, (long)size, protection, flags, fd, offset);
 
 	*err = result < 0 && result > -4096 ? (int)result : 0;
 	return *err ? NULL : (void *)result;
+}
+
+void px_raw_munmap(void *at, uint64_t size)
+{
+	ptt_raw_syscall(SYS_munmap, (long)at, (long)size, 0, 0, 0, 0);
 }
 
 int px_raw_open(const char *path, int flags, int mode)
@@ -32,6 +67,7 @@ void px_raw_close(int fd)
 {
 	ptt_raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
 }
+#endif
 
 static int status_of(int fd, struct stat *status)
 {
@@ -239,7 +275,7 @@ int px_registry_lock(const struct px_path *directory, uint32_t user, struct px_r
 
 void px_registry_unlock(int fd, struct px_registry *registry)
 {
-	ptt_raw_syscall(SYS_munmap, (long)registry, PX_PAGE, 0, 0, 0, 0);
+	px_raw_munmap(registry, PX_PAGE);
 	/* not by closing alone: a child that another thread forks meanwhile has the descriptor too */
 	ptt_raw_syscall(SYS_flock, fd, LOCK_UN, 0, 0, 0, 0);
 	px_raw_close(fd);

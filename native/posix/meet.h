@@ -11,6 +11,7 @@
 /* ------------------------------------------------------------ raw calls */
 
 void *px_raw_mmap(void *at, uint64_t size, int protection, int flags, int fd, long offset, int *err);
+void px_raw_munmap(void *at, uint64_t size);
 int px_raw_open(const char *path, int flags, int mode);
 void px_raw_close(int fd);
 uint64_t px_raw_size(int fd);

@@ -148,7 +148,7 @@ static void after_fork_child(void)
 	struct px_control parent;
 	struct px_process self;
 
-	pthread_mutex_init(&guard_lock, NULL);
+	pthread_mutex_unlock(&guard_lock);
 	px_own_forked();
 	px_streams_forget();
 	if (!px_own.directory.text[0])
@@ -213,7 +213,7 @@ static uint64_t older_streams(uint64_t start)
 		if (registry->slot[i].serial && registry->slot[i].inherited &&
 		    registry->slot[i].created < (start + 1) * TICK_NS)
 			slots |= UINT64_C(1) << i;
-	ptt_raw_syscall(SYS_munmap, (long)registry, PX_PAGE, 0, 0, 0, 0);
+	px_raw_munmap(registry, PX_PAGE);
 	return slots;
 }
 
@@ -241,7 +241,7 @@ static void settle(struct px_process process)
 				__atomic_store_n(&px_control.family_pid, parent.family_pid, __ATOMIC_RELEASE);
 			}
 		}
-		ptt_raw_syscall(SYS_munmap, (long)page, PX_PAGE, 0, 0, 0, 0);
+		px_raw_munmap(page, PX_PAGE);
 		break;
 	}
 	px_control.settled = 1;

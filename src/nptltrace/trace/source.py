@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from nptltrace.errors import TraceFormatError, UsageError
-from nptltrace.trace import _names, _native
+from nptltrace.trace import _names, _native, posix_log
 from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.info import Process, read_info
 from nptltrace.trace.metadata import read_metadata
@@ -68,7 +68,7 @@ class Source:
     """Traces opened for reading.
 
     Args:
-        paths: Trace directories.
+        paths: Trace directories, and logs of POSIX trace streams.
 
     Raises:
         TraceFormatError: One of them is not a trace.
@@ -96,7 +96,7 @@ class Source:
         self._known_threads: list[tuple[int, int]] = []
         self._searched: tuple[_native.Cursor, _names.Names, set[tuple[int, int]]] | None = None
         for path in paths:
-            self._add(Path(path))
+            self._add(posix_log.as_trace(path) if posix_log.is_log(path) else Path(path))
         self.refresh()
 
     @property

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* put.h - the way of an event into a stream, where nothing is in the way; buffer.c has the rest. */
-#ifndef PX_PUT_H
-#define PX_PUT_H
+/* trace_point.h - the way of an event into a stream, where nothing is in the way; buffer.c has the rest. */
+#ifndef PX_TRACE_POINT_H
+#define PX_TRACE_POINT_H
 
 #include "buffer.h"
+#include "handover.h"
 
 /* ------------------------------------------------------------ for buffer.c */
 
@@ -58,6 +59,7 @@ static inline bool px_commit(const struct px_buffer *b, uint64_t place, uint32_t
 
 	if (__builtin_expect(!px_is_old(seen, place) && seen != PX_WORD(place, PX_CELLS(seen), PX_RESERVED), 0))
 		return false;
+	px_hand_over();
 	/* release: the acquire load of the reader, or of who recycles the record, sees the record */
 	__atomic_store_n(mark, PX_WORD(place, cells, PX_COMMITTED), __ATOMIC_RELEASE);
 	return true;
@@ -83,6 +85,7 @@ static inline void px_write_record(const struct px_buffer *b, uint64_t place, ui
 {
 	struct px_record *r = px_record_at(b, place);
 
+	px_take_over();
 	/* who we are, in case that we do not get further; release: the time and so on of an earlier round are never ours */
 	__atomic_store_n((uint64_t *)r, (uint64_t)(uint32_t)place << 32 | e->tid, __ATOMIC_RELEASE);
 	r->pid = e->pid;

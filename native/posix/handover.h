@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* handover.h - tells ThreadSanitizer of records that pass from one writer to the next one. */
+/*
+ * A writer's cells become another writer's by way of the reader, which moves tail. The reader has the stream mapped a second
+ * time, and ThreadSanitizer, which goes by addresses, does not see that the two met there.
+ */
+#ifndef PX_HANDOVER_H
+#define PX_HANDOVER_H
+
+#include "own.h"
+
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+
+/* px_hand_over - the record is committed: who writes there later comes after it. px_take_over - the cells are ours. */
+static inline void px_hand_over(void)
+{
+	__tsan_release(&px_own);
+}
+
+static inline void px_take_over(void)
+{
+	__tsan_acquire(&px_own);
+}
+#else
+static inline void px_hand_over(void)
+{
+}
+
+static inline void px_take_over(void)
+{
+}
+#endif
+
+#endif
