@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BEGUN", "CREATED", "ENDED", "HOLD", "HOLDS", "HOLD_END", "JOINED", "OPEN", "OWNERS",
     "RECORD", "SHARED", "VERBS", "WAIT", "WAITS", "WAIT_END", "WAKE", "WOKEN", "Depths", "Lane",
-    "Timeline",
+    "Timeline", "chosen",
 ]  # fmt: skip
 
 # What a record says.
@@ -192,7 +192,7 @@ class Timeline:
             rows = model.table(name, copy=False)
             if len(rows):
                 self.counts[name] += len(rows)
-                take(rows[_by_end(rows)])
+                take(rows.take(_by_end(rows)))
         model.drop_rows()
 
     def _take_waits(self, rows: NDArray[Any]) -> None:
@@ -278,6 +278,11 @@ class Timeline:
                 records["site"] = self.threads["create_site"][known]
             # What a thread does lies between, even at the very same time.
             self._sorter.add(records, first=what in {CREATED, BEGUN})
+
+
+def chosen(records: NDArray[Any], which: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return some records; NumPy's own way to say so takes them apart, and twenty times as long."""
+    return records.take(np.flatnonzero(which))
 
 
 def _by_end(rows: NDArray[Any]) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from nptltrace.export import _timeline as tl
 from nptltrace.export._lines import Words, decimals, digits, joined
-from nptltrace.export._timeline import Timeline
+from nptltrace.export._timeline import Timeline, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ SUMMARY = "Chrome's JSON of trace events, which many viewers read"
 
 # Rows that are no thread have numbers above those of the kernel.
 _LANE_TID = 10_000_000
-_ROWS = 1 << 13
+_ROWS = 1 << 14
 
 
 def write(
@@ -162,18 +162,18 @@ class _Events:
     def encoded(self, records: NDArray[Any]) -> Iterator[Any]:
         """Yield the lines of some records."""
         what = records["what"]
-        yield from self._waits(records[what == tl.WAIT])
-        yield from self._holds(records[what == tl.HOLD])
+        yield from self._waits(chosen(records, what == tl.WAIT))
+        yield from self._holds(chosen(records, what == tl.HOLD))
         for kind, names, flow in (
             (tl.WAKE, self._wakes, "s"), (tl.WOKEN, self._woken, "f"),
         ):  # fmt: skip
-            chosen = records[what == kind]
-            name = names.of(chosen["other"])
-            yield self._slices(chosen, chosen["thread"], name, "wakeup", self._site)
-            yield self._flows(chosen, chosen["thread"], flow, "wake-up")
+            mine = chosen(records, what == kind)
+            name = names.of(mine["other"])
+            yield self._slices(mine, mine["thread"], name, "wakeup", self._site)
+            yield self._flows(mine, mine["thread"], flow, "wake-up")
         for kind, text in ((tl.BEGUN, "begins"), (tl.ENDED, "ends"), (tl.JOINED, "joined")):
-            yield self._instants(records[what == kind], json.dumps(text))
-        created = records[what == tl.CREATED]
+            yield self._instants(chosen(records, what == kind), json.dumps(text))
+        created = chosen(records, what == tl.CREATED)
         yield self._instants(created, self._creates.of(created["other"]))
         waiting = (what == tl.WAIT) | (what == tl.WAIT_END)
         yield self._counts(records, waiting & (records["kind"] != 1))
@@ -200,11 +200,12 @@ class _Events:
             self._owner_site.of(records["other_site"]), self._waker.of(records["waker"]),
             self._waker_site.of(records["waker_site"]), "}},\n",
         )  # fmt: skip
-        blocked = records[
+        blocked = chosen(
+            records,
             (records["other"] != 0)
             & (records["other"] != records["thread"])
-            & (records["verb"] == 0)
-        ]
+            & (records["verb"] == 0),
+        )
         name = self._blocks.of(blocked["thread"])
         yield self._slices(blocked, blocked["other"], name, "blocks", None)
         yield self._flows(blocked, blocked["other"], "s", "blocked by")
@@ -255,7 +256,7 @@ class _Events:
 
     def _counts(self, records: NDArray[Any], waiting: NDArray[np.bool_]) -> Any:
         depth = self._depths.after(records, waiting)[waiting]
-        records = records[waiting]
+        records = chosen(records, waiting)
         pid = self._pid_of_object[records["object"]]
         return joined(
             len(records),

@@ -14,7 +14,7 @@ import numpy as np
 
 from nptltrace.export import _timeline as tl
 from nptltrace.export._lines import Ordered, Words, decimals, digits
-from nptltrace.export._timeline import Timeline
+from nptltrace.export._timeline import Timeline, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ __all__ = ["SUMMARY", "write"]
 
 SUMMARY = "Pajé's, for ViTE and pajeng; what ptt_paje of 2006 wrote"
 
-_ROWS = 1 << 13
+_ROWS = 1 << 14
 
 # The events of the file, by their numbers, with the fields that they have.
 (_CONTAINER_TYPE, _STATE_TYPE, _VARIABLE_TYPE, _LINK_TYPE, _EVENT_TYPE, _VALUE, _CREATE, _DESTROY,
@@ -263,7 +263,7 @@ class _Events:
         ):  # fmt: skip
             where = np.flatnonzero(what == kind)
             if len(where):
-                encode(lines, where, records[where])
+                encode(lines, where, records.take(where))
         return lines.text()
 
     @staticmethod
@@ -285,7 +285,7 @@ class _Events:
         self._waiters(lines, where, records, _ADD)
         blocked = (records["other"] != 0) & (records["other"] != records["thread"])
         blocked &= records["verb"] == 0
-        where, records = where[blocked], records[blocked]
+        where, records = where[blocked], chosen(records, blocked)
         if len(where):
             time, wait = self._time(records), digits(records["id"])
             for event, thread in ((_START, records["other"]), (_END, records["thread"])):
@@ -299,7 +299,7 @@ class _Events:
         self, lines: Ordered, where: NDArray[Any], records: NDArray[Any], event: int
     ) -> None:
         of_object = records["kind"] != 1
-        where, records = where[of_object], records[of_object]
+        where, records = where[of_object], chosen(records, of_object)
         if len(where):
             lines.add(
                 where, f"{event}", *self._time(records), "V O", digits(records["object"]), " 1\n"

@@ -13,7 +13,7 @@ import numpy as np
 
 from nptltrace.export import _timeline as tl
 from nptltrace.export._protobuf import Rows, message, number, text
-from nptltrace.export._timeline import Timeline
+from nptltrace.export._timeline import Timeline, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +59,7 @@ _OF_A_THREAD = 1 << 36
 _ABOUT = ("wakes {}", "woken by {}", "creates {}", "blocks {}", "{}", "begins", "ends", "joined")
 _WAKES, _WOKEN_BY, _CREATES, _BLOCKS, _IS, _BEGINS, _ENDS, _JOINED = range(8)
 
-_ROWS = 1 << 13  # records to encode at once: what fits into the caches
+_ROWS = 1 << 16  # records to encode at once
 
 
 def write(
@@ -185,25 +185,27 @@ class _Events:
         """
         what, lasting = records["what"], records["dur"] > 0
         waiting = (what == tl.WAIT) | (what == tl.WAIT_END)
-        yield self._ends(records[(what == tl.WAIT_END) & lasting], self._wait_row)
-        yield self._ends(records[(what == tl.HOLD_END) & lasting], self._hold_row)
-        yield self._ends(records[(what == tl.HOLD_END) & lasting], self._owner_row)
-        waits, holds = records[what == tl.WAIT], records[what == tl.HOLD]
+        waited = chosen(records, (what == tl.WAIT_END) & lasting)
+        held = chosen(records, (what == tl.HOLD_END) & lasting)
+        yield self._ends(waited, self._wait_row)
+        yield self._ends(held, self._hold_row)
+        yield self._ends(held, self._owner_row)
+        waits, holds = chosen(records, what == tl.WAIT), chosen(records, what == tl.HOLD)
         blocked = (waits["verb"] == 0) & (waits["other"] != 0)
         blocked &= waits["other"] != waits["thread"]
-        yield self._blocks(waits[blocked])
+        yield self._blocks(chosen(waits, blocked))
         yield self._waits(waits, blocked)
         yield self._holds(holds)
         yield self._owners(holds)
         for kind, about in ((tl.WAKE, _WAKES), (tl.WOKEN, _WOKEN_BY)):
-            yield self._wakeups(records[what == kind], about)
+            yield self._wakeups(chosen(records, what == kind), about)
         for kind, about in (
             (tl.CREATED, _CREATES), (tl.BEGUN, _BEGINS), (tl.ENDED, _ENDS), (tl.JOINED, _JOINED),
         ):  # fmt: skip
-            yield self._life(records[what == kind], about)
+            yield self._life(chosen(records, what == kind), about)
         waiting &= records["kind"] != 1
         depth = self._depths.after(records, waiting)[waiting]
-        yield self._counts(records[waiting], depth)
+        yield self._counts(chosen(records, waiting), depth)
 
     # ---- in which row ----
 
