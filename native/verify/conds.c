@@ -194,7 +194,7 @@ static int64_t mutexes_free(struct ptt_verify *v, const struct vf_object *o)
 static void judge(struct ptt_verify *v, const struct vf_object *o)
 {
 	const struct vf_process *p = &v->processes[o->process];
-	int64_t since = mutexes_free(v, o), end = p->known.end > p->last ? p->known.end : p->last;
+	int64_t since = mutexes_free(v, o), end = p->known.alive > p->last ? p->known.alive : p->last;
 	const struct vf_waiter *w = VF_WAITER(v, o->cond.waiters);
 	struct ptt_verify_violation *row;
 	uint32_t waiting = 0;

@@ -60,7 +60,7 @@ _Static_assert(sizeof(struct ptt_verify_violation) == 64 + PTT_VERIFY_EVENTS * 4
 
 /* What is known of a process beside its events. Times in ns of the traceset, INT64_MIN where nobody knows. */
 struct ptt_verify_process {
-	int64_t end;       /* when the recorder saw it end */
+	int64_t alive;     /* when the recorder last saw it alive */
 	int64_t monotonic; /* CLOCK_MONOTONIC at time 0 */
 	int64_t realtime;  /* CLOCK_REALTIME at time 0 */
 	uint32_t incomplete; /* events of it may be missing: what threads do to one another cannot be judged */

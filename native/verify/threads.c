@@ -127,7 +127,7 @@ void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object
 		  const struct ptt_verify_event *wait, const struct ptt_verify_event *due)
 {
 	const struct vf_process *p = &v->processes[process];
-	int64_t end = p->known.end > p->last ? p->known.end : p->last;
+	int64_t end = p->known.alive > p->last ? p->known.alive : p->last;
 	struct ptt_verify_violation *row;
 
 	v->checks[VF_NOT_WOKEN]++;

@@ -139,7 +139,7 @@ static int processes_reach(struct ptt_verify *v, uint32_t number)
 		return -ENOMEM;
 	for (uint32_t i = before; i < v->process_count; i++)
 		v->processes[i] = (struct vf_process){
-			.known = { .end = VF_NEVER, .monotonic = VF_NEVER, .realtime = VF_NEVER },
+			.known = { .alive = VF_NEVER, .monotonic = VF_NEVER, .realtime = VF_NEVER },
 			.last = VF_NEVER,
 			.forked = VF_NEVER,
 		};

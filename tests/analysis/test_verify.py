@@ -185,7 +185,7 @@ def test_a_process_that_ended_late(build: Callable[..., Path]) -> None:
     trace = build({"t1": case["t1"], "t2": case["t2"][:-2]})
     assert verdict_of(trace).violations == []
     with (trace / "info" / "processes.jsonl").open("a") as file:
-        json.dump({"exit": {"process": 0, "end_unix_ns": BOOT + T0 + END}}, file)
+        json.dump({"exit": {"process": 0, "alive_unix_ns": BOOT + T0 + END}}, file)
     found = verdict_of(trace).violations
     assert [(one.rule, one.severity) for one in found] == [("cond-wakeup", "warning")]
     assert verdict_of(trace, patience_ns=60 * S).violations == []

@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct ptt_columns columns = {
 		.ts = ts, .thread = thread, .id = id, .object = object, .site = site, .payload = payload,
 	};
-	const struct ptt_verify_process known = { .end = size % 2 ? INT64_MIN : INT64_MAX / 2 };
+	const struct ptt_verify_process known = { .alive = size % 2 ? INT64_MIN : INT64_MAX / 2 };
 	struct ptt_verify *verify = ptt_verify_create();
 	const struct ptt_verify_violation *rows;
 	int64_t n = fill(data, size);

@@ -75,7 +75,7 @@ class ProcessFacts(ctypes.Structure):
     """What is known of a process beside its events; see `struct ptt_verify_process`."""
 
     _fields_ = (
-        ("end", _i64),
+        ("alive", _i64),
         ("monotonic", _i64),
         ("realtime", _i64),
         ("incomplete", _u32),

@@ -104,7 +104,7 @@ def _steps(source: Source, flags: int, window: Window, only: Only) -> Iterator[_
     for buffer in event_buffers(source, window):
         model.feed(buffer)
         yield model
-    model.finish(process_ends(source, window))
+    model.finish(_ends(source, window))
     yield model
 
 
@@ -162,7 +162,7 @@ def event_buffers(source: Source, window: Window) -> Iterator[reading.Buffer]:
             full, empty = empty, full
 
 
-def process_ends(source: Source, window: Window) -> list[int]:
+def _ends(source: Source, window: Window) -> list[int]:
     """Return when each process ended, as the recorder saw it."""
     ends = []
     for process in source.processes():

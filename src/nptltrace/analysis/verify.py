@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace.analysis import _verifier
 from nptltrace.analysis._native import KINDS
-from nptltrace.analysis.model import Window, event_buffers, process_ends
+from nptltrace.analysis.model import Window, event_buffers
 from nptltrace.catalog import BY_ID
 from nptltrace.trace import _native
 from nptltrace.trace.printing import Printer
@@ -135,10 +135,10 @@ def verify(
     source.reader.verify()
     missing = [gaps(source, trace) for trace in source.traces]
     verifier = _verifier.Verifier()
-    ends = process_ends(source, window)
+    alive = _alive_ns(source, window)
     for number, (trace, _, _) in enumerate(source.reader.processes()):
         facts = _verifier.ProcessFacts(
-            end=ends[number],
+            alive=alive[number],
             monotonic=_monotonic_ns(source, source.traces[trace]),
             realtime=source.start_unix_ns,
             incomplete=bool(missing[trace]),
@@ -187,6 +187,16 @@ def gaps(source: Source, trace: TraceFiles) -> list[str]:
         "it holds some of the threads only": session.raw.get("part"),
     }
     return [f"{name}: {reason}" for reason, there in reasons.items() if there]
+
+
+def _alive_ns(source: Source, window: Window) -> list[int]:
+    """Return when each process was last seen alive, `NEVER` where nobody knows."""
+    found = []
+    for process in source.processes():
+        seen = process.alive_unix_ns
+        ns = _verifier.NEVER if seen is None else seen - source.start_unix_ns
+        found.append(ns if window.end_ns is None else min(ns, window.end_ns))
+    return found
 
 
 def _monotonic_ns(source: Source, trace: TraceFiles) -> int:

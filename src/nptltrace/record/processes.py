@@ -62,6 +62,7 @@ class _Process:
         self.pid = entry.pid
         self.parent = None if entry.parent == _NO_PARENT else entry.parent
         self.start = start_time(entry.pid)
+        self.learnt_ns = time.time_ns()
         self.pidfd = pidfd
         self.execing_ns = 0
         self.tids: set[int] = set()
@@ -99,6 +100,7 @@ class ProcessWatch:
         self._claimed: dict[int, int] = {}
         self._next = 0
         self._poll = select.poll()
+        self._looked_ns = 0  # when those that live were last seen to
         self._by_fd: dict[int, int] = {}
         self._pids: set[int] = set()
         self._known: set[int] = set()
@@ -235,10 +237,12 @@ class ProcessWatch:
     # ---- going ---------------------------------------------------------------------------------
 
     def _notice_gone(self) -> None:
+        now = time.time_ns()
         dead = {self._by_fd[fd] for fd, _ in self._poll.poll(0)} if self._by_fd else set()
         for process in list(self._live.values()):
             if process.index in dead or (process.pidfd is None and not self._runs(process)):
                 self._gone(process.index, pid_gone=True)
+        self._looked_ns = now
         self._notice_exec()
 
     @staticmethod
@@ -283,6 +287,8 @@ class ProcessWatch:
             index,
             pid=process.pid,
             end_unix_ns=time.time_ns(),
+            # What is noticed late may have happened long ago, but not before this.
+            alive_unix_ns=self._looked_ns if self._looked_ns > process.learnt_ns else None,
             status=self.statuses.get(process.pid) if pid_gone else None,
             executed=not pid_gone,
         )

@@ -68,7 +68,8 @@ class Process:
         exe: The program.
         cmdline: Its arguments.
         start_unix_ns: When it began, or None.
-        end_unix_ns: When it ended, or None.
+        end_unix_ns: When it was seen to have ended, or None.
+        alive_unix_ns: When it was last seen alive, or None.
         status: How it ended, in the recorder's words, or None.
         modules: What is mapped into it.
         shared: What of its memory others may have mapped too, as it came.
@@ -85,6 +86,7 @@ class Process:
     cmdline: list[str] = field(default_factory=list)
     start_unix_ns: int | None = None
     end_unix_ns: int | None = None
+    alive_unix_ns: int | None = None
     status: Any = None
     modules: list[Module] = field(default_factory=list)
     shared: list[SharedMemory] = field(default_factory=list)
@@ -244,6 +246,8 @@ def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> N
         process.status = value.get("status", process.status)
         if value.get("end_unix_ns") is not None:
             process.end_unix_ns = _number(value["end_unix_ns"])
+        if value.get("alive_unix_ns") is not None:
+            process.alive_unix_ns = _number(value["alive_unix_ns"])
 
 
 def _apply_process(process: Process, value: dict[str, Any]) -> None:
