@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
     from nptltrace.trace._native import Buffer
 
-__all__ = ["CLOSED", "DROPPED", "INCOMPLETE", "KINDS", "RAGGED", "REFUSED", "RUNNING", "STEPS",
-           "SUSPECT", "WHOLE", "Check"]  # fmt: skip
+__all__ = [
+    "CLOSED", "DROPPED", "INCOMPLETE", "KINDS", "NEVER", "RAGGED", "REFUSED", "RUNNING", "STEPS",
+    "SUSPECT", "WHOLE", "Check",
+]  # fmt: skip
 
 VERSION = 1
 KINDS = (
@@ -34,6 +36,7 @@ STEPS = (
 )  # fmt: skip
 CLOSED, WHOLE, SUSPECT, DROPPED, REFUSED = 1, 2, 4, 8, 16
 INCOMPLETE, RUNNING, RAGGED = 1, 2, 4
+NEVER = -(2**63)
 
 _TABLES: dict[str, tuple[int, Any]] = {
     "findings": (0, [

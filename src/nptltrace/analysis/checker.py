@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace.analysis import _check_native as native
 from nptltrace.analysis.loading import loaded_for_good
-from nptltrace.analysis.model import Window, process_ends, share_memory
+from nptltrace.analysis.model import share_memory
 from nptltrace.trace import _native as reading
 from nptltrace.trace._columns import ArrayBuffer
 
@@ -105,7 +105,9 @@ class Checker:
         flags = native.INCOMPLETE if self.partial else 0
         flags |= native.RUNNING if self.going_on else 0
         flags |= native.RAGGED if self._given_up() else 0
-        self.check.finish(process_ends(self._source, Window()), flags)
+        start = self._source.start_unix_ns
+        ends = [process.end_unix_ns for process in self._source.processes()]
+        self.check.finish([native.NEVER if ns is None else ns - start for ns in ends], flags)
 
     def _given_up(self) -> bool:
         """Return whether the oldest events were given up to keep the latest."""
