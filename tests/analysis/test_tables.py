@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -249,3 +250,18 @@ def test_page_is_what_the_declaration_says() -> None:
 def test_no_such_table(recorded: list[Path]) -> None:
     with pytest.raises(nptltrace.UsageError, match=r"no table 'wait': there are runs, .*waits"):
         nptltrace.open(recorded[0]).table("wait")
+
+
+def test_traces_that_lack_something(tmp_path: Path) -> None:
+    empty = Builder(tmp_path / "empty.ptt").write()
+    traces = nptltrace.open(empty)
+    for name in TABLES:
+        assert traces.table(name).num_rows == (name == "runs"), name
+    shutil.rmtree(empty / "info")
+    traces = nptltrace.open(empty)
+    assert traces.table("runs")["events"].to_pylist() == [0]
+    bare = chain(tmp_path / "bare.ptt")
+    shutil.rmtree(bare / "info")
+    traces = nptltrace.open(bare)
+    assert traces.table("waits")["tid"].to_pylist() == [2, 3]
+    assert keys(traces.table("events"), "stack_id") == keys(traces.table("stacks"), "stack_id")

@@ -21,7 +21,7 @@ from nptltrace.analysis.views import VIEWS
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Iterator
 
     from nptltrace.analysis.schema import TableType
     from nptltrace.analysis.tables import TraceTables
@@ -114,8 +114,10 @@ class Database:
             reader = self._run(statement, sql)
             if reader is not None:
                 batches = self._whole(reader, statement, sql)
-                yield pa.RecordBatchReader.from_batches(_plain(reader.schema), batches)
-                batches.close()
+                try:
+                    yield pa.RecordBatchReader.from_batches(_plain(reader.schema), batches)
+                finally:
+                    reader.close()
 
     def is_complete(self, sql: str) -> bool:
         """Return whether a text ends with a whole statement."""
@@ -157,7 +159,10 @@ class Database:
             signal.signal(signal.SIGINT, before)
         if stopped:
             raise KeyboardInterrupt
-        return future.result()
+        try:
+            return future.result()
+        finally:
+            del future  # an error in it would refer to itself by this frame
 
     # ---- inside ----
 
@@ -197,7 +202,7 @@ class Database:
 
     def _whole(
         self, reader: pa.RecordBatchReader, statement: Any, sql: str
-    ) -> Generator[pa.RecordBatch]:
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows, sums as plain integers."""
         schema = _plain(reader.schema)
         try:
@@ -207,8 +212,6 @@ class Database:
             raise QueryError(f"{error}: cast it to double") from None
         except (self._duckdb.Error, pa.ArrowException, OSError) as error:
             raise _query_error(error, statement.query, sql) from None
-        finally:
-            reader.close()
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:

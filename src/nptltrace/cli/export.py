@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nptltrace.cli import _traces
 from nptltrace.cli._options import add_traces, say
 from nptltrace.errors import UsageError
-from nptltrace.export import format_names, load_format
+from nptltrace.export import FORMATS, load_format
 
 if TYPE_CHECKING:
     import argparse
@@ -16,16 +16,15 @@ SUMMARY = "write a trace in another program's format"
 EXAMPLE = """\
 ptt export --to parquet -o run.parquet run.ptt
 ptt export --to csv --table waits -o - run.ptt | head"""
-# What an export does: one line a format.
 DESCRIPTION = "Every export keeps every wait and every wake-up. The formats:\n\n" + "\n".join(
-    f"  {name:<9} {load_format(name).SUMMARY}" for name in format_names()
+    f"  {name:<9} {summary}" for name, summary in FORMATS.items()
 )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_traces(parser)
-    parser.add_argument("--to", choices=format_names(), required=True, help="the format")
+    parser.add_argument("--to", choices=tuple(FORMATS), required=True, help="the format")
     parser.add_argument(
         "-o", "--output", metavar="OUT", required=True, help="what to write; - is standard output"
     )

@@ -1,20 +1,18 @@
-"""Writes traces in other people's formats: one module a format, found by its name.
+"""Writes traces in other people's formats: one module a format, listed with what it is.
 
-A format is a module of this package whose name does not start with an underscore. It has
+The module of a format has
 
-* `SUMMARY`: one line, which goes on after "the format is";
 * `write(traceset, out, **options)`: writes what `options` choose to a `Target`, and returns what
   it wrote in a few words, for the user to read. Every format takes the options `symbols` (a
   `Symbols`, names addresses) and `window` (a `Window`, the part to write);
 * `OPTIONS`, where it takes others: their names.
 
-Modules import nothing heavy at their top, so that listing the formats costs nothing.
+They are imported when they are used, for `ptt --help` must not wait for what they need.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from nptltrace.errors import UsageError
@@ -23,21 +21,22 @@ if TYPE_CHECKING:
     from nptltrace.export._target import Target
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["Format", "format_names", "load_format"]
+__all__ = ["FORMATS", "Format", "load_format"]
+
+FORMATS = {
+    "chrome": "Chrome's JSON of trace events, which many viewers read",
+    "csv": "CSV: one file a table in a directory; of a single table, that file",
+    "paje": "Pajé's, for ViTE and pajeng; what ptt_paje of 2006 wrote",
+    "parquet": "Parquet data set, for DuckDB, pandas, Polars, Spark; those of many runs are one",
+    "perfetto": "Perfetto's own: threads, locks and flows for ui.perfetto.dev",
+}
 
 
 class Format(Protocol):
     """What the module of a format offers."""
 
-    SUMMARY: str
-
     def write(self, traceset: Traceset, out: Target, **options: Any) -> str:
         """Write a traceset and return what was written, in a few words."""
-
-
-def format_names() -> list[str]:
-    """Return the names of all formats."""
-    return sorted(m.name for m in iter_modules(__path__) if not m.name.startswith("_"))
 
 
 def load_format(name: str) -> Format:
@@ -49,7 +48,6 @@ def load_format(name: str) -> Format:
     Raises:
         UsageError: There is no such format.
     """
-    names = format_names()
-    if name not in names:
-        raise UsageError(f"no format {name!r}: there are {', '.join(names)}")
+    if name not in FORMATS:
+        raise UsageError(f"no format {name!r}: there are {', '.join(FORMATS)}")
     return cast("Format", import_module(f"{__name__}.{name}"))

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["SUMMARY", "write"]
+__all__ = ["write"]
 
-SUMMARY = "Chrome's JSON of trace events, which many viewers read"
 
 # Rows that are no thread have numbers above those of the kernel.
 _LANE_TID = 10_000_000

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols import Symbols
     from nptltrace.trace.traceset import Traceset
 
-SUMMARY = "CSV: one file a table in a directory; of a single table, that file"
 OPTIONS = ("tables",)
 
 

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["SUMMARY", "write"]
+__all__ = ["write"]
 
-SUMMARY = "Pajé's, for ViTE and pajeng; what ptt_paje of 2006 wrote"
 
 _ROWS = 1 << 14
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols import Symbols
     from nptltrace.trace.traceset import Traceset
 
-SUMMARY = "Parquet data set, for DuckDB, pandas, Polars, Spark; those of many runs are one"
 OPTIONS = ("tables",)
 
 _ROW_GROUP = 1 << 20

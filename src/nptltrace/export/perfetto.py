@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["SUMMARY", "write"]
+__all__ = ["write"]
 
-SUMMARY = "Perfetto's own: threads, locks and flows for ui.perfetto.dev"
 
 # Fields of the messages, as perfetto_trace.proto numbers them.
 _PACKET = 1
