@@ -67,7 +67,7 @@ static bool fill_block(struct px_trace *t, uint64_t end, bool *unfinished)
 	}
 	if (t->kept_at == t->kept_size)
 		t->kept_at = t->kept_size = 0;
-	while (!full && (t->phase != PX_NORMAL || (int64_t)(end - t->reader.expected) > 0)) {
+	while (!full && (t->reading->phase != PX_NORMAL || (int64_t)(end - t->reading->reader.expected) > 0)) {
 		enum px_take taken = px_next(t, t->scratch);
 
 		*unfinished = taken == PX_TAKE_UNFINISHED;
@@ -117,7 +117,18 @@ static struct px_log_status status_of(struct px_trace *t, bool final)
 		.log_full = px_log_is_full(t->log) ? POSIX_TRACE_FULL : POSIX_TRACE_NOT_FULL,
 		.final = final,
 		.lost = __atomic_load_n(&stream->lost, __ATOMIC_RELAXED),
+		.serial = stream->serial,
+		.heir_start = t->heir_start,
+		.heir_pid = t->heir,
+		.user = t->user,
 	};
+}
+
+int px_write_status(struct px_trace *t, bool final)
+{
+	struct px_log_status status = status_of(t, final);
+
+	return px_log_write_status(t->log, &status);
 }
 
 void px_note_error(struct px_trace *t, int err)
@@ -128,10 +139,9 @@ void px_note_error(struct px_trace *t, int err)
 		__atomic_compare_exchange_n(&t->flush_error, &none, (uint32_t)err, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-static int flush(struct px_trace *t, bool final)
+int px_flush(struct px_trace *t, bool final)
 {
 	struct px_event event = px_own_event(POSIX_TRACE_FLUSH_START, NULL, NULL, 0);
-	struct px_log_status status;
 	int err;
 
 	pthread_mutex_lock(&t->log_lock);
@@ -139,9 +149,8 @@ static int flush(struct px_trace *t, bool final)
 	__atomic_store_n(&t->flush_wanted, 0, __ATOMIC_SEQ_CST);
 	px_put_own(&t->buffer, &event, PX_HEAD_STOPPED | PX_HEAD_FULL, 0, 0, 0);
 	err = flush_events(t);
-	status = status_of(t, final);
 	if (!err)
-		err = px_log_write_status(t->log, &status);
+		err = px_write_status(t, final);
 	t->last_error = err;
 	/* release: writers that wait for room look at it */
 	__atomic_store_n(&t->buffer.stream->stuck, err != 0, __ATOMIC_RELEASE);
@@ -190,7 +199,7 @@ static void serve(struct px_trace *t)
 			/* seq_cst: writers move head and then look at this */
 			__atomic_fetch_or(&stream->waits, PX_WAITS_AGENT, __ATOMIC_SEQ_CST);
 		if (t->log && wants_flush(t))
-			rest(t, &failures, flush(t, false));
+			rest(t, &failures, px_flush(t, false));
 		else if (!__atomic_load_n(&t->ending, __ATOMIC_SEQ_CST))
 			ptt_raw_futex(&stream->bell, FUTEX_WAIT, bell, NULL);
 	}
@@ -208,7 +217,7 @@ static void *run(void *argument)
 		return NULL;
 	serve(t);
 	if (t->log)
-		flush(t, true);
+		px_flush(t, true);
 	pthread_mutex_unlock(life);
 	return NULL;
 }
@@ -250,6 +259,8 @@ int px_agent_end(struct px_trace *t)
 	__atomic_store_n(&t->ending, 1, __ATOMIC_SEQ_CST);
 	px_agent_call(t);
 	pthread_join(t->agent, NULL);
+	if (t->heir)
+		px_heir_end(t->heir);
 	pthread_setcancelstate(cancel, &ignored);
 	return t->log ? t->last_error : 0;
 }

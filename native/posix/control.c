@@ -163,16 +163,16 @@ static void discard(struct px_trace *t)
 	struct px_stream *stream = t->buffer.stream;
 	uint64_t end = PX_PLACE(head_of(stream));
 
-	while ((int64_t)(end - t->reader.expected) > 0) {
+	while ((int64_t)(end - t->reading->reader.expected) > 0) {
 		uint64_t gap;
-		enum px_take taken = px_take(&t->buffer, &t->reader, t->scratch, &gap);
+		enum px_take taken = px_take(&t->buffer, &t->reading->reader, t->scratch, &gap);
 
 		if (taken == PX_TAKE_NONE)
 			break;
 		if (taken == PX_TAKE_UNFINISHED)
 			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
-	t->phase = PX_NORMAL;
+	t->reading->phase = PX_NORMAL;
 	t->kept_at = t->kept_size = 0;
 }
 

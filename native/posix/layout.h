@@ -174,6 +174,9 @@ struct px_registry_slot {
 	uint32_t owner_pid;
 	uint32_t inherited;
 	uint64_t created; /* CLOCK_BOOTTIME, in nanoseconds */
+	uint64_t heir_start;
+	uint32_t heir_pid; /* process that sees to the stream when its owner is gone; 0 = none */
+	uint32_t pad;
 };
 struct px_registry {
 	uint64_t serials; /* ever given */
@@ -257,7 +260,12 @@ struct px_log_status {
 	int32_t log_full;
 	uint32_t final;
 	uint64_t lost;
+	/* the stream, and the process that writes the rest of the log if the controller cannot; 0 = none */
+	uint64_t serial;
+	uint64_t heir_start;
+	uint32_t heir_pid;
+	uint32_t user;
 };
-_Static_assert(sizeof(struct px_log_status) == 40, "log status");
+_Static_assert(sizeof(struct px_log_status) == 64, "log status");
 
 #endif

@@ -12,6 +12,7 @@ struct px_log;
 /* px_log_begin - a log on @fd, which stays the caller's. Return: 0, EBADF, EINVAL, ENOMEM or ENOSPC. */
 int px_log_begin(struct px_log **log, int fd, const struct px_attr *attr, uint32_t pid, int64_t real_offset);
 void px_log_end(struct px_log *log);
+int px_log_descriptor(const struct px_log *log);
 
 /* px_log_add - put a record into the block in the making. Return: false if that has to be written before the next one. */
 bool px_log_add(struct px_log *log, const struct px_record *record);

@@ -2,7 +2,7 @@
 /* log_write.c - logs as they are written; layout.h tells what is in them. */
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
@@ -12,7 +12,7 @@
 /* Places of a LOOP log. */
 #define HEAD_AT 0u
 #define STATUS_AT 512u
-#define STATUS_STEP 128u
+#define STATUS_STEP 128u /* bytes of such a block */
 #define NAMES_AT 768u
 #define NAME_STEP 192u
 #define RING_AT (NAMES_AT + PX_EVENT_COUNT * NAME_STEP)
@@ -39,9 +39,9 @@ struct px_log {
 	bool wrapped;
 	bool stopped; /* UNTIL_FULL: the last event is in */
 	bool overran;
-	size_t events;      /* bytes of records in the block in the making */
-	size_t room;
-	char *block; /* room for a block's head, then the records */
+	size_t events; /* bytes of records in the block in the making */
+	size_t whole;  /* bytes of all this */
+	char block[];  /* room for a block's head, then the records */
 };
 
 static void set(bool *flag, bool value)
@@ -185,37 +185,49 @@ static int write_head(struct px_log *log, const struct px_attr *attr, uint32_t p
 	return err ? err : px_log_write_status(log, &status);
 }
 
-static int allocate(struct px_log *log, const struct px_attr *attr)
+static uint64_t longest_record(const struct px_attr *attr)
 {
-	uint64_t longest = (uint64_t)px_cells(attr->max_data) * PX_CELL + 16 * PX_CELL;
+	return (uint64_t)px_cells(attr->max_data) * PX_CELL + 16 * PX_CELL;
+}
 
+/* In memory that the heir of this process shares. */
+static struct px_log *allocate(const struct px_attr *attr)
+{
+	size_t whole = sizeof(struct px_log) + sizeof(struct px_block) + BLOCK_ROOM + longest_record(attr) + STOP_SIZE + PX_CELL;
+	struct px_log *log;
+	int err;
+
+	log = px_raw_mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0, &err);
+	if (log)
+		log->whole = whole;
+	return log;
+}
+
+static void set_up(struct px_log *log, const struct px_attr *attr)
+{
 	if (getrandom(&log->id, sizeof(log->id), 0) != sizeof(log->id))
 		log->id = (uint64_t)attr->create_time.tv_sec << 30 ^ (uint64_t)attr->create_time.tv_nsec ^ (uintptr_t)log;
+	log->fd = -1;
+	log->policy = attr->log_policy;
 	log->limit = attr->log_size;
 	log->names_at = NAMES_AT;
-	if (log->policy == POSIX_TRACE_LOOP) {
-		log->ring = round_up(attr->log_size < UINT64_MAX - PX_CELL ? attr->log_size : UINT64_MAX - PX_CELL);
-		/* the longest event fits in any case */
-		if (log->ring < longest + 2 * PX_CELL)
-			log->ring = longest + 2 * PX_CELL;
-	}
-	log->room = BLOCK_ROOM + longest + STOP_SIZE;
-	log->block = malloc(sizeof(struct px_block) + log->room + PX_CELL);
-	return log->block ? 0 : ENOMEM;
+	if (log->policy != POSIX_TRACE_LOOP)
+		return;
+	log->ring = round_up(attr->log_size < UINT64_MAX - PX_CELL ? attr->log_size : UINT64_MAX - PX_CELL);
+	/* the longest event fits in any case */
+	if (log->ring < longest_record(attr) + 2 * PX_CELL)
+		log->ring = longest_record(attr) + 2 * PX_CELL;
 }
 
 int px_log_begin(struct px_log **made, int fd, const struct px_attr *attr, uint32_t pid, int64_t real_offset)
 {
-	struct px_log *log = calloc(1, sizeof(*log));
+	struct px_log *log = allocate(attr);
 	int err;
 
 	if (!log)
 		return ENOMEM;
-	log->fd = -1;
-	log->policy = attr->log_policy;
+	set_up(log, attr);
 	err = look_at(log, fd);
-	if (!err)
-		err = allocate(log, attr);
 	if (!err && log->seekable && ftruncate(log->fd, (off_t)log->base) < 0)
 		err = 0; /* a file that is sealed, say: what stays behind means nothing */
 	if (!err && write_head(log, attr, pid, real_offset))
@@ -227,14 +239,18 @@ int px_log_begin(struct px_log **made, int fd, const struct px_attr *attr, uint3
 	return err;
 }
 
+int px_log_descriptor(const struct px_log *log)
+{
+	return log->fd;
+}
+
 void px_log_end(struct px_log *log)
 {
 	if (!log)
 		return;
 	if (log->fd >= 0)
 		close(log->fd);
-	free(log->block);
-	free(log);
+	munmap(log, log->whole);
 }
 
 /* ------------------------------------------------------------ events */

@@ -44,6 +44,12 @@ void px_guard_leave(const struct px_guard *guard)
 	errno = guard->err;
 }
 
+void px_own_alone(void)
+{
+	pthread_mutex_init(&guard_lock, NULL);
+	px_own_forked();
+}
+
 /* ------------------------------------------------------------ the control page */
 
 /* Put this process's own page in place. Return: 0 or -errno. */

@@ -52,6 +52,9 @@ struct px_guard {
 void px_guard_enter(struct px_guard *guard);
 void px_guard_leave(const struct px_guard *guard);
 
+/* px_own_alone - in a process that was cloned under the guard and has but one thread: it holds nothing. */
+void px_own_alone(void);
+
 /* px_own_follow_user - move to the directory of the effective user, if that is another one by now. Under the guard. */
 void px_own_follow_user(void);
 

@@ -8,6 +8,8 @@
 #define BILLION INT64_C(1000000000)
 /* How long to wait for a writer that has reserved a record and not finished it. */
 static const struct timespec moment = {.tv_nsec = 1000000};
+/* How long to wait for the heir of a controller that has died to finish the log. */
+#define HEIR_WAIT_MS 10000
 
 /* ------------------------------------------------------------ gaps */
 
@@ -35,23 +37,23 @@ enum px_take px_next(struct px_trace *t, struct px_record *to)
 	uint64_t gap = 0;
 	enum px_take taken;
 
-	if (t->phase == PX_NORMAL) {
-		taken = px_take(&t->buffer, &t->reader, to, &gap);
+	if (t->reading->phase == PX_NORMAL) {
+		taken = px_take(&t->buffer, &t->reading->reader, to, &gap);
 		if (taken != PX_TAKE_RECORD || !gap)
 			return taken;
 		/* the record is ours now, so that RESUME can bear its time; both marks go before it */
-		copy_record(t->held, to);
-		t->phase = PX_RESUME_DUE;
+		copy_record(&t->reading->held, to);
+		t->reading->phase = PX_RESUME_DUE;
 		if (make_mark(t, to, POSIX_TRACE_OVERFLOW, gap))
 			return PX_TAKE_RECORD;
 	}
-	if (t->phase == PX_RESUME_DUE) {
-		t->phase = PX_HELD_DUE;
-		if (make_mark(t, to, POSIX_TRACE_RESUME, t->held->time))
+	if (t->reading->phase == PX_RESUME_DUE) {
+		t->reading->phase = PX_HELD_DUE;
+		if (make_mark(t, to, POSIX_TRACE_RESUME, t->reading->held.time))
 			return PX_TAKE_RECORD;
 	}
-	t->phase = PX_NORMAL;
-	copy_record(to, t->held);
+	t->reading->phase = PX_NORMAL;
+	copy_record(to, &t->reading->held);
 	return PX_TAKE_RECORD;
 }
 
@@ -233,38 +235,58 @@ int posix_trace_trygetnext_event(trace_id_t trid, struct posix_trace_event_info 
 
 /* ------------------------------------------------------------ logs */
 
-int posix_trace_open(int file_desc, trace_id_t *trid)
+static void take_attributes(struct px_trace *t)
 {
-	const struct px_log_head *head;
-	struct px_guard guard;
-	struct px_trace *t;
-	int err;
+	const struct px_log_head *head = px_log_head_of(t->opened);
 
-	if (!trid)
-		return EINVAL;
-	px_guard_enter(&guard);
-	t = px_trace_claim();
-	err = t ? px_log_read(&t->opened, file_desc) : EINVAL;
-	if (t && !err) {
-		head = px_log_head_of(t->opened);
-		px_attr_default(&t->attr);
-		t->kind = PX_LOG;
-		t->real_offset = head->real_offset;
-		t->attr.stream_policy = head->stream_policy;
-		t->attr.log_policy = head->log_policy;
-		t->attr.inheritance = head->inheritance;
-		t->attr.stream_size = head->stream_size;
-		t->attr.max_data = head->max_data;
-		t->attr.log_size = head->log_size;
-		t->attr.create_time = (struct timespec){head->create_sec, head->create_nsec};
-		t->attr.clock_resolution = (struct timespec){0, head->resolution_nsec};
-		memcpy(t->attr.version, head->version, sizeof(head->version));
-		memcpy(t->attr.name, head->name, sizeof(head->name));
+	px_attr_default(&t->attr);
+	t->kind = PX_LOG;
+	t->real_offset = head->real_offset;
+	t->attr.stream_policy = head->stream_policy;
+	t->attr.log_policy = head->log_policy;
+	t->attr.inheritance = head->inheritance;
+	t->attr.stream_size = head->stream_size;
+	t->attr.max_data = head->max_data;
+	t->attr.log_size = head->log_size;
+	t->attr.create_time = (struct timespec){head->create_sec, head->create_nsec};
+	t->attr.clock_resolution = (struct timespec){0, head->resolution_nsec};
+	memcpy(t->attr.version, head->version, sizeof(head->version));
+	memcpy(t->attr.name, head->name, sizeof(head->name));
+}
+
+/* @pending: nothing was opened, as the log is about to be finished */
+static int open_log(int fd, trace_id_t *trid, bool wait, bool *pending)
+{
+	struct px_trace *t = px_trace_claim();
+	int err = t ? px_log_read(&t->opened, fd) : EINVAL;
+
+	*pending = !err && wait && px_heir_is_at_work(px_log_status_of(t->opened));
+	if (*pending)
+		px_log_read_end(t->opened);
+	if (!err && !*pending) {
+		take_attributes(t);
 		*trid = px_trace_publish(t);
 	} else if (t) {
 		px_trace_release(t);
 	}
-	px_guard_leave(&guard);
+	return err;
+}
+
+int posix_trace_open(int file_desc, trace_id_t *trid)
+{
+	struct px_guard guard;
+	bool pending = true;
+	int err = 0;
+
+	if (!trid)
+		return EINVAL;
+	for (int i = HEIR_WAIT_MS; pending; i--) {
+		px_guard_enter(&guard);
+		err = open_log(file_desc, trid, i > 0, &pending);
+		px_guard_leave(&guard);
+		if (pending)
+			ptt_raw_syscall(SYS_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
+	}
 	return err;
 }
 

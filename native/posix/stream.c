@@ -198,8 +198,7 @@ static void remove_file(const struct px_trace *t)
 	unlink(path.text);
 }
 
-/* Give up what is shared with others. The registry is locked. */
-static void withdraw(struct px_trace *t, struct px_registry *registry)
+void px_withdraw(struct px_trace *t, struct px_registry *registry)
 {
 	struct px_stream *stream = t->buffer.stream;
 	struct px_registry_slot *slot = &registry->slot[stream->slot];
@@ -208,6 +207,20 @@ static void withdraw(struct px_trace *t, struct px_registry *registry)
 	remove_file(t);
 	if (slot->serial == stream->serial)
 		slot->serial = 0;
+}
+
+/* If this process ends without a shutdown, another one is to see to the log. */
+static void name_heir(struct px_trace *t, struct px_registry_slot *slot)
+{
+	struct px_process heir;
+
+	t->heir = px_heir_start(t);
+	if (!t->heir || !px_process_find(t->heir, &heir))
+		return;
+	slot->heir_start = t->heir_start = heir.start;
+	slot->heir_pid = heir.pid;
+	/* who opens the log after our death is to wait for the heir; what cannot be written now will not be later either */
+	px_write_status(t, false);
 }
 
 static int make_registered(struct px_trace *t, struct px_registry *registry)
@@ -231,11 +244,14 @@ static int make_registered(struct px_trace *t, struct px_registry *registry)
 		.created = clock_ns(CLOCK_BOOTTIME),
 	};
 	err = px_agent_start(t);
-	if (err)
-		withdraw(t, registry);
-	else
-		enter(t, serial, (uint32_t)slot);
-	return err;
+	if (err) {
+		px_withdraw(t, registry);
+		return err;
+	}
+	if (t->log)
+		name_heir(t, &registry->slot[slot]);
+	enter(t, serial, (uint32_t)slot);
+	return 0;
 }
 
 static int make(struct px_trace *t, pid_t pid, int fd)
@@ -251,9 +267,10 @@ static int make(struct px_trace *t, pid_t pid, int fd)
 		return err == ESRCH ? ESRCH : EPERM;
 	t->real_offset = real_offset();
 	clock_gettime(CLOCK_REALTIME, &t->attr.create_time);
-	t->held = malloc((size_t)px_cells(t->attr.max_data) * PX_CELL + EXTRA_CELLS * PX_CELL);
-	t->scratch = malloc((size_t)px_cells(t->attr.max_data) * PX_CELL + EXTRA_CELLS * PX_CELL);
-	if (!t->held || !t->scratch)
+	t->reading = px_raw_mmap(NULL, px_reading_size(&t->attr), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0,
+				 &err);
+	t->scratch = malloc(px_record_room(&t->attr));
+	if (!t->reading || !t->scratch)
 		return ENOMEM;
 	err = open_page(t);
 	if (!err && fd >= 0)
@@ -334,7 +351,7 @@ int posix_trace_shutdown(trace_id_t trid)
 	px_guard_enter(&guard);
 	registry_fd = px_registry_lock(&t->directory, t->user, &registry);
 	if (registry_fd >= 0) {
-		withdraw(t, registry);
+		px_withdraw(t, registry);
 		/* the process may have ended, and only we have kept its names */
 		if (!px_process_lives(t->pid, t->start))
 			px_sweep_locked(&t->directory, registry);

@@ -64,7 +64,8 @@ static void sweep_streams(const struct px_path *directory, struct px_registry *r
 		if (!slot->serial)
 			continue;
 		px_path_add(&path, directory, 's', slot->serial, 0);
-		if (px_process_lives(slot->owner_pid, slot->owner_start) && is_held(&path))
+		if ((px_process_lives(slot->owner_pid, slot->owner_start) && is_held(&path)) ||
+		    (slot->heir_pid && px_process_lives(slot->heir_pid, slot->heir_start)))
 			continue;
 		close_stream(&path);
 		unlink(path.text);

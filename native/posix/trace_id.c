@@ -81,7 +81,8 @@ void px_trace_release(struct px_trace *trace)
 		munmap(trace->control, PX_PAGE);
 	px_names_close(trace->names);
 	px_names_close(trace->names_before);
-	free(trace->held);
+	if (trace->reading)
+		munmap(trace->reading, px_reading_size(&trace->attr));
 	free(trace->scratch);
 	free(trace->kept);
 	pthread_mutex_destroy(&trace->lock);

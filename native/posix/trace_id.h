@@ -11,6 +11,14 @@ enum px_kind { PX_FREE = 0, PX_STREAM = 1, PX_LOG = 2 };
 /* What px_next() is to deliver next. */
 enum px_phase { PX_NORMAL, PX_RESUME_DUE, PX_HELD_DUE };
 
+/* Where reading is; in memory that the heir shares. */
+struct px_reading {
+	struct px_reader reader;
+	enum px_phase phase;
+	uint32_t pad;
+	struct px_record held; /* and on: the record that comes after a gap */
+};
+
 struct px_trace {
 	trace_id_t id;  /* 0 = nobody may use it any more */
 	uint32_t users; /* threads that do */
@@ -24,10 +32,7 @@ struct px_trace {
 	pthread_mutex_t lock;     /* whoever takes records out; innermost, but for the locks of names */
 	pthread_mutex_t log_lock; /* whoever writes to the log; taken before lock */
 	struct px_buffer buffer;
-	struct px_reader reader;
-	enum px_phase phase;
-	uint64_t gap_began;
-	struct px_record *held;    /* the record that comes after a gap */
+	struct px_reading *reading;
 	struct px_record *scratch; /* room for a record to be delivered */
 	struct px_path directory; /* of the stream's file */
 	uint32_t user;
@@ -49,6 +54,8 @@ struct px_trace {
 
 	/* of a stream with a log */
 	struct px_log *log;
+	uint32_t heir; /* process that outlives us; 0 = none */
+	uint64_t heir_start;
 	uint32_t flushing;
 	uint32_t flush_error; /* the first since somebody asked */
 	int last_error;       /* of the last flush */
@@ -60,6 +67,17 @@ struct px_trace {
 	/* of an opened log */
 	struct px_log_reader *opened;
 };
+
+/* px_record_room - bytes of the longest record of a stream, those of its own included. */
+static inline size_t px_record_room(const struct px_attr *attr)
+{
+	return (size_t)(px_cells(attr->max_data) + px_cells(2 * sizeof(trace_event_set_t))) * PX_CELL;
+}
+
+static inline size_t px_reading_size(const struct px_attr *attr)
+{
+	return sizeof(struct px_reading) + px_record_room(attr);
+}
 
 /*
  * px_trace_use - what @id stands for, if it is of one of @kinds; NULL if it is not. px_trace_done - the caller is done.
@@ -107,6 +125,25 @@ void px_stop(struct px_trace *trace, const void *address);
  */
 int px_agent_start(struct px_trace *trace);
 int px_agent_end(struct px_trace *trace);
+
+/* px_flush - put all that is recorded by now into the log. Return: 0 or an error number. Blocks. */
+int px_flush(struct px_trace *trace, bool final);
+
+/* px_write_status - put the stream's status into the log. Return: 0 or an error number. */
+int px_write_status(struct px_trace *trace, bool final);
+
+/* px_heir_is_at_work - is the controller of that stream gone, and its heir about to write the rest of the log? */
+bool px_heir_is_at_work(const struct px_log_status *status);
+
+/*
+ * px_heir_start - start a process that sees to the stream's end if this one ends without doing so. Return: its id, or 0.
+ * px_heir_end - the stream has been let go of: wait until that process has noticed.
+ */
+uint32_t px_heir_start(struct px_trace *trace);
+void px_heir_end(uint32_t heir);
+
+/* px_withdraw - take the stream away from where others find it. The registry is locked. */
+void px_withdraw(struct px_trace *trace, struct px_registry *registry);
 
 /* px_agent_call - have the agent look what there is to do. */
 void px_agent_call(struct px_trace *trace);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* heir.c - a process that outlives a controller, and ends its stream as posix_trace_shutdown() would have. */
+/*
+ * A controller that is killed, leaves by _exit() or executes another program cannot flush its streams any more. So each
+ * stream with a log has an heir: a child that shares the log's state, waits for the mutex that the agent holds, and is
+ * told by the kernel if the agent died holding it. No signal tells of the child's end, and no wait() of the program finds
+ * it. The child begins with all that its parent had in memory, but without its other threads, so it allocates nothing and
+ * takes no lock that one of these might have held.
+ */
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "raw_syscall.h"
+#include "trace_id.h"
+
+#ifdef __SANITIZE_THREAD__
+/* ThreadSanitizer does not survive in a child that it has not made itself. */
+uint32_t px_heir_start(struct px_trace *t)
+{
+	(void)t;
+	return 0;
+}
+#else
+/* Wait until nobody holds the stream any more. Return: whether its holder died. */
+static bool wait_for_death(struct px_stream *stream)
+{
+	static const struct timespec second = {.tv_sec = 1};
+	uint32_t *life = (uint32_t *)stream->life;
+
+	for (;;) {
+		uint32_t word = __atomic_load_n(life, __ATOMIC_ACQUIRE);
+
+		if (!word || word & FUTEX_OWNER_DIED)
+			return word;
+		/* as who waits for a mutex does it: the kernel, and whoever unlocks it, then wakes one */
+		if (!(word & FUTEX_WAITERS) &&
+		    !__atomic_compare_exchange_n(life, &word, word | FUTEX_WAITERS, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		ptt_raw_futex(life, FUTEX_WAIT, word | FUTEX_WAITERS, &second);
+	}
+}
+
+static void close_all_but(unsigned int fd)
+{
+	if (fd)
+		ptt_raw_syscall(SYS_close_range, 0, fd - 1, 0, 0, 0, 0);
+	ptt_raw_syscall(SYS_close_range, fd + 1, ~0u, 0, 0, 0, 0);
+}
+
+static void bury(struct px_trace *t, uint32_t controller)
+{
+	static const int asked_for = 0;
+	struct px_event event = {.id = POSIX_TRACE_STOP, .pid = controller, .data = &asked_for, .size = sizeof(asked_for)};
+	struct px_stream *stream = t->buffer.stream;
+	struct px_registry *registry;
+	int fd;
+
+	px_put_own(&t->buffer, &event, PX_HEAD_STOPPED | PX_HEAD_FULL, 0, PX_HEAD_STOPPED, 0);
+	__atomic_store_n(&stream->closed, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++)
+		__atomic_store_n(&stream->record[i], 0, __ATOMIC_RELAXED);
+	px_flush(t, true);
+	fd = px_registry_lock(&t->directory, t->user, &registry);
+	if (fd >= 0) {
+		px_withdraw(t, registry);
+		px_registry_unlock(fd, registry);
+	}
+}
+
+uint32_t px_heir_start(struct px_trace *t)
+{
+	uint32_t controller = px_own_pid();
+	long pid = ptt_raw_syscall(SYS_clone, 0, 0, 0, 0, 0, 0);
+
+	if (pid)
+		return pid > 0 ? (uint32_t)pid : 0;
+	px_own_alone();
+	ptt_raw_syscall(SYS_setsid, 0, 0, 0, 0, 0, 0);
+	close_all_but((unsigned int)px_log_descriptor(t->log));
+	if (wait_for_death(t->buffer.stream))
+		bury(t, controller);
+	ptt_raw_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+	__builtin_unreachable();
+}
+#endif
+
+void px_heir_end(uint32_t heir)
+{
+	while (ptt_raw_syscall(SYS_wait4, heir, 0, (long)__WCLONE, 0, 0, 0) == -EINTR)
+		continue;
+}
+
+bool px_heir_is_at_work(const struct px_log_status *status)
+{
+	struct px_path directory, path;
+	struct px_stream *stream;
+	bool held = false;
+	int fd, err;
+
+	if (status->final || !status->heir_pid || !px_process_lives(status->heir_pid, status->heir_start))
+		return false;
+	if (px_directory(&directory, status->user, false) < 0)
+		return false;
+	px_path_add(&path, &directory, 's', status->serial, 0);
+	fd = px_file_open(&path, PX_PAGE, PX_NOT_MADE);
+	if (fd < 0)
+		return fd == -ENOENT; /* it has taken the stream away, and is about to end */
+	stream = px_raw_mmap(NULL, PX_PAGE, PROT_READ, MAP_SHARED, fd, 0, &err);
+	px_raw_close(fd);
+	if (stream) {
+		held = px_lives(stream);
+		px_raw_munmap(stream, PX_PAGE);
+	}
+	return !held;
+}
