@@ -176,8 +176,10 @@ void ck_lost_wakeups(struct ptt_check *c)
 static void complete(struct ptt_check *c, struct ck_object *o)
 {
 	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
-		if (!CK_WAITING(c, wait)->node)
+		if (!CK_WAITING(c, wait)->met) {
 			CK_WAITING(c, wait)->node = o->round;
+			CK_WAITING(c, wait)->met = true;
+		}
 	o->arrived = o->round = 0;
 }
 
@@ -203,7 +205,7 @@ void ck_barrier_out(struct ptt_check *c, const struct ck_event *e)
 		return;
 	object = CK_WAITING(c, wait)->object;
 	/* How many it takes is not known: those who are there when the first one leaves. */
-	if (!CK_WAITING(c, wait)->node)
+	if (!CK_WAITING(c, wait)->met)
 		complete(c, CK_OBJECT(c, object));
 	ck_wait_end(c, e->thread, object, &w);
 	t->base = ck_joined_node(c, ck_publish(c, e->thread), w.node);
@@ -221,7 +223,7 @@ void ck_stuck_barriers(struct ptt_check *c)
 		if (!(o->flags & CK_SHARED_MEMORY ? c->processes[o->process].alone : c->processes[o->process].hung))
 			continue;
 		for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
-			if (CK_WAITING(c, wait)->node)
+			if (CK_WAITING(c, wait)->met)
 				continue;
 			waiting++;
 			if (CK_WAITING(c, wait)->since > at.ts) {
@@ -234,7 +236,7 @@ void ck_stuck_barriers(struct ptt_check *c)
 		CK_FINDING(c, c->findings.count - 1)->value = o->barrier_count - o->arrived;
 		ck_step_last(c, PTT_STEP_INIT, &o->init, i);
 		for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
-			if (!CK_WAITING(c, wait)->node)
+			if (!CK_WAITING(c, wait)->met)
 				ck_step_wait(c, wait, 0);
 	}
 }

@@ -53,7 +53,7 @@ struct ck_wait {
 	uint32_t object;
 	uint32_t owner;	 /* thread that the lock itself named, or whose end is waited for */
 	uint32_t mutex;	 /* of a condition wait */
-	uint32_t node;	 /* of a barrier wait whose round is complete: all that came before */
+	uint32_t node;	 /* of a barrier wait whose round is complete: all that came before, if anything */
 	uint32_t rival;	 /* finding to be told if this condition wait ends by a wake-up */
 	uint32_t inverter; /* thread of lower priority that had the lock when the wait began */
 	uint32_t thread_next; /* the innermost first */
@@ -66,6 +66,7 @@ struct ck_wait {
 	bool timed;
 	bool woken; /* a condition wait that a signal or broadcast has ended, as far as can be told */
 	bool retaken; /* its mutex */
+	bool met; /* a barrier wait whose round is complete */
 };
 
 #define CK_INITED 1u

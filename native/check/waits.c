@@ -112,7 +112,7 @@ static bool each_latecomer(struct ptt_check *c, const struct ck_wait *w, visit_f
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object);
 
-	if (!o->arrived || o->arrived >= o->barrier_count || !c->processes[o->process].hung || w->node)
+	if (!o->arrived || o->arrived >= o->barrier_count || !c->processes[o->process].hung || w->met)
 		return false;
 	for (uint32_t i = 1; i < c->threads.count; i++) {
 		uint32_t wait = CK_THREAD(c, i)->waits;
