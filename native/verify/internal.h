@@ -84,7 +84,7 @@ struct vf_waiter {
 };
 
 #define VF_INITED 1u  /* its initialization was seen */
-#define VF_SHARED 2u  /* between processes, it says */
+#define VF_SHARED 2u  /* between processes, as it says itself or by where it is */
 #define VF_MISUSED 4u /* the program did what POSIX does not define */
 
 struct vf_object {
@@ -189,8 +189,14 @@ struct vf_thread {
 	} known[VF_RECENT];
 };
 
+struct vf_range {
+	uint64_t from, to;
+};
+
 struct vf_process {
 	struct ptt_verify_process known;
+	struct vf_range *shared; /* memory */
+	uint32_t shared_count, shared_room;
 	int64_t last, forked;
 	uint32_t epoch; /* counts the moments from which nothing before is known */
 };

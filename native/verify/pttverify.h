@@ -9,6 +9,7 @@
  *
  *     verify = ptt_verify_create();
  *     ptt_verify_process(verify, number, &process);           (every process of the reader)
+ *     ptt_verify_share(verify, number, from, to);             (memory that it shares)
  *     ptt_verify_thread(verify, number, process, tid);        (every thread of the reader)
  *     while ((n = ptt_cursor_read(cursor, &columns, max)) > 0)
  *             ptt_verify_feed(verify, &columns, n);
@@ -71,6 +72,8 @@ PTT_VERIFY_API int ptt_verify_version(void);
 PTT_VERIFY_API struct ptt_verify *ptt_verify_create(void);
 PTT_VERIFY_API void ptt_verify_destroy(struct ptt_verify *verify);
 PTT_VERIFY_API int ptt_verify_process(struct ptt_verify *verify, uint32_t number, const struct ptt_verify_process *known);
+/* ptt_verify_share - other processes may have this memory as well; told before the events. */
+PTT_VERIFY_API int ptt_verify_share(struct ptt_verify *verify, uint32_t process, uint64_t from, uint64_t to);
 /* ptt_verify_thread - which thread stands behind a number of the reader; known ones may be told again. */
 PTT_VERIFY_API int ptt_verify_thread(struct ptt_verify *verify, uint32_t number, uint32_t process, uint32_t tid);
 PTT_VERIFY_API int ptt_verify_feed(struct ptt_verify *verify, const struct ptt_columns *columns, int64_t n);

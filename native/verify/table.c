@@ -85,6 +85,14 @@ int vf_array_reach(void **array, uint32_t *room, uint32_t number, size_t size)
 
 /* ---- objects ---- */
 
+static bool is_shared(const struct vf_process *p, uint64_t address)
+{
+	for (uint32_t i = 0; i < p->shared_count; i++)
+		if (address >= p->shared[i].from && address < p->shared[i].to)
+			return true;
+	return false;
+}
+
 void vf_renew(struct ptt_verify *v, struct vf_object *o)
 {
 	struct vf_object fresh = {
@@ -94,6 +102,7 @@ void vf_renew(struct ptt_verify *v, struct vf_object *o)
 		.process = o->process,
 		.epoch = v->processes[o->process].epoch,
 		.kind = o->kind,
+		.flags = is_shared(&v->processes[o->process], o->address) ? VF_SHARED : 0,
 		.before = o->before,
 		.last_ts = VF_NEVER,
 		.other_ts = VF_NEVER,

@@ -125,6 +125,8 @@ void ptt_verify_destroy(struct ptt_verify *v)
 	rd_map_free(&v->begin_of);
 	rd_map_free(&v->row_of);
 	free(v->threads_of);
+	for (uint32_t i = 0; i < v->process_count; i++)
+		free(v->processes[i].shared);
 	free(v->processes);
 	free(v->rows);
 	free(v->begun);
@@ -151,6 +153,19 @@ int ptt_verify_process(struct ptt_verify *v, uint32_t number, const struct ptt_v
 	if (processes_reach(v, number) < 0)
 		return -ENOMEM;
 	v->processes[number].known = *known;
+	return 0;
+}
+
+int ptt_verify_share(struct ptt_verify *v, uint32_t process, uint64_t from, uint64_t to)
+{
+	struct vf_process *p;
+
+	if (processes_reach(v, process) < 0)
+		return -ENOMEM;
+	p = &v->processes[process];
+	if (vf_array_reach((void **)&p->shared, &p->shared_room, p->shared_count, sizeof(*p->shared)) < 0)
+		return -ENOMEM;
+	p->shared[p->shared_count++] = (struct vf_range){ from, to };
 	return 0;
 }
 
@@ -192,7 +207,7 @@ static void object_init(struct ptt_verify *v, const struct vf_event *e)
 	vf_renew(v, o);
 	o->init = e->e;
 	/* one that has a name is for everybody who knows it */
-	o->flags = VF_INITED;
+	o->flags |= VF_INITED;
 	if (vf_number(v, &e->e, VF_F_SHARED, !v->field_at[e->e.id][VF_F_SHARED]))
 		o->flags |= VF_SHARED;
 	vf_touch(v, o, e);

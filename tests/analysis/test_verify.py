@@ -191,6 +191,18 @@ def test_a_process_that_ended_late(build: Callable[..., Path]) -> None:
     assert verdict_of(trace, patience_ns=60 * S).violations == []
 
 
+def test_shared_memory(build: Callable[..., Path]) -> None:
+    """What lies in shared memory may be used by processes that are not in the trace."""
+    trace = build(CASES["semaphore"].broken)
+    assert len(verdict_of(trace).violations) == 1
+    part = {"start": hex(THING & ~0xFFF), "end": hex(THING | 0xFFF), "file": "x", "offset": 0}
+    with (trace / "info" / "processes.jsonl").open("a") as file:
+        json.dump({"shared": {"process": 0, "shared": [part]}}, file)
+    verdict = verdict_of(trace)
+    assert verdict.violations == []
+    assert verdict.skipped["process-shared"] > 0
+
+
 def test_repeated(build: Callable[..., Path]) -> None:
     threads: Threads = {
         "t1": [event for at in range(5) for event in (taken(at * 1000), free(at * 1000 + 100))],

@@ -89,6 +89,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_verify_create": (_p, ()),
     "ptt_verify_destroy": (None, (_p,)),
     "ptt_verify_process": (ctypes.c_int, (_p, _u32, _p)),
+    "ptt_verify_share": (ctypes.c_int, (_p, _u32, _u64, _u64)),
     "ptt_verify_thread": (ctypes.c_int, (_p, _u32, _u32, _u32)),
     "ptt_verify_feed": (ctypes.c_int, (_p, _p, _i64)),
     "ptt_verify_finish": (ctypes.c_int, (_p, _i64)),
@@ -147,6 +148,11 @@ class Verifier:
         """Tell what is known of a process beside its events."""
         status = self._lib.ptt_verify_process(self.handle, number, ctypes.byref(facts))
         check("follow a process", status)
+
+    def share(self, process: int, start: int, end: int) -> None:
+        """Tell of memory that other processes may have as well."""
+        status = self._lib.ptt_verify_share(self.handle, process, start, end)
+        check("follow shared memory", status)
 
     def thread(self, number: int, process: int, tid: int) -> None:
         """Tell which thread the reader's number means."""

@@ -144,6 +144,8 @@ def verify(
             incomplete=bool(missing[trace]),
         )
         verifier.process(number, facts)
+        for part in source.processes()[number].shared:
+            verifier.share(number, part.start, part.end)
     for number, (process, tid) in enumerate(source.threads()):
         verifier.thread(number, process, tid)
     for buffer in event_buffers(source, window):
