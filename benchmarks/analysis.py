@@ -1,4 +1,4 @@
-"""How fast `ptt report` is on a big made-up trace: seconds, peak memory, events a second.
+"""How fast `ptt report` and `ptt check` are on a big made-up trace: seconds, peak memory, events a second.
 
 python benchmarks/analysis.py [--events 100000000] [--threads 16] [--locks 1000]
 """
@@ -89,13 +89,17 @@ def main() -> None:
     try:
         trace = directory / "big.ptt"
         make_trace(trace, args.events, args.threads, args.locks)
-        found = [run("report", str(trace)) for _ in range(args.rounds)]
-        figures = {
-            "report, s": Figures(tuple(seconds for seconds, _, _ in found)),
-            "report, processor s": Figures(tuple(cpu for _, cpu, _ in found)),
-            "report, MiB": Figures(tuple(memory for _, _, memory in found)),
-            "report, million events/s": Figures(tuple(args.events / s / 1e6 for s, _, _ in found)),
-        }
+        figures = {}
+        for name in ("report", "check"):
+            found = [run(name, str(trace)) for _ in range(args.rounds)]
+            figures |= {
+                f"{name}, s": Figures(tuple(seconds for seconds, _, _ in found)),
+                f"{name}, processor s": Figures(tuple(cpu for _, cpu, _ in found)),
+                f"{name}, MiB": Figures(tuple(memory for _, _, memory in found)),
+                f"{name}, million events/s": Figures(
+                    tuple(args.events / s / 1e6 for s, _, _ in found)
+                ),
+            }
         for name, figure in figures.items():
             print(f"{name:<28}{figure}")
         keep("analysis", figures, events=args.events, threads=args.threads, locks=args.locks)

@@ -149,6 +149,20 @@ static bool missed(const struct ptt_check *c, const struct ck_wait *w)
 	return t->cond_left != w->object || t->cond_left_ts < o->woke.ts;
 }
 
+/* Without it the program does not come to its end: it is the first thread, or one that another waits for. */
+static bool is_awaited(const struct ptt_check *c, uint32_t thread)
+{
+	if (!CK_THREAD(c, thread)->created.thread && CK_THREAD(c, thread)->flags & CK_WHOLE)
+		return true;
+	for (uint32_t i = 1; i < c->threads.count; i++) {
+		uint32_t wait = CK_THREAD(c, i)->waits;
+
+		if (wait && CK_WAITING(c, wait)->kind == NPTL_DOMAIN_THREAD && CK_WAITING(c, wait)->owner == thread)
+			return true;
+	}
+	return false;
+}
+
 void ck_lost_wakeups(struct ptt_check *c)
 {
 	for (uint32_t i = 1; i < c->threads.count; i++) {
@@ -160,7 +174,8 @@ void ck_lost_wakeups(struct ptt_check *c)
 		if (!wait || !missed(c, w))
 			continue;
 		/* Others may yet come and signal, unless this one could not be heard by whoever keeps to the rules. */
-		if (!c->processes[CK_THREAD(c, i)->pub.process].hung && !(o->woke.detail & CK_WOKE_UNLOCKED))
+		if (!c->processes[CK_THREAD(c, i)->pub.process].hung &&
+		    !(o->woke.detail & CK_WOKE_UNLOCKED && is_awaited(c, i)))
 			continue;
 		at = (struct ck_event){ .ts = w->since, .site = w->site, .process = o->process, .thread = i };
 		if (!ck_found(c, PTT_LOST_WAKEUP, &at, (uint64_t)w->object << 16 ^ i, w->site, PTT_FINDING_WHOLE))

@@ -39,6 +39,7 @@ class Story:
         self.session: dict[str, Any] = {"state": "complete", "level": "2"}
         self.discarded = 0
         self.processes: dict[int, dict[str, Any]] = {MAIN: {"index": 0, "ppid": 1}}
+        self.shared: dict[int, list[dict[str, str]]] = {}
         self._site = 0
         self._serial = 0
         if main:
@@ -181,6 +182,7 @@ class Story:
                 {"process": {**fixed, **process}},
                 {"modules": {"process": index, "modules": [module]}},
                 {"sites": {"process": index, "sites": sites}},
+                {"shared": {"process": index, "shared": self.shared.get(pid, [])}},
             ]
         return made.write_records() if records else made.write()
 

@@ -163,6 +163,21 @@ def test_a_deadlock_between_processes(tmp_path: Path) -> None:
     assert "deadlock" in found(story, tmp_path)
 
 
+def test_a_deadlock_over_shared_memory(tmp_path: Path) -> None:
+    """The locks have other addresses in the other process, and no owner to ask."""
+    far, story = 0x5000, Story()
+    story.processes[200] = {"index": 1, "ppid": 1}
+    for pid, start in ((MAIN, A), (200, A + far)):
+        part = {"start": hex(start), "end": hex(start + 4096), "file": "0:1:7", "offset": "0x0"}
+        story.shared[pid] = [part]
+    story.do(200, "PROCESS_START", 200, pid=200)
+    story.do(MAIN, "RWLOCK_TAKEN_WRITE", A).do(200, "RWLOCK_TAKEN_WRITE", B + far, pid=200)
+    story.do(MAIN, "RWLOCK_WAIT", B, write=1).do(200, "RWLOCK_WAIT", A + far, pid=200, write=1)
+    (only,) = story.findings(tmp_path)
+    assert only.kind == "deadlock"
+    assert sorted(only.threads) == [MAIN, 200]
+
+
 # ---- a thread and itself ----
 
 
@@ -415,8 +430,7 @@ def broadcast_before() -> Story:
 
 def signalled_without_mutex() -> Story:
     """Another thread goes on, but whoever signals without the mutex cannot be waited for safely."""
-    story = two().signal(1, B).lock(2, A).cond_in(2, B, A)
-    return story.exit()
+    return two().signal(1, B).lock(2, A).cond_in(2, B, A).join_in(MAIN, 2)
 
 
 @pytest.mark.parametrize("story", [signalled_before, broadcast_before, signalled_without_mutex])
@@ -429,6 +443,11 @@ def test_lost_wakeup(tmp_path: Path, story: Callable[[], Story]) -> None:
 
 def somebody_is_at_work() -> Story:
     return two().lock(1, A).signal(1, B).unlock(1, A).lock(2, A).cond_in(2, B, A)
+
+
+def idle_at_the_end() -> Story:
+    """It has nothing to do after a signal that nobody needed."""
+    return two().signal(1, B).lock(2, A).cond_in(2, B, A).exit()
 
 
 def idle_worker() -> Story:
@@ -464,8 +483,8 @@ def waits_for_a_post() -> Story:
 @pytest.mark.parametrize(
     "story",
     [
-        somebody_is_at_work, idle_worker, taken_by_another, heard_it, waits_with_a_limit,
-        waits_for_a_post,
+        somebody_is_at_work, idle_at_the_end, idle_worker, taken_by_another, heard_it,
+        waits_with_a_limit, waits_for_a_post,
     ],
 )  # fmt: skip
 def test_no_lost_wakeup(tmp_path: Path, story: Callable[[], Story]) -> None:
@@ -532,7 +551,15 @@ def owner_died() -> Story:
     return story.waited(2, A, EOWNERDEAD).unlock(2, A)
 
 
-@pytest.mark.parametrize("story", [begins_in_the_middle, locked_by_the_parent, owner_died])
+def ids_used_again() -> Story:
+    """A thread has the id, and the pthread_t, of one that was joined."""
+    story = Story().create(1).lock(1, A).unlock(1, A).ended_and_joined(1)
+    return story.create(1).lock(1, B, A).unlock(1, A, B).ended_and_joined(1).exit()
+
+
+@pytest.mark.parametrize(
+    "story", [begins_in_the_middle, locked_by_the_parent, owner_died, ids_used_again]
+)
 def test_no_wrong_unlock(tmp_path: Path, story: Callable[[], Story]) -> None:
     assert found(story(), tmp_path) == []
 
