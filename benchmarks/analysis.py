@@ -1,4 +1,4 @@
-"""How fast `ptt report` and `ptt check` are on a big made-up trace: seconds, peak memory, events a second.
+"""How fast `ptt report` and `ptt check` are on a big trace: seconds, peak memory, events a second.
 
 python benchmarks/analysis.py [--events 100000000] [--threads 16] [--locks 1000]
 """
