@@ -40,7 +40,8 @@ def main() -> int:
 
     modes = {
         "loop and call": "bare",
-        "time stamp and store": "floor",
+        "ticks and store": "ticks",
+        "clock_gettime and store": "floor",
         "no stream": "none",
         "filtered": "filtered",
         "recorded": "loop",

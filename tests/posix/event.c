@@ -140,8 +140,8 @@ static void *after_call;
 
 __attribute__((noinline, noclone)) static void emit_here(trace_event_id_t id)
 {
-	emit_number(id, 1);
-	__asm__ volatile("" ::: "memory");
+	posix_trace_event(id, NULL, 0);
+	__asm__ volatile("" ::: "memory"); /* no tail call */
 	after_call = __builtin_return_address(0);
 }
 
@@ -259,9 +259,13 @@ CASE(no_cancellation_point)
 {
 	trace_event_id_t one = type("one");
 	trace_id_t trid = started(NULL);
-	pthread_t t = thread(emit_cancelled, &one);
+	pthread_t t;
 	void *value;
 
+#ifdef __SANITIZE_THREAD__
+	suite_skip("with ThreadSanitizer anything is a cancellation point");
+#endif
+	t = thread(emit_cancelled, &one);
 	pthread_join(t, &value);
 	CHECK(got_through);
 	CHECK(value == PTHREAD_CANCELED);
@@ -344,6 +348,7 @@ CASE(signal_handlers_interrupt_the_trace_point)
 	for (written = 0; (handled < rounds || written < 1000) && written < 250000; written++)
 		emit_number(in_main, written);
 	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_IGN); /* which also forgets the last one, if it is still on its way */
 	signal(SIGALRM, SIG_DFL);
 	alarm(60);
 	while (next_user(trid, &r)) {

@@ -652,7 +652,7 @@ CASE(disk_without_room)
 	scratch_file(O_RDWR);
 	unlink(scratch_path());
 	mkdir(scratch_path(), 0700);
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	if (unshare(CLONE_NEWNS) || mount("none", "/", "none", MS_REC | MS_PRIVATE, "") ||
 	    mount("none", scratch_path(), "tmpfs", 0, "size=256k")) {
 		rmdir(scratch_path());
 		suite_skip("cannot mount a small file system");

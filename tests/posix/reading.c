@@ -167,17 +167,22 @@ struct wait {
 	struct record r;
 	int result;
 	bool limited;
-	volatile bool waits, over;
+	bool waits, over; /* by __atomic_: another thread looks */
 };
 
 static void *wait_for_event(void *arg)
 {
 	struct wait *w = arg;
 
-	w->waits = true;
+	__atomic_store_n(&w->waits, true, __ATOMIC_RELEASE);
 	w->result = w->limited ? timed(w->trid, &w->r, after_ms(50000)) : get(w->trid, &w->r, sizeof(w->r.data));
-	w->over = true;
+	__atomic_store_n(&w->over, true, __ATOMIC_RELEASE);
 	return NULL;
+}
+
+static bool is_over(const struct wait *w)
+{
+	return __atomic_load_n(&w->over, __ATOMIC_ACQUIRE);
 }
 
 /* Until the thread is in the kernel, which is where it waits. */
@@ -185,9 +190,9 @@ static void until_asleep(struct wait *w)
 {
 	int i;
 
-	while (!w->waits)
+	while (!__atomic_load_n(&w->waits, __ATOMIC_ACQUIRE))
 		usleep(1000);
-	for (i = 0; i < 20 && !w->over; i++)
+	for (i = 0; i < 20 && !is_over(w); i++)
 		usleep(1000);
 }
 
@@ -197,7 +202,7 @@ static void wakes(trace_id_t trid, bool limited, trace_event_id_t one)
 	pthread_t t = thread(wait_for_event, &w);
 
 	until_asleep(&w);
-	CHECK(!w.over);
+	CHECK(!is_over(&w));
 	emit_number(one, 4711);
 	join(t);
 	FAILS(0, w.result);
@@ -224,7 +229,7 @@ CASE(readers_wait_for_streams_that_never_started)
 	until_asleep(&w);
 	emit_number(one, 1); /* not recorded */
 	until_asleep(&w);
-	CHECK(!w.over);
+	CHECK(!is_over(&w));
 	OK(posix_trace_start(w.trid));
 	join(t);
 	FAILS(0, w.result);
@@ -267,7 +272,7 @@ static void interrupted(bool limited)
 	w.r.unavailable = 0;
 	t = thread(wait_for_event, &w);
 	until_asleep(&w);
-	while (!w.over) { /* one that comes too early interrupts nothing */
+	while (!is_over(&w)) { /* one that comes too early interrupts nothing */
 		pthread_kill(t, SIGUSR1);
 		usleep(1000);
 	}
@@ -290,7 +295,7 @@ static void *wait_cancelled(void *arg)
 {
 	struct wait *w = arg;
 
-	w->waits = true;
+	__atomic_store_n(&w->waits, true, __ATOMIC_RELEASE);
 	for (;;) /* it may be a cancellation point */
 		w->result = timed(w->trid, &w->r, after_ms(20));
 	return NULL;

@@ -47,7 +47,8 @@ def test_static_and_optimised_across_files(group: str, build: Callable[..., Path
 @pytest.mark.parametrize("group", _VALGRIND)
 def test_under_valgrind(group: str, build: Callable[..., Path]) -> None:
     said = run(
-        "valgrind", "-q", "--error-exitcode=99", "--leak-check=full", build(group),
+        "valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--trace-children=yes",
+        build(group),
         env={"SUITE_QUICK": "1", "SUITE_SECONDS": "200"},
     )  # fmt: skip
     assert _SUM.search(said), said
