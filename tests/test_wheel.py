@@ -27,6 +27,7 @@ FILES = [
     f"{NATIVE}/lib/libpttmodel.so",
     f"{NATIVE}/lib/libpttcheck.so",
     f"{NATIVE}/lib/libpttread.so",
+    f"{NATIVE}/lib/libpttverify.so",
     f"{NATIVE}/lib/handlers/libfile.so",
     f"{NATIVE}/lib/handlers/libring.so",
     f"{NATIVE}/lib/handlers/libshared.so",

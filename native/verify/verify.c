@@ -62,8 +62,13 @@ static const struct {
 	const char *name;
 	enum vf_action action;
 } named[] = {
-	{ "MUTEX_CONSISTENT", VF_CONSISTENT }, { "LEVEL_CHANGED", VF_LEVEL },        { "PROCESS_FORK", VF_FORK },     { "THREAD_CREATE_IN", VF_CREATE_IN },
-	{ "THREAD_CREATE_OUT", VF_CREATE_OUT }, { "THRD_CREATE_IN", VF_CREATE_IN }, { "THRD_CREATE_OUT", VF_CREATE_OUT },
+	{ "MUTEX_CONSISTENT", VF_CONSISTENT },
+	{ "LEVEL_CHANGED", VF_LEVEL },
+	{ "PROCESS_FORK", VF_FORK },
+	{ "THREAD_CREATE_IN", VF_CREATE_IN },
+	{ "THREAD_CREATE_OUT", VF_CREATE_OUT },
+	{ "THRD_CREATE_IN", VF_CREATE_IN },
+	{ "THRD_CREATE_OUT", VF_CREATE_OUT },
 };
 
 static enum vf_action action_of(const struct ptt_event_type *type)
