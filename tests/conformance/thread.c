@@ -293,3 +293,29 @@ CASE(pthread_setname_np, "another", name_of(sleeper(), "another"))
 CASE(pthread_setname_np, "longest", name_of(pthread_self(), "fifteen letters"))
 CASE(pthread_setname_np, "too long", name_of(pthread_self(), "sixteen letters!"))
 CASE(pthread_setname_np, "empty", name_of(pthread_self(), ""))
+
+/* ------------------------------------------------------------ priorities */
+
+static long scheduled(pthread_t thread, int policy, int priority)
+{
+	struct sched_param param = {.sched_priority = priority};
+
+	return pthread_setschedparam(thread, policy, &param);
+}
+
+static long scheduled_process(pid_t pid, int policy, int priority)
+{
+	struct sched_param param = {.sched_priority = priority};
+
+	return sched_setscheduler(pid, policy, &param);
+}
+
+CASE(pthread_setschedparam, "ordinary", scheduled(pthread_self(), SCHED_OTHER, 0))
+CASE(pthread_setschedparam, "another", scheduled(sleeper(), SCHED_OTHER, 0))
+CASE(pthread_setschedparam, "no priority of it", scheduled(pthread_self(), SCHED_OTHER, 1))
+CASE(pthread_setschedparam, "no policy", scheduled(pthread_self(), 1000, 0))
+CASE(pthread_setschedprio, "ordinary", pthread_setschedprio(pthread_self(), 0))
+CASE(pthread_setschedprio, "no priority of it", pthread_setschedprio(pthread_self(), 1))
+CASE(sched_setscheduler, "itself", scheduled_process(0, SCHED_OTHER, 0))
+CASE(sched_setscheduler, "no priority of it", scheduled_process(0, SCHED_OTHER, 1))
+CASE(sched_setscheduler, "no process", scheduled_process(-1, SCHED_OTHER, 0))

@@ -32,6 +32,7 @@ class Event:
         object: Address.
         fields: The scalar fields by name.
         text: The variable field, if the event has one.
+        variant: Which of several events of this name, as the catalogue calls it.
     """
 
     tid: int
@@ -39,6 +40,7 @@ class Event:
     object: int
     fields: dict[str, int]
     text: str = ""
+    variant: str = ""
 
 
 def _decode(raw: tuple[int, ...], data: bytes) -> Event:
@@ -54,7 +56,7 @@ def _decode(raw: tuple[int, ...], data: bytes) -> Event:
             text = data[at : size - 16].rstrip(b"\0").decode()
         else:
             (fields[item.name],) = struct.unpack_from("<" + _SCALARS[item.type], data, at)
-    return Event(tid, kind.name, address, fields, text)
+    return Event(tid, kind.name, address, fields, text, kind.variant)
 
 
 @dataclass(frozen=True, slots=True)
