@@ -158,14 +158,20 @@ static inline uint64_t own_thread(void)
 #endif
 }
 
-static inline __attribute__((always_inline)) void record(struct px_event event)
+/* Who makes the event: the calling thread. */
+static inline __attribute__((always_inline)) void sign(struct px_event *event)
 {
-	uint64_t active = __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);
 	uint32_t pid = __atomic_load_n(&identity->pid, __ATOMIC_RELAXED), tid = self_tid;
 
-	event.pid = __builtin_expect(!pid, 0) ? px_own_pid() : pid;
-	event.tid = __builtin_expect(!tid || !pid, 0) ? tid_slow() : tid;
-	event.thread = own_thread();
+	event->pid = __builtin_expect(!pid, 0) ? px_own_pid() : pid;
+	event->tid = __builtin_expect(!tid || !pid, 0) ? tid_slow() : tid;
+	event->thread = own_thread();
+}
+
+static inline __attribute__((always_inline)) void record(const struct px_event *event, uint32_t id)
+{
+	uint64_t active = __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);
+
 	for (; active; active &= active - 1) {
 		uint32_t slot = (uint32_t)__builtin_ctzll(active);
 		struct px_stream *stream = mapped_in(slot);
@@ -173,19 +179,20 @@ static inline __attribute__((always_inline)) void record(struct px_event event)
 
 		if (__builtin_expect(!stream, 0))
 			stream = px_own_stream(slot, __atomic_load_n(&px_control.serial[slot], __ATOMIC_SEQ_CST));
-		if (!stream || !px_records(stream, event.id))
+		if (!stream || !px_records(stream, id))
 			continue;
 		buffer = buffer_of(stream);
 		if (__builtin_expect(px_lives(stream), 1))
-			px_put(&buffer, &event);
+			px_put(&buffer, event);
 		else
 			close_orphan(stream);
 	}
 }
 
-void px_record(const struct px_event *event)
+void px_record(struct px_event *event)
 {
-	record(*event);
+	sign(event);
+	record(event, event->id);
 }
 
 /* Does a program's event have an id that it may use? */
@@ -196,11 +203,17 @@ static inline bool is_users(trace_event_id_t id)
 
 static __attribute__((noinline)) void record_users(trace_event_id_t id, const void *data, size_t size, void *address)
 {
-	struct px_event event = {.id = id, .address = (uint64_t)address, .data = data, .size = data ? size : 0};
+	struct px_event event;
 
 	if (!is_users(id))
 		return;
-	record(event);
+	/* one by one, and never copied: a copy would wait for these stores */
+	event.id = id;
+	event.address = (uint64_t)address;
+	event.data = data;
+	event.size = data ? size : 0;
+	sign(&event);
+	record(&event, id);
 	if (__builtin_expect(px_tracer_listens(), 0))
 		px_tracer_event(&event);
 }

@@ -38,7 +38,7 @@ void px_own_forked(void);
 struct px_stream *px_own_stream(uint32_t slot, uint64_t serial);
 
 /* px_record - record an event, with the calling thread as its own, in each stream that wants it. Safe in signal handlers. */
-void px_record(const struct px_event *event);
+void px_record(struct px_event *event);
 
 /*
  * px_guard - what a function of ours runs under that shares more than a stream with others: no signal handler comes
