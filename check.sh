@@ -72,7 +72,6 @@ need may strace has strace
 need may sysbench has sysbench
 need may valgrind has valgrind
 need may vite has vite
-need may valgrind has valgrind
 need may x264 has x264
 need may xz-utils has xz
 need may zsh has zsh
