@@ -145,6 +145,13 @@ def test_divided(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
     _diff(ptt, runs["short"][:1], runs["long"][:1], "--per", "USER", status=2)
 
 
+def test_levels_that_differ_are_told(ptt: Ptt, runs: dict[str, list[Path]], record: Any) -> None:
+    less = record("/bin/true", options=("-l", "1"))
+    done = ptt("diff", runs["short"][0], less)
+    assert "recorded at different levels (2 and 1)" in done.stderr
+    assert "different levels" not in ptt("diff", runs["short"][0], runs["long"][0]).stderr
+
+
 def test_csv_is_one_line_a_metric(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
     out = _diff(ptt, runs["short"][:1], runs["long"][:1], "--format", "csv").stdout.splitlines()
     assert out[0] == "site,kind,metric,before,after,change_percent,chance,verdict"

@@ -269,15 +269,16 @@ class Lanes:
             begin: When they begin.
             end: When they end; few rows are needed if they come in this order.
         """
-        columns = [
+        lanes = np.empty(len(group), np.uint32)
+        columns: tuple[NDArray[Any], ...] = (
             np.ascontiguousarray(group, np.uint64),
             np.ascontiguousarray(begin, np.int64),
             np.ascontiguousarray(end, np.int64),
-            np.empty(len(group), np.uint32),
-        ]
+            lanes,
+        )
         pointers = [column.ctypes.data for column in columns]
         check("place", self._lib.ptt_model_lanes_place(self._handle, *pointers, len(group)))
-        return columns[3]
+        return lanes
 
     def table(self) -> NDArray[Any]:
         """Return the rows: their `group`, and their `place` in it, from 0."""

@@ -83,12 +83,14 @@ class Run:
 
     Attributes:
         name: Its trace.
+        level: The detail level it was recorded at, or empty.
         elapsed_ns: From its first event to its last.
         total: A number for each metric.
         items: What it is made of.
     """
 
     name: str
+    level: str
     elapsed_ns: int
     total: NDArray[np.float64]
     items: list[Item]
@@ -123,7 +125,8 @@ def measure(source: Source, symbols: Symbols, *, by: str, per: str = "run") -> R
     item_of = {"site": make.site, "object": make.object, "thread": make.thread}[by]
     used = np.flatnonzero(values.any(axis=1)).tolist()
     items = [item_of(row, values[row]) for row in used if row]
-    return Run(name, elapsed, total / divisor, items)
+    level = source.traces[0].info.session.level
+    return Run(name, level, elapsed, total / divisor, items)
 
 
 def _values(rows: NDArray[Any]) -> NDArray[np.float64]:

@@ -79,8 +79,9 @@ def run(args: argparse.Namespace) -> int:
     """Print what changed."""
     from nptltrace.analysis.diff import compare
 
-    before, after = _sides(args)
-    found = compare(_runs(args, before), _runs(args, after), confidence=args.confidence)
+    before, after = (_runs(args, paths) for paths in _sides(args))
+    _compare_levels(args, before, after)
+    found = compare(before, after, confidence=args.confidence)
     failed = _gate.failures(found, args.fail_on)
     _print(found, args)
     for term, row in failed:
@@ -115,6 +116,16 @@ def _runs(args: argparse.Namespace, paths: Iterable[str]) -> list[Run]:
         runs.append(measure(source, _traces.open_symbols(args, source), by=args.by, per=args.per))
         warner.say()
     return runs
+
+
+def _compare_levels(args: argparse.Namespace, before: list[Run], after: list[Run]) -> None:
+    """Say when the runs were recorded in different detail, so that there is more of one side."""
+    levels = [sorted({run.level for run in runs if run.level}) for runs in (before, after)]
+    if levels[0] != levels[1] and all(levels):
+        told = " and ".join(", ".join(side) for side in levels)
+        say(
+            args, f"warning: recorded at different levels ({told}): what is not in both has changed"
+        )
 
 
 def _print(found: Difference, args: argparse.Namespace) -> None:

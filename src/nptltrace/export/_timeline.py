@@ -56,6 +56,7 @@ WAITS, HOLDS, OWNERS = range(3)
 # What a thread does with an object: waits of each class, in their order, and holds.
 VERBS = ("waits for", "is idle at", "joins", "times out at", "gives up", "holds")
 _HOLDS = 5
+_PIECES = 100  # sets to keep before they are made one
 _LONGEST = 1000  # characters of a name
 _THREAD = 1  # kind of the objects that are joined
 
@@ -244,6 +245,8 @@ class Timeline:
 
     def _keep(self, records: NDArray[Any], begin: NDArray[Any]) -> None:
         self._verbs.append(np.unique(self.verb_key(begin)))
+        if len(self._verbs) > _PIECES:
+            self._verbs = [np.unique(np.concatenate(self._verbs))]
         self._sorter.add(records.reshape(-1))
 
     def _take_wakeups(self, rows: NDArray[Any]) -> None:

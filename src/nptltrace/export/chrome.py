@@ -54,21 +54,23 @@ def write(
         about = {"start_unix_ns": timeline.start_unix_ns, "tool": "ptt"}
         file.write(f'{{"displayTimeUnit":"ns","otherData":{json.dumps(about)},'.encode())
         file.write(b'"traceEvents":[\n')
-        for line in _metadata(timeline):
+        first, *others = _metadata(timeline)
+        for line in others:
             file.write((json.dumps(line) + ",\n").encode())
         events = _Events(timeline)
         for records in timeline.records():
             for start in range(0, len(records), _ROWS):
                 for lines in events.encoded(records[start : start + _ROWS]):
                     file.write(lines)
-        # Every line before this one ends with a comma.
-        end = {"ph": "M", "pid": 0, "name": "process_labels", "args": {"labels": ""}}
-        file.write((json.dumps(end) + "\n]}\n").encode())
+        # The one line without a comma after it.
+        file.write((json.dumps(first) + "\n]}\n").encode())
     return timeline.summary()
 
 
 def _metadata(timeline: Timeline) -> Iterator[dict[str, Any]]:
-    """Yield the names of processes and rows, and the order of these."""
+    """Yield what made the trace, the names of processes and rows, and the order of these."""
+    pid = timeline.processes[0].pid if timeline.processes else 0
+    yield {"ph": "M", "pid": pid, "name": "process_labels", "args": {"labels": "ptt"}}
     for process in timeline.processes:
         name = " ".join(process.cmdline) or process.exe or "process"
         yield {"ph": "M", "pid": process.pid, "name": "process_name", "args": {"name": name}}
