@@ -39,10 +39,6 @@ def checked(
 ) -> Iterator[Callable[..., Checked]]:
     """Recorder and checker: `checked(program, "-l", "3").findings`."""
     from nptltrace import _paths
-    from nptltrace.cli import command_names
-
-    if "check" not in command_names():
-        pytest.skip("there is no `ptt check`")
 
     def checked(program: Program, *options: str) -> Checked:
         came = Checker(ptt, build, tmp_path)(program, *options)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* recursive.c - a recursive mutex is held over a long call that locks and unlocks it often. */
+/* expect: long-hold threads=main objects=tree sites=locks */
+/* options: --long-hold 100ms */
+#include "corpus.h"
+
+static pthread_mutex_t tree;
+
+int main(void)
+{
+	i_am("main");
+	OBJECT(tree);
+	init_mutex(&tree, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_lock(&tree); /* SITE locks */
+	for (int i = 0; i < 10; i++) {
+		pthread_mutex_lock(&tree);
+		nap_ms(20);
+		pthread_mutex_unlock(&tree);
+	}
+	pthread_mutex_unlock(&tree);
+	return 0;
+}
