@@ -386,6 +386,44 @@ CASE(flush_by_itself)
 	}
 }
 
+/* ------------------------------------------------------------ what is not specified, but must do no harm */
+
+CASE(active_stream_with_a_log_is_read)
+{
+	trace_id_t trid = logged(scratch_file(O_RDWR), NULL), log;
+	int error, n = 0;
+	struct record r;
+
+	emit_many(0, 10);
+	error = posix_trace_trygetnext_event(trid, &r.info, r.data, sizeof(r.data), &r.length, &r.unavailable);
+	CHECK(error == 0 || error == EINVAL);
+	OK(posix_trace_shutdown(trid));
+	log = open_log(scratch_path());
+	while (next_number(log, &r))
+		n++;
+	EQ(n, 10); /* the one that was read is in the log all the same */
+}
+
+CASE(log_read_with_a_limit)
+{
+	trace_id_t trid = logged(scratch_file(O_RDWR), NULL), log;
+	struct timespec soon = after_ms(50);
+	struct record r;
+	int error, n;
+
+	emit_many(0, 3);
+	OK(posix_trace_shutdown(trid));
+	log = open_log(scratch_path());
+	for (n = 0; n < 20; n++) { /* beyond the end, it neither waits for ever nor makes anything up */
+		error = posix_trace_timedgetnext_event(log, &r.info, r.data, sizeof(r.data), &r.length, &r.unavailable,
+						       &soon);
+		CHECK(error == 0 || error == EINVAL || error == ETIMEDOUT);
+		if (error || r.unavailable)
+			break;
+	}
+	CHECK(n < 20);
+}
+
 /* ------------------------------------------------------------ clear */
 
 CASE(clear_empties_the_log)

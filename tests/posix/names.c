@@ -86,6 +86,18 @@ CASE(predefined_names)
 		TEXT(name_of(trid, predefined[i].id), predefined[i].name);
 }
 
+CASE(predefined_names_may_be_opened)
+{
+	trace_id_t trid = stream_of(0, NULL);
+	trace_event_id_t id, again;
+
+	/* whether that is the system's type is not said, but it is one, and always the same */
+	OK(posix_trace_eventid_open("posix_trace_start", &id));
+	OK(posix_trace_eventid_open("posix_trace_start", &again));
+	CHECK(same_type(id, again));
+	TEXT(name_of(trid, id), "posix_trace_start");
+}
+
 CASE(name_fits_exactly)
 {
 	trace_id_t trid = stream_of(0, NULL);
