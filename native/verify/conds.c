@@ -136,6 +136,8 @@ void vf_cond_out(struct ptt_verify *v, const struct vf_event *e)
 	vf_result(v, e, mine ? &t->cond.in : &none);
 	if (!mine || !leave(v, t, &w))
 		return;
+	if (result == EOWNERDEAD && mutex_of(v, &w))
+		mutex_of(v, &w)->inconsistent = true;
 	if ((result != 0 && result != ETIMEDOUT) || w.freed == VF_NEVER)
 		return;
 	v->checks[VF_COND_MUTEX]++;

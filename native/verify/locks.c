@@ -175,8 +175,7 @@ void vf_lock_wait_end(struct ptt_verify *v, const struct vf_event *e)
 
 	if (!o)
 		return;
-	if (o->kind != VF_SEM)
-		vf_touch(v, o, e);
+	vf_touch(v, o, e);
 	if (wait_over(v, e, o) && prefers_writers(o))
 		writer_waited(v, e, o, false);
 }

@@ -189,6 +189,10 @@ def test_a_process_that_ended_late(build: Callable[..., Path]) -> None:
     found = verdict_of(trace).violations
     assert [(one.rule, one.severity) for one in found] == [("cond-wakeup", "warning")]
     assert verdict_of(trace, patience_ns=60 * S).violations == []
+    # A part of the trace ends before the process does.
+    part = trace.with_name("part.ptt")
+    write_trace(Source([trace]), part, Part())
+    assert verdict_of(part).violations == []
 
 
 def test_shared_memory(build: Callable[..., Path]) -> None:

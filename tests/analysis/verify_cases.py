@@ -594,5 +594,15 @@ SILENT: dict[str, Threads] = {
             ev(12, "MUTEX_ERROR", routine=UNLOCK_IN, result=EPERM),
         ],
     },
+    "an orphaned mutex that a wait came back with": {
+        "t1": [
+            mutex(robust=1),
+            taken(0),
+            *cond_in(10),
+            *cond_out(50, EOWNERDEAD),
+            ev(60, "MUTEX_UNLOCK_IN"),
+            ev(61, "MUTEX_UNLOCK_OUT"),
+        ],
+    },
     "a reader that came before the writer was queued": {**WRITER, "t4": reader(400_000)[2:]},
 }

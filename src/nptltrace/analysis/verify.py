@@ -194,8 +194,10 @@ def gaps(source: Source, trace: TraceFiles) -> list[str]:
 def _alive_ns(source: Source, window: Window) -> list[int]:
     """Return when each process was last seen alive, `NEVER` where nobody knows."""
     found = []
-    for process in source.processes():
-        seen = process.alive_unix_ns
+    for process, (trace, _, _) in zip(source.processes(), source.reader.processes(), strict=True):
+        # A part of a trace may end long before the process did.
+        derived = "derived_from" in source.traces[trace].info.session.raw
+        seen = None if derived else process.alive_unix_ns
         ns = _verifier.NEVER if seen is None else seen - source.start_unix_ns
         found.append(ns if window.end_ns is None else min(ns, window.end_ns))
     return found

@@ -272,8 +272,11 @@ def _write_info(
     session = dict(source.traces[source.alignment.lead].info.session.raw) | facts
     session["state"] = "complete" if session.get("state") == "running" else session.get("state")
     session["derived_from"] = sorted({root for t in source.traces for root in _roots(t)})
-    if part.thread is not None:
-        session["part"] = "thread"  # what the others did to it is not there
+    # What the others did to it is not there.
+    parts = [trace.info.session.raw.get("part") for trace in source.traces]
+    session["part"] = "thread" if part.thread is not None or any(parts) else None
+    changed = [trace.info.session.raw.get("level_changed") for trace in source.traces]
+    session["level_changed"] = any(changed)
     # Time goes on counting from where the original does.
     old = session.get("clock")
     session["clock"] = _session_clock(old if isinstance(old, dict) else {}, clock)
