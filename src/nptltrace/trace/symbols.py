@@ -8,6 +8,7 @@ had mapped or their debug files, found by build-id. Where there are none, an add
 from __future__ import annotations
 
 import bisect
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -241,7 +242,7 @@ class Symbols:
         files = self._files.find(loaded.module, loaded.began_ns)
         found = [a for elf in files for a, _, name in elf.variables if name in names]
         if not found:
-            found = [a for a, _, name in _all_variables(files) if demangle(name) in names]
+            found = [a for a, name in _mangled(files, names) if demangle(name) in names]
         bundled = (key for key, value in self._bundle.items() if value in names)
         return found + [key.offset for key in bundled if key.module == loaded.identity]
 
@@ -281,9 +282,16 @@ class Symbols:
         return sorted(found, key=lambda loaded: loaded.start)
 
 
-def _all_variables(files: Sequence[ElfFile]) -> list[tuple[int, int, str]]:
-    """Return the variables with mangled names."""
-    return [s for elf in files for s in elf.variables if s[2].startswith(("_Z", "_R"))]
+def _mangled(files: Sequence[ElfFile], names: set[str]) -> list[tuple[int, str]]:
+    """Return (address, mangled name) of the variables that may be meant by these names."""
+    # The last word of a name stands in the mangled one as it is.
+    words = [found[-1] for name in names if (found := re.findall(r"\w+", name))]
+    return [
+        (address, name)
+        for elf in files
+        for address, _, name in elf.variables
+        if name.startswith(("_Z", "_R")) and any(word in name for word in words)
+    ]
 
 
 def _from_bundle(at: int, code: Code) -> Location:
