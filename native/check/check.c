@@ -154,6 +154,14 @@ int ptt_check_process(struct ptt_check *c, uint32_t process, uint32_t parent)
 	return 0;
 }
 
+int ptt_check_stack(struct ptt_check *c, uint32_t process, uint64_t from)
+{
+	if (process_reach(c, process) < 0)
+		return -ENOMEM;
+	c->processes[process].stack = from;
+	return 0;
+}
+
 int ptt_check_memory(struct ptt_check *c, uint32_t process, uint64_t from, uint64_t to)
 {
 	struct ck_process *p;
@@ -200,6 +208,7 @@ static void level_changed(struct ptt_check *c, const struct ck_event *e)
 static void process_starts(struct ptt_check *c, const struct ck_event *e)
 {
 	c->processes[e->process].whole = true;
+	c->processes[e->process].first_thread = e->thread;
 	CK_THREAD(c, e->thread)->flags |= CK_WHOLE | CK_BEGUN;
 }
 
@@ -319,6 +328,8 @@ static inline void event(struct ptt_check *c, const struct ck_event *e)
 		t->first_ts = e->ts;
 	t->last_ts = e->ts;
 	p->last_ts = e->ts;
+	if (e->id >> 6 != NPTL_DOMAIN_THREAD)
+		t->busy_ts = e->ts;
 	p->full[e->id >> 6] |= c->level[e->id] >= 2;
 	switch (e->id) {
 	case ID(MUTEX, MUTEX_TAKEN):

@@ -149,6 +149,7 @@ struct ck_thread {
 	uint64_t held_sum; /* of what it holds, whatever the order */
 	int64_t first_ts;
 	int64_t last_ts;
+	int64_t busy_ts; /* when it last did anything but create and join threads */
 	int64_t end_ts;
 	struct ck_last created; /* thread: the creator */
 	uint32_t serial;
@@ -172,6 +173,8 @@ struct ck_process {
 	bool alone;	 /* and neither will anybody who may have memory in common with it */
 	bool full[CK_KINDS]; /* by domain: what is taken and released is recorded, not only waits */
 	int64_t last_ts;
+	uint32_t first_thread;
+	uint64_t stack; /* of the first thread: from here on; 0: not known */
 	uint64_t *memory; /* pairs of addresses */
 	uint32_t memory_count;
 };

@@ -240,6 +240,32 @@ static bool search_from(struct ptt_check *c, struct search *s)
 	return search_along(c, s, true) || search_along(c, s, false);
 }
 
+/*
+ * Whether the frames of a process's first thread are what they were when the first of these orders began: it has created
+ * and joined threads since, and done nothing else.
+ */
+static bool stack_stood_still(const struct ptt_check *c, const struct search *s, uint32_t process)
+{
+	uint32_t first = c->processes[process].first_thread;
+
+	for (uint32_t i = 0; i < s->depth; i++) {
+		const struct ck_order *o = CK_ORDER(c, s->path[i]);
+
+		if (o->thread == first || o->held_since <= CK_THREAD(c, first)->busy_ts)
+			return false;
+	}
+	return first != 0;
+}
+
+/* Whether a lock is the same one in all orders, and not another that came to lie at its address. */
+static bool is_one(const struct ptt_check *c, const struct search *s, const struct ck_object *o)
+{
+	const struct ck_process *p = &c->processes[o->process];
+
+	return o->flags & CK_INITED || ck_lasting(c, o) ||
+	       (p->stack && o->address >= p->stack && stack_stood_still(c, s, o->process));
+}
+
 static void tell(struct ptt_check *c, const struct ck_event *e, const struct search *s)
 {
 	uint32_t flags = PTT_FINDING_WHOLE;
@@ -247,10 +273,9 @@ static void tell(struct ptt_check *c, const struct ck_event *e, const struct sea
 
 	for (uint32_t i = 0; i < s->depth; i++) {
 		uint32_t from = CK_EDGE(c, CK_ORDER(c, s->path[i])->edge)->from;
-		const struct ck_object *o = CK_OBJECT(c, from);
 
 		sum += rd_hash(from, 1);
-		if (!(o->flags & CK_INITED) && !ck_lasting(c, o))
+		if (!is_one(c, s, CK_OBJECT(c, from)))
 			flags |= PTT_FINDING_SUSPECT;
 	}
 	if (!ck_found(c, PTT_LOCK_ORDER, e, sum, s->depth, flags))

@@ -13,7 +13,7 @@ static uint32_t thread_new(struct ptt_check *c, uint32_t process, uint32_t tid, 
 		return 0;
 	t->pub = (struct ptt_check_thread_row){ .process = process, .tid = tid, .number = number };
 	t->first_ts = INT64_MAX;
-	t->last_ts = t->end_ts = t->cond_left_ts = CK_NEVER;
+	t->last_ts = t->busy_ts = t->end_ts = t->cond_left_ts = CK_NEVER;
 	return row;
 }
 

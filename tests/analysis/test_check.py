@@ -8,7 +8,7 @@ import pytest
 
 from nptltrace.analysis.findings import SCHEMA, find, findings
 from nptltrace.trace.source import Source
-from tests.analysis.story import HEAP, HEAP2, MAIN, A, B, C, D, E, Story, kinds
+from tests.analysis.story import HEAP, HEAP2, MAIN, A, B, C, D, E, Story, kinds, pthread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EPERM, EBUSY, EINVAL, EDEADLK, ETIMEDOUT, EOWNERDEAD = 1, 16, 22, 35, 110, 130
 LOCK_IN, UNLOCK_IN, DESTROY_IN = 20, 28, 18
 INVERSION = "lock-order-inversion"
+STACK = 0x7FFD00000040  # of the first thread
 
 
 def two() -> Story:
@@ -284,6 +285,13 @@ def taken_back_by_a_wait() -> Story:
     return story.both(2, A, B)
 
 
+def on_the_stack_of_main() -> Story:
+    """Its frames cannot have changed: it was waiting for the first all the time."""
+    story = two().join_in(MAIN, 1).both(1, STACK, STACK + 64).end(1)
+    story.do(MAIN, "THREAD_JOIN_OUT", pthread(1)).join_in(MAIN, 2)
+    return story.both(2, STACK + 64, STACK)
+
+
 def initialized_on_the_heap() -> Story:
     story = two().do(MAIN, "MUTEX_INIT", HEAP).do(MAIN, "MUTEX_INIT", HEAP2)
     return story.both(1, HEAP, HEAP2).both(2, HEAP2, HEAP)
@@ -294,7 +302,7 @@ def initialized_on_the_heap() -> Story:
     [
         three_in_a_ring, other_gates, shared_gate, tried_outside, gate_sometimes, read_and_written,
         between_barriers, joined_too_late, created_earlier, taken_back_by_a_wait,
-        initialized_on_the_heap,
+        initialized_on_the_heap, on_the_stack_of_main,
     ],
 )  # fmt: skip
 def test_inversions(tmp_path: Path, story: Callable[[], Story]) -> None:
@@ -381,6 +389,11 @@ def initialized_between() -> Story:
     return story.both(2, B, A)
 
 
+def on_a_stack_that_moves() -> Story:
+    """The first thread did something meanwhile, and may have left a function and called another."""
+    return two().both(1, STACK, STACK + 64).lock(MAIN, C).unlock(MAIN, C).both(2, STACK + 64, STACK)
+
+
 def memory_used_again() -> Story:
     """Nothing tells that these are the same locks."""
     return two().both(1, HEAP, HEAP2).both(2, HEAP2, HEAP)
@@ -391,8 +404,8 @@ def memory_used_again() -> Story:
     [
         same_order, one_thread, gate, tried_inside, timed_inside, read_both, joined_before,
         joined_before_by_main, created_after, created_after_and_said_late, barrier_between,
-        two_barriers_between, created_by_the_created, destroyed_between, initialized_between,
-        memory_used_again,
+        two_barriers_between, on_a_stack_that_moves, created_by_the_created, destroyed_between,
+        initialized_between, memory_used_again,
     ],
 )  # fmt: skip
 def test_no_inversion(tmp_path: Path, story: Callable[[], Story]) -> None:

@@ -69,6 +69,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_check_destroy": (None, (_p,)),
     "ptt_check_thread": (ctypes.c_int, (_p, _n, _n, _n)),
     "ptt_check_process": (ctypes.c_int, (_p, _n, _n)),
+    "ptt_check_stack": (ctypes.c_int, (_p, _n, _u64)),
     "ptt_check_memory": (ctypes.c_int, (_p, _n, _u64, _u64)),
     "ptt_check_share": (ctypes.c_int, (_p, _n, _u64, _u64, _n, _u64)),
     "ptt_check_feed": (ctypes.c_int, (_p, _p, _i64)),
@@ -112,6 +113,10 @@ class Check:
     def process(self, number: int, parent: int) -> None:
         """Tell that a process was forked by another."""
         check("follow a process", self._lib.ptt_check_process(self.handle, number, parent))
+
+    def stack(self, process: int, start: int) -> None:
+        """Tell that nothing lies behind an address but the stack of the first thread."""
+        check("follow a process", self._lib.ptt_check_stack(self.handle, process, start))
 
     def memory(self, process: int, start: int, end: int) -> None:
         """Tell of memory that is never used for anything else."""

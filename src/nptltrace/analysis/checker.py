@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from nptltrace.analysis import _check_native as native
-from nptltrace.analysis.loading import loaded_for_good
+from nptltrace.analysis.loading import behind_all, loaded_for_good
 from nptltrace.analysis.model import share_memory
 from nptltrace.trace import _native as reading
 from nptltrace.trace._columns import ArrayBuffer
@@ -140,5 +140,8 @@ class Checker:
             for parent, (theirs, index, _) in enumerate(places):
                 if theirs == trace and index == process.parent and parent != number:
                     self.check.process(number, parent)
+        behind = behind_all(process)
+        if behind is not None:
+            self.check.stack(number, behind)
         for module in loaded_for_good(process, self._source):
             self.check.memory(number, module.start, module.end)

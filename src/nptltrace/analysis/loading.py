@@ -9,7 +9,11 @@ if TYPE_CHECKING:
     from nptltrace.trace.info import Module, Process
     from nptltrace.trace.source import Source
 
-__all__ = ["loaded_for_good"]
+__all__ = ["behind_all", "loaded_for_good"]
+
+# Address space of processes ends here: with 47 bits, and with 48.
+_ENDS = (1 << 47, 1 << 48)
+_NEAR = 1 << 36
 
 
 def loaded_for_good(process: Process, source: Source) -> list[Module]:
@@ -40,6 +44,16 @@ def loaded_for_good(process: Process, source: Source) -> list[Module]:
     return found
 
 
+def behind_all(process: Process) -> int | None:
+    """Return an address behind which there is only the stack of the first thread, if that shows.
+
+    Mappings are laid out downwards from below that stack, the libraries first.
+    """
+    last = max((module.end for module in process.modules), default=0)
+    end = next((end for end in _ENDS if end > last), None)
+    return None if end is None or not last else max(last, end - _NEAR)
+
+
 def _behind(soname: str, modules: list[Module]) -> list[Module]:
     """Return the modules whose file a soname may lead to."""
     for module in modules:
@@ -66,7 +80,7 @@ def _needed(module: Module, source: Source) -> list[str]:
                 section = ELFFile(file).get_section_by_name(".dynamic")
                 if not isinstance(section, DynamicSection):
                     continue
-                return [tag.needed for tag in section.iter_tags("DT_NEEDED")]
+                return [str(vars(tag)["needed"]) for tag in section.iter_tags("DT_NEEDED")]
         except (OSError, ELFError):
             continue
     return []

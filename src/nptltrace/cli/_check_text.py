@@ -78,6 +78,7 @@ def _object(found: Finding) -> dict[str, Any]:
         "pid": found.pid,
         "object_names": found.names,
         "count": found.count,
+        "suspect": found.suspect,
         "events": [
             {
                 "ts_ns": event.ts_ns,
