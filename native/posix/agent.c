@@ -63,7 +63,7 @@ static bool fill_block(struct px_trace *t, uint64_t end, bool *unfinished)
 		const struct px_record *record = (const void *)((const char *)t->kept + t->kept_at);
 
 		t->kept_at += (size_t)record->cells * PX_CELL;
-		full = !px_log_add(t->log, record);
+		full = !px_log_add(t->log, record, px_log_taken(t->log));
 	}
 	if (t->kept_at == t->kept_size)
 		t->kept_at = t->kept_size = 0;
@@ -73,7 +73,7 @@ static bool fill_block(struct px_trace *t, uint64_t end, bool *unfinished)
 		*unfinished = taken == PX_TAKE_UNFINISHED;
 		if (taken != PX_TAKE_RECORD)
 			break;
-		full = !px_log_add(t->log, t->scratch);
+		full = !px_log_add(t->log, t->scratch, t->reading->reader.expected);
 	}
 	px_note_empty(&t->buffer);
 	pthread_mutex_unlock(&t->lock);

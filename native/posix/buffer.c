@@ -336,8 +336,11 @@ void px_put_slow(const struct px_buffer *b, const struct px_event *event)
 
 			if (outcome == DONE)
 				return;
-			if (outcome == WAIT && !wait_for_room(stream, cells))
+			if (outcome == WAIT && !wait_for_room(stream, cells)) {
+				if (!px_lives(stream))
+					return; /* the stream has ended, which is no loss */
 				become_full(b, __atomic_load_n(&stream->head, __ATOMIC_ACQUIRE), POSIX_TRACE_OVERFLOW, event);
+			}
 			continue;
 		}
 		px_help(b, head);

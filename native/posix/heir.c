@@ -49,6 +49,19 @@ static void close_all_but(unsigned int fd)
 	ptt_raw_syscall(SYS_close_range, fd + 1, ~0u, 0, 0, 0, 0);
 }
 
+/* The agent may have died between taking a record out of the stream and putting it down for the log. */
+static void recover_last(struct px_trace *t)
+{
+	uint64_t tail = __atomic_load_n(&t->buffer.stream->tail, __ATOMIC_ACQUIRE), place = PX_TAIL_PLACE(tail);
+	uint64_t taken = px_log_taken(t->log);
+
+	if (tail & PX_TAIL_GAP || t->reading->phase != PX_NORMAL || t->scratch->position != (uint32_t)taken ||
+	    taken + t->scratch->cells != place)
+		return;
+	px_log_add(t->log, t->scratch, place);
+	t->reading->reader.expected = place;
+}
+
 static void bury(struct px_trace *t, uint32_t controller)
 {
 	static const int asked_for = 0;
@@ -57,6 +70,7 @@ static void bury(struct px_trace *t, uint32_t controller)
 	struct px_registry *registry;
 	int fd;
 
+	recover_last(t);
 	px_put_own(&t->buffer, &event, PX_HEAD_STOPPED | PX_HEAD_FULL, 0, PX_HEAD_STOPPED, 0);
 	__atomic_store_n(&stream->closed, 1, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++)

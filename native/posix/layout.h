@@ -3,6 +3,9 @@
 #ifndef PX_LAYOUT_H
 #define PX_LAYOUT_H
 
+/* Of what processes share; part of the directory's name, so that those of different layouts leave each other alone. */
+#define PX_LAYOUT "1"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -145,7 +148,7 @@ _Static_assert(__atomic_always_lock_free(sizeof(uint64_t), 0), "words of 64 bits
 /* ------------------------------------------------------------ where processes meet */
 
 /*
- * All files lie in a directory of the user: /dev/shm/posixtrace-UID (or /tmp/posixtrace-UID). Any process may find any of
+ * All files lie in a directory of the user: /dev/shm/posixtrace1-UID (or /tmp/posixtrace1-UID). Any process may find any of
  * them as it likes; all zero is a valid beginning of each.
  *
  *   r0              struct px_registry; who changes files holds its flock

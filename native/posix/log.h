@@ -14,8 +14,13 @@ int px_log_begin(struct px_log **log, int fd, const struct px_attr *attr, uint32
 void px_log_end(struct px_log *log);
 int px_log_descriptor(const struct px_log *log);
 
-/* px_log_add - put a record into the block in the making. Return: false if that has to be written before the next one. */
-bool px_log_add(struct px_log *log, const struct px_record *record);
+/*
+ * px_log_add - put a record into the block in the making
+ * @taken: place in the stream up to which records have now been taken out; px_log_taken() tells it
+ * Return: false if the block has to be written before the next one.
+ */
+bool px_log_add(struct px_log *log, const struct px_record *record, uint64_t taken);
+uint64_t px_log_taken(const struct px_log *log);
 
 /*
  * px_log_write - write the block in the making, and before it the names that are new. What cannot be written stays for

@@ -150,16 +150,25 @@ static int by_number(const void *a, const void *b)
 {
 	const struct events *x = a, *y = b;
 
-	return x->number < y->number ? -1 : x->number > y->number;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
 /* Leave those blocks that belong together. */
 static void select_events(struct px_log_reader *r)
 {
-	size_t first = 0;
+	size_t first = 0, kept = 0;
 
 	if (r->count)
 		qsort(r->events, r->count, sizeof(*r->events), by_number);
+	/* of a block that was written twice, as an heir may do, the second */
+	for (size_t i = 0; i < r->count; i++) {
+		if (kept && r->events[kept - 1].number == r->events[i].number)
+			kept--;
+		r->events[kept++] = r->events[i];
+	}
+	r->count = kept;
 	for (size_t i = 1; i < r->count; i++)
 		if (r->head.log_policy == POSIX_TRACE_LOOP && r->events[i].number != r->events[i - 1].number + 1)
 			first = i;

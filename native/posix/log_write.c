@@ -20,17 +20,26 @@
 /* Records that are made here, STOP among them, are one cell long. */
 #define STOP_SIZE PX_CELL
 
+/* How far the log is: from one state to the next in one step, so that an heir finds one or the other. */
+struct progress {
+	uint64_t at;     /* offset in the log of the next block; in LOOP: in the ring */
+	uint64_t number; /* of the next EVENTS block */
+	uint64_t used;   /* bytes of events that went in */
+	uint64_t taken;  /* place in the stream up to which its records went in */
+	size_t done;     /* bytes of records in the block in the making that are written, */
+	size_t events;   /* of so many */
+};
+
 struct px_log {
 	int fd;
 	bool seekable; /* else each write goes where the last one ended */
 	uint32_t policy;
 	uint64_t id;
 	uint64_t base;   /* offset of the log in the file */
-	uint64_t at;     /* offset in the log of the next block; in LOOP: in the ring */
 	uint64_t ring;   /* LOOP: bytes of the ring */
 	uint64_t limit;  /* UNTIL_FULL: bytes of events */
-	uint64_t used;
-	uint64_t number; /* of the next EVENTS block */
+	struct progress progress[2];
+	uint32_t current; /* which of them holds */
 	uint64_t status_number;
 	uint64_t names_at;
 	uint32_t names_system; /* names that are in the log */
@@ -39,7 +48,6 @@ struct px_log {
 	bool wrapped;
 	bool stopped; /* UNTIL_FULL: the last event is in */
 	bool overran;
-	size_t events; /* bytes of records in the block in the making */
 	size_t whole;  /* bytes of all this */
 	char block[];  /* room for a block's head, then the records */
 };
@@ -47,6 +55,20 @@ struct px_log {
 static void set(bool *flag, bool value)
 {
 	__atomic_store_n(flag, value, __ATOMIC_RELAXED);
+}
+
+static struct progress *now(struct px_log *log)
+{
+	return &log->progress[log->current];
+}
+
+static void step(struct px_log *log, const struct progress *next)
+{
+	uint32_t other = !log->current;
+
+	log->progress[other] = *next;
+	/* release: an heir, which begins when we are dead, finds what is current written */
+	__atomic_store_n(&log->current, other, __ATOMIC_RELEASE);
 }
 
 static uint64_t round_up(uint64_t value)
@@ -89,7 +111,7 @@ static int write_all(struct px_log *log, const void *bytes, size_t size, uint64_
 		size -= (size_t)n;
 		offset += (uint64_t)n;
 		if (!log->seekable)
-			log->at += (uint64_t)n;
+			now(log)->at += (uint64_t)n;
 	}
 	return 0;
 }
@@ -110,8 +132,8 @@ static int write_block(struct px_log *log, void *bytes, uint32_t type, uint64_t 
 	memset((char *)bytes + sizeof(*head) + size, 0, whole - sizeof(*head) - size);
 	head->crc = ptt_crc32c(0, bytes, sizeof(*head) + size);
 	/* the last block may have been cut short */
-	if (!log->seekable && log->at % PX_CELL)
-		err = write_all(log, zeros, PX_CELL - log->at % PX_CELL, 0);
+	if (!log->seekable && now(log)->at % PX_CELL)
+		err = write_all(log, zeros, PX_CELL - now(log)->at % PX_CELL, 0);
 	return err ? err : write_all(log, bytes, whole, offset);
 }
 
@@ -126,9 +148,9 @@ static int write_small(struct px_log *log, uint32_t type, uint64_t number, const
 	int err;
 
 	memcpy(block.bytes + sizeof(block.head), content, size);
-	err = write_block(log, &block, type, number, size, log->ring ? place : log->at);
+	err = write_block(log, &block, type, number, size, log->ring ? place : now(log)->at);
 	if (!err && !log->ring && log->seekable)
-		log->at += round_up(sizeof(block.head) + size);
+		now(log)->at += round_up(sizeof(block.head) + size);
 	return err;
 }
 
@@ -149,7 +171,7 @@ static int look_at(struct px_log *log, int fd)
 	at = lseek(fd, 0, SEEK_CUR);
 	log->base = at > 0 ? (uint64_t)at : 0;
 	if (S_ISREG(status.st_mode) && !log->seekable)
-		log->at = (uint64_t)status.st_size; /* so that blocks lie at multiples of 64 */
+		now(log)->at = (uint64_t)status.st_size; /* so that blocks lie at multiples of 64 */
 	log->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return log->fd < 0 ? EBADF : 0;
 }
@@ -255,13 +277,16 @@ void px_log_end(struct px_log *log)
 
 /* ------------------------------------------------------------ events */
 
-static void append(struct px_log *log, const struct px_record *record)
+static void append(struct px_log *log, const struct px_record *record, uint64_t taken)
 {
+	struct progress next = *now(log);
 	size_t size = (size_t)record->cells * PX_CELL;
 
-	memcpy(log->block + sizeof(struct px_block) + log->events, record, size);
-	log->events += size;
-	log->used += size;
+	memcpy(log->block + sizeof(struct px_block) + next.events, record, size);
+	next.events += size;
+	next.used += size;
+	next.taken = taken;
+	step(log, &next);
 }
 
 /* UNTIL_FULL: the last event of the log, in the place of one that finds no room. */
@@ -276,22 +301,25 @@ static void append_stop(struct px_log *log, const struct px_record *instead)
 	stop.size = sizeof(automatic);
 	memset(stop.data, 0, sizeof(stop.data));
 	memcpy(stop.data, &automatic, sizeof(automatic));
-	append(log, &stop);
+	append(log, &stop, now(log)->taken);
 	set(&log->stopped, true);
 }
 
-bool px_log_add(struct px_log *log, const struct px_record *record)
+uint64_t px_log_taken(const struct px_log *log)
 {
-	if (log->policy == POSIX_TRACE_UNTIL_FULL) {
-		if (!log->stopped && log->used + (uint64_t)record->cells * PX_CELL + STOP_SIZE > log->limit)
-			append_stop(log, record);
-		if (log->stopped) {
-			set(&log->overran, true);
-			return log->events < BLOCK_ROOM;
-		}
-	}
-	append(log, record);
-	return log->events < BLOCK_ROOM;
+	return log->progress[log->current].taken;
+}
+
+bool px_log_add(struct px_log *log, const struct px_record *record, uint64_t taken)
+{
+	if (log->policy == POSIX_TRACE_UNTIL_FULL && !log->stopped &&
+	    now(log)->used + (uint64_t)record->cells * PX_CELL + STOP_SIZE > log->limit)
+		append_stop(log, record);
+	if (log->stopped)
+		set(&log->overran, true);
+	else
+		append(log, record, taken);
+	return now(log)->events < BLOCK_ROOM;
 }
 
 /* How many bytes of the records that begin at @from are whole and no more than @room. */
@@ -309,18 +337,19 @@ static size_t whole_records(const char *from, size_t size, size_t room)
 	return fit;
 }
 
-/* Find the next block's place in the ring. Return: how many bytes of records it may hold. */
-static size_t ring_room(struct px_log *log, const char *from, size_t size)
+/* Find the next block's place @at in the ring. Return: how many bytes of records it may hold. */
+static size_t ring_room(struct px_log *log, const char *from, size_t size, uint64_t *at)
 {
+	size_t first = (size_t)((const struct px_record *)(const void *)from)->cells * PX_CELL;
 	size_t part = log->ring / 8 > 2 * PX_CELL ? log->ring / 8 : 2 * PX_CELL;
-	size_t fit = whole_records(from, size, part - PX_CELL), first = (size_t)((const struct px_record *)(const void *)from)->cells * PX_CELL;
+	size_t fit = whole_records(from, size, part - PX_CELL);
 
 	if (fit < first)
 		fit = first;
-	if (log->at + PX_CELL + fit > log->ring && log->at + PX_CELL + first <= log->ring)
-		fit = whole_records(from, size, log->ring - log->at - PX_CELL);
-	if (log->at + PX_CELL + fit > log->ring) {
-		log->at = 0;
+	if (*at + PX_CELL + fit > log->ring && *at + PX_CELL + first <= log->ring)
+		fit = whole_records(from, size, log->ring - *at - PX_CELL);
+	if (*at + PX_CELL + fit > log->ring) {
+		*at = 0;
 		set(&log->wrapped, true);
 	}
 	return fit;
@@ -329,27 +358,30 @@ static size_t ring_room(struct px_log *log, const char *from, size_t size)
 static int write_events(struct px_log *log)
 {
 	char *records = log->block + sizeof(struct px_block);
-	size_t done = 0;
-	int err = 0;
 
-	while (done < log->events && !err) {
-		size_t size = log->ring ? ring_room(log, records + done, log->events - done) : log->events;
+	while (now(log)->done < now(log)->events) {
+		struct progress next = *now(log);
+		char *from = records + next.done;
+		size_t size = next.events - next.done;
+		int err;
 
+		if (log->ring)
+			size = ring_room(log, from, size, &next.at);
 		/* the head takes the place of what has been written already */
-		err = write_block(log, records + done - sizeof(struct px_block), PX_BLOCK_EVENTS, log->number, size,
-				  (log->ring ? RING_AT : 0) + log->at);
+		err = write_block(log, from - sizeof(struct px_block), PX_BLOCK_EVENTS, next.number, size,
+				  (log->ring ? RING_AT : 0) + next.at);
 		if (err)
-			break;
-		log->number++;
-		done += size;
-		if (log->seekable)
-			log->at += sizeof(struct px_block) + size;
+			return err;
+		next.at = log->seekable ? next.at + sizeof(struct px_block) + size : now(log)->at;
+		next.number++;
+		next.done += size;
+		if (next.done == next.events)
+			next.done = next.events = 0;
+		step(log, &next);
 		if (log->wrapped)
 			set(&log->overran, true);
 	}
-	memmove(records, records + done, log->events - done);
-	log->events -= done;
-	return err;
+	return 0;
 }
 
 static int write_names(struct px_log *log, const struct px_names *names, uint32_t *written, uint32_t count,
@@ -390,17 +422,19 @@ int px_log_write_status(struct px_log *log, const struct px_log_status *status)
 
 int px_log_clear(struct px_log *log)
 {
+	struct progress next = *now(log);
 	int err;
 
-	log->events = 0;
-	log->used = 0;
-	log->at = log->ring ? 0 : log->at;
+	next.events = next.done = 0;
+	next.used = 0;
+	next.at = log->ring ? 0 : next.at;
+	step(log, &next);
 	set(&log->wrapped, false);
 	set(&log->stopped, false);
 	set(&log->overran, false);
-	err = write_small(log, PX_BLOCK_CLEAR, log->number, NULL, 0, RING_AT);
+	err = write_small(log, PX_BLOCK_CLEAR, next.number, NULL, 0, RING_AT);
 	if (!err && log->ring)
-		log->at = sizeof(struct px_block);
+		now(log)->at = sizeof(struct px_block);
 	return err;
 }
 

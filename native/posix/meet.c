@@ -11,7 +11,7 @@
 
 #include "raw_syscall.h"
 
-#define PX_DIRECTORY "posixtrace-"
+#define PX_DIRECTORY "posixtrace" PX_LAYOUT "-"
 
 /* ------------------------------------------------------------ raw calls */
 

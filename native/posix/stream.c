@@ -269,7 +269,7 @@ static int make(struct px_trace *t, pid_t pid, int fd)
 	clock_gettime(CLOCK_REALTIME, &t->attr.create_time);
 	t->reading = px_raw_mmap(NULL, px_reading_size(&t->attr), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0,
 				 &err);
-	t->scratch = malloc(px_record_room(&t->attr));
+	t->scratch = px_raw_mmap(NULL, px_record_room(&t->attr), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0, &err);
 	if (!t->reading || !t->scratch)
 		return ENOMEM;
 	err = open_page(t);

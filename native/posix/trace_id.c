@@ -83,7 +83,8 @@ void px_trace_release(struct px_trace *trace)
 	px_names_close(trace->names_before);
 	if (trace->reading)
 		munmap(trace->reading, px_reading_size(&trace->attr));
-	free(trace->scratch);
+	if (trace->scratch)
+		munmap(trace->scratch, px_record_room(&trace->attr));
 	free(trace->kept);
 	pthread_mutex_destroy(&trace->lock);
 	pthread_mutex_destroy(&trace->log_lock);

@@ -33,7 +33,7 @@ struct px_trace {
 	pthread_mutex_t log_lock; /* whoever writes to the log; taken before lock */
 	struct px_buffer buffer;
 	struct px_reading *reading;
-	struct px_record *scratch; /* room for a record to be delivered */
+	struct px_record *scratch; /* the record that was taken last; shared like `reading` */
 	struct px_path directory; /* of the stream's file */
 	uint32_t user;
 	struct px_path page_directory; /* of the page and the names of the process traced: it may have changed its user */
