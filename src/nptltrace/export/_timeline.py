@@ -6,6 +6,7 @@ traceset's start, or since its first wait where that began earlier.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +104,7 @@ class Timeline:
         self.counts = {"waits": 0, "holds": 0, "wakeups": 0}
         self._joined: dict[int, int] = {}
         self._first = 0
-        model = run_model(source, _native.ROWS, window=window, on_batch=self._take)
+        model = self._follow(window)
         self.threads = model.table("threads")
         self.objects = model.table("objects")
         self.sites = model.table("sites")
@@ -179,22 +180,40 @@ class Timeline:
 
     def records(self) -> Iterator[NDArray[Any]]:
         """Yield all records in the order of time."""
-        for records in self._sorter.batches():
-            if self.shift_ns:
-                records["ts"] += self.shift_ns
-            yield records
+        batches = self._sorter.batches()
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(next, batches, None)
+            while (records := ahead.result()) is not None:
+                ahead = pool.submit(next, batches, None)  # while these are written
+                if self.shift_ns:
+                    records["ts"] += self.shift_ns
+                yield records
 
-    def _take(self, model: _native.Model) -> None:
+    def _follow(self, window: Window | None) -> _native.Model:
+        """Run the model; while it follows a batch of events, the rows of the last are taken."""
+        with ThreadPoolExecutor(1) as pool:
+            taken = pool.submit(self._take, {})
+
+            def take(model: _native.Model) -> None:
+                nonlocal taken
+                rows = {name: model.table(name) for name in self.counts}
+                model.drop_rows()
+                taken.result()
+                taken = pool.submit(self._take, rows)
+
+            model = run_model(self._source, _native.ROWS, window=window, on_batch=take)
+            taken.result()
+        return model
+
+    def _take(self, tables: dict[str, NDArray[Any]]) -> None:
         """Take the rows of a batch."""
-        for take, name in (
-            (self._take_waits, "waits"), (self._take_holds, "holds"),
-            (self._take_wakeups, "wakeups"),
-        ):  # fmt: skip
-            rows = model.table(name, copy=False)
+        take = {
+            "waits": self._take_waits, "holds": self._take_holds, "wakeups": self._take_wakeups,
+        }  # fmt: skip
+        for name, rows in tables.items():
             if len(rows):
                 self.counts[name] += len(rows)
-                take(rows.take(_by_end(rows)))
-        model.drop_rows()
+                take[name](rows.take(_by_end(rows)))
 
     def _take_waits(self, rows: NDArray[Any]) -> None:
         records = np.zeros((len(rows), 2), RECORD)
