@@ -90,7 +90,8 @@ void nptl_trace_handler_getevent(struct nptl_trace_event event)
 
 	if (event.source != NPTL_TRACE_SOURCE_NPTL || event.domain != NPTL_DOMAIN_MUTEX)
 		return;
-	if (event.event != NPTL_EV_MUTEX_TAKEN && event.event != NPTL_EV_MUTEX_TAKEN_WAITED)
+	if (event.event != NPTL_EV_MUTEX_TAKEN && event.event != NPTL_EV_MUTEX_TAKEN_TRIED &&
+	    event.event != NPTL_EV_MUTEX_TAKEN_WAITED)
 		return;
 	count = find(((const struct nptl_trace_param *)event.param)->object);
 	if (!count) {
