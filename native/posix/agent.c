@@ -110,7 +110,8 @@ static struct px_log_status status_of(struct px_trace *t, bool final)
 	return (struct px_log_status){
 		.stream_status = final ? POSIX_TRACE_SUSPENDED : POSIX_TRACE_RUNNING,
 		.stream_full = POSIX_TRACE_NOT_FULL,
-		.stream_overrun = __atomic_load_n(&stream->overrun, __ATOMIC_ACQUIRE) ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN,
+		.stream_overrun = __atomic_load_n(&stream->overrun, __ATOMIC_ACQUIRE) ? POSIX_TRACE_OVERRUN
+										      : POSIX_TRACE_NO_OVERRUN,
 		.flush_status = POSIX_TRACE_NOT_FLUSHING,
 		.flush_error = (int32_t)__atomic_load_n(&t->flush_error, __ATOMIC_ACQUIRE),
 		.log_overrun = px_log_overran(t->log, false) ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN,
@@ -136,7 +137,8 @@ void px_note_error(struct px_trace *t, int err)
 	uint32_t none = 0;
 
 	if (err)
-		__atomic_compare_exchange_n(&t->flush_error, &none, (uint32_t)err, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(&t->flush_error, &none, (uint32_t)err, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED);
 }
 
 int px_flush(struct px_trace *t, bool final)

@@ -173,8 +173,8 @@ int posix_trace_attr_setlogfullpolicy(trace_attr_t *attr, int logpolicy)
 {
 	struct px_attr *a = writable(attr);
 
-	if (!a || (logpolicy != POSIX_TRACE_LOOP && logpolicy != POSIX_TRACE_UNTIL_FULL &&
-		   logpolicy != POSIX_TRACE_APPEND))
+	if (!a ||
+	    (logpolicy != POSIX_TRACE_LOOP && logpolicy != POSIX_TRACE_UNTIL_FULL && logpolicy != POSIX_TRACE_APPEND))
 		return EINVAL;
 	a->log_policy = (uint32_t)logpolicy;
 	return 0;
@@ -241,8 +241,7 @@ int posix_trace_attr_getmaxsystemeventsize(const trace_attr_t *restrict attr, si
 	return 0;
 }
 
-int posix_trace_attr_getmaxusereventsize(const trace_attr_t *restrict attr, size_t data_len,
-					 size_t *restrict eventsize)
+int posix_trace_attr_getmaxusereventsize(const trace_attr_t *restrict attr, size_t data_len, size_t *restrict eventsize)
 {
 	const struct px_attr *a = px_attr_of(attr);
 	uint64_t size;

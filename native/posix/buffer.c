@@ -32,16 +32,17 @@ int px_buffer_map(struct px_buffer *buffer, int fd)
 	head_size = stream->ring_offset;
 	ring_size = (uint64_t)stream->ring_cells * PX_CELL;
 	err = stream->magic == PX_STREAM_MAGIC && head_size >= PX_PAGE && head_size + ring_size <= stream->size &&
-			      !(stream->ring_cells & (stream->ring_cells - 1)) && px_raw_size(fd) >= stream->size ?
-		      0 :
-		      -EINVAL;
+			      !(stream->ring_cells & (stream->ring_cells - 1)) && px_raw_size(fd) >= stream->size
+		      ? 0
+		      : -EINVAL;
 	px_raw_munmap(at, PX_PAGE);
 	if (err)
 		return err;
 	if (ring_size <= POPULATE_MAX)
 		flags |= MAP_POPULATE;
 	/* one range, so that it can be given up in one step: head and marks, then the ring, then the ring again */
-	at = px_raw_mmap(NULL, head_size + 2 * ring_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, &err);
+	at = px_raw_mmap(NULL, head_size + 2 * ring_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0,
+			 &err);
 	if (err)
 		return err;
 	px_raw_mmap(at, head_size + ring_size, PROT_READ | PROT_WRITE, flags, fd, 0, &err);
@@ -67,6 +68,14 @@ void px_buffer_unmap(struct px_buffer *buffer)
 	if (stream)
 		px_raw_munmap(stream, px_mapped_size(stream));
 	buffer->stream = NULL;
+}
+
+void px_close(struct px_stream *stream)
+{
+	/* seq_cst: a child that takes its parent's streams over looks at it */
+	__atomic_store_n(&stream->closed, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++)
+		__atomic_store_n(&stream->record[i], 0, __ATOMIC_RELAXED);
 }
 
 /* ------------------------------------------------------------ waking */
@@ -235,8 +244,13 @@ static bool wait_for_room(struct px_stream *stream, uint32_t cells)
 
 static struct px_event own_event(uint32_t id, const struct px_event *like, const void *data, uint32_t size)
 {
-	return (struct px_event){.id = id, .pid = like->pid, .tid = like->tid, .thread = like->thread,
-				 .address = like->address, .data = data, .size = size};
+	return (struct px_event){.id = id,
+				 .pid = like->pid,
+				 .tid = like->tid,
+				 .thread = like->thread,
+				 .address = like->address,
+				 .data = data,
+				 .size = size};
 }
 
 /* The stream is full: set FULL, and record @id, which says so, in the room that is kept for it. */
@@ -339,7 +353,8 @@ void px_put_slow(const struct px_buffer *b, const struct px_event *event)
 			if (outcome == WAIT && !wait_for_room(stream, cells)) {
 				if (!px_lives(stream))
 					return; /* the stream has ended, which is no loss */
-				become_full(b, __atomic_load_n(&stream->head, __ATOMIC_ACQUIRE), POSIX_TRACE_OVERFLOW, event);
+				become_full(b, __atomic_load_n(&stream->head, __ATOMIC_ACQUIRE), POSIX_TRACE_OVERFLOW,
+					    event);
 			}
 			continue;
 		}
@@ -365,8 +380,7 @@ bool px_put_own(const struct px_buffer *b, const struct px_event *event, uint64_
 			return false;
 		flags = ((head & PX_HEAD_FLAGS) | set) & ~clear;
 		if (!filtered && !px_has_room(stream, head, cells, stream->ring_cells - 2) &&
-		    stream->policy == POSIX_TRACE_LOOP &&
-		    recycle(b, __atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE)))
+		    stream->policy == POSIX_TRACE_LOOP && recycle(b, __atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE)))
 			continue;
 		if (filtered || !px_has_room(stream, head, cells, stream->ring_cells - 2)) {
 			if (__atomic_compare_exchange_n(&stream->head, &head, (head & ~PX_HEAD_FLAGS) | flags, false,
@@ -425,7 +439,8 @@ static uint64_t gap_time(const struct px_stream *stream, const struct px_reader 
 void px_note_empty(const struct px_buffer *b)
 {
 	struct px_stream *stream = b->stream;
-	uint64_t tail = __atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE), head = __atomic_load_n(&stream->head, __ATOMIC_SEQ_CST);
+	uint64_t tail = __atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE),
+		 head = __atomic_load_n(&stream->head, __ATOMIC_SEQ_CST);
 
 	if (PX_TAIL_PLACE(tail) != PX_PLACE(head))
 		return;

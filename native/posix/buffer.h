@@ -25,6 +25,9 @@ struct px_buffer {
 	uint32_t mask;
 };
 
+/* px_close - nobody records in the stream any more, and nobody comes to know of it. */
+void px_close(struct px_stream *stream);
+
 /* What is to be recorded. */
 struct px_event {
 	uint32_t id;
@@ -84,7 +87,7 @@ enum px_take { PX_TAKE_NONE, PX_TAKE_RECORD, PX_TAKE_UNFINISHED };
 struct px_reader {
 	uint64_t expected; /* place of the next record, if nothing is overwritten */
 	uint64_t stalled;  /* place of a record that is not being finished, */
-	uint64_t since;    /* since when; 0 = there is none */
+	uint64_t since;	   /* since when; 0 = there is none */
 };
 
 /*
@@ -93,7 +96,8 @@ struct px_reader {
  * @gap_time: 0, or the time of the first of the events that were overwritten before this one
  * PX_TAKE_UNFINISHED: its writer has not finished it; look again.
  */
-enum px_take px_take(const struct px_buffer *buffer, struct px_reader *reader, struct px_record *to, uint64_t *gap_time);
+enum px_take px_take(const struct px_buffer *buffer, struct px_reader *reader, struct px_record *to,
+		     uint64_t *gap_time);
 
 /* px_note_empty - if all has been taken out of a stream that stopped when it was full, it goes on. */
 void px_note_empty(const struct px_buffer *buffer);

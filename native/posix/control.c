@@ -26,8 +26,13 @@ static uint64_t head_of(const struct px_stream *stream)
 
 struct px_event px_own_event(trace_event_id_t id, const void *address, const void *data, size_t size)
 {
-	return (struct px_event){.id = id, .pid = px_own_pid(), .tid = px_own_tid(), .thread = (uint64_t)pthread_self(),
-				 .address = (uint64_t)address, .data = data, .size = size};
+	return (struct px_event){.id = id,
+				 .pid = px_own_pid(),
+				 .tid = px_own_tid(),
+				 .thread = (uint64_t)pthread_self(),
+				 .address = (uint64_t)address,
+				 .data = data,
+				 .size = size};
 }
 
 /* Which types are recorded from now on: all but those filtered out, or none. */
@@ -136,7 +141,8 @@ int posix_trace_set_filter(trace_id_t trid, const trace_event_set_t *set, int ho
 	struct px_guard guard;
 	trace_event_set_t filter;
 
-	if (!set || (how != POSIX_TRACE_SET_EVENTSET && how != POSIX_TRACE_ADD_EVENTSET && how != POSIX_TRACE_SUB_EVENTSET))
+	if (!set ||
+	    (how != POSIX_TRACE_SET_EVENTSET && how != POSIX_TRACE_ADD_EVENTSET && how != POSIX_TRACE_SUB_EVENTSET))
 		return EINVAL;
 	t = px_trace_use(trid, PX_STREAM);
 	if (!t)
@@ -145,9 +151,9 @@ int posix_trace_set_filter(trace_id_t trid, const trace_event_set_t *set, int ho
 	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++) {
 		uint64_t old = t->buffer.stream->filter[i], given = set->__ptt_bits[i];
 
-		filter.__ptt_bits[i] = how == POSIX_TRACE_SET_EVENTSET ? given :
-				       how == POSIX_TRACE_ADD_EVENTSET ? old | given :
-									 old & ~given;
+		filter.__ptt_bits[i] = how == POSIX_TRACE_SET_EVENTSET	 ? given
+				       : how == POSIX_TRACE_ADD_EVENTSET ? old | given
+									 : old & ~given;
 	}
 	set_filter(t, &filter, __builtin_return_address(0));
 	px_guard_leave(&guard);
@@ -256,7 +262,8 @@ static void stream_status(struct px_trace *t, struct posix_trace_status_info *st
 	struct px_stream *stream = t->buffer.stream;
 	uint64_t head = head_of(stream);
 	bool running = !(head & PX_HEAD_STOPPED) && !has_stopped_itself(stream, head);
-	bool flushing = __atomic_load_n(&t->flush_wanted, __ATOMIC_SEQ_CST) || __atomic_load_n(&t->flushing, __ATOMIC_SEQ_CST);
+	bool flushing =
+		__atomic_load_n(&t->flush_wanted, __ATOMIC_SEQ_CST) || __atomic_load_n(&t->flushing, __ATOMIC_SEQ_CST);
 
 	*status = (struct posix_trace_status_info){
 		.posix_stream_status = running ? POSIX_TRACE_RUNNING : POSIX_TRACE_SUSPENDED,
@@ -267,8 +274,9 @@ static void stream_status(struct px_trace *t, struct posix_trace_status_info *st
 		.posix_log_full_status = POSIX_TRACE_NOT_FULL,
 	};
 	/* acquire: pairs with the release of the writer that lost an event */
-	status->posix_stream_overrun_status =
-		__atomic_exchange_n(&stream->overrun, 0, __ATOMIC_SEQ_CST) ? POSIX_TRACE_OVERRUN : POSIX_TRACE_NO_OVERRUN;
+	status->posix_stream_overrun_status = __atomic_exchange_n(&stream->overrun, 0, __ATOMIC_SEQ_CST)
+						      ? POSIX_TRACE_OVERRUN
+						      : POSIX_TRACE_NO_OVERRUN;
 	if (!t->log)
 		return;
 	if (px_log_overran(t->log, true))

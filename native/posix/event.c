@@ -127,14 +127,6 @@ static struct px_buffer buffer_of(struct px_stream *stream)
 	};
 }
 
-/* The controller has died: as nobody else does, the first writer that notices closes the stream. */
-static __attribute__((cold, noinline)) void close_orphan(struct px_stream *stream)
-{
-	__atomic_store_n(&stream->closed, 1, __ATOMIC_SEQ_CST);
-	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++)
-		__atomic_store_n(&stream->record[i], 0, __ATOMIC_RELAXED);
-}
-
 /* The stream in @slot, if it is mapped; another one may have come since, which is not. */
 static inline struct px_stream *mapped_in(uint32_t slot)
 {
@@ -185,7 +177,7 @@ static inline __attribute__((always_inline)) void record(const struct px_event *
 		if (__builtin_expect(px_lives(stream), 1))
 			px_put(&buffer, event);
 		else
-			close_orphan(stream);
+			px_close(stream); /* as its controller has died: the first who notices */
 	}
 }
 
@@ -223,7 +215,7 @@ static __attribute__((noinline)) void record_users(trace_event_id_t id, const vo
  * this saves no register and calls nothing.
  */
 __attribute__((noinline, noclone)) void posix_trace_event(trace_event_id_t event_id, const void *restrict data_ptr,
-							   size_t data_len)
+							  size_t data_len)
 {
 	/* relaxed: a stream that is created at this moment may miss this event */
 	uint64_t active = __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);

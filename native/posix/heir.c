@@ -35,8 +35,8 @@ static bool wait_for_death(struct px_stream *stream)
 		if (!word || word & FUTEX_OWNER_DIED)
 			return word;
 		/* as who waits for a mutex does it: the kernel, and whoever unlocks it, then wakes one */
-		if (!(word & FUTEX_WAITERS) &&
-		    !__atomic_compare_exchange_n(life, &word, word | FUTEX_WAITERS, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (!(word & FUTEX_WAITERS) && !__atomic_compare_exchange_n(life, &word, word | FUTEX_WAITERS, false,
+									    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			continue;
 		ptt_raw_futex(life, FUTEX_WAIT, word | FUTEX_WAITERS, &second);
 	}
@@ -65,16 +65,15 @@ static void recover_last(struct px_trace *t)
 static void bury(struct px_trace *t, uint32_t controller)
 {
 	static const int asked_for = 0;
-	struct px_event event = {.id = POSIX_TRACE_STOP, .pid = controller, .data = &asked_for, .size = sizeof(asked_for)};
+	struct px_event event = {
+		.id = POSIX_TRACE_STOP, .pid = controller, .data = &asked_for, .size = sizeof(asked_for)};
 	struct px_stream *stream = t->buffer.stream;
 	struct px_registry *registry;
 	int fd;
 
 	recover_last(t);
 	px_put_own(&t->buffer, &event, PX_HEAD_STOPPED | PX_HEAD_FULL, 0, PX_HEAD_STOPPED, 0);
-	__atomic_store_n(&stream->closed, 1, __ATOMIC_SEQ_CST);
-	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++)
-		__atomic_store_n(&stream->record[i], 0, __ATOMIC_RELAXED);
+	px_close(stream);
 	px_flush(t, true);
 	fd = px_registry_lock(&t->directory, t->user, &registry);
 	if (fd >= 0) {

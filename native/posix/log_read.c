@@ -56,7 +56,8 @@ static const struct px_block *block_at(const struct px_log_reader *r, uint64_t o
 	if (r->size - offset < sizeof(head))
 		return NULL;
 	memcpy(&head, block, sizeof(head));
-	if (head.magic != PX_BLOCK_MAGIC || head.version != PX_LOG_VERSION || head.size > r->size - offset - sizeof(head))
+	if (head.magic != PX_BLOCK_MAGIC || head.version != PX_LOG_VERSION ||
+	    head.size > r->size - offset - sizeof(head))
 		return NULL;
 	crc = head.crc;
 	head.crc = 0;
@@ -106,7 +107,8 @@ static bool note_events(struct px_log_reader *r, const struct px_block *block)
 		r->events = larger;
 		r->room = room;
 	}
-	r->events[r->count++] = (struct events){block->number, (uint64_t)((const char *)(block + 1) - r->bytes), block->size};
+	r->events[r->count++] =
+		(struct events){block->number, (uint64_t)((const char *)(block + 1) - r->bytes), block->size};
 	return true;
 }
 
@@ -254,7 +256,8 @@ const struct px_record *px_log_next(struct px_log_reader *r)
 		if (r->at + PX_CELL > e->size)
 			continue;
 		/* the checksum was right, but who knows who has made the file */
-		if (!record->cells || record->cells > PX_CELLS_MAX || record->cells * (uint64_t)PX_CELL > e->size - r->at ||
+		if (!record->cells || record->cells > PX_CELLS_MAX ||
+		    record->cells * (uint64_t)PX_CELL > e->size - r->at ||
 		    record->size > (uint64_t)record->cells * PX_CELL - PX_RECORD_HEAD)
 			continue;
 		r->at += (uint64_t)record->cells * PX_CELL;

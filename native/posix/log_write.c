@@ -22,12 +22,12 @@
 
 /* How far the log is: from one state to the next in one step, so that an heir finds one or the other. */
 struct progress {
-	uint64_t at;     /* offset in the log of the next block; in LOOP: in the ring */
+	uint64_t at;	 /* offset in the log of the next block; in LOOP: in the ring */
 	uint64_t number; /* of the next EVENTS block */
-	uint64_t used;   /* bytes of events that went in */
-	uint64_t taken;  /* place in the stream up to which its records went in */
-	size_t done;     /* bytes of records in the block in the making that are written, */
-	size_t events;   /* of so many */
+	uint64_t used;	 /* bytes of events that went in */
+	uint64_t taken;	 /* place in the stream up to which its records went in */
+	size_t done;	 /* bytes of records in the block in the making that are written, */
+	size_t events;	 /* of so many */
 };
 
 struct px_log {
@@ -35,9 +35,9 @@ struct px_log {
 	bool seekable; /* else each write goes where the last one ended */
 	uint32_t policy;
 	uint64_t id;
-	uint64_t base;   /* offset of the log in the file */
-	uint64_t ring;   /* LOOP: bytes of the ring */
-	uint64_t limit;  /* UNTIL_FULL: bytes of events */
+	uint64_t base;	/* offset of the log in the file */
+	uint64_t ring;	/* LOOP: bytes of the ring */
+	uint64_t limit; /* UNTIL_FULL: bytes of events */
 	struct progress progress[2];
 	uint32_t current; /* which of them holds */
 	uint64_t status_number;
@@ -48,8 +48,8 @@ struct px_log {
 	bool wrapped;
 	bool stopped; /* UNTIL_FULL: the last event is in */
 	bool overran;
-	size_t whole;  /* bytes of all this */
-	char block[];  /* room for a block's head, then the records */
+	size_t whole; /* bytes of all this */
+	char block[]; /* room for a block's head, then the records */
 };
 
 static void set(bool *flag, bool value)
@@ -95,8 +95,8 @@ static int write_all(struct px_log *log, const void *bytes, size_t size, uint64_
 	const char *from = bytes;
 
 	while (size) {
-		ssize_t n = log->seekable ? pwrite(log->fd, from, size, (off_t)(log->base + offset)) :
-					    write(log->fd, from, size);
+		ssize_t n = log->seekable ? pwrite(log->fd, from, size, (off_t)(log->base + offset))
+					  : write(log->fd, from, size);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -127,8 +127,12 @@ static int write_block(struct px_log *log, void *bytes, uint32_t type, uint64_t 
 	static const char zeros[PX_CELL];
 	int err = 0;
 
-	*head = (struct px_block){.magic = PX_BLOCK_MAGIC, .log = log->id, .number = number, .type = type,
-				  .size = (uint32_t)size, .version = PX_LOG_VERSION};
+	*head = (struct px_block){.magic = PX_BLOCK_MAGIC,
+				  .log = log->id,
+				  .number = number,
+				  .type = type,
+				  .size = (uint32_t)size,
+				  .version = PX_LOG_VERSION};
 	memset((char *)bytes + sizeof(*head) + size, 0, whole - sizeof(*head) - size);
 	head->crc = ptt_crc32c(0, bytes, sizeof(*head) + size);
 	/* the last block may have been cut short */
@@ -215,7 +219,8 @@ static uint64_t longest_record(const struct px_attr *attr)
 /* In memory that the heir of this process shares. */
 static struct px_log *allocate(const struct px_attr *attr)
 {
-	size_t whole = sizeof(struct px_log) + sizeof(struct px_block) + BLOCK_ROOM + longest_record(attr) + STOP_SIZE + PX_CELL;
+	size_t whole = sizeof(struct px_log) + sizeof(struct px_block) + BLOCK_ROOM + longest_record(attr) + STOP_SIZE +
+		       PX_CELL;
 	struct px_log *log;
 	int err;
 
@@ -228,7 +233,8 @@ static struct px_log *allocate(const struct px_attr *attr)
 static void set_up(struct px_log *log, const struct px_attr *attr)
 {
 	if (getrandom(&log->id, sizeof(log->id), 0) != sizeof(log->id))
-		log->id = (uint64_t)attr->create_time.tv_sec << 30 ^ (uint64_t)attr->create_time.tv_nsec ^ (uintptr_t)log;
+		log->id =
+			(uint64_t)attr->create_time.tv_sec << 30 ^ (uint64_t)attr->create_time.tv_nsec ^ (uintptr_t)log;
 	log->fd = -1;
 	log->policy = attr->log_policy;
 	log->limit = attr->log_size;

@@ -196,7 +196,8 @@ int px_directory(struct px_path *path, uint32_t user, bool make)
 		if (fd == -ENOENT && make) {
 			err = (int)ptt_raw_syscall(SYS_mkdirat, AT_FDCWD, (long)path->text, 0700, 0, 0, 0);
 			if (err == 0)
-				ptt_raw_syscall(SYS_fchownat, AT_FDCWD, (long)path->text, user, -1, AT_SYMLINK_NOFOLLOW, 0);
+				ptt_raw_syscall(SYS_fchownat, AT_FDCWD, (long)path->text, user, -1, AT_SYMLINK_NOFOLLOW,
+						0);
 			fd = px_raw_open(path->text, O_RDONLY | O_DIRECTORY, 0);
 		}
 		if (fd == -ELOOP || fd == -ENOTDIR || fd == -EACCES)

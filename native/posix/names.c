@@ -8,8 +8,8 @@
 _Static_assert(sizeof(pthread_mutex_t) <= sizeof(((struct px_names *)0)->lock), "mutex fits");
 
 static const char *const standard[PX_EVENT_SYSTEM] = {
-	[1] = "posix_trace_error",       [2] = "posix_trace_start",      [3] = "posix_trace_stop",
-	[4] = "posix_trace_filter",      [5] = "posix_trace_overflow",   [6] = "posix_trace_resume",
+	[1] = "posix_trace_error",	 [2] = "posix_trace_start",	 [3] = "posix_trace_stop",
+	[4] = "posix_trace_filter",	 [5] = "posix_trace_overflow",	 [6] = "posix_trace_resume",
 	[7] = "posix_trace_flush_start", [8] = "posix_trace_flush_stop", [9] = "posix_trace_unnamed_userevent",
 };
 
@@ -84,7 +84,8 @@ struct px_names *px_names_open(const struct px_path *directory, uint32_t user, s
 struct px_names *px_names_private(void)
 {
 	int err;
-	struct px_names *names = px_raw_mmap(NULL, sizeof(*names), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, &err);
+	struct px_names *names =
+		px_raw_mmap(NULL, sizeof(*names), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, &err);
 
 	if (names)
 		set_up(names);

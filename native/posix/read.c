@@ -84,9 +84,9 @@ static void deliver(const struct px_trace *t, const struct px_record *record, co
 		.posix_prog_address = (void *)(uintptr_t)record->address,
 		.posix_thread_id = (pthread_t)record->thread,
 		.posix_timestamp = {.tv_sec = ns / BILLION, .tv_nsec = ns % BILLION},
-		.posix_truncation_status = size < record->size ? POSIX_TRACE_TRUNCATED_READ :
-					   record->truncated   ? POSIX_TRACE_TRUNCATED_RECORD :
-								 POSIX_TRACE_NOT_TRUNCATED,
+		.posix_truncation_status = size < record->size ? POSIX_TRACE_TRUNCATED_READ
+					   : record->truncated ? POSIX_TRACE_TRUNCATED_RECORD
+							       : POSIX_TRACE_NOT_TRUNCATED,
 	};
 	if (size)
 		memcpy(r->data, record->data, size);

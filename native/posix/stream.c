@@ -2,7 +2,6 @@
 /* stream.c - streams from creation to shutdown. */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -128,7 +127,9 @@ static int make_file(struct px_trace *t, uint64_t serial, uint32_t slot)
 	/* now, and not when somebody first writes there: that would be a fatal signal */
 	err = ptt_raw_syscall(SYS_fallocate, fd, 0, 0, (long)stream.size, 0, 0);
 	if (!err)
-		err = ptt_raw_syscall(SYS_pwrite64, fd, (long)&stream, sizeof(stream), 0, 0, 0) == sizeof(stream) ? 0 : -ENOMEM;
+		err = ptt_raw_syscall(SYS_pwrite64, fd, (long)&stream, sizeof(stream), 0, 0, 0) == sizeof(stream)
+			      ? 0
+			      : -ENOMEM;
 	if (!err)
 		err = px_buffer_map(&t->buffer, fd);
 	if (!err)
@@ -267,9 +268,10 @@ static int make(struct px_trace *t, pid_t pid, int fd)
 		return err == ESRCH ? ESRCH : EPERM;
 	t->real_offset = real_offset();
 	clock_gettime(CLOCK_REALTIME, &t->attr.create_time);
-	t->reading = px_raw_mmap(NULL, px_reading_size(&t->attr), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0,
-				 &err);
-	t->scratch = px_raw_mmap(NULL, px_record_room(&t->attr), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0, &err);
+	t->reading = px_raw_mmap(NULL, px_reading_size(&t->attr), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+				 -1, 0, &err);
+	t->scratch = px_raw_mmap(NULL, px_record_room(&t->attr), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+				 0, &err);
 	if (!t->reading || !t->scratch)
 		return ENOMEM;
 	err = open_page(t);
@@ -342,7 +344,7 @@ int posix_trace_shutdown(trace_id_t trid)
 		return EINVAL;
 	}
 	px_stop(t, __builtin_return_address(0));
-	__atomic_store_n(&t->buffer.stream->closed, 1, __ATOMIC_SEQ_CST);
+	px_close(t->buffer.stream);
 	/* those who wait for events go first: the agent is to have the stream for itself */
 	px_trace_done(t);
 	px_trace_quiesce(t);

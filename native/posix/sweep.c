@@ -27,13 +27,13 @@ static void close_stream(const struct px_path *path)
 
 	if (fd < 0)
 		return;
-	stream = px_raw_size(fd) < PX_PAGE ? NULL : px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0, &err);
+	stream = px_raw_size(fd) < PX_PAGE
+			 ? NULL
+			 : px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0, &err);
 	px_raw_close(fd);
 	if (!stream)
 		return;
-	__atomic_store_n(&stream->closed, 1, __ATOMIC_SEQ_CST);
-	for (uint32_t i = 0; i < PX_EVENT_WORDS; i++)
-		__atomic_store_n(&stream->record[i], 0, __ATOMIC_RELAXED);
+	px_close(stream);
 	munmap(stream, PX_PAGE);
 }
 
@@ -144,7 +144,8 @@ static void sweep_files(DIR *dir, const struct px_path *directory, const struct 
 		if (names) {
 			keep = entry->d_name[0] != 'n' || is_needed(family, *count, first, second);
 		} else if (entry->d_name[0] == 'p') {
-			keep = is_page_needed(&path, registry, px_process_lives((uint32_t)first, second), family, count);
+			keep = is_page_needed(&path, registry, px_process_lives((uint32_t)first, second), family,
+					      count);
 		} else if (entry->d_name[0] == 's') {
 			keep = is_registered(registry, first);
 		}

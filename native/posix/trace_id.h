@@ -20,30 +20,31 @@ struct px_reading {
 };
 
 struct px_trace {
-	trace_id_t id;  /* 0 = nobody may use it any more */
+	trace_id_t id;	/* 0 = nobody may use it any more */
 	uint32_t users; /* threads that do */
 	uint32_t generation;
 	enum px_kind kind;
 	struct px_attr attr;
-	int64_t real_offset; /* nanoseconds from the clock of the records to CLOCK_REALTIME */
+	int64_t real_offset;	  /* nanoseconds from the clock of the records to CLOCK_REALTIME */
 	trace_event_id_t list_at; /* event type listed last */
 
 	/* of a stream */
-	pthread_mutex_t lock;     /* whoever takes records out; innermost, but for the locks of names */
+	pthread_mutex_t lock;	  /* whoever takes records out; innermost, but for the locks of names */
 	pthread_mutex_t log_lock; /* whoever writes to the log; taken before lock */
 	struct px_buffer buffer;
 	struct px_reading *reading;
 	struct px_record *scratch; /* the record that was taken last; shared like `reading` */
-	struct px_path directory; /* of the stream's file */
+	struct px_path directory;  /* of the stream's file */
 	uint32_t user;
-	struct px_path page_directory; /* of the page and the names of the process traced: it may have changed its user */
+	struct px_path
+		page_directory; /* of the page and the names of the process traced: it may have changed its user */
 	uint32_t page_user;
 	uint32_t pid;
 	uint64_t start;
 	struct px_control *control; /* page of the process traced */
 	struct px_names *names;
 	struct px_names *names_before; /* somebody may still look at them */
-	uint32_t family_pid;           /* whose names these are */
+	uint32_t family_pid;	       /* whose names these are */
 	uint64_t family_start;
 
 	/* of a stream: its agent, a thread of ours */
@@ -58,9 +59,9 @@ struct px_trace {
 	uint64_t heir_start;
 	uint32_t flushing;
 	uint32_t flush_error; /* the first since somebody asked */
-	int last_error;       /* of the last flush */
-	void *kept;           /* records that an analyzer took before they were flushed; under lock */
-	size_t kept_at; /* what is before it has gone to the log */
+	int last_error;	      /* of the last flush */
+	void *kept;	      /* records that an analyzer took before they were flushed; under lock */
+	size_t kept_at;	      /* what is before it has gone to the log */
 	size_t kept_size;
 	size_t kept_room;
 

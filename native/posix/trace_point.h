@@ -81,7 +81,7 @@ static inline void px_copy_in(void *to, const void *from, uint32_t size)
 }
 
 static inline void px_write_record(const struct px_buffer *b, uint64_t place, uint32_t cells, uint64_t time,
-			 const struct px_event *e, uint32_t size)
+				   const struct px_event *e, uint32_t size)
 {
 	struct px_record *r = px_record_at(b, place);
 

@@ -41,8 +41,8 @@ static trace_event_id_t open_for(struct px_trace *t, const char *name)
 	}
 	if (!t->names)
 		return POSIX_TRACE_UNNAMED_USEREVENT;
-	id = px_user_count(t->names) < TRACE_USER_EVENT_MAX - 1 ? px_names_add(t->names, name, false) :
-								   px_names_find(t->names, name);
+	id = px_user_count(t->names) < TRACE_USER_EVENT_MAX - 1 ? px_names_add(t->names, name, false)
+								: px_names_find(t->names, name);
 	return id ? id : POSIX_TRACE_UNNAMED_USEREVENT;
 }
 
