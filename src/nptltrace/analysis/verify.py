@@ -356,10 +356,16 @@ def _cond_mutex(said: _Said) -> str:
 
 
 def _cond_wakeup(said: _Said) -> str:
+    woken, waiting = said.numbers
+    last = f"that of {said.who(-1)} {said.when(-1)}"
+    if waiting == 1:
+        return (
+            f"{said.who(0)} waits for {said.what} since {said.when(0)[3:]} and never came back, "
+            f"although the last signal, {last}, had nobody else to wake"
+        )
     return (
-        f"{said.who(0)} and all who wait for {said.what} are {said.numbers[1]} that never came "
-        f"back, although signals up to that of {said.who(-1)} {said.when(-1)} were to wake "
-        f"{said.numbers[0]} of them"
+        f"{said.who(0)} and {waiting - 1} more wait for {said.what} and never came back, although "
+        f"the signals up to {last} were to wake at least {woken} of them"
     )
 
 
@@ -371,16 +377,17 @@ def _barrier_early(said: _Said) -> str:
 
 
 def _barrier_serial(said: _Said) -> str:
+    serials, rounds = said.numbers
     return (
-        f"{said.what} told {said.numbers[0]} threads in {said.numbers[1]} rounds up to "
-        f"{said.when(-1)[3:]} that they are the serial thread: it must be one in each round"
+        f"{said.what} has had {serials} serial thread{'s'[: serials != 1]} in {rounds} "
+        f"round{'s'[: rounds != 1]} until {said.when(-1)[3:]}: it must be one in each round"
     )
 
 
 def _sem_value(said: _Said) -> str:
     return (
-        f"{said.who(-1)} took a unit of {said.what} {said.when(-1)}: the number {said.numbers[0]} "
-        f"of {said.numbers[1]} that there had ever been"
+        f"{said.who(-1)} took a unit of {said.what} {said.when(-1)}: with it, {said.numbers[0]} "
+        f"were taken of {said.numbers[1]} that there had ever been"
     )
 
 
