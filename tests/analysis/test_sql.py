@@ -199,6 +199,16 @@ def test_events_are_read_as_needed(
     assert asked == [read]
 
 
+def test_tables_may_be_read_at_once(contended: Any) -> None:
+    names = ("waits", "sites", "stacks", "objects", "threads", "modules", "runs", "events")
+    one = "(select count(*) from {0}) as {0}"
+    counts = [one.format(name) for name in names]
+    for _ in range(5):
+        contended.refresh()
+        (row,) = contended.sql("select " + ", ".join(counts)).to_pylist()
+        assert row == {name: contended.table(name).num_rows for name in names}
+
+
 def test_conditions_hold(contended: Any) -> None:
     events = contended.table("events")
     for low, high in ((0, 50), (20, 100), (100, 100), (151, 10**9)):
