@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -813,6 +813,20 @@ def test_lost_events_say_nothing(tmp_path: Path) -> None:
     assert result.lost >= 3
 
 
+@pytest.mark.parametrize(
+    "session",
+    [
+        {"level_changed": True},
+        {"part": "thread"},
+        {"uncovered": [{"module": "libx.so", "why": "static pthread"}]},
+    ],
+)
+def test_a_trace_that_cannot_be_whole(tmp_path: Path, session: dict[str, Any]) -> None:
+    story = two().both(1, A, B).both(2, B, A).unlock(1, C)
+    story.session |= session
+    assert found(story, tmp_path) == []
+
+
 def test_a_running_recording_is_not_over(tmp_path: Path) -> None:
     story = barrier_for_three().join_in(MAIN, 1)
     story.session["state"] = "running"
@@ -831,6 +845,11 @@ def test_the_same_is_told_once(tmp_path: Path) -> None:
         story.do(1, "MUTEX_FREE", A, site=7).lock(1, A).unlock(1, A)
     told = [f for f in story.findings(tmp_path) if f.kind == "unlock-unlocked"]
     assert len(told) <= 1
+
+
+def test_what_has_happened_is_not_called_possible(tmp_path: Path) -> None:
+    """A third thread had two of the locks in one of the orders before."""
+    assert found(crossed(Story().create(1, 2, 3).both(3, A, B)), tmp_path) == ["deadlock"]
 
 
 def test_the_table(tmp_path: Path) -> None:

@@ -57,10 +57,9 @@ class Checker:
     def partial(self) -> bool:
         """Whether events are missing, so that what is not there says nothing."""
         sessions = [trace.info.session for trace in self._source.traces]
-        # One thread of several; levels at which less was recorded for some time.
-        told = any(
-            session.raw.get(key) for session in sessions for key in ("part", "level_changed")
-        )
+        # One thread of several; levels at which less was recorded for some time; modules whose
+        # calls went past the tracer.
+        told = any(s.raw.get("part") or s.raw.get("level_changed") or s.uncovered for s in sessions)
         return bool(self.lost or told or self._source.damages())
 
     @property

@@ -159,12 +159,16 @@ def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> li
         )
     found.sort(key=lambda finding: (finding.ts_ns, native.KINDS.index(finding.kind)))
     # What has happened need not be called possible.
-    happened = {_parties(finding) for finding in found if finding.kind == "deadlock"}
-    return [f for f in found if f.kind != "lock-order-inversion" or _parties(f) not in happened]
+    happened = [finding for finding in found if finding.kind == "deadlock"]
+    return [f for f in found if f.kind != "lock-order-inversion" or not _among(f, happened)]
 
 
-def _parties(finding: Finding) -> tuple[int, frozenset[int], frozenset[int]]:
-    return finding.process, frozenset(finding.threads), frozenset(finding.objects)
+def _among(finding: Finding, others: list[Finding]) -> bool:
+    """Return whether all its locks are those of one of the others."""
+    return any(
+        finding.process == other.process and set(finding.objects) <= set(other.objects)
+        for other in others
+    )
 
 
 def findings(traces: Source | Traceset, symbols: Symbols | None = None) -> pa.Table:
