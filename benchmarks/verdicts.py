@@ -73,7 +73,8 @@ SIGTERM otherwise, so that the tool can say what it has seen.
 is said to have a bug. For a deadlock, a lock order that is told to be violated counts as found. DRD
 is given the bound of a long hold as `--exclusive-threshold` and `--shared-threshold`. All three
 find only what one run shows. Helgrind and DRD find data races besides, which PTT does not look for;
-they are left out here.
+they are left out here. `heap_objects` is judged with `--suspects`: the trace does not say whether
+locks on the heap are still the ones that were there before.
 
 Made with {versions}.
 """
@@ -137,9 +138,8 @@ def valgrind(tool: str, program: Program, path: Path, directory: Path) -> Verdic
 
 def bound_ms(program: Program) -> int:
     """Return the bound of a long hold for a program, in ms."""
-    if not program.options:
-        return 1000
-    number, unit = re.fullmatch(r"(\d+)(\w+)", program.options[1]).groups()  # type: ignore[union-attr]
+    options = dict(zip(program.options, program.options[1:], strict=False))
+    number, unit = re.findall(r"\d+|\D+", options.get("--long-hold", "1s"))
     return int(number) * {"ms": 1, "s": 1000, "h": 3_600_000}[unit]
 
 

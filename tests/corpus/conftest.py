@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -41,6 +42,8 @@ def checked(
     from nptltrace import _paths
 
     def checked(program: Program, *options: str) -> Checked:
+        if shutil.which(program.compiler) is None:
+            pytest.skip(f"{program.compiler}: not installed")
         came = Checker(ptt, build, tmp_path)(program, *options)
         if came.came.status == NOT_HERE:
             pytest.skip("the machine does not let the program do what it is for")

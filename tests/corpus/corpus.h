@@ -26,6 +26,12 @@
 
 #define CORPUS static __attribute__((unused, noinline))
 
+/* A program that hangs does not outlive a test that has forgotten it. */
+static __attribute__((constructor)) void end_some_day(void)
+{
+	alarm(300);
+}
+
 /* One line on standard output, written at once: a killed program has said it. */
 CORPUS __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
 {

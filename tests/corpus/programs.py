@@ -87,6 +87,11 @@ class Program:
         """How it is called, as `deadlock/tellers`."""
         return str(self.source.relative_to(self.source.parent.parent).with_suffix(""))
 
+    @property
+    def compiler(self) -> str:
+        """What compiles it."""
+        return _COMPILERS[self.source.suffix][0]
+
 
 def _program(source: Path) -> Program:
     lines = source.read_text(encoding="utf-8").splitlines()
