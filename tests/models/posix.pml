@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* posix.pml - model of a stream of <trace.h>: writers, one of which dies, the reader or flush agent, the controller's end. */
 /*
- * What native/posix/buffer.c does, step by step, each access to shared memory a step of its own: head, tail, a mark for
+ * What native/posix/trace_point.h and buffer.c do, step by step, each access to shared memory a step of its own: head, tail, a mark for
  * each cell, records of one cell (first writer) and of two (second), the slow paths of the three policies, and the bell.
  * Places are never reused, so they stand for time as well: what was reserved earlier is older.
  *
@@ -117,21 +117,21 @@ inline give_up(p)
 #define HOPELESS(p) (reserved_by[p] != NOBODY && dead[reserved_by[p]])
 #endif
 
-/* commit(): `good` is false if somebody has given the record up */
+/* commit(): `good` is false if somebody has given the record up; a look and a store, not one step */
 inline commit(p, c)
 {
-	atomic {
-		if
-		:: IS_OLD(p) || (mark_place[AT(p)] == p && mark_state[AT(p)] == RESERVED) ->
+	good = (IS_OLD(p) || (mark_place[AT(p)] == p && mark_state[AT(p)] == RESERVED));
+	if
+	:: good ->
+		atomic {
 			mark_place[AT(p)] = p; mark_cells[AT(p)] = c; mark_state[AT(p)] = COMMITTED;
 			if
 			:: IS_USERS(first[AT(p)]) -> recorded++
 			:: else
-			fi;
-			good = true
-		:: else -> good = false
-		fi
-	}
+			fi
+		}
+	:: else
+	fi
 }
 
 inline write(p, c, what)
@@ -143,13 +143,25 @@ inline write(p, c, what)
 
 inline wake()
 {
-	skip;
-#ifndef SILENT
 	if
 	:: waits -> atomic { waits = false; bell = !bell }
 	:: else
 	fi
+}
+
+/* The store of the mark may come later than the look at who waits; the move of head does not. */
+inline finish(p, c)
+{
+#ifdef SILENT
+	early = false;
+#else
+	early = waits;
 #endif
+	commit(p, c);
+	if
+	:: early -> atomic { waits = false; bell = !bell; early = false }
+	:: else
+	fi
 }
 
 /* move head, if it is still as it was seen; `won` says so */
@@ -172,6 +184,15 @@ inline read_head()
 	atomic { hp = head_place; hc = head_cells; hf = is_full; hd = due; hs = stopped }
 }
 
+inline count_overwritten(p)
+{
+	if
+	:: IS_USERS(first[AT(p)]) && mark_state[AT(p)] == COMMITTED -> overwritten++
+	:: mark_state[AT(p)] == VOID && !gap -> void_in_gap = true
+	:: else
+	fi
+}
+
 /* recycle(): again is false if the oldest record is being written */
 inline recycle()
 {
@@ -189,6 +210,10 @@ inline recycle()
 		fi
 	:: else ->
 		c = mark_cells[AT(t)];
+		if /* up to two at a time */
+		:: IS_OF(t + c) && mark_state[AT(t + c)] != RESERVED -> d = mark_cells[AT(t + c)]
+		:: else -> d = 0
+		fi;
 		if
 		:: !g && tail == t -> victim[t] = t
 		:: else
@@ -196,16 +221,16 @@ inline recycle()
 		atomic {
 			if
 			:: tail == t && gap == g ->
+				count_overwritten(t);
 				if
-				:: IS_USERS(first[AT(t)]) && mark_state[AT(t)] == COMMITTED -> overwritten++
-				:: mark_state[AT(t)] == VOID && !gap -> void_in_gap = true
+				:: d != 0 -> count_overwritten(t + c)
 				:: else
 				fi;
 				if
 				:: !gap -> overwritten_first = t
 				:: else
 				fi;
-				tail = t + c;
+				tail = t + c + d;
 #ifndef MUTE
 				gap = true
 #endif
@@ -230,7 +255,7 @@ inline become_full(what)
 		help(hp, hc);
 		move_head(1, true, hd, hs);
 		if
-		:: won -> write(hp, 1, what); commit(hp, 1); wake()
+		:: won -> write(hp, 1, what); finish(hp, 1)
 		:: else
 		fi
 	fi
@@ -246,12 +271,7 @@ inline put_two(what)
 		write(hp + 1, cells, event);
 		write(hp, 1, what);
 		commit(hp + 1, cells);
-		commit(hp, 1);
-		if
-		:: !good -> skip /* both were given up: the place has one mark for both until now */
-		:: else
-		fi;
-		wake();
+		finish(hp, 1);	/* until now, the place had one mark for both */
 		break
 	:: else
 	fi
@@ -260,7 +280,7 @@ inline put_two(what)
 /* What is of no use any more makes no state differ from another. */
 inline forget()
 {
-	hp = 0; hc = 0; hf = false; hd = false; hs = false; t = 0; g = false; c = 0; won = false; good = false; again = false
+	hp = 0; hc = 0; hf = false; hd = false; hs = false; t = 0; g = false; c = 0; d = 0; won = false; good = false; again = false
 }
 
 /* px_put() */
@@ -281,13 +301,12 @@ inline put()
 			if
 			:: won ->
 #ifdef EAGER
-				commit(hp, cells);
+				finish(hp, cells);
 				write(hp, cells, event);
 #else
 				write(hp, cells, event);
-				commit(hp, cells);
+				finish(hp, cells);
 #endif
-				wake();
 				break
 			:: else
 			fi
@@ -327,8 +346,8 @@ inline put()
 
 proctype writer(byte me)
 {
-	byte hp, hc, t, c, event, cells = me + 1, n;
-	bool hf, hd, hs, g, won, good, again;
+	byte hp, hc, t, c, d, event, cells = me + 1, n;
+	bool hf, hd, hs, g, won, good, again, early;
 
 	{
 		do
@@ -364,7 +383,7 @@ active proctype killer()
 active proctype controller()
 {
 	byte hp, hc, me = 2;
-	bool hf, hd, hs, won, good;
+	bool hf, hd, hs, won, good, early;
 
 	do
 	:: true ->
@@ -377,7 +396,7 @@ active proctype controller()
 			help(hp, hc);
 			move_head(1, hf, hd, true);
 			if
-			:: won -> stop_place = hp; write(hp, 1, STOP); commit(hp, 1); wake()
+			:: won -> stop_place = hp; write(hp, 1, STOP); finish(hp, 1)
 			:: else
 			fi
 		fi;
