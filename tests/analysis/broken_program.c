@@ -208,7 +208,8 @@ static void *result_first(void *arg)
 
 static void *join_first(void *arg)
 {
-	until(1);
+	reach(1);
+	until(2);
 	return arg;
 }
 
@@ -261,8 +262,9 @@ int main(int argc, char **argv)
 		pthread_create(&first, NULL, rules[i].first, NULL);
 		pthread_create(&second, NULL, rules[i].second, NULL);
 		if (strcmp(argv[1], "join-end") == 0) {
+			until(1);
 			pthread_join(first, NULL); /* too early */
-			reach(1);
+			reach(2);
 		}
 		pthread_join(first, NULL);
 		pthread_join(second, NULL);
