@@ -502,7 +502,9 @@ static void settle(struct ptt_check *c, uint32_t flags)
 			wait = CK_THREAD(c, s->thread)->waits;
 			while (wait && CK_WAITING(c, wait)->id != s->wait)
 				wait = CK_WAITING(c, wait)->thread_next;
-			if (!wait)
+			/* With events missing, a release may be: then the lock itself must say the same. */
+			if (!wait || (flags & PTT_CHECK_INCOMPLETE && s->kind == NPTL_DOMAIN_MUTEX &&
+				      CK_WAITING(c, wait)->owner && CK_WAITING(c, wait)->owner != s->other))
 				f->flags |= PTT_FINDING_DROPPED;
 		}
 	}

@@ -41,7 +41,7 @@ static void two_mutexes(struct ptt_check *c, const struct ck_event *e, uint32_t 
 {
 	struct ck_wait *a = CK_WAITING(c, first);
 	uint32_t found = ck_found(c, PTT_COND_TWO_MUTEXES, e, (uint64_t)object << 16, e->site,
-				  a->timed ? PTT_FINDING_DROPPED : 0);
+				  PTT_FINDING_WHOLE | (a->timed ? PTT_FINDING_DROPPED : 0));
 
 	if (!found)
 		return;

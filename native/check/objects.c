@@ -137,7 +137,7 @@ void ck_use_destroyed(struct ptt_check *c, const struct ck_event *e, uint32_t ob
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
 
-	if (!ck_found(c, PTT_USE_AFTER_DESTROY, e, (uint64_t)object << 16, e->site, 0))
+	if (!ck_found(c, PTT_USE_AFTER_DESTROY, e, (uint64_t)object << 16, e->site, PTT_FINDING_WHOLE))
 		return;
 	ck_step_last(c, PTT_STEP_INIT, &o->init, object);
 	ck_step_last(c, PTT_STEP_DESTROYED, &o->destroyed, object);

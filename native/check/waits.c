@@ -312,7 +312,7 @@ void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 
 	wait = ck_wait_begin(c, e, object, read ? CK_SHARED : CK_EXCLUSIVE);
 	w = CK_WAITING(c, wait);
-	if (!o->holds && owner > 0)
+	if (owner > 0)
 		w->owner = ck_thread_of_tid(c, e->process, (uint32_t)owner);
 	w->priority = (int32_t)CK_THREAD(c, e->thread)->priority;
 	/* A mutex says of itself whether it lends its owner the priority of those who wait for it, as glibc keeps it. */
@@ -337,7 +337,7 @@ static void inversion(struct ptt_check *c, const struct ck_event *e, const struc
 	struct ck_event at = *e;
 
 	at.site = w->site;
-	if (!ck_found(c, PTT_PRIORITY_INVERSION, &at, (uint64_t)w->object << 16, w->site, 0))
+	if (!ck_found(c, PTT_PRIORITY_INVERSION, &at, (uint64_t)w->object << 16, w->site, PTT_FINDING_WHOLE))
 		return;
 	CK_FINDING(c, c->findings.count - 1)->value = e->ts - w->since;
 	ck_step(c, PTT_STEP_PRIORITY, w->inverter, w->since, 0, 0)->value = w->inverter_priority;

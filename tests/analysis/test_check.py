@@ -803,6 +803,13 @@ def test_inherited_priority(tmp_path: Path) -> None:
 # ---- traces that are not whole ----
 
 
+def test_a_lost_release_makes_no_deadlock(tmp_path: Path) -> None:
+    """The lock says that another one has it by now."""
+    story = Story().create(1, 2, 3).lock(1, A).lock(2, B).wait(1, B, 3).wait(2, A, 1)
+    story.discarded = 1
+    assert found(story, tmp_path) == []
+
+
 def test_lost_events_say_nothing(tmp_path: Path) -> None:
     """What stands without them is still told."""
     story = crossed().unlock(MAIN, C).lock(MAIN, D)
