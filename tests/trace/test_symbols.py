@@ -102,7 +102,7 @@ def ran(directory: Path, *flags: str, records: bool = False) -> Ran:
                 "modules": [
                     {
                         "path": str(program), "build_id": build_id, "start": hex(BIAS),
-                        "end": hex(BIAS + 0x10000), "offset": 0, "bias": hex(BIAS),
+                        "end": hex(BIAS + 0x20000000), "offset": 0, "bias": hex(BIAS),
                     }
                 ],
             }
@@ -148,6 +148,14 @@ def test_site_names(pool: Ran, ptt: Ptt) -> None:
     assert json.loads(line)["site_name"] == name
     assert ptt("view", "--object", "pool::table_lock", pool.trace).stdout.count("\n") == 1
     assert ptt("view", "--site", "push", pool.trace).stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize("flags", [["-no-pie"], ["-no-pie", "-Wl,-Ttext-segment=0x10000000"]])
+def test_programs_that_cannot_be_moved(tmp_path: Path, flags: list[str]) -> None:
+    pool = ran(tmp_path, *flags)
+    assert pool.site_name().startswith(f"{LOCKED}+0x")
+    assert pool.site_name().endswith(" (pool.cc:12)")
+    assert pool.lock_name() == "pool::table_lock"
 
 
 def test_sites_of_records_can_be_chosen(tmp_path: Path, ptt: Ptt) -> None:
@@ -291,6 +299,8 @@ def test_large_tables_are_kept(pool: Ran, monkeypatch: pytest.MonkeyPatch) -> No
         ("_ZN4pool6Worker3runEl", "pool::Worker::run(long)"),
         ("_ZN4pool6Worker3runEl.part.0.cold", "pool::Worker::run(long)"),
         ("worker.isra.0", "worker"),
+        ("_pthread_cleanup_pop_restore@GLIBC_2.2.5", "_pthread_cleanup_pop_restore"),
+        ("_ZN4llvm10TimerGroup3addEv@@LLVM_22.1", "llvm::TimerGroup::add()"),
         ("counter.0", "counter.0"),
         ("_Znonsense", "_Znonsense"),
         ("_ZN1d4deep5inner17h568dc44a5ad99265E", "d::deep::inner"),

@@ -18,6 +18,8 @@ from nptltrace.trace.demangle import demangle
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from nptltrace.trace.elf import ElfFile
+
 __all__ = ["CodeTable", "Frame"]
 
 # Tables of smaller files are made in no time.
@@ -62,12 +64,12 @@ class CodeTable:
     """Finds functions and lines by address.
 
     Args:
-        path: The file.
-        build_id: Its build-id, under which the table is kept; empty for no keeping.
+        elf: The file; its table is kept if it has a build-id.
     """
 
-    def __init__(self, path: Path, build_id: str = "") -> None:
-        self._table = _table(path, build_id)
+    def __init__(self, elf: ElfFile) -> None:
+        self._base = elf.base
+        self._table = _table(elf.path, elf.build_id)
 
     def find(self, address: int) -> tuple[list[Frame], int]:
         """Return the functions at an address, and where the outermost begins.
@@ -75,14 +77,16 @@ class CodeTable:
         The first one is what the compiler inlined deepest; the last one is the function that
         really stands there. Without a name for the address there are none.
         """
-        if self._table is None or not 0 <= address < _NO_ADDRESS:
+        # The library counts from where the file begins.
+        inside = address - self._base
+        if self._table is None or not 0 <= inside < _NO_ADDRESS:
             return [], 0
         try:
-            found = self._table.lookup(address)
+            found = self._table.lookup(inside)
         except Exception:  # noqa: BLE001 -- broken debug information is none, whatever the library raises
             return [], 0
         frames = [Frame(demangle(f.symbol or ""), f.full_path or "", f.line) for f in found]
-        start = found[-1].sym_addr if found else 0
+        start = found[-1].sym_addr + self._base if found else 0
         # A function that was inlined in part stands there twice.
         once = [f for n, f in enumerate(frames) if n + 1 == len(frames) or f != frames[n + 1]]
         return once, min(start, address)

@@ -11,13 +11,13 @@ from nptltrace.trace import _rust
 
 __all__ = ["demangle"]
 
-# What optimisers add to the name of a copy, or of a part that they split off.
-_CLONE = re.compile(r"(\.(isra|constprop|part|cold|lto_priv|llvm)(\.\d+)*)+$")
+# What optimisers add to the name of a copy or of a part that they split off, and symbol versions.
+_ADDED = re.compile(r"(\.(isra|constprop|part|cold|lto_priv|llvm)(\.\d+)*)*(@@?[\w.]+)?$")
 
 
 def demangle(name: str) -> str:
     """Return a name as its author wrote it, or as it is where it follows no known scheme."""
-    name = _CLONE.sub("", name)
+    name = _ADDED.sub("", name)
     if name.startswith("_R"):
         return _rust.v0(name) or name
     if not name.startswith("_Z"):

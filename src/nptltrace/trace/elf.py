@@ -72,6 +72,14 @@ class ElfFile:
             return None
         return name, int.from_bytes(data[-4:], "little")
 
+    @cached_property
+    def base(self) -> int:
+        """The address of its first byte that is mapped: not 0 where it cannot be moved."""
+        try:
+            return int(next(self._elf.iter_segments("PT_LOAD"))["p_vaddr"])
+        except Exception:  # noqa: BLE001 -- as above
+            return 0
+
     def bias(self, start: int, offset: int) -> int | None:
         """Return what to add to the file's addresses when `offset` is mapped at `start`."""
         try:

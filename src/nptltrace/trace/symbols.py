@@ -222,7 +222,7 @@ class Symbols:
         frames: list[Frame] = []
         start = at
         for elf in self._files.find(loaded.module, loaded.began_ns):
-            frames, start = self._table(elf, loaded.module.build_id).find(inside)
+            frames, start = self._table(elf).find(inside)
             if frames:
                 break
         last = frames[-1] if frames else Frame("")
@@ -231,10 +231,10 @@ class Symbols:
             last.file, last.line, last.path, tuple(frames[:-1]),
         )  # fmt: skip
 
-    def _table(self, elf: ElfFile, build_id: str) -> CodeTable:
+    def _table(self, elf: ElfFile) -> CodeTable:
         known = self._tables.get(elf.path)
         if known is None:
-            known = self._tables[elf.path] = CodeTable(elf.path, build_id)
+            known = self._tables[elf.path] = CodeTable(elf)
         return known
 
     def _addresses_of(self, loaded: _Loaded, names: set[str]) -> list[int]:
