@@ -144,6 +144,17 @@ def test_clocks_of_one_machine(here: Machine, ptt: Ptt) -> None:
     )
 
 
+def test_a_part_of_a_trace_keeps_its_place(here: Machine, tmp_path: Path, ptt: Ptt) -> None:
+    first = here.trace(S, S + 400, S + 800)
+    second = here.trace(S + 200, S + 600, clock="monotonic")
+    part = tmp_path / "part.ptt"
+    ptt("cut", "--start", "1", "--count", "2", "-o", part, first)
+    assert rows(part, second) == [(200, 1), (400, 2), (600, 2), (800, 3)]
+    both = tmp_path / "both.ptt"
+    ptt("merge", "-o", both, part, second)
+    assert rows(both) == rows(part, second)
+
+
 def test_machines(here: Machine, there: Machine, ptt: Ptt) -> None:
     first = here.trace(7 * S, 7 * S + 300)
     second = there.trace(2 * S + 100, 2 * S + 200, frequency=S * 3)
