@@ -101,6 +101,25 @@ CASE(long_data_is_cut)
 	EQ(r.info.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
 }
 
+CASE(stream_that_takes_no_data)
+{
+	trace_event_id_t one = type("one");
+	trace_attr_t attr;
+	struct record r;
+	trace_id_t trid;
+
+	NEED(posix_trace_attr_init(&attr) == 0);
+	OK(posix_trace_attr_setmaxdatasize(&attr, 0));
+	trid = started(&attr);
+	posix_trace_event(one, "data", 4);
+	posix_trace_event(one, NULL, 0);
+	NEED(next_user(trid, &r));
+	EQ(r.length, 0);
+	EQ(r.info.posix_truncation_status, POSIX_TRACE_TRUNCATED_RECORD);
+	NEED(next_user(trid, &r));
+	EQ(r.info.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
+}
+
 CASE(every_stream_that_runs)
 {
 	trace_event_id_t one = type("one");
@@ -360,6 +379,45 @@ CASE(signal_handlers_interrupt_the_trace_point)
 	EQ(wrong, 0);
 	EQ(next_main, written);
 	EQ(next_handler, handled);
+	CHECK(handled > 0);
+}
+
+/* Wherever the handler comes: it cannot wait for what the function that it interrupts has taken. */
+CASE(signal_handlers_interrupt_every_function)
+{
+	struct sigaction action = {.sa_handler = emit_in_handler, .sa_flags = SA_RESTART};
+	struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+	int round, rounds = thorough() ? 200 : 10, failed = 0, fd = scratch_file(O_RDWR);
+	struct posix_trace_status_info status;
+	char name[TRACE_EVENT_NAME_MAX + 1];
+	trace_event_set_t set;
+	trace_event_id_t id;
+	struct record r;
+	trace_id_t trid;
+
+	in_handler = type("handler");
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (round = 0; round < rounds; round++) {
+		snprintf(name, sizeof(name), "name %d", round % 100);
+		failed += posix_trace_eventid_open(name, &id) != 0;
+		failed += (round % 2 ? posix_trace_create(0, NULL, &trid) :
+				       posix_trace_create_withlog(0, NULL, fd, &trid)) != 0;
+		failed += posix_trace_start(trid) != 0;
+		failed += posix_trace_eventset_empty(&set) != 0;
+		failed += posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) != 0;
+		failed += posix_trace_eventid_get_name(trid, id, name) != 0;
+		failed += posix_trace_get_status(trid, &status) != 0;
+		emit_number(id, 1);
+		failed += posix_trace_trygetnext_event(trid, &r.info, r.data, sizeof(r.data), &r.length,
+						       &r.unavailable) != 0;
+		failed += posix_trace_clear(trid) != 0;
+		failed += posix_trace_stop(trid) != 0;
+		failed += posix_trace_shutdown(trid) != 0;
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_IGN);
+	EQ(failed, 0);
 	CHECK(handled > 0);
 }
 

@@ -155,6 +155,32 @@ CASE(a_log_is_for_other_functions)
 	OK(posix_trace_start(trid));
 }
 
+CASE(errno_is_left_alone)
+{
+	struct posix_trace_status_info status;
+	trace_event_set_t set;
+	trace_event_id_t id;
+	trace_attr_t attr;
+	trace_id_t trid, log;
+	struct record r;
+	int fd = scratch_file(O_RDWR);
+
+	errno = 4711;
+	EQ(posix_trace_attr_init(&attr) | posix_trace_attr_setstreamsize(&attr, 4096), 0);
+	EQ(posix_trace_create_withlog(0, &attr, fd, &trid), 0);
+	EQ(posix_trace_start(trid) | posix_trace_eventid_open("one", &id) | posix_trace_eventset_empty(&set), 0);
+	EQ(posix_trace_set_filter(trid, &set, POSIX_TRACE_SET_EVENTSET) | posix_trace_get_status(trid, &status), 0);
+	emit_number(id, 1);
+	EQ(posix_trace_flush(trid) | posix_trace_stop(trid) | posix_trace_clear(trid), 0);
+	EQ(posix_trace_shutdown(trid), 0);
+	FAILS(EINVAL, posix_trace_shutdown(trid));
+	EQ(posix_trace_open(fd, &log), 0);
+	EQ(posix_trace_getnext_event(log, &r.info, r.data, sizeof(r.data), &r.length, &r.unavailable), 0);
+	EQ(posix_trace_close(log), 0);
+	FAILS(EBADF, posix_trace_create_withlog(0, NULL, -1, &trid));
+	EQ(errno, 4711);
+}
+
 /* ------------------------------------------------------------ clear */
 
 CASE(clear_while_running)

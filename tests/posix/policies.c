@@ -68,6 +68,37 @@ CASE(what_fits_is_not_lost)
 	fits(POSIX_TRACE_LOOP, mixed, 5);
 }
 
+CASE(what_fits_is_not_lost_with_events_of_the_system)
+{
+	size_t size, system_size;
+	trace_event_set_t none;
+	trace_attr_t attr;
+	struct record r;
+	trace_id_t trid;
+	int i, users = 0, filters = 0;
+
+	one = type("one");
+	NEED(posix_trace_attr_init(&attr) == 0 && posix_trace_eventset_empty(&none) == 0);
+	OK(posix_trace_attr_setstreamfullpolicy(&attr, POSIX_TRACE_UNTIL_FULL));
+	OK(posix_trace_attr_getmaxusereventsize(&attr, 8, &size));
+	OK(posix_trace_attr_getmaxsystemeventsize(&attr, &system_size));
+	OK(posix_trace_attr_setstreamsize(&attr, 30 * size + 32 * system_size)); /* a start and a stop as well */
+	trid = started(&attr);
+	for (i = 0; i < 30; i++) {
+		emit_number(one, (uint64_t)i);
+		OK(posix_trace_set_filter(trid, &none, POSIX_TRACE_SET_EVENTSET));
+	}
+	OK(posix_trace_stop(trid));
+	EQ(status_of(trid).posix_stream_overrun_status, POSIX_TRACE_NO_OVERRUN);
+	while (next_of(trid, &r)) {
+		users += same_type(r.info.posix_event_id, one);
+		filters += same_type(r.info.posix_event_id, POSIX_TRACE_FILTER);
+	}
+	EQ(users, 30);
+	EQ(filters, 30);
+	CHECK(same_type(r.info.posix_event_id, POSIX_TRACE_STOP)); /* the last one */
+}
+
 static void *one_event(void *number)
 {
 	emit_number(one, (uint64_t)(uintptr_t)number);
