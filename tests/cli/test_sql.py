@@ -73,6 +73,17 @@ def test_values_that_formats_do_not_have(ptt: Ptt, trace: Path) -> None:
     assert "a\\nb" in ptt("sql", trace, query).stdout
 
 
+def test_options_stand_anywhere(ptt: Ptt, trace: Path) -> None:
+    query = "select 1 as a"
+    for words in (
+        (trace, query, "--format", "csv"),
+        (trace, "--format", "csv", query),
+        ("--format", "csv", trace, query),
+        (trace, "-v", query, "--format", "csv"),
+    ):
+        assert ptt("sql", *words).stdout == "a\n1\n"
+
+
 def test_no_rows(ptt: Ptt, trace: Path) -> None:
     query = "select tid from waits where tid = 77"
     assert ptt("sql", trace, query).stdout == "tid\n"

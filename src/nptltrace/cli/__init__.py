@@ -7,8 +7,9 @@ A command is a module of this package whose name does not start with an undersco
 * `configure(parser)`: adds its options;
 * `run(args)`: does the work and returns the exit status.
 
-`DESCRIPTION`, a paragraph or more, may stand between summary and options. Modules import nothing
-but the standard library at their top; what is heavy is imported by `run`.
+`DESCRIPTION`, a paragraph or more, may stand between summary and options; `INTERMIXED`, if true,
+lets options stand between arguments of different meaning. Modules import nothing but the standard
+library at their top; what is heavy is imported by `run`.
 """
 
 from __future__ import annotations
@@ -182,7 +183,9 @@ def _dispatch(arguments: list[str]) -> int:
             raise UsageError("no command given (see ptt --help)")
         name, rest = args.command, args.rest
         del args.command, args.rest
-        command_parser(name).parse_args(rest, args)
+        own = command_parser(name)
+        intermixed = getattr(load_command(name), "INTERMIXED", False)
+        (own.parse_intermixed_args if intermixed else own.parse_args)(rest, args)
     except SystemExit as stop:  # --help and --version end the parser this way
         return int(stop.code or 0)
     args.verbosity = args.verbose - args.quiet

@@ -29,6 +29,8 @@ ptt sql run.ptt 'select event, count(*) from events group by all' --format csv
 ptt sql monday.ptt tuesday.ptt < queries.sql
 ptt sql run.ptt"""
 
+INTERMIXED = True
+
 FORMATS = ("text", "json", "jsonl", "csv")
 
 
