@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.export.programs import aliases
 from tests.support import ROOT, Compiler, Recorder
 
 if TYPE_CHECKING:
@@ -51,5 +53,22 @@ def recorded(
             else:
                 known[name] = recorder(program(name))
         return known[name]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def exported(
+    tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, recorded: Callable[[str], Path]
+) -> Callable[[str, str], Path]:
+    """Exports by format and program, each made once: `exported("chrome", "mix")`."""
+    directory = tmp_path_factory.mktemp("out")
+    names = aliases(directory)
+
+    @cache
+    def get(to: str, name: str) -> Path:
+        out = directory / f"{name}.{to}"
+        ptt("export", "--to", to, "-o", out, "--alias", names, recorded(name))
+        return out
 
     return get

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.export.programs import NAMES, PROGRAMS, WEIRD, aliases, waits, wakeups
+from tests.export.programs import NAMES, PROGRAMS, WEIRD, waits, wakeups
 from tests.export.trace_processor import query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from tests.support import Ptt
 
+Exported = Callable[[str, str], Path]
 _CLASSES = {"contended", "idle", "join", "timeout", "cancelled"}
 
 
-def _exported(ptt: Ptt, trace: Path, out: Path, *options: str | Path) -> dict[str, Any]:
-    ptt("export", "--to", "chrome", "-o", out, *options, trace)
-    document: dict[str, Any] = json.loads(out.read_bytes(), parse_float=str)
-    return document
+def _events(path: Path) -> list[dict[str, Any]]:
+    document: dict[str, Any] = json.loads(path.read_bytes(), parse_float=str)
+    events: list[dict[str, Any]] = document["traceEvents"]
+    return events
 
 
 def _ns(us: str) -> int:
@@ -36,10 +36,10 @@ def _ns(us: str) -> int:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_wait_and_wakeup_is_there(
-    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path, name: str
+    exported: Exported, recorded: Callable[[str], Path], name: str
 ) -> None:
     trace = recorded(name)
-    events = _exported(ptt, trace, tmp_path / "out.json")["traceEvents"]
+    events = _events(exported("chrome", name))
     kernel = {tid for _, tid, *_ in waits(trace)}
     slices = [event for event in events if event["ph"] == "X"]
     found = sorted(
@@ -65,10 +65,8 @@ def test_every_wait_and_wakeup_is_there(
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_slices_of_a_row_do_not_overlap(
-    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
-    events = _exported(ptt, recorded(name), tmp_path / "out.json")["traceEvents"]
+def test_slices_of_a_row_do_not_overlap(exported: Exported, name: str) -> None:
+    events = _events(exported("chrome", name))
     rows: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for event in events:
         if event["ph"] == "X" and event["cat"] not in {"wakeup", "blocks"}:
@@ -80,11 +78,10 @@ def test_slices_of_a_row_do_not_overlap(
         assert all(a[1] <= b[0] for a, b in pairwise(spans))
 
 
-def test_perfetto_reads_it(ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path) -> None:
+def test_perfetto_reads_it(exported: Exported, recorded: Callable[[str], Path]) -> None:
     trace = recorded("contention")
-    _exported(ptt, trace, tmp_path / "out.json")
     wrong, flows, counts = query(
-        tmp_path / "out.json",
+        exported("chrome", "contention"),
         "select name, value from stats where value > 0 and severity = 'error'",
         "select o.name as a, i.name as b from flow join slice o on o.id = slice_out "
         "join slice i on i.id = slice_in where o.category = 'wakeup' and i.category = 'wakeup'",
@@ -96,16 +93,11 @@ def test_perfetto_reads_it(ptt: Ptt, recorded: Callable[[str], Path], tmp_path: 
     assert sum(row["n"] for row in counts if row["category"] in _CLASSES) == len(waits(trace))
 
 
-def test_names_of_any_kind(ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path) -> None:
-    trace = recorded("hostile")
-    document = _exported(ptt, trace, tmp_path / "out.json", "--alias", aliases(tmp_path))
-    names = {
-        e["args"]["name"].rsplit(" ", 1)[0]
-        for e in document["traceEvents"]
-        if e["name"] == "thread_name"
-    }
+def test_names_of_any_kind(exported: Exported) -> None:
+    events = _events(exported("chrome", "hostile"))
+    names = {e["args"]["name"].rsplit(" ", 1)[0] for e in events if e["name"] == "thread_name"}
     assert set(NAMES) <= names
-    assert any(WEIRD[:500] in event["name"] for event in document["traceEvents"])
+    assert any(WEIRD[:500] in event["name"] for event in events)
 
 
 def test_standard_output(ptt: Ptt, recorded: Callable[[str], Path]) -> None:

@@ -5,26 +5,17 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.export.programs import PROGRAMS, aliases, waits, wakeups
+from tests.export.programs import PROGRAMS, waits, wakeups
 from tests.support import clean_environment
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.support import Ptt
-
+Exported = Callable[[str, str], Path]
 _VERB = {"contended": "waits for", "idle": "is idle at", "join": "joins",
          "timeout": "times out at", "cancelled": "gives up"}  # fmt: skip
-
-
-def _exported(ptt: Ptt, trace: Path, out: Path, *options: str | Path) -> Path:
-    ptt("export", "--to", "paje", "-o", out, *options, trace)
-    return out
 
 
 def _dump(path: Path) -> list[list[str]]:
@@ -56,10 +47,10 @@ def _tid(container: str) -> int:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_pajeng_reads_every_wait_and_wakeup(
-    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path, name: str
+    exported: Exported, recorded: Callable[[str], Path], name: str
 ) -> None:
     trace = recorded(name)
-    lines = _dump(_exported(ptt, trace, tmp_path / "out.trace"))
+    lines = _dump(exported("paje", name))
     states = {
         int(line[8].removeprefix("W")): (_ns(line[3]), _ns(line[5]), line[7])
         for line in lines
@@ -79,13 +70,13 @@ def test_pajeng_reads_every_wait_and_wakeup(
 
 
 def test_objects_have_owners_and_queues(
-    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path
+    exported: Exported, recorded: Callable[[str], Path]
 ) -> None:
     from nptltrace.analysis.model import model_tables
     from nptltrace.trace.source import Source
 
     trace = recorded("contention")
-    lines = _dump(_exported(ptt, trace, tmp_path / "out.trace"))
+    lines = _dump(exported("paje", "contention"))
     tables = model_tables(Source([trace]))
     held = [line for line in lines if line[0] == "State" and line[2].startswith("Held")]
     assert len(held) == tables.holds.num_rows
@@ -99,12 +90,10 @@ def test_objects_have_owners_and_queues(
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_vite_reads_it(
-    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
+def test_vite_reads_it(exported: Exported, tmp_path: Path, name: str) -> None:
     if shutil.which("vite") is None or shutil.which("pj_dump") is None:
         pytest.skip("ViTE is not installed")
-    out = _exported(ptt, recorded(name), tmp_path / "out.trace")
+    out = exported("paje", name)
     drawn = tmp_path / "out.svg"
     done = subprocess.run(
         ["vite", "-e", drawn, out],
@@ -115,13 +104,11 @@ def test_vite_reads_it(
     assert "<rect" in drawn.read_text()
 
 
-def test_names_of_any_kind(ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path) -> None:
-    trace = recorded("hostile")
-    out = _exported(ptt, trace, tmp_path / "out.trace", "--alias", aliases(tmp_path))
-    lines = _dump(out)
+def test_names_of_any_kind(exported: Exported, recorded: Callable[[str], Path]) -> None:
+    lines = _dump(exported("paje", "hostile"))
     names = {line[6].rsplit(" ", 2)[0] for line in lines if line[:1] == ["Container"]}
     assert {"'q\\u'o<t>&", "a b c d", "%EndEventDef", "]}},{{[", "\u00e9\u4e2d"} <= names
     waiting = [
         line for line in lines if line[0] == "State" and line[2] == "State" and len(line) > 8
     ]
-    assert len(waiting) == len(waits(trace))
+    assert len(waiting) == len(waits(recorded("hostile")))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.export.programs import NAMES, PROGRAMS, WEIRD, aliases, holds, owners, waits, wakeups
+from tests.export.programs import NAMES, PROGRAMS, WEIRD, holds, owners, waits, wakeups
 from tests.export.trace_processor import query
 
 if TYPE_CHECKING:
@@ -46,23 +46,16 @@ _QUESTIONS = {
 }
 
 
-def _exported(ptt: Ptt, trace: Path, out: Path, *options: str | Path) -> Path:
-    ptt("export", "--to", "perfetto", "-o", out, *options, trace)
-    return out
-
-
 @pytest.fixture(scope="module")
 def answers(
-    ptt: Ptt, recorded: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+    exported: Callable[[str, str], Path],
 ) -> Callable[[str], dict[str, list[dict[str, Any]]]]:
     """What trace processor says of a program's export, by question."""
-    directory = tmp_path_factory.mktemp("perfetto")
-    names = aliases(directory)
 
     @cache
     def get(name: str) -> dict[str, list[dict[str, Any]]]:
-        out = _exported(ptt, recorded(name), directory / f"{name}.pftrace", "--alias", names)
-        return dict(zip(_QUESTIONS, query(out, *_QUESTIONS.values()), strict=True))
+        found = query(exported("perfetto", name), *_QUESTIONS.values())
+        return dict(zip(_QUESTIONS, found, strict=True))
 
     return get
 
@@ -117,7 +110,8 @@ def test_what_never_ended_lasts_to_the_end(
         "int main(void) { sem_t s; sem_init(&s, 0, 0); alarm(1); sem_wait(&s); return 0; }"
     )
     trace = record(program, status=None)
-    out = _exported(ptt, trace, tmp_path / "out.pftrace")
+    out = tmp_path / "out.pftrace"
+    ptt("export", "--to", "perfetto", "-o", out, trace)
     (found,) = query(
         out,
         "select dur, extract_arg(arg_set_id, 'debug.never ended') as never from slice "
@@ -127,16 +121,13 @@ def test_what_never_ended_lasts_to_the_end(
     assert found[0]["dur"] == waits(trace)[0][3]
 
 
-def test_official_classes_know_every_field(
-    ptt: Ptt, recorded: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_official_classes_know_every_field(exported: Callable[[str, str], Path]) -> None:
     pytest.importorskip("perfetto")
     from google.protobuf import unknown_fields
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
     trace = pb.Trace()
-    out = _exported(ptt, recorded("contention"), tmp_path / "out.pftrace")
-    trace.ParseFromString(out.read_bytes())
+    trace.ParseFromString(exported("perfetto", "contention").read_bytes())
     assert trace.IsInitialized()
     assert len(trace.packet) > 50
 
