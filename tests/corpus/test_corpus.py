@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.corpus.programs import KINDS, Program, correct, planted
+from tests.support import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,13 @@ def test_the_corpus_is_as_large_as_it_is_to_be() -> None:
     assert set(kinds) == set(KINDS)
     assert min(kinds.values()) >= 2
     assert len(CORRECT) >= 45
+
+
+def test_the_page_has_a_verdict_on_each() -> None:
+    page = (ROOT / "docs" / "reference" / "verdicts.md").read_text(encoding="utf-8")
+    rows = Counter(line.split(" | ")[0].strip("| ") for line in page.splitlines())
+    for program in (*PLANTED, *CORRECT):
+        assert rows[program.source.stem] > 0, "benchmarks/verdicts.py makes the page anew"
 
 
 @pytest.mark.parametrize("program", PLANTED, ids=name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* main_goes_on.cc - the start is notified before a worker waits for it; main goes on with other things until it is killed. */
+/* others_go_on.cc - the start is notified without the lock, before a worker waits for it that main then joins. */
 /* expect: lost-wakeup threads=worker objects=go sites=waits */
-/* run: hangs 2 */
+/* run: hangs 3 */
 #include "corpus.h"
 #include <condition_variable>
 #include <mutex>
@@ -21,9 +21,13 @@ int main()
 		for_ever();
 		go.wait(guard); /* SITE waits */
 	});
+	std::thread([] {
+		for_ever();
+		for (;;)
+			pause(); /* for a signal, or for what a socket may bring */
+	}).detach();
 	go.notify_one();
 	arrive(&notified);
 	for_ever();
-	pause();
 	worker.join();
 }
