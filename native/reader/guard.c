@@ -78,6 +78,8 @@ static struct rd_guard *take(void)
 	for (struct rd_guard *g = atomic_load_explicit(&guards, memory_order_acquire); g; g = g->next) {
 		bool free = false;
 
+		if (atomic_load_explicit(&g->taken, memory_order_relaxed))
+			continue;
 		if (atomic_compare_exchange_strong_explicit(&g->taken, &free, true, memory_order_acquire,
 							    memory_order_relaxed))
 			return g;
