@@ -59,12 +59,12 @@ int ck_reach(void **array, uint32_t *count, uint32_t number, size_t size)
 /* ---- fields ---- */
 
 static const char *const field_names[CK_FIELDS] = {
-	[CK_RESULT] = "result",	  [CK_WAIT_NS] = "wait_ns",   [CK_OWNER] = "owner",
-	[CK_COUNT] = "count",	  [CK_VALUE] = "value",	      [CK_SERIAL] = "serial",
-	[CK_MUTEX] = "mutex",	  [CK_CREATOR] = "creator",   [CK_SHARED_FIELD] = "shared",
-	[CK_WRITE] = "write",	  [CK_ROUTINE] = "routine",   [CK_DETACHED_FIELD] = "detached",
-	[CK_TIMED] = "timed",	  [CK_PROTOCOL] = "protocol", [CK_ROBUST_FIELD] = "robust",
-	[CK_PRIORITY] = "priority", [CK_KIND] = "kind",
+	[CK_RESULT] = "result",	    [CK_OWNER] = "owner",	[CK_COUNT] = "count",
+	[CK_VALUE] = "value",	    [CK_SERIAL] = "serial",	[CK_MUTEX] = "mutex",
+	[CK_CREATOR] = "creator",   [CK_SHARED_FIELD] = "shared", [CK_WRITE] = "write",
+	[CK_ROUTINE] = "routine",   [CK_DETACHED_FIELD] = "detached", [CK_TIMED] = "timed",
+	[CK_PROTOCOL] = "protocol", [CK_ROBUST_FIELD] = "robust", [CK_PRIORITY] = "priority",
+	[CK_KIND] = "kind",
 };
 
 static void learn_catalogue(struct ptt_check *c)
@@ -125,7 +125,7 @@ void ptt_check_destroy(struct ptt_check *c)
 	struct ck_pool *pools[] = { &c->objects, &c->threads, &c->holds, &c->waits, &c->nodes,
 				    &c->edges, &c->orders, &c->findings, &c->steps };
 	struct rd_map *maps[] = { &c->object_of, &c->pthread_of, &c->serial_of, &c->tid_of,
-				  &c->created_node, &c->seen, &c->seen_at, &c->edge_of, &c->order_of };
+				  &c->seen, &c->seen_at, &c->edge_of, &c->order_of };
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
 		if (pools[i]->items)
@@ -201,13 +201,11 @@ static void level_changed(struct ptt_check *c, const struct ck_event *e)
 		if (CK_THREAD(c, i)->pub.process == e->process)
 			CK_THREAD(c, i)->flags &= ~CK_WHOLE;
 	memset(c->processes[e->process].full, 0, sizeof(c->processes[e->process].full));
-	c->processes[e->process].whole = false;
 }
 
 /* A process begins; its first thread has been there from the beginning. */
 static void process_starts(struct ptt_check *c, const struct ck_event *e)
 {
-	c->processes[e->process].whole = true;
 	c->processes[e->process].first_thread = e->thread;
 	CK_THREAD(c, e->thread)->flags |= CK_WHOLE | CK_BEGUN;
 }

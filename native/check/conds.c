@@ -119,7 +119,7 @@ void ck_cond_out(struct ptt_check *c, const struct ck_event *e)
 void ck_wake(struct ptt_check *c, const struct ck_event *e, bool all)
 {
 	struct ck_object *o = CK_OBJECT(c, ck_use(c, e, NPTL_DOMAIN_COND));
-
+	struct ck_thread *t = CK_THREAD(c, e->thread);
 	uint32_t free = o->waiters - o->woken;
 
 	o->woken = all ? o->waiters : o->woken + (free > 0);
@@ -127,8 +127,8 @@ void ck_wake(struct ptt_check *c, const struct ck_event *e, bool all)
 		for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
 			CK_WAITING(c, wait)->woken = true;
 	o->woke = ck_now(e);
-	o->woke.detail = (all ? CK_WOKE_ALL : 0) | (free ? 0 : CK_WOKE_NOBODY) | (CK_THREAD(c, e->thread)->locked ? 0 : CK_WOKE_UNLOCKED);
-	CK_THREAD(c, e->thread)->locked = false;
+	o->woke.detail = (all ? CK_WOKE_ALL : 0) | (free ? 0 : CK_WOKE_NOBODY) | (t->locked ? 0 : CK_WOKE_UNLOCKED);
+	t->locked = false;
 }
 
 /*

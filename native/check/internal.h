@@ -122,7 +122,6 @@ struct ck_object {
 #define CK_JOINED 4u
 #define CK_DETACHED 8u
 #define CK_WHOLE 16u /* its events are there from its beginning on */
-#define CK_LEAKED 32u
 
 #define CK_CACHE 64u
 
@@ -166,7 +165,6 @@ struct ck_thread {
 
 struct ck_process {
 	uint32_t parent; /* number + 1, or 0 */
-	bool whole;	 /* its events are there from its beginning on */
 	bool left;	 /* in an orderly way */
 	bool replaced;	 /* by another program */
 	bool hung;	 /* nobody in it will do anything any more, unless from outside; known at the end */
@@ -205,7 +203,7 @@ struct ck_event {
 };
 
 enum ck_field {
-	CK_RESULT, CK_WAIT_NS, CK_OWNER, CK_COUNT, CK_VALUE, CK_SERIAL, CK_MUTEX, CK_CREATOR, CK_SHARED_FIELD, CK_WRITE,
+	CK_RESULT, CK_OWNER, CK_COUNT, CK_VALUE, CK_SERIAL, CK_MUTEX, CK_CREATOR, CK_SHARED_FIELD, CK_WRITE,
 	CK_ROUTINE, CK_DETACHED_FIELD, CK_TIMED, CK_PROTOCOL, CK_ROBUST_FIELD, CK_PRIORITY, CK_KIND, CK_FIELDS,
 };
 
@@ -217,7 +215,7 @@ struct ptt_check {
 	int64_t last_ts;
 	struct ck_pool objects, threads, holds, waits, nodes, edges, orders, findings, steps;
 	uint32_t free_hold, free_wait;
-	struct rd_map object_of, pthread_of, serial_of, tid_of, created_node, seen, seen_at, edge_of, order_of;
+	struct rd_map object_of, pthread_of, serial_of, tid_of, seen, seen_at, edge_of, order_of;
 	struct ck_known {
 		uint32_t thread;
 		uint32_t process;
