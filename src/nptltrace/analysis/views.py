@@ -65,9 +65,12 @@ VIEWS = (
     ),
     View(
         "named_waits",
-        "`waits` with the names of threads, object and call sites.",
+        "`waits` with the names of threads, object and call sites; for joins, the thread stands for "
+        "the object.",
         """
-        select w.*, t.thread, o.name as lock, s.site, s.function, s.file, s.line,
+        select w.*, t.thread,
+               if(w.op = 'join', 'thread ' || w.owner_tid, o.name) as lock,
+               s.site, s.function, s.file, s.line,
                ot.thread as owner, os.site as owner_site, wt.thread as waker, ws.site as waker_site
         from waits w
         left join thread_names t on (t.run_id, t.process, t.tid) = (w.run_id, w.process, w.tid)
@@ -227,8 +230,7 @@ VIEWS = (
         """
         with recursive chain as (
             select run_id, wait_id, chain_id, 0 as depth,
-                   format('thread {} → {}', tid, if(op = 'join', 'the end of ' || owner_tid, lock))
-                       as path
+                   format('thread {} → {}', tid, lock) as path
             from named_waits where parent_wait is null
             union all
             select w.run_id, w.wait_id, w.chain_id, c.depth + 1,
