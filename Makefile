@@ -21,6 +21,7 @@ test: dev       ## run the Python tests against the stage (ARGS="-k name")
 bench: dev       ## what tracing costs on this machine; figures are kept in build/bench
 	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/hotpath.py
 	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/hotpath.py --threads 2
+	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/posix.py
 	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/instructions.py
 	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/size.py
 	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/startup.py
