@@ -65,7 +65,7 @@ VIEWS = (
     ),
     View(
         "named_waits",
-        "`waits` with the names of threads, object and call sites; for joins, the thread stands for "
+        "`waits` with the names of threads, object and call sites; of a join, the thread stands for "
         "the object.",
         """
         select w.*, t.thread,
