@@ -153,6 +153,11 @@ bool px_process_find(uint32_t pid, struct px_process *process)
 	return true;
 }
 
+bool px_process_exists(uint32_t pid)
+{
+	return pid && ptt_raw_syscall(SYS_kill, pid, 0, 0, 0, 0, 0) != -ESRCH;
+}
+
 static bool is_dead(char state)
 {
 	return state == 'Z' || state == 'X' || state == 'x';
@@ -162,7 +167,9 @@ bool px_process_lives(uint32_t pid, uint64_t start)
 {
 	struct px_process process;
 
-	return px_process_find(pid, &process) && process.start == start && !is_dead(process.state);
+	if (px_process_find(pid, &process))
+		return process.start == start && !is_dead(process.state);
+	return px_process_exists(pid);
 }
 
 char px_thread_state(uint32_t tid)

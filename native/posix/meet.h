@@ -25,10 +25,13 @@ struct px_process {
 	char state;
 };
 
-/* px_process_find - who has @pid (0 = the caller)? Return: false if nobody. */
+/* px_process_find - who has @pid (0 = the caller)? Return: false if nobody, or if that cannot be found out. */
 bool px_process_find(uint32_t pid, struct px_process *process);
 
-/* px_process_lives - is the process that was started then still there? */
+/* px_process_exists - is there a process @pid, whoever that is? Needs no descriptor. */
+bool px_process_exists(uint32_t pid);
+
+/* px_process_lives - is the process that was started then still there? True if that cannot be found out. */
 bool px_process_lives(uint32_t pid, uint64_t start);
 
 /* px_thread_state - 0 if thread @tid has ended, '?' if that cannot be found out, else the kernel's letter. */

@@ -33,14 +33,18 @@ static int64_t real_offset(void)
 
 /* ------------------------------------------------------------ who may trace whom */
 
-/* Return: 0, ESRCH or EPERM. */
+/* Return: 0, ESRCH, EPERM, or ENOMEM if there is no descriptor left to look. */
 static int find_target(struct px_trace *t, pid_t pid)
 {
 	struct px_process process;
 	char path[32];
 	struct stat status;
 
-	if (pid < 0 || !px_process_find((uint32_t)pid, &process) || process.state == 'Z' || process.state == 'X')
+	if (pid < 0)
+		return ESRCH;
+	if (!px_process_find((uint32_t)pid, &process))
+		return !pid || px_process_exists((uint32_t)pid) ? ENOMEM : ESRCH;
+	if (process.state == 'Z' || process.state == 'X')
 		return ESRCH;
 	t->pid = process.pid;
 	t->start = process.start;
@@ -262,10 +266,10 @@ static int make(struct px_trace *t, pid_t pid, int fd)
 
 	px_own_follow_user();
 	err = find_target(t, pid);
-	if (!err)
-		err = -px_directory(&t->directory, t->user, true);
 	if (err)
-		return err == ESRCH ? ESRCH : EPERM;
+		return err;
+	if (px_directory(&t->directory, t->user, true) < 0)
+		return EPERM;
 	t->real_offset = real_offset();
 	clock_gettime(CLOCK_REALTIME, &t->attr.create_time);
 	t->reading = px_raw_mmap(NULL, px_reading_size(&t->attr), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,

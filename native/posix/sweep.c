@@ -45,7 +45,7 @@ static bool is_held(const struct px_path *path)
 	bool held = true;
 
 	if (fd < 0)
-		return false;
+		return fd != -ENOENT; /* else it cannot be found out, for want of a descriptor perhaps */
 	stream = px_raw_size(fd) < PX_PAGE ? NULL : px_raw_mmap(NULL, PX_PAGE, PROT_READ, MAP_SHARED, fd, 0, &err);
 	px_raw_close(fd);
 	if (stream) {
@@ -107,8 +107,12 @@ static bool is_page_needed(const struct px_path *path, const struct px_registry 
 	int fd = px_raw_open(path->text, O_RDONLY, 0);
 	bool whole;
 
-	if (fd < 0)
-		return lives;
+	if (fd < 0) {
+		/* whose names it needs cannot be found out: all are spared */
+		if (fd != -ENOENT)
+			*count = FAMILIES;
+		return lives || fd != -ENOENT;
+	}
 	whole = pread(fd, &page, sizeof(page), 0) == sizeof(page);
 	px_raw_close(fd);
 	for (uint32_t i = 0; whole && !lives && i < PX_SLOTS; i++)

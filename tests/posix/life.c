@@ -2,6 +2,8 @@
 /* life.c - a stream from its creation to its end: states, errors, identifiers that are valid no more. */
 #include "suite.h"
 
+#include <sys/resource.h>
+
 CASE(new_stream)
 {
 	trace_id_t trid = stream_of(0, NULL);
@@ -263,6 +265,34 @@ CASE(streams_run_out)
 	OK(posix_trace_create(0, NULL, &trids[n]));
 	for (; n >= 0; n--)
 		OK(posix_trace_shutdown(trids[n]));
+}
+
+CASE(no_descriptors_left)
+{
+	static trace_id_t trids[2 * TRACE_SYS_MAX];
+	trace_event_id_t one = type("one");
+	trace_id_t before = started(NULL);
+	struct rlimit limit, few;
+	int n, error = 0, fds;
+
+	NEED(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	for (fds = 3; fds < 12; fds++) { /* whatever it then lacks, it is not taken for anything else */
+		few = (struct rlimit){(rlim_t)fds, limit.rlim_max};
+		NEED(setrlimit(RLIMIT_NOFILE, &few) == 0);
+		for (n = 0; n < 2 * TRACE_SYS_MAX; n++) {
+			error = posix_trace_create(0, NULL, &trids[n]);
+			if (error)
+				break;
+		}
+		CHECK(error == ENOMEM || error == EAGAIN);
+		CHECK(n < TRACE_SYS_MAX);
+		NEED(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+		while (n-- > 0)
+			OK(posix_trace_shutdown(trids[n]));
+	}
+	emit_number(one, 1); /* and nobody has taken this one for a dead process's */
+	EQ(count_user(before), 1);
+	OK(posix_trace_shutdown(before));
 }
 
 CASE(many_after_one_another)
