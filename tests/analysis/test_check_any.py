@@ -9,7 +9,10 @@ from tempfile import TemporaryDirectory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.analysis.story import A, Story, kinds
+from nptltrace.analysis.findings import KINDS
+from nptltrace.catalog import EVENTS
+from tests.analysis.story import MAIN, T0, A, Story, kinds, pthread
+from tests.trace.builder import Event
 
 LOCKS = [A + 64 * n for n in range(4)]
 FEW = settings(
@@ -149,3 +152,41 @@ def test_a_correct_program_is_not_accused(todo: list[tuple[int, str, set[int]]])
             for tid in (3, 1, 2):
                 story.do(tid, "BARRIER_WAIT_OUT", BARRIER, result=-(tid == 3))
     assert found(story.ended_and_joined(1, 2, 3).exit()) == []
+
+
+# ---- nonsense ----
+
+TYPES = [event for event in EVENTS if event.domain not in {"user", "c11"}]
+nonsense = st.lists(
+    st.tuples(
+        st.integers(1, 4),
+        st.integers(0, len(TYPES) - 1),
+        st.integers(0, 2),
+        st.sampled_from([0, 0, 0, 1, 2, 16, 22, 28, 35, 110, 130]),
+    ),
+    max_size=150,
+)
+
+
+@settings(FEW, max_examples=150)
+@given(nonsense)
+def test_what_no_program_can_do(events: list[tuple[int, int, int, int]]) -> None:
+    """Whatever a trace says, findings are told in full."""
+    story = Story()
+    for thread, number, place, value in events:
+        event = TYPES[number]
+        fields = {f.name: value for f in event.fields if f.type != "bytes"}
+        if "mutex" in fields:
+            fields["mutex"] = A
+        address = pthread(value % 5) if event.domain == "thread" else A + 64 * place
+        story.now += 1000
+        story.events.setdefault((MAIN, thread), []).append(
+            Event(T0 + story.now, event.name, address, thread, variant=event.variant, fields=fields)
+        )
+    story._site = 10
+    with TemporaryDirectory() as place_of_it:
+        for told in story.findings(Path(place_of_it)):
+            assert told.kind in KINDS
+            assert told.message
+            assert told.count >= 1
+            assert all(event.text for event in told.events)
