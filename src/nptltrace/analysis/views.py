@@ -65,8 +65,8 @@ VIEWS = (
     ),
     View(
         "named_waits",
-        "`waits` with the names of threads, object and call sites; of a join, the thread stands for "
-        "the object.",
+        "`waits` with the names of threads, object and call sites; of a join, the thread stands "
+        "for the object.",
         """
         select w.*, t.thread,
                if(w.op = 'join', 'thread ' || w.owner_tid, o.name) as lock,
