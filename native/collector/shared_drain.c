@@ -34,8 +34,9 @@
 
 /* Writers take much less than a microsecond; so late, the processor was taken from one of them, or it is dead. */
 #define LOOK_NS UINT64_C(2000000)
-/* Nobody holds up all others for longer. */
+/* Nobody holds up all others for longer, but for one that waits for nothing but a processor; and at last nobody at all. */
 #define GIVE_UP_NS UINT64_C(2000000000)
+#define AT_LAST_NS UINT64_C(30000000000)
 #define SPIN_NS UINT64_C(20000)
 
 static uint32_t *word_at(const struct shared_drain *d, uint64_t at)
@@ -52,12 +53,21 @@ static void futex_wake(uint32_t *word)
 
 static void be_patient(uint64_t waited_ns)
 {
-	static const struct timespec nap = {.tv_nsec = 50000};
+	static const struct timespec nap = {.tv_nsec = 50000}, rest = {.tv_nsec = 20000000};
 
 	if (waited_ns < SPIN_NS)
 		sched_yield();
 	else
-		nanosleep(&nap, NULL);
+		nanosleep(waited_ns < GIVE_UP_NS ? &nap : &rest, NULL);
+}
+
+static bool is_too_late(struct ptt_collector *c, uint64_t waited_ns)
+{
+	if (waited_ns <= LOOK_NS)
+		return false;
+	if (!shared_any_writer_lives(c) || waited_ns > AT_LAST_NS)
+		return true;
+	return waited_ns > GIVE_UP_NS && !shared_any_writer_runs(c);
 }
 
 /* Make written equal to reserved, since whoever is missing will not come. Return: false if somebody came after all. */
@@ -87,7 +97,7 @@ static uint64_t pause_and_wait(struct ptt_collector *c)
 		reserved = __atomic_load_n(&shared->reserved, __ATOMIC_SEQ_CST);
 		if (written == reserved)
 			break;
-		if (waited > GIVE_UP_NS || (waited > LOOK_NS && !shared_any_writer_lives(c))) {
+		if (is_too_late(c, waited)) {
 			uint64_t before = reserved;
 
 			/* nobody has reserved since the look at the writers: whatever is missing is a dead writer's */

@@ -2,6 +2,7 @@
 /* shared_writers.c - the shared buffer as a whole: laid out, mapped, given back; who writes to it and who is dead. */
 #include "shared_drain.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -113,21 +114,30 @@ void shared_destroy(struct ptt_collector *c)
 
 /* ------------------------------------------------------------ writers */
 
+#define STAT_MAX 1024
+
+/* Read a file stat of /proc. Return: the end of the name in it, which fields follow; NULL if there is no such task. */
+static char *read_stat(const char *path, char text[STAT_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	n = read(fd, text, STAT_MAX - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return strrchr(text, ')');
+}
+
 /* When process @pid was started, as it wrote it down itself; 0 if there is no such process. */
 static uint64_t start_time_of(uint32_t pid)
 {
-	char path[32], text[1024], *at;
-	ssize_t n;
-	int fd, field;
+	char path[32], text[STAT_MAX], *at;
+	int field;
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	at = strrchr(text, ')');
+	at = read_stat(path, text);
 	for (field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
@@ -187,6 +197,38 @@ bool shared_any_writer_lives(struct ptt_collector *c)
 			break;
 		/* seq_cst: pairs with the writer's increment before it reserves */
 		if (__atomic_load_n(&c->shared->process[i].writing, __ATOMIC_SEQ_CST) && lives(c, i))
+			return true;
+	}
+	return false;
+}
+
+static bool has_running_thread(uint32_t pid)
+{
+	char path[300], text[STAT_MAX], *at;
+	struct dirent *task;
+	bool runs = false;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	tasks = opendir(path);
+	while (tasks && !runs && (task = readdir(tasks))) {
+		snprintf(path, sizeof(path), "/proc/%u/task/%s/stat", pid, task->d_name);
+		at = task->d_name[0] == '.' ? NULL : read_stat(path, text);
+		runs = at && (strncmp(at, ") R", 3) == 0 || strncmp(at, ") D", 3) == 0);
+	}
+	if (tasks)
+		closedir(tasks);
+	return runs;
+}
+
+bool shared_any_writer_runs(struct ptt_collector *c)
+{
+	for (uint32_t i = 0; i < c->segment->process_count; i++) {
+		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
+			break;
+		/* relaxed: who writes by now and did not before came too late to be waited for */
+		if (__atomic_load_n(&c->shared->process[i].writing, __ATOMIC_RELAXED) && lives(c, i) &&
+		    has_running_thread(c->process[i].pid))
 			return true;
 	}
 	return false;

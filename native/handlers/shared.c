@@ -40,7 +40,7 @@
  *
  * A writer that dies, or is stopped, between reserving and having written would hold up everybody. The record says from
  * the first moment how long it is and that it is unfinished; process[].writing says whose threads are in there. The reader
- * decides: when all who could still finish are dead, or after two seconds, it raises `given_up` and makes written equal
+ * decides: when all who could still finish are dead, or all sleep after two seconds, it raises `given_up` and makes written equal
  * to reserved itself. A writer adds to `written` by compare and swap, and only if its record is not given up, so the sum
  * stays right if it comes back after all. If it then still writes over what is others' by now, their checksum tells.
  *

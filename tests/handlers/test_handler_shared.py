@@ -8,6 +8,8 @@ import os
 import signal
 import struct
 import subprocess
+import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace.record.options import BufferOptions
+from nptltrace.record.session import start_time
 from nptltrace.record.shared import SharedCollector, fault_lines
 from tests.handlers.helpers import agreed_counts, babeltrace, stat
 
@@ -287,13 +290,25 @@ def test_dead_writer_is_noticed_at_once(buffer: Buffer) -> None:
     assert time.monotonic() - began < 1
 
 
-def test_live_writer_is_given_two_seconds(buffer: Buffer) -> None:
-    from nptltrace.record.session import start_time
+def test_runnable_writer_is_waited_for(buffer: Buffer) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    buffer.writing(child.pid, start_time(child.pid) or 0)
+    buffer.record(finished=False)
+    began = time.monotonic()
+    threading.Timer(4, child.kill).start()
+    buffer.collector.drain(flush=True)
+    assert time.monotonic() - began > 3.9
+    child.wait()
 
-    buffer.writing(os.getpid(), start_time(os.getpid()) or 0)
+
+def test_sleeping_writer_is_given_two_seconds(buffer: Buffer) -> None:
+    child = subprocess.Popen(["sleep", "600"])
+    buffer.writing(child.pid, start_time(child.pid) or 0)
     place = buffer.record(finished=False)
     began = time.monotonic()
     stats = buffer.collector.drain(flush=True)
+    child.kill()
+    child.wait()
     assert 1.9 < time.monotonic() - began < 20
     assert stats.events == 0
     # The buffer is of use again.
