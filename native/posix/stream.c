@@ -195,12 +195,15 @@ static void leave(struct px_trace *t)
 	px_control_leave(t->control, t->buffer.stream->slot, t->buffer.stream->serial);
 }
 
+/* Traced processes keep the stream mapped until another one takes its slot: so its memory is given back at once. */
 static void remove_file(const struct px_trace *t)
 {
+	struct px_stream *stream = t->buffer.stream;
 	struct px_path path;
 
-	px_path_add(&path, &t->directory, 's', t->buffer.stream->serial, 0);
+	px_path_add(&path, &t->directory, 's', stream->serial, 0);
 	unlink(path.text);
+	ptt_raw_syscall(SYS_madvise, (long)stream + PX_PAGE, (long)(stream->size - PX_PAGE), MADV_REMOVE, 0, 0, 0);
 }
 
 void px_withdraw(struct px_trace *t, struct px_registry *registry)

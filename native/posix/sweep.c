@@ -20,6 +20,7 @@ struct family {
 
 /* ------------------------------------------------------------ streams */
 
+/* Close it, and give all of its memory back but the head, which traced processes look at. */
 static void close_stream(const struct px_path *path)
 {
 	int fd = px_file_open(path, 0, PX_NOT_MADE), err;
@@ -30,11 +31,13 @@ static void close_stream(const struct px_path *path)
 	stream = px_raw_size(fd) < PX_PAGE
 			 ? NULL
 			 : px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0, &err);
+	if (stream) {
+		px_close(stream);
+		munmap(stream, PX_PAGE);
+		ptt_raw_syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, PX_PAGE,
+				(long)px_raw_size(fd) - PX_PAGE, 0, 0);
+	}
 	px_raw_close(fd);
-	if (!stream)
-		return;
-	px_close(stream);
-	munmap(stream, PX_PAGE);
 }
 
 /* Does the controller still hold the stream? It may live and have executed another program, which holds nothing. */

@@ -3,6 +3,7 @@
 #include "suite.h"
 
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 
 CASE(new_stream)
 {
@@ -265,6 +266,36 @@ CASE(streams_run_out)
 	OK(posix_trace_create(0, NULL, &trids[n]));
 	for (; n >= 0; n--)
 		OK(posix_trace_shutdown(trids[n]));
+}
+
+static size_t shared_memory_used(void)
+{
+	struct statvfs is;
+
+	NEED(statvfs("/dev/shm", &is) == 0);
+	return (is.f_blocks - is.f_bfree) * is.f_bsize;
+}
+
+CASE(memory_is_given_back)
+{
+	trace_event_id_t one = type("one");
+	trace_attr_t attr;
+	size_t before;
+	int i;
+
+	if (!getenv("SUITE_APART"))
+		suite_skip("others use the memory as well");
+	NEED(posix_trace_attr_init(&attr) == 0);
+	OK(posix_trace_attr_setstreamsize(&attr, 1 << 20));
+	before = shared_memory_used();
+	for (i = 0; i < 20; i++) {
+		trace_id_t trid = started(&attr);
+
+		emit_number(one, 1);
+		CHECK(shared_memory_used() >= before + (1 << 20));
+		OK(posix_trace_shutdown(trid));
+	}
+	CHECK(shared_memory_used() < before + (1 << 20)); /* the traced process itself holds none of it */
 }
 
 CASE(no_descriptors_left)
