@@ -151,7 +151,8 @@ static int write_small(struct px_log *log, uint32_t type, uint64_t number, const
 	} block;
 	int err;
 
-	memcpy(block.bytes + sizeof(block.head), content, size);
+	if (size)
+		memcpy(block.bytes + sizeof(block.head), content, size);
 	err = write_block(log, &block, type, number, size, log->ring ? place : now(log)->at);
 	if (!err && !log->ring && log->seekable)
 		now(log)->at += round_up(sizeof(block.head) + size);
