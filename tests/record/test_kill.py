@@ -40,6 +40,13 @@ class Running:
         found = np.fromfile(self.words, dtype="<u8")[::8][:THREADS]
         return sorted(int(n) for n in found)
 
+    def goes_on(self) -> None:
+        """Wait until each thread has come further."""
+        before, until = self.progress(), time.monotonic() + 60
+        while not all(now > then for now, then in zip(self.progress(), before, strict=True)):
+            assert time.monotonic() < until
+            time.sleep(0.005)
+
 
 @pytest.fixture
 def start(ptt: Ptt, tmp_path: Path, own: Callable[[str], Path]) -> Iterator[Callable[..., Running]]:
@@ -89,7 +96,7 @@ def check(run: Running, committed: list[int]) -> None:
 def test_program_killed(start: Callable[..., Running], options: tuple[str, ...]) -> None:
     run = start(*options)
     os.kill(run.program, signal.SIGKILL)
-    run.recorder.wait(30)
+    run.recorder.wait(60)
     assert run.recorder.returncode == 137
     check(run, run.progress())
 
@@ -103,9 +110,7 @@ def test_recorder_killed(start: Callable[..., Running], ptt: Ptt, options: tuple
     done = ptt("recover", run.trace)
     assert "ptt: recovered " in done.stderr
     # The program does not notice.
-    before = run.progress()
-    time.sleep(0.1)
-    assert all(now > then for now, then in zip(run.progress(), before, strict=True))
+    run.goes_on()
     check(run, committed)
     assert session(run.trace)["state"] == "recovered"
     assert "nothing to recover" in ptt("recover", run.trace).stderr
@@ -152,12 +157,12 @@ def test_levels_of_a_running_process(start: Callable[..., Running], ptt: Ptt) ->
     assert "mutex=1" in said
     assert "cond=4" in said
     ptt("level", str(run.program), "mutex=2")
-    time.sleep(0.2)
+    run.goes_on()
     ptt("level", "--group", str(run.program), "LEVEL_NONE")
     assert "mutex=0" in ptt("level", str(run.program)).stdout
-    time.sleep(0.05)
+    run.goes_on()
     os.kill(run.program, signal.SIGTERM)
-    run.recorder.wait(30)
+    run.recorder.wait(60)
     slots = [packet.slots for packets in streams(run.trace) for packet in packets]
     freed = sum(int((part[:, 0] & 1023 == FREE).sum()) for part in slots)
     assert 0 < freed < sum(run.progress())
