@@ -153,7 +153,7 @@ class Build:
 
     Args:
         directory: Where they go.
-        programs: Those that will be wanted, in this order.
+        programs: Those that will be wanted, in this order; some may be named twice.
     """
 
     def __init__(self, directory: Path, programs: Iterable[Program]) -> None:
@@ -161,7 +161,8 @@ class Build:
         self._directory = directory
         self._pool = ThreadPoolExecutor(max_workers=os.cpu_count())
         self._made: dict[Path, Future[Path]] = {
-            program.source: self._pool.submit(self._compile, program) for program in programs
+            program.source: self._pool.submit(self._compile, program)
+            for program in dict.fromkeys(programs)
         }
 
     def __call__(self, program: Program) -> Path:
