@@ -181,8 +181,10 @@ class Terminal:
     def __init__(self, ptt: Ptt, trace: Path, home: Path) -> None:
         main, side = pty.openpty()
         self._main = main
+        # Whoever runs the tests in the background may have them ignore interrupts.
+        own = ["setsid", "--ctty", "--wait", "env", "--default-signal=INT"]
         self._process = subprocess.Popen(
-            ["setsid", "--ctty", "--wait", *ptt.command("sql", trace)],
+            [*own, *ptt.command("sql", trace)],
             stdin=side, stdout=side, stderr=side,
             env=ptt.environment({"HOME": str(home), "XDG_STATE_HOME": None, "TERM": "dumb"}),
         )  # fmt: skip
