@@ -57,8 +57,9 @@ class Counter:
         """Return the instructions of a lock and its unlock: traced at a level, or untraced."""
         program = str(self.work / "pairs")
         trace = str(self.work / "trace")
-        # Large buffers: how long the search for the next one takes depends on the recorder's pace.
-        large = ["--buffer-size", "1M", "-l", str(level)]
+        # All buffers are there at once and none is used again: else the search for the next one
+        # takes as long as the recorder's pace has it.
+        large = ["--buffer-size", "1M", "--stream-full-policy", "until-full", "-l", str(level)]
         record = [*PTT, "record", "--force", *large, "-o", trace, "--"]
         totals = [
             self.run([program, "1", str(n)], record if level is not None else None)
