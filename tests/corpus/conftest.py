@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.corpus.checking import Checker
-from tests.corpus.programs import NOT_HERE, Build
+from tests.corpus.programs import NOT_HERE, Build, Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.corpus.checking import Checked
-    from tests.corpus.programs import Program
     from tests.support import Ptt
 
 
@@ -24,11 +23,12 @@ def build(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Build]:
     """Programs that the selected tests want, compiled ahead of them."""
-    wanted = [
-        cast("Program", item.callspec.params["program"])
+    parameters = [
+        item.callspec.params.get("program")
         for item in request.session.items
-        if isinstance(item, pytest.Function) and "build" in item.fixturenames
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
     ]
+    wanted = [program for program in parameters if isinstance(program, Program)]
     build = Build(tmp_path_factory.mktemp("corpus"), wanted)
     yield build
     build.close()
