@@ -172,14 +172,15 @@ def lttng(work: Path) -> Iterator[bool]:
     def tell(*words: str) -> None:
         subprocess.run(["lttng", *words], check=True, stdout=subprocess.DEVNULL)
 
-    tell("create", "ptt-bench", f"--output={work}/lttng")
+    session = f"ptt-bench-{os.getpid()}"
+    tell("create", session, f"--output={work}/lttng")
     tell("enable-event", "-u", "lttng_ust_pthread:*")
     tell("add-context", "-u", "-t", "vtid")
     tell("start")
     try:
         yield True
     finally:
-        tell("destroy", "ptt-bench")
+        tell("destroy", session)
 
 
 def measure(program: Program, levels: list[str], rounds: int, work: Path) -> dict[str, Figures]:
