@@ -2,7 +2,6 @@
 /* check.c - the checker as a whole: its tables, what each event means to it, its beginning and its end. */
 #include "internal.h"
 
-#include <sys/mman.h>
 
 int ptt_check_version(void)
 {
@@ -11,49 +10,9 @@ int ptt_check_version(void)
 
 /* ---- tables ---- */
 
-#define POOL_ROOM (UINT32_C(1) << 26)
-#define POOL_LEAST (UINT32_C(1) << 12)
-
-static int pool_open(struct ck_pool *pool, size_t size)
+uint32_t ck_new(struct ptt_check *c, struct rd_pool *pool)
 {
-	/* Where address space is limited as well, less will have to do. */
-	for (uint32_t room = POOL_ROOM; room >= POOL_LEAST; room /= 4) {
-		void *items = mmap(NULL, size * room, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (items == MAP_FAILED)
-			continue;
-		*pool = (struct ck_pool){ items, size, 1, room };
-		return 0;
-	}
-	return -ENOMEM;
-}
-
-uint32_t ck_new(struct ptt_check *c, struct ck_pool *pool)
-{
-	if (unlikely(pool->count == pool->room)) {
-		c->error = -ENOMEM;
-		return 0;
-	}
-	return pool->count++;
-}
-
-int ck_reach(void **array, uint32_t *count, uint32_t number, size_t size)
-{
-	uint32_t want = number + 1;
-	void *bigger;
-
-	if (number < *count)
-		return 0;
-	if (want < *count * 2)
-		want = *count * 2;
-	bigger = realloc(*array, want * size);
-	if (!bigger)
-		return -ENOMEM;
-	memset((uint8_t *)bigger + *count * size, 0, (want - *count) * size);
-	*array = bigger;
-	*count = want;
-	return 0;
+	return rd_pool_new(pool, &c->error);
 }
 
 /* ---- fields ---- */
@@ -104,14 +63,14 @@ struct ptt_check *ptt_check_create(int64_t long_hold)
 		return NULL;
 	c->long_hold = long_hold;
 	c->last_ts = INT64_MIN;
-	err |= pool_open(&c->objects, sizeof(struct ck_object));
-	err |= pool_open(&c->threads, sizeof(struct ck_thread));
-	err |= pool_open(&c->holds, sizeof(struct ck_hold));
-	err |= pool_open(&c->waits, sizeof(struct ck_wait));
-	err |= pool_open(&c->nodes, sizeof(struct ck_node));
-	err |= ck_order_open(c, pool_open);
-	err |= pool_open(&c->findings, sizeof(struct ptt_check_finding));
-	err |= pool_open(&c->steps, sizeof(struct ptt_check_step));
+	err |= rd_pool_open(&c->objects, sizeof(struct ck_object));
+	err |= rd_pool_open(&c->threads, sizeof(struct ck_thread));
+	err |= rd_pool_open(&c->holds, sizeof(struct ck_hold));
+	err |= rd_pool_open(&c->waits, sizeof(struct ck_wait));
+	err |= rd_pool_open(&c->nodes, sizeof(struct ck_node));
+	err |= ck_order_open(c);
+	err |= rd_pool_open(&c->findings, sizeof(struct ptt_check_finding));
+	err |= rd_pool_open(&c->steps, sizeof(struct ptt_check_step));
 	if (err) {
 		ptt_check_destroy(c);
 		return NULL;
@@ -122,14 +81,13 @@ struct ptt_check *ptt_check_create(int64_t long_hold)
 
 void ptt_check_destroy(struct ptt_check *c)
 {
-	struct ck_pool *pools[] = { &c->objects, &c->threads, &c->holds, &c->waits, &c->nodes,
+	struct rd_pool *pools[] = { &c->objects, &c->threads, &c->holds, &c->waits, &c->nodes,
 				    &c->edges, &c->orders, &c->findings, &c->steps };
 	struct rd_map *maps[] = { &c->object_of, &c->pthread_of, &c->serial_of, &c->tid_of,
 				  &c->seen, &c->seen_at, &c->edge_of, &c->order_of };
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
-		if (pools[i]->items)
-			munmap(pools[i]->items, pools[i]->size * pools[i]->room);
+		rd_pool_close(pools[i]);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		rd_map_free(maps[i]);
 	for (uint32_t i = 0; i < c->process_count; i++)
@@ -143,7 +101,7 @@ void ptt_check_destroy(struct ptt_check *c)
 
 static int process_reach(struct ptt_check *c, uint32_t process)
 {
-	return ck_reach((void **)&c->processes, &c->process_count, process, sizeof(*c->processes));
+	return rd_array_reach((void **)&c->processes, &c->process_count, process, sizeof(*c->processes));
 }
 
 int ptt_check_process(struct ptt_check *c, uint32_t process, uint32_t parent)
@@ -523,7 +481,7 @@ uint64_t ptt_check_lost(const struct ptt_check *c)
 
 int ptt_check_table(const struct ptt_check *c, uint32_t which, struct ptt_check_table *out)
 {
-	const struct ck_pool *pool = which == PTT_CHECK_FINDINGS ? &c->findings :
+	const struct rd_pool *pool = which == PTT_CHECK_FINDINGS ? &c->findings :
 				     which == PTT_CHECK_STEPS	 ? &c->steps :
 				     which == PTT_CHECK_THREADS	 ? &c->threads :
 								   NULL;

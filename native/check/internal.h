@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "../reader/internal.h"
+#include "../reader/tables.h"
 #include "nptl_trace_events.h"
 #include "pttcheck.h"
 
@@ -15,14 +16,6 @@
 
 #define CK_NEVER INT64_MIN
 #define CK_KINDS 16
-
-/* A table that grows in place in address space reserved at once. Element 0 stands for none. */
-struct ck_pool {
-	uint8_t *items;
-	size_t size;
-	uint32_t count;
-	uint32_t room;
-};
 
 enum { CK_EXCLUSIVE, CK_SHARED };
 
@@ -213,7 +206,7 @@ struct ptt_check {
 	uint64_t lost;
 	uint64_t wait_id;
 	int64_t last_ts;
-	struct ck_pool objects, threads, holds, waits, nodes, edges, orders, findings, steps;
+	struct rd_pool objects, threads, holds, waits, nodes, edges, orders, findings, steps;
 	uint32_t free_hold, free_wait;
 	struct rd_map object_of, pthread_of, serial_of, tid_of, seen, seen_at, edge_of, order_of;
 	struct ck_known {
@@ -250,12 +243,8 @@ struct ptt_check {
 
 /* ---- check.c ---- */
 
-typedef int ck_open_fn(struct ck_pool *pool, size_t size);
-
-uint32_t ck_new(struct ptt_check *c, struct ck_pool *pool);
+uint32_t ck_new(struct ptt_check *c, struct rd_pool *pool);
 int64_t ck_number(const struct ptt_check *c, const struct ck_event *e, enum ck_field field, int64_t none);
-/* ck_reach - makes room for element `number` of an array of zeroes. */
-int ck_reach(void **array, uint32_t *count, uint32_t number, size_t size);
 
 /* ---- findings.c ---- */
 
@@ -335,7 +324,7 @@ void ck_stuck_barriers(struct ptt_check *c);
 
 /* ---- order.c ---- */
 
-int ck_order_open(struct ptt_check *c, ck_open_fn *open_pool);
+int ck_order_open(struct ptt_check *c);
 
 uint32_t ck_publish(struct ptt_check *c, uint32_t thread);
 uint32_t ck_joined_node(struct ptt_check *c, uint32_t a, uint32_t b);

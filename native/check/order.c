@@ -49,11 +49,11 @@ struct ck_order {
 #define CK_EDGE(c, i) (&((struct ck_edge *)(void *)(c)->edges.items)[i])
 #define CK_ORDER(c, i) (&((struct ck_order *)(void *)(c)->orders.items)[i])
 
-int ck_order_open(struct ptt_check *c, ck_open_fn *open_pool)
+int ck_order_open(struct ptt_check *c)
 {
-	int err = open_pool(&c->edges, sizeof(struct ck_edge));
+	int err = rd_pool_open(&c->edges, sizeof(struct ck_edge));
 
-	return err ? err : open_pool(&c->orders, sizeof(struct ck_order));
+	return err ? err : rd_pool_open(&c->orders, sizeof(struct ck_order));
 }
 
 /* ---- time ---- */

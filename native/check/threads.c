@@ -38,8 +38,8 @@ static uint32_t map_get(const struct rd_map *map, uint64_t a, uint64_t b)
 
 int ptt_check_thread(struct ptt_check *c, uint32_t number, uint32_t process, uint32_t tid)
 {
-	if (ck_reach((void **)&c->known, &c->known_count, number, sizeof(*c->known)) < 0 ||
-	    ck_reach((void **)&c->processes, &c->process_count, process, sizeof(*c->processes)) < 0)
+	if (rd_array_reach((void **)&c->known, &c->known_count, number, sizeof(*c->known)) < 0 ||
+	    rd_array_reach((void **)&c->processes, &c->process_count, process, sizeof(*c->processes)) < 0)
 		return -ENOMEM;
 	if (c->known[number].known)
 		return 0;

@@ -7,23 +7,13 @@
 #include <stddef.h>
 
 #include "../reader/internal.h"
+#include "../reader/tables.h"
 #include "pttmodel.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define MD_NEVER INT64_MIN
-
-/*
- * A table that grows in place: address space for all it may ever hold is reserved at once, memory is used as it fills.
- * Element 0 stands for "none" and takes what cannot be stored.
- */
-struct md_pool {
-	uint8_t *items;
-	size_t size;
-	uint32_t count;
-	uint32_t room;
-};
 
 /* Rows that are handed out and dropped. */
 struct md_rows {
@@ -216,8 +206,8 @@ struct ptt_model {
 	uint64_t wait_id;
 	uint64_t lost;
 	int64_t first_ns, last_ns;
-	struct md_pool objects, sites, threads, pairs, blames, causes, wakers, edges, histograms;
-	struct md_pool holds, waits, logs, tokens; /* open ones; free elements are chained */
+	struct rd_pool objects, sites, threads, pairs, blames, causes, wakers, edges, histograms;
+	struct rd_pool holds, waits, logs, tokens; /* open ones; free elements are chained */
 	uint32_t free_hold, free_wait;
 	struct md_rows wait_rows, hold_rows, wakeup_rows, open_rows, segments, steps;
 	int64_t step_least;
@@ -261,7 +251,7 @@ struct ptt_model {
 /* ---- model.c ---- */
 
 /* md_new - the number of a new zeroed element; 0 when there is no room, which fails the model. */
-uint32_t md_new(struct ptt_model *m, struct md_pool *pool);
+uint32_t md_new(struct ptt_model *m, struct rd_pool *pool);
 /* md_row - a new zeroed row, or NULL. */
 void *md_row(struct ptt_model *m, struct md_rows *rows);
 /* md_number - a field of an event, or `none`. */
@@ -275,7 +265,7 @@ void md_find_shared(const struct ptt_model *m, uint32_t *process, uint64_t *addr
 /* ---- objects.c ---- */
 
 /* md_lookup - the element a key leads to, made when new. @made: whether it was. */
-uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct md_pool *pool, uint64_t a, uint64_t b, bool *made);
+uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool, uint64_t a, uint64_t b, bool *made);
 /* md_object - the object that an event of this kind at this address means, alive; pair: its entry with the thread. */
 uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t address, int64_t ts, uint32_t *pair);
 uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object);

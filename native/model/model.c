@@ -3,7 +3,6 @@
 #include "internal.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 
 int ptt_model_version(void)
 {
@@ -12,37 +11,9 @@ int ptt_model_version(void)
 
 /* ---- tables ---- */
 
-#define POOL_ROOM (UINT32_C(1) << 26)
-#define POOL_LEAST (UINT32_C(1) << 12)
-
-static int pool_open(struct md_pool *pool, size_t size)
+uint32_t md_new(struct ptt_model *m, struct rd_pool *pool)
 {
-	/* Where address space is limited as well, less will have to do. */
-	for (uint32_t room = POOL_ROOM; room >= POOL_LEAST; room /= 4) {
-		void *items = mmap(NULL, size * room, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (items == MAP_FAILED)
-			continue;
-		*pool = (struct md_pool){ items, size, 1, room };
-		return 0;
-	}
-	return -ENOMEM;
-}
-
-static void pool_close(struct md_pool *pool)
-{
-	if (pool->items)
-		munmap(pool->items, pool->size * pool->room);
-}
-
-uint32_t md_new(struct ptt_model *m, struct md_pool *pool)
-{
-	if (unlikely(pool->count == pool->room)) {
-		m->error = -ENOMEM;
-		return 0;
-	}
-	return pool->count++;
+	return rd_pool_new(pool, &m->error);
 }
 
 void *md_row(struct ptt_model *m, struct md_rows *rows)
@@ -183,19 +154,19 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 	m->flags = flags;
 	m->first_ns = INT64_MAX;
 	m->last_ns = INT64_MIN;
-	err |= pool_open(&m->objects, sizeof(struct md_object));
-	err |= pool_open(&m->sites, sizeof(struct md_site));
-	err |= pool_open(&m->threads, sizeof(struct md_thread));
-	err |= pool_open(&m->pairs, sizeof(struct ptt_model_pair));
-	err |= pool_open(&m->blames, sizeof(struct ptt_model_blame));
-	err |= pool_open(&m->causes, sizeof(struct ptt_model_cause));
-	err |= pool_open(&m->wakers, sizeof(struct ptt_model_waker));
-	err |= pool_open(&m->edges, sizeof(struct ptt_model_edge));
-	err |= pool_open(&m->histograms, PTT_BUCKETS * sizeof(uint32_t));
-	err |= pool_open(&m->holds, sizeof(struct md_hold));
-	err |= pool_open(&m->waits, sizeof(struct md_wait));
-	err |= pool_open(&m->logs, sizeof(struct md_log));
-	err |= pool_open(&m->tokens, sizeof(struct md_tokens));
+	err |= rd_pool_open(&m->objects, sizeof(struct md_object));
+	err |= rd_pool_open(&m->sites, sizeof(struct md_site));
+	err |= rd_pool_open(&m->threads, sizeof(struct md_thread));
+	err |= rd_pool_open(&m->pairs, sizeof(struct ptt_model_pair));
+	err |= rd_pool_open(&m->blames, sizeof(struct ptt_model_blame));
+	err |= rd_pool_open(&m->causes, sizeof(struct ptt_model_cause));
+	err |= rd_pool_open(&m->wakers, sizeof(struct ptt_model_waker));
+	err |= rd_pool_open(&m->edges, sizeof(struct ptt_model_edge));
+	err |= rd_pool_open(&m->histograms, PTT_BUCKETS * sizeof(uint32_t));
+	err |= rd_pool_open(&m->holds, sizeof(struct md_hold));
+	err |= rd_pool_open(&m->waits, sizeof(struct md_wait));
+	err |= rd_pool_open(&m->logs, sizeof(struct md_log));
+	err |= rd_pool_open(&m->tokens, sizeof(struct md_tokens));
 	if (err) {
 		ptt_model_destroy(m);
 		return NULL;
@@ -211,7 +182,7 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 
 void ptt_model_destroy(struct ptt_model *m)
 {
-	struct md_pool *pools[] = { &m->objects, &m->sites, &m->threads, &m->pairs, &m->blames, &m->causes,
+	struct rd_pool *pools[] = { &m->objects, &m->sites, &m->threads, &m->pairs, &m->blames, &m->causes,
 				    &m->wakers, &m->edges, &m->histograms, &m->holds, &m->waits, &m->logs };
 	struct rd_map *maps[] = { &m->object_of, &m->site_of, &m->pair_of, &m->blame_of, &m->cause_key,
 				  &m->cause_of, &m->waker_of, &m->edge_of, &m->pthread_of, &m->serial_of,
@@ -221,9 +192,9 @@ void ptt_model_destroy(struct ptt_model *m)
 
 	for (uint32_t i = 1; i < m->tokens.count; i++)
 		free(((struct md_tokens *)(void *)m->tokens.items)[i].items);
-	pool_close(&m->tokens);
+	rd_pool_close(&m->tokens);
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
-		pool_close(pools[i]);
+		rd_pool_close(pools[i]);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		rd_map_free(maps[i]);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -234,28 +205,9 @@ void ptt_model_destroy(struct ptt_model *m)
 	free(m);
 }
 
-/* Makes room for element `number` of an array of zeroes. */
-static int array_reach(void **array, uint32_t *count, uint32_t number, size_t size)
-{
-	uint32_t want = number + 1;
-	void *bigger;
-
-	if (number < *count)
-		return 0;
-	if (want < *count * 2)
-		want = *count * 2;
-	bigger = realloc(*array, want * size);
-	if (!bigger)
-		return -ENOMEM;
-	memset((uint8_t *)bigger + *count * size, 0, (want - *count) * size);
-	*array = bigger;
-	*count = want;
-	return 0;
-}
-
 static int known_reach(struct ptt_model *m, uint32_t number)
 {
-	return array_reach((void **)&m->known, &m->known_count, number, sizeof(*m->known));
+	return rd_array_reach((void **)&m->known, &m->known_count, number, sizeof(*m->known));
 }
 
 int ptt_model_thread(struct ptt_model *m, uint32_t number, uint32_t process, uint32_t tid)
@@ -263,7 +215,7 @@ int ptt_model_thread(struct ptt_model *m, uint32_t number, uint32_t process, uin
 	uint32_t before = m->process_count;
 
 	if (known_reach(m, number) < 0 ||
-	    array_reach((void **)&m->processes, &m->process_count, process, sizeof(*m->processes)) < 0)
+	    rd_array_reach((void **)&m->processes, &m->process_count, process, sizeof(*m->processes)) < 0)
 		return -ENOMEM;
 	for (uint32_t i = before; i < m->process_count; i++)
 		m->processes[i] = (struct md_process){ .first = INT64_MAX, .last = INT64_MIN };
@@ -509,7 +461,7 @@ uint64_t ptt_model_lost(const struct ptt_model *m)
 	return m->lost;
 }
 
-static int of_pool(struct ptt_model_table *out, const struct md_pool *pool)
+static int of_pool(struct ptt_model_table *out, const struct rd_pool *pool)
 {
 	*out = (struct ptt_model_table){ pool->items, pool->count, pool->size };
 	return 0;

@@ -2,7 +2,7 @@
 /* objects.c - objects and their generations, call sites, who used what, whom is blamed for what, histograms. */
 #include "internal.h"
 
-uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct md_pool *pool, uint64_t a, uint64_t b, bool *made)
+uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool, uint64_t a, uint64_t b, bool *made)
 {
 	struct rd_entry *e = rd_map_put(map, a, b);
 
