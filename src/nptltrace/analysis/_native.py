@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace import _paths
-from nptltrace.errors import PttError
-from nptltrace.trace._abi import check, made
+from nptltrace.trace._abi import check, load, made
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,15 +144,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 @cache
 def library() -> ctypes.CDLL:
     """Load the model library."""
-    path = _paths.model_library()
-    lib = ctypes.CDLL(str(path))
-    for name, (result, arguments) in _PROTOTYPES.items():
-        function = getattr(lib, name)
-        function.restype = result
-        function.argtypes = arguments
-    if lib.ptt_model_version() != VERSION:
-        raise PttError(f"{path} belongs to another version of nptltrace: install both again")
-    return lib
+    return load(_paths.model_library(), _PROTOTYPES, "ptt_model_version", VERSION)
 
 
 class Model:

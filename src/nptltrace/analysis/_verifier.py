@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from nptltrace import _paths
-from nptltrace.errors import PttError
-from nptltrace.trace._abi import check, made
+from nptltrace.trace._abi import check, load, made
 
 if TYPE_CHECKING:
     from nptltrace.trace._native import Buffer
@@ -104,15 +103,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 @cache
 def library() -> ctypes.CDLL:
     """Load the verifier library."""
-    path = _paths.verify_library()
-    lib = ctypes.CDLL(str(path))
-    for name, (result, arguments) in _PROTOTYPES.items():
-        function = getattr(lib, name)
-        function.restype = result
-        function.argtypes = arguments
-    if lib.ptt_verify_version() != VERSION:
-        raise PttError(f"{path} belongs to another version of nptltrace: install both again")
-    return lib
+    return load(_paths.verify_library(), _PROTOTYPES, "ptt_verify_version", VERSION)
 
 
 def _names(function: str) -> tuple[str, ...]:

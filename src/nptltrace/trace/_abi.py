@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nptltrace import _paths
 from nptltrace.errors import NativeError, PttError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 VERSION = 1
 
@@ -238,18 +242,34 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
-@cache
-def library() -> ctypes.CDLL:
-    """Load the reader library."""
-    path = _paths.reader_library()
+def load(
+    path: Path, prototypes: Mapping[str, tuple[Any, Sequence[Any]]], says: str, version: int
+) -> ctypes.CDLL:
+    """Load one of the native libraries.
+
+    Args:
+        path: Its file.
+        prototypes: Result and arguments of its functions, by name.
+        says: The function that returns its version.
+        version: The one that fits.
+
+    Raises:
+        PttError: It belongs to another version.
+    """
     lib = ctypes.CDLL(str(path))
-    for name, (result, arguments) in _PROTOTYPES.items():
+    for name, (result, arguments) in prototypes.items():
         function = getattr(lib, name)
         function.restype = result
         function.argtypes = arguments
-    if lib.ptt_read_version() != VERSION:
+    if getattr(lib, says)() != version:
         raise PttError(f"{path} belongs to another version of nptltrace: install both again")
     return lib
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Load the reader library."""
+    return load(_paths.reader_library(), _PROTOTYPES, "ptt_read_version", VERSION)
 
 
 def check(what: str, status: int) -> int:
