@@ -26,6 +26,8 @@ _CLAIMED, _LIVE, _EXECING, _ENDED = 1, 2, 3, 4
 _NO_PARENT = 0xFFFFFFFF
 # A process that executes another program is looked at so long after it said so.
 _EXEC_NS = 100_000_000
+# The maps of a process are read when it is so old, and again whenever it is twice as old.
+_LOOK_NS = 500_000_000
 # One that has an entry and says nothing else for so long, and is not there, never will.
 _STILLBORN_NS = 1_000_000_000
 
@@ -68,6 +70,8 @@ class _Process:
         self.tids: set[int] = set()
         self.modules: list[dict[str, Any]] = []
         self.shared: list[dict[str, Any]] = []
+        self.seen_ns = time.monotonic_ns()
+        self.look_ns = self.seen_ns
 
 
 class ProcessWatch:
@@ -133,8 +137,11 @@ class ProcessWatch:
     def look_closely(self) -> None:
         """Look at what takes longer to see: names of threads, memory that processes share."""
         self._names()
-        if len(self._live) > 1:
-            for process in self._live.values():
+        now = time.monotonic_ns()
+        for process in self._live.values() if len(self._live) > 1 else ():
+            if now >= process.look_ns:
+                # Most memory is mapped early, and there may be a thousand processes.
+                process.look_ns = now + max(_LOOK_NS, now - process.seen_ns)
                 self._log_shared(process, _read(f"/proc/{process.pid}/maps"))
 
     def _names(self) -> None:
