@@ -1,9 +1,9 @@
-"""Findings as text, JSON and CSV."""
+"""Findings as text."""
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nptltrace.cli.stat import seconds
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.findings import Finding
 
-__all__ = ["as_json", "as_rows", "finding", "lines", "summary"]
+__all__ = ["finding", "lines", "summary"]
 
 _WIDTH = 100
 
@@ -59,55 +59,3 @@ def _wrap(text: str, indent: str) -> Iterator[str]:
         text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
-
-
-def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the document of `--format json`."""
-    return {"findings": [_object(found) for found in findings]}
-
-
-def _object(found: Finding) -> dict[str, Any]:
-    return {
-        "kind": found.kind,
-        "severity": found.severity,
-        "threads": found.threads,
-        "objects": [f"{address:#x}" for address in found.objects],
-        "sites": found.sites,
-        "ts_ns": found.ts_ns,
-        "message": found.message,
-        "pid": found.pid,
-        "object_names": found.names,
-        "count": found.count,
-        "suspect": found.suspect,
-        "events": [
-            {
-                "ts_ns": event.ts_ns,
-                "pid": event.pid,
-                "tid": event.tid,
-                "text": event.text,
-                "site": event.site,
-            }
-            for event in found.events
-        ],
-    }
-
-
-def as_rows(findings: Sequence[Finding]) -> Iterator[list[Any]]:
-    """Yield the rows of `--format csv`, the header first."""
-    columns = [
-        "kind",
-        "severity",
-        "ts_ns",
-        "pid",
-        "threads",
-        "objects",
-        "sites",
-        "count",
-        "message",
-    ]
-    yield columns
-    for found in findings:
-        row = _object(found)
-        for column in ("threads", "objects", "sites"):
-            row[column] = ";".join(map(str, row[column]))
-        yield [row[column] for column in columns]

@@ -91,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(args: argparse.Namespace, source: Source, chosen: list[Finding]) -> None:
+    from nptltrace.analysis.documents import findings_document, findings_rows
     from nptltrace.cli import _check_text
 
     if args.format == "text":
@@ -99,12 +100,12 @@ def _print(args: argparse.Namespace, source: Source, chosen: list[Finding]) -> N
     elif args.format == "json":
         import json
 
-        json.dump(_check_text.as_json(chosen), sys.stdout, indent=2)
+        json.dump(findings_document(chosen), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
         import csv
 
-        csv.writer(sys.stdout, lineterminator="\n").writerows(_check_text.as_rows(chosen))
+        csv.writer(sys.stdout, lineterminator="\n").writerows(findings_rows(chosen))
 
 
 def _follow(
@@ -118,15 +119,16 @@ def _follow(
     from nptltrace.analysis.checker import Checker
     from nptltrace.analysis.findings import findings_of
     from nptltrace.cli import _check_text
+    from nptltrace.trace.settled import Settled
 
     checker = Checker(source, args.long_hold)
-    whole = _Whole(source)
+    settled = Settled(source)
     shown: set[tuple[str, int, tuple[int, ...]]] = set()
     chosen: list[Finding] = []
     known = 0
     while True:
         running = source.running
-        checker.read(whole.until_ns() if running else None)
+        checker.read(settled.until_ns() if running else None)
         if not running:
             checker.finish()
         if not running or checker.found != known:
@@ -150,25 +152,3 @@ def _follow(
         name = ", ".join(str(path) for path in source.paths())
         sys.stdout.write(_check_text.summary(chosen, name) + "\n")
     return 1 if chosen else 0
-
-
-class _Whole:
-    """Knows up to which time a running recording is all there.
-
-    Events of different threads reach the disk at different times, but none takes longer than the
-    recorder needs to write down what is in half-full buffers.
-    """
-
-    _LAG_S = 2.0
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._ends: list[tuple[float, int]] = []
-
-    def until_ns(self) -> int:
-        """Return the time before which nothing will come any more."""
-        now, end = time.monotonic(), self._source.end_ns()
-        self._ends.append((now, -1 if end is None else end))
-        old = [when for when, _ in self._ends if when <= now - self._LAG_S]
-        del self._ends[: max(len(old) - 1, 0)]
-        return self._ends[0][1] + 1 if old else 0

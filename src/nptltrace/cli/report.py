@@ -83,14 +83,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _data(found: Contention, args: argparse.Namespace) -> None:
     """Print JSON or CSV."""
-    from nptltrace.cli._report_data import as_json, as_rows
+    from nptltrace.analysis.documents import report_document, report_rows
 
     if args.format == "json":
         import json
 
-        json.dump(as_json(found, by=args.by), sys.stdout, indent=2)
+        json.dump(report_document(found, by=args.by), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
         import csv
 
-        csv.writer(sys.stdout, lineterminator="\n").writerows(as_rows(found, by=args.by))
+        csv.writer(sys.stdout, lineterminator="\n").writerows(report_rows(found, by=args.by))

@@ -1,11 +1,11 @@
-"""The report as data: JSON and CSV."""
+"""Reports and findings as documents: the shapes of `--format json`, and the rows of CSV."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from nptltrace.analysis._naming import ThreadName
     from nptltrace.analysis.critical_path import CriticalPath
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
         SiteFigures,
         ThreadFigures,
     )
+    from nptltrace.analysis.findings import Finding
 
-__all__ = ["as_json", "as_rows"]
+__all__ = ["findings_document", "findings_rows", "report_document", "report_rows"]
 
 
-def as_json(found: Contention, *, by: str) -> dict[str, Any]:
-    """Return the document of `--format json`.
+def report_document(found: Contention, *, by: str) -> dict[str, Any]:
+    """Return the document of `ptt report --format json`.
 
     Args:
         found: The report.
@@ -49,8 +50,8 @@ def as_json(found: Contention, *, by: str) -> dict[str, Any]:
     return document
 
 
-def as_rows(found: Contention, *, by: str) -> Iterator[list[Any]]:
-    """Yield the rows of `--format csv`, the header first."""
+def report_rows(found: Contention, *, by: str) -> Iterator[list[Any]]:
+    """Yield the rows of `ptt report --format csv`, the header first."""
     rows = {
         "object": lambda: [_object(item) for item in found.objects],
         "thread": lambda: [_thread(item) for item in found.threads],
@@ -219,3 +220,58 @@ def _path(path: CriticalPath) -> dict[str, Any]:
             for link in path.links
         ],
     }
+
+
+# ---- findings ----
+
+
+def findings_document(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Return the document of `ptt check --format json`."""
+    return {"findings": [_finding(found) for found in findings]}
+
+
+def _finding(found: Finding) -> dict[str, Any]:
+    return {
+        "kind": found.kind,
+        "severity": found.severity,
+        "threads": found.threads,
+        "objects": [f"{address:#x}" for address in found.objects],
+        "sites": found.sites,
+        "ts_ns": found.ts_ns,
+        "message": found.message,
+        "pid": found.pid,
+        "object_names": found.names,
+        "count": found.count,
+        "suspect": found.suspect,
+        "events": [
+            {
+                "ts_ns": event.ts_ns,
+                "pid": event.pid,
+                "tid": event.tid,
+                "text": event.text,
+                "site": event.site,
+            }
+            for event in found.events
+        ],
+    }
+
+
+def findings_rows(findings: Sequence[Finding]) -> Iterator[list[Any]]:
+    """Yield the rows of `ptt check --format csv`, the header first."""
+    columns = [
+        "kind",
+        "severity",
+        "ts_ns",
+        "pid",
+        "threads",
+        "objects",
+        "sites",
+        "count",
+        "message",
+    ]
+    yield columns
+    for found in findings:
+        row = _finding(found)
+        for column in ("threads", "objects", "sites"):
+            row[column] = ";".join(map(str, row[column]))
+        yield [row[column] for column in columns]
