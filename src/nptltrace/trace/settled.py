@@ -1,0 +1,52 @@
+"""Up to which time a recording that goes on is all on disk."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nptltrace.trace.source import Source
+
+__all__ = ["Settled"]
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+class Settled:
+    """Knows up to which time a running recording is all there.
+
+    Events of different threads reach the disk at different times, but none takes longer than the
+    recorder needs to write down what is in half-full buffers.
+
+    Args:
+        source: The opened traces, refreshed by the caller.
+    """
+
+    LAG_S = 2.0
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._ends: list[tuple[float, int]] = []
+        self._here = all(_recorded_here(trace.metadata.env) for trace in source.traces)
+
+    def until_ns(self) -> int:
+        """Return the time before which nothing will come any more."""
+        if self._here:
+            return time.time_ns() - self._source.start_unix_ns - int(self.LAG_S * 1e9)
+        # Clocks of two machines differ: what was the end a while ago is behind us.
+        now, end = time.monotonic(), self._source.end_ns()
+        self._ends.append((now, -1 if end is None else end))
+        old = [when for when, _ in self._ends if when <= now - self.LAG_S]
+        del self._ends[: max(len(old) - 1, 0)]
+        return self._ends[0][1] + 1 if old else 0
+
+
+def _recorded_here(env: dict[str, str | int]) -> bool:
+    """Return whether a trace comes from this machine, since it was started."""
+    try:
+        boot = _BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        return False
+    return str(env.get("boot_id", "")).replace("-", "") == boot.replace("-", "")
