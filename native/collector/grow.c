@@ -3,8 +3,8 @@
 /*
  * To reserve 64 MiB and to give them back takes as long as all the rest of a short recording. So the first chunks are
  * there from the beginning, the others are ABSENT, and a thread makes them FREE step by step: some while the program is
- * being loaded, the rest after a moment, or as soon as half of what is there is taken. Should the file system fill up in the meantime, the rest stays absent: less room, and
- * nothing else.
+ * being loaded, the rest after a moment, or as soon as half of what is there is taken. Should the file system fill up in
+ * the meantime, the rest stays absent: less room, and nothing else.
  *
  * LOOP and UNTIL_FULL promise a certain amount of events, and have all chunks from the beginning.
  */

@@ -153,6 +153,10 @@ void grow_end(struct ptt_collector *c);
 int fail(struct ptt_message *message, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 uint64_t now_ns(void);
 
+/* release.c */
+void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end);
+void wake_writers(struct ptt_collector *c, uint32_t chunks);
+
 /* scan.c */
 enum run_end {
 	RUN_OPEN,     /* the next slot is not written yet */
@@ -185,8 +189,6 @@ void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generat
 
 /* drain.c */
 void drain(struct ptt_collector *c, uint32_t flags);
-void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end);
-void wake_writers(struct ptt_collector *c, uint32_t chunks);
 
 /* threads.c */
 void threads_look(struct ptt_collector *c);
