@@ -1,0 +1,1 @@
+"""The viewer: a server for one page in a browser, and what it answers from."""

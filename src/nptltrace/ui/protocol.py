@@ -1,0 +1,769 @@
+"""What the viewer's page may ask, and what it is answered: every endpoint, parameter and shape.
+
+The page's own declarations (`web/src/protocol.ts`) are generated from here. Times are integers in
+ns since the traceset's start. A row is a thread or an object (the generations of an address
+together) under a number from 1 that stays the same as long as the trace does, 0 being none.
+Tables travel as Arrow IPC streams without nulls, dictionaries and compression, single objects as
+JSON; an error is JSON of the shape `Problem`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NotRequired, TypedDict
+
+import pyarrow as pa
+
+__all__ = [
+    "ARROWS", "ARROW_KINDS", "ENDPOINTS", "EVENTS", "FLAGS", "MAX_ROWS", "MAX_WIDTH", "OVERVIEW",
+    "PATH", "PATH_KINDS", "PREFIX", "ROWS", "SHAPES", "SPANS", "STATES", "Endpoint", "Parameter",
+]  # fmt: skip
+
+PREFIX = "/api/"
+MAX_ROWS = 1000
+MAX_WIDTH = 16384
+
+# ---- numbers in tables ----
+
+# Column `state`. What is between the spans of a thread's lane 0 is `running`: nothing kept it.
+STATES = ("running", "contended", "idle", "join", "timeout", "cancelled", "held", "shared")
+# Column `flags`: the wait or hold had not ended when the trace did; several were drawn as one.
+FLAGS = {"open": 1, "merged": 2}
+ARROW_KINDS = ("wake", "hold")
+# What a piece of the critical path is: see `ptt report`.
+PATH_KINDS = ("run", "wake", "wait", "create")
+
+# ---- tables ----
+
+
+def _schema(**columns: pa.DataType) -> pa.Schema:
+    return pa.schema([pa.field(name, type_, nullable=False) for name, type_ in columns.items()])
+
+
+_U8, _U16, _U32, _U64, _I64 = pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.int64()
+_TEXT = pa.utf8()
+
+# A thread or an object; metadata `total`: how many rows there are, not only those sent.
+ROWS = _schema(
+    row=_U32,
+    kind=_TEXT,  # thread, mutex, rwlock, spinlock, cond, barrier, semaphore, once, futex
+    label=_TEXT,  # never empty
+    name=_TEXT,  # of the thread, or of the global variable; may be empty
+    process=_U32,  # number in `TraceInfo.processes`
+    pid=_U32,
+    tid=_U32,  # of a thread, else 0
+    object=_TEXT,  # address 0x… of an object, else empty
+    generations=_U32,  # how many objects there were at the address, one after another
+    threads=_U32,  # how many threads used the object
+    lanes=_U16,  # lanes that spans of this row are in
+    start_ns=_I64,  # first and last event
+    end_ns=_I64,
+    waits=_U64,  # contended ones, as in `ptt report`
+    wait_ns=_U64,
+    wait_max_ns=_U64,
+    idle_ns=_U64,
+    other_ns=_U64,  # join, timeout, cancelled
+    holds=_U64,
+    hold_ns=_U64,
+    caused_ns=_U64,  # how long others waited for what this thread held
+    max_waiters=_U32,
+)
+
+# A stretch of a lane. Threads: lane 0 has waits, lanes from 1 on have nested holds. Objects: lane 0
+# has the queue (`depth` = waiters), lanes from 1 on have holds. Short ones that share a state are
+# drawn as one (flag `merged`): then `busy_ns` of `dur_ns` is taken, `count` tells of how many, and
+# `other`, `wait_id`, `depth` are those of the longest, or the greatest.
+SPANS = _schema(
+    row=_U32,
+    lane=_U16,
+    state=_U8,
+    flags=_U8,
+    t_ns=_I64,
+    dur_ns=_I64,
+    busy_ns=_I64,
+    count=_U32,
+    other=_U32,  # row of the object (spans of threads) or of the thread (holds of objects)
+    depth=_U32,  # waiters: of the object in its queue, else of the lock waited for or held
+    wait_id=_U32,  # 0 where there is none
+)
+
+# From waker to woken thread, and from the lock's holder to who waits for it; rows of threads.
+ARROWS = _schema(
+    kind=_U8, from_row=_U32, from_ns=_I64, to_row=_U32, to_ns=_I64, wait_id=_U32, object_row=_U32
+)
+
+# Bins of equal width over [from_ns, to_ns) of the metadata; ns are thread time.
+OVERVIEW = _schema(
+    events=_U64, contended_ns=_U64, idle_ns=_U64, other_ns=_U64, threads=_U32, findings=_U32,
+    lost=_U64,
+)  # fmt: skip
+
+# Events in the order of the trace, whatever direction was asked for. Metadata: `done`, 1 when the
+# trace has no more in that direction; else `next`, a position to go on from (also when `rows` is
+# less than was asked for: a search is answered in pieces); `searched_ns`, up to where it was.
+EVENTS = _schema(
+    position=_TEXT, ts_ns=_I64, pid=_U32, tid=_U32, cpu=pa.int32(), thread_row=_U32, thread=_TEXT,
+    event=_TEXT, object=_TEXT, object_row=_U32, site=_TEXT, sentence=_TEXT,
+)  # fmt: skip
+
+PATH = _schema(row=_U32, kind=_U8, t_ns=_I64, dur_ns=_I64, object_row=_U32, count=_U32)
+
+# ---- objects ----
+
+
+class Problem(TypedDict):
+    """An error; the status says whose mistake it is."""
+
+    error: str
+
+
+class Detail(TypedDict):
+    """How far the levels of detail are; spans are there before `until_ns`."""
+
+    ready: bool
+    progress: float
+    until_ns: int
+    error: str
+
+
+class Process(TypedDict):
+    """A process image; `process` is its number."""
+
+    process: int
+    pid: int
+    ppid: int
+    name: str
+    exe: str
+    cmdline: list[str]
+    start_ns: int | None
+    end_ns: int | None
+
+
+class Loss(TypedDict):
+    """Events that are missing, and why."""
+
+    path: str
+    cause: str
+    count: int
+
+
+class Uncovered(TypedDict):
+    """A module whose locks the tracer could not see."""
+
+    module: str
+    why: str
+
+
+class TraceInfo(TypedDict):
+    """What is open."""
+
+    name: str
+    paths: list[str]
+    version: str
+    start_unix_ns: int
+    first_ns: int
+    end_ns: int
+    events: int
+    lost: int
+    level: str
+    state: Literal["running", "complete", "recovered"]
+    follow: bool
+    processes: list[Process]
+    threads: int
+    objects: int
+    waits: int
+    holds: int
+    losses: list[Loss]
+    uncovered: list[Uncovered]
+    damages: list[str]
+    remarks: list[str]
+    detail: Detail
+
+
+class ThreadRef(TypedDict):
+    """Which thread; `label` is never empty."""
+
+    row: int
+    pid: int
+    tid: int
+    name: str
+    label: str
+
+
+class ObjectRef(TypedDict):
+    """Which object; `label` is never empty."""
+
+    row: int
+    pid: int
+    kind: str
+    object: str
+    name: str
+    label: str
+    generation: int
+
+
+WaitClass = Literal["contended", "idle", "join", "timeout", "cancelled"]
+
+
+class Wait(TypedDict):
+    """A wait. The owner is who held the object when it began; the waker ended it."""
+
+    wait_id: int
+    t_ns: int
+    dur_ns: int
+    wait_class: WaitClass
+    kind: str
+    mode: Literal["exclusive", "shared"]
+    open: bool
+    result: int
+    queue_depth: int
+    thread: ThreadRef
+    object: ObjectRef
+    site: str
+    owner: ThreadRef | None
+    owner_site: str
+    owner_since_ns: int | None
+    waker: ThreadRef | None
+    waker_site: str
+    wake_ns: int | None
+
+
+class WaitChain(TypedDict):
+    """A wait, the wait its owner was in when it began, and so on: the last is the root."""
+
+    chain: list[Wait]
+
+
+class Hold(TypedDict):
+    """A hold of a lock."""
+
+    t_ns: int
+    dur_ns: int
+    open: bool
+    mode: Literal["exclusive", "shared"]
+    max_waiters: int
+    thread: ThreadRef
+    object: ObjectRef
+    site: str
+    release_site: str
+
+
+class Figures(TypedDict):
+    """Sums, as `ptt report --format json` has them; only contended waits count in `waits`."""
+
+    waits: int
+    wait_ns: int
+    wait_max_ns: int
+    wait_p50_ns: int | None
+    wait_p99_ns: int | None
+    idle_waits: int
+    idle_ns: int
+    join_waits: int
+    join_ns: int
+    timeout_waits: int
+    timeout_ns: int
+    cancelled_waits: int
+    cancelled_ns: int
+    holds: int
+    hold_ns: int
+    hold_max_ns: int
+
+
+class Blamed(TypedDict):
+    """Who held an object while others waited."""
+
+    tid: int
+    pid: int
+    name: str
+    site: str
+    wait_caused_ns: int
+
+
+class Waker(TypedDict):
+    """Who ended waits for an object."""
+
+    tid: int
+    pid: int
+    name: str
+    site: str
+    waits: int
+    wait_ns: int
+
+
+class ReportObject(Figures):
+    """An object in a report."""
+
+    object: str
+    pid: int
+    kind: str
+    name: str
+    first_site: str
+    generations: int
+    threads: int
+    max_waiters: int
+    wasted_signals: int
+    blamed: list[Blamed]
+    wakers: list[Waker]
+
+
+# What a thread waited for, where, and because of whom.
+Cause = TypedDict(
+    "Cause",
+    {
+        "object": str,
+        "kind": str,
+        "class": WaitClass,
+        "site": str,
+        "because_of_tid": int | None,
+        "because_of_site": str,
+        "waits": int,
+        "wait_ns": int,
+        "wait_max_ns": int,
+    },
+)
+
+
+class ReportThread(Figures):
+    """A thread in a report."""
+
+    tid: int
+    pid: int
+    name: str
+    start_ns: int
+    end_ns: int
+    blocked_ns: int
+    running_ns: int
+    by_kind: dict[str, int]
+    wait_caused_ns: int
+    buffer_wait_ns: int
+    waited_for: list[Cause]
+
+
+class ReportSite(Figures):
+    """A call site in a report."""
+
+    site: str
+    site_address: str
+    pid: int
+    kind: str
+    wait_caused_ns: int
+
+
+class ReportPair(Figures):
+    """What one thread did with one object."""
+
+    tid: int
+    pid: int
+    thread_name: str
+    object: str
+    kind: str
+    name: str
+    wait_caused_ns: int
+
+
+# A wait that had not ended when the trace did.
+OpenWait = TypedDict(
+    "OpenWait",
+    {
+        "tid": int,
+        "pid": int,
+        "thread_name": str,
+        "object": str,
+        "kind": str,
+        "name": str,
+        "class": WaitClass,
+        "since_ns": int,
+        "dur_ns": int,
+        "site": str,
+        "owner_tid": int | None,
+        "owner_site": str,
+    },
+)
+
+
+class PathThread(TypedDict):
+    """A thread's part of the critical path."""
+
+    tid: int
+    pid: int
+    name: str
+    run_ns: int
+    wake_ns: int
+    wait_ns: int
+
+
+class PathLink(TypedDict):
+    """An object through which the critical path goes from thread to thread."""
+
+    object: str
+    kind: str
+    count: int
+    wake_ns: int
+
+
+class CriticalPath(TypedDict):
+    """The critical path to the last event."""
+
+    start_ns: int
+    end_ns: int
+    resolution_ns: int
+    segments: int
+    threads: list[PathThread]
+    links: list[PathLink]
+
+
+class Report(Figures):
+    """The document of `ptt report --format json`."""
+
+    elapsed_ns: int
+    first_ns: int
+    last_ns: int
+    lost: int
+    objects: list[ReportObject]
+    threads: list[ReportThread]
+    sites: NotRequired[list[ReportSite]]
+    pairs: NotRequired[list[ReportPair]]
+    never_ended: list[OpenWait]
+    deadlocks: list[list[OpenWait]]
+    critical_path: CriticalPath
+
+
+class Contention(TypedDict):
+    """A report, and the rows of what it lists, by the same places; 0 where there is none.
+
+    `objects_total` and the like say how many there are; the lists hold those with most waiting.
+    """
+
+    report: Report
+    object_rows: list[int]
+    thread_rows: list[int]
+    pair_rows: list[list[int]]
+    objects_total: int
+    sites_total: int
+    pairs_total: int
+
+
+class FindingEvent(TypedDict):
+    """An event that proves a finding."""
+
+    ts_ns: int
+    pid: int
+    tid: int
+    text: str
+    site: str
+
+
+class Finding(TypedDict):
+    """One thing that is wrong, as `ptt check --format json` has it."""
+
+    kind: str
+    severity: Literal["error", "warning"]
+    threads: list[int]
+    objects: list[str]
+    sites: list[str]
+    ts_ns: int
+    message: str
+    pid: int
+    object_names: list[str]
+    count: int
+    suspect: bool
+    events: list[FindingEvent]
+
+
+class FindingRows(TypedDict):
+    """The rows that a finding is about."""
+
+    threads: list[int]
+    objects: list[int]
+
+
+class Findings(TypedDict):
+    """The document of `ptt check --format json`, and the rows of each finding by its place.
+
+    `partial`: events are missing, and what needs all of them to be sure was left out.
+    """
+
+    findings: list[Finding]
+    rows: list[FindingRows]
+    lost: int
+    partial: bool
+
+
+class OrderNode(TypedDict):
+    """A lock in the lock-order graph."""
+
+    row: int
+    pid: int
+    kind: str
+    label: str
+
+
+class OrderEdge(TypedDict):
+    """`wanted` was asked for while `held` was held."""
+
+    held_row: int
+    wanted_row: int
+    count: int
+    first_ns: int
+    held_site: str
+    wanted_site: str
+    thread_row: int
+    one_thread: bool
+    blocked: bool
+    tries: bool
+    guards: list[int]
+    in_cycle: bool
+
+
+class Order(TypedDict):
+    """The lock-order graph; those edges that were taken most often, cycles first."""
+
+    nodes: list[OrderNode]
+    edges: list[OrderEdge]
+    edges_total: int
+
+
+class Critical(TypedDict):
+    """The critical path, and the rows of its threads by their places."""
+
+    path: CriticalPath
+    thread_rows: list[int]
+
+
+class Statistics(TypedDict):
+    """What there is in a range."""
+
+    from_ns: int
+    to_ns: int
+    events: int
+    event_types: dict[str, int]
+    threads: int
+    objects: int
+    figures: Figures
+    blocked_ns: int
+    running_ns: int
+
+
+class Hit(TypedDict):
+    """Something that a search found; `row` is 0 where it is no row."""
+
+    kind: Literal["thread", "object", "site", "event", "finding"]
+    by: Literal["thread", "object", ""]
+    row: int
+    label: str
+    about: str
+    t_ns: int | None
+
+
+class Hits(TypedDict):
+    """What a search found, the best first."""
+
+    hits: list[Hit]
+    more: bool
+
+
+class Progress(TypedDict):
+    """Not yet: the answer comes with status 202, and `live` says when to ask again."""
+
+    ready: Literal[False]
+    progress: float
+
+
+class TimeRange(TypedDict):
+    """A stretch of time."""
+
+    from_ns: int
+    to_ns: int
+
+
+class Written(TypedDict):
+    """A trace that was written."""
+
+    path: str
+    events: int
+
+
+class Live(TypedDict):
+    """An event of the stream `live`, as `data`; sent at once and whenever something changed.
+
+    `version` grows with each change of the trace or the detail: what was fetched may be out of
+    date. `analysed` is true when contention, findings, order and critical path of the whole are
+    there.
+    """
+
+    version: int
+    state: Literal["running", "complete", "recovered"]
+    end_ns: int
+    events: int
+    lost: int
+    threads: int
+    objects: int
+    detail: Detail
+    analysed: bool
+    message: str
+
+
+# ---- endpoints ----
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of an endpoint, in its path (`{name}`) or its query.
+
+    Attributes:
+        name: Its name.
+        type: `int`, `text`, `rows` (numbers of rows separated by commas), or the choices there are.
+        meaning: What it says.
+        default: What it is when it is not given; None where it must be. An empty text and -1 stand
+            for none.
+    """
+
+    name: str
+    type: Literal["int", "text", "rows"] | tuple[str, ...]
+    meaning: str
+    default: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Something that can be asked.
+
+    Attributes:
+        name: Its name, as the page calls it.
+        path: Below `PREFIX`.
+        meaning: What it answers.
+        parameters: Its parameters.
+        answer: An Arrow schema, a shape, or `stream` (server-sent events with `Live`), `file`.
+        body: What is sent along, for a POST.
+        later: It may answer `Progress` with status 202.
+    """
+
+    name: str
+    path: str
+    meaning: str
+    parameters: tuple[Parameter, ...]
+    answer: Any
+    body: Any = None
+    later: bool = False
+
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        return "GET" if self.body is None else "POST"
+
+
+_BY = Parameter("by", ("thread", "object"), "which rows are meant")
+_ROWS = Parameter("rows", "rows", f"which rows, at most {MAX_ROWS}")
+_FROM = Parameter("from_ns", "int", "where the range begins", -1)
+_TO = Parameter("to_ns", "int", "first time behind the range", -1)
+_WIDTH = Parameter("width", "int", f"pixels that the range is drawn in, at most {MAX_WIDTH}", 1000)
+_LIMIT = Parameter("limit", "int", "how many at most", 1000)
+
+ENDPOINTS = (
+    Endpoint("trace", "trace", "What is open.", (), TraceInfo),
+    Endpoint(
+        "rows",
+        "rows",
+        "Threads or objects, sorted by what matters.",
+        (
+            _BY,
+            Parameter("sort", ("wait", "hold", "start", "name", "row"), "order", "wait"),
+            Parameter("filter", "text", "text in label, kind, pid, tid or address", ""),
+            Parameter("rows", "rows", "only these, in this order", ""),
+            Parameter("offset", "int", "how many to leave out", 0),
+            _LIMIT,
+        ),
+        ROWS,
+    ),
+    Endpoint(
+        "spans",
+        "spans",
+        "What to draw in rows: at most about two spans a pixel, lane and state.",
+        (_BY, _ROWS, _FROM, _TO, _WIDTH),
+        SPANS,
+    ),
+    Endpoint(
+        "arrows",
+        "arrows",
+        "Wake-ups and holders of the waits of some threads that are wide enough to be seen.",
+        (_ROWS, _FROM, _TO, _WIDTH, Parameter("limit", "int", "how many at most", 500)),
+        ARROWS,
+    ),
+    Endpoint("overview", "overview", "The whole trace in bins.", (_WIDTH,), OVERVIEW),
+    Endpoint(
+        "wait", "wait/{id}", "A wait and its chain.",
+        (Parameter("id", "int", "the wait"),), WaitChain,
+    ),
+    Endpoint(
+        "hold",
+        "hold",
+        "The hold that a thread had at a time, by its lane.",
+        (
+            Parameter("row", "int", "the thread"),
+            Parameter("lane", "int", "the lane"),
+            Parameter("t_ns", "int", "a time in it"),
+        ),
+        Hold,
+    ),
+    Endpoint(
+        "events",
+        "event-list",
+        "Events from a place on. Filters are as of `ptt view`: commas separate alternatives.",
+        (
+            Parameter("position", "text", "the event to start from; not given: `t_ns`", ""),
+            Parameter("t_ns", "int", "the time to start from", 0),
+            Parameter(
+                "direction", ("forward", "backward"),
+                "forward begins with the event at the position, backward ends before it", "forward",
+            ),
+            Parameter("count", "int", "how many, at most 5000", 200),
+            Parameter("thread", "rows", "only of these threads", ""),
+            Parameter("object", "rows", "only on these objects", ""),
+            Parameter("event", "text", "beginnings of names of event types", ""),
+            Parameter("site", "text", "part of a call site's name, or its address", ""),
+            Parameter("pid", "text", "only of these processes", ""),
+            Parameter("text", "text", "only with this text in the sentence", ""),
+        ),
+        EVENTS,
+    ),
+    Endpoint(
+        "contention",
+        "contention",
+        "The numbers of `ptt report` for the whole, or for a range.",
+        (
+            Parameter("by", ("object", "thread", "site", "thread,object"), "as `--by`", "object"),
+            _FROM,
+            _TO,
+            _LIMIT,
+        ),
+        Contention,
+        later=True,
+    ),
+    Endpoint("findings", "findings", "What `ptt check` finds.", (), Findings, later=True),
+    Endpoint(
+        "order", "order", "The lock-order graph.",
+        (Parameter("limit", "int", "how many edges at most", 500),), Order, later=True,
+    ),
+    Endpoint("critical", "critical", "The critical path.", (), Critical, later=True),
+    Endpoint(
+        "path", "path", "The pieces of the critical path in a range.", (_FROM, _TO, _WIDTH), PATH,
+        later=True,
+    ),
+    Endpoint("statistics", "statistics", "What there is in a range.", (_FROM, _TO), Statistics),
+    Endpoint(
+        "search",
+        "search",
+        "Threads, objects, call sites, event types and findings by text.",
+        (
+            Parameter("q", "text", "what to look for"),
+            Parameter("limit", "int", "how many at most", 50),
+        ),
+        Hits,
+    ),
+    Endpoint("live", "live", "Says what has changed, as it does.", (), "stream"),
+    Endpoint("cut", "cut", "Writes a range as a trace of its own.", (), Written, body=TimeRange),
+    Endpoint("export", "export", "The page with a range in it, as one file.", (_FROM, _TO), "file"),
+)  # fmt: skip
+
+# Shapes that tables and endpoints do not lead to.
+SHAPES = (Problem, Progress, Live)
