@@ -6,9 +6,9 @@ STAGE   = $(BUILD)/stage
 # Manual pages belong to the wheel; a developer's build does not wait for them.
 CMAKE_FLAGS ?= -DPTT_MAN=OFF
 
-.PHONY: help dev test bench ctest lint docs commands format wheel clean
+.PHONY: help dev test bench ctest lint web web-lint web-format web-test docs commands format wheel clean
 help:           ## this list
-	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
 
 dev:            ## build the native parts and install them to build/dev/stage
 	cmake -S . -B $(BUILD) $(CMAKE_FLAGS)
@@ -27,14 +27,36 @@ bench: dev       ## what tracing costs on this machine; figures are kept in buil
 	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/startup.py
 	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/programs.py
 
+# The packages that check and build the page: web/package-lock.json names them, with their sums.
+WEB     = build/web
+WEB_BIN = $(CURDIR)/$(WEB)/node_modules/.bin
+$(WEB)/packages: web/package.json web/package-lock.json
+	mkdir -p $(WEB) && cp web/package.json web/package-lock.json $(WEB)
+	cd $(WEB) && npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel=error
+	touch $@
+
+web: $(WEB)/packages ## build the page of ptt ui alone, for a look at build/web/page
+	node web/build.mjs --modules $(WEB)/node_modules --out $(WEB)/page
+
+web-lint: $(WEB)/packages ## types, lint and format of the page's sources
+	cd web && $(WEB_BIN)/tsc --noEmit -p . && $(WEB_BIN)/biome check --error-on-warnings .
+
+web-format: $(WEB)/packages ## let biome format the page's sources
+	cd web && $(WEB_BIN)/biome check --write .
+
+web-test: $(WEB)/packages ## the page's unit tests
+	node web/build.mjs --modules $(WEB)/node_modules --out $(WEB)/tests --tests
+	node --test $(WEB)/tests
+
 ctest: dev      ## run the tests written in C
 	ctest --test-dir $(BUILD) --output-on-failure
 
-lint: docs      ## ruff, mypy, the import contract, and the documentation without a warning
+lint: docs      ## ruff, mypy, the import contract, the page, and the documentation without a warning
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
 	PYTHONPATH=src $(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()"
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory web-lint; else echo "npm is missing: web/ is not checked"; fi
 
 docs:           ## build the documentation into build/site
 	$(PYTHON) -m sphinx -q -W --keep-going -b html -d build/site/.doctrees docs build/site

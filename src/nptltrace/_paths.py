@@ -19,6 +19,7 @@ __all__ = [
     "library",
     "man_dir",
     "native_dir",
+    "page_dir",
     "pkgconfig_dir",
     "preload_list",
     "preload_path",
@@ -79,6 +80,18 @@ def pkgconfig_dir() -> Path:
 def man_dir() -> Path:
     """Return the directory to add to `MANPATH`."""
     return native_dir() / "share" / "man"
+
+
+def page_dir() -> Path:
+    """Return the directory of the viewer's page: `index.html`, `app.js` and `app.css`.
+
+    Raises:
+        NativeFilesMissing: PTT was built where there was no node, so without the page.
+    """
+    path = native_dir() / "share" / "nptltrace" / "page"
+    if not (path / "index.html").is_file():
+        raise NativeFilesMissing("the page of the viewer (built only where node is)", [str(path)])
+    return path
 
 
 def handlers_dir() -> Path:

@@ -1,0 +1,30 @@
+// Makes elements. Text is always set as text: names in a trace may hold markup.
+
+type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
+type Child = Node | string | null | undefined;
+
+/** Returns a new element; an attribute that is false or undefined is left out, one that is true is empty. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children) if (child !== null && child !== undefined) element.append(child);
+  return element;
+}
+
+/** Returns a button that says what it does; it never submits anything. */
+export function button(
+  text: string,
+  click: (event: MouseEvent) => void,
+  attributes: Attributes = {},
+): HTMLButtonElement {
+  const made = h("button", { type: "button", ...attributes }, text);
+  made.addEventListener("click", click);
+  return made;
+}

@@ -1,0 +1,52 @@
+// Starts the page: asks what the trace is, then lets each part fill its place.
+import { follow, parse } from "./address";
+import { ServerSource, type Source } from "./api";
+import type { App } from "./app";
+import { mountDock } from "./dock";
+import { h } from "./dom";
+import { Keys } from "./keys";
+import { PANELS } from "./panels/index";
+import type { Live } from "./protocol";
+import { mountShell } from "./shell";
+import { Signal } from "./signal";
+import { Store, type View } from "./state";
+import { followTheme } from "./theme";
+import { mountTopbar } from "./topbar";
+import { Voice } from "./voice";
+
+async function start(): Promise<void> {
+  const source: Source = new ServerSource();
+  let trace = await source.json("trace", {});
+  const store = new Store<View>(parse(location.hash));
+  const shell = mountShell(document.body);
+  const themed = new Signal();
+  const changed = new Signal();
+  const voice = new Voice(shell.live, shell.toast);
+  const app: App = {
+    source,
+    store,
+    keys: new Keys(document),
+    trace: () => trace,
+    live: () => live,
+    onChange: (listener) => changed.listen(listener),
+    onTheme: (listener) => themed.listen(listener),
+    announce: (text) => voice.announce(text),
+    notify: (text, kind) => voice.notify(text, kind),
+    zoomTo: (range) => store.update({ range }),
+  };
+  let live: Live | null = null;
+  follow(store);
+  followTheme(store, () => themed.emit());
+  mountTopbar(shell, app);
+  mountDock(shell.dock, PANELS, app);
+  source.live(async (now) => {
+    live = now;
+    trace = await source.json("trace", {});
+    changed.emit();
+  });
+}
+
+start().catch((error: unknown) => {
+  const line = error instanceof Error ? error.message : String(error);
+  document.body.replaceChildren(h("p", { class: "failure", role: "alert" }, line));
+});

@@ -1,0 +1,64 @@
+// The frame of the page: top bar, timeline, details and dock, as named places for the parts to fill.
+import { divider } from "./divider";
+import { h } from "./dom";
+
+/** Where the parts of the page go. */
+export interface Shell {
+  readonly topbar: HTMLElement;
+  readonly title: HTMLElement;
+  readonly summary: HTMLElement;
+  /** Things that must be said openly: losses, recovery, what was not covered. */
+  readonly notices: HTMLElement;
+  readonly search: HTMLElement;
+  readonly tools: HTMLElement;
+  readonly overview: HTMLElement;
+  readonly timeline: HTMLElement;
+  readonly details: HTMLElement;
+  readonly dock: HTMLElement;
+  /** Dialogs: help and the like. */
+  readonly overlay: HTMLElement;
+  readonly live: HTMLElement;
+  readonly toast: HTMLElement;
+}
+
+/** Builds the frame into the page and returns its places. */
+export function mountShell(body: HTMLElement): Shell {
+  const shell = {
+    title: h("h1"),
+    summary: h("div", { class: "summary" }),
+    notices: h("div", { class: "notices", id: "notices" }),
+    search: h("div", { class: "search", id: "search", role: "search" }),
+    tools: h("div", { class: "tools", id: "tools", role: "toolbar", "aria-label": "Tools" }),
+    overview: h("div", { class: "overview", id: "overview" }),
+    timeline: h("div", { class: "timeline", id: "timeline" }),
+    details: h("aside", { class: "side", id: "details", "aria-label": "Details", hidden: true }),
+    dock: h("section", { class: "dock", id: "dock", "aria-label": "Panels" }),
+    overlay: h("div", { class: "overlay", id: "overlay" }),
+    live: h("div", { class: "visually-hidden", id: "live", "aria-live": "polite" }),
+    toast: h("div", { class: "toast", id: "toast", role: "status", hidden: true }),
+  };
+  const topbar = h(
+    "header",
+    { class: "topbar" },
+    shell.title,
+    shell.summary,
+    shell.notices,
+    shell.search,
+    shell.tools,
+  );
+  const main = h("main", { class: "main" }, shell.overview, shell.timeline);
+  const frame = h("div", { class: "shell" }, topbar, main, shell.details, shell.dock);
+  body.append(frame, shell.overlay, shell.live, shell.toast);
+
+  shell.dock.before(
+    divider({
+      label: "Height of the panels",
+      orientation: "horizontal",
+      moved: (pixels) => {
+        const height = shell.dock.getBoundingClientRect().height - pixels;
+        frame.style.setProperty("--dock-height", `${Math.max(60, height)}px`);
+      },
+    }),
+  );
+  return { topbar, ...shell };
+}

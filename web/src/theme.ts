@@ -1,0 +1,27 @@
+// Light and dark: what the system says unless the user chose, and the colours as the canvases need them.
+import type { Theme, ViewStore } from "./state";
+
+const dark = () => matchMedia("(prefers-color-scheme: dark)");
+
+/** Sets the theme on the page now and whenever it changes, and then calls back. */
+export function followTheme(store: ViewStore, changed: () => void): void {
+  const apply = () => {
+    document.documentElement.dataset["theme"] = effective(store.get().theme);
+    changed();
+  };
+  store.watch(["theme"], apply);
+  dark().addEventListener("change", apply);
+}
+
+export function effective(theme: Theme): "light" | "dark" {
+  return theme === "auto" ? (dark().matches ? "dark" : "light") : theme;
+}
+
+/** Returns the colour that a token stands for just now, as in `token("state-idle")`. */
+export function token(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+export function reducedMotion(): boolean {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}

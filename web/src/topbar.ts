@@ -1,0 +1,39 @@
+// The top bar: what trace this is, and the switches that concern the whole page.
+import type { App } from "./app";
+import { button } from "./dom";
+import type { Shell } from "./shell";
+import type { Theme } from "./state";
+import { duration, plural } from "./units";
+
+const NEXT: Readonly<Record<Theme, Theme>> = { auto: "light", light: "dark", dark: "auto" };
+const NAMES: Readonly<Record<Theme, string>> = { auto: "Auto", light: "Light", dark: "Dark" };
+
+export function mountTopbar(shell: Shell, app: App): void {
+  const theme = button("", () => app.store.update({ theme: NEXT[app.store.get().theme] }), {
+    id: "theme",
+    title: "Theme: as the system has it, light, or dark",
+  });
+  shell.tools.append(theme);
+  app.store.watch(["theme"], (view) => {
+    theme.textContent = NAMES[view.theme];
+    theme.setAttribute("aria-label", `Theme: ${NAMES[view.theme]}`);
+  });
+
+  const describe = () => {
+    const trace = app.trace();
+    document.title = `${trace.name} – PTT`;
+    shell.title.textContent = trace.name;
+    shell.title.title = trace.name;
+    shell.summary.textContent = [
+      duration(trace.end_ns - trace.first_ns),
+      plural(trace.events, "event"),
+      plural(trace.threads, "thread"),
+      plural(trace.objects, "object"),
+      trace.state === "complete" ? null : trace.state,
+    ]
+      .filter((part) => part !== null)
+      .join(" · ");
+  };
+  describe();
+  app.onChange(describe);
+}

@@ -1,0 +1,60 @@
+// Times, sizes and counts as people read them.
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [1e9, "s"],
+  [1e6, "ms"],
+  [1e3, "µs"],
+];
+
+/** Returns a length of time with three significant digits, as in `1.25 ms`. */
+export function duration(ns: number): string {
+  if (!Number.isFinite(ns)) return "–";
+  const size = Math.abs(ns);
+  if (size >= 60e9) return minutes(ns);
+  for (const [unit, name] of UNITS) {
+    // What would be rounded up to 1000 of a unit is one of the next.
+    if (size >= unit * 0.9995) return `${significant(ns / unit)} ${name}`;
+  }
+  return `${Math.round(ns)} ns`;
+}
+
+/** Returns a time since the start of the trace with as many digits as `step`, in ns, needs. */
+export function instant(ns: number, step: number): string {
+  const [unit, name] = UNITS.find(([unit]) => step >= unit) ??
+    UNITS.find(([unit]) => Math.abs(ns) >= unit) ?? [1, "ns"];
+  const digits = step >= unit ? 0 : Math.min(9, Math.ceil(Math.log10(unit / step) - 1e-9));
+  return `${(ns / unit).toFixed(digits)} ${name}`;
+}
+
+/** Returns a time since the start of the trace to the nanosecond, as in `1.234 567 890 s`. */
+export function exact(ns: number): string {
+  const whole = Math.floor(ns / 1e9);
+  const rest = String(Math.round(ns - whole * 1e9)).padStart(9, "0");
+  return `${whole}.${rest.slice(0, 3)} ${rest.slice(3, 6)} ${rest.slice(6)} s`;
+}
+
+/** Returns a whole number with its digits in groups of three. */
+export function count(value: number): string {
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+}
+
+/** Returns a number of things, as in `1 event` and `2 events`. */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(share < 0.0995 ? 1 : 0)} %`;
+}
+
+function significant(value: number): string {
+  const size = Math.abs(value);
+  return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2);
+}
+
+function minutes(ns: number): string {
+  const seconds = Math.round(ns / 1e9);
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const [hours, mins, secs] = parts as [number, number, number];
+  return hours ? `${hours} h ${mins} min` : `${mins} min ${secs} s`;
+}

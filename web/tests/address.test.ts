@@ -1,0 +1,59 @@
+// The address holds the view, and malformed addresses do no harm.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { format, parse } from "../src/address";
+import { FIRST_VIEW, type View } from "../src/state";
+
+test("the first view needs no address", () => {
+  assert.equal(format(FIRST_VIEW), "");
+  assert.deepEqual(parse(""), FIRST_VIEW);
+});
+
+test("every part of a view comes back", () => {
+  const view: View = {
+    range: { from: 10, to: 9_007_199_254_740_991 },
+    mark: { from: 1, to: 2 },
+    selection: { kind: "span", by: "object", row: 3, lane: 1, at: 77 },
+    filter: {
+      thread: 4,
+      object: 5,
+      pid: "6,7",
+      event: "MUTEX_TAKEN",
+      site: "a&b=c",
+      text: "<b>#?",
+    },
+    rows: "worker 1",
+    sort: "name",
+    folded: [7, 8],
+    tab: "findings",
+    dock: false,
+    split: 0.25,
+    arrows: false,
+    theme: "dark",
+  };
+  assert.deepEqual(parse(`#${format(view)}`), view);
+});
+
+for (const selection of [
+  { kind: "row", by: "thread", row: 0 },
+  { kind: "wait", wait: 12 },
+  { kind: "event", position: "10-2", at: 5 },
+] as const) {
+  test(`a selected ${selection.kind} comes back`, () => {
+    assert.deepEqual(parse(format({ ...FIRST_VIEW, selection })).selection, selection);
+  });
+}
+
+for (const fragment of [
+  "t=5-1",
+  "t=a-b",
+  "sel=thread",
+  "sel=wait:x",
+  "split=x",
+  "theme=red",
+  "folded=,x",
+]) {
+  test(`nonsense is as if it were not there: ${fragment}`, () => {
+    assert.deepEqual(parse(fragment), FIRST_VIEW);
+  });
+}
