@@ -24,13 +24,14 @@ static const char *const domain_names[NPTL_DOMAIN_COUNT] = {
 	[NPTL_DOMAIN_HANDLER] = "handler",
 };
 
-static void set_domain(const char *name, size_t length, uint32_t level)
+int ptt_domain(const char *name, size_t length)
 {
-	unsigned int i;
+	int i;
 
 	for (i = 0; i < NPTL_DOMAIN_COUNT; i++)
 		if (domain_names[i] && strlen(domain_names[i]) == length && !memcmp(domain_names[i], name, length))
-			ptt_control.control.level[i] = level;
+			return i;
+	return 0;
 }
 
 /* "mutex=3,cond=2", ended by ';' or the end of the text */
@@ -39,9 +40,10 @@ static void set_domains(const char *spec)
 	while (*spec && *spec != ';') {
 		size_t name = strcspn(spec, "=,;");
 		size_t item = strcspn(spec, ",;");
+		int domain = ptt_domain(spec, name);
 
-		if (spec[name] == '=')
-			set_domain(spec, name, (uint32_t)strtoul(spec + name + 1, NULL, 10));
+		if (domain && spec[name] == '=')
+			ptt_control.control.level[domain] = (uint32_t)strtoul(spec + name + 1, NULL, 10);
 		spec += item;
 		if (*spec == ',')
 			spec++;

@@ -13,13 +13,14 @@ EXPORT int __nptl_trace_enabled;
 EXPORT int __nptl_trace_detail_level;
 
 #define ARGS_MAX 63
+#define FILTER_MAX 512 /* every domain with all its bits */
 
 static void ignore_event(struct nptl_trace_event event)
 {
 	(void)event;
 }
 
-void (*ptt_getevent)(struct nptl_trace_event event) = ignore_event;
+ptt_getevent_t *ptt_getevent = ignore_event;
 
 static struct {
 	char text[4096]; /* the value of the variable, cut at its separators */
@@ -202,6 +203,14 @@ static bool begin(void)
 	return __nptl_trace_enabled;
 }
 
+static void filter_events(void)
+{
+	char spec[FILTER_MAX];
+
+	if (tracing_option("filter", spec, sizeof(spec)))
+		ptt_getevent = ptt_filter(spec, ptt_getevent);
+}
+
 static void share_control(void)
 {
 	char directory[PATH_MAX];
@@ -246,7 +255,10 @@ static __attribute__((constructor(101))) void start(void)
 		complain(fault, value);
 		return;
 	}
-	if (!load() || !begin())
+	if (!load())
+		return;
+	filter_events();
+	if (!begin())
 		return;
 	ptt_start_process();
 	ptt_start_environment(value, trace_children());

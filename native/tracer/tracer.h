@@ -55,8 +55,18 @@ static inline uint32_t ptt_level(enum nptl_trace_domain domain)
 
 /* ------------------------------------------------------------ events */
 
-/* The handler's entry point, or a wrapper that keeps the handler itself from being traced. */
-extern void (*ptt_getevent)(struct nptl_trace_event event) HIDDEN;
+typedef void ptt_getevent_t(struct nptl_trace_event event);
+
+/* The handler's entry point, or what stands before it: a wrapper that keeps the handler from being traced, a filter. */
+extern ptt_getevent_t *ptt_getevent HIDDEN;
+
+/*
+ * ptt_filter - let some types of events only come to a handler
+ * @spec: "mutex=3f,cond=18": of these domains, the events whose numbers have a bit in the hexadecimal number
+ * @next: the handler
+ * Return: what to call instead of @next.
+ */
+ptt_getevent_t *ptt_filter(const char *spec, ptt_getevent_t *next) HIDDEN;
 
 /*
  * struct nptl_trace_event as the words it consists of. A compiler that fills the bytes one by one and then copies the
@@ -161,6 +171,7 @@ void ptt_stop(void) HIDDEN;	       /* handler.c: trace nothing more in this proc
 void ptt_report_own_priority(void) HIDDEN;     /* hook_sched.c: unless it is the ordinary one */
 void ptt_start_threads(void) HIDDEN;	       /* hook_thread.c: the first thread */
 void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* control.c */
+int ptt_domain(const char *name, size_t length) HIDDEN; /* its number, or 0 if there is none of that name */
 void ptt_map_control(const char *directory) HIDDEN;
 void ptt_tell_uncovered(const char *path) HIDDEN; /* covered.c: write down which modules are, if any */
 void ptt_drop_control(void) HIDDEN;

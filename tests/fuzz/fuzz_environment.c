@@ -7,6 +7,7 @@
  */
 #include "../../native/tracer/control.c"
 #include "../../native/tracer/environment.c"
+#include "../../native/tracer/filter.c"
 /* both files have such a thing */
 #undef TRACE
 #include "../../native/tracer/handler.c"
@@ -64,6 +65,8 @@ static void try_variable(const char *value)
 	memset(ptt_control.control.level, 0, sizeof(ptt_control.control.level));
 	ptt_set_levels(handler.verbosity, handler.tracing_arg);
 	must(ptt_control.control.level[0] == 0, "a level of no domain");
+	if (tracing_option("filter", option, sizeof(option)))
+		must(ptt_filter(option, ignore_event) && !passing[0], "events of no domain");
 }
 
 static void try_environment(char **env)

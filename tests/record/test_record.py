@@ -162,7 +162,7 @@ class TestExitStatus:
             ["--max-files", "3"],
             ["--buffer-size", "5000"],
             ["--buffer-budget", "20K"],
-            ["--filter", "x"],
+            ["--filter", "mutex,nonsense"],
         ],
         ids=str,
     )

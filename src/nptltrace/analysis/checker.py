@@ -10,6 +10,7 @@ from nptltrace.analysis.loading import behind_all, loaded_for_good
 from nptltrace.analysis.model import share_memory
 from nptltrace.trace import _native as reading
 from nptltrace.trace._columns import ArrayBuffer
+from nptltrace.trace.filtered import whole_filter
 
 if TYPE_CHECKING:
     from nptltrace.trace.info import Process
@@ -36,6 +37,7 @@ class Checker:
         self._source = source
         self.check = native.Check(long_hold_ns)
         self._cursor = reading.Cursor(source.reader)
+        self._whole = whole_filter(source)
         self._threads = 0
         self._processes: dict[int, tuple[int | None, int]] = {}
         self._shared = 0
@@ -57,9 +59,12 @@ class Checker:
     def partial(self) -> bool:
         """Whether events are missing, so that what is not there says nothing."""
         sessions = [trace.info.session for trace in self._source.traces]
-        # One thread of several; levels at which less was recorded for some time; modules whose
-        # calls went past the tracer.
-        told = any(s.raw.get("part") or s.raw.get("level_changed") or s.uncovered for s in sessions)
+        # One thread of several; levels at which less was recorded for some time; events that were
+        # filtered out; modules whose calls went past the tracer.
+        told = any(
+            s.raw.get("part") or s.raw.get("level_changed") or s.filter or s.uncovered
+            for s in sessions
+        )
         return bool(self.lost or told or self._source.damages())
 
     @property
@@ -91,6 +96,8 @@ class Checker:
             ahead = pool.submit(self._cursor.read, full)
             while ahead.result():
                 ahead = pool.submit(self._cursor.read, empty)
+                if self._whole is not None:
+                    self._whole.apply(self._source.reader, full)
                 self.check.feed(full)
                 full, empty = empty, full
 

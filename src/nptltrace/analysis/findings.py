@@ -13,6 +13,7 @@ import pyarrow as pa
 from nptltrace.analysis import _check_native as native
 from nptltrace.analysis._sentences import Teller
 from nptltrace.analysis.checker import LONG_HOLD_NS, Checker
+from nptltrace.trace.filtered import knows_orders
 from nptltrace.trace.traceset import Traceset
 
 if TYPE_CHECKING:
@@ -134,11 +135,14 @@ def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> li
     """
     rows = checker.check.table("findings")[1:]
     teller = Teller(source, symbols, checker.check)
+    ordered = knows_orders(source)
     found = []
     for row in rows:
         if int(row["flags"]) & native.DROPPED:
             continue
         kind = native.KINDS[int(row["kind"])]
+        if kind == "lock-order-inversion" and not ordered:
+            continue
         told = teller.tell(kind, row)
         found.append(
             Finding(

@@ -17,6 +17,7 @@ import pyarrow as pa
 from nptltrace.analysis import _native
 from nptltrace.trace import _native as reading
 from nptltrace.trace._columns import ArrayBuffer
+from nptltrace.trace.filtered import whole_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -151,6 +152,7 @@ def event_buffers(source: Source, window: Window) -> Iterator[reading.Buffer]:
         cursor.seek_key(reader.key_of_time(window.begin_ns))
     if window.end_ns is not None:
         cursor.limit_key(reader.key_of_time(window.end_ns))
+    whole = whole_filter(source)
     full, empty = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
     for buffer in (full, empty):
         buffer.columns.cpu = None  # nobody asks for it
@@ -158,6 +160,8 @@ def event_buffers(source: Source, window: Window) -> Iterator[reading.Buffer]:
         ahead = pool.submit(cursor.read, full)
         while ahead.result():
             ahead = pool.submit(cursor.read, empty)
+            if whole is not None:
+                whole.apply(reader, full)
             yield full
             full, empty = empty, full
 

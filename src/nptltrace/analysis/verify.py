@@ -186,6 +186,7 @@ def gaps(source: Source, trace: TraceFiles) -> list[str]:
         "parts of it are damaged": damaged,
         "modules of the program went past the tracer": session.uncovered,
         "levels were changed meanwhile": session.raw.get("level_changed"),
+        f"it was recorded with --filter {session.filter}": session.filter,
         "it holds some of the threads only": session.raw.get("part"),
     }
     return [f"{name}: {reason}" for reason, there in reasons.items() if there]

@@ -20,6 +20,7 @@ status is that of CMD. The program's own input and output are left alone: all ta
 EXAMPLE = """\
 ptt record -o run.ptt -- ./program --its --options
 ptt record --level mutex=3,cond=2 -- make -j4
+ptt record --filter 'mutex,cond,!COND_SIGNAL' -- ./program
 ptt record --stream-full-policy loop --buffer-budget 256M -- ./server"""
 
 _LEVELS = ("0", "1", "2", "3", "4", "LEVEL_NONE", "LEVEL_IO", "LEVEL_ALL")
@@ -58,7 +59,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     suggest(handler, "ring", "shared", "file", "text")
     add("--no-children", action="store_true", help="do not follow child processes")
     add("--original", action="store_true", help="run CMD untraced")
-    add("--filter", metavar="EXPR", help=argparse.SUPPRESS)  # refused below, with a hint
+    add(
+        "--filter",
+        metavar="EXPR",
+        help="record these events only: items DOMAIN, PREFIX or *SUFFIX of names, with commas; "
+        "!ITEM leaves out (default: all of the level)",
+    )
     _add_buffers(parser.add_argument_group("buffers and files"))
     add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program, with its arguments")
 
@@ -100,6 +106,7 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
 
 
 def _options(args: argparse.Namespace) -> RecordOptions:
+    from nptltrace.record.filters import parse_filter
     from nptltrace.record.levels import parse_levels
     from nptltrace.record.options import (
         BufferOptions,
@@ -112,10 +119,6 @@ def _options(args: argparse.Namespace) -> RecordOptions:
     command = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
     if not command:
         raise UsageError("no program given (see ptt record --help)")
-    if args.filter is not None:
-        raise UsageError(
-            "--filter: the ring handler records by level only; filter with ptt view or cut"
-        )
     if args.nptl not in {"auto", "stock"}:
         raise UsageError("--nptl: this version traces the thread library of the system only")
     if args.max_files < 0:
@@ -125,6 +128,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         output=args.output,
         force=args.force,
         levels=parse_levels(args.level),
+        filter=None if args.filter is None else parse_filter(args.filter),
         handler=HandlerChoice.parse(args.handler),
         nptl=args.nptl,
         buffers=BufferOptions(

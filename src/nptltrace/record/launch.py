@@ -178,6 +178,8 @@ def environment(
     items = [f"children={int(options.children)}", f"control={control}"]
     if options.levels.argument:
         items.insert(0, f"level={options.levels.argument}")
+    if options.filter is not None:
+        items.insert(0, f"filter={options.filter.argument}")
     env = dict(os.environ)
     env["LD_PRELOAD"] = _paths.preload_list(env.get("LD_PRELOAD"))
     # AddressSanitizer does not start behind a preloaded library unless it is told not to mind.

@@ -11,6 +11,8 @@ from nptltrace.record.levels import Levels
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from nptltrace.record.filters import EventFilter
+
 __all__ = ["BufferOptions", "HandlerChoice", "Policy", "RecordOptions", "WhenFull"]
 
 MIB = 1 << 20
@@ -94,6 +96,7 @@ class RecordOptions(NamedTuple):
         output: The trace directory; None = `ptt-<program>-<pid>`.
         force: Replace what is in the trace directory.
         levels: Detail levels.
+        filter: Which types of events are recorded; None = all of the level.
         handler: Where events go.
         nptl: `stock`, `auto`, or the path of a trace-enabled thread library.
         buffers: Sizes and policies.
@@ -106,6 +109,7 @@ class RecordOptions(NamedTuple):
     output: Path | None = None
     force: bool = False
     levels: Levels = Levels(2)
+    filter: EventFilter | None = None
     handler: HandlerChoice = HandlerChoice()
     nptl: str = "auto"
     buffers: BufferOptions = BufferOptions()

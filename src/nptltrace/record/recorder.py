@@ -162,7 +162,7 @@ class _Recorder:
         if self._handler not in {"ring", "shared"}:
             self._session = SessionDir.create()
             if self._handler == "file":
-                return FileDrain(self._options.handler, trace)
+                return FileDrain(self._options.handler, trace, self._options.filter)
             return NoDrain(self._options.handler, self._session.path)
         self._collector, self._session = _make_segment(self._options, trace)
         self._clock = Clockwork(self._collector.clock)

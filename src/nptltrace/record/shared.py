@@ -15,6 +15,7 @@ from nptltrace.record.options import Policy
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from nptltrace.record.filters import EventFilter
     from nptltrace.record.options import BufferOptions, HandlerChoice, RecordOptions
 
 __all__ = [
@@ -168,11 +169,13 @@ class FileDrain:
     Args:
         choice: The handler, with the user's arguments.
         trace: The trace directory.
+        chosen: Which events come to the handler, which knows nothing of it; None for all.
     """
 
-    def __init__(self, choice: HandlerChoice, trace: Path) -> None:
+    def __init__(self, choice: HandlerChoice, trace: Path, chosen: EventFilter | None) -> None:
         self._choice = choice
         self._trace = trace.absolute()
+        self._chosen = chosen
 
     def arguments(self) -> list[str]:
         """Return the trace directory, and what the user gave."""
@@ -189,13 +192,16 @@ class FileDrain:
     def finish(self) -> Stats:
         """Return what the handler says it wrote."""
         stats = Stats()
+        path = self._trace / "info" / "session.json"
         try:
-            text = (self._trace / "info" / "session.json").read_text(encoding="utf-8")
-            facts = json.loads(text)
+            facts = json.loads(path.read_text(encoding="utf-8"))
             stats.events, stats.bytes = int(facts["events"]), int(facts["bytes"])
             stats.threads = int(facts["threads"])
             stats.lost_full = int(facts["lost"]["buffers_full"])
             stats.unfinished = int(facts["lost"]["unfinished"])
+            if self._chosen is not None:
+                facts |= self._chosen.facts()
+                path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", "utf-8")
         except (OSError, ValueError, KeyError, TypeError):
             pass  # the program was killed: there is no trace
         return stats

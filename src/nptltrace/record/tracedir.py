@@ -115,6 +115,8 @@ class TraceDir:
             "start_unix_ns": clock.first.unix_ns,
             **describe_host(),
         }
+        if options.filter is not None:
+            facts |= options.filter.facts()
         return cls(path, facts)
 
     def write(self, calibration: Calibration, stats: Stats | None = None) -> None:
@@ -163,6 +165,8 @@ class TraceDir:
             "level": facts["level"],
             "handler": facts["handler"],
         }
+        if facts.get("filter"):
+            env["filter"] = facts["filter"]
         return metadata_text(
             uuid=facts["uuid"],
             clock_uuid=clock_uuid(calibration.name, facts["uuid"]),

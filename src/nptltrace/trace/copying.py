@@ -277,6 +277,11 @@ def _write_info(
     session["part"] = "thread" if part.thread is not None or any(parts) else None
     changed = [trace.info.session.raw.get("level_changed") for trace in source.traces]
     session["level_changed"] = any(changed)
+    filters = dict.fromkeys(trace.info.session.filter for trace in source.traces)
+    if any(filters):
+        session["filter"] = " and ".join(filter(None, filters))
+        out = {name for trace in source.traces for name in trace.info.session.filtered_out}
+        session["filtered_out"] = sorted(out)
     # Time goes on counting from where the original does.
     old = session.get("clock")
     session["clock"] = _session_clock(old if isinstance(old, dict) else {}, clock)

@@ -116,6 +116,17 @@ class Session:
         return str(self.raw.get("level", ""))
 
     @property
+    def filter(self) -> str:
+        """Which events were recorded only, as it was asked for; empty for all."""
+        return self.string("filter")
+
+    @property
+    def filtered_out(self) -> list[str]:
+        """Names of the event types that were left out."""
+        found = self.raw.get("filtered_out", [])
+        return [str(name) for name in found] if isinstance(found, list) else []
+
+    @property
     def losses(self) -> dict[str, int]:
         """Lost events by cause."""
         found = self.raw.get("lost", self.raw.get("losses", {}))

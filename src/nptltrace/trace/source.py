@@ -267,6 +267,11 @@ class Source:
         found: list[str] = []
         for trace in self.traces:
             found += [f"{trace.path}: {remark}" for remark in trace.info.remarks]
+            if trace.info.session.filter:
+                chosen = trace.info.session.filter
+                found.append(
+                    f"{trace.path}: recorded with --filter {chosen}: other events are not there"
+                )
             if self.reader.trace_info(trace.number).packets == 0 and not trace.running:
                 found.append(f"{trace.path}: holds no events")
         if self.alignment.note:

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* filter.c - types of events that are not wanted, left out in front of whatever handler there is. */
+/*
+ * Where nothing is filtered, events go past this. A filter leaves out neither the life of processes and threads nor what
+ * handlers say themselves: without these a trace could not say whose events it holds, and handlers give back what belongs
+ * to a thread when they hear of its end.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracer.h"
+
+#define BIT(number) (UINT64_C(1) << (number))
+
+static const uint64_t always[NPTL_DOMAIN_COUNT] = {
+	[NPTL_DOMAIN_THREAD] = BIT(NPTL_EV_NEW_THREAD_CREATED) | BIT(NPTL_EV_THREAD_BEGIN) | BIT(NPTL_EV_THREAD_END) |
+			       BIT(NPTL_EV_THREAD_NAME),
+	[NPTL_DOMAIN_PROCESS] = UINT64_MAX,
+	[NPTL_DOMAIN_HANDLER] = UINT64_MAX,
+};
+
+/* By domain: a bit for each number of an event that passes. Set before the first event, and never again. */
+static uint64_t passing[NPTL_DOMAIN_COUNT];
+static void (*behind)(struct nptl_trace_event event);
+
+/* On the hot path. The call in tail position leaves the return address that of the program, where it sends an event. */
+static void filtered_getevent(struct nptl_trace_event event)
+{
+	bool nptl = event.source == NPTL_TRACE_SOURCE_NPTL;
+	unsigned int domain = nptl ? (uint8_t)event.domain : NPTL_DOMAIN_USER;
+	unsigned int number = nptl ? (uint8_t)event.event : NPTL_EV_USER;
+
+	if (passing[domain % NPTL_DOMAIN_COUNT] >> (number % 64) & 1)
+		behind(event);
+}
+
+ptt_getevent_t *ptt_filter(const char *spec, ptt_getevent_t *next)
+{
+	memcpy(passing, always, sizeof(passing));
+	while (*spec) {
+		size_t name = strcspn(spec, "=,"), item = strcspn(spec, ",");
+		int domain = ptt_domain(spec, name);
+
+		if (domain && spec[name] == '=')
+			passing[domain] |= strtoull(spec + name + 1, NULL, 16);
+		spec += item;
+		spec += *spec == ',';
+	}
+	behind = next;
+	return filtered_getevent;
+}

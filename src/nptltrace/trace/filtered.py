@@ -1,0 +1,61 @@
+"""What can be concluded from a recording that left out types of events (`ptt record --filter`).
+
+An analysis that sees locks taken and never released would tell stories. So of each domain it is
+shown what is there up to the last detail level at which nothing is missing that changes a state:
+then the trace is one that was recorded at that level.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.catalog import EVENTS
+from nptltrace.trace import _native
+
+if TYPE_CHECKING:
+    from nptltrace.trace.source import Source
+
+__all__ = ["knows_orders", "whole_filter"]
+
+# What tells of a state neither that it begins nor that it ends.
+_ASIDE = frozenset({"note", "error", "name"})
+# What is recorded whatever the filter says: by role, and all of these domains.
+_ALWAYS_ROLES = frozenset({"create", "begin", "end", "name"})
+_ALWAYS = frozenset({"process", "handler"})
+# What brings events of different threads into an order.
+_ORDERING = frozenset({"thread", "barrier"})
+
+
+def _left_out(source: Source) -> set[str]:
+    return {name for trace in source.traces for name in trace.info.session.filtered_out}
+
+
+def _levels(source: Source) -> dict[str, int]:
+    """Return the level from which on a domain is incomplete, for each that is."""
+    out = _left_out(source)
+    found: dict[str, int] = {}
+    for event in EVENTS:
+        if event.name in out and event.role not in _ASIDE:
+            found[event.domain] = min(event.level, found.get(event.domain, event.level))
+    return found
+
+
+def whole_filter(source: Source) -> _native.Filter | None:
+    """Return what lets through the events that an analysis may rely on; None for all of them."""
+    incomplete = _levels(source)
+    if not incomplete:
+        return None
+    made = _native.Filter()
+    made.allow_events(
+        event.id
+        for event in EVENTS
+        if event.level < incomplete.get(event.domain, event.level + 1)
+        or event.role in _ALWAYS_ROLES
+        or event.domain in _ALWAYS
+    )
+    return made
+
+
+def knows_orders(source: Source) -> bool:
+    """Return whether all is there that keeps what threads do apart in time."""
+    return not _ORDERING & set(_levels(source))
