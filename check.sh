@@ -61,6 +61,7 @@ need may mariadb-server-core has mariadbd
 need may memcached has memcached
 need may nodejs has node
 need may p7zip-full has 7z
+need may npm has npm
 need may pajeng has pj_dump
 need may pigz has pigz
 need may pkg-config has pkg-config

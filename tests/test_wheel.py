@@ -38,6 +38,7 @@ FILES = [
     f"{NATIVE}/share/man/man7/nptltrace.7",
     "nptltrace/py.typed",
 ]
+PAGE = [f"{NATIVE}/share/nptltrace/page/{name}" for name in ("index.html", "app.js", "app.css")]
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +101,11 @@ class TestContents:
         pages = {f"{NATIVE}/share/man/man1/ptt-{name}.1" for name in cli.command_names()}
         missing = sorted((pages | set(FILES)) - names)
         assert not missing
+
+    def test_page(self, wheel: Path) -> None:
+        if shutil.which("node") is None or shutil.which("npm") is None:
+            pytest.skip("node and npm are not installed")
+        assert set(PAGE) <= set(zipfile.ZipFile(wheel).namelist())
 
     def test_nothing_else(self, wheel: Path) -> None:
         top = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
