@@ -78,6 +78,27 @@ class Event:
         return last if last and last.type == "bytes" else None
 
 
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One trace point inside the thread library, with what is made of it."""
+
+    number: int
+    name: str
+    doc: str
+    takes: tuple[str, ...]
+    gives: tuple[Event, ...]
+
+    def source(self, event: Event, field: Field) -> int:
+        """Where a field comes from: 0 = the point's object, 1 and 2 = its numbers."""
+        if self.about_self(event) and field.name == "futex":
+            return 0
+        return 1 + self.takes.index(field.name)
+
+    def about_self(self, event: Event) -> bool:
+        """Whether the event is about the calling thread, not about the point's object."""
+        return event.domain == "thread" and self.name.startswith("futex_")
+
+
 def lay_out(specs: list[str]) -> tuple[tuple[Field, ...], int]:
     """Pack fields into continuation slots; return them with offsets, and the count of slots."""
     fields: list[Field] = []
@@ -151,6 +172,31 @@ def load(path: Path) -> list[Event]:
     if any(not 1 <= e.domain_id <= 14 or not 0 <= e.number <= 62 for e in events):
         sys.exit("events.toml: domain must be 1-14 and number 0-62")
     return sorted(events, key=lambda e: e.id)
+
+
+def load_points(path: Path, events: list[Event]) -> list[Point]:
+    """Read the trace points; their events must be in the catalogue, with fields they can fill."""
+    data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    known = {e.symbol: e for e in events}
+    points: list[Point] = []
+    for number, p in enumerate(data["point"], start=1):
+        gives = tuple(known[name] for name in p["gives"])
+        point = Point(number, p["name"], p["doc"], tuple(p["takes"]), gives)
+        for e in gives:
+            if e.slots > 1:
+                sys.exit(f"events.toml: {e.name} of trace point {point.name} needs two slots")
+            for f in e.fields:
+                point.source(e, f)
+        points.append(point)
+    if len({p.name for p in points}) != len(points) or any(len(p.takes) > 2 for p in points):
+        sys.exit("events.toml: two trace points share a name, or one takes more than two numbers")
+    return points
+
+
+def load_lll_purposes(path: Path) -> list[str]:
+    """Read what low-level locks are for."""
+    data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return [str(purpose) for purpose in data["domain"]["lll"]["purposes"]]
 
 
 def domains(events: list[Event]) -> dict[str, int]:
@@ -228,7 +274,64 @@ def c_header(events: list[Event]) -> str:
     return "\n".join(out)
 
 
-def c_table(events: list[Event]) -> str:
+def c_points(points: list[Point], lll_purposes: list[str]) -> str:
+    """The installed header with which a thread library is built."""
+    out = [
+        "/* SPDX-License-Identifier: MIT */",
+        "/* nptl_trace_points.h - the trace points inside a trace-enabled thread library. */",
+        f"/* {NOTE} */",
+        "#ifndef NPTL_TRACE_POINTS_H",
+        "#define NPTL_TRACE_POINTS_H",
+        "",
+        "/* object, first and second number of each are told by the reference page on events. */",
+        "enum nptl_trace_point {",
+    ]
+    out += [f"\tNPTL_POINT_{p.name} = {p.number}," for p in points]
+    out += [
+        "\tNPTL_POINT_COUNT",
+        "};",
+        "",
+        "/* What a low-level lock is for: the number that the points lll_* give. */",
+        "enum nptl_trace_lll {",
+    ]
+    out += [f"\tNPTL_TRACE_LLL_{purpose.upper()} = {i}," for i, purpose in enumerate(lll_purposes)]
+    out += [
+        "};",
+        "",
+        "/* For macros that get the name of a probe, which need not be one of these. */",
+    ]
+    out += [f"#define NPTL_HAS_POINT_{p.name} 1" for p in points]
+    return "\n".join([*out, "", "#endif", ""])
+
+
+def c_point_table(points: list[Point]) -> str:
+    """The tracer's table: which events are made of a trace point, and how."""
+    out = [
+        "/* SPDX-License-Identifier: MIT */",
+        "/* point_table.c - the events that are made of each trace point. */",
+        f"/* {NOTE} */",
+        '#include "points.h"',
+        "",
+        "const struct ptt_point ptt_points[NPTL_POINT_COUNT] = {",
+    ]
+    for p in points:
+        if not p.gives:
+            continue
+        out.append(f"\t[NPTL_POINT_{p.name}] = {{{len(p.gives)}, {{")
+        for e in p.gives:
+            fields = ", ".join(
+                f"{{{f.offset}, {TYPES[f.type][0]}, {p.source(e, f)}}}" for f in e.fields
+            )
+            out.append(
+                f"\t\t{{NPTL_DOMAIN_{e.domain.upper()}, NPTL_EV_{e.symbol}, "
+                f"NPTL_LEVEL_{e.symbol}, {e.slots}, {int(p.about_self(e))}, "
+                f"{len(e.fields)}, {{{fields or '{0}'}}}}},"
+            )
+        out.append("\t}},")
+    return "\n".join([*out, "};", ""])
+
+
+def c_table(events: list[Event], lll_purposes: list[str]) -> str:
     """The C table that the text handler, the classic records and the reader use."""
     out = [
         "/* SPDX-License-Identifier: MIT */",
@@ -259,6 +362,9 @@ def c_table(events: list[Event]) -> str:
         ),
         "",
     ]
+    out.append("const char *const ptt_lll_purposes[] = {")
+    out += [f'\t"{purpose}",' for purpose in lll_purposes]
+    out += ["};", f"const unsigned int ptt_lll_purpose_count = {len(lll_purposes)};", ""]
     names = {i: n for n, i in domains(events).items()}
     out.append("const char *const ptt_domain_names[16] = {")
     out += [f'\t[{i}] = "{n}",' for i, n in names.items()]
@@ -404,10 +510,10 @@ def py_table(events: list[Event]) -> str:
     return "\n".join(out)
 
 
-def py_domains(events: list[Event]) -> str:
+def py_domains(events: list[Event], lll_purposes: list[str]) -> str:
     """The Python table of domains, for who needs no more than that."""
     out = [
-        '"""The domains of events, with their ids.',
+        '"""The domains of events, with their ids, and what low-level locks are for.',
         "",
         NOTE,
         '"""',
@@ -417,10 +523,32 @@ def py_domains(events: list[Event]) -> str:
         "DOMAINS: dict[str, int] = {",
     ]
     out += [f'    "{n}": {i},' for n, i in domains(events).items()]
-    return "\n".join([*out, "}", ""])
+    purposes = ", ".join(f'"{purpose}"' for purpose in lll_purposes)
+    return "\n".join([*out, "}", "", f"LLL_PURPOSES: tuple[str, ...] = ({purposes})", ""])
 
 
-def doc_table(events: list[Event]) -> str:
+def doc_points(points: list[Point]) -> list[str]:
+    """The part of the reference page on trace points inside the thread library."""
+    out = [
+        "",
+        "## Trace points inside the thread library",
+        "",
+        (
+            "A [trace-enabled thread library](../explanation/inside-the-library.md) calls the "
+            "tracer at these points; several events can come of one."
+        ),
+        "",
+        "| trace point | when | numbers | events |",
+        "|---|---|---|---|",
+    ]
+    for p in points:
+        names = ", ".join(f"`{n}`" for n in p.takes) or "–"
+        made = ", ".join(f"`{e.name}`" for e in p.gives) or "what the tracer makes of it"
+        out.append(f"| `{p.name}` | {p.doc} | {names} | {made} |")
+    return out
+
+
+def doc_table(events: list[Event], points: list[Point]) -> str:
     """The reference page."""
     out = [
         "# Events",
@@ -444,21 +572,23 @@ def doc_table(events: list[Event]) -> str:
             out.append(
                 f"| `{e.name}` | {e.number} | {e.level} | {fields} | {e.text.replace('|', '/')} |"
             )
-    return "\n".join([*out, ""])
+    return "\n".join([*out, *doc_points(points), ""])
 
 
-def outputs(events: list[Event]) -> dict[Path, str]:
+def outputs(events: list[Event], points: list[Point], lll_purposes: list[str]) -> dict[Path, str]:
     """Every generated file with its text."""
     package = ROOT / "src/nptltrace/catalog"
     return {
         ROOT / "native/include/nptl_trace_events.h": c_header(events),
-        ROOT / "native/catalog/event_table.c": c_table(events),
+        ROOT / "native/include/nptl_trace_points.h": c_points(points, lll_purposes),
+        ROOT / "native/tracer/point_table.c": c_point_table(points),
+        ROOT / "native/catalog/event_table.c": c_table(events, lll_purposes),
         ROOT / "native/catalog/metadata_text.c": c_metadata(events),
-        package / "_domains.py": py_domains(events),
+        package / "_domains.py": py_domains(events, lll_purposes),
         package / "_events.py": py_table(events),
         package / "slot_events.tsdl": metadata_events(events, 0),
         package / "record_events.tsdl": metadata_events(events, 1),
-        ROOT / "docs/reference/events.md": doc_table(events),
+        ROOT / "docs/reference/events.md": doc_table(events, points),
     }
 
 
@@ -470,7 +600,10 @@ def main() -> int:
     )
     check: bool = parser.parse_args().check
     stale = 0
-    for path, text in outputs(load(ROOT / "catalog/events.toml")).items():
+    source = ROOT / "catalog/events.toml"
+    events = load(source)
+    made = outputs(events, load_points(source, events), load_lll_purposes(source))
+    for path, text in made.items():
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue
         stale = 1

@@ -44,6 +44,10 @@ extern const unsigned int ptt_event_type_count;
 /* Indexed by domain id; NULL where there is none. */
 extern const char *const ptt_domain_names[16];
 
+/* What low-level locks are for, by the number that their events carry. */
+extern const char *const ptt_lll_purposes[];
+extern const unsigned int ptt_lll_purpose_count;
+
 /* TSDL of the event classes of PTT's classic records (stream class 1). */
 extern const char ptt_metadata_record_events[];
 

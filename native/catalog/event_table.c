@@ -26,6 +26,12 @@ static const struct ptt_field fields_95[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_97[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_98[] = {{"signal", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_99[] = {{"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_104[] = {{"start_routine", PTT_FIELD_PTR, 18}};
+static const struct ptt_field fields_105[] = {{"futex", PTT_FIELD_PTR, 18}};
+static const struct ptt_field fields_106[] = {{"futex", PTT_FIELD_PTR, 18}, {"result", PTT_FIELD_S32, 24}};
+static const struct ptt_field fields_107[] = {{"cancelled", PTT_FIELD_U16, 18}};
+static const struct ptt_field fields_109[] = {{"state", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_111[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_128[] = {{"kind", PTT_FIELD_U16, 18}, {"protocol", PTT_FIELD_U16, 20}, {"shared", PTT_FIELD_U16, 22}, {"robust", PTT_FIELD_U16, 24}};
 static const struct ptt_field fields_130[] = {{"owner", PTT_FIELD_TID, 20}, {"kind", PTT_FIELD_U32, 24}, {"timed", PTT_FIELD_U16, 28}};
 static const struct ptt_field fields_132[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
@@ -42,6 +48,8 @@ static const struct ptt_field fields_154[] = {{"clock", PTT_FIELD_U16, 18}, {"de
 static const struct ptt_field fields_155[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_157[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_159[] = {{"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_171[] = {{"count", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_172[] = {{"count", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_192[] = {{"preference", PTT_FIELD_U16, 18}, {"shared", PTT_FIELD_U16, 20}};
 static const struct ptt_field fields_194[] = {{"write", PTT_FIELD_U16, 18}, {"timed", PTT_FIELD_U16, 20}, {"owner", PTT_FIELD_TID, 24}, {"readers", PTT_FIELD_U32, 28}};
 static const struct ptt_field fields_196[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
@@ -64,6 +72,8 @@ static const struct ptt_field fields_225[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_226[] = {{"clock", PTT_FIELD_U16, 18}, {"deadline_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_227[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_229[] = {{"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_240[] = {{"readers", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_241[] = {{"readers", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_256[] = {{"shared", PTT_FIELD_U16, 18}};
 static const struct ptt_field fields_260[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_272[] = {{"shared", PTT_FIELD_U16, 18}};
@@ -85,12 +95,27 @@ static const struct ptt_field fields_344[] = {{"mutex", PTT_FIELD_PTR, 18}, {"de
 static const struct ptt_field fields_345[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_347[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_349[] = {{"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_360[] = {{"mutex", PTT_FIELD_PTR, 18}};
+static const struct ptt_field fields_363[] = {{"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_367[] = {{"group", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
+static const struct ptt_field fields_368[] = {{"group", PTT_FIELD_U16, 18}, {"references", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_369[] = {{"group", PTT_FIELD_U16, 18}, {"size", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_370[] = {{"group", PTT_FIELD_U16, 18}, {"size", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_371[] = {{"group", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
+static const struct ptt_field fields_372[] = {{"group", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
+static const struct ptt_field fields_373[] = {{"group", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
+static const struct ptt_field fields_374[] = {{"consumed", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
+static const struct ptt_field fields_375[] = {{"waiters", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_384[] = {{"shared", PTT_FIELD_U16, 18}, {"count", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_386[] = {{"routine", PTT_FIELD_U16, 18}, {"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_400[] = {{"count", PTT_FIELD_U32, 20}, {"attr", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_401[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_403[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_405[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
+static const struct ptt_field fields_425[] = {{"position", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_426[] = {{"round", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_427[] = {{"left", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_428[] = {{"left", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_448[] = {{"shared", PTT_FIELD_U16, 18}, {"value", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_450[] = {{"timed", PTT_FIELD_U16, 18}};
 static const struct ptt_field fields_452[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
@@ -112,6 +137,10 @@ static const struct ptt_field fields_480[] = {{"deadline_ns", PTT_FIELD_NS, 24}}
 static const struct ptt_field fields_481[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_482[] = {{"clock", PTT_FIELD_U16, 18}, {"deadline_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_483[] = {{"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_488[] = {{"value", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_489[] = {{"value", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_490[] = {{"waiters", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_491[] = {{"waiters", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_512[] = {{"routine", PTT_FIELD_PTR, 18}};
 static const struct ptt_field fields_513[] = {{"cancelled", PTT_FIELD_U16, 18}};
 static const struct ptt_field fields_515[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
@@ -142,6 +171,9 @@ static const struct ptt_field fields_656[] = {{"op", PTT_FIELD_U16, 18}, {"expec
 static const struct ptt_field fields_657[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_658[] = {{"op", PTT_FIELD_U16, 18}, {"value", PTT_FIELD_U32, 20}, {"value2", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_659[] = {{"result", PTT_FIELD_S64, 24}};
+static const struct ptt_field fields_680[] = {{"expected", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_681[] = {{"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_682[] = {{"count", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_704[] = {{"ppid", PTT_FIELD_TID, 20}};
 static const struct ptt_field fields_705[] = {{"kind", PTT_FIELD_U16, 18}, {"child", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_706[] = {{"pid", PTT_FIELD_U32, 20}};
@@ -152,6 +184,9 @@ static const struct ptt_field fields_769[] = {{"type", PTT_FIELD_U16, 18}, {"siz
 static const struct ptt_field fields_832[] = {{"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_833[] = {{"cause", PTT_FIELD_U16, 18}, {"count", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_834[] = {{"levels", PTT_FIELD_U64, 24}};
+static const struct ptt_field fields_896[] = {{"purpose", PTT_FIELD_U16, 18}};
+static const struct ptt_field fields_898[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
+static const struct ptt_field fields_901[] = {{"purpose", PTT_FIELD_U16, 18}};
 
 const struct ptt_event_type ptt_event_types[] = {
 	{64, 1, 1, 0, 3, fields_64, "NEW_THREAD_CREATED", "thread", "create", "thread {thread} created thread {object}, start routine = {start_routine}"},
@@ -183,6 +218,14 @@ const struct ptt_event_type ptt_event_types[] = {
 	{97, 3, 1, 0, 1, fields_97, "THREAD_SETNAME_OUT", "thread", "call-out", "thread {thread} returns from pthread_setname_np, thread = {object}, result = {result}"},
 	{98, 3, 1, 0, 1, fields_98, "THREAD_KILL_IN", "thread", "call-in", "thread {thread} calls pthread_kill, thread = {object}, signal = {signal}"},
 	{99, 3, 1, 0, 1, fields_99, "THREAD_KILL_OUT", "thread", "call-out", "thread {thread} returns from pthread_kill, thread = {object}, result = {result}"},
+	{104, 4, 1, 0, 1, fields_104, "THREAD_INIT", "thread", "note", "thread {thread} comes into being as {object}, start routine = {start_routine}"},
+	{105, 4, 1, 0, 1, fields_105, "THREAD_STATE_WAIT", "thread", "note", "thread {thread} is blocked on futex {futex}"},
+	{106, 4, 1, 0, 2, fields_106, "THREAD_STATE_WAKE", "thread", "note", "thread {thread} is resumed on futex {futex}, result = {result}"},
+	{107, 4, 1, 0, 1, fields_107, "THREAD_STATE_EXIT", "thread", "note", "thread {thread} begins to unwind its stack, cancelled = {cancelled}"},
+	{108, 4, 0, 0, 0, 0, "THREAD_STATE_DEAD", "thread", "note", "thread {thread} is dead"},
+	{109, 4, 1, 0, 1, fields_109, "THREAD_CANCEL_MARK", "thread", "note", "thread {thread} marks thread {object} as cancelled, state = {state}"},
+	{110, 4, 0, 0, 0, 0, "THREAD_JOIN_REQUIRE", "thread", "note", "thread {thread} requires the end of thread {object}"},
+	{111, 4, 1, 0, 1, fields_111, "THREAD_JOIN_DONE", "thread", "note", "thread {thread} has the end of thread {object}, result = {result}"},
 	{128, 2, 1, 0, 4, fields_128, "MUTEX_INIT", "mutex", "init", "thread {thread} initialized mutex {object}, kind = {kind}"},
 	{129, 2, 0, 0, 0, 0, "MUTEX_DESTROY", "mutex", "destroy", "thread {thread} destroyed mutex {object}"},
 	{130, 1, 1, 0, 3, fields_130, "MUTEX_WAIT", "mutex", "wait", "thread {thread} is blocked: mutex {object} is held by thread {owner}"},
@@ -209,6 +252,13 @@ const struct ptt_event_type ptt_event_types[] = {
 	{157, 3, 1, 0, 1, fields_157, "MUTEX_UNLOCK_OUT", "mutex", "call-out", "thread {thread} returns from pthread_mutex_unlock, mutex = {object}, result = {result}"},
 	{158, 3, 0, 0, 0, 0, "MUTEX_CONSISTENT_IN", "mutex", "call-in", "thread {thread} calls pthread_mutex_consistent, mutex = {object}"},
 	{159, 3, 1, 0, 1, fields_159, "MUTEX_CONSISTENT_OUT", "mutex", "call-out", "thread {thread} returns from pthread_mutex_consistent, mutex = {object}, result = {result}"},
+	{168, 4, 0, 0, 0, 0, "MUTEX_STATE_REQUIRE", "mutex", "note", "mutex {object} is required by thread {thread}"},
+	{169, 4, 0, 0, 0, 0, "MUTEX_STATE_TAKEN", "mutex", "note", "mutex {object} is taken by thread {thread}"},
+	{170, 4, 0, 0, 0, 0, "MUTEX_STATE_FREE", "mutex", "note", "mutex {object} is freed by thread {thread}"},
+	{171, 4, 1, 0, 1, fields_171, "MUTEX_COUNT_INC", "mutex", "note", "mutex {object} is taken again by thread {thread}, count = {count}"},
+	{172, 4, 1, 0, 1, fields_172, "MUTEX_COUNT_DEC", "mutex", "note", "mutex {object} is given back once by thread {thread}, count = {count}"},
+	{173, 4, 0, 0, 0, 0, "MUTEX_STATE_INIT", "mutex", "note", "mutex {object} is set up by thread {thread}"},
+	{174, 4, 0, 0, 0, 0, "MUTEX_STATE_DESTROY", "mutex", "note", "mutex {object} is taken down by thread {thread}"},
 	{192, 2, 1, 0, 2, fields_192, "RWLOCK_INIT", "rwlock", "init", "thread {thread} initialized rwlock {object}"},
 	{193, 2, 0, 0, 0, 0, "RWLOCK_DESTROY", "rwlock", "destroy", "thread {thread} destroyed rwlock {object}"},
 	{194, 1, 1, 0, 4, fields_194, "RWLOCK_WAIT", "rwlock", "wait", "thread {thread} is blocked on rwlock {object}, write = {write}, writer = {owner}, readers = {readers}"},
@@ -243,6 +293,17 @@ const struct ptt_event_type ptt_event_types[] = {
 	{227, 3, 1, 0, 1, fields_227, "RWLOCK_CLOCKWRLOCK_OUT", "rwlock", "call-out", "thread {thread} returns from pthread_rwlock_clockwrlock, rwlock = {object}, result = {result}"},
 	{228, 3, 0, 0, 0, 0, "RWLOCK_UNLOCK_IN", "rwlock", "call-in", "thread {thread} calls pthread_rwlock_unlock, rwlock = {object}"},
 	{229, 3, 1, 0, 1, fields_229, "RWLOCK_UNLOCK_OUT", "rwlock", "call-out", "thread {thread} returns from pthread_rwlock_unlock, rwlock = {object}, result = {result}"},
+	{232, 4, 0, 0, 0, 0, "RWLOCK_STATE_REQUIRE_READ", "rwlock", "note", "rwlock {object} is required for reading by thread {thread}"},
+	{233, 4, 0, 0, 0, 0, "RWLOCK_STATE_REQUIRE_WRITE", "rwlock", "note", "rwlock {object} is required for writing by thread {thread}"},
+	{234, 4, 0, 0, 0, 0, "RWLOCK_STATE_TAKEN_READ", "rwlock", "note", "rwlock {object} is taken for reading by thread {thread}"},
+	{235, 4, 0, 0, 0, 0, "RWLOCK_STATE_TAKEN_WRITE", "rwlock", "note", "rwlock {object} is taken for writing by thread {thread}"},
+	{236, 4, 0, 0, 0, 0, "RWLOCK_STATE_FREE", "rwlock", "note", "rwlock {object} is freed by thread {thread}"},
+	{237, 4, 0, 0, 0, 0, "RWLOCK_PHASE_READ", "rwlock", "note", "rwlock {object} is put into a read phase by thread {thread}"},
+	{238, 4, 0, 0, 0, 0, "RWLOCK_PHASE_WRITE", "rwlock", "note", "rwlock {object} is put into a write phase by thread {thread}"},
+	{239, 4, 0, 0, 0, 0, "RWLOCK_HANDOVER", "rwlock", "note", "rwlock {object} is handed to another writer by thread {thread}"},
+	{240, 4, 1, 0, 1, fields_240, "RWLOCK_READERS_INC", "rwlock", "note", "rwlock {object} has one more reader, thread {thread}, readers = {readers}"},
+	{241, 4, 1, 0, 1, fields_241, "RWLOCK_READERS_DEC", "rwlock", "note", "rwlock {object} has one reader less, thread {thread}, readers = {readers}"},
+	{242, 4, 0, 0, 0, 0, "RWLOCK_STATE_DESTROY", "rwlock", "note", "rwlock {object} is taken down by thread {thread}"},
 	{256, 2, 1, 0, 1, fields_256, "SPIN_INIT", "spinlock", "init", "thread {thread} initialized spin lock {object}"},
 	{257, 2, 0, 0, 0, 0, "SPIN_DESTROY", "spinlock", "destroy", "thread {thread} destroyed spin lock {object}"},
 	{258, 1, 0, 0, 0, 0, "SPIN_WAIT", "spinlock", "wait", "thread {thread} spins: spin lock {object} is held"},
@@ -279,6 +340,24 @@ const struct ptt_event_type ptt_event_types[] = {
 	{347, 3, 1, 0, 1, fields_347, "COND_SIGNAL_OUT", "cond", "call-out", "thread {thread} returns from pthread_cond_signal, cond = {object}, result = {result}"},
 	{348, 3, 0, 0, 0, 0, "COND_BROADCAST_IN", "cond", "call-in", "thread {thread} calls pthread_cond_broadcast, cond = {object}"},
 	{349, 3, 1, 0, 1, fields_349, "COND_BROADCAST_OUT", "cond", "call-out", "thread {thread} returns from pthread_cond_broadcast, cond = {object}, result = {result}"},
+	{360, 4, 1, 0, 1, fields_360, "COND_STATE_REQUIRE", "cond", "note", "condition {object} is required by thread {thread}, mutex = {mutex}"},
+	{361, 4, 0, 0, 0, 0, "COND_STATE_SIGNAL", "cond", "note", "condition {object} is signalled by thread {thread}"},
+	{362, 4, 0, 0, 0, 0, "COND_STATE_BROADCAST", "cond", "note", "condition {object} is broadcast by thread {thread}"},
+	{363, 4, 1, 0, 1, fields_363, "COND_STATE_LEAVE", "cond", "note", "condition {object} is left by thread {thread}, result = {result}"},
+	{364, 4, 0, 0, 0, 0, "COND_LOCK_REQUIRE", "cond", "note", "internal lock of condition {object} is required by thread {thread}"},
+	{365, 4, 0, 0, 0, 0, "COND_LOCK_TAKEN", "cond", "note", "internal lock of condition {object} is taken by thread {thread}"},
+	{366, 4, 0, 0, 0, 0, "COND_LOCK_FREE", "cond", "note", "internal lock of condition {object} is freed by thread {thread}"},
+	{367, 4, 1, 0, 2, fields_367, "COND_GROUP_ENTER", "cond", "note", "group {group} of condition {object} is entered by thread {thread}, position = {seq}"},
+	{368, 4, 1, 0, 2, fields_368, "COND_GROUP_QUIESCE", "cond", "note", "group {group} of condition {object} is closed by thread {thread}, references = {references}"},
+	{369, 4, 1, 0, 2, fields_369, "COND_GROUP_SWITCH", "cond", "note", "group {group} of condition {object} is made the signalled one by thread {thread}, size = {size}"},
+	{370, 4, 1, 0, 2, fields_370, "COND_SIGNAL_INC", "cond", "note", "group {group} of condition {object} gets signals from thread {thread}, size = {size}"},
+	{371, 4, 1, 0, 2, fields_371, "COND_SIGNAL_DEC", "cond", "note", "group {group} of condition {object} gives a signal to thread {thread}, position = {seq}"},
+	{372, 4, 1, 0, 2, fields_372, "COND_GROUP_CLOSED", "cond", "note", "group {group} of condition {object} is found closed by thread {thread}, position = {seq}"},
+	{373, 4, 1, 0, 2, fields_373, "COND_SIGNAL_RETURN", "cond", "note", "group {group} of condition {object} gets a signal back from thread {thread}, position = {seq}"},
+	{374, 4, 1, 0, 2, fields_374, "COND_GROUP_GIVE_UP", "cond", "note", "wait for condition {object} is given up by thread {thread}, position = {seq}, consumed = {consumed}"},
+	{375, 4, 1, 0, 1, fields_375, "COND_WAITERS_DEC", "cond", "note", "condition {object} has one waiter less, thread {thread}, waiters = {waiters}"},
+	{376, 4, 0, 0, 0, 0, "COND_STATE_INIT", "cond", "note", "condition {object} is set up by thread {thread}"},
+	{377, 4, 0, 0, 0, 0, "COND_STATE_DESTROY", "cond", "note", "condition {object} is taken down by thread {thread}"},
 	{384, 2, 1, 0, 2, fields_384, "BARRIER_INIT", "barrier", "init", "thread {thread} initialized barrier {object}, count = {count}, shared = {shared}"},
 	{385, 2, 0, 0, 0, 0, "BARRIER_DESTROY", "barrier", "destroy", "thread {thread} destroyed barrier {object}"},
 	{386, 2, 1, 0, 2, fields_386, "BARRIER_ERROR", "barrier", "error", "thread {thread} failed in {routine} on barrier {object}, result = {result}"},
@@ -288,6 +367,12 @@ const struct ptt_event_type ptt_event_types[] = {
 	{403, 3, 1, 0, 1, fields_403, "BARRIER_DESTROY_OUT", "barrier", "call-out", "thread {thread} returns from pthread_barrier_destroy, barrier = {object}, result = {result}"},
 	{404, 1, 0, 0, 0, 0, "BARRIER_WAIT_IN", "barrier", "wait-in", "thread {thread} reached barrier {object}"},
 	{405, 1, 1, 0, 2, fields_405, "BARRIER_WAIT_OUT", "barrier", "wait-out", "thread {thread} leaves barrier {object} after {wait_ns}, result = {result}"},
+	{424, 4, 0, 0, 0, 0, "BARRIER_LOCK_REQUIRE", "barrier", "note", "barrier {object} is required by thread {thread}"},
+	{425, 4, 1, 0, 1, fields_425, "BARRIER_LOCK_TAKEN", "barrier", "note", "barrier {object} is entered by thread {thread}, position = {position}"},
+	{426, 4, 1, 0, 1, fields_426, "BARRIER_LOCK_FREE", "barrier", "note", "barrier {object} is opened by thread {thread}, round = {round}"},
+	{427, 4, 1, 0, 1, fields_427, "BARRIER_LEFT_DEC", "barrier", "note", "barrier {object} waits for one thread less than before thread {thread} came, left = {left}"},
+	{428, 4, 1, 0, 1, fields_428, "BARRIER_LEFT_INC", "barrier", "note", "barrier {object} is left by thread {thread}, left = {left}"},
+	{429, 4, 0, 0, 0, 0, "BARRIER_RESET", "barrier", "note", "barrier {object} is counted from the beginning again by thread {thread}"},
 	{448, 2, 1, 0, 2, fields_448, "SEM_INIT", "semaphore", "init", "thread {thread} initialized semaphore {object}, value = {value}"},
 	{449, 2, 0, 0, 0, 0, "SEM_DESTROY", "semaphore", "destroy", "thread {thread} destroyed semaphore {object}"},
 	{450, 1, 1, 0, 1, fields_450, "SEM_WAIT", "semaphore", "wait", "thread {thread} is blocked on semaphore {object}"},
@@ -319,6 +404,10 @@ const struct ptt_event_type ptt_event_types[] = {
 	{481, 3, 1, 0, 1, fields_481, "SEM_TIMEDWAIT_OUT", "semaphore", "call-out", "thread {thread} returns from sem_timedwait, semaphore = {object}, result = {result}"},
 	{482, 3, 1, 0, 2, fields_482, "SEM_CLOCKWAIT_IN", "semaphore", "call-in", "thread {thread} calls sem_clockwait, semaphore = {object}, clock = {clock}, deadline_ns = {deadline_ns}"},
 	{483, 3, 1, 0, 1, fields_483, "SEM_CLOCKWAIT_OUT", "semaphore", "call-out", "thread {thread} returns from sem_clockwait, semaphore = {object}, result = {result}"},
+	{488, 4, 1, 0, 1, fields_488, "SEM_VALUE_INC", "semaphore", "note", "value of semaphore {object} is raised by thread {thread}, value = {value}"},
+	{489, 4, 1, 0, 1, fields_489, "SEM_VALUE_DEC", "semaphore", "note", "value of semaphore {object} is lowered by thread {thread}, value = {value}"},
+	{490, 4, 1, 0, 1, fields_490, "SEM_WAITERS_INC", "semaphore", "note", "semaphore {object} has one more waiter, thread {thread}, waiters = {waiters}"},
+	{491, 4, 1, 0, 1, fields_491, "SEM_WAITERS_DEC", "semaphore", "note", "semaphore {object} has one waiter less, thread {thread}, waiters = {waiters}"},
 	{512, 2, 1, 0, 1, fields_512, "ONCE_BEGIN", "once", "run-in", "thread {thread} runs the once routine {routine} of {object}"},
 	{513, 2, 1, 0, 1, fields_513, "ONCE_END", "once", "run-out", "thread {thread} finished the once routine of {object}"},
 	{514, 1, 0, 0, 0, 0, "ONCE_WAIT", "once", "wait", "thread {thread} is blocked: the once routine of {object} is being run"},
@@ -364,6 +453,9 @@ const struct ptt_event_type ptt_event_types[] = {
 	{657, 1, 1, 0, 2, fields_657, "FUTEX_WAIT_OUT", "futex", "wait-out", "thread {thread} leaves the wait on futex {object} after {wait_ns}, result = {result}"},
 	{658, 3, 1, 0, 3, fields_658, "FUTEX_CALL_IN", "futex", "call-in", "thread {thread} calls syscall(SYS_futex), futex = {object}, op = {op}, value = {value}, value2 = {value2}"},
 	{659, 3, 1, 0, 1, fields_659, "FUTEX_CALL_OUT", "futex", "call-out", "thread {thread} returns from syscall(SYS_futex), futex = {object}, result = {result}"},
+	{680, 4, 1, 0, 1, fields_680, "FUTEX_STATE_WAIT", "futex", "note", "futex {object} is waited for by thread {thread}, expected value = {expected}"},
+	{681, 4, 1, 0, 1, fields_681, "FUTEX_STATE_WOKEN", "futex", "note", "futex {object} is left by thread {thread}, result = {result}"},
+	{682, 4, 1, 0, 1, fields_682, "FUTEX_STATE_WAKE", "futex", "note", "futex {object} is woken by thread {thread}, count = {count}"},
 	{704, 1, 1, 0, 1, fields_704, "PROCESS_START", "process", "note", "process {object} starts, parent = {ppid}"},
 	{705, 1, 1, 0, 2, fields_705, "PROCESS_FORK", "process", "note", "thread {thread} forked process {child}"},
 	{706, 1, 1, 0, 1, fields_706, "PROCESS_EXEC", "process", "note", "thread {thread} executes another program"},
@@ -375,8 +467,25 @@ const struct ptt_event_type ptt_event_types[] = {
 	{832, 1, 1, 0, 1, fields_832, "BUFFER_WAIT", "handler", "note", "thread {thread} waited {wait_ns} for room in the trace buffers"},
 	{833, 1, 1, 0, 2, fields_833, "EVENTS_LOST", "handler", "lost", "{count} events of thread {thread} were lost, cause = {cause}"},
 	{834, 1, 1, 0, 1, fields_834, "LEVEL_CHANGED", "handler", "note", "the levels of detail changed to {levels}"},
+	{896, 4, 1, 0, 1, fields_896, "LLL_WAIT", "lll", "wait", "thread {thread} is blocked: low-level lock {object} is held, of {purpose}"},
+	{897, 4, 0, 0, 0, 0, "LLL_TAKEN", "lll", "acquire", "low-level lock {object} is taken by thread {thread}"},
+	{898, 4, 1, 0, 2, fields_898, "LLL_TAKEN", "lll", "acquire", "low-level lock {object} is taken by thread {thread} after {wait_ns}, result = {result}"},
+	{899, 4, 0, 0, 0, 0, "LLL_TAKEN", "lll", "acquire", "low-level lock {object} is taken by thread {thread}"},
+	{900, 4, 0, 0, 0, 0, "LLL_FREE", "lll", "release", "low-level lock {object} is freed by thread {thread}"},
+	{901, 4, 1, 0, 1, fields_901, "LLL_PURPOSE", "lll", "note", "low-level lock {object} is one of {purpose}, says thread {thread}"},
 };
 const unsigned int ptt_event_type_count = sizeof(ptt_event_types) / sizeof(ptt_event_types[0]);
+
+const char *const ptt_lll_purposes[] = {
+	"other",
+	"stdio",
+	"malloc",
+	"mutex",
+	"cond",
+	"thread",
+	"loader",
+};
+const unsigned int ptt_lll_purpose_count = 7;
 
 const char *const ptt_domain_names[16] = {
 	[1] = "thread",
@@ -392,4 +501,5 @@ const char *const ptt_domain_names[16] = {
 	[11] = "process",
 	[12] = "user",
 	[13] = "handler",
+	[14] = "lll",
 };

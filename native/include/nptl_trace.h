@@ -78,7 +78,8 @@ void nptl_trace_handler_getevent(struct nptl_trace_event event);
 void nptl_trace_fini(void);
 
 /*
- * State of the tracer, for those who generate events. Both may change at any time.
+ * State of the tracer, for those who generate events: whether there is a handler, and the highest detail level of any
+ * domain now. Both may change at any time.
  */
 extern int __nptl_trace_enabled;
 extern int __nptl_trace_detail_level;

@@ -25,6 +25,7 @@ enum nptl_trace_domain {
 	NPTL_DOMAIN_PROCESS = 11,
 	NPTL_DOMAIN_USER = 12,
 	NPTL_DOMAIN_HANDLER = 13,
+	NPTL_DOMAIN_LLL = 14,
 	NPTL_DOMAIN_COUNT = 16
 };
 
@@ -59,6 +60,14 @@ enum nptl_trace_number {
 	NPTL_EV_THREAD_SETNAME_OUT = 33,
 	NPTL_EV_THREAD_KILL_IN = 34,
 	NPTL_EV_THREAD_KILL_OUT = 35,
+	NPTL_EV_THREAD_INIT = 40,
+	NPTL_EV_THREAD_STATE_WAIT = 41,
+	NPTL_EV_THREAD_STATE_WAKE = 42,
+	NPTL_EV_THREAD_STATE_EXIT = 43,
+	NPTL_EV_THREAD_STATE_DEAD = 44,
+	NPTL_EV_THREAD_CANCEL_MARK = 45,
+	NPTL_EV_THREAD_JOIN_REQUIRE = 46,
+	NPTL_EV_THREAD_JOIN_DONE = 47,
 	NPTL_EV_MUTEX_INIT = 0,
 	NPTL_EV_MUTEX_DESTROY = 1,
 	NPTL_EV_MUTEX_WAIT = 2,
@@ -85,6 +94,13 @@ enum nptl_trace_number {
 	NPTL_EV_MUTEX_UNLOCK_OUT = 29,
 	NPTL_EV_MUTEX_CONSISTENT_IN = 30,
 	NPTL_EV_MUTEX_CONSISTENT_OUT = 31,
+	NPTL_EV_MUTEX_STATE_REQUIRE = 40,
+	NPTL_EV_MUTEX_STATE_TAKEN = 41,
+	NPTL_EV_MUTEX_STATE_FREE = 42,
+	NPTL_EV_MUTEX_COUNT_INC = 43,
+	NPTL_EV_MUTEX_COUNT_DEC = 44,
+	NPTL_EV_MUTEX_STATE_INIT = 45,
+	NPTL_EV_MUTEX_STATE_DESTROY = 46,
 	NPTL_EV_RWLOCK_INIT = 0,
 	NPTL_EV_RWLOCK_DESTROY = 1,
 	NPTL_EV_RWLOCK_WAIT = 2,
@@ -119,6 +135,17 @@ enum nptl_trace_number {
 	NPTL_EV_RWLOCK_CLOCKWRLOCK_OUT = 35,
 	NPTL_EV_RWLOCK_UNLOCK_IN = 36,
 	NPTL_EV_RWLOCK_UNLOCK_OUT = 37,
+	NPTL_EV_RWLOCK_STATE_REQUIRE_READ = 40,
+	NPTL_EV_RWLOCK_STATE_REQUIRE_WRITE = 41,
+	NPTL_EV_RWLOCK_STATE_TAKEN_READ = 42,
+	NPTL_EV_RWLOCK_STATE_TAKEN_WRITE = 43,
+	NPTL_EV_RWLOCK_STATE_FREE = 44,
+	NPTL_EV_RWLOCK_PHASE_READ = 45,
+	NPTL_EV_RWLOCK_PHASE_WRITE = 46,
+	NPTL_EV_RWLOCK_HANDOVER = 47,
+	NPTL_EV_RWLOCK_READERS_INC = 48,
+	NPTL_EV_RWLOCK_READERS_DEC = 49,
+	NPTL_EV_RWLOCK_STATE_DESTROY = 50,
 	NPTL_EV_SPIN_INIT = 0,
 	NPTL_EV_SPIN_DESTROY = 1,
 	NPTL_EV_SPIN_WAIT = 2,
@@ -155,6 +182,24 @@ enum nptl_trace_number {
 	NPTL_EV_COND_SIGNAL_OUT = 27,
 	NPTL_EV_COND_BROADCAST_IN = 28,
 	NPTL_EV_COND_BROADCAST_OUT = 29,
+	NPTL_EV_COND_STATE_REQUIRE = 40,
+	NPTL_EV_COND_STATE_SIGNAL = 41,
+	NPTL_EV_COND_STATE_BROADCAST = 42,
+	NPTL_EV_COND_STATE_LEAVE = 43,
+	NPTL_EV_COND_LOCK_REQUIRE = 44,
+	NPTL_EV_COND_LOCK_TAKEN = 45,
+	NPTL_EV_COND_LOCK_FREE = 46,
+	NPTL_EV_COND_GROUP_ENTER = 47,
+	NPTL_EV_COND_GROUP_QUIESCE = 48,
+	NPTL_EV_COND_GROUP_SWITCH = 49,
+	NPTL_EV_COND_SIGNAL_INC = 50,
+	NPTL_EV_COND_SIGNAL_DEC = 51,
+	NPTL_EV_COND_GROUP_CLOSED = 52,
+	NPTL_EV_COND_SIGNAL_RETURN = 53,
+	NPTL_EV_COND_GROUP_GIVE_UP = 54,
+	NPTL_EV_COND_WAITERS_DEC = 55,
+	NPTL_EV_COND_STATE_INIT = 56,
+	NPTL_EV_COND_STATE_DESTROY = 57,
 	NPTL_EV_BARRIER_INIT = 0,
 	NPTL_EV_BARRIER_DESTROY = 1,
 	NPTL_EV_BARRIER_ERROR = 2,
@@ -164,6 +209,12 @@ enum nptl_trace_number {
 	NPTL_EV_BARRIER_DESTROY_OUT = 19,
 	NPTL_EV_BARRIER_WAIT_IN = 20,
 	NPTL_EV_BARRIER_WAIT_OUT = 21,
+	NPTL_EV_BARRIER_LOCK_REQUIRE = 40,
+	NPTL_EV_BARRIER_LOCK_TAKEN = 41,
+	NPTL_EV_BARRIER_LOCK_FREE = 42,
+	NPTL_EV_BARRIER_LEFT_DEC = 43,
+	NPTL_EV_BARRIER_LEFT_INC = 44,
+	NPTL_EV_BARRIER_RESET = 45,
 	NPTL_EV_SEM_INIT = 0,
 	NPTL_EV_SEM_DESTROY = 1,
 	NPTL_EV_SEM_WAIT = 2,
@@ -195,6 +246,10 @@ enum nptl_trace_number {
 	NPTL_EV_SEM_TIMEDWAIT_OUT = 33,
 	NPTL_EV_SEM_CLOCKWAIT_IN = 34,
 	NPTL_EV_SEM_CLOCKWAIT_OUT = 35,
+	NPTL_EV_SEM_VALUE_INC = 40,
+	NPTL_EV_SEM_VALUE_DEC = 41,
+	NPTL_EV_SEM_WAITERS_INC = 42,
+	NPTL_EV_SEM_WAITERS_DEC = 43,
 	NPTL_EV_ONCE_BEGIN = 0,
 	NPTL_EV_ONCE_END = 1,
 	NPTL_EV_ONCE_WAIT = 2,
@@ -240,6 +295,9 @@ enum nptl_trace_number {
 	NPTL_EV_FUTEX_WAIT_OUT = 17,
 	NPTL_EV_FUTEX_CALL_IN = 18,
 	NPTL_EV_FUTEX_CALL_OUT = 19,
+	NPTL_EV_FUTEX_STATE_WAIT = 40,
+	NPTL_EV_FUTEX_STATE_WOKEN = 41,
+	NPTL_EV_FUTEX_STATE_WAKE = 42,
 	NPTL_EV_PROCESS_START = 0,
 	NPTL_EV_PROCESS_FORK = 1,
 	NPTL_EV_PROCESS_EXEC = 2,
@@ -251,6 +309,12 @@ enum nptl_trace_number {
 	NPTL_EV_BUFFER_WAIT = 0,
 	NPTL_EV_EVENTS_LOST = 1,
 	NPTL_EV_LEVEL_CHANGED = 2,
+	NPTL_EV_LLL_WAIT = 0,
+	NPTL_EV_LLL_TAKEN = 1,
+	NPTL_EV_LLL_TAKEN_WAITED = 2,
+	NPTL_EV_LLL_TAKEN_TRIED = 3,
+	NPTL_EV_LLL_FREE = 4,
+	NPTL_EV_LLL_PURPOSE = 5,
 };
 
 /* Least detail level at which the event is reported. */
@@ -284,6 +348,14 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_THREAD_SETNAME_OUT = 3,
 	NPTL_LEVEL_THREAD_KILL_IN = 3,
 	NPTL_LEVEL_THREAD_KILL_OUT = 3,
+	NPTL_LEVEL_THREAD_INIT = 4,
+	NPTL_LEVEL_THREAD_STATE_WAIT = 4,
+	NPTL_LEVEL_THREAD_STATE_WAKE = 4,
+	NPTL_LEVEL_THREAD_STATE_EXIT = 4,
+	NPTL_LEVEL_THREAD_STATE_DEAD = 4,
+	NPTL_LEVEL_THREAD_CANCEL_MARK = 4,
+	NPTL_LEVEL_THREAD_JOIN_REQUIRE = 4,
+	NPTL_LEVEL_THREAD_JOIN_DONE = 4,
 	NPTL_LEVEL_MUTEX_INIT = 2,
 	NPTL_LEVEL_MUTEX_DESTROY = 2,
 	NPTL_LEVEL_MUTEX_WAIT = 1,
@@ -310,6 +382,13 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_MUTEX_UNLOCK_OUT = 3,
 	NPTL_LEVEL_MUTEX_CONSISTENT_IN = 3,
 	NPTL_LEVEL_MUTEX_CONSISTENT_OUT = 3,
+	NPTL_LEVEL_MUTEX_STATE_REQUIRE = 4,
+	NPTL_LEVEL_MUTEX_STATE_TAKEN = 4,
+	NPTL_LEVEL_MUTEX_STATE_FREE = 4,
+	NPTL_LEVEL_MUTEX_COUNT_INC = 4,
+	NPTL_LEVEL_MUTEX_COUNT_DEC = 4,
+	NPTL_LEVEL_MUTEX_STATE_INIT = 4,
+	NPTL_LEVEL_MUTEX_STATE_DESTROY = 4,
 	NPTL_LEVEL_RWLOCK_INIT = 2,
 	NPTL_LEVEL_RWLOCK_DESTROY = 2,
 	NPTL_LEVEL_RWLOCK_WAIT = 1,
@@ -344,6 +423,17 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_RWLOCK_CLOCKWRLOCK_OUT = 3,
 	NPTL_LEVEL_RWLOCK_UNLOCK_IN = 3,
 	NPTL_LEVEL_RWLOCK_UNLOCK_OUT = 3,
+	NPTL_LEVEL_RWLOCK_STATE_REQUIRE_READ = 4,
+	NPTL_LEVEL_RWLOCK_STATE_REQUIRE_WRITE = 4,
+	NPTL_LEVEL_RWLOCK_STATE_TAKEN_READ = 4,
+	NPTL_LEVEL_RWLOCK_STATE_TAKEN_WRITE = 4,
+	NPTL_LEVEL_RWLOCK_STATE_FREE = 4,
+	NPTL_LEVEL_RWLOCK_PHASE_READ = 4,
+	NPTL_LEVEL_RWLOCK_PHASE_WRITE = 4,
+	NPTL_LEVEL_RWLOCK_HANDOVER = 4,
+	NPTL_LEVEL_RWLOCK_READERS_INC = 4,
+	NPTL_LEVEL_RWLOCK_READERS_DEC = 4,
+	NPTL_LEVEL_RWLOCK_STATE_DESTROY = 4,
 	NPTL_LEVEL_SPIN_INIT = 2,
 	NPTL_LEVEL_SPIN_DESTROY = 2,
 	NPTL_LEVEL_SPIN_WAIT = 1,
@@ -380,6 +470,24 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_COND_SIGNAL_OUT = 3,
 	NPTL_LEVEL_COND_BROADCAST_IN = 3,
 	NPTL_LEVEL_COND_BROADCAST_OUT = 3,
+	NPTL_LEVEL_COND_STATE_REQUIRE = 4,
+	NPTL_LEVEL_COND_STATE_SIGNAL = 4,
+	NPTL_LEVEL_COND_STATE_BROADCAST = 4,
+	NPTL_LEVEL_COND_STATE_LEAVE = 4,
+	NPTL_LEVEL_COND_LOCK_REQUIRE = 4,
+	NPTL_LEVEL_COND_LOCK_TAKEN = 4,
+	NPTL_LEVEL_COND_LOCK_FREE = 4,
+	NPTL_LEVEL_COND_GROUP_ENTER = 4,
+	NPTL_LEVEL_COND_GROUP_QUIESCE = 4,
+	NPTL_LEVEL_COND_GROUP_SWITCH = 4,
+	NPTL_LEVEL_COND_SIGNAL_INC = 4,
+	NPTL_LEVEL_COND_SIGNAL_DEC = 4,
+	NPTL_LEVEL_COND_GROUP_CLOSED = 4,
+	NPTL_LEVEL_COND_SIGNAL_RETURN = 4,
+	NPTL_LEVEL_COND_GROUP_GIVE_UP = 4,
+	NPTL_LEVEL_COND_WAITERS_DEC = 4,
+	NPTL_LEVEL_COND_STATE_INIT = 4,
+	NPTL_LEVEL_COND_STATE_DESTROY = 4,
 	NPTL_LEVEL_BARRIER_INIT = 2,
 	NPTL_LEVEL_BARRIER_DESTROY = 2,
 	NPTL_LEVEL_BARRIER_ERROR = 2,
@@ -389,6 +497,12 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_BARRIER_DESTROY_OUT = 3,
 	NPTL_LEVEL_BARRIER_WAIT_IN = 1,
 	NPTL_LEVEL_BARRIER_WAIT_OUT = 1,
+	NPTL_LEVEL_BARRIER_LOCK_REQUIRE = 4,
+	NPTL_LEVEL_BARRIER_LOCK_TAKEN = 4,
+	NPTL_LEVEL_BARRIER_LOCK_FREE = 4,
+	NPTL_LEVEL_BARRIER_LEFT_DEC = 4,
+	NPTL_LEVEL_BARRIER_LEFT_INC = 4,
+	NPTL_LEVEL_BARRIER_RESET = 4,
 	NPTL_LEVEL_SEM_INIT = 2,
 	NPTL_LEVEL_SEM_DESTROY = 2,
 	NPTL_LEVEL_SEM_WAIT = 1,
@@ -420,6 +534,10 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_SEM_TIMEDWAIT_OUT = 3,
 	NPTL_LEVEL_SEM_CLOCKWAIT_IN = 3,
 	NPTL_LEVEL_SEM_CLOCKWAIT_OUT = 3,
+	NPTL_LEVEL_SEM_VALUE_INC = 4,
+	NPTL_LEVEL_SEM_VALUE_DEC = 4,
+	NPTL_LEVEL_SEM_WAITERS_INC = 4,
+	NPTL_LEVEL_SEM_WAITERS_DEC = 4,
 	NPTL_LEVEL_ONCE_BEGIN = 2,
 	NPTL_LEVEL_ONCE_END = 2,
 	NPTL_LEVEL_ONCE_WAIT = 1,
@@ -465,6 +583,9 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_FUTEX_WAIT_OUT = 1,
 	NPTL_LEVEL_FUTEX_CALL_IN = 3,
 	NPTL_LEVEL_FUTEX_CALL_OUT = 3,
+	NPTL_LEVEL_FUTEX_STATE_WAIT = 4,
+	NPTL_LEVEL_FUTEX_STATE_WOKEN = 4,
+	NPTL_LEVEL_FUTEX_STATE_WAKE = 4,
 	NPTL_LEVEL_PROCESS_START = 1,
 	NPTL_LEVEL_PROCESS_FORK = 1,
 	NPTL_LEVEL_PROCESS_EXEC = 1,
@@ -476,6 +597,12 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_BUFFER_WAIT = 1,
 	NPTL_LEVEL_EVENTS_LOST = 1,
 	NPTL_LEVEL_LEVEL_CHANGED = 1,
+	NPTL_LEVEL_LLL_WAIT = 4,
+	NPTL_LEVEL_LLL_TAKEN = 4,
+	NPTL_LEVEL_LLL_TAKEN_WAITED = 4,
+	NPTL_LEVEL_LLL_TAKEN_TRIED = 4,
+	NPTL_LEVEL_LLL_FREE = 4,
+	NPTL_LEVEL_LLL_PURPOSE = 4,
 };
 
 /* What every NPTL event carries; the whole of it where the event has no fields. */
@@ -689,6 +816,57 @@ struct nptl_trace_thread_kill_out {
 	uint8_t _pad24[8];
 };
 
+struct nptl_trace_thread_init {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	struct nptl_trace_ptr48 start_routine;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_thread_state_wait {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	struct nptl_trace_ptr48 futex;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_thread_state_wake {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	struct nptl_trace_ptr48 futex;
+	int32_t result;
+	uint8_t _pad28[4];
+};
+
+struct nptl_trace_thread_state_exit {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t cancelled;
+	uint8_t _pad20[12];
+};
+
+struct nptl_trace_thread_cancel_mark {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t state;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_thread_join_done {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	int32_t result;
+	uint8_t _pad24[8];
+};
+
 struct nptl_trace_mutex_init {
 	void *object;
 	void *site;
@@ -832,6 +1010,24 @@ struct nptl_trace_mutex_consistent_out {
 	uint16_t _slot1;
 	uint8_t _pad18[2];
 	int32_t result;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_mutex_count_inc {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t count;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_mutex_count_dec {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t count;
 	uint8_t _pad24[8];
 };
 
@@ -1032,6 +1228,24 @@ struct nptl_trace_rwlock_unlock_out {
 	uint8_t _pad24[8];
 };
 
+struct nptl_trace_rwlock_readers_inc {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t readers;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_rwlock_readers_dec {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t readers;
+	uint8_t _pad24[8];
+};
+
 struct nptl_trace_spin_init {
 	void *object;
 	void *site;
@@ -1218,6 +1432,104 @@ struct nptl_trace_cond_broadcast_out {
 	uint8_t _pad24[8];
 };
 
+struct nptl_trace_cond_state_require {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	struct nptl_trace_ptr48 mutex;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_cond_state_leave {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	int32_t result;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_cond_group_enter {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t group;
+	uint8_t _pad20[4];
+	uint64_t seq;
+};
+
+struct nptl_trace_cond_group_quiesce {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t group;
+	uint32_t references;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_cond_group_switch {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t group;
+	uint32_t size;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_cond_signal_inc {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t group;
+	uint32_t size;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_cond_signal_dec {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t group;
+	uint8_t _pad20[4];
+	uint64_t seq;
+};
+
+struct nptl_trace_cond_group_closed {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t group;
+	uint8_t _pad20[4];
+	uint64_t seq;
+};
+
+struct nptl_trace_cond_signal_return {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t group;
+	uint8_t _pad20[4];
+	uint64_t seq;
+};
+
+struct nptl_trace_cond_group_give_up {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t consumed;
+	uint8_t _pad20[4];
+	uint64_t seq;
+};
+
+struct nptl_trace_cond_waiters_dec {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t waiters;
+	uint8_t _pad24[8];
+};
+
 struct nptl_trace_barrier_init {
 	void *object;
 	void *site;
@@ -1270,6 +1582,42 @@ struct nptl_trace_barrier_wait_out {
 	uint8_t _pad18[2];
 	int32_t result;
 	uint64_t wait_ns;
+};
+
+struct nptl_trace_barrier_lock_taken {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t position;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_barrier_lock_free {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t round;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_barrier_left_dec {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t left;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_barrier_left_inc {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t left;
+	uint8_t _pad24[8];
 };
 
 struct nptl_trace_sem_init {
@@ -1459,6 +1807,42 @@ struct nptl_trace_sem_clockwait_out {
 	uint16_t _slot1;
 	uint8_t _pad18[2];
 	int32_t result;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_sem_value_inc {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t value;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_sem_value_dec {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t value;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_sem_waiters_inc {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t waiters;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_sem_waiters_dec {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t waiters;
 	uint8_t _pad24[8];
 };
 
@@ -1723,6 +2107,33 @@ struct nptl_trace_futex_call_out {
 	int64_t result;
 };
 
+struct nptl_trace_futex_state_wait {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t expected;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_futex_state_woken {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	int32_t result;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_futex_state_wake {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	int32_t count;
+	uint8_t _pad24[8];
+};
+
 struct nptl_trace_process_start {
 	void *object;
 	void *site;
@@ -1814,6 +2225,31 @@ struct nptl_trace_level_changed {
 	uint16_t _slot1;
 	uint8_t _pad18[6];
 	uint64_t levels;
+};
+
+struct nptl_trace_lll_wait {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t purpose;
+	uint8_t _pad20[12];
+};
+
+struct nptl_trace_lll_taken_waited {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	int32_t result;
+	uint64_t wait_ns;
+};
+
+struct nptl_trace_lll_purpose {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t purpose;
+	uint8_t _pad20[12];
 };
 
 #endif

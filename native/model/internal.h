@@ -190,14 +190,14 @@ struct md_event {
 /* Fields that the model reads. */
 enum md_field {
 	MD_RESULT, MD_WAIT_NS, MD_OWNER, MD_COUNT, MD_VALUE, MD_SERIAL, MD_MUTEX, MD_CREATOR, MD_SHARED, MD_WRITE,
-	MD_CANCELLED, MD_ROUTINE, MD_DETACHED, MD_FIELDS,
+	MD_CANCELLED, MD_ROUTINE, MD_DETACHED, MD_PURPOSE, MD_FIELDS,
 };
 
 enum md_action {
 	MD_IGNORE, MD_ACQUIRE, MD_ACQUIRE_SHARED, MD_RELEASE, MD_WAIT, MD_WAIT_END, MD_INIT, MD_DESTROY, MD_COND_IN,
 	MD_COND_OUT, MD_WAKE, MD_WAKE_ALL, MD_BARRIER_IN, MD_BARRIER_OUT, MD_SEM_TAKEN, MD_SEM_POST, MD_FUTEX_IN,
 	MD_FUTEX_OUT, MD_FUTEX_WAKE, MD_JOIN_IN, MD_JOIN_OUT, MD_ONCE_BEGIN, MD_ONCE_END, MD_CREATE, MD_BEGIN, MD_END,
-	MD_DETACH, MD_LEVEL, MD_LOST, MD_BUFFER, MD_TRY_IN, MD_TRY_OUT,
+	MD_DETACH, MD_LEVEL, MD_LOST, MD_BUFFER, MD_TRY_IN, MD_TRY_OUT, MD_LLL_PURPOSE,
 };
 
 struct ptt_model {
@@ -277,6 +277,8 @@ void md_histogram_add(struct ptt_model *m, uint32_t *histogram, uint64_t ns);
 bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
 void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind);
 void md_destroy(struct ptt_model *m, const struct md_event *e, uint32_t kind);
+/* md_lll_purpose - an event told what a low-level lock is for. */
+void md_lll_purpose(struct ptt_model *m, const struct md_event *e);
 
 /* ---- holds.c ---- */
 

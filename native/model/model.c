@@ -43,7 +43,7 @@ static const char *const field_names[MD_FIELDS] = {
 	[MD_COUNT] = "count",       [MD_VALUE] = "value",         [MD_SERIAL] = "serial",
 	[MD_MUTEX] = "mutex",       [MD_CREATOR] = "creator",     [MD_SHARED] = "shared",
 	[MD_WRITE] = "write",       [MD_CANCELLED] = "cancelled", [MD_ROUTINE] = "start_routine",
-	[MD_DETACHED] = "detached",
+	[MD_DETACHED] = "detached", [MD_PURPOSE] = "purpose",
 };
 
 struct meaning {
@@ -93,6 +93,8 @@ static enum md_action action_of(const struct ptt_event_type *type)
 		return MD_LEVEL;
 	if (strcmp(type->name, "BUFFER_WAIT") == 0)
 		return MD_BUFFER;
+	if (strcmp(type->name, "LLL_PURPOSE") == 0)
+		return MD_LLL_PURPOSE;
 	if (strstr(type->name, "_TRY") && strcmp(type->role, "call-in") == 0)
 		return MD_TRY_IN;
 	if (strstr(type->name, "_TRY") && strcmp(type->role, "call-out") == 0)
@@ -352,6 +354,9 @@ static void other_event(struct ptt_model *m, const struct md_event *e, enum md_a
 		break;
 	case MD_BUFFER:
 		MD_THREAD(m, e->thread)->pub.buffer_ns += (uint64_t)md_number(m, e, MD_WAIT_NS, 0);
+		break;
+	case MD_LLL_PURPOSE:
+		md_lll_purpose(m, e);
 		break;
 	case MD_TRY_IN:
 	case MD_TRY_OUT:

@@ -214,6 +214,15 @@ void md_destroy(struct ptt_model *m, const struct md_event *e, uint32_t kind)
 	o->pub.flags |= PTT_OBJECT_ENDED;
 }
 
+void md_lll_purpose(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_LLL, e->object, e->ts, &pair);
+	struct ptt_model_object *o = &MD_OBJECT(m, object)->pub;
+
+	o->flags &= (1u << PTT_OBJECT_LLL_SHIFT) - 1;
+	o->flags |= (uint32_t)md_number(m, e, MD_PURPOSE, 0) << PTT_OBJECT_LLL_SHIFT;
+}
+
 /* ---- histograms ---- */
 
 /* 16 steps an octave: the middle of a bucket is within 3 % of what it stands for. */

@@ -50,6 +50,7 @@ enum {
 	PTT_KIND_SEM = 7,
 	PTT_KIND_ONCE = 8,
 	PTT_KIND_FUTEX = 10,
+	PTT_KIND_LLL = 14,
 	PTT_KINDS = 16,
 };
 
@@ -67,6 +68,7 @@ struct ptt_sums {
 
 #define PTT_OBJECT_SHARED 1u
 #define PTT_OBJECT_ENDED 2u /* destroyed, or its address used anew */
+#define PTT_OBJECT_LLL_SHIFT 8 /* from here on, what a low-level lock is for: enum nptl_trace_lll */
 
 struct ptt_model_object {
 	struct ptt_sums sums;

@@ -4,7 +4,8 @@
 
 bool md_is_lock(uint32_t kind)
 {
-	return kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK || kind == PTT_KIND_SPIN || kind == PTT_KIND_ONCE;
+	return kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK || kind == PTT_KIND_SPIN || kind == PTT_KIND_ONCE ||
+	       kind == PTT_KIND_LLL;
 }
 
 uint8_t md_class(int64_t result, uint8_t done)

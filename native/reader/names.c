@@ -6,12 +6,12 @@
 
 bool rd_is_code(const struct ptt_field *field)
 {
-	return field->type == PTT_FIELD_PTR && strcmp(field->name, "mutex") != 0;
+	return field->type == PTT_FIELD_PTR && strcmp(field->name, "mutex") != 0 && strcmp(field->name, "futex") != 0;
 }
 
 bool rd_is_named(uint32_t domain)
 {
-	return domain >= NPTL_DOMAIN_MUTEX && domain <= NPTL_DOMAIN_FUTEX;
+	return (domain >= NPTL_DOMAIN_MUTEX && domain <= NPTL_DOMAIN_FUTEX) || domain == NPTL_DOMAIN_LLL;
 }
 
 static int add_op(struct rd_sentence *sentence, const struct rd_op *op)

@@ -128,6 +128,8 @@ static char *put_field(char *p, const struct event *e, uint32_t number)
 			return put_routine(p, e, (uint32_t)value.number);
 		if (strcmp(field->name, "kind") == 0 && value.number < 4)
 			return out_string(p, kinds[value.number]);
+		if (strcmp(field->name, "purpose") == 0 && value.number < ptt_lll_purpose_count)
+			return out_string(p, ptt_lll_purposes[value.number]);
 		return out_u64(p, (uint64_t)value.number);
 	case PTT_FIELD_U64:
 		/* Pointers in disguise: attributes and what threads return. */

@@ -342,7 +342,7 @@ struct ptt_control {
 	struct ptt_abi_head abi;
 	uint32_t pid;
 	uint32_t changes;      /* counts what others wrote */
-	uint32_t level[16];    /* by domain id; the hot path tests this very word */
+	uint32_t level[16];    /* by domain id; the hot path tests this very word; at 0, the highest of the others */
 	uint32_t reserved[10];
 };
 _Static_assert(offsetof(struct ptt_control, level) == 24, "levels");

@@ -12,6 +12,14 @@
 
 union ptt_control_page ptt_control __attribute__((aligned(4096)));
 
+/* The word of the page that is no domain's: the highest of the levels, for a thread library that looks before it calls. */
+#define HIGHEST 0
+_Static_assert(offsetof(struct ptt_control, level) == 24, "the offset below");
+__asm__(".globl __nptl_trace_detail_level\n"
+	".type __nptl_trace_detail_level, @object\n"
+	".size __nptl_trace_detail_level, 4\n"
+	".set __nptl_trace_detail_level, ptt_control + 24\n");
+
 static char control_path[512];
 static bool shared; /* a file is mapped over ptt_control */
 static uint32_t inherited[NPTL_DOMAIN_COUNT];
@@ -21,7 +29,7 @@ static const char *const domain_names[NPTL_DOMAIN_COUNT] = {
 	[NPTL_DOMAIN_SPIN] = "spin",     [NPTL_DOMAIN_COND] = "cond",       [NPTL_DOMAIN_BARRIER] = "barrier",
 	[NPTL_DOMAIN_SEM] = "sem",       [NPTL_DOMAIN_ONCE] = "once",       [NPTL_DOMAIN_C11] = "c11",
 	[NPTL_DOMAIN_FUTEX] = "futex",   [NPTL_DOMAIN_PROCESS] = "process", [NPTL_DOMAIN_USER] = "user",
-	[NPTL_DOMAIN_HANDLER] = "handler",
+	[NPTL_DOMAIN_HANDLER] = "handler", [NPTL_DOMAIN_LLL] = "lll",
 };
 
 int ptt_domain(const char *name, size_t length)
@@ -59,6 +67,17 @@ static void wipe_on_fork(void)
 	madvise(&ptt_control, sizeof(ptt_control), MADV_WIPEONFORK);
 }
 
+static uint32_t highest(void)
+{
+	uint32_t level = 0;
+	unsigned int i;
+
+	for (i = 1; i < NPTL_DOMAIN_COUNT; i++)
+		if (domain_names[i] && ptt_control.control.level[i] > level)
+			level = ptt_control.control.level[i];
+	return level;
+}
+
 void ptt_set_levels(const char *verbosity, const char *tracing_arg)
 {
 	uint32_t level = verbosity && *verbosity ? (uint32_t)strtoul(verbosity, NULL, 10) : 2;
@@ -73,7 +92,7 @@ void ptt_set_levels(const char *verbosity, const char *tracing_arg)
 			set_domains(item + strlen("level="));
 		item += strcspn(item, ";");
 	}
-	__nptl_trace_detail_level = (int)level;
+	ptt_control.control.level[HIGHEST] = highest();
 }
 
 void ptt_map_control(const char *directory)

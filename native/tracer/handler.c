@@ -10,7 +10,6 @@
 #include "process.h"
 
 EXPORT int __nptl_trace_enabled;
-EXPORT int __nptl_trace_detail_level;
 
 #define ARGS_MAX 63
 #define FILTER_MAX 512 /* every domain with all its bits */

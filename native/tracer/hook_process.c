@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "points.h"
 #include "process.h"
 #include "raw_syscall.h"
 
@@ -34,10 +35,12 @@ static void hold_signals(signal_set *before)
 
 	ptt_raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)before, SIGSET_SIZE, 0, 0);
 	ptt_keep_levels();
+	ptt_mute_points(true);
 }
 
 static void restore_signals(const signal_set *before)
 {
+	ptt_mute_points(false);
 	ptt_raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, SIGSET_SIZE, 0, 0);
 }
 

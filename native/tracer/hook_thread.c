@@ -36,6 +36,7 @@ static __thread struct {
 	uint32_t tid;
 	bool known; /* begins and ends are reported */
 	bool leaves; /* by pthread_exit or thrd_exit */
+	bool inside; /* the thread library tells of its start, and will of its end */
 	bool cancelled;
 	void *value; /* what the thread returns */
 } self INITIAL_EXEC;
@@ -83,7 +84,7 @@ static void thread_ends(void *round)
 {
 	uintptr_t next = (uintptr_t)round + 1;
 
-	if (next <= END_ROUNDS && pthread_setspecific(end_key, (void *)next) == 0)
+	if (self.inside || (next <= END_ROUNDS && pthread_setspecific(end_key, (void *)next) == 0))
 		return;
 	if (self.known)
 		report_end();
@@ -138,6 +139,17 @@ static void left(bool *returned)
 	}
 }
 
+static void report_begin(void *routine, uint32_t creator, uint32_t serial)
+{
+	pthread_t thread = pthread_self();
+
+	if (must_trace(THREAD, THREAD_BEGIN))
+		EMIT_WITH(THREAD, THREAD_BEGIN, thread_begin, thread, routine, .start_routine = ptt_ptr48(routine),
+			  .creator = creator, .serial = serial);
+	if (self.inside && must_trace(THREAD, THREAD_INIT))
+		EMIT_WITH(THREAD, THREAD_INIT, thread_init, thread, routine, .start_routine = ptt_ptr48(routine));
+}
+
 /* The new thread, before it does anything of the program's. Return: what it was given. */
 static struct start begin(struct start *given)
 {
@@ -150,10 +162,7 @@ static struct start begin(struct start *given)
 	__atomic_store_n(&given->thread, pthread_self(), __ATOMIC_RELEASE);
 	let_go(given, 1);
 	watch_end();
-	if (must_trace(THREAD, THREAD_BEGIN))
-		EMIT_WITH(THREAD, THREAD_BEGIN, thread_begin, pthread_self(), (void *)start.routine.posix,
-			  .start_routine = ptt_ptr48((void *)start.routine.posix), .creator = start.creator,
-			  .serial = start.serial);
+	report_begin((void *)start.routine.posix, start.creator, start.serial);
 	ptt_report_own_priority();
 	return start;
 }
@@ -177,6 +186,30 @@ static int c11_trampoline(void *given)
 	self.value = (void *)(intptr_t)value;
 	returned = true;
 	return value;
+}
+
+/* ------------------------------------------------------------ what a trace-enabled thread library tells */
+
+bool ptt_thread_is_known(void)
+{
+	return self.known;
+}
+
+/* Ours begins in its trampoline; of one that was made past the hooks nobody knows by whom. */
+void ptt_thread_starts(void *routine)
+{
+	self.inside = true;
+	if (routine == (void *)trampoline || routine == (void *)c11_trampoline)
+		return;
+	self.known = true;
+	report_begin(routine, 0, 0);
+}
+
+void ptt_thread_dies(void)
+{
+	if (must_trace(THREAD, THREAD_STATE_DEAD))
+		EMIT(THREAD, THREAD_STATE_DEAD, (void *)pthread_self(), NULL);
+	report_end();
 }
 
 /* ------------------------------------------------------------ create */

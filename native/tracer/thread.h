@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread.h - creation and end of threads, for the C11 functions that glibc does not build on the POSIX ones' symbols. */
+/* thread.h - beginning and end of threads, for the C11 functions and for a thread library that tells of them itself. */
 #ifndef PTT_THREAD_H
 #define PTT_THREAD_H
 
@@ -10,5 +10,14 @@ int ptt_create_c11(thrd_t *thread, thrd_start_t routine, void *arg, void *site) 
 
 /* ptt_thread_leaves - the calling thread ends with @value, by pthread_exit or thrd_exit. */
 void ptt_thread_leaves(void *value) HIDDEN;
+
+/* ptt_thread_is_known - has the calling thread begun, as the trace has it, and not yet ended? */
+bool ptt_thread_is_known(void) HIDDEN;
+
+/* ptt_thread_starts - the thread library is about to run @routine as the calling thread. */
+void ptt_thread_starts(void *routine) HIDDEN;
+
+/* ptt_thread_dies - the thread library is done with the calling thread. */
+void ptt_thread_dies(void) HIDDEN;
 
 #endif

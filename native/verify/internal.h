@@ -21,7 +21,7 @@
 
 /* Domains of the catalogue. */
 enum {
-	VF_THREAD = 1, VF_MUTEX, VF_RWLOCK, VF_SPIN, VF_COND, VF_BARRIER, VF_SEM, VF_ONCE, VF_C11,
+	VF_THREAD = 1, VF_MUTEX, VF_RWLOCK, VF_SPIN, VF_COND, VF_BARRIER, VF_SEM, VF_ONCE, VF_C11, VF_LLL = 14,
 };
 
 enum vf_rule {

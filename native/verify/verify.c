@@ -75,6 +75,9 @@ static enum vf_action action_of(const struct ptt_event_type *type)
 {
 	uint32_t kind = type->id >> 6;
 
+	/* What the C library does with locks of its own is nobody's to be promised. */
+	if (kind == VF_LLL)
+		return VF_IGNORE;
 	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++)
 		if (strcmp(named[i].name, type->name) == 0)
 			return named[i].action;

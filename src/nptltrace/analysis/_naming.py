@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nptltrace.analysis import _native
+from nptltrace.catalog import DOMAINS, LLL_PURPOSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols import Symbols
 
 __all__ = ["Naming", "ThreadName"]
+
+# What the low-level locks of a kind belong to.
+_PURPOSES = {
+    "stdio": "stdio stream", "malloc": "malloc arena", "thread": "thread descriptor",
+    "loader": "dynamic linker",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +86,19 @@ class Naming:
         return _native.KINDS.get(int(self._objects["kind"][row]), "object")
 
     def object_name(self, row: int) -> str:
-        """Return the global variable or alias of an object, or the empty string."""
-        if self._symbols is None:
-            return ""
+        """Return the global variable or alias of an object, or the empty string.
+
+        A low-level lock that is neither is called by what it is for.
+        """
         item = self._objects[row]
-        return self._symbols.object_name(int(item["process"]), int(item["address"]))
+        address = int(item["address"])
+        found = ""
+        if self._symbols is not None:
+            found = self._symbols.object_name(int(item["process"]), address)
+        if found or int(item["kind"]) != DOMAINS["lll"]:
+            return found
+        purpose = _PURPOSES.get(LLL_PURPOSES[int(item["flags"]) >> _native.LLL_SHIFT])
+        return f"{purpose} {address:#x}" if purpose else ""
 
     def object(self, row: int) -> str:
         """Return how to call an object: its name, or its address."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from nptltrace.trace._native import Buffer
 
 __all__ = [
-    "CLASSES", "EDGES", "KINDS", "NEVER", "PAIRS", "PATH", "ROWS", "WAKES", "Lanes", "Model",
-    "percentile",
+    "CLASSES", "EDGES", "KINDS", "LLL_SHIFT", "NEVER", "PAIRS", "PATH", "ROWS", "WAKES", "Lanes",
+    "Model", "percentile",
 ]  # fmt: skip
 
 VERSION = 2
@@ -27,10 +27,12 @@ ROWS, EDGES, PATH, PAIRS = 1, 2, 4, 8
 CLASSES = ("contended", "idle", "join", "timeout", "cancelled")
 KINDS = {
     1: "thread", 2: "mutex", 3: "rwlock", 4: "spinlock", 5: "cond", 6: "barrier", 7: "semaphore",
-    8: "once", 10: "futex",
+    8: "once", 10: "futex", 14: "lll",
 }  # fmt: skip
 WAKES = ("", "unlock", "signal", "broadcast", "post", "barrier", "end", "once", "futex")
 NEVER = -(2**63)
+# From this bit on, the flags of a low-level lock say what it is for: a place in LLL_PURPOSES.
+LLL_SHIFT = 8
 BUCKETS = 768
 _ANY = 2**32 - 1
 

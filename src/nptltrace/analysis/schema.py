@@ -198,7 +198,8 @@ _DECLARED = (
             *_WHO,
             _LOCK,
             Column("kind", "word", "`mutex`, `rwlock`, `spinlock`, `cond`, `barrier`, "
-                   "`semaphore`, `once`, `futex`, or `thread` for what joins wait for"),
+                   "`semaphore`, `once`, `futex`, `lll` (a lock of the C library's own), or "
+                   "`thread` for what joins wait for"),
             Column("addr", "uint64", "its address", "address"),
             Column("gen", "uint32", "counts the objects at this address, from 1"),
             Column("name", "string", "global variable or alias; otherwise its address"),
@@ -250,7 +251,7 @@ _DECLARED = (
             Column("dur_ns", "int64", "how long; up to the end for one that never ended", "ns"),
             Column("op", "word", "what the thread did: `mutex_lock`, `rwlock_rdlock`, "
                    "`rwlock_wrlock`, `spin_lock`, `cond_wait`, `barrier_wait`, `sem_wait`, "
-                   "`once`, `futex_wait`, `join`"),
+                   "`once`, `futex_wait`, `lll_lock`, `join`"),
             Column("result", "int32", "0, or the error number it ended with"),
             Column("class", "word", "`contended`, `idle`, `join`, `timeout` or `cancelled`"),
             Column("open", "bool", "it never ended"),

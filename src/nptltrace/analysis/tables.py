@@ -43,6 +43,7 @@ _KEPT_EVENTS = 4_000_000
 _OPERATIONS = {
     "mutex": "mutex_lock", "spinlock": "spin_lock", "cond": "cond_wait", "barrier": "barrier_wait",
     "semaphore": "sem_wait", "once": "once", "futex": "futex_wait", "thread": "join",
+    "lll": "lll_lock",
 }  # fmt: skip
 _SOURCES = ("nptl", "handler", "user")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.catalog._domains import DOMAINS
+from nptltrace.catalog._domains import DOMAINS, LLL_PURPOSES
 
 if TYPE_CHECKING:
     from nptltrace.catalog._events import EVENTS
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     BY_ID: dict[int, EventType]
 
-__all__ = ["BY_ID", "DOMAINS", "EVENTS", "EventType", "Field", "event_classes_tsdl"]
+__all__ = [
+    "BY_ID", "DOMAINS", "EVENTS", "LLL_PURPOSES", "EventType", "Field", "event_classes_tsdl",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -168,7 +168,7 @@ def _because(cause: Cause) -> str:
     text += "" if cause.wait_class == "contended" else f" ({_CLASSES[cause.wait_class]})"
     if cause.thread is None or cause.kind == "thread":
         return text
-    lock = cause.kind in {"mutex", "rwlock", "spinlock", "once"}
+    lock = cause.kind in {"mutex", "rwlock", "spinlock", "once", "lll"}
     where = f" at {cause.thread_site}" if cause.thread_site else ""
     return f"{text}, {'taken' if lock else 'ended'} by {cause.thread}{where}"
 

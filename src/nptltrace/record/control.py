@@ -75,6 +75,9 @@ class ControlPage(NamedTuple):
                 if level is not None:
                     # One aligned word, which is stored at once: the hot path tests this very word.
                     memoryview(page).cast("I")[_HEAD.size // 4 + i] = level
+            # A thread library looks at this one before it calls the tracer.
+            highest = max(self._word(page, _HEAD.size + 4 * i) for i in DOMAINS.values())
+            memoryview(page).cast("I")[_HEAD.size // 4] = highest
             changes = self._word(page, _CHANGES_AT)
             memoryview(page).cast("I")[_CHANGES_AT // 4] = (changes + 1) & 0xFFFFFFFF
 

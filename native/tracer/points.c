@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* points.c - makes events of what a trace-enabled thread library says of its inside. */
+/*
+ * Nothing is reported of a thread before its begin and after its end: a thread number can be used again, and only these
+ * two say whose it is. So a thread made by pthread_create() begins in hook_thread.c's trampoline, and ends here, in the
+ * last instructions that it has; one that the hooks did not see being made begins here too.
+ */
+#include <string.h>
+
+#include "points.h"
+#include "thread.h"
+
+static __thread struct {
+	const void *lock; /* that this thread waits for */
+	uint64_t began;
+	bool muted;
+} inside INITIAL_EXEC;
+
+void ptt_mute_points(bool mute)
+{
+	inside.muted = mute;
+}
+
+/* ------------------------------------------------------------ low-level locks */
+
+/* Locks whose purpose has been told, by a hash of their addresses: one that lost its place is told of again. */
+#define TOLD_BITS 12
+static uintptr_t told[1u << TOLD_BITS];
+
+/* Once for each lock, so that the events of taking and freeing need not carry it. */
+static void tell_purpose(const void *lock, unsigned long purpose, void *site)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)lock * UINT64_C(0x9e3779b97f4a7c15);
+	uintptr_t *place = &told[hash >> (64 - TOLD_BITS)];
+
+	/* relaxed: two threads may both tell, which does no harm */
+	if (likely(__atomic_load_n(place, __ATOMIC_RELAXED) == (uintptr_t)lock) || purpose == NPTL_TRACE_LLL_OTHER)
+		return;
+	__atomic_store_n(place, (uintptr_t)lock, __ATOMIC_RELAXED);
+	EMIT_WITH(LLL, LLL_PURPOSE, lll_purpose, lock, site, .purpose = (uint16_t)purpose);
+}
+
+static void lll_wait(const void *lock, unsigned long purpose, void *site)
+{
+	EMIT_WITH(LLL, LLL_WAIT, lll_wait, lock, site, .purpose = (uint16_t)purpose);
+	inside.lock = lock;
+	inside.began = ptt_now_ns();
+}
+
+static void lll_waited(const void *lock, void *site)
+{
+	/* the beginning is missing where the level was changed, or a signal handler waited meanwhile */
+	uint64_t wait_ns = inside.lock == lock ? ptt_now_ns() - inside.began : 0;
+
+	inside.lock = NULL;
+	EMIT_WITH(LLL, LLL_TAKEN_WAITED, lll_taken_waited, lock, site, .result = 0, .wait_ns = wait_ns);
+}
+
+static void report_lll(unsigned int point, const void *lock, unsigned long purpose, void *site)
+{
+	if (!must_trace(LLL, LLL_TAKEN))
+		return;
+	tell_purpose(lock, purpose, site);
+	switch (point) {
+	case NPTL_POINT_lll_taken:
+		EMIT(LLL, LLL_TAKEN, lock, site);
+		break;
+	case NPTL_POINT_lll_tried:
+		EMIT(LLL, LLL_TAKEN_TRIED, lock, site);
+		break;
+	case NPTL_POINT_lll_free:
+		EMIT(LLL, LLL_FREE, lock, site);
+		break;
+	case NPTL_POINT_lll_wait:
+		lll_wait(lock, purpose, site);
+		break;
+	default:
+		lll_waited(lock, site);
+	}
+}
+
+/* ------------------------------------------------------------ points of the table */
+
+static void emit(const struct ptt_point_event *event, const void *object, unsigned long a, unsigned long b, void *site)
+{
+	struct {
+		struct nptl_trace_param head;
+		char slot[PTT_SLOT_SIZE];
+	} param;
+	const uint64_t value[] = {(uintptr_t)object, a, b};
+	uint8_t i;
+
+	param.head.object = event->of_self ? (void *)pthread_self() : (void *)(uintptr_t)object;
+	param.head.site = site;
+	memset(param.slot, 0, sizeof(param.slot));
+	/* the low bytes come first: all processors that PTT runs on are little endian */
+	for (i = 0; i < event->fields; i++)
+		memcpy((char *)&param + event->field[i].offset, &value[event->field[i].from], event->field[i].size);
+	ptt_send((char)event->domain, (char)event->number, &param, sizeof(param.head) + event->slots * (size_t)PTT_SLOT_SIZE);
+}
+
+static void report_by_table(const struct ptt_point *point, const void *object, unsigned long a, unsigned long b, void *site)
+{
+	uint8_t i;
+
+	for (i = 0; i < point->events; i++)
+		if (ptt_level(point->event[i].domain) >= point->event[i].level)
+			emit(&point->event[i], object, a, b, site);
+}
+
+EXPORT void __nptl_trace_point(unsigned int point, const void *object, unsigned long a, unsigned long b, const void *site)
+{
+	void *from = (void *)(uintptr_t)site;
+
+	if (inside.muted)
+		return;
+	if (unlikely(point == NPTL_POINT_pthread_start)) {
+		ptt_thread_starts((void *)a);
+		return;
+	}
+	if (!ptt_thread_is_known())
+		return;
+	switch (point) {
+	case NPTL_POINT_thread_dead:
+		ptt_thread_dies();
+		break;
+	case NPTL_POINT_lll_taken:
+	case NPTL_POINT_lll_tried:
+	case NPTL_POINT_lll_free:
+	case NPTL_POINT_lll_wait:
+	case NPTL_POINT_lll_waited:
+		report_lll(point, object, a, from);
+		break;
+	default:
+		if (point < NPTL_POINT_COUNT)
+			report_by_table(&ptt_points[point], object, a, b, from);
+	}
+}
