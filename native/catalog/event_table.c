@@ -97,13 +97,13 @@ static const struct ptt_field fields_347[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_349[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_360[] = {{"mutex", PTT_FIELD_PTR, 18}};
 static const struct ptt_field fields_363[] = {{"result", PTT_FIELD_S32, 20}};
-static const struct ptt_field fields_367[] = {{"group", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
-static const struct ptt_field fields_368[] = {{"group", PTT_FIELD_U16, 18}, {"references", PTT_FIELD_U32, 20}};
-static const struct ptt_field fields_369[] = {{"group", PTT_FIELD_U16, 18}, {"size", PTT_FIELD_U32, 20}};
-static const struct ptt_field fields_370[] = {{"group", PTT_FIELD_U16, 18}, {"size", PTT_FIELD_U32, 20}};
-static const struct ptt_field fields_371[] = {{"group", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
-static const struct ptt_field fields_372[] = {{"group", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
-static const struct ptt_field fields_373[] = {{"group", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
+static const struct ptt_field fields_367[] = {{"group_no", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
+static const struct ptt_field fields_368[] = {{"group_no", PTT_FIELD_U16, 18}, {"refs", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_369[] = {{"group_no", PTT_FIELD_U16, 18}, {"size", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_370[] = {{"group_no", PTT_FIELD_U16, 18}, {"size", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_371[] = {{"group_no", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
+static const struct ptt_field fields_372[] = {{"group_no", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
+static const struct ptt_field fields_373[] = {{"group_no", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_374[] = {{"consumed", PTT_FIELD_U16, 18}, {"seq", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_375[] = {{"waiters", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_384[] = {{"shared", PTT_FIELD_U16, 18}, {"count", PTT_FIELD_U32, 20}};
@@ -114,8 +114,8 @@ static const struct ptt_field fields_403[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_405[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_425[] = {{"position", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_426[] = {{"round", PTT_FIELD_U32, 20}};
-static const struct ptt_field fields_427[] = {{"left", PTT_FIELD_U32, 20}};
-static const struct ptt_field fields_428[] = {{"left", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_427[] = {{"remaining", PTT_FIELD_U32, 20}};
+static const struct ptt_field fields_428[] = {{"remaining", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_448[] = {{"shared", PTT_FIELD_U16, 18}, {"value", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_450[] = {{"timed", PTT_FIELD_U16, 18}};
 static const struct ptt_field fields_452[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
@@ -347,13 +347,13 @@ const struct ptt_event_type ptt_event_types[] = {
 	{364, 4, 0, 0, 0, 0, "COND_LOCK_REQUIRE", "cond", "note", "internal lock of condition {object} is required by thread {thread}"},
 	{365, 4, 0, 0, 0, 0, "COND_LOCK_TAKEN", "cond", "note", "internal lock of condition {object} is taken by thread {thread}"},
 	{366, 4, 0, 0, 0, 0, "COND_LOCK_FREE", "cond", "note", "internal lock of condition {object} is freed by thread {thread}"},
-	{367, 4, 1, 0, 2, fields_367, "COND_GROUP_ENTER", "cond", "note", "group {group} of condition {object} is entered by thread {thread}, position = {seq}"},
-	{368, 4, 1, 0, 2, fields_368, "COND_GROUP_QUIESCE", "cond", "note", "group {group} of condition {object} is closed by thread {thread}, references = {references}"},
-	{369, 4, 1, 0, 2, fields_369, "COND_GROUP_SWITCH", "cond", "note", "group {group} of condition {object} is made the signalled one by thread {thread}, size = {size}"},
-	{370, 4, 1, 0, 2, fields_370, "COND_SIGNAL_INC", "cond", "note", "group {group} of condition {object} gets signals from thread {thread}, size = {size}"},
-	{371, 4, 1, 0, 2, fields_371, "COND_SIGNAL_DEC", "cond", "note", "group {group} of condition {object} gives a signal to thread {thread}, position = {seq}"},
-	{372, 4, 1, 0, 2, fields_372, "COND_GROUP_CLOSED", "cond", "note", "group {group} of condition {object} is found closed by thread {thread}, position = {seq}"},
-	{373, 4, 1, 0, 2, fields_373, "COND_SIGNAL_RETURN", "cond", "note", "group {group} of condition {object} gets a signal back from thread {thread}, position = {seq}"},
+	{367, 4, 1, 0, 2, fields_367, "COND_GROUP_ENTER", "cond", "note", "group {group_no} of condition {object} is entered by thread {thread}, position = {seq}"},
+	{368, 4, 1, 0, 2, fields_368, "COND_GROUP_QUIESCE", "cond", "note", "group {group_no} of condition {object} is closed by thread {thread}, references = {refs}"},
+	{369, 4, 1, 0, 2, fields_369, "COND_GROUP_SWITCH", "cond", "note", "group {group_no} of condition {object} is made the signalled one by thread {thread}, size = {size}"},
+	{370, 4, 1, 0, 2, fields_370, "COND_SIGNAL_INC", "cond", "note", "group {group_no} of condition {object} gets signals from thread {thread}, size = {size}"},
+	{371, 4, 1, 0, 2, fields_371, "COND_SIGNAL_DEC", "cond", "note", "group {group_no} of condition {object} gives a signal to thread {thread}, position = {seq}"},
+	{372, 4, 1, 0, 2, fields_372, "COND_GROUP_CLOSED", "cond", "note", "group {group_no} of condition {object} is found closed by thread {thread}, position = {seq}"},
+	{373, 4, 1, 0, 2, fields_373, "COND_SIGNAL_RETURN", "cond", "note", "group {group_no} of condition {object} gets a signal back from thread {thread}, position = {seq}"},
 	{374, 4, 1, 0, 2, fields_374, "COND_GROUP_GIVE_UP", "cond", "note", "wait for condition {object} is given up by thread {thread}, position = {seq}, consumed = {consumed}"},
 	{375, 4, 1, 0, 1, fields_375, "COND_WAITERS_DEC", "cond", "note", "condition {object} has one waiter less, thread {thread}, waiters = {waiters}"},
 	{376, 4, 0, 0, 0, 0, "COND_STATE_INIT", "cond", "note", "condition {object} is set up by thread {thread}"},
@@ -370,8 +370,8 @@ const struct ptt_event_type ptt_event_types[] = {
 	{424, 4, 0, 0, 0, 0, "BARRIER_LOCK_REQUIRE", "barrier", "note", "barrier {object} is required by thread {thread}"},
 	{425, 4, 1, 0, 1, fields_425, "BARRIER_LOCK_TAKEN", "barrier", "note", "barrier {object} is entered by thread {thread}, position = {position}"},
 	{426, 4, 1, 0, 1, fields_426, "BARRIER_LOCK_FREE", "barrier", "note", "barrier {object} is opened by thread {thread}, round = {round}"},
-	{427, 4, 1, 0, 1, fields_427, "BARRIER_LEFT_DEC", "barrier", "note", "barrier {object} waits for one thread less than before thread {thread} came, left = {left}"},
-	{428, 4, 1, 0, 1, fields_428, "BARRIER_LEFT_INC", "barrier", "note", "barrier {object} is left by thread {thread}, left = {left}"},
+	{427, 4, 1, 0, 1, fields_427, "BARRIER_LEFT_DEC", "barrier", "note", "barrier {object} waits for one thread less than before thread {thread} came, left = {remaining}"},
+	{428, 4, 1, 0, 1, fields_428, "BARRIER_LEFT_INC", "barrier", "note", "barrier {object} is left by thread {thread}, left = {remaining}"},
 	{429, 4, 0, 0, 0, 0, "BARRIER_RESET", "barrier", "note", "barrier {object} is counted from the beginning again by thread {thread}"},
 	{448, 2, 1, 0, 2, fields_448, "SEM_INIT", "semaphore", "init", "thread {thread} initialized semaphore {object}, value = {value}"},
 	{449, 2, 0, 0, 0, 0, "SEM_DESTROY", "semaphore", "destroy", "thread {thread} destroyed semaphore {object}"},

@@ -1453,7 +1453,7 @@ struct nptl_trace_cond_group_enter {
 	void *object;
 	void *site;
 	uint16_t _slot1;
-	uint16_t group;
+	uint16_t group_no;
 	uint8_t _pad20[4];
 	uint64_t seq;
 };
@@ -1462,8 +1462,8 @@ struct nptl_trace_cond_group_quiesce {
 	void *object;
 	void *site;
 	uint16_t _slot1;
-	uint16_t group;
-	uint32_t references;
+	uint16_t group_no;
+	uint32_t refs;
 	uint8_t _pad24[8];
 };
 
@@ -1471,7 +1471,7 @@ struct nptl_trace_cond_group_switch {
 	void *object;
 	void *site;
 	uint16_t _slot1;
-	uint16_t group;
+	uint16_t group_no;
 	uint32_t size;
 	uint8_t _pad24[8];
 };
@@ -1480,7 +1480,7 @@ struct nptl_trace_cond_signal_inc {
 	void *object;
 	void *site;
 	uint16_t _slot1;
-	uint16_t group;
+	uint16_t group_no;
 	uint32_t size;
 	uint8_t _pad24[8];
 };
@@ -1489,7 +1489,7 @@ struct nptl_trace_cond_signal_dec {
 	void *object;
 	void *site;
 	uint16_t _slot1;
-	uint16_t group;
+	uint16_t group_no;
 	uint8_t _pad20[4];
 	uint64_t seq;
 };
@@ -1498,7 +1498,7 @@ struct nptl_trace_cond_group_closed {
 	void *object;
 	void *site;
 	uint16_t _slot1;
-	uint16_t group;
+	uint16_t group_no;
 	uint8_t _pad20[4];
 	uint64_t seq;
 };
@@ -1507,7 +1507,7 @@ struct nptl_trace_cond_signal_return {
 	void *object;
 	void *site;
 	uint16_t _slot1;
-	uint16_t group;
+	uint16_t group_no;
 	uint8_t _pad20[4];
 	uint64_t seq;
 };
@@ -1607,7 +1607,7 @@ struct nptl_trace_barrier_left_dec {
 	void *site;
 	uint16_t _slot1;
 	uint8_t _pad18[2];
-	uint32_t left;
+	uint32_t remaining;
 	uint8_t _pad24[8];
 };
 
@@ -1616,7 +1616,7 @@ struct nptl_trace_barrier_left_inc {
 	void *site;
 	uint16_t _slot1;
 	uint8_t _pad18[2];
-	uint32_t left;
+	uint32_t remaining;
 	uint8_t _pad24[8];
 };
 

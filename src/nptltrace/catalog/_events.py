@@ -2144,10 +2144,10 @@ EVENTS: tuple[EventType, ...] = (
         object_kind="cond",
         slots=1,
         fields=(
-            Field("group", "u16", 18),
+            Field("group_no", "u16", 18),
             Field("seq", "u64", 24),
         ),
-        text="group {group} of condition {object} is entered by thread {thread}, position = {seq}",
+        text="group {group_no} of condition {object} is entered by thread {thread}, position = {seq}",
     ),
     EventType(
         id=368,
@@ -2159,10 +2159,10 @@ EVENTS: tuple[EventType, ...] = (
         object_kind="cond",
         slots=1,
         fields=(
-            Field("group", "u16", 18),
-            Field("references", "u32", 20),
+            Field("group_no", "u16", 18),
+            Field("refs", "u32", 20),
         ),
-        text="group {group} of condition {object} is closed by thread {thread}, references = {references}",
+        text="group {group_no} of condition {object} is closed by thread {thread}, references = {refs}",
     ),
     EventType(
         id=369,
@@ -2174,10 +2174,10 @@ EVENTS: tuple[EventType, ...] = (
         object_kind="cond",
         slots=1,
         fields=(
-            Field("group", "u16", 18),
+            Field("group_no", "u16", 18),
             Field("size", "u32", 20),
         ),
-        text="group {group} of condition {object} is made the signalled one by thread {thread}, size = {size}",
+        text="group {group_no} of condition {object} is made the signalled one by thread {thread}, size = {size}",
     ),
     EventType(
         id=370,
@@ -2189,10 +2189,10 @@ EVENTS: tuple[EventType, ...] = (
         object_kind="cond",
         slots=1,
         fields=(
-            Field("group", "u16", 18),
+            Field("group_no", "u16", 18),
             Field("size", "u32", 20),
         ),
-        text="group {group} of condition {object} gets signals from thread {thread}, size = {size}",
+        text="group {group_no} of condition {object} gets signals from thread {thread}, size = {size}",
     ),
     EventType(
         id=371,
@@ -2204,10 +2204,10 @@ EVENTS: tuple[EventType, ...] = (
         object_kind="cond",
         slots=1,
         fields=(
-            Field("group", "u16", 18),
+            Field("group_no", "u16", 18),
             Field("seq", "u64", 24),
         ),
-        text="group {group} of condition {object} gives a signal to thread {thread}, position = {seq}",
+        text="group {group_no} of condition {object} gives a signal to thread {thread}, position = {seq}",
     ),
     EventType(
         id=372,
@@ -2219,10 +2219,10 @@ EVENTS: tuple[EventType, ...] = (
         object_kind="cond",
         slots=1,
         fields=(
-            Field("group", "u16", 18),
+            Field("group_no", "u16", 18),
             Field("seq", "u64", 24),
         ),
-        text="group {group} of condition {object} is found closed by thread {thread}, position = {seq}",
+        text="group {group_no} of condition {object} is found closed by thread {thread}, position = {seq}",
     ),
     EventType(
         id=373,
@@ -2234,10 +2234,10 @@ EVENTS: tuple[EventType, ...] = (
         object_kind="cond",
         slots=1,
         fields=(
-            Field("group", "u16", 18),
+            Field("group_no", "u16", 18),
             Field("seq", "u64", 24),
         ),
-        text="group {group} of condition {object} gets a signal back from thread {thread}, position = {seq}",
+        text="group {group_no} of condition {object} gets a signal back from thread {thread}, position = {seq}",
     ),
     EventType(
         id=374,
@@ -2466,9 +2466,9 @@ EVENTS: tuple[EventType, ...] = (
         object_kind="barrier",
         slots=1,
         fields=(
-            Field("left", "u32", 20),
+            Field("remaining", "u32", 20),
         ),
-        text="barrier {object} waits for one thread less than before thread {thread} came, left = {left}",
+        text="barrier {object} waits for one thread less than before thread {thread} came, left = {remaining}",
     ),
     EventType(
         id=428,
@@ -2480,9 +2480,9 @@ EVENTS: tuple[EventType, ...] = (
         object_kind="barrier",
         slots=1,
         fields=(
-            Field("left", "u32", 20),
+            Field("remaining", "u32", 20),
         ),
-        text="barrier {object} is left by thread {thread}, left = {left}",
+        text="barrier {object} is left by thread {thread}, left = {remaining}",
     ),
     EventType(
         id=429,
