@@ -312,7 +312,7 @@ int ptt_posix_convert(const char *log, const char *directory)
 	if (!c)
 		return -ENOMEM;
 	fd = open(log, O_RDONLY | O_CLOEXEC);
-	err = fd < 0 ? -errno : -px_log_read(&c->log, fd);
+	err = fd < 0 ? -errno : -px_log_read_whole(&c->log, fd);
 	if (fd >= 0)
 		close(fd);
 	if (!err) {

@@ -9,7 +9,6 @@
  */
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "raw_syscall.h"
@@ -103,28 +102,4 @@ void px_heir_end(uint32_t heir)
 {
 	while (ptt_raw_syscall(SYS_wait4, heir, 0, (long)__WCLONE, 0, 0, 0) == -EINTR)
 		continue;
-}
-
-bool px_heir_is_at_work(const struct px_log_status *status)
-{
-	struct px_path directory, path;
-	struct px_stream *stream;
-	bool held = false;
-	int fd, err;
-
-	if (status->final || !status->heir_pid || !px_process_lives(status->heir_pid, status->heir_start))
-		return false;
-	if (px_directory(&directory, status->user, false) < 0)
-		return false;
-	px_path_add(&path, &directory, 's', status->serial, 0);
-	fd = px_file_open(&path, PX_PAGE, PX_NOT_MADE);
-	if (fd < 0)
-		return fd == -ENOENT; /* it has taken the stream away, and is about to end */
-	stream = px_raw_mmap(NULL, PX_PAGE, PROT_READ, MAP_SHARED, fd, 0, &err);
-	px_raw_close(fd);
-	if (stream) {
-		held = px_lives(stream);
-		px_raw_munmap(stream, PX_PAGE);
-	}
-	return !held;
 }

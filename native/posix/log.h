@@ -43,6 +43,13 @@ struct px_log_reader;
 
 /* px_log_read - read the newest log in @fd. Return: 0, EINVAL or ENOMEM. */
 int px_log_read(struct px_log_reader **reader, int fd);
+
+/*
+ * px_log_read_whole - the same; but if the controller died, what its heir writes is there too: waits for that, 30 s at most
+ * Return: 0, EINVAL or ENOMEM. Blocks, is no cancellation point.
+ */
+int px_log_read_whole(struct px_log_reader **reader, int fd);
+
 void px_log_read_end(struct px_log_reader *reader);
 
 const struct px_log_head *px_log_head_of(const struct px_log_reader *reader);

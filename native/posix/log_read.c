@@ -198,7 +198,7 @@ static int scan(struct px_log_reader *r, uint64_t from)
 	return 0;
 }
 
-int px_log_read(struct px_log_reader **made, int fd)
+static int read_once(struct px_log_reader **made, int fd)
 {
 	struct px_log_reader *r = calloc(1, sizeof(*r));
 	off_t from = lseek(fd, 0, SEEK_CUR);
@@ -219,6 +219,18 @@ int px_log_read(struct px_log_reader **made, int fd)
 	}
 	*made = r;
 	return 0;
+}
+
+int px_log_read(struct px_log_reader **made, int fd)
+{
+	int err = read_once(made, fd);
+	struct stat status;
+
+	if (err || !(*made)->status.final || fstat(fd, &status) < 0 || (uint64_t)status.st_size <= (*made)->size)
+		return err;
+	/* the last events came after we took the size, and before we found it said that they were the last */
+	px_log_read_end(*made);
+	return read_once(made, fd);
 }
 
 void px_log_read_end(struct px_log_reader *r)

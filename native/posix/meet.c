@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "buffer.h"
 #include "raw_syscall.h"
 
 #define PX_DIRECTORY "posixtrace" PX_LAYOUT "-"
@@ -257,6 +258,23 @@ int px_file_open(const struct px_path *path, uint64_t size, uint32_t user)
 		return fd;
 	px_raw_close(fd);
 	return (int)err;
+}
+
+bool px_is_held(const struct px_path *path)
+{
+	int fd = px_file_open(path, 0, PX_NOT_MADE), err;
+	struct px_stream *stream;
+	bool held = true;
+
+	if (fd < 0)
+		return fd != -ENOENT;
+	stream = px_raw_size(fd) < PX_PAGE ? NULL : px_raw_mmap(NULL, PX_PAGE, PROT_READ, MAP_SHARED, fd, 0, &err);
+	px_raw_close(fd);
+	if (stream) {
+		held = px_lives(stream);
+		px_raw_munmap(stream, PX_PAGE);
+	}
+	return held;
 }
 
 int px_registry_lock(const struct px_path *directory, uint32_t user, struct px_registry **registry)

@@ -57,6 +57,12 @@ void px_path_add(struct px_path *path, const struct px_path *directory, char kin
 int px_file_open(const struct px_path *path, uint64_t size, uint32_t user);
 #define PX_NOT_MADE UINT32_MAX
 
+/*
+ * px_is_held - does the controller still hold the stream of that path? It may live and have executed another program, which
+ * holds nothing. False if there is no such stream, true if that cannot be found out, for want of a descriptor perhaps.
+ */
+bool px_is_held(const struct px_path *path);
+
 /* px_registry_lock, _unlock - the registry of a directory, locked. Return: a descriptor or -errno. May block. */
 int px_registry_lock(const struct px_path *directory, uint32_t user, struct px_registry **registry);
 void px_registry_unlock(int fd, struct px_registry *registry);

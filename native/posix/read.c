@@ -8,8 +8,6 @@
 #define BILLION INT64_C(1000000000)
 /* How long to wait for a writer that has reserved a record and not finished it. */
 static const struct timespec moment = {.tv_nsec = 1000000};
-/* How long to wait for the heir of a controller that has died to finish the log. */
-#define HEIR_WAIT_MS 10000
 
 /* ------------------------------------------------------------ gaps */
 
@@ -254,39 +252,31 @@ static void take_attributes(struct px_trace *t)
 	memcpy(t->attr.name, head->name, sizeof(head->name));
 }
 
-/* @pending: nothing was opened, as the log is about to be finished */
-static int open_log(int fd, trace_id_t *trid, bool wait, bool *pending)
-{
-	struct px_trace *t = px_trace_claim();
-	int err = t ? px_log_read(&t->opened, fd) : EINVAL;
-
-	*pending = !err && wait && px_heir_is_at_work(px_log_status_of(t->opened));
-	if (*pending)
-		px_log_read_end(t->opened);
-	if (!err && !*pending) {
-		take_attributes(t);
-		*trid = px_trace_publish(t);
-	} else if (t) {
-		px_trace_release(t);
-	}
-	return err;
-}
-
 int posix_trace_open(int file_desc, trace_id_t *trid)
 {
+	struct px_log_reader *opened;
 	struct px_guard guard;
-	bool pending = true;
-	int err = 0;
+	struct px_trace *t;
+	int saved = errno, err;
 
 	if (!trid)
 		return EINVAL;
-	for (int i = HEIR_WAIT_MS; pending; i--) {
-		px_guard_enter(&guard);
-		err = open_log(file_desc, trid, i > 0, &pending);
-		px_guard_leave(&guard);
-		if (pending)
-			ptt_raw_syscall(SYS_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
+	/* not under the guard: it may take its time */
+	err = px_log_read_whole(&opened, file_desc);
+	errno = saved;
+	if (err)
+		return err;
+	px_guard_enter(&guard);
+	t = px_trace_claim();
+	if (t) {
+		t->opened = opened;
+		take_attributes(t);
+		*trid = px_trace_publish(t);
+	} else {
+		px_log_read_end(opened);
+		err = EINVAL;
 	}
+	px_guard_leave(&guard);
 	return err;
 }
 

@@ -40,24 +40,6 @@ static void close_stream(const struct px_path *path)
 	px_raw_close(fd);
 }
 
-/* Does the controller still hold the stream? It may live and have executed another program, which holds nothing. */
-static bool is_held(const struct px_path *path)
-{
-	int fd = px_file_open(path, 0, PX_NOT_MADE), err;
-	struct px_stream *stream;
-	bool held = true;
-
-	if (fd < 0)
-		return fd != -ENOENT; /* else it cannot be found out, for want of a descriptor perhaps */
-	stream = px_raw_size(fd) < PX_PAGE ? NULL : px_raw_mmap(NULL, PX_PAGE, PROT_READ, MAP_SHARED, fd, 0, &err);
-	px_raw_close(fd);
-	if (stream) {
-		held = px_lives(stream);
-		munmap(stream, PX_PAGE);
-	}
-	return held;
-}
-
 static void sweep_streams(const struct px_path *directory, struct px_registry *registry)
 {
 	for (uint32_t i = 0; i < PX_SLOTS; i++) {
@@ -67,7 +49,7 @@ static void sweep_streams(const struct px_path *directory, struct px_registry *r
 		if (!slot->serial)
 			continue;
 		px_path_add(&path, directory, 's', slot->serial, 0);
-		if ((px_process_lives(slot->owner_pid, slot->owner_start) && is_held(&path)) ||
+		if ((px_process_lives(slot->owner_pid, slot->owner_start) && px_is_held(&path)) ||
 		    (slot->heir_pid && px_process_lives(slot->heir_pid, slot->heir_start)))
 			continue;
 		close_stream(&path);

@@ -133,9 +133,6 @@ int px_flush(struct px_trace *trace, bool final);
 /* px_write_status - put the stream's status into the log. Return: 0 or an error number. */
 int px_write_status(struct px_trace *trace, bool final);
 
-/* px_heir_is_at_work - is the controller of that stream gone, and its heir about to write the rest of the log? */
-bool px_heir_is_at_work(const struct px_log_status *status);
-
 /*
  * px_heir_start - start a process that sees to the stream's end if this one ends without doing so. Return: its id, or 0.
  * px_heir_end - the stream has been let go of: wait until that process has noticed.

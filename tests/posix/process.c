@@ -636,6 +636,38 @@ CASE(controller_is_killed)
 	controller_ends(BY_KILL);
 }
 
+static int logs_itself(struct child *parent, void *fd)
+{
+	trace_event_id_t one = type("one");
+	trace_id_t trid;
+
+	NEED(posix_trace_create_withlog(0, NULL, *(int *)fd, &trid) == 0);
+	OK(posix_trace_start(trid));
+	emit_number(one, 0);
+	OK(posix_trace_flush(trid));
+	emit_number(one, 1);
+	tell(parent);
+	raise(SIGKILL);
+	return 1;
+}
+
+/* However soon somebody looks. */
+CASE(logs_of_the_killed_are_whole)
+{
+	int round, rounds = thorough() ? 40 : 3;
+
+	for (round = 0; round < rounds; round++) {
+		int fd = scratch_file(O_RDWR);
+		struct child c = child(logs_itself, &fd);
+
+		NEED(told(&c));
+		EQ(status_of_child(&c), -SIGKILL);
+		if (HEIR)
+			EQ(logged_events(), 2);
+		close(fd);
+	}
+}
+
 static int controller_execs(struct child *parent, void *arg)
 {
 	struct control *control = arg;
