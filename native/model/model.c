@@ -455,6 +455,7 @@ int ptt_model_finish(struct ptt_model *m, const int64_t *ends, uint32_t count)
 		if (i < count && ends[i] > until[i])
 			until[i] = ends[i];
 	}
+	m->open_rows.count = 0;
 	err = md_finish_waits(m, until);
 	md_hold_open_rows(m, until);
 	free(until);

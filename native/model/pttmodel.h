@@ -287,7 +287,7 @@ enum ptt_model_table_id {
 	PTT_MODEL_WAITS, /* rows since ptt_model_drop_rows() */
 	PTT_MODEL_HOLDS,
 	PTT_MODEL_WAKEUPS,
-	PTT_MODEL_OPEN,  /* waits that never ended; after ptt_model_finish() */
+	PTT_MODEL_OPEN,  /* waits that go on, after ptt_model_waiting(); that never ended, after ptt_model_finish() */
 	PTT_MODEL_SEGMENTS,
 	PTT_MODEL_TABLES,
 };
@@ -329,6 +329,12 @@ PTT_MODEL_API int ptt_model_only_thread(struct ptt_model *model, uint32_t number
 PTT_MODEL_API int ptt_model_only_object(struct ptt_model *model, uint32_t process, uint64_t address);
 PTT_MODEL_API int ptt_model_only_site(struct ptt_model *model, uint32_t process, uint64_t address);
 PTT_MODEL_API int ptt_model_feed(struct ptt_model *model, const struct ptt_columns *columns, int64_t n);
+/*
+ * ptt_model_waiting - tells of the waits that are going on, as rows of PTT_MODEL_OPEN; none of them ends by that
+ *
+ * @now: the time, which no event that was fed is behind
+ */
+PTT_MODEL_API int ptt_model_waiting(struct ptt_model *model, int64_t now);
 /*
  * ptt_model_finish - ends what is still open
  *

@@ -129,6 +129,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_model_only_object": (ctypes.c_int, (_p, _n, ctypes.c_uint64)),
     "ptt_model_only_site": (ctypes.c_int, (_p, _n, ctypes.c_uint64)),
     "ptt_model_feed": (ctypes.c_int, (_p, _p, ctypes.c_int64)),
+    "ptt_model_waiting": (ctypes.c_int, (_p, ctypes.c_int64)),
     "ptt_model_finish": (ctypes.c_int, (_p, _p, _n)),
     "ptt_model_path": (ctypes.c_int, (_p, _n)),
     "ptt_model_path_resolution": (ctypes.c_int64, (_p,)),
@@ -197,6 +198,11 @@ class Model:
         status = self._lib.ptt_model_feed(self.handle, buffer.pointer, buffer.count)
         check("follow the events", status)
 
+    def waiting(self, now_ns: int) -> NDArray[Any]:
+        """Return the waits that are going on, as the table `open` has them; they go on."""
+        check("see who waits", self._lib.ptt_model_waiting(self.handle, now_ns))
+        return self.table("open")
+
     def finish(self, ends: list[int]) -> None:
         """End what is open; `ends` says when each process ended, `NEVER` where nobody knows."""
         array = (ctypes.c_int64 * max(len(ends), 1))(*ends)
@@ -223,12 +229,15 @@ class Model:
             name: As in `pttmodel.h`, in lower case.
             copy: Otherwise it is valid until the model changes.
         """
-        number, columns = _TABLES[name]
-        found = _Table()
-        status = self._lib.ptt_model_table(self.handle, number, ctypes.byref(found))
-        check("read a table", status)
-        array = _array(found, np.dtype(columns, align=True))
+        array = _array(self.raw(name), np.dtype(_TABLES[name][1], align=True))
         return array.copy() if copy else array
+
+    def raw(self, name: str) -> _Table:
+        """Return a table as other libraries take it; valid until the model changes."""
+        found = _Table()
+        status = self._lib.ptt_model_table(self.handle, _TABLES[name][0], ctypes.byref(found))
+        check("read a table", status)
+        return found
 
     def drop_rows(self) -> None:
         """Drop the rows of waits, holds and wakeups told so far."""

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from nptltrace.trace.info import SharedMemory
     from nptltrace.trace.source import Source
 
-__all__ = ["ROW_TABLES", "Only", "Tables", "Window", "model_batches", "model_tables", "run_model"]
+__all__ = [
+    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "event_buffers", "model_batches",
+    "model_tables", "run_model", "share_memory", "tell_parents",
+]  # fmt: skip
 
 ROW_TABLES = ("waits", "holds", "wakeups")
 
@@ -100,7 +103,7 @@ def _steps(source: Source, flags: int, window: Window, only: Only) -> Iterator[_
         model.only_sites(only.sites)
     for number, (process, tid) in enumerate(source.reader.threads()):
         model.thread(number, process, tid)
-    _tell_parents(model, source)
+    tell_parents(model, source)
     share_memory(model, source)
     for buffer in event_buffers(source, window):
         model.feed(buffer)
@@ -116,7 +119,7 @@ class Sharing(Protocol):
         """Take memory that several processes have mapped for one."""
 
 
-def _tell_parents(model: _native.Model, source: Source) -> None:
+def tell_parents(model: _native.Model, source: Source) -> None:
     """Tell the model who forked whom."""
     known = source.reader.processes(0)
     number_of = {(trace, index): number for number, (trace, index, _) in enumerate(known)}

@@ -34,6 +34,7 @@ _ORDER = (
     "view",
     "stat",
     "report",
+    "top",
     "sql",
     "cut",
     "split",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from nptltrace.cli._fold import folded
 from nptltrace.cli.stat import seconds
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["finding", "lines", "summary"]
 
-_WIDTH = 100
+_WIDTH = 80
 
 
 def lines(findings: Sequence[Finding], name: str) -> Iterator[str]:
@@ -48,9 +49,8 @@ def finding(found: Finding) -> Iterator[str]:
     width = max((len(event.thread) for event in found.events), default=0)
     for event in sorted(found.events, key=lambda e: e.ts_ns):
         text = f"{event.thread:<{width}}  {event.text}"
-        yield f"    {seconds(event.ts_ns):>14}  {text}" + (
-            f"  at {event.site}" if event.site else ""
-        )
+        time = f"    {seconds(event.ts_ns):>14}  "
+        yield from folded(time, text, event.site, width=_WIDTH, indent=len(time) + 2)
     yield ""
 
 

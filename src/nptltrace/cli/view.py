@@ -11,6 +11,7 @@ from nptltrace.cli._options import add_format
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from nptltrace.trace.printing import Printer
     from nptltrace.trace.source import Source
@@ -53,12 +54,19 @@ def run(args: argparse.Namespace) -> int:
     warner = _traces.Warner(args, source)
     warner.say()
     out = sys.stdout.buffer
+    write: Callable[[memoryview], object] = out.write
+    if args.format == "text" and sys.stdout.isatty():
+        from shutil import get_terminal_size
+
+        from nptltrace.cli._fold import Folder
+
+        write = Folder(out.write, get_terminal_size().columns).write
     printer = Printer(
         source,
         _traces.open_symbols(args, source),
         _traces.selection(args),
         style=args.format,
-        write=out.write,
+        write=write,
         start=args.start,
         count=args.count,
     )

@@ -6,14 +6,23 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from nptltrace.errors import PttError, UsageError
+from nptltrace.record.control import ControlPage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LeftOver", "SessionDir", "left_overs", "make_trace_dir", "start_time", "trace_files"]
+__all__ = [
+    "LeftOver",
+    "SessionDir",
+    "left_overs",
+    "make_trace_dir",
+    "start_time",
+    "trace_files",
+    "trace_of",
+]
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 -- the directories in it are private
 PREFIX = "ptt"
@@ -121,6 +130,26 @@ class LeftOver(NamedTuple):
     trace: Path
 
 
+def trace_of(pid: int) -> Path:
+    """Return the trace directory of a recording that goes on.
+
+    Args:
+        pid: A recorded process, or the recorder.
+
+    Raises:
+        UsageError: There is no such process, or it is not recorded.
+    """
+    for place in SessionDir.places():
+        for path in place.glob(f"{PREFIX}-{os.getuid()}-*"):
+            note = _note(path)
+            if note is not None and note["recorder"] == pid and start_time(pid) == note["start"]:
+                return Path(note["trace"])
+    note = _note(ControlPage.of(pid).path.parent)
+    if note is None:
+        raise UsageError(f"process {pid} is recorded, but nobody says where")
+    return Path(note["trace"])
+
+
 def left_overs() -> list[LeftOver]:
     """Return the sessions of this user whose recorder was killed; delete those without a trace."""
     found: list[LeftOver] = []
@@ -141,11 +170,29 @@ def _left_over(path: Path) -> LeftOver | None:
     try:
         if path.stat().st_uid != os.getuid():
             return None
+    except OSError:
+        return None
+    note = _note(path)
+    if note is None or start_time(note["recorder"]) == note["start"]:
+        return None
+    return LeftOver(path, Path(note["trace"]))
+
+
+class _Note(TypedDict):
+    """What `SessionDir.note` wrote."""
+
+    trace: str
+    recorder: int
+    start: int | None
+
+
+def _note(path: Path) -> _Note | None:
+    """Return whose session this is, or None if it does not say so, or not yet."""
+    try:
         note = json.loads((path / "session.json").read_text(encoding="utf-8"))
-        alive = start_time(int(note["recorder"])) == note["start"]
-        return None if alive else LeftOver(path, Path(note["trace"]))
+        return _Note(trace=str(note["trace"]), recorder=int(note["recorder"]), start=note["start"])
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # not ours, or not yet complete
+        return None
 
 
 def trace_files(directory: Path) -> list[Path]:

@@ -1,0 +1,64 @@
+"""Lines about events as wide as there is room: what is too wide goes on below, set in."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Folder", "folded"]
+
+_INDENT = 16  # behind the time
+_NARROWEST = 40
+_AT = "  at "
+
+
+def folded(first: str, text: str, site: str, *, width: int, indent: int) -> list[str]:
+    """Return a sentence and where it happened as lines; a call site is kept together.
+
+    Args:
+        first: What stands before the sentence.
+        text: The sentence.
+        site: Where, or empty.
+        width: Columns there are.
+        indent: Columns by which further lines are set in.
+    """
+    lines = textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=" " * indent,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    if not site:
+        return lines
+    if lines and len(lines[-1]) + len(_AT) + len(site) <= width:
+        return [*lines[:-1], f"{lines[-1]}{_AT}{site}"]
+    return [*lines, f"{' ' * indent}at {site}"]
+
+
+class Folder:
+    """Folds the lines of `ptt view` to the width of a terminal.
+
+    Args:
+        write: Takes the lines, as bytes.
+        width: How many columns there are.
+    """
+
+    def __init__(self, write: Callable[[bytes], object], width: int) -> None:
+        self._write = write
+        self._width = max(width, _NARROWEST)
+
+    def write(self, lines: memoryview) -> None:
+        """Take whole lines, as bytes."""
+        self._write(b"".join(map(self._folded, bytes(lines).splitlines(keepends=True))))
+
+    def _folded(self, line: bytes) -> bytes:
+        if len(line) <= self._width:
+            return line
+        text, _, site = line.decode(errors="surrogateescape").rstrip("\n").rpartition(_AT)
+        if not text:
+            text, site = site, ""
+        # Wrapping takes the space in front away, in which the time stands.
+        start = len(text) - len(text.lstrip())
+        lines = folded(text[:start], text[start:].rstrip(), site, width=self._width, indent=_INDENT)
+        return ("\n".join(lines) + "\n").encode(errors="surrogateescape")

@@ -1,0 +1,53 @@
+"""Events on a narrow terminal: nothing is wider than it, and call sites are kept together."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from typing import TYPE_CHECKING
+
+from nptltrace.cli._fold import Folder, folded
+from tests.cli.test_top import trace_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+
+def test_site_goes_below_as_a_whole() -> None:
+    assert folded("1 s  ", "took mutex m", "main (a b.c:3)", width=24, indent=2) == [
+        "1 s  took mutex m",
+        "  at main (a b.c:3)",
+    ]
+    assert folded("1 s  ", "took m", "f (b.c:3)", width=25, indent=2) == [
+        "1 s  took m  at f (b.c:3)"
+    ]
+
+
+def test_lines_that_fit_stay_as_they_are() -> None:
+    found: list[bytes] = []
+    line = b"   0.000000020  2 x  thread 2 took mutex \xff     at f\n"
+    Folder(found.append, 80).write(memoryview(line))
+    assert found == [line]
+
+
+def test_bytes_that_are_no_text_survive() -> None:
+    found: list[bytes] = []
+    Folder(found.append, 40).write(memoryview(b"   1.0  thread \xff " + b"w" * 50 + b"  at f\n"))
+    assert b"\xff" in found[0]
+
+
+def test_view_on_a_terminal(ptt: Ptt, trace_dir: Path) -> None:
+    trace_of(trace_dir)
+    master, terminal = pty.openpty()
+    subprocess.run(
+        ptt.command("view", trace_dir), env=ptt.environment({"COLUMNS": "50"}), stdout=terminal,
+        check=True,
+    )  # fmt: skip
+    os.close(terminal)
+    with os.fdopen(master, "rb") as file:
+        shown = file.read1().decode()
+    assert max(map(len, shown.splitlines())) <= 50
+    assert " ".join(shown.split()).count("took mutex") == 2
