@@ -12,6 +12,7 @@ from nptltrace.errors import NativeFilesMissing, PttError
 
 __all__ = [
     "collector_library",
+    "glibc_dir",
     "handlers",
     "handlers_dir",
     "include_dir",
@@ -94,6 +95,18 @@ def page_dir() -> Path:
     return path
 
 
+def glibc_dir() -> Path:
+    """Return the directory of what is put into glibc: `edits.toml` and `include`.
+
+    Raises:
+        NativeFilesMissing: It is not there.
+    """
+    path = native_dir() / "share" / "nptltrace" / "glibc"
+    if not (path / "edits.toml").is_file():
+        raise NativeFilesMissing("what is put into glibc", [str(path)])
+    return path
+
+
 def handlers_dir() -> Path:
     """Return the directory of the handlers that come with PTT."""
     return lib_dir() / "handlers"
@@ -143,6 +156,11 @@ def verify_library() -> Path:
 def check_library() -> Path:
     """Return the path of the library that finds bugs."""
     return library("libpttcheck.so")
+
+
+def detail_library() -> Path:
+    """Return the path of the library that knows what to draw."""
+    return library("libpttdetail.so")
 
 
 def preload_path() -> str:

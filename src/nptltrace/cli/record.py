@@ -52,8 +52,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--nptl",
         metavar="PATH|auto|stock",
-        default="auto",
-        help=argparse.SUPPRESS,  # the trace-enabled thread library is not there yet
+        help="run CMD on the thread library that ptt nptl build made (auto, or where it is) or on "
+        "the system's own (default: auto at level 4, else stock)",
     )
     suggest(level, *_LEVELS)
     suggest(handler, "ring", "shared", "file", "text")
@@ -119,8 +119,6 @@ def _options(args: argparse.Namespace) -> RecordOptions:
     command = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
     if not command:
         raise UsageError("no program given (see ptt record --help)")
-    if args.nptl not in {"auto", "stock"}:
-        raise UsageError("--nptl: this version traces the thread library of the system only")
     if args.max_files < 0:
         raise UsageError("--max-files must not be negative")
     return RecordOptions(

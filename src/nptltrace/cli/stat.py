@@ -79,6 +79,7 @@ def as_json(found: Statistics) -> dict[str, Any]:
         "last_ns": found.last_ns,
         "start_unix_ns": found.start_unix_ns,
         "level": found.level,
+        "nptl": found.nptl,
         "state": found.state,
         "bytes": found.bytes,
         "damage_bytes": found.damage_bytes,
@@ -160,6 +161,8 @@ def _summary(found: Statistics, name: str) -> Iterator[str]:
     facts = [f"level {found.level}"] if found.level else []
     facts += [f"recorded {_date(found.start_unix_ns)}"] if found.events else []
     facts += [found.state] if found.state and found.state != "complete" else []
+    if found.nptl not in {"", "stock"}:
+        yield f"  thread library: {found.nptl}"
     if facts:
         yield f"  {', '.join(facts)}"
     if found.lost:

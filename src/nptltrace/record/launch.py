@@ -26,6 +26,7 @@ __all__ = [
     "environment",
     "find_program",
     "resolve_handler",
+    "run_on",
     "why_untraceable",
 ]
 
@@ -189,6 +190,16 @@ def environment(
         [handler, ",".join(arguments), str(options.levels.number), ";".join(items)]
     )
     return env
+
+
+def run_on(env: dict[str, str], lib_dir: Path) -> None:
+    """Have a program and its children run on the C library of a directory.
+
+    The directory holds that library alone: all others, and ld.so, stay the system's own, which are
+    of the same version.
+    """
+    given = env.get("LD_LIBRARY_PATH")
+    env["LD_LIBRARY_PATH"] = f"{lib_dir}:{given}" if given else str(lib_dir)
 
 
 # ---- the program ------------------------------------------------------------------------------

@@ -39,6 +39,11 @@ class Levels(NamedTuple):
         return DEFAULT if self.base is None else self.base
 
     @property
+    def highest(self) -> int:
+        """The highest level of any domain."""
+        return max(self.number, *self.domains.values()) if self.domains else self.number
+
+    @property
     def argument(self) -> str:
         """The domains that differ, as `mutex=3,cond=2`; empty if none does."""
         return ",".join(f"{name}={level}" for name, level in self.domains.items())

@@ -98,7 +98,8 @@ class RecordOptions(NamedTuple):
         levels: Detail levels.
         filter: Which types of events are recorded; None = all of the level.
         handler: Where events go.
-        nptl: `stock`, `auto`, or the path of a trace-enabled thread library.
+        nptl: `stock`, `auto`, or the path of a trace-enabled thread library; None = `auto` where
+            internal events are asked for, else `stock`.
         buffers: Sizes and policies.
         children: Follow child processes.
         original: Run the program untraced.
@@ -111,7 +112,7 @@ class RecordOptions(NamedTuple):
     levels: Levels = Levels(2)
     filter: EventFilter | None = None
     handler: HandlerChoice = HandlerChoice()
-    nptl: str = "auto"
+    nptl: str | None = None
     buffers: BufferOptions = BufferOptions()
     children: bool = True
     original: bool = False

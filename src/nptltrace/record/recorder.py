@@ -14,6 +14,7 @@ from nptltrace.record import launch
 from nptltrace.record.control import levels_changed
 from nptltrace.record.drains import NoDrain, RingDrain
 from nptltrace.record.interrupts import Interrupts
+from nptltrace.record.levels import HIGHEST
 from nptltrace.record.library import CollectorError, Stats
 from nptltrace.record.processes import ProcessLog, ProcessWatch
 from nptltrace.record.session import SessionDir, left_overs, make_trace_dir, start_time
@@ -22,6 +23,7 @@ from nptltrace.record.tracedir import Clockwork, TraceDir
 from nptltrace.record.uncovered import uncovered
 
 if TYPE_CHECKING:
+    from nptltrace.nptl.store import Built
     from nptltrace.record.drains import Drain
     from nptltrace.record.launch import Child
     from nptltrace.record.library import Collector
@@ -84,8 +86,6 @@ def run(options: RecordOptions) -> Outcome:
         raise UsageError("no program given")
     program = launch.find_program(options.command[0])
     why = "--original asks for it" if options.original else launch.why_untraceable(program)
-    if why is None and options.nptl not in {"auto", "stock"} and not Path(options.nptl).exists():
-        raise UsageError(f"--nptl {options.nptl}: no such file")
     if why is not None:
         if not options.original:
             _say(options, f"{program} cannot be traced: {why}; it runs untraced", -1)
@@ -93,8 +93,23 @@ def run(options: RecordOptions) -> Outcome:
     handler = launch.resolve_handler(options.handler)
     options.check()
     check(options)
+    nptl = _thread_library(options)
     with Interrupts() as interrupts:
-        return _Recorder(options, program, handler, interrupts).run()
+        return _Recorder(options, program, handler, nptl, interrupts).run()
+
+
+def _thread_library(options: RecordOptions) -> Built | None:
+    """Return the trace-enabled thread library to run on, or None for the system's own."""
+    internal = options.levels.highest >= HIGHEST
+    wanted = options.nptl or ("auto" if internal else "stock")
+    if wanted == "stock":
+        return None
+    from nptltrace.nptl.store import choose
+
+    built = choose(wanted)
+    if built is None and (internal or options.nptl):
+        _say(options, "no trace-enabled thread library for this system (ptt nptl build makes one)")
+    return built
 
 
 def _say(options: RecordOptions, message: str, verbosity: int = 0) -> None:
@@ -116,11 +131,17 @@ class _Recorder:
     """One recording from its first to its last step."""
 
     def __init__(
-        self, options: RecordOptions, program: Path, handler: str, interrupts: Interrupts
+        self,
+        options: RecordOptions,
+        program: Path,
+        handler: str,
+        nptl: Built | None,
+        interrupts: Interrupts,
     ) -> None:
         self._options = options
         self._program = program
         self._handler = handler
+        self._nptl = nptl
         self._interrupts = interrupts
         self._collector: Collector | None = None
         self._watch: ProcessWatch | None = None
@@ -172,6 +193,7 @@ class _Recorder:
             uuid=self._collector.uuid,
             session=self._session.path,
             clock=self._clock,
+            nptl=self._nptl.label if self._nptl else "stock",
         )
         self._session.note(trace)
         try:
@@ -198,6 +220,8 @@ class _Recorder:
         env = launch.environment(
             self._options, self._handler, drain.arguments(), self._session.path
         )
+        if self._nptl is not None:
+            launch.run_on(env, self._nptl.lib_dir)
         try:
             child.release(env)
         except launch.CannotRun:

@@ -83,7 +83,14 @@ class TraceDir:
 
     @classmethod
     def describe(
-        cls, path: Path, options: RecordOptions, *, uuid: str, session: Path, clock: Clockwork
+        cls,
+        path: Path,
+        options: RecordOptions,
+        *,
+        uuid: str,
+        session: Path,
+        clock: Clockwork,
+        nptl: str,
     ) -> TraceDir:
         """Gather the facts of a new recording."""
         facts = {
@@ -93,6 +100,7 @@ class TraceDir:
             "command": list(options.command),
             "cwd": os.getcwd(),  # noqa: PTH109 -- as text
             "level": str(options.levels),
+            "nptl": nptl,
             "handler": ":".join(
                 filter(None, [options.handler.name, ",".join(options.handler.arguments)])
             ),
@@ -164,6 +172,7 @@ class TraceDir:
             "command": shlex.join(facts["command"]),
             "level": facts["level"],
             "handler": facts["handler"],
+            "nptl": facts["nptl"],
         }
         if facts.get("filter"):
             env["filter"] = facts["filter"]

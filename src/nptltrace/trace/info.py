@@ -116,6 +116,11 @@ class Session:
         return str(self.raw.get("level", ""))
 
     @property
+    def nptl(self) -> str:
+        """The thread library: `stock`, what a trace-enabled one calls itself, or empty."""
+        return self.string("nptl")
+
+    @property
     def filter(self) -> str:
         """Which events were recorded only, as it was asked for; empty for all."""
         return self.string("filter")

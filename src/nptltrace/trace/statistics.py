@@ -75,6 +75,7 @@ class Statistics:
         last_ns: Time of the last one.
         start_unix_ns: Unix time of time 0.
         level: Detail level, as it was asked for.
+        nptl: The thread library: `stock`, or what a trace-enabled one calls itself.
         bytes: Size of the stream files.
         state: `running`, `complete`, `recovered`, or empty.
         processes: Processes with their threads.
@@ -91,6 +92,7 @@ class Statistics:
     last_ns: int | None
     start_unix_ns: int
     level: str
+    nptl: str
     bytes: int
     state: str
     processes: list[ProcessStat]
@@ -139,6 +141,7 @@ def statistics(
             causes[cause] = causes.get(cause, 0) + n
     discarded = sum(source.reader.trace_info(trace.number).discarded for trace in source.traces)
     levels = dict.fromkeys(trace.info.session.level for trace in source.traces)
+    libraries = dict.fromkeys(trace.info.session.nptl for trace in source.traces)
     states = dict.fromkeys(trace.info.session.state for trace in source.traces)
     return Statistics(
         events=sum(count.events for count in counts),
@@ -148,6 +151,7 @@ def statistics(
         last_ns=max((last for _, last in times), default=None),
         start_unix_ns=source.start_unix_ns,
         level=", ".join(filter(None, levels)),
+        nptl=", ".join(filter(None, libraries)),
         bytes=sum(_stream_bytes(source)),
         state=", ".join(filter(None, states)),
         processes=processes,

@@ -1,0 +1,255 @@
+"""Scripted edits of glibc's sources: insertions that name functions and statements, not lines.
+
+A file of C is looked at as a list of tokens, so that spaces, line ends and comments do not matter,
+and text is put in between them. Nothing is put on a line of its own: line numbers, and with them
+everything that a compiler makes of a source, stay what they were when the insertion is empty.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.errors import PttError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Edit", "EditError", "apply_edits", "edit_text", "load_edits"]
+
+_TOKEN = re.compile(
+    r"""
+    (?P<skip>\s+|\\\n|/\*.*?\*/|//[^\n]*)
+    |"(?:\\.|[^"\\])*"
+    |'(?:\\.|[^'\\])*'
+    |[A-Za-z_]\w*
+    |[0-9][\w.]*
+    |\#\#?|->|\+\+|--|<<=?|>>=?|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\.\.\.
+    |.
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ANYTHING = "@"
+_OPENING = {"(": ")", "[": "]", "{": "}"}
+
+
+class EditError(PttError):
+    """A place that an edit needs is not in the source."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One insertion.
+
+    Attributes:
+        point: What it is for, in messages.
+        files: Paths in the source tree; each that exists is edited.
+        function: Names of functions; the edit is made in each that the file defines. Empty: the
+            whole file.
+        find: Alternatives of C text; each place that matches one is edited. `@` stands for the
+            shortest balanced run of tokens. Empty: the start of the function's body.
+        before: Text to put in front of what was found.
+        after: Text to put behind it.
+        replace: Identifiers to write instead of others within what was found.
+        include: A line to put in front of the last `#endif` of a header.
+        optional: It is no mistake if the place is not there.
+    """
+
+    point: str
+    files: tuple[str, ...]
+    function: tuple[str, ...] = ()
+    find: tuple[str, ...] = ()
+    before: str = ""
+    after: str = ""
+    replace: dict[str, str] = field(default_factory=dict)
+    include: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class _Token:
+    text: str
+    start: int
+    end: int
+
+
+def _tuple(value: str | list[str] | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def load_edits(path: Path) -> list[Edit]:
+    """Return the edits that a TOML file lists under `[[edit]]`."""
+    with path.open("rb") as file:
+        entries: list[dict[str, Any]] = tomllib.load(file)["edit"]
+    return [
+        Edit(
+            point=entry["point"],
+            files=_tuple(entry["files"]),
+            function=_tuple(entry.get("function")),
+            find=_tuple(entry.get("find")),
+            before=entry.get("before", ""),
+            after=entry.get("after", ""),
+            replace=entry.get("replace", {}),
+            include=entry.get("include", ""),
+            optional=entry.get("optional", False),
+        )
+        for entry in entries
+    ]
+
+
+def _tokens(text: str) -> list[_Token]:
+    return [
+        _Token(match.group(), match.start(), match.end())
+        for match in _TOKEN.finditer(text)
+        if match.lastgroup != "skip"
+    ]
+
+
+def _closing(tokens: list[_Token], at: int) -> int:
+    """Return the index of the bracket that closes the one at `at`, or the end."""
+    depth = 0
+    for index in range(at, len(tokens)):
+        if tokens[index].text in _OPENING:
+            depth += 1
+        elif tokens[index].text in {")", "]", "}"}:
+            depth -= 1
+            if depth == 0:
+                return index
+    return len(tokens)
+
+
+def _bodies(tokens: list[_Token], names: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Return where the bodies of functions lie: index of `{`, index of its `}`."""
+    found = []
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        if token.text == "{":
+            index = _closing(tokens, index)
+        elif token.text in names and index + 1 < len(tokens) and tokens[index + 1].text == "(":
+            after = _closing(tokens, index + 1) + 1
+            if after < len(tokens) and tokens[after].text == "{":
+                end = _closing(tokens, after)
+                found.append((after, end))
+                index = end
+        index += 1
+    return found
+
+
+def _match(tokens: list[_Token], at: int, end: int, pattern: list[str]) -> int | None:
+    """Return the index behind the match of `pattern` that starts at `at`, if there is one."""
+    index = at
+    for position, wanted in enumerate(pattern):
+        if wanted == _ANYTHING:
+            rest = pattern[position + 1 :]
+            while index < end:
+                found = _match(tokens, index, end, rest)
+                if found is not None:
+                    return found
+                if tokens[index].text in {")", "]", "}"}:
+                    return None
+                index = _closing(tokens, index) + 1 if tokens[index].text in _OPENING else index + 1
+            return None
+        if index >= end or tokens[index].text != wanted:
+            return None
+        index += 1
+    return index
+
+
+def _places(tokens: list[_Token], span: tuple[int, int], edit: Edit) -> list[tuple[int, int]]:
+    """Return the runs of tokens that an edit is about: first index, index behind the last."""
+    begin, end = span
+    found = []
+    for pattern in ([token.text for token in _tokens(text)] for text in edit.find):
+        index = begin
+        while index < end:
+            behind = _match(tokens, index, end, pattern)
+            if behind is None:
+                index += 1
+            else:
+                found.append((index, behind))
+                index = behind
+    return found
+
+
+def _insertions(text: str, edit: Edit) -> list[tuple[int, int, str]]:
+    """Return what an edit changes in a text: start, end, new text."""
+    if edit.include:
+        last = text.rfind("#endif")
+        return [(last, last, f"#include <{edit.include}>\n")] if last >= 0 else []
+    tokens = _tokens(text)
+    spans = _bodies(tokens, edit.function) if edit.function else [(-1, len(tokens))]
+    changes = []
+    for begin, end in spans:
+        if not edit.find:
+            changes.append((tokens[begin].end, tokens[begin].end, f" {edit.after}"))
+        for first, behind in _places(tokens, (begin + 1, end), edit):
+            start, stop = tokens[first].start, tokens[behind - 1].end
+            if edit.before:
+                changes.append((start, start, f"{edit.before} "))
+            if edit.after:
+                changes.append((stop, stop, f" {edit.after}"))
+            changes += [
+                (token.start, token.end, edit.replace[token.text])
+                for token in tokens[first:behind]
+                if token.text in edit.replace
+            ]
+    return changes
+
+
+def edit_text(text: str, edits: list[Edit]) -> tuple[str, list[Edit]]:
+    """Edit a text.
+
+    Returns:
+        The new text, and the edits that found nothing in it. All are looked for in the text as it
+        was, so their order does not matter.
+    """
+    changes: list[tuple[int, int, str]] = []
+    missed = []
+    for edit in edits:
+        found = _insertions(text, edit)
+        changes += found
+        if not found:
+            missed.append(edit)
+    # sorted() keeps the order of those at one place; from the last to the first no position moves
+    for start, end, new in sorted(changes, key=lambda change: change[:2], reverse=True):
+        text = text[:start] + new + text[end:]
+    return text, missed
+
+
+def apply_edits(source: Path, edits: list[Edit]) -> list[str]:
+    """Edit a source tree in place.
+
+    Args:
+        source: The root of a glibc source tree that has not been edited before.
+        edits: What to do.
+
+    Returns:
+        The points that no edit found a place for.
+
+    Raises:
+        EditError: An edit that is needed found no place.
+    """
+    by_file: dict[str, list[Edit]] = {}
+    for edit in edits:
+        for name in edit.files:
+            by_file.setdefault(name, []).append(edit)
+    done = set()
+    for name, wanted in by_file.items():
+        path = source / name
+        if not path.is_file():
+            continue
+        text, missed = edit_text(path.read_text("utf-8", "surrogateescape"), wanted)
+        path.write_text(text, "utf-8", "surrogateescape")
+        done |= {id(edit) for edit in wanted} - {id(edit) for edit in missed}
+    left = [edit for edit in edits if id(edit) not in done]
+    needed = [edit for edit in left if not edit.optional]
+    if needed:
+        places = ", ".join(f"{edit.point} ({edit.files[0]})" for edit in needed)
+        raise EditError(f"this glibc has changed where these trace points go: {places}")
+    placed = {edit.point for edit in edits if id(edit) in done}
+    return sorted({edit.point for edit in left} - placed)

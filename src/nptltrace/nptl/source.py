@@ -1,0 +1,146 @@
+"""Gets glibc's source: from the distribution, from a tarball, or from a directory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.errors import PttError, UsageError
+
+if TYPE_CHECKING:
+    from nptltrace.nptl.libc import Libc
+
+__all__ = ["fetch_tools", "unpack"]
+
+# Programs that glibc is built with beyond a compiler, and the packages that hold them on Debian.
+_TOOLS = {
+    "bison": ("bison", "m4", "libtextstyle0"),
+    "gawk": ("gawk", "libsigsegv2", "libmpfr6", "libgmp10", "libreadline8"),
+    "make": ("make",),
+    "xz": ("xz-utils",),
+}
+
+
+def _run(command: list[str], cwd: Path, what: str, env: dict[str, str] | None = None) -> None:
+    try:
+        done = subprocess.run(
+            command, cwd=cwd, env=env, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        raise PttError(f"cannot {what}: there is no {command[0]}") from None
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("W:")]
+        raise PttError(f"cannot {what}: {lines[-1] if lines else f'{command[0]} failed'}")
+
+
+def _unpack_packages(names: list[str], work: Path, into: Path) -> None:
+    """Get Debian packages and unpack them, which takes no privileges."""
+    packages = work / "packages"
+    packages.mkdir(exist_ok=True)
+    for name in names:
+        _run(["apt-get", "download", name], packages, f"get the package {name}")
+    for file in packages.glob("*.deb"):
+        _run(["dpkg-deb", "--extract", str(file), str(into)], work, f"unpack {file.name}")
+    shutil.rmtree(packages)
+
+
+def unpack(source: str, libc: Libc, work: Path, env: dict[str, str]) -> Path:
+    """Put glibc's source into a directory of its own.
+
+    Args:
+        source: `debian` for the package `glibc-source` of the installed version, the path of a
+            tarball, or of a directory, which is copied.
+        libc: The installed C library.
+        work: Where there is room.
+        env: The environment that `fetch_tools` gave.
+
+    Returns:
+        The root of the source tree, which may be changed.
+
+    Raises:
+        UsageError: There is no such source, or it is no glibc.
+        PttError: It cannot be got.
+    """
+    if source == "debian":
+        version = libc.distribution_version
+        if not libc.package.startswith(("Debian", "Ubuntu")) or not version:
+            raise UsageError(
+                f"{libc.package} is not a Debian glibc: name its source with --source TARBALL|DIR"
+            )
+        package = work / "glibc-source"
+        _unpack_packages([f"glibc-source={version}"], work, package)
+        # the tarball of this package has the distribution's patches in it already
+        tarballs = sorted((package / "usr" / "src" / "glibc").glob("glibc-*.tar.*"))
+        if len(tarballs) != 1:
+            raise PttError("the package glibc-source holds no tarball of glibc")
+        tree = _unpack_tarball(tarballs[0], work, env)
+        shutil.rmtree(package)
+        return tree
+    path = Path(source)
+    if path.is_dir():
+        tree = work / "source"
+        shutil.copytree(path, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        return _checked(tree, source)
+    if path.is_file():
+        return _unpack_tarball(path.absolute(), work, env)
+    raise UsageError(f"--source {source}: no such file or directory (or say debian)")
+
+
+def _unpack_tarball(path: Path, work: Path, env: dict[str, str]) -> Path:
+    tree = work / "source"
+    tree.mkdir()
+    command = ["tar", "--extract", "--no-same-owner", "--strip-components=1", f"--file={path}"]
+    _run(command, tree, f"unpack {path}", env)
+    return _checked(tree, str(path))
+
+
+def _checked(tree: Path, source: str) -> Path:
+    if not (tree / "nptl" / "pthread_create.c").is_file() or not (tree / "version.h").is_file():
+        raise UsageError(f"--source {source}: not the source of a glibc")
+    return tree
+
+
+def fetch_tools(work: Path) -> dict[str, str]:
+    """Get the programs that are needed and not installed, for this build alone.
+
+    Returns:
+        An environment in which they are found.
+
+    Raises:
+        PttError: There is no compiler, or a program that cannot be got in this way.
+    """
+    env = {**os.environ, "LC_ALL": "C"}
+    for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "PTHREAD_NPTL_TRACE"):
+        env.pop(name, None)  # glibc does not let itself be built among these
+    if shutil.which("gcc") is None:
+        raise PttError("glibc is built with gcc, which is missing (apt-get install gcc libc6-dev)")
+    missing = [name for name in _TOOLS if shutil.which(name) is None]
+    if not missing:
+        return env
+    if shutil.which("apt-get") is None:
+        raise PttError(f"glibc cannot be built without {', '.join(missing)}")
+    tools = work / "tools"
+    _unpack_packages([package for name in missing for package in _TOOLS[name]], work, tools)
+    _wrap(tools)
+    env["PATH"] = f"{tools / 'wrapped'}{os.pathsep}{env.get('PATH', os.defpath)}"
+    env["BISON_PKGDATADIR"] = str(tools / "usr" / "share" / "bison")
+    return env
+
+
+def _wrap(tools: Path) -> None:
+    """Put scripts in front of the programs that show their libraries to them and to nobody else."""
+    wrapped = tools / "wrapped"
+    wrapped.mkdir()
+    libraries = ":".join(
+        str(path)
+        for path in [*tools.glob("usr/lib/*-linux-gnu"), *tools.glob("lib/*-linux-gnu")]
+        if path.is_dir()
+    )
+    m4 = f"M4={wrapped / 'm4'} " if (tools / "usr/bin/m4").exists() else ""
+    for program in (tools / "usr" / "bin").iterdir():
+        script = wrapped / program.name
+        script.write_text(f'#!/bin/sh\n{m4}LD_LIBRARY_PATH={libraries} exec {program} "$@"\n')
+        script.chmod(0o755)
