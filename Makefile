@@ -18,14 +18,8 @@ dev:            ## build the native parts and install them to build/dev/stage
 test: dev       ## run the Python tests against the stage (ARGS="-k name")
 	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) -m pytest $(ARGS)
 
-bench: dev       ## what tracing costs on this machine; figures are kept in build/bench
-	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/hotpath.py
-	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/hotpath.py --threads 2
-	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/posix.py
-	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/instructions.py
-	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/size.py
-	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/startup.py
-	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/programs.py
+bench: dev       ## what tracing costs on this machine, beside what others cost (ARGS="--quick")
+	NPTLTRACE_NATIVE_DIR=$(CURDIR)/$(STAGE) $(PYTHON) benchmarks/bench.py $(ARGS)
 
 # The packages that check and build the page: web/package-lock.json names them, with their sums.
 WEB     = build/web

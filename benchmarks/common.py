@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
+import select
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+KEPT = ROOT / "build" / "bench"
 PTT = [sys.executable, "-m", "nptltrace"]
+SELDOM_ROUNDS = 3
+LOOK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +40,63 @@ class Figures:
         return f"{self.median:10.3f}  ({min(self.values):.3f} … {max(self.values):.3f})"
 
 
-def interleave(cases: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, Figures]:
-    """Run every case once a round, so that all meet the same weather; the first only warms up."""
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bound, and what was measured.
+
+    Attributes:
+        number: Which of the bars of `make bench` it belongs to.
+        what: What is bounded, with its unit.
+        figure: What was measured; None where it could not be.
+        bound: The bound.
+        least: Whether the figure must be that at least; otherwise it must be that at most.
+    """
+
+    number: int
+    what: str
+    figure: float | None
+    bound: float
+    least: bool = False
+
+    @property
+    def held(self) -> bool | None:
+        """Whether it is held; None where nothing was measured."""
+        if self.figure is None:
+            return None
+        return self.figure >= self.bound if self.least else self.figure <= self.bound
+
+    def __str__(self) -> str:
+        figure = "–" if self.figure is None else f"{self.figure:.3g}"
+        verdict = {True: "held", False: "NOT HELD", None: "not measured"}[self.held]
+        bound = f"{'≥' if self.least else '≤'} {self.bound:g}"
+        return f"{self.number}  {self.what:<66} {figure:>8}  {bound:<8} {verdict}"
+
+
+def interleave(
+    cases: Mapping[str, Callable[[], float | None]], rounds: int, seldom: Collection[str] = ()
+) -> dict[str, Figures]:
+    """Run every case once a round, so that all meet the same weather; the first only warms up.
+
+    Args:
+        cases: What to run; each returns its figure, or None if it failed. What always fails is left
+            out of the figures.
+        rounds: How often.
+        seldom: Cases so slow that they take part in the first rounds only.
+    """
     seen: dict[str, list[float]] = {name: [] for name in cases}
+    on_terminal = sys.stderr.isatty()
     for n in range(rounds + 1):
         for name, run in cases.items():
+            if name in seldom and n > SELDOM_ROUNDS:
+                continue
+            if on_terminal:
+                print(f"\r{n}/{rounds} {name:<40.40}", end="", file=sys.stderr, flush=True)
             value = run()
-            if n:
+            if n and value is not None:
                 seen[name].append(value)
-            print(f"\r{n}/{rounds} {name:<40.40}", end="", file=sys.stderr, flush=True)
-    print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
-    return {name: Figures(tuple(values)) for name, values in seen.items()}
+    if on_terminal:
+        print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
+    return {name: Figures(tuple(values)) for name, values in seen.items() if values}
 
 
 def environment() -> dict[str, str]:
@@ -69,28 +121,90 @@ def machine() -> dict[str, str]:
             cpu = line.split(":", 1)[1].strip()
             break
     libc = " ".join(platform.libc_ver())
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "cpu": cpu,
         "processors": str(os.cpu_count()),
+        "memory": f"{pages / 2**30:.0f} GiB",
         "kernel": platform.release(),
         "libc": libc,
+        "system": platform.freedesktop_os_release().get("PRETTY_NAME", ""),
     }
 
 
-def keep(name: str, figures: Mapping[str, Figures], **more: object) -> None:
-    """Store the figures as JSON under build/bench."""
-    out = ROOT / "build" / "bench"
-    out.mkdir(parents=True, exist_ok=True)
+def keep(
+    name: str, figures: Mapping[str, Figures], *, bars: Sequence[Bar] = (), **more: object
+) -> None:
+    """Store the figures as JSON under build/bench, with what they say about the bars."""
+    KEPT.mkdir(parents=True, exist_ok=True)
     document = {
         "benchmark": name,
         "machine": machine(),
+        "at": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+        "bars": [asdict(bar) for bar in bars],
         "figures": {
             k: {"median": f.median, "min": min(f.values), "max": max(f.values), "values": f.values}
             for k, f in figures.items()
         },
         **more,
     }
-    (out / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    (KEPT / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a command took.
+
+    Attributes:
+        seconds: Wall time.
+        cpu: Processor time, in user and in system mode.
+        peak_mib: The most memory it had, files that it mapped included.
+        own_mib: The most of its own that was seen: no mapped files.
+        printed: What it wrote to its standard output, if that was wanted.
+    """
+
+    seconds: float
+    cpu: float
+    peak_mib: float
+    own_mib: float
+    printed: str = ""
+
+
+def own_mib(pid: int) -> float:
+    """Return the memory that a process has but for mapped files; 0 when it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0.0
+    found = re.search(r"RssAnon:\s+(\d+) kB", status)
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def used_by(
+    command: Sequence[str], env: Mapping[str, str] | None = None, *, read: bool = False
+) -> Used:
+    """Run a command to its end, and say what that took.
+
+    Args:
+        command: Program and arguments.
+        env: Its environment; None for ours.
+        read: Whether its output is wanted; otherwise it goes to /dev/null.
+    """
+    out = subprocess.PIPE if read else subprocess.DEVNULL
+    began = time.perf_counter()
+    child = subprocess.Popen(command, env=env, stdout=out, text=True)
+    own = 0.0
+    with os.fdopen(os.pidfd_open(child.pid)) as handle:
+        while not select.select([handle], [], [], LOOK_S)[0]:
+            own = max(own, own_mib(child.pid))
+    seconds = time.perf_counter() - began
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode not in {0, 1}:  # 1: something was found
+        raise SystemExit(f"{' '.join(command)} failed: {child.returncode}")
+    printed = child.stdout.read() if child.stdout else ""
+    peak = used.ru_maxrss / 1024
+    return Used(seconds, used.ru_utime + used.ru_stime, peak, own, printed)
 
 
 def scratch() -> Path:

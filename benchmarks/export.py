@@ -10,8 +10,8 @@ import re
 import shutil
 import subprocess
 
-from analysis import make_trace, run
-from common import PTT, Figures, environment, keep, scratch
+from common import PTT, Figures, environment, keep, scratch, used_by
+from made import make_trace
 
 FORMATS = ("perfetto", "chrome", "paje")
 
@@ -38,13 +38,15 @@ def main() -> None:
         print(f"{waits:,} waits, {holds:,} holds, {wakeups:,} wake-ups")
         figures = {}
         for name in FORMATS:
-            command = ("export", "--to", name, "--force", "-o", str(out), str(trace))
-            found = [run(*command) for _ in range(args.rounds)]
+            command = [*PTT, "export", "--to", name, "--force", "-o", str(out), str(trace)]
+            found = [used_by(command, environment()) for _ in range(args.rounds)]
             figures |= {
-                f"{name}, s": Figures(tuple(seconds for seconds, _, _ in found)),
-                f"{name}, processor s": Figures(tuple(cpu for _, cpu, _ in found)),
-                f"{name}, MiB": Figures(tuple(memory for _, _, memory in found)),
-                f"{name}, thousand waits/s": Figures(tuple(waits / s / 1e3 for s, _, _ in found)),
+                f"{name}, s": Figures(tuple(used.seconds for used in found)),
+                f"{name}, processor s": Figures(tuple(used.cpu for used in found)),
+                f"{name}, MiB": Figures(tuple(used.peak_mib for used in found)),
+                f"{name}, thousand waits/s": Figures(
+                    tuple(waits / used.seconds / 1e3 for used in found)
+                ),
                 f"{name}, MB written": Figures((out.stat().st_size / 1e6,)),
             }
         for name, figure in figures.items():

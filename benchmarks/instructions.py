@@ -62,7 +62,7 @@ class Counter:
         large = ["--buffer-size", "1M", "--stream-full-policy", "until-full", "-l", str(level)]
         record = [*PTT, "record", "--force", *large, "-o", trace, "--"]
         totals = [
-            self.run([program, "1", str(n)], record if level is not None else None)
+            self.run([program, "mutex", "1", str(n)], record if level is not None else None)
             for n in (SHORT, LONG)
         ]
         # the program warms up with a tenth of its pairs
@@ -76,7 +76,7 @@ class Counter:
             trace = self.work / f"read-{n}"
             subprocess.run(
                 # one thread: two never mix alike
-                [*PTT, "record", "-q", "--force", "-o", trace, "--", pairs, "1", str(n)],
+                [*PTT, "record", "-q", "--force", "-o", trace, "--", pairs, "mutex", "1", str(n)],
                 env=self.env, check=True, stdout=subprocess.DEVNULL,
             )  # fmt: skip
             walk = [str(self.work / "walk"), how, *map(str, sorted(trace.glob("stream-*")))]
@@ -89,7 +89,7 @@ class Counter:
 def measure(work: Path) -> dict[str, float]:
     """Return all figures."""
     counter = Counter(work)
-    compile_c(HERE / "hotpath/pairs.c", work / "pairs")
+    compile_c(HERE / "hotpath/cases.c", work / "pairs")
     library = counter.stage / "lib"
     flags = [f"-I{ROOT}/native/reader", f"-L{library}", "-lpttread", f"-Wl,-rpath,{library}"]
     compile_c(HERE / "reading/walk.c", work / "walk", *flags)

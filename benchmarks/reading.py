@@ -1,6 +1,10 @@
+#!/usr/bin/env python3
 """How fast traces are read, beside babeltrace2 on the same trace: counts, columns, text, seeks.
 
-python benchmarks/reading.py [--events 10000000] [--rounds 3]
+What Python does is timed without its start; commands are timed with theirs. bt2, the Python module
+of babeltrace2, is asked for three things: nothing but the messages; the numbers that an event has
+of its own; all that a row of our columns has, which is time, process, thread, processor, type,
+object, call site and those numbers. It reads the first hundred thousand events only.
 """
 
 from __future__ import annotations
@@ -12,98 +16,159 @@ import shutil
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from analysis import make_trace
-from common import PTT, ROOT, Figures, environment, have, interleave, keep, scratch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from common import (
+    PTT,
+    ROOT,
+    Bar,
+    Figures,
+    Used,
+    environment,
+    have,
+    interleave,
+    keep,
+    scratch,
+    used_by,
+)
+from made import make_trace
 
 sys.path.insert(0, str(ROOT / "src"))
 
 PAGE = 50
 SEEKS = 200
 BT2_EVENTS = 100_000
-# What a program has to do to have the fields of each event.
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+COUNT = """
+import os, sys, time
+from nptltrace.trace import _native
+from nptltrace.trace.source import Source
+
+began = time.perf_counter()
+found, _, _ = _native.count(
+    Source([sys.argv[1]]).reader, workers=len(os.sched_getaffinity(0)), objects=False)
+print(sum(row.events for row in found), time.perf_counter() - began)
+"""
+COLUMNS = """
+import sys, time
+from nptltrace.trace.traceset import Traceset
+
+began = time.perf_counter()
+rows = sum(t.num_rows for t in Traceset(sys.argv[1]).batches(fields=sys.argv[2:]))
+print(rows, time.perf_counter() - began)
+"""
 BT2 = """
 import itertools, sys, time
 import bt2
 
 messages = bt2.TraceCollectionMessageIterator(sys.argv[1])
-events = (m.event for m in messages if type(m) is bt2._EventMessageConst)
+events = (m for m in messages if type(m) is bt2._EventMessageConst)
+count = int(sys.argv[2])
+
+def nothing(message):
+    pass
+
+def own(message):
+    event = message.event
+    payload = event.payload_field
+    row = [event.name]
+    for name in payload or ():
+        if name in wanted:
+            row.append(int(payload[name]))
+
+def row(message):
+    event = message.event
+    packet, context = event.packet.context_field, event.common_context_field
+    row = [message.default_clock_snapshot.ns_from_origin, event.name, event.cls.id,
+           int(packet["pid"]), int(packet["tid"]), int(context["cpu"]), int(context["object"]),
+           int(context["site"])]
+    payload = event.payload_field
+    for name in payload or ():
+        if name in wanted:
+            row.append(int(payload[name]))
+
+wanted = {"owner", "wait_ns"}
+work = {"messages": nothing, "own": own, "row": row}[sys.argv[3]]
+next(events)
 began = time.perf_counter()
 n = 0
-for event in itertools.islice(events, int(sys.argv[2])):
-    (event.name, {name: int(value) for name, value in (event.payload_field or {}).items()
-                  if isinstance(value, bt2._IntegerFieldConst)})
+for message in itertools.islice(events, count):
+    work(message)
     n += 1
-print((time.perf_counter() - began) / n)
+print(n, time.perf_counter() - began)
 """
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Return how long it takes."""
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
+@dataclass(slots=True)
+class Reader:
+    """What reads a trace.
+
+    Attributes:
+        command: The command to run.
+        env: Its environment.
+        tells: Whether it prints how many events it read and how long that took.
+        used: What each run took.
+    """
+
+    command: list[str]
+    env: dict[str, str] = field(default_factory=environment)
+    tells: bool = False
+    used: list[Used] = field(default_factory=list)
+
+    def rate(self, events: int) -> float:
+        """Run it; return how many million events a second it reads."""
+        used = used_by(self.command, self.env, read=self.tells)
+        self.used.append(used)
+        if not self.tells:
+            return events / used.seconds / 1e6
+        count, seconds = used.printed.split()
+        if int(count) not in {events, BT2_EVENTS}:
+            raise SystemExit(f"{count} events were read of {events}")
+        return int(count) / float(seconds) / 1e6
+
+    @property
+    def own_mib(self) -> float:
+        """The most memory that it had of its own."""
+        return max(used.own_mib for used in self.used)
 
 
-def silently(*command: str) -> Callable[[], object]:
-    """Return what runs a command whose output nobody wants."""
-    return lambda: subprocess.run(command, env=environment(), stdout=subprocess.DEVNULL, check=True)
-
-
-def cases(trace: Path, events: int) -> dict[str, Callable[[], float]]:
-    """Return what to measure: each returns events a second."""
-    from nptltrace.trace import _native
-    from nptltrace.trace.source import Source
-    from nptltrace.trace.traceset import Traceset
-
-    def count() -> None:
-        found, _, _ = _native.count(
-            Source([trace]).reader, workers=len(os.sched_getaffinity(0)), objects=False
-        )
-        if sum(row.events for row in found) != events:
-            raise SystemExit("not all events were counted")
-
-    def columns(*fields: str) -> None:
-        tables = Traceset(trace).batches(fields=fields)
-        if sum(table.num_rows for table in tables) != events:
-            raise SystemExit("not all events were read")
-
-    counter = [
-        "babeltrace2", "run", "--component=in:source.ctf.fs", f'--params=inputs=["{trace}"]',
-        "--component=mux:filter.utils.muxer", "--component=out:sink.utils.counter",
-        "--params=step=+0", "--connect=in:mux", "--connect=mux:out",
-    ]  # fmt: skip
-    works: dict[str, Callable[[], object]] = {
-        "count": count,
-        "columns": columns,
-        "columns and fields": lambda: columns("wait_ns", "owner"),
-        "text": silently(*PTT, "view", str(trace)),
+def ours(trace: Path) -> dict[str, Reader]:
+    """Return what of PTT reads a trace."""
+    return {
+        "count": Reader([sys.executable, "-c", COUNT, str(trace)], tells=True),
+        "columns": Reader([sys.executable, "-c", COLUMNS, str(trace)], tells=True),
+        "columns and two fields": Reader(
+            [sys.executable, "-c", COLUMNS, str(trace), "wait_ns", "owner"], tells=True
+        ),
+        "ptt stat": Reader([*PTT, "stat", str(trace)]),
+        "ptt view": Reader([*PTT, "view", str(trace)]),
     }
-    if have("babeltrace2"):
-        works["babeltrace2 count"] = silently(*counter)
-        works["babeltrace2 text"] = silently("babeltrace2", str(trace))
-    rates = {name: (lambda work=work: events / seconds(work) / 1e6) for name, work in works.items()}
-    if (
-        subprocess.run(["/usr/bin/python3", "-c", "import bt2"], check=False, stderr=-3).returncode
-        == 0
-    ):
-        rates["bt2, with fields"] = lambda: bt2_rate(trace)
-    return rates
 
 
-def bt2_rate(trace: Path) -> float:
-    """Return how many million events a second a loop in Python over babeltrace2 reads."""
+def theirs(trace: Path) -> dict[str, Reader]:
+    """Return what of babeltrace2 is here to read a trace."""
+    found = {}
+    # Its Python module is the system's, and finds nothing of ours.
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(
-        ["/usr/bin/python3", "-c", BT2, str(trace), str(BT2_EVENTS)],
-        env=env, stdout=subprocess.PIPE, encoding="ascii", check=True,
-    )  # fmt: skip
-    return 1 / float(done.stdout) / 1e6
+    if have("babeltrace2"):
+        counter = [
+            "babeltrace2", "run", "--component=in:source.ctf.fs", f'--params=inputs=["{trace}"]',
+            "--component=mux:filter.utils.muxer", "--component=out:sink.utils.counter",
+            "--params=step=+0", "--connect=in:mux", "--connect=mux:out",
+        ]  # fmt: skip
+        found["babeltrace2 count"] = Reader(counter, env)
+        found["babeltrace2 text"] = Reader(["babeltrace2", str(trace)], env)
+    if not subprocess.run(
+        [SYSTEM_PYTHON, "-c", "import bt2"], env=env, check=False, stderr=subprocess.DEVNULL
+    ).returncode:
+        for name, what in (
+            ("bt2, messages only", "messages"), ("bt2, own fields", "own"), ("bt2, rows", "row"),
+        ):  # fmt: skip
+            command = [SYSTEM_PYTHON, "-c", BT2, str(trace), str(BT2_EVENTS), what]
+            found[name] = Reader(command, env, tells=True)
+    return found
 
 
 def seeks(trace: Path) -> Figures:
@@ -117,12 +182,10 @@ def seeks(trace: Path) -> Figures:
     found = []
     for _ in range(SEEKS):
         at = arbitrary.randrange(times[0], times[1])
-
-        def read(at: int = at) -> None:
-            traceset.seek_time(at)
-            traceset.middle_time(max_events=PAGE)
-
-        found.append(seconds(read) * 1e3)
+        began = time.perf_counter()
+        traceset.seek_time(at)
+        traceset.middle_time(max_events=PAGE)
+        found.append((time.perf_counter() - began) * 1e3)
     return Figures(tuple(found))
 
 
@@ -139,36 +202,54 @@ def first_page(trace: Path) -> float:
     return took
 
 
-def main() -> None:
-    """Measure and print."""
+def bars(figures: dict[str, Figures]) -> list[Bar]:
+    """Return how many times as fast we are as who does the same."""
+    wanted = (
+        ("counting, × babeltrace2 counting", "count", "babeltrace2 count", 30),
+        ("merged columns, × babeltrace2 counting", "columns", "babeltrace2 count", 8),
+        ("columns with fields, × bt2 rows", "columns and two fields", "bt2, rows", 400),
+    )
+    return [
+        Bar(4, what, figures[mine].median / figures[other].median if other in figures else None,
+            least, least=True)
+        for what, mine, other, least in wanted
+    ]  # fmt: skip
+
+
+def main() -> int:
+    """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=10_000_000)
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--locks", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("-n", "--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="2 rounds, a tenth of the events")
     args = parser.parse_args()
+    events, rounds = (args.events // 10, 2) if args.quick else (args.events, args.rounds)
     directory = scratch()
     try:
         trace = directory / "big.ptt"
-        make_trace(trace, args.events, args.threads, args.locks)
-        figures = interleave(cases(trace, args.events), args.rounds)
-        figures = {f"{name}, million events/s": f for name, f in figures.items()}
-        figures["seek and 50 events, ms"] = seeks(trace)
-        figures |= interleave({"first page, s": lambda: first_page(trace)}, 5)
-        for name, figure in figures.items():
-            print(f"{name:<40}{figure}")
-        for mine, other in (
-            ("count", "babeltrace2 count"), ("columns", "babeltrace2 count"),
-            ("text", "babeltrace2 text"), ("columns and fields", "bt2, with fields"),
-        ):  # fmt: skip
-            pair = [figures.get(f"{name}, million events/s") for name in (mine, other)]
-            if pair[0] and pair[1]:
-                ratio = pair[0].median / pair[1].median
-                print(f"{f'{mine} / {other}':<40}{ratio:10.1f}")
-        keep("reading", figures, events=args.events, threads=args.threads, locks=args.locks)
+        make_trace(trace, events, args.threads, args.locks)
+        readers = ours(trace) | theirs(trace)
+        rates = {name: lambda reader=r: reader.rate(events) for name, r in readers.items()}
+        figures = interleave(rates, rounds)
+        others = {"seek and 50 events, ms": seeks(trace)}
+        others |= interleave({"first page, s": lambda: first_page(trace)}, 5)
     finally:
         shutil.rmtree(directory)
+    print(f"million events a second, of {events}; memory of its own, MiB")
+    for name, f in figures.items():
+        print(f"{name:<28}{f}  {readers[name].own_mib:8.0f}")
+    for name, f in others.items():
+        print(f"{name:<28}{f}")
+    verdicts = bars(figures)
+    for bar in verdicts:
+        print(bar)
+    keep("reading", figures | others, bars=verdicts, events=events, threads=args.threads,
+         locks=args.locks, rounds=rounds,
+         own_mib={name: reader.own_mib for name, reader in readers.items()})  # fmt: skip
+    return int(any(bar.held is False for bar in verdicts))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

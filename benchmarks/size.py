@@ -27,7 +27,7 @@ def main() -> int:
     args = parser.parse_args()
     env, work = environment(), scratch()
     try:
-        program = compile_c(HERE / "hotpath" / "pairs.c", work / "pairs")
+        program = compile_c(HERE / "hotpath" / "cases.c", work / "pairs")
         trace = work / "trace"
         command = [
             *PTT,
@@ -38,6 +38,7 @@ def main() -> int:
             str(trace),
             "--",
             str(program),
+            "mutex",
             "1",
             str(args.pairs),
         ]

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -16,15 +17,6 @@ static __thread struct {
 	struct record *ring;
 	uint64_t next;
 } self __attribute__((tls_model("initial-exec")));
-
-static int (*real_lock)(pthread_mutex_t *);
-static int (*real_unlock)(pthread_mutex_t *);
-
-static __attribute__((constructor)) void resolve(void)
-{
-	*(void **)&real_lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
-	*(void **)&real_unlock = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
-}
 
 static uint64_t now(void)
 {
@@ -51,16 +43,41 @@ static inline void note(uint64_t id, void *object, void *site)
 		(struct record){.time = now(), .object = (uintptr_t)object, .site = (uintptr_t)site, .id = id};
 }
 
-int pthread_mutex_lock(pthread_mutex_t *mutex)
-{
-	int result = real_lock(mutex);
+/* What takes is stamped behind the call, what gives before it. */
+#define TAKES(id, name, type)                             \
+	static int (*real_##name)(type *);                \
+	int name(type *object)                            \
+	{                                                 \
+		int result = real_##name(object);         \
+							  \
+		note(id, object, __builtin_return_address(0)); \
+		return result;                            \
+	}
 
-	note(1, mutex, __builtin_return_address(0));
-	return result;
-}
+#define GIVES(id, name, type)                             \
+	static int (*real_##name)(type *);                \
+	int name(type *object)                            \
+	{                                                 \
+		note(id, object, __builtin_return_address(0)); \
+		return real_##name(object);               \
+	}
 
-int pthread_mutex_unlock(pthread_mutex_t *mutex)
+TAKES(1, pthread_mutex_lock, pthread_mutex_t)
+GIVES(2, pthread_mutex_unlock, pthread_mutex_t)
+TAKES(3, pthread_rwlock_rdlock, pthread_rwlock_t)
+TAKES(4, pthread_rwlock_wrlock, pthread_rwlock_t)
+GIVES(5, pthread_rwlock_unlock, pthread_rwlock_t)
+TAKES(6, sem_wait, sem_t)
+GIVES(7, sem_post, sem_t)
+
+static __attribute__((constructor)) void resolve(void)
 {
-	note(2, mutex, __builtin_return_address(0));
-	return real_unlock(mutex);
+#define RESOLVE(name) *(void **)&real_##name = dlsym(RTLD_NEXT, #name)
+	RESOLVE(pthread_mutex_lock);
+	RESOLVE(pthread_mutex_unlock);
+	RESOLVE(pthread_rwlock_rdlock);
+	RESOLVE(pthread_rwlock_wrlock);
+	RESOLVE(pthread_rwlock_unlock);
+	RESOLVE(sem_wait);
+	RESOLVE(sem_post);
 }

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""`make bench`: everything that PTT promises about cost, measured on this machine beside others.
+
+Each part prints its figures and keeps them in build/bench; the end is a table of the bars. Parts
+run one after the other; give the machine nothing else to do meanwhile. Where something else runs
+when a part begins, that is told beside its figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+from common import HERE, KEPT, Bar, environment, machine
+from peers import install
+
+# Name, script, whether it has a short form.
+PARTS = {
+    "micro": ("micro.py", True),
+    "programs": ("programs.py", True),
+    "reading": ("reading.py", True),
+    "growth": ("growth.py", True),
+    "collector": ("collector.py", True),
+    "size": ("size.py", False),
+    "startup": ("startup.py", False),
+    "posix": ("posix.py", False),
+    "instructions": ("instructions.py", False),
+}
+BUSY = 0.1
+LOOK_S = 1.0
+
+
+def busy_processors() -> float:
+    """Return how many processors are at work now."""
+
+    def ticks() -> tuple[int, int]:
+        with open("/proc/stat", encoding="ascii") as stat:  # noqa: PTH123 -- not a file on disk
+            fields = [int(word) for word in stat.readline().split()[1:9]]
+        return sum(fields), fields[3] + fields[4]
+
+    before = ticks()
+    time.sleep(LOOK_S)
+    after = ticks()
+    idle = (after[1] - before[1]) / max(after[0] - before[0], 1)
+    return (1 - idle) * (os.cpu_count() or 1)
+
+
+def kept_bars() -> list[Bar]:
+    """Return the bars of all that was kept."""
+    found = []
+    for path in sorted(KEPT.glob("*.json")):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        found += [Bar(**bar) for bar in kept.get("bars", ())]
+    return sorted(found, key=lambda bar: bar.number)
+
+
+def main() -> int:
+    """Run the parts and print the verdicts; fail where one is not held or a part failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="less of everything: some minutes")
+    parser.add_argument(
+        "--install-peers", action="store_true", help="have apt install what Debian has; needs root"
+    )
+    parser.add_argument(
+        "--verdicts", action="store_true", help="measure nothing, tell what is kept"
+    )
+    parser.add_argument("part", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
+    args = parser.parse_args()
+    unknown = set(args.part) - set(PARTS)
+    if unknown:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    if args.install_peers:
+        install()
+    print(", ".join(f"{name} {value}" for name, value in machine().items()))
+    failed = []
+    for name in () if args.verdicts else args.part or PARTS:
+        script, short = PARTS[name]
+        others = busy_processors()
+        busy = f": {others:.1f} processors are busy with other things" if others > BUSY else ""
+        print(f"\n=== {name}{busy}", flush=True)
+        quick = ["--quick"] if args.quick and short else []
+        if subprocess.run(
+            [sys.executable, HERE / script, *quick], env=environment(), check=False
+        ).returncode:
+            failed.append(name)
+    print("\nbar")
+    bars = kept_bars()
+    for bar in bars:
+        print(bar)
+    if failed:
+        print(f"bounds exceeded, or not measured: {', '.join(failed)}")
+    return int(bool(failed) or any(bar.held is False for bar in bars))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""How the time and the memory of every command that reads a whole trace grow with the trace.
+
+Time is that of the processors, user and system: it is the same on a machine that does other things
+meanwhile; wall time stands beside it. Memory is what a command has of its own: a mapped trace costs
+nobody anything that the system does not have to spare.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from common import PTT, Bar, Figures, Used, environment, keep, scratch, used_by
+from made import make_trace
+
+# What a hundred million events may take of what ten million do.
+TIME = 11.0
+MEMORY = 2.0
+COLUMNS = """
+import sys
+from nptltrace.trace.traceset import Traceset
+
+rows = sum(table.num_rows for table in Traceset(sys.argv[1]).batches())
+sys.exit(rows != int(sys.argv[2]))
+"""
+# A small trace to merge others with.
+OTHER = "other"
+QUERY = "SELECT event, count(*), min(ts_ns), max(ts_ns) FROM events GROUP BY event"
+
+
+@dataclass(slots=True)
+class Reading:
+    """A command that reads a whole trace.
+
+    Attributes:
+        name: What tables call it.
+        command: The command, of a trace and a directory to write to.
+        used: What its runs took, by the number of events.
+    """
+
+    name: str
+    command: Callable[[str, str], list[str]]
+    used: dict[int, list[Used]] = field(default_factory=dict)
+
+    def median(self, events: int, what: str) -> float:
+        """Return the median of an attribute of the runs."""
+        return Figures(tuple(getattr(used, what) for used in self.used[events])).median
+
+
+def ptt(name: str, *words: str) -> Reading:
+    """Return a command of ours; TRACE, OUT and OTHER among its words stand for paths."""
+
+    def command(trace: str, out: str) -> list[str]:
+        other = str(Path(trace).with_name(OTHER))
+        paths = {"TRACE": trace, "OUT": out, "OTHER": other}
+        return [*PTT, *(paths.get(word, word) for word in words)]
+
+    return Reading(name, command)
+
+
+def readings() -> list[Reading]:
+    """Return all that read a whole trace."""
+    return [
+        ptt("stat", "stat", "TRACE"),
+        ptt("report", "report", "TRACE"),
+        ptt("check", "check", "TRACE"),
+        ptt("verify", "verify", "TRACE"),
+        *(ptt(f"view, {form}", "view", "--format", form, "TRACE")
+          for form in ("text", "raw", "jsonl", "csv")),
+        ptt("cut", "cut", "-q", "--force", "--from", "1us", "-o", "OUT", "TRACE"),
+        ptt("split", "split", "-q", "--force", "--by", "thread", "-o", "OUT", "TRACE"),
+        ptt("merge", "merge", "-q", "--force", "-o", "OUT", "TRACE", "OTHER"),
+        ptt("diff", "diff", "TRACE", "TRACE"),
+        ptt("sql", "sql", "TRACE", QUERY),
+        *(ptt(f"export, {form}", "export", "-q", "--to", form, "--force", "-o", "OUT", "TRACE")
+          for form in ("perfetto", "chrome", "paje", "parquet")),
+    ]  # fmt: skip
+
+
+def columns(events: dict[str, int]) -> Reading:
+    """Return the reading of all columns from Python."""
+    return Reading(
+        "columns (Python)",
+        lambda trace, _: [sys.executable, "-c", COLUMNS, trace, str(events[trace])],
+    )
+
+
+def remove(path: Path) -> None:
+    """Remove what a command wrote."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def measure(reading: Reading, traces: dict[int, Path], rounds: int, out: Path) -> None:
+    """Run a command on all traces, one after the other, again and again."""
+    for _ in range(rounds):
+        for events, trace in traces.items():
+            used = used_by(reading.command(str(trace), str(out)), environment())
+            reading.used.setdefault(events, []).append(used)
+            remove(out)
+
+
+def bars(found: list[Reading], sizes: list[int]) -> list[Bar]:
+    """Return whether time and memory grow as they may."""
+    if len(sizes) < 2 or sizes[-1] != 10 * sizes[-2]:
+        return []
+    most, tenth = sizes[-1], sizes[-2]
+    held = []
+    for reading in found:
+        time = reading.median(most, "cpu") / reading.median(tenth, "cpu")
+        memory = reading.median(most, "own_mib") / reading.median(tenth, "own_mib")
+        held += [
+            Bar(5, f"{reading.name}: processor time for ten times the events", time, TIME),
+            Bar(5, f"{reading.name}: own memory for ten times the events", memory, MEMORY),
+        ]
+    return held
+
+
+def main() -> int:
+    """Measure, print, keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-n", "--rounds", type=int, default=3)
+    parser.add_argument("--events", type=int, action="append", help="default: 1, 10, 100 million")
+    parser.add_argument("--threads", type=int, default=16)
+    parser.add_argument("--locks", type=int, default=1000)
+    parser.add_argument("-k", "--only", default="", help="commands whose name contains this")
+    parser.add_argument("--quick", action="store_true", help="one round, up to 10 million events")
+    args = parser.parse_args()
+    sizes = args.events or [10**6, 10**7, *([] if args.quick else [10**8])]
+    rounds = 1 if args.quick else args.rounds
+    work = scratch()
+    try:
+        traces = {events: work / f"trace-{events}" for events in sizes}
+        for events, trace in traces.items():
+            make_trace(trace, events, args.threads, args.locks)
+        make_trace(work / OTHER, 1000, args.threads, args.locks)
+        all_of_them = [*readings(), columns({str(t): n for n, t in traces.items()})]
+        found = [reading for reading in all_of_them if args.only in reading.name]
+        print("events, s (processor s), MiB of its own:")
+        for reading in found:
+            measure(reading, traces, rounds, work / "out")
+            cells = [
+                f"{reading.median(n, 'seconds'):8.2f} ({reading.median(n, 'cpu'):7.2f})"
+                f"{reading.median(n, 'own_mib'):7.0f}"
+                for n in sizes
+            ]
+            print(f"{reading.name:<20}{'  '.join(cells)}", flush=True)
+    finally:
+        shutil.rmtree(work)
+    verdicts = bars(found, sizes)
+    for bar in verdicts:
+        print(bar)
+    keep(
+        "growth",
+        {f"{reading.name}/{events}": Figures(tuple(used.seconds for used in runs))
+         for reading in found for events, runs in reading.used.items()},
+        bars=verdicts,
+        cpu={f"{r.name}/{n}": r.median(n, "cpu") for r in found for n in sizes},
+        own_mib={f"{r.name}/{n}": r.median(n, "own_mib") for r in found for n in sizes},
+        peak_mib={f"{r.name}/{n}": r.median(n, "peak_mib") for r in found for n in sizes},
+        sizes=sizes, threads=args.threads, locks=args.locks, rounds=rounds,
+    )  # fmt: skip
+    return int(any(bar.held is False for bar in verdicts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""What one operation of the thread library costs: untraced, beside the floor, with PTT, with peers.
+
+Each way of running is tried in every round, all in turn. An operation's time is that of the threads
+that do it; what tracers do elsewhere meanwhile is not in it, unless they need the same processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from common import HERE, Bar, Figures, compile_c, interleave, keep, scratch
+from peers import Peer, describe, last_line, usable
+from ways import Floor, Preloaded, Ptt, Way, ptt_levels
+
+LOOP = Ptt("2", "--stream-full-policy", "loop", name="PTT, level 2, flight recorder")
+IDLE = [Preloaded(), Ptt("0")]
+LEVELS = ptt_levels("1", "2", "3")
+# What a run of a slow peer may take, and how slow that is.
+RUN_NS = 4e8
+SLOW_NS = 5_000.0
+FEWEST = 1_000
+_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An operation to time.
+
+    Attributes:
+        name: What tables call it.
+        program: The case of cases.c.
+        threads: How many threads.
+        domain: Which objects it uses.
+        count: Operations a thread and run.
+        about_ns: How long one takes, roughly.
+        more: Ways that only this case is run with.
+    """
+
+    name: str
+    program: str
+    threads: int
+    domain: str
+    count: int
+    about_ns: float
+    more: tuple[Way, ...] = ()
+
+    def count_for(self, way: Way) -> int:
+        """Return how many operations are worth a run."""
+        if not isinstance(way, Peer):
+            return self.count
+        return max(FEWEST, min(self.count, int(RUN_NS / (self.about_ns + way.slow_ns))))
+
+
+CASES = (
+    Case("lock + unlock", "mutex", 1, "mutex", 3_000_000, 12, (*IDLE, LOOP)),
+    Case("lock + unlock, 2 threads", "mutex", 2, "mutex", 3_000_000, 12, (LOOP,)),
+    Case("contended, 2 threads, 1 µs section", "contended", 2, "mutex", 150_000, 1_100),
+    Case("condition ping-pong, 2 threads", "cond", 2, "cond", 20_000, 10_000),
+    Case("create + join", "create", 1, "thread", 10_000, 30_000),
+    Case("sem_wait + sem_post", "sem", 1, "sem", 3_000_000, 12),
+    Case("rdlock + unlock", "rdlock", 1, "rwlock", 3_000_000, 12),
+    Case("wrlock + unlock", "wrlock", 1, "rwlock", 3_000_000, 12),
+    Case("barrier, 2 threads", "barrier", 2, "barrier", 20_000, 10_000),
+)
+PAIR, PAIRS_OF_TWO, CONTENDED = CASES[0].name, CASES[1].name, CASES[2].name
+
+
+@dataclass(slots=True)
+class Measured:
+    """What the runs of one case said.
+
+    Attributes:
+        wall: Wall time, ns an operation, of each way.
+        cpu: Processor time of the threads at work.
+        lost: Events lost, of those that tell.
+        failed: Why the last run failed that did.
+    """
+
+    wall: dict[str, Figures] = field(default_factory=dict)
+    cpu: dict[str, list[float]] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def added(self, name: str) -> float:
+        """Return the ns that a way adds to an operation."""
+        return self.wall[name].median - self.wall["untraced"].median
+
+    def ratio(self, name: str) -> float:
+        """Return how many times as long an operation takes."""
+        return self.wall[name].median / self.wall["untraced"].median
+
+
+def measure(case: Case, ways: Sequence[Way], rounds: int, scale: float, work: Path) -> Measured:
+    """Run a case in all ways."""
+    found = Measured()
+
+    def runner(way: Way) -> Callable[[], float | None]:
+        program = work / f"cases{''.join(way.flags)}"
+        if not program.exists():
+            compile_c(HERE / "hotpath/cases.c", program, *way.flags)
+        count = max(FEWEST, int(case.count_for(way) * scale))
+        command = [str(program), case.program, str(case.threads), str(count)]
+
+        def run() -> float | None:
+            try:
+                with way.on(work) as on:
+                    wall, cpu = map(float, on.call(command, timeout=_LIMIT_S).stdout.split())
+            except (subprocess.SubprocessError, ValueError) as error:
+                if not isinstance(way, Peer):
+                    raise
+                said = last_line(str(getattr(error, "stderr", "")))
+                found.failed[way.name] = said or "the program printed nothing"
+                return None
+            found.cpu.setdefault(way.name, []).append(cpu)
+            if on.lost is not None:
+                found.lost[way.name] = found.lost.get(way.name, 0) + on.lost
+            return wall
+
+        return run
+
+    slow = [way.name for way in ways if isinstance(way, Peer) and way.slow_ns > SLOW_NS]
+    found.wall = interleave({way.name: runner(way) for way in ways}, rounds, slow)
+    return found
+
+
+def print_case(case: Case, found: Measured, ways: Sequence[Way]) -> None:
+    """Print one table."""
+    print(f"\n{case.name}: ns, median (min … max), added, ratio")
+    for way in ways:
+        if way.name in found.failed:
+            print(f"{way.name:<30}failed: {found.failed[way.name]}")
+        if way.name not in found.wall:
+            continue
+        note = ""
+        if way.domains is not None and case.domain not in way.domains and way.name != "floor":
+            note = "  records none of this"
+        if found.lost.get(way.name):
+            note += f"  LOST {found.lost[way.name]} events"
+        print(
+            f"{way.name:<30}{found.wall[way.name]}  {found.added(way.name):+11.2f}"
+            f"  × {found.ratio(way.name):8.3f}{note}"
+        )
+
+
+def bars(found: dict[str, Measured]) -> list[Bar]:
+    """Return what the figures say of the first two bars, and of the idle cost."""
+    level, held = "PTT, level 2", []
+    if PAIR in found:
+        pair = found[PAIR]
+        lttng = pair.added(level) / pair.added("LTTng") if "LTTng" in pair.wall else None
+        floor = pair.added(level) / pair.added("floor")
+        lost = float(sum(n for name, n in pair.lost.items() if name.startswith("PTT")))
+        held += [
+            Bar(1, "added to lock + unlock at level 2, of what LTTng adds", lttng, 1 / 15),
+            Bar(1, "added to lock + unlock at level 2, × the floor", floor, 1.6),
+            Bar(1, "events lost by PTT in these runs", lost, 0),
+        ]
+    if CONTENDED in found:
+        ratio = found[CONTENDED].ratio(level)
+        held.append(Bar(2, "contended lock, 1 µs section, level 2, × untraced", ratio, 1.05))
+    if PAIR in found and PAIRS_OF_TWO in found:
+        one, two = (found[name].wall[LOOP.name].median for name in (PAIR, PAIRS_OF_TWO))
+        held.append(
+            Bar(2, "a traced pair on 2 threads, × on 1 thread, nothing drained", two / one, 1.1)
+        )
+    return held
+
+
+def main() -> int:
+    """Measure, print, keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-n", "--rounds", type=int, default=7)
+    parser.add_argument("--quick", action="store_true", help="3 rounds, a third of the operations")
+    parser.add_argument("--no-peers", action="store_true", help="only PTT and the floor")
+    parser.add_argument("-k", "--only", default="", help="cases whose name contains this")
+    args = parser.parse_args()
+    rounds, scale = (3, 1 / 3) if args.quick else (args.rounds, 1.0)
+    work = scratch()
+    try:
+        peers, reasons = ([], {}) if args.no_peers else usable(work)
+        for name, why in reasons.items():
+            print(f"{name} cannot run here: {why}")
+        for name, facts in describe(peers).items():
+            print(f"{name} {facts['version']}: {facts['settings']}")
+        floor = Floor.build(work)
+        found: dict[str, Measured] = {}
+        for case in CASES:
+            if args.only not in case.name:
+                continue
+            ways = [Way(), floor, *case.more, *LEVELS, *peers]
+            ways = [way for way in ways if way.name != "floor" or case.domain in floor.domains]
+            found[case.name] = measure(case, ways, rounds, scale, work)
+            print_case(case, found[case.name], ways)
+    finally:
+        shutil.rmtree(work)
+    verdicts = bars(found)
+    print()
+    for bar in verdicts:
+        print(bar)
+    keep(
+        "micro",
+        {f"{case}/{way}": f for case, m in found.items() for way, f in m.wall.items()},
+        bars=verdicts,
+        cpu={f"{case}/{way}": v[1:] for case, m in found.items() for way, v in m.cpu.items()},
+        lost={f"{case}/{way}": n for case, m in found.items() for way, n in m.lost.items() if n},
+        failed={f"{case}/{way}": w for case, m in found.items() for way, w in m.failed.items()},
+        rounds=rounds,
+        cases={case.name: {"threads": case.threads, "count": int(case.count * scale),
+                           "unseen": [p.name for p in peers
+                                      if p.domains is not None and case.domain not in p.domains]}
+               for case in CASES},
+        ways={way.name: way.about for way in (floor, *IDLE, LOOP, *LEVELS)},
+        peers=describe(peers),
+        not_here=reasons,
+    )  # fmt: skip
+    return int(any(bar.held is False for bar in verdicts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
