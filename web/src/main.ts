@@ -11,6 +11,7 @@ import { mountShell } from "./shell";
 import { Signal } from "./signal";
 import { Store, type View } from "./state";
 import { followTheme } from "./theme";
+import { Timeline } from "./timeline/timeline";
 import { mountTopbar } from "./topbar";
 import { Voice } from "./voice";
 
@@ -32,12 +33,13 @@ async function start(): Promise<void> {
     onTheme: (listener) => themed.listen(listener),
     announce: (text) => voice.announce(text),
     notify: (text, kind) => voice.notify(text, kind),
-    zoomTo: (range) => store.update({ range }),
+    zoomTo: (range) => timeline.zoomTo(range),
   };
   let live: Live | null = null;
   follow(store);
   followTheme(store, () => themed.emit());
   mountTopbar(shell, app);
+  const timeline = new Timeline(shell, app);
   mountDock(shell.dock, PANELS, app);
   source.live(async (now) => {
     live = now;

@@ -1,0 +1,77 @@
+// A wait and its chain: who held what it waited for, what that thread itself waited for, to the root.
+import { h } from "../dom";
+import type { Wait } from "../protocol";
+import { count, duration } from "../units";
+import { facts, type Links, site } from "./details";
+
+const CLASSES: Readonly<Record<Wait["wait_class"], string>> = {
+  contended: "waited",
+  idle: "was idle",
+  join: "joined",
+  timeout: "waited in vain",
+  cancelled: "was cancelled waiting",
+};
+
+/** Returns the view of a wait: itself, then each step to the root. */
+export function chainView(chain: readonly Wait[], links: Links): HTMLElement[] {
+  const [first, ...rest] = chain;
+  if (!first) return [h("p", {}, "Nothing is known of this wait.")];
+  const steps = h("ol", { class: "chain" });
+  steps.append(step(first, links, true));
+  for (const wait of rest) steps.append(step(wait, links, false));
+  steps.append(root(chain[chain.length - 1] ?? first, links));
+  return [heading(first, links), itself(first, links), h("h3", {}, "Because of"), steps];
+}
+
+function rangeOf(wait: Wait) {
+  return { from: wait.t_ns, to: wait.t_ns + wait.dur_ns };
+}
+
+function heading(wait: Wait, links: Links): HTMLElement {
+  const verb = CLASSES[wait.wait_class];
+  return h("h2", {}, links.thread(wait.thread), ` ${verb} for `, links.object(wait.object));
+}
+
+function itself(wait: Wait, links: Links): HTMLElement {
+  const length = duration(wait.dur_ns) + (wait.open ? ", and did at the end" : "");
+  const lines: [string, string | HTMLElement][] = [
+    ["For", h("strong", {}, length)],
+    ["Class", wait.mode === "shared" ? `${wait.wait_class}, shared` : wait.wait_class],
+    ["Since", links.time(wait.t_ns, rangeOf(wait))],
+    ["At", site(wait.site)],
+    ["Object", `${wait.kind} ${wait.object.object}`],
+  ];
+  if (wait.queue_depth > 1) lines.push(["Waiting by then", count(wait.queue_depth)]);
+  if (wait.waker) {
+    lines.push(["Ended by", links.thread(wait.waker)]);
+    if (wait.waker_site) lines.push(["", site(wait.waker_site)]);
+  }
+  return facts(lines);
+}
+
+/** One step: who waited for what, and who held it. Its first words lead to that wait. */
+function step(wait: Wait, links: Links, isFirst: boolean): HTMLElement {
+  const text = `${wait.thread.label} ${CLASSES[wait.wait_class]} ${duration(wait.dur_ns)}`;
+  const own = isFirst ? h("span", {}, text) : links.wait(wait.wait_id, rangeOf(wait), text);
+  const item = h("li", { class: wait.wait_class }, own, " for ", links.object(wait.object));
+  if (wait.owner) {
+    const since = wait.owner_since_ns;
+    const before =
+      since === null ? "" : `, had it for ${duration(Math.max(0, wait.t_ns - since))} then`;
+    item.append(
+      h("div", { class: "because" }, "held by ", links.thread(wait.owner), before),
+      wait.owner_site ? h("div", { class: "because" }, "taken at ", site(wait.owner_site)) : "",
+    );
+  } else if (wait.wait_class === "contended") {
+    item.append(h("div", { class: "because" }, "nobody is known to have held it"));
+  }
+  return item;
+}
+
+/** What the last owner did when nothing kept it is the root of the matter. */
+function root(last: Wait, links: Links): HTMLElement {
+  const item = h("li", { class: "root" });
+  if (last.owner) item.append(links.thread(last.owner), " was not waiting: this is the root");
+  else item.append("The chain ends here");
+  return item;
+}

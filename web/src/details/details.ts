@@ -1,0 +1,164 @@
+// The details at the side: what is selected, and from there on to everything that it has to do with.
+import type { App } from "../app";
+import { button, h } from "../dom";
+import type { Hold, ObjectRef, ThreadRef } from "../protocol";
+import type { Range, RowKind } from "../state";
+import { describeRow } from "../timeline/describe";
+import type { RowData } from "../timeline/rows";
+import { count, duration, exact } from "../units";
+import { chainView } from "./chain";
+import type { EventLine, Selected, SelectedThing } from "./selected";
+
+/** What the parts of the details can do. */
+export interface Links {
+  readonly thread: (thread: ThreadRef) => HTMLElement;
+  readonly object: (object: ObjectRef) => HTMLElement;
+  readonly time: (ns: number, range: Range) => HTMLElement;
+  readonly wait: (id: number, range: Range, text: string) => HTMLElement;
+}
+
+export function mountDetails(element: HTMLElement, app: App, selected: SelectedThing): void {
+  const body = h("div", { class: "details" });
+  const close = button("×", () => app.store.update({ selection: null }), {
+    class: "close",
+    "aria-label": "Close the details",
+  });
+  element.append(close, body);
+  const links = makeLinks(app);
+  const draw = () => {
+    const { now } = selected;
+    element.hidden = now === null;
+    body.replaceChildren(...(now ? content(now, app, links) : []));
+    if (now) app.announce(spoken(now));
+  };
+  selected.changed.listen(draw);
+}
+
+function content(now: Selected, app: App, links: Links): HTMLElement[] {
+  switch (now.kind) {
+    case "wait":
+      return chainView(now.chain, links);
+    case "hold":
+      return holdView(now.hold, links);
+    case "row":
+      return rowView(now.row, app);
+    case "event":
+      return eventView(now.event, app, links);
+    case "failed":
+      return [h("p", { class: "failed" }, now.line)];
+  }
+}
+
+function spoken(now: Selected): string {
+  const wait = now.kind === "wait" ? now.chain[0] : undefined;
+  if (wait) {
+    const owner = wait.owner ? `, held by ${wait.owner.label}` : "";
+    const length = duration(wait.dur_ns);
+    return `${wait.thread.label} waited ${length} for ${wait.object.label}${owner}`;
+  }
+  if (now.kind === "hold") {
+    return `${now.hold.thread.label} held ${now.hold.object.label} for ${duration(now.hold.dur_ns)}`;
+  }
+  if (now.kind === "row") {
+    const { title, facts } = describeRow(now.row);
+    return [title, ...facts].join(", ");
+  }
+  if (now.kind === "event") return now.event.sentence;
+  return now.kind === "failed" ? now.line : "";
+}
+
+function makeLinks(app: App): Links {
+  const toRow = (by: RowKind, row: number, label: string, title: string) => {
+    const go = () => app.store.update({ selection: { kind: "row", by, row } });
+    const link = button(label, go, { class: "link", title });
+    return row ? link : h("span", {}, label);
+  };
+  return {
+    thread: (thread) => toRow("thread", thread.row, thread.label, `Thread ${thread.tid}`),
+    object: (object) => {
+      return toRow("object", object.row, object.label, `${object.kind} ${object.object}`);
+    },
+    time: (ns, range) => {
+      return button(exact(ns), () => app.zoomTo(range), { class: "link time", title: "Show it" });
+    },
+    wait: (id, range, text) => {
+      const go = () => {
+        app.store.update({ selection: { kind: "wait", wait: id } });
+        app.zoomTo(range);
+      };
+      return button(text, go, { class: "link" });
+    },
+  };
+}
+
+function holdView(hold: Hold, links: Links): HTMLElement[] {
+  const range = { from: hold.t_ns, to: hold.t_ns + hold.dur_ns };
+  const how = hold.mode === "shared" ? "shared " : "held ";
+  const waited = hold.max_waiters === 1 ? "1 thread" : `${count(hold.max_waiters)} threads`;
+  return [
+    h("h2", {}, links.thread(hold.thread), ` ${how}`, links.object(hold.object)),
+    facts([
+      ["For", h("strong", {}, duration(hold.dur_ns), hold.open ? ", and had it at the end" : "")],
+      ["Since", links.time(hold.t_ns, range)],
+      ["Taken at", site(hold.site)],
+      ["Given up at", hold.open ? "–" : site(hold.release_site)],
+      ["Waited meanwhile", hold.max_waiters ? `${waited} at most` : "nobody"],
+      ["Object", `${hold.object.kind} ${hold.object.object}`],
+    ]),
+  ];
+}
+
+function rowView(row: RowData, app: App): HTMLElement[] {
+  const { facts: lines } = describeRow(row);
+  const lived = { from: row.start_ns, to: row.end_ns };
+  const only = () => {
+    const filter = row.by === "thread" ? { thread: row.row } : { object: row.row };
+    app.store.update({ filter, tab: "events", dock: true });
+  };
+  return [
+    h("h2", {}, row.by === "thread" ? "Thread " : `${row.kind} `, h("b", {}, row.label)),
+    h("ul", { class: "plain" }, ...lines.map((line) => h("li", {}, line))),
+    facts([
+      ["First seen", exact(row.start_ns)],
+      ["Last seen", exact(row.end_ns)],
+    ]),
+    h(
+      "div",
+      { class: "actions" },
+      button("Show its time", () => app.zoomTo(lived)),
+      button("Only its events", only),
+    ),
+  ];
+}
+
+function eventView(event: EventLine, app: App, links: Links): HTMLElement[] {
+  const about: Range = { from: event.ts_ns - 5000, to: event.ts_ns + 5000 };
+  const thread = { row: event.thread_row, pid: 0, tid: 0, name: "", label: event.thread };
+  const only = () => {
+    app.store.update({ filter: { object: event.object_row }, tab: "events", dock: true });
+  };
+  return [
+    h("h2", {}, event.event),
+    h("p", {}, event.sentence),
+    facts([
+      ["Thread", links.thread(thread)],
+      ["Time", links.time(event.ts_ns, about)],
+      ["Call", event.site ? site(event.site) : "–"],
+    ]),
+    event.object_row
+      ? h("div", { class: "actions" }, button("Only events of its object", only))
+      : h("div"),
+  ];
+}
+
+/** Returns a list of facts by name. */
+export function facts(lines: readonly (readonly [string, string | HTMLElement])[]): HTMLElement {
+  const list = h("dl", { class: "facts" });
+  for (const [name, value] of lines) list.append(h("dt", {}, name), h("dd", {}, value));
+  return list;
+}
+
+/** Returns a call site as code; without one, what stands for none. */
+export function site(name: string): HTMLElement {
+  return name ? h("code", { title: name }, name) : h("span", {}, "unknown");
+}

@@ -1,0 +1,167 @@
+// Finds out what the selection is: which wait with its chain, which hold, which row or event.
+import { isAbort, type Source } from "../api";
+import type { Hold, Wait } from "../protocol";
+import { Signal } from "../signal";
+import type { Range, Selection, ViewStore } from "../state";
+import type { RowData, Rows } from "../timeline/rows";
+
+export interface EventLine {
+  readonly position: string;
+  readonly ts_ns: number;
+  readonly thread: string;
+  readonly thread_row: number;
+  readonly object: string;
+  readonly object_row: number;
+  readonly event: string;
+  readonly site: string;
+  readonly sentence: string;
+}
+
+/** What was selected, with what is known of it. */
+export type Selected =
+  | { readonly kind: "wait"; readonly chain: readonly Wait[] }
+  | { readonly kind: "hold"; readonly hold: Hold; readonly lane: number }
+  | { readonly kind: "row"; readonly row: RowData }
+  | { readonly kind: "event"; readonly event: EventLine }
+  | { readonly kind: "failed"; readonly line: string };
+
+export class SelectedThing {
+  readonly changed = new Signal();
+  now: Selected | null = null;
+  private asking: AbortController | null = null;
+
+  constructor(
+    private readonly source: Source,
+    private readonly store: ViewStore,
+    private readonly rows: { readonly thread: Rows; readonly object: Rows },
+  ) {
+    store.watch(["selection"], (view) => void this.resolve(view.selection));
+  }
+
+  /** Asks again: what is there may have changed. */
+  refresh(): void {
+    if (this.now?.kind === "failed") void this.resolve(this.store.get().selection);
+  }
+
+  /** Returns where in time it is, or null. */
+  range(): Range | null {
+    return rangeOf(this.now);
+  }
+
+  private async resolve(selection: Selection | null): Promise<void> {
+    this.asking?.abort();
+    const asking = new AbortController();
+    this.asking = asking;
+    let found: Selected | null = null;
+    try {
+      found = selection ? await this.find(selection, asking.signal) : null;
+    } catch (error) {
+      if (isAbort(error)) return;
+      found = { kind: "failed", line: error instanceof Error ? error.message : String(error) };
+    }
+    if (this.asking !== asking) return;
+    this.now = found;
+    this.changed.emit();
+  }
+
+  private async find(selection: Selection, signal: AbortSignal): Promise<Selected | null> {
+    switch (selection.kind) {
+      case "row": {
+        const row = await this.rows[selection.by].one(selection.row);
+        return row ? { kind: "row", row } : { kind: "failed", line: "There is no such row." };
+      }
+      case "wait":
+        return this.wait(selection.wait, signal);
+      case "event":
+        return this.event(selection.position, signal);
+      case "span":
+        return this.span(selection, signal);
+    }
+  }
+
+  private async wait(id: number, signal: AbortSignal): Promise<Selected> {
+    const { chain } = await this.source.json("wait", { id }, signal);
+    return { kind: "wait", chain };
+  }
+
+  private async event(position: string, signal: AbortSignal): Promise<Selected | null> {
+    const table = await this.source.table("events", { position, count: 1 }, signal);
+    if (!table.length) return null;
+    const event = {
+      position: table.position[0] ?? "",
+      ts_ns: table.ts_ns[0] ?? 0,
+      thread: table.thread[0] ?? "",
+      thread_row: table.thread_row[0] ?? 0,
+      object: table.object[0] ?? "",
+      object_row: table.object_row[0] ?? 0,
+      event: table.event[0] ?? "",
+      site: table.site[0] ?? "",
+      sentence: table.sentence[0] ?? "",
+    };
+    return { kind: "event", event };
+  }
+
+  /** What is drawn as one span is looked at so closely that one wait or hold is left. */
+  private async span(
+    selection: Extract<Selection, { kind: "span" }>,
+    signal: AbortSignal,
+  ): Promise<Selected> {
+    const at = Math.round(selection.at);
+    const close = { from_ns: at, to_ns: at + 1, width: 1 };
+    const question = { by: selection.by, rows: [selection.row], ...close };
+    const table = await this.source.table("spans", question, signal);
+    for (let n = 0; n < table.length; n++) {
+      if (table.lane[n] !== selection.lane) continue;
+      const wait = table.wait_id[n] ?? 0;
+      if (wait) return this.wait(wait, signal);
+      if (selection.lane === 0) break;
+      if (selection.by === "thread") return this.hold(selection.row, selection.lane, at, signal);
+      return this.owned(table.other[n] ?? 0, selection.row, at, signal);
+    }
+    const row = await this.rows[selection.by].one(selection.row);
+    return row ? { kind: "row", row } : { kind: "failed", line: "There is nothing here." };
+  }
+
+  private async hold(
+    row: number,
+    lane: number,
+    at: number,
+    signal: AbortSignal,
+  ): Promise<Selected> {
+    const hold = await this.source.json("hold", { row, lane, t_ns: at }, signal);
+    return { kind: "hold", hold, lane };
+  }
+
+  /** The hold of an object is one of its owner's, in one of his lanes. */
+  private async owned(
+    owner: number,
+    object: number,
+    at: number,
+    signal: AbortSignal,
+  ): Promise<Selected> {
+    const question = { by: "thread", rows: [owner], from_ns: at, to_ns: at + 1, width: 1 } as const;
+    const table = await this.source.table("spans", question, signal);
+    for (let n = 0; n < table.length; n++) {
+      const lane = table.lane[n] ?? 0;
+      if (lane > 0 && table.other[n] === object) return this.hold(owner, lane, at, signal);
+    }
+    return { kind: "failed", line: "There is nothing here." };
+  }
+}
+
+export function rangeOf(selected: Selected | null): Range | null {
+  if (selected?.kind === "wait") {
+    const wait = selected.chain[0];
+    return wait ? { from: wait.t_ns, to: wait.t_ns + wait.dur_ns } : null;
+  }
+  if (selected?.kind === "hold") {
+    const { t_ns, dur_ns } = selected.hold;
+    return { from: t_ns, to: t_ns + dur_ns };
+  }
+  if (selected?.kind === "row") return { from: selected.row.start_ns, to: selected.row.end_ns };
+  if (selected?.kind === "event") {
+    const at = selected.event.ts_ns;
+    return { from: at, to: at };
+  }
+  return null;
+}

@@ -1,0 +1,188 @@
+// What the keys do in the timeline.
+import type { App } from "../app";
+import type { Motion } from "./motion";
+
+export interface Commands {
+  readonly fit: () => void;
+  readonly mark: () => void;
+  readonly escape: () => boolean;
+  readonly moveRow: (step: number) => void;
+  readonly moveSpan: (step: 1 | -1) => void;
+  readonly moveLane: (step: 1 | -1) => void;
+  readonly activate: () => boolean;
+  readonly toggleGroup: () => void;
+  readonly switchPane: () => void;
+}
+
+/** Says whether a key is for the timeline: not when a panel has the focus and may want it. */
+function ours(event: KeyboardEvent): boolean {
+  const target = event.target;
+  if (!(target instanceof Element)) return true;
+  return target === document.body || target.closest("#timeline, #overview") !== null;
+}
+
+export function addCommands(app: App, motion: Motion, commands: Commands): void {
+  const held = (code: string, label: string, does: string, kind: "pan" | "zoom", way: 1 | -1) => ({
+    codes: [code],
+    label,
+    does,
+    group: "Navigation" as const,
+    press: () => {
+      motion.hold(kind, way);
+      return undefined;
+    },
+    release: () => motion.hold(kind, 0),
+  });
+  app.keys.add(
+    held("KeyW", "W", "Zoom in", "zoom", 1),
+    held("KeyS", "S", "Zoom out", "zoom", -1),
+    held("KeyA", "A", "Pan left", "pan", -1),
+    held("KeyD", "D", "Pan right", "pan", 1),
+  );
+  addEventListener("blur", () => {
+    motion.hold("pan", 0);
+    motion.hold("zoom", 0);
+  });
+
+  const when = (act: (event: KeyboardEvent) => boolean | undefined) => (event: KeyboardEvent) => {
+    return ours(event) ? act(event) : false;
+  };
+  const pan = (way: 1 | -1) => {
+    const { from, to } = motion.range();
+    motion.pan(((to - from) / 8) * way);
+    return undefined;
+  };
+  app.keys.add(
+    {
+      chars: ["ArrowLeft", "ArrowRight"],
+      shift: false,
+      label: "← →",
+      does: "Pan left or right",
+      group: "Navigation",
+      press: when((event) => pan(event.key === "ArrowLeft" ? -1 : 1)),
+    },
+    {
+      chars: ["ArrowUp", "ArrowDown"],
+      shift: false,
+      label: "↑ ↓",
+      does: "Go to the row above or below",
+      group: "Selection",
+      press: when((event) => {
+        commands.moveRow(event.key === "ArrowUp" ? -1 : 1);
+        return undefined;
+      }),
+    },
+    {
+      chars: ["PageUp", "PageDown"],
+      label: "Page ↑ ↓",
+      does: "Go ten rows up or down",
+      group: "Selection",
+      press: when((event) => {
+        commands.moveRow(event.key === "PageUp" ? -10 : 10);
+        return undefined;
+      }),
+    },
+    {
+      chars: ["ArrowLeft", "ArrowRight"],
+      shift: true,
+      label: "Shift ← →",
+      does: "Go to the previous or next wait or hold of the row",
+      group: "Selection",
+      press: when((event) => {
+        commands.moveSpan(event.key === "ArrowLeft" ? -1 : 1);
+        return undefined;
+      }),
+    },
+    {
+      chars: ["ArrowUp", "ArrowDown"],
+      shift: true,
+      label: "Shift ↑ ↓",
+      does: "Go to the lane above or below: waits, then nested holds",
+      group: "Selection",
+      press: when((event) => {
+        commands.moveLane(event.key === "ArrowUp" ? -1 : 1);
+        return undefined;
+      }),
+    },
+    {
+      chars: ["Home", "End"],
+      label: "Home End",
+      does: "Go to the start or the end of the trace",
+      group: "Navigation",
+      press: when((event) => {
+        const { from, to } = motion.whole();
+        const view = motion.range();
+        motion.pan(event.key === "Home" ? from - view.from : to - view.to);
+        return undefined;
+      }),
+    },
+    {
+      chars: ["f", "F"],
+      label: "F",
+      does: "Show the selection; once more, the whole trace",
+      group: "Navigation",
+      press: () => {
+        commands.fit();
+        return undefined;
+      },
+    },
+    {
+      chars: ["m", "M"],
+      label: "M",
+      does: "Mark and measure the selection, or what is seen",
+      group: "Selection",
+      press: () => {
+        commands.mark();
+        return undefined;
+      },
+    },
+    {
+      chars: ["e", "E"],
+      label: "E",
+      does: "Show or hide the arrows",
+      group: "View",
+      press: () => {
+        app.store.update({ arrows: !app.store.get().arrows });
+        return undefined;
+      },
+    },
+    {
+      chars: ["c", "C"],
+      label: "C",
+      does: "Fold or unfold the process",
+      group: "View",
+      press: when(() => {
+        commands.toggleGroup();
+        return undefined;
+      }),
+    },
+    {
+      chars: ["l", "L"],
+      label: "L",
+      does: "Go from the threads to the locks and back",
+      group: "Navigation",
+      press: () => {
+        commands.switchPane();
+        return undefined;
+      },
+    },
+    {
+      chars: ["Enter", " "],
+      label: "Enter",
+      does: "Select what the cursor is at",
+      group: "Selection",
+      press: when((event) => {
+        const target = event.target;
+        if (target instanceof Element && target.closest("button, .divider")) return false;
+        return commands.activate();
+      }),
+    },
+    {
+      chars: ["Escape"],
+      label: "Esc",
+      does: "Let go of the selection, then of the mark",
+      group: "Selection",
+      press: () => commands.escape(),
+    },
+  );
+}

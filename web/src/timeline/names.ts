@@ -1,0 +1,102 @@
+// The names at the left of a pane: a tree of those rows that are seen, which the keyboard moves in.
+import { h } from "../dom";
+import { count, duration } from "../units";
+import { describeRow } from "./describe";
+import type { Item, Layout } from "./layout";
+
+export interface NamesOptions {
+  readonly label: string;
+  readonly prefix: string;
+  readonly groupName: (process: number) => string;
+  readonly picked: (item: Item) => void;
+}
+
+export class Names {
+  readonly element: HTMLElement;
+  private shown = new Map<string, HTMLElement>();
+
+  constructor(private readonly options: NamesOptions) {
+    this.element = h("div", {
+      class: "names",
+      role: "tree",
+      tabindex: 0,
+      "aria-label": options.label,
+    });
+  }
+
+  /** Puts the names of what is seen where their rows are. */
+  draw(layout: Layout, top: number, height: number, cursor: Item | null, selected: number): void {
+    const seen = new Map<string, HTMLElement>();
+    for (const item of layout.between(top, top + height)) {
+      const key = keyOf(item);
+      const element = this.shown.get(key) ?? this.make(item);
+      place(element, item, item.y - top);
+      const at = layout.items.indexOf(item);
+      element.setAttribute("aria-setsize", String(layout.items.length));
+      element.setAttribute("aria-posinset", String(at + 1));
+      element.classList.toggle("cursor", cursor !== null && keyOf(cursor) === key);
+      const isSelected = item.kind === "row" && item.data.row === selected;
+      element.setAttribute("aria-selected", String(isSelected));
+      if (item.kind === "group") element.setAttribute("aria-expanded", String(!item.folded));
+      seen.set(key, element);
+    }
+    for (const [key, element] of this.shown) if (!seen.has(key)) element.remove();
+    for (const element of seen.values()) {
+      if (element.parentElement !== this.element) this.element.append(element);
+    }
+    this.shown = seen;
+    if (cursor && seen.has(keyOf(cursor))) {
+      this.element.setAttribute("aria-activedescendant", this.idOf(cursor));
+    } else {
+      this.element.removeAttribute("aria-activedescendant");
+    }
+  }
+
+  /** Forgets what is shown: the rows are others now. */
+  clear(): void {
+    for (const element of this.shown.values()) element.remove();
+    this.shown.clear();
+  }
+
+  private idOf(item: Item): string {
+    return `${this.options.prefix}-${keyOf(item)}`;
+  }
+
+  private make(item: Item): HTMLElement {
+    const element = h("div", { role: "treeitem", id: this.idOf(item), class: `name ${item.kind}` });
+    if (item.kind === "group") {
+      const name = this.options.groupName(item.process);
+      element.append(
+        h("span", { class: "fold", "aria-hidden": "true" }),
+        h("span", { class: "label" }, name),
+        h("span", { class: "figure" }, count(item.rows)),
+      );
+      element.setAttribute("aria-level", "1");
+      element.title = name;
+    } else {
+      const { title, facts } = describeRow(item.data);
+      const figure = item.data.wait_ns ? duration(item.data.wait_ns) : "";
+      const again = item.data.by === "object" && item.data.generations > 1;
+      element.append(
+        h("span", { class: "label" }, item.data.label),
+        again ? h("span", { class: "badge" }, `×${count(item.data.generations)}`) : "",
+        h("span", { class: "figure" }, figure),
+      );
+      element.setAttribute("aria-label", [title, ...facts].join(", "));
+      element.title = [title, ...facts].join("\n");
+    }
+    element.addEventListener("click", () => this.options.picked(item));
+    return element;
+  }
+}
+
+function place(element: HTMLElement, item: Item, y: number): void {
+  element.style.transform = `translateY(${y}px)`;
+  element.style.height = `${item.height}px`;
+}
+
+export function keyOf(item: Item): string {
+  // A group that was folded is another element: it would keep its listener's item else.
+  if (item.kind === "row") return `row-${item.data.row}`;
+  return `group-${item.process}-${item.folded ? "folded" : "open"}-${item.rows}`;
+}

@@ -1,0 +1,210 @@
+// Draws rows: states, nested holds, owners and queues, as many rectangles as there are pixels for.
+import { FLAGS, STATES } from "../protocol";
+import type { Range } from "../state";
+import { laneBox } from "./layout";
+import type { Paint, Palette } from "./palette";
+import type { RowData } from "./rows";
+import type { Scale } from "./scale";
+import type { RowSpans, Spans, Tiles } from "./tiles";
+
+const RUNNING = 0;
+const CONTENDED = STATES.indexOf("contended");
+const SHARED = STATES.indexOf("shared");
+/** A pattern is not seen in less, and text not read. */
+const PATTERN_PIXELS = 5;
+const TEXT_PIXELS = 34;
+const CHARACTER_PIXELS = 6.1;
+const MOST_TEXTS = 1500;
+
+export interface Text {
+  readonly x: number;
+  readonly y: number;
+  readonly text: string;
+  readonly ink: string;
+}
+
+/** What a row is drawn with. */
+export interface Brush {
+  readonly context: CanvasRenderingContext2D;
+  readonly scale: Scale;
+  readonly palette: Palette;
+  /** Where the trace ends, as of now. */
+  readonly end: number;
+  /** Names of rows of the other kind: what a thread waits for, who has a lock. */
+  readonly nameOf: (row: number) => string;
+  /** Texts are drawn when all rectangles are: setting a font between them would cost more than they. */
+  readonly texts: Text[];
+}
+
+/** Draws a row with its top at y. */
+export function paintRow(brush: Brush, tiles: Tiles, row: RowData, y: number): void {
+  const thread = row.kind === "thread";
+  background(brush, row, y, thread);
+  tiles.each(row.row, brush.scale, brush.end, (spans, clip) => {
+    if (thread) base(brush, row, y, clip);
+    const passes = thread ? [false, true] : [false];
+    for (const contended of passes) paintSpans(brush, row, y, spans, clip, contended);
+  });
+}
+
+/** Draws the texts that the rows left. */
+export function paintTexts(brush: Brush, font: string): void {
+  const { context, texts } = brush;
+  context.font = font;
+  context.textBaseline = "middle";
+  for (const { x, y, text, ink } of texts.slice(0, MOST_TEXTS)) {
+    context.fillStyle = ink;
+    context.fillText(text, x, y);
+  }
+}
+
+/** Shows when the row lived, before anything is known of what it did. */
+function background(brush: Brush, row: RowData, y: number, thread: boolean): void {
+  const { context, scale, palette } = brush;
+  const from = Math.max(0, scale.x(row.start_ns));
+  const to = Math.min(scale.width, scale.x(row.end_ns));
+  if (to <= from) return;
+  const box = laneBox(row, thread ? 0 : 1);
+  context.fillStyle = palette.get("state-free");
+  context.fillRect(from, y + box.top, Math.max(1, to - from), box.height);
+}
+
+/** A thread runs wherever nothing keeps it. */
+function base(brush: Brush, row: RowData, y: number, clip: Range): void {
+  const { context, scale, palette } = brush;
+  const box = laneBox(row, 0);
+  const from = Math.max(0, scale.x(Math.max(clip.from, row.start_ns)));
+  const to = Math.min(scale.width, scale.x(Math.min(clip.to, row.end_ns)));
+  if (to <= from) return;
+  context.fillStyle = palette.state(RUNNING).fill;
+  context.fillRect(from, y + box.top, to - from, box.height);
+}
+
+function paintSpans(
+  brush: Brush,
+  row: RowData,
+  y: number,
+  spans: RowSpans,
+  clip: Range,
+  contended: boolean,
+): void {
+  const { context, scale, palette } = brush;
+  const { table, begin, end } = spans;
+  const thread = row.kind === "thread";
+  const pixel = 1 / palette.ratio;
+  const left = Math.max(0, scale.x(clip.from));
+  const right = Math.min(scale.width, scale.x(clip.to));
+  let lane = -1;
+  let box = laneBox(row, 0);
+  let drawn = -1;
+  let drawnState = -1;
+  let style: CanvasPattern | string | null = null;
+  for (let at = begin; at < end; at++) {
+    const state = table.state[at] ?? 0;
+    const here = table.lane[at] ?? 0;
+    if (thread && (here === 0 && state === CONTENDED) !== contended) continue;
+    const t = table.t_ns[at] ?? 0;
+    let x0 = snap((t - scale.range.from) / scale.nsPerPixel, palette.ratio);
+    let x1 = snap(
+      (t + (table.dur_ns[at] ?? 0) - scale.range.from) / scale.nsPerPixel,
+      palette.ratio,
+    );
+    if (x1 < left || x0 > right) continue;
+    if (here !== lane) {
+      lane = here;
+      box = laneBox(row, here);
+      drawn = -1;
+    }
+    x0 = Math.max(x0, left);
+    x1 = Math.max(Math.min(x1, right), x0 + pixel);
+    if (x1 <= drawn && state === drawnState) continue;
+    if (x0 < drawn) x0 = Math.min(drawn, x1 - pixel);
+    drawn = x1;
+    drawnState = state;
+    const paint = paintOf(palette, row, table, at, here, state);
+    const wide = x1 - x0 >= PATTERN_PIXELS;
+    const next = wide ? paint.pattern : paint.fill;
+    if (next !== style) {
+      style = next;
+      context.fillStyle = next;
+    }
+    const height = heightOf(row, table, at, here, box.height);
+    context.fillRect(x0, y + box.top + box.height - height, x1 - x0, height);
+    if (!wide) continue;
+    if (x1 - x0 >= 12 && (thread || here > 0)) {
+      // Ends of neighbours of the same colour are told apart.
+      context.fillStyle = palette.get("bg");
+      context.fillRect(x1 - pixel, y + box.top, pixel, box.height);
+      style = null;
+    }
+    if (x1 - x0 >= TEXT_PIXELS && box.height >= 10) {
+      const text = fitted(textOf(brush, row, table, at, here), x1 - x0 - 6);
+      const middle = y + box.top + box.height / 2 + 0.5;
+      if (text) {
+        const { ink } = paint;
+        brush.texts.push({ x: Math.max(x0, 0) + 3, y: middle, text, ink });
+        plate(context, paint, Math.max(x0, 0) + 1, y + box.top + 1, text, box.height - 2);
+        style = null;
+      }
+    }
+  }
+}
+
+/** Text on a pattern stands on a plain plate. */
+function plate(
+  context: CanvasRenderingContext2D,
+  paint: Paint,
+  x: number,
+  y: number,
+  text: string,
+  height: number,
+): void {
+  if (paint.pattern === paint.fill) return;
+  context.fillStyle = paint.fill;
+  context.fillRect(x, y, text.length * CHARACTER_PIXELS + 4, height);
+}
+
+function paintOf(
+  palette: Palette,
+  row: RowData,
+  table: Spans,
+  at: number,
+  lane: number,
+  state: number,
+): Paint {
+  const merged = ((table.flags[at] ?? 0) & FLAGS.merged) !== 0;
+  if (row.kind === "thread" || lane === 0 || merged) return palette.state(state);
+  return palette.owner(table.other[at] ?? 0, state === SHARED);
+}
+
+/** What was drawn as one is as high as the share of its time that is taken; a queue as it is long. */
+function heightOf(row: RowData, table: Spans, at: number, lane: number, full: number): number {
+  if (row.kind !== "thread" && lane === 0) {
+    const most = Math.max(1, row.max_waiters);
+    return Math.max(2, Math.round((full * Math.min(most, table.depth[at] ?? 1)) / most));
+  }
+  if (((table.flags[at] ?? 0) & FLAGS.merged) === 0) return full;
+  const share = (table.busy_ns[at] ?? 0) / Math.max(1, table.dur_ns[at] ?? 1);
+  return Math.max(Math.min(4, full), Math.round(full * Math.min(1, share)));
+}
+
+function textOf(brush: Brush, row: RowData, table: Spans, at: number, lane: number): string {
+  const count = table.count[at] ?? 1;
+  const merged = ((table.flags[at] ?? 0) & FLAGS.merged) !== 0;
+  if (row.kind !== "thread" && lane === 0) {
+    const depth = table.depth[at] ?? 0;
+    return depth > 1 ? `${depth} wait` : "1 waits";
+  }
+  if (merged) return `${count}×`;
+  return brush.nameOf(table.other[at] ?? 0);
+}
+
+export function fitted(text: string, pixels: number): string {
+  const room = Math.floor(pixels / CHARACTER_PIXELS);
+  if (text.length <= room) return text;
+  return room < 4 ? "" : `${text.slice(0, room - 1)}…`;
+}
+
+function snap(x: number, ratio: number): number {
+  return Math.round(x * ratio) / ratio;
+}

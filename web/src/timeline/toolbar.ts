@@ -1,0 +1,43 @@
+// The corner above the names: which rows are shown, in what order, and whether with arrows.
+import type { App } from "../app";
+import { button, h } from "../dom";
+import { FIRST_VIEW, type RowSort } from "../state";
+
+const SORTS: Readonly<Record<RowSort, string>> = {
+  wait: "by waiting",
+  hold: "by holding",
+  start: "by start",
+  name: "by name",
+  row: "as created",
+};
+const TYPING_MS = 200;
+
+export function makeCorner(app: App): HTMLElement {
+  const filter = h("input", {
+    type: "search",
+    placeholder: "Filter rows",
+    "aria-label": "Filter rows by name, kind, process or address",
+    id: "row-filter",
+  });
+  const sort = h("select", { "aria-label": "Order of the rows", id: "row-sort" });
+  for (const [value, name] of Object.entries(SORTS)) sort.append(h("option", { value }, name));
+  const arrows = button("Arrows", () => app.store.update({ arrows: !app.store.get().arrows }), {
+    title: "Arrows from who woke to who was woken, and from who held to who waited (E)",
+  });
+
+  let timer: number | undefined;
+  filter.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => app.store.update({ rows: filter.value.trim() }), TYPING_MS);
+  });
+  sort.addEventListener("change", () => {
+    const chosen = (Object.keys(SORTS) as RowSort[]).find((one) => one === sort.value);
+    app.store.update({ sort: chosen ?? FIRST_VIEW.sort });
+  });
+  app.store.watch(["rows", "sort", "arrows"], (view) => {
+    if (document.activeElement !== filter) filter.value = view.rows;
+    sort.value = view.sort;
+    arrows.setAttribute("aria-pressed", String(view.arrows));
+  });
+  return h("div", { class: "corner" }, filter, sort, arrows);
+}
