@@ -1,0 +1,259 @@
+"""The trace-enabled thread library: how it is built, found, chosen, and what a program tells on it.
+
+What needs the library itself uses the one that `ptt nptl build` left in the cache, which
+`./check.sh nptl` makes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nptltrace.nptl.libc import NotGlibc, installed, probe_notes, read_libc
+
+if TYPE_CHECKING:
+    from tests.support import Compiler, Ptt, Recorder
+
+
+@pytest.fixture(scope="module")
+def library(ptt: Ptt) -> Path:
+    """The directory of the library that fits this system and these trace points."""
+    found = ptt("nptl", "path", status=None)
+    if found.returncode:
+        pytest.skip("the trace-enabled thread library has not been built (./check.sh nptl)")
+    return Path(found.stdout.strip())
+
+
+def events_of(ptt: Ptt, trace: Path) -> list[dict[str, Any]]:
+    """Return all events of a trace."""
+    lines = ptt("view", "--format", "jsonl", trace).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+# ---- without the library ----------------------------------------------------------------------
+
+
+def test_the_installed_library_says_what_it_is() -> None:
+    system = installed()
+    version = os.confstr("CS_GNU_LIBC_VERSION")
+    assert version == f"glibc {system.version}"
+    with pytest.raises(NotGlibc, match="not a GNU C library"):
+        read_libc(Path("/bin/true"))
+
+
+def test_probe_notes_are_counted(tmp_path: Path) -> None:
+    source = tmp_path / "probes.s"
+    notes = ['.section .note.stapsdt,"?","note"']
+    for name in ("mutex_entry", "mutex_entry", "cond_wait"):
+        text = f'.asciz "libc"\n.asciz "{name}"\n.asciz "8@%rdi"'
+        notes.append(
+            f'.balign 4\n.4byte 2f-1f, 4f-3f, 3\n1: .asciz "stapsdt"\n2: .balign 4\n'
+            f"3: .8byte 0, 0, 0\n{text}\n4: .balign 4"
+        )
+    source.write_text("\n".join(notes) + "\n")
+    library = tmp_path / "probes.so"
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", library, source], check=True)
+    assert probe_notes(library) == {"mutex_entry": 2, "cond_wait": 1}
+
+
+def test_info_tells_of_the_system_and_what_was_built(ptt: Ptt, tmp_path: Path) -> None:
+    empty = {"XDG_CACHE_HOME": str(tmp_path)}
+    facts = json.loads(ptt("nptl", "info", "--format", "json", env=empty).stdout)
+    assert facts["system"]["path"] == str(installed().path)
+    assert facts["system"]["probes"] == probe_notes(installed().path).total()
+    assert facts["built"] is None
+    assert "not built" in ptt("nptl", "info", env=empty).stdout
+
+
+def test_without_a_build_there_is_no_path_and_nothing_to_clean(ptt: Ptt, tmp_path: Path) -> None:
+    empty = {"XDG_CACHE_HOME": str(tmp_path)}
+    assert "ptt nptl build" in ptt("nptl", "path", status=2, env=empty).stderr
+    assert "nothing" in ptt("nptl", "clean", env=empty).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["build", "--source", "/nonexistent"], "no such file"),
+        (["build", "--source", "."], "not the source of a glibc"),
+        (["build", "--jobs", "0"], "1 or more"),
+        (["path", "--jobs", "2"], "for ptt nptl build"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(
+    ptt: Ptt, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    done = ptt(
+        "nptl", *arguments, status=2, env={"XDG_CACHE_HOME": str(tmp_path)}, cwd=tmp_path / "here"
+    )
+    assert message in done.stderr.splitlines()[-1]
+    assert done.stderr.splitlines()[-1].startswith("ptt: error: ")
+
+
+def test_a_path_that_holds_no_library_is_refused(ptt: Ptt, tmp_path: Path) -> None:
+    done = ptt("record", "--nptl", tmp_path, "--", "true", status=2, cwd=tmp_path)
+    assert "no trace-enabled thread library" in done.stderr
+
+
+def test_a_library_of_another_version_is_refused(ptt: Ptt, tmp_path: Path) -> None:
+    prefix = tmp_path / "other"
+    (prefix / "lib").mkdir(parents=True)
+    banner = b"GNU C Library (Other GLIBC 2.99-1) stable release version 2.99.\n"
+    (prefix / "lib" / "libc.so.6").write_bytes(b"\x7fELF" + banner)
+    (prefix / "nptl.json").write_text("{}")
+    done = ptt("record", "--nptl", prefix, "--", "true", status=2, cwd=tmp_path)
+    assert "2.99" in done.stderr
+    assert installed().package in done.stderr
+
+
+def test_auto_without_a_library_records_on_the_systems_own(ptt: Ptt, tmp_path: Path) -> None:
+    trace = tmp_path / "t"
+    done = ptt(
+        "record", "-o", trace, "--nptl", "auto", "--", "true",
+        env={"XDG_CACHE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert "ptt nptl build" in done.stderr
+    assert json.loads(ptt("stat", "--format", "json", trace).stdout)["nptl"] == "stock"
+
+
+# ---- with the library -------------------------------------------------------------------------
+
+
+def test_a_second_build_returns_at_once(ptt: Ptt, library: Path) -> None:
+    done = ptt("nptl", "build")
+    assert done.stdout.strip() == str(library)
+    assert done.stderr == ""
+
+
+def test_the_library_is_that_of_the_system_but_for_the_points(library: Path) -> None:
+    system, built = installed(), read_libc(library / "lib" / "libc.so.6")
+    assert (built.package, built.version) == (system.package, system.version)
+    assert [path.name for path in (library / "lib").iterdir()] == ["libc.so.6"]
+    defined = {path: _exports(path) for path in (system.path, built.path)}
+    assert defined[built.path] == defined[system.path]
+
+
+def _exports(path: Path) -> set[str]:
+    text = subprocess.run(
+        ["nm", "-D", "--defined-only", "--with-symbol-versions", path],
+        capture_output=True, encoding="utf-8", check=True,
+    ).stdout  # fmt: skip
+    return {line.split()[-1] for line in text.splitlines()}
+
+
+def test_a_program_and_its_children_run_on_it_and_the_trace_says_so(
+    ptt: Ptt, record: Recorder, library: Path
+) -> None:
+    shell = "grep -h /libc.so.6 /proc/self/maps; sh -c 'grep -h /libc.so.6 /proc/self/maps; true'"
+    trace = record("sh", "-c", f"{shell} > out", options=("--nptl", "auto"), env={"PWD": None})
+    mapped = {line.split()[-1] for line in Path("out").read_text().splitlines()}
+    Path("out").unlink()
+    assert mapped == {str(library / "lib" / "libc.so.6")}
+    found = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    assert "trace-enabled" in found["nptl"]
+    assert "trace-enabled" in ptt("stat", trace).stdout
+
+
+def test_the_systems_own_library_is_used_unless_internal_events_are_asked_for(
+    ptt: Ptt, record: Recorder, library: Path
+) -> None:
+    for level, expected in (("2", "stock"), ("4", "trace-enabled")):
+        trace = record("true", options=("-l", level))
+        assert expected in json.loads(ptt("stat", "--format", "json", trace).stdout)["nptl"]
+    assert library.is_dir()
+
+
+PROGRAM = """
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_barrier_t barrier;
+static sem_t sem;
+static int ready;
+static void *other(void *arg)
+{
+	pthread_barrier_wait(&barrier);
+	pthread_mutex_lock(&mutex);
+	ready = 1;
+	pthread_cond_signal(&cond);
+	pthread_mutex_unlock(&mutex);
+	sem_post(&sem);
+	free(malloc(3000));
+	fprintf(stderr, "other\\n");
+	return arg;
+}
+int main(void)
+{
+	pthread_t thread;
+	pid_t child;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	sem_init(&sem, 0, 0);
+	pthread_create(&thread, NULL, other, NULL);
+	pthread_mutex_lock(&mutex);
+	pthread_barrier_wait(&barrier);
+	while (!ready)
+		pthread_cond_wait(&cond, &mutex);
+	pthread_mutex_unlock(&mutex);
+	sem_wait(&sem);
+	pthread_join(thread, NULL);
+	child = fork();
+	if (child == 0) {
+		printf("child\\n");
+		exit(0);
+	}
+	waitpid(child, NULL, 0);
+	return 0;
+}
+"""
+
+
+@pytest.mark.usefixtures("library")
+def test_the_insides_speak(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
+    trace = record(compile_c(PROGRAM), options=("-l", "4", "--nptl", "auto"))
+    found = {event["event"] for event in events_of(ptt, trace)}
+    assert found >= {
+        "MUTEX_STATE_REQUIRE", "MUTEX_STATE_TAKEN", "MUTEX_STATE_FREE",
+        "BARRIER_LOCK_REQUIRE", "BARRIER_LOCK_TAKEN", "BARRIER_LEFT_DEC", "BARRIER_LOCK_FREE",
+        "BARRIER_LEFT_INC", "COND_GROUP_ENTER", "COND_SIGNAL_INC", "COND_STATE_LEAVE",
+        "SEM_VALUE_INC", "SEM_VALUE_DEC", "FUTEX_STATE_WAIT", "FUTEX_STATE_WAKE",
+        "THREAD_STATE_WAIT", "THREAD_STATE_WAKE", "LLL_TAKEN", "LLL_FREE",
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("library")
+def test_the_stock_library_tells_no_internal_events(
+    ptt: Ptt, record: Recorder, compile_c: Compiler
+) -> None:
+    trace = record(compile_c(PROGRAM), options=("-l", "4", "--nptl", "stock"))
+    found = {event["event"] for event in events_of(ptt, trace)}
+    assert not {name for name in found if "_STATE_" in name or name.startswith("LLL_")}
+
+
+def test_without_a_tracer_it_is_an_ordinary_library(library: Path, compile_c: Compiler) -> None:
+    env = {**os.environ, "LD_LIBRARY_PATH": str(library / "lib")}
+    done = subprocess.run(
+        [compile_c(PROGRAM)], env=env, capture_output=True, encoding="utf-8", check=True
+    )
+    assert (done.stdout, done.stderr) == ("child\n", "other\n")
+
+
+def test_ld_so_and_libc_agree_on_what_they_share(library: Path) -> None:
+    loader = next((library / "ld").iterdir())
+    assert struct.unpack("<4sB", loader.read_bytes()[:5]) == (b"\x7fELF", 2)
+    done = subprocess.run(
+        [loader, "--library-path", library / "lib", "/bin/true"], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
