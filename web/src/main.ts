@@ -4,9 +4,13 @@ import { ServerSource, type Source } from "./api";
 import type { App } from "./app";
 import { mountDock } from "./dock";
 import { h } from "./dom";
+import { mountHelp } from "./help";
 import { Keys } from "./keys";
 import { PANELS } from "./panels/index";
+import { addPanelKeys } from "./panels/keys";
+import { mountNotices } from "./panels/losses";
 import type { Live } from "./protocol";
+import { mountSearch } from "./search";
 import { mountShell } from "./shell";
 import { Signal } from "./signal";
 import { Store, type View } from "./state";
@@ -41,6 +45,10 @@ async function start(): Promise<void> {
   mountTopbar(shell, app);
   const timeline = new Timeline(shell, app);
   mountDock(shell.dock, PANELS, app);
+  addPanelKeys(app, PANELS);
+  mountNotices(shell.notices, app);
+  mountSearch(shell.search, app);
+  mountHelp(shell.overlay, app);
   source.live(async (now) => {
     live = now;
     trace = await source.json("trace", {});

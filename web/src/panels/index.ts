@@ -1,4 +1,19 @@
 // The tabs of the dock, in their order.
 import type { Panel } from "../app";
+import { CONTENTION } from "./contention";
+import { CRITICAL } from "./critical";
+import { EVENTS } from "./events";
+import { FINDINGS } from "./findings";
+import { LOSSES } from "./losses";
+import { ORDER } from "./order";
+import { STATISTICS } from "./statistics";
 
-export const PANELS: readonly Panel[] = [];
+export const PANELS: readonly Panel[] = [
+  EVENTS,
+  CONTENTION,
+  FINDINGS,
+  STATISTICS,
+  ORDER,
+  CRITICAL,
+  LOSSES,
+];

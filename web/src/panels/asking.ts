@@ -1,0 +1,87 @@
+// Asks a question for a panel: shows that it is being answered, what went wrong, and the answer.
+import { isAbort, NotYet } from "../api";
+import type { App } from "../app";
+import { button, h } from "../dom";
+import { percent } from "../units";
+
+/** How often the answer of a running recording is asked for anew, at most. */
+const AGAIN_MS = 5000;
+
+export interface Question<T> {
+  readonly app: App;
+  /** The panel; while it is hidden nothing is asked. */
+  readonly panel: HTMLElement;
+  readonly ask: (signal: AbortSignal) => Promise<T>;
+  readonly show: (answer: T) => void;
+}
+
+/** A place for messages, and the question behind them. */
+export class Asking<T> {
+  readonly element = h("p", { class: "asking", role: "status", hidden: true });
+  private wanted = false;
+  private stale = false;
+  private giveUp: AbortController | null = null;
+  private askedAt = 0;
+
+  constructor(private readonly question: Question<T>) {
+    const { app } = question;
+    app.onChange(() => {
+      const running = app.trace().state === "running";
+      if (!this.wanted && running && performance.now() - this.askedAt > AGAIN_MS)
+        this.wanted = true;
+      this.askIfSeen();
+    });
+    app.store.watch(["tab", "dock"], () => this.askIfSeen());
+  }
+
+  /** Asks as soon as the panel is seen; an answer that is under way is not waited for. */
+  renew(): void {
+    this.giveUp?.abort();
+    this.wanted = true;
+    this.stale = true;
+    // The dock shows a panel after those who look at the tab were told.
+    queueMicrotask(() => this.askIfSeen());
+  }
+
+  private askIfSeen(): void {
+    if (!this.wanted || this.question.panel.hidden || !this.question.app.store.get().dock) return;
+    void this.ask();
+  }
+
+  private async ask(): Promise<void> {
+    const giveUp = new AbortController();
+    this.giveUp?.abort();
+    this.giveUp = giveUp;
+    this.wanted = false;
+    this.askedAt = performance.now();
+    if (this.stale) this.say("Working it out …");
+    try {
+      const answer = await this.question.ask(giveUp.signal);
+      if (giveUp.signal.aborted) return;
+      this.stale = false;
+      this.element.hidden = true;
+      this.question.show(answer);
+    } catch (error) {
+      if (giveUp.signal.aborted || isAbort(error)) return;
+      if (error instanceof NotYet) {
+        this.wanted = true;
+        this.say(`Working it out: ${percent(error.progress)}`);
+      } else this.fail(error);
+    }
+  }
+
+  private say(text: string): void {
+    this.element.replaceChildren(text);
+    this.element.hidden = false;
+  }
+
+  private fail(error: unknown): void {
+    const text = error instanceof Error ? error.message : String(error);
+    this.say("");
+    this.element.append(
+      h("span", { class: "error" }, text),
+      " ",
+      button("Again", () => this.renew()),
+    );
+  }
+}

@@ -1,0 +1,66 @@
+// Because of whom there was waiting: the holders of an object, and what a thread waited for.
+import { h } from "../dom";
+import type { ReportObject, ReportThread } from "../protocol";
+import { duration, plural } from "../units";
+
+const SHOWN = 12;
+
+/** Returns who held an object while others waited, or else who ended the waits for it. */
+export function holdersOf(item: ReportObject): HTMLElement {
+  const facts = [
+    `used by ${plural(item.threads, "thread")}`,
+    item.max_waiters > 1 ? `up to ${item.max_waiters} waiting` : "",
+    item.generations > 1 ? `${item.generations} objects at this address` : "",
+    item.first_site ? `first used at ${item.first_site}` : "",
+  ];
+  const title = `${item.kind} ${item.name || item.object}`;
+  const lines = item.blamed.length
+    ? item.blamed.map((blame) =>
+        line(
+          duration(blame.wait_caused_ns),
+          `while ${who(blame)} held it, taken at ${place(blame.site)}`,
+        ),
+      )
+    : item.wakers.map((waker) =>
+        line(plural(waker.waits, "wait"), `ended by ${who(waker)} at ${place(waker.site)}`),
+      );
+  return about(title, facts.filter(Boolean).join(", "), lines);
+}
+
+/** Returns what a thread waited for, where, and because of whom. */
+export function causesOf(item: ReportThread): HTMLElement {
+  const lines = item.waited_for.map((cause) => {
+    const what = cause.kind === "thread" ? "the end of a thread" : `${cause.kind} ${cause.object}`;
+    const where = cause.site ? ` at ${cause.site}` : "";
+    const whom = cause.because_of_tid ? `, because of thread ${cause.because_of_tid}` : "";
+    const theirs = cause.because_of_site ? ` at ${cause.because_of_site}` : "";
+    const kind = cause.class === "contended" ? "" : ` (${cause.class})`;
+    return line(duration(cause.wait_ns), `${what}${where}${kind}${whom}${theirs}`);
+  });
+  const title = `thread ${item.tid} ${item.name}`.trim();
+  return about(title, `not waiting for ${duration(item.running_ns)}`, lines);
+}
+
+function about(title: string, facts: string, lines: readonly HTMLElement[]): HTMLElement {
+  const more = lines.length - SHOWN;
+  return h(
+    "div",
+    {},
+    h("h2", {}, title),
+    h("p", {}, facts),
+    h("ul", {}, ...lines.slice(0, SHOWN)),
+    more > 0 ? h("p", {}, `${more} more`) : null,
+  );
+}
+
+function line(amount: string, text: string): HTMLElement {
+  return h("li", {}, h("b", {}, amount), ` ${text}`);
+}
+
+function who(thread: { readonly tid: number; readonly name: string }): string {
+  return `thread ${thread.tid}${thread.name ? ` (${thread.name})` : ""}`;
+}
+
+function place(site: string): string {
+  return site || "an unknown place";
+}

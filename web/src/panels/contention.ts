@@ -1,0 +1,208 @@
+// The panel of contention: the numbers of `ptt report`, by object, thread, call site, or thread and object.
+import type { App, Panel } from "../app";
+import { h } from "../dom";
+import type {
+  Contention,
+  Figures,
+  ReportObject,
+  ReportPair,
+  ReportSite,
+  ReportThread,
+} from "../protocol";
+import type { RowKind } from "../state";
+import { count, duration, plural } from "../units";
+import { Asking } from "./asking";
+import { causesOf, holdersOf } from "./blame";
+import { scope, scopeBar } from "./scope";
+import { type Column, DataTable } from "./table";
+import { showWorst } from "./worst";
+
+type By = "object" | "thread" | "site" | "thread,object";
+const VIEWS: readonly (readonly [By, string])[] = [
+  ["object", "By object"],
+  ["thread", "By thread"],
+  ["site", "By call site"],
+  ["thread,object", "By thread and object"],
+];
+const LIMIT = 2000;
+
+/** A line of the table: figures, what to call it, and the rows of the timeline that it is about. */
+interface Line extends Figures {
+  readonly label: string;
+  readonly by: RowKind;
+  readonly row: number;
+  readonly site: string;
+  readonly caused: number;
+  readonly about: () => HTMLElement | null;
+}
+
+export const CONTENTION: Panel = { id: "contention", title: "Contention", mount };
+
+function mount(element: HTMLElement, app: App): void {
+  let by: By = "object";
+  const choice = h("select", { "aria-label": "Add up", id: "contention-by" });
+  for (const [value, text] of VIEWS) choice.append(h("option", { value }, text));
+  const totals = h("p", { class: "totals" });
+  const about = h("div", { class: "about", "aria-live": "polite" });
+  const table = new DataTable<Line>({
+    label: "Contention",
+    columns: columns(),
+    sort: "wait_ns",
+    active: (line) => {
+      const found = line?.about();
+      about.replaceChildren(...(found ? [found] : []));
+    },
+    open: (line) =>
+      void showWorst(app, line).catch((error: unknown) => app.notify(String(error), "error")),
+  });
+  const asking = new Asking<Contention>({
+    app,
+    panel: element,
+    ask: (signal) => app.source.json("contention", { by, ...scope(app), limit: LIMIT }, signal),
+    show: (answer) => {
+      const lines = linesOf(answer, by);
+      tell(totals, answer, by, lines.length);
+      about.replaceChildren(
+        h("p", { class: "hint" }, "A line picked here is shown with its longest wait"),
+      );
+      table.set(lines);
+    },
+  });
+  choice.addEventListener("change", () => {
+    by = choice.value as By;
+    asking.renew();
+  });
+  element.append(
+    h(
+      "div",
+      { class: "panel-column" },
+      scopeBar(app, choice),
+      asking.element,
+      totals,
+      h("div", { class: "panel-split" }, table.element, about),
+    ),
+  );
+  app.store.watch(["mark"], () => asking.renew());
+}
+
+function tell(totals: HTMLElement, answer: Contention, by: By, shown: number): void {
+  const { report } = answer;
+  const all = {
+    object: answer.objects_total,
+    thread: shown,
+    site: answer.sites_total,
+    "thread,object": answer.pairs_total,
+  }[by];
+  totals.dataset["waitNs"] = String(report.wait_ns);
+  totals.dataset["waits"] = String(report.waits);
+  totals.dataset["elapsedNs"] = String(report.elapsed_ns);
+  totals.textContent = [
+    `${duration(report.elapsed_ns)}: contended for ${duration(report.wait_ns)} in ${plural(report.waits, "wait")}`,
+    `not contention: idle ${duration(report.idle_ns)}, joining ${duration(report.join_ns)}`,
+    report.lost ? `${count(report.lost)} events were lost: this is incomplete` : "",
+    all > shown ? `the ${count(shown)} with most waiting of ${count(all)}` : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function columns(): Column<Line>[] {
+  let most = 1;
+  const time = (id: keyof Figures, title: string, help: string): Column<Line> => ({
+    id,
+    title,
+    help,
+    width: "minmax(64px, 84px)",
+    value: (line) => line[id] ?? 0,
+    text: (line) => (line[id] ? duration(line[id]) : "–"),
+  });
+  const number = (id: keyof Figures, title: string, help: string): Column<Line> => ({
+    id,
+    title,
+    help,
+    width: "minmax(50px, 70px)",
+    value: (line) => line[id] ?? 0,
+    text: (line) => (line[id] ? count(line[id]) : "–"),
+  });
+  const wait = time(
+    "wait_ns",
+    "Waited",
+    "How long threads waited for something that another thread had",
+  );
+  return [
+    { id: "label", title: "What", width: "minmax(160px, 1fr)", value: (line) => line.label },
+    {
+      ...wait,
+      bar: (line) => {
+        most = Math.max(most, line.wait_ns);
+        return line.wait_ns / most;
+      },
+    },
+    number("waits", "Waits", "Contended waits"),
+    time("wait_max_ns", "Longest", "The longest contended wait"),
+    time("wait_p50_ns", "Median", "Half of the contended waits were shorter; within 3 %"),
+    time("wait_p99_ns", "p99", "99 of 100 contended waits were shorter; within 3 %"),
+    {
+      id: "caused",
+      title: "Caused",
+      help: "How long others waited because of it",
+      width: "minmax(64px, 84px)",
+      value: (line) => line.caused,
+      text: (line) => (line.caused ? duration(line.caused) : "–"),
+    },
+    time("idle_ns", "Idle", "Waiting for work, which is not contention"),
+    number("holds", "Holds", "How often a lock was held"),
+    time("hold_ns", "Held", "How long locks were held"),
+    time("hold_max_ns", "Longest hold", "The longest hold"),
+  ];
+}
+
+function linesOf(answer: Contention, by: By): Line[] {
+  const { report } = answer;
+  const pids = new Set(report.threads.map((thread) => thread.pid)).size > 1;
+  const of = (pid: number) => (pids ? ` of ${pid}` : "");
+  const object = (item: ReportObject | ReportPair) => `${item.kind} ${item.name || item.object}`;
+  const none = { by: "object" as RowKind, row: 0, site: "", caused: 0 };
+  switch (by) {
+    case "object":
+      return report.objects.map((item: ReportObject, at) => ({
+        ...none,
+        ...item,
+        label: object(item) + of(item.pid),
+        row: answer.object_rows[at] ?? 0,
+        about: () => holdersOf(item),
+      }));
+    case "thread":
+      return report.threads.map((item: ReportThread, at) => ({
+        ...item,
+        label: who(item.tid, item.name) + of(item.pid),
+        by: "thread",
+        row: answer.thread_rows[at] ?? 0,
+        site: "",
+        caused: item.wait_caused_ns,
+        about: () => causesOf(item),
+      }));
+    case "site":
+      return (report.sites ?? []).map((item: ReportSite) => ({
+        ...none,
+        ...item,
+        label: `${item.site}${of(item.pid)}`,
+        site: item.site_address,
+        caused: item.wait_caused_ns,
+        about: () => null,
+      }));
+    case "thread,object":
+      return (report.pairs ?? []).map((item: ReportPair, at) => ({
+        ...none,
+        ...item,
+        label: `${who(item.tid, item.thread_name)}, ${object(item)}${of(item.pid)}`,
+        row: answer.pair_rows[at]?.[1] ?? 0,
+        caused: item.wait_caused_ns,
+        about: () => null,
+      }));
+  }
+}
+
+function who(tid: number, name: string): string {
+  return `${tid} ${name}`.trim();
+}

@@ -1,0 +1,167 @@
+// The panel of the critical path: the threads it leads along, and its pieces in the order of time.
+import type { App, Panel } from "../app";
+import { h } from "../dom";
+import { type Critical, PATH_KINDS } from "../protocol";
+import { count, duration, exact, percent } from "../units";
+import { Asking } from "./asking";
+import { rowLabel } from "./labels";
+import { DataTable } from "./table";
+
+interface Part {
+  readonly label: string;
+  readonly row: number;
+  readonly share: number;
+  readonly run: number;
+  readonly wake: number;
+  readonly wait: number;
+}
+
+interface Piece {
+  readonly t: number;
+  readonly dur: number;
+  readonly kind: string;
+  readonly row: number;
+  readonly thread: string;
+  readonly object: string;
+  readonly count: number;
+}
+
+const KINDS: Readonly<Record<(typeof PATH_KINDS)[number], string>> = {
+  run: "not waiting",
+  wake: "until it was awake",
+  wait: "waiting",
+  create: "until it began",
+};
+const WIDTH = 1000;
+
+export const CRITICAL: Panel = { id: "critical", title: "Critical path", mount };
+
+function mount(element: HTMLElement, app: App): void {
+  const totals = h("p", { class: "totals" });
+  const threads = threadTable(app);
+  const pieces = pieceTable(app);
+  const asking = new Asking<{ critical: Critical; pieces: Piece[] }>({
+    app,
+    panel: element,
+    ask: async (signal) => {
+      const critical = await app.source.json("critical", {}, signal);
+      return { critical, pieces: await piecesOf(app, signal) };
+    },
+    show: (answer) => {
+      const { path, thread_rows } = answer.critical;
+      const total = Math.max(1, path.end_ns - path.start_ns);
+      const links = path.links
+        .slice(0, 3)
+        .map((link) => `${link.kind} ${link.object} (${count(link.count)})`);
+      totals.textContent = [
+        `${duration(total)} from ${exact(path.start_ns)} to ${exact(path.end_ns)}`,
+        links.length ? `from thread to thread through ${links.join(", ")}` : "",
+        path.resolution_ns ? `waits below ${duration(path.resolution_ns)} are left out of it` : "",
+      ]
+        .filter(Boolean)
+        .join(" · ");
+      threads.set(
+        path.threads.map((part, at) => ({
+          label: `${part.tid} ${part.name}`.trim(),
+          row: thread_rows[at] ?? 0,
+          share: (part.run_ns + part.wake_ns + part.wait_ns) / total,
+          run: part.run_ns,
+          wake: part.wake_ns,
+          wait: part.wait_ns,
+        })),
+      );
+      pieces.set(answer.pieces);
+    },
+  });
+  element.append(
+    h(
+      "div",
+      { class: "panel-column" },
+      asking.element,
+      totals,
+      h("div", { class: "panel-split even" }, threads.element, pieces.element),
+    ),
+  );
+  asking.renew();
+}
+
+function threadTable(app: App): DataTable<Part> {
+  const time = (id: "run" | "wake" | "wait", title: string, help: string) => ({
+    id,
+    title,
+    help,
+    width: "90px",
+    value: (part: Part) => part[id],
+    text: (part: Part) => (part[id] ? duration(part[id]) : "–"),
+  });
+  return new DataTable<Part>({
+    label: "Threads of the critical path",
+    columns: [
+      { id: "label", title: "Thread", width: "minmax(120px, 1fr)", value: (part) => part.label },
+      {
+        id: "share",
+        title: "Share",
+        width: "90px",
+        value: (part) => part.share,
+        text: (part) => percent(part.share),
+        bar: (part) => part.share,
+      },
+      time("run", "Running", "The thread did not wait"),
+      time("wake", "Waking", "From the wake-up until the thread went on"),
+      time("wait", "Waiting", "The thread waited, and no other was to blame"),
+    ],
+    sort: "share",
+    open: (part) => app.store.update({ selection: { kind: "row", by: "thread", row: part.row } }),
+  });
+}
+
+function pieceTable(app: App): DataTable<Piece> {
+  return new DataTable<Piece>({
+    label: "Pieces of the critical path",
+    columns: [
+      {
+        id: "t",
+        title: "Time",
+        width: "140px",
+        value: (piece) => -piece.t,
+        text: (piece) => exact(piece.t),
+      },
+      {
+        id: "dur",
+        title: "Length",
+        width: "84px",
+        value: (piece) => piece.dur,
+        text: (piece) => duration(piece.dur),
+      },
+      { id: "thread", title: "Thread", width: "minmax(90px, 1fr)", value: (piece) => piece.thread },
+      { id: "kind", title: "What", width: "130px", value: (piece) => piece.kind },
+      {
+        id: "object",
+        title: "Through",
+        width: "minmax(90px, 1fr)",
+        value: (piece) => piece.object,
+      },
+    ],
+    sort: "t",
+    open: (piece) => {
+      app.store.update({ selection: { kind: "row", by: "thread", row: piece.row } });
+      app.zoomTo({ from: piece.t, to: piece.t + Math.max(1, piece.dur) });
+    },
+  });
+}
+
+async function piecesOf(app: App, signal: AbortSignal): Promise<Piece[]> {
+  const found = await app.source.table("path", { width: WIDTH }, signal);
+  const name = async (by: "thread" | "object", row: number) => (row ? rowLabel(app, by, row) : "");
+  return Promise.all(
+    Array.from({ length: found.length }, async (_, at) => ({
+      t: found.t_ns[at] ?? 0,
+      dur: found.dur_ns[at] ?? 0,
+      kind: KINDS[PATH_KINDS[found.kind[at] ?? 0] ?? "run"],
+      row: found.row[at] ?? 0,
+      thread: await name("thread", found.row[at] ?? 0),
+      object: await name("object", found.object_row[at] ?? 0),
+      count: found.count[at] ?? 1,
+    })),
+  );
+}

@@ -1,0 +1,184 @@
+// The panel of events: list, filter, what concerns one thing only, and next and previous of the same object.
+import type { App, Panel } from "../app";
+import { button, h } from "../dom";
+import type { Filter, Selection, View } from "../state";
+import { exact } from "../units";
+import { EventList } from "./event_list";
+import { type Anchor, neighbour, type TraceEvent } from "./event_window";
+import { filterBar, restrict } from "./filter_bar";
+
+/** The list follows the timeline when that has stood still for this long. */
+const SETTLED_MS = 250;
+
+export const EVENTS: Panel = { id: "events", title: "Events", mount };
+
+function mount(element: HTMLElement, app: App): void {
+  const said = h("span", { class: "said", role: "status" });
+  const list = new EventList({
+    app,
+    picked: (event) => pick(app, event),
+    opened: (event) => lookClosely(app, list, event),
+    moved: () => {
+      const searched = list.searching;
+      said.textContent = searched === null ? "" : `Searching: ${exact(searched)}`;
+    },
+  });
+  const only = onlyButtons(app, list);
+  const step = (by: 1 | -1) => void stepObject(app, list, by);
+  const previous = button("[ Previous of this object", () => step(-1), { class: "step" });
+  const next = button("] Next of this object", () => step(1), { class: "step" });
+  const actions = h("div", { class: "panel-bar" }, ...only, previous, next, said);
+  element.append(h("div", { class: "panel-column" }, filterBar(app), actions, list.element));
+  const press = (by: 1 | -1) => () => {
+    step(by);
+    return undefined;
+  };
+  app.keys.add(
+    {
+      chars: ["["],
+      label: "[",
+      does: "Previous event of the same object",
+      group: "Selection",
+      press: press(-1),
+    },
+    {
+      chars: ["]"],
+      label: "]",
+      does: "Next event of the same object",
+      group: "Selection",
+      press: press(1),
+    },
+  );
+  follow(element, app, list);
+}
+
+/** Keeps the list at what the rest of the page looks at. */
+function follow(element: HTMLElement, app: App, list: EventList): void {
+  let shown: { filter: Filter; anchor: string } | null = null;
+  const show = (view: View, anchor: Anchor) => {
+    const key = JSON.stringify(anchor);
+    if (shown && shown.filter === view.filter && shown.anchor === key) return;
+    shown = { filter: view.filter, anchor: key };
+    void list.show(view.filter, anchor);
+  };
+  const start = async (view: View) => {
+    const { selection } = view;
+    if (
+      selection?.kind === "event" &&
+      list.current?.position === selection.position &&
+      shown?.filter === view.filter
+    ) {
+      return;
+    }
+    show(view, (await anchorOf(app, selection)) ?? { ts: view.range?.from ?? 0 });
+  };
+  let timer: number | undefined;
+  app.store.subscribe((view, before) => {
+    if (element.hidden || !view.dock) {
+      shown = null;
+      return;
+    }
+    if (view.filter !== before.filter && list.current) {
+      // What was current stays in sight, if the filter lets it.
+      show(view, { ts: list.current.ts });
+    } else if (
+      view.selection !== before.selection ||
+      view.filter !== before.filter ||
+      view.tab !== before.tab ||
+      view.dock !== before.dock
+    ) {
+      void start(view);
+    } else if (view.range !== before.range && view.range) {
+      const range = view.range;
+      clearTimeout(timer);
+      timer = window.setTimeout(() => {
+        const inside = list.shown().some((event) => event.ts >= range.from && event.ts < range.to);
+        if (!inside) show(app.store.get(), { ts: range.from });
+      }, SETTLED_MS);
+    }
+  });
+  void start(app.store.get());
+}
+
+async function anchorOf(app: App, selection: Selection | null): Promise<Anchor | null> {
+  switch (selection?.kind) {
+    case "event":
+      return { position: selection.position };
+    case "span":
+      return { ts: selection.at };
+    case "wait": {
+      const { chain } = await app.source.json("wait", { id: selection.wait });
+      return chain[0] ? { ts: chain[0].t_ns } : null;
+    }
+    default:
+      return null;
+  }
+}
+
+/** An event was come to: the timeline is moved only if it would not show it. */
+function pick(app: App, event: TraceEvent): void {
+  const { range } = app.store.get();
+  const selection: Selection = { kind: "event", position: event.position, at: event.ts };
+  if (!range || (event.ts >= range.from && event.ts < range.to)) app.store.update({ selection });
+  else {
+    const half = (range.to - range.from) / 2;
+    const from = Math.max(0, event.ts - half);
+    app.store.update({ selection, range: { from, to: from + 2 * half } });
+  }
+  app.announce(`${exact(event.ts)}: ${event.sentence}`);
+}
+
+/** Zooms to the events that are in sight around this one. */
+function lookClosely(app: App, list: EventList, event: TraceEvent): void {
+  const shown = list.shown();
+  const from = Math.min(event.ts, shown[0]?.ts ?? event.ts);
+  const to = Math.max(event.ts, shown[shown.length - 1]?.ts ?? event.ts);
+  app.zoomTo({ from, to: Math.max(to, from + 1000) });
+}
+
+/** Buttons that restrict the list to what the current event, or the selected row, is about. */
+function onlyButtons(app: App, list: EventList): HTMLElement[] {
+  const row = (by: "thread" | "object") => () => {
+    const { selection } = app.store.get();
+    const picked = selection?.kind === "row" || selection?.kind === "span" ? selection : null;
+    const event = by === "thread" ? list.current?.threadRow : list.current?.objectRow;
+    return picked?.by === by ? picked.row : event || undefined;
+  };
+  const wanted: readonly [string, () => { [K in keyof Filter]: Filter[K] | undefined } | null][] = [
+    ["Only this thread", () => given("thread", row("thread")())],
+    ["Only this object", () => given("object", row("object")())],
+    ["Only this type", () => given("event", list.current?.event)],
+    ["Only this call site", () => given("site", list.current?.site || undefined)],
+  ];
+  return wanted.map(([text, change]) =>
+    button(text, () => {
+      const found = change();
+      if (found) restrict(app, found);
+      else app.notify("Pick an event first, or a row of the timeline");
+    }),
+  );
+}
+
+function given<K extends keyof Filter>(key: K, value: Filter[K] | undefined) {
+  return value === undefined ? null : { [key]: value };
+}
+
+async function stepObject(app: App, list: EventList, by: 1 | -1): Promise<void> {
+  const event = list.current ?? list.shown()[0];
+  const { selection, filter } = app.store.get();
+  const picked = selection?.kind === "row" || selection?.kind === "span" ? selection : null;
+  const object = picked?.by === "object" ? picked.row : event?.objectRow || filter.object;
+  if (!event || !object) {
+    app.notify("Pick an event of an object first");
+    return;
+  }
+  const found = await neighbour(app.source, event, object, by);
+  if (!found) {
+    app.announce(by > 0 ? "No later event of this object" : "No earlier event of this object");
+    return;
+  }
+  list.current = found;
+  pick(app, found);
+  if (!list.go(found.position))
+    await list.show(app.store.get().filter, { position: found.position });
+}

@@ -1,0 +1,96 @@
+// The panel of findings: what `ptt check` finds, with its proof, and a way to see it on the timeline.
+import type { App, Panel } from "../app";
+import { button, h } from "../dom";
+import type { Finding, FindingEvent, FindingRows, Findings } from "../protocol";
+import { count, exact, plural } from "../units";
+import { Asking } from "./asking";
+
+const SHOWN = 200;
+/** A finding that is one moment is shown with so much of the trace on both sides. */
+const AROUND_NS = 1e6;
+
+export const FINDINGS: Panel = { id: "findings", title: "Findings", mount };
+
+function mount(element: HTMLElement, app: App): void {
+  const summary = h("p", { class: "totals" });
+  const list = h("ul", { class: "cards", "aria-label": "Findings" });
+  const asking = new Asking<Findings>({
+    app,
+    panel: element,
+    ask: (signal) => app.source.json("findings", {}, signal),
+    show: (answer) => {
+      summary.textContent = told(answer);
+      const cards = answer.findings
+        .slice(0, SHOWN)
+        .map((found, at) => card(app, found, answer.rows[at]));
+      list.replaceChildren(...cards);
+    },
+  });
+  element.append(h("div", { class: "panel-text" }, asking.element, summary, list));
+  asking.renew();
+}
+
+function told(answer: Findings): string {
+  const { findings } = answer;
+  const parts = [findings.length ? plural(findings.length, "finding") : "Nothing found"];
+  if (findings.length > SHOWN) parts.push(`the first ${SHOWN} are shown`);
+  if (answer.partial)
+    parts.push("events are missing: what needs all of them to be sure was left out");
+  if (answer.lost) parts.push(`${count(answer.lost)} events were lost`);
+  return parts.join(" · ");
+}
+
+function card(app: App, found: Finding, rows: FindingRows | undefined): HTMLElement {
+  const times = found.count > 1 ? `, ${count(found.count)} times` : "";
+  const message = `${found.message.charAt(0).toUpperCase()}${found.message.slice(1)}.`;
+  const events = [...found.events].sort((a, b) => a.ts_ns - b.ts_ns);
+  return h(
+    "li",
+    { class: `card ${found.severity}` },
+    h(
+      "div",
+      { class: "card-head" },
+      h("b", { class: "severity" }, found.severity === "error" ? "✖ error" : "▲ warning"),
+      h("b", {}, found.kind),
+      h("span", {}, `at ${exact(found.ts_ns)} in process ${found.pid}${times}`),
+      found.suspect ? h("span", {}, "possible only") : null,
+      button("Show me", () => show(app, found, rows), { class: "primary" }),
+    ),
+    h("p", {}, message),
+    h("ul", { class: "proof" }, ...events.map((event) => proof(app, event))),
+  );
+}
+
+function proof(app: App, event: FindingEvent): HTMLElement {
+  const site = event.site ? ` at ${event.site}` : "";
+  const go = button(exact(event.ts_ns), () => void showEvent(app, event), {
+    class: "time",
+    title: "Show this event in the list",
+  });
+  return h("li", {}, go, ` thread ${event.tid} ${event.text}${site}`);
+}
+
+/** Zooms to the events that prove a finding, and selects what it is about. */
+function show(app: App, found: Finding, rows: FindingRows | undefined): void {
+  const times = [found.ts_ns, ...found.events.map((event) => event.ts_ns)];
+  const from = Math.min(...times);
+  const to = Math.max(...times);
+  const object = rows?.objects.find((row) => row > 0);
+  const thread = rows?.threads.find((row) => row > 0);
+  if (object) app.store.update({ selection: { kind: "row", by: "object", row: object } });
+  else if (thread) app.store.update({ selection: { kind: "row", by: "thread", row: thread } });
+  const air = to > from ? 0 : AROUND_NS;
+  app.zoomTo({ from: Math.max(0, from - air), to: to + air });
+  app.announce(`Showing ${found.kind} at ${exact(found.ts_ns)}`);
+}
+
+/** Goes to the event of that thread at that time. */
+async function showEvent(app: App, event: FindingEvent): Promise<void> {
+  const found = await app.source.table("events", { t_ns: event.ts_ns, count: 50 });
+  let at = 0;
+  while (at < found.length - 1 && found.tid[at] !== event.tid) at++;
+  const position = found.position[at];
+  if (position === undefined) return;
+  const selection = { kind: "event", position, at: found.ts_ns[at] ?? event.ts_ns } as const;
+  app.store.update({ selection, filter: {}, tab: "events" });
+}

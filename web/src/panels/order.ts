@@ -1,0 +1,142 @@
+// The panel of the lock order: which locks are asked for while others are held, as a graph and as a table.
+import type { App, Panel } from "../app";
+import { h } from "../dom";
+import type { Order, OrderEdge, OrderNode } from "../protocol";
+import { count, exact, plural } from "../units";
+import { Asking } from "./asking";
+import { rowLabel } from "./labels";
+import { drawOrder } from "./order_graph";
+import { DataTable } from "./table";
+
+const LIMIT = 300;
+
+export const ORDER: Panel = { id: "order", title: "Lock order", mount };
+
+function mount(element: HTMLElement, app: App): void {
+  const totals = h("p", { class: "totals" });
+  const graph = h("div", {
+    class: "graph",
+    tabindex: 0,
+    role: "region",
+    "aria-label": "Lock-order graph",
+  });
+  const about = h("div", { class: "about", "aria-live": "polite" });
+  let nodes = new Map<number, OrderNode>();
+  const name = (row: number) => label(nodes.get(row));
+  const tell = async (edge: OrderEdge) => about.replaceChildren(await aboutEdge(app, edge, name));
+  const table = new DataTable<OrderEdge>({
+    label: "Lock order",
+    columns: [
+      {
+        id: "cycle",
+        title: "Cycle",
+        help: "Whether the order can close a circle of waits",
+        width: "70px",
+        value: (edge) => Number(edge.in_cycle),
+        text: (edge) => (edge.in_cycle ? "✖ cycle" : "–"),
+      },
+      {
+        id: "held",
+        title: "Held",
+        width: "minmax(110px, 1fr)",
+        value: (edge) => name(edge.held_row),
+      },
+      {
+        id: "wanted",
+        title: "Asked for",
+        width: "minmax(110px, 1fr)",
+        value: (edge) => name(edge.wanted_row),
+      },
+      {
+        id: "count",
+        title: "Times",
+        width: "70px",
+        value: (edge) => edge.count,
+        text: (edge) => count(edge.count),
+      },
+    ],
+    sort: "cycle",
+    active: (edge) => {
+      if (edge) void tell(edge);
+    },
+    open: (edge) => show(app, edge),
+  });
+  const asking = new Asking<Order>({
+    app,
+    panel: element,
+    ask: (signal) => app.source.json("order", { limit: LIMIT }, signal),
+    show: (answer) => {
+      nodes = new Map(answer.nodes.map((node) => [node.row, node]));
+      totals.textContent = told(answer);
+      table.set(answer.edges);
+      graph.replaceChildren(
+        drawOrder(answer, {
+          label,
+          node: (node) =>
+            app.store.update({ selection: { kind: "row", by: "object", row: node.row } }),
+          edge: (edge) => void tell(edge),
+        }),
+      );
+    },
+  });
+  element.append(
+    h(
+      "div",
+      { class: "panel-column" },
+      asking.element,
+      totals,
+      h(
+        "div",
+        { class: "panel-split even" },
+        graph,
+        h("div", { class: "panel-column" }, table.element, about),
+      ),
+    ),
+  );
+  asking.renew();
+}
+
+function told(answer: Order): string {
+  if (!answer.edges.length) return "No lock was asked for while another was held";
+  const cycles = answer.edges.filter((edge) => edge.in_cycle).length;
+  return [
+    `${plural(answer.nodes.length, "lock")}, ${plural(answer.edges_total, "order")}`,
+    cycles ? `${cycles} of them in a cycle, drawn dashed` : "no cycles",
+    answer.edges_total > answer.edges.length
+      ? `the ${answer.edges.length} most frequent are shown`
+      : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function label(node: OrderNode | undefined): string {
+  return node ? `${node.kind} ${node.label}` : "?";
+}
+
+async function aboutEdge(
+  app: App,
+  edge: OrderEdge,
+  name: (row: number) => string,
+): Promise<HTMLElement> {
+  const thread = edge.thread_row ? await rowLabel(app, "thread", edge.thread_row) : "?";
+  const guards = edge.guards.map(name).join(", ");
+  const facts = [
+    `${name(edge.held_row)} was held, taken at ${edge.held_site || "an unknown place"}`,
+    `${name(edge.wanted_row)} was asked for at ${edge.wanted_site || "an unknown place"}`,
+    `${count(edge.count)} times; first at ${exact(edge.first_ns)} by thread ${thread}`,
+    edge.one_thread ? "always by this thread" : "by several threads",
+    edge.blocked ? "it had to wait at least once" : "it never had to wait",
+    edge.tries ? "only by try-locks, which do not wait" : "",
+    guards ? `while ${guards} was held every time` : "",
+    edge.in_cycle ? "part of a cycle: other threads take these locks in another order" : "",
+  ];
+  return h("ul", {}, ...facts.filter(Boolean).map((fact) => h("li", {}, fact)));
+}
+
+/** Shows when an order was first taken. */
+function show(app: App, edge: OrderEdge): void {
+  app.store.update({ selection: { kind: "row", by: "object", row: edge.wanted_row } });
+  const air = Math.max(1e4, app.trace().end_ns / 1e4);
+  app.zoomTo({ from: Math.max(0, edge.first_ns - air), to: edge.first_ns + air });
+}
