@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs the whole test suite, from lint to wheel: ./check.sh [STEP...], each of lint build unit tests asan tsan fuzz.
-# Nothing is written outside build/; when run by root, Debian packages that are missing are installed.
+# Runs the whole test suite, from lint to wheel: ./check.sh [STEP...], each of lint build nptl unit tests asan tsan fuzz.
+# Nothing is written outside build/ but the thread library, which belongs into the cache of the user; when run by root,
+# Debian packages that are missing are installed.
 set -uo pipefail
 cd "$(dirname "$0")" || exit
 . tools/setup.sh
 
-[ $# -gt 0 ] || set -- lint build unit tests asan tsan fuzz
+[ $# -gt 0 ] || set -- lint build nptl unit tests asan tsan fuzz
 
 # The checks have a build of their own: warnings are errors in it, which a developer may not want.
 native=build/check/native
@@ -13,6 +14,10 @@ flags=(BUILD="$native" CMAKE_FLAGS="-DPTT_WERROR=ON -DPTT_MAN=ON")
 
 step_lint() { make lint PYTHON="$python"; }
 step_build() { make dev PYTHON="$python" "${flags[@]}"; }
+# The thread library that tests/nptl runs programs on; it stays in the user's cache for the next time.
+step_nptl() {
+	step_build >/dev/null && PYTHONPATH=src NPTLTRACE_NATIVE_DIR=$native/stage "$python" -m nptltrace nptl build
+}
 step_unit() { step_build >/dev/null && ctest --test-dir "$native" --output-on-failure; }
 step_tests() { make test PYTHON="$python" "${flags[@]}" ARGS="--durations=10"; }
 

@@ -27,6 +27,7 @@ PARTS = {
     "collector": ("collector.py", True),
     "size": ("size.py", False),
     "startup": ("startup.py", False),
+    "nptl": ("nptl.py", True),
     "posix": ("posix.py", False),
     "instructions": ("instructions.py", False),
 }

@@ -27,12 +27,12 @@ extern void __nptl_trace_lll_lock(int *futex, int private, int kind, const void 
 	void __nptl_trace_lll_lock(int *futex, int private, int kind, const void *site)                           \
 	{                                                                                                         \
 		if (lll_trylock_untraced(*futex) == 0) {                                                          \
-			nptl_trace_call(NPTL_POINT_lll_taken, futex, 0, (unsigned long)kind, site);               \
+			nptl_trace_call(NPTL_POINT_lll_taken, futex, (unsigned long)kind, 0, site);               \
 			return;                                                                                   \
 		}                                                                                                 \
-		nptl_trace_call(NPTL_POINT_lll_wait, futex, 0, (unsigned long)kind, site);                        \
+		nptl_trace_call(NPTL_POINT_lll_wait, futex, (unsigned long)kind, 0, site);                        \
 		lll_lock_untraced(*futex, private);                                                               \
-		nptl_trace_call(NPTL_POINT_lll_waited, futex, 0, (unsigned long)kind, site);                      \
+		nptl_trace_call(NPTL_POINT_lll_waited, futex, (unsigned long)kind, 0, site);                      \
 	}
 
 #define nptl_trace_lll_lock_of(kind, futex, private)                                                              \
@@ -49,7 +49,7 @@ extern void __nptl_trace_lll_lock(int *futex, int private, int kind, const void 
 		int *nptl_trace_futex_ = (int *)&(futex);                                                         \
 		int nptl_trace_failed_ = lll_trylock_untraced(*nptl_trace_futex_);                                \
 		if (NPTL_TRACE_LLL_IS_TOLD && !nptl_trace_failed_)                                                \
-			nptl_trace_point(lll_tried, nptl_trace_futex_, 0, kind);                                  \
+			nptl_trace_point(lll_tried, nptl_trace_futex_, kind, 0);                                  \
 		nptl_trace_failed_;                                                                               \
 	})
 
@@ -57,7 +57,7 @@ extern void __nptl_trace_lll_lock(int *futex, int private, int kind, const void 
 	((void)__extension__({                                                                                    \
 		int *nptl_trace_futex_ = (int *)&(futex);                                                         \
 		if (NPTL_TRACE_LLL_IS_TOLD)                                                                       \
-			nptl_trace_point(lll_free, nptl_trace_futex_, 0, kind);                                   \
+			nptl_trace_point(lll_free, nptl_trace_futex_, kind, 0);                                   \
 		lll_unlock_untraced(*nptl_trace_futex_, private);                                                 \
 	}))
 

@@ -77,7 +77,7 @@ extern void __nptl_trace_point(unsigned int point, const void *object, unsigned 
 	NPTL_TRACE_PICK(NPTL_TRACE_PASTE(NPTL_HAS_POINT_##name) NPTL_TRACE_SAY_KNOWN, NPTL_TRACE_SAY_UNKNOWN, ~) \
 	(name, object, a, b)
 
-/* Defined in the file of __libc_early_init(). */
+/* Defined in lowlevellock.c. */
 #ifdef __x86_64__
 #define NPTL_TRACE_THUNK                                                                                          \
 	__asm__(".pushsection .text.nptl_trace,\"ax\",@progbits\n"                                                \

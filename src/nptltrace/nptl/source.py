@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["fetch_tools", "unpack"]
 
 # Programs that glibc is built with beyond a compiler, and the packages that hold them on Debian.
-_TOOLS = {
-    "bison": ("bison", "m4", "libtextstyle0"),
-    "gawk": ("gawk", "libsigsegv2", "libmpfr6", "libgmp10", "libreadline8"),
-    "make": ("make",),
-    "xz": ("xz-utils",),
-}
+_TOOLS = {"bison": ("bison", "m4"), "gawk": ("gawk",), "make": ("make",), "xz": ("xz-utils",)}
 
 
 def _run(command: list[str], cwd: Path, what: str, env: dict[str, str] | None = None) -> None:
@@ -34,6 +29,18 @@ def _run(command: list[str], cwd: Path, what: str, env: dict[str, str] | None = 
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if not line.startswith("W:")]
         raise PttError(f"cannot {what}: {lines[-1] if lines else f'{command[0]} failed'}")
+
+
+def _with_libraries(names: list[str]) -> list[str]:
+    """Return Debian packages and the libraries they are linked with, but for the C library."""
+    command = ["apt-cache", "depends", "--important", *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = dict.fromkeys(names)
+    for line in done.stdout.splitlines():
+        kind, _, name = line.strip().partition("Depends: ")
+        if kind in {"", "Pre"} and name.startswith("lib") and name != "libc6":
+            found[name] = None
+    return list(found)
 
 
 def _unpack_packages(names: list[str], work: Path, into: Path) -> None:
@@ -123,7 +130,8 @@ def fetch_tools(work: Path) -> dict[str, str]:
     if shutil.which("apt-get") is None:
         raise PttError(f"glibc cannot be built without {', '.join(missing)}")
     tools = work / "tools"
-    _unpack_packages([package for name in missing for package in _TOOLS[name]], work, tools)
+    packages = [package for name in missing for package in _TOOLS[name]]
+    _unpack_packages(_with_libraries(packages), work, tools)
     _wrap(tools)
     env["PATH"] = f"{tools / 'wrapped'}{os.pathsep}{env.get('PATH', os.defpath)}"
     env["BISON_PKGDATADIR"] = str(tools / "usr" / "share" / "bison")
