@@ -56,8 +56,8 @@ static bool allowed(const struct rd_map *map, uint32_t process, uint64_t address
 	return rd_map_find(map, process, address) || rd_map_find(map, RD_NONE, address);
 }
 
-static bool passes(const struct ptt_filter *filter, const struct ptt_reader *reader,
-		   const struct ptt_columns *columns, int64_t i)
+bool rd_passes(const struct ptt_filter *filter, const struct ptt_reader *reader, const struct ptt_columns *columns,
+	       int64_t i)
 {
 	uint32_t thread = columns->thread[i];
 	uint32_t process = thread < reader->thread_count ? reader->threads[thread].process : RD_NONE;
@@ -77,7 +77,7 @@ int64_t ptt_filter_apply(const struct ptt_filter *filter, struct ptt_reader *rea
 	int64_t to = 0;
 
 	for (int64_t i = 0; i < n; i++) {
-		if (!passes(filter, reader, columns, i))
+		if (!rd_passes(filter, reader, columns, i))
 			continue;
 		if (columns->ts)
 			columns->ts[to] = columns->ts[i];

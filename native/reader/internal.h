@@ -196,6 +196,10 @@ static inline uint64_t rd_payload(const uint8_t *slot, const uint8_t *end, uint3
 	return rd_slots_of[id] ? rd_payload_checked(slot, end, id) : (uint64_t)(uintptr_t)slot;
 }
 
+/* rd_passes - whether a filter lets an event through. */
+bool rd_passes(const struct ptt_filter *filter, const struct ptt_reader *reader, const struct ptt_columns *columns,
+	       int64_t i);
+
 /* rd_record_size - bytes of the record at p if it is whole and its checksum right; 0 if its length cannot be. */
 uint32_t rd_record_size(const uint8_t *p, const uint8_t *end, bool *sound);
 

@@ -126,6 +126,15 @@ PTT_API uint64_t ptt_reader_key_of_time(struct ptt_reader *reader, int64_t ts);
 /* ptt_reader_key_range - least and greatest key there can be, from the packets' heads. -ENOENT: there is no packet. */
 PTT_API int ptt_reader_key_range(struct ptt_reader *reader, uint64_t *first, uint64_t *last);
 PTT_API int64_t ptt_reader_time_of_key(struct ptt_reader *reader, uint64_t key);
+/*
+ * ptt_reader_density - about how many events there are in each of `count` bins, from the packets' heads
+ *
+ * @from: where the first bin begins, in ns
+ * @width: of a bin, in ns
+ *
+ * What is outside of them counts in the first or the last. 0 or -EINVAL.
+ */
+PTT_API int ptt_reader_density(struct ptt_reader *reader, int64_t from, int64_t width, uint64_t *bins, uint32_t count);
 
 /* ---- cursors ---- */
 
@@ -213,6 +222,20 @@ PTT_API int ptt_filter_allow_site(struct ptt_filter *filter, uint32_t process, u
 PTT_API int64_t ptt_filter_apply(const struct ptt_filter *filter, struct ptt_reader *reader,
 				 const struct ptt_columns *columns, int64_t n);
 
+/*
+ * ptt_cursor_pick - the next events that pass a filter (NULL: all), and the position of each
+ *
+ * @out: all columns, with room for max
+ * @places: room for max
+ * @budget: how many events to look at
+ * @looked: how many were
+ *
+ * Returns how many passed; the cursor stands behind the last event that was looked at. Allocates.
+ */
+PTT_API int64_t ptt_cursor_pick(struct ptt_cursor *cursor, struct ptt_reader *reader,
+				const struct ptt_filter *filter, const struct ptt_columns *out,
+				struct ptt_position *places, int64_t max, int64_t budget, int64_t *looked);
+
 /* ---- counting ---- */
 
 struct ptt_thread_count {
@@ -248,7 +271,7 @@ PTT_API int64_t ptt_counter_spans(struct ptt_counter *counter, struct ptt_thread
 /* ---- names and text ---- */
 
 enum ptt_name_kind { PTT_NAME_SITE = 0, PTT_NAME_OBJECT = 1, PTT_NAME_CODE = 2 };
-enum ptt_text_format { PTT_TEXT = 0, PTT_RAW = 1, PTT_JSONL = 2, PTT_CSV = 3 };
+enum ptt_text_format { PTT_TEXT = 0, PTT_RAW = 1, PTT_JSONL = 2, PTT_CSV = 3, PTT_SENTENCE = 4 };
 
 struct ptt_missing_name {
 	uint32_t kind;

@@ -184,6 +184,14 @@ static char *put_sentence(char *p, const struct event *e)
 	return p;
 }
 
+/* What happened alone: time, thread and site stand in columns of their own. */
+static char *line_sentence(char *p, const struct event *e)
+{
+	p = put_sentence(p, e);
+	*p++ = '\n';
+	return p;
+}
+
 static char *line_text(char *p, const struct event *e)
 {
 	const char *label = rd_label(e->names, e->columns->thread[e->i]);
@@ -382,12 +390,13 @@ static char *line_csv(char *p, const struct event *e)
 int64_t ptt_text(struct ptt_names *names, const struct ptt_columns *columns, int64_t n, int format, char *out,
 		 int64_t room, int64_t *done)
 {
-	static char *(*const lines[])(char *, const struct event *) = { line_text, line_raw, line_json, line_csv };
+	static char *(*const lines[])(char *, const struct event *) = { line_text, line_raw, line_json, line_csv,
+									 line_sentence };
 	const struct ptt_reader *reader = names->reader;
 	char *p = out;
 	int64_t i;
 
-	if (format < PTT_TEXT || format > PTT_CSV)
+	if (format < PTT_TEXT || format > PTT_SENTENCE)
 		return -EINVAL;
 	for (i = 0; i < n && room - (p - out) > PTT_LINE_MAX; i++) {
 		uint32_t thread = columns->thread[i] < reader->thread_count ? columns->thread[i] : 0;

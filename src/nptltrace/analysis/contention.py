@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols import Symbols
 
-__all__ = ["contention"]
+__all__ = ["contention", "told_by"]
 
 
 def contention(
@@ -60,6 +60,18 @@ def contention(
     source.learn_threads()
     flags = _native.PATH | (_native.PAIRS if pairs else 0)
     model = run_model(source, flags, window=window, only=only)
+    return told_by(model, source, symbols, named=named, pairs=pairs)
+
+
+def told_by(
+    model: _native.Model,
+    source: Source,
+    symbols: Symbols | None = None,
+    *,
+    named: int | None = None,
+    pairs: bool = False,
+) -> Contention:
+    """Return the contention that a finished model knows of, which keeps paths; see `contention`."""
     return _Report(source, symbols, model, named).contention(pairs=pairs)
 
 

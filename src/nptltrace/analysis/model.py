@@ -147,7 +147,7 @@ def share_memory(model: Sharing, source: Source) -> None:
             model.share(number, part.start, part.end, several[key], part.offset)
 
 
-def event_buffers(source: Source, window: Window) -> Iterator[reading.Buffer]:
+def event_buffers(source: Source, window: Window) -> Iterator[ArrayBuffer]:
     """Yield the events; the next ones are read while these are used."""
     reader = source.reader
     cursor = reading.Cursor(reader)

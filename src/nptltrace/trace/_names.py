@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from nptltrace.trace._native import Buffer, Reader
 
-__all__ = ["CSV", "JSONL", "RAW", "TEXT", "Names"]
+__all__ = ["CSV", "JSONL", "RAW", "SENTENCE", "TEXT", "Names"]
 
-TEXT, RAW, JSONL, CSV = 0, 1, 2, 3
+TEXT, RAW, JSONL, CSV, SENTENCE = 0, 1, 2, 3, 4
 
 
 class Names:

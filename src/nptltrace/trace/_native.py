@@ -255,6 +255,11 @@ class Reader:
         """Return the time of a key."""
         return int(self._lib.ptt_reader_time_of_key(self.handle, key))
 
+    def density(self, from_ns: int, width_ns: int, bins: Any) -> None:
+        """Fill an array of 64-bit numbers with about how many events there are in each bin."""
+        status = self._lib.ptt_reader_density(self.handle, from_ns, width_ns, bins, len(bins))
+        check("look at the packets", status)
+
     def find(self, ids: Iterable[int], budget: int) -> Iterable[Buffer]:
         """Yield events of a few types, in no order, from the first `budget` bytes of packets."""
         wanted = bytearray(1024)
@@ -331,6 +336,26 @@ class Cursor:
         buffer.count = check("read events", status)
         self.reader.ensure_whole()
         return buffer.count
+
+    def pick(
+        self, buffer: Buffer, places: Any, passing: Filter | None, budget: int
+    ) -> tuple[int, int]:
+        """Fill the buffer with the next events that pass; return how many, and were looked at.
+
+        Args:
+            buffer: Has all columns; it is filled with at most as many as it has room for.
+            places: An array of `Place` with as much room.
+            passing: What passes; None for all.
+            budget: How many events to look at.
+        """
+        looked = _i64()
+        status = self._lib.ptt_cursor_pick(
+            self.handle, self.reader.handle, None if passing is None else passing.handle,
+            buffer.pointer, places, buffer.size, budget, ctypes.byref(looked),
+        )  # fmt: skip
+        buffer.count = check("look for events", status)
+        self.reader.ensure_whole()
+        return buffer.count, looked.value
 
     def lane(self, stream: int) -> tuple[int, int]:
         """Return (packet, offset) of the next event of one stream."""

@@ -118,12 +118,12 @@ class Printer:
         if self._left is not None:
             buffer.count = min(buffer.count, self._left)
             self._left -= buffer.count
-        self._name(buffer)
+        self.name(buffer)
         for lines in self.names.text(buffer, self._style):
             self._write(lines)
         self.printed += buffer.count
 
-    def _name(self, buffer: _native.Buffer) -> None:
+    def name(self, buffer: _native.Buffer) -> None:
         """Find the names that these events need."""
         for kind, process, address in self.names.missing(buffer):
             if kind == _native.SITE:

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* feed.c - puts the waits and holds that the model tells into tracks. */
+#include "internal.h"
+
+/* ---- tables that grow ---- */
+
+static int more(void **items, uint32_t *room, uint32_t want, size_t size)
+{
+	uint32_t now = *room ? *room : 256;
+	void *grown;
+
+	if (want <= *room)
+		return 0;
+	while (now < want && now < UINT32_MAX / 2)
+		now *= 2;
+	if (now < want)
+		return -ENOMEM;
+	grown = reallocarray(*items, now, size);
+	if (!grown)
+		return -ENOMEM;
+	memset((uint8_t *)grown + *room * size, 0, (now - *room) * size);
+	*items = grown;
+	*room = now;
+	return 0;
+}
+
+static int know_row(struct ptt_detail *d, uint32_t by, uint32_t row)
+{
+	struct dt_rows *rows = &d->rows[by];
+
+	if (row < rows->count)
+		return 0;
+	if (row == UINT32_MAX || more((void **)&rows->items, &rows->room, row + 1, sizeof(*rows->items)) < 0)
+		return -ENOMEM;
+	rows->count = row + 1;
+	return 0;
+}
+
+/* Gives objects that are new their rows; joins wait for threads, which have rows of their own. */
+static int know_objects(struct ptt_detail *d, const struct ptt_model_table *objects)
+{
+	if (objects->count >= UINT32_MAX)
+		return -EOVERFLOW;
+	if (more((void **)&d->row_of, &d->object_room, (uint32_t)objects->count, sizeof(*d->row_of)) < 0 ||
+	    know_row(d, PTT_DETAIL_OBJECTS, 0) < 0)
+		return -ENOMEM;
+	for (uint32_t i = d->object_count; i < objects->count; i++) {
+		const struct ptt_model_object *o =
+			(const void *)((const uint8_t *)objects->items + i * objects->stride);
+		struct rd_entry *e;
+
+		if (!i || o->kind == PTT_KIND_THREAD)
+			continue;
+		e = rd_map_put(&d->row_by_key, (uint64_t)o->process << 8 | o->kind, o->address);
+		if (!e)
+			return -ENOMEM;
+		if (!e->value) {
+			e->value = d->rows[PTT_DETAIL_OBJECTS].count;
+			if (know_row(d, PTT_DETAIL_OBJECTS, (uint32_t)e->value) < 0)
+				return -ENOMEM;
+		}
+		d->row_of[i] = (uint32_t)e->value;
+	}
+	d->object_count = (uint32_t)objects->count;
+	return 0;
+}
+
+/* ---- tracks ---- */
+
+static struct dt_track *track_of(struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, uint32_t state)
+{
+	struct dt_row *r;
+	uint32_t number;
+
+	if (know_row(d, by, row) < 0)
+		return NULL;
+	r = &d->rows[by].items[row];
+	for (number = r->track; number; number = d->tracks[number].next)
+		if (d->tracks[number].lane == lane && d->tracks[number].state == state)
+			return &d->tracks[number];
+	if (more((void **)&d->tracks, &d->track_room, d->track_count + 1, sizeof(*d->tracks)) < 0)
+		return NULL;
+	number = d->track_count++;
+	d->tracks[number] = (struct dt_track){
+		.lane = (uint8_t)lane, .state = (uint8_t)state, .next = r->track,
+	};
+	r->track = number;
+	if (lane >= r->lanes)
+		r->lanes = (uint16_t)(lane + 1);
+	return &d->tracks[number];
+}
+
+/* The first lane from 1 on that is free since before `begin`: so what is held inside of another lies on the inside. */
+static int lane_of(struct ptt_detail *d, uint32_t by, uint32_t row, int64_t begin, int64_t end)
+{
+	struct dt_lanes *lanes = &d->lanes[by];
+	uint32_t lane = 0;
+	int64_t *ends;
+
+	if (row >= lanes->rows) {
+		uint32_t rows = row < 128 ? 256 : row * 2;
+		int64_t *grown = reallocarray(lanes->ends, rows, DT_LANES * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		for (uint64_t i = (uint64_t)lanes->rows * DT_LANES; i < (uint64_t)rows * DT_LANES; i++)
+			grown[i] = INT64_MIN;
+		lanes->ends = grown;
+		lanes->rows = rows;
+	}
+	ends = lanes->ends + (uint64_t)row * DT_LANES;
+	while (lane < DT_LANES - 1 && ends[lane] > begin)
+		lane++;
+	ends[lane] = end;
+	return (int)lane + 1;
+}
+
+static int put(struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, uint32_t state,
+	       const struct dt_record *record)
+{
+	struct dt_track *track = track_of(d, by, row, lane, state);
+
+	return track ? dt_append(&d->store, track, record) : -ENOMEM;
+}
+
+/* ---- waits ---- */
+
+static struct ptt_detail_wait *new_wait(struct ptt_detail *d, uint32_t id)
+{
+	uint32_t block = id / DT_WAITS;
+
+	if (block >= d->wait_blocks_count) {
+		uint32_t room = d->wait_blocks_count;
+
+		if (more((void **)&d->wait_blocks, &room, block + 1, sizeof(*d->wait_blocks)) < 0)
+			return NULL;
+		d->wait_blocks_count = room;
+	}
+	if (!d->wait_blocks[block])
+		d->wait_blocks[block] = dt_alloc(&d->store, DT_WAITS * sizeof(struct ptt_detail_wait));
+	if (!d->wait_blocks[block])
+		return NULL;
+	if (id >= d->wait_count)
+		d->wait_count = id + 1;
+	return (struct ptt_detail_wait *)(void *)(d->store.base + d->wait_blocks[block]) + id % DT_WAITS;
+}
+
+static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
+{
+	const struct dt_record record = {
+		.begin = w->t_ns, .end = (int64_t)((uint64_t)w->t_ns + (uint64_t)w->dur_ns), .wait = (uint32_t)w->id,
+		.depth = w->queue_depth, .open = w->open,
+	};
+	struct ptt_detail_wait *to;
+	uint32_t row;
+	int err;
+
+	if (w->dur_ns < 0 || record.end < record.begin || !w->id || w->id >= UINT32_MAX || w->object >= d->object_count)
+		return 0;
+	to = new_wait(d, (uint32_t)w->id);
+	if (!to)
+		return -ENOMEM;
+	*to = (struct ptt_detail_wait){
+		.t_ns = w->t_ns,
+		.dur_ns = w->dur_ns,
+		.wake_ns = w->wake_ns,
+		.parent = w->parent < UINT32_MAX ? (uint32_t)w->parent : 0,
+		.thread = w->thread,
+		.object = w->object,
+		.site = w->site,
+		.owner = w->owner,
+		.owner_site = w->owner_site,
+		.waker = w->waker,
+		.waker_site = w->waker_site,
+		.queue_depth = w->queue_depth < UINT16_MAX ? (uint16_t)w->queue_depth : UINT16_MAX,
+		.result = (int16_t)w->result,
+		.wait_class = w->wait_class,
+		.kind = w->kind,
+		.mode = w->mode,
+		.open = w->open,
+	};
+	dt_overview_wait(d->overview, record.begin, record.end, w->wait_class < 2 ? w->wait_class : 2);
+	err = put(d, PTT_DETAIL_THREADS, w->thread, 0, 1u + w->wait_class, &record);
+	row = d->row_of[w->object];
+	if (!err && row)
+		err = put(d, PTT_DETAIL_OBJECTS, row, 0, 1u + w->wait_class, &record);
+	return err;
+}
+
+/* ---- holds ---- */
+
+static int feed_hold(struct ptt_detail *d, const struct ptt_model_hold *h)
+{
+	struct dt_record record = {
+		.begin = h->t_ns, .end = (int64_t)((uint64_t)h->t_ns + (uint64_t)h->dur_ns), .other = h->object,
+		.depth = h->max_waiters, .open = h->open,
+	};
+	uint32_t state = h->mode == PTT_MODE_SHARED ? PTT_DETAIL_SHARED : PTT_DETAIL_HELD, row;
+	int lane, err;
+
+	if (h->dur_ns < 0 || record.end < record.begin || h->object >= d->object_count)
+		return 0;
+	lane = lane_of(d, PTT_DETAIL_THREADS, h->thread, record.begin, record.end);
+	err = lane < 0 ? lane : put(d, PTT_DETAIL_THREADS, h->thread, (uint32_t)lane, state, &record);
+	row = d->row_of[h->object];
+	if (err || !row)
+		return err;
+	record.other = h->thread;
+	lane = lane_of(d, PTT_DETAIL_OBJECTS, row, record.begin, record.end);
+	return lane < 0 ? lane : put(d, PTT_DETAIL_OBJECTS, row, (uint32_t)lane, state, &record);
+}
+
+int ptt_detail_events(struct ptt_detail *d, const int64_t *ts, int64_t n)
+{
+	if (d->finished)
+		return -EROFS;
+	dt_overview_events(d->overview, ts, n);
+	return 0;
+}
+
+int ptt_detail_feed(struct ptt_detail *d, const struct ptt_model_table *waits, const struct ptt_model_table *holds,
+		    const struct ptt_model_table *objects)
+{
+	int err = d->finished ? -EROFS : know_objects(d, objects);
+
+	for (uint64_t i = 0; i < waits->count && !err; i++)
+		err = feed_wait(d, (const void *)((const uint8_t *)waits->items + i * waits->stride));
+	for (uint64_t i = 0; i < holds->count && !err; i++)
+		err = feed_hold(d, (const void *)((const uint8_t *)holds->items + i * holds->stride));
+	return err;
+}

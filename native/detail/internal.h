@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - what the parts of the levels of detail share: the file, tracks and their trees. */
+#ifndef PTTDETAIL_INTERNAL_H
+#define PTTDETAIL_INTERNAL_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "guard.h"
+#include "map.h"
+#include "pttdetail.h"
+
+#define DT_LEAF 16u   /* records of a leaf */
+#define DT_FAN 16u    /* nodes below a node */
+#define DT_LEVELS 8u  /* 16^8 is more records than a track can have */
+#define DT_LANES 32u  /* the last one takes what finds no other */
+#define DT_RECORD 48u /* bytes of a record at most */
+#define DT_SLACK 64u  /* bytes at the end of the file that nothing begins in */
+
+/* ---- the file: grows at its end, and is mapped as a whole ---- */
+
+struct dt_store {
+	uint8_t *base;
+	uint64_t used;
+	uint64_t size; /* that may be touched */
+	uint64_t room; /* mapped */
+	int fd;
+	struct rd_guard *guard; /* of one that is only read */
+};
+
+int dt_store_create(struct dt_store *store, int fd);
+int dt_store_open(struct dt_store *store, int fd);
+void dt_store_close(struct dt_store *store);
+/* dt_alloc - zeroed bytes at the end of the file, aligned to 8; 0 with errno set. May block on the disk. */
+uint64_t dt_alloc(struct dt_store *store, uint64_t size);
+
+/* dt_at - bytes of the file, or NULL where there are not so many. */
+static inline void *dt_at(const struct dt_store *store, uint64_t offset, uint64_t size)
+{
+	return offset <= store->size && size <= store->size - offset ? store->base + offset : NULL;
+}
+
+/* ---- tracks ---- */
+
+struct dt_node {
+	int64_t begin;
+	int64_t end;     /* the latest of all */
+	uint64_t child;  /* DT_FAN nodes, or the first of DT_LEAF records */
+	uint64_t busy;
+	uint32_t count;
+	uint32_t other;  /* of the longest */
+	uint32_t wait;
+	uint32_t longest; /* ns, as far as they fit */
+	uint32_t depth;
+	uint32_t reserved;
+};
+
+struct dt_level {
+	uint64_t block; /* DT_FAN nodes, of which `count` are there */
+	uint32_t count;
+	uint32_t reserved;
+};
+
+struct dt_track {
+	uint64_t at;     /* where the next record goes */
+	uint64_t extent_end;
+	int64_t last_end; /* of the record before, in the open leaf */
+	struct dt_node leaf; /* open: child and count are those of its records */
+	struct dt_level levels[DT_LEVELS];
+	uint32_t last_wait;
+	uint32_t extent; /* size of the next one */
+	uint32_t next;   /* track of this row; 0 = no more */
+	uint8_t state;
+	uint8_t lane;
+	uint8_t level_count;
+	uint8_t reserved;
+};
+
+struct dt_row {
+	uint32_t track; /* first */
+	uint16_t lanes;
+	uint16_t reserved;
+};
+
+struct dt_record {
+	int64_t begin;
+	int64_t end;
+	uint32_t other; /* of a hold */
+	uint32_t wait;  /* of a wait */
+	uint32_t depth;
+	bool open;
+};
+
+_Static_assert(sizeof(struct dt_node) == 56, "node");
+_Static_assert(sizeof(struct dt_track) == 24 + 56 + 16 * DT_LEVELS + 16, "track");
+_Static_assert(sizeof(struct dt_row) == 8, "row");
+
+/* dt_append - a record at the end of a track. 0 or -errno. */
+int dt_append(struct dt_store *store, struct dt_track *track, const struct dt_record *record);
+
+/* dt_read - the record at *at, which then stands behind it; `first` of a leaf. False if it makes no sense. */
+bool dt_read(const struct dt_store *store, uint64_t *at, bool is_wait, bool first, struct dt_record *record);
+
+static inline bool dt_is_wait(const struct dt_track *track)
+{
+	return track->state < PTT_DETAIL_HELD;
+}
+
+/* ---- all of it ---- */
+
+struct dt_overview {
+	int64_t begin;
+	int64_t width;
+	uint64_t used; /* whether anything is in it */
+	struct ptt_detail_bin bins[PTT_DETAIL_BINS];
+};
+
+struct dt_rows {
+	struct dt_row *items;
+	uint32_t count;
+	uint32_t room;
+};
+
+/* When the last record of each lane of a row ended. */
+struct dt_lanes {
+	int64_t *ends;
+	uint32_t rows;
+};
+
+struct ptt_detail {
+	struct dt_store store;
+	struct dt_track *tracks; /* the first stands for none */
+	uint32_t track_count;
+	uint32_t track_room;
+	struct dt_rows rows[2];
+	struct dt_lanes lanes[2];
+	uint32_t *row_of; /* by object of the model */
+	uint32_t object_count;
+	uint32_t object_room;
+	struct rd_map row_by_key;
+	uint64_t *wait_blocks; /* where waits are, DT_WAITS of them together */
+	uint32_t wait_count;   /* greatest number, plus 1 */
+	uint32_t wait_blocks_count;
+	struct dt_overview *overview;
+	bool finished; /* tables lie in the file, not in memory of their own */
+};
+
+#define DT_WAITS 4096u
+
+void dt_overview_events(struct dt_overview *overview, const int64_t *ts, int64_t n);
+void dt_overview_wait(struct dt_overview *overview, int64_t begin, int64_t end, uint32_t which);
+/* dt_wait - a wait by its number, or NULL. */
+const struct ptt_detail_wait *dt_wait(const struct ptt_detail *detail, uint32_t id);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* store.c - the file that holds the levels of detail: grown at its end, mapped as a whole. */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define STEP (UINT64_C(32) << 20)
+
+int dt_store_create(struct dt_store *store, int fd)
+{
+	/* Address space costs nothing; a limit on it leaves less, and then the file can grow less. */
+	uint64_t room = UINT64_C(1) << 40;
+	void *base;
+
+	do {
+		base = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+		if (base == MAP_FAILED)
+			room /= 2;
+	} while (base == MAP_FAILED && room >= 2 * STEP);
+	if (base == MAP_FAILED)
+		return -errno;
+	*store = (struct dt_store){ .base = base, .room = room, .fd = fd };
+	return 0;
+}
+
+int dt_store_open(struct dt_store *store, int fd)
+{
+	struct stat found;
+	struct rd_guard *guard;
+
+	if (fstat(fd, &found) < 0)
+		return -errno;
+	if (!S_ISREG(found.st_mode) || found.st_size < DT_SLACK)
+		return -ESTALE;
+	guard = rd_guard_map(fd, (size_t)found.st_size);
+	if (!guard)
+		return -errno;
+	*store = (struct dt_store){
+		.base = (uint8_t *)(uintptr_t)rd_guard_data(guard), .used = (uint64_t)found.st_size,
+		.size = (uint64_t)found.st_size, .fd = fd, .guard = guard,
+	};
+	return 0;
+}
+
+void dt_store_close(struct dt_store *store)
+{
+	if (store->guard)
+		rd_guard_unmap(store->guard);
+	else if (store->base)
+		munmap(store->base, store->room);
+	*store = (struct dt_store){ 0 };
+}
+
+uint64_t dt_alloc(struct dt_store *store, uint64_t size)
+{
+	uint64_t offset = store->used, end = offset + ((size + 7) & ~UINT64_C(7)), want;
+
+	if (end + DT_SLACK > store->size) {
+		want = ((end + DT_SLACK) / STEP + 1) * STEP;
+		if (want > store->room) {
+			errno = ENOMEM;
+			return 0;
+		}
+		/* Blocks are there before they are written to, or a full disk would be a signal. */
+		errno = posix_fallocate(store->fd, (off_t)store->size, (off_t)(want - store->size));
+		if (errno)
+			return 0;
+		store->size = want;
+	}
+	store->used = end;
+	return offset;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* tracks.c - lists of records, packed, with trees above them that grow from below. */
+/*
+ * A record is a byte with flags and depth, then numbers of seven bits a byte: the gap to the end of the record before
+ * it, signed (the time itself at the beginning of a leaf), how long it is, and the number of the wait (its distance from
+ * the one before) or of the other side. Extents of a track double in size up to a page or so; the byte JUMP leads
+ * from one to the next, always further on in the file.
+ */
+#include "internal.h"
+
+#define JUMP 0xffu
+#define JUMP_SIZE 9u
+#define DEEP 126u /* the depth follows as a number */
+#define MIN_EXTENT 64u
+#define MAX_EXTENT 8192u
+
+static uint8_t *put(uint8_t *p, uint64_t value)
+{
+	while (value >= 0x80) {
+		*p++ = (uint8_t)value | 0x80;
+		value >>= 7;
+	}
+	*p++ = (uint8_t)value;
+	return p;
+}
+
+static uint64_t zigzag(int64_t value)
+{
+	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
+static int64_t unzigzag(uint64_t value)
+{
+	return (int64_t)(value >> 1 ^ (0 - (value & 1)));
+}
+
+static int new_extent(struct dt_store *store, struct dt_track *track)
+{
+	uint32_t size = track->extent ? track->extent : MIN_EXTENT;
+	uint64_t offset = dt_alloc(store, size);
+	uint8_t *p;
+
+	if (!offset)
+		return -errno;
+	if (track->at) {
+		p = store->base + track->at;
+		*p = JUMP;
+		memcpy(p + 1, &offset, sizeof(offset));
+	}
+	track->at = offset;
+	track->extent_end = offset + size;
+	track->extent = size < MAX_EXTENT ? size * 2 : size;
+	return 0;
+}
+
+/* ---- trees ---- */
+
+static void add(struct dt_node *sum, const struct dt_node *part)
+{
+	if (!sum->count || part->begin < sum->begin)
+		sum->begin = part->begin;
+	if (!sum->count || part->end > sum->end)
+		sum->end = part->end;
+	if (!sum->count || part->longest > sum->longest) {
+		sum->longest = part->longest;
+		sum->other = part->other;
+		sum->wait = part->wait;
+	}
+	if (part->depth > sum->depth)
+		sum->depth = part->depth;
+	sum->busy += part->busy;
+	sum->count += part->count;
+}
+
+/* Puts a node on a level; where that fills a block, the node above it goes on the next. */
+static int grow(struct dt_store *store, struct dt_track *track, struct dt_node node)
+{
+	for (uint32_t level = 0; level < DT_LEVELS; level++) {
+		struct dt_level *l = &track->levels[level];
+		struct dt_node *block;
+
+		if (!l->block) {
+			l->block = dt_alloc(store, DT_FAN * sizeof(*block));
+			if (!l->block)
+				return -errno;
+			if (level == track->level_count)
+				track->level_count++;
+		}
+		block = (struct dt_node *)(void *)(store->base + l->block);
+		block[l->count++] = node;
+		if (l->count < DT_FAN)
+			return 0;
+		node = (struct dt_node){ .child = l->block };
+		for (uint32_t i = 0; i < DT_FAN; i++)
+			add(&node, &block[i]);
+		l->block = 0;
+		l->count = 0;
+	}
+	return -EOVERFLOW;
+}
+
+static int close_leaf(struct dt_store *store, struct dt_track *track)
+{
+	const struct dt_node leaf = track->leaf;
+
+	track->leaf = (struct dt_node){ 0 };
+	track->last_end = 0;
+	track->last_wait = 0;
+	return grow(store, track, leaf);
+}
+
+int dt_append(struct dt_store *store, struct dt_track *track, const struct dt_record *record)
+{
+	uint64_t dur = (uint64_t)record->end - (uint64_t)record->begin;
+	struct dt_node one = {
+		.begin = record->begin, .end = record->end, .busy = dur, .count = 1, .other = record->other,
+		.wait = record->wait, .longest = dur < UINT32_MAX ? (uint32_t)dur : UINT32_MAX,
+		.depth = record->depth,
+	};
+	uint8_t bytes[DT_RECORD], *p = bytes;
+
+	*p++ = (uint8_t)((record->depth < DEEP ? record->depth : DEEP) << 1 | record->open);
+	p = put(p, zigzag((int64_t)((uint64_t)record->begin - (uint64_t)track->last_end)));
+	p = put(p, dur);
+	if (dt_is_wait(track))
+		p = put(p, zigzag((int64_t)record->wait - (int64_t)track->last_wait));
+	else
+		p = put(p, record->other);
+	if (record->depth >= DEEP)
+		p = put(p, record->depth);
+	/* Behind it there must be room for the way to the next extent. */
+	if (!track->at || track->extent_end - track->at < (uint64_t)(p - bytes) + JUMP_SIZE) {
+		int err = new_extent(store, track);
+
+		if (err < 0)
+			return err;
+	}
+	if (!track->leaf.count)
+		track->leaf.child = track->at;
+	memcpy(store->base + track->at, bytes, (size_t)(p - bytes));
+	track->at += (uint64_t)(p - bytes);
+	track->last_end = record->end;
+	track->last_wait = record->wait;
+	one.child = track->leaf.child;
+	add(&track->leaf, &one);
+	return track->leaf.count == DT_LEAF ? close_leaf(store, track) : 0;
+}
+
+/* ---- reading ---- */
+
+static const uint8_t *get(const uint8_t *p, uint64_t *value)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t shift = 0; shift < 64; shift += 7) {
+		sum |= (uint64_t)(*p & 0x7f) << shift;
+		if (!(*p++ & 0x80)) {
+			*value = sum;
+			return p;
+		}
+	}
+	*value = sum;
+	return p;
+}
+
+bool dt_read(const struct dt_store *store, uint64_t *at, bool is_wait, bool first, struct dt_record *record)
+{
+	/* A record is shorter than the slack at the end, whatever its bytes are. */
+	const uint8_t *p = dt_at(store, *at, DT_SLACK);
+	uint64_t gap, dur, number, depth;
+	uint8_t head;
+
+	while (p && *p == JUMP) {
+		uint64_t to;
+
+		memcpy(&to, p + 1, sizeof(to));
+		p = to > *at ? dt_at(store, to, DT_SLACK) : NULL;
+		*at = to;
+	}
+	if (!p)
+		return false;
+	if (first)
+		*record = (struct dt_record){ 0 };
+	head = *p++;
+	p = get(get(get(p, &gap), &dur), &number);
+	depth = head >> 1;
+	if (depth == DEEP)
+		p = get(p, &depth);
+	record->begin = (int64_t)((uint64_t)record->end + (uint64_t)unzigzag(gap));
+	record->end = (int64_t)((uint64_t)record->begin + dur);
+	if (dur > INT64_MAX || record->end < record->begin)
+		return false;
+	record->open = head & 1;
+	record->depth = (uint32_t)depth;
+	if (is_wait)
+		record->wait = (uint32_t)((int64_t)record->wait + unzigzag(number));
+	else
+		record->other = (uint32_t)number;
+	*at = (uint64_t)(p - store->base);
+	return true;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* density.c - how the events of a traceset lie in time, as far as the heads of its packets tell. */
+#include "internal.h"
+
+/* Adds n to the bins of [begin, end], to each by its share. */
+static void spread(uint64_t *bins, uint32_t count, int64_t from, int64_t width, int64_t begin, int64_t end, uint64_t n)
+{
+	double step = (double)width, at = ((double)begin - (double)from) / step;
+	double last = ((double)end - (double)from) / step;
+	uint32_t first_bin = at <= 0 ? 0 : at < count ? (uint32_t)at : count - 1;
+	uint32_t last_bin = last <= 0 ? 0 : last < count ? (uint32_t)last : count - 1;
+	uint64_t left = n;
+
+	for (uint32_t i = first_bin; i < last_bin; i++) {
+		double share = ((i == first_bin ? first_bin + 1 - at : 1) / (last - at)) * (double)n;
+		uint64_t part = share > 0 && share < (double)left ? (uint64_t)share : 0;
+
+		bins[i] += part;
+		left -= part;
+	}
+	bins[last_bin] += left;
+}
+
+int ptt_reader_density(struct ptt_reader *reader, int64_t from, int64_t width, uint64_t *bins, uint32_t count)
+{
+	if (width <= 0 || !count)
+		return -EINVAL;
+	memset(bins, 0, count * sizeof(*bins));
+	for (uint32_t s = 0; s < reader->stream_count; s++) {
+		const struct rd_stream *stream = &reader->streams[s];
+		const struct rd_clock *clock = &reader->traces[stream->trace].clock;
+
+		for (uint32_t i = 0; i < stream->count; i++) {
+			const struct rd_packet *p = &stream->packets[i];
+
+			spread(bins, count, from, width, rd_time(clock, p->begin), rd_time(clock, p->end), p->events);
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* pick.c - the next events that pass a filter, each with its position: what a list shows of a trace. */
+/*
+ * Reading in batches is fast but forgets where each event was. So a batch is read and filtered first; only one in which
+ * something passes is walked again, from event to event that passed, to take down the positions.
+ */
+#include "internal.h"
+
+#define BATCH 4096
+
+struct batch {
+	int64_t ts[BATCH];
+	uint32_t thread[BATCH];
+	uint16_t id[BATCH];
+	uint16_t cpu[BATCH];
+	uint64_t object[BATCH];
+	uint64_t site[BATCH];
+	uint64_t payload[BATCH];
+	uint16_t passed[BATCH]; /* which of them */
+};
+
+static void copy_event(const struct ptt_columns *to, int64_t at, const struct batch *from, int64_t i)
+{
+	to->ts[at] = from->ts[i];
+	to->thread[at] = from->thread[i];
+	to->id[at] = from->id[i];
+	to->cpu[at] = from->cpu[i];
+	to->object[at] = from->object[i];
+	to->site[at] = from->site[i];
+	to->payload[at] = from->payload[i];
+}
+
+/* Walks from `start` over n events and takes down where the `count` that passed are; ends behind the last one or n. */
+static int note_places(struct ptt_cursor *cursor, const struct ptt_position *start, const struct batch *batch,
+		       int64_t count, int64_t n, struct ptt_position *places)
+{
+	const struct ptt_columns nothing = { 0 };
+	int64_t at = 0;
+	int err = ptt_cursor_seek(cursor, start);
+
+	if (err < 0)
+		return err;
+	for (int64_t i = 0; i < count; i++) {
+		if (batch->passed[i] > at)
+			ptt_cursor_read(cursor, &nothing, batch->passed[i] - at);
+		at = batch->passed[i];
+		ptt_cursor_position(cursor, &places[i]);
+	}
+	if (n > at)
+		ptt_cursor_read(cursor, &nothing, n - at);
+	return 0;
+}
+
+int64_t ptt_cursor_pick(struct ptt_cursor *cursor, struct ptt_reader *reader, const struct ptt_filter *filter,
+			const struct ptt_columns *out, struct ptt_position *places, int64_t max, int64_t budget,
+			int64_t *looked)
+{
+	struct batch *b = malloc(sizeof(*b));
+	int64_t found = 0, err = 0;
+
+	*looked = 0;
+	if (!b)
+		return -ENOMEM;
+	while (found < max && *looked < budget && !err) {
+		const struct ptt_columns columns = { b->ts, b->thread, b->id, b->cpu, b->object, b->site, b->payload };
+		struct ptt_position start;
+		int64_t count = 0, n, i;
+
+		ptt_cursor_position(cursor, &start);
+		n = ptt_cursor_read(cursor, &columns, budget - *looked < BATCH ? budget - *looked : BATCH);
+		for (i = 0; i < n && found + count < max; i++)
+			if (!filter || rd_passes(filter, reader, &columns, i))
+				b->passed[count++] = (uint16_t)i;
+		if (count || i < n)
+			err = note_places(cursor, &start, b, count, i, places + found);
+		for (int64_t k = 0; k < count; k++)
+			copy_event(out, found + k, b, b->passed[k]);
+		found += count;
+		*looked += i;
+		if (!n)
+			break;
+	}
+	free(b);
+	return err ? err : found;
+}

@@ -1,0 +1,63 @@
+"""`ptt ui`: the viewer in a browser."""
+
+from __future__ import annotations
+
+import argparse
+
+from nptltrace.cli import _traces
+from nptltrace.cli._options import add_traces, say
+
+SUMMARY = "see a trace in a browser"
+DESCRIPTION = """\
+Serves the viewer to a browser on this machine: what each thread and each lock did over time, the
+events, contention, findings. The first line on stdout is its address; nobody is answered who does
+not know the token in it. What a large trace needs to be drawn is worked out once and kept in a
+hidden directory of the trace. Ends with Ctrl-C."""
+EXAMPLE = """\
+ptt ui run.ptt
+ptt ui --follow run.ptt
+ptt ui --no-browser --port 8080 run.ptt"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_traces(parser)
+    parser.add_argument(
+        "--port", metavar="N", type=_port, default=0, help="port to listen at (default: any)"
+    )
+    parser.add_argument(
+        "--host", metavar="ADDRESS", default="127.0.0.1",
+        help="address to listen at, which others may then reach (default: 127.0.0.1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-browser", action="store_true", help="only print the address, open no browser"
+    )
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="go on while the trace is being recorded"
+    )
+    _traces.add_names(parser)
+
+
+def _port(text: str) -> int:
+    value = _traces.whole(text)
+    if value > 65535:  # noqa: PLR2004 -- the last port
+        raise argparse.ArgumentTypeError(f"{text} is no port")
+    return value
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until a signal comes."""
+    from nptltrace.ui.serving import serve
+    from nptltrace.ui.viewer import Viewer
+
+    viewer = Viewer(args.traces, follow=args.follow, aliases=args.alias, directories=args.symbols)
+    for remark in viewer.remarks():
+        say(args, f"warning: {remark}")
+    serve(
+        viewer,
+        host=args.host,
+        port=args.port,
+        browser=not args.no_browser,
+        ready=lambda url: print(url, flush=True),
+    )
+    return 0

@@ -1,0 +1,117 @@
+"""Who may talk to the viewer: who knows its token, from pages of its own, under its own name."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, RedirectResponse
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["Access"]
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+# Nothing is fetched from anywhere else, nothing else may show the page or learn its address.
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        "font-src 'self'; worker-src 'self'; connect-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Access:
+    """Lets requests through to an application, and says in each answer what a browser may do.
+
+    The token comes as `Authorization: Bearer`, or in a cookie that opening `/?token=…` sets. The
+    `Host` of a request must be one of the names the viewer was started under: a foreign name that
+    leads here (DNS rebinding) is refused. What changes something must come from the page itself.
+
+    Args:
+        app: What to protect.
+        host: The address it is bound to.
+        port: The port.
+        token: The token; a new one by default.
+
+    Attributes:
+        token: The token.
+    """
+
+    def __init__(self, app: ASGIApp, *, host: str, port: int, token: str | None = None) -> None:
+        self._app = app
+        self.token = token or secrets.token_urlsafe(32)
+        self._cookie = f"ptt-{port}"  # cookies are shared among the ports of a host
+        bound = f"[{host}]" if ":" in host else host
+        names = {bound.lower(), *_LOOPBACK}
+        self._hosts = {f"{name}:{port}" for name in names} | (names if port == 80 else set())  # noqa: PLR2004
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or hand it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        refusal = self._refusal(scope)
+        await (refusal or self._app)(scope, receive, answer)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """Return what to answer instead, or None if the request may pass."""
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return _forbidden("this name does not lead here")
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+        if scope["path"] == "/" and given and scope["method"] == "GET":
+            return self._enter(given[0]) if self._fits(given[0]) else _forbidden("wrong token")
+        kind, _, bearer = headers.get("authorization", "").partition(" ")
+        by_header = kind.lower() == "bearer" and self._fits(bearer.strip())
+        if not by_header and not self._fits(self._from_cookie(headers)):
+            return _forbidden("open the address that ptt ui printed, token included")
+        if scope["method"] not in {"GET", "HEAD"} and not by_header:
+            origin = headers.get("origin", "")
+            if origin.partition("://")[2].lower() != hosts[0].lower():
+                return _forbidden("this must come from the page itself")
+        return None
+
+    def _fits(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
+
+    def _from_cookie(self, headers: Headers) -> str:
+        try:
+            found = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+        except CookieError:
+            return ""
+        return found.value if found is not None else ""
+
+    def _enter(self, token: str) -> Response:
+        """Keep the token in a cookie and leave it out of the address."""
+        response = RedirectResponse("/", status_code=303)
+        response.set_cookie(self._cookie, token, httponly=True, samesite="strict", path="/")
+        return response
+
+
+def _forbidden(why: str) -> Response:
+    return JSONResponse({"error": why}, status_code=403)

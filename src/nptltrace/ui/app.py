@@ -1,0 +1,210 @@
+"""The application behind the page: from requests to calls of a `Viewer`, and back to bytes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from nptltrace.errors import PttError, UsageError
+from nptltrace.ui import protocol
+from nptltrace.ui.viewer import Later, NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from starlette.requests import Request
+
+    from nptltrace.ui.protocol import Endpoint, Parameter
+    from nptltrace.ui.viewer import Viewer
+
+__all__ = ["application"]
+
+_ARROW = "application/vnd.apache.arrow.stream"
+_MAX_TEXT = 4096
+_MAX_BODY = 65536
+_MISSING = """\
+The page of ptt ui was not built: install node and npm, and build again (see docs: Installing).
+"""
+
+
+def application(viewer: Viewer, page: Path | None) -> Starlette:
+    """Return the application.
+
+    Args:
+        viewer: Answers.
+        page: Directory of the page; None if it was not built.
+    """
+    routes: list[Route | Mount] = [
+        Route(protocol.PREFIX + endpoint.path, _route(viewer, endpoint), methods=[endpoint.method])
+        for endpoint in protocol.ENDPOINTS
+    ]
+    if page is not None:
+        routes.append(Mount("/", StaticFiles(directory=page, html=True)))
+    else:
+        routes.append(Route("/", _no_page))
+    return Starlette(routes=routes)
+
+
+async def _no_page(_: Request) -> Response:
+    return PlainTextResponse(_MISSING, status_code=503)
+
+
+def _route(viewer: Viewer, endpoint: Endpoint) -> Callable[[Request], Any]:
+    """Return what answers an endpoint."""
+
+    async def live(request: Request) -> Response:
+        return StreamingResponse(_events(viewer, request), media_type="text/event-stream")
+
+    async def answer(request: Request) -> Response:
+        try:
+            arguments = _arguments(endpoint, request)
+            if endpoint.body is not None:
+                arguments |= _body(endpoint.body, await _read(request))
+            return await run_in_threadpool(_answer, viewer, endpoint, arguments)
+        except Later as later:
+            return JSONResponse({"ready": False, "progress": later.progress}, status_code=202)
+        except NotFound as error:
+            return _problem(error, 404)
+        except UsageError as error:
+            return _problem(error, 400)
+        except (PttError, OSError) as error:
+            return _problem(error, 500)
+
+    return live if endpoint.answer == "stream" else answer
+
+
+def _problem(error: Exception, status: int) -> Response:
+    return JSONResponse({"error": " ".join(str(error).split())}, status_code=status)
+
+
+def _answer(viewer: Viewer, endpoint: Endpoint, arguments: dict[str, Any]) -> Response:
+    """Ask the viewer; called in a thread of its own."""
+    found = getattr(viewer, endpoint.name)(**arguments)
+    if isinstance(endpoint.answer, pa.Schema):
+        return Response(_stream(found), media_type=_ARROW)
+    if endpoint.answer == "file":
+        headers = {"Content-Disposition": 'attachment; filename="trace.html"'}
+        return Response(found, media_type="text/html; charset=utf-8", headers=headers)
+    return Response(
+        json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace"),
+        media_type="application/json",
+    )
+
+
+def _stream(table: pa.Table) -> bytes:
+    """Return a table as an Arrow IPC stream of one batch."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+async def _events(viewer: Viewer, request: Request) -> AsyncIterator[str]:
+    """Yield the state now and whenever it changes, and something now and then."""
+    version = -1
+    while not await request.is_disconnected():
+        found = await run_in_threadpool(viewer.wait_change, version, 1.0)
+        if viewer.closed:
+            return
+        if found["version"] != version:
+            version = found["version"]
+            yield f"data: {json.dumps(found)}\n\n"
+        else:
+            yield ": \n\n"
+
+
+# ---- parameters ----
+
+
+def _arguments(endpoint: Endpoint, request: Request) -> dict[str, Any]:
+    """Return the parameters of a request.
+
+    Raises:
+        UsageError: One is missing, twice there, unknown or makes no sense.
+    """
+    given = request.query_params.multi_items()
+    known = {parameter.name for parameter in endpoint.parameters}
+    names = [name for name, _ in given]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{endpoint.path} has no parameter {name[:40]!r}")
+        if names.count(name) > 1:
+            raise UsageError(f"{name} is given twice")
+    values = dict(given) | {name: str(value) for name, value in request.path_params.items()}
+    return {
+        parameter.name: _value(parameter, values.get(parameter.name))
+        for parameter in endpoint.parameters
+    }
+
+
+def _value(parameter: Parameter, text: str | None) -> Any:
+    """Return the value that a parameter has."""
+    name = parameter.name
+    if text is None:
+        if parameter.default is None:
+            raise UsageError(f"{name} is missing")
+        text = str(parameter.default)
+    if parameter.type == "int":
+        return _integer(name, text)
+    if parameter.type == "rows":
+        return _rows(name, text)
+    if len(text) > _MAX_TEXT:
+        raise UsageError(f"{name} is too long")
+    if parameter.type != "text" and text not in parameter.type:
+        raise UsageError(f"{name} is one of {', '.join(parameter.type)}")
+    return text
+
+
+def _integer(name: str, text: str) -> int:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):  # noqa: PLR2004 -- of 2^63
+        raise UsageError(f"{name} is no integer")
+    value = int(text)
+    if not -(2**63) <= value < 2**63:
+        raise UsageError(f"{name} is no time there can be")
+    return value
+
+
+def _rows(name: str, text: str) -> list[int]:
+    if not text:
+        return []
+    words = text.split(",")
+    if len(words) > protocol.MAX_ROWS:
+        raise UsageError(f"{name} are at most {protocol.MAX_ROWS}")
+    rows = [_integer(name, word) for word in words]
+    if not all(0 < row < 2**32 for row in rows):
+        raise UsageError(f"{name} are numbers of rows")
+    return rows
+
+
+async def _read(request: Request) -> Any:
+    """Return the JSON that came along."""
+    data = b""
+    async for piece in request.stream():
+        data += piece
+        if len(data) > _MAX_BODY:
+            raise UsageError("too much was sent")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise UsageError("what was sent is not JSON") from None
+
+
+def _body(shape: Any, found: Any) -> dict[str, Any]:
+    """Return an object of integers."""
+    names = set(shape.__required_keys__)
+    if not isinstance(found, dict) or set(found) != names:
+        raise UsageError(f"an object with {' and '.join(sorted(names))} is wanted")
+    for name, value in found.items():
+        if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**63:
+            raise UsageError(f"{name} is no integer")
+    return dict(found)

@@ -1,0 +1,221 @@
+"""What is drawn, as the tables that `protocol` declares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from nptltrace.analysis import _native as analysis
+from nptltrace.ui import _native, protocol
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace.ui.levels import Tables
+
+__all__ = [
+    "arrow_table", "bin_width", "open_spans", "overview_table", "path_table", "span_table",
+]  # fmt: skip
+
+_WAKE, _HOLD = (protocol.ARROW_KINDS.index(name) for name in ("wake", "hold"))
+_MOST_BINS = 32768
+
+
+def bin_width(from_ns: int, to_ns: int, width: int) -> int:
+    """Return the greatest power of two that is not wider than a pixel, in ns.
+
+    Bins begin at multiples of it, so that what is drawn does not flicker when it is moved.
+    """
+    pixel = max((to_ns - from_ns) // min(max(width, 1), protocol.MAX_WIDTH), 1)
+    found = 1 << (pixel.bit_length() - 1)
+    while (to_ns - from_ns) // found > _MOST_BINS:
+        found *= 2
+    return int(min(found, 2**62))
+
+
+def _table(schema: pa.Schema, columns: dict[str, Any]) -> pa.Table:
+    arrays = [
+        pa.array(np.ascontiguousarray(columns[field.name]), field.type) for field in schema
+    ]  # fmt: skip
+    return pa.table(arrays, schema=schema)
+
+
+def _at(numbers: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers by place; 0 where there is no such place."""
+    if not len(numbers):
+        return np.zeros(len(places), numbers.dtype)
+    return np.where(places < len(numbers), numbers[np.minimum(places, len(numbers) - 1)], 0)
+
+
+# ---- spans ----
+
+
+def span_table(spans: NDArray[Any], by: str, tables: Tables) -> pa.Table:
+    """Return spans with rows in place of the numbers of objects."""
+    other = _at(tables.row_of, spans["other"]) if by == "thread" else spans["other"]
+    columns = {name: spans[name] for name in _native.SPAN.names or ()}
+    return _table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
+
+
+def open_spans(  # noqa: PLR0917
+    waiting: NDArray[Any], by: str, rows: list[int], from_ns: int, to_ns: int, tables: Tables
+) -> NDArray[Any]:
+    """Return the waits that go on in a recording, as spans; of an object they are its queue."""
+    row = waiting["thread"] if by == "thread" else _at(tables.row_of, waiting["object"])
+    seen = waiting[np.isin(row, rows) & (row > 0) & (waiting["t_ns"] < to_ns)]
+    row = row[np.isin(row, rows) & (row > 0) & (waiting["t_ns"] < to_ns)]
+    keep = seen["t_ns"] + seen["dur_ns"] > from_ns
+    seen, row = seen[keep], row[keep]
+    if by == "object":
+        return _open_queues(seen, row)
+    found = np.zeros(len(seen), _native.SPAN)
+    for name in ("t_ns", "dur_ns"):
+        found[name] = seen[name]
+    found["busy_ns"] = seen["dur_ns"]
+    found["row"] = row
+    found["count"] = 1
+    found["other"] = seen["object"]
+    found["depth"] = seen["queue_depth"]
+    found["state"] = 1 + seen["wait_class"]
+    found["flags"] = protocol.FLAGS["open"]
+    return found
+
+
+def _open_queues(seen: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
+    """Return a step for each waiter that came."""
+    order = np.lexsort([seen["t_ns"], row])
+    seen, row = seen[order], row[order]
+    found = np.zeros(len(seen), _native.SPAN)
+    if not len(seen):
+        return found
+    end = int((seen["t_ns"] + seen["dur_ns"]).max())
+    first = np.searchsorted(row, row)
+    is_last = np.append(row[1:] != row[:-1], True)
+    ends = np.where(is_last, end, np.append(seen["t_ns"][1:], end))
+    found["t_ns"] = seen["t_ns"]
+    found["dur_ns"] = found["busy_ns"] = ends - seen["t_ns"]
+    found["row"] = row
+    found["count"] = 1
+    found["depth"] = np.arange(len(seen)) - first + 1
+    contended = np.cumsum(seen["wait_class"] == 0)
+    before = np.where(first > 0, contended[first - 1], 0)
+    found["state"] = np.where(contended > before, 1, 2)
+    found["flags"] = protocol.FLAGS["open"]
+    return found
+
+
+# ---- arrows ----
+
+
+def arrow_table(
+    spans: NDArray[Any], detail: _native.Detail, tables: Tables, limit: int
+) -> pa.Table:
+    """Return the arrows of the waits among some spans, those of the longest first."""
+    single = spans[(spans["wait"] > 0) & (spans["count"] == 1)]
+    order = np.argsort(-single["dur_ns"], kind="stable")[: min(max(limit, 0), protocol.MAX_WIDTH)]
+    found: list[tuple[int, ...]] = []
+    for number in single["wait"][order].tolist():
+        wait = detail.wait(number)
+        if wait is None:
+            continue
+        thread, object_row = int(wait["thread"]), int(_at(tables.row_of, wait["object"][None])[0])
+        begin, end = int(wait["t_ns"]), int(wait["t_ns"] + wait["dur_ns"])
+        owner, waker, wake_ns = int(wait["owner"]), int(wait["waker"]), int(wait["wake_ns"])
+        if waker and wake_ns != analysis.NEVER:
+            found.append((_WAKE, waker, wake_ns, thread, end, number, object_row))
+        if owner and owner != thread:
+            found.append((_HOLD, owner, begin, thread, begin, number, object_row))
+    found = found[: max(limit, 0)]
+    columns = list(zip(*found, strict=True)) or [()] * len(protocol.ARROWS)
+    arrays = [
+        pa.array(column, field.type)
+        for column, field in zip(columns, protocol.ARROWS, strict=True)
+    ]  # fmt: skip
+    return pa.table(arrays, schema=protocol.ARROWS)
+
+
+# ---- the overview ----
+
+
+def overview_table(  # noqa: PLR0917
+    begin: int,
+    end: int,
+    width: int,
+    density: NDArray[Any],
+    bins: tuple[NDArray[Any], int, int] | None,
+    tables: Tables | None,
+    findings: list[int],
+    *,
+    exact: bool,
+) -> pa.Table:
+    """Return the whole trace in bins.
+
+    Args:
+        begin: Where it begins.
+        end: Where it ends.
+        width: How many bins.
+        density: Events by bin, as packets tell.
+        bins: What the levels of detail count.
+        tables: What is known of threads.
+        findings: Times of findings.
+        exact: Whether events were counted up to the end.
+    """
+    edges = begin + (end - begin) * (np.arange(width + 1) / width)
+    columns: dict[str, Any] = {
+        field.name: np.zeros(width, np.uint64) for field in protocol.OVERVIEW
+    }
+    columns["events"] = density
+    if bins is not None and len(bins[0]):
+        counted, first, step = bins
+        places = first + step * np.arange(len(counted) + 1, dtype=np.float64)
+        if exact:
+            columns["events"] = _spread(counted["events"], places, edges)
+        for n, name in enumerate(("contended_ns", "idle_ns", "other_ns")):
+            columns[name] = _spread(counted["wait_ns"][:, n], places, edges)
+    if tables is not None:
+        threads = tables.threads[1:]
+        threads = threads[threads["first_ns"] != 2**63 - 1]
+        born = np.searchsorted(np.sort(threads["first_ns"]), edges[1:], "left")
+        gone = np.searchsorted(np.sort(threads["last_ns"]), edges[:-1], "left")
+        columns["threads"] = np.maximum(born - gone, 0)
+    columns["findings"] = np.histogram(np.array(findings, np.float64), edges)[0]
+    table = _table(protocol.OVERVIEW, columns)
+    return table.replace_schema_metadata({"from_ns": str(begin), "to_ns": str(end)})
+
+
+def _spread(values: NDArray[Any], places: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return sums by bins of other edges, each value being spread evenly over its own bin."""
+    sums = np.concatenate([[0.0], np.cumsum(values.astype(np.float64))])
+    at = np.interp(edges, places, sums)
+    found: NDArray[np.uint64] = np.diff(np.rint(at)).astype(np.uint64)
+    return found
+
+
+# ---- the critical path ----
+
+
+def path_table(tables: Tables, from_ns: int, to_ns: int, bin_ns: int) -> pa.Table:
+    """Return the pieces of the critical path in a range; short ones of a bin are one."""
+    rows = tables.segments
+    rows = rows[(rows["start_ns"] < to_ns) & (rows["end_ns"] > from_ns)]
+    dur = rows["end_ns"] - rows["start_ns"]
+    place = np.where(dur >= bin_ns, -1 - np.arange(len(rows)), rows["start_ns"] // bin_ns)
+    key = np.stack([place, rows["thread"].astype(np.int64), rows["kind"].astype(np.int64)])
+    change = np.ones(len(rows), np.bool_)
+    if len(rows):
+        change[1:] = (key[:, 1:] != key[:, :-1]).any(axis=0)
+    first = np.flatnonzero(change)
+    last = np.append(first[1:], len(rows)) - 1 if len(rows) else first
+    return _table(
+        protocol.PATH,
+        {
+            "row": rows["thread"][first],
+            "kind": rows["kind"][first],
+            "t_ns": rows["start_ns"][first],
+            "dur_ns": rows["end_ns"][last] - rows["start_ns"][first],
+            "object_row": _at(tables.row_of, rows["object"][first]),
+            "count": last - first + 1,
+        },
+    )

@@ -1,0 +1,129 @@
+"""The hidden directory of a trace in which the viewer keeps what took long to work out.
+
+What lies there may have come with the trace from somebody else, so links are not followed, and
+whoever reads trusts nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from nptltrace import __version__
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nptltrace.trace.source import Source
+
+__all__ = ["Folder", "identity_of"]
+
+_NAME = ".ptt-view"
+# Grows with each change of what is kept, or of how the model sees things.
+_LAYOUT = 1
+
+
+def identity_of(source: Source) -> bytes:
+    """Return 32 bytes that are others when the traces, or what is made of them, are others."""
+    from hashlib import sha256
+
+    found = sha256(f"{__version__} {_LAYOUT}".encode())
+    for trace in source.traces:
+        found.update(trace.metadata.uuid.bytes)
+        for name in sorted([*trace.files, "metadata", "info/session.json", "info/processes.jsonl"]):
+            try:
+                size = (trace.path / name).stat().st_size
+            except OSError:
+                size = -1
+            found.update(f"{name} {size}\n".encode("utf-8", "surrogateescape"))
+    return found.digest()
+
+
+class Folder:
+    """Files by name in the hidden directory of a trace; a temporary one where that cannot be.
+
+    Args:
+        source: The opened traces; the directory is in the first of them.
+    """
+
+    def __init__(self, source: Source) -> None:
+        from hashlib import sha256
+
+        uuids = b"".join(trace.metadata.uuid.bytes for trace in source.traces)
+        self._prefix = sha256(uuids).hexdigest()[:12]
+        self._fd = _opened(source.traces[0].path)
+
+    def read(self, name: str) -> int | None:
+        """Return a descriptor of a file, or None if there is none."""
+        if self._fd is None:
+            return None
+        with suppress(OSError):
+            fd = os.open(
+                f"{name}-{self._prefix}",
+                os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK,
+                dir_fd=self._fd,
+            )
+            if stat.S_ISREG(os.fstat(fd).st_mode):
+                return fd
+            os.close(fd)
+        return None
+
+    def create(self, name: str) -> int:
+        """Return a descriptor of a new file, which `keep` gives its name."""
+        if self._fd is not None:
+            with suppress(OSError):
+                temporary = self._temporary(name)
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=self._fd)
+                return os.open(
+                    temporary,
+                    os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+                    0o600,
+                    dir_fd=self._fd,
+                )
+        with tempfile.TemporaryFile() as file:
+            return os.dup(file.fileno())
+
+    def keep(self, name: str) -> None:
+        """Give a new file its name: what is found under a name is whole."""
+        if self._fd is not None:
+            with suppress(OSError):
+                os.rename(
+                    self._temporary(name), f"{name}-{self._prefix}",
+                    src_dir_fd=self._fd, dst_dir_fd=self._fd,
+                )  # fmt: skip
+
+    def drop(self, name: str) -> None:
+        """Remove a new file that is not to be kept; who has it open may go on."""
+        if self._fd is not None:
+            with suppress(OSError):
+                os.unlink(self._temporary(name), dir_fd=self._fd)
+
+    def close(self) -> None:
+        """Close the directory."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _temporary(self, name: str) -> str:
+        return f".{name}-{self._prefix}-{os.getpid()}"
+
+
+def _opened(path: Path) -> int | None:
+    """Return a descriptor of the hidden directory, made if need be; None if it cannot be used."""
+    try:
+        trace = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(_NAME, 0o700, dir_fd=trace)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(_NAME, flags, dir_fd=trace)
+    except OSError:
+        return None
+    finally:
+        os.close(trace)

@@ -1,0 +1,339 @@
+"""The levels of detail of a traceset: read once, kept in a file, and taken from there later on."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace.analysis import _native as analysis
+from nptltrace.analysis.model import share_memory, tell_parents
+from nptltrace.errors import NativeError
+from nptltrace.trace import _native as reading
+from nptltrace.trace._columns import ArrayBuffer
+from nptltrace.ui import _native
+from nptltrace.ui.folder import identity_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import RLock
+
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.source import Source
+    from nptltrace.ui.folder import Folder
+
+__all__ = ["Levels", "Tables", "new_model", "process_ends"]
+
+_BATCH = 1 << 16
+_IDS = 1024
+# How often what is there so far is shown while a trace is read.
+_SHOWN_S = 0.5
+
+
+@dataclass(slots=True)
+class Tables:
+    """What the model knows of a traceset, or of its beginning.
+
+    Attributes:
+        threads: Threads; the number is the row.
+        objects: Objects, generation by generation.
+        sites: Call sites.
+        edges: Which locks were asked for while others were held; without element 0.
+        segments: The critical path, earliest piece first; empty until the end is reached.
+        row_of: The row of each object, 0 for none.
+        first: The first object of each row.
+        events: Number of events by type.
+    """
+
+    threads: NDArray[Any]
+    objects: NDArray[Any]
+    sites: NDArray[Any]
+    edges: NDArray[Any]
+    segments: NDArray[Any]
+    row_of: NDArray[Any]
+    first: NDArray[Any]
+    events: NDArray[Any]
+
+    def sound(self) -> bool:
+        """Return whether numbers in them lead to what is there; for such as come from a file."""
+        objects, rows, threads = len(self.objects), len(self.first), len(self.threads)
+        inside = [
+            (self.row_of, rows), (self.first, objects), (self.edges["held"], objects),
+            (self.edges["wanted"], objects), (self.edges["guard"], objects),
+            (self.edges["thread"], threads), (self.segments["thread"], threads),
+            (self.segments["object"], objects), (self.segments["kind"], 4),
+            (self.edges["held_site"], len(self.sites)),
+            (self.edges["wanted_site"], len(self.sites)),
+        ]  # fmt: skip
+        return (
+            len(self.row_of) == objects > 0
+            and threads > 0
+            and len(self.sites) > 0
+            and len(self.events) == _IDS
+            and all(not len(numbers) or int(numbers.max()) < count for numbers, count in inside)
+        )
+
+
+def new_model(source: Source, flags: int) -> analysis.Model:
+    """Return a model that knows the threads and processes of a traceset."""
+    model = analysis.Model(flags)
+    for number, (process, tid) in enumerate(source.reader.threads()):
+        model.thread(number, process, tid)
+    tell_parents(model, source)
+    share_memory(model, source)
+    return model
+
+
+def process_ends(source: Source) -> list[int]:
+    """Return when each process ended, as the recorder saw it."""
+    ends = [process.end_unix_ns for process in source.processes()]
+    return [analysis.NEVER if ns is None else ns - source.start_unix_ns for ns in ends]
+
+
+class Levels:
+    """Reads a traceset from its beginning, or opens what was kept of it.
+
+    Args:
+        source: The opened traces.
+        folder: Where to keep it.
+        lock: Held while something changes that questions look at.
+
+    Attributes:
+        detail: The native half; None until `begin` or `open`.
+        tables: What is known so far.
+        model: The model, while there is one.
+        until_ns: Everything before is there.
+        ready: The whole trace was read.
+    """
+
+    def __init__(self, source: Source, folder: Folder, lock: RLock) -> None:
+        self._source, self._folder, self._lock = source, folder, lock
+        self.detail: _native.Detail | None = None
+        self.tables: Tables | None = None
+        self.model: analysis.Model | None = None
+        self.until_ns = 0
+        self.ready = False
+        self.kept = False
+        self._threads = 0
+        self._shared = (0, 0)
+        self._counts = np.zeros(_IDS, np.int64)
+        self._read_events = 0
+
+    @property
+    def progress(self) -> float:
+        """How much of the trace was read, 0 to 1."""
+        if self.ready:
+            return 1.0
+        total = sum(self._source.reader.trace_info(t.number).events for t in self._source.traces)
+        return min(self._read_events / total, 0.999) if total else 0.0
+
+    # ---- what was kept ----
+
+    def open(self) -> bool:
+        """Open what was kept; False if there is nothing that fits."""
+        identity = identity_of(self._source)
+        tables, fd = self._open_tables(identity), self._folder.read("detail")
+        if fd is None:
+            return False
+        try:
+            detail = _native.Detail(fd, identity)
+        except NativeError:
+            return False
+        finally:
+            os.close(fd)
+        if tables is None:
+            return False
+        with self._lock:
+            self.detail, self.tables = detail, tables
+            self.until_ns = (self._source.end_ns() or 0) + 1
+            self.ready = self.kept = True
+        return True
+
+    def _open_tables(self, identity: bytes) -> Tables | None:
+        fd = self._folder.read("tables")
+        if fd is None:
+            return None
+        dtypes = {name: array.dtype for name, array in _empty().items()}
+        arrays: dict[str, NDArray[Any]] = {}
+        try:
+            with os.fdopen(fd, "rb") as file:
+                if file.read(32) != identity:
+                    return None
+                left = os.fstat(file.fileno()).st_size
+                for name, dtype in dtypes.items():
+                    count = int.from_bytes(file.read(8), "little")
+                    if count * dtype.itemsize > left:
+                        return None
+                    arrays[name] = np.frombuffer(file.read(count * dtype.itemsize), dtype)
+                tables = Tables(**arrays)
+                return tables if tables.sound() else None
+        except (OSError, ValueError):
+            return None
+
+    def _keep(self) -> None:
+        """Finish the files, and give them their names."""
+        assert self.detail is not None and self.tables is not None  # noqa: S101, PT018
+        identity = identity_of(self._source)
+        self.detail.finish(identity)
+        out = io.BytesIO()
+        out.write(identity)
+        for field in fields(Tables):
+            array = getattr(self.tables, field.name)
+            out.write(len(array).to_bytes(8, "little"))
+            out.write(array.tobytes())
+        fd = self._folder.create("tables")
+        with os.fdopen(fd, "wb") as file:
+            file.write(out.getbuffer())
+        self._folder.keep("tables")
+        self._folder.keep("detail")
+        self.kept = True
+
+    # ---- reading ----
+
+    def begin(self) -> None:
+        """Begin to read.
+
+        Raises:
+            NativeError: There is no room for the file.
+        """
+        fd = self._folder.create("detail")
+        try:
+            detail = _native.Detail(fd)
+        finally:
+            os.close(fd)
+        self._cursor = reading.Cursor(self._source.reader)
+        self.model = new_model(
+            self._source, analysis.ROWS | analysis.EDGES | analysis.PATH
+        )  # fmt: skip
+        self._threads = self._source.reader.thread_count()
+        with self._lock:
+            self.detail = detail
+        self.show()
+
+    def read(
+        self, until_ns: int | None, stop: Callable[[], bool], changed: Callable[[], None]
+    ) -> bool:
+        """Read what was not read yet.
+
+        Args:
+            until_ns: Stop before this time; None for the end.
+            stop: Whether to give up.
+            changed: Called now and then, when there is more to see.
+
+        Returns:
+            Whether any event was read.
+        """
+        self._learn()
+        if until_ns is None:
+            self._cursor.no_limit()
+        else:
+            self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
+        full, empty = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
+        for buffer in (full, empty):
+            buffer.columns.cpu = None  # nobody asks for it
+        shown, before = time.monotonic(), self._read_events
+        # The next events are read while these are looked at.
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(self._cursor.read, full)
+            while ahead.result() and not stop():
+                ahead = pool.submit(self._cursor.read, empty)
+                self._take(full)
+                if time.monotonic() - shown > _SHOWN_S:
+                    self.show()
+                    changed()
+                    shown = time.monotonic()
+                full, empty = empty, full
+        return self._read_events > before
+
+    def _take(self, buffer: ArrayBuffer) -> None:
+        """Take a batch of events in."""
+        assert self.model is not None and self.detail is not None  # noqa: S101, PT018
+        self.model.feed(buffer)
+        ts = buffer.column("ts")
+        self._counts += np.bincount(buffer.column("id"), minlength=_IDS)[:_IDS]
+        with self._lock:
+            self.detail.events(ts.ctypes.data, len(ts))
+            self.detail.feed(self.model)
+            self._read_events += buffer.count
+            self.until_ns = int(ts[-1])
+        self.model.drop_rows()
+
+    def show(self) -> None:
+        """Let questions see what is known by now."""
+        assert self.model is not None and self.detail is not None  # noqa: S101, PT018
+        model = self.model
+        with self._lock:
+            row_of = self.detail.row_of()
+            objects = model.table("objects")
+            row_of = np.concatenate([row_of, np.zeros(len(objects) - len(row_of), np.uint32)])
+            numbers = np.arange(len(row_of), dtype=np.uint32)
+            first = np.zeros(self.detail.rows("object") or 1, np.uint32)
+            first[row_of[::-1]] = numbers[::-1]
+            first[0] = 0
+            self.tables = Tables(
+                threads=model.table("threads"),
+                objects=objects,
+                sites=model.table("sites"),
+                edges=model.table("edges")[1:],
+                segments=model.table("segments")[::-1].copy(),
+                row_of=row_of,
+                first=first,
+                events=self._counts.copy(),
+            )
+
+    def finish(self) -> None:
+        """End what is open, and keep what was found if the trace is complete."""
+        assert self.model is not None and self.detail is not None  # noqa: S101, PT018
+        self.model.finish(process_ends(self._source))
+        with self._lock:
+            self.detail.feed(self.model)
+        self.model.drop_rows()
+        self.model.find_path(0)
+        self.show()
+        with self._lock:
+            self.until_ns = (self._source.end_ns() or 0) + 1
+            self.ready = True
+        self._keep()
+
+    def refresh(self) -> None:
+        """Take in what has been written since."""
+        with self._lock:
+            self._source.refresh()
+            self._cursor.refresh()
+
+    def close(self) -> None:
+        """Remove what is not finished."""
+        if not self.kept:
+            self._folder.drop("detail")
+
+    def _learn(self) -> None:
+        """Tell the model of threads and processes that are new."""
+        assert self.model is not None  # noqa: S101
+        reader, source = self._source.reader, self._source
+        if reader.thread_count() != self._threads:
+            for number, (owner, tid) in enumerate(reader.threads()):
+                self.model.thread(number, owner, tid)
+            self._threads = reader.thread_count()
+            tell_parents(self.model, source)
+        processes = source.processes()
+        shared = (len(processes), sum(len(process.shared) for process in processes))
+        if shared != self._shared:
+            self._shared = shared
+            share_memory(self.model, source)
+
+
+def _empty() -> dict[str, NDArray[Any]]:
+    """Return empty tables, as they are kept."""
+    model = analysis.Model()
+    tables = {name: model.table(name)[:0] for name in ("threads", "objects", "sites", "edges")}
+    tables["segments"] = model.table("segments")
+    for name in ("row_of", "first"):
+        tables[name] = np.zeros(0, np.uint32)
+    tables["events"] = np.zeros(0, np.int64)
+    return tables

@@ -1,0 +1,121 @@
+"""Runs the viewer: a socket, its address on stdout, a browser, and an end when a signal says so."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from nptltrace import _paths
+from nptltrace.errors import NativeFilesMissing, UsageError
+from nptltrace.ui.access import Access
+from nptltrace.ui.app import application
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from nptltrace.ui.viewer import Viewer
+
+__all__ = ["serve"]
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to who runs it."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take no signals over."""
+        yield
+
+
+def serve(
+    viewer: Viewer, *, host: str, port: int, browser: bool, ready: Callable[[str], None]
+) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Args:
+        viewer: Answers; it is closed at the end.
+        host: Address to bind to.
+        port: Port to bind to, 0 for any.
+        browser: Whether to open one.
+        ready: Is told the full address, token included, when it can be opened.
+
+    Raises:
+        UsageError: The address cannot be bound to.
+    """
+    listening = _bind(host, port)
+    try:
+        port = listening.getsockname()[1]
+        access = Access(application(viewer, _page()), host=host, port=port)
+        config = uvicorn.Config(
+            access, log_config=None, access_log=False, lifespan="off", ws="none",
+            server_header=False, date_header=False, timeout_graceful_shutdown=1,
+            timeout_keep_alive=60,
+        )  # fmt: skip
+        server = _Server(config)
+
+        def stop(*_: Any) -> None:
+            viewer.closed = True
+            server.should_exit = True
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, stop)
+        viewer.start()
+        shown = f"[{host}]" if ":" in host else host
+        url = f"http://{shown}:{port}/?token={access.token}"
+        ready(url)
+        if browser:
+            _open_browser(url)
+        server.run([listening])
+    finally:
+        listening.close()
+        viewer.close()
+
+
+def _page() -> Path | None:
+    """Return the directory of the page, or None if it was not built."""
+    try:
+        return _paths.page_dir()
+    except NativeFilesMissing:
+        return None
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Return a socket that listens."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise UsageError(
+            f"cannot listen at {host} port {port}: {error.strerror or error}"
+        ) from None
+    return listening
+
+
+def _open_browser(url: str) -> None:
+    """Open a browser if there is a display; what it says goes nowhere."""
+    import webbrowser
+
+    if not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+        return
+    saved = os.dup(1)
+    try:
+        sys.stdout.flush()
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)
+        with contextlib.suppress(webbrowser.Error):
+            webbrowser.open(url)
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)

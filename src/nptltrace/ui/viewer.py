@@ -1,0 +1,680 @@
+"""What the viewer answers from: opened traces, the levels of detail, and what analysis found.
+
+Questions come in threads of their own. A worker reads the trace from its beginning, so that what is
+drawn is there after a while even of a large one; whoever asks meanwhile sees what there is by then.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from ctypes import c_uint64
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from threading import Condition, Event, RLock, Thread
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from nptltrace import __version__
+from nptltrace.analysis import _native as analysis
+from nptltrace.analysis.contention import told_by
+from nptltrace.analysis.documents import findings_document, report_document
+from nptltrace.analysis.findings import find
+from nptltrace.analysis.model import Window
+from nptltrace.errors import PttError, UsageError
+from nptltrace.trace import _native as reading
+from nptltrace.trace.alias import read_aliases
+from nptltrace.trace.copying import Part, default_output, write_trace
+from nptltrace.trace.selection import event_names
+from nptltrace.trace.settled import Settled
+from nptltrace.trace.source import Source
+from nptltrace.trace.symbols import Symbols
+from nptltrace.ui import drawing, protocol
+from nptltrace.ui.events import MAX_COUNT, EventList, Filters
+from nptltrace.ui.folder import Folder
+from nptltrace.ui.levels import Levels
+from nptltrace.ui.naming import Naming
+from nptltrace.ui.order import order as lock_order
+from nptltrace.ui.ranges import Ranges, event_types, used, with_rows
+from nptltrace.ui.rows import Rows
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from nptltrace.analysis.figures import Contention
+    from nptltrace.analysis.findings import Findings
+
+__all__ = ["Later", "NotFound", "Viewer"]
+
+# How many objects and sites of the whole are named beforehand.
+_NAMED = 2000
+_CHAIN = 100
+_CLASSES = cast("tuple[protocol.WaitClass, ...]", analysis.CLASSES)
+_POLL_S = 0.2
+_HITS = 1000
+
+
+class Later(Exception):  # noqa: N818 -- no error: the answer comes later
+    """What was asked for is not there yet.
+
+    Args:
+        progress: How far it is, 0 to 1.
+    """
+
+    def __init__(self, progress: float) -> None:
+        super().__init__(progress)
+        self.progress = progress
+
+
+class NotFound(PttError):  # noqa: N818 -- reads as the sentence it reports
+    """There is no such thing in this trace."""
+
+
+class Viewer:
+    """Answers what the page asks; its methods are the endpoints of `protocol`.
+
+    Args:
+        paths: Trace directories.
+        follow: Whether to take in what a recording goes on writing.
+        aliases: Alias files.
+        directories: Where to look first for programs and debug files.
+
+    Raises:
+        TraceFormatError: One of them is not a trace.
+        UsageError: They cannot be read as one.
+
+    Attributes:
+        closed: Set when it shall end.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        follow: bool = False,
+        aliases: Sequence[str] = (),
+        directories: Sequence[str] = (),
+    ) -> None:
+        self._paths = [Path(path) for path in paths]
+        self._follow = follow
+        self._source = Source(paths)
+        self._symbols = Symbols(self._source, read_aliases(aliases), directories)
+        self._naming = Naming(self._source, self._symbols)
+        # Whoever reads the trace or what is drawn of it holds this; the worker does to change them.
+        self._lock = RLock()
+        self._folder = Folder(self._source)
+        self._levels = Levels(self._source, self._folder, self._lock)
+        uuids = b"".join(trace.metadata.uuid.bytes for trace in self._source.traces)
+        self._events = EventList(
+            self._source, self._symbols, self._naming, sha256(uuids).hexdigest()[:12]
+        )
+        self._ranges = Ranges(self._paths, self._symbols)
+        self._rows: Rows | None = None
+        self._whole: Contention | None = None
+        self._found: Findings | None = None
+        self._waiting: Any = None
+        self._changed = Condition()
+        self._version = 0
+        self._error = ""
+        self._stop = Event()
+        self.closed = False
+        self._worker = Thread(target=self._work, name="levels of detail", daemon=True)
+
+    def remarks(self) -> list[str]:
+        """Return what a user should know of the traces."""
+        return self._source.remarks() + [str(damage) for damage in self._source.damages()]
+
+    def start(self) -> None:
+        """Begin to read the trace."""
+        self._worker.start()
+
+    def wait_ready(self) -> None:
+        """Wait until everything was read and looked at."""
+        self._worker.join()
+
+    def close(self) -> None:
+        """End."""
+        self.closed = True
+        self._stop.set()
+        with self._changed:
+            self._changed.notify_all()
+        if self._worker.is_alive():
+            self._worker.join(10)
+        self._levels.close()
+        self._folder.close()
+
+    # ---- the worker ----
+
+    def _work(self) -> None:
+        try:
+            with self._lock:
+                self._source.learn_threads()
+            self._read()
+            if not self._stop.is_set():
+                self._analyse()
+        except (PttError, OSError, MemoryError) as error:
+            self._error = " ".join(str(error).split()) or type(error).__name__
+        self._tell()
+
+    def _read(self) -> None:
+        """Read the trace, and go on while it is being recorded."""
+        levels = self._levels
+        if not (self._follow and self._source.running) and levels.open():
+            self._tell()
+            return
+        levels.begin()
+        settled = Settled(self._source)
+        while not self._stop.is_set():
+            running = self._follow and self._source.running
+            more = levels.read(
+                settled.until_ns() if running else None, self._stop.is_set, self._tell
+            )
+            if not running or self._stop.is_set():
+                break
+            if more:
+                self._show_waiting()
+            self._stop.wait(_POLL_S)
+            with self._lock:
+                threads = len(self._source.threads())
+                levels.refresh()
+                self._events.refresh()
+                if len(self._source.threads()) != threads:
+                    self._source.learn_threads()
+            self._ranges.forget()
+            self._tell()
+        if not self._stop.is_set():
+            levels.finish()
+            self._waiting = None
+            self._tell()
+
+    def _show_waiting(self) -> None:
+        """Let questions see which waits go on in a recording."""
+        assert self._levels.model is not None  # noqa: S101
+        self._levels.show()
+        now = self._levels.until_ns
+        waiting = self._levels.model.waiting(now)
+        with self._lock:
+            self._waiting = waiting
+
+    def _analyse(self) -> None:
+        """Find what there is to say of the whole."""
+        levels = self._levels
+        if levels.model is not None:
+            self._whole = told_by(levels.model, self._source, self._symbols, named=_NAMED)
+            levels.model = None
+            self._tell()
+        self._found = find(Source(self._paths), self._symbols)
+        self._tell()
+
+    def _tell(self) -> None:
+        with self._changed:
+            self._version += 1
+            self._changed.notify_all()
+
+    # ---- what is there ----
+
+    def _known(self) -> Rows:
+        """Return the rows that are known by now.
+
+        Raises:
+            Later: There are none yet.
+        """
+        with self._lock:
+            tables = self._levels.tables
+            if tables is None or self._levels.detail is None:
+                if self._error:
+                    raise PttError(self._error)
+                raise Later(self._levels.progress)
+            if self._rows is None or self._rows.tables is not tables:
+                self._rows = Rows(tables, self._naming, self._lanes)
+            return self._rows
+
+    def _lanes(self, by: str, count: int) -> Any:
+        with self._lock:
+            assert self._levels.detail is not None  # noqa: S101
+            return self._levels.detail.lanes(by, count)
+
+    def _analysed(self, found: Any) -> None:
+        """Make sure that something is there.
+
+        Raises:
+            Later: It is not yet.
+        """
+        if found is None:
+            if self._error:
+                raise PttError(self._error)
+            raise Later(self._levels.progress)
+
+    def _range(self, from_ns: int, to_ns: int) -> tuple[int, int]:
+        """Return a range with -1 replaced by where the whole begins and ends."""
+        first, last = self._ends()
+        begin = first if from_ns == -1 else from_ns
+        end = last + 1 if to_ns == -1 else to_ns
+        if begin >= end:
+            raise UsageError("the range is empty")
+        return begin, end
+
+    def _ends(self) -> tuple[int, int]:
+        """Return the times of the first and the last event."""
+        reader = self._source.reader
+        found = reader.key_range()
+        if found is None:
+            return 0, 0
+        return reader.time_of_key(found[0]), reader.time_of_key(found[1])
+
+    # ---- live ----
+
+    def wait_change(self, version: int, timeout: float) -> protocol.Live:
+        """Return the state when it is another than that version, or after a time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._version != version or self.closed, timeout)
+            now = self._version
+        info = self.trace()
+        return {
+            "version": now,
+            "state": info["state"],
+            "end_ns": info["end_ns"],
+            "events": info["events"],
+            "lost": info["lost"],
+            "threads": info["threads"],
+            "objects": info["objects"],
+            "detail": info["detail"],
+            "analysed": self._found is not None,
+            "message": self._error,
+        }
+
+    # ---- what is open ----
+
+    def trace(self) -> protocol.TraceInfo:
+        """Answer `trace`."""
+        with self._lock:
+            return self._trace()
+
+    def _trace(self) -> protocol.TraceInfo:
+        source, levels, tables = self._source, self._levels, self._levels.tables
+        losses = self._losses()
+        states = {trace.info.session.state for trace in source.traces}
+        state: Any = next((s for s in ("running", "recovered") if s in states), "complete")
+        first, last = self._ends()
+        rows = self._known() if tables is not None else None
+        return {
+            "name": ", ".join(path.name for path in self._paths),
+            "paths": [str(path) for path in self._paths],
+            "version": __version__,
+            "start_unix_ns": source.start_unix_ns,
+            "first_ns": first,
+            "end_ns": last,
+            "events": sum(source.reader.trace_info(t.number).events for t in source.traces),
+            "lost": sum(loss["count"] for loss in losses),
+            "level": ", ".join(dict.fromkeys(t.info.session.level for t in source.traces)),
+            "state": state,
+            "follow": self._follow,
+            "processes": self._processes(),
+            "threads": rows.count("thread") if rows else len(source.threads()),
+            "objects": rows.count("object") if rows else 0,
+            "waits": int(tables.threads["wait_n"].sum()) if tables else 0,
+            "holds": int(tables.threads["hold_n"].sum()) if tables else 0,
+            "losses": losses,
+            "uncovered": [
+                {"module": str(item.get("module", "")), "why": str(item.get("why", ""))}
+                for trace in source.traces
+                for item in trace.info.session.uncovered
+            ],
+            "damages": [str(damage) for damage in source.damages()[:_HITS]],
+            "remarks": source.remarks(),
+            "detail": {
+                "ready": levels.ready,
+                "progress": levels.progress,
+                "until_ns": levels.until_ns,
+                "error": self._error,
+            },
+        }
+
+    def _losses(self) -> list[protocol.Loss]:
+        found: list[protocol.Loss] = []
+        for trace in self._source.traces:
+            causes = dict(trace.info.session.losses)
+            discarded = self._source.reader.trace_info(trace.number).discarded
+            unknown = discarded - sum(causes.values())
+            if unknown > 0:
+                causes["unknown"] = unknown
+            found += [
+                {"path": str(trace.path), "cause": cause, "count": count}
+                for cause, count in causes.items()
+            ]
+        return found
+
+    def _processes(self) -> list[protocol.Process]:
+        def since(unix_ns: int | None) -> int | None:
+            return None if unix_ns is None else unix_ns - self._source.start_unix_ns
+
+        return [
+            {
+                "process": number,
+                "pid": process.pid,
+                "ppid": process.ppid,
+                "name": process.exe.rpartition("/")[2] or f"process {process.pid}",
+                "exe": process.exe,
+                "cmdline": [str(word) for word in process.cmdline],
+                "start_ns": since(process.start_unix_ns),
+                "end_ns": since(process.end_unix_ns),
+            }
+            for number, process in enumerate(self._source.processes())
+        ]
+
+    # ---- drawing ----
+
+    def rows(
+        self, *, by: str, sort: str, filter: str, rows: list[int], offset: int, limit: int  # noqa: A002
+    ) -> pa.Table:  # fmt: skip
+        """Answer `rows`."""
+        with self._lock:
+            return self._known().table(
+                by, sort=sort, text=filter, rows=rows, offset=offset, limit=limit
+            )
+
+    def spans(self, by: str, rows: list[int], from_ns: int, to_ns: int, width: int) -> pa.Table:
+        """Answer `spans`."""
+        with self._lock:
+            known, detail = self._known(), self._levels.detail
+            begin, end = self._range(from_ns, to_ns)
+            bin_ns = drawing.bin_width(begin, end, width)
+            assert detail is not None  # noqa: S101
+            found = detail.spans(by, rows, begin, end, bin_ns)
+            if self._waiting is not None:
+                open_ = drawing.open_spans(self._waiting, by, rows, begin, end, known.tables)
+                found = np.concatenate([found, open_])
+        return drawing.span_table(found, by, known.tables)
+
+    def arrows(self, rows: list[int], from_ns: int, to_ns: int, width: int, limit: int) -> pa.Table:
+        """Answer `arrows`."""
+        with self._lock:
+            known, detail = self._known(), self._levels.detail
+            begin, end = self._range(from_ns, to_ns)
+            assert detail is not None  # noqa: S101
+            spans = detail.spans(
+                "thread", rows, begin, end, drawing.bin_width(begin, end, width)
+            )  # fmt: skip
+            return drawing.arrow_table(spans, detail, known.tables, limit)
+
+    def overview(self, width: int) -> pa.Table:
+        """Answer `overview`."""
+        width = min(max(width, 1), protocol.MAX_WIDTH)
+        with self._lock:
+            begin, end = self._range(-1, -1)
+            detail, tables = self._levels.detail, self._levels.tables
+            step = max((end - begin) // width, 1)
+            density = (c_uint64 * width)()
+            self._source.reader.density(begin, step, density)
+            bins = None if detail is None else detail.overview()
+        found = self._found.findings if self._found is not None else []
+        return drawing.overview_table(
+            begin, end, width, np.ctypeslib.as_array(density), bins, tables,
+            [finding.ts_ns for finding in found if not finding.suspect],
+            exact=self._levels.ready,
+        )  # fmt: skip
+
+    # ---- details ----
+
+    def wait(self, id: int) -> protocol.WaitChain:  # noqa: A002
+        """Answer `wait`."""
+        with self._lock:
+            known, detail = self._known(), self._levels.detail
+            chain: list[protocol.Wait] = []
+            seen: set[int] = set()
+            number = id
+            while detail and 0 < number < 2**32 and number not in seen and len(chain) < _CHAIN:
+                found = detail.wait(number)
+                one = None if found is None else self._wait(known, number, found)
+                if found is None or one is None:
+                    break
+                chain.append(one)
+                seen.add(number)
+                number = int(found["parent"])
+        if not chain:
+            raise NotFound(f"there is no wait {id}")
+        return {"chain": chain}
+
+    def _wait(self, known: Rows, number: int, found: Any) -> protocol.Wait | None:
+        thread, object_ = known.thread(int(found["thread"])), known.object(int(found["object"]))
+        if thread is None or object_ is None:
+            return None
+        kind, wait_class = int(found["kind"]), int(found["wait_class"])
+        owner, wake = int(found["owner"]), int(found["wake_ns"])
+        mode: Any = "shared" if found["mode"] else "exclusive"
+        return {
+            "wait_id": number,
+            "t_ns": int(found["t_ns"]),
+            "dur_ns": int(found["dur_ns"]),
+            "wait_class": _CLASSES[min(wait_class, len(_CLASSES) - 1)],
+            "kind": analysis.KINDS.get(kind, "object"),
+            "mode": mode,
+            "open": bool(found["open"]),
+            "result": int(found["result"]),
+            "queue_depth": int(found["queue_depth"]),
+            "thread": thread,
+            "object": object_,
+            "site": known.site(int(found["site"])),
+            "owner": known.thread(owner),
+            "owner_site": known.site(int(found["owner_site"])),
+            "owner_since_ns": self._held_since(owner, object_["row"], int(found["t_ns"])),
+            "waker": known.thread(int(found["waker"])),
+            "waker_site": known.site(int(found["waker_site"])),
+            "wake_ns": None if wake == analysis.NEVER else wake,
+        }
+
+    def _held_since(self, thread: int, row: int, t_ns: int) -> int | None:
+        """Return since when a thread had held an object at a time, or None."""
+        detail = self._levels.detail
+        if not thread or not row or detail is None or not 0 <= t_ns < 2**62:
+            return None
+        held = detail.spans("object", [row], t_ns, t_ns + 1, 1)
+        held = held[(held["state"] >= protocol.STATES.index("held")) & (held["other"] == thread)]
+        return int(held["t_ns"].min()) if len(held) else None
+
+    def hold(self, row: int, lane: int, t_ns: int) -> protocol.Hold:
+        """Answer `hold`."""
+        with self._lock:
+            known, detail = self._known(), self._levels.detail
+            inside = 0 < row < 2**32 and 0 < lane < 2**16 and -(2**62) < t_ns < 2**62
+            found = detail.find("thread", row, lane, t_ns) if detail and inside else None
+            thread = known.thread(row)
+            object_ = None if found is None else known.object(int(found["other"]))
+            if found is None or thread is None or object_ is None:
+                raise NotFound("nothing was held there then")
+            begin, end = int(found["t_ns"]), int(found["t_ns"] + found["dur_ns"])
+            is_open = bool(found["flags"] & protocol.FLAGS["open"])
+            return {
+                "t_ns": begin,
+                "dur_ns": end - begin,
+                "open": is_open,
+                "mode": "shared" if protocol.STATES[found["state"]] == "shared" else "exclusive",
+                "max_waiters": int(found["depth"]),
+                "thread": thread,
+                "object": object_,
+                "site": self._site_at(known, row, object_["row"], begin),
+                "release_site": "" if is_open else self._site_at(known, row, object_["row"], end),
+            }
+
+    def _site_at(self, known: Rows, thread: int, object_: int, t_ns: int) -> str:
+        """Return from where a thread did something with an object at a time."""
+        filters = Filters(
+            threads=known.thread_numbers([thread]), objects=known.object_pairs([object_])
+        )
+        found = self._events.forward("", t_ns, 1, filters, None)
+        if found.num_rows and found["ts_ns"][0].as_py() == t_ns:
+            return str(found["site"][0].as_py())
+        return ""
+
+    def events(
+        self, *, position: str, t_ns: int, direction: str, count: int, thread: list[int],
+        object: list[int], event: str, site: str, pid: str, text: str,  # noqa: A002
+    ) -> pa.Table:  # fmt: skip
+        """Answer `event-list`."""
+        with self._lock:
+            try:
+                known: Rows | None = self._known()
+            except Later:
+                if thread or object:
+                    raise
+                known = None
+            filters = Filters(
+                threads=known.thread_numbers(thread) if known and thread else None,
+                objects=known.object_pairs(object) if known and object else None,
+                event=event, site=site, pid=pid, text=text,
+            )  # fmt: skip
+            ask = self._events.forward if direction == "forward" else self._events.backward
+            return ask(position, t_ns, min(max(count, 1), MAX_COUNT), filters, known)
+
+    # ---- analysis ----
+
+    def contention(self, by: str, from_ns: int, to_ns: int, limit: int) -> protocol.Contention:
+        """Answer `contention`."""
+        limit = min(max(limit, 0), _NAMED)
+        is_whole = from_ns == -1 and to_ns == -1
+        if is_whole:
+            self._analysed(self._levels.ready or None)
+        pairs = by == "thread,object"
+        if is_whole and not pairs and self._whole is not None:
+            found = self._whole
+        else:
+            window = Window(
+                None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns
+            )  # fmt: skip
+            found = self._ranges.contention(window, pairs=pairs, named=_NAMED)
+        rows = self._known()
+        totals = used(rows.tables) if is_whole else {}
+        return with_rows(found, by, limit, rows, totals)
+
+    def statistics(self, from_ns: int, to_ns: int) -> protocol.Statistics:
+        """Answer `statistics`."""
+        begin, end = self._range(from_ns, to_ns)
+        found, counts = self._ranges.statistics(Window(begin, end))
+        document: Any = report_document(found, by="object")
+        figures: Any = {name: document[name] for name in protocol.Figures.__required_keys__}
+        blocked = found.figures.blocked_ns
+        return {
+            "from_ns": begin,
+            "to_ns": end,
+            "events": int(counts.sum()),
+            "event_types": event_types(counts),
+            "threads": len(found.threads),
+            "objects": 0,
+            "figures": figures,
+            "blocked_ns": blocked,
+            "running_ns": sum(thread.running_ns for thread in found.threads),
+        }
+
+    def findings(self) -> protocol.Findings:
+        """Answer `findings`."""
+        found = self._found
+        self._analysed(found)
+        assert found is not None  # noqa: S101
+        shown = [one for one in found.findings if not one.suspect]
+        rows = self._known()
+        document: Any = findings_document(shown)
+        return {
+            "findings": document["findings"],
+            "rows": [
+                {
+                    "threads": [rows.thread_row(one.pid, tid) for tid in one.threads],
+                    "objects": [rows.object_row(one.pid, f"{a:#x}") for a in one.objects],
+                }
+                for one in shown
+            ],
+            "lost": found.lost,
+            "partial": found.partial,
+        }
+
+    def _path(self) -> Any:
+        """Return the critical path of the whole."""
+        self._analysed(self._levels.ready or None)
+        if self._whole is None:
+            self._whole = self._ranges.contention(Window(), pairs=False, named=_NAMED)
+        return report_document(self._whole, by="object")["critical_path"]
+
+    def critical(self) -> protocol.Critical:
+        """Answer `critical`."""
+        path, rows = self._path(), self._known()
+        return {
+            "path": path,
+            "thread_rows": [rows.thread_row(t["pid"], t["tid"]) for t in path["threads"]],
+        }
+
+    def path(self, from_ns: int, to_ns: int, width: int) -> pa.Table:
+        """Answer `path`."""
+        self._analysed(self._levels.ready or None)
+        begin, end = self._range(from_ns, to_ns)
+        return drawing.path_table(
+            self._known().tables, begin, end, drawing.bin_width(begin, end, width)
+        )
+
+    def order(self, limit: int) -> protocol.Order:
+        """Answer `order`."""
+        self._analysed(self._levels.ready or None)
+        with self._lock:
+            return lock_order(self._known(), min(max(limit, 0), _NAMED))
+
+    # ---- search ----
+
+    def search(self, q: str, limit: int) -> protocol.Hits:
+        """Answer `search`."""
+        limit = min(max(limit, 0), _HITS)
+        found: list[protocol.Hit] = []
+        with self._lock:
+            known = self._known()
+            for by in ("thread", "object"):
+                table = known.table(by, text=q, limit=limit + 1)
+                found += [
+                    _hit(by, label, kind, row=row)
+                    for row, label, kind in zip(
+                        *(table[name].to_pylist() for name in ("row", "label", "kind")), strict=True
+                    )
+                ]
+            word = q.lower()
+            names = {known.site(n): None for n in range(1, min(len(known.tables.sites), 20_000))}
+            found += [_hit("site", name) for name in names if word in name.lower()]
+        found += [_hit("event", name) for name in event_names() if word in name.lower()]
+        if self._found is not None:
+            found += [
+                _hit("finding", one.message, one.kind, one.ts_ns)
+                for one in self._found.findings
+                if not one.suspect and word in f"{one.kind} {one.message}".lower()
+            ]
+        return {"hits": found[:limit], "more": len(found) > limit}
+
+    # ---- what leaves the viewer ----
+
+    def cut(self, from_ns: int, to_ns: int) -> protocol.Written:
+        """Answer `cut`."""
+        begin, end = self._range(from_ns, to_ns)
+        source = Source(self._paths)
+        reader = source.reader
+        cursor = reading.Cursor(reader)
+        cursor.seek_key(reader.key_of_time(begin))
+        last = reading.Place(reader.key_of_time(end), 0, 0, 0, 0)
+        path = default_output(self._paths[0], "cut")
+        plain, number = path, 1
+        while path.exists():
+            number += 1
+            path = plain.with_name(f"{plain.stem}-{number}{plain.suffix}")
+        written = write_trace(source, path, Part(cursor.place(), last))
+        return {"path": str(written.path), "events": written.events}
+
+    def export(self, from_ns: int, to_ns: int) -> bytes:
+        """Answer `export`."""
+        with suppress(ModuleNotFoundError):
+            made: bytes = import_module("nptltrace.ui.export").page(self, from_ns, to_ns)
+            return made
+        raise NotFound("this version writes no pages")
+
+
+def _hit(
+    kind: Any, label: str, about: str = "", t_ns: int | None = None, row: int = 0
+) -> protocol.Hit:
+    by: Any = kind if row else ""
+    return {"kind": kind, "by": by, "row": row, "label": label, "about": about, "t_ns": t_ns}
