@@ -6,7 +6,7 @@ import type { Theme } from "./state";
 import { duration, plural } from "./units";
 
 const NEXT: Readonly<Record<Theme, Theme>> = { auto: "light", light: "dark", dark: "auto" };
-const NAMES: Readonly<Record<Theme, string>> = { auto: "Auto", light: "Light", dark: "Dark" };
+const NAMES: Readonly<Record<Theme, string>> = { auto: "auto", light: "light", dark: "dark" };
 
 export function mountTopbar(shell: Shell, app: App): void {
   const theme = button("", () => app.store.update({ theme: NEXT[app.store.get().theme] }), {
@@ -15,8 +15,7 @@ export function mountTopbar(shell: Shell, app: App): void {
   });
   shell.tools.append(theme);
   app.store.watch(["theme"], (view) => {
-    theme.textContent = NAMES[view.theme];
-    theme.setAttribute("aria-label", `Theme: ${NAMES[view.theme]}`);
+    theme.textContent = `Theme: ${NAMES[view.theme]}`;
   });
 
   const describe = () => {

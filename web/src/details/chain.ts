@@ -62,8 +62,10 @@ function step(wait: Wait, links: Links, isFirst: boolean): HTMLElement {
       h("div", { class: "because" }, "held by ", links.thread(wait.owner), before),
       wait.owner_site ? h("div", { class: "because" }, "taken at ", site(wait.owner_site)) : "",
     );
-  } else if (wait.wait_class === "contended") {
-    item.append(h("div", { class: "because" }, "nobody is known to have held it"));
+  } else if (wait.waker) {
+    item.append(h("div", { class: "because" }, "until it was ended by ", links.thread(wait.waker)));
+  } else {
+    item.append(h("div", { class: "because" }, "nobody is known to have held it or ended it"));
   }
   return item;
 }
@@ -71,7 +73,8 @@ function step(wait: Wait, links: Links, isFirst: boolean): HTMLElement {
 /** What the last owner did when nothing kept it is the root of the matter. */
 function root(last: Wait, links: Links): HTMLElement {
   const item = h("li", { class: "root" });
-  if (last.owner) item.append(links.thread(last.owner), " was not waiting: this is the root");
+  const who = last.owner ?? last.waker;
+  if (who) item.append(links.thread(who), " was not waiting itself: this is the root");
   else item.append("The chain ends here");
   return item;
 }

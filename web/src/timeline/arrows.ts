@@ -9,7 +9,7 @@ import type { Pane } from "./pane";
 import { Scale } from "./scale";
 
 const REST_MS = 120;
-const MOST = 300;
+const MOST = 150;
 const HEAD_PIXELS = 5;
 const HOLD = ARROW_KINDS.indexOf("hold");
 
@@ -65,6 +65,7 @@ export class Arrows {
     const { table } = this;
     if (!table) return;
     const scale = new Scale(range, pane.width);
+    const faint = selected.size ? 0.2 : Math.min(0.7, Math.max(0.25, 25 / table.length));
     for (let at = 0; at < table.length; at++) {
       const mine = selected.has(table.wait_id[at] ?? 0);
       const from = pane.box(table.from_row[at] ?? 0, 0);
@@ -72,7 +73,7 @@ export class Arrows {
       if (!from || !to) continue;
       const hold = table.kind[at] === HOLD;
       const colour = palette.get(hold ? "arrow-hold" : "arrow-wake");
-      context.globalAlpha = mine ? 1 : selected.size ? 0.25 : 0.6;
+      context.globalAlpha = mine ? 1 : faint;
       context.lineWidth = mine ? 2 : 1;
       context.strokeStyle = context.fillStyle = colour;
       context.setLineDash(hold ? [4, 3] : []);

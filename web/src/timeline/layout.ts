@@ -92,7 +92,8 @@ export class Layout {
 }
 
 export function rowHeight(row: RowData): number {
-  const { top, height } = laneBox(row, Math.max(0, lanesOf(row) - 1));
+  const lowest = row.kind === "thread" ? lanesOf(row) - 1 : 0;
+  const { top, height } = laneBox(row, lowest);
   return top + height + PADDING;
 }
 

@@ -16,11 +16,13 @@ const TEXT_PIXELS = 34;
 const CHARACTER_PIXELS = 6.1;
 const MOST_TEXTS = 1500;
 
-export interface Text {
+interface Text {
   readonly x: number;
+  /** Its middle. */
   readonly y: number;
+  readonly height: number;
   readonly text: string;
-  readonly ink: string;
+  readonly paint: Paint;
 }
 
 /** What a row is drawn with. */
@@ -47,13 +49,17 @@ export function paintRow(brush: Brush, tiles: Tiles, row: RowData, y: number): v
   });
 }
 
-/** Draws the texts that the rows left. */
+/** Draws the texts that the rows left; on a pattern they stand on a plain plate. */
 export function paintTexts(brush: Brush, font: string): void {
   const { context, texts } = brush;
   context.font = font;
   context.textBaseline = "middle";
-  for (const { x, y, text, ink } of texts.slice(0, MOST_TEXTS)) {
-    context.fillStyle = ink;
+  for (const { x, y, height, text, paint } of texts.slice(0, MOST_TEXTS)) {
+    if (paint.pattern !== paint.fill) {
+      context.fillStyle = paint.fill;
+      context.fillRect(x - 2, y - height / 2, context.measureText(text).width + 4, height);
+    }
+    context.fillStyle = paint.ink;
     context.fillText(text, x, y);
   }
 }
@@ -95,73 +101,52 @@ function paintSpans(
   const left = Math.max(0, scale.x(clip.from));
   const right = Math.min(scale.width, scale.x(clip.to));
   let lane = -1;
+  let state = -1;
   let box = laneBox(row, 0);
   let drawn = -1;
-  let drawnState = -1;
   let style: CanvasPattern | string | null = null;
   for (let at = begin; at < end; at++) {
-    const state = table.state[at] ?? 0;
-    const here = table.lane[at] ?? 0;
-    if (thread && (here === 0 && state === CONTENDED) !== contended) continue;
-    const t = table.t_ns[at] ?? 0;
-    let x0 = snap((t - scale.range.from) / scale.nsPerPixel, palette.ratio);
-    let x1 = snap(
-      (t + (table.dur_ns[at] ?? 0) - scale.range.from) / scale.nsPerPixel,
-      palette.ratio,
-    );
-    if (x1 < left || x0 > right) continue;
-    if (here !== lane) {
-      lane = here;
-      box = laneBox(row, here);
+    // Spans are sorted by lane, state and time.
+    if (table.lane[at] !== lane || table.state[at] !== state) {
+      lane = table.lane[at] ?? 0;
+      state = table.state[at] ?? 0;
+      box = laneBox(row, lane);
       drawn = -1;
     }
-    x0 = Math.max(x0, left);
-    x1 = Math.max(Math.min(x1, right), x0 + pixel);
-    if (x1 <= drawn && state === drawnState) continue;
-    if (x0 < drawn) x0 = Math.min(drawn, x1 - pixel);
+    if (thread && (lane === 0 && state === CONTENDED) !== contended) continue;
+    const t = table.t_ns[at] ?? 0;
+    const first = scale.x(t);
+    const last = scale.x(t + (table.dur_ns[at] ?? 0));
+    if (last < left || first > right) continue;
+    const x0 = Math.max(snap(first, palette.ratio), left, drawn);
+    const x1 = Math.max(Math.min(snap(last, palette.ratio), right), x0 + pixel);
+    if (x0 >= right || last <= drawn) continue;
     drawn = x1;
-    drawnState = state;
-    const paint = paintOf(palette, row, table, at, here, state);
+    const paint = paintOf(palette, row, table, at, lane, state);
     const wide = x1 - x0 >= PATTERN_PIXELS;
     const next = wide ? paint.pattern : paint.fill;
     if (next !== style) {
       style = next;
       context.fillStyle = next;
     }
-    const height = heightOf(row, table, at, here, box.height);
+    const height = heightOf(row, table, at, lane, box.height);
     context.fillRect(x0, y + box.top + box.height - height, x1 - x0, height);
     if (!wide) continue;
-    if (x1 - x0 >= 12 && (thread || here > 0)) {
+    if (x1 - x0 >= 12 && last <= right && (thread || lane > 0)) {
       // Ends of neighbours of the same colour are told apart.
       context.fillStyle = palette.get("bg");
       context.fillRect(x1 - pixel, y + box.top, pixel, box.height);
       style = null;
     }
-    if (x1 - x0 >= TEXT_PIXELS && box.height >= 10) {
-      const text = fitted(textOf(brush, row, table, at, here), x1 - x0 - 6);
-      const middle = y + box.top + box.height / 2 + 0.5;
-      if (text) {
-        const { ink } = paint;
-        brush.texts.push({ x: Math.max(x0, 0) + 3, y: middle, text, ink });
-        plate(context, paint, Math.max(x0, 0) + 1, y + box.top + 1, text, box.height - 2);
-        style = null;
-      }
-    }
+    // What goes on from the tile before has its text there.
+    if (first < left && left > 0) continue;
+    const from = Math.max(0, first);
+    const room = Math.min(scale.width, last) - from;
+    if (room < TEXT_PIXELS || box.height < 10) continue;
+    const text = fitted(textOf(brush, row, table, at, lane), room - 6);
+    const middle = y + box.top + box.height / 2 + 0.5;
+    if (text) brush.texts.push({ x: from + 4, y: middle, height: box.height - 2, text, paint });
   }
-}
-
-/** Text on a pattern stands on a plain plate. */
-function plate(
-  context: CanvasRenderingContext2D,
-  paint: Paint,
-  x: number,
-  y: number,
-  text: string,
-  height: number,
-): void {
-  if (paint.pattern === paint.fill) return;
-  context.fillStyle = paint.fill;
-  context.fillRect(x, y, text.length * CHARACTER_PIXELS + 4, height);
 }
 
 function paintOf(
@@ -193,7 +178,7 @@ function textOf(brush: Brush, row: RowData, table: Spans, at: number, lane: numb
   const merged = ((table.flags[at] ?? 0) & FLAGS.merged) !== 0;
   if (row.kind !== "thread" && lane === 0) {
     const depth = table.depth[at] ?? 0;
-    return depth > 1 ? `${depth} wait` : "1 waits";
+    return `${depth} waiting`;
   }
   if (merged) return `${count}×`;
   return brush.nameOf(table.other[at] ?? 0);

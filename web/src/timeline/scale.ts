@@ -27,13 +27,13 @@ export class Scale {
 
 /** Returns the range nearest to this one that lies in the whole, but for a little air. */
 export function within(range: Range, whole: Range): Range {
+  if (!Number.isFinite(range.to - range.from)) return whole;
   const room = (whole.to - whole.from) * (1 + 2 * BEYOND);
   const length = Math.min(room, Math.max(SHORTEST_NS, range.to - range.from));
   const middle = (range.from + range.to) / 2;
   const air = Math.max(SHORTEST_NS / 2, Math.min(length, whole.to - whole.from) * BEYOND);
-  let from = Number.isFinite(middle) ? middle - length / 2 : whole.from;
-  from = Math.min(from, whole.to + air - length);
-  from = Math.max(from, whole.from - air);
+  const latest = whole.to + air - length;
+  const from = Math.max(whole.from - air, Math.min(latest, middle - length / 2));
   return { from, to: from + length };
 }
 

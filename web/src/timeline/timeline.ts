@@ -27,10 +27,10 @@ import { Scale } from "./scale";
 import { Spoken } from "./spoken";
 import { oncePerFrame } from "./surface";
 import { Tiles } from "./tiles";
-import { makeCorner } from "./toolbar";
+import { makeArrowSwitch, makeCorner } from "./toolbar";
 import { Tooltip } from "./tooltip";
 
-const NAMES_WIDTH = { first: 210, least: 90, most: 600 };
+const NAMES_WIDTH = { first: 230, least: 90, most: 600 };
 
 export class Timeline {
   readonly motion: Motion;
@@ -135,6 +135,7 @@ export class Timeline {
       },
     });
     names.classList.add("names-divider");
+    this.shell.tools.prepend(makeArrowSwitch(this.app));
     place.append(top, thread.element, split, object.element, names);
     for (const spoken of this.spoken) place.append(spoken.element);
     for (const pane of [thread, object]) this.followPane(pane);
@@ -177,14 +178,24 @@ export class Timeline {
     this.arrows.changed.listen(() => this.drawOver());
     app.onTheme(() => this.recolour());
     this.recolour();
+    let drawnFrom = this.extent();
     app.onChange(() => {
+      const now = this.extent();
+      this.selected.refresh();
+      if (now === drawnFrom) return;
+      drawnFrom = now;
       this.each((pane) => pane.options.tiles.outdate());
       this.arrows.outdate();
       void this.load();
-      this.selected.refresh();
       this.overview.refresh(true);
       this.drawAll();
     });
+  }
+
+  /** What says whether what was drawn is out of date; analysis that comes later changes none of it. */
+  private extent(): string {
+    const { end_ns, events, detail } = this.app.trace();
+    return [end_ns, events, detail.ready, detail.until_ns].join();
   }
 
   private followPane(pane: Pane): void {

@@ -1,4 +1,4 @@
-// The corner above the names: which rows are shown, in what order, and whether with arrows.
+// The corner above the names, which says what rows are shown in what order, and the switch of the arrows.
 import type { App } from "../app";
 import { button, h } from "../dom";
 import { FIRST_VIEW, type RowSort } from "../state";
@@ -21,9 +21,6 @@ export function makeCorner(app: App): HTMLElement {
   });
   const sort = h("select", { "aria-label": "Order of the rows", id: "row-sort" });
   for (const [value, name] of Object.entries(SORTS)) sort.append(h("option", { value }, name));
-  const arrows = button("Arrows", () => app.store.update({ arrows: !app.store.get().arrows }), {
-    title: "Arrows from who woke to who was woken, and from who held to who waited (E)",
-  });
 
   let timer: number | undefined;
   filter.addEventListener("input", () => {
@@ -34,10 +31,19 @@ export function makeCorner(app: App): HTMLElement {
     const chosen = (Object.keys(SORTS) as RowSort[]).find((one) => one === sort.value);
     app.store.update({ sort: chosen ?? FIRST_VIEW.sort });
   });
-  app.store.watch(["rows", "sort", "arrows"], (view) => {
+  app.store.watch(["rows", "sort"], (view) => {
     if (document.activeElement !== filter) filter.value = view.rows;
     sort.value = view.sort;
-    arrows.setAttribute("aria-pressed", String(view.arrows));
   });
-  return h("div", { class: "corner" }, filter, sort, arrows);
+  return h("div", { class: "corner" }, filter, sort);
+}
+
+/** Returns the button that shows and hides the arrows. */
+export function makeArrowSwitch(app: App): HTMLElement {
+  const made = button("Arrows", () => app.store.update({ arrows: !app.store.get().arrows }), {
+    id: "arrows",
+    title: "Arrows from who woke to who was woken, and from who held to who waited (E)",
+  });
+  app.store.watch(["arrows"], (view) => made.setAttribute("aria-pressed", String(view.arrows)));
+  return made;
 }
