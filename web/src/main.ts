@@ -4,6 +4,8 @@ import { ServerSource, type Source } from "./api";
 import type { App } from "./app";
 import { mountDock } from "./dock";
 import { h } from "./dom";
+import { EmbeddedSource } from "./embedded/source";
+import { isEmbedded } from "./embedded/store";
 import { mountHelp } from "./help";
 import { Keys } from "./keys";
 import { PANELS } from "./panels/index";
@@ -20,7 +22,7 @@ import { mountTopbar } from "./topbar";
 import { Voice } from "./voice";
 
 async function start(): Promise<void> {
-  const source: Source = new ServerSource();
+  const source: Source = isEmbedded() ? new EmbeddedSource() : new ServerSource();
   let trace = await source.json("trace", {});
   const store = new Store<View>(parse(location.hash));
   const shell = mountShell(document.body);

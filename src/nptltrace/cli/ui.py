@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from nptltrace.cli import _traces
 from nptltrace.cli._options import add_traces, say
+from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from nptltrace.ui.viewer import Viewer
 
 SUMMARY = "see a trace in a browser"
 DESCRIPTION = """\
 Serves the viewer to a browser on this machine: what each thread and each lock did over time, the
 events, contention, findings. The first line on stdout is its address; nobody is answered who does
 not know the token in it. What a large trace needs to be drawn is worked out once and kept in a
-hidden directory of the trace. Ends with Ctrl-C."""
+hidden directory of the trace. Ends with Ctrl-C. With `--export` nothing is served: the page is
+written to a file, with the trace or a part of it inside, to be opened without PTT or a network."""
 EXAMPLE = """\
 ptt ui run.ptt
 ptt ui --follow run.ptt
-ptt ui --no-browser --port 8080 run.ptt"""
+ptt ui --no-browser --port 8080 run.ptt
+ptt ui --export report.html --from 1.2s --to 1.3s run.ptt"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +42,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-f", "--follow", action="store_true", help="go on while the trace is being recorded"
     )
+    parser.add_argument(
+        "--export", metavar="FILE", help="write the page with the trace in it as one HTML file"
+    )
+    parser.add_argument("--force", action="store_true", help="replace a file that is already there")
+    _traces.add_window(parser, counts=False)
     _traces.add_names(parser)
 
 
@@ -50,9 +62,14 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.ui.serving import serve
     from nptltrace.ui.viewer import Viewer
 
+    if args.export is None and (args.begin, args.end) != (None, None):
+        raise UsageError("--from and --to choose what --export writes; the page itself can zoom")
     viewer = Viewer(args.traces, follow=args.follow, aliases=args.alias, directories=args.symbols)
     for remark in viewer.remarks():
         say(args, f"warning: {remark}")
+    if args.export is not None:
+        _export(args, viewer)
+        return 0
     serve(
         viewer,
         host=args.host,
@@ -61,3 +78,19 @@ def run(args: argparse.Namespace) -> int:
         ready=lambda url: print(url, flush=True),
     )
     return 0
+
+
+def _export(args: argparse.Namespace, viewer: Viewer) -> None:
+    """Write the page as one file."""
+    from nptltrace.export._target import Target
+    from nptltrace.ui.export import page
+
+    part = (-1 if end is None else end for end in (args.begin, args.end))
+    with Target(args.export, force=args.force).file() as file:
+        viewer.start()
+        try:
+            whole = page(viewer, *part)
+        finally:
+            viewer.close()
+        file.write(whole)
+    say(args, f"wrote {args.export} ({len(whole) / 1e6:.1f} MB)")

@@ -23,7 +23,7 @@ export function layout(count: number, links: readonly Link[]): Placed {
     { length: 1 + layer.reduce((a, b) => Math.max(a, b), 0) },
     () => [],
   );
-  layer.forEach((at, node) => columns[at]?.push(node));
+  for (const [node, at] of layer.entries()) columns[at]?.push(node);
   const place = new Array<number>(count).fill(0);
   const number = () => {
     for (const column of columns)
