@@ -1,249 +1,193 @@
 #!/usr/bin/env python3
-"""Whole programs, traced against untraced: wall time, draining included; LTTng where installed."""
+"""Whole programs, traced against untraced: wall time, draining included, and processor time.
+
+What every recording costs once, however long it is, is measured on `true` and told apart; the
+bounds are those of what is left. Of a server the run of its client is timed.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from common import PTT, Figures, environment, have, interleave, keep, scratch
+from common import Bar, Figures, interleave, keep, scratch
+from peers import PEERS, Lttng, Peer, describe
+from ways import Run, Way, ptt_levels
+from workloads import Program, programs, silently, wait_for_port
 
-NICE = ["pigz", "zstd", "xz", "redis", "7z", "python"]
-BOUND = {"x264": 1.06, "ffmpeg": 1.06, "memcached": 1.10}
-LTTNG_WRAPPER = "liblttng-ust-pthread-wrapper.so"
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A workload: the traced command, and for servers the client that loads it."""
-
-    name: str
-    command: tuple[str, ...]
-    client: tuple[str, ...] = ()
-    port: int = 0
+NOTHING = Program("true", ("true",))
+FIXED_ROUNDS = 15
+STOP_S = 60.0
 
 
-def make_input(work: Path) -> None:
-    """Make the files that the workloads read: a clip, and text that compresses like text."""
-    if have("ffmpeg"):
-        clip = [
-            "-f",
-            "lavfi",
-            "-i",
-            "testsrc2=size=640x360:rate=30:duration=60",
-            "-pix_fmt",
-            "yuv420p",
-        ]
-        subprocess.run(["ffmpeg", "-v", "error", "-y", *clip, str(work / "clip.y4m")], check=True)
-    _make_data(work / "data")
+@dataclass(slots=True)
+class Measured:
+    """What the runs of one program took.
+
+    Attributes:
+        wall: Seconds, of each way.
+        cpu: Processor seconds, tracer included.
+        lost: Events lost.
+        events: Events of the last run.
+    """
+
+    wall: dict[str, Figures] = field(default_factory=dict)
+    cpu: dict[str, list[float]] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
+    events: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def noise(self) -> float:
+        """Half the spread of the untraced runs, by their median."""
+        bare = self.wall["untraced"]
+        if len(bare.values) < 2:
+            return 0.0
+        low, _, high = statistics.quantiles(bare.values, n=4, method="inclusive")
+        return (high - low) / bare.median
+
+    def ratio(self, name: str, fixed: float = 0.0) -> float:
+        """Return how many times as long it takes, beside what it costs once."""
+        return (self.wall[name].median - fixed) / self.wall["untraced"].median
 
 
-def _make_data(path: Path, size: int = 160 << 20) -> None:
-    """Put the system's libraries into one file, so that no part of it repeats another."""
-    with path.open("wb") as out:
-        for library in sorted(Path("/usr/lib").glob("*/lib*.so*")):
-            if library.is_symlink() or not library.is_file():
-                continue
-            out.write(library.read_bytes()[: size - out.tell()])
-            if out.tell() >= size:
-                return
-
-
-PYTHON = """
-import threading, time
-lock = threading.Lock(); total = 0
-def work():
-    global total
-    for i in range(400000):
-        with lock: total += i & 3
-ts = [threading.Thread(target=work) for _ in range(4)]
-[t.start() for t in ts]; [t.join() for t in ts]
-sum(i * i for i in range(6000000))
-"""
-
-
-def programs(work: Path) -> Iterator[Program]:
-    """Yield the workloads that this machine has installed."""
-    clip, data, out = str(work / "clip.y4m"), str(work / "data"), str(work / "out")
-    if have("x264", "ffmpeg"):
-        yield Program(
-            "x264",
-            ("x264", "--quiet", "--preset", "medium", "--threads", "4", "-o", out + ".264", clip),
-        )
-    if have("ffmpeg"):
-        enc = ("-c:v", "libx264", "-preset", "fast", "-threads", "4", "-f", "null", "-")
-        yield Program("ffmpeg", ("ffmpeg", "-v", "error", "-y", "-i", clip, *enc))
-    if have("memcached", "memcslap"):
-        load = (
-            "memcslap",
-            "--servers=127.0.0.1:21211",
-            "--concurrency=4",
-            "--execute-number=80000",
-        )
-        yield Program(
-            "memcached",
-            ("memcached", "-u", "nobody", "-p", "21211", "-t", "2", "-l", "127.0.0.1"),
-            load,
-            21211,
-        )
-    if have("pigz"):
-        yield Program("pigz", ("pigz", "-p4", "-kc", data))
-    if have("zstd"):
-        yield Program("zstd", ("zstd", "-q", "-T2", "-9", "-f", data, "-o", out + ".zst"))
-    if have("xz"):
-        yield Program("xz", ("xz", "-T2", "-2", "-kc", data))
-    if have("redis-server", "redis-benchmark"):
-        load = ("redis-benchmark", "-p", "26379", "-n", "400000", "-c", "50", "-q", "-t", "set,get")
-        serve = (
-            "redis-server",
-            "--port",
-            "26379",
-            "--io-threads",
-            "2",
-            "--save",
-            "",
-            "--appendonly",
-            "no",
-        )
-        yield Program("redis", serve, load, 26379)
-    if have("7z"):
-        yield Program("7z", ("7z", "b", "1", "-mmt2", "-md20"))
-    script = work / "threads.py"
-    script.write_text(PYTHON, encoding="utf-8")
-    yield Program("python", (sys.executable, str(script)))
-
-
-def wait_for_port(port: int) -> None:
-    """Block until a server listens."""
-    import socket
-
-    for _ in range(500):
-        with socket.socket() as s:
-            if s.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.01)
-    sys.exit(f"nothing listens on port {port}")
-
-
-def run(program: Program, prefix: list[str], env: dict[str, str], errors: Path) -> float:
-    """Time one run; of a server, its client's run."""
+def timed(program: Program, run: Run, errors: Path) -> tuple[float, float]:
+    """Run it once; return wall and processor time. Of a server, its client's run is the former."""
+    env, command = {**os.environ, **run.env}, run.wrap(program.command)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with errors.open("w") as err:
         began = time.monotonic()
-        if not program.client:
-            subprocess.run(
-                [*prefix, *program.command],
-                env=env,
-                check=True,
-                stdout=subprocess.DEVNULL,
-                stderr=err,
-            )
-            return time.monotonic() - began
-        server = subprocess.Popen(
-            [*prefix, *program.command], env=env, stdout=subprocess.DEVNULL, stderr=err
-        )
+        server = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=err)
         try:
-            wait_for_port(program.port)
-            began = time.monotonic()
-            subprocess.run(
-                program.client, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            return time.monotonic() - began
-        finally:
-            server.terminate()
+            if program.client:
+                wait_for_port(program.port, server)
+                began = time.monotonic()
+                silently(*program.client)
+                seconds = time.monotonic() - began
+                server.terminate()
+            server.wait(None if not program.client else STOP_S)
+        except BaseException:
+            server.kill()
             server.wait()
+            raise
+        if not program.client:
+            seconds = time.monotonic() - began
+            if server.returncode:
+                said = errors.read_text(errors="replace").strip()
+                raise SystemExit(f"{' '.join(command)}: {server.returncode}: {said}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds, cpu
 
 
-@contextmanager
-def lttng(work: Path) -> Iterator[bool]:
-    """Run an LTTng session with the wrapper's events, default buffers, where it is installed."""
-    wrapper = list(Path("/usr/lib").glob(f"*/{LTTNG_WRAPPER}*"))
-    if not (have("lttng", "lttng-sessiond") and wrapper):
-        yield False
-        return
+def measure(program: Program, ways: list[Way], rounds: int, work: Path) -> Measured:
+    """Interleave the ways to run a program."""
+    found = Measured()
 
-    def tell(*words: str) -> None:
-        subprocess.run(["lttng", *words], check=True, stdout=subprocess.DEVNULL)
+    def runner(way: Way) -> Callable[[], float]:
+        def once() -> float:
+            with way.on(work) as run:
+                wall, cpu = timed(program, run, work / "stderr")
+            found.cpu.setdefault(way.name, []).append(cpu)
+            if run.lost is not None:
+                found.lost[way.name] = found.lost.get(way.name, 0) + run.lost
+            if run.events is not None:
+                found.events[way.name] = run.events
+            return wall
 
-    session = f"ptt-bench-{os.getpid()}"
-    tell("create", session, f"--output={work}/lttng")
-    tell("enable-event", "-u", "lttng_ust_pthread:*")
-    tell("add-context", "-u", "-t", "vtid")
-    tell("start")
-    try:
-        yield True
-    finally:
-        tell("destroy", session)
+        return once
+
+    found.wall = interleave({way.name: runner(way) for way in ways}, rounds)
+    return found
 
 
-def measure(program: Program, levels: list[str], rounds: int, work: Path) -> dict[str, Figures]:
-    """Interleave untraced, traced at each level, and LTTng."""
-    env = environment()
-    trace, err = work / "trace", work / "stderr"
-    lost: list[str] = []
+def print_program(program: Program, found: Measured, fixed: dict[str, float]) -> None:
+    """Print one table."""
+    bare = statistics.median(found.cpu["untraced"][1:])
+    print(f"{program.name}: untraced {found.wall['untraced']} s, noise {found.noise:.1%}")
+    for name, f in found.wall.items():
+        if name == "untraced":
+            continue
+        cpu = statistics.median(found.cpu[name][1:]) / bare
+        events = f"  {found.events[name]:,} events" if name in found.events else ""
+        lost = f"  LOST {found.lost[name]}" if found.lost.get(name) else ""
+        net = found.ratio(name, 0.0 if program.client else fixed.get(name, 0.0))
+        print(
+            f"    {name:<18}{f} s  × {found.ratio(name):.3f}, without the fixed cost × {net:.3f}, "
+            f"processors × {cpu:.3f}{events}{lost}",
+            flush=True,
+        )
 
-    def traced(level: str) -> float:
-        prefix = [*PTT, "record", "--force", "-l", level, "-o", str(trace), "--"]
-        seconds = run(program, prefix, env, err)
-        last = err.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-        if not last or " (0 lost" not in last[0]:
-            lost.append(f"{program.name} at level {level}: {last}")
-        return seconds
 
-    cases: dict[str, Callable[[], float]] = {
-        "untraced": lambda: run(program, [], dict(os.environ), err)
-    }
-    for level in levels:
-        cases[f"level {level}"] = lambda level=level: traced(level)  # type: ignore[misc]
-    with lttng(work) as there:
-        if there:
-            preload = {**os.environ, "LD_PRELOAD": LTTNG_WRAPPER}
-            cases["lttng"] = lambda: run(program, [], preload, err)
-        figures = interleave(cases, rounds)
-    for line in lost:
-        print("LOST", line)
-    return figures
+def bars(program: Program, found: Measured, fixed: dict[str, float]) -> list[Bar]:
+    """Return what is bounded of a program."""
+    held = []
+    for name in ("PTT, level 1", "PTT, level 2"):
+        bound = program.bound if name == "PTT, level 2" else 1.01
+        noise = found.noise if program.noisy or bound == 1.01 else 0.0
+        ratio = found.ratio(name, 0.0 if program.client else fixed[name])
+        what = f"{program.name}, {name[5:]}, × untraced" + (" (bound with noise)" if noise else "")
+        held.append(Bar(3, what, round(ratio, 3), round(bound + noise, 3)))
+    lost = sum(n for name, n in found.lost.items() if name.startswith("PTT"))
+    held.append(Bar(3, f"{program.name}, events lost by PTT", float(lost), 0))
+    return held
 
 
 def main() -> int:
-    """Measure every workload; fail where a bound is exceeded beyond the noise of untraced runs."""
+    """Measure every workload."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-n", "--rounds", type=int, default=9)
-    parser.add_argument("-l", "--level", action="append", default=[])
+    parser.add_argument("-n", "--rounds", type=int, default=7)
+    parser.add_argument("--quick", action="store_true", help="3 rounds of a third of the length")
+    parser.add_argument("--scale", type=float, default=1.0, help="1: about ten seconds a run")
+    parser.add_argument("--all-peers", action="store_true", help="not LTTng only")
     parser.add_argument("only", nargs="*", help="names of workloads")
     args = parser.parse_args()
+    rounds, scale = (3, args.scale / 3) if args.quick else (args.rounds, args.scale)
     work = scratch()
-    make_input(work)
-    bad = 0
-    for program in programs(work):
-        if args.only and program.name not in args.only:
-            continue
-        figures = measure(program, args.level or ["1", "2"], args.rounds, work)
-        bare = figures["untraced"]
-        noise = (max(bare.values) - min(bare.values)) / bare.median / 2
-        print(f"{program.name}: untraced {bare} s")
-        for name, f in figures.items():
-            if name == "untraced":
+    results: dict[str, Measured] = {}
+    verdicts: list[Bar] = []
+    try:
+        tried: list[Peer] = [make() for make in PEERS if make.programs]
+        tried = [peer for peer in tried if args.all_peers or type(peer) is Lttng]
+        reasons = {peer.name: peer.why_not(work) for peer in tried}
+        peers = [peer for peer in tried if not reasons[peer.name]]
+        for name, why in reasons.items():
+            print(f"{name} cannot run here: {why}" if why else f"{name} runs beside")
+        ways: list[Way] = [Way(), *ptt_levels("1", "2", "3"), *peers]
+        nothing = measure(NOTHING, ways, FIXED_ROUNDS, work)
+        bare = nothing.wall["untraced"].median
+        fixed = {name: f.median - bare for name, f in nothing.wall.items()}
+        print("fixed cost, s:", ", ".join(f"{name} {s:.3f}" for name, s in fixed.items()))
+        for program in programs(work, scale):
+            if args.only and program.name not in args.only:
                 continue
-            ratio = f.median / bare.median
-            bound = BOUND.get(program.name, 1.01) if name == "level 2" else 1.01
-            verdict = ""
-            if name != "lttng":
-                over = ratio > bound + (noise if bound == 1.01 else 0)
-                bad |= over
-                room = " + noise" if bound == 1.01 else ""
-                verdict = f"  bound {bound}{room} {'OVER' if over else 'held'}"
-            print(f"    {name:<10}{f} s  × {ratio:.3f}{verdict}")
-        keep(f"program-{program.name}", figures, noise=noise)
-    shutil.rmtree(work)
-    return int(bad)
+            found = results[program.name] = measure(program, ways, rounds, work)
+            print_program(program, found, fixed)
+            verdicts += bars(program, found, fixed)
+    finally:
+        shutil.rmtree(work)
+    for bar in verdicts:
+        print(bar)
+    keep(
+        "programs",
+        {f"{name}/{way}": f for name, m in results.items() for way, f in m.wall.items()},
+        bars=verdicts,
+        cpu={f"{name}/{way}": v[1:] for name, m in results.items() for way, v in m.cpu.items()},
+        lost={f"{name}/{way}": n for name, m in results.items() for way, n in m.lost.items()},
+        events={f"{name}/{way}": n for name, m in results.items() for way, n in m.events.items()},
+        noise={name: m.noise for name, m in results.items()},
+        fixed=fixed, rounds=rounds, scale=scale, peers=describe(peers),
+        not_here={name: why for name, why in reasons.items() if why},
+    )  # fmt: skip
+    return int(any(bar.held is False for bar in verdicts))
 
 
 if __name__ == "__main__":
