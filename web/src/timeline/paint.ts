@@ -12,8 +12,10 @@ const CONTENDED = STATES.indexOf("contended");
 const SHARED = STATES.indexOf("shared");
 /** A pattern is not seen in less, and text not read. */
 const PATTERN_PIXELS = 5;
-const TEXT_PIXELS = 34;
-const CHARACTER_PIXELS = 6.1;
+const TEXT_PIXELS = 26;
+/** Low lanes have smaller letters, and very low ones none. */
+const LOW_PIXELS = 14;
+const LOWEST_PIXELS = 10;
 const MOST_TEXTS = 1500;
 
 interface Text {
@@ -21,6 +23,7 @@ interface Text {
   /** Its middle. */
   readonly y: number;
   readonly height: number;
+  readonly room: number;
   readonly text: string;
   readonly paint: Paint;
 }
@@ -49,18 +52,26 @@ export function paintRow(brush: Brush, tiles: Tiles, row: RowData, y: number): v
   });
 }
 
-/** Draws the texts that the rows left; on a pattern they stand on a plain plate. */
-export function paintTexts(brush: Brush, font: string): void {
-  const { context, texts } = brush;
-  context.font = font;
+/** Draws the texts that the rows left, as far as they fit; on a pattern they stand on a plain plate. */
+export function paintTexts(brush: Brush, family: string): void {
+  const { context } = brush;
+  const texts = brush.texts.slice(0, MOST_TEXTS);
   context.textBaseline = "middle";
-  for (const { x, y, height, text, paint } of texts.slice(0, MOST_TEXTS)) {
-    if (paint.pattern !== paint.fill) {
-      context.fillStyle = paint.fill;
-      context.fillRect(x - 2, y - height / 2, context.measureText(text).width + 4, height);
+  for (const low of [false, true]) {
+    context.font = `${low ? 10 : 11}px ${family}`;
+    const character = context.measureText("abcdefghijklmnopqrstuvwxyz_0123456789").width / 37;
+    for (const { x, y, height, room, text, paint } of texts) {
+      if (height < LOW_PIXELS !== low) continue;
+      const shown = fitted(text, room / character);
+      if (!shown) continue;
+      if (paint.pattern !== paint.fill) {
+        const wide = Math.min(room, shown.length * character) + 4;
+        context.fillStyle = paint.fill;
+        context.fillRect(x - 2, y - height / 2 + 0.5, wide, height - 1);
+      }
+      context.fillStyle = paint.ink;
+      context.fillText(shown, x, y + 0.5);
     }
-    context.fillStyle = paint.ink;
-    context.fillText(text, x, y);
   }
 }
 
@@ -141,11 +152,11 @@ function paintSpans(
     // What goes on from the tile before has its text there.
     if (first < left && left > 0) continue;
     const from = Math.max(0, first);
-    const room = Math.min(scale.width, last) - from;
-    if (room < TEXT_PIXELS || box.height < 10) continue;
-    const text = fitted(textOf(brush, row, table, at, lane), room - 6);
-    const middle = y + box.top + box.height / 2 + 0.5;
-    if (text) brush.texts.push({ x: from + 4, y: middle, height: box.height - 2, text, paint });
+    const room = Math.min(scale.width, last) - from - 7;
+    if (room < TEXT_PIXELS || box.height < LOWEST_PIXELS) continue;
+    const text = textOf(brush, row, table, at, lane);
+    const middle = y + box.top + box.height / 2;
+    brush.texts.push({ x: from + 4, y: middle, height: box.height, room, text, paint });
   }
 }
 
@@ -184,10 +195,10 @@ function textOf(brush: Brush, row: RowData, table: Spans, at: number, lane: numb
   return brush.nameOf(table.other[at] ?? 0);
 }
 
-export function fitted(text: string, pixels: number): string {
-  const room = Math.floor(pixels / CHARACTER_PIXELS);
+/** Returns as much of a text as there is room for, in characters; nothing rather than a letter or two. */
+export function fitted(text: string, room: number): string {
   if (text.length <= room) return text;
-  return room < 4 ? "" : `${text.slice(0, room - 1)}…`;
+  return room < 4 ? "" : `${text.slice(0, Math.floor(room) - 1)}…`;
 }
 
 function snap(x: number, ratio: number): number {

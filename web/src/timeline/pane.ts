@@ -125,7 +125,7 @@ export class Pane {
     return rows;
   }
 
-  draw(range: Range, palette: Palette, end: number, font: string, selectedRow: number): void {
+  draw(range: Range, palette: Palette, end: number, family: string, selectedRow: number): void {
     const context = this.base.begin();
     const scale = new Scale(range, this.width);
     const nameOf = this.options.nameOf;
@@ -145,7 +145,7 @@ export class Pane {
       context.fillStyle = palette.get("line");
       context.fillRect(0, y + item.height - 1, this.width, 1);
     }
-    paintTexts(brush, font);
+    paintTexts(brush, family);
     this.names.draw(this.layout, this.top, this.height, this.cursor, selectedRow);
   }
 

@@ -47,7 +47,7 @@ export class Timeline {
   private palette = new Palette(devicePixelRatio || 1);
   private namesWidth = NAMES_WIDTH.first;
   private pointer: { ns: number; hit: Hit | null } | null = null;
-  private font = "11px sans-serif";
+  private family = "sans-serif";
   private readonly drawAll = oncePerFrame(() => this.paintAll());
   private readonly drawOver = oncePerFrame(() => this.paintOver());
 
@@ -300,8 +300,7 @@ export class Timeline {
 
   private recolour(): void {
     this.palette = new Palette(Math.min(3, devicePixelRatio || 1));
-    const family = getComputedStyle(document.body).fontFamily;
-    this.font = `11px ${family}`;
+    this.family = getComputedStyle(document.body).fontFamily;
     for (const legend of this.legends) legend.draw(this.palette);
     this.overview?.update();
     this.drawAll();
@@ -311,7 +310,7 @@ export class Timeline {
     const range = this.motion.range();
     const end = this.end();
     for (const pane of this.each((one) => one)) {
-      pane.draw(range, this.palette, end, this.font, this.selectedRow(pane.by));
+      pane.draw(range, this.palette, end, this.family, this.selectedRow(pane.by));
       pane.want(range, end);
     }
     const { thread } = this.panes;
@@ -343,7 +342,7 @@ export class Timeline {
       });
     }
     const scale = new Scale(range, this.panes.thread.width);
-    this.ruler.draw(scale, this.palette, pointer, mark, this.font);
+    this.ruler.draw(scale, this.palette, pointer, mark, `11px ${this.family}`);
   }
 
   /** Returns the row of a pane that the selection is about; 0 where there is none. */
