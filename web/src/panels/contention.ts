@@ -113,6 +113,7 @@ function columns(): Column<Line>[] {
     title,
     help,
     width: "minmax(64px, 84px)",
+    numeric: true,
     value: (line) => line[id] ?? 0,
     text: (line) => (line[id] ? duration(line[id]) : "–"),
   });
@@ -121,6 +122,7 @@ function columns(): Column<Line>[] {
     title,
     help,
     width: "minmax(50px, 70px)",
+    numeric: true,
     value: (line) => line[id] ?? 0,
     text: (line) => (line[id] ? count(line[id]) : "–"),
   });
@@ -147,6 +149,7 @@ function columns(): Column<Line>[] {
       title: "Caused",
       help: "How long others waited because of it",
       width: "minmax(64px, 84px)",
+      numeric: true,
       value: (line) => line.caused,
       text: (line) => (line.caused ? duration(line.caused) : "–"),
     },

@@ -34,9 +34,10 @@ export class EventList {
 
   constructor(private readonly options: EventListOptions) {
     const titles = ["Time", "Thread", "Event", "What happened", "Call site"];
-    const cells = titles.map((title) =>
-      h("div", { role: "columnheader", class: "table-cell" }, title),
-    );
+    const cells = titles.map((title, column) => {
+      const kind = column === 0 ? "table-cell number" : "table-cell";
+      return h("div", { role: "columnheader", class: kind }, title);
+    });
     const head = h("div", { class: "table-row table-head", role: "row" }, ...cells);
     this.bar.append(this.thumb);
     this.element = h(
@@ -191,7 +192,7 @@ export class EventList {
 
   private row(event: TraceEvent, n: number, shift: number): HTMLElement {
     const selected = event.position === this.current?.position;
-    const thread = event.thread ? `${event.tid} ${event.thread}` : String(event.tid);
+    const thread = event.thread || String(event.tid);
     const texts = [exact(event.ts), thread, event.event, event.sentence, event.site];
     const cells = texts.map((text, column) => {
       const kind = column === 0 ? "table-cell number" : "table-cell";

@@ -25,10 +25,11 @@ function mount(element: HTMLElement, app: App): void {
   });
   const only = onlyButtons(app, list);
   const step = (by: 1 | -1) => void stepObject(app, list, by);
-  const previous = button("[ Previous of this object", () => step(-1), { class: "step" });
-  const next = button("] Next of this object", () => step(1), { class: "step" });
-  const actions = h("div", { class: "panel-bar" }, ...only, previous, next, said);
-  element.append(h("div", { class: "panel-column" }, filterBar(app), actions, list.element));
+  const previous = button("[ Previous", () => step(-1), { title: "Of the same object" });
+  const next = button("] Next", () => step(1), { title: "Of the same object" });
+  const bar = filterBar(app);
+  bar.append(h("span", { class: "gap" }), ...only, previous, next, said);
+  element.append(h("div", { class: "panel-column" }, bar, list.element));
   const press = (by: 1 | -1) => () => {
     step(by);
     return undefined;
@@ -49,11 +50,11 @@ function mount(element: HTMLElement, app: App): void {
       press: press(1),
     },
   );
-  follow(element, app, list);
+  follow(app, list);
 }
 
 /** Keeps the list at what the rest of the page looks at. */
-function follow(element: HTMLElement, app: App, list: EventList): void {
+function follow(app: App, list: EventList): void {
   let shown: { filter: Filter; anchor: string } | null = null;
   const show = (view: View, anchor: Anchor) => {
     const key = JSON.stringify(anchor);
@@ -74,7 +75,7 @@ function follow(element: HTMLElement, app: App, list: EventList): void {
   };
   let timer: number | undefined;
   app.store.subscribe((view, before) => {
-    if (element.hidden || !view.dock) {
+    if (view.tab !== EVENTS.id || !view.dock) {
       shown = null;
       return;
     }

@@ -11,7 +11,7 @@ const CLASSES =
   "and is counted apart.";
 
 function mount(element: HTMLElement, app: App): void {
-  const body = h("div", { class: "panel-text" });
+  const body = h("div", { class: "panel-text losses" });
   const draw = () => body.replaceChildren(...sections(app));
   element.append(body);
   draw();
@@ -30,35 +30,37 @@ function sections(app: App): HTMLElement[] {
     recovered: "The recording was cut off and recovered: its last moments may be missing.",
   }[trace.state];
   return [
-    ...section(
+    section(
       "Lost events",
       losses,
       trace.lost ? `${plural(trace.lost, "event")} lost` : "No events were lost.",
     ),
-    ...section(
+    section(
       "Modules that were not covered",
       uncovered,
       uncovered.length
         ? "Thread calls inside these modules are not in the trace."
         : "All modules were covered.",
     ),
-    ...section(
+    section(
       "Damaged parts",
       trace.damages,
       trace.damages.length ? "These could not be read." : "No damage was found.",
     ),
-    ...section("Remarks", trace.remarks, trace.remarks.length ? "" : "None."),
-    ...section("Recording", [state], trace.level ? `Recorded at level ${trace.level}.` : ""),
-    ...section("What is contention", [], CLASSES),
+    section("Remarks", trace.remarks, trace.remarks.length ? "" : "None."),
+    section("Recording", [state], trace.level ? `Recorded at level ${trace.level}.` : ""),
+    section("What is contention", [], CLASSES),
   ];
 }
 
-function section(title: string, lines: readonly string[], text: string): HTMLElement[] {
-  return [
+function section(title: string, lines: readonly string[], text: string): HTMLElement {
+  return h(
+    "section",
+    {},
     h("h2", {}, title),
-    ...(text ? [h("p", {}, text)] : []),
-    ...(lines.length ? [h("ul", {}, ...lines.map((line) => h("li", {}, line)))] : []),
-  ];
+    text ? h("p", {}, text) : null,
+    lines.length ? h("ul", {}, ...lines.map((line) => h("li", {}, line))) : null,
+  );
 }
 
 /** Says in the top bar that something is missing. */

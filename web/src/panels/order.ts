@@ -51,6 +51,7 @@ function mount(element: HTMLElement, app: App): void {
         id: "count",
         title: "Times",
         width: "70px",
+        numeric: true,
         value: (edge) => edge.count,
         text: (edge) => count(edge.count),
       },
@@ -101,7 +102,9 @@ function told(answer: Order): string {
   const cycles = answer.edges.filter((edge) => edge.in_cycle).length;
   return [
     `${plural(answer.nodes.length, "lock")}, ${plural(answer.edges_total, "order")}`,
-    cycles ? `${cycles} of them in a cycle, drawn dashed` : "no cycles",
+    cycles
+      ? `${cycles} of them close a cycle, drawn dashed: Findings says whether it can deadlock`
+      : "no cycles",
     answer.edges_total > answer.edges.length
       ? `the ${answer.edges.length} most frequent are shown`
       : "",

@@ -52,8 +52,9 @@ function heads(): SVGElement {
       viewBox: "0 0 8 8",
       refX: 8,
       refY: 4,
-      markerWidth: 8,
-      markerHeight: 8,
+      markerWidth: 9,
+      markerHeight: 9,
+      markerUnits: "userSpaceOnUse",
       orient: "auto-start-reverse",
     });
     head.append(svg("path", { d: "M0 0 L8 4 L0 8 z" }));

@@ -25,6 +25,7 @@ function mount(element: HTMLElement, app: App): void {
         id: "count",
         title: "Events",
         width: "110px",
+        numeric: true,
         value: (row) => row.count,
         text: (row) => count(row.count),
         bar: (row) => row.share,
@@ -33,6 +34,7 @@ function mount(element: HTMLElement, app: App): void {
         id: "share",
         title: "Share",
         width: "80px",
+        numeric: true,
         value: (row) => row.share,
         text: (row) => percent(row.share),
       },
@@ -79,16 +81,18 @@ function factsOf(answer: Statistics): HTMLElement[] {
   return [
     ...fact("Range", rangeText({ from: answer.from_ns, to: answer.to_ns })),
     ...fact("Events", count(answer.events), answer.events),
-    ...fact("Threads, objects", `${count(answer.threads)}, ${count(answer.objects)}`),
+    ...fact("Threads", count(answer.threads), answer.threads),
     ...fact("Not waiting", duration(answer.running_ns), answer.running_ns),
     ...fact("Waiting", duration(answer.blocked_ns), answer.blocked_ns),
-    ...kinds.flatMap(([name, n, ns]) =>
-      fact(
-        name,
-        `${duration(figures[ns] ?? 0)} in ${plural(figures[n] ?? 0, "wait")}`,
-        figures[ns] ?? 0,
+    ...kinds
+      .filter(([name, n]) => figures[n] || name === "Contended")
+      .flatMap(([name, n, ns]) =>
+        fact(
+          name,
+          `${duration(figures[ns] ?? 0)} in ${plural(figures[n] ?? 0, "wait")}`,
+          figures[ns] ?? 0,
+        ),
       ),
-    ),
     ...fact(
       "Longest, p99",
       `${duration(figures.wait_max_ns)}, ${duration(figures.wait_p99_ns ?? 0)}`,

@@ -10,6 +10,8 @@ export interface Column<T> {
   /** Its track, as CSS grids have it. */
   readonly width: string;
   readonly value: (row: T) => number | string;
+  /** Set to the right, as numbers are. */
+  readonly numeric?: boolean;
   /** What is shown; the value itself otherwise. */
   readonly text?: (row: T) => string;
   /** A share of the width to fill, 0 to 1, to be compared at a glance. */
@@ -67,8 +69,8 @@ export class DataTable<T> {
   private head(column: Column<T>): HTMLElement {
     const name = button(column.title, () => this.sortBy(column.id), { tabindex: -1 });
     if (column.help) name.title = column.help;
-    const head = h("div", { role: "columnheader", class: "table-cell" }, name);
-    if (typeof column.value !== "function") return head;
+    const kind = column.numeric ? "table-cell number" : "table-cell";
+    const head = h("div", { role: "columnheader", class: kind }, name);
     this.heads.set(column.id, head);
     return head;
   }
@@ -164,9 +166,8 @@ export class DataTable<T> {
 function cell<T>(column: Column<T>, row: T): HTMLElement {
   const value = column.value(row);
   const text = column.text?.(row) ?? String(value);
-  const numeric = typeof value === "number";
   const element = h("div", {
-    class: numeric ? "table-cell number" : "table-cell",
+    class: column.numeric ? "table-cell number" : "table-cell",
     role: "gridcell",
   });
   element.dataset["column"] = column.id;
@@ -178,6 +179,6 @@ function cell<T>(column: Column<T>, row: T): HTMLElement {
     element.append(filled);
   }
   element.append(h("span", { class: "cell-text" }, text));
-  if (!numeric) element.title = text;
+  if (!column.numeric) element.title = text;
   return element;
 }
