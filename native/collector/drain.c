@@ -89,7 +89,7 @@ static void look(struct ptt_collector *c, bool partly)
 	}
 	c->stats.free_chunks = free_chunks;
 	if (absent && free_chunks - absent < (c->segment->chunk_count - absent) / 2)
-		grow_now(c);
+		grow_more(c);
 }
 
 static bool worth_it(const struct ptt_collector *c, uint32_t thread, bool everything)

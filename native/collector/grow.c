@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* grow.c - brings the pages of the segment that nobody needs yet, while the program starts. */
+/* grow.c - brings the pages of the segment that nobody needs yet, as they come to be needed. */
 /*
- * To reserve 64 MiB and to give them back takes as long as all the rest of a short recording. So the first chunks are
- * there from the beginning, the others are ABSENT, and a thread makes them FREE step by step: some while the program is
- * being loaded, the rest after a moment, or as soon as half of what is there is taken. Should the file system fill up in
- * the meantime, the rest stays absent: less room, and nothing else.
+ * To reserve 64 MiB and to give them back takes as long as all the rest of a short recording, and most recordings never
+ * have so much in their buffers. So the first chunks are there from the beginning, and the others are ABSENT. A thread makes
+ * them FREE step by step: some while the program is being loaded, and as many again as there are whenever half of them are
+ * taken. It looks for that itself, as a writer that finds no room has to make a system call. Should the file system fill up
+ * in the meantime, the rest stays absent: less room, and nothing else.
  *
- * LOOP and UNTIL_FULL promise a certain amount of events, and have all chunks from the beginning.
+ * LOOP and UNTIL_FULL promise a certain amount of events, and have all chunks from the beginning. Where threads do not wait
+ * for room, or more was asked for than usual, all of them come at once.
  */
 #include "internal.h"
 
@@ -14,18 +16,19 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define FIRST_PART (UINT64_C(2) << 20)
-#define SECOND_PART (UINT64_C(14) << 20)
+#define SECOND_PART (UINT64_C(30) << 20)
 #define STEP (UINT64_C(2) << 20)
+#define USUAL_BUDGET (UINT64_C(64) << 20)
 
-/* grow_word; a program that runs no longer than the delay, and writes little, never needs the rest */
-#define GROW_LATER 0u
-#define GROW_NOW 1u
-#define GROW_STOP 2u
-static const struct timespec delay = {.tv_nsec = 15 * 1000 * 1000};
+/* How often the thread looks: while chunks are being taken, and otherwise. */
+#define LOOK_NS 4000000
+#define LOOK_SELDOM_NS 32000000
+
+/* grow_word: how many chunks there shall be, or this */
+#define GROW_STOP UINT32_MAX
 
 static uint64_t chunk_begin(const struct ptt_segment *seg, uint32_t index)
 {
@@ -50,52 +53,112 @@ uint64_t grow_first_part(const struct ptt_segment *seg)
 	return absent < seg->chunk_count ? chunk_begin(seg, absent) : seg->size;
 }
 
+static uint32_t there(const struct ptt_collector *c)
+{
+	return __atomic_load_n(&c->segment->chunks_there, __ATOMIC_RELAXED);
+}
+
+/* Return: false if there is no room for chunks up to @end. */
+static bool bring(struct ptt_collector *c, uint32_t end)
+{
+	struct ptt_segment *seg = c->segment;
+	uint32_t begin = there(c), i;
+
+	if (posix_fallocate(c->grow_fd, (off_t)chunk_begin(seg, begin), (off_t)(end - begin) * seg->chunk_size))
+		return false;
+	/* release: pairs with the claim; the pages are there */
+	for (i = begin; i < end; i++)
+		__atomic_store_n(&c->chunk_state[i], PTT_CHUNK_FREE, __ATOMIC_RELEASE);
+	__atomic_store_n(&seg->chunks_there, end, __ATOMIC_RELEASE); /* where writers look for them */
+	wake_writers(c, end - begin);
+	return true;
+}
+
+static uint32_t taken(const struct ptt_collector *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < there(c); i++)
+		n += __atomic_load_n(&c->chunk_state[i], __ATOMIC_RELAXED) != PTT_CHUNK_FREE;
+	return n;
+}
+
+/* Have twice as many chunks as there are. */
+static void want_more(struct ptt_collector *c)
+{
+	uint32_t count = c->segment->chunk_count, wanted = there(c) < count / 2 ? there(c) * 2 : count;
+	uint32_t before = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
+
+	while (before < wanted && !__atomic_compare_exchange_n(&c->grow_word, &before, wanted, true, __ATOMIC_RELAXED,
+							       __ATOMIC_RELAXED))
+		;
+}
+
+/* There are as many chunks as are wanted: sleep until there shall be more. */
+static void wait_for_need(struct ptt_collector *c, uint32_t wanted)
+{
+	struct timespec period = {.tv_nsec = LOOK_NS};
+	uint32_t n = 0, before;
+
+	while (__atomic_load_n(&c->grow_word, __ATOMIC_RELAXED) == wanted) {
+		before = n;
+		n = taken(c);
+		if (n > there(c) / 2)
+			want_more(c);
+		if (n > before + there(c) / 64)
+			period.tv_nsec = LOOK_NS;
+		else if (period.tv_nsec < LOOK_SELDOM_NS)
+			period.tv_nsec *= 2;
+		syscall(SYS_futex, &c->grow_word, FUTEX_WAIT_PRIVATE, wanted, &period, NULL, 0);
+	}
+}
+
 static void *grow(void *collector)
 {
 	struct ptt_collector *c = collector;
-	const struct ptt_segment *seg = c->segment;
-	uint32_t i = first_absent(seg), step = (uint32_t)(STEP / seg->chunk_size), end;
-	uint32_t later = i + (uint32_t)(SECOND_PART / seg->chunk_size);
+	uint32_t count = c->segment->chunk_count, step = (uint32_t)(STEP / c->segment->chunk_size);
 
-	while (i < seg->chunk_count && __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED) != GROW_STOP) {
-		uint32_t begin = i;
+	while (there(c) < count) {
+		uint32_t wanted = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
 
-		if (i >= later && c->grows) {
-			syscall(SYS_futex, &c->grow_word, FUTEX_WAIT_PRIVATE, GROW_LATER, &delay, NULL, 0);
-			later = seg->chunk_count;
+		if (wanted == GROW_STOP)
+			break;
+		if (there(c) >= wanted) {
+			wait_for_need(c, wanted);
 			continue;
 		}
-		end = seg->chunk_count - i > step ? i + step : seg->chunk_count;
-		if (posix_fallocate(c->grow_fd, (off_t)chunk_begin(seg, i), (off_t)(end - i) * seg->chunk_size))
-			break;
-		/* release: pairs with the claim; the pages are there */
-		for (; i < end; i++)
-			__atomic_store_n(&c->chunk_state[i], PTT_CHUNK_FREE, __ATOMIC_RELEASE);
-		wake_writers(c, end - begin);
+		if (!bring(c, count - there(c) > step ? there(c) + step : count))
+			__atomic_store_n(&c->grow_word, GROW_STOP, __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
 
 /*
- * grow_begin - bring the rest of the segment beside everything else
+ * grow_begin - bring more of the segment beside everything else
  * @fd: of the segment; is closed when it is not needed any more
  * Return: 0; what cannot be brought is not missed.
  */
 int grow_begin(struct ptt_collector *c, int fd)
 {
-	const struct ptt_segment *seg = c->segment;
+	struct ptt_segment *seg = c->segment;
 	sigset_t all, before;
 
 	c->grow_fd = fd;
 	c->chunk_state = (void *)(c->base + seg->chunk_state_offset);
+	seg->chunks_there = first_absent(seg);
 	for (uint32_t i = first_absent(seg); i < seg->chunk_count; i++)
 		c->chunk_state[i] = PTT_CHUNK_ABSENT;
 	if (first_absent(seg) < seg->chunk_count) {
+		c->grow_word = first_absent(seg) + (uint32_t)(SECOND_PART / seg->chunk_size);
+		if (c->grow_word > seg->chunk_count || seg->when_full == PTT_WHEN_FULL_DROP ||
+		    seg->size > USUAL_BUDGET * 9 / 8)
+			c->grow_word = seg->chunk_count;
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
 		c->grows = true;
 		if (pthread_create(&c->grower, NULL, grow, c)) {
 			c->grows = false;
+			c->grow_word = seg->chunk_count;
 			grow(c);
 		}
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -105,17 +168,27 @@ int grow_begin(struct ptt_collector *c, int fd)
 	return 0;
 }
 
-static void tell(struct ptt_collector *c, uint32_t word)
+static void tell(struct ptt_collector *c)
 {
-	__atomic_store_n(&c->grow_word, word, __ATOMIC_RELAXED);
 	syscall(SYS_futex, &c->grow_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* grow_now - chunks are being taken: do not wait any longer */
-void grow_now(struct ptt_collector *c)
+/* grow_is_on - will there be more chunks in a moment? */
+bool grow_is_on(const struct ptt_collector *c)
 {
-	if (c->grows && __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED) == GROW_LATER)
-		tell(c, GROW_NOW);
+	uint32_t wanted = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
+
+	return c->grows && wanted != GROW_STOP && there(c) < wanted;
+}
+
+/* grow_more - half of the chunks that are there are taken: have twice as many, now */
+void grow_more(struct ptt_collector *c)
+{
+	if (!c->grows || grow_is_on(c))
+		return;
+	want_more(c);
+	if (grow_is_on(c))
+		tell(c);
 }
 
 /* grow_end - the segment is not needed any more */
@@ -123,7 +196,8 @@ void grow_end(struct ptt_collector *c)
 {
 	if (!c->grows)
 		return;
-	tell(c, GROW_STOP);
+	__atomic_store_n(&c->grow_word, GROW_STOP, __ATOMIC_RELAXED);
+	tell(c);
 	pthread_join(c->grower, NULL);
 	close(c->grow_fd);
 	c->grows = false;

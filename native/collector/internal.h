@@ -116,7 +116,7 @@ struct ptt_collector {
 	uint32_t kept;       /* chunks whose note says so */
 	pthread_t grower;    /* the thread that brings the rest of the chunks, if there is one */
 	int grow_fd;
-	uint32_t grow_word;  /* futex: GROW_LATER, GROW_NOW, GROW_STOP */
+	uint32_t grow_word;  /* futex: how many chunks there shall be, or GROW_STOP */
 	bool grows;
 	bool final;          /* whatever is missing now will never come */
 	bool held;           /* segment.collector is locked */
@@ -146,7 +146,8 @@ static inline uint32_t chunk_of_head(const struct ptt_collector *c, uint64_t hea
 /* grow.c */
 uint64_t grow_first_part(const struct ptt_segment *seg);
 int grow_begin(struct ptt_collector *c, int fd);
-void grow_now(struct ptt_collector *c);
+void grow_more(struct ptt_collector *c);
+bool grow_is_on(const struct ptt_collector *c);
 void grow_end(struct ptt_collector *c);
 
 /* message.c */

@@ -110,6 +110,8 @@ void revoke_idle(struct ptt_collector *c)
 	if (c->stats.free_chunks >= c->segment->chunk_count / 16 &&
 	    !__atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED))
 		return;
+	if (grow_is_on(c))
+		return; /* that is quicker */
 	if (now_ns() - c->revoked_ns < REVOKE_PERIOD_NS)
 		return;
 	c->revoked_ns = now_ns();

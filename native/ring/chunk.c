@@ -50,13 +50,14 @@ static bool claim_index(uint32_t index, uint32_t status, uint32_t claimed)
 /* Return: index of a chunk that now is CLAIMED for @self, or -1 if none is free. */
 static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 {
-	struct ptt_segment *seg = ptt_session.segment;
-	uint32_t i, index = self->hint % seg->chunk_count;
+	/* relaxed: a chunk that is FREE has its pages, whoever says so first */
+	uint32_t i, there = __atomic_load_n(&ptt_session.segment->chunks_there, __ATOMIC_RELAXED);
+	uint32_t index = there ? self->hint % there : 0;
 
-	for (i = 0; i < seg->chunk_count; i++) {
+	for (i = 0; i < there; i++) {
 		if (claim_index(index, PTT_CHUNK_FREE, claimed))
 			return index;
-		if (++index == seg->chunk_count)
+		if (++index == there)
 			index = 0;
 	}
 	return -1;

@@ -224,7 +224,8 @@ struct ptt_segment {
 	uint64_t site_head;   /* entries ever reserved in the site journal */
 	uint64_t site_tail;   /* entries ever taken out by the collector */
 	uint64_t site_lost;   /* sites that found the journal full, to be announced at a later call; and entries given up */
-	uint64_t pad1[2];
+	uint32_t chunks_there; /* the first ones; the file has no pages for those behind them yet */
+	uint32_t pad1[3];
 	/* line 4: futex words */
 	uint32_t space;    /* changes when chunks have been freed */
 	uint32_t waiters;  /* writers waiting for space */

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Drain", "NoDrain", "RingDrain"]
 
 _SLEEP_MIN = 0.0005
-_SLEEP_MAX = 0.1
+_SLEEP_MAX = 0.2
 # A pass that frees more than the one part of all buffers came late, less than the other, early.
 _MUCH, _LITTLE = 1 / 8, 1 / 32
 
