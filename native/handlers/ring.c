@@ -111,49 +111,106 @@ static void mark(struct ptt_slot *slot, uint32_t count)
 	}
 }
 
-/* An event with fields: its parameter struct has the shape of the slots, variable data follows it. */
-static __attribute__((noinline)) void put_long(uint32_t id, const struct nptl_trace_event *event)
-{
-	const struct ptt_event_type *type = ptt_event_type_find(id);
-	const struct nptl_trace_param *param = event->param;
-	const char *more = (const char *)(param + 1);
-	size_t left = event->param_size - sizeof(*param);
-	struct ptt_slot slot[PTT_EVENT_SLOTS_MAX];
-	uint32_t count;
+/*
+ * Nearly all events have few slots. A frame that held the longest one would be too large for the stacks of some signal
+ * handlers; so each is put by a function whose frame fits it.
+ */
+#define FEW_SLOTS 24u
 
-	if (!type)
-		return;
-	count = type->slots;
-	if (left < count * sizeof(*slot))
-		return;
+static uint32_t pieces(size_t size)
+{
+	return (uint32_t)((size + PTT_PIECE_SIZE - 1) / PTT_PIECE_SIZE);
+}
+
+/* An event with fields: its parameter struct has the shape of the slots, variable data of @kept bytes follows it. */
+static inline __attribute__((always_inline)) void put_fields(uint32_t id, uint32_t fixed, const struct nptl_trace_param *param,
+							     size_t kept, struct ptt_slot *slot)
+{
+	const char *more = (const char *)(param + 1);
+	uint32_t count = fixed;
+
 	memcpy(slot, more, count * sizeof(*slot));
-	left -= count * sizeof(*slot);
-	if (type->has_bytes)
-		count += cut_pieces(slot + count, more + count * sizeof(*slot), left < PTT_BYTES_MAX ? left : PTT_BYTES_MAX);
+	count += cut_pieces(slot + count, more + count * sizeof(*slot), kept);
 	mark(slot, count);
 	note_taker(id, (uint64_t)(uintptr_t)param->object);
 	ptt_ring_put_slow(id, place(param), slot, count, true);
 }
 
-/* An event of the program, whose parameters are its own affair. */
-static __attribute__((noinline)) void put_user(const struct nptl_trace_event *event, void *site)
+static __attribute__((noinline)) void put_few_fields(uint32_t id, uint32_t fixed, const struct nptl_trace_param *param,
+						     size_t kept)
+{
+	struct ptt_slot slot[FEW_SLOTS];
+
+	put_fields(id, fixed, param, kept, slot);
+}
+
+static __attribute__((noinline)) void put_many_fields(uint32_t id, uint32_t fixed, const struct nptl_trace_param *param,
+						      size_t kept)
+{
+	struct ptt_slot slot[PTT_EVENT_SLOTS_MAX];
+
+	put_fields(id, fixed, param, kept, slot);
+}
+
+static __attribute__((noinline)) void put_long(uint32_t id, const struct nptl_trace_event *event)
+{
+	const struct ptt_event_type *type = ptt_event_type_find(id);
+	const struct nptl_trace_param *param = event->param;
+	size_t left = event->param_size - sizeof(*param), kept = 0;
+
+	if (!type || left < type->slots * sizeof(struct ptt_slot))
+		return;
+	left -= type->slots * sizeof(struct ptt_slot);
+	if (type->has_bytes)
+		kept = left < PTT_BYTES_MAX ? left : PTT_BYTES_MAX;
+	if (type->slots + pieces(kept) <= FEW_SLOTS)
+		put_few_fields(id, type->slots, param, kept);
+	else
+		put_many_fields(id, type->slots, param, kept);
+}
+
+static inline __attribute__((always_inline)) void put_user_slots(const struct nptl_trace_event *event, size_t kept,
+								 void *site, struct ptt_slot *slot)
 {
 	struct nptl_trace_param param = {.site = site};
-	size_t size = event->param ? event->param_size : 0;
-	size_t kept = size < PTT_BYTES_MAX ? size : PTT_BYTES_MAX;
 	struct nptl_trace_user head = {
 		.user_domain = (uint8_t)event->domain,
 		.user_event = (uint8_t)event->event,
-		.size = (uint32_t)size,
-		.data_pieces = (uint32_t)((kept + PTT_PIECE_SIZE - 1) / PTT_PIECE_SIZE),
+		.size = event->param ? (uint32_t)event->param_size : 0,
+		.data_pieces = pieces(kept),
 	};
-	struct ptt_slot slot[PTT_EVENT_SLOTS_MAX];
 	uint32_t count;
 
 	memcpy(slot, (const char *)&head + sizeof(param), sizeof(*slot));
 	count = 1 + cut_pieces(slot + 1, event->param, kept);
 	mark(slot, count);
 	ptt_ring_put_slow(ID(NPTL_DOMAIN_USER, NPTL_EV_USER), place(&param), slot, count, true);
+}
+
+static __attribute__((noinline)) void put_small_user(const struct nptl_trace_event *event, size_t kept, void *site)
+{
+	struct ptt_slot slot[FEW_SLOTS];
+
+	put_user_slots(event, kept, site, slot);
+}
+
+static __attribute__((noinline)) void put_large_user(const struct nptl_trace_event *event, size_t kept, void *site)
+{
+	struct ptt_slot slot[PTT_EVENT_SLOTS_MAX];
+
+	put_user_slots(event, kept, site, slot);
+}
+
+/* An event of the program, whose parameters are its own affair. */
+static void put_user(const struct nptl_trace_event *event, void *site)
+{
+	size_t size = event->param ? event->param_size : 0;
+	size_t kept = size < PTT_BYTES_MAX ? size : PTT_BYTES_MAX;
+
+	if (1 + pieces(kept) <= FEW_SLOTS)
+		put_small_user(event, kept, site);
+	else
+		put_large_user(event, kept, site);
 }
 
 /* An event one slot long whose site is not where its hash points, or is new. */

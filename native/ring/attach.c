@@ -79,9 +79,13 @@ static bool claim_process(uint32_t parent)
 	return false;
 }
 
+/*
+ * At the start, in the child of a fork and at the end, so by one thread alone, whose stack may be small: the buffer is not
+ * on it.
+ */
 static void copy_file(int in, const char *path)
 {
-	char buffer[8192];
+	static char buffer[8192];
 	ssize_t n;
 	int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 

@@ -210,9 +210,10 @@ static void filter_events(void)
 		ptt_getevent = ptt_filter(spec, ptt_getevent);
 }
 
+/* Paths are not on the stack: a thread with a small one may fork, or end the program. One thread alone is here. */
 static void share_control(void)
 {
-	char directory[PATH_MAX];
+	static char directory[PATH_MAX];
 
 	if (tracing_option("control", directory, sizeof(directory)))
 		ptt_map_control(directory);
@@ -221,7 +222,7 @@ static void share_control(void)
 /* For the recorder, in the directory that it shares with us. */
 static void tell_uncovered(void)
 {
-	char directory[PATH_MAX], path[PATH_MAX + 32];
+	static char directory[PATH_MAX], path[PATH_MAX + 32];
 
 	if (!tracing_option("control", directory, sizeof(directory)))
 		return;
