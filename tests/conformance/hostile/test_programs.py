@@ -65,6 +65,18 @@ def test_ends(how: str, hostile: Hostile) -> None:
     hostile.same(hostile.program("exits.c"), how)
 
 
+@pytest.mark.parametrize("handler", ["ring", "shared"])
+@pytest.mark.parametrize("what", ["notified", "stacks", "ends", "asynchronous", "failing"])
+def test_corners(what: str, handler: str, hostile: Hostile) -> None:
+    program = hostile.program("corners.c")
+    was = hostile.plain(program, what)
+    for level in "23":
+        now = hostile.traced(program, what, options=("-l", level, "--handler", handler))
+        assert (now.out, now.status) == (was.out, was.status)
+        # a thread that is cancelled in the midst of recording leaves its last event unfinished
+        assert (now.err, now.lost) == (was.err, 0) or what == "asynchronous"
+
+
 def test_destructors_exceptions_and_waiting_of_cxx20(hostile: Hostile) -> None:
     hostile.same(hostile.program("destructors.cc"))
 
