@@ -114,8 +114,16 @@ def handlers_dir() -> Path:
 
 def handlers() -> dict[str, Path]:
     """Return the handlers that come with PTT, by the name `--handler` takes."""
-    found = sorted(handlers_dir().glob("lib*.so"))
-    return {path.name.removeprefix("lib").removesuffix(".so"): path for path in found}
+    place = handlers_dir()
+    try:
+        names = sorted(os.listdir(place))  # noqa: PTH208 -- names
+    except OSError:
+        names = []
+    return {
+        name.removeprefix("lib").removesuffix(".so"): place / name
+        for name in names
+        if name.startswith("lib") and name.endswith(".so")
+    }
 
 
 def library(name: str) -> Path:

@@ -15,6 +15,7 @@ library at their top; what is heavy is imported by `run`.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from importlib import import_module
@@ -26,7 +27,15 @@ from nptltrace.errors import PttError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Command", "command_names", "command_parser", "load_command", "main", "top_parser"]
+__all__ = [
+    "Command",
+    "command_names",
+    "command_parser",
+    "entry",
+    "load_command",
+    "main",
+    "top_parser",
+]
 
 # How `ptt --help` lists the commands: as one meets them. Others follow by name.
 _ORDER = (
@@ -43,6 +52,8 @@ _ORDER = (
     "level",
     "recover",
 )
+
+_GARBAGE = 20_000  # objects more than before, until it is worth a look whether some are garbage
 
 EXIT_USAGE = 2
 EXIT_INTERNAL = 70  # EX_SOFTWARE: neither the user's mistake nor a finding
@@ -61,6 +72,15 @@ class Command(Protocol):
 
     def run(self, args: argparse.Namespace) -> int:
         """Do the work and return the exit status."""
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Return a formatter of help, for which argparse would import half of the standard library."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
+    except (ValueError, OSError):
+        columns = 80
+    return argparse.RawDescriptionHelpFormatter(prog, width=columns - 2)
 
 
 class Parser(argparse.ArgumentParser):
@@ -113,7 +133,7 @@ def top_parser() -> Parser:
         prog="ptt",
         usage="ptt [options] COMMAND ...",
         description="Record what the threads of a program do to one another, and read it back.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_formatter,
         allow_abbrev=False,
     )
     _add_common(parser, debug=False, verbose=0, quiet=0)
@@ -131,7 +151,7 @@ def command_parser(name: str) -> Parser:
         prog=f"ptt {name}",
         description=f"{command.SUMMARY}\n\n{description}".strip(),
         epilog=f"example:\n{_indent(command.EXAMPLE)}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_formatter,
         allow_abbrev=False,
     )
     command.configure(parser)
@@ -170,6 +190,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"ptt: internal error: {what} (--debug shows where)", file=sys.stderr)
         return EXIT_INTERNAL
     return status
+
+
+def entry() -> NoReturn:
+    """Run `ptt` as a program of its own, and end."""
+    # What is imported stays; to look through it again and again for garbage is in vain.
+    gc.set_threshold(_GARBAGE)
+    status = main()
+    if "atexit" in sys.modules:
+        sys.exit(status)
+    # Nobody wants to be called at the end. To take the interpreter apart takes as long as to finish
+    # the trace of a short program.
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -21,8 +21,8 @@ __all__ = ["Recording", "record"]
 _START = """\
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-from nptltrace.cli import main
-sys.exit(main())"""
+from nptltrace.cli import entry
+entry()"""
 
 
 class Recording:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 __all__ = ["Elf", "Segment", "read_elf"]
 
@@ -12,6 +12,7 @@ _PT_LOAD, _PT_DYNAMIC, _PT_INTERP, _PT_NOTE = 1, 2, 3, 4
 _NT_GNU_BUILD_ID = 3
 _HEADERS_MAX = 1024
 _NOTES_MAX = 1 << 20
+_BEGIN = 4096
 
 
 class Segment(NamedTuple):
@@ -69,20 +70,36 @@ def read_elf(path: str | os.PathLike[str]) -> Elf | None:
     Raises:
         OSError: The file cannot be read.
     """
-    with open(path, "rb") as file:  # noqa: PTH123 -- bytes paths are welcome
-        try:
-            return _read(file)
-        except (struct.error, ValueError, IndexError):
-            return None
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return _read(_File(fd))
+    except (struct.error, ValueError, IndexError):
+        return None
+    finally:
+        os.close(fd)
 
 
-def _read(file: BinaryIO) -> Elf | None:
-    ident = file.read(16)
+class _File:
+    """A file of which nearly all that is wanted lies at its beginning: that is read at once."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._begin = os.pread(fd, _BEGIN, 0)
+
+    def read(self, at: int, size: int) -> bytes:
+        """Return the bytes from `at` on, fewer at the end of the file."""
+        if at + size <= len(self._begin):
+            return self._begin[at : at + size]
+        return os.pread(self._fd, size, at)
+
+
+def _read(file: _File) -> Elf | None:
+    ident = file.read(0, 16)
     if ident[:4] != b"\x7fELF" or ident[4] not in {1, 2} or ident[5] not in {1, 2}:
         return None
     wide, order = ident[4] == 2, "<" if ident[5] == 1 else ">"  # noqa: PLR2004 -- ELFCLASS64
     header = struct.Struct(order + ("HHIQQQIHHH" if wide else "HHIIIIIHHH"))
-    _, machine, _, _, phoff, _, _, _, entry, count = header.unpack(file.read(header.size))
+    _, machine, _, _, phoff, _, _, _, entry, count = header.unpack(file.read(16, header.size))
     # A 32-bit entry has its flags elsewhere.
     layout = struct.Struct(order + ("IIQQQQQQ" if wide else "IIIIIIII"))
     if entry < layout.size or count > _HEADERS_MAX:
@@ -90,8 +107,7 @@ def _read(file: BinaryIO) -> Elf | None:
     interpreter, build_id, dynamic = "", "", False
     segments: list[Segment] = []
     for i in range(count):
-        file.seek(phoff + i * entry)
-        words = layout.unpack(file.read(layout.size))
+        words = layout.unpack(file.read(phoff + i * entry, layout.size))
         kind = words[0]
         offset, vaddr, size, memory = (
             (words[2], words[3], words[5], words[6])
@@ -103,11 +119,9 @@ def _read(file: BinaryIO) -> Elf | None:
         elif kind == _PT_DYNAMIC:
             dynamic = True
         elif kind == _PT_INTERP:
-            file.seek(offset)
-            interpreter = os.fsdecode(file.read(min(size, 4096)).rstrip(b"\0"))
+            interpreter = os.fsdecode(file.read(offset, min(size, 4096)).rstrip(b"\0"))
         elif kind == _PT_NOTE and not build_id:
-            file.seek(offset)
-            build_id = _build_id(file.read(min(size, _NOTES_MAX)), order)
+            build_id = _build_id(file.read(offset, min(size, _NOTES_MAX)), order)
     return Elf(
         64 if wide else 32,
         order == "<",

@@ -68,6 +68,7 @@ class _Process:
         self.pidfd = pidfd
         self.execing_ns = 0
         self.tids: set[int] = set()
+        self.maps = ""
         self.modules: list[dict[str, Any]] = []
         self.shared: list[dict[str, Any]] = []
         self.seen_ns = time.monotonic_ns()
@@ -306,6 +307,9 @@ class ProcessWatch:
                 (self._session.path / f"control-{process.pid}").unlink(missing_ok=True)
 
     def _log_maps(self, process: _Process, maps: str) -> None:
+        if maps == process.maps:
+            return
+        process.maps = maps
         found = self._modules.of_maps(maps)
         if found and found != process.modules:
             process.modules = found

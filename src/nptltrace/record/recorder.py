@@ -36,6 +36,8 @@ _LOOK_S = 0.005
 _LINGER_S = 0.02
 # A child that was forked, and has not said so yet, is waited for this long.
 _NEWBORN_S = 1.0
+# All pids that there are cannot have been used in so short a time.
+_IN_TURN_S = 5.0
 _PROGRESS_AFTER_S = 3.0
 _FAULTS_TOLD = 5
 
@@ -146,6 +148,7 @@ class _Recorder:
         self._collector: Collector | None = None
         self._watch: ProcessWatch | None = None
         self._session: SessionDir | None = None
+        self._began = time.monotonic()
         self._told_error = False
         self._told_waiting = False
         self._ended_at = 0.0
@@ -246,7 +249,7 @@ class _Recorder:
             if flush:
                 flushed = now
                 self._progress.show(stats)
-            stop = ended and (bool(came) or not self._others_run())
+            stop = ended and (bool(came) or not self._others_run(child.pid))
             if not stop:
                 drain.sleep(_LINGER_S if ended else _FLUSH_S)
 
@@ -261,13 +264,13 @@ class _Recorder:
         if flush:
             watch.look_closely()
 
-    def _others_run(self) -> bool:
-        """Return whether traced processes outlive the program."""
+    def _others_run(self, program: int) -> bool:
+        """Return whether traced processes outlive the program, which had this pid."""
         watch = self._watch
         if watch is None:
             return False
         watch.step()
-        if not watch.busy() and not self._newborn():
+        if not watch.busy() and not self._newborn(program):
             return False
         if not self._told_waiting and watch.live:
             self._told_waiting = True
@@ -276,7 +279,7 @@ class _Recorder:
                  "(interrupt to stop recording)")  # fmt: skip
         return True
 
-    def _newborn(self) -> bool:
+    def _newborn(self, program: int) -> bool:
         """Is there a process of this session that has not told of itself yet?
 
         The parent of a daemon ends as soon as it has forked.
@@ -284,9 +287,10 @@ class _Recorder:
         if self._session is None or self._watch is None:
             return False
         self._ended_at = self._ended_at or time.monotonic()
-        return time.monotonic() - self._ended_at < _NEWBORN_S and _of_session(
-            self._session, self._watch.pids
-        )
+        if time.monotonic() - self._ended_at >= _NEWBORN_S:
+            return False
+        pids = _pids_after(program, time.monotonic() - self._began)
+        return _of_session(self._session, pids - self._watch.pids)
 
     def _tell_errors(self, stats: Stats) -> None:
         if stats.write_error and not self._told_error:
@@ -383,17 +387,33 @@ def _make_segment(options: RecordOptions, trace: Path) -> tuple[Collector, Sessi
     raise failure or PttError("no place for the trace buffers")
 
 
-def _of_session(session: SessionDir, known: set[int]) -> bool:
-    """Does an unknown process have the session in its memory or environment?"""
+def _pids_after(first: int, age_s: float) -> set[int]:
+    """Return the processes that may have come after one with the pid `first`.
+
+    Pids are handed out in turn, so within a few seconds only greater ones are younger. Later, or
+    where the kernel has begun from below again, any may be.
+
+    Args:
+        first: A pid of the last `age_s` seconds.
+        age_s: How long ago that process was started, or longer.
+    """
+    pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} - {os.getpid()}  # noqa: PTH208 -- names
+    if age_s > _IN_TURN_S:
+        return pids
+    last = int(Path("/proc/loadavg").read_text(encoding="ascii").split()[-1])
+    return {pid for pid in pids if pid > first} if last >= first else pids
+
+
+def _of_session(session: SessionDir, pids: set[int]) -> bool:
+    """Does one of these processes have the session in its memory or environment?"""
     needle, uid, ours = os.fsencode(session.path), os.getuid(), start_time(os.getpid()) or 0
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit() or int(entry.name) in known or int(entry.name) == os.getpid():
-            continue
+    for pid in pids:
+        entry = Path("/proc", str(pid))
         try:
-            if entry.stat().st_uid != uid or (start_time(int(entry.name)) or -1) < ours:
+            if entry.stat().st_uid != uid or (start_time(pid) or -1) < ours:
                 continue
             for name in ("environ", "maps"):
-                if needle in Path(entry.path, name).read_bytes():
+                if needle in (entry / name).read_bytes():
                     return True
         except OSError:
             continue

@@ -154,15 +154,23 @@ def left_overs() -> list[LeftOver]:
     """Return the sessions of this user whose recorder was killed; delete those without a trace."""
     found: list[LeftOver] = []
     for place in SessionDir.places():
-        for path in place.glob(f"{PREFIX}-{os.getuid()}-*"):
-            left = _left_over(path)
-            if left is None:
+        for name in _names(place):
+            if not name.startswith(f"{PREFIX}-{os.getuid()}-"):
                 continue
-            if left.trace.is_dir():
+            left = _left_over(place / name)
+            if left is not None and left.trace.is_dir():
                 found.append(left)
-            else:
-                SessionDir(path).remove()
+            elif left is not None or _is_abandoned(place / name):
+                SessionDir(place / name).remove()
     return found
+
+
+def _names(directory: Path) -> list[str]:
+    """Return what is in a directory. A pattern would have to be compiled, which takes longer."""
+    try:
+        return os.listdir(directory)  # noqa: PTH208 -- names
+    except OSError:
+        return []
 
 
 def _left_over(path: Path) -> LeftOver | None:
@@ -195,10 +203,20 @@ def _note(path: Path) -> _Note | None:
         return None
 
 
+def _is_abandoned(path: Path) -> bool:
+    """Was the recorder killed before it had said whose session this is?"""
+    pid = path.name.split("-")[2]
+    try:
+        ours = path.stat().st_uid == os.getuid() and not (path / "session.json").exists()
+    except OSError:
+        return False
+    return ours and pid.isdigit() and start_time(int(pid)) is None
+
+
 def trace_files(directory: Path) -> list[Path]:
     """Return the files and directories in a trace directory that a recording makes."""
     return [
-        *directory.glob("stream-*"),
+        *(directory / name for name in _names(directory) if name.startswith("stream-")),
         *(path for path in (directory / "metadata", directory / "info") if path.exists()),
     ]
 

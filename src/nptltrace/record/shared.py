@@ -29,7 +29,7 @@ __all__ = [
     "shared_size",
 ]
 
-_SIZE = re.compile(r"(\d+)([KMG]?)B?", re.IGNORECASE)
+_SIZE = r"(?i)(\d+)([KMG]?)B?"
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30}
 _DEFAULT = 16 << 20
 _SIZE_MAX = 1 << 34
@@ -48,7 +48,7 @@ def shared_size(choice: HandlerChoice) -> int:
     size = _DEFAULT
     for argument in choice.arguments:
         name, _, value = argument.partition("=")
-        match = _SIZE.fullmatch(value)
+        match = re.fullmatch(_SIZE, value)
         if name != "size" or match is None:
             raise UsageError(f"handler shared: expected size=SIZE, not {argument!r}")
         size = int(match[1]) << _UNITS[match[2].upper()]

@@ -24,7 +24,7 @@ __all__ = ["Clockwork", "TraceDir", "losses"]
 _CLOCK_NAMES = {1: "tsc", 2: "monotonic"}
 _GIGA = 10**9
 # A first look at the clock's speed takes this long; the last one has the whole recording.
-_FIRST_LOOK_S = 0.002
+_FIRST_LOOK_NS = 2_000_000
 # What is said at the end must have room even if the disk is full by then.
 _ROOM_FOR_MORE = 2048
 
@@ -40,8 +40,6 @@ class Clockwork:
     def __init__(self, kind: int, first: Time | None = None) -> None:
         self._kind = kind
         self.first = first or read_clock(kind)
-        if first is None and self.name != "monotonic":
-            time.sleep(_FIRST_LOOK_S)
 
     @property
     def name(self) -> str:
@@ -53,7 +51,10 @@ class Clockwork:
         now, first = read_clock(self._kind), self.first
         if self.name == "monotonic":
             return Calibration(_GIGA, first.unix_ns - first.clock, self.name)
-        elapsed = max(1, now.monotonic_ns - first.monotonic_ns)
+        while now.monotonic_ns - first.monotonic_ns < _FIRST_LOOK_NS:
+            time.sleep(_FIRST_LOOK_NS / _GIGA)
+            now = read_clock(self._kind)
+        elapsed = now.monotonic_ns - first.monotonic_ns
         frequency = max(1, (now.clock - first.clock) * _GIGA // elapsed)
         return Calibration(frequency, first.unix_ns - first.clock * _GIGA // frequency, self.name)
 
