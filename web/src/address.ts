@@ -32,6 +32,7 @@ export function format(view: View): string {
   if (view.folded.length) out.set("folded", view.folded.join(","));
   if (view.tab !== FIRST_VIEW.tab) out.set("tab", view.tab);
   if (!view.dock) out.set("dock", "0");
+  if (!view.side) out.set("side", "0");
   if (view.split !== FIRST_VIEW.split) out.set("split", view.split.toFixed(3));
   if (!view.arrows) out.set("arrows", "0");
   if (view.theme !== FIRST_VIEW.theme) out.set("theme", view.theme);
@@ -64,6 +65,7 @@ export function parse(fragment: string): View {
       .filter((pid) => pid !== null),
     tab: found.get("tab") ?? FIRST_VIEW.tab,
     dock: found.get("dock") !== "0",
+    side: found.get("side") !== "0",
     split: split === null ? FIRST_VIEW.split : Math.min(1, Math.max(0, split)),
     arrows: found.get("arrows") !== "0",
     theme: THEMES.find((theme) => theme === found.get("theme")) ?? FIRST_VIEW.theme,

@@ -22,7 +22,7 @@ export interface Shell {
 }
 
 /** Builds the frame into the page and returns its places. */
-export function mountShell(body: HTMLElement): Shell {
+export function mountShell(page: HTMLElement): Shell {
   const shell = {
     title: h("h1"),
     summary: h("div", { class: "summary" }),
@@ -31,7 +31,7 @@ export function mountShell(body: HTMLElement): Shell {
     tools: h("div", { class: "tools", id: "tools", role: "toolbar", "aria-label": "Tools" }),
     overview: h("div", { class: "overview", id: "overview" }),
     timeline: h("div", { class: "timeline", id: "timeline" }),
-    details: h("aside", { class: "side", id: "details", "aria-label": "Details", hidden: true }),
+    details: h("aside", { class: "side", id: "details", "aria-label": "Details" }),
     dock: h("section", { class: "dock", id: "dock", "aria-label": "Panels" }),
     overlay: h("div", { class: "overlay", id: "overlay" }),
     live: h("div", { class: "visually-hidden", id: "live", "aria-live": "polite" }),
@@ -46,19 +46,26 @@ export function mountShell(body: HTMLElement): Shell {
     shell.search,
     shell.tools,
   );
-  const main = h("main", { class: "main" }, shell.overview, shell.timeline);
-  const frame = h("div", { class: "shell" }, topbar, main, shell.details, shell.dock);
-  body.append(frame, shell.overlay, shell.live, shell.toast);
+  const height = divider({
+    label: "Height of the panels",
+    orientation: "horizontal",
+    moved: (pixels) => {
+      const now = shell.dock.getBoundingClientRect().height - pixels;
+      frame.style.setProperty("--dock-height", `${Math.max(60, now)}px`);
+    },
+  });
+  const width = divider({
+    label: "Width of the details",
+    orientation: "vertical",
+    moved: (pixels) => {
+      const now = shell.details.getBoundingClientRect().width - pixels;
+      frame.style.setProperty("--side-width", `${Math.min(900, Math.max(160, now))}px`);
+    },
+  });
+  const left = h("main", { class: "main" }, shell.overview, shell.timeline, height, shell.dock);
+  const body = h("div", { class: "body" }, left, width, shell.details);
+  const frame = h("div", { class: "shell" }, topbar, body);
+  page.append(frame, shell.overlay, shell.live, shell.toast);
 
-  shell.dock.before(
-    divider({
-      label: "Height of the panels",
-      orientation: "horizontal",
-      moved: (pixels) => {
-        const height = shell.dock.getBoundingClientRect().height - pixels;
-        frame.style.setProperty("--dock-height", `${Math.max(60, height)}px`);
-      },
-    }),
-  );
   return { topbar, ...shell };
 }

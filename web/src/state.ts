@@ -50,6 +50,8 @@ export interface View {
   /** The tab of the dock, and whether the dock is open. */
   readonly tab: string;
   readonly dock: boolean;
+  /** Whether the details are shown at the side. */
+  readonly side: boolean;
   /** Share of the height that the threads have, the locks having the rest: 0 to 1. */
   readonly split: number;
   readonly arrows: boolean;
@@ -66,6 +68,7 @@ export const FIRST_VIEW: View = {
   folded: [],
   tab: "events",
   dock: true,
+  side: true,
   split: 0.6,
   arrows: true,
   theme: "auto",

@@ -27,6 +27,7 @@ test("every part of a view comes back", () => {
     folded: [7, 8],
     tab: "findings",
     dock: false,
+    side: false,
     split: 0.25,
     arrows: false,
     theme: "dark",

@@ -4,10 +4,11 @@ import { button, h } from "../dom";
 import type { Hold, ObjectRef, ThreadRef } from "../protocol";
 import type { Range, RowKind } from "../state";
 import { describeRow } from "../timeline/describe";
-import type { RowData } from "../timeline/rows";
+import type { RowData, Rows } from "../timeline/rows";
 import { count, duration, exact } from "../units";
 import { chainView } from "./chain";
 import type { EventLine, Selected, SelectedThing } from "./selected";
+import { startView } from "./start";
 
 /** What the parts of the details can do. */
 export interface Links {
@@ -17,9 +18,14 @@ export interface Links {
   readonly wait: (id: number, range: Range, text: string) => HTMLElement;
 }
 
-export function mountDetails(element: HTMLElement, app: App, selected: SelectedThing): void {
+export function mountDetails(
+  element: HTMLElement,
+  app: App,
+  selected: SelectedThing,
+  rows: { thread: Rows; object: Rows },
+): void {
   const body = h("div", { class: "details" });
-  const close = button("×", () => app.store.update({ selection: null }), {
+  const close = button("×", () => app.store.update({ side: false }), {
     class: "close",
     "aria-label": "Close the details",
   });
@@ -27,11 +33,21 @@ export function mountDetails(element: HTMLElement, app: App, selected: SelectedT
   const links = makeLinks(app);
   const draw = () => {
     const { now } = selected;
-    element.hidden = now === null;
-    body.replaceChildren(...(now ? content(now, app, links) : []));
-    if (now) app.announce(spoken(now));
+    body.replaceChildren(...(now ? content(now, app, links) : startView(app, rows)));
   };
-  selected.changed.listen(draw);
+  selected.changed.listen(() => {
+    draw();
+    if (selected.now) app.announce(spoken(selected.now));
+  });
+  for (const kind of [rows.thread, rows.object]) {
+    kind.changed.listen(() => {
+      if (!selected.now) draw();
+    });
+  }
+  app.store.watch(["side"], (view) => {
+    element.hidden = !view.side;
+  });
+  draw();
 }
 
 function content(now: Selected, app: App, links: Links): HTMLElement[] {

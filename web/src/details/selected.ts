@@ -1,6 +1,6 @@
 // Finds out what the selection is: which wait with its chain, which hold, which row or event.
 import { isAbort, type Source } from "../api";
-import type { Hold, Wait } from "../protocol";
+import { type Hold, MAX_ROWS, type Wait } from "../protocol";
 import { Signal } from "../signal";
 import type { Range, Selection, ViewStore } from "../state";
 import type { RowData, Rows } from "../timeline/rows";
@@ -118,8 +118,32 @@ export class SelectedThing {
       if (selection.by === "thread") return this.hold(selection.row, selection.lane, at, signal);
       return this.owned(table.other[n] ?? 0, selection.row, at, signal);
     }
+    if (selection.by === "object" && selection.lane === 0) {
+      const wait = await this.queued(selection.row, at, signal);
+      if (wait) return this.wait(wait, signal);
+    }
     const row = await this.rows[selection.by].one(selection.row);
     return row ? { kind: "row", row } : { kind: "failed", line: "There is nothing here." };
+  }
+
+  /** Returns the wait that has been longest in the queue of an object, or 0 if it is not found. */
+  private async queued(object: number, at: number, signal: AbortSignal): Promise<number> {
+    const rows = this.rows.thread
+      .all()
+      .slice(0, MAX_ROWS)
+      .map((row) => row.row);
+    if (!rows.length) return 0;
+    const question = { by: "thread", rows, from_ns: at, to_ns: at + 1, width: 1 } as const;
+    const table = await this.source.table("spans", question, signal);
+    let first = Number.POSITIVE_INFINITY;
+    let found = 0;
+    for (let n = 0; n < table.length; n++) {
+      const since = table.t_ns[n] ?? 0;
+      if (table.lane[n] !== 0 || table.other[n] !== object || since >= first) continue;
+      first = since;
+      found = table.wait_id[n] ?? 0;
+    }
+    return found;
   }
 
   private async hold(

@@ -147,6 +147,16 @@ export function addCommands(app: App, motion: Motion, commands: Commands): void 
       },
     },
     {
+      chars: ["i", "I"],
+      label: "I",
+      does: "Show or hide the details",
+      group: "View",
+      press: () => {
+        app.store.update({ side: !app.store.get().side });
+        return undefined;
+      },
+    },
+    {
       chars: ["c", "C"],
       label: "C",
       does: "Fold or unfold the process",

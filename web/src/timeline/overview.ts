@@ -25,6 +25,7 @@ export class Overview {
     private readonly source: Source,
     private readonly motion: Motion,
     private readonly palette: () => Palette,
+    private readonly mark: () => Range | null,
     private readonly failed: (error: unknown) => void,
   ) {
     element.append(this.canvas);
@@ -89,6 +90,13 @@ export class Overview {
     context.fillRect(0, 0, x0, height);
     context.fillRect(x1, 0, width - x1, height);
     context.globalAlpha = 1;
+    const mark = this.mark();
+    if (mark) {
+      const scale = this.scale();
+      context.fillStyle = palette.get("mark");
+      const wide = Math.max(2, scale.x(mark.to) - scale.x(mark.from));
+      context.fillRect(scale.x(mark.from), height - 3, wide, 3);
+    }
     context.strokeStyle = palette.get("accent");
     context.lineWidth = 1;
     context.strokeRect(x0 + 0.5, 0.5, Math.max(1, x1 - x0 - 1), height - 1);

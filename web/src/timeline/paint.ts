@@ -115,17 +115,19 @@ function paintSpans(
   let state = -1;
   let box = laneBox(row, 0);
   let drawn = -1;
+  let before = 0;
   let style: CanvasPattern | string | null = null;
   for (let at = begin; at < end; at++) {
-    // Spans are sorted by lane, state and time.
-    if (table.lane[at] !== lane || table.state[at] !== state) {
+    const t = table.t_ns[at] ?? 0;
+    // Spans come in runs that are sorted by time; a new run starts at the left again.
+    if (table.lane[at] !== lane || table.state[at] !== state || t < before) {
       lane = table.lane[at] ?? 0;
       state = table.state[at] ?? 0;
       box = laneBox(row, lane);
       drawn = -1;
     }
+    before = t;
     if (thread && (lane === 0 && state === CONTENDED) !== contended) continue;
-    const t = table.t_ns[at] ?? 0;
     const first = scale.x(t);
     const last = scale.x(t + (table.dur_ns[at] ?? 0));
     if (last < left || first > right) continue;

@@ -1,6 +1,7 @@
 // One pane: the rows of one kind, with their names, as far as they are scrolled into view.
 import { h } from "../dom";
 import type { Range, RowKind } from "../state";
+import { count } from "../units";
 import { type Span, spanAt } from "./find";
 import { type Item, Layout, laneAt, laneBox } from "./layout";
 import { Names } from "./names";
@@ -101,7 +102,7 @@ export class Pane {
     this.layout = new Layout(this.options.rows.all(), folded);
     if (before.length === 0 || before.length > this.layout.items.length) this.names.clear();
     this.space.style.height = `${this.layout.height}px`;
-    this.amount.textContent = String(this.options.rows.total);
+    this.amount.textContent = count(this.options.rows.total);
     this.empty.textContent = empty;
     this.empty.hidden = this.layout.items.length > 0;
     if (cursor?.kind === "row") this.cursor = this.layout.find(cursor.data.row);

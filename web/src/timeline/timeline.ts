@@ -27,7 +27,7 @@ import { Scale } from "./scale";
 import { Spoken } from "./spoken";
 import { oncePerFrame } from "./surface";
 import { Tiles } from "./tiles";
-import { makeArrowSwitch, makeCorner } from "./toolbar";
+import { makeArrowSwitch, makeCorner, makeSideSwitch } from "./toolbar";
 import { Tooltip } from "./tooltip";
 
 const NAMES_WIDTH = { first: 230, least: 90, most: 600 };
@@ -46,6 +46,8 @@ export class Timeline {
   private readonly spoken: readonly Spoken[];
   private palette = new Palette(devicePixelRatio || 1);
   private namesWidth = NAMES_WIDTH.first;
+  /** What was selected when its rows were not here yet. */
+  private toShow: Selected | null = null;
   private pointer: { ns: number; hit: Hit | null } | null = null;
   private family = "sans-serif";
   private readonly drawAll = oncePerFrame(() => this.paintAll());
@@ -64,11 +66,13 @@ export class Timeline {
     this.motion = new Motion(app, () => this.pointer?.ns ?? null);
     this.arrows = new Arrows(app.source, failed);
     this.tooltip = new Tooltip(shell.overlay);
+    const marked = () => app.store.get().mark;
     this.overview = new Overview(
       shell.overview,
       app.source,
       this.motion,
       () => this.palette,
+      marked,
       failed,
     );
     this.selected = new SelectedThing(app.source, app.store, this.rows);
@@ -77,7 +81,7 @@ export class Timeline {
     this.spoken = this.each((pane) => new Spoken(pane));
     this.build();
     this.follow();
-    mountDetails(shell.details, app, this.selected);
+    mountDetails(shell.details, app, this.selected, this.rows);
   }
 
   /** Shows a range with air at both sides. */
@@ -93,6 +97,7 @@ export class Timeline {
     tiles.changed.listen(() => this.drawAll());
     this.rows[by].changed.listen(() => {
       this.arrange();
+      this.showSelected(false);
       this.drawAll();
     });
     return new Pane({
@@ -135,7 +140,7 @@ export class Timeline {
       },
     });
     names.classList.add("names-divider");
-    this.shell.tools.prepend(makeArrowSwitch(this.app));
+    this.shell.tools.prepend(makeArrowSwitch(this.app), makeSideSwitch(this.app));
     place.append(top, thread.element, split, object.element, names);
     for (const spoken of this.spoken) place.append(spoken.element);
     for (const pane of [thread, object]) this.followPane(pane);
@@ -172,7 +177,8 @@ export class Timeline {
     app.store.watch(["range"], () => this.drawAll());
     app.store.watch(["mark", "arrows"], () => this.drawAll());
     this.selected.changed.listen(() => {
-      this.showSelected(this.selected.now);
+      this.toShow = this.selected.now;
+      this.showSelected(true);
       this.drawAll();
     });
     this.arrows.changed.listen(() => this.drawOver());
@@ -355,15 +361,21 @@ export class Timeline {
     return wait ? (by === "thread" ? wait.thread : wait.object).row : 0;
   }
 
-  /** Scrolls to the rows of what was selected, and moves the view to its time. */
-  private showSelected(now: Selected | null): void {
-    if (!now) return;
+  /** Scrolls to the rows of what was selected, as soon as they are there, and to its time. */
+  private showSelected(time: boolean): void {
+    if (!this.toShow) return;
+    let found = true;
     for (const pane of this.each((one) => one)) {
-      const item = pane.layout.find(this.selectedRow(pane.by));
+      const row = this.selectedRow(pane.by);
+      const item = pane.layout.find(row);
+      const known = this.rows[pane.by].get(row);
       if (item) pane.reveal(item);
+      else if (known) this.fold(known.process, false);
+      else if (row) found = false;
     }
     const range = this.selected.range();
-    if (range && now.kind !== "row") this.motion.reveal(range);
+    if (time && range && this.toShow.kind !== "row") this.motion.reveal(range);
+    if (found) this.toShow = null;
   }
 
   // ---- what the user does ----

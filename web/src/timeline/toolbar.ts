@@ -40,10 +40,18 @@ export function makeCorner(app: App): HTMLElement {
 
 /** Returns the button that shows and hides the arrows. */
 export function makeArrowSwitch(app: App): HTMLElement {
-  const made = button("Arrows", () => app.store.update({ arrows: !app.store.get().arrows }), {
-    id: "arrows",
-    title: "Arrows from who woke to who was woken, and from who held to who waited (E)",
-  });
-  app.store.watch(["arrows"], (view) => made.setAttribute("aria-pressed", String(view.arrows)));
+  const title = "Arrows from who woke to who was woken, and from who held to who waited (E)";
+  return makeSwitch(app, "arrows", "Arrows", title);
+}
+
+/** Returns the button that shows and hides the details. */
+export function makeSideSwitch(app: App): HTMLElement {
+  return makeSwitch(app, "side", "Details", "Details of what is selected, at the side (I)");
+}
+
+function makeSwitch(app: App, field: "arrows" | "side", name: string, title: string): HTMLElement {
+  const flip = () => app.store.update({ [field]: !app.store.get()[field] });
+  const made = button(name, flip, { id: field, title });
+  app.store.watch([field], (view) => made.setAttribute("aria-pressed", String(view[field])));
   return made;
 }
