@@ -3,6 +3,8 @@
 #ifndef PTT_MUTEX_H
 #define PTT_MUTEX_H
 
+#include <linux/futex.h>
+
 #include "tracer.h"
 
 /* How pthread_mutex_lock() finds out whether it has to wait: pthread_mutex_trylock(), or ptt_lock_if_free(). */
@@ -29,10 +31,20 @@ static inline bool ptt_mutex_checks_owner(const pthread_mutex_t *mutex)
 	return kind != PTHREAD_MUTEX_TIMED_NP && kind != PTHREAD_MUTEX_ADAPTIVE_NP;
 }
 
+/* A robust mutex that was taken over from a dead thread, and not made consistent, has this owner; its word has the real one. */
+#define PTT_MUTEX_INCONSISTENT INT32_MAX
+
 /* ptt_mutex_can_be_freed - will a release by the calling thread be accepted? */
 static inline bool ptt_mutex_can_be_freed(const pthread_mutex_t *mutex)
 {
-	return !ptt_mutex_checks_owner(mutex) || ptt_mutex_owner(mutex) == ptt_tid();
+	uint32_t owner;
+
+	if (!ptt_mutex_checks_owner(mutex))
+		return true;
+	owner = ptt_mutex_owner(mutex);
+	if (unlikely(owner == PTT_MUTEX_INCONSISTENT))
+		owner = (uint32_t)__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) & FUTEX_TID_MASK;
+	return owner == ptt_tid();
 }
 
 #endif
