@@ -480,12 +480,10 @@ const char *const ptt_lll_purposes[] = {
 	"other",
 	"stdio",
 	"malloc",
-	"mutex",
-	"cond",
 	"thread",
 	"loader",
 };
-const unsigned int ptt_lll_purpose_count = 7;
+const unsigned int ptt_lll_purpose_count = 5;
 
 const char *const ptt_domain_names[16] = {
 	[1] = "thread",

@@ -67,7 +67,7 @@ def _expected() -> Iterator[tuple[str, dict[str, int]]]:
 
 def test_every_point_gives_its_events(ptt: Ptt, points: Path, record: Recorder) -> None:
     """The events come in the catalogue's order, with the numbers in the fields of their names."""
-    trace = record(points, options=("-l", "4"))
+    trace = record(points, options=("--nptl", "stock", "-l", "4"))
     found = [event for event in events_of(ptt, trace) if not event["event"].startswith("PROCESS")]
     expected = list(_expected())
     assert [event["event"] for event in found] == [name for name, _ in expected]
@@ -87,20 +87,20 @@ def test_nothing_below_level_4(ptt: Ptt, points: Path, locks: Path, record: Reco
     """Levels 1 to 3 hold nothing of the library's inside."""
     inside = {event.name for event in EVENTS if event.level == 4}
     for program in (points, locks):
-        trace = record(program, options=("-l", "3"))
+        trace = record(program, options=("--nptl", "stock", "-l", "3"))
         assert not inside & {event["event"] for event in events_of(ptt, trace)}
 
 
 def test_domains_have_their_own_level(ptt: Ptt, points: Path, record: Recorder) -> None:
     """`lll=4` records low-level locks and no other event of the library's inside."""
-    trace = record(points, options=("-l", "2,lll=4"))
+    trace = record(points, options=("--nptl", "stock", "-l", "2,lll=4"))
     found = {e["event"] for e in events_of(ptt, trace) if not e["event"].startswith("PROCESS")}
     assert found == {"LLL_PURPOSE", "LLL_TAKEN", "LLL_FREE", "LLL_WAIT"}
 
 
 def test_low_level_locks_are_reported(ptt: Ptt, locks: Path, record: Recorder) -> None:
     """They have waits, holds and whom to blame, and are called by variable or by purpose."""
-    report = report_of(ptt, record(locks, options=("-l", "2,lll=4")))
+    report = report_of(ptt, record(locks, options=("--nptl", "stock", "-l", "2,lll=4")))
     found = {item["name"]: item for item in report["objects"] if item["kind"] == "lll"}
     stream = found.pop("stream_lock")
     assert (stream["waits"], stream["holds"], stream["threads"]) == (1, 2, 2)
@@ -118,7 +118,7 @@ def test_low_level_locks_are_reported(ptt: Ptt, locks: Path, record: Recorder) -
 def test_nobody_is_accused(ptt: Ptt, points: Path, locks: Path, record: Recorder) -> None:
     """Events of the library's inside are evidence of nothing."""
     for program in (points, locks):
-        trace = record(program, options=("-l", "4"))
+        trace = record(program, options=("--nptl", "stock", "-l", "4"))
         assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
         ptt("verify", trace)
 
@@ -127,7 +127,7 @@ def test_babeltrace2_reads_them(ptt: Ptt, points: Path, record: Recorder) -> Non
     """The second reader finds as many events as the first."""
     if not shutil.which("babeltrace2"):
         pytest.skip("babeltrace2 is not installed")
-    trace = record(points, options=("-l", "4"))
+    trace = record(points, options=("--nptl", "stock", "-l", "4"))
     done = subprocess.run(
         ["babeltrace2", trace], capture_output=True, encoding="utf-8", check=True, timeout=60
     )
@@ -137,7 +137,7 @@ def test_babeltrace2_reads_them(ptt: Ptt, points: Path, record: Recorder) -> Non
 
 def test_thread_made_past_the_hooks(ptt: Ptt, compile_c: Compiler, record: Recorder) -> None:
     """It begins and ends where the library says so, and nothing of it comes before or after."""
-    trace = record(compile_c(HERE / "past.c"), options=("-l", "4"))
+    trace = record(compile_c(HERE / "past.c"), options=("--nptl", "stock", "-l", "4"))
     events = events_of(ptt, trace)
     first = events[0]["tid"]
     names = [event["event"] for event in events if event["tid"] != first]
@@ -147,13 +147,11 @@ def test_thread_made_past_the_hooks(ptt: Ptt, compile_c: Compiler, record: Recor
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
 
 
-def test_level_raised_while_it_runs(
-    ptt: Ptt, compile_c: Compiler, tmp_path: Path
-) -> None:
+def test_level_raised_while_it_runs(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
     """`ptt level` opens the library's trace points too."""
     program, trace = compile_c(HERE / "raised.c"), tmp_path / "raised.ptt"
     with subprocess.Popen(
-        ptt.command("record", "-l", "2", "-o", trace, "--", program),
+        ptt.command("record", "--nptl", "stock", "-l", "2", "-o", trace, "--", program),
         env=ptt.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8",
     ) as running:  # fmt: skip
         assert running.stdout

@@ -22,4 +22,4 @@ DOMAINS: dict[str, int] = {
     "lll": 14,
 }
 
-LLL_PURPOSES: tuple[str, ...] = ("other", "stdio", "malloc", "mutex", "cond", "thread", "loader")
+LLL_PURPOSES: tuple[str, ...] = ("other", "stdio", "malloc", "thread", "loader")
