@@ -21,7 +21,6 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 KEPT = ROOT / "build" / "bench"
 PTT = [sys.executable, "-m", "nptltrace"]
-SELDOM_ROUNDS = 3
 LOOK_S = 0.02
 
 
@@ -73,7 +72,10 @@ class Bar:
 
 
 def interleave(
-    cases: Mapping[str, Callable[[], float | None]], rounds: int, seldom: Collection[str] = ()
+    cases: Mapping[str, Callable[[], float | None]],
+    rounds: int,
+    seldom: Collection[str] = (),
+    seldom_rounds: int = 3,
 ) -> dict[str, Figures]:
     """Run every case once a round, so that all meet the same weather; the first only warms up.
 
@@ -81,13 +83,14 @@ def interleave(
         cases: What to run; each returns its figure, or None if it failed. What always fails is left
             out of the figures.
         rounds: How often.
-        seldom: Cases so slow that they take part in the first rounds only.
+        seldom: Cases so slow that they take part in a few rounds only, and need no warming up.
+        seldom_rounds: How many.
     """
     seen: dict[str, list[float]] = {name: [] for name in cases}
     on_terminal = sys.stderr.isatty()
     for n in range(rounds + 1):
         for name, run in cases.items():
-            if name in seldom and n > SELDOM_ROUNDS:
+            if name in seldom and not 0 < n <= seldom_rounds:
                 continue
             if on_terminal:
                 print(f"\r{n}/{rounds} {name:<40.40}", end="", file=sys.stderr, flush=True)

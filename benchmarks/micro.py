@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -78,7 +79,7 @@ class Measured:
 
     Attributes:
         wall: Wall time, ns an operation, of each way.
-        cpu: Processor time of the threads at work.
+        cpu: Processor time of the threads at work; other load does not change it much.
         lost: Events lost, of those that tell.
         failed: Why the last run failed that did.
     """
@@ -92,12 +93,31 @@ class Measured:
         """Return the ns that a way adds to an operation."""
         return self.wall[name].median - self.wall["untraced"].median
 
+    def cpu_added(self, name: str) -> float:
+        """Return the ns of processor time that it adds."""
+        return statistics.median(self.cpu[name]) - statistics.median(self.cpu["untraced"])
+
     def ratio(self, name: str) -> float:
         """Return how many times as long an operation takes."""
         return self.wall[name].median / self.wall["untraced"].median
 
 
-def measure(case: Case, ways: Sequence[Way], rounds: int, scale: float, work: Path) -> Measured:
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured.
+
+    Attributes:
+        rounds: How often each way is tried.
+        slow_rounds: How often slow ones are.
+        scale: Of the operations a run.
+    """
+
+    rounds: int
+    slow_rounds: int
+    scale: float
+
+
+def measure(case: Case, ways: Sequence[Way], effort: Effort, work: Path) -> Measured:
     """Run a case in all ways."""
     found = Measured()
 
@@ -105,7 +125,7 @@ def measure(case: Case, ways: Sequence[Way], rounds: int, scale: float, work: Pa
         program = work / f"cases{''.join(way.flags)}"
         if not program.exists():
             compile_c(HERE / "hotpath/cases.c", program, *way.flags)
-        count = max(FEWEST, int(case.count_for(way) * scale))
+        count = max(FEWEST, int(case.count_for(way) * effort.scale))
         command = [str(program), case.program, str(case.threads), str(count)]
 
         def run() -> float | None:
@@ -126,13 +146,15 @@ def measure(case: Case, ways: Sequence[Way], rounds: int, scale: float, work: Pa
         return run
 
     slow = [way.name for way in ways if isinstance(way, Peer) and way.slow_ns > SLOW_NS]
-    found.wall = interleave({way.name: runner(way) for way in ways}, rounds, slow)
+    found.wall = interleave(
+        {way.name: runner(way) for way in ways}, effort.rounds, slow, effort.slow_rounds
+    )
     return found
 
 
 def print_case(case: Case, found: Measured, ways: Sequence[Way]) -> None:
     """Print one table."""
-    print(f"\n{case.name}: ns, median (min … max), added, ratio")
+    print(f"\n{case.name}: ns, median (min … max), added, of that processor time, ratio")
     for way in ways:
         if way.name in found.failed:
             print(f"{way.name:<30}failed: {found.failed[way.name]}")
@@ -145,7 +167,7 @@ def print_case(case: Case, found: Measured, ways: Sequence[Way]) -> None:
             note += f"  LOST {found.lost[way.name]} events"
         print(
             f"{way.name:<30}{found.wall[way.name]}  {found.added(way.name):+11.2f}"
-            f"  × {found.ratio(way.name):8.3f}{note}"
+            f" {found.cpu_added(way.name):+11.2f}  × {found.ratio(way.name):8.3f}{note}"
         )
 
 
@@ -157,9 +179,11 @@ def bars(found: dict[str, Measured]) -> list[Bar]:
         lttng = pair.added(level) / pair.added("LTTng") if "LTTng" in pair.wall else None
         floor = pair.added(level) / pair.added("floor")
         lost = float(sum(n for name, n in pair.lost.items() if name.startswith("PTT")))
+        cpu = pair.cpu_added(level) / pair.cpu_added("floor")
         held += [
             Bar(1, "added to lock + unlock at level 2, of what LTTng adds", lttng, 1 / 15),
             Bar(1, "added to lock + unlock at level 2, × the floor", floor, 1.6),
+            Bar(1, "the same in processor time of the thread", cpu, 1.6),
             Bar(1, "events lost by PTT in these runs", lost, 0),
         ]
     if CONTENDED in found:
@@ -173,16 +197,48 @@ def bars(found: dict[str, Measured]) -> list[Bar]:
     return held
 
 
+def keep_all(
+    found: dict[str, Measured], effort: Effort, floor: Floor, peers: list[Peer],
+    reasons: dict[str, str],
+) -> list[Bar]:  # fmt: skip
+    """Keep what is there so far; return what it says of the bars."""
+    verdicts = bars(found)
+    each = list(found.items())
+    unseen = {
+        case.name: [p.name for p in peers if p.domains is not None and case.domain not in p.domains]
+        for case in CASES
+    }
+    keep(
+        "micro",
+        {f"{case}/{way}": f for case, m in each for way, f in m.wall.items()},
+        bars=verdicts,
+        cpu={f"{case}/{way}": v for case, m in each for way, v in m.cpu.items()},
+        lost={f"{case}/{way}": n for case, m in each for way, n in m.lost.items() if n},
+        failed={f"{case}/{way}": why for case, m in each for way, why in m.failed.items()},
+        rounds=effort.rounds,
+        slow_rounds=effort.slow_rounds,
+        operations={case.name: int(case.count * effort.scale) for case in CASES},
+        unseen=unseen,
+        ways={way.name: way.about for way in (floor, *IDLE, LOOP, *LEVELS)},
+        peers=describe(peers),
+        not_here=reasons,
+    )
+    return verdicts
+
+
 def main() -> int:
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-n", "--rounds", type=int, default=7)
-    parser.add_argument("--quick", action="store_true", help="3 rounds, a third of the operations")
+    parser.add_argument("-n", "--rounds", type=int, default=9)
+    parser.add_argument("--slow-rounds", type=int, default=3, help="of peers that are slow")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, fewer operations")
     parser.add_argument("--no-peers", action="store_true", help="only PTT and the floor")
     parser.add_argument("-k", "--only", default="", help="cases whose name contains this")
     args = parser.parse_args()
-    rounds, scale = (3, 1 / 3) if args.quick else (args.rounds, 1.0)
+    effort = Effort(3, 1, 1 / 3) if args.quick else Effort(args.rounds, args.slow_rounds, 1.0)
     work = scratch()
+    found: dict[str, Measured] = {}
+    verdicts: list[Bar] = []
     try:
         peers, reasons = ([], {}) if args.no_peers else usable(work)
         for name, why in reasons.items():
@@ -190,36 +246,19 @@ def main() -> int:
         for name, facts in describe(peers).items():
             print(f"{name} {facts['version']}: {facts['settings']}")
         floor = Floor.build(work)
-        found: dict[str, Measured] = {}
         for case in CASES:
             if args.only not in case.name:
                 continue
             ways = [Way(), floor, *case.more, *LEVELS, *peers]
             ways = [way for way in ways if way.name != "floor" or case.domain in floor.domains]
-            found[case.name] = measure(case, ways, rounds, scale, work)
+            found[case.name] = measure(case, ways, effort, work)
             print_case(case, found[case.name], ways)
+            verdicts = keep_all(found, effort, floor, peers, reasons)
     finally:
         shutil.rmtree(work)
-    verdicts = bars(found)
     print()
     for bar in verdicts:
         print(bar)
-    keep(
-        "micro",
-        {f"{case}/{way}": f for case, m in found.items() for way, f in m.wall.items()},
-        bars=verdicts,
-        cpu={f"{case}/{way}": v[1:] for case, m in found.items() for way, v in m.cpu.items()},
-        lost={f"{case}/{way}": n for case, m in found.items() for way, n in m.lost.items() if n},
-        failed={f"{case}/{way}": w for case, m in found.items() for way, w in m.failed.items()},
-        rounds=rounds,
-        cases={case.name: {"threads": case.threads, "count": int(case.count * scale),
-                           "unseen": [p.name for p in peers
-                                      if p.domains is not None and case.domain not in p.domains]}
-               for case in CASES},
-        ways={way.name: way.about for way in (floor, *IDLE, LOOP, *LEVELS)},
-        peers=describe(peers),
-        not_here=reasons,
-    )  # fmt: skip
     return int(any(bar.held is False for bar in verdicts))
 
 

@@ -143,8 +143,10 @@ class Lttng(Peer):
             yield run
         finally:
             said = self._tell("destroy", session)
-        # It counts what it has not recorded, a channel a line.
-        run.lost = sum(int(n) for n in re.findall(r"(\d+) events? (?:were|was) discarded", said))
+        # It counts what it has not recorded, a channel a line; a sum below zero is told as if it
+        # were not: the highest bit says nothing.
+        found = re.findall(r"(\d+) events? (?:were|was) discarded", said)
+        run.lost = sum(int(n) % 2**63 for n in found)
 
     @staticmethod
     def _tell(*words: str) -> str:

@@ -59,6 +59,19 @@ class Measured:
         return (self.wall[name].median - fixed) / self.wall["untraced"].median
 
 
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured.
+
+    Attributes:
+        rounds: How often each way is tried.
+        scale: How long programs run, 1 for about ten seconds.
+    """
+
+    rounds: int
+    scale: float
+
+
 def timed(program: Program, run: Run, errors: Path) -> tuple[float, float]:
     """Run it once; return wall and processor time. Of a server, its client's run is the former."""
     env, command = {**os.environ, **run.env}, run.wrap(program.command)
@@ -141,6 +154,25 @@ def bars(program: Program, found: Measured, fixed: dict[str, float]) -> list[Bar
     return held
 
 
+def keep_all(
+    results: dict[str, Measured], verdicts: list[Bar], fixed: dict[str, float], effort: Effort,
+    tried: dict[Peer, str],
+) -> None:  # fmt: skip
+    """Keep what is there so far."""
+    keep(
+        "programs",
+        {f"{name}/{way}": f for name, m in results.items() for way, f in m.wall.items()},
+        bars=verdicts,
+        cpu={f"{name}/{way}": v[1:] for name, m in results.items() for way, v in m.cpu.items()},
+        lost={f"{name}/{way}": n for name, m in results.items() for way, n in m.lost.items()},
+        events={f"{name}/{way}": n for name, m in results.items() for way, n in m.events.items()},
+        noise={name: m.noise for name, m in results.items()},
+        fixed=fixed, rounds=effort.rounds, scale=effort.scale,
+        peers=describe([peer for peer, why in tried.items() if not why]),
+        not_here={peer.name: why for peer, why in tried.items() if why},
+    )  # fmt: skip
+
+
 def main() -> int:
     """Measure every workload."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -150,43 +182,32 @@ def main() -> int:
     parser.add_argument("--all-peers", action="store_true", help="not LTTng only")
     parser.add_argument("only", nargs="*", help="names of workloads")
     args = parser.parse_args()
-    rounds, scale = (3, args.scale / 3) if args.quick else (args.rounds, args.scale)
+    effort = Effort(3, args.scale / 3) if args.quick else Effort(args.rounds, args.scale)
     work = scratch()
     results: dict[str, Measured] = {}
     verdicts: list[Bar] = []
     try:
-        tried: list[Peer] = [make() for make in PEERS if make.programs]
-        tried = [peer for peer in tried if args.all_peers or type(peer) is Lttng]
-        reasons = {peer.name: peer.why_not(work) for peer in tried}
-        peers = [peer for peer in tried if not reasons[peer.name]]
-        for name, why in reasons.items():
-            print(f"{name} cannot run here: {why}" if why else f"{name} runs beside")
+        wanted = [make() for make in PEERS if make is Lttng or (args.all_peers and make.programs)]
+        tried = {peer: peer.why_not(work) for peer in wanted}
+        for peer, why in tried.items():
+            print(f"{peer.name} cannot run here: {why}" if why else f"{peer.name} runs beside")
+        peers = [peer for peer, why in tried.items() if not why]
         ways: list[Way] = [Way(), *ptt_levels("1", "2", "3"), *peers]
         nothing = measure(NOTHING, ways, FIXED_ROUNDS, work)
         bare = nothing.wall["untraced"].median
         fixed = {name: f.median - bare for name, f in nothing.wall.items()}
         print("fixed cost, s:", ", ".join(f"{name} {s:.3f}" for name, s in fixed.items()))
-        for program in programs(work, scale):
+        for program in programs(work, effort.scale):
             if args.only and program.name not in args.only:
                 continue
-            found = results[program.name] = measure(program, ways, rounds, work)
+            found = results[program.name] = measure(program, ways, effort.rounds, work)
             print_program(program, found, fixed)
             verdicts += bars(program, found, fixed)
+            keep_all(results, verdicts, fixed, effort, tried)
     finally:
         shutil.rmtree(work)
     for bar in verdicts:
         print(bar)
-    keep(
-        "programs",
-        {f"{name}/{way}": f for name, m in results.items() for way, f in m.wall.items()},
-        bars=verdicts,
-        cpu={f"{name}/{way}": v[1:] for name, m in results.items() for way, v in m.cpu.items()},
-        lost={f"{name}/{way}": n for name, m in results.items() for way, n in m.lost.items()},
-        events={f"{name}/{way}": n for name, m in results.items() for way, n in m.events.items()},
-        noise={name: m.noise for name, m in results.items()},
-        fixed=fixed, rounds=rounds, scale=scale, peers=describe(peers),
-        not_here={name: why for name, why in reasons.items() if why},
-    )  # fmt: skip
     return int(any(bar.held is False for bar in verdicts))
 
 
