@@ -1,4 +1,8 @@
-"""`ptt record` itself: starts the program, drains while it runs, and leaves a finished trace."""
+"""`ptt record` itself: starts the program, drains while it runs, and leaves a finished trace.
+
+The program waits for what must be there before its first event, and for no more: what watches it is
+imported while it is being loaded.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +15,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.errors import PttError, UsageError
 from nptltrace.record import launch
-from nptltrace.record.control import levels_changed
 from nptltrace.record.drains import NoDrain, RingDrain
 from nptltrace.record.interrupts import Interrupts
 from nptltrace.record.levels import HIGHEST
-from nptltrace.record.library import CollectorError, Stats
-from nptltrace.record.processes import ProcessLog, ProcessWatch
+from nptltrace.record.library import Collector, CollectorError, Stats
 from nptltrace.record.session import SessionDir, left_overs, make_trace_dir, start_time
-from nptltrace.record.shared import FileDrain, SharedDrain, check, fault_lines, make_collector
 from nptltrace.record.tracedir import Clockwork, TraceDir
-from nptltrace.record.uncovered import uncovered
 
 if TYPE_CHECKING:
     from nptltrace.nptl.store import Built
     from nptltrace.record.drains import Drain
     from nptltrace.record.launch import Child
-    from nptltrace.record.library import Collector
     from nptltrace.record.options import RecordOptions
+    from nptltrace.record.processes import ProcessWatch
 
 __all__ = ["Outcome", "run", "summary"]
 
@@ -94,7 +94,10 @@ def run(options: RecordOptions) -> Outcome:
         return _run_untraced(program, options)
     handler = launch.resolve_handler(options.handler)
     options.check()
-    check(options)
+    if options.handler.name in {"file", "shared"}:
+        from nptltrace.record.shared import check
+
+        check(options)
     nptl = _thread_library(options)
     with Interrupts() as interrupts:
         return _Recorder(options, program, handler, nptl, interrupts).run()
@@ -182,10 +185,12 @@ class _Recorder:
         return output
 
     def _prepare(self, trace: Path) -> Drain:
-        """Make session, segment and the first metadata."""
+        """Make what must be there before the first event: session, segment, room on disk."""
         if self._handler not in {"ring", "shared"}:
             self._session = SessionDir.create()
             if self._handler == "file":
+                from nptltrace.record.shared import FileDrain
+
                 return FileDrain(self._options.handler, trace, self._options.filter)
             return NoDrain(self._options.handler, self._session.path)
         self._collector, self._session = _make_segment(self._options, trace)
@@ -201,13 +206,27 @@ class _Recorder:
         self._session.note(trace)
         try:
             self._trace.write(self._clock.calibration())
-            log = ProcessLog(trace / "info" / "processes.jsonl")
+            (trace / "info" / "processes.jsonl").touch()
         except OSError as error:
             raise PttError(f"{trace}: {error.strerror}") from None
+        if self._handler == "ring":
+            return RingDrain(self._collector, self._session.path)
+        from nptltrace.record.shared import SharedDrain
+
+        return SharedDrain(self._collector, self._session.path)
+
+    def _watch_processes(self, trace: Path) -> None:
+        if self._collector is None or self._session is None:
+            return
+        from nptltrace.record.processes import ProcessLog, ProcessWatch
+
+        try:
+            log = ProcessLog(trace / "info" / "processes.jsonl")
+        except OSError as error:
+            self._cannot_write(error.errno)
+            return
         unix_ns = self._clock.calibration().unix_ns
         self._watch = ProcessWatch(self._collector, self._session, log, unix_ns)
-        drain = SharedDrain if self._handler == "shared" else RingDrain
-        return drain(self._collector, self._session.path)
 
     def _wait_untraced(self, child: Child) -> int:
         while not child.poll():
@@ -230,6 +249,7 @@ class _Recorder:
         except launch.CannotRun:
             self._clean_up(trace)
             raise
+        self._watch_processes(trace)
         self._loop(child, drain)
         return self._finish(child, trace, drain)
 
@@ -292,11 +312,15 @@ class _Recorder:
         pids = _pids_after(program, time.monotonic() - self._began)
         return _of_session(self._session, pids - self._watch.pids)
 
-    def _tell_errors(self, stats: Stats) -> None:
-        if stats.write_error and not self._told_error:
+    def _cannot_write(self, error: int | None) -> None:
+        if not self._told_error:
             self._told_error = True
-            _say(self._options, f"cannot write the trace: {os.strerror(stats.write_error)}; "
+            _say(self._options, f"cannot write the trace: {os.strerror(error or errno.EIO)}; "
                  "the program goes on, and what is not written is counted as lost", -1)  # fmt: skip
+
+    def _tell_errors(self, stats: Stats) -> None:
+        if stats.write_error:
+            self._cannot_write(stats.write_error)
 
     # ---- after ---------------------------------------------------------------------------------
 
@@ -322,13 +346,20 @@ class _Recorder:
 
     def _tell_faults(self) -> None:
         """Say where a shared buffer held something else than records."""
-        faults = fault_lines(self._collector) if self._collector is not None else []
+        if self._handler != "shared" or self._collector is None:
+            return
+        from nptltrace.record.shared import fault_lines
+
+        faults = fault_lines(self._collector)
         if faults:
             self._trace.facts["faults"] = faults
         for line in faults[:_FAULTS_TOLD]:
             _say(self._options, line)
 
     def _write_result(self, child: Child, stats: Stats) -> None:
+        from nptltrace.record.control import levels_changed
+        from nptltrace.record.uncovered import uncovered
+
         self._trace.facts["state"] = "complete"
         self._trace.facts["exit_status"] = child.status
         if self._session is not None:
@@ -378,13 +409,22 @@ def _make_segment(options: RecordOptions, trace: Path) -> tuple[Collector, Sessi
             failure = failure or error
             continue
         try:
-            return make_collector(options, session.segment, trace), session
+            return _make_collector(options, session.segment, trace), session
         except CollectorError as error:
             session.remove()
             failure = failure or error
             if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EPERM, errno.EACCES}:
                 break
     raise failure or PttError("no place for the trace buffers")
+
+
+def _make_collector(options: RecordOptions, segment: Path, trace: Path) -> Collector:
+    """Make the collector for the handler that was chosen."""
+    if options.handler.name != "shared":
+        return Collector(segment, trace, options.buffers)
+    from nptltrace.record.shared import make_collector
+
+    return make_collector(options, segment, trace)
 
 
 def _pids_after(first: int, age_s: float) -> set[int]:

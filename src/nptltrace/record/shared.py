@@ -99,9 +99,7 @@ class SharedCollector(Collector):
 
 
 def make_collector(options: RecordOptions, segment: Path, trace: Path) -> Collector:
-    """Make the collector for the handler that was chosen."""
-    if options.handler.name != "shared":
-        return Collector(segment, trace, options.buffers)
+    """Make the collector of the one buffer."""
     return SharedCollector(segment, trace, options.buffers, size=shared_size(options.handler))
 
 
