@@ -5,6 +5,8 @@
 
 #ifdef NPTL_TRACE_HERE
 
+#include <nptl_trace_points.h>
+
 #define lll_futex_timed_wait(word, expected, timeout, private)                                                    \
 	__extension__({                                                                                           \
 		__typeof__(word) nptl_trace_word_ = (word);                                                       \

@@ -10,6 +10,8 @@
 
 #ifdef NPTL_TRACE_HERE
 
+#include <nptl_trace_points.h>
+
 /* All of these are constants to the compiler. */
 #define NPTL_TRACE_FILE_BEGINS(text) (__builtin_strncmp(__BASE_FILE__, text, sizeof(text) - 1) == 0)
 #define NPTL_TRACE_LLL_IS_TOLD (!NPTL_TRACE_FILE_BEGINS("pthread_mutex_") && !NPTL_TRACE_FILE_BEGINS("pthread_cond_"))

@@ -7,6 +7,9 @@
  * if that is high enough, calls the tracer. Nothing here locks, allocates or can fail: with no tracer loaded, before the
  * tracer's constructor and after its destructor the level is 0.
  *
+ * The names of the points, NPTL_POINT_x, come with the headers that a file with points includes anyway: sys/sdt.h,
+ * nptl-trace-lll.h, nptl-trace-futex.h.
+ *
  * What libc refers to and a tracer defines:
  *	int __nptl_trace_detail_level;	the highest level that anything is traced at now, 0 = off
  *	void __nptl_trace_point(unsigned int point, const void *object, unsigned long a, unsigned long b, const void *site);
@@ -21,8 +24,6 @@
 #endif
 
 #ifdef NPTL_TRACE_HERE
-
-#include <nptl_trace_points.h>
 
 /* Where the level is kept: in the tracer, or in a zero of libc's own. Set once, before any constructor runs. */
 extern const int *__nptl_trace_level_at __attribute__((visibility("hidden")));

@@ -22,6 +22,8 @@
 
 #elif defined NPTL_TRACE_HERE
 
+#include <nptl_trace_points.h>
+
 /* glibc's names are those of the list; the fourth argument of a probe is left out. */
 #define STAP_PROBE(provider, name) nptl_trace_point(name, 0, 0, 0)
 #define STAP_PROBE1(provider, name, a1) nptl_trace_point(name, a1, 0, 0)
