@@ -6,7 +6,7 @@ STAGE   = $(BUILD)/stage
 # Manual pages belong to the wheel; a developer's build does not wait for them.
 CMAKE_FLAGS ?= -DPTT_MAN=OFF
 
-.PHONY: help dev test bench ctest lint web web-lint web-format web-test docs commands format wheel clean
+.PHONY: help dev test bench ctest lint web web-lint web-format web-test web-protocol docs commands format wheel clean
 help:           ## this list
 	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
 
@@ -34,6 +34,9 @@ web: $(WEB)/packages ## build the page of ptt ui alone, for a look at build/web/
 
 web-lint: $(WEB)/packages ## types, lint and format of the page's sources
 	cd web && $(WEB_BIN)/tsc --noEmit -p . && $(WEB_BIN)/biome check --error-on-warnings .
+
+web-protocol:   ## write the page's declarations of what the server answers anew
+	PYTHONPATH=src $(PYTHON) -m nptltrace.ui._typescript web/src/protocol.ts
 
 web-format: $(WEB)/packages ## let biome format the page's sources
 	cd web && $(WEB_BIN)/biome check --write .

@@ -113,7 +113,7 @@ int ptt_detail_finish(struct ptt_detail *d, const uint8_t *identity)
 	memcpy(head.identity, identity, sizeof(head.identity));
 	memcpy(store->base, &head, sizeof(head));
 	d->finished = true;
-	return 0;
+	return dt_store_finish(store);
 }
 
 /* ---- opening ---- */

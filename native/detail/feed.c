@@ -147,9 +147,9 @@ static struct ptt_detail_wait *new_wait(struct ptt_detail *d, uint32_t id)
 
 static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 {
-	const struct dt_record record = {
+	struct dt_record record = {
 		.begin = w->t_ns, .end = (int64_t)((uint64_t)w->t_ns + (uint64_t)w->dur_ns), .wait = (uint32_t)w->id,
-		.depth = w->queue_depth, .open = w->open,
+		.other = w->object, .depth = w->queue_depth, .open = w->open,
 	};
 	struct ptt_detail_wait *to;
 	uint32_t row;
@@ -182,6 +182,7 @@ static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 	dt_overview_wait(d->overview, record.begin, record.end, w->wait_class < 2 ? w->wait_class : 2);
 	err = put(d, PTT_DETAIL_THREADS, w->thread, 0, 1u + w->wait_class, &record);
 	row = d->row_of[w->object];
+	record.other = w->thread;
 	if (!err && row)
 		err = put(d, PTT_DETAIL_OBJECTS, row, 0, 1u + w->wait_class, &record);
 	return err;

@@ -17,8 +17,8 @@
 #define DT_FAN 16u    /* nodes below a node */
 #define DT_LEVELS 8u  /* 16^8 is more records than a track can have */
 #define DT_LANES 32u  /* the last one takes what finds no other */
-#define DT_RECORD 48u /* bytes of a record at most */
-#define DT_SLACK 64u  /* bytes at the end of the file that nothing begins in */
+#define DT_RECORD 56u /* bytes of a record at most */
+#define DT_SLACK 72u  /* bytes at the end of the file that nothing begins in */
 
 /* ---- the file: grows at its end, and is mapped as a whole ---- */
 
@@ -33,6 +33,8 @@ struct dt_store {
 
 int dt_store_create(struct dt_store *store, int fd);
 int dt_store_open(struct dt_store *store, int fd);
+/* dt_store_finish - cuts off what is not used; nothing may be allocated any more. */
+int dt_store_finish(struct dt_store *store);
 void dt_store_close(struct dt_store *store);
 /* dt_alloc - zeroed bytes at the end of the file, aligned to 8; 0 with errno set. May block on the disk. */
 uint64_t dt_alloc(struct dt_store *store, uint64_t size);
@@ -88,8 +90,8 @@ struct dt_row {
 struct dt_record {
 	int64_t begin;
 	int64_t end;
-	uint32_t other; /* of a hold */
-	uint32_t wait;  /* of a wait */
+	uint32_t other; /* the object, or the thread */
+	uint32_t wait;  /* of a wait, else 0 */
 	uint32_t depth;
 	bool open;
 };

@@ -90,13 +90,6 @@ static void add_change(struct query *q, int64_t ts, int32_t step)
 	q->changes[q->change_count++] = (struct change){ ts, step, contended };
 }
 
-static uint32_t other_of(const struct query *q, uint32_t other, uint32_t wait)
-{
-	const struct ptt_detail_wait *w = wait && q->by == PTT_DETAIL_THREADS ? dt_wait(q->detail, wait) : NULL;
-
-	return w ? w->object : other;
-}
-
 static void draw(struct query *q, const struct dt_record *r)
 {
 	if (is_queue(q)) {
@@ -106,7 +99,7 @@ static void draw(struct query *q, const struct dt_record *r)
 	}
 	emit(q, &(struct ptt_detail_span){
 		.t_ns = r->begin, .dur_ns = r->end - r->begin, .busy_ns = r->end - r->begin, .row = q->row, .count = 1,
-		.other = other_of(q, r->other, r->wait), .depth = r->depth, .wait = r->wait, .lane = q->track->lane,
+		.other = r->other, .depth = r->depth, .wait = r->wait, .lane = q->track->lane,
 		.state = q->track->state, .flags = r->open ? PTT_DETAIL_OPEN : 0,
 	});
 }
@@ -152,7 +145,7 @@ static void scatter(struct query *q)
 			.dur_ns = one ? c->end - c->begin : q->bin,
 			.row = q->row,
 			.count = c->count,
-			.other = other_of(q, c->other, c->wait),
+			.other = c->other,
 			.depth = c->depth,
 			.wait = c->wait,
 			.lane = q->track->lane,

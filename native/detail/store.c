@@ -8,6 +8,7 @@
 #include "internal.h"
 
 #define STEP (UINT64_C(32) << 20)
+#define FIRST_STEP (UINT64_C(1) << 20)
 
 int dt_store_create(struct dt_store *store, int fd)
 {
@@ -45,6 +46,16 @@ int dt_store_open(struct dt_store *store, int fd)
 	return 0;
 }
 
+int dt_store_finish(struct dt_store *store)
+{
+	uint64_t size = store->used + DT_SLACK;
+
+	if (ftruncate(store->fd, (off_t)size) < 0)
+		return -errno;
+	store->size = size;
+	return 0;
+}
+
 void dt_store_close(struct dt_store *store)
 {
 	if (store->guard)
@@ -59,7 +70,8 @@ uint64_t dt_alloc(struct dt_store *store, uint64_t size)
 	uint64_t offset = store->used, end = offset + ((size + 7) & ~UINT64_C(7)), want;
 
 	if (end + DT_SLACK > store->size) {
-		want = ((end + DT_SLACK) / STEP + 1) * STEP;
+		want = store->size < STEP ? FIRST_STEP : STEP;
+		want = ((end + DT_SLACK) / want + 1) * want;
 		if (want > store->room) {
 			errno = ENOMEM;
 			return 0;

@@ -2,8 +2,8 @@
 /* tracks.c - lists of records, packed, with trees above them that grow from below. */
 /*
  * A record is a byte with flags and depth, then numbers of seven bits a byte: the gap to the end of the record before
- * it, signed (the time itself at the beginning of a leaf), how long it is, and the number of the wait (its distance from
- * the one before) or of the other side. Extents of a track double in size up to a page or so; the byte JUMP leads
+ * it, signed (the time itself at the beginning of a leaf), how long it is, the number of the other side, and of a wait
+ * its own number, as the distance from the one before. Extents of a track double in size up to a page or so; the byte JUMP leads
  * from one to the next, always further on in the file.
  */
 #include "internal.h"
@@ -122,10 +122,9 @@ int dt_append(struct dt_store *store, struct dt_track *track, const struct dt_re
 	*p++ = (uint8_t)((record->depth < DEEP ? record->depth : DEEP) << 1 | record->open);
 	p = put(p, zigzag((int64_t)((uint64_t)record->begin - (uint64_t)track->last_end)));
 	p = put(p, dur);
+	p = put(p, record->other);
 	if (dt_is_wait(track))
 		p = put(p, zigzag((int64_t)record->wait - (int64_t)track->last_wait));
-	else
-		p = put(p, record->other);
 	if (record->depth >= DEEP)
 		p = put(p, record->depth);
 	/* Behind it there must be room for the way to the next extent. */
@@ -167,7 +166,7 @@ bool dt_read(const struct dt_store *store, uint64_t *at, bool is_wait, bool firs
 {
 	/* A record is shorter than the slack at the end, whatever its bytes are. */
 	const uint8_t *p = dt_at(store, *at, DT_SLACK);
-	uint64_t gap, dur, number, depth;
+	uint64_t gap, dur, other, wait = 0, depth;
 	uint8_t head;
 
 	while (p && *p == JUMP) {
@@ -182,7 +181,9 @@ bool dt_read(const struct dt_store *store, uint64_t *at, bool is_wait, bool firs
 	if (first)
 		*record = (struct dt_record){ 0 };
 	head = *p++;
-	p = get(get(get(p, &gap), &dur), &number);
+	p = get(get(get(p, &gap), &dur), &other);
+	if (is_wait)
+		p = get(p, &wait);
 	depth = head >> 1;
 	if (depth == DEEP)
 		p = get(p, &depth);
@@ -192,10 +193,8 @@ bool dt_read(const struct dt_store *store, uint64_t *at, bool is_wait, bool firs
 		return false;
 	record->open = head & 1;
 	record->depth = (uint32_t)depth;
-	if (is_wait)
-		record->wait = (uint32_t)((int64_t)record->wait + unzigzag(number));
-	else
-		record->other = (uint32_t)number;
+	record->other = (uint32_t)other;
+	record->wait = (uint32_t)((int64_t)record->wait + unzigzag(wait));
 	*at = (uint64_t)(p - store->base);
 	return true;
 }

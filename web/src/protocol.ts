@@ -1,4 +1,4 @@
-// Generated from src/nptltrace/ui/protocol.py by `make protocol`: do not edit.
+// Generated from src/nptltrace/ui/protocol.py by `make web-protocol`: do not edit.
 
 export const PREFIX = "/api/" as const;
 export const MAX_ROWS = 1000 as const;
@@ -141,6 +141,8 @@ export interface Contention {
 
 // The document of `ptt report --format json`.
 export interface Report {
+  sites?: ReportSite[];
+  pairs?: ReportPair[];
   waits: number;
   wait_ns: number;
   wait_max_ns: number;
@@ -163,11 +165,61 @@ export interface Report {
   lost: number;
   objects: ReportObject[];
   threads: ReportThread[];
-  sites: ReportSite[];
-  pairs: ReportPair[];
   never_ended: OpenWait[];
   deadlocks: OpenWait[][];
   critical_path: CriticalPath;
+}
+
+// A call site in a report.
+export interface ReportSite {
+  waits: number;
+  wait_ns: number;
+  wait_max_ns: number;
+  wait_p50_ns: number | null;
+  wait_p99_ns: number | null;
+  idle_waits: number;
+  idle_ns: number;
+  join_waits: number;
+  join_ns: number;
+  timeout_waits: number;
+  timeout_ns: number;
+  cancelled_waits: number;
+  cancelled_ns: number;
+  holds: number;
+  hold_ns: number;
+  hold_max_ns: number;
+  site: string;
+  site_address: string;
+  pid: number;
+  kind: string;
+  wait_caused_ns: number;
+}
+
+// What one thread did with one object.
+export interface ReportPair {
+  waits: number;
+  wait_ns: number;
+  wait_max_ns: number;
+  wait_p50_ns: number | null;
+  wait_p99_ns: number | null;
+  idle_waits: number;
+  idle_ns: number;
+  join_waits: number;
+  join_ns: number;
+  timeout_waits: number;
+  timeout_ns: number;
+  cancelled_waits: number;
+  cancelled_ns: number;
+  holds: number;
+  hold_ns: number;
+  hold_max_ns: number;
+  tid: number;
+  pid: number;
+  thread_name: string;
+  object: string;
+  kind: string;
+  name: string;
+  wait_caused_ns: number;
 }
 
 // An object in a report.
@@ -261,58 +313,6 @@ export interface Cause {
   waits: number;
   wait_ns: number;
   wait_max_ns: number;
-}
-
-// A call site in a report.
-export interface ReportSite {
-  waits: number;
-  wait_ns: number;
-  wait_max_ns: number;
-  wait_p50_ns: number | null;
-  wait_p99_ns: number | null;
-  idle_waits: number;
-  idle_ns: number;
-  join_waits: number;
-  join_ns: number;
-  timeout_waits: number;
-  timeout_ns: number;
-  cancelled_waits: number;
-  cancelled_ns: number;
-  holds: number;
-  hold_ns: number;
-  hold_max_ns: number;
-  site: string;
-  site_address: string;
-  pid: number;
-  kind: string;
-  wait_caused_ns: number;
-}
-
-// What one thread did with one object.
-export interface ReportPair {
-  waits: number;
-  wait_ns: number;
-  wait_max_ns: number;
-  wait_p50_ns: number | null;
-  wait_p99_ns: number | null;
-  idle_waits: number;
-  idle_ns: number;
-  join_waits: number;
-  join_ns: number;
-  timeout_waits: number;
-  timeout_ns: number;
-  cancelled_waits: number;
-  cancelled_ns: number;
-  holds: number;
-  hold_ns: number;
-  hold_max_ns: number;
-  tid: number;
-  pid: number;
-  thread_name: string;
-  object: string;
-  kind: string;
-  name: string;
-  wait_caused_ns: number;
 }
 
 export interface OpenWait {

@@ -10,6 +10,7 @@ from nptltrace.cli._options import say, size, suggest
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from nptltrace.record.beside import Beside
     from nptltrace.record.options import RecordOptions
 
 SUMMARY = "run a program traced"
@@ -21,6 +22,7 @@ EXAMPLE = """\
 ptt record -o run.ptt -- ./program --its --options
 ptt record --level mutex=3,cond=2 -- make -j4
 ptt record --filter 'mutex,cond,!COND_SIGNAL' -- ./program
+ptt record --ui -- ./program
 ptt record --stream-full-policy loop --buffer-budget 256M -- ./server"""
 
 _LEVELS = ("0", "1", "2", "3", "4", "LEVEL_NONE", "LEVEL_IO", "LEVEL_ALL")
@@ -66,6 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "!ITEM leaves out (default: all of the level)",
     )
     _add_buffers(parser.add_argument_group("buffers and files"))
+    add("--ui", action="store_true", help="show the trace in a browser as it comes: see ptt ui")
     add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program, with its arguments")
 
 
@@ -147,7 +150,9 @@ def run(args: argparse.Namespace) -> int:
     """Record, and return the program's exit status."""
     from nptltrace.record import recorder
 
-    outcome = recorder.run(_options(args))
+    options = _options(args)
+    viewer = _viewer(options) if args.ui else None
+    outcome = recorder.run(options, viewer.start if viewer else None)
     if outcome.trace is not None:
         stats = outcome.stats
         if stats.overwritten:
@@ -160,4 +165,19 @@ def run(args: argparse.Namespace) -> int:
         if stats.stopped:
             say(args, "the buffers filled and recording stopped there (until-full)")
         say(args, recorder.summary(outcome))
+    if viewer is not None:
+        viewer.wait(lambda: say(args, "the viewer goes on (interrupt to end it)"))
     return outcome.status
+
+
+def _viewer(options: RecordOptions) -> Beside:
+    """Return what shows the recording.
+
+    Raises:
+        UsageError: The trace comes to be read only when the program has ended.
+    """
+    from nptltrace.record.beside import Beside
+
+    if options.handler.name not in {"ring", "shared"} or options.original:
+        raise UsageError("--ui needs a trace that is written while the program runs")
+    return Beside()

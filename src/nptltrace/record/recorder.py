@@ -23,6 +23,8 @@ from nptltrace.record.session import SessionDir, left_overs, make_trace_dir, sta
 from nptltrace.record.tracedir import Clockwork, TraceDir
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nptltrace.nptl.store import Built
     from nptltrace.record.drains import Drain
     from nptltrace.record.launch import Child
@@ -77,8 +79,12 @@ def summary(outcome: Outcome) -> str:
     )
 
 
-def run(options: RecordOptions) -> Outcome:
+def run(options: RecordOptions, started: Callable[[Path], None] | None = None) -> Outcome:
     """Run a program traced, until it and all traced processes that it started have ended.
+
+    Args:
+        options: What to run, and how.
+        started: Called with the trace as soon as it can be opened, before the program runs.
 
     Raises:
         UsageError: The options make no sense, the trace directory is in use.
@@ -100,7 +106,7 @@ def run(options: RecordOptions) -> Outcome:
         check(options)
     nptl = _thread_library(options)
     with Interrupts() as interrupts:
-        return _Recorder(options, program, handler, nptl, interrupts).run()
+        return _Recorder(options, program, handler, nptl, interrupts).run(started)
 
 
 def _thread_library(options: RecordOptions) -> Built | None:
@@ -158,7 +164,7 @@ class _Recorder:
         self._new_trace = False
         self._progress = _Progress(options)
 
-    def run(self) -> Outcome:
+    def run(self, started: Callable[[Path], None] | None) -> Outcome:
         for left in left_overs():
             hint = f"`ptt recover {left.trace}` finishes it"
             _say(self._options, f"the recording of {left.trace} was killed; {hint}")
@@ -175,6 +181,8 @@ class _Recorder:
             _say(self._options, f"cannot record: {error}; the program runs untraced", -1)
             child.release(os.environ)
             return Outcome(self._wait_untraced(child), None, Stats())
+        if started is not None:
+            started(trace)
         return self._record(child, trace, drain)
 
     # ---- before --------------------------------------------------------------------------------

@@ -213,11 +213,15 @@ def _is_abandoned(path: Path) -> bool:
     return ours and pid.isdigit() and start_time(int(pid)) is None
 
 
+# What stands beside the streams; the last is what the viewer keeps.
+_KEPT = ("metadata", "info", ".ptt-view")
+
+
 def trace_files(directory: Path) -> list[Path]:
-    """Return the files and directories in a trace directory that a recording makes."""
+    """Return the files and directories in a trace directory that a recording makes, or a viewer."""
     return [
         *(directory / name for name in _names(directory) if name.startswith("stream-")),
-        *(path for path in (directory / "metadata", directory / "info") if path.exists()),
+        *(path for path in map(directory.joinpath, _KEPT) if path.exists()),
     ]
 
 

@@ -9,7 +9,7 @@ import json
 import sys
 import types
 from pathlib import Path
-from typing import Any, Literal, NotRequired, Required, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from nptltrace.ui import protocol
 __all__ = ["generated"]
 
 _HEAD = """\
-// Generated from src/nptltrace/ui/protocol.py by `make protocol`: do not edit.
+// Generated from src/nptltrace/ui/protocol.py by `make web-protocol`: do not edit.
 """
 _PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 _ARRAYS = {
@@ -84,8 +84,6 @@ def _type(hint: Any) -> str:
         text = str(hint.__name__)
     elif origin is Literal:
         text = " | ".join(json.dumps(value) for value in args)
-    elif origin in {NotRequired, Required}:
-        text = _type(args[0])
     elif origin in {Union, types.UnionType}:
         text = " | ".join(_type(part) for part in args)
     elif origin is list:

@@ -24,12 +24,12 @@ _MOST_BINS = 32768
 
 
 def bin_width(from_ns: int, to_ns: int, width: int) -> int:
-    """Return the greatest power of two that is not wider than a pixel, in ns.
+    """Return the power of two that is nearest to the width of a pixel, in ns.
 
     Bins begin at multiples of it, so that what is drawn does not flicker when it is moved.
     """
     pixel = max((to_ns - from_ns) // min(max(width, 1), protocol.MAX_WIDTH), 1)
-    found = 1 << (pixel.bit_length() - 1)
+    found = 1 << ((2 * pixel * pixel).bit_length() - 1) // 2
     while (to_ns - from_ns) // found > _MOST_BINS:
         found *= 2
     return int(min(found, 2**62))

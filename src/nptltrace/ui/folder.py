@@ -7,6 +7,7 @@ whoever reads trusts nothing.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
 from contextlib import suppress
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Folder", "identity_of"]
 
 _NAME = ".ptt-view"
+_UNFINISHED = re.compile(r"\.[a-z]+-[0-9a-f]{12}-(?P<pid>\d+)")
 # Grows with each change of what is kept, or of how the model sees things.
 _LAYOUT = 1
 
@@ -55,6 +57,8 @@ class Folder:
         uuids = b"".join(trace.metadata.uuid.bytes for trace in source.traces)
         self._prefix = sha256(uuids).hexdigest()[:12]
         self._fd = _opened(source.traces[0].path)
+        if self._fd is not None:
+            _sweep(self._fd)
 
     def read(self, name: str) -> int | None:
         """Return a descriptor of a file, or None if there is none."""
@@ -110,6 +114,15 @@ class Folder:
 
     def _temporary(self, name: str) -> str:
         return f".{name}-{self._prefix}-{os.getpid()}"
+
+
+def _sweep(directory: int) -> None:
+    """Remove what viewers left unfinished that were killed."""
+    for name in os.listdir(directory):
+        found = _UNFINISHED.fullmatch(name)
+        if found is not None and not os.path.exists(f"/proc/{found['pid']}"):  # noqa: PTH110
+            with suppress(OSError):
+                os.unlink(name, dir_fd=directory)
 
 
 def _opened(path: Path) -> int | None:

@@ -10,7 +10,7 @@ JSON; an error is JSON of the shape `Problem`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, TypedDict
 
 import pyarrow as pa
 
@@ -412,7 +412,14 @@ class CriticalPath(TypedDict):
     links: list[PathLink]
 
 
-class Report(Figures):
+class ReportParts(TypedDict, total=False):
+    """What a report holds when it is asked for."""
+
+    sites: list[ReportSite]
+    pairs: list[ReportPair]
+
+
+class Report(ReportParts, Figures):
     """The document of `ptt report --format json`."""
 
     elapsed_ns: int
@@ -421,8 +428,6 @@ class Report(Figures):
     lost: int
     objects: list[ReportObject]
     threads: list[ReportThread]
-    sites: NotRequired[list[ReportSite]]
-    pairs: NotRequired[list[ReportPair]]
     never_ended: list[OpenWait]
     deadlocks: list[list[OpenWait]]
     critical_path: CriticalPath

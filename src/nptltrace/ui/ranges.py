@@ -1,22 +1,29 @@
-"""What analysis says of a traceset or a range of it, with the rows of the timeline beside it."""
+"""What analysis says of a traceset or a range of it, as documents with the rows beside them."""
 
 from __future__ import annotations
 
+import json
+import os
+from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from nptltrace.analysis import _native as analysis
+from nptltrace.analysis.checker import Checker
 from nptltrace.analysis.contention import contention, told_by
-from nptltrace.analysis.documents import report_document
+from nptltrace.analysis.documents import findings_document, report_document
+from nptltrace.analysis.findings import findings_of
 from nptltrace.analysis.model import event_buffers
 from nptltrace.catalog import BY_ID
 from nptltrace.trace.source import Source
+from nptltrace.ui import protocol
 from nptltrace.ui.levels import new_model, process_ends
+from nptltrace.ui.shapes import fits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -24,14 +31,75 @@ if TYPE_CHECKING:
     from nptltrace.analysis.figures import Contention
     from nptltrace.analysis.model import Window
     from nptltrace.trace.symbols import Symbols
-    from nptltrace.ui import protocol
+    from nptltrace.ui.folder import Folder
     from nptltrace.ui.levels import Tables
     from nptltrace.ui.rows import Rows
 
-__all__ = ["Ranges", "event_types", "used", "with_rows"]
+__all__ = ["NAMED", "Ranges", "Whole", "event_types", "used", "with_rows"]
 
+# How many objects, sites and pairs are named at most.
+NAMED = 2000
 _IDS = 1024
 _KEPT = 8
+_SLICES = 64
+
+
+class Whole:
+    """What is said of the whole traceset; kept beside the levels of detail.
+
+    Attributes:
+        report: The report, call sites included.
+        findings: What `ptt check` finds, without rows.
+    """
+
+    def __init__(self) -> None:
+        self.report: protocol.Report | None = None
+        self.findings: protocol.Findings | None = None
+
+    def open(self, folder: Folder, identity: bytes) -> None:
+        """Take what was kept, as far as it fits."""
+        fd = folder.read("analysis")
+        if fd is None:
+            return
+        with suppress(OSError, ValueError, RecursionError), os.fdopen(fd, "rb") as file:
+            if file.read(32) != identity:
+                return
+            found = json.load(file)
+            if isinstance(found, dict) and fits(protocol.Report, found.get("report")):
+                self.report = found["report"]
+            if isinstance(found, dict) and fits(protocol.Findings, found.get("findings")):
+                self.findings = found["findings"]
+
+    def keep(self, folder: Folder, identity: bytes) -> None:
+        """Keep it."""
+        with os.fdopen(folder.create("analysis"), "wb") as file:
+            file.write(identity)
+            document = {"report": self.report, "findings": self.findings}
+            file.write(json.dumps(document).encode("utf-8", "surrogatepass"))
+        folder.keep("analysis")
+
+    def tell(self, model: analysis.Model, source: Source, symbols: Symbols) -> None:
+        """Fill the report in from a finished model."""
+        found = told_by(model, source, symbols, named=NAMED)
+        self.report = cast("protocol.Report", report_document(found, by="site"))
+
+    def find(self, source: Source, symbols: Symbols, stop: Callable[[], bool]) -> bool:
+        """Fill the findings in; False if it was told to stop."""
+        checker = Checker(source)
+        first, last = source.reader.key_range() or (0, 0)
+        for n in range(1, _SLICES):
+            if stop():
+                return False
+            key = first + (last - first) * n // _SLICES
+            checker.read(source.reader.time_of_key(key))
+        checker.read()
+        checker.finish()
+        source.learn_threads()
+        found = [one for one in findings_of(source, symbols, checker) if not one.suspect]
+        document: Any = findings_document(found)
+        document |= {"rows": [], "lost": checker.lost, "partial": checker.partial}
+        self.findings = document
+        return True
 
 
 class Ranges:
@@ -51,34 +119,35 @@ class Ranges:
         """Forget the answers: the traces have changed."""
         self._answers = {}
 
-    def contention(self, window: Window, *, pairs: bool, named: int) -> Contention:
+    def contention(self, window: Window, *, pairs: bool) -> Contention:
         """Return the contention of a range; see `analysis.contention`."""
         found: Contention = self._answer(
-            (window, pairs, named),
+            (window, pairs),
             lambda source: contention(
-                source, self._symbols, window=window, pairs=pairs, named=named
+                source, self._symbols, window=window, pairs=pairs, named=NAMED
             ),
         )
         return found
 
-    def statistics(self, window: Window) -> tuple[Contention, NDArray[Any]]:
-        """Return the contention of a range without names, and its events by type."""
-        found: tuple[Contention, NDArray[Any]] = self._answer(
+    def statistics(self, window: Window) -> tuple[Contention, NDArray[Any], int]:
+        """Return the contention of a range without names, its events by type, its objects."""
+        found: tuple[Contention, NDArray[Any], int] = self._answer(
             (window,), lambda source: _counted(source, window)
         )
         return found
 
-    def _answer(self, key: tuple[Any, ...], find: Any) -> Any:
+    def _answer(self, key: tuple[Any, ...], find: Callable[[Source], Any]) -> Any:
         with self._lock:
-            if key not in self._answers:
+            answers = self._answers
+            if key not in answers:
                 found = find(Source(self._paths))
-                while len(self._answers) >= _KEPT:
-                    del self._answers[next(iter(self._answers))]
-                self._answers[key] = found
-            return self._answers[key]
+                while len(answers) >= _KEPT:
+                    del answers[next(iter(answers))]
+                answers[key] = found
+            return answers[key]
 
 
-def _counted(source: Source, window: Window) -> tuple[Contention, NDArray[Any]]:
+def _counted(source: Source, window: Window) -> tuple[Contention, NDArray[Any], int]:
     model = new_model(source, analysis.PATH)
     counts = np.zeros(_IDS, np.int64)
     for buffer in event_buffers(source, window):
@@ -88,7 +157,9 @@ def _counted(source: Source, window: Window) -> tuple[Contention, NDArray[Any]]:
     if window.end_ns is not None:
         ends = [min(end, window.end_ns) for end in ends]
     model.finish(ends)
-    return told_by(model, source, named=0), counts
+    objects = model.table("objects")[1:]
+    places = objects[objects["kind"] != 1][["process", "address", "kind"]]
+    return told_by(model, source, named=0), counts, len(np.unique(places))
 
 
 def event_types(counts: NDArray[Any]) -> dict[str, int]:
@@ -101,37 +172,38 @@ def event_types(counts: NDArray[Any]) -> dict[str, int]:
 
 
 def with_rows(
-    found: Contention, by: str, limit: int, rows: Rows, totals: dict[str, int]
+    document: Any, by: str, limit: int, rows: Rows, totals: dict[str, int]
 ) -> protocol.Contention:
-    """Return a report as a document, and the rows of what it lists.
+    """Return a report as the page wants it: cut to a number of lines, and with their rows.
 
     Args:
-        found: The report.
+        document: The report.
         by: As `ptt report --by`.
         limit: How many objects, sites and pairs to list.
         rows: The rows of the timeline.
-        totals: How many there are, where the report lists less.
+        totals: How many there are of each.
     """
-    document: Any = report_document(found, by=by)
+    hidden = {"site": {"pairs"}, "thread,object": {"sites"}}.get(by, {"sites", "pairs"})
+    report: Any = {name: value for name, value in document.items() if name not in hidden}
     for name in ("objects", "sites", "pairs"):
-        if name in document:
-            document[name] = document[name][:limit]
+        if name in report:
+            report[name] = report[name][:limit]
     return {
-        "report": document,
+        "report": report,
         "object_rows": [
-            rows.object_row(o["pid"], o["object"], o["kind"]) for o in document["objects"]
+            rows.object_row(o["pid"], o["object"], o["kind"]) for o in report["objects"]
         ],
-        "thread_rows": [rows.thread_row(t["pid"], t["tid"]) for t in document["threads"]],
+        "thread_rows": [rows.thread_row(t["pid"], t["tid"]) for t in report["threads"]],
         "pair_rows": [
             [
                 rows.thread_row(pair["pid"], pair["tid"]),
                 rows.object_row(pair["pid"], pair["object"], pair["kind"]),
             ]
-            for pair in document.get("pairs", [])
+            for pair in report.get("pairs", [])
         ],
-        "objects_total": totals.get("objects", len(found.objects)),
-        "sites_total": totals.get("sites", len(found.sites)),
-        "pairs_total": totals.get("pairs", len(found.pairs)),
+        "objects_total": totals.get("objects", len(document["objects"])),
+        "sites_total": totals.get("sites", len(document.get("sites", []))),
+        "pairs_total": totals.get("pairs", len(document.get("pairs", []))),
     }
 
 

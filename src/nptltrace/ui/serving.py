@@ -66,6 +66,8 @@ def serve(
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, stop)
+        # Who started it may have them blocked, as a recorder has.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
         viewer.start()
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{port}/?token={access.token}"

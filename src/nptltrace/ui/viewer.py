@@ -18,9 +18,7 @@ import numpy as np
 
 from nptltrace import __version__
 from nptltrace.analysis import _native as analysis
-from nptltrace.analysis.contention import told_by
-from nptltrace.analysis.documents import findings_document, report_document
-from nptltrace.analysis.findings import find
+from nptltrace.analysis.documents import report_document
 from nptltrace.analysis.model import Window
 from nptltrace.errors import PttError, UsageError
 from nptltrace.trace import _native as reading
@@ -32,11 +30,11 @@ from nptltrace.trace.source import Source
 from nptltrace.trace.symbols import Symbols
 from nptltrace.ui import drawing, protocol
 from nptltrace.ui.events import MAX_COUNT, EventList, Filters
-from nptltrace.ui.folder import Folder
+from nptltrace.ui.folder import Folder, identity_of
 from nptltrace.ui.levels import Levels
 from nptltrace.ui.naming import Naming
 from nptltrace.ui.order import order as lock_order
-from nptltrace.ui.ranges import Ranges, event_types, used, with_rows
+from nptltrace.ui.ranges import NAMED, Ranges, Whole, event_types, used, with_rows
 from nptltrace.ui.rows import Rows
 
 if TYPE_CHECKING:
@@ -45,13 +43,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from nptltrace.analysis.figures import Contention
-    from nptltrace.analysis.findings import Findings
 
 __all__ = ["Later", "NotFound", "Viewer"]
 
-# How many objects and sites of the whole are named beforehand.
-_NAMED = 2000
+# How far to look for names of threads before anything is shown.
+_SEARCHED = 64 << 20
 _CHAIN = 100
 _CLASSES = cast("tuple[protocol.WaitClass, ...]", analysis.CLASSES)
 _POLL_S = 0.2
@@ -114,8 +110,7 @@ class Viewer:
         )
         self._ranges = Ranges(self._paths, self._symbols)
         self._rows: Rows | None = None
-        self._whole: Contention | None = None
-        self._found: Findings | None = None
+        self._whole = Whole()
         self._waiting: Any = None
         self._changed = Condition()
         self._version = 0
@@ -143,7 +138,7 @@ class Viewer:
         with self._changed:
             self._changed.notify_all()
         if self._worker.is_alive():
-            self._worker.join(10)
+            self._worker.join(5)
         self._levels.close()
         self._folder.close()
 
@@ -151,8 +146,7 @@ class Viewer:
 
     def _work(self) -> None:
         try:
-            with self._lock:
-                self._source.learn_threads()
+            self._source.learn_threads(_SEARCHED)
             self._read()
             if not self._stop.is_set():
                 self._analyse()
@@ -202,12 +196,19 @@ class Viewer:
 
     def _analyse(self) -> None:
         """Find what there is to say of the whole."""
-        levels = self._levels
+        levels, whole, identity = self._levels, self._whole, identity_of(self._source)
+        self._source.learn_threads()
+        self._rows = None
         if levels.model is not None:
-            self._whole = told_by(levels.model, self._source, self._symbols, named=_NAMED)
+            whole.tell(levels.model, self._source, self._symbols)
             levels.model = None
-            self._tell()
-        self._found = find(Source(self._paths), self._symbols)
+        else:
+            whole.open(self._folder, identity)
+        self._tell()
+        if whole.findings is None and whole.find(
+            Source(self._paths), self._symbols, self._stop.is_set
+        ):
+            whole.keep(self._folder, identity)
         self._tell()
 
     def _tell(self) -> None:
@@ -283,7 +284,7 @@ class Viewer:
             "threads": info["threads"],
             "objects": info["objects"],
             "detail": info["detail"],
-            "analysed": self._found is not None,
+            "analysed": self._whole.findings is not None,
             "message": self._error,
         }
 
@@ -411,10 +412,10 @@ class Viewer:
             density = (c_uint64 * width)()
             self._source.reader.density(begin, step, density)
             bins = None if detail is None else detail.overview()
-        found = self._found.findings if self._found is not None else []
+        found = self._whole.findings["findings"] if self._whole.findings is not None else []
         return drawing.overview_table(
             begin, end, width, np.ctypeslib.as_array(density), bins, tables,
-            [finding.ts_ns for finding in found if not finding.suspect],
+            [finding["ts_ns"] for finding in found],
             exact=self._levels.ready,
         )  # fmt: skip
 
@@ -534,72 +535,60 @@ class Viewer:
 
     def contention(self, by: str, from_ns: int, to_ns: int, limit: int) -> protocol.Contention:
         """Answer `contention`."""
-        limit = min(max(limit, 0), _NAMED)
+        limit = min(max(limit, 0), NAMED)
         is_whole = from_ns == -1 and to_ns == -1
-        if is_whole:
-            self._analysed(self._levels.ready or None)
-        pairs = by == "thread,object"
-        if is_whole and not pairs and self._whole is not None:
-            found = self._whole
+        totals: dict[str, int] = {}
+        if is_whole and by != "thread,object":
+            self._analysed(self._whole.report)
+            document: Any = self._whole.report
+            totals = used(self._known().tables)
         else:
-            window = Window(
-                None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns
-            )  # fmt: skip
-            found = self._ranges.contention(window, pairs=pairs, named=_NAMED)
-        rows = self._known()
-        totals = used(rows.tables) if is_whole else {}
-        return with_rows(found, by, limit, rows, totals)
+            window = Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)
+            found = self._ranges.contention(window, pairs=by == "thread,object")
+            document = report_document(found, by=by)
+        return with_rows(document, by, limit, self._known(), totals)
 
     def statistics(self, from_ns: int, to_ns: int) -> protocol.Statistics:
         """Answer `statistics`."""
         begin, end = self._range(from_ns, to_ns)
-        found, counts = self._ranges.statistics(Window(begin, end))
+        found, counts, objects = self._ranges.statistics(Window(begin, end))
         document: Any = report_document(found, by="object")
         figures: Any = {name: document[name] for name in protocol.Figures.__required_keys__}
-        blocked = found.figures.blocked_ns
         return {
             "from_ns": begin,
             "to_ns": end,
             "events": int(counts.sum()),
             "event_types": event_types(counts),
             "threads": len(found.threads),
-            "objects": 0,
+            "objects": objects,
             "figures": figures,
-            "blocked_ns": blocked,
+            "blocked_ns": found.figures.blocked_ns,
             "running_ns": sum(thread.running_ns for thread in found.threads),
         }
 
     def findings(self) -> protocol.Findings:
         """Answer `findings`."""
-        found = self._found
+        found = self._whole.findings
         self._analysed(found)
         assert found is not None  # noqa: S101
-        shown = [one for one in found.findings if not one.suspect]
         rows = self._known()
-        document: Any = findings_document(shown)
         return {
-            "findings": document["findings"],
+            **found,
             "rows": [
                 {
-                    "threads": [rows.thread_row(one.pid, tid) for tid in one.threads],
-                    "objects": [rows.object_row(one.pid, f"{a:#x}") for a in one.objects],
+                    "threads": [rows.thread_row(one["pid"], tid) for tid in one["threads"]],
+                    "objects": [rows.object_row(one["pid"], at) for at in one["objects"]],
                 }
-                for one in shown
+                for one in found["findings"]
             ],
-            "lost": found.lost,
-            "partial": found.partial,
         }
-
-    def _path(self) -> Any:
-        """Return the critical path of the whole."""
-        self._analysed(self._levels.ready or None)
-        if self._whole is None:
-            self._whole = self._ranges.contention(Window(), pairs=False, named=_NAMED)
-        return report_document(self._whole, by="object")["critical_path"]
 
     def critical(self) -> protocol.Critical:
         """Answer `critical`."""
-        path, rows = self._path(), self._known()
+        report = self._whole.report
+        self._analysed(report)
+        assert report is not None  # noqa: S101
+        path, rows = report["critical_path"], self._known()
         return {
             "path": path,
             "thread_rows": [rows.thread_row(t["pid"], t["tid"]) for t in path["threads"]],
@@ -617,7 +606,7 @@ class Viewer:
         """Answer `order`."""
         self._analysed(self._levels.ready or None)
         with self._lock:
-            return lock_order(self._known(), min(max(limit, 0), _NAMED))
+            return lock_order(self._known(), min(max(limit, 0), NAMED))
 
     # ---- search ----
 
@@ -639,11 +628,11 @@ class Viewer:
             names = {known.site(n): None for n in range(1, min(len(known.tables.sites), 20_000))}
             found += [_hit("site", name) for name in names if word in name.lower()]
         found += [_hit("event", name) for name in event_names() if word in name.lower()]
-        if self._found is not None:
+        if self._whole.findings is not None:
             found += [
-                _hit("finding", one.message, one.kind, one.ts_ns)
-                for one in self._found.findings
-                if not one.suspect and word in f"{one.kind} {one.message}".lower()
+                _hit("finding", one["message"], one["kind"], one["ts_ns"])
+                for one in self._whole.findings["findings"]
+                if word in f"{one['kind']} {one['message']}".lower()
             ]
         return {"hits": found[:limit], "more": len(found) > limit}
 
