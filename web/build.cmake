@@ -7,7 +7,7 @@ function(leave_out why)
 	if(MODE STREQUAL "ON")
 		message(FATAL_ERROR "The page of ptt ui cannot be built: ${why}")
 	endif()
-	message(WARNING "The page of ptt ui is left out: ${why}")
+	message(NOTICE "The page of ptt ui is left out: ${why}")
 	file(REMOVE_RECURSE ${PAGE})
 endfunction()
 

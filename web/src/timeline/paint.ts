@@ -155,7 +155,7 @@ function paintSpans(
     if (first < left && left > 0) continue;
     const from = Math.max(0, first);
     const room = Math.min(scale.width, last) - from - 7;
-    if (room < TEXT_PIXELS || box.height < LOWEST_PIXELS) continue;
+    if (room < TEXT_PIXELS || height < LOWEST_PIXELS) continue;
     const text = textOf(brush, row, table, at, lane);
     const middle = y + box.top + box.height / 2;
     brush.texts.push({ x: from + 4, y: middle, height: box.height, room, text, paint });
