@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "points.h"
 #include "process.h"
 
 EXPORT int __nptl_trace_enabled;
@@ -308,8 +309,11 @@ static __attribute__((destructor(101))) void end(void)
 	if (must_trace(PROCESS, PROCESS_EXIT))
 		EMIT(PROCESS, PROCESS_EXIT, (void *)(uintptr_t)ptt_pid, NULL);
 	if (!__nptl_trace_confined) {
+		/* what we do ourselves in the library is no part of the program */
+		ptt_mute_points(true);
 		tell_uncovered();
 		ptt_drop_control();
+		ptt_mute_points(false);
 	}
 	/* the handler stays loaded: other threads may be inside it */
 	if (handler.fini)
