@@ -97,7 +97,8 @@ class Naming:
             found = self._symbols.object_name(int(item["process"]), address)
         if found or int(item["kind"]) != DOMAINS["lll"]:
             return found
-        purpose = _PURPOSES.get(LLL_PURPOSES[int(item["flags"]) >> _native.LLL_SHIFT])
+        number = int(item["flags"]) >> _native.LLL_SHIFT
+        purpose = _PURPOSES.get(LLL_PURPOSES[number]) if number < len(LLL_PURPOSES) else None
         return f"{purpose} {address:#x}" if purpose else ""
 
     def object(self, row: int) -> str:
