@@ -106,7 +106,7 @@ function formatRange(range: Range): string {
 }
 
 function parseRange(text: string | null): Range | null {
-  const found = /^(\d+)-(\d+)$/.exec(text ?? "");
+  const found = /^(-?\d+)-(-?\d+)$/.exec(text ?? "");
   if (!found) return null;
   const range = { from: Number(found[1]), to: Number(found[2]) };
   return range.from < range.to ? range : null;

@@ -45,8 +45,11 @@ export interface Source {
     signal?: AbortSignal,
   ): Promise<Columns<Answer<E>>>;
   post<E extends PostEndpoint>(endpoint: E, body: EndpointTypes[E]["body"]): Promise<Answer<E>>;
-  /** Calls back at once and whenever something changed, until the function returned is called. */
-  live(changed: (live: Live) => void): () => void;
+  /**
+   * Calls back at once and whenever something changed, until the function returned is called; and
+   * when the server is gone, or came back.
+   */
+  live(changed: (live: Live) => void, gone?: (gone: boolean) => void): () => void;
 }
 
 /** An answer that was not the one asked for; `message` is a line to show. */
@@ -87,8 +90,10 @@ export class ServerSource implements Source {
     return (await (await checked(answer)).json()) as Answer<E>;
   }
 
-  live(changed: (live: Live) => void): () => void {
+  live(changed: (live: Live) => void, gone?: (gone: boolean) => void): () => void {
     const stream = new EventSource(PREFIX + ENDPOINTS.live.path);
+    stream.addEventListener("open", () => gone?.(false));
+    stream.addEventListener("error", () => gone?.(true));
     stream.addEventListener("message", (event) => changed(JSON.parse(String(event.data)) as Live));
     return () => stream.close();
   }

@@ -51,11 +51,19 @@ async function start(): Promise<void> {
   mountNotices(shell.notices, app);
   mountSearch(shell.search, app);
   mountHelp(shell.overlay, app);
-  source.live(async (now) => {
-    live = now;
-    trace = await source.json("trace", {});
-    changed.emit();
-  });
+  let wasGone = false;
+  source.live(
+    async (now) => {
+      live = now;
+      trace = await source.json("trace", {});
+      changed.emit();
+    },
+    (gone) => {
+      if (gone && !wasGone)
+        app.notify("ptt ui has ended: what is not here cannot be shown", "error");
+      wasGone = gone;
+    },
+  );
 }
 
 start().catch((error: unknown) => {

@@ -35,6 +35,11 @@ test("every part of a view comes back", () => {
   assert.deepEqual(parse(`#${format(view)}`), view);
 });
 
+test("a view with air before the start of the trace comes back", () => {
+  const range = { from: -7179661, to: 783220262 };
+  assert.deepEqual(parse(format({ ...FIRST_VIEW, range })).range, range);
+});
+
 for (const selection of [
   { kind: "row", by: "thread", row: 0 },
   { kind: "wait", wait: 12 },

@@ -35,6 +35,10 @@ export class Cursor {
     const start =
       before < 0 ? items.indexOf(seen ?? (items[0] as (typeof items)[0])) : before + step;
     pane.cursor = items[Math.min(items.length - 1, Math.max(0, start))] ?? null;
+    // The first place is a row, not the name of its process.
+    if (before < 0 && pane.cursor?.kind === "group" && !pane.cursor.folded) {
+      pane.cursor = items[items.indexOf(pane.cursor) + 1] ?? pane.cursor;
+    }
     this.span = null;
     this.lane = 0;
     if (pane.cursor) pane.reveal(pane.cursor);
@@ -56,7 +60,7 @@ export class Cursor {
   moveSpan(step: 1 | -1): void {
     const item = this.pane.cursor;
     if (item?.kind !== "row") {
-      this.moveRow(0);
+      this.moveRow(1);
       return;
     }
     const range = this.motion.range();

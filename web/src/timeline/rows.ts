@@ -43,6 +43,7 @@ export class Rows {
   private list: RowData[] = [];
   private known = new Map<number, RowData>();
   private asking: AbortController | null = null;
+  private asked = "";
 
   constructor(
     readonly by: RowKind,
@@ -59,11 +60,17 @@ export class Rows {
     return this.known.get(row);
   }
 
-  /** Fetches all rows anew; those that are here stay until the first of the new ones come. */
+  /**
+   * Fetches all rows anew. Those that are here stay until the first of the new ones come, or, when
+   * the question is the same again, until as many came: nobody is to lose the place he scrolled to.
+   */
   async load(sort: RowSort, filter: string): Promise<void> {
     this.asking?.abort();
     const asking = new AbortController();
     this.asking = asking;
+    const asked = `${sort} ${filter}`;
+    const enough = asked === this.asked ? this.list.length : 0;
+    this.asked = asked;
     const question = { by: this.by, sort, ...(filter ? { filter } : {}) };
     let list: RowData[] = [];
     try {
@@ -74,10 +81,13 @@ export class Rows {
         if (this.asking !== asking) return;
         list = list.concat(rowsOf(this.by, table));
         this.total = Number(table.metadata.get("total") ?? list.length);
-        this.list = list;
         for (const row of list) this.known.set(row.row, row);
-        this.changed.emit();
-        if (!table.length || list.length >= Math.min(this.total, MOST)) return;
+        const done = !table.length || list.length >= Math.min(this.total, MOST);
+        if (done || list.length >= enough) {
+          this.list = list;
+          this.changed.emit();
+        }
+        if (done) return;
       }
     } catch (error) {
       if (!isAbort(error) && !(error instanceof NotYet)) this.failed(error);

@@ -1,13 +1,15 @@
 // The ruler: times along the top, and the bar that is dragged to mark a range.
 import { h } from "../dom";
 import type { Range } from "../state";
-import { duration, instant } from "../units";
+import { duration, exact, instant } from "../units";
 import type { Palette } from "./palette";
 import type { Scale } from "./scale";
 import { tickStep, ticks } from "./scale";
 import { Surface } from "./surface";
 
 const BETWEEN_PIXELS = 110;
+/** Where a time has more steps than these, marks tell how far they are from a time that is written out. */
+const MANY_STEPS = 2000;
 
 export class Ruler {
   readonly element = h("div", { class: "ruler" });
@@ -41,12 +43,22 @@ export class Ruler {
     for (const ns of ticks(scale.range, small)) {
       context.fillRect(Math.round(scale.x(ns)), height - 4, 1, 4);
     }
+    const base = baseOf(scale.range, step);
+    let free = 0;
+    if (base > 0) {
+      const text = exact(base);
+      context.fillStyle = palette.get("text");
+      context.fillText(text, 4, height / 2 - 1);
+      free = 4 + context.measureText(text).width + 8;
+    }
     for (const ns of ticks(scale.range, step)) {
       const x = Math.round(scale.x(ns));
       context.fillStyle = palette.get("line-strong");
       context.fillRect(x, height - 9, 1, 9);
+      if (x + 4 < free) continue;
       context.fillStyle = palette.get("text-dim");
-      context.fillText(instant(ns, step), x + 4, height / 2 - 1);
+      const text = base > 0 ? `+${instant(ns - base, step)}` : instant(ns, step);
+      context.fillText(text, x + 4, height / 2 - 1);
     }
     if (mark) this.length(context, scale, palette, mark, width, height);
     if (cursor !== null) this.flag(context, scale, palette, cursor, width, height);
@@ -108,4 +120,11 @@ export class Ruler {
     context.fillStyle = palette.get("bg");
     context.fillText(text, x + 4, height / 2);
   }
+}
+
+/** Returns the time that marks are counted from; 0 where they can be written whole. */
+export function baseOf(range: Range, step: number): number {
+  if (range.to / step <= MANY_STEPS) return 0;
+  const unit = step * 1000;
+  return Math.max(0, Math.floor(range.from / unit) * unit);
 }

@@ -30,6 +30,7 @@ import { Tiles } from "./tiles";
 import { makeArrowSwitch, makeCorner, makeSideSwitch } from "./toolbar";
 import { Tooltip } from "./tooltip";
 
+const ROWS_MS = 2000;
 const NAMES_WIDTH = { first: 230, least: 90, most: 600 };
 
 export class Timeline {
@@ -184,17 +185,35 @@ export class Timeline {
     this.arrows.changed.listen(() => this.drawOver());
     app.onTheme(() => this.recolour());
     this.recolour();
+    this.followTrace();
+  }
+
+  /** A trace that grows, or is still being read, is drawn anew; a view at its end goes with it. */
+  private followTrace(): void {
     let drawnFrom = this.extent();
-    app.onChange(() => {
+    let end = this.end();
+    let loading: number | undefined;
+    this.app.onChange(() => {
       const now = this.extent();
       this.selected.refresh();
       if (now === drawnFrom) return;
       drawnFrom = now;
+      const { range } = this.app.store.get();
+      const grown = this.end() - end;
+      if (range && grown > 0 && range.from < end && range.to >= end) this.motion.pan(grown);
+      end = this.end();
       this.each((pane) => pane.options.tiles.outdate());
       this.arrows.outdate();
-      void this.load();
       this.overview.refresh(true);
       this.drawAll();
+      // All rows are many: while they change all the time, they are asked for now and then.
+      const rest = this.app.trace().detail.ready ? 0 : ROWS_MS;
+      if (rest && loading !== undefined) return;
+      clearTimeout(loading);
+      loading = window.setTimeout(() => {
+        loading = undefined;
+        void this.load();
+      }, rest);
     });
   }
 
