@@ -51,6 +51,7 @@ need_build
 need may babeltrace2 has babeltrace2
 need may clang has clang
 need may libclang-rt-14-dev fuzzes
+need may chromium has chromium
 need may default-jdk-headless has javac
 need may ffmpeg has ffmpeg
 need may fish has fish

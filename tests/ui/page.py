@@ -1,0 +1,126 @@
+"""The viewer's page in a browser: starts the server, opens it, and reads it as a user would."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+    from tests.support import Ptt
+
+__all__ = ["CHROMIUM", "SHOTS", "Look", "opened", "serving"]
+
+CHROMIUM = "/usr/bin/chromium"
+SHOTS = ROOT / "build" / "screenshots"
+PATIENCE_MS = 60_000
+
+
+@contextmanager
+def serving(ptt: Ptt, *args: str | Path) -> Iterator[str]:
+    """Run `ptt ui` and give its address."""
+    command = ptt.command("ui", "--no-browser", *args)
+    with subprocess.Popen(
+        command, env=ptt.environment(), stdout=subprocess.PIPE, encoding="utf-8"
+    ) as server:
+        try:
+            assert server.stdout
+            url = server.stdout.readline().strip()
+            assert url.startswith("http://127.0.0.1:"), url
+            yield url
+        finally:
+            server.terminate()
+            server.wait(60)
+
+
+class Look:
+    """An open page.
+
+    Attributes:
+        page: What Playwright has.
+        errors: What the page complained about, which every test expects to be nothing.
+        asked: Addresses of all requests.
+    """
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        self.asked: list[str] = []
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._said)
+        page.on("dialog", self._dialog)
+        page.on("request", lambda request: self.asked.append(request.url))
+
+    def _said(self, message: Any) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def _dialog(self, dialog: Any) -> None:
+        self.errors.append(f"a dialog came: {dialog.message[:80]}")
+        dialog.dismiss()
+
+    def go(self, url: str) -> None:
+        """Open an address and wait until the timeline and the panels are there."""
+        self.page.goto(url)
+        self.page.wait_for_selector("#timeline canvas")
+        self.page.wait_for_selector("[role=tabpanel]:not([hidden]) > *")
+
+    def shot(self, name: str) -> None:
+        """Keep a picture for people to look at."""
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SHOTS / f"{name}.png")
+
+    def press(self, *keys: str) -> None:
+        """Press keys one after another."""
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def panel(self, name: str) -> None:
+        """Show a panel by its tab."""
+        if self.page.get_attribute(f"#tab-{name}", "aria-selected") != "true":
+            self.page.click(f"#tab-{name}")
+
+    def grid(self, label: str) -> list[dict[str, str]]:
+        """Return the rows of a table that are in sight: values by column."""
+        rows = self.page.get_by_role("grid", name=label, exact=True)
+        rows.locator(".rows .table-row").first.wait_for()
+        found: list[dict[str, str]] = rows.locator(".rows .table-row").evaluate_all(
+            """rows => rows.map(row => Object.fromEntries(
+                 [...row.children].map(cell => [cell.dataset.column, cell.dataset.value])))"""
+        )
+        return found
+
+    def sentences(self) -> list[str]:
+        """Return the sentences of the event list that are in sight."""
+        cells = self.page.locator(".events-body .table-row > :nth-child(4)")
+        return cells.all_inner_texts()
+
+    def wait_for(self, script: str, argument: Any = None) -> None:
+        """Wait until a condition of the page holds."""
+        self.page.wait_for_function(script, arg=argument)
+
+    def wait_for_address(self, part: str) -> str:
+        """Wait until the address holds a part of the view, and return all of it."""
+        self.wait_for("part => location.hash.includes(part)", part)
+        return self.page.url
+
+
+@contextmanager
+def opened(browser: Browser, url: str, **options: Any) -> Iterator[Look]:
+    """Open a page in a profile of its own; it must not have complained by the end."""
+    context = browser.new_context(**({"viewport": {"width": 1400, "height": 900}} | options))
+    try:
+        look = Look(context.new_page())
+        look.go(url)
+        yield look
+        assert look.errors == []
+    finally:
+        context.close()

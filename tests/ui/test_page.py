@@ -1,0 +1,371 @@
+"""The viewer as a user sees it: real numbers, holders, filters, addresses, themes, keys."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.ui.page import opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from tests.support import Ptt
+    from tests.ui.page import Look
+
+
+@pytest.fixture
+def look(browser: Browser, story_url: str) -> Iterator[Look]:
+    with opened(browser, story_url) as found:
+        found.page.wait_for_selector(".events-body .table-row")
+        yield found
+
+
+def report(ptt: Ptt, trace: Path, *options: str) -> Any:
+    return json.loads(ptt("report", "--format", "json", *options, trace).stdout)
+
+
+def named(item: dict[str, Any]) -> str:
+    return f"{item['kind']} {item['name'] or item['object']}"
+
+
+COLUMNS = ("wait_ns", "waits", "wait_max_ns", "idle_ns", "holds", "hold_ns", "hold_max_ns")
+
+
+def same_numbers(shown: dict[str, str], told: dict[str, Any]) -> bool:
+    return {column: int(shown[column]) for column in COLUMNS} == {c: told[c] for c in COLUMNS}
+
+
+# ---- numbers ----
+
+
+def test_contention_is_what_report_says(look: Look, ptt: Ptt, story: Path) -> None:
+    told = report(ptt, story)
+    look.panel("contention")
+    rows = {row["label"]: row for row in look.grid("Contention")}
+    for item in told["objects"]:
+        assert same_numbers(rows[named(item)], item)
+    totals = look.page.locator("#panel-contention .totals")
+    assert totals.get_attribute("data-wait-ns") == str(told["wait_ns"])
+    assert totals.get_attribute("data-waits") == str(told["waits"])
+    look.shot("contention")
+
+
+def test_contention_by_thread_site_and_pair(look: Look, ptt: Ptt, story: Path) -> None:
+    look.panel("contention")
+    look.grid("Contention")
+    for by, key, label in (
+        ("thread", "threads", lambda item: f"{item['tid']} {item['name']}"),
+        ("site", "sites", lambda item: item["site"]),
+        ("thread,object", "pairs",
+         lambda item: f"{item['tid']} {item['thread_name']}, {named(item)}"),
+    ):  # fmt: skip
+        told = {label(item): item for item in report(ptt, story, "--by", by)[key]}
+        look.page.select_option("#contention-by", by)
+        look.wait_for(
+            """label => [...document.querySelectorAll('#panel-contention [data-column=label]')]
+                 .some(cell => cell.dataset.value === label)""",
+            next(iter(told)),
+        )
+        rows = look.grid("Contention")
+        assert rows
+        # A site stands there once for each kind of object that it uses.
+        if by != "site":
+            assert all(same_numbers(row, told[row["label"]]) for row in rows)
+
+
+def test_numbers_of_a_marked_range(look: Look, ptt: Ptt, story: Path, story_url: str) -> None:
+    whole = report(ptt, story)
+    middle = (whole["first_ns"] + whole["last_ns"]) // 2
+    look.go(f"{story_url}#mark=0-{middle}&tab=contention")
+    told = report(ptt, story, "--to", f"{middle}ns")
+    look.wait_for(
+        "ns => document.querySelector('#panel-contention .totals').dataset.waitNs === ns",
+        str(told["wait_ns"]),
+    )
+    rows = {row["label"]: row for row in look.grid("Contention")}
+    assert {label: int(row["hold_ns"]) for label, row in rows.items()} == {
+        named(item): item["hold_ns"] for item in told["objects"]
+    }
+    look.panel("statistics")
+    facts = look.page.locator("#panel-statistics dd[data-fact=Contended]")
+    assert facts.get_attribute("data-value") == str(told["wait_ns"])
+    look.shot("statistics")
+
+
+def test_sorted_by_any_column(look: Look) -> None:
+    look.panel("contention")
+    look.grid("Contention")
+    for title, column in (("Holds", "holds"), ("Held", "hold_ns")):
+        look.page.get_by_role("button", name=title, exact=True).click()
+        values = [int(row[column]) for row in look.grid("Contention")]
+        assert values == sorted(values, reverse=True)
+    look.page.get_by_role("button", name="Held", exact=True).click()
+    values = [int(row["hold_ns"]) for row in look.grid("Contention")]
+    assert values == sorted(values)
+
+
+def test_statistics_count_the_events(look: Look, ptt: Ptt, story: Path) -> None:
+    told = json.loads(ptt("stat", "--format", "json", story).stdout)
+    look.panel("statistics")
+    rows = {row["type"]: int(row["count"]) for row in look.grid("Events by type")}
+    assert rows.items() <= told["event_types"].items()
+    facts = look.page.locator("#panel-statistics dd[data-fact=Events]")
+    assert facts.get_attribute("data-value") == str(told["events"])
+
+
+# ---- from a number to the wait, and from the wait to its root ----
+
+
+def test_zoom_to_the_longest_wait_and_follow_it_to_its_holder(
+    look: Look, ptt: Ptt, story: Path
+) -> None:
+    told = report(ptt, story)
+    outer = next(item for item in told["objects"] if item["name"] == "outer")
+    look.panel("contention")
+    look.grid("Contention")
+    look.page.locator("#panel-contention .rows .table-row", has_text="mutex outer").click()
+    url = look.wait_for_address("sel=wait")
+    shown = re.search(r"[#&]t=(\d+)-(\d+)", url)
+    assert shown
+    # All of the wait is in sight, and not much else.
+    width = int(shown[2]) - int(shown[1])
+    assert outer["wait_max_ns"] <= width <= 4 * outer["wait_max_ns"]
+    details = look.page.locator("#details")
+    details.get_by_text("middle").first.wait_for()
+    # The thread that had it was waiting itself: the chain ends at who held `hot`.
+    details.get_by_text("hot").first.wait_for()
+    details.get_by_text("story").first.wait_for()
+    look.shot("wait-chain")
+
+
+def test_who_held_it_stands_beside_the_table(look: Look) -> None:
+    look.panel("contention")
+    look.grid("Contention")
+    look.page.locator("#panel-contention .rows .table-row", has_text="mutex hot").click()
+    about = look.page.locator("#panel-contention .about")
+    about.get_by_text("held it, taken at main").wait_for()
+
+
+# ---- events ----
+
+
+def test_events_are_the_sentences_of_view(look: Look, ptt: Ptt, story: Path) -> None:
+    told = ptt("view", story).stdout
+    look.page.fill("#filter-event", "MUTEX")
+    look.wait_for_address("f.event=")
+    look.wait_for("() => /mutex/.test(document.querySelector('.events-body').textContent)")
+    shown = look.sentences()
+    assert len(shown) > 3
+    assert all(sentence in told for sentence in shown)
+    look.shot("events")
+
+
+def test_only_what_concerns_this_mutex(look: Look, ptt: Ptt, story: Path) -> None:
+    look.page.fill("#filter-text", "mutex outer")
+    look.wait_for(
+        """() => [...document.querySelectorAll('.events-body .table-row')]
+             .every(row => row.textContent.includes('mutex outer'))"""
+    )
+    look.page.locator(".events-body .table-row").first.click()
+    look.page.fill("#filter-text", "")
+    look.page.get_by_role("button", name="Only this object").click()
+    look.wait_for_address("f.object=")
+    told = ptt("view", "--object", "outer", story).stdout.splitlines()
+    look.wait_for(
+        "count => document.querySelectorAll('.events-body .table-row').length === count",
+        min(len(told), len(look.sentences())),
+    )
+    for sentence, line in zip(look.sentences(), told, strict=False):
+        assert sentence in line
+    look.shot("filtered")
+    look.page.get_by_role("button", name="Show all").click()
+    look.wait_for("() => !location.hash.includes('f.object')")
+
+
+@pytest.mark.parametrize(("field", "value"), [("event", "COND"), ("site", "one_order")])
+def test_other_filters(look: Look, ptt: Ptt, story: Path, field: str, value: str) -> None:
+    look.page.fill(f"#filter-{field}", value)
+    told = ptt("view", f"--{field}", value, story).stdout.splitlines()
+    look.wait_for_address(f"f.{field}=")
+    look.wait_for(
+        "count => document.querySelectorAll('.events-body .table-row').length === count", len(told)
+    )
+    shown = look.sentences()
+    assert len(shown) == len(told)
+    assert all(s in line for s, line in zip(shown, told, strict=True) if "is named" not in s)
+
+
+def test_next_and_previous_of_the_same_object(look: Look, ptt: Ptt, story: Path) -> None:
+    told = ptt("view", "--object", "hot", story).stdout.splitlines()
+    look.page.fill("#filter-text", "took mutex hot")
+    look.wait_for("() => document.querySelectorAll('.events-body .table-row').length === 2")
+    look.page.locator(".events-body .table-row").first.click()
+    look.page.fill("#filter-text", "")
+    current = look.page.locator(".events-body [aria-selected=true] > :nth-child(4)")
+    seen = [current.inner_text()]
+    for _ in told[1:]:
+        before = look.page.url
+        look.page.get_by_role("button", name="] Next").click()
+        look.wait_for("before => location.href !== before", before)
+        seen.append(current.inner_text())
+    assert all(sentence in line for sentence, line in zip(seen, told, strict=True))
+    look.page.get_by_role("button", name="[ Previous").click()
+    look.wait_for(
+        "text => document.querySelector('.events-body [aria-selected=true]').textContent"
+        ".includes(text)",
+        seen[-2],
+    )
+
+
+def test_a_selected_event_is_what_the_timeline_shows(look: Look) -> None:
+    look.page.locator(".events-body .table-row").nth(2).dblclick()
+    url = look.wait_for_address("sel=event")
+    look.wait_for_address("t=")
+    at = re.search(r"sel=event.*?(\d+)(?:&|$)", url)
+    assert at
+
+
+# ---- findings, order, path, losses ----
+
+
+def test_findings_are_those_of_check(look: Look, ptt: Ptt, story: Path) -> None:
+    told = json.loads(ptt("check", "--format", "json", story, status=1).stdout)["findings"]
+    look.panel("findings")
+    cards = look.page.locator("#panel-findings .card")
+    cards.first.wait_for()
+    assert cards.count() == len(told) == 1
+    assert "lock-order-inversion" in cards.first.inner_text()
+    look.page.get_by_role("button", name="Show me").click()
+    url = look.wait_for_address("t=")
+    shown = re.search(r"[#&]t=(\d+)-(\d+)", url)
+    assert shown
+    assert int(shown[1]) <= told[0]["ts_ns"] <= int(shown[2])
+    look.shot("findings")
+
+
+def test_lock_order_shows_the_cycle(look: Look) -> None:
+    look.panel("order")
+    look.page.locator("#panel-order svg .edge.cycle").first.wait_for(state="attached")
+    assert look.page.locator("#panel-order svg .edge.cycle").count() == 2
+    rows = look.grid("Lock order")
+    cycle = {(row["held"], row["wanted"]) for row in rows if row["cycle"] == "1"}
+    assert cycle == {("mutex first", "mutex second"), ("mutex second", "mutex first")}
+    look.shot("order")
+
+
+def test_critical_path_is_that_of_report(look: Look, ptt: Ptt, story: Path) -> None:
+    told = report(ptt, story)["critical_path"]
+    look.panel("critical")
+    rows = {row["label"]: int(row["run"]) for row in look.grid("Threads of the critical path")}
+    assert rows == {f"{t['tid']} {t['name']}": t["run_ns"] for t in told["threads"]}
+    look.grid("Pieces of the critical path")
+    look.shot("critical")
+
+
+def test_losses_are_said(look: Look) -> None:
+    look.panel("losses")
+    look.page.get_by_text("No events were lost.").wait_for()
+    look.shot("losses")
+
+
+# ---- search, address, theme, cut ----
+
+
+def test_search_finds_a_lock_a_thread_and_a_type(look: Look) -> None:
+    for text, kind, part in (
+        ("outer", "lock", "sel=object"),
+        ("middle", "thread", "sel=thread"),
+        ("BARRIER_WAIT_IN", "event type", "f.event=BARRIER_WAIT_IN"),
+    ):
+        look.page.fill("#search-text", text)
+        hit = look.page.locator("#search-hits .hit", has_text=kind).first
+        hit.wait_for()
+        if text == "outer":
+            look.shot("search")
+        hit.click()
+        look.wait_for_address(part)
+
+
+def test_address_shows_the_same_to_others_and_goes_back(
+    look: Look, browser: Browser, story_url: str
+) -> None:
+    look.panel("contention")
+    look.wait_for_address("tab=contention")
+    look.page.locator("#panel-contention .rows .table-row", has_text="mutex outer").click()
+    url = look.wait_for_address("sel=wait")
+    with opened(browser, story_url + "#" + url.partition("#")[2]) as other:
+        other.page.locator("#details").get_by_text("middle").first.wait_for()
+        assert other.page.get_attribute("#tab-contention", "aria-selected") == "true"
+    look.page.go_back()
+    look.wait_for("() => !location.hash.includes('sel=wait')")
+
+
+def test_themes(look: Look) -> None:
+    def background() -> str:
+        return str(look.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    seen = set()
+    for _ in range(3):
+        look.page.click("#theme")
+        seen.add(background())
+        look.shot(f"theme-{look.page.get_attribute('html', 'data-theme')}")
+    assert len(seen) == 2
+
+
+def test_cut_of_the_marked_range(look: Look, ptt: Ptt, story: Path, story_url: str) -> None:
+    whole = report(ptt, story)
+    middle = (whole["first_ns"] + whole["last_ns"]) // 2
+    look.go(f"{story_url}#mark=0-{middle}&tab=statistics")
+    look.page.get_by_role("button", name="Cut to a new trace").click()
+    toast = look.page.locator("#toast")
+    toast.get_by_text("Wrote").wait_for()
+    said = re.search(r"Wrote (.*): (\d+) events", toast.inner_text())
+    assert said
+    assert json.loads(ptt("stat", "--format", "json", said[1]).stdout)["events"] == int(said[2])
+
+
+# ---- keys ----
+
+
+def test_all_of_it_by_keyboard(look: Look) -> None:
+    look.press("?")
+    dialog = look.page.get_by_role("dialog", name="Keys")
+    dialog.wait_for()
+    assert {"/", "?", "[", "]", "F", "M"} <= set(dialog.locator("kbd").all_inner_texts())
+    look.shot("help")
+    look.press("Escape")
+    dialog.wait_for(state="hidden")
+    # To a lock by search, then to its events, one of them, and the next of the same lock.
+    look.press("/")
+    look.page.keyboard.type("outer")
+    look.page.locator("#search-hits .hit").first.wait_for()
+    look.press("Enter")
+    look.wait_for_address("sel=object")
+    look.press("1", "ArrowDown", "ArrowDown")
+    look.wait_for_address("sel=event")
+    # The numbers, sorted by another column, and the longest wait of the first row.
+    look.press("2")
+    look.grid("Contention")
+    look.press("ArrowDown", "Enter")
+    look.wait_for_address("sel=wait")
+    look.press(">")
+    look.page.locator("#panel-contention [aria-sort=descending]", has_text="Waits").wait_for()
+    # What is seen is marked and measured, and let go again.
+    look.press("m")
+    look.wait_for_address("mark=")
+    look.press("Escape", "Escape", "Escape")
+    look.wait_for("() => !location.hash.includes('mark=')")
+    for key, tab in enumerate(
+        ("events", "contention", "findings", "statistics", "order", "critical", "losses"), 1
+    ):
+        look.press(str(key))
+        assert look.page.get_attribute(f"#tab-{tab}", "aria-selected") == "true"
+    look.press("f", "w", "d")
+    look.wait_for_address("t=")
