@@ -53,6 +53,7 @@ static void become_child(void)
 	int before = errno;
 
 	ptt_forget_tid();
+	ptt_forget_purposes();
 	ptt_restart_handler();
 	errno = before;
 }

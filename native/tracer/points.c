@@ -27,6 +27,11 @@ void ptt_mute_points(bool mute)
 #define TOLD_BITS 12
 static uintptr_t told[1u << TOLD_BITS];
 
+void ptt_forget_purposes(void)
+{
+	memset(told, 0, sizeof(told));
+}
+
 /* Once for each lock, so that the events of taking and freeing need not carry it. */
 static void tell_purpose(const void *lock, unsigned long purpose, void *site)
 {

@@ -48,6 +48,9 @@ extern const struct ptt_point ptt_points[NPTL_POINT_COUNT] HIDDEN;
  */
 EXPORT void __nptl_trace_point(unsigned int point, const void *object, unsigned long a, unsigned long b, const void *site);
 
+/* ptt_forget_purposes - in the child of a fork, whose trace is one of its own. */
+void ptt_forget_purposes(void) HIDDEN;
+
 /* ptt_mute_points - while the calling thread forks: what the library does then is of two processes. */
 void ptt_mute_points(bool mute) HIDDEN;
 
