@@ -4,20 +4,31 @@ import { h } from "./dom";
 export interface DividerOptions {
   readonly label: string;
   readonly orientation: "horizontal" | "vertical";
+  /** Where it is now, in pixels, for those who do not see it. */
+  readonly at: () => number;
   /** Called with the pixels it moved, right and down being positive. */
   readonly moved: (pixels: number) => void;
 }
 
 const KEY_STEP = 16;
 
-export function divider({ label, orientation, moved }: DividerOptions): HTMLElement {
+export function divider({ label, orientation, at, moved }: DividerOptions): HTMLElement {
   const bar = h("div", {
     class: `divider ${orientation}`,
     role: "separator",
     tabindex: 0,
     "aria-label": label,
     "aria-orientation": orientation,
+    "aria-valuenow": 0,
+    "aria-valuemin": 0,
+    "aria-valuemax": 10_000,
   });
+  const tell = () => bar.setAttribute("aria-valuenow", String(Math.round(at())));
+  bar.addEventListener("focus", tell);
+  const move = (pixels: number) => {
+    moved(pixels);
+    tell();
+  };
   let last: number | null = null;
   const position = (event: PointerEvent) =>
     orientation === "horizontal" ? event.clientY : event.clientX;
@@ -29,7 +40,7 @@ export function divider({ label, orientation, moved }: DividerOptions): HTMLElem
   bar.addEventListener("pointermove", (event) => {
     if (last === null) return;
     const now = position(event);
-    moved(now - last);
+    move(now - last);
     last = now;
   });
   for (const end of ["pointerup", "pointercancel"]) {
@@ -43,7 +54,7 @@ export function divider({ label, orientation, moved }: DividerOptions): HTMLElem
     if (event.key !== less && event.key !== more) return;
     event.preventDefault();
     event.stopPropagation();
-    moved(event.key === less ? -KEY_STEP : KEY_STEP);
+    move(event.key === less ? -KEY_STEP : KEY_STEP);
   });
   return bar;
 }

@@ -49,6 +49,7 @@ export function mountShell(page: HTMLElement): Shell {
   const height = divider({
     label: "Height of the panels",
     orientation: "horizontal",
+    at: () => shell.dock.getBoundingClientRect().height,
     moved: (pixels) => {
       const now = shell.dock.getBoundingClientRect().height - pixels;
       frame.style.setProperty("--dock-height", `${Math.max(60, now)}px`);
@@ -57,13 +58,16 @@ export function mountShell(page: HTMLElement): Shell {
   const width = divider({
     label: "Width of the details",
     orientation: "vertical",
+    at: () => shell.details.getBoundingClientRect().width,
     moved: (pixels) => {
       const now = shell.details.getBoundingClientRect().width - pixels;
       frame.style.setProperty("--side-width", `${Math.min(900, Math.max(160, now))}px`);
     },
   });
-  const left = h("main", { class: "main" }, shell.overview, shell.timeline, height, shell.dock);
-  const body = h("div", { class: "body" }, left, width, shell.details);
+  width.classList.add("at-the-side");
+  const { overview, timeline, dock, details } = shell;
+  const left = h("main", { class: "main" }, overview, timeline, height, dock, width);
+  const body = h("div", { class: "body" }, left, details);
   const frame = h("div", { class: "shell" }, topbar, body);
   page.append(frame, shell.overlay, shell.live, shell.toast);
 

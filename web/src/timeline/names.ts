@@ -81,8 +81,8 @@ export class Names {
         h("span", { class: "label" }, item.data.label),
         again ? h("span", { class: "badge" }, `×${count(item.data.generations)}`) : "",
         h("span", { class: "figure" }, figure),
+        h("span", { class: "visually-hidden" }, facts.join(", ")),
       );
-      element.setAttribute("aria-label", [title, ...facts].join(", "));
       element.title = [title, ...facts].join("\n");
     }
     element.addEventListener("click", () => this.options.picked(item));

@@ -125,6 +125,7 @@ export class Timeline {
     const split = divider({
       label: "Height of threads and locks",
       orientation: "horizontal",
+      at: () => thread.element.offsetHeight,
       moved: (pixels) => {
         const whole = thread.element.offsetHeight + object.element.offsetHeight;
         const share = (thread.element.offsetHeight + pixels) / Math.max(1, whole);
@@ -134,6 +135,7 @@ export class Timeline {
     const names = divider({
       label: "Width of the names",
       orientation: "vertical",
+      at: () => this.namesWidth,
       moved: (pixels) => {
         const { least, most } = NAMES_WIDTH;
         this.namesWidth = Math.min(most, Math.max(least, this.namesWidth + pixels));
