@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from nptltrace.cli._options import duration_ns, size
 from nptltrace.errors import PttError
+from nptltrace.record.filters import parse_filter
 from nptltrace.record.levels import parse_levels
 from nptltrace.trace.alias import read_aliases
 from nptltrace.trace.info import read_info
@@ -41,6 +42,8 @@ WORDS = st.sampled_from(
         *(
             "mutex",
             "cond",
+            "*_IN",
+            "!",
             "=",
             ",",
             ":",
@@ -83,6 +86,18 @@ def test_level_specs(text: str) -> None:
         said(error)
     else:
         assert parse_levels(str(levels)) == levels
+
+
+@TRY
+@given(TEXT)
+def test_filters(text: str) -> None:
+    try:
+        found = parse_filter(text)
+    except PttError as error:
+        said(error)
+    else:
+        assert len(found.argument) < 512  # what the tracer takes
+        assert all("!" not in name for name in found.facts()["filtered_out"])
 
 
 @TRY
