@@ -1,0 +1,38 @@
+"""Arrow arrays made without `pyarrow.array`, which imports pandas where that is installed."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["numbers", "texts", "unsigned"]
+
+
+def numbers(values: NDArray[Any], valid: NDArray[Any] | None = None) -> Any:
+    """Return an array that takes over numbers, null where `valid` is false."""
+    bits = None
+    if valid is not None and not valid.all():
+        bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    kind = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(kind, len(values), [bits, pa.py_buffer(values)])
+
+
+def unsigned(values: Iterable[int]) -> Any:
+    """Return an array of 32-bit numbers."""
+    return numbers(np.fromiter(values, np.uint32))
+
+
+def texts(values: Sequence[str]) -> Any:
+    """Return an array of strings."""
+    encoded = [value.encode() for value in values]
+    offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.string(), len(encoded), buffers)
