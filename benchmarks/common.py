@@ -19,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-KEPT = ROOT / "build" / "bench"
+KEPT = Path(os.environ.get("PTT_BENCH_KEPT", ROOT / "build" / "bench"))
 PTT = [sys.executable, "-m", "nptltrace"]
 LOOK_S = 0.02
 
@@ -138,7 +138,7 @@ def machine() -> dict[str, str]:
 def keep(
     name: str, figures: Mapping[str, Figures], *, bars: Sequence[Bar] = (), **more: object
 ) -> None:
-    """Store the figures as JSON under build/bench, with what they say about the bars."""
+    """Store figures and bars as JSON, under build/bench unless PTT_BENCH_KEPT says otherwise."""
     KEPT.mkdir(parents=True, exist_ok=True)
     document = {
         "benchmark": name,
