@@ -28,6 +28,11 @@ void ptt_start_process(void)
 {
 }
 
+void ptt_mute_points(bool mute)
+{
+	(void)mute;
+}
+
 void ptt_start_threads(void)
 {
 }
@@ -64,7 +69,7 @@ static void try_variable(const char *value)
 	tracing_option("children", small, sizeof(small));
 	memset(ptt_control.control.level, 0, sizeof(ptt_control.control.level));
 	ptt_set_levels(handler.verbosity, handler.tracing_arg);
-	must(ptt_control.control.level[0] == 0, "a level of no domain");
+	must(ptt_control.control.level[HIGHEST] == highest(), "a level that no domain has");
 	if (tracing_option("filter", option, sizeof(option)))
 		must(ptt_filter(option, ignore_event) && !passing[0], "events of no domain");
 }

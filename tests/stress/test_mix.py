@@ -64,7 +64,7 @@ def mixed_stage(ordinary: Path, build: Path, to: Path) -> Path:
 
 def events_of(ptt: Ptt, trace: Path) -> dict[str, int]:
     """Return how many events of each type a trace holds."""
-    said = json.loads(ptt("stat", "--format", "json", trace, timeout=60 + SECONDS).stdout)
+    said = json.loads(ptt("stat", "--format", "json", trace, timeout=120 + 3 * SECONDS).stdout)
     # a killed child may leave a record unfinished in the buffer that all share
     assert not set(said["lost_by_cause"]) & {"full", "closed", "threads", "write"}
     assert said["damage_bytes"] == 0
