@@ -11,6 +11,7 @@ import type {
 } from "../protocol";
 import type { RowKind } from "../state";
 import { count, duration, plural } from "../units";
+import { aboutBox } from "./about";
 import { Asking } from "./asking";
 import { causesOf, holdersOf } from "./blame";
 import { scope, scopeBar } from "./scope";
@@ -43,7 +44,7 @@ function mount(element: HTMLElement, app: App): void {
   const choice = h("select", { "aria-label": "Add up", id: "contention-by" });
   for (const [value, text] of VIEWS) choice.append(h("option", { value }, text));
   const totals = h("p", { class: "totals" });
-  const about = h("div", { class: "about", "aria-live": "polite" });
+  const about = aboutBox();
   const table = new DataTable<Line>({
     label: "Contention",
     columns: columns(),

@@ -3,6 +3,7 @@ import type { App, Panel } from "../app";
 import { h } from "../dom";
 import type { Order, OrderEdge, OrderNode } from "../protocol";
 import { count, exact, plural } from "../units";
+import { aboutBox } from "./about";
 import { Asking } from "./asking";
 import { rowLabel } from "./labels";
 import { drawOrder } from "./order_graph";
@@ -20,7 +21,7 @@ function mount(element: HTMLElement, app: App): void {
     role: "region",
     "aria-label": "Lock-order graph",
   });
-  const about = h("div", { class: "about", "aria-live": "polite" });
+  const about = aboutBox();
   let nodes = new Map<number, OrderNode>();
   const name = (row: number) => label(nodes.get(row));
   const tell = async (edge: OrderEdge) => about.replaceChildren(await aboutEdge(app, edge, name));

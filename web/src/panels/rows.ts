@@ -7,6 +7,7 @@ const MORE = 6;
 
 export class VirtualRows {
   readonly element: HTMLElement;
+  private scroller: HTMLElement;
   private readonly space = h("div", { class: "rows-space", role: "presentation" });
   private count = 0;
   private drawn: [number, number] = [-1, -1];
@@ -14,15 +15,22 @@ export class VirtualRows {
   /**
    * @param height Of a row in pixels.
    * @param fill Makes the elements of the rows from one number up to another.
+   * @param head How much of the scrolled place is covered at its top.
    */
   constructor(
     private readonly height: number,
     private readonly fill: (from: number, to: number) => readonly HTMLElement[],
-    role = "rowgroup",
+    private readonly head = 0,
   ) {
-    this.element = h("div", { class: "rows", role }, this.space);
-    this.element.addEventListener("scroll", () => this.draw(false), { passive: true });
-    new ResizeObserver(() => this.draw(false)).observe(this.element);
+    this.element = h("div", { class: "rows", role: "rowgroup" }, this.space);
+    this.scroller = this.element;
+  }
+
+  /** Tells which element scrolls the rows. */
+  within(scroller: HTMLElement): void {
+    this.scroller = scroller;
+    scroller.addEventListener("scroll", () => this.draw(false), { passive: true });
+    new ResizeObserver(() => this.draw(false)).observe(scroller);
   }
 
   /** Sets how many rows there are, and draws them anew. */
@@ -35,12 +43,12 @@ export class VirtualRows {
   /** Draws the rows in sight. */
   draw(anew: boolean): void {
     const first = Math.max(0, Math.floor(this.top() / this.height) - MORE);
-    const seen = Math.ceil(this.element.clientHeight / this.height) + 2 * MORE;
+    const seen = Math.ceil(this.room() / this.height) + 2 * MORE;
     const last = Math.min(this.count, first + seen);
     if (!anew && this.drawn[0] === first && this.drawn[1] === last) return;
     this.drawn = [first, last];
     const rows = this.fill(first, last);
-    const shift = this.element.scrollTop - this.top();
+    const shift = this.scroller.scrollTop - this.top();
     rows.forEach((row, at) => {
       row.style.transform = `translateY(${(first + at) * this.height + shift}px)`;
     });
@@ -51,28 +59,32 @@ export class VirtualRows {
   reveal(row: number): void {
     const at = row * this.height;
     const top = this.top();
-    const bottom = top + this.element.clientHeight - this.height;
+    const bottom = top + this.room() - this.height;
     if (at < top) this.scrollTo(at);
-    else if (at > bottom) this.scrollTo(at - this.element.clientHeight + this.height);
+    else if (at > bottom) this.scrollTo(at - this.room() + this.height);
     this.draw(true);
   }
 
   /** How many whole rows are in sight. */
   page(): number {
-    return Math.max(1, Math.floor(this.element.clientHeight / this.height));
+    return Math.max(1, Math.floor(this.room() / this.height));
+  }
+
+  private room(): number {
+    return Math.max(0, this.scroller.clientHeight - this.head);
   }
 
   private ratio(): number {
-    const room = this.element.clientHeight;
+    const room = this.room();
     const whole = Math.max(1, this.count * this.height - room);
     return this.count * this.height > TALLEST ? whole / (TALLEST - room) : 1;
   }
 
   private top(): number {
-    return this.element.scrollTop * this.ratio();
+    return this.scroller.scrollTop * this.ratio();
   }
 
   private scrollTo(top: number): void {
-    this.element.scrollTop = top / this.ratio();
+    this.scroller.scrollTop = top / this.ratio();
   }
 }

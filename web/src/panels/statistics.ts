@@ -3,6 +3,7 @@ import type { App, Panel } from "../app";
 import { h } from "../dom";
 import type { Figures, Statistics } from "../protocol";
 import { count, duration, percent, plural } from "../units";
+import { aboutBox } from "./about";
 import { Asking } from "./asking";
 import { rangeText, scope, scopeBar } from "./scope";
 import { DataTable } from "./table";
@@ -63,7 +64,7 @@ function mount(element: HTMLElement, app: App): void {
       { class: "panel-column" },
       scopeBar(app),
       asking.element,
-      h("div", { class: "panel-split" }, table.element, h("div", { class: "about" }, facts)),
+      h("div", { class: "panel-split" }, table.element, aboutBox(facts)),
     ),
   );
   app.store.watch(["mark"], () => asking.renew());

@@ -44,15 +44,16 @@ export class DataTable<T> {
 
   constructor(private readonly options: TableOptions<T>) {
     this.by = options.sort;
-    this.body = new VirtualRows(ROW_HEIGHT, (from, to) => this.fill(from, to));
+    this.body = new VirtualRows(ROW_HEIGHT, (from, to) => this.fill(from, to), ROW_HEIGHT);
     const head = h("div", { class: "table-row table-head", role: "row" });
     for (const column of options.columns) head.append(this.head(column));
     this.element = h(
       "div",
       { class: "table", role: "grid", tabindex: 0, "aria-label": options.label },
-      h("div", { role: "rowgroup" }, head),
+      h("div", { class: "table-top", role: "rowgroup" }, head),
       this.body.element,
     );
+    this.body.within(this.element);
     this.element.style.setProperty("--columns", options.columns.map((c) => c.width).join(" "));
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.mark();

@@ -1,0 +1,73 @@
+"""The page for everybody: axe-core finds nothing serious in any panel, in both themes."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import ROOT
+from tests.ui.page import opened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+AXE = ROOT / "build" / "web" / "node_modules" / "axe-core" / "axe.min.js"
+PANELS = ("events", "contention", "findings", "statistics", "order", "critical", "losses")
+# The page's policy lets no script in from elsewhere: it is run by the debugger's hand instead.
+RUN = """async () => {
+  const found = await axe.run(document, { resultTypes: ["violations"] });
+  return found.violations
+    .filter(one => ["serious", "critical"].includes(one.impact))
+    .map(one => one.id + ": " + one.nodes.map(node => node.target.join(" ")).join(", "));
+}"""
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    if not AXE.exists():
+        made = subprocess.run(["make", "-C", ROOT, "build/web/packages"], check=False)
+        if made.returncode or not AXE.exists():
+            pytest.skip("npm cannot fetch axe-core")
+    return AXE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious(browser: Browser, story_url: str, axe: str, theme: str) -> None:
+    with opened(browser, f"{story_url}#theme={theme}") as look:
+        look.page.evaluate(axe)
+        found = {}
+        for panel in PANELS:
+            look.panel(panel)
+            look.page.locator(f"#panel-{panel} .asking").first.wait_for(state="hidden")
+            found[panel] = look.page.evaluate(RUN)
+        look.panel("contention")
+        look.page.locator("#panel-contention .rows .table-row", has_text="mutex outer").click()
+        look.wait_for_address("sel=wait")
+        found["details"] = look.page.evaluate(RUN)
+        look.press("?")
+        found["help"] = look.page.evaluate(RUN)
+        assert {name: one for name, one in found.items() if one} == {}
+
+
+def test_reduced_motion_is_respected(browser: Browser, story_url: str) -> None:
+    with opened(browser, story_url, reduced_motion="reduce") as look:
+        look.panel("contention")
+        look.page.locator("#panel-contention .rows .table-row", has_text="mutex outer").click()
+        # The view is where it shall be in one step: no address between is ever written.
+        first = look.wait_for_address("t=")
+        look.wait_for_address("sel=wait")
+        assert first.partition("t=")[2].partition("&")[0] in look.page.url
+
+
+def test_screen_readers_are_told(browser: Browser, story_url: str, tmp_path: Path) -> None:
+    with opened(browser, story_url) as look:
+        look.page.wait_for_selector(".events-body .table-row")
+        look.page.locator(".events-body .table-row").nth(3).click()
+        look.wait_for("() => /thread/.test(document.getElementById('live').textContent)")
+        grid = look.page.get_by_role("grid", name="Events")
+        active = grid.get_attribute("aria-activedescendant")
+        assert look.page.locator(f"#{active}").get_attribute("aria-selected") == "true"

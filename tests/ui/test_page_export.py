@@ -1,0 +1,94 @@
+"""`ptt ui --export`: one file, opened from disk, that asks nobody and tells the same."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.ui.page import opened
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from tests.support import Ptt
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, story: Path) -> Path:
+    path = tmp_path_factory.mktemp("exported") / "story.html"
+    ptt("ui", "--export", path, story)
+    return path
+
+
+def test_same_numbers_and_chains_without_a_server(
+    browser: Browser, ptt: Ptt, story: Path, exported: Path
+) -> None:
+    told = json.loads(ptt("report", "--format", "json", story).stdout)
+    with opened(browser, exported.as_uri(), offline=True) as look:
+        look.page.wait_for_selector(".events-body .table-row")
+        look.panel("contention")
+        rows = {row["label"]: int(row["wait_ns"]) for row in look.grid("Contention")}
+        for item in told["objects"]:
+            assert rows[f"{item['kind']} {item['name']}"] == item["wait_ns"]
+        look.page.locator("#panel-contention .rows .table-row", has_text="mutex outer").click()
+        look.wait_for_address("sel=wait")
+        look.page.locator("#details").get_by_text("story").first.wait_for()
+        look.shot("exported")
+        for panel in ("findings", "statistics", "order", "critical", "losses"):
+            look.panel(panel)
+            look.page.locator(f"#panel-{panel} .asking").first.wait_for(state="hidden")
+        assert look.page.locator("#panel-order svg .edge.cycle").count() == 2
+        # Nothing but the file itself was asked for.
+        assert {url.partition("#")[0] for url in look.asked} == {exported.as_uri()}
+
+
+def test_events_filters_and_search(browser: Browser, ptt: Ptt, story: Path, exported: Path) -> None:
+    told = ptt("view", "--event", "COND", story).stdout.splitlines()
+    with opened(browser, exported.as_uri()) as look:
+        look.page.fill("#filter-event", "COND")
+        look.wait_for(
+            "count => document.querySelectorAll('.events-body .table-row').length === count",
+            len(told),
+        )
+        assert all(s in line for s, line in zip(look.sentences(), told, strict=True))
+        look.page.fill("#search-text", "outer")
+        look.page.locator("#search-hits .hit", has_text="lock").first.click()
+        look.wait_for_address("sel=object")
+
+
+def test_a_part_of_the_trace(browser: Browser, ptt: Ptt, story: Path, tmp_path: Path) -> None:
+    whole = json.loads(ptt("report", "--format", "json", story).stdout)
+    middle = (whole["first_ns"] + whole["last_ns"]) // 2
+    path = tmp_path / "part.html"
+    ptt("ui", "--export", path, "--to", f"{middle}ns", story)
+    told = json.loads(ptt("report", "--format", "json", "--to", f"{middle}ns", story).stdout)
+    with opened(browser, path.as_uri()) as look:
+        look.panel("contention")
+        look.grid("Contention")
+        totals = look.page.locator("#panel-contention .totals")
+        assert totals.get_attribute("data-wait-ns") == str(told["wait_ns"])
+        look.panel("losses")
+        look.page.get_by_text("This is a part of a trace").wait_for()
+
+
+def test_does_not_replace_a_file(ptt: Ptt, story: Path, tmp_path: Path) -> None:
+    path = tmp_path / "there.html"
+    path.write_text("mine")
+    done = ptt("ui", "--export", path, story, status=2)
+    assert done.stderr == f"ptt: error: {path} exists (--force replaces it)\n"
+    assert path.read_text() == "mine"
+
+
+def test_the_page_saves_itself(browser: Browser, ptt: Ptt, story_url: str, tmp_path: Path) -> None:
+    with opened(browser, story_url, accept_downloads=True) as look:
+        look.panel("contention")
+        with look.page.expect_download() as download:
+            look.page.get_by_role("button", name="Save as one file").click()
+        path = tmp_path / "saved.html"
+        download.value.save_as(path)
+    with opened(browser, path.as_uri()) as look:
+        look.page.wait_for_selector(".events-body .table-row")
