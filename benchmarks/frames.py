@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--no-sandbox", "--disable-background-networking"]
+WAIT_MS = 300_000
 BOUND_MS = 17.0
 WIDTH, HEIGHT = 1600, 1000
 
@@ -33,6 +34,7 @@ WATCH = """() => {
   const step = (now) => { window.frames.push(now); window.watching = requestAnimationFrame(step); };
   window.watching = requestAnimationFrame(step);
 }"""
+READY = "async () => (await (await fetch('/api/trace')).json()).detail.ready"
 TAKE = "() => { cancelAnimationFrame(window.watching); return window.frames; }"
 
 
@@ -115,7 +117,8 @@ def main() -> int:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
             page.goto(url)
-            page.locator(".name.row").first.wait_for(timeout=120_000)
+            page.locator(".name.row").first.wait_for(timeout=WAIT_MS)
+            page.wait_for_function(READY, timeout=WAIT_MS)
             page.wait_for_timeout(1500)
             figures = drive(page)
             browser.close()
