@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from nptltrace.nptl import source
 from nptltrace.nptl.libc import NotGlibc, installed, probe_notes, read_libc
 
 if TYPE_CHECKING:
@@ -47,8 +48,29 @@ def test_the_installed_library_says_what_it_is() -> None:
         read_libc(Path("/bin/true"))
 
 
+@pytest.mark.parametrize(
+    ("installed_one", "wanted"),
+    [
+        ("2.36-9+deb12u7", "2.36-9+deb12u7"),
+        ("2.36-9+deb12u10", "2.36-9+deb12u14"),  # the archive has left it behind
+        ("2.41-12", "2.41-12"),  # another release is no substitute
+    ],
+)
+def test_a_revision_that_left_the_archive_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed_one: str, wanted: str
+) -> None:
+    archive = tmp_path / "apt-cache"
+    rows = [
+        f"glibc-source | 2.36-9+deb12u{n} | http://deb.debian.org/ main Packages" for n in (14, 7)
+    ]
+    archive.write_text("#!/bin/sh\n" + "".join(f"echo '{row}'\n" for row in rows))
+    archive.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert source._revision_in_archive(installed_one) == wanted
+
+
 def test_probe_notes_are_counted(tmp_path: Path) -> None:
-    source = tmp_path / "probes.s"
+    assembly = tmp_path / "probes.s"
     notes = ['.section .note.stapsdt,"?","note"']
     for name in ("mutex_entry", "mutex_entry", "cond_wait"):
         text = f'.asciz "libc"\n.asciz "{name}"\n.asciz "8@%rdi"'
@@ -56,9 +78,9 @@ def test_probe_notes_are_counted(tmp_path: Path) -> None:
             f'.balign 4\n.4byte 2f-1f, 4f-3f, 3\n1: .asciz "stapsdt"\n2: .balign 4\n'
             f"3: .8byte 0, 0, 0\n{text}\n4: .balign 4"
         )
-    source.write_text("\n".join(notes) + "\n")
+    assembly.write_text("\n".join(notes) + "\n")
     library = tmp_path / "probes.so"
-    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", library, source], check=True)
+    subprocess.run(["gcc", "-shared", "-nostdlib", "-o", library, assembly], check=True)
     assert probe_notes(library) == {"mutex_entry": 2, "cond_wait": 1}
 
 

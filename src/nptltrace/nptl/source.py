@@ -54,12 +54,31 @@ def _unpack_packages(names: list[str], work: Path, into: Path) -> None:
     shutil.rmtree(packages)
 
 
+def _revision_in_archive(version: str) -> str:
+    """Return the installed revision, or the archive's newest of the same glibc.
+
+    Archives drop a revision when they take in the next. Both are the same release with other
+    patches, so one's libraries serve the other's programs.
+    """
+    command = ["apt-cache", "madison", "glibc-source"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return version
+    rows = [line.split("|") for line in done.stdout.splitlines()]
+    there = [row[1].strip() for row in rows if len(row) > 1]
+    release = version.partition("-")[0]
+    same = [other for other in there if other.partition("-")[0] == release]
+    return version if version in there or not same else same[0]
+
+
 def unpack(source: str, libc: Libc, work: Path, env: dict[str, str]) -> Path:
     """Put glibc's source into a directory of its own.
 
     Args:
-        source: `debian` for the package `glibc-source` of the installed version, the path of a
-            tarball, or of a directory, which is copied.
+        source: `debian` for the package `glibc-source` of the installed version (or the newest of
+            the same release, where the archive has left that one behind), the path of a tarball, or
+            of a directory, which is copied.
         libc: The installed C library.
         work: Where there is room.
         env: The environment that `fetch_tools` gave.
@@ -78,7 +97,7 @@ def unpack(source: str, libc: Libc, work: Path, env: dict[str, str]) -> Path:
                 f"{libc.package} is not a Debian glibc: name its source with --source TARBALL|DIR"
             )
         package = work / "glibc-source"
-        _unpack_packages([f"glibc-source={version}"], work, package)
+        _unpack_packages([f"glibc-source={_revision_in_archive(version)}"], work, package)
         # the tarball of this package has the distribution's patches in it already
         tarballs = sorted((package / "usr" / "src" / "glibc").glob("glibc-*.tar.*"))
         if len(tarballs) != 1:
