@@ -50,11 +50,7 @@ void md_name_owner(struct ptt_model *m, uint32_t object, uint32_t thread, uint32
 	o->named = true;
 }
 
-/*
- * A lock has its owner before the owner can say so: who waits may name a thread whose acquisition is stamped later. Then
- * it is this hold that was waited for.
- */
-static void place_owner(struct ptt_model *m, const struct md_event *e, uint32_t object)
+void md_place_owner(struct ptt_model *m, const struct md_event *e, uint32_t object)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 	uint32_t site;
@@ -198,8 +194,6 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 	struct md_hold *h;
 	uint32_t number;
 
-	if (unlikely(o->named))
-		place_owner(m, e, object);
 	md_close_tail(m, o, e->ts);
 	/* A condition wait that has its mutex back. */
 	if (t->waits && MD_WAITING(m, t->waits)->mutex == object && MD_WAITING(m, t->waits)->retaken == MD_NEVER)
@@ -331,7 +325,10 @@ void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end
 			const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
 			int64_t from = entry->since > start ? entry->since : start;
 
-			if (high > from && entry->thread)
+			/* whoever is only named may yet tell of another site: charged then */
+			if (high > from && !i && o->named)
+				o->tail_share += (uint64_t)(high - from);
+			else if (high > from && entry->thread)
 				md_charge(m, md_blame(m, object, entry->thread, entry->site), from - high);
 			high = entry->since < high ? entry->since : high;
 		}

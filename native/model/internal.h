@@ -291,6 +291,11 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 void md_release(struct ptt_model *m, const struct md_event *e);
 /* md_name_owner - an event named the owner of a lock without known holds: to be blamed from now on. */
 void md_name_owner(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts);
+/*
+ * md_place_owner - the owner that was named has the lock. It had it before it could say so, as who waits may name a thread
+ * whose acquisition is stamped later: then it is this hold that was waited for. Before its own wait for it is over.
+ */
+void md_place_owner(struct ptt_model *m, const struct md_event *e, uint32_t object);
 /* md_drop_holds - forgets holds whose end cannot be known. */
 void md_drop_holds(struct ptt_model *m, uint32_t object);
 void md_hold_open_rows(struct ptt_model *m, const int64_t *ends);

@@ -266,7 +266,10 @@ static void level_changed(struct ptt_model *m, const struct md_event *e)
 static void lock_event(struct ptt_model *m, const struct md_event *e, enum md_action action)
 {
 	uint32_t pair, object = md_object(m, e->thread, e->id >> 6, e->object, e->ts, &pair);
+	bool acquires = action == MD_ACQUIRE || action == MD_ACQUIRE_SHARED || action == MD_ONCE_BEGIN;
 
+	if (acquires && unlikely(MD_OBJECT(m, object)->named))
+		md_place_owner(m, e, object);
 	switch (action) {
 	case MD_ACQUIRE:
 	case MD_ACQUIRE_SHARED:

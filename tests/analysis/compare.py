@@ -98,7 +98,7 @@ def assert_blame(source: Source, reference: Reference, roundings: int) -> None:
         found[key] = found.get(key, 0) + int(row["caused_ns"])
     # What several readers are blamed for is corrected by estimate when a waiter gives up.
     gave_up = {(r.process, r.address) for r in reference.rows if r.wait_class == "timeout"}
-    vague = {(r.process, r.address) for r in reference.rows if r.vague}
+    vague = reference.vague | {(r.process, r.address) for r in reference.rows if r.vague}
     for key in found.keys() | reference.blamed.keys():
         if (key[2] == "rwlock" and key[:2] in gave_up) or key[:2] in vague:
             continue

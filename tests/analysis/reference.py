@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.analysis.reference_locks import Locks, classed
+from tests.analysis.reference_locks import REMEMBERED, Locks, classed
 from tests.analysis.state import KINDS, LOCKS, Thread, Token, Wait
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ ALWAYS = re.compile("(COND_.*WAIT|BARRIER_WAIT|FUTEX_WAIT|THREAD_.*JOIN)_(IN|OUT
 AGAIN = 11
 HERE_AND_NOW = 20_000
 SKEW = 1_000_000
-# The model keeps 64 changes of a lock's past; one hold may be up to three.
-REMEMBERED = 20
 
 
 class Reference(Locks):
@@ -209,6 +207,7 @@ class Reference(Locks):
         what = e.name.partition("_")[2]
         if what in {"TAKEN", "TAKEN_WRITE", "TAKEN_READ", "BEGIN"}:
             o = self.get(e, kind)
+            self.place_owner(e, o)
             if "wait_ns" in e.fields:
                 self.over(e, o)
             self.take(e, o, "shared" if what == "TAKEN_READ" else "exclusive")

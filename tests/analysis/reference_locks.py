@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tests.analysis.text_events import Event
 
 OWNER_DIED, TIMED_OUT = 130, 110
+# The model keeps 64 changes of a lock's past; one hold may be up to three.
+REMEMBERED = 20
 
 
 def classed(result: int, done: str) -> str:
@@ -32,6 +34,8 @@ class Locks:
         self.rows: list[Row] = []
         self.holds: list[tuple[Object, Hold]] = []
         self.blamed: dict[tuple[int, int, str, int, int], Fraction] = {}
+        # Locks, by process and address, of which the model may blame whom it should not.
+        self.vague: set[tuple[int, int]] = set()
         self.full: set[tuple[int, str]] = set()
         self.serials: dict[tuple[int, int], Thread] = {}
         self.pthreads: dict[tuple[int, int], Thread] = {}
@@ -72,18 +76,20 @@ class Locks:
 
     # ---- holds ----
 
-    def take(self, e: Event, o: Object, mode: str) -> None:
-        waits = self.open.get((e.process, e.tid), [])
-        if waits and waits[-1].mutex is o and waits[-1].retaken is None:
-            waits[-1].retaken = e.ts
-        o.used = True
+    def place_owner(self, e: Event, o: Object) -> None:
+        """Find that a thread which was named as the owner before it could say so has the lock."""
         if o.named == e.tid and (e.process, o.kind) in self.full:
-            # It was named as the owner before it could say so itself.
             o.changes[-1] = (o.changes[-1][0], [(e.tid, e.site)])
             for w in o.waits:
                 if w.named and w.owner[0] == e.tid:
                     w.owner = (e.tid, e.site)
         o.named = 0
+
+    def take(self, e: Event, o: Object, mode: str) -> None:
+        waits = self.open.get((e.process, e.tid), [])
+        if waits and waits[-1].mutex is o and waits[-1].retaken is None:
+            waits[-1].retaken = e.ts
+        o.used = True
         if (e.process, o.kind) not in self.full:
             o.blame(e.ts, [(e.tid, e.site)] if o.waits else [])
             return
@@ -193,4 +199,6 @@ class Locks:
                 waker = o.released
             if w.known:
                 self.charge_history(o, w.since, e.ts)
+        elif sum(since > w.since for since, _ in o.changes) > REMEMBERED:
+            self.vague.add((o.process, o.address))
         self.row(w, e.ts, wait_class, dur=dur, result=result, waker=waker)

@@ -85,3 +85,49 @@ def test_nothing_is_unknown_that_the_trace_tells(tmp_path: Path) -> None:
     trace = traced(tmp_path / "run.ptt", CASES["its acquisition is stamped later"][0])
     (lock,) = contention(Source([trace])).objects
     assert [blame.site for blame in lock.blamed] == [hex(BASE + TAKES)]
+
+
+# ---- the owner that is named still waits itself: it does not know yet ----
+
+FOR_LONG = 12
+
+
+def waits(us: int, owner: int) -> Event:
+    return Event(T0 + us * US, "MUTEX_WAIT", LOCK, FOR_LONG, fields={"owner": owner})
+
+
+def gives_up(us: int, waited_us: int) -> Event:
+    fields = {"result": 110, "wait_ns": waited_us * US}
+    return Event(T0 + us * US, "MUTEX_WAIT_END", LOCK, WAITS, fields=fields)
+
+
+# What thread 3 does while thread 1 has the lock from 20 us on and says so at 60 us, and what 1 is
+# blamed for: from 30 us on, for its own wait too.
+LATER: dict[str, tuple[list[Event], int]] = {
+    "it waits until the end": ([wait(30, 1), taken(91, 9, 61), free(95)], 30 + 61),
+    "it gives up after the owner has said so": ([wait(30, 1), gives_up(70, 40)], 30),
+    "it gives up before": ([wait(30, 1), gives_up(50, 20)], 30),
+}
+
+
+def handed_over(path: Path, third: list[Event]) -> Path:
+    made = Builder(path)
+    made.thread(1, [waits(5, 2), taken(60, waited_us=55), free(90)])
+    made.thread(2, [taken(0, 9), free(20)])
+    made.thread(3, third)
+    made.processes = [
+        {"process": {"index": 0, "pid": 100, "exe": "/bin/x"}},
+        {"sites": {"process": 0, "sites": {str(n): hex(BASE + n) for n in range(1, 20)}}},
+    ]
+    return made.write()
+
+
+@pytest.mark.skipif(not shutil.which("babeltrace2"), reason="needs babeltrace2")
+@pytest.mark.parametrize("case", LATER)
+def test_an_owner_that_does_not_know_it_yet(case: str, tmp_path: Path) -> None:
+    third, blamed_us = LATER[case]
+    trace = handed_over(tmp_path / "run.ptt", third)
+    assert_same(trace)
+    (lock,) = contention(Source([trace])).objects
+    blamed = {(b.thread.tid, b.site): b.wait_caused_ns for b in lock.blamed if b.wait_caused_ns}
+    assert blamed == {(1, hex(BASE + TAKES)): blamed_us * US, (2, hex(BASE + 9)): 25 * US}

@@ -82,14 +82,12 @@ def test_one_buffer_for_all(name: str, program: Callable[[str], Path], record: R
 def test_a_bit_of_everything(seed: int, program: Callable[[str], Path], record: Recorder) -> None:
     options = ("-l", str(1 + seed % 3), *(("--handler", "shared") if seed > 6 else ()))
     trace = record(program("mix"), str(seed), "300", options=options)
-    assert len(assert_same(trace)) >= 4
+    assert "contended" in assert_same(trace)
 
 
 def test_killed_while_hung(program: Callable[[str], Path], record: Recorder) -> None:
-    trace = record(
-        "timeout", "--signal=KILL", "0.5", program("deadlock"), options=("-l", "2"), status=None
-    )
-    assert assert_same(trace)["contended"] == 3
+    trace = record(program("deadlock"), "end", options=("-l", "2"), status=None)
+    assert assert_same(trace)["contended"] == 5  # two at locks, three at a barrier before
 
 
 @pytest.mark.parametrize("level", ["1", "3"])
