@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* deadlock.c - two threads that take two locks in opposite orders, for sure; one that waits for work for ever. */
+/* With an argument the kernel ends it a second after all of them have come so far. */
 #include <pthread.h>
+#include <unistd.h>
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
-static pthread_barrier_t both;
+static pthread_barrier_t all;
 
 static void *one(void *x)
 {
 	pthread_mutex_lock(&first);
-	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&all);
 	pthread_mutex_lock(&second);
 	return x;
 }
@@ -18,7 +20,7 @@ static void *one(void *x)
 static void *two(void *x)
 {
 	pthread_mutex_lock(&second);
-	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&all);
 	pthread_mutex_lock(&first);
 	return x;
 }
@@ -26,19 +28,24 @@ static void *two(void *x)
 static void *idle(void *x)
 {
 	pthread_mutex_lock(&door);
+	pthread_barrier_wait(&all);
 	for (;;)
 		pthread_cond_wait(&work, &door);
 	return x;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t a, b, c;
 
-	pthread_barrier_init(&both, NULL, 2);
+	(void)argv;
+	pthread_barrier_init(&all, NULL, 4);
 	pthread_create(&a, NULL, one, NULL);
 	pthread_create(&b, NULL, two, NULL);
 	pthread_create(&c, NULL, idle, NULL);
+	pthread_barrier_wait(&all);
+	if (argc > 1)
+		alarm(1);
 	pthread_join(a, NULL);
 	pthread_join(b, NULL);
 	return 0;
