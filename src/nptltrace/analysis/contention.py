@@ -42,6 +42,7 @@ def contention(
     window: Window | None = None,
     only: Only | None = None,
     named: int | None = None,
+    causes: int | None = None,
     pairs: bool = False,
 ) -> Contention:
     """Return the contention of a traceset.
@@ -52,6 +53,7 @@ def contention(
         window: The part to look at.
         only: What to count.
         named: How many objects, sites and pairs to tell of, those with most waiting; None for all.
+        causes: How many causes of each thread's waits to tell of; None for all.
         pairs: Whether to add up by thread and object as well, which takes longer.
 
     Raises:
@@ -60,7 +62,7 @@ def contention(
     source.learn_threads()
     flags = _native.PATH | (_native.PAIRS if pairs else 0)
     model = run_model(source, flags, window=window, only=only)
-    return told_by(model, source, symbols, named=named, pairs=pairs)
+    return told_by(model, source, symbols, named=named, causes=causes, pairs=pairs)
 
 
 def told_by(
@@ -69,19 +71,26 @@ def told_by(
     symbols: Symbols | None = None,
     *,
     named: int | None = None,
+    causes: int | None = None,
     pairs: bool = False,
 ) -> Contention:
     """Return the contention that a finished model knows of, which keeps paths; see `contention`."""
-    return _Report(source, symbols, model, named).contention(pairs=pairs)
+    return _Report(source, symbols, model, named, causes).contention(pairs=pairs)
 
 
 class _Report:
     """Reads the tables of a finished model."""
 
     def __init__(
-        self, source: Source, symbols: Symbols | None, model: _native.Model, named: int | None
+        self,
+        source: Source,
+        symbols: Symbols | None,
+        model: _native.Model,
+        named: int | None,
+        most_causes: int | None,
     ) -> None:
         self.source, self.model, self.named = source, model, named
+        self.most_causes = most_causes
         self.threads = model.table("threads")
         self.threads["first_ns"][0] = 2**63 - 1  # of none
         self.objects = model.table("objects")
@@ -216,7 +225,7 @@ class _Report:
 
     def _threads(self) -> list[ThreadFigures]:
         causes: dict[int, list[Cause]] = {}
-        for row in self.causes if self.named is None else self._few_causes():
+        for row in self._few_causes():
             causes.setdefault(int(row["thread"]), []).append(self._cause(row))
         waiting = self.model.table("open")
         ends = dict(
@@ -244,11 +253,13 @@ class _Report:
         return found
 
     def _few_causes(self) -> NDArray[Any]:
-        """Return the three greatest causes of each thread."""
+        """Return the greatest causes of each thread, or all of them."""
+        if self.most_causes is None:
+            return self.causes
         order = np.argsort(self.causes["thread"], kind="stable")
         threads = self.causes["thread"][order]
         place = np.arange(len(order)) - np.searchsorted(threads, threads)
-        return np.asarray(self.causes[order[place < 3]])  # noqa: PLR2004 -- as many as text shows
+        return np.asarray(self.causes[order[place < self.most_causes]])
 
     def _cause(self, row: Any) -> Cause:
         cause = int(row["cause"])

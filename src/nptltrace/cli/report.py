@@ -25,6 +25,9 @@ ptt report --by thread --from 2s --to 3s run.ptt
 ptt report --object g_lock --by thread,object run.ptt
 ptt report --format json run.ptt | jq '.objects[0].blamed'"""
 
+# How many causes of a thread's waits the text shows.
+_CAUSES = 3
+
 VIEWS = ("object", "thread", "site", "thread,object")
 
 
@@ -66,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         window=Window(args.begin, args.end),
         only=only,
         named=top if args.format == "text" else None,
+        causes=_CAUSES if args.format == "text" else None,
         pairs=args.by == "thread,object",
     )
     warner.say()

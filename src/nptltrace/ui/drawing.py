@@ -189,6 +189,7 @@ def _spread(values: NDArray[Any], places: NDArray[Any], edges: NDArray[Any]) -> 
     """Return sums by bins of other edges, each value being spread evenly over its own bin."""
     sums = np.concatenate([[0.0], np.cumsum(values.astype(np.float64))])
     at = np.interp(edges, places, sums)
+    at[0], at[-1] = 0, sums[-1]  # bins may be wider than what there is
     found: NDArray[np.uint64] = np.diff(np.rint(at)).astype(np.uint64)
     return found
 

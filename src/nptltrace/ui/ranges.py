@@ -39,6 +39,8 @@ __all__ = ["NAMED", "Ranges", "Whole", "event_types", "used", "with_rows"]
 
 # How many objects, sites and pairs are named at most.
 NAMED = 2000
+# How many causes of the waits of each thread.
+CAUSES = 500
 _IDS = 1024
 _KEPT = 8
 _SLICES = 64
@@ -80,7 +82,7 @@ class Whole:
 
     def tell(self, model: analysis.Model, source: Source, symbols: Symbols) -> None:
         """Fill the report in from a finished model."""
-        found = told_by(model, source, symbols, named=NAMED)
+        found = told_by(model, source, symbols, named=NAMED, causes=CAUSES)
         self.report = cast("protocol.Report", report_document(found, by="site"))
 
     def find(self, source: Source, symbols: Symbols, stop: Callable[[], bool]) -> bool:
@@ -124,7 +126,7 @@ class Ranges:
         found: Contention = self._answer(
             (window, pairs),
             lambda source: contention(
-                source, self._symbols, window=window, pairs=pairs, named=NAMED
+                source, self._symbols, window=window, pairs=pairs, named=NAMED, causes=CAUSES
             ),
         )
         return found

@@ -24,6 +24,7 @@ from nptltrace.errors import PttError, UsageError
 from nptltrace.trace import _native as reading
 from nptltrace.trace.alias import read_aliases
 from nptltrace.trace.copying import Part, default_output, write_trace
+from nptltrace.trace.metadata import read_metadata
 from nptltrace.trace.selection import event_names
 from nptltrace.trace.settled import Settled
 from nptltrace.trace.source import Source
@@ -43,12 +44,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from nptltrace.trace.source import TraceFiles
+
 
 __all__ = ["Later", "NotFound", "Viewer"]
 
 # How far to look for names of threads before anything is shown.
 _SEARCHED = 64 << 20
 _CHAIN = 100
+_AT_ONCE = 4
 _CLASSES = cast("tuple[protocol.WaitClass, ...]", analysis.CLASSES)
 _POLL_S = 0.2
 _HITS = 1000
@@ -97,18 +101,12 @@ class Viewer:
     ) -> None:
         self._paths = [Path(path) for path in paths]
         self._follow = follow
-        self._source = Source(paths)
-        self._symbols = Symbols(self._source, read_aliases(aliases), directories)
-        self._naming = Naming(self._source, self._symbols)
+        self._names = (tuple(aliases), tuple(directories))
         # Whoever reads the trace or what is drawn of it holds this; the worker does to change them.
         self._lock = RLock()
+        self._source = Source(paths)
         self._folder = Folder(self._source)
-        self._levels = Levels(self._source, self._folder, self._lock)
-        uuids = b"".join(trace.metadata.uuid.bytes for trace in self._source.traces)
-        self._events = EventList(
-            self._source, self._symbols, self._naming, sha256(uuids).hexdigest()[:12]
-        )
-        self._ranges = Ranges(self._paths, self._symbols)
+        self._use(self._source, Levels(self._source, self._folder, self._lock))
         self._rows: Rows | None = None
         self._whole = Whole()
         self._waiting: Any = None
@@ -118,6 +116,18 @@ class Viewer:
         self._stop = Event()
         self.closed = False
         self._worker = Thread(target=self._work, name="levels of detail", daemon=True)
+
+    def _use(self, source: Source, levels: Levels) -> None:
+        """Answer from opened traces, and what is drawn of them."""
+        aliases, directories = self._names
+        self._source, self._levels = source, levels
+        self._symbols = Symbols(source, read_aliases(aliases), directories)
+        self._naming = Naming(source, self._symbols)
+        uuids = b"".join(trace.metadata.uuid.bytes for trace in source.traces)
+        self._events = EventList(
+            source, self._symbols, self._naming, sha256(uuids).hexdigest()[:12]
+        )  # fmt: skip
+        self._ranges = Ranges(self._paths, self._symbols)
 
     def remarks(self) -> list[str]:
         """Return what a user should know of the traces."""
@@ -181,9 +191,24 @@ class Viewer:
             self._ranges.forget()
             self._tell()
         if not self._stop.is_set():
-            levels.finish()
+            if any(_described_anew(trace) for trace in self._source.traces):
+                self._read_again()
+            else:
+                levels.finish()
             self._waiting = None
             self._tell()
+
+    def _read_again(self) -> None:
+        """Read a recording that has ended once more: now it is known how fast its clock was."""
+        source = Source(self._paths)
+        source.learn_threads(_SEARCHED)
+        levels = Levels(source, self._folder, self._lock)
+        levels.begin()
+        levels.read(None, self._stop.is_set, self._tell)
+        if not self._stop.is_set():
+            levels.finish()
+            with self._lock:
+                self._use(source, levels)
 
     def _show_waiting(self) -> None:
         """Let questions see which waits go on in a recording."""
@@ -506,9 +531,10 @@ class Viewer:
         filters = Filters(
             threads=known.thread_numbers([thread]), objects=known.object_pairs([object_])
         )
-        found = self._events.forward("", t_ns, 1, filters, None)
-        if found.num_rows and found["ts_ns"][0].as_py() == t_ns:
-            return str(found["site"][0].as_py())
+        # Its call may have been recorded at the same time, and an event may lack the site.
+        for event in self._events.forward("", t_ns, _AT_ONCE, filters, None).to_pylist():
+            if event["ts_ns"] == t_ns and event["site"]:
+                return str(event["site"])
         return ""
 
     def events(
@@ -660,6 +686,11 @@ class Viewer:
             made: bytes = import_module("nptltrace.ui.export").page(self, from_ns, to_ns)
             return made
         raise NotFound("this version writes no pages")
+
+
+def _described_anew(trace: TraceFiles) -> bool:
+    """Return whether the description of a trace is another than when it was opened."""
+    return read_metadata(trace.path).text != trace.metadata.text
 
 
 def _hit(

@@ -1,0 +1,465 @@
+"""The server as others meet it: whom it answers, what hostile requests get, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from nptltrace.ui import _typescript, protocol
+from nptltrace.ui.access import Access
+from nptltrace.ui.app import application
+from nptltrace.ui.viewer import Viewer
+from tests.support import ROOT
+from tests.trace.builder import Builder, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support import Compiler, Ptt
+
+PATIENCE_S = 60.0
+
+
+@contextmanager
+def running(ptt: Ptt, *args: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run `ptt ui`; give the process and its address."""
+    with subprocess.Popen(
+        ptt.command("ui", "--no-browser", *args), env=ptt.environment(), encoding="utf-8",
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout
+        try:
+            yield process, process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def client(url: str, **headers: str) -> httpx.Client:
+    """Return a client that knows the token."""
+    base, _, token = url.partition("/?token=")
+    headers.setdefault("Authorization", f"Bearer {token}")
+    return httpx.Client(base_url=base, headers=headers, timeout=PATIENCE_S)
+
+
+class Asks:
+    """Asks an application without a socket.
+
+    Args:
+        app: The application; its token is `t`.
+    """
+
+    def __init__(self, app: Access) -> None:
+        self._app = app
+
+    def get(self, path: str, params: dict[str, str] | None = None) -> httpx.Response:
+        """Return the answer to a GET."""
+        return self._ask("GET", path, params=params)
+
+    def post(self, path: str, **sent: Any) -> httpx.Response:
+        """Return the answer to a POST."""
+        return self._ask("POST", path, **sent)
+
+    def _ask(self, method: str, path: str, **more: Any) -> httpx.Response:
+        async def ask() -> httpx.Response:
+            async with httpx.AsyncClient(
+                transport=httpx.ASGITransport(self._app), base_url="http://testserver"
+            ) as asks:
+                headers = {"Authorization": "Bearer t"}
+                return await asks.request(method, path, headers=headers, **more)
+
+        return asyncio.run(ask())
+
+
+def wait_for(asks: httpx.Client, key: str) -> dict[str, Any]:
+    """Wait until the state has something; return it."""
+    with asks.stream("GET", "/api/live") as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data: "):
+                state: dict[str, Any] = json.loads(line.removeprefix("data: "))
+                assert not state["message"]
+                if state[key]:
+                    return state
+    pytest.fail("the stream ended")
+
+
+def small(path: Path) -> Path:
+    """Write a trace in which one thread waits for another."""
+    made = Builder(path)
+    lock = 0x5000
+    made.thread(
+        1,
+        [
+            Event(1000, "MUTEX_TAKEN", lock),
+            Event(9000, "MUTEX_FREE", lock),
+        ],
+    )
+    made.thread(
+        2,
+        [
+            Event(2000, "MUTEX_WAIT", lock, fields={"owner": 1}),
+            Event(9500, "MUTEX_TAKEN", lock, variant="WAITED", fields={"wait_ns": 7500}),
+            Event(9900, "MUTEX_FREE", lock),
+        ],
+    )
+    return made.write()
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small(tmp_path_factory.mktemp("small") / "small.ptt")
+
+
+@pytest.fixture(scope="module")
+def url(ptt: Ptt, trace: Path) -> Iterator[str]:
+    with running(ptt, trace) as (_, found):
+        with client(found) as asks:
+            wait_for(asks, "analysed")
+        yield found
+
+
+# ---- who is answered ----
+
+
+def test_the_first_line_is_the_address(url: str) -> None:
+    base, _, token = url.partition("/?token=")
+    assert base.startswith("http://127.0.0.1:")
+    assert len(token) >= 32
+
+
+@pytest.mark.parametrize("path", ["/", "/app.js", "/api/trace", "/nothing", "/api/live"])
+@pytest.mark.parametrize("token", [None, "x", "wrong"])
+def test_without_the_token_nothing_is_answered(url: str, path: str, token: str | None) -> None:
+    base = url.partition("/?")[0]
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    assert httpx.get(base + path, headers=headers).status_code == 403
+    assert httpx.get(base + path, params={"token": token or ""}).status_code == 403
+    cookie = f"ptt-{base.rpartition(':')[2]}=wrong"
+    assert httpx.get(base + path, headers={"Cookie": cookie}).status_code == 403
+    if path != "/":  # only the page itself takes the token from its address
+        told = {"token": url.partition("token=")[2]}
+        assert httpx.get(base + path, params=told).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:{port}", "127.0.0.1", "localhost:1", "127.0.0.1:{port}.x"],
+)
+def test_a_foreign_name_is_refused(url: str, host: str) -> None:
+    port = url.partition("/?")[0].rpartition(":")[2]
+    with client(url, Host=host.format(port=port)) as asks:
+        assert asks.get("/api/trace").status_code == 403
+
+
+def test_the_address_gives_a_cookie_and_leaves_the_token_out(url: str) -> None:
+    answer = httpx.get(url)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    base = url.partition("/?")[0]
+    own = {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
+    assert httpx.get(base + "/api/trace", headers=own).status_code == 200
+    for origin in ("http://evil.example", "null", ""):
+        sent = httpx.post(base + "/api/cut", json={}, headers={**own, "Origin": origin})
+        assert sent.status_code == 403
+    assert (
+        httpx.post(base + "/api/cut", json={}, headers={**own, "Origin": base}).status_code == 400
+    )
+
+
+def test_every_answer_says_what_a_browser_may_do(url: str) -> None:
+    with client(url) as asks:
+        for path in ("/api/trace", "/nothing", "/api/wait/x", "/"):
+            headers = asks.get(path, headers={"Origin": "http://evil.example"}).headers
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["referrer-policy"] == "no-referrer"
+            assert not [name for name in headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    "path", ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc/passwd",
+             "//etc/passwd", "/api/../../etc/passwd", "/app.js%00", "/metadata"],
+)  # fmt: skip
+def test_nothing_outside_of_the_page_is_served(url: str, path: str) -> None:
+    host, _, port = url.partition("/?")[0].removeprefix("http://").partition(":")
+    token = url.partition("token=")[2]
+    with socket.create_connection((host, int(port)), PATIENCE_S) as connection:
+        request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n"
+        connection.sendall(f"{request}Authorization: Bearer {token}\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert answer.split()[1] in {b"404", b"400", b"405", b"503"}
+    assert b"root:" not in answer
+
+
+# ---- hostile values ----
+
+
+@pytest.fixture(scope="module")
+def asks(trace: Path, native_stage: Path) -> Iterator[Asks]:
+    """Client of the application itself, without a socket."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
+        viewer = Viewer([trace])
+        viewer.start()
+        viewer.wait_ready()
+        access = Access(application(viewer, None), host="testserver", port=80, token="t")  # noqa: S106
+        yield Asks(access)
+        viewer.close()
+
+
+NUMBERS = st.one_of(
+    st.integers(-(2**70), 2**70),
+    st.sampled_from([-1, 0, 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63, -(2**63)]),
+    st.integers(0, 20_000),
+)
+TEXTS = st.one_of(
+    NUMBERS.map(str),
+    st.text(max_size=20),
+    st.sampled_from(["", "1,2", "0x5000", "1e9", "NaN", "٣"]),
+)
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_no_value_is_an_internal_error(asks: Asks, data: st.DataObject) -> None:
+    askable = [e for e in protocol.ENDPOINTS if e.answer not in {"stream", "file"} and not e.body]
+    endpoint = data.draw(st.sampled_from(askable))
+    values = {}
+    for parameter in endpoint.parameters:
+        choices = st.sampled_from(parameter.type) if isinstance(parameter.type, tuple) else TEXTS
+        numbers = NUMBERS.map(str) if parameter.type in {"int", "rows"} else choices
+        if parameter.default is None or data.draw(st.booleans()):
+            values[parameter.name] = data.draw(st.one_of(choices, numbers, numbers))
+    path = endpoint.path
+    if "{id}" in path:
+        path = path.format(id=quote(values.pop("id"), safe="") or "1")
+    answer = asks.get(f"{protocol.PREFIX}{path}", params=values)
+    assert answer.status_code in {200, 400, 404}, (endpoint.name, values, answer.text)
+    if answer.status_code != 200:
+        assert set(answer.json()) == {"error"} or answer.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("spans?by=thread", "rows is missing"),
+        ("spans?by=process&rows=1", "by is one of thread, object"),
+        ("spans?by=thread&rows=1&rows=2", "rows is given twice"),
+        ("spans?by=thread&rows=1&from_ns=5&to_ns=5", "the range is empty"),
+        ("spans?by=thread&rows=0", "rows are numbers of rows"),
+        ("rows?by=thread&colour=red", "rows has no parameter 'colour'"),
+        ("event-list?position=nonsense", "'nonsense' is not a position"),
+        ("event-list?event=NO_SUCH", "no event type matches"),
+        ("event-list?pid=me", "--pid takes numbers"),
+    ],
+)
+def test_mistakes_are_told_in_a_line(asks: Asks, path: str, why: str) -> None:
+    answer = asks.get(f"/api/{path}")
+    assert answer.status_code == 400
+    assert why in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b'{"from_ns": 1, "to_ns": "2"}', b"[" * 60_000, b"x" * 100_000,
+             b'{"from_ns": 1, "to_ns": 1}', b'{"from_ns": true, "to_ns": 9}'],
+)  # fmt: skip
+def test_what_is_sent_along_is_not_trusted(asks: Asks, body: bytes) -> None:
+    assert asks.post("/api/cut", content=body).status_code == 400
+
+
+def test_a_part_becomes_a_trace_of_its_own(asks: Asks, ptt: Ptt, trace: Path) -> None:
+    paths = []
+    for _ in range(2):
+        answer = asks.post("/api/cut", json={"from_ns": 1500, "to_ns": 9501}).json()
+        assert answer["events"] == 3
+        paths.append(answer["path"])
+        told = json.loads(ptt("stat", "--format", "json", answer["path"]).stdout)
+        assert told["events"] == 3
+    assert paths == [str(trace.with_name(f"small-cut{n}.ptt")) for n in ("", "-2")]
+
+
+def test_strings_are_as_long_as_one_can_look_at(tmp_path: Path, native_stage: Path) -> None:
+    made = Builder(tmp_path / "long.ptt")
+    about = {"index": 0, "pid": 100, "cmdline": ["x" * 100_000, "<script>"]}
+    made.processes.append({"process": about})
+    made.thread(1, [Event(1, "MUTEX_TAKEN", 0x10)])
+    viewer = Viewer([made.write()])
+    try:
+        access = Access(application(viewer, None), host="testserver", port=80, token="t")  # noqa: S106
+        found = Asks(access)
+        long, markup = found.get("/api/trace").json()["processes"][0]["cmdline"]
+        assert (len(long), long[-1], markup) == (512, "…", "<script>")
+    finally:
+        viewer.close()
+
+
+# ---- life ----
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it(ptt: Ptt, trace: Path, number: signal.Signals) -> None:
+    with running(ptt, trace) as (process, url), client(url) as asks:
+        with asks.stream("GET", "/api/live") as stream:
+            next(stream.iter_lines())
+            process.send_signal(number)
+            assert process.wait(PATIENCE_S) == 0
+        assert process.stderr
+        assert process.stderr.read() == ""
+
+
+def test_mistakes_of_the_command(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        for args in (
+            (tmp_path / "empty",), (tmp_path / "none",), ("--port", port, trace),
+            ("--port", "65536", trace), ("--host", "300.1.1.1", trace),
+        ):  # fmt: skip
+            result = ptt("ui", "--no-browser", *args, status=2)
+            assert result.stdout == ""
+            assert result.stderr.startswith("ptt: error: ")
+            assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("harm", ["cut", "flipped", "emptied", "no info"])
+def test_a_damaged_trace_is_shown_as_far_as_it_goes(ptt: Ptt, tmp_path: Path, harm: str) -> None:
+    path = small(tmp_path / "damaged.ptt")
+    stream = min(path.glob("stream-*"))
+    data = stream.read_bytes()
+    if harm == "cut":
+        stream.write_bytes(data[: len(data) - 8])
+    elif harm == "flipped":
+        stream.write_bytes(data[:-3] + bytes([data[-3] ^ 0xFF]) + data[-2:])
+    elif harm == "emptied":
+        for one in path.glob("stream-*"):
+            one.write_bytes(b"")
+    else:
+        for one in (path / "info").iterdir():
+            one.write_text("{")
+    with running(ptt, path) as (process, url), client(url) as asks:
+        wait_for(asks, "analysed")
+        told = asks.get("/api/trace").json()
+        assert told["damages"] or told["remarks"]
+        for endpoint in (
+            "rows?by=thread",
+            "rows?by=object",
+            "overview",
+            "contention",
+            "event-list",
+        ):
+            assert asks.get(f"/api/{endpoint}").status_code == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+
+
+STEPS = r"""
+#include <pthread.h>
+#include <stdio.h>
+
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+
+static void use(pthread_mutex_t *lock)
+{
+	for (int i = 0; i < 100; i++) {
+		pthread_mutex_lock(lock);
+		pthread_mutex_unlock(lock);
+	}
+}
+
+static void *other(void *arg)
+{
+	use(arg);
+	return arg;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	use(&first);
+	getchar();
+	pthread_create(&thread, NULL, other, &second);
+	pthread_join(thread, NULL);
+	return 0;
+}
+"""
+
+
+def test_a_recording_is_followed_to_its_end(ptt: Ptt, tmp_path: Path, compile_c: Compiler) -> None:
+    path, program = tmp_path / "live.ptt", compile_c(STEPS)
+    with subprocess.Popen(
+        ptt.command("record", "-q", "-o", path, "--", program), env=ptt.environment(),
+        stdin=subprocess.PIPE,
+    ) as recording:  # fmt: skip
+        end = time.monotonic() + PATIENCE_S
+        while not (path / "metadata").exists() or not (path / "info" / "session.json").exists():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        with running(ptt, "--follow", path) as (_, url), client(url) as asks:
+            assert wait_for(asks, "threads")["state"] == "running"
+            while True:
+                answer = asks.get("/api/rows?by=object")
+                if answer.status_code == 200:
+                    rows = pa.ipc.open_stream(answer.content).read_all().to_pylist()
+                    if [row["holds"] for row in rows] == [100]:
+                        break
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            assert recording.stdin
+            recording.stdin.write(b"\n")
+            recording.stdin.close()
+            state = wait_for(asks, "analysed")
+            assert (state["state"], state["detail"]["ready"]) == ("complete", True)
+            told = json.loads(ptt("report", "--format", "json", path).stdout)
+            assert asks.get("/api/contention").json()["report"] == told
+            assert told["holds"] == 200
+        assert recording.wait(PATIENCE_S) == 0
+
+
+def test_a_recording_starts_the_viewer(ptt: Ptt, tmp_path: Path, compile_c: Compiler) -> None:
+    path, program = tmp_path / "beside.ptt", compile_c(STEPS)
+    with subprocess.Popen(
+        ptt.command("record", "--ui", "-o", path, "--", program), env=ptt.environment(),
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    ) as recording:  # fmt: skip
+        assert recording.stderr
+        assert recording.stdin
+        url = next(line.strip() for line in recording.stderr if line.startswith("http"))
+        recording.stdin.write("\n")
+        recording.stdin.close()
+        with client(url) as asks:
+            assert wait_for(asks, "analysed")["state"] == "complete"
+            assert next(line for line in recording.stderr if "goes on" in line)
+            recording.send_signal(signal.SIGINT)
+            assert recording.wait(PATIENCE_S) == 0
+            with pytest.raises(httpx.TransportError):
+                asks.get("/api/trace")
+
+
+# ---- declarations ----
+
+
+def test_the_page_has_the_declarations_of_now() -> None:
+    path = ROOT / "web" / "src" / "protocol.ts"
+    assert path.read_text(encoding="utf-8") == _typescript.generated(), "make web-protocol"

@@ -1,0 +1,432 @@
+"""What is drawn is what there is, at every zoom; and numbers are those of the other commands."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from nptltrace.ui import protocol
+from nptltrace.ui.drawing import bin_width
+from nptltrace.ui.shapes import fits
+from nptltrace.ui.viewer import NotFound, Viewer
+from tests.analysis.simulator import simulate
+from tests.support import ROOT, clean_environment
+from tests.ui.reference import Reference, ask, column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+pytestmark = pytest.mark.usefixtures("_native")
+
+MERGED = protocol.FLAGS["merged"]
+HELD = protocol.STATES.index("held")
+
+
+@pytest.fixture(scope="module")
+def _native(native_stage: Path) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
+        yield
+
+
+@pytest.fixture(scope="module", params=["many kinds", "many events"])
+def trace(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _native: None
+) -> Path:
+    """Traces of made-up programs: with every kind of wait, and with so many that trees are high."""
+    path = tmp_path_factory.mktemp("made-up") / "made-up.ptt"
+    if request.param == "many kinds":
+        return simulate(path, random.Random(18), calls=True)  # noqa: S311
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        made = importlib.import_module("made")
+        made.make_trace(path, 40_000, 6, 30)
+    return path
+
+
+@pytest.fixture(scope="module")
+def viewer(trace: Path, _native: None) -> Iterator[Viewer]:
+    """Viewer of it that has read everything."""
+    found = Viewer([trace])
+    found.start()
+    found.wait_ready()
+    yield found
+    found.close()
+
+
+def all_rows(viewer: Viewer, by: str) -> list[int]:
+    rows: list[int] = ask(viewer, "rows", by=by, limit=10_000)["row"].to_pylist()
+    return rows
+
+
+# ---- spans ----
+
+
+@pytest.mark.parametrize("width", [1, 7, 100, 1500, 16384])
+@pytest.mark.parametrize("by", ["thread", "object"])
+def test_spans_agree_with_waits_and_holds(viewer: Viewer, trace: Path, by: str, width: int) -> None:
+    begin, end = viewer._range(-1, -1)
+    bins = bin_width(begin, end, width)
+    found = ask(viewer, "spans", by=by, rows=all_rows(viewer, by), width=width)
+    reference = Reference.of(trace, viewer, by)
+    row, state, flags = (column(found, name) for name in ("row", "state", "flags"))
+    t, dur, busy, count = (column(found, name) for name in ("t_ns", "dur_ns", "busy_ns", "count"))
+    assert (busy <= dur).all()
+    assert ((count > 1) == (flags & MERGED != 0)).all()
+    seen = 0
+    for (its, what), (begins, durations) in reference.spans.items():
+        own = (row == its) & (state == what)
+        if by == "object" and what < HELD:
+            continue  # steps of the queue: see below
+        seen += int(own.sum())
+        is_long = durations >= bins
+        drawn = own & (flags & MERGED == 0) & (dur >= bins)
+        expected = sorted(zip(begins[is_long].tolist(), durations[is_long].tolist(), strict=True))
+        assert sorted(zip(t[drawn].tolist(), dur[drawn].tolist(), strict=True)) == expected
+        assert int(count[own].sum()) == len(begins)
+        # What is short lies in the bin where it begins, or in the one before.
+        short = own & ~drawn
+        for edge in range(begin // bins * bins, end + bins, max(bins, (end - begin) // 50)):
+            at = edge // bins * bins
+            there = int(count[short & (t < at)].sum())
+            earlier = int((begins[~is_long] < at).sum())
+            assert earlier <= there <= int((begins[~is_long] < at + bins).sum())
+    is_hold = state >= HELD
+    assert int(is_hold.sum() if by == "object" else len(row)) == seen
+
+
+def test_a_queue_is_as_deep_as_there_are_waiters(viewer: Viewer, trace: Path) -> None:
+    reference = Reference.of(trace, viewer, "object")
+    detail = viewer._levels.detail
+    assert detail is not None
+    begin, end = viewer._range(-1, -1)
+    for row in all_rows(viewer, "object"):
+        parts = [
+            spans for (at, state), spans in reference.spans.items() if at == row and state < HELD
+        ]
+        waited = sum(int(durations.sum()) for _, durations in parts)
+        step = max((end - begin) // 20, 1)
+        area = 0
+        for at in range(begin, end + 1, step):
+            # So fine that nothing is drawn together: each wait is a step up and a step down.
+            found = detail.spans("object", [row], at, at + step, 1) if step < 30_000 else None
+            if found is None:
+                break
+            steps = found[found["lane"] == 0]
+            low = np.maximum(steps["t_ns"], at)
+            high = np.minimum(steps["t_ns"] + steps["dur_ns"], at + step)
+            area += int(((high - low) * steps["depth"]).sum())
+        else:
+            assert area == waited
+
+
+@pytest.mark.parametrize("by", ["thread", "object"])
+def test_spans_of_a_lane_do_not_overlap(viewer: Viewer, by: str) -> None:
+    found = ask(viewer, "spans", by=by, rows=all_rows(viewer, by), width=16384).to_pylist()
+    ends: dict[tuple[int, int], int] = {}
+    for span in sorted(found, key=lambda s: (s["row"], s["lane"], s["t_ns"], s["dur_ns"])):
+        if span["lane"] and not span["flags"] & MERGED:
+            key = (span["row"], span["lane"])
+            assert span["t_ns"] >= ends.get(key, -(2**62))
+            ends[key] = span["t_ns"] + span["dur_ns"]
+
+
+def test_moving_the_range_does_not_change_what_is_inside(viewer: Viewer) -> None:
+    detail = viewer._levels.detail
+    assert detail is not None
+    begin, end = viewer._range(-1, -1)
+    chance = random.Random(1)  # noqa: S311
+    for by in ("thread", "object"):
+        rows = all_rows(viewer, by)
+        for _ in range(20):
+            size = max((end - begin) // chance.choice([2, 10, 100]), 1)
+            low = begin + chance.randrange(end - begin)
+            bins = bin_width(low, low + size, 300)
+            if (end - begin) // bins > 30_000:
+                continue
+            whole, part = (
+                detail.spans(by, rows, *range_, bins)
+                for range_ in ((begin, end), (low, low + size))
+            )
+            inside = [
+                {
+                    tuple(span.tolist())
+                    for span in spans
+                    if span["t_ns"] >= low + bins
+                    and span["t_ns"] + span["dur_ns"] < low + size - bins
+                    and span["lane"] > 0
+                }
+                for spans in (whole, part)
+            ]
+            assert inside[0] == inside[1]
+
+
+# ---- details ----
+
+
+def test_waits_are_those_of_the_table(viewer: Viewer, trace: Path) -> None:
+    waits = Reference.of(trace, viewer, "thread").waits.to_pylist()
+    assert len(waits) > 20
+    for wait in waits[:: max(len(waits) // 300, 1)]:
+        chain = ask(viewer, "wait", id=wait["wait_id"])["chain"]
+        found = chain[0]
+        assert (found["t_ns"], found["dur_ns"]) == (wait["t_ns"], wait["dur_ns"])
+        assert (found["wait_class"], found["kind"]) == (wait["class"], wait["kind"])
+        assert found["thread"]["tid"] == wait["tid"]
+        assert (found["owner"] or {"tid": None})["tid"] == wait["owner_tid"]
+        assert (found["waker"] or {"tid": None})["tid"] == wait["waker_tid"]
+        assert found["object"]["object"] == f"{wait['object']:#x}"
+        following = chain[1]["wait_id"] if len(chain) > 1 else None
+        assert following == wait["parent_wait"]
+    with pytest.raises(NotFound):
+        ask(viewer, "wait", id=2**40)
+
+
+def test_a_hold_is_found_by_its_place(viewer: Viewer) -> None:
+    rows = all_rows(viewer, "thread")
+    spans = ask(viewer, "spans", by="thread", rows=rows, width=16384).to_pylist()
+    holds = [s for s in spans if s["lane"] > 0 and not s["flags"] and s["dur_ns"] > 1]
+    assert holds
+    sites = []
+    for span in holds[:50]:
+        found = ask(viewer, "hold", row=span["row"], lane=span["lane"], t_ns=span["t_ns"] + 1)
+        assert (found["t_ns"], found["dur_ns"]) == (span["t_ns"], span["dur_ns"])
+        assert found["object"]["row"] == span["other"]
+        sites.append(found["site"])
+    # The other program's calls come from nowhere.
+    assert all(sites) or "made-up" not in ask(viewer, "trace")["processes"][0]["exe"]
+
+
+# ---- numbers of other commands ----
+
+
+@pytest.mark.parametrize("by", ["object", "thread", "site", "thread,object"])
+@pytest.mark.parametrize("part", [(), ("--from", "1us", "--to", "1ms")])
+def test_contention_is_the_report(
+    viewer: Viewer, trace: Path, ptt: Ptt, by: str, part: tuple[str, ...]
+) -> None:
+    window = {"from_ns": 1000, "to_ns": 1_000_000} if part else {}
+    answer = ask(viewer, "contention", by=by, limit=2000, **window)
+    report = json.loads(ptt("report", "--format", "json", "--by", by, *part, trace).stdout)
+    assert answer["report"] == report
+    rows = {row["row"]: row for row in ask(viewer, "rows", by="object", limit=9999).to_pylist()}
+    for item, row in zip(report["objects"], answer["object_rows"], strict=True):
+        assert (rows[row]["object"], rows[row]["kind"]) == (item["object"], item["kind"])
+        if not part:
+            for name in ("waits", "wait_ns", "wait_max_ns", "idle_ns", "holds", "hold_ns"):
+                assert rows[row][name] == item[name]
+    threads = {row["row"]: row for row in ask(viewer, "rows", by="thread", limit=9999).to_pylist()}
+    for item, row in zip(report["threads"], answer["thread_rows"], strict=True):
+        assert threads[row]["tid"] == item["tid"]
+
+
+def test_findings_are_those_of_check(viewer: Viewer, trace: Path, ptt: Ptt) -> None:
+    checked = json.loads(ptt("check", "--format", "json", trace, status=None).stdout)
+    answer = ask(viewer, "findings")
+    assert answer["findings"] == checked["findings"]
+    assert len(answer["rows"]) == len(answer["findings"])
+
+
+def test_statistics_count_what_stat_counts(viewer: Viewer, trace: Path, ptt: Ptt) -> None:
+    told = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    answer = ask(viewer, "statistics")
+    assert (answer["events"], answer["event_types"]) == (told["events"], told["event_types"])
+    assert ask(viewer, "trace")["events"] == told["events"]
+    overview = ask(viewer, "overview", width=100)
+    assert int(column(overview, "events").sum()) == pytest.approx(told["events"], abs=1)
+
+
+def test_answers_have_the_shapes_that_are_declared(viewer: Viewer) -> None:
+    rows = all_rows(viewer, "thread")
+    some: dict[str, dict[str, Any]] = {
+        "rows": {"by": "thread"},
+        "spans": {"by": "thread", "rows": rows},
+        "arrows": {"rows": rows},
+        "wait": {"id": 1},
+        "search": {"q": "t"},
+    }
+    for endpoint in protocol.ENDPOINTS:
+        if endpoint.name in {"live", "cut", "export", "hold"}:
+            continue
+        answer = ask(viewer, endpoint.name, **some.get(endpoint.name, {}))
+        if hasattr(answer, "schema"):
+            assert answer.schema.remove_metadata() == endpoint.answer, endpoint.name
+            assert all(not answer[name].null_count for name in answer.column_names)
+        else:
+            assert fits(endpoint.answer, answer), endpoint.name
+    assert fits(protocol.Live, viewer.wait_change(-1, 0.1))
+
+
+def test_arrows_are_those_of_waits(viewer: Viewer, trace: Path) -> None:
+    waits = {w["wait_id"]: w for w in Reference.of(trace, viewer, "thread").waits.to_pylist()}
+    rows = {r["row"]: r for r in ask(viewer, "rows", by="thread", limit=9999).to_pylist()}
+    arrows = ask(
+        viewer, "arrows", rows=list(rows), width=16384, limit=10_000
+    ).to_pylist()  # fmt: skip
+    assert arrows
+    for arrow in arrows:
+        wait = waits[arrow["wait_id"]]
+        assert rows[arrow["to_row"]]["tid"] == wait["tid"]
+        if protocol.ARROW_KINDS[arrow["kind"]] == "wake":
+            assert rows[arrow["from_row"]]["tid"] == wait["waker_tid"]
+            assert arrow["to_ns"] == wait["t_ns"] + wait["dur_ns"]
+        else:
+            assert rows[arrow["from_row"]]["tid"] == wait["owner_tid"]
+            assert arrow["from_ns"] == wait["t_ns"]
+
+
+# ---- the event list ----
+
+
+def walk(viewer: Viewer, direction: str, count: int, **filters: Any) -> list[dict[str, Any]]:
+    """Return all events that pass, piece by piece."""
+    found: list[dict[str, Any]] = []
+    place: dict[str, Any] = {"t_ns": 0 if direction == "forward" else 2**62}
+    while True:
+        table = ask(viewer, "events", direction=direction, count=count, **place, **filters)
+        rows = table.to_pylist()
+        found = found + rows if direction == "forward" else rows + found
+        metadata = table.schema.metadata
+        if metadata[b"done"] == b"1":
+            return found
+        place = {"position": metadata[b"next"].decode()}
+
+
+def test_the_list_holds_every_event_once_both_ways(viewer: Viewer, trace: Path, ptt: Ptt) -> None:
+    count = max(37, ask(viewer, "trace")["events"] // 30)
+    forward = walk(viewer, "forward", count)
+    lines = ptt("view", "--format", "jsonl", trace).stdout.splitlines()
+    told = [json.loads(line) for line in lines]
+    assert [(e["ts_ns"], e["tid"], e["event"]) for e in forward] == [
+        (e["ts_ns"], e["tid"], e["event"]) for e in told
+    ]
+    assert len({event["position"] for event in forward}) == len(forward)
+    assert walk(viewer, "backward", count + 4) == forward
+    middle = forward[len(forward) // 2]
+    again = ask(viewer, "events", position=middle["position"], count=1).to_pylist()
+    assert again == [middle]
+
+
+def test_filters_of_the_list(viewer: Viewer) -> None:
+    everything = walk(viewer, "forward", 5000)
+    some = next(e for e in everything if e["event"] == "MUTEX_FREE" and e["object_row"])
+    count = max(13, len(everything) // 20)
+    thread, lock = some["thread_row"], some["object_row"]
+    for filters, passes in (
+        ({"thread": [thread]}, lambda e: e["thread_row"] == thread),
+        ({"object": [lock]}, lambda e: e["object"] == some["object"] and e["pid"] == some["pid"]),
+        ({"event": "MUTEX,COND"}, lambda e: e["event"].startswith(("MUTEX", "COND"))),
+        ({"text": "RELEASED"}, lambda e: "released" in e["sentence"]),
+        (
+            {"thread": [thread], "event": "MUTEX"},
+            lambda e: e["thread_row"] == thread and e["event"].startswith("MUTEX"),
+        ),
+    ):
+        expected = [e for e in everything if passes(e)]
+        assert expected
+        assert walk(viewer, "forward", count, **filters) == expected
+        assert walk(viewer, "backward", count, **filters) == expected
+
+
+# ---- what is kept ----
+
+
+def test_what_was_kept_answers_the_same(viewer: Viewer, trace: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.ptt"
+    shutil.copytree(trace, copy)
+    shutil.rmtree(copy / ".ptt-view")
+    answers = []
+    for kept in (False, True):
+        other = Viewer([copy])
+        other.start()
+        other.wait_ready()
+        assert (other._levels.model is None) or not kept
+        rows = all_rows(other, "thread")
+        answers.append(
+            (
+                ask(other, "rows", by="object").to_pylist(),
+                ask(other, "spans", by="thread", rows=rows, width=777).to_pylist(),
+                ask(other, "contention"),
+                ask(other, "findings"),
+                ask(other, "order"),
+                ask(other, "path", width=100).to_pylist(),
+            )
+        )
+        other.close()
+    assert answers[0] == answers[1]
+    assert answers[0][2] == ask(viewer, "contention")
+    assert not [path for path in (copy / ".ptt-view").iterdir() if path.name.startswith(".")]
+
+
+_READS = """
+import random, sys
+from pathlib import Path
+from nptltrace.ui.viewer import Viewer
+from tests.ui.reference import ask
+
+trace, chance = Path(sys.argv[1]), random.Random(int(sys.argv[2]))
+whole = {path: path.read_bytes() for path in (trace / ".ptt-view").iterdir()}
+for turn in range(60):
+    for path, data in whole.items():
+        data = bytearray(data)
+        if turn % 3 == 0:
+            del data[chance.randrange(len(data)):]
+        for _ in range(chance.choice([0, 1, 8, 64]) if data else 0):
+            at = chance.choice([chance.randrange(len(data)), chance.randrange(min(len(data), 256))])
+            data[max(at, 32 if path.name.startswith("detail") else 0)] = chance.randrange(256)
+        path.write_bytes(data)
+    viewer = Viewer([trace])
+    viewer._source.learn_threads()
+    if viewer._levels.open():
+        for by in ("thread", "object"):
+            rows = [1, 2, 3, 4, 5, 6, 7, 8]
+            for width in (1, 100, 5000):
+                ask(viewer, "spans", by=by, rows=rows, width=width)
+            try:
+                ask(viewer, "rows", by=by)
+            except (ValueError, OverflowError, IndexError):
+                pass
+        for number in range(1, 30):
+            try:
+                ask(viewer, "wait", id=number)
+            except Exception as error:
+                assert type(error).__name__ in {"NotFound", "IndexError", "OverflowError"}, error
+    viewer.close()
+print("done")
+"""
+
+
+def test_files_that_somebody_else_made_crash_nothing(trace: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "hostile.ptt"
+    shutil.copytree(trace, copy)
+    command = [sys.executable, "-c", _READS, str(copy), "5"]
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", check=False, timeout=240,
+        env=clean_environment(PYTHONPATH="src:."),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr[-3000:]
+
+
+def test_a_link_in_place_of_the_directory_is_not_followed(trace: Path, tmp_path: Path) -> None:
+    copy, elsewhere = tmp_path / "link.ptt", tmp_path / "elsewhere"
+    shutil.copytree(trace, copy)
+    shutil.rmtree(copy / ".ptt-view")
+    elsewhere.mkdir()
+    (copy / ".ptt-view").symlink_to(elsewhere)
+    other = Viewer([copy])
+    other.start()
+    other.wait_ready()
+    assert ask(other, "trace")["detail"]["ready"]
+    other.close()
+    assert not list(elsewhere.iterdir())
