@@ -5,7 +5,8 @@
 # `make` in full. The test programs are built there once and run three times: on the unmodified library, on the
 # trace-enabled one with tracing off, and with the tracer loaded and everything traced at level 4 into memory. A test that
 # passes the first time must pass the others, but for those that glibc-tests.except names with a reason.
-# Takes about ten minutes for each run, most of it waiting. Results stay in OBJECTS/ptt.
+# Most of the time the tests wait for something: JOBS of them (8) run at once. Results stay in OBJECTS/ptt, and the run on the
+# unmodified library is not done again.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source=$(realpath "$1") objects=$(realpath "$2")
@@ -15,6 +16,8 @@ except=$PWD/tests/nptl/glibc-tests.except
 library=$("$python" -m nptltrace nptl path)
 tracer=$("$python" -m nptltrace config --preload)
 results=$objects/ptt
+# a test may take ten times the time that is allowed it on an idle machine
+export TIMEOUTFACTOR=${TIMEOUTFACTOR:-10}
 mkdir -p "$results"
 
 # run NAME [VARIABLE=VALUE...]: all tests, with these in the environment of each; a line "PASS: nptl/name" for each.
@@ -23,7 +26,7 @@ run() {
 	shift
 	own="GCONV_PATH=$objects/iconvdata LOCPATH=$objects/localedata LC_ALL=C"
 	rm -f "$objects"/nptl/*.out "$objects"/nptl/*.test-result
-	make -C "$source/nptl" -k -r PARALLELMFLAGS= -j"$(nproc)" subdir=nptl ..=../ objdir="$objects" \
+	make -C "$source/nptl" -k -r PARALLELMFLAGS= -j"${JOBS:-8}" subdir=nptl ..=../ objdir="$objects" \
 		run-program-env="$own $*" tests >"$results/$name.log" 2>&1 || true
 	cat "$objects"/nptl/*.test-result | grep -E '^[A-Z]+: ' | sort >"$results/$name"
 	echo "$name: $(cut -d: -f1 "$results/$name" | sort | uniq -c | tr -s ' \n' ' ')"
