@@ -30,14 +30,13 @@ export class Cursor {
     const { pane } = this;
     const items = pane.layout.items;
     if (!items.length) return;
-    const before = pane.cursor ? items.indexOf(pane.cursor) : -1;
+    const before = pane.cursor ? pane.layout.placeOf(pane.cursor) : -1;
     const seen = pane.layout.at(pane.top);
-    const start =
-      before < 0 ? items.indexOf(seen ?? (items[0] as (typeof items)[0])) : before + step;
+    const start = before >= 0 ? before + step : seen ? pane.layout.placeOf(seen) : 0;
     pane.cursor = items[Math.min(items.length - 1, Math.max(0, start))] ?? null;
     // The first place is a row, not the name of its process.
     if (before < 0 && pane.cursor?.kind === "group" && !pane.cursor.folded) {
-      pane.cursor = items[items.indexOf(pane.cursor) + 1] ?? pane.cursor;
+      pane.cursor = items[pane.layout.placeOf(pane.cursor) + 1] ?? pane.cursor;
     }
     this.span = null;
     this.lane = 0;

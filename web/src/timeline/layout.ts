@@ -69,6 +69,18 @@ export class Layout {
     return this.items.slice(first, last + 1);
   }
 
+  /** Returns what an item of another layout is in this one, or null. */
+  same(item: Item): Item | null {
+    if (item.kind === "row") return this.find(item.data.row);
+    const here = this.items.find((one) => one.kind === "group" && one.process === item.process);
+    return here ?? null;
+  }
+
+  /** Returns the place of an item among the items. */
+  placeOf(item: Item): number {
+    return this.indexAt(item.y);
+  }
+
   /** Returns the place of a row among the items, or -1 when it is not shown. */
   indexOf(row: number): number {
     return this.byRow.get(row) ?? -1;

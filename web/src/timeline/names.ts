@@ -14,6 +14,7 @@ export interface NamesOptions {
 export class Names {
   readonly element: HTMLElement;
   private shown = new Map<string, HTMLElement>();
+  private drawn: readonly unknown[] = [];
 
   constructor(private readonly options: NamesOptions) {
     this.element = h("div", {
@@ -26,14 +27,20 @@ export class Names {
 
   /** Puts the names of what is seen where their rows are. */
   draw(layout: Layout, top: number, height: number, cursor: Item | null, selected: number): void {
+    const now = [layout, top, height, cursor, selected];
+    // A view that only moves in time leaves the names as they are.
+    if (now.every((part, at) => part === this.drawn[at])) return;
+    this.drawn = now;
     const seen = new Map<string, HTMLElement>();
-    for (const item of layout.between(top, top + height)) {
+    const items = layout.between(top, top + height);
+    let place = items[0] ? layout.placeOf(items[0]) : 0;
+    for (const item of items) {
       const key = keyOf(item);
       const element = this.shown.get(key) ?? this.make(item);
-      place(element, item, item.y - top);
-      const at = layout.items.indexOf(item);
+      put(element, item, item.y - top);
+      place++;
       element.setAttribute("aria-setsize", String(layout.items.length));
-      element.setAttribute("aria-posinset", String(at + 1));
+      element.setAttribute("aria-posinset", String(place));
       element.classList.toggle("cursor", cursor !== null && keyOf(cursor) === key);
       const isSelected = item.kind === "row" && item.data.row === selected;
       element.setAttribute("aria-selected", String(isSelected));
@@ -56,6 +63,7 @@ export class Names {
   clear(): void {
     for (const element of this.shown.values()) element.remove();
     this.shown.clear();
+    this.drawn = [];
   }
 
   private idOf(item: Item): string {
@@ -90,7 +98,7 @@ export class Names {
   }
 }
 
-function place(element: HTMLElement, item: Item, y: number): void {
+function put(element: HTMLElement, item: Item, y: number): void {
   element.style.transform = `translateY(${y}px)`;
   element.style.height = `${item.height}px`;
 }

@@ -17,6 +17,9 @@ export class Overview {
   private readonly surface: Surface;
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
   private table: Columns<OverviewColumns> | null = null;
+  /** The bars, which change less often than the window on them moves. */
+  private readonly picture = new Surface(h("canvas"));
+  private pictured: readonly unknown[] = [];
   private asked = 0;
   private readonly draw = oncePerFrame(() => this.paint());
 
@@ -83,7 +86,8 @@ export class Overview {
     const context = this.surface.begin();
     const { width, height } = this.surface;
     const palette = this.palette();
-    if (this.table?.length) this.bars(context, this.table, palette);
+    this.drawBars(palette);
+    if (width > 0 && height > 0) context.drawImage(this.picture.canvas, 0, 0, width, height);
     const { x0, x1 } = this.window();
     context.fillStyle = palette.get("bg");
     context.globalAlpha = 0.62;
@@ -103,6 +107,16 @@ export class Overview {
     context.fillStyle = palette.get("accent");
     for (const x of [x0 - 1, x1 - 2]) context.fillRect(x, height / 2 - 7, 3, 14);
     this.tell();
+  }
+
+  private drawBars(palette: Palette): void {
+    const { width, height } = this.surface;
+    const now = [this.table, palette, width, height];
+    if (now.every((part, at) => part === this.pictured[at])) return;
+    this.pictured = now;
+    this.picture.resize(width, height);
+    const context = this.picture.begin();
+    if (this.table?.length) this.bars(context, this.table, palette);
   }
 
   /** Each bin: running threads below, contended ones on them, idle ones on top; marks for what is wrong. */

@@ -109,14 +109,14 @@ function paintSpans(
   const { table, begin, end } = spans;
   const thread = row.kind === "thread";
   const pixel = 1 / palette.ratio;
-  const left = Math.max(0, scale.x(clip.from));
-  const right = Math.min(scale.width, scale.x(clip.to));
+  const left = snap(Math.max(0, scale.x(clip.from)), palette.ratio);
+  const right = snap(Math.min(scale.width, scale.x(clip.to)), palette.ratio);
+  const run = new Run(context);
   let lane = -1;
   let state = -1;
   let box = laneBox(row, 0);
   let drawn = -1;
   let before = 0;
-  let style: CanvasPattern | string | null = null;
   for (let at = begin; at < end; at++) {
     const t = table.t_ns[at] ?? 0;
     // Spans come in runs that are sorted by time; a new run starts at the left again.
@@ -137,19 +137,13 @@ function paintSpans(
     drawn = x1;
     const paint = paintOf(palette, row, table, at, lane, state);
     const wide = x1 - x0 >= PATTERN_PIXELS;
-    const next = wide ? paint.pattern : paint.fill;
-    if (next !== style) {
-      style = next;
-      context.fillStyle = next;
-    }
     const height = heightOf(row, table, at, lane, box.height);
-    context.fillRect(x0, y + box.top + box.height - height, x1 - x0, height);
+    const style = wide ? paint.pattern : paint.fill;
+    run.fill(style, x0, y + box.top + box.height - height, x1, height);
     if (!wide) continue;
     if (x1 - x0 >= 12 && last <= right && (thread || lane > 0)) {
       // Ends of neighbours of the same colour are told apart.
-      context.fillStyle = palette.get("bg");
-      context.fillRect(x1 - pixel, y + box.top, pixel, box.height);
-      style = null;
+      run.fill(palette.get("bg"), x1 - pixel, y + box.top, x1, box.height);
     }
     // What goes on from the tile before has its text there.
     if (first < left && left > 0) continue;
@@ -159,6 +153,43 @@ function paintSpans(
     const text = textOf(brush, row, table, at, lane);
     const middle = y + box.top + box.height / 2;
     brush.texts.push({ x: from + 4, y: middle, height: box.height, room, text, paint });
+  }
+  run.end();
+}
+
+/** Rectangles that continue one another are filled as one: most of what is dense is of few heights. */
+class Run {
+  private style: CanvasPattern | string = "";
+  private filled: CanvasPattern | string = "";
+  private x0 = 0;
+  private x1 = 0;
+  private y = 0;
+  private height = 0;
+
+  constructor(private readonly context: CanvasRenderingContext2D) {}
+
+  fill(style: CanvasPattern | string, x0: number, y: number, x1: number, height: number): void {
+    const same = style === this.style && y === this.y && height === this.height;
+    if (same && x0 <= this.x1 && x0 >= this.x0) {
+      this.x1 = Math.max(this.x1, x1);
+      return;
+    }
+    this.end();
+    this.style = style;
+    this.x0 = x0;
+    this.x1 = x1;
+    this.y = y;
+    this.height = height;
+  }
+
+  end(): void {
+    if (this.x1 <= this.x0) return;
+    if (this.filled !== this.style) {
+      this.filled = this.style;
+      this.context.fillStyle = this.style;
+    }
+    this.context.fillRect(this.x0, this.y, this.x1 - this.x0, this.height);
+    this.x1 = this.x0;
   }
 }
 

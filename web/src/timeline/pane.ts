@@ -105,7 +105,7 @@ export class Pane {
     this.amount.textContent = count(this.options.rows.total);
     this.empty.textContent = empty;
     this.empty.hidden = this.layout.items.length > 0;
-    if (cursor?.kind === "row") this.cursor = this.layout.find(cursor.data.row);
+    if (cursor) this.cursor = this.layout.same(cursor);
   }
 
   resize(namesWidth: number): void {
