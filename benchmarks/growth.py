@@ -123,6 +123,22 @@ def bars(found: list[Reading], sizes: list[int]) -> list[Bar]:
     return held
 
 
+def keep_all(found: list[Reading], sizes: list[int], threads: int, locks: int) -> list[Bar]:
+    """Keep what is there so far; return what it says of the bars."""
+    verdicts = bars(found, sizes)
+    keep(
+        "growth",
+        {f"{reading.name}/{events}": Figures(tuple(used.seconds for used in runs))
+         for reading in found for events, runs in reading.used.items()},
+        bars=verdicts,
+        cpu={f"{r.name}/{n}": r.median(n, "cpu") for r in found for n in sizes},
+        own_mib={f"{r.name}/{n}": r.median(n, "own_mib") for r in found for n in sizes},
+        peak_mib={f"{r.name}/{n}": r.median(n, "peak_mib") for r in found for n in sizes},
+        sizes=sizes, threads=threads, locks=locks, rounds=len(next(iter(found[0].used.values()))),
+    )  # fmt: skip
+    return verdicts
+
+
 def main() -> int:
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -141,8 +157,10 @@ def main() -> int:
         for events, trace in traces.items():
             make_trace(trace, events, args.threads, args.locks)
         make_trace(work / OTHER, 1000, args.threads, args.locks)
-        all_of_them = [*readings(), columns({str(t): n for n, t in traces.items()})]
+        all_of_them = [columns({str(t): n for n, t in traces.items()}), *readings()]
         found = [reading for reading in all_of_them if args.only in reading.name]
+        measured: list[Reading] = []
+        verdicts: list[Bar] = []
         print("events, s (processor s), MiB of its own:")
         for reading in found:
             measure(reading, traces, rounds, work / "out")
@@ -152,21 +170,12 @@ def main() -> int:
                 for n in sizes
             ]
             print(f"{reading.name:<20}{'  '.join(cells)}", flush=True)
+            measured.append(reading)
+            verdicts = keep_all(measured, sizes, args.threads, args.locks)
     finally:
         shutil.rmtree(work)
-    verdicts = bars(found, sizes)
     for bar in verdicts:
         print(bar)
-    keep(
-        "growth",
-        {f"{reading.name}/{events}": Figures(tuple(used.seconds for used in runs))
-         for reading in found for events, runs in reading.used.items()},
-        bars=verdicts,
-        cpu={f"{r.name}/{n}": r.median(n, "cpu") for r in found for n in sizes},
-        own_mib={f"{r.name}/{n}": r.median(n, "own_mib") for r in found for n in sizes},
-        peak_mib={f"{r.name}/{n}": r.median(n, "peak_mib") for r in found for n in sizes},
-        sizes=sizes, threads=args.threads, locks=args.locks, rounds=rounds,
-    )  # fmt: skip
     return int(any(bar.held is False for bar in verdicts))
 
 
