@@ -90,8 +90,9 @@ function background(brush: Brush, row: RowData, y: number, thread: boolean): voi
 function base(brush: Brush, row: RowData, y: number, clip: Range): void {
   const { context, scale, palette } = brush;
   const box = laneBox(row, 0);
-  const from = Math.max(0, scale.x(Math.max(clip.from, row.start_ns)));
-  const to = Math.min(scale.width, scale.x(Math.min(clip.to, row.end_ns)));
+  const { ratio } = palette;
+  const from = snap(Math.max(0, scale.x(Math.max(clip.from, row.start_ns))), ratio);
+  const to = snap(Math.min(scale.width, scale.x(Math.min(clip.to, row.end_ns))), ratio);
   if (to <= from) return;
   context.fillStyle = palette.state(RUNNING).fill;
   context.fillRect(from, y + box.top, to - from, box.height);

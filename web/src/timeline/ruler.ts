@@ -9,7 +9,7 @@ import { Surface } from "./surface";
 
 const BETWEEN_PIXELS = 110;
 /** Where a time has more steps than these, marks tell how far they are from a time that is written out. */
-const MANY_STEPS = 2000;
+const MANY_STEPS = 500;
 
 export class Ruler {
   readonly element = h("div", { class: "ruler" });
