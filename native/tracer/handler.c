@@ -34,6 +34,7 @@ static struct {
 } handler;
 
 pid_t ptt_pid;
+bool ptt_handler_reentrant;
 
 static __thread volatile bool in_handler INITIAL_EXEC;
 
@@ -167,7 +168,8 @@ static bool load(void)
 		dlclose(library);
 		return false;
 	}
-	ptt_getevent = dlsym(library, "nptl_trace_handler_reentrant") ? handler.getevent : guarded_getevent;
+	ptt_handler_reentrant = dlsym(library, "nptl_trace_handler_reentrant") != NULL;
+	ptt_getevent = ptt_handler_reentrant ? handler.getevent : guarded_getevent;
 	return true;
 }
 

@@ -13,12 +13,35 @@
 static __thread struct {
 	const void *lock; /* that this thread waits for */
 	uint64_t began;
+	uint32_t locks; /* low-level ones that this thread has */
 	bool muted;
 } inside INITIAL_EXEC;
 
 void ptt_mute_points(bool mute)
 {
 	inside.muted = mute;
+}
+
+/*
+ * A handler that uses the C library must not be called by a thread that has one of the library's locks: it would ask for
+ * the same one again, and wait for itself. Such handlers are told of nothing from the inside meanwhile.
+ */
+static bool locks_the_library(unsigned int point)
+{
+	switch (point) {
+	case NPTL_POINT_lll_taken:
+	case NPTL_POINT_lll_tried:
+	case NPTL_POINT_lll_waited:
+		inside.locks++;
+		return true;
+	case NPTL_POINT_lll_free:
+		/* it may have been taken before anything was traced */
+		inside.locks -= inside.locks > 0;
+		return true;
+	case NPTL_POINT_lll_wait:
+		return true;
+	}
+	return inside.locks > 0;
 }
 
 /* ------------------------------------------------------------ low-level locks */
@@ -125,10 +148,13 @@ EXPORT void __nptl_trace_point(unsigned int point, const void *object, unsigned 
 	}
 	if (!ptt_thread_is_known())
 		return;
-	switch (point) {
-	case NPTL_POINT_thread_dead:
+	if (unlikely(point == NPTL_POINT_thread_dead)) {
 		ptt_thread_dies();
-		break;
+		return;
+	}
+	if (!ptt_handler_reentrant && locks_the_library(point))
+		return;
+	switch (point) {
 	case NPTL_POINT_lll_taken:
 	case NPTL_POINT_lll_tried:
 	case NPTL_POINT_lll_free:

@@ -83,6 +83,9 @@ _Static_assert(offsetof(struct nptl_trace_event, event) == 2, "kind");
 _Static_assert(offsetof(struct nptl_trace_event, param_size) == 8, "param_size");
 _Static_assert(offsetof(struct nptl_trace_event, param) == 16, "param");
 
+/* The handler calls nothing of the C library that could come back to the tracer. */
+extern bool ptt_handler_reentrant HIDDEN;
+
 /* Both structs are passed in memory, so a function that takes one can be called with the other. */
 static inline __attribute__((always_inline)) void ptt_send(char domain, char event, void *param, size_t size)
 {
