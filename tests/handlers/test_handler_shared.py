@@ -287,7 +287,7 @@ def test_dead_writer_is_noticed_at_once(buffer: Buffer) -> None:
     buffer.record(finished=False)
     began = time.monotonic()
     buffer.collector.drain(flush=True)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 1.9  # not after the two seconds that the living are given
 
 
 def test_runnable_writer_is_waited_for(buffer: Buffer) -> None:

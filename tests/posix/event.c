@@ -369,7 +369,7 @@ CASE(signal_handlers_interrupt_the_trace_point)
 	setitimer(ITIMER_REAL, &never, NULL);
 	signal(SIGALRM, SIG_IGN); /* which also forgets the last one, if it is still on its way */
 	signal(SIGALRM, SIG_DFL);
-	alarm(60);
+	alarm(240);
 	while (next_user(trid, &r)) {
 		if (same_type(r.info.posix_event_id, in_main))
 			wrong += number_of(&r) != next_main++;

@@ -507,7 +507,7 @@ CASE(fork_while_other_threads_write)
 		if (pid == 0) {
 			trace_event_id_t id;
 
-			alarm(30);
+			alarm(120);
 			posix_trace_eventid_open("one", &id);
 			emit_number(id, 1);
 			_exit(0);

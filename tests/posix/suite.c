@@ -71,7 +71,7 @@ static void run_here(const struct suite_case *c)
 	const char *limit = getenv("SUITE_SECONDS");
 
 	setpgid(0, 0);
-	alarm(limit ? (unsigned int)atoi(limit) : 60);
+	alarm(limit ? (unsigned int)atoi(limit) : 240);
 	c->run();
 	exit(0);
 }

@@ -11,7 +11,7 @@
  *     }
  *
  * A check that fails is printed and counted, and the case goes on; NEED ends the case, for what the rest stands on. A
- * case that hangs is ended after SUITE_SECONDS (60), with everything that it started.
+ * case that hangs is ended after SUITE_SECONDS (240), with everything that it started.
  */
 #ifndef SUITE_H
 #define SUITE_H

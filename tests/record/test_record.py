@@ -70,14 +70,18 @@ class TestWhole:
         assert any("sites" in json.loads(line) for line in lines)
 
     def test_starts_fast(self, ptt: Ptt, tmp_path: Path) -> None:
-        if os.getloadavg()[0] > (os.cpu_count() or 1):
-            pytest.skip("the machine is too busy to measure")
-        times = []
-        for i in range(5):
+        """As fast as Python itself can, by the measure of this machine and moment."""
+        bare, recording = [], []
+        for i in range(30):
             began = time.monotonic()
+            subprocess.run([sys.executable, "-c", "import argparse, subprocess"], check=True)
+            between = time.monotonic()
             ptt("record", "-o", tmp_path / str(i), "--", "true")
-            times.append(time.monotonic() - began)
-        assert min(times) < 0.3
+            bare.append(between - began)
+            recording.append(time.monotonic() - between)
+            if i >= 4 and min(recording) < 6 * min(bare):
+                break
+        assert min(recording) < 6 * min(bare)
 
     def test_imports_no_column_library(self, ptt: Ptt, tmp_path: Path) -> None:
         code = (
@@ -367,8 +371,11 @@ def _ids() -> dict[str, int]:
     return {event.name: event.id for event in EVENTS}
 
 
-def _fail_after_a_while() -> None:
-    time.sleep(0.5)
+def _fail_once_it_runs(trace: Path) -> None:
+    until = time.monotonic() + 120
+    while not (trace / "info" / "session.json").exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
     raise ZeroDivisionError
 
 
@@ -392,7 +399,7 @@ class TestPython:
 
     def test_an_exception_ends_the_program(self) -> None:
         began = time.monotonic()
-        with pytest.raises(ZeroDivisionError), nptltrace.record(["sleep", "60"]) as run:
-            _fail_after_a_while()
-        assert time.monotonic() - began < 30
+        with pytest.raises(ZeroDivisionError), nptltrace.record(["sleep", "1000"]) as run:
+            _fail_once_it_runs(run.trace)
+        assert time.monotonic() - began < 200
         assert session(run.trace)["state"] == "complete"

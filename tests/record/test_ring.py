@@ -126,7 +126,9 @@ def test_clocks_agree() -> None:
     time.sleep(0.05)
     second = read_clock()
     elapsed = second.monotonic_ns - first.monotonic_ns
-    assert 0.9 < (second.unix_ns - first.unix_ns) / elapsed < 1.1
+    # Each reading says how far apart its clocks may have been; the kernel may slew the time of day.
+    error = first.spread_ns + second.spread_ns + elapsed // 1000
+    assert abs(second.unix_ns - first.unix_ns - elapsed) <= error
     assert second.clock > first.clock
 
 

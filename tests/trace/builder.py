@@ -177,7 +177,7 @@ class Builder:
     def write(self) -> Path:
         """Write the trace and return its directory."""
         self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / "metadata").write_text(self.metadata())
+        replace(self.path / "metadata", self.metadata().encode())
         for number, thread in enumerate(self.threads):
             data = b""
             for sequence, events in enumerate(thread.packets):
@@ -187,7 +187,7 @@ class Builder:
                     pid=thread.pid, tid=thread.tid, process=thread.process, events=len(events),
                     instance=number, sequence=sequence, discarded=thread.discarded,
                 )  # fmt: skip
-            (self.path / f"stream-{number:05}").write_bytes(data)
+            replace(self.path / f"stream-{number:05}", data)
         self.write_info()
         return self.path
 
@@ -210,9 +210,16 @@ class Builder:
         """Write session.json and processes.jsonl."""
         info = self.path / "info"
         info.mkdir(exist_ok=True)
-        (info / "session.json").write_text(json.dumps(self.session))
+        replace(info / "session.json", json.dumps(self.session).encode())
         lines = [json.dumps(line) + "\n" for line in self.processes]
-        (info / "processes.jsonl").write_text("".join(lines))
+        replace(info / "processes.jsonl", "".join(lines).encode())
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a file anew; whoever reads it meanwhile sees the old one or the new one."""
+    new = path.with_name(f".{path.name}")
+    new.write_bytes(data)
+    new.replace(path)
 
 
 def rewrite_uuid(path: Path, uuid: UUID) -> None:
