@@ -54,6 +54,7 @@ need may libclang-rt-14-dev fuzzes
 need may chromium has chromium
 need may default-jdk-headless has javac
 need may ffmpeg has ffmpeg
+need may firefox-esr has firefox-esr
 need may fish has fish
 need may groff-base has groff
 need may mandoc has mandoc

@@ -10,11 +10,15 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from playwright.sync_api import sync_playwright
 
 from tests.support import ROOT, Compiler, Ptt, Recorder
-from tests.ui.page import CHROMIUM, Look, opened, serving
+from tests.ui.page import CHROMIUM, opened, serving
+
+if TYPE_CHECKING:
+    from tests.ui.page import Look
 
 OUT = ROOT / "docs" / "pictures"
 SIZE = {"width": 1120, "height": 680}
