@@ -3,7 +3,7 @@ import type { App } from "../app";
 import { button, h } from "../dom";
 import type { Hold, ObjectRef, ThreadRef } from "../protocol";
 import type { Range, RowKind } from "../state";
-import { describeRow } from "../timeline/describe";
+import { describeRow, named } from "../timeline/describe";
 import type { RowData, Rows } from "../timeline/rows";
 import { count, duration, exact } from "../units";
 import { chainView } from "./chain";
@@ -132,7 +132,7 @@ function rowView(row: RowData, app: App): HTMLElement[] {
     app.store.update({ filter, tab: "events", dock: true });
   };
   return [
-    h("h2", {}, row.by === "thread" ? "Thread " : `${row.kind} `, h("b", {}, row.label)),
+    h("h2", {}, named(row)),
     h("ul", { class: "plain" }, ...lines.map((line) => h("li", {}, line))),
     facts([
       ["First seen", exact(row.start_ns)],

@@ -1,6 +1,5 @@
 // What a span or a row is, in words: for the tooltip, the details and those who listen.
 import { FLAGS, STATES } from "../protocol";
-import type { RowKind } from "../state";
 import { count, duration, exact, percent, plural } from "../units";
 import type { Span } from "./find";
 import type { RowData } from "./rows";
@@ -61,11 +60,12 @@ export function describeRow(row: RowData): Described {
     facts.push(row.object);
   }
   facts.push(`process ${row.pid}`);
-  return { title: row.by === "thread" ? row.label : `${row.kind} ${row.label}`, facts };
+  return { title: row.by === "thread" ? row.label : named(row), facts };
 }
 
-export function kindName(by: RowKind): string {
-  return by === "thread" ? "thread" : "lock";
+/** Returns what a row is called with what it is; without a name of its own it says that already. */
+export function named(row: RowData): string {
+  return row.label.startsWith(row.kind) ? row.label : `${row.kind} ${row.label}`;
 }
 
 function ofThread(row: RowData, span: Span, other: string, facts: string[]): Described {

@@ -24,7 +24,9 @@ export class Motion {
   ) {}
 
   whole(): Range {
-    const { first_ns: from, end_ns: to } = this.app.trace();
+    const { first_ns: from, end_ns, processes } = this.app.trace();
+    // What never ended lasts until its process did, which may be long after the last event.
+    const to = processes.reduce((end, one) => Math.max(end, one.end_ns ?? 0), end_ns);
     return to > from ? { from, to } : { from, to: from + 1000 };
   }
 

@@ -64,12 +64,19 @@ export class Overview {
     }
   }
 
-  private scale(): Scale {
+  /** What the bars are of; null before they are there. */
+  private counted(): Range | null {
     const found = this.table?.metadata;
+    if (!found) return null;
+    return { from: Number(found.get("from_ns") ?? 0), to: Number(found.get("to_ns") ?? 0) };
+  }
+
+  private scale(): Scale {
     const whole = this.motion.whole();
-    const from = Number(found?.get("from_ns") ?? whole.from);
-    const to = Number(found?.get("to_ns") ?? whole.to);
-    return new Scale({ from, to: Math.max(to, from + 1) }, this.surface.width);
+    const bars = this.counted() ?? whole;
+    const from = Math.min(whole.from, bars.from);
+    const to = Math.max(whole.to, bars.to, from + 1);
+    return new Scale({ from, to }, this.surface.width);
   }
 
   private window(): { x0: number; x1: number } {
@@ -125,16 +132,18 @@ export class Overview {
     table: Columns<OverviewColumns>,
     palette: Palette,
   ): void {
-    const { width, height } = this.surface;
+    const { height } = this.surface;
     const scale = this.scale();
-    const bin = (scale.range.to - scale.range.from) / table.length;
-    const step = width / table.length;
+    const counted = this.counted() ?? scale.range;
+    const bin = (counted.to - counted.from) / table.length;
+    const step = bin / scale.nsPerPixel;
+    const left = scale.x(counted.from);
     let most = 1;
     for (let at = 0; at < table.length; at++) most = Math.max(most, table.threads[at] ?? 0);
     const contended = palette.state(1);
     const room = height - 9;
     for (let at = 0; at < table.length; at++) {
-      const x = at * step;
+      const x = left + at * step;
       const threads = table.threads[at] ?? 0;
       const waits = (table.contended_ns[at] ?? 0) / bin;
       const idle = ((table.idle_ns[at] ?? 0) + (table.other_ns[at] ?? 0)) / bin;

@@ -274,7 +274,7 @@ export class Timeline {
   // ---- state ----
 
   private end(): number {
-    return this.app.trace().end_ns;
+    return this.motion.whole().to;
   }
 
   private nsPerPixel(): number {
