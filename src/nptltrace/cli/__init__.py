@@ -197,10 +197,10 @@ def entry() -> NoReturn:
     # What is imported stays; to look through it again and again for garbage is in vain.
     gc.set_threshold(_GARBAGE)
     status = main()
-    if "atexit" in sys.modules:
+    if not {"atexit", "threading"}.isdisjoint(sys.modules):
         sys.exit(status)
-    # Nobody wants to be called at the end. To take the interpreter apart takes as long as to finish
-    # the trace of a short program.
+    # Nobody wants to be called at the end, or is still at work. To take the interpreter apart takes
+    # as long as to finish the trace of a short program.
     try:
         sys.stdout.flush()
         sys.stderr.flush()
