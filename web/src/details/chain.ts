@@ -3,6 +3,7 @@ import { h } from "../dom";
 import type { Wait } from "../protocol";
 import { count, duration } from "../units";
 import { facts, type Links, site } from "./details";
+import type { Later } from "./selected";
 
 const CLASSES: Readonly<Record<Wait["wait_class"], string>> = {
   contended: "waited",
@@ -13,13 +14,19 @@ const CLASSES: Readonly<Record<Wait["wait_class"], string>> = {
 };
 
 /** Returns the view of a wait: itself, then each step to the root. */
-export function chainView(chain: readonly Wait[], links: Links): HTMLElement[] {
+export function chainView(chain: readonly Wait[], later: Later, links: Links): HTMLElement[] {
   const [first, ...rest] = chain;
   if (!first) return [h("p", {}, "Nothing is known of this wait.")];
   const steps = h("ol", { class: "chain" });
   steps.append(step(first, links, true));
   for (const wait of rest) steps.append(step(wait, links, false));
-  steps.append(root(chain[chain.length - 1] ?? first, links));
+  for (const wait of later.waits) {
+    const line = step(wait, links, false);
+    line.prepend(h("div", { class: "because" }, "and meanwhile"));
+    steps.append(line);
+  }
+  const last = later.waits[later.waits.length - 1] ?? chain[chain.length - 1] ?? first;
+  steps.append(later.cycle ? cycle(last, links) : root(last, links));
   return [heading(first, links), itself(first, links), h("h3", {}, "Because of"), steps];
 }
 
@@ -33,7 +40,7 @@ function heading(wait: Wait, links: Links): HTMLElement {
 }
 
 function itself(wait: Wait, links: Links): HTMLElement {
-  const length = duration(wait.dur_ns) + (wait.open ? ", and did at the end" : "");
+  const length = duration(wait.dur_ns) + (wait.open ? ", and it never ended" : "");
   const lines: [string, string | HTMLElement][] = [
     ["For", h("strong", {}, length)],
     ["Class", wait.mode === "shared" ? `${wait.wait_class}, shared` : wait.wait_class],
@@ -67,6 +74,14 @@ function step(wait: Wait, links: Links, isFirst: boolean): HTMLElement {
   } else {
     item.append(h("div", { class: "because" }, "nobody is known to have held it or ended it"));
   }
+  return item;
+}
+
+/** Threads that wait for one another wait for ever. */
+function cycle(last: Wait, links: Links): HTMLElement {
+  const item = h("li", { class: "root cycle" });
+  const verdict = last.open ? " waits itself, see above: a deadlock" : " waited itself, see above";
+  if (last.owner) item.append(links.thread(last.owner), verdict);
   return item;
 }
 

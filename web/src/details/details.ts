@@ -53,7 +53,7 @@ export function mountDetails(
 function content(now: Selected, app: App, links: Links): HTMLElement[] {
   switch (now.kind) {
     case "wait":
-      return chainView(now.chain, links);
+      return chainView(now.chain, now.later, links);
     case "hold":
       return holdView(now.hold, links);
     case "row":

@@ -1,9 +1,13 @@
 // Finds out what the selection is: which wait with its chain, which hold, which row or event.
 import { isAbort, type Source } from "../api";
-import { type Hold, MAX_ROWS, type Wait } from "../protocol";
+import { type Hold, MAX_ROWS, STATES, type Wait } from "../protocol";
 import { Signal } from "../signal";
 import type { Range, Selection, ViewStore } from "../state";
 import type { RowData, Rows } from "../timeline/rows";
+
+const CONTENDED = STATES.indexOf("contended");
+/** A chain of more threads is a riddle of its own. */
+const MOST_LATER = 12;
 
 export interface EventLine {
   readonly position: string;
@@ -17,9 +21,16 @@ export interface EventLine {
   readonly sentence: string;
 }
 
+/** How a chain goes on after its waits began: what its last owner came to wait for meanwhile. */
+export interface Later {
+  readonly waits: readonly Wait[];
+  /** The last of them waits for a thread of the chain: nothing of this can ever end. */
+  readonly cycle: boolean;
+}
+
 /** What was selected, with what is known of it. */
 export type Selected =
-  | { readonly kind: "wait"; readonly chain: readonly Wait[] }
+  | { readonly kind: "wait"; readonly chain: readonly Wait[]; readonly later: Later }
   | { readonly kind: "hold"; readonly hold: Hold; readonly lane: number }
   | { readonly kind: "row"; readonly row: RowData }
   | { readonly kind: "event"; readonly event: EventLine }
@@ -81,7 +92,38 @@ export class SelectedThing {
 
   private async wait(id: number, signal: AbortSignal): Promise<Selected> {
     const { chain } = await this.source.json("wait", { id }, signal);
-    return { kind: "wait", chain };
+    return { kind: "wait", chain, later: await this.later(chain, signal) };
+  }
+
+  /** Follows the owners on, from wait to wait, as long as each wait lasts for most of the one before. */
+  private async later(chain: readonly Wait[], signal: AbortSignal): Promise<Later> {
+    const waits: Wait[] = [];
+    const waiting = new Set(chain.map((wait) => wait.thread.row));
+    for (let last = chain[chain.length - 1]; last?.owner && waits.length < MOST_LATER; ) {
+      if (waiting.has(last.owner.row)) return { waits, cycle: true };
+      const next = await this.meanwhile(last, last.owner.row, signal);
+      if (!next) break;
+      waits.push(next);
+      waiting.add(next.thread.row);
+      last = next;
+    }
+    return { waits, cycle: false };
+  }
+
+  /** Returns the wait that kept a thread for at least half of another's wait, or null. */
+  private async meanwhile(wait: Wait, row: number, signal: AbortSignal): Promise<Wait | null> {
+    const to_ns = wait.t_ns + Math.max(1, wait.dur_ns);
+    const question = { by: "thread", rows: [row], from_ns: wait.t_ns, to_ns, width: 1 } as const;
+    const table = await this.source.table("spans", question, signal);
+    for (let n = 0; n < table.length; n++) {
+      const id = table.wait_id[n] ?? 0;
+      if (table.lane[n] !== 0 || table.state[n] !== CONTENDED || !id) continue;
+      const found = (await this.source.json("wait", { id }, signal)).chain[0];
+      if (!found) continue;
+      const until = Math.min(to_ns, found.t_ns + found.dur_ns);
+      if (until - Math.max(wait.t_ns, found.t_ns) >= wait.dur_ns / 2) return found;
+    }
+    return null;
   }
 
   private async event(position: string, signal: AbortSignal): Promise<Selected | null> {

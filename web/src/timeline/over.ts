@@ -62,7 +62,7 @@ function drawSelected(
 ): void {
   const colour = palette.get("accent");
   if (selected?.kind === "wait") {
-    selected.chain.forEach((wait, at) => {
+    [...selected.chain, ...selected.later.waits].forEach((wait, at) => {
       const row = pane.by === "thread" ? wait.thread.row : wait.object.row;
       const range = { from: wait.t_ns, to: wait.t_ns + wait.dur_ns };
       outline(context, pane, scale, row, 0, range, colour, at === 0 ? 2.5 : 1.5);

@@ -522,5 +522,6 @@ function selectionOf(by: RowKind, span: Span): Selection {
 }
 
 function waitsOf(selected: Selected | null): ReadonlySet<number> {
-  return new Set(selected?.kind === "wait" ? selected.chain.map((wait) => wait.wait_id) : []);
+  if (selected?.kind !== "wait") return new Set();
+  return new Set([...selected.chain, ...selected.later.waits].map((wait) => wait.wait_id));
 }
