@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from tests.support import ROOT, Compiler, Ptt, Recorder
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PROGRAMS = ROOT / "tests" / "programs"
+
+# The same examples every time: who broke something is who sees it fail. PTT_EXPLORE=1 tries others.
+hypothesis.settings.register_profile("same", derandomize=True)
+if not os.environ.get("PTT_EXPLORE"):
+    hypothesis.settings.load_profile("same")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* quiet.c - threads that make no system call of their own between two marks. */
 /*
- * quiet THREADS PAIRS
+ * quiet THREADS PAIRS [MS]
  *
- * Each thread, the first included, locks and unlocks a mutex of its own, closes descriptor -1111, works for PAIRS pairs,
- * and closes -2222. All events between the marks come from one call site that is known by then.
+ * After MS milliseconds each thread, the first included, locks and unlocks a mutex of its own, closes descriptor -1111,
+ * works for PAIRS pairs, and closes -2222. All events between the marks come from one call site that is known by then.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 	pthread_t thread[64];
 
 	pairs = argc > 2 ? atol(argv[2]) : 1000;
-	usleep(500000); /* until the recorder has brought all buffers, however busy the machine is */
+	usleep(argc > 3 ? (unsigned int)atol(argv[3]) * 1000 : 0); /* until the recorder has brought all buffers */
 	for (long i = 1; i < threads; i++)
 		if (pthread_create(&thread[i], NULL, work, NULL))
 			return 1;
