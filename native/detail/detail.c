@@ -67,8 +67,6 @@ void ptt_detail_destroy(struct ptt_detail *d)
 		free(d->wait_blocks);
 		free(d->overview);
 	}
-	free(d->lanes[0].ends);
-	free(d->lanes[1].ends);
 	rd_map_free(&d->row_by_key);
 	dt_store_close(&d->store);
 	free(d);

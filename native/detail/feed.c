@@ -90,29 +90,10 @@ static struct dt_track *track_of(struct ptt_detail *d, uint32_t by, uint32_t row
 	return &d->tracks[number];
 }
 
-/* The first lane from 1 on that is free since before `begin`: so what is held inside of another lies on the inside. */
-static int lane_of(struct ptt_detail *d, uint32_t by, uint32_t row, int64_t begin, int64_t end)
+/* What is held for longer lies above what is held inside of it. */
+static uint32_t lane_of(uint8_t place)
 {
-	struct dt_lanes *lanes = &d->lanes[by];
-	uint32_t lane = 0;
-	int64_t *ends;
-
-	if (row >= lanes->rows) {
-		uint32_t rows = row < 128 ? 256 : row * 2;
-		int64_t *grown = reallocarray(lanes->ends, rows, DT_LANES * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		for (uint64_t i = (uint64_t)lanes->rows * DT_LANES; i < (uint64_t)rows * DT_LANES; i++)
-			grown[i] = INT64_MIN;
-		lanes->ends = grown;
-		lanes->rows = rows;
-	}
-	ends = lanes->ends + (uint64_t)row * DT_LANES;
-	while (lane < DT_LANES - 1 && ends[lane] > begin)
-		lane++;
-	ends[lane] = end;
-	return (int)lane + 1;
+	return place < DT_LANES ? 1u + place : DT_LANES;
 }
 
 static int put(struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, uint32_t state,
@@ -197,18 +178,16 @@ static int feed_hold(struct ptt_detail *d, const struct ptt_model_hold *h)
 		.depth = h->max_waiters, .open = h->open,
 	};
 	uint32_t state = h->mode == PTT_MODE_SHARED ? PTT_DETAIL_SHARED : PTT_DETAIL_HELD, row;
-	int lane, err;
+	int err;
 
 	if (h->dur_ns < 0 || record.end < record.begin || h->object >= d->object_count)
 		return 0;
-	lane = lane_of(d, PTT_DETAIL_THREADS, h->thread, record.begin, record.end);
-	err = lane < 0 ? lane : put(d, PTT_DETAIL_THREADS, h->thread, (uint32_t)lane, state, &record);
+	err = put(d, PTT_DETAIL_THREADS, h->thread, lane_of(h->thread_place), state, &record);
 	row = d->row_of[h->object];
 	if (err || !row)
 		return err;
 	record.other = h->thread;
-	lane = lane_of(d, PTT_DETAIL_OBJECTS, row, record.begin, record.end);
-	return lane < 0 ? lane : put(d, PTT_DETAIL_OBJECTS, row, (uint32_t)lane, state, &record);
+	return put(d, PTT_DETAIL_OBJECTS, row, lane_of(h->object_place), state, &record);
 }
 
 int ptt_detail_events(struct ptt_detail *d, const int64_t *ts, int64_t n)

@@ -126,19 +126,12 @@ struct dt_rows {
 	uint32_t room;
 };
 
-/* When the last record of each lane of a row ended. */
-struct dt_lanes {
-	int64_t *ends;
-	uint32_t rows;
-};
-
 struct ptt_detail {
 	struct dt_store store;
 	struct dt_track *tracks; /* the first stands for none */
 	uint32_t track_count;
 	uint32_t track_room;
 	struct dt_rows rows[2];
-	struct dt_lanes lanes[2];
 	uint32_t *row_of; /* by object of the model */
 	uint32_t object_count;
 	uint32_t object_room;

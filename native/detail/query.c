@@ -25,8 +25,11 @@ struct cell {
 /* A change of the number of waiters. */
 struct change {
 	int64_t ts;
+	int64_t end; /* of one that comes */
 	int32_t all;
 	int32_t contended;
+	uint32_t thread;
+	uint32_t wait;
 };
 
 struct query {
@@ -72,7 +75,7 @@ static void emit(struct query *q, const struct ptt_detail_span *span)
 	q->count++;
 }
 
-static void add_change(struct query *q, int64_t ts, int32_t step)
+static void add_change(struct query *q, int64_t ts, int32_t step, const struct dt_record *r)
 {
 	int32_t contended = q->track->state == 1 + PTT_CONTENDED ? step : 0;
 
@@ -87,14 +90,14 @@ static void add_change(struct query *q, int64_t ts, int32_t step)
 		q->changes = grown;
 		q->change_room = room;
 	}
-	q->changes[q->change_count++] = (struct change){ ts, step, contended };
+	q->changes[q->change_count++] = (struct change){ ts, r->end, step, contended, r->other, r->wait };
 }
 
 static void draw(struct query *q, const struct dt_record *r)
 {
 	if (is_queue(q)) {
-		add_change(q, r->begin, 1);
-		add_change(q, r->end, -1);
+		add_change(q, r->begin, 1, r);
+		add_change(q, r->end, -1, r);
 		return;
 	}
 	emit(q, &(struct ptt_detail_span){
@@ -244,6 +247,7 @@ static int by_time(const void *a, const void *b)
 static void draw_queue(struct query *q)
 {
 	int32_t all = 0, contended = 0;
+	uint32_t first = 0; /* who has waited longest */
 
 	qsort(q->changes, q->change_count, sizeof(*q->changes), by_time);
 	for (uint32_t i = 0; i < q->change_count;) {
@@ -255,9 +259,12 @@ static void draw_queue(struct query *q)
 		}
 		if (all <= 0 || i == q->change_count || q->changes[i].ts <= q->from || ts >= q->to)
 			continue;
+		while (first < i - 1 && (q->changes[first].all < 0 || q->changes[first].end <= ts))
+			first++;
 		emit(q, &(struct ptt_detail_span){
 			.t_ns = ts, .dur_ns = q->changes[i].ts - ts, .busy_ns = q->changes[i].ts - ts, .row = q->row,
-			.count = 1, .depth = (uint32_t)all,
+			.count = 1, .depth = (uint32_t)all, .other = q->changes[first].thread,
+			.wait = q->changes[first].wait,
 			.state = 1 + (contended > 0 ? PTT_CONTENDED : PTT_IDLE),
 		});
 	}

@@ -74,6 +74,21 @@ uint32_t md_log_of(struct ptt_model *m, struct md_object *o)
 	return o->log;
 }
 
+/* The first free place, which is taken; the last one has room for all that find no other. */
+static uint8_t take_place(uint64_t *places)
+{
+	uint8_t place = ~*places ? (uint8_t)__builtin_ctzll(~*places) : PTT_MODEL_PLACES - 1;
+
+	if (place < PTT_MODEL_PLACES - 1)
+		*places |= UINT64_C(1) << place;
+	return place;
+}
+
+static void leave_place(uint64_t *places, uint8_t place)
+{
+	*places &= ~(UINT64_C(1) << place);
+}
+
 static uint32_t hold_find(const struct ptt_model *m, uint32_t thread, uint32_t object)
 {
 	uint32_t hold = MD_THREAD(m, thread)->holds;
@@ -93,6 +108,8 @@ static void hold_unlink(struct ptt_model *m, uint32_t number)
 		at = &MD_HOLD(m, *at)->thread_next;
 	*at = h->thread_next;
 	MD_THREAD(m, h->thread)->pub.held--;
+	leave_place(&MD_THREAD(m, h->thread)->places, h->thread_place);
+	leave_place(&o->places, h->object_place);
 	if (h->object_prev)
 		MD_HOLD(m, h->object_prev)->object_next = h->object_next;
 	else
@@ -123,6 +140,8 @@ static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, u
 	row->max_waiters = h->max_waiters;
 	row->mode = h->mode;
 	row->open = open;
+	row->thread_place = h->thread_place;
+	row->object_place = h->object_place;
 }
 
 static inline void sum_hold(struct ptt_sums *sums, uint64_t ns)
@@ -241,6 +260,8 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 		.thread_next = t->holds,
 		.object_next = o->holds,
 		.mode = mode,
+		.thread_place = take_place(&t->places),
+		.object_place = take_place(&o->places),
 	};
 	if (o->holds)
 		MD_HOLD(m, o->holds)->object_prev = number;

@@ -38,6 +38,8 @@ struct md_hold {
 	uint32_t object_prev;
 	uint32_t object_next;
 	uint8_t mode;
+	uint8_t thread_place; /* bits of `places` */
+	uint8_t object_place;
 };
 
 /* A wait that has begun, in the lists of its thread and of its object. */
@@ -105,6 +107,7 @@ struct md_object {
 	uint64_t tail_share;
 	int64_t release_ts;
 	uint64_t users; /* bit by number of thread, for the first 63 of them */
+	uint64_t places; /* that are taken by holds; the last one is never full */
 	uint32_t tail;      /* who is blamed while nobody holds it: who held it last */
 	uint32_t release_thread;
 	uint32_t release_site;
@@ -141,6 +144,7 @@ struct md_thread {
 	struct md_cached cache[MD_CACHE];
 	uint64_t site_key[MD_SITES];
 	uint32_t site[MD_SITES];
+	uint64_t places; /* as of an object */
 	uint32_t holds; /* list, the latest first */
 	uint32_t waits; /* list, the innermost first */
 	uint32_t serial;

@@ -54,6 +54,8 @@ enum {
 	PTT_KINDS = 16,
 };
 
+#define PTT_MODEL_PLACES 64
+
 /* Histogram of durations: 16 steps an octave, see ptt_model_bucket_ns(). */
 #define PTT_BUCKETS 768
 
@@ -221,7 +223,9 @@ struct ptt_model_hold {
 	uint32_t max_waiters; /* most that waited for the object meanwhile */
 	uint8_t mode;
 	uint8_t open; /* not released in the trace */
-	uint16_t reserved;
+	/* The first place that was free when it began, among what its thread held and among who held its object. */
+	uint8_t thread_place;
+	uint8_t object_place; /* PTT_MODEL_PLACES - 1 where there was none left */
 };
 
 enum {

@@ -19,6 +19,7 @@ from nptltrace.ui.shapes import fits
 from nptltrace.ui.viewer import NotFound, Viewer
 from tests.analysis.simulator import simulate
 from tests.support import ROOT, clean_environment
+from tests.trace.builder import Builder, Event
 from tests.ui.reference import Reference, ask, column
 
 if TYPE_CHECKING:
@@ -140,6 +141,23 @@ def test_spans_of_a_lane_do_not_overlap(viewer: Viewer, by: str) -> None:
             key = (span["row"], span["lane"])
             assert span["t_ns"] >= ends.get(key, -(2**62))
             ends[key] = span["t_ns"] + span["dur_ns"]
+
+
+def test_what_is_held_for_longer_lies_above(tmp_path: Path) -> None:
+    made, outer, inner = Builder(tmp_path / "nested.ptt"), 0x10, 0x20
+    names = ("MUTEX_TAKEN", "MUTEX_FREE")
+    steps = [(0, outer), (0, inner), (1, inner), (0, inner), (1, outer), (1, inner)]
+    made.thread(1, [Event(10 + n, names[what], lock) for n, (what, lock) in enumerate(steps)])
+    other = Viewer([made.write()])
+    other.start()
+    other.wait_ready()
+    try:
+        spans = ask(other, "spans", by="thread", rows=[1], width=16384).to_pylist()
+        rows = {r["row"]: r["object"] for r in ask(other, "rows", by="object").to_pylist()}
+        lanes = sorted((span["lane"], span["t_ns"], rows[span["other"]]) for span in spans)
+        assert lanes == [(1, 0, "0x10"), (2, 1, "0x20"), (2, 3, "0x20")]
+    finally:
+        other.close()
 
 
 def test_moving_the_range_does_not_change_what_is_inside(viewer: Viewer) -> None:

@@ -88,7 +88,7 @@ _TABLES: dict[str, tuple[int, list[Any]]] = {
     "holds": (10, [
         ("t_ns", "i8"), ("dur_ns", "i8"),
         *_u32("thread", "object", "site", "release_site", "max_waiters"),
-        ("mode", "u1"), ("open", "u1"), ("reserved", "u2"),
+        ("mode", "u1"), ("open", "u1"), ("thread_place", "u1"), ("object_place", "u1"),
     ]),
     "wakeups": (11, [
         ("t_ns", "i8"), ("woken_ns", "i8"), ("wait", "u8"),

@@ -59,6 +59,8 @@ def _port(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until a signal comes."""
+    from nptltrace import _paths
+    from nptltrace.errors import NativeFilesMissing
     from nptltrace.ui.serving import serve
     from nptltrace.ui.viewer import Viewer
 
@@ -70,6 +72,10 @@ def run(args: argparse.Namespace) -> int:
     if args.export is not None:
         _export(args, viewer)
         return 0
+    try:
+        _paths.page_dir()
+    except NativeFilesMissing as missing:
+        say(args, f"warning: {missing}")
     serve(
         viewer,
         host=args.host,

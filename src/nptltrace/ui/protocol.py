@@ -84,7 +84,7 @@ SPANS = _schema(
     count=_U32,
     other=_U32,  # row of the object (spans of threads) or of the thread (holds of objects)
     depth=_U32,  # waiters: of the object in its queue, else of the lock waited for or held
-    wait_id=_U32,  # 0 where there is none
+    wait_id=_U32,  # 0 where there is none; of a queue that of who has waited longest
 )
 
 # From waker to woken thread, and from the lock's holder to who waits for it; rows of threads.
