@@ -13,7 +13,7 @@ export function followTheme(store: ViewStore, changed: () => void): void {
   dark().addEventListener("change", apply);
 }
 
-export function effective(theme: Theme): "light" | "dark" {
+function effective(theme: Theme): "light" | "dark" {
   return theme === "auto" ? (dark().matches ? "dark" : "light") : theme;
 }
 

@@ -2,7 +2,7 @@
 import { isAbort, type Source } from "../api";
 import { type Hold, MAX_ROWS, STATES, type Wait } from "../protocol";
 import { Signal } from "../signal";
-import type { Range, Selection, ViewStore } from "../state";
+import type { Range, RowKind, Selection, ViewStore } from "../state";
 import type { RowData, Rows } from "../timeline/rows";
 
 const CONTENDED = STATES.indexOf("contended");
@@ -230,4 +230,26 @@ export function rangeOf(selected: Selected | null): Range | null {
     return { from: at, to: at };
   }
   return null;
+}
+
+/** Returns the row of a thread, or of an object, that the selection is about; 0 where there is none. */
+export function rowOf(selected: Selected | null, by: RowKind): number {
+  switch (selected?.kind) {
+    case "row":
+      return selected.row.by === by ? selected.row.row : 0;
+    case "hold":
+      return selected.hold[by].row;
+    case "wait":
+      return selected.chain[0]?.[by].row ?? 0;
+    case "event":
+      return by === "thread" ? selected.event.thread_row : selected.event.object_row;
+    default:
+      return 0;
+  }
+}
+
+/** Returns the waits that the selection is about: itself and its chain. */
+export function waitsOf(selected: Selected | null): ReadonlySet<number> {
+  if (selected?.kind !== "wait") return new Set();
+  return new Set([...selected.chain, ...selected.later.waits].map((wait) => wait.wait_id));
 }

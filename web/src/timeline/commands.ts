@@ -1,18 +1,8 @@
 // What the keys do in the timeline.
 import type { App } from "../app";
+import type { Actions } from "./actions";
+import type { Cursor } from "./cursor";
 import type { Motion } from "./motion";
-
-export interface Commands {
-  readonly fit: () => void;
-  readonly mark: () => void;
-  readonly escape: () => boolean;
-  readonly moveRow: (step: number) => void;
-  readonly moveSpan: (step: 1 | -1) => void;
-  readonly moveLane: (step: 1 | -1) => void;
-  readonly activate: () => boolean;
-  readonly toggleGroup: () => void;
-  readonly switchPane: () => void;
-}
 
 /** Says whether a key is for the timeline: not when a panel has the focus and may want it. */
 function ours(event: KeyboardEvent): boolean {
@@ -21,7 +11,7 @@ function ours(event: KeyboardEvent): boolean {
   return target === document.body || target.closest("#timeline, #overview") !== null;
 }
 
-export function addCommands(app: App, motion: Motion, commands: Commands): void {
+export function addCommands(app: App, motion: Motion, actions: Actions, cursor: Cursor): void {
   const held = (code: string, label: string, does: string, kind: "pan" | "zoom", way: 1 | -1) => ({
     codes: [code],
     label,
@@ -68,7 +58,7 @@ export function addCommands(app: App, motion: Motion, commands: Commands): void 
       does: "Go to the row above or below",
       group: "Selection",
       press: when((event) => {
-        commands.moveRow(event.key === "ArrowUp" ? -1 : 1);
+        cursor.moveRow(event.key === "ArrowUp" ? -1 : 1);
         return undefined;
       }),
     },
@@ -78,7 +68,7 @@ export function addCommands(app: App, motion: Motion, commands: Commands): void 
       does: "Go ten rows up or down",
       group: "Selection",
       press: when((event) => {
-        commands.moveRow(event.key === "PageUp" ? -10 : 10);
+        cursor.moveRow(event.key === "PageUp" ? -10 : 10);
         return undefined;
       }),
     },
@@ -89,7 +79,7 @@ export function addCommands(app: App, motion: Motion, commands: Commands): void 
       does: "Go to the previous or next wait or hold of the row",
       group: "Selection",
       press: when((event) => {
-        commands.moveSpan(event.key === "ArrowLeft" ? -1 : 1);
+        cursor.moveSpan(event.key === "ArrowLeft" ? -1 : 1);
         return undefined;
       }),
     },
@@ -100,7 +90,7 @@ export function addCommands(app: App, motion: Motion, commands: Commands): void 
       does: "Go to the lane above or below: waits, then nested holds",
       group: "Selection",
       press: when((event) => {
-        commands.moveLane(event.key === "ArrowUp" ? -1 : 1);
+        cursor.moveLane(event.key === "ArrowUp" ? -1 : 1);
         return undefined;
       }),
     },
@@ -122,7 +112,7 @@ export function addCommands(app: App, motion: Motion, commands: Commands): void 
       does: "Show the selection; once more, the whole trace",
       group: "Navigation",
       press: () => {
-        commands.fit();
+        actions.fit();
         return undefined;
       },
     },
@@ -132,7 +122,7 @@ export function addCommands(app: App, motion: Motion, commands: Commands): void 
       does: "Mark and measure the selection, or what is seen",
       group: "Selection",
       press: () => {
-        commands.mark();
+        actions.mark();
         return undefined;
       },
     },
@@ -162,7 +152,7 @@ export function addCommands(app: App, motion: Motion, commands: Commands): void 
       does: "Fold or unfold the process",
       group: "View",
       press: when(() => {
-        commands.toggleGroup();
+        actions.toggleGroup();
         return undefined;
       }),
     },
@@ -172,7 +162,7 @@ export function addCommands(app: App, motion: Motion, commands: Commands): void 
       does: "Go from the threads to the locks and back",
       group: "Navigation",
       press: () => {
-        commands.switchPane();
+        actions.switchPane();
         return undefined;
       },
     },
@@ -184,7 +174,7 @@ export function addCommands(app: App, motion: Motion, commands: Commands): void 
       press: when((event) => {
         const target = event.target;
         if (target instanceof Element && target.closest("button, .divider")) return false;
-        return commands.activate();
+        return actions.activate();
       }),
     },
     {
@@ -192,7 +182,7 @@ export function addCommands(app: App, motion: Motion, commands: Commands): void 
       label: "Esc",
       does: "Let go of the selection, then of the mark",
       group: "Selection",
-      press: () => commands.escape(),
+      press: () => actions.escape(),
     },
   );
 }

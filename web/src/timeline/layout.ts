@@ -3,9 +3,9 @@ import type { RowData } from "./rows";
 
 /** Heights in CSS pixels. */
 export const HEADER = 22;
-export const STATE_LANE = 17;
-export const HOLD_LANE = 13;
-export const QUEUE_LANE = 12;
+const STATE_LANE = 17;
+const HOLD_LANE = 13;
+const QUEUE_LANE = 12;
 const PADDING = 5;
 /** Deeper nested holds share the last lane: a stack of ten locks must not fill the screen. */
 export const MOST_LANES = 6;

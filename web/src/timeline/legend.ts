@@ -16,7 +16,7 @@ const NAMES: Readonly<Record<string, string>> = {
   timeout: "timed out",
 };
 
-export class Legend {
+class Legend {
   readonly element = h("ul", { class: "legend", "aria-label": "Legend" });
   private readonly swatches: { surface: Surface; entry: Entry }[] = [];
 

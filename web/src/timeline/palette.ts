@@ -33,7 +33,7 @@ const STROKES: Readonly<Record<string, Stroke>> = {
 };
 const TOKENS: Readonly<Record<string, string>> = { held: "hold", shared: "hold-shared" };
 const SIZE = 8;
-export const OWNERS = 8;
+const OWNERS = 8;
 
 export class Palette {
   readonly states: readonly Paint[];

@@ -24,7 +24,7 @@ interface Tile {
 }
 
 /** Pixels that a tile is asked for in; it is drawn between half as wide and as wide. */
-export const TILE_PIXELS = 1024;
+const TILE_PIXELS = 1024;
 const MOST_TILES = 240;
 const MOST_ROWS = 250;
 const AT_ONCE = 2;

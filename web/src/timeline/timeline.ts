@@ -2,18 +2,16 @@
 import { RequestFailed } from "../api";
 import type { App } from "../app";
 import { mountDetails } from "../details/details";
-import { type Selected, SelectedThing } from "../details/selected";
+import { rowOf, type Selected, SelectedThing, waitsOf } from "../details/selected";
 import { divider } from "../divider";
 import { h } from "../dom";
 import type { Shell } from "../shell";
-import type { Range, RowKind, Selection } from "../state";
-import { duration } from "../units";
+import type { Range, RowKind } from "../state";
+import { Actions } from "./actions";
 import { Arrows } from "./arrows";
 import { addCommands } from "./commands";
 import { Cursor } from "./cursor";
 import { describeSpan } from "./describe";
-import type { Span } from "./find";
-import type { Item } from "./layout";
 import { objectLegend, threadLegend } from "./legend";
 import { Motion } from "./motion";
 import { drawOver } from "./over";
@@ -21,7 +19,7 @@ import { Overview } from "./overview";
 import { Palette } from "./palette";
 import { type Hit, Pane } from "./pane";
 import { followPointer } from "./pointer";
-import { Rows } from "./rows";
+import { type RowData, Rows } from "./rows";
 import { Ruler } from "./ruler";
 import { Scale } from "./scale";
 import { Spoken } from "./spoken";
@@ -43,6 +41,7 @@ export class Timeline {
   private readonly tooltip: Tooltip;
   private readonly selected: SelectedThing;
   private readonly cursor: Cursor;
+  private readonly actions: Actions;
   private readonly legends = [threadLegend(), objectLegend()] as const;
   private readonly spoken: readonly Spoken[];
   private palette = new Palette(devicePixelRatio || 1);
@@ -79,6 +78,8 @@ export class Timeline {
     this.selected = new SelectedThing(app.source, app.store, this.rows);
     const end = () => this.end();
     this.cursor = new Cursor(app, this.motion, this.panes.thread, end, () => this.drawAll());
+    const { motion, panes, cursor, selected } = this;
+    this.actions = new Actions(app, motion, panes, cursor, selected, () => this.drawOver());
     this.spoken = this.each((pane) => new Spoken(pane));
     this.build();
     this.follow();
@@ -109,7 +110,7 @@ export class Timeline {
       legend: this.legends[by === "thread" ? 0 : 1].element,
       groupName: (process) => this.processName(process),
       nameOf: (row) => this.rows[other].get(row)?.label ?? "",
-      picked: (item) => this.pick(by, item),
+      picked: (item) => this.actions.pick(by, item),
       scrolled: () => this.drawAll(),
     });
   }
@@ -150,19 +151,7 @@ export class Timeline {
     this.followRuler();
     new ResizeObserver(() => this.resize()).observe(place);
     new ResizeObserver(() => this.resize()).observe(this.shell.overview);
-    addCommands(this.app, this.motion, {
-      fit: () => this.fit(),
-      mark: () => this.mark(),
-      escape: () => this.escape(),
-      moveRow: (step) => this.cursor.moveRow(step),
-      moveSpan: (step) => this.cursor.moveSpan(step),
-      moveLane: (step) => this.cursor.moveLane(step),
-      activate: () => this.activate(),
-      toggleGroup: () => this.toggleGroup(),
-      switchPane: () => {
-        this.cursor.enter(this.cursor.pane === thread ? object : thread);
-      },
-    });
+    addCommands(this.app, this.motion, this.actions, this.cursor);
   }
 
   private follow(): void {
@@ -242,11 +231,11 @@ export class Timeline {
         pane.scroller.scrollTop += pixels;
         return true;
       },
-      click: (x, y) => this.click(pane, x, y),
-      open: (x, y) => this.open(pane, x, y),
+      click: (x, y) => this.actions.click(pane, x, y),
+      open: (x, y) => this.actions.open(pane, x, y),
       hover: (x, y) => this.hover(pane, x, y),
       leave: () => this.leave(),
-      mark: (from, to) => this.markPixels(from, to),
+      mark: (from, to) => this.actions.markRange(this.rangeOf(from, to)),
     });
   }
 
@@ -265,7 +254,7 @@ export class Timeline {
           this.drawOver();
         },
         leave: () => this.leave(),
-        mark: (from, to) => this.markPixels(from, to),
+        mark: (from, to) => this.actions.markRange(this.rangeOf(from, to)),
       },
       true,
     );
@@ -337,7 +326,7 @@ export class Timeline {
     const range = this.motion.range();
     const end = this.end();
     for (const pane of this.each((one) => one)) {
-      pane.draw(range, this.palette, end, this.family, this.selectedRow(pane.by));
+      pane.draw(range, this.palette, end, this.family, rowOf(this.selected.now, pane.by));
       pane.want(range, end);
     }
     const { thread } = this.panes;
@@ -372,31 +361,27 @@ export class Timeline {
     this.ruler.draw(scale, this.palette, pointer, mark, `11px ${this.family}`);
   }
 
-  /** Returns the row of a pane that the selection is about; 0 where there is none. */
-  private selectedRow(by: RowKind): number {
-    const now = this.selected.now;
-    if (now?.kind === "row") return now.row.by === by ? now.row.row : 0;
-    if (now?.kind === "hold") return (by === "thread" ? now.hold.thread : now.hold.object).row;
-    if (now?.kind === "event") return by === "thread" ? now.event.thread_row : now.event.object_row;
-    const wait = now?.kind === "wait" ? now.chain[0] : undefined;
-    return wait ? (by === "thread" ? wait.thread : wait.object).row : 0;
-  }
-
   /** Scrolls to the rows of what was selected, as soon as they are there, and to its time. */
   private showSelected(time: boolean): void {
     if (!this.toShow) return;
     let found = true;
     for (const pane of this.each((one) => one)) {
-      const row = this.selectedRow(pane.by);
+      const row = rowOf(this.selected.now, pane.by);
       const item = pane.layout.find(row);
       const known = this.rows[pane.by].get(row);
       if (item) pane.reveal(item);
-      else if (known) this.fold(known.process, false);
+      else if (known) this.unfold(pane, known);
       else if (row) found = false;
     }
     const range = this.selected.range();
     if (time && range && this.toShow.kind !== "row") this.motion.reveal(range);
     if (found) this.toShow = null;
+  }
+
+  private unfold(pane: Pane, row: RowData): void {
+    this.actions.fold(row.process, false);
+    const item = pane.layout.find(row.row);
+    if (item) pane.reveal(item);
   }
 
   // ---- what the user does ----
@@ -419,109 +404,8 @@ export class Timeline {
     this.drawOver();
   }
 
-  private click(pane: Pane, x: number, y: number): void {
-    this.cursor.pane = pane;
-    pane.names.element.focus({ preventScroll: true });
-    const hit = pane.hit(x, y, this.motion.range(), this.end());
-    if (!hit) {
-      const item = pane.layout.at(y - pane.canvas.getBoundingClientRect().top + pane.top);
-      if (item?.kind === "group") this.pick(pane.by, item);
-      else this.app.store.update({ selection: null });
-      return;
-    }
-    pane.cursor = pane.layout.find(hit.data.row);
-    this.cursor.span = hit.span;
-    const row: Selection = { kind: "row", by: pane.by, row: hit.data.row };
-    this.app.store.update({ selection: hit.span ? selectionOf(pane.by, hit.span) : row });
+  private rangeOf(fromX: number, toX: number): Range {
+    const [a, b] = [this.nsAt(fromX), this.nsAt(toX)];
+    return { from: Math.min(a, b), to: Math.max(a, b) };
   }
-
-  /** A double click shows what is there as wide as it fits. */
-  private open(pane: Pane, x: number, y: number): void {
-    const span = pane.hit(x, y, this.motion.range(), this.end())?.span;
-    if (span) this.zoomTo({ from: span.t_ns, to: span.t_ns + span.dur_ns });
-  }
-
-  private pick(by: RowKind, item: Item): void {
-    const pane = this.panes[by];
-    pane.cursor = item;
-    this.cursor.pane = pane;
-    this.cursor.span = null;
-    if (item.kind === "group") this.fold(item.process, !item.folded);
-    else this.app.store.update({ selection: { kind: "row", by, row: item.data.row } });
-  }
-
-  private activate(): boolean {
-    const item = this.cursor.pane.cursor;
-    if (!item) return false;
-    const { span } = this.cursor;
-    if (span && item.kind === "row") {
-      this.app.store.update({ selection: selectionOf(this.cursor.pane.by, span) });
-    } else this.pick(this.cursor.pane.by, item);
-    return true;
-  }
-
-  private toggleGroup(): void {
-    const item = this.cursor.pane.cursor;
-    if (item?.kind === "group") this.fold(item.process, !item.folded);
-    else if (item) this.fold(item.data.process, true);
-  }
-
-  private fold(process: number, fold: boolean): void {
-    const { folded } = this.app.store.get();
-    const others = folded.filter((one) => one !== process);
-    this.app.store.update({ folded: fold ? [...others, process] : others });
-  }
-
-  /** Shows the selection; when that is what is seen already, the whole trace. */
-  private fit(): void {
-    const target = this.selected.range();
-    const view = this.motion.range();
-    const length = target ? target.to - target.from : 0;
-    const shown = target && target.from >= view.from && target.to <= view.to;
-    const wide = length > (view.to - view.from) * 0.6;
-    if (!target || (shown && wide)) this.motion.showAll();
-    else this.motion.flyTo(target);
-  }
-
-  private mark(): void {
-    const target = this.selected.range();
-    const whole = this.motion.whole();
-    const view = this.motion.range();
-    const seen = { from: Math.max(whole.from, view.from), to: Math.min(whole.to, view.to) };
-    const mark = target && target.to > target.from ? target : seen;
-    const before = this.app.store.get().mark;
-    if (before && before.from === mark.from && before.to === mark.to) {
-      this.app.store.update({ mark: null });
-      return;
-    }
-    this.app.store.update({ mark: { from: Math.round(mark.from), to: Math.round(mark.to) } });
-    this.app.announce(`Marked ${duration(mark.to - mark.from)}`);
-  }
-
-  private markPixels(fromX: number, toX: number): void {
-    const [from, to] = [this.nsAt(fromX), this.nsAt(toX)].sort((a, b) => a - b) as [number, number];
-    const first = Math.max(0, Math.round(from));
-    this.app.store.update({ mark: { from: first, to: Math.max(first + 1, Math.round(to)) } });
-  }
-
-  private escape(): boolean {
-    const { selection, mark } = this.app.store.get();
-    if (this.cursor.span) this.cursor.span = null;
-    if (selection) this.app.store.update({ selection: null });
-    else if (mark) this.app.store.update({ mark: null });
-    else return false;
-    this.drawOver();
-    return true;
-  }
-}
-
-function selectionOf(by: RowKind, span: Span): Selection {
-  if (span.wait_id) return { kind: "wait", wait: span.wait_id };
-  const at = Math.round(span.t_ns + span.dur_ns / 2);
-  return { kind: "span", by, row: span.row, lane: span.lane, at };
-}
-
-function waitsOf(selected: Selected | null): ReadonlySet<number> {
-  if (selected?.kind !== "wait") return new Set();
-  return new Set([...selected.chain, ...selected.later.waits].map((wait) => wait.wait_id));
 }
