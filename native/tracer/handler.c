@@ -246,7 +246,7 @@ static void report_start(void)
 		EMIT_WITH(PROCESS, PROCESS_START, process_start, (uintptr_t)getpid(), NULL, .ppid = (uint32_t)getppid());
 }
 
-static __attribute__((constructor(101))) void start(void)
+static void start_tracing(void)
 {
 	const char *value = getenv("PTHREAD_NPTL_TRACE"), *fault;
 
@@ -270,6 +270,15 @@ static __attribute__((constructor(101))) void start(void)
 	ptt_start_threads();
 	report_start();
 	ptt_report_own_priority();
+}
+
+/* A program finds errno 0 when it begins. */
+static __attribute__((constructor(101))) void start(void)
+{
+	int before = errno;
+
+	start_tracing();
+	errno = before;
 }
 
 void ptt_stop(void)

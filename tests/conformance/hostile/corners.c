@@ -311,6 +311,7 @@ static void failing(void)
 
 int main(int argc, char **argv)
 {
+	int at_start = errno;
 	const char *what = argc > 1 ? argv[1] : "";
 
 	sem_init(&told, 0, 0);
@@ -324,6 +325,6 @@ int main(int argc, char **argv)
 		asynchronous();
 	else if (strcmp(what, "failing") == 0)
 		failing();
-	printf("%ld\n", work_together(3, 1000));
+	printf("%ld, errno %d\n", work_together(3, 1000), at_start);
 	return 0;
 }
