@@ -48,6 +48,7 @@ class Rows:
     ) -> None:
         self.tables, self.naming, self._lanes = tables, naming, lanes
         self._labels: dict[str, list[str]] = {}
+        self._texts: dict[str, pa.Array] = {}
 
     # ---- numbers ----
 
@@ -198,19 +199,25 @@ class Rows:
 
     def _hits(self, by: str, text: str) -> NDArray[np.bool_]:
         """Return in which rows a text occurs."""
+        texts = self._texts.get(by)
+        if texts is None:
+            texts = self._texts[by] = pa.array(self._searched(by), pa.string())
+        hits = pc.match_substring(texts, text.lower())
+        return np.asarray(hits.to_numpy(zero_copy_only=False), np.bool_)
+
+    def _searched(self, by: str) -> list[str]:
+        """Return what is looked through, row by row."""
         numbers = self._numbers(by)
-        everything = np.arange(len(numbers["row"]))
+        labels, kinds = self.labels(by), self._kinds(by, np.arange(len(numbers["row"])))
         pids = [self.naming.pid(process) for process in numbers["process"].tolist()]
-        columns = [self.labels(by), self._kinds(by, everything), [str(pid) for pid in pids]]
         if by == "thread":
-            columns.append([str(tid) for tid in numbers["tid"].tolist()])
+            places = [str(tid) for tid in numbers["tid"].tolist()]
         else:
-            columns.append([f"{address:#x}" for address in numbers["address"].tolist()])
-        found = np.zeros(len(everything), np.bool_)
-        for column in columns:
-            hit = pc.match_substring(pa.array(column, pa.string()), text, ignore_case=True)
-            found |= hit.to_numpy(zero_copy_only=False).astype(np.bool_)
-        return found
+            places = [f"{address:#x}" for address in numbers["address"].tolist()]
+        return [
+            f"{label}\n{kind}\n{pid}\n{place}".lower()
+            for label, kind, pid, place in zip(labels, kinds, pids, places, strict=True)
+        ]
 
     def _shown(self, by: str, at: NDArray[Any]) -> pa.Table:
         numbers = self._numbers(by)
