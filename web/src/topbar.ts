@@ -1,6 +1,7 @@
 // The top bar: what trace this is, and the switches that concern the whole page.
 import type { App } from "./app";
 import { button } from "./dom";
+import { wholeOf } from "./extent";
 import type { Shell } from "./shell";
 import type { Theme } from "./state";
 import { duration, plural } from "./units";
@@ -20,11 +21,12 @@ export function mountTopbar(shell: Shell, app: App): void {
 
   const describe = () => {
     const trace = app.trace();
+    const whole = wholeOf(trace);
     document.title = `${trace.name} – PTT`;
     shell.title.textContent = trace.name;
     shell.title.title = trace.name;
     shell.summary.textContent = [
-      duration(trace.end_ns - trace.first_ns),
+      duration(whole.to - whole.from),
       plural(trace.events, "event"),
       plural(trace.threads, "thread"),
       plural(trace.objects, "object"),

@@ -1,6 +1,6 @@
 // Finds out what the selection is: which wait with its chain, which hold, which row or event.
 import { isAbort, type Source } from "../api";
-import { type Hold, MAX_ROWS, STATES, type Wait } from "../protocol";
+import { type Hold, STATES, type Wait } from "../protocol";
 import { Signal } from "../signal";
 import type { Range, RowKind, Selection, ViewStore } from "../state";
 import type { RowData, Rows } from "../timeline/rows";
@@ -31,7 +31,12 @@ export interface Later {
 /** What was selected, with what is known of it. */
 export type Selected =
   | { readonly kind: "wait"; readonly chain: readonly Wait[]; readonly later: Later }
-  | { readonly kind: "hold"; readonly hold: Hold; readonly lane: number }
+  | {
+      readonly kind: "hold";
+      readonly hold: Hold;
+      /** Where it is drawn in the rows of its thread and of its object. */
+      readonly lanes: { readonly thread: number; readonly object: number };
+    }
   | { readonly kind: "row"; readonly row: RowData }
   | { readonly kind: "event"; readonly event: EventLine }
   | { readonly kind: "failed"; readonly line: string };
@@ -157,51 +162,30 @@ export class SelectedThing {
       const wait = table.wait_id[n] ?? 0;
       if (wait) return this.wait(wait, signal);
       if (selection.lane === 0) break;
-      if (selection.by === "thread") return this.hold(selection.row, selection.lane, at, signal);
-      return this.owned(table.other[n] ?? 0, selection.row, at, signal);
-    }
-    if (selection.by === "object" && selection.lane === 0) {
-      const wait = await this.queued(selection.row, at, signal);
-      if (wait) return this.wait(wait, signal);
+      if (selection.by === "thread") {
+        // A lock that is not shared has one lane.
+        return this.hold(selection.row, { thread: selection.lane, object: 1 }, at, signal);
+      }
+      return this.owned(table.other[n] ?? 0, selection, at, signal);
     }
     const row = await this.rows[selection.by].one(selection.row);
     return row ? { kind: "row", row } : { kind: "failed", line: "There is nothing here." };
   }
 
-  /** Returns the wait that has been longest in the queue of an object, or 0 if it is not found. */
-  private async queued(object: number, at: number, signal: AbortSignal): Promise<number> {
-    const rows = this.rows.thread
-      .all()
-      .slice(0, MAX_ROWS)
-      .map((row) => row.row);
-    if (!rows.length) return 0;
-    const question = { by: "thread", rows, from_ns: at, to_ns: at + 1, width: 1 } as const;
-    const table = await this.source.table("spans", question, signal);
-    let first = Number.POSITIVE_INFINITY;
-    let found = 0;
-    for (let n = 0; n < table.length; n++) {
-      const since = table.t_ns[n] ?? 0;
-      if (table.lane[n] !== 0 || table.other[n] !== object || since >= first) continue;
-      first = since;
-      found = table.wait_id[n] ?? 0;
-    }
-    return found;
-  }
-
   private async hold(
     row: number,
-    lane: number,
+    lanes: { thread: number; object: number },
     at: number,
     signal: AbortSignal,
   ): Promise<Selected> {
-    const hold = await this.source.json("hold", { row, lane, t_ns: at }, signal);
-    return { kind: "hold", hold, lane };
+    const hold = await this.source.json("hold", { row, lane: lanes.thread, t_ns: at }, signal);
+    return { kind: "hold", hold, lanes };
   }
 
   /** The hold of an object is one of its owner's, in one of his lanes. */
   private async owned(
     owner: number,
-    object: number,
+    object: { readonly row: number; readonly lane: number },
     at: number,
     signal: AbortSignal,
   ): Promise<Selected> {
@@ -209,7 +193,8 @@ export class SelectedThing {
     const table = await this.source.table("spans", question, signal);
     for (let n = 0; n < table.length; n++) {
       const lane = table.lane[n] ?? 0;
-      if (lane > 0 && table.other[n] === object) return this.hold(owner, lane, at, signal);
+      if (lane === 0 || table.other[n] !== object.row) continue;
+      return this.hold(owner, { thread: lane, object: object.lane }, at, signal);
     }
     return { kind: "failed", line: "There is nothing here." };
   }

@@ -39,18 +39,19 @@ export function filterBar(app: App): HTMLElement {
     let timer: number | undefined;
     input.addEventListener("input", () => {
       clearTimeout(timer);
-      timer = window.setTimeout(
-        () => restrict(app, { [key]: input.value.trim() || undefined }),
-        TYPING_MS,
-      );
+      timer = window.setTimeout(() => {
+        timer = undefined;
+        restrict(app, { [key]: input.value.trim() || undefined });
+      }, TYPING_MS);
     });
     bar.append(input);
-    return { key, input };
+    return { key, input, typing: () => timer !== undefined };
   });
   bar.append(chips, clear);
   app.store.watch(["filter"], ({ filter }) => {
-    for (const { key, input } of inputs) {
-      if (document.activeElement !== input) input.value = filter[key] ?? "";
+    for (const { key, input, typing } of inputs) {
+      // What was typed just now is not in the filter yet, and must not be lost.
+      if (document.activeElement !== input && !typing()) input.value = filter[key] ?? "";
     }
     clear.hidden = Object.keys(filter).length === 0;
     void showChips(app, chips, filter);

@@ -35,6 +35,7 @@ export function describeSpan(row: RowData, span: Span, other: string): Described
   if (row.kind === "thread") return ofThread(row, span, other, facts);
   if (span.lane === 0) {
     const who = span.depth === 1 ? "1 thread waits" : `${count(span.depth)} threads wait`;
+    if (other) facts.push(span.depth === 1 ? other : `${other} has waited longest`);
     return { title: `${who} for ${row.label}`, facts };
   }
   const how = STATES[span.state] === "shared" ? "shared by" : "held by";

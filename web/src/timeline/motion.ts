@@ -1,5 +1,6 @@
 // Moves the view: pans, zooms, flies to a range; smoothly, unless the user wants no motion.
 import type { App } from "../app";
+import { wholeOf } from "../extent";
 import type { Range } from "../state";
 import { reducedMotion } from "../theme";
 import { moved, withAir, within, zoomed } from "./scale";
@@ -24,10 +25,7 @@ export class Motion {
   ) {}
 
   whole(): Range {
-    const { first_ns: from, end_ns, processes } = this.app.trace();
-    // What never ended lasts until its process did, which may be long after the last event.
-    const to = processes.reduce((end, one) => Math.max(end, one.end_ns ?? 0), end_ns);
-    return to > from ? { from, to } : { from, to: from + 1000 };
+    return wholeOf(this.app.trace());
   }
 
   range(): Range {

@@ -69,8 +69,8 @@ function drawSelected(
     });
   } else if (selected?.kind === "hold") {
     const { hold } = selected;
-    const row = pane.by === "thread" ? hold.thread.row : hold.object.row;
-    const lane = pane.by === "thread" ? selected.lane : 1;
+    const row = hold[pane.by].row;
+    const lane = selected.lanes[pane.by];
     const range = { from: hold.t_ns, to: hold.t_ns + hold.dur_ns };
     outline(context, pane, scale, row, lane, range, colour, 2.5);
   } else if (selected?.kind === "event") {

@@ -1,0 +1,9 @@
+// From when to when a trace is.
+import type { TraceInfo } from "./protocol";
+import type { Range } from "./state";
+
+/** Returns the time of a trace: what never ended lasts until its process did, maybe long after the last event. */
+export function wholeOf({ first_ns: from, end_ns, processes }: TraceInfo): Range {
+  const to = processes.reduce((end, one) => Math.max(end, one.end_ns ?? 0), end_ns);
+  return { from, to: Math.max(to, from + 1) };
+}
