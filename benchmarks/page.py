@@ -48,7 +48,7 @@ PROGRAMS = """## Whole programs
 Wall time, draining included; of a server, that of its client's run. To start and to end a recording
 takes, measured on `true`: {once}. The ratios are those of what is left, since a program that runs
 for longer does not pay it again. *Noise* is the interquartile range of the untraced runs, by their
-median; differences below it say nothing.
+median; differences below it say nothing. There were {rounds} rounds of runs of this length.
 """
 READING = """## Reading
 
@@ -109,10 +109,12 @@ class Page:
     Args:
         kept: Where the figures are.
         output: Where the page goes; pictures lie beside it.
+        note: What is to be known of how it was measured.
     """
 
-    def __init__(self, kept: Path, output: Path) -> None:
+    def __init__(self, kept: Path, output: Path, note: str) -> None:
         self.output = output
+        self.note = note
         self.kept: dict[str, Kept] = {
             path.stem: json.loads(path.read_text(encoding="utf-8")) for path in kept.glob("*.json")
         }
@@ -141,6 +143,8 @@ class Page:
         m = some["machine"]
         days = sorted({kept["at"][:10] for kept in self.kept.values() if "at" in kept})
         self.add(MACHINE.format(**m, days=" and ".join(days)))
+        if self.note:
+            self.add(f"{self.note}\n")
         micro = self.kept.get("micro")
         if not micro:
             return
@@ -210,7 +214,7 @@ class Page:
             for name, seconds in fixed.items()
             if name != "untraced"
         )
-        self.add(PROGRAMS.format(once=once))
+        self.add(PROGRAMS.format(once=once, rounds=kept["rounds"]))
         ways = [way for way in fixed if way != "untraced"]
         rows, drawn = [], []
         for program, figures in groups(kept).items():
@@ -326,8 +330,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kept", type=Path, default=KEPT, help="what `make bench` kept")
     parser.add_argument("--output", type=Path, default=PAGE)
+    parser.add_argument("--note", default="", help="what is to be known of how it was measured")
     args = parser.parse_args()
-    Page(args.kept, args.output).write()
+    Page(args.kept, args.output, args.note).write()
 
 
 if __name__ == "__main__":

@@ -161,7 +161,7 @@ static const struct timed_case cases[] = {
 	{"contended", contended, 1}, {"cond", cond, 1}, {"barrier", barrier, 1},
 };
 
-/* Threads that wait for one another are each on a processor of their own: else one run has them there, the next not. */
+/* Each of several threads is on a processor of its own: else one run has them there, the next not. */
 static void pin(int number)
 {
 	cpu_set_t allowed, one;
@@ -182,7 +182,7 @@ static void *work(void *argument)
 	struct worker *self = argument;
 	double wall, cpu;
 
-	if (chosen->shared)
+	if (threads > 1)
 		pin(self->number);
 	pthread_barrier_wait(&go);
 	chosen->run(self, count / 10);
