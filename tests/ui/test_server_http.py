@@ -297,7 +297,10 @@ def test_a_part_becomes_a_trace_of_its_own(asks: Asks, ptt: Ptt, trace: Path) ->
     assert paths == [str(trace.with_name(f"small-cut{n}.ptt")) for n in ("", "-2")]
 
 
-def test_strings_are_as_long_as_one_can_look_at(tmp_path: Path, native_stage: Path) -> None:
+def test_strings_are_as_long_as_one_can_look_at(
+    tmp_path: Path, native_stage: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
     made = Builder(tmp_path / "long.ptt")
     about = {"index": 0, "pid": 100, "cmdline": ["x" * 100_000, "<script>"]}
     made.processes.append({"process": about})
