@@ -306,12 +306,11 @@ class Page:
             for case, ways in groups(kept).items():
                 ours = ways["PTT, level 2"]
                 for way, figure in ways.items():
-                    if way not in kept["peers"] or figure["max"] >= ours["min"]:
+                    blind = way in kept.get("unseen", {}).get(case, ())
+                    if way not in kept["peers"] or blind or figure["max"] >= ours["min"]:
                         continue
                     said = f"{case}: {way} takes {1 - figure['median'] / ours['median']:.1%} less"
                     lost = kept["lost"].get(f"{case}/{way}", 0)
-                    if way in kept.get("unseen", {}).get(case, ()):
-                        said += ", and records none of it"
                     found.append(said + (f", and loses {lost:,} events." if lost else "."))
         return found
 
