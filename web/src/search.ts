@@ -41,6 +41,7 @@ export function mountSearch(place: HTMLElement, app: App): void {
   input.addEventListener("keydown", (event) => box.key(event));
   input.addEventListener("blur", () => box.close());
   input.addEventListener("focus", () => box.typed());
+  app.onChange(() => box.again());
   app.keys.add({
     chars: ["/"],
     label: "/",
@@ -69,6 +70,11 @@ class SearchBox {
   typed(): void {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.search(), TYPING_MS);
+  }
+
+  /** While the trace is being read, what was not found may be there now. */
+  again(): void {
+    if (document.activeElement === this.input && !this.hits.length) this.typed();
   }
 
   close(): void {
