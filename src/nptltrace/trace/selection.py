@@ -15,7 +15,7 @@ from nptltrace.errors import UsageError
 from nptltrace.trace import _native
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols import Symbols
@@ -142,8 +142,22 @@ class Selection:
         return [row[0] for row in rows]
 
 
+def _pieces(option: str) -> Iterator[str]:
+    """Yield what commas separate; those in brackets belong to the name of a C++ function."""
+    depth = begin = 0
+    for at, letter in enumerate(option):
+        if letter in "<([":
+            depth += 1
+        elif letter in ">)]":
+            depth = max(depth - 1, 0)
+        elif letter == "," and not depth:
+            yield option[begin:at]
+            begin = at + 1
+    yield option[begin:]
+
+
 def _words(option: str, name: str) -> list[str]:
-    words = [word.strip() for word in option.split(",")]
+    words = [word.strip() for word in _pieces(option)]
     if not all(words):
         raise UsageError(f"{name}: an empty value in {option!r}")
     return words
