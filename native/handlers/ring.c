@@ -130,18 +130,11 @@ static inline __attribute__((always_inline)) void put_fields(uint32_t id, uint32
 	uint32_t count = fixed;
 
 	memcpy(slot, more, count * sizeof(*slot));
-	count += cut_pieces(slot + count, more + count * sizeof(*slot), kept);
+	if (kept)
+		count += cut_pieces(slot + count, more + count * sizeof(*slot), kept);
 	mark(slot, count);
 	note_taker(id, (uint64_t)(uintptr_t)param->object);
 	ptt_ring_put_slow(id, place(param), slot, count, true);
-}
-
-static __attribute__((noinline)) void put_few_fields(uint32_t id, uint32_t fixed, const struct nptl_trace_param *param,
-						     size_t kept)
-{
-	struct ptt_slot slot[FEW_SLOTS];
-
-	put_fields(id, fixed, param, kept, slot);
 }
 
 static __attribute__((noinline)) void put_many_fields(uint32_t id, uint32_t fixed, const struct nptl_trace_param *param,
@@ -157,16 +150,17 @@ static __attribute__((noinline)) void put_long(uint32_t id, const struct nptl_tr
 	const struct ptt_event_type *type = ptt_event_type_find(id);
 	const struct nptl_trace_param *param = event->param;
 	size_t left = event->param_size - sizeof(*param), kept = 0;
+	struct ptt_slot slot[FEW_SLOTS];
 
 	if (!type || left < type->slots * sizeof(struct ptt_slot))
 		return;
 	left -= type->slots * sizeof(struct ptt_slot);
 	if (type->has_bytes)
 		kept = left < PTT_BYTES_MAX ? left : PTT_BYTES_MAX;
-	if (type->slots + pieces(kept) <= FEW_SLOTS)
-		put_few_fields(id, type->slots, param, kept);
-	else
+	if (kept && type->slots + pieces(kept) > FEW_SLOTS)
 		put_many_fields(id, type->slots, param, kept);
+	else
+		put_fields(id, type->slots, param, kept, slot);
 }
 
 static inline __attribute__((always_inline)) void put_user_slots(const struct nptl_trace_event *event, size_t kept,

@@ -93,7 +93,9 @@ def test_only_that_is_recorded(ptt: Ptt, compile_c: Compiler, tmp_path: Path, ha
     ):
         options = ["--force", "--handler", handler, "--filter", text, "-o", str(trace)]
         ptt("record", *options, "--", program)
-        assert types(ptt, trace) == expected
+        told = types(ptt, trace)
+        told.pop("MUTEX_WAIT", None)  # the threads may meet
+        assert told == expected
         assert f"--filter {text}" in ptt("view", "--count", "1", trace).stderr
 
 

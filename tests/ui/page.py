@@ -112,6 +112,17 @@ class Look:
         self.wait_for("part => location.hash.includes(part)", part)
         return self.page.url
 
+    def wait_for_width(self, least_ns: int, most_ns: int) -> None:
+        """Wait until the address holds a range of such a width."""
+        self.wait_for(
+            """([least, most]) => {
+                const range = /[#&]t=(\\d+)-(\\d+)/.exec(location.hash);
+                const width = range ? range[2] - range[1] : -1;
+                return least <= width && width <= most;
+            }""",
+            [least_ns, most_ns],
+        )
+
 
 @contextmanager
 def opened(browser: Browser, url: str, **options: Any) -> Iterator[Look]:
