@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from nptltrace.analysis import _check_native as native
 from nptltrace.analysis.loading import behind_all, loaded_for_good
 from nptltrace.analysis.model import share_memory
 from nptltrace.trace import _native as reading
-from nptltrace.trace._columns import ArrayBuffer
+from nptltrace.trace.ahead import reading_ahead
 from nptltrace.trace.filtered import whole_filter
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["LONG_HOLD_NS", "Checker"]
 
 LONG_HOLD_NS = 1_000_000_000
-_BATCH = 1 << 16
 
 
 class Checker:
@@ -88,18 +86,11 @@ class Checker:
             self._cursor.no_limit()
         else:
             self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
-        full, empty = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
-        for buffer in (full, empty):
-            buffer.columns.cpu = None  # nobody asks for it
-        # The next events are read while these are looked at.
-        with ThreadPoolExecutor(1) as pool:
-            ahead = pool.submit(self._cursor.read, full)
-            while ahead.result():
-                ahead = pool.submit(self._cursor.read, empty)
+        with reading_ahead(self._cursor) as batches:
+            for buffer in batches:
                 if self._whole is not None:
-                    self._whole.apply(self._source.reader, full)
-                self.check.feed(full)
-                full, empty = empty, full
+                    self._whole.apply(self._source.reader, buffer)
+                self.check.feed(buffer)
 
     def refresh(self) -> None:
         """Take in what has been written since."""

@@ -7,7 +7,6 @@ is a number in the traceset, `tid` a kernel thread id, `object` a row number of 
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,7 +15,7 @@ import pyarrow as pa
 
 from nptltrace.analysis import _native
 from nptltrace.trace import _native as reading
-from nptltrace.trace._columns import ArrayBuffer
+from nptltrace.trace.ahead import reading_ahead
 from nptltrace.trace.filtered import whole_filter
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nptltrace.trace._columns import ArrayBuffer
     from nptltrace.trace.info import SharedMemory
     from nptltrace.trace.source import Source
 
@@ -34,7 +34,6 @@ __all__ = [
 
 ROW_TABLES = ("waits", "holds", "wakeups")
 
-_BATCH = 1 << 16
 _MODES = ("exclusive", "shared")
 
 
@@ -156,17 +155,11 @@ def event_buffers(source: Source, window: Window) -> Iterator[ArrayBuffer]:
     if window.end_ns is not None:
         cursor.limit_key(reader.key_of_time(window.end_ns))
     whole = whole_filter(source)
-    full, empty = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
-    for buffer in (full, empty):
-        buffer.columns.cpu = None  # nobody asks for it
-    with ThreadPoolExecutor(1) as pool:
-        ahead = pool.submit(cursor.read, full)
-        while ahead.result():
-            ahead = pool.submit(cursor.read, empty)
+    with reading_ahead(cursor) as batches:
+        for buffer in batches:
             if whole is not None:
-                whole.apply(reader, full)
-            yield full
-            full, empty = empty, full
+                whole.apply(reader, buffer)
+            yield buffer
 
 
 def _ends(source: Source, window: Window) -> list[int]:

@@ -5,7 +5,6 @@ Times and durations are ns; times count from the traceset's start.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,8 @@ from nptltrace.analysis import _native
 from nptltrace.analysis._naming import Naming
 from nptltrace.analysis.model import share_memory, tell_parents
 from nptltrace.trace import _native as reading
-from nptltrace.trace._columns import ArrayBuffer
+from nptltrace.trace.ahead import reading_ahead
+from nptltrace.trace.filtered import whole_filter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Follower", "NowObject", "NowSite", "NowThread", "Present", "Wanted"]
 
-_BATCH = 1 << 16
 _UNSEEN = 2**63 - 1
 _CONTENDED, _IDLE = _native.CLASSES.index("contended"), _native.CLASSES.index("idle")
 
@@ -181,6 +180,7 @@ class Follower:
         self._source, self._symbols = source, symbols
         self._model = _native.Model()
         self._cursor = reading.Cursor(source.reader)
+        self._whole = whole_filter(source)
         if begin_ns is not None:
             self._cursor.seek_key(source.reader.key_of_time(begin_ns))
         self._begun = begin_ns or 0
@@ -206,16 +206,11 @@ class Follower:
         else:
             self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
             self._now = max(self._now, until_ns)
-        full, empty = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
-        for buffer in (full, empty):
-            buffer.columns.cpu = None  # nobody asks for it
-        # The next events are read while these are looked at.
-        with ThreadPoolExecutor(1) as pool:
-            ahead = pool.submit(self._cursor.read, full)
-            while ahead.result():
-                ahead = pool.submit(self._cursor.read, empty)
-                self._model.feed(full)
-                full, empty = empty, full
+        with reading_ahead(self._cursor) as batches:
+            for buffer in batches:
+                if self._whole is not None:
+                    self._whole.apply(self._source.reader, buffer)
+                self._model.feed(buffer)
 
     def refresh(self) -> None:
         """Take in what has been written since."""

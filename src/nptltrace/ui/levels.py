@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,8 @@ from nptltrace.analysis import _native as analysis
 from nptltrace.analysis.model import share_memory, tell_parents
 from nptltrace.errors import NativeError
 from nptltrace.trace import _native as reading
-from nptltrace.trace._columns import ArrayBuffer
+from nptltrace.trace.ahead import reading_ahead
+from nptltrace.trace.filtered import whole_filter
 from nptltrace.ui import _native
 from nptltrace.ui.folder import identity_of
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nptltrace.trace._columns import ArrayBuffer
     from nptltrace.trace.source import Source
     from nptltrace.ui.folder import Folder
 
 __all__ = ["Levels", "Tables", "new_model", "process_ends"]
 
-_BATCH = 1 << 16
 _IDS = 1024
 # How often what is there so far is shown while a trace is read.
 _SHOWN_S = 0.5
@@ -208,6 +208,7 @@ class Levels:
         finally:
             os.close(fd)
         self._cursor = reading.Cursor(self._source.reader)
+        self._whole = whole_filter(self._source)
         self.model = new_model(
             self._source, analysis.ROWS | analysis.EDGES | analysis.PATH
         )  # fmt: skip
@@ -234,34 +235,34 @@ class Levels:
             self._cursor.no_limit()
         else:
             self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
-        full, empty = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
-        for buffer in (full, empty):
-            buffer.columns.cpu = None  # nobody asks for it
         shown, before = time.monotonic(), self._read_events
-        # The next events are read while these are looked at.
-        with ThreadPoolExecutor(1) as pool:
-            ahead = pool.submit(self._cursor.read, full)
-            while ahead.result() and not stop():
-                ahead = pool.submit(self._cursor.read, empty)
-                self._take(full)
+        with reading_ahead(self._cursor) as batches:
+            for buffer in batches:
+                if stop():
+                    break
+                self._take(buffer)
                 if time.monotonic() - shown > _SHOWN_S:
                     self.show()
                     changed()
                     shown = time.monotonic()
-                full, empty = empty, full
         return self._read_events > before
 
     def _take(self, buffer: ArrayBuffer) -> None:
         """Take a batch of events in."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
-        self.model.feed(buffer)
         ts = buffer.column("ts")
         self._counts += np.bincount(buffer.column("id"), minlength=_IDS)[:_IDS]
+        self._read_events += buffer.count
+        until_ns = int(ts[-1])
         with self._lock:
             self.detail.events(ts.ctypes.data, len(ts))
+        # All events are counted; the model sees those that it can rely on.
+        if self._whole is not None:
+            self._whole.apply(self._source.reader, buffer)
+        self.model.feed(buffer)
+        with self._lock:
             self.detail.feed(self.model)
-            self._read_events += buffer.count
-            self.until_ns = int(ts[-1])
+            self.until_ns = until_ns
         self.model.drop_rows()
 
     def show(self) -> None:
