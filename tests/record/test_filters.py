@@ -118,6 +118,8 @@ def test_no_wrong_conclusions(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> 
         assert [one["holds"] for one in report["objects"] if one["holds"]] == (
             [2, 2] if text in {"mutex", "!THREAD_JOIN"} else []
         )
+        now = json.loads(ptt("top", "--format", "json", "--count", "1", trace).stdout)
+        assert [one for one in now["objects"] if one["holder_tid"]] == [], text
         verdict = json.loads(ptt("verify", "--format", "json", trace).stdout)
         assert verdict["violations"] == []
         assert any(f"--filter {text}" in gap for gap in verdict["gaps"])
