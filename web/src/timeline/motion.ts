@@ -14,6 +14,8 @@ const TAP_S = 0.09;
 
 export class Motion {
   private flight = 0;
+  /** Where a flight ends; null while none is under way. */
+  private goal: Range | null = null;
   private held = { pan: 0, zoom: 0 };
   private last = 0;
   private running = false;
@@ -57,9 +59,12 @@ export class Motion {
     this.fly(all, null);
   }
 
-  /** Moves the view, no more than needed, so that this time is well inside. */
+  /**
+   * Moves the view, no more than needed, so that this time is well inside. What counts is where a
+   * flight ends: what is asked for on its way must not end it halfway.
+   */
   reveal(range: Range): void {
-    const view = this.range();
+    const view = this.goal ?? this.range();
     const length = view.to - view.from;
     const edge = length * 0.08;
     if (range.from >= view.from + edge && range.to <= view.to - edge) return;
@@ -108,13 +113,17 @@ export class Motion {
   private fly(to: Range, target: Range | null): void {
     this.land();
     const from = this.range();
-    const arrive = () => this.app.store.update({ range: target ? to : null });
+    const arrive = () => {
+      this.goal = null;
+      this.app.store.update({ range: target ? to : null });
+    };
     if (reducedMotion()) {
       arrive();
       return;
     }
     const start = performance.now();
     const id = ++this.flight;
+    this.goal = to;
     const step = (now: number) => {
       if (id !== this.flight) return;
       const part = Math.min(1, Math.max(0, now - start) / FLIGHT_MS);
@@ -135,5 +144,6 @@ export class Motion {
   /** Ends a flight where it is. */
   private land(): void {
     this.flight++;
+    this.goal = null;
   }
 }
