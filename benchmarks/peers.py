@@ -118,8 +118,7 @@ class Lttng(Peer):
     def why_not(self, work: Path) -> str:
         """See the base class. What other sessions record of a program would be counted, too."""
         if self.installed():
-            active = re.findall(r"\d+\) (\S+) \[active\]", self._tell("list"))
-            for name in active:
+            for name in self._active():
                 if name.startswith(SESSION) and not Path("/proc", name[len(SESSION) :]).exists():
                     self._tell("destroy", name)
                 elif not name.endswith(f"-{os.getpid()}"):
@@ -147,6 +146,13 @@ class Lttng(Peer):
         # were not: the highest bit says nothing.
         found = re.findall(r"(\d+) events? (?:were|was) discarded", said)
         run.lost = sum(int(n) % 2**63 for n in found)
+
+    def _active(self) -> list[str]:
+        try:
+            return re.findall(r"\d+\) (\S+) \[active\]", self._tell("list"))
+        except subprocess.CalledProcessError:
+            # Nothing records yet: the first session starts the daemon.
+            return []
 
     @staticmethod
     def _tell(*words: str) -> str:
