@@ -17,7 +17,7 @@ static void once(void)
 
 static int contend(void *arg)
 {
-	struct timespec later = in_ms(CLOCK_REALTIME, 20000);
+	struct timespec later = in_ms(CLOCK_REALTIME, 600000);
 
 	(void)arg;
 	SHOW(mtx_trylock(&plain));
@@ -31,8 +31,8 @@ static int contend(void *arg)
 
 static int wait_turn(void *exits)
 {
-	arrive();
 	mtx_lock(&plain);
+	arrive();
 	while (turn == 0)
 		cnd_wait(&cond, &plain);
 	call_once(&flag, once);
@@ -55,7 +55,7 @@ static int detached(void *arg)
 
 int main(void)
 {
-	struct timespec later = in_ms(CLOCK_REALTIME, 20000);
+	struct timespec later = in_ms(CLOCK_REALTIME, 600000);
 	thrd_t thread, second;
 	int value, done = 0;
 
@@ -78,8 +78,8 @@ int main(void)
 	SHOW(cnd_timedwait(&cond, &plain, &long_ago));
 	SHOW(mtx_unlock(&plain));
 	thrd_create(&thread, wait_turn, &turn);
-	thrd_create(&second, wait_turn, NULL);
 	let_block();
+	thrd_create(&second, wait_turn, NULL);
 	let_block();
 	mtx_lock(&plain);
 	turn = 1;

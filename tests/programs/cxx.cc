@@ -11,6 +11,8 @@
 #include <thread>
 #include <chrono>
 
+#include "show.h"
+
 using namespace std::chrono_literals;
 
 static std::mutex mutex;
@@ -63,10 +65,11 @@ int main()
 
 	std::atomic<int> value{0};
 	std::thread waiter([&] {
+		arrive();
 		value.wait(0);
 		std::puts("atomic wait over");
 	});
-	std::this_thread::sleep_for(60ms);
+	let_block();
 	value = 1;
 	value.notify_all();
 	waiter.join();
@@ -74,10 +77,11 @@ int main()
 	std::counting_semaphore<4> semaphore{0};
 	std::latch latch{2};
 	std::thread taker([&] {
+		arrive();
 		semaphore.acquire();
 		latch.arrive_and_wait();
 	});
-	std::this_thread::sleep_for(60ms);
+	let_block();
 	semaphore.release();
 	latch.arrive_and_wait();
 	taker.join();

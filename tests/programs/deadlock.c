@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* deadlock.c - two threads that take two locks in opposite orders, for sure; one that waits for work for ever. */
-/* With an argument the kernel ends it a second after all of them have come so far. */
+/* With an argument the kernel ends it a second after all of them sleep. */
 #include <pthread.h>
 #include <unistd.h>
+
+#include "show.h"
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
@@ -13,6 +15,7 @@ static void *one(void *x)
 {
 	pthread_mutex_lock(&first);
 	pthread_barrier_wait(&all);
+	arrive();
 	pthread_mutex_lock(&second);
 	return x;
 }
@@ -21,6 +24,7 @@ static void *two(void *x)
 {
 	pthread_mutex_lock(&second);
 	pthread_barrier_wait(&all);
+	arrive();
 	pthread_mutex_lock(&first);
 	return x;
 }
@@ -29,6 +33,7 @@ static void *idle(void *x)
 {
 	pthread_mutex_lock(&door);
 	pthread_barrier_wait(&all);
+	arrive();
 	for (;;)
 		pthread_cond_wait(&work, &door);
 	return x;
@@ -44,8 +49,11 @@ int main(int argc, char **argv)
 	pthread_create(&b, NULL, two, NULL);
 	pthread_create(&c, NULL, idle, NULL);
 	pthread_barrier_wait(&all);
-	if (argc > 1)
+	if (argc > 1) {
+		for (int i = 0; i < 3; i++)
+			let_block();
 		alarm(1);
+	}
 	pthread_join(a, NULL);
 	pthread_join(b, NULL);
 	return 0;

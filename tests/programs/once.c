@@ -9,13 +9,16 @@
 static pthread_once_t slow_once = PTHREAD_ONCE_INIT, cancelled_once = PTHREAD_ONCE_INIT;
 static pthread_once_t outer_once = PTHREAD_ONCE_INIT, inner_once = PTHREAD_ONCE_INIT;
 static int slow_runs, cancelled_runs, inner_runs;
+static int waiter; /* the thread that is about to wait for the slow one */
 
 static void slow(void)
 {
 	arrive();
-	nap();
-	nap();
-	nap();
+	while (!__atomic_load_n(&waiter, __ATOMIC_ACQUIRE))
+		nap();
+	await_asleep(waiter);
+	for (int i = 0; i < 20; i++)
+		nap();
 	slow_runs++;
 }
 
@@ -59,7 +62,8 @@ int main(void)
 	void *value;
 
 	pthread_create(&first, NULL, run_slow, NULL);
-	let_block();
+	next_arrival();
+	__atomic_store_n(&waiter, gettid(), __ATOMIC_RELEASE);
 	SHOW(pthread_once(&slow_once, slow));
 	SHOW(pthread_once(&slow_once, slow));
 	pthread_join(first, NULL);

@@ -9,7 +9,7 @@ static pthread_rwlock_t lock;
 
 static void *in_turn(void *arg)
 {
-	struct timespec later = in_ms(CLOCK_REALTIME, 20000), later_monotonic = in_ms(CLOCK_MONOTONIC, 20000);
+	struct timespec later = in_ms(CLOCK_REALTIME, 600000), later_monotonic = in_ms(CLOCK_MONOTONIC, 600000);
 	int result = -1;
 
 	arrive();

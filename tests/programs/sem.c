@@ -15,7 +15,7 @@ static sem_t sem;
 
 static void *in_turn(void *arg)
 {
-	struct timespec later = in_ms(CLOCK_REALTIME, 20000), later_monotonic = in_ms(CLOCK_MONOTONIC, 20000);
+	struct timespec later = in_ms(CLOCK_REALTIME, 600000), later_monotonic = in_ms(CLOCK_MONOTONIC, 600000);
 
 	arrive();
 	switch ((long)arg) {
@@ -50,11 +50,12 @@ static void nothing(int number)
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = nothing};
-	const char *name = argc > 1 ? argv[1] : "/ptt-test";
+	char name[64];
 	pthread_t thread;
 	sem_t *named;
 	long i;
 
+	snprintf(name, sizeof(name), "%s-%d", argc > 1 ? argv[1] : "/ptt-test", getpid());
 	SHOW(sem_init(&sem, 0, (unsigned int)SEM_VALUE_MAX + 1));
 	SHOW(sem_init(&sem, 0, 2));
 	SHOW(sem_wait(&sem));

@@ -26,7 +26,7 @@ int main(void)
 	SHOW(pthread_spin_unlock(&lock));
 	SHOW(pthread_spin_lock(&lock));
 	pthread_create(&thread, NULL, other, NULL);
-	let_block();
+	let_spin(thread);
 	pthread_spin_unlock(&lock);
 	pthread_join(thread, NULL);
 	SHOW(pthread_spin_destroy(&lock));

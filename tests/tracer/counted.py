@@ -170,6 +170,7 @@ class Runner:
     @staticmethod
     def _read(path: Path) -> Process:
         data = path.read_bytes()
+        assert not any(data[-RECORD.size :]), "more events than the handler has room for"
         events: list[Event] = []
         for *raw, fields in RECORD.iter_unpack(data[: len(data) // RECORD.size * RECORD.size]):
             if not raw[0]:

@@ -88,7 +88,7 @@ def test_barrier(traced: Runner, program: Callable[[str], Path]) -> None:
 
 
 def test_sem(traced: Runner, program: Callable[[str], Path]) -> None:
-    process = traced(program("sem"), "/ptt-hooks-test", level=3).only
+    process = traced(program("sem"), "/ptt-hooks", level=3).only
     names = process.names()
     assert names["SEM_INIT"] == 2
     # those that passed at once, those that waited, the interrupted one
@@ -99,9 +99,9 @@ def test_sem(traced: Runner, program: Callable[[str], Path]) -> None:
     assert sum("wait_ns" in event.fields for event in process.of("SEM_TAKEN")) == 3
     assert names["SEM_POST"] == 8
     (opened,) = process.of("SEM_OPEN")
-    assert (opened.text, opened.fields["value"]) == ("/ptt-hooks-test", 1)
+    assert (opened.text, opened.fields["value"]) == (f"/ptt-hooks-{process.pid}", 1)
     (unlinked,) = process.of("SEM_UNLINK")
-    assert unlinked.text == "/ptt-hooks-test"
+    assert unlinked.text == f"/ptt-hooks-{process.pid}"
     assert names["SEM_CLOSE"] == 1
     errors = [event.fields["result"] for event in process.of("SEM_ERROR")]
     assert errors == [
