@@ -1,94 +1,128 @@
-/* fight.c - threads that wait for a stream and for the allocator, until they surely have. */
+/* fight.c - a thread that waits for a stream, one that waits for the allocator, and two that hurry for it. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BLOCKS 400
 #define BLOCK 65536
-#define ENOUGH 5
+#define ROUNDS 20
 
-static int done, writer;
+static int main_tid, other_tid, may_allocate, over;
 
-static int is_over(time_t end)
-{
-	return time(NULL) >= end;
-}
-
-/* How often the calling thread went to sleep: here, for a lock. */
-static long sleeps(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_THREAD, &usage);
-	return usage.ru_nvcsw;
-}
-
-/* The state of a thread, as the kernel has it. */
+/* The state of a thread, as the kernel has it; neither allocates nor uses a stream. */
 static int is_asleep(int tid)
 {
 	char path[64], text[256];
-	FILE *file;
-	int asleep = 0;
+	const char *at = text;
+	ssize_t length;
+	int file;
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
-	file = fopen(path, "r");
-	if (file && fgets(text, sizeof(text), file)) {
-		char *name_end = text;
+	file = open(path, O_RDONLY);
+	length = file < 0 ? 0 : read(file, text, sizeof(text) - 1);
+	close(file);
+	text[length > 0 ? length : 0] = 0;
+	while (*at && *at != ')')
+		at++;
+	return at[0] && at[1] && at[2] == 'S';
+}
 
-		while (*name_end && *name_end != ')')
-			name_end++;
-		asleep = name_end[0] && name_end[1] && name_end[2] == 'S';
-	}
-	if (file)
-		fclose(file);
-	return asleep;
+/* Returns when a thread sleeps that has nothing to sleep for but what it is meant to wait for. */
+static void until_asleep(int *tid)
+{
+	while (!__atomic_load_n(tid, __ATOMIC_ACQUIRE))
+		sched_yield();
+	while (!is_asleep(*tid))
+		sched_yield();
 }
 
 static void *write_line(void *arg)
 {
-	__atomic_store_n(&writer, gettid(), __ATOMIC_RELEASE);
+	__atomic_store_n(&other_tid, gettid(), __ATOMIC_RELEASE);
 	puts("the other");
 	return arg;
 }
 
-/* The stream is held until the other thread sleeps: it has nothing else to sleep for. */
-static void fight_for_stream(time_t end)
+static void fight_for_stream(void)
 {
 	pthread_t thread;
-	int tid;
 
 	flockfile(stdout);
 	pthread_create(&thread, NULL, write_line, NULL);
-	while (!(tid = __atomic_load_n(&writer, __ATOMIC_ACQUIRE)) && !is_over(end))
-		usleep(1000);
-	while (!is_asleep(tid) && !is_over(end))
-		usleep(1000);
+	until_asleep(&other_tid);
 	puts("the first");
 	funlockfile(stdout);
 	pthread_join(thread, NULL);
 }
 
+/* A volatile pointer, or the compiler would leave out both calls. */
+static void allocate_and_free(void)
+{
+	void *volatile memory = malloc(4096);
+
+	free(memory);
+}
+
+static void *allocate_once(void *arg)
+{
+	while (!__atomic_load_n(&may_allocate, __ATOMIC_ACQUIRE))
+		sched_yield();
+	__atomic_store_n(&other_tid, gettid(), __ATOMIC_RELEASE);
+	allocate_and_free();
+	return arg;
+}
+
+/* Lets the first thread go on when it sleeps with the arena and the other sleeps for that. */
+static void *unblock(void *reader)
+{
+	char text[4096];
+
+	until_asleep(&main_tid);
+	__atomic_store_n(&may_allocate, 1, __ATOMIC_RELEASE);
+	until_asleep(&other_tid);
+	while (read(*(int *)reader, text, sizeof(text)) > 0)
+		;
+	return NULL;
+}
+
+/* malloc_stats() writes with the arena locked: to a pipe that is full. */
+static void fight_for_arena(void)
+{
+	pthread_t waiter, helper;
+	char text[4096] = {0};
+	int ends[2], kept = dup(STDERR_FILENO);
+
+	if (kept < 0 || pipe(ends) || fcntl(ends[1], F_SETFL, O_NONBLOCK))
+		abort();
+	while (write(ends[1], text, sizeof(text)) > 0)
+		;
+	fcntl(ends[1], F_SETFL, 0);
+	dup2(ends[1], STDERR_FILENO);
+	close(ends[1]);
+	other_tid = 0;
+	pthread_create(&waiter, NULL, allocate_once, NULL);
+	pthread_create(&helper, NULL, unblock, &ends[0]);
+	__atomic_store_n(&main_tid, gettid(), __ATOMIC_RELEASE);
+	malloc_stats();
+	dup2(kept, STDERR_FILENO);
+	pthread_join(helper, NULL);
+	pthread_join(waiter, NULL);
+}
+
 static void *allocate(void *arg)
 {
-	time_t end = time(NULL) + 60;
-	long before = sleeps();
-
-	while (sleeps() - before < ENOUGH && !is_over(end)) {
-		void *volatile memory = malloc(4096);
-
-		free(memory);
-	}
-	__atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE))
+		allocate_and_free();
 	return arg;
 }
 
 /* Giving memory back to the kernel takes long, with the arena locked. */
-static void fight_for_arena(void)
+static void hurry_for_arena(void)
 {
 	static void *block[BLOCKS];
 	pthread_t thread;
@@ -99,8 +133,9 @@ static void fight_for_arena(void)
 	for (i = 0; i < BLOCKS; i += 2)
 		free(block[i]);
 	pthread_create(&thread, NULL, allocate, NULL);
-	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+	for (i = 0; i < ROUNDS; i++)
 		malloc_trim(0);
+	__atomic_store_n(&over, 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	for (i = 1; i < BLOCKS; i += 2)
 		free(block[i]);
@@ -110,7 +145,8 @@ int main(void)
 {
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, 2 * BLOCK);
-	fight_for_stream(time(NULL) + 60);
+	fight_for_stream();
 	fight_for_arena();
+	hurry_for_arena();
 	return 0;
 }
