@@ -4,11 +4,7 @@
 #include "wait.h"
 
 /* The hooks of the present layout; versions.c has the story. */
-#if defined(__x86_64__)
-#define PRESENT(name) __asm__(".symver ptt_cond_" #name ", pthread_cond_" #name "@@GLIBC_2.3.2")
-#else
-#define PRESENT(name) __asm__(".globl pthread_cond_" #name "\n.set pthread_cond_" #name ", ptt_cond_" #name)
-#endif
+#define PRESENT(name) VERSION(ptt_cond_##name, pthread_cond_##name, "@@GLIBC_2.3.2")
 
 EXPORT int ptt_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr);
 EXPORT int ptt_cond_destroy(pthread_cond_t *cond);

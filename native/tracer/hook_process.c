@@ -396,12 +396,6 @@ static int spawn(spawn_function *real, pid_t *pid, const char *path, const posix
 }
 
 /* The functions of today, and those of glibc before 2.15, which give a file without a known format to the shell. */
-#if defined(__x86_64__)
-#define VERSION(function, name, version) __asm__(".symver " #function ", " #name version)
-#else
-#define VERSION(function, name, version) __asm__(".globl " #name "\n.set " #name ", " #function)
-#endif
-
 #define SPAWN(function, name, real)                                                                                   \
 	EXPORT int function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,                  \
 			    const posix_spawnattr_t *attr, char *const argv[], char *const env[]);                    \

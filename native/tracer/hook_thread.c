@@ -418,20 +418,36 @@ EXPORT int pthread_cancel(pthread_t thread)
 	return result;
 }
 
-EXPORT int pthread_kill(pthread_t thread, int number)
+static int send_signal(int (*real)(pthread_t, int), pthread_t thread, int number, void *site)
 {
-	void *site = CALL_SITE;
 	int result;
 
 	if (must_trace(THREAD, THREAD_KILL_IN))
 		EMIT_WITH(THREAD, THREAD_KILL_IN, thread_kill_in, thread, site, .signal = number);
 	if (must_trace(THREAD, THREAD_KILL))
 		EMIT_WITH(THREAD, THREAD_KILL, thread_kill, thread, site, .signal = number);
-	result = ptt_real.pthread_kill(thread, number);
+	result = real(thread, number);
 	if (must_trace(THREAD, THREAD_KILL_OUT))
 		EMIT_WITH(THREAD, THREAD_KILL_OUT, thread_kill_out, thread, site, .result = result);
 	return result;
 }
+
+EXPORT int ptt_pthread_kill(pthread_t thread, int number);
+EXPORT int ptt_pthread_kill(pthread_t thread, int number)
+{
+	return send_signal(ptt_real.pthread_kill, thread, number, CALL_SITE);
+}
+VERSION(ptt_pthread_kill, pthread_kill, "@@GLIBC_2.34");
+
+#if defined(__x86_64__)
+/* Of a thread that has ended and is not joined yet this one says ESRCH, the present one 0. */
+EXPORT int ptt_old_version_pthread_kill(pthread_t thread, int number);
+EXPORT int ptt_old_version_pthread_kill(pthread_t thread, int number)
+{
+	return send_signal(ptt_old_pthread_kill, thread, number, CALL_SITE);
+}
+VERSION(ptt_old_version_pthread_kill, pthread_kill, "@GLIBC_2.2.5");
+#endif
 
 static void report_name(pthread_t thread, const char *name, void *site)
 {

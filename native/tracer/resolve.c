@@ -53,6 +53,28 @@ static COLD void *find(const char *name, const char *version)
 
 int (*ptt_try_lock)(pthread_mutex_t *mutex) = early_pthread_mutex_trylock;
 
+#if defined(__x86_64__)
+static int early_old_pthread_kill(pthread_t thread, int number)
+{
+	ptt_resolve();
+	return ptt_old_pthread_kill(thread, number);
+}
+
+int (*ptt_old_pthread_kill)(pthread_t thread, int number) = early_old_pthread_kill;
+
+/* Not when it is called, as other old functions are: it must be safe in a signal handler. */
+static void resolve_old(void)
+{
+	void *found = find("pthread_kill", "GLIBC_2.2.5");
+
+	*(void **)&ptt_old_pthread_kill = found ? found : (void *)ptt_real.pthread_kill;
+}
+#else
+static void resolve_old(void)
+{
+}
+#endif
+
 void ptt_resolve(void)
 {
 	void *found;
@@ -66,6 +88,7 @@ void ptt_resolve(void)
 #include "hooks.def"
 #undef HOOK
 #undef VERSIONED
+	resolve_old();
 	ptt_try_lock = ptt_real.pthread_mutex_trylock;
 	if (module_of((void *)ptt_real.pthread_mutex_lock) != module_of((void *)ptt_real.pthread_mutex_trylock))
 		ptt_try_lock = ptt_lock_if_free;

@@ -165,6 +165,18 @@ extern struct ptt_real ptt_real HIDDEN;
 
 void ptt_resolve(void) HIDDEN;
 
+#if defined(__x86_64__)
+/* The function of programs linked before glibc 2.34; also filled before main. */
+extern int (*ptt_old_pthread_kill)(pthread_t thread, int number) HIDDEN;
+#endif
+
+/* VERSION(hook, name, "@@GLIBC_2.34"): export a hook under a name that glibc has in two versions; elsewhere it has one. */
+#if defined(__x86_64__)
+#define VERSION(hook, name, version) __asm__(".symver " #hook ", " #name version)
+#else
+#define VERSION(hook, name, version) __asm__(".globl " #name "\n.set " #name ", " #hook)
+#endif
+
 /* ------------------------------------------------------------ parts */
 
 /* The program has given up system calls (hook_confine.c); handlers look at it too. */

@@ -9,7 +9,7 @@
  * it to the oldest that we have. Where such a function stands between us and the C library, what is asked for is the
  * present one.
  *
- * posix_spawn changed in glibc 2.15; both of it are traced (hook_process.c).
+ * posix_spawn changed in glibc 2.15, pthread_kill in 2.34; both of each are traced (hook_process.c, hook_thread.c).
  */
 #include <dlfcn.h>
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import platform
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,34 @@ if TYPE_CHECKING:
     from tests.support import Compiler
     from tests.tracer.counted import Runner
 
+# Asks for a thread that has ended and has not been joined, as programs did until glibc 2.33 and as they do since.
+KILL = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+int old_kill(pthread_t, int), new_kill(pthread_t, int);
+__asm__(".symver old_kill, pthread_kill@GLIBC_2.2.5");
+__asm__(".symver new_kill, pthread_kill@GLIBC_2.34");
+static void *say_tid(void *tid) { *(pid_t *)tid = gettid(); return NULL; }
+int main(void)
+{
+    time_t end = time(NULL) + 60;
+    char task[64];
+    pid_t tid = 0;
+    pthread_t thread;
+    pthread_create(&thread, NULL, say_tid, &tid);
+    while (!__atomic_load_n(&tid, __ATOMIC_ACQUIRE) && time(NULL) < end)
+        usleep(1000);
+    snprintf(task, sizeof(task), "/proc/self/task/%d", (int)tid);
+    while (access(task, F_OK) == 0 && time(NULL) < end)
+        usleep(1000);
+    printf("%d ", old_kill(thread, 0));
+    printf("%d\\n", new_kill(thread, 0));
+    return pthread_join(thread, NULL);
+}
+"""
 PRIMITIVES = ["rwlock", "spin", "barrier", "sem", "once", "c11", "futex", "cancel"]
 
 
@@ -232,3 +261,15 @@ def test_early_and_late_calls(traced: Runner, early_program: Path, level: int) -
     run = traced(early_program, level=level)
     assert (run.stdout, run.stderr, run.status) == (plain.stdout, plain.stderr, 0)
     assert "late" in run.stdout
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="glibc has it once")
+def test_pthread_kill_is_what_the_program_was_linked_with(
+    traced: Runner, compile_c: Compiler
+) -> None:
+    program = compile_c(KILL, name="kill")
+    plain, run = traced.plain(program), traced(program, level=3)
+    assert (run.stdout, run.status) == (plain.stdout, plain.status)
+    results = [event.fields["result"] for event in run.only.of("THREAD_KILL_OUT")]
+    assert results == [errno.ESRCH, 0]
+    assert plain.stdout.split() == ["3", "0"]

@@ -15,7 +15,7 @@ OWN = {
     "__nptl_trace_confined", "__nptl_trace_detail_level", "__nptl_trace_enabled",
     "__nptl_trace_point", "nptl_trace_send_posix_event", "nptl_trace_send_user_event",
 }  # fmt: skip
-VERSIONS = {"GLIBC_2.2.5", "GLIBC_2.3.2", "GLIBC_2.15"}
+VERSIONS = {"GLIBC_2.2.5", "GLIBC_2.3.2", "GLIBC_2.15", "GLIBC_2.34"}
 NEWEST = (2, 34)
 
 
@@ -76,6 +76,7 @@ def test_functions_with_two_layouts_have_both_versions(native_stage: Path) -> No
         assert {f"pthread_cond_{name}@{version}" for version in versions} <= defined
     for name in ("posix_spawn", "posix_spawnp"):
         assert {f"{name}@{version}" for version in ("GLIBC_2.2.5", "GLIBC_2.15")} <= defined
+    assert {"pthread_kill@GLIBC_2.2.5", "pthread_kill@GLIBC_2.34"} <= defined
 
 
 def test_needs_no_new_c_library(native_stage: Path) -> None:
