@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.support import Compiler
     from tests.tracer.counted import Runner
 
-# Asks for a thread that has ended and has not been joined, as programs did until glibc 2.33 and as they do since.
+# Asks for a thread that has ended and is not joined, as programs did before glibc 2.34 and since.
 KILL = """
 #define _GNU_SOURCE
 #include <pthread.h>
