@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nptltrace.nptl import source
-from nptltrace.nptl.libc import NotGlibc, installed, probe_notes, read_libc
+from nptltrace.errors import UsageError
+from nptltrace.nptl import source, store
+from nptltrace.nptl.libc import Libc, NotGlibc, installed, probe_notes, read_libc
 
 if TYPE_CHECKING:
     from tests.support import Compiler, Ptt, Recorder
@@ -67,6 +68,44 @@ def test_a_revision_that_left_the_archive_is_replaced(
     archive.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert source._revision_in_archive(installed_one) == wanted
+
+
+def test_what_is_built_of_another_revision_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unpack_package(names: list[str], work: Path, into: Path) -> None:
+        assert (names, work) == (["glibc-source=2.36-9+deb12u14"], tmp_path)
+        for name in ("glibc/nptl/pthread_create.c", "glibc/version.h"):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).touch()
+        (into / "usr/src/glibc").mkdir(parents=True)
+        tarball = into / "usr/src/glibc/glibc-2.36.tar.gz"
+        subprocess.run(["tar", "-C", tmp_path, "-czf", tarball, "glibc"], check=True)
+
+    monkeypatch.setattr(source, "_revision_in_archive", lambda _: "2.36-9+deb12u14")
+    monkeypatch.setattr(source, "_unpack_packages", unpack_package)
+    system = Libc(Path("/lib/libc.so.6"), "Debian GLIBC 2.36-9+deb12u10", "2.36")
+    found = source.unpack("debian", system, tmp_path, dict(os.environ))
+    assert found.package == "Debian GLIBC 2.36-9+deb12u14"
+    assert found.stands_in
+    assert (found.tree / "version.h").is_file()
+    own = source.unpack(str(found.tree), system, tmp_path / "own", dict(os.environ))
+    assert own.package == "nptltrace, from source"
+    assert not own.stands_in
+
+
+def test_a_build_of_another_revision_runs_where_it_was_built_for(tmp_path: Path) -> None:
+    system = installed()
+    (tmp_path / "lib").mkdir()
+    banner = f"GNU C Library (Newer {system.version}-99) stable release version {system.version}."
+    (tmp_path / "lib" / "libc.so.6").write_bytes(b"\x7fELF" + banner.encode() + b"\n")
+    store.write_facts(tmp_path, {"runs_with": system.package, "revision": store.revision()})
+    built = store.choose(str(tmp_path))
+    assert built is not None
+    assert built.label.startswith(f"Newer {system.version}-99, trace-enabled")
+    store.write_facts(tmp_path, {"revision": store.revision()})
+    with pytest.raises(UsageError, match="runs only with the ld"):
+        store.choose(str(tmp_path))
 
 
 def test_probe_notes_are_counted(tmp_path: Path) -> None:
@@ -155,11 +194,12 @@ def test_a_second_build_returns_at_once(ptt: Ptt, library: Path) -> None:
 
 
 def test_the_library_is_that_of_the_system_but_for_the_points(library: Path) -> None:
-    system, built = installed(), read_libc(library / "lib" / "libc.so.6")
-    assert (built.package, built.version) == (system.package, system.version)
+    system, built = installed(), store.find(library)
+    assert built is not None
+    # the archive may have another revision of it than the one that is installed
+    assert (built.runs_with, built.libc.version) == (system.package, system.version)
     assert [path.name for path in (library / "lib").iterdir()] == ["libc.so.6"]
-    defined = {path: _exports(path) for path in (system.path, built.path)}
-    assert defined[built.path] == defined[system.path]
+    assert _exports(built.libc.path) == _exports(system.path)
 
 
 def _exports(path: Path) -> set[str]:

@@ -171,7 +171,7 @@ def _loader_name(libc: Libc) -> str:
     return places[0].name
 
 
-def _try_out(prefix: Path, system: Libc, loader: str) -> None:
+def _try_out(prefix: Path, system: Libc, loader: str, *, stands_in: bool) -> None:
     """See whether a program runs on what was built, before anybody relies on it."""
     program = [
         sys.executable,
@@ -179,8 +179,7 @@ def _try_out(prefix: Path, system: Libc, loader: str) -> None:
         "import threading as t; x = t.Thread(target=print); x.start(); x.join()",
     ]
     env = {**os.environ, "LD_LIBRARY_PATH": str(prefix / "lib")}
-    built = read_libc(prefix / "lib" / "libc.so.6")
-    if (built.package, built.version) != (system.package, system.version):
+    if not stands_in:
         program = [str(prefix / "ld" / loader), "--library-path", str(prefix / "lib"), *program]
     elif not same_interface(prefix / "ld" / loader, system.path.parent / loader):
         raise PttError(
@@ -246,7 +245,9 @@ def _build(source: str, place: Path, system: Libc, tell: Callable[[str], None], 
     work.mkdir()
     tell(f"getting the source of {system.package} ({source})")
     env = fetch_tools(work)
-    tree = unpack(source, system, work, env)
+    tree, package, stands_in = unpack(source, system, work, env)
+    if stands_in and package != system.package:
+        tell(f"the archive has {package} in the place of {system.package}")
     objects, headers, new = work / "objects", work / "headers", work / "new"
     missing = prepare(tree, objects, system, headers)
     env["CC"] = env.get("CC", "gcc") + " -Wl,--hash-style=both"
@@ -262,7 +263,7 @@ def _build(source: str, place: Path, system: Libc, tell: Callable[[str], None], 
             str(tree / "configure"),
             f"--host={machine}",
             f"--build={machine}",
-            f"--with-pkgversion={_package(source, system)}",
+            f"--with-pkgversion={package}",
             *_CONFIGURE,
         ],
         objects,
@@ -273,13 +274,14 @@ def _build(source: str, place: Path, system: Libc, tell: Callable[[str], None], 
     (new / "ld").mkdir()
     shutil.copy(objects / "libc.so", new / "lib" / "libc.so.6")
     shutil.copy(objects / "elf" / "ld.so", new / "ld" / loader)
-    _try_out(new, system, loader)
+    _try_out(new, system, loader, stands_in=stands_in)
     libc = read_libc(new / "lib" / "libc.so.6")
     write_facts(
         new,
         {
             "package": libc.package,
             "version": libc.version,
+            "runs_with": system.package if stands_in else libc.package,
             "revision": revision(),
             "source": source,
             "missing_points": missing,
@@ -294,8 +296,3 @@ def _build(source: str, place: Path, system: Libc, tell: Callable[[str], None], 
     if built is None:
         raise PttError(f"{place}: the build is not there")
     return built
-
-
-def _package(source: str, system: Libc) -> str:
-    """Return what the new library calls itself: the system's name only with the system's source."""
-    return system.package if source == "debian" else f"nptltrace, from {Path(source).name}"

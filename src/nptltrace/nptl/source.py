@@ -6,17 +6,31 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
     from nptltrace.nptl.libc import Libc
 
-__all__ = ["fetch_tools", "unpack"]
+__all__ = ["Source", "fetch_tools", "unpack"]
 
 # Programs that glibc is built with beyond a compiler, and the packages that hold them on Debian.
 _TOOLS = {"bison": ("bison", "m4"), "gawk": ("gawk",), "make": ("make",), "xz": ("xz-utils",)}
+
+
+class Source(NamedTuple):
+    """A source of glibc that has been unpacked.
+
+    Attributes:
+        tree: Its root, which may be changed.
+        package: What a library that is made of it calls itself.
+        stands_in: Whether that is the system's own release, so that its `ld.so` can load it.
+    """
+
+    tree: Path
+    package: str
+    stands_in: bool
 
 
 def _run(command: list[str], cwd: Path, what: str, env: dict[str, str] | None = None) -> None:
@@ -72,7 +86,7 @@ def _revision_in_archive(version: str) -> str:
     return version if version in there or not same else same[0]
 
 
-def unpack(source: str, libc: Libc, work: Path, env: dict[str, str]) -> Path:
+def unpack(source: str, libc: Libc, work: Path, env: dict[str, str]) -> Source:
     """Put glibc's source into a directory of its own.
 
     Args:
@@ -82,9 +96,6 @@ def unpack(source: str, libc: Libc, work: Path, env: dict[str, str]) -> Path:
         libc: The installed C library.
         work: Where there is room.
         env: The environment that `fetch_tools` gave.
-
-    Returns:
-        The root of the source tree, which may be changed.
 
     Raises:
         UsageError: There is no such source, or it is no glibc.
@@ -96,23 +107,25 @@ def unpack(source: str, libc: Libc, work: Path, env: dict[str, str]) -> Path:
             raise UsageError(
                 f"{libc.package} is not a Debian glibc: name its source with --source TARBALL|DIR"
             )
-        package = work / "glibc-source"
-        _unpack_packages([f"glibc-source={_revision_in_archive(version)}"], work, package)
+        package, there = work / "glibc-source", _revision_in_archive(version)
+        _unpack_packages([f"glibc-source={there}"], work, package)
         # the tarball of this package has the distribution's patches in it already
         tarballs = sorted((package / "usr" / "src" / "glibc").glob("glibc-*.tar.*"))
         if len(tarballs) != 1:
             raise PttError("the package glibc-source holds no tarball of glibc")
         tree = _unpack_tarball(tarballs[0], work, env)
         shutil.rmtree(package)
-        return tree
+        return Source(tree, libc.package.removesuffix(version) + there, stands_in=True)
     path = Path(source)
     if path.is_dir():
         tree = work / "source"
         shutil.copytree(path, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-        return _checked(tree, source)
-    if path.is_file():
-        return _unpack_tarball(path.absolute(), work, env)
-    raise UsageError(f"--source {source}: no such file or directory (or say debian)")
+        _check(tree, source)
+    elif path.is_file():
+        tree = _unpack_tarball(path.absolute(), work, env)
+    else:
+        raise UsageError(f"--source {source}: no such file or directory (or say debian)")
+    return Source(tree, f"nptltrace, from {path.name}", stands_in=False)
 
 
 def _unpack_tarball(path: Path, work: Path, env: dict[str, str]) -> Path:
@@ -120,13 +133,13 @@ def _unpack_tarball(path: Path, work: Path, env: dict[str, str]) -> Path:
     tree.mkdir()
     command = ["tar", "--extract", "--no-same-owner", "--strip-components=1", f"--file={path}"]
     _run(command, tree, f"unpack {path}", env)
-    return _checked(tree, str(path))
+    _check(tree, str(path))
+    return tree
 
 
-def _checked(tree: Path, source: str) -> Path:
+def _check(tree: Path, source: str) -> None:
     if not (tree / "nptl" / "pthread_create.c").is_file() or not (tree / "version.h").is_file():
         raise UsageError(f"--source {source}: not the source of a glibc")
-    return tree
 
 
 def fetch_tools(work: Path) -> dict[str, str]:

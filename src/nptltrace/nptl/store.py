@@ -70,6 +70,11 @@ class Built(NamedTuple):
         return str(self.facts.get("revision", ""))
 
     @property
+    def runs_with(self) -> str:
+        """The package whose `ld.so` loads it: its own, or the one that it stands in for."""
+        return str(self.facts.get("runs_with", self.libc.package))
+
+    @property
     def label(self) -> str:
         """As traces name it."""
         return f"{self.libc.package}, trace-enabled, revision {self.revision}"
@@ -117,9 +122,9 @@ def for_system() -> Built | None:
 
 def _misfit(built: Built, system: Libc) -> str | None:
     """Return why a build cannot stand in for the system's C library, or None if it can."""
-    if built.libc.package != system.package or built.libc.version != system.version:
+    if built.runs_with != system.package or built.libc.version != system.version:
         return (
-            f"it is {built.libc.package}, and this system has {system.package}: "
+            f"it is for {built.runs_with}, and this system has {system.package}: "
             "a libc runs only with the ld.so of its own version"
         )
     if built.revision != revision():
