@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what the parts of the checker share: tables that never move, what threads hold and wait for. */
+/* internal.h - what the parts of the checker share: tables that never move, and what each part offers those above it. */
 #ifndef PTTCHECK_INTERNAL_H
 #define PTTCHECK_INTERNAL_H
 
@@ -241,10 +241,57 @@ struct ptt_check {
 #define CK_FINDING(c, i) (&((struct ptt_check_finding *)(void *)(c)->findings.items)[i])
 #define CK_STEP(c, i) (&((struct ptt_check_step *)(void *)(c)->steps.items)[i])
 
-/* ---- check.c ---- */
+/* What follows is in order: each file calls those above it only, and check.c calls them all. */
 
-uint32_t ck_new(struct ptt_check *c, struct rd_pool *pool);
+static inline uint32_t ck_new(struct ptt_check *c, struct rd_pool *pool)
+{
+	return rd_pool_new(pool, &c->error);
+}
+
+static inline struct ck_last ck_now(const struct ck_event *e)
+{
+	return (struct ck_last){ .ts = e->ts, .site = e->site, .thread = e->thread };
+}
+
+/* ---- fields.c ---- */
+
+void ck_learn_catalogue(struct ptt_check *c);
 int64_t ck_number(const struct ptt_check *c, const struct ck_event *e, enum ck_field field, int64_t none);
+
+/* ---- before.c ---- */
+
+/* ck_publish - the node of all that a thread has done so far; what it does from now on is another one's. */
+uint32_t ck_publish(struct ptt_check *c, uint32_t thread);
+/* ck_joined_node - a node after both. */
+uint32_t ck_joined_node(struct ptt_check *c, uint32_t a, uint32_t b);
+/* ck_own_node - of what a thread does now. */
+uint32_t ck_own_node(struct ptt_check *c, uint32_t thread);
+/* ck_apart_in_time - whether one of two nodes is over when the other begins; also when that is too far to see. */
+bool ck_apart_in_time(struct ptt_check *c, uint32_t a, uint32_t b);
+/* ck_stack_push - for walks along nodes and orders, one at a time; false: no memory. */
+bool ck_stack_push(struct ptt_check *c, uint32_t *depth, uint32_t value);
+
+/* ---- holds.c ---- */
+
+/* ck_share_of - a number that stands for a hold in the sum over what a thread holds. */
+static inline uint64_t ck_share_of(uint32_t object, uint8_t mode)
+{
+	return rd_hash(object, (uint64_t)mode + 1);
+}
+
+uint32_t ck_hold_of(const struct ptt_check *c, uint32_t thread, uint32_t object);
+void ck_hold_begin(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode);
+void ck_hold_end(struct ptt_check *c, uint32_t number);
+/* ck_drop_holds - nobody holds an object any more, as far as is known. */
+void ck_drop_holds(struct ptt_check *c, uint32_t object);
+
+/* ---- waits.c ---- */
+
+uint32_t ck_wait_begin(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode);
+/* ck_wait_end - takes a wait of a thread for an object out of all lists; false: there is none. */
+bool ck_wait_end(struct ptt_check *c, uint32_t thread, uint32_t object, struct ck_wait *out);
+/* ck_wait_at - the innermost wait of a thread for the object that had this address then. */
+uint32_t ck_wait_at(const struct ptt_check *c, const struct ck_event *e);
 
 /* ---- findings.c ---- */
 
@@ -276,40 +323,23 @@ bool ck_lasting(const struct ptt_check *c, const struct ck_object *o);
 void ck_init(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
 void ck_destroy(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
 void ck_use_destroyed(struct ptt_check *c, const struct ck_event *e, uint32_t object);
-struct ck_last ck_now(const struct ck_event *e);
 
-/* ---- locks.c ---- */
+/* ---- order.c ---- */
 
-enum ck_how { CK_PLAIN, CK_TRIED, CK_WAITED };
+int ck_order_open(struct ptt_check *c);
+/* ck_ask - a thread asks for a lock in a way that may block it for ever, while it holds others. */
+void ck_ask(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode);
 
-/* ck_share_of - a number that stands for a hold in the sum over what a thread holds. */
-static inline uint64_t ck_share_of(uint32_t object, uint8_t mode)
-{
-	return rd_hash(object, (uint64_t)mode + 1);
-}
+/* ---- deadlock.c ---- */
 
-uint32_t ck_hold_of(const struct ptt_check *c, uint32_t thread, uint32_t object);
-void ck_drop_holds(struct ptt_check *c, uint32_t object);
-void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode, enum ck_how how);
-void ck_release(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
-void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
-void ck_exit_holding(struct ptt_check *c, const struct ck_event *e);
+typedef bool ck_visit_fn(struct ptt_check *c, uint32_t thread, void *data);
 
-/* ---- waits.c ---- */
-
-uint32_t ck_wait_begin(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode);
-/* ck_wait_end - takes a wait of a thread for an object out of all lists; false: there is none. */
-bool ck_wait_end(struct ptt_check *c, uint32_t thread, uint32_t object, struct ck_wait *out);
-/* ck_wait_at - the innermost wait of a thread for the object that had this address then. */
-uint32_t ck_wait_at(const struct ptt_check *c, const struct ck_event *e);
-void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
-void ck_lock_waited(struct ptt_check *c, const struct ck_event *e, uint32_t object);
+/* ck_each_blocker - calls back with each thread that a wait is for, until one call says true. */
+bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, ck_visit_fn *visit, void *data);
 /* ck_deadlock - looks for a cycle of waits through a thread. @at_end: nothing more will happen. */
 void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct ck_event *e, bool at_end);
 /* ck_blocked - a thread that nobody outside of the trace lets go on. */
 bool ck_blocked(const struct ptt_check *c, uint32_t thread);
-void ck_sem_taken(struct ptt_check *c, const struct ck_event *e, bool waited);
-void ck_sem_post(struct ptt_check *c, const struct ck_event *e);
 
 /* ---- conds.c ---- */
 
@@ -321,15 +351,6 @@ void ck_barrier_in(struct ptt_check *c, const struct ck_event *e);
 void ck_barrier_out(struct ptt_check *c, const struct ck_event *e);
 void ck_lost_wakeups(struct ptt_check *c);
 void ck_stuck_barriers(struct ptt_check *c);
-
-/* ---- order.c ---- */
-
-int ck_order_open(struct ptt_check *c);
-
-uint32_t ck_publish(struct ptt_check *c, uint32_t thread);
-uint32_t ck_joined_node(struct ptt_check *c, uint32_t a, uint32_t b);
-/* ck_ask - a thread asks for a lock in a way that may block it for ever, while it holds others. */
-void ck_ask(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode);
 
 /* ---- threads.c ---- */
 
@@ -343,5 +364,21 @@ void ck_join_in(struct ptt_check *c, const struct ck_event *e);
 void ck_join_out(struct ptt_check *c, const struct ck_event *e);
 void ck_priority(struct ptt_check *c, const struct ck_event *e);
 void ck_leaks(struct ptt_check *c);
+
+/* ---- lock_waits.c ---- */
+
+void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
+void ck_lock_waited(struct ptt_check *c, const struct ck_event *e, uint32_t object);
+void ck_sem_taken(struct ptt_check *c, const struct ck_event *e, bool waited);
+void ck_sem_post(struct ptt_check *c, const struct ck_event *e);
+
+/* ---- locks.c ---- */
+
+enum ck_how { CK_PLAIN, CK_TRIED, CK_WAITED };
+
+void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode, enum ck_how how);
+void ck_release(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
+void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
+void ck_exit_holding(struct ptt_check *c, const struct ck_event *e);
 
 #endif

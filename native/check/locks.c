@@ -1,41 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* locks.c - who holds which lock, for how long, and who releases what is not theirs. */
+/* locks.c - locks as they are taken and released: holds that are too long, and releases of what is not theirs. */
 #include "internal.h"
-
-uint32_t ck_hold_of(const struct ptt_check *c, uint32_t thread, uint32_t object)
-{
-	uint32_t hold = CK_THREAD(c, thread)->holds;
-
-	while (hold && CK_HOLD(c, hold)->object != object)
-		hold = CK_HOLD(c, hold)->thread_next;
-	return hold;
-}
-
-static void unlink_hold(struct ptt_check *c, uint32_t number)
-{
-	struct ck_hold *h = CK_HOLD(c, number);
-	struct ck_thread *t = CK_THREAD(c, h->thread);
-	uint32_t *at = &t->holds;
-
-	while (*at && *at != number)
-		at = &CK_HOLD(c, *at)->thread_next;
-	*at = h->thread_next;
-	t->held_sum -= ck_share_of(h->object, h->mode);
-	if (h->object_prev)
-		CK_HOLD(c, h->object_prev)->object_next = h->object_next;
-	else
-		CK_OBJECT(c, h->object)->holds = h->object_next;
-	if (h->object_next)
-		CK_HOLD(c, h->object_next)->object_prev = h->object_prev;
-	h->thread_next = c->free_hold;
-	c->free_hold = number;
-}
-
-void ck_drop_holds(struct ptt_check *c, uint32_t object)
-{
-	while (CK_OBJECT(c, object)->holds)
-		unlink_hold(c, CK_OBJECT(c, object)->holds);
-}
 
 /* ---- taking ---- */
 
@@ -54,7 +19,6 @@ void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, 
 	struct ck_object *o = CK_OBJECT(c, object);
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	uint32_t number = o->holds ? ck_hold_of(c, e->thread, object) : 0;
-	struct ck_hold *h;
 
 	if (number) {
 		CK_HOLD(c, number)->depth++;
@@ -73,22 +37,7 @@ void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, 
 		o->taken_before = o->taken;
 		o->taken = e->ts;
 	}
-	number = c->free_hold;
-	if (number)
-		c->free_hold = CK_HOLD(c, number)->thread_next;
-	else
-		number = ck_new(c, &c->holds);
-	if (!number)
-		return;
-	h = CK_HOLD(c, number);
-	*h = (struct ck_hold){
-		.since = e->ts, .site = e->site, .address = e->object & PTT_OBJECT_MASK, .thread = e->thread, .object = object,
-		.depth = 1, .thread_next = t->holds, .object_next = o->holds, .mode = mode, .kind = (uint8_t)o->kind,
-	};
-	if (o->holds)
-		CK_HOLD(c, o->holds)->object_prev = number;
-	o->holds = t->holds = number;
-	t->held_sum += ck_share_of(object, mode);
+	ck_hold_begin(c, e, object, mode);
 }
 
 /* ---- releasing ---- */
@@ -165,7 +114,7 @@ void ck_release(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 		return;
 	if (unlikely(e->ts - CK_HOLD(c, hold)->since >= c->long_hold) && kind != NPTL_DOMAIN_ONCE)
 		long_hold(c, e, hold);
-	unlink_hold(c, hold);
+	ck_hold_end(c, hold);
 }
 
 /* ---- what the library refuses ---- */

@@ -2,11 +2,6 @@
 /* objects.c - objects by address, their generations, and what must not be done before or after their life. */
 #include "internal.h"
 
-struct ck_last ck_now(const struct ck_event *e)
-{
-	return (struct ck_last){ .ts = e->ts, .site = e->site, .thread = e->thread };
-}
-
 static uint64_t key_of(uint64_t address, uint32_t kind)
 {
 	return (address & PTT_OBJECT_MASK) | (uint64_t)kind << 48;

@@ -5,9 +5,6 @@
  * all the other locks it held then. A cycle of orders is a deadlock that has not happened yet if the threads differ, no two
  * held a lock in common, at each lock one of the two wants it alone, and no two were kept apart in time by a creation, a
  * join or a barrier.
- *
- * Time. What a thread does between two such points is one node, which knows the nodes right before it. Numbers grow with
- * time, so the way back from a node is never long without need. Nodes are made when an order needs one.
  */
 #include "internal.h"
 
@@ -54,95 +51,6 @@ int ck_order_open(struct ptt_check *c)
 	int err = rd_pool_open(&c->edges, sizeof(struct ck_edge));
 
 	return err ? err : rd_pool_open(&c->orders, sizeof(struct ck_order));
-}
-
-/* ---- time ---- */
-
-static uint32_t node_new(struct ptt_check *c, uint32_t a, uint32_t b)
-{
-	uint32_t number = ck_new(c, &c->nodes);
-
-	if (number)
-		*CK_NODE(c, number) = (struct ck_node){ .before = { a, b } };
-	return number;
-}
-
-uint32_t ck_publish(struct ptt_check *c, uint32_t thread)
-{
-	struct ck_thread *t = CK_THREAD(c, thread);
-
-	if (t->own)
-		t->base = t->own;
-	t->own = 0;
-	return t->base;
-}
-
-uint32_t ck_joined_node(struct ptt_check *c, uint32_t a, uint32_t b)
-{
-	if (a == b || !b)
-		return a;
-	return a ? node_new(c, a, b) : b;
-}
-
-static uint32_t own_node(struct ptt_check *c, uint32_t thread)
-{
-	struct ck_thread *t = CK_THREAD(c, thread);
-
-	if (!t->own)
-		t->own = node_new(c, t->base, 0);
-	return t->own;
-}
-
-static bool stack_push(struct ptt_check *c, uint32_t *depth, uint32_t value)
-{
-	if (*depth == c->stack_room) {
-		uint32_t room = c->stack_room ? c->stack_room * 2 : 1024;
-		uint32_t *bigger = realloc(c->stack, room * sizeof(*bigger));
-
-		if (!bigger) {
-			c->error = -ENOMEM;
-			return false;
-		}
-		c->stack = bigger;
-		c->stack_room = room;
-	}
-	c->stack[(*depth)++] = value;
-	return true;
-}
-
-/* Whether everything in node a is over when node b begins; also when that is too far to see. */
-static bool comes_before(struct ptt_check *c, uint32_t a, uint32_t b)
-{
-	uint32_t depth = 0, mark = ++c->mark, seen = 0;
-
-	if (a == b)
-		return true;
-	if (a > b)
-		return false;
-	stack_push(c, &depth, b);
-	while (depth) {
-		const struct ck_node *node = CK_NODE(c, c->stack[--depth]);
-
-		if (++seen > 1000000)
-			return true;
-		for (int i = 0; i < 2; i++) {
-			uint32_t before = node->before[i];
-
-			if (before == a)
-				return true;
-			if (before < a || CK_NODE(c, before)->mark == mark)
-				continue;
-			CK_NODE(c, before)->mark = mark;
-			if (!stack_push(c, &depth, before))
-				return true;
-		}
-	}
-	return false;
-}
-
-static bool apart_in_time(struct ptt_check *c, uint32_t a, uint32_t b)
-{
-	return a < b ? comes_before(c, a, b) : comes_before(c, b, a);
 }
 
 /* ---- cycles ---- */
@@ -199,7 +107,7 @@ static bool fits(struct ptt_check *c, const struct search *s, uint32_t order)
 			return false;
 	}
 	for (uint32_t i = 0; i < s->depth; i++)
-		if (apart_in_time(c, CK_ORDER(c, s->path[i])->node, o->node))
+		if (ck_apart_in_time(c, CK_ORDER(c, s->path[i])->node, o->node))
 			return false;
 	return true;
 }
@@ -308,7 +216,7 @@ static uint32_t mark_ahead(struct ptt_check *c, uint32_t from)
 	uint32_t depth = 0, mark = ++c->mark;
 
 	CK_OBJECT(c, from)->mark = mark;
-	stack_push(c, &depth, from);
+	ck_stack_push(c, &depth, from);
 	while (depth && !c->error && c->walked < WALK_MAX)
 		for (uint32_t edge = CK_OBJECT(c, c->stack[--depth])->edges_out; edge; edge = CK_EDGE(c, edge)->out_next) {
 			uint32_t to = CK_EDGE(c, edge)->to;
@@ -317,7 +225,7 @@ static uint32_t mark_ahead(struct ptt_check *c, uint32_t from)
 			if (CK_OBJECT(c, to)->mark == mark)
 				continue;
 			CK_OBJECT(c, to)->mark = mark;
-			stack_push(c, &depth, to);
+			ck_stack_push(c, &depth, to);
 		}
 	return mark;
 }
@@ -331,7 +239,7 @@ static void find_ways_back(struct ptt_check *c, uint32_t number)
 	if (CK_OBJECT(c, from)->mark != ahead)
 		return;
 	CK_OBJECT(c, from)->mark = back;
-	stack_push(c, &depth, from);
+	ck_stack_push(c, &depth, from);
 	while (depth && !c->error)
 		for (uint32_t edge = CK_OBJECT(c, c->stack[--depth])->edges_in; edge; edge = CK_EDGE(c, edge)->in_next) {
 			struct ck_edge *in = CK_EDGE(c, edge);
@@ -344,7 +252,7 @@ static void find_ways_back(struct ptt_check *c, uint32_t number)
 			if (mark == back)
 				continue;
 			CK_OBJECT(c, in->from)->mark = back;
-			stack_push(c, &depth, in->from);
+			ck_stack_push(c, &depth, in->from);
 		}
 }
 
@@ -462,7 +370,7 @@ static void ask_from(struct ptt_check *c, const struct ck_event *e, const struct
 	struct ck_order new = {
 		.guard_sum = CK_THREAD(c, e->thread)->held_sum - ck_share_of(h->object, h->mode),
 		.held_since = h->since, .ts = e->ts, .held_site = h->site, .site = e->site,
-		.edge = edge_of(c, h, object, mode), .thread = e->thread, .node = own_node(c, e->thread),
+		.edge = edge_of(c, h, object, mode), .thread = e->thread, .node = ck_own_node(c, e->thread),
 	};
 	uint32_t order = new.edge ? place_for(c, &new, held - 1) : 0;
 
@@ -480,7 +388,7 @@ static void ask_from(struct ptt_check *c, const struct ck_event *e, const struct
 void ck_ask(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	uint32_t what = object * 2 | mode, node = own_node(c, e->thread), held = 0;
+	uint32_t what = object * 2 | mode, node = ck_own_node(c, e->thread), held = 0;
 	struct ck_asked *asked = &t->asked[rd_hash(t->held_sum, what) % CK_CACHE];
 
 	if (likely(asked->held == t->held_sum && asked->object == what && asked->node == node))

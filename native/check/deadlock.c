@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* deadlock.c - whom a wait is for, and waits in a circle. */
+#include "internal.h"
+
+/* ---- for whom ---- */
+
+static bool each_holder(struct ptt_check *c, const struct ck_wait *w, ck_visit_fn *visit, void *data)
+{
+	for (uint32_t hold = CK_OBJECT(c, w->object)->holds; hold; hold = CK_HOLD(c, hold)->object_next) {
+		/* Readers do not keep a reader out. */
+		if (w->mode == CK_SHARED && CK_HOLD(c, hold)->mode == CK_SHARED)
+			continue;
+		if (visit(c, CK_HOLD(c, hold)->thread, data))
+			return true;
+	}
+	return false;
+}
+
+/* A reader that readers do not keep out waits for a writer that came before it. */
+static bool each_writer(struct ptt_check *c, const struct ck_wait *w, ck_visit_fn *visit, void *data)
+{
+	for (uint32_t wait = CK_OBJECT(c, w->object)->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
+		const struct ck_wait *other = CK_WAITING(c, wait);
+
+		if (other->mode == CK_EXCLUSIVE && !other->timed && other->id < w->id && visit(c, other->thread, data))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whoever could complete a barrier and is kept from it by a lock, in a process in which nobody else will come. It is not
+ * known whether it would have come there, but nothing else would have let the others go on.
+ */
+static bool each_latecomer(struct ptt_check *c, const struct ck_wait *w, ck_visit_fn *visit, void *data)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+
+	if (!o->arrived || o->arrived >= o->barrier_count || !c->processes[o->process].hung || w->met)
+		return false;
+	for (uint32_t i = 1; i < c->threads.count; i++) {
+		uint32_t wait = CK_THREAD(c, i)->waits;
+
+		if (wait && CK_THREAD(c, i)->pub.process == o->process && CK_WAITING(c, wait)->kind != w->kind &&
+		    CK_WAITING(c, wait)->kind != NPTL_DOMAIN_THREAD && visit(c, i, data))
+			return true;
+	}
+	return false;
+}
+
+bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, ck_visit_fn *visit, void *data)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+
+	switch (w->kind) {
+	case NPTL_DOMAIN_MUTEX:
+	case NPTL_DOMAIN_SPIN:
+	case NPTL_DOMAIN_ONCE:
+	case NPTL_DOMAIN_RWLOCK:
+		if (o->holds && !(w->mode == CK_SHARED && CK_HOLD(c, o->holds)->mode == CK_SHARED))
+			return each_holder(c, w, visit, data);
+		if (o->holds)
+			return each_writer(c, w, visit, data);
+		/* Not seen being taken: what the lock itself said. */
+		return w->owner && !o->released.thread && visit(c, w->owner, data);
+	case NPTL_DOMAIN_SEM:
+		return o->flags & CK_AS_LOCK && o->sem_hold && visit(c, o->sem_hold, data);
+	case NPTL_DOMAIN_THREAD:
+		return w->owner && !(CK_THREAD(c, w->owner)->flags & CK_ENDED_THREAD) && visit(c, w->owner, data);
+	case NPTL_DOMAIN_BARRIER:
+		return at_end && each_latecomer(c, w, visit, data);
+	case NPTL_DOMAIN_COND:
+		if (!at_end || !w->woken || w->retaken || !w->mutex)
+			return false;
+		for (uint32_t hold = CK_OBJECT(c, w->mutex)->holds; hold; hold = CK_HOLD(c, hold)->object_next)
+			if (CK_HOLD(c, hold)->thread != w->thread && visit(c, CK_HOLD(c, hold)->thread, data))
+				return true;
+	}
+	return false;
+}
+
+/* ---- cycles ---- */
+
+#define DEEPEST 4096u
+
+struct walk {
+	uint32_t start;
+	uint32_t depth;
+	bool at_end;
+	uint32_t path[DEEPEST]; /* waits */
+	uint32_t after[DEEPEST]; /* threads that they are for */
+};
+
+static bool walk_on(struct ptt_check *c, uint32_t thread, void *data)
+{
+	struct walk *walk = data;
+	struct ck_thread *t = CK_THREAD(c, thread);
+	uint32_t wait = t->waits;
+
+	walk->after[walk->depth - 1] = thread;
+	if (thread == walk->start)
+		return true;
+	if (t->mark == c->mark || !wait || CK_WAITING(c, wait)->timed || walk->depth == DEEPEST)
+		return false;
+	t->mark = c->mark;
+	walk->path[walk->depth++] = wait;
+	if (ck_each_blocker(c, CK_WAITING(c, wait), walk->at_end, walk_on, walk))
+		return true;
+	walk->depth--;
+	return false;
+}
+
+/* The lock that keeps a wait of this object waiting, in the hand of a thread. */
+static uint32_t blocking_hold(const struct ptt_check *c, const struct ck_wait *w, uint32_t thread)
+{
+	uint32_t object = w->kind == NPTL_DOMAIN_COND ? w->mutex : w->object;
+
+	return ck_hold_of(c, thread, object);
+}
+
+static void tell_cycle(struct ptt_check *c, const struct ck_event *e, const struct walk *walk)
+{
+	uint64_t sum = 0, last = 0;
+	struct ck_event at = *e;
+
+	for (uint32_t i = 0; i < walk->depth; i++) {
+		const struct ck_wait *w = CK_WAITING(c, walk->path[i]);
+
+		sum += rd_hash(w->id, 0);
+		if (w->id > last) {
+			last = w->id;
+			at.ts = w->since;
+			at.site = w->site;
+			at.process = CK_THREAD(c, w->thread)->pub.process;
+		}
+	}
+	if (!ck_found(c, walk->depth > 1 ? PTT_DEADLOCK : PTT_SELF_DEADLOCK, &at, sum, walk->depth, PTT_FINDING_CLOSED))
+		return;
+	/* Each thread with what it has that the one before it wants. */
+	for (uint32_t i = 0; i < walk->depth; i++) {
+		uint32_t before = (i + walk->depth - 1) % walk->depth, wait = walk->path[i];
+		const struct ck_wait *w = CK_WAITING(c, wait);
+
+		ck_step_hold(c, blocking_hold(c, CK_WAITING(c, walk->path[before]), w->thread));
+		ck_step_wait(c, wait, walk->after[i]);
+	}
+}
+
+void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct ck_event *e, bool at_end)
+{
+	static _Thread_local struct walk walk;
+	uint32_t wait = CK_THREAD(c, thread)->waits;
+
+	if (!wait || CK_WAITING(c, wait)->timed)
+		return;
+	c->mark++;
+	walk.start = thread;
+	walk.at_end = at_end;
+	walk.depth = 1;
+	walk.path[0] = wait;
+	if (ck_each_blocker(c, CK_WAITING(c, wait), at_end, walk_on, &walk))
+		tell_cycle(c, e, &walk);
+}
+
+static bool anybody(struct ptt_check *c, uint32_t thread, void *data)
+{
+	(void)c;
+	(void)thread;
+	(void)data;
+	return true;
+}
+
+bool ck_blocked(const struct ptt_check *check, uint32_t thread)
+{
+	struct ptt_check *c = (struct ptt_check *)(uintptr_t)check;
+	uint32_t wait = CK_THREAD(c, thread)->waits;
+	const struct ck_wait *w = CK_WAITING(c, wait);
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+
+	if (!wait || w->timed)
+		return false;
+	switch (w->kind) {
+	case NPTL_DOMAIN_COND:
+		if (o->flags & CK_SHARED_MEMORY)
+			return false;
+		return !w->woken || ck_each_blocker(c, w, true, anybody, NULL);
+	case NPTL_DOMAIN_BARRIER:
+		return o->barrier_count && o->arrived < o->barrier_count;
+	case NPTL_DOMAIN_SEM: /* a signal handler may post it */
+		return false;
+	default:
+		return ck_each_blocker(c, w, true, anybody, NULL);
+	}
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* lock_waits.c - waits for locks and semaphores: for oneself, and for a thread of lower priority. */
+#include "internal.h"
+
+/* ---- locks ---- */
+
+static bool one_that_is_lower(struct ptt_check *c, uint32_t thread, void *data)
+{
+	struct ck_wait *w = data;
+
+	if (CK_THREAD(c, thread)->priority >= CK_THREAD(c, w->thread)->priority)
+		return false;
+	w->inverter = thread;
+	w->inverter_priority = (int32_t)CK_THREAD(c, thread)->priority;
+	return true;
+}
+
+/* Its own lock keeps it waiting, whatever others do. */
+static bool waits_for_itself(const struct ptt_check *c, const struct ck_wait *w)
+{
+	uint32_t hold = ck_hold_of(c, w->thread, w->object);
+
+	if (hold)
+		return w->mode == CK_EXCLUSIVE || CK_HOLD(c, hold)->mode == CK_EXCLUSIVE;
+	return !CK_OBJECT(c, w->object)->holds && w->owner == w->thread;
+}
+
+static void tell_self(struct ptt_check *c, const struct ck_event *e, uint32_t wait)
+{
+	const struct ck_wait *w = CK_WAITING(c, wait);
+
+	if (!ck_found(c, PTT_SELF_DEADLOCK, e, rd_hash(w->id, 0), 1, PTT_FINDING_CLOSED))
+		return;
+	ck_step_hold(c, ck_hold_of(c, w->thread, w->object));
+	ck_step_wait(c, wait, w->thread);
+}
+
+void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
+{
+	uint32_t object = ck_use(c, e, kind), wait;
+	bool read = kind == NPTL_DOMAIN_RWLOCK && !ck_number(c, e, CK_WRITE, 1), inherits;
+	int64_t owner = ck_number(c, e, CK_OWNER, 0);
+	const struct ck_object *o = CK_OBJECT(c, object);
+	struct ck_wait *w;
+
+	wait = ck_wait_begin(c, e, object, read ? CK_SHARED : CK_EXCLUSIVE);
+	w = CK_WAITING(c, wait);
+	if (owner > 0)
+		w->owner = ck_thread_of_tid(c, e->process, (uint32_t)owner);
+	w->priority = (int32_t)CK_THREAD(c, e->thread)->priority;
+	/* A mutex says of itself whether it lends its owner the priority of those who wait for it, as glibc keeps it. */
+	inherits = o->flags & CK_INHERITS || (kind == NPTL_DOMAIN_MUTEX && ck_number(c, e, CK_KIND, 0) & 0x60);
+	if (w->priority && !inherits)
+		ck_each_blocker(c, w, false, one_that_is_lower, w);
+	if (w->timed)
+		return;
+	if (kind != NPTL_DOMAIN_SEM && kind != NPTL_DOMAIN_ONCE && CK_THREAD(c, e->thread)->holds &&
+	    !ck_hold_of(c, e->thread, object))
+		ck_ask(c, e, object, w->mode);
+	if (kind != NPTL_DOMAIN_SEM && waits_for_itself(c, w))
+		tell_self(c, e, wait);
+	ck_deadlock(c, e->thread, e, false);
+}
+
+/* Waits shorter than this do no harm that anybody would notice. */
+#define INVERSION_NS 1000000
+
+static void inversion(struct ptt_check *c, const struct ck_event *e, const struct ck_wait *w)
+{
+	struct ck_event at = *e;
+
+	at.site = w->site;
+	if (!ck_found(c, PTT_PRIORITY_INVERSION, &at, (uint64_t)w->object << 16, w->site, PTT_FINDING_WHOLE))
+		return;
+	CK_FINDING(c, c->findings.count - 1)->value = e->ts - w->since;
+	ck_step(c, PTT_STEP_PRIORITY, w->inverter, w->since, 0, 0)->value = w->inverter_priority;
+	ck_step_hold(c, ck_hold_of(c, w->inverter, w->object));
+	ck_step(c, PTT_STEP_PRIORITY, w->thread, w->since, 0, 0)->value = w->priority;
+	ck_step(c, PTT_STEP_WAITS, w->thread, w->since, w->site, w->object)->other = w->inverter;
+	ck_step_now(c, PTT_STEP_TOOK, e, w->object);
+}
+
+void ck_lock_waited(struct ptt_check *c, const struct ck_event *e, uint32_t object)
+{
+	struct ck_wait w;
+
+	if (!ck_wait_end(c, e->thread, object, &w))
+		return;
+	if (w.inverter && e->ts - w.since >= INVERSION_NS && ck_number(c, e, CK_RESULT, 0) == 0)
+		inversion(c, e, &w);
+}
+
+/* ---- semaphores that are used as locks ---- */
+
+void ck_sem_taken(struct ptt_check *c, const struct ck_event *e, bool waited)
+{
+	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
+	struct ck_object *o = CK_OBJECT(c, object);
+
+	if (waited)
+		ck_lock_waited(c, e, object);
+	if (o->sem_hold)
+		o->flags &= ~CK_AS_LOCK;
+	o->sem_hold = e->thread;
+	o->released = ck_now(e); /* for a semaphore: who took it */
+}
+
+void ck_sem_post(struct ptt_check *c, const struct ck_event *e)
+{
+	struct ck_object *o = CK_OBJECT(c, ck_use(c, e, NPTL_DOMAIN_SEM));
+
+	if (o->sem_hold != e->thread)
+		o->flags &= ~CK_AS_LOCK;
+	o->sem_hold = 0;
+}
