@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tests.support import Compiler, Ptt
 
 SECONDS = float(os.environ.get("PTT_FUZZ_SECONDS", "5"))
+pytestmark = pytest.mark.timeout(300 + 10 * SECONDS)
 TRY = settings(
     max_examples=int(100 * SECONDS),
     deadline=None,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 SECONDS = int(os.environ.get("PTT_STRESS_SECONDS", "10"))
+LIMIT = 120 + 3 * SECONDS  # of recording, and of counting what was recorded
 BUILD = os.environ.get("PTT_STRESS_BUILD")
 OPTIONS = {
     "TSAN_OPTIONS": f"suppressions={HERE / 'tsan.supp'}:exitcode=66",
@@ -64,7 +65,7 @@ def mixed_stage(ordinary: Path, build: Path, to: Path) -> Path:
 
 def events_of(ptt: Ptt, trace: Path) -> dict[str, int]:
     """Return how many events of each type a trace holds."""
-    said = json.loads(ptt("stat", "--format", "json", trace, timeout=120 + 3 * SECONDS).stdout)
+    said = json.loads(ptt("stat", "--format", "json", trace, timeout=LIMIT).stdout)
     # a killed child may leave a record unfinished in the buffer that all share
     assert not set(said["lost_by_cause"]) & {"full", "closed", "threads", "write"}
     assert said["damage_bytes"] == 0
@@ -72,6 +73,7 @@ def events_of(ptt: Ptt, trace: Path) -> dict[str, int]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * LIMIT + 120)
 @pytest.mark.parametrize("handler", ["ring", "shared"])
 def test_mix_of_everything(
     handler: str, native_stage: Path, compile_c: Compiler, tmp_path: Path
@@ -99,7 +101,7 @@ def test_mix_of_everything(
         capture_output=True,
         check=False,
         text=True,
-        timeout=120 + 3 * SECONDS,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert "Sanitizer" not in done.stderr, done.stderr[:4000]
