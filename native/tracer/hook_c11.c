@@ -156,16 +156,20 @@ EXPORT int mtx_trylock(mtx_t *mutex)
 EXPORT int mtx_unlock(mtx_t *mutex)
 {
 	void *site = CALL_SITE;
+	bool expected;
 	int result;
 
 	if (untraced(NPTL_DOMAIN_MUTEX))
 		return ptt_real.mtx_unlock(mutex);
 	C11(MTX_UNLOCK_IN, mutex, site);
-	if (must_trace(MUTEX, MUTEX_FREE) && ptt_mutex_can_be_freed(posix(mutex)))
+	expected = ptt_mutex_can_be_freed(posix(mutex));
+	if (expected && must_trace(MUTEX, MUTEX_FREE))
 		EMIT(MUTEX, MUTEX_FREE, mutex, site);
 	result = ptt_real.mtx_unlock(mutex);
 	if (result != thrd_success)
 		mutex_error(mutex, NPTL_EV_MUTEX_UNLOCK_IN, result, site);
+	else if (unlikely(!expected) && must_trace(MUTEX, MUTEX_FREE))
+		EMIT(MUTEX, MUTEX_FREE, mutex, site); /* as in pthread_mutex_unlock() */
 	C11_WITH(MTX_UNLOCK_OUT, mtx_unlock_out, mutex, site, .result = result);
 	return result;
 }
@@ -209,12 +213,23 @@ static struct ptt_wait begin_wait(cnd_t *cond, mtx_t *mutex, char out, void *sit
 	return wait;
 }
 
+/*
+ * thrd_error is all that a C11 wait says of a mutex that the caller has not, and of a deadline that is none, with which the
+ * library does not even look at the mutex.
+ */
+static int error_of_wait(int result, const struct timespec *deadline)
+{
+	if (result != thrd_error)
+		return error_of(result);
+	return deadline && (deadline->tv_nsec < 0 || deadline->tv_nsec >= 1000000000) ? EINVAL : EPERM;
+}
+
 static int wait_on(cnd_t *cond, mtx_t *mutex, void *site)
 {
 	struct ptt_wait wait WAIT_GUARD = begin_wait(cond, mutex, NPTL_EV_COND_WAIT_OUT, site);
 	int result = ptt_real.cnd_wait(cond, mutex);
 
-	wait.result = error_of(result);
+	wait.result = error_of_wait(result, NULL);
 	return result;
 }
 
@@ -223,7 +238,7 @@ static int wait_until(cnd_t *cond, mtx_t *mutex, const struct timespec *deadline
 	struct ptt_wait wait WAIT_GUARD = begin_wait(cond, mutex, NPTL_EV_COND_TIMEDWAIT_OUT, site);
 	int result = ptt_real.cnd_timedwait(cond, mutex, deadline);
 
-	wait.result = error_of(result);
+	wait.result = error_of_wait(result, deadline);
 	return result;
 }
 

@@ -182,13 +182,17 @@ EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, cons
 
 static COLD int unlock_checked(pthread_mutex_t *mutex, void *site)
 {
+	bool expected = ptt_mutex_can_be_freed(mutex);
 	int result;
 
-	if (ptt_mutex_can_be_freed(mutex) && must_trace(MUTEX, MUTEX_FREE))
+	if (expected && must_trace(MUTEX, MUTEX_FREE))
 		EMIT(MUTEX, MUTEX_FREE, mutex, site);
 	result = ptt_real.pthread_mutex_unlock(mutex);
 	if (result)
 		report_error(mutex, NPTL_EV_MUTEX_UNLOCK_IN, result, site);
+	else if (unlikely(!expected) && must_trace(MUTEX, MUTEX_FREE))
+		/* a child of clone() is its parent still to the library, which goes by a thread id that it keeps */
+		EMIT(MUTEX, MUTEX_FREE, mutex, site);
 	return result;
 }
 

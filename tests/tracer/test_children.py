@@ -36,6 +36,31 @@ int main(int argc, char **argv)
 }
 """
 LOCK = ["MUTEX_TAKEN", "MUTEX_FREE"]
+# The C library goes on taking a child of clone() for its parent, also where it asks who holds a mutex.
+STALE = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <threads.h>
+static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static mtx_t other;
+static int child(void *arg)
+{
+	(void)arg;
+	return pthread_mutex_lock(&mutex) || pthread_mutex_unlock(&mutex) ||
+	       mtx_init(&other, mtx_plain | mtx_recursive) || mtx_lock(&other) || mtx_unlock(&other);
+}
+int main(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	int status = 1;
+
+	waitpid(clone(child, stack + sizeof(stack), SIGCHLD, NULL), &status, 0);
+	return status != 0;
+}
+"""
 
 
 @pytest.mark.parametrize("how", ["fork", "_Fork", "clone", "syscall_clone"])
@@ -61,6 +86,14 @@ def test_fork(how: str, level: int, traced: Runner, program: Callable[[str], Pat
         assert {event.tid for event in child.events} == {child.pid}
         assert child.events[0].fields["ppid"] == parent.pid
     assert all(event.tid != child.pid for event in parent.events for child in children)
+
+
+def test_release_in_a_child_that_the_library_takes_for_its_parent(
+    traced: Runner, compile_c: Compiler
+) -> None:
+    run = traced(compile_c(STALE), level=2)
+    names = [event.name for event in run.processes[1].events]
+    assert (run.status, names) == (0, ["PROCESS_START", *LOCK, "MUTEX_INIT", *LOCK])
 
 
 def test_child_behind_our_back(traced: Runner, program: Callable[[str], Path]) -> None:
