@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from nptltrace.trace.info import Module, Process
     from nptltrace.trace.source import Source
 
@@ -27,8 +31,10 @@ def loaded_for_good(process: Process, source: Source) -> list[Module]:
         source: The opened traces, which may have brought the files along.
     """
     by_name: dict[str, list[Module]] = {}
+    folders = dict.fromkeys(os.path.dirname(m.path) for m in process.modules)  # noqa: PTH120 -- many
     for module in process.modules:
         by_name.setdefault(PurePath(module.path).name, []).append(module)
+    files = [trace.path / "info" / "modules" for trace in source.traces]
     wanted = [PurePath(process.exe).name]
     found: list[Module] = []
     seen: set[str] = set()
@@ -38,9 +44,10 @@ def loaded_for_good(process: Process, source: Source) -> list[Module]:
             continue
         seen.add(name)
         # A library may be mapped under the name of the file that its soname is a link to.
-        for module in by_name.get(name) or _behind(name, process.modules):
+        for module in by_name.get(name) or _behind(name, folders, process.modules):
             found.append(module)
-            wanted += _needed(module, source)
+            bundled = tuple(folder / module.build_id for folder in files if module.build_id)
+            wanted += _needed(Path(module.path), *bundled)
     return found
 
 
@@ -54,33 +61,49 @@ def behind_all(process: Process) -> int | None:
     return None if end is None or not last else max(last, end - _NEAR)
 
 
-def _behind(soname: str, modules: list[Module]) -> list[Module]:
+def _behind(soname: str, folders: Iterable[str], modules: list[Module]) -> list[Module]:
     """Return the modules whose file a soname may lead to."""
-    for module in modules:
-        link = Path(module.path).parent / soname
-        try:
-            if link.is_symlink() and link.resolve() == Path(module.path).resolve():
-                return [module]
-        except OSError:
-            continue
+    for folder in folders:
+        leads_to = _behind_link(folder, soname)
+        found = [m for m in modules if leads_to and _real_path(m.path) == leads_to]
+        if found:
+            return found[:1]
     stem = soname.split(".so", maxsplit=1)[0]
     return [m for m in modules if PurePath(m.path).name.startswith((stem + ".so", stem + "-"))]
 
 
-def _needed(module: Module, source: Source) -> list[str]:
-    """Return the sonames of the libraries that a module is linked with, if it can be read."""
+# A trace of many processes asks the same about the same files over and over.
+
+
+@lru_cache(4096)
+def _behind_link(folder: str, soname: str) -> str | None:
+    """Return the file that a link of this name in a folder leads to."""
+    link = f"{folder}/{soname}"
+    return _real_path(link) if os.path.islink(link) else None  # noqa: PTH114 -- many
+
+
+@lru_cache(4096)
+def _real_path(path: str) -> str | None:
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return None
+
+
+@lru_cache(4096)
+def _needed(*paths: Path) -> tuple[str, ...]:
+    """Return the sonames of what a module is linked with, if one of its files can be read."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.dynamic import DynamicSection
     from elftools.elf.elffile import ELFFile
 
-    bundles = [trace.path / "info" / "modules" / module.build_id for trace in source.traces]
-    for path in [Path(module.path), *(b for b in bundles if module.build_id)]:
+    for path in paths:
         try:
             with path.open("rb") as file:
                 section = ELFFile(file).get_section_by_name(".dynamic")
                 if not isinstance(section, DynamicSection):
                     continue
-                return [str(vars(tag)["needed"]) for tag in section.iter_tags("DT_NEEDED")]
+                return tuple(str(vars(tag)["needed"]) for tag in section.iter_tags("DT_NEEDED"))
         except (OSError, ELFError):
             continue
-    return []
+    return ()
