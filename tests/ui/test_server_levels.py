@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from nptltrace.errors import PttError
 from nptltrace.ui import protocol
 from nptltrace.ui.drawing import bin_width
+from nptltrace.ui.ranges import Whole
 from nptltrace.ui.shapes import fits
-from nptltrace.ui.viewer import NotFound, Viewer
+from nptltrace.ui.viewer import Later, NotFound, Viewer
 from tests.analysis.simulator import simulate
 from tests.support import ROOT, clean_environment
 from tests.trace.builder import Builder, Event
@@ -379,12 +381,63 @@ def test_what_was_kept_answers_the_same(viewer: Viewer, trace: Path, tmp_path: P
                 ask(other, "findings"),
                 ask(other, "order"),
                 ask(other, "path", width=100).to_pylist(),
+                ask(other, "overview", width=100).to_pylist(),
+                ask(other, "events", count=200).to_pylist(),
+                [other._source.thread_name(n) for n in range(len(other._source.threads()))],
+                other._source.told,
             )
         )
         other.close()
     assert answers[0] == answers[1]
     assert answers[0][2] == ask(viewer, "contention")
     assert not [path for path in (copy / ".ptt-view").iterdir() if path.name.startswith(".")]
+
+
+def test_what_a_viewer_that_ended_early_has_kept_is_completed(
+    viewer: Viewer, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy.ptt"
+    shutil.copytree(trace, copy)
+    shutil.rmtree(copy / ".ptt-view")
+    with monkeypatch.context() as patch:
+        patch.setattr(Whole, "find", lambda *_: False)
+        early = Viewer([copy])
+        early.start()
+        early.wait_ready()
+        early.close()
+        with pytest.raises(Later):
+            ask(early, "findings")
+    other = Viewer([copy])
+    other.start()
+    other.wait_ready()
+    assert other._levels.model is None
+    for question in ("contention", "findings"):
+        assert ask(other, question) == ask(viewer, question)
+    other.close()
+
+
+def test_a_damaged_report_is_told(trace: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.ptt"
+    shutil.copytree(trace, copy)
+    [kept] = (copy / ".ptt-view").glob("analysis-*")
+    identity, rest = kept.read_bytes()[:32], kept.read_bytes()[32:]
+    findings, threads, _ = rest.splitlines(keepends=True)
+    for report in (b"", b"{", b"[1]", b"null"):
+        kept.write_bytes(identity + findings + threads + report)
+        other = Viewer([copy])
+        other.start()
+        other.wait_ready()
+        with pytest.raises(PttError, match=r"\.ptt-view is damaged"):
+            ask(other, "contention")
+        other.close()
+    # What it says of threads must be of this trace; or else all is made anew.
+    for line in (b'{"named":[99],"names":["x"],"pthreads":[],"creators":[]}', b"3", b"[[]]"):
+        kept.write_bytes(identity + findings + line + b"\n{}")
+        other = Viewer([copy])
+        other.start()
+        other.wait_ready()
+        assert ask(other, "contention")["report"]["objects"]
+        other.close()
 
 
 _READS = """
@@ -405,8 +458,7 @@ for turn in range(60):
             data[max(at, 32 if path.name.startswith("detail") else 0)] = chance.randrange(256)
         path.write_bytes(data)
     viewer = Viewer([trace])
-    viewer._source.learn_threads()
-    if viewer._levels.open():
+    if viewer._open() or viewer._levels.open():
         for by in ("thread", "object"):
             rows = [1, 2, 3, 4, 5, 6, 7, 8]
             for width in (1, 100, 5000):
@@ -415,6 +467,8 @@ for turn in range(60):
                 ask(viewer, "rows", by=by)
             except (ValueError, OverflowError, IndexError):
                 pass
+            for event in ask(viewer, "events", count=5).to_pylist():
+                assert event["sentence"]
         for number in range(1, 30):
             try:
                 ask(viewer, "wait", id=number)

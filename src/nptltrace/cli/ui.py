@@ -59,14 +59,23 @@ def _port(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until a signal comes."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from nptltrace import _paths
     from nptltrace.errors import NativeFilesMissing
-    from nptltrace.ui.serving import serve
-    from nptltrace.ui.viewer import Viewer
+    from nptltrace.trace.source import Source
 
     if args.export is None and (args.begin, args.end) != (None, None):
         raise UsageError("--from and --to choose what --export writes; the page itself can zoom")
-    viewer = Viewer(args.traces, follow=args.follow, aliases=args.alias, directories=args.symbols)
+    # The trace is opened while modules are loaded: each takes as long as the other.
+    with ThreadPoolExecutor(1) as aside:
+        opening = aside.submit(Source, args.traces)
+        from nptltrace.ui.serving import serve
+        from nptltrace.ui.viewer import Viewer
+    viewer = Viewer(
+        args.traces, follow=args.follow, aliases=args.alias, directories=args.symbols,
+        source=opening.result(),
+    )  # fmt: skip
     for remark in viewer.remarks():
         say(args, f"warning: {remark}")
     if args.export is not None:

@@ -15,7 +15,7 @@ from nptltrace.trace import _names, _native, posix_log
 from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.info import Process, read_info
 from nptltrace.trace.metadata import read_metadata
-from nptltrace.trace.threads import ThreadNames
+from nptltrace.trace.threads import ALL, ThreadNames, thread_names
 
 if TYPE_CHECKING:
     import os
@@ -95,6 +95,7 @@ class Source:
         self._processes: list[Process] = []
         self._known_threads: list[tuple[int, int]] = []
         self._searched: tuple[_native.Cursor, _names.Names, set[tuple[int, int]]] | None = None
+        self._looked = 0  # how many bytes `told` is from
         for path in paths:
             self._add(posix_log.as_trace(path) if posix_log.is_log(path) else Path(path))
         self.refresh()
@@ -121,6 +122,7 @@ class Source:
             self._add_processes(trace)
             self._add_files(trace)
         self.reader.index(running=self.running)
+        self._looked = 0
         self._set_clocks()
 
     def _add_processes(self, trace: TraceFiles) -> None:
@@ -225,14 +227,19 @@ class Source:
         return self._known_threads
 
     def learn_threads(self, budget: int | None = None) -> None:
-        """Look for names of threads in the events.
+        """Look for names of threads in the events, as far as was not looked before.
 
         Args:
             budget: Search this many bytes of packets at most; None for all.
         """
-        from nptltrace.trace.threads import ALL, thread_names
+        far = ALL if budget is None else budget
+        if far > self._looked:
+            self.told = thread_names(self, far)
+            self._looked = far
 
-        self.told = thread_names(self, ALL if budget is None else budget)
+    def know_threads(self, told: ThreadNames) -> None:
+        """Take over what an earlier search of all events has found."""
+        self.told, self._looked = told, ALL
 
     # ---- call sites ----
 

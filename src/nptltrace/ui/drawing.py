@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from nptltrace.analysis import _native as analysis
 from nptltrace.ui import _native, protocol
+from nptltrace.ui.arrow import table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from nptltrace.ui.levels import Tables
@@ -35,13 +36,6 @@ def bin_width(from_ns: int, to_ns: int, width: int) -> int:
     return int(min(found, 2**62))
 
 
-def _table(schema: pa.Schema, columns: dict[str, Any]) -> pa.Table:
-    arrays = [
-        pa.array(np.ascontiguousarray(columns[field.name]), field.type) for field in schema
-    ]  # fmt: skip
-    return pa.table(arrays, schema=schema)
-
-
 def _at(numbers: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
     """Return numbers by place; 0 where there is no such place."""
     if not len(numbers):
@@ -56,7 +50,7 @@ def span_table(spans: NDArray[Any], by: str, tables: Tables) -> pa.Table:
     """Return spans with rows in place of the numbers of objects."""
     other = _at(tables.row_of, spans["other"]) if by == "thread" else spans["other"]
     columns = {name: spans[name] for name in _native.SPAN.names or ()}
-    return _table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
+    return table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
 
 
 def open_spans(  # noqa: PLR0917
@@ -129,11 +123,7 @@ def arrow_table(
             found.append((_HOLD, owner, begin, thread, begin, number, object_row))
     found = found[: max(limit, 0)]
     columns = list(zip(*found, strict=True)) or [()] * len(protocol.ARROWS)
-    arrays = [
-        pa.array(column, field.type)
-        for column, field in zip(columns, protocol.ARROWS, strict=True)
-    ]  # fmt: skip
-    return pa.table(arrays, schema=protocol.ARROWS)
+    return table(protocol.ARROWS, dict(zip(protocol.ARROWS.names, columns, strict=True)))
 
 
 # ---- the overview ----
@@ -143,12 +133,10 @@ def overview_table(  # noqa: PLR0917
     begin: int,
     end: int,
     width: int,
-    density: NDArray[Any],
+    density: NDArray[Any] | None,
     bins: tuple[NDArray[Any], int, int] | None,
     tables: Tables | None,
     findings: list[int],
-    *,
-    exact: bool,
 ) -> pa.Table:
     """Return the whole trace in bins.
 
@@ -156,21 +144,21 @@ def overview_table(  # noqa: PLR0917
         begin: Where it begins.
         end: Where it ends.
         width: How many bins.
-        density: Events by bin, as packets tell.
+        density: Events by bin, as packets tell; None: they were counted up to the end.
         bins: What the levels of detail count.
         tables: What is known of threads.
         findings: Times of findings.
-        exact: Whether events were counted up to the end.
     """
     edges = begin + (end - begin) * (np.arange(width + 1) / width)
     columns: dict[str, Any] = {
         field.name: np.zeros(width, np.uint64) for field in protocol.OVERVIEW
     }
-    columns["events"] = density
+    if density is not None:
+        columns["events"] = density
     if bins is not None and len(bins[0]):
         counted, first, step = bins
         places = first + step * np.arange(len(counted) + 1, dtype=np.float64)
-        if exact:
+        if density is None:
             columns["events"] = _spread(counted["events"], places, edges)
         for n, name in enumerate(("contended_ns", "idle_ns", "other_ns")):
             columns[name] = _spread(counted["wait_ns"][:, n], places, edges)
@@ -181,8 +169,9 @@ def overview_table(  # noqa: PLR0917
         gone = np.searchsorted(np.sort(threads["last_ns"]), edges[:-1], "left")
         columns["threads"] = np.maximum(born - gone, 0)
     columns["findings"] = np.histogram(np.array(findings, np.float64), edges)[0]
-    table = _table(protocol.OVERVIEW, columns)
-    return table.replace_schema_metadata({"from_ns": str(begin), "to_ns": str(end)})
+    return table(protocol.OVERVIEW, columns).replace_schema_metadata(
+        {"from_ns": str(begin), "to_ns": str(end)}
+    )
 
 
 def _spread(values: NDArray[Any], places: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.uint64]:
@@ -209,7 +198,7 @@ def path_table(tables: Tables, from_ns: int, to_ns: int, bin_ns: int) -> pa.Tabl
         change[1:] = (key[:, 1:] != key[:, :-1]).any(axis=0)
     first = np.flatnonzero(change)
     last = np.append(first[1:], len(rows)) - 1 if len(rows) else first
-    return _table(
+    return table(
         protocol.PATH,
         {
             "row": rows["thread"][first],

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import UsageError
-from nptltrace.trace import _names, _native
+from nptltrace.trace import _arrow, _names, _native
 from nptltrace.trace.printing import Printer
 from nptltrace.trace.selection import Selection
 from nptltrace.trace.traceset import Position
 from nptltrace.ui import protocol
+from nptltrace.ui.arrow import table
 from nptltrace.ui.naming import shortened
 
 if TYPE_CHECKING:
@@ -222,7 +222,9 @@ class EventList:
         sentences = self._sentences(buffer)
         if not text:
             return _Piece(buffer, found, sentences), looked
-        hits = pc.match_substring(pa.array(sentences, pa.string()), text, ignore_case=True)
+        from pyarrow import compute  # not needed for the first picture
+
+        hits = compute.match_substring(_arrow.texts(sentences), text, ignore_case=True)
         at = np.flatnonzero(hits.to_numpy(zero_copy_only=False))
         _keep(buffer, at)
         return _Piece(buffer, found[at], [sentences[i] for i in at]), looked
@@ -299,11 +301,7 @@ class EventList:
             [self._naming.site(process, at) for process, at in zip(owners, sites, strict=True)],
             [shortened(sentence) for sentence in piece.sentences],
         ]  # fmt: skip
-        arrays = [
-            pa.array(column, field.type)
-            for column, field in zip(columns, protocol.EVENTS, strict=True)
-        ]
-        return pa.table(arrays, schema=protocol.EVENTS)
+        return table(protocol.EVENTS, dict(zip(protocol.EVENTS.names, columns, strict=True)))
 
 
 def _place_of(place: Any) -> _native.Place:

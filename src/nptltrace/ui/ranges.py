@@ -17,10 +17,12 @@ from nptltrace.analysis.documents import findings_document, report_document
 from nptltrace.analysis.findings import findings_of
 from nptltrace.analysis.model import event_buffers
 from nptltrace.catalog import BY_ID
+from nptltrace.errors import PttError
 from nptltrace.trace.source import Source
 from nptltrace.ui import protocol
 from nptltrace.ui.levels import new_model, process_ends
 from nptltrace.ui.shapes import fits
+from nptltrace.ui.threads import kept_threads, text_of_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,40 +52,68 @@ class Whole:
     """What is said of the whole traceset; kept beside the levels of detail.
 
     Attributes:
-        report: The report, call sites included.
         findings: What `ptt check` finds, without rows.
     """
 
     def __init__(self) -> None:
-        self.report: protocol.Report | None = None
         self.findings: protocol.Findings | None = None
+        self._lock = Lock()
+        self._report: protocol.Report | None = None
+        # A report that was not read yet: it is long, and not always asked for.
+        self._kept: bytes | None = None
 
-    def open(self, folder: Folder, identity: bytes) -> None:
-        """Take what was kept, as far as it fits."""
+    @property
+    def report(self) -> protocol.Report | None:
+        """The report, call sites included; None before there is one.
+
+        Raises:
+            PttError: What was kept of it makes no sense.
+        """
+        with self._lock:
+            if self._report is None and self._kept is not None:
+                found = None
+                with suppress(ValueError, RecursionError):
+                    found = json.loads(self._kept)
+                if not fits(protocol.Report, found):
+                    raise PttError("the report that is kept in .ptt-view is damaged: remove it")
+                self._report = found
+            return self._report
+
+    def open(self, folder: Folder, identity: bytes, source: Source) -> bool:
+        """Take what was kept; False if there is nothing that fits.
+
+        Args:
+            folder: Where it may lie.
+            identity: Of the traces, as `keep` had it.
+            source: The traces; it is told what is known of threads.
+        """
         fd = folder.read("analysis")
         if fd is None:
-            return
+            return False
         with suppress(OSError, ValueError, RecursionError), os.fdopen(fd, "rb") as file:
             if file.read(32) != identity:
-                return
-            found = json.load(file)
-            if isinstance(found, dict) and fits(protocol.Report, found.get("report")):
-                self.report = found["report"]
-            if isinstance(found, dict) and fits(protocol.Findings, found.get("findings")):
-                self.findings = found["findings"]
+                return False
+            findings, threads, report = json.loads(file.readline()), file.readline(), file.read()
+            told = kept_threads(threads, source)
+            if told is not None and (findings is None or fits(protocol.Findings, findings)):
+                source.know_threads(told)
+                self.findings, self._kept = findings, report
+                return True
+        return False
 
-    def keep(self, folder: Folder, identity: bytes) -> None:
-        """Keep it."""
+    def keep(self, folder: Folder, identity: bytes, source: Source) -> None:
+        """Keep it as far as it is there, and what is known of threads."""
         with os.fdopen(folder.create("analysis"), "wb") as file:
             file.write(identity)
-            document = {"report": self.report, "findings": self.findings}
-            file.write(json.dumps(document).encode("utf-8", "surrogatepass"))
+            for text in (json.dumps(self.findings), text_of_threads(source.told)):
+                file.write(text.encode("utf-8", "surrogatepass") + b"\n")
+            file.write(json.dumps(self.report).encode("utf-8", "surrogatepass"))
         folder.keep("analysis")
 
     def tell(self, model: analysis.Model, source: Source, symbols: Symbols) -> None:
         """Fill the report in from a finished model."""
         found = told_by(model, source, symbols, named=NAMED, causes=CAUSES)
-        self.report = cast("protocol.Report", report_document(found, by="site"))
+        self._report = cast("protocol.Report", report_document(found, by="site"))
 
     def find(self, source: Source, symbols: Symbols, stop: Callable[[], bool]) -> bool:
         """Fill the findings in; False if it was told to stop."""

@@ -6,15 +6,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from nptltrace.analysis import _native as analysis
+from nptltrace.trace import _arrow
 from nptltrace.ui import protocol
+from nptltrace.ui.arrow import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from nptltrace.ui.levels import Tables
@@ -154,8 +155,7 @@ class Rows:
             hits = np.flatnonzero(self._hits(by, text))
             at = at[np.isin(at, hits)]
         shown = at[max(offset, 0) :][: max(limit, 0)]
-        table = self._shown(by, shown)
-        return table.replace_schema_metadata({"total": str(len(at))})
+        return self._shown(by, shown).replace_schema_metadata({"total": str(len(at))})
 
     def _order(self, by: str, sort: str) -> NDArray[Any]:
         numbers = self._numbers(by)
@@ -199,10 +199,12 @@ class Rows:
 
     def _hits(self, by: str, text: str) -> NDArray[np.bool_]:
         """Return in which rows a text occurs."""
+        from pyarrow import compute  # not needed for the first picture
+
         texts = self._texts.get(by)
         if texts is None:
-            texts = self._texts[by] = pa.array(self._searched(by), pa.string())
-        hits = pc.match_substring(texts, text.lower())
+            texts = self._texts[by] = _arrow.texts(self._searched(by))
+        hits = compute.match_substring(texts, text.lower())
         return np.asarray(hits.to_numpy(zero_copy_only=False), np.bool_)
 
     def _searched(self, by: str) -> list[str]:
@@ -230,23 +232,14 @@ class Rows:
             places = numbers["address"][at].tolist()
             names = [self.naming.object_name(p, a) for p, a in zip(process, places, strict=True)]
             addresses = [f"{address:#x}" for address in places]
-        texts: dict[str, Any] = {
+        texts = {
             "kind": self._kinds(by, at),
             "label": self._labelled(by, at),
             "name": names,
             "pid": [self.naming.pid(p) for p in process],
             "object": addresses,
         }
-        arrays = [
-            pa.array(
-                texts[field.name]
-                if field.name in texts
-                else np.ascontiguousarray(numbers[field.name][at]),
-                field.type,
-            )
-            for field in protocol.ROWS
-        ]
-        return pa.table(arrays, schema=protocol.ROWS)
+        return table(protocol.ROWS, {name: n[at] for name, n in numbers.items()} | texts)
 
     # ---- single ones ----
 

@@ -4,42 +4,51 @@ from __future__ import annotations
 
 import types
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["fits"]
 
 
 def fits(shape: Any, value: Any) -> bool:
     """Return whether a value, as JSON has it, is of a type: plain ones, lists, dicts, shapes."""
-    origin, args = get_origin(shape), get_args(shape)
-    if origin is Literal:
-        found = value in args
-    elif origin in {Union, types.UnionType}:
-        found = any(fits(part, value) for part in args)
-    elif origin is list:
-        found = isinstance(value, list) and all(fits(args[0], item) for item in value)
-    elif origin is dict:
-        found = isinstance(value, dict) and all(fits(args[1], item) for item in value.values())
-    elif hasattr(shape, "__required_keys__"):
-        found = _fits_keys(shape, value)
-    elif shape is float:
-        found = isinstance(value, (int, float)) and not isinstance(value, bool)
-    elif shape is int:
-        found = isinstance(value, int) and not isinstance(value, bool)
-    else:
-        found = isinstance(value, shape)
-    return found
-
-
-def _fits_keys(shape: Any, value: Any) -> bool:
-    hints = _hints(shape)
-    return (
-        isinstance(value, dict)
-        and shape.__required_keys__ <= set(value) <= set(hints)
-        and all(fits(hints[name], item) for name, item in value.items())
-    )
+    return _test(shape)(value)
 
 
 @cache
-def _hints(shape: Any) -> dict[str, Any]:
-    return get_type_hints(shape)
+def _test(shape: Any) -> Callable[[Any], bool]:
+    """Return what tells whether a value is of a type: made once, as documents are long."""
+    origin, args = get_origin(shape), get_args(shape)
+    if origin is Literal:
+        return lambda value: value in args
+    parts = [_test(part) for part in args]
+    if origin in {Union, types.UnionType}:
+        return lambda value: any(part(value) for part in parts)
+    if origin is list:
+        return lambda value: isinstance(value, list) and all(map(parts[0], value))
+    if origin is dict:
+        return lambda value: isinstance(value, dict) and all(map(parts[1], value.values()))
+    return _test_of_keys(shape) if hasattr(shape, "__required_keys__") else _test_of_plain(shape)
+
+
+def _test_of_plain(shape: Any) -> Callable[[Any], bool]:
+    if shape is bool:
+        return lambda value: isinstance(value, bool)
+    kinds = (int, float) if shape is float else shape
+    return lambda value: isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def _test_of_keys(shape: Any) -> Callable[[Any], bool]:
+    required = shape.__required_keys__
+    tests = {name: _test(hint) for name, hint in get_type_hints(shape).items()}
+
+    def test(value: Any) -> bool:
+        return (
+            isinstance(value, dict)
+            and required <= value.keys() <= tests.keys()
+            and all(tests[name](item) for name, item in value.items())
+        )
+
+    return test

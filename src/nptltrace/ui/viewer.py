@@ -82,6 +82,7 @@ class Viewer:
         follow: Whether to take in what a recording goes on writing.
         aliases: Alias files.
         directories: Where to look first for programs and debug files.
+        source: The same traces, if they were opened before.
 
     Raises:
         TraceFormatError: One of them is not a trace.
@@ -98,13 +99,14 @@ class Viewer:
         follow: bool = False,
         aliases: Sequence[str] = (),
         directories: Sequence[str] = (),
+        source: Source | None = None,
     ) -> None:
         self._paths = [Path(path) for path in paths]
         self._follow = follow
         self._names = (tuple(aliases), tuple(directories))
         # Whoever reads the trace or what is drawn of it holds this; the worker does to change them.
         self._lock = RLock()
-        self._source = Source(paths)
+        self._source = source or Source(paths)
         self._folder = Folder(self._source)
         self._use(self._source, Levels(self._source, self._folder, self._lock))
         self._rows: Rows | None = None
@@ -156,20 +158,28 @@ class Viewer:
 
     def _work(self) -> None:
         try:
-            self._source.learn_threads(_SEARCHED)
-            self._read()
+            if not self._open():
+                self._source.learn_threads(_SEARCHED)
+                self._read()
+                if not self._stop.is_set():
+                    self._report()
+            self._tell()
             if not self._stop.is_set():
-                self._analyse()
+                self._find()
         except (PttError, OSError, MemoryError) as error:
             self._error = " ".join(str(error).split()) or type(error).__name__
         self._tell()
 
+    def _open(self) -> bool:
+        """Open what was kept of the trace; False if not all of it is there."""
+        if self._follow and self._source.running:
+            return False
+        identity = identity_of(self._source)
+        return self._whole.open(self._folder, identity, self._source) and self._levels.open()
+
     def _read(self) -> None:
         """Read the trace, and go on while it is being recorded."""
         levels = self._levels
-        if not (self._follow and self._source.running) and levels.open():
-            self._tell()
-            return
         levels.begin()
         settled = Settled(self._source)
         while not self._stop.is_set():
@@ -219,22 +229,23 @@ class Viewer:
         with self._lock:
             self._waiting = waiting
 
-    def _analyse(self) -> None:
-        """Find what there is to say of the whole."""
-        levels, whole, identity = self._levels, self._whole, identity_of(self._source)
+    def _report(self) -> None:
+        """Say what there is to say of the whole that the model knows."""
+        levels = self._levels
+        assert levels.model is not None  # noqa: S101
         self._source.learn_threads()
         self._rows = None
-        if levels.model is not None:
-            whole.tell(levels.model, self._source, self._symbols)
-            levels.model = None
-        else:
-            whole.open(self._folder, identity)
-        self._tell()
+        self._whole.tell(levels.model, self._source, self._symbols)
+        levels.model = None
+        self._whole.keep(self._folder, identity_of(self._source), self._source)
+
+    def _find(self) -> None:
+        """Look for bugs in the whole, if that was not done yet."""
+        whole = self._whole
         if whole.findings is None and whole.find(
             Source(self._paths), self._symbols, self._stop.is_set
         ):
-            whole.keep(self._folder, identity)
-        self._tell()
+            whole.keep(self._folder, identity_of(self._source), self._source)
 
     def _tell(self) -> None:
         with self._changed:
@@ -433,16 +444,19 @@ class Viewer:
         with self._lock:
             begin, end = self._range(-1, -1)
             detail, tables = self._levels.detail, self._levels.tables
-            step = max((end - begin) // width, 1)
-            density = (c_uint64 * width)()
-            self._source.reader.density(begin, step, density)
             bins = None if detail is None else detail.overview()
+            density = None if self._levels.ready else self._density(begin, end, width)
         found = self._whole.findings["findings"] if self._whole.findings is not None else []
         return drawing.overview_table(
-            begin, end, width, np.ctypeslib.as_array(density), bins, tables,
+            begin, end, width, density, bins, tables,
             [finding["ts_ns"] for finding in found],
-            exact=self._levels.ready,
         )  # fmt: skip
+
+    def _density(self, begin: int, end: int, width: int) -> Any:
+        """Return how many events there are in each bin, as far as packets tell."""
+        found = (c_uint64 * width)()
+        self._source.reader.density(begin, max((end - begin) // width, 1), found)
+        return np.ctypeslib.as_array(found)
 
     # ---- details ----
 
