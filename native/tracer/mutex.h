@@ -23,10 +23,10 @@ static inline uint32_t ptt_mutex_kind(const pthread_mutex_t *mutex)
 	return (uint32_t)__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);
 }
 
-/* A plain or adaptive mutex that is neither robust nor of a priority protocol is unlocked by whoever asks. */
+/* A plain or adaptive mutex that neither is robust nor inherits priority is unlocked by whoever asks, also with a ceiling. */
 static inline bool ptt_mutex_checks_owner(const pthread_mutex_t *mutex)
 {
-	uint32_t kind = ptt_mutex_kind(mutex) & 0x7f;
+	uint32_t kind = ptt_mutex_kind(mutex) & 0x3f;
 
 	return kind != PTHREAD_MUTEX_TIMED_NP && kind != PTHREAD_MUTEX_ADAPTIVE_NP;
 }

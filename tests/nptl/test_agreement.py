@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.conformance.runs import routines, run_all
 from tests.nptl.agreement import compare
 from tests.support import ROOT, Compiler
 
@@ -99,3 +100,18 @@ def test_producers_agree_on_python(ptt: Ptt, record_inside: Any) -> None:
     found = compare(events_of(ptt, record_inside(sys.executable, "-c", PYTHON)))
     assert not found.differences
     assert found.compared > 100
+
+
+def test_producers_agree_on_every_error(tmp_path: Path, ptt: Ptt) -> None:
+    """The routines with all that they refuse: mutexes that are not the caller's, limits, ends."""
+    sources = sorted((ROOT / "tests" / "conformance").glob("*.c"))
+    program = tmp_path / "conformance"
+    subprocess.run(
+        ["gcc", "-std=gnu11", "-O1", "-g", "-pthread", *sources, "-o", program], check=True
+    )
+    trace = tmp_path / "run.ptt"
+    recorder = ptt.command("record", "--nptl", "auto", "-l", "4", "-o", trace, "--")
+    run_all(program, routines(program), tmp_path / "run", before=recorder, env=ptt.environment())
+    found = compare(events_of(ptt, trace))
+    assert not found.differences
+    assert found.compared > 1000
