@@ -105,7 +105,9 @@ def running(profile: Path) -> Iterator[Firefox]:
                     break
             else:
                 raise AssertionError("Firefox ended")
-            with connect(f"{found[1]}/session", max_size=None) as socket:
+            url = f"{found[1]}/session"
+            # However long it takes to answer, it is there.
+            with connect(url, max_size=None, open_timeout=PATIENCE_S, ping_interval=None) as socket:
                 yield Firefox(socket)
         finally:
             browser.terminate()

@@ -205,20 +205,19 @@ def test_next_and_previous_of_the_same_object(look: Look, ptt: Ptt, story: Path)
     look.wait_for("() => document.querySelectorAll('.events-body .table-row').length === 2")
     look.page.locator(".events-body .table-row").first.click()
     look.page.fill("#filter-text", "")
-    current = look.page.locator(".events-body [aria-selected=true] > :nth-child(4)")
-    seen = [current.inner_text()]
-    for _ in told[1:]:
-        before = look.page.url
+    look.wait_for_address("sel=event")
+    look.wait_for("() => !location.hash.includes('f.text=')")
+    # Each sentence differs from the one before it, so that no step can be missed.
+    is_current = """line => {
+        const row = document.querySelector('.events-body [aria-selected=true]');
+        return row !== null && line.includes(row.children[3].textContent);
+    }"""
+    look.wait_for(is_current, told[0])
+    for line in told[1:]:
         look.page.get_by_role("button", name="] Next").click()
-        look.wait_for("before => location.href !== before", before)
-        seen.append(current.inner_text())
-    assert all(sentence in line for sentence, line in zip(seen, told, strict=True))
+        look.wait_for(is_current, line)
     look.page.get_by_role("button", name="[ Previous").click()
-    look.wait_for(
-        "text => document.querySelector('.events-body [aria-selected=true]').textContent"
-        ".includes(text)",
-        seen[-2],
-    )
+    look.wait_for(is_current, told[-2])
 
 
 def test_a_selected_event_is_what_the_timeline_shows(look: Look) -> None:
@@ -342,7 +341,13 @@ def test_all_of_it_by_keyboard(look: Look) -> None:
     # To a lock by search, then to its events, one of them, and the next of the same lock.
     look.press("/")
     look.page.keyboard.type("outer")
-    look.page.locator("#search-hits .hit").first.wait_for()
+    # Not those of its first letters, of which another one may come first.
+    look.wait_for(
+        """() => {
+            const hits = [...document.querySelectorAll('#search-hits .hit')];
+            return hits.length && hits.every(hit => hit.textContent.includes('outer'));
+        }"""
+    )
     look.press("Enter")
     look.wait_for_address("sel=object")
     look.press("1", "ArrowDown", "ArrowDown")

@@ -55,6 +55,11 @@ def client(url: str, **headers: str) -> httpx.Client:
     return httpx.Client(base_url=base, headers=headers, timeout=PATIENCE_S)
 
 
+def outside(method: str, address: str, **more: Any) -> httpx.Response:
+    """Return the answer to somebody who knows no more than what is sent."""
+    return httpx.request(method, address, timeout=PATIENCE_S, **more)
+
+
 class Asks:
     """Asks an application without a socket.
 
@@ -145,13 +150,13 @@ def test_the_first_line_is_the_address(url: str) -> None:
 def test_without_the_token_nothing_is_answered(url: str, path: str, token: str | None) -> None:
     base = url.partition("/?")[0]
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    assert httpx.get(base + path, headers=headers).status_code == 403
-    assert httpx.get(base + path, params={"token": token or ""}).status_code == 403
+    assert outside("GET", base + path, headers=headers).status_code == 403
+    assert outside("GET", base + path, params={"token": token or ""}).status_code == 403
     cookie = f"ptt-{base.rpartition(':')[2]}=wrong"
-    assert httpx.get(base + path, headers={"Cookie": cookie}).status_code == 403
+    assert outside("GET", base + path, headers={"Cookie": cookie}).status_code == 403
     if path != "/":  # only the page itself takes the token from its address
         told = {"token": url.partition("token=")[2]}
-        assert httpx.get(base + path, params=told).status_code == 403
+        assert outside("GET", base + path, params=told).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -165,19 +170,20 @@ def test_a_foreign_name_is_refused(url: str, host: str) -> None:
 
 
 def test_the_address_gives_a_cookie_and_leaves_the_token_out(url: str) -> None:
-    answer = httpx.get(url)
+    answer = outside("GET", url)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     base = url.partition("/?")[0]
     own = {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
-    assert httpx.get(base + "/api/trace", headers=own).status_code == 200
+    assert outside("GET", base + "/api/trace", headers=own).status_code == 200
     for origin in ("http://evil.example", "null", ""):
-        sent = httpx.post(base + "/api/cut", json={}, headers={**own, "Origin": origin})
+        sent = outside("POST", base + "/api/cut", json={}, headers={**own, "Origin": origin})
         assert sent.status_code == 403
     assert (
-        httpx.post(base + "/api/cut", json={}, headers={**own, "Origin": base}).status_code == 400
+        outside("POST", base + "/api/cut", json={}, headers={**own, "Origin": base}).status_code
+        == 400
     )
 
 
