@@ -52,6 +52,11 @@ HANDLER = """
 #include <stdlib.h>
 static pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long events, inside;
+/* Again in each child, where another thread of the parent may have left it locked. */
+void nptl_trace_init(char **args)
+{
+    pthread_mutex_init(&own, NULL);
+}
 void nptl_trace_handler_getevent(struct nptl_trace_event event)
 {
     void *volatile memory = malloc(5000);

@@ -105,7 +105,7 @@ def test_low_level_locks_are_reported(ptt: Ptt, locks: Path, record: Recorder) -
     stream = found.pop("stream_lock")
     assert (stream["waits"], stream["holds"], stream["threads"]) == (1, 2, 2)
     (blamed,) = stream["blamed"]
-    first = min(thread["tid"] for thread in report["threads"])
+    (first,) = {thread["tid"] for thread in report["threads"] if thread["tid"] == thread["pid"]}
     assert blamed["tid"] == first
     assert stream["wait_ns"] > 0
     assert stream["hold_ns"] > 0
