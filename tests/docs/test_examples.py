@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.docs.pages import matches, normal, read_page, script, split_output
+from tests.real.real import free_port
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def test_page(path: Path, ptt: Ptt, tmp_path: Path) -> None:
     directory = tmp_path / "here"
     directory.mkdir()
     done = subprocess.run(
-        ["bash", "-c", re.sub(rf"\b{PORT}\b", _free_port(), script(page))],
+        ["bash", "-c", re.sub(rf"\b{PORT}\b", str(free_port()), script(page))],
         cwd=directory,
         env=ptt.environment(
             {
@@ -66,12 +66,6 @@ def test_page(path: Path, ptt: Ptt, tmp_path: Path) -> None:
         if not step.agrees(printed):
             shown = "\n".join(step.shown)
             pytest.fail(f"{where}\nthe page shows\n{shown}\n\nit prints\n{text}")
-
-
-def _free_port() -> str:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return str(listener.getsockname()[1])
 
 
 @pytest.mark.parametrize(

@@ -224,10 +224,12 @@ def test_killed_between_making_a_file_and_writing_to_it(
     program = compile_c(f"""
         #include <fcntl.h>
         #include <pthread.h>
+        #include <signal.h>
         #include <unistd.h>
         static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
         int main(void)
         {{
+            kill(getppid(), SIGSTOP); /* the recorder writes nothing any more */
             for (int i = 0; i < 100; i++) {{
                 pthread_mutex_lock(&mutex);
                 pthread_mutex_unlock(&mutex);
