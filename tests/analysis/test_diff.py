@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt, Result
 
 _SOURCE = ROOT / "tests" / "analysis" / "holding.c"
-_SHORT, _LONG = "10", "100"  # ms; no load makes the one look like the other
+_SHORT, _LONG = "10", "300"  # ms; no load makes the one look like the other
 
 
 @pytest.fixture(scope="module")

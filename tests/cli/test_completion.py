@@ -143,7 +143,7 @@ def test_zsh(scripts: dict[str, str], tmp_path: Path, line: str, expected: str) 
     script = tmp_path / "_ptt"
     script.write_text(scripts["zsh"])
     argv = ["zsh", "-f", "-c", ZSH_DRIVER, "zsh", str(script), line, expected]
-    done = subprocess.run(argv, capture_output=True, encoding="utf-8", check=False, timeout=30)
+    done = subprocess.run(argv, capture_output=True, encoding="utf-8", check=False, timeout=120)
     assert done.returncode == 0
 
 

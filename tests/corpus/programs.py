@@ -213,7 +213,7 @@ def run(
     *,
     env: Mapping[str, str] | None = None,
     end_with: signal.Signals = signal.SIGKILL,
-    patience_s: float = 60.0,
+    patience_s: float = 240.0,
 ) -> Came:
     """Run a program; once it hangs for ever, if it is to, end it.
 
@@ -261,7 +261,7 @@ def _end(pids: set[int], end_with: signal.Signals, *, spins: bool) -> None:
     with suppress(OSError):  # it has been killed for taking too long
         while same < _TIMES_AT_REST:
             now = "".join(_threads(pid, spins=spins) for pid in sorted(pids))
-            same = same + 1 if now == before and "R" not in now else 0
+            same = same + 1 if now == before and not set("RD") & set(now) else 0
             before = now
             time.sleep(_LOOK_AGAIN_S)
         for pid in pids:

@@ -94,15 +94,15 @@ def test_signal_handlers_that_trace(
 
 
 def test_killed_writers_hold_up_nobody(
-    ptt: Ptt, record: Recorder, program: Callable[[str], Path]
+    ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
-    began = time.monotonic()
-    trace = record(
-        program("killed_writers"), "60", "2", "100000", options=("--handler", "shared:size=64K")
-    )
-    assert time.monotonic() - began < 60
+    # Were each of the killed waited for, as the living are, it would take 120 s.
+    options = ("--handler", "shared:size=64K", "-o", trace_dir)
+    command = (program("killed_writers"), "60", "2", "100000")
+    survivor = int(ptt("record", *options, "--", *command, timeout=115).stdout)
+    trace = trace_dir
     found = json.loads(ptt("stat", "--format", "json", trace).stdout)
-    first = min(found["processes"], key=lambda one: one["pid"])
+    (first,) = (one for one in found["processes"] if one["pid"] == survivor)
     # Each of the survivor's threads released its mutex 100,000 times; waits for room are told too.
     lines = ptt("view", "--format", "raw", trace).stdout.splitlines()
     fields = [line.split(" ", 5) for line in lines]
@@ -128,7 +128,7 @@ def test_killed_recorder_leaves_what_can_be_recovered(
     _wait_for(lambda: stream.exists() and stream.stat().st_size > 1_000_000)
     recorder.send_signal(signal.SIGKILL)
     # The program goes on, and its output ends when it does.
-    assert recorder.communicate(timeout=60)[0] == b"4000000\n"
+    assert recorder.communicate(timeout=250)[0] == b"4000000\n"
     said = ptt("recover", trace_dir).stderr
     assert "recovered" in said
     counts, lost = stat(ptt, trace_dir)
@@ -164,7 +164,7 @@ MUTEX_FREE = 2 << 6 | 5
 WORDS = 10
 
 
-def _wait_for(what: Callable[[], bool], seconds: float = 30) -> None:
+def _wait_for(what: Callable[[], bool], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "waited in vain"
@@ -282,12 +282,13 @@ def test_wrong_checksum_is_told_by_its_place(buffer: Buffer) -> None:
 
 def test_dead_writer_is_noticed_at_once(buffer: Buffer) -> None:
     child = subprocess.Popen(["true"])
-    buffer.writing(child.pid)
     child.wait()
-    buffer.record(finished=False)
     began = time.monotonic()
-    buffer.collector.drain(flush=True)
-    assert time.monotonic() - began < 1.9  # not after the two seconds that the living are given
+    for _ in range(20):
+        buffer.writing(child.pid)
+        buffer.record(finished=False)
+        buffer.collector.drain(flush=True)
+    assert time.monotonic() - began < 35  # the living are given two seconds each
 
 
 def test_runnable_writer_is_waited_for(buffer: Buffer) -> None:

@@ -105,7 +105,7 @@ class Conversation:
 
     def __exit__(self, *exception: object) -> None:
         try:
-            self.process.communicate(timeout=60)
+            self.process.communicate(timeout=200)
         finally:
             self.process.kill()
             self.process.wait()

@@ -251,7 +251,7 @@ def test_follow(tmp_path: Path, ptt: Ptt) -> None:
         made.session = {"state": "complete"}
         made.write_info()
         shown += process.stdout.read().splitlines(keepends=True)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
     assert len(shown) == TOTAL + 5
     assert [line.split()[2] for line in shown[-5:]] == ["103"] * 5
 

@@ -17,7 +17,9 @@ static void wait_for_waiter(void)
 {
 	char state = 0;
 
-	while (!about_to_lock || state != 'S') {
+	while (!about_to_lock)
+		usleep(1000);
+	while (state != 'S') {
 		FILE *file = fopen("/proc/self/stat", "r");
 
 		if (!file || fscanf(file, "%*d (tracer) %c", &state) != 1)
