@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what the parts of the model share: tables that never move, open waits and holds, the state of a run. */
+/* internal.h - what the parts of the model share: tables that never move, and what each part offers those above it. */
 #ifndef PTTMODEL_INTERNAL_H
 #define PTTMODEL_INTERNAL_H
 
@@ -191,6 +191,19 @@ struct md_event {
 	uint16_t id;
 };
 
+/* How a wait ended. */
+struct md_end {
+	int64_t ts;
+	int64_t dur;  /* -1: ts - start */
+	int64_t wake; /* or MD_NEVER */
+	uint32_t waker;
+	uint32_t waker_site;
+	int32_t result;
+	uint8_t wait_class;
+	uint8_t wake_kind;
+	bool open;
+};
+
 /* Fields that the model reads. */
 enum md_field {
 	MD_RESULT, MD_WAIT_NS, MD_OWNER, MD_COUNT, MD_VALUE, MD_SERIAL, MD_MUTEX, MD_CREATOR, MD_SHARED, MD_WRITE,
@@ -252,12 +265,22 @@ struct ptt_model {
 #define MD_LOG_OF(m, o) (&((struct md_log *)(void *)(m)->logs.items)[(o)->log])
 #define MD_TOKENS_OF(m, o) (&((struct md_tokens *)(void *)(m)->tokens.items)[(o)->tokens])
 
-/* ---- model.c ---- */
+/* What follows is in order: each file calls those above it only, and model.c calls them all. */
 
 /* md_new - the number of a new zeroed element; 0 when there is no room, which fails the model. */
-uint32_t md_new(struct ptt_model *m, struct rd_pool *pool);
-/* md_row - a new zeroed row, or NULL. */
+static inline uint32_t md_new(struct ptt_model *m, struct rd_pool *pool)
+{
+	return rd_pool_new(pool, &m->error);
+}
+
+/* ---- rows.c ---- */
+
+/* md_row - a new zeroed row, or NULL, which fails the model. */
 void *md_row(struct ptt_model *m, struct md_rows *rows);
+
+/* ---- events.c ---- */
+
+void md_learn_catalogue(struct ptt_model *m);
 /* md_number - a field of an event, or `none`. */
 int64_t md_number(const struct ptt_model *m, const struct md_event *e, enum md_field field, int64_t none);
 
@@ -265,6 +288,20 @@ int64_t md_number(const struct ptt_model *m, const struct md_event *e, enum md_f
 
 /* md_find_shared - where in shared memory an address of a process lies: changes both if it does. */
 void md_find_shared(const struct ptt_model *m, uint32_t *process, uint64_t *address);
+
+/* ---- histogram.c ---- */
+
+void md_histogram_add(struct ptt_model *m, uint32_t *histogram, uint64_t ns);
+
+/* ---- holds.c ---- */
+
+uint32_t md_hold_find(const struct ptt_model *m, uint32_t thread, uint32_t object);
+/* md_hold_begin - a hold that nobody is blamed for yet; it may fail for want of memory. */
+void md_hold_begin(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint32_t site,
+		   uint8_t mode);
+void md_hold_unlink(struct ptt_model *m, uint32_t number);
+/* md_drop_holds - forgets holds whose end cannot be known. */
+void md_drop_holds(struct ptt_model *m, uint32_t object);
 
 /* ---- objects.c ---- */
 
@@ -274,25 +311,22 @@ uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool
 uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t address, int64_t ts, uint32_t *pair);
 uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object);
 uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t address, uint32_t kind);
-uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site);
-/* md_charge - waits of others that a holder or waker caused. May be negative. */
-void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns);
-void md_histogram_add(struct ptt_model *m, uint32_t *histogram, uint64_t ns);
 bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
 void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind);
 void md_destroy(struct ptt_model *m, const struct md_event *e, uint32_t kind);
 /* md_lll_purpose - an event told what a low-level lock is for. */
 void md_lll_purpose(struct ptt_model *m, const struct md_event *e);
 
-/* ---- holds.c ---- */
+/* ---- blame.c ---- */
 
+uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site);
+/* md_charge - waits of others that a holder or waker caused. May be negative. */
+void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns);
 void md_share(struct md_object *o, int64_t ts);
 void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts);
 /* md_blame_from - whom to blame from now on, where no holds are known; thread 0 = nobody. */
 void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts);
 uint32_t md_log_of(struct ptt_model *m, struct md_object *o);
-void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode);
-void md_release(struct ptt_model *m, const struct md_event *e);
 /* md_name_owner - an event named the owner of a lock without known holds: to be blamed from now on. */
 void md_name_owner(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts);
 /*
@@ -300,27 +334,31 @@ void md_name_owner(struct ptt_model *m, uint32_t object, uint32_t thread, uint32
  * whose acquisition is stamped later: then it is this hold that was waited for. Before its own wait for it is over.
  */
 void md_place_owner(struct ptt_model *m, const struct md_event *e, uint32_t object);
-/* md_drop_holds - forgets holds whose end cannot be known. */
-void md_drop_holds(struct ptt_model *m, uint32_t object);
-void md_hold_open_rows(struct ptt_model *m, const int64_t *ends);
 /* md_unblame, md_reblame - take a wait out of, or put one into, what holders are blamed for. */
 void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end);
 void md_reblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end);
+
+/* ---- edges.c ---- */
+
 void md_edges(struct ptt_model *m, const struct md_event *e, uint32_t object, uint8_t mode, bool blocked);
 
-/* ---- waits.c ---- */
+/* ---- threads.c ---- */
 
-struct md_end {
-	int64_t ts;
-	int64_t dur;  /* -1: ts - start */
-	int64_t wake; /* or MD_NEVER */
-	uint32_t waker;
-	uint32_t waker_site;
-	int32_t result;
-	uint8_t wait_class;
-	uint8_t wake_kind;
-	bool open;
-};
+uint32_t md_thread_of_number(struct ptt_model *m, uint32_t number);
+uint32_t md_thread_of_tid(struct ptt_model *m, uint32_t process, uint32_t tid);
+/* md_thread_named - the one whose pthread_t an event is about, or 0. */
+uint32_t md_thread_named(const struct ptt_model *m, const struct md_event *e);
+void md_create(struct ptt_model *m, const struct md_event *e);
+/* md_begin - returns the thread that begins: it may be another one than had this kernel thread id before. */
+uint32_t md_begin(struct ptt_model *m, const struct md_event *e, uint32_t number);
+void md_end(struct ptt_model *m, const struct md_event *e);
+void md_detach(struct ptt_model *m, const struct md_event *e);
+
+/* ---- path.c ---- */
+
+void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur);
+
+/* ---- waits.c ---- */
 
 uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode);
 /* md_wait_behind - says in which wait the one that a wait is for was then; may be the wait itself, to be numbered anew. */
@@ -331,12 +369,19 @@ uint32_t md_wait_find(const struct ptt_model *m, uint32_t thread, uint32_t objec
 bool md_wait_take(struct ptt_model *m, const struct md_event *e, uint32_t object, struct md_wait *out);
 /* md_wait_account - adds a finished wait to all sums and tells its rows. */
 void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct md_end *end);
+/* md_wait_row - tells of a wait in rows; only of one that counts. */
+void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end, int64_t dur);
 bool md_is_lock(uint32_t kind);
 /* md_lock_waited - a wait for a lock is over: taken or given up. */
 void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t object);
 /* md_class - class of a wait by its result: `done` where it got what it waited for. */
 uint8_t md_class(int64_t result, uint8_t done);
-int md_finish_waits(struct ptt_model *m, const int64_t *ends);
+
+/* ---- locks.c ---- */
+
+void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode);
+void md_release(struct ptt_model *m, const struct md_event *e);
+void md_hold_open_rows(struct ptt_model *m, const int64_t *ends);
 
 /* ---- wakes.c ---- */
 
@@ -356,22 +401,13 @@ void md_futex_out(struct ptt_model *m, const struct md_event *e);
 void md_futex_wake(struct ptt_model *m, const struct md_event *e);
 uint8_t md_sem_unknown_class(struct ptt_model *m, uint32_t thread, uint32_t object);
 
-/* ---- threads.c ---- */
+/* ---- joins.c ---- */
 
-/* md_declare - what the reader knows of a thread before its first event. */
-int md_declare(struct ptt_model *m, uint32_t number, uint32_t process, uint32_t tid);
-uint32_t md_thread_of_number(struct ptt_model *m, uint32_t number);
-uint32_t md_thread_of_tid(struct ptt_model *m, uint32_t process, uint32_t tid);
-void md_create(struct ptt_model *m, const struct md_event *e);
-/* md_begin - returns the thread that begins: it may be another one than had this kernel thread id before. */
-uint32_t md_begin(struct ptt_model *m, const struct md_event *e, uint32_t number);
-void md_end(struct ptt_model *m, const struct md_event *e);
-void md_detach(struct ptt_model *m, const struct md_event *e);
 void md_join_in(struct ptt_model *m, const struct md_event *e);
 void md_join_out(struct ptt_model *m, const struct md_event *e);
 
-/* ---- path.c ---- */
+/* ---- open_waits.c ---- */
 
-void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur);
+int md_finish_waits(struct ptt_model *m, const int64_t *ends);
 
 #endif

@@ -1,147 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c - the model as a whole: its tables, what each event means to it, its beginning and its end. */
+/* model.c - the model as a whole: its tables, which part each event is for, its beginning and its end. */
 #include "internal.h"
-
-#include <stdio.h>
 
 int ptt_model_version(void)
 {
 	return PTT_MODEL_VERSION;
-}
-
-/* ---- tables ---- */
-
-uint32_t md_new(struct ptt_model *m, struct rd_pool *pool)
-{
-	return rd_pool_new(pool, &m->error);
-}
-
-void *md_row(struct ptt_model *m, struct md_rows *rows)
-{
-	void *row;
-
-	if (rows->count == rows->room) {
-		uint64_t room = rows->room ? rows->room * 2 : 4096;
-		void *bigger = realloc(rows->items, room * rows->size);
-
-		if (!bigger) {
-			m->error = -ENOMEM;
-			return NULL;
-		}
-		rows->items = bigger;
-		rows->room = room;
-	}
-	row = rows->items + rows->count++ * rows->size;
-	memset(row, 0, rows->size);
-	return row;
-}
-
-/* ---- what events mean ---- */
-
-static const char *const field_names[MD_FIELDS] = {
-	[MD_RESULT] = "result",     [MD_WAIT_NS] = "wait_ns",     [MD_OWNER] = "owner",
-	[MD_COUNT] = "count",       [MD_VALUE] = "value",         [MD_SERIAL] = "serial",
-	[MD_MUTEX] = "mutex",       [MD_CREATOR] = "creator",     [MD_SHARED] = "shared",
-	[MD_WRITE] = "write",       [MD_CANCELLED] = "cancelled", [MD_ROUTINE] = "start_routine",
-	[MD_DETACHED] = "detached", [MD_PURPOSE] = "purpose",
-};
-
-struct meaning {
-	const char *role;
-	uint32_t kind;
-	enum md_action action;
-};
-
-/* The first line that fits counts; kind 0 = any. */
-static const struct meaning meanings[] = {
-	{ "init", 0, MD_INIT },
-	{ "destroy", 0, MD_DESTROY },
-	{ "acquire", PTT_KIND_SEM, MD_SEM_TAKEN },
-	{ "acquire", 0, MD_ACQUIRE },
-	{ "acquire-shared", 0, MD_ACQUIRE_SHARED },
-	{ "release", 0, MD_RELEASE },
-	{ "wait", 0, MD_WAIT },
-	{ "wait-in", PTT_KIND_THREAD, MD_JOIN_IN },
-	{ "wait-out", PTT_KIND_THREAD, MD_JOIN_OUT },
-	{ "wait-in", PTT_KIND_COND, MD_COND_IN },
-	{ "wait-out", PTT_KIND_COND, MD_COND_OUT },
-	{ "wait-in", PTT_KIND_BARRIER, MD_BARRIER_IN },
-	{ "wait-out", PTT_KIND_BARRIER, MD_BARRIER_OUT },
-	{ "wait-in", PTT_KIND_FUTEX, MD_FUTEX_IN },
-	{ "wait-out", PTT_KIND_FUTEX, MD_FUTEX_OUT },
-	{ "wait-out", 0, MD_WAIT_END },
-	{ "wake", PTT_KIND_SEM, MD_SEM_POST },
-	{ "wake", PTT_KIND_FUTEX, MD_FUTEX_WAKE },
-	{ "wake", 0, MD_WAKE },
-	{ "wake-all", 0, MD_WAKE_ALL },
-	{ "run-in", 0, MD_ONCE_BEGIN },
-	{ "run-out", 0, MD_ONCE_END },
-	{ "create", 0, MD_CREATE },
-	{ "begin", 0, MD_BEGIN },
-	{ "end", 0, MD_END },
-	{ "lost", 0, MD_LOST },
-};
-
-static enum md_action action_of(const struct ptt_event_type *type)
-{
-	uint32_t kind = type->id >> 6;
-
-	/* What the role alone does not tell. */
-	if (strcmp(type->name, "THREAD_DETACH") == 0)
-		return MD_DETACH;
-	if (strcmp(type->name, "LEVEL_CHANGED") == 0)
-		return MD_LEVEL;
-	if (strcmp(type->name, "BUFFER_WAIT") == 0)
-		return MD_BUFFER;
-	if (strcmp(type->name, "LLL_PURPOSE") == 0)
-		return MD_LLL_PURPOSE;
-	if (strstr(type->name, "_TRY") && strcmp(type->role, "call-in") == 0)
-		return MD_TRY_IN;
-	if (strstr(type->name, "_TRY") && strcmp(type->role, "call-out") == 0)
-		return MD_TRY_OUT;
-	for (size_t i = 0; i < sizeof(meanings) / sizeof(*meanings); i++)
-		if (strcmp(meanings[i].role, type->role) == 0 &&
-		    (!meanings[i].kind || meanings[i].kind == kind))
-			return meanings[i].action;
-	return MD_IGNORE;
-}
-
-static void learn_catalogue(struct ptt_model *m)
-{
-	for (unsigned int i = 0; i < ptt_event_type_count; i++) {
-		const struct ptt_event_type *type = &ptt_event_types[i];
-		uint32_t id = type->id & PTT_ID_MASK;
-
-		m->type[id] = type;
-		m->action[id] = (uint8_t)action_of(type);
-		m->level[id] = type->level;
-		for (uint8_t k = 0; k < type->field_count; k++)
-			for (int f = 0; f < MD_FIELDS; f++)
-				if (strcmp(type->fields[k].name, field_names[f]) == 0)
-					m->field_at[id][f] = (struct md_field_at){
-						k + 1, type->fields[k].offset, type->fields[k].type };
-	}
-}
-
-int64_t md_number(const struct ptt_model *m, const struct md_event *e, enum md_field field, int64_t none)
-{
-	const struct md_field_at *at = &m->field_at[e->id][field];
-	struct rd_value value;
-
-	/* What almost all of them are: numbers of 32 or 64 bits in slots. */
-	if (likely(at->number && e->payload && !(e->payload & RD_PAYLOAD_RECORD))) {
-		const uint8_t *p = (const uint8_t *)(uintptr_t)e->payload + at->offset;
-
-		if (at->type == PTT_FIELD_S32)
-			return (int32_t)rd_u32(p);
-		if (at->type == PTT_FIELD_NS)
-			return (int64_t)rd_u64(p);
-		if (at->type == PTT_FIELD_TID)
-			return rd_u32(p);
-	}
-	if (!at->number || !rd_field(e->payload, m->type[e->id], at->number - 1u, &value))
-		return none;
-	return value.number;
 }
 
 /* ---- beginning ---- */
@@ -178,7 +41,7 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 	m->wakeup_rows.size = sizeof(struct ptt_model_wakeup);
 	m->segments.size = sizeof(struct ptt_model_segment);
 	m->steps.size = sizeof(struct md_step);
-	learn_catalogue(m);
+	md_learn_catalogue(m);
 	return m;
 }
 
@@ -207,39 +70,11 @@ void ptt_model_destroy(struct ptt_model *m)
 	free(m);
 }
 
-static int known_reach(struct ptt_model *m, uint32_t number)
-{
-	return rd_array_reach((void **)&m->known, &m->known_count, number, sizeof(*m->known));
-}
-
-int ptt_model_thread(struct ptt_model *m, uint32_t number, uint32_t process, uint32_t tid)
-{
-	uint32_t before = m->process_count;
-
-	if (known_reach(m, number) < 0 ||
-	    rd_array_reach((void **)&m->processes, &m->process_count, process, sizeof(*m->processes)) < 0)
-		return -ENOMEM;
-	for (uint32_t i = before; i < m->process_count; i++)
-		m->processes[i] = (struct md_process){ .first = INT64_MAX, .last = INT64_MIN };
-	return m->known[number].known ? 0 : md_declare(m, number, process, tid);
-}
-
 int ptt_model_child(struct ptt_model *m, uint32_t process, uint32_t parent)
 {
 	if (process >= m->process_count || parent >= m->process_count || process == parent)
 		return -EINVAL;
 	m->processes[process].parent = parent + 1;
-	return 0;
-}
-
-int ptt_model_only_thread(struct ptt_model *m, uint32_t number)
-{
-	m->only_threads = true;
-	if (number == UINT32_MAX)
-		return 0;
-	if (known_reach(m, number) < 0)
-		return -ENOMEM;
-	m->known[number].allowed = true;
 	return 0;
 }
 

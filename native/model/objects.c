@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* objects.c - objects and their generations, call sites, who used what, whom is blamed for what, histograms. */
+/* objects.c - objects and their generations, call sites, and who used what. */
 #include "internal.h"
 
 uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool, uint64_t a, uint64_t b, bool *made)
@@ -147,34 +147,6 @@ bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uin
 	       (!m->only_sites.count || MD_SITE(m, site)->counted);
 }
 
-uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site)
-{
-	bool made;
-	uint32_t number = md_lookup(m, &m->blame_of, &m->blames, (uint64_t)object << 32 | thread, site, &made);
-
-	if (made) {
-		struct ptt_model_blame *b = MD_BLAME(m, number);
-
-		b->object = object;
-		b->thread = thread;
-		b->site = site;
-	}
-	return number;
-}
-
-void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns)
-{
-	struct ptt_model_blame *b = MD_BLAME(m, blame);
-
-	if (!ns || !blame || !MD_OBJECT(m, b->object)->counted)
-		return;
-	b->caused_ns += (uint64_t)ns;
-	if (m->flags & PTT_MODEL_PAIRS_OF)
-		MD_PAIR(m, md_pair(m, b->thread, b->object))->caused_ns += (uint64_t)ns;
-	MD_THREAD(m, b->thread)->pub.caused_ns += (uint64_t)ns;
-	MD_SITE(m, b->site)->pub.caused_ns += (uint64_t)ns;
-}
-
 void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind)
 {
 	uint32_t pair, object = md_object(m, e->thread, kind, e->object, e->ts, &pair);
@@ -221,36 +193,4 @@ void md_lll_purpose(struct ptt_model *m, const struct md_event *e)
 
 	o->flags &= (1u << PTT_OBJECT_LLL_SHIFT) - 1;
 	o->flags |= (uint32_t)md_number(m, e, MD_PURPOSE, 0) << PTT_OBJECT_LLL_SHIFT;
-}
-
-/* ---- histograms ---- */
-
-/* 16 steps an octave: the middle of a bucket is within 3 % of what it stands for. */
-static uint32_t bucket_of(uint64_t ns)
-{
-	uint32_t octave, bucket;
-
-	if (ns < 16)
-		return (uint32_t)ns;
-	octave = 63u - (uint32_t)__builtin_clzll(ns);
-	bucket = (octave - 3) * 16 + (uint32_t)(ns >> (octave - 4) & 15);
-	return bucket < PTT_BUCKETS ? bucket : PTT_BUCKETS - 1;
-}
-
-double ptt_model_bucket_ns(uint32_t bucket)
-{
-	uint32_t octave = bucket / 16 + 3;
-	double step;
-
-	if (bucket < 16)
-		return bucket;
-	step = (double)(UINT64_C(1) << (octave - 4));
-	return (double)(16 + bucket % 16) * step + (step - 1) / 2;
-}
-
-void md_histogram_add(struct ptt_model *m, uint32_t *histogram, uint64_t ns)
-{
-	if (!*histogram)
-		*histogram = md_new(m, &m->histograms);
-	((uint32_t *)(void *)m->histograms.items)[(uint64_t)*histogram * PTT_BUCKETS + bucket_of(ns)]++;
 }

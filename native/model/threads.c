@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* threads.c - life of threads: created, begun, ended, joined; which thread a number, kernel id or pthread_t means. */
+/* threads.c - life of threads: created, begun, ended; which thread a number, kernel id or pthread_t means. */
 #include "internal.h"
 
 #define ANY_PROCESS UINT64_MAX
@@ -39,7 +39,7 @@ static uint32_t map_get(const struct rd_map *map, uint64_t a, uint64_t b)
 
 /* ---- by number and by kernel id ---- */
 
-int md_declare(struct ptt_model *m, uint32_t number, uint32_t process, uint32_t tid)
+static int declare(struct ptt_model *m, uint32_t number, uint32_t process, uint32_t tid)
 {
 	struct md_known *known = &m->known[number];
 
@@ -48,6 +48,34 @@ int md_declare(struct ptt_model *m, uint32_t number, uint32_t process, uint32_t 
 	known->known = true;
 	map_set(m, &m->tid_of, process, tid, (uint64_t)number + 1);
 	return map_set(m, &m->tid_of, ANY_PROCESS, tid, (uint64_t)number + 1);
+}
+
+static int known_reach(struct ptt_model *m, uint32_t number)
+{
+	return rd_array_reach((void **)&m->known, &m->known_count, number, sizeof(*m->known));
+}
+
+int ptt_model_thread(struct ptt_model *m, uint32_t number, uint32_t process, uint32_t tid)
+{
+	uint32_t before = m->process_count;
+
+	if (known_reach(m, number) < 0 ||
+	    rd_array_reach((void **)&m->processes, &m->process_count, process, sizeof(*m->processes)) < 0)
+		return -ENOMEM;
+	for (uint32_t i = before; i < m->process_count; i++)
+		m->processes[i] = (struct md_process){ .first = INT64_MAX, .last = INT64_MIN };
+	return m->known[number].known ? 0 : declare(m, number, process, tid);
+}
+
+int ptt_model_only_thread(struct ptt_model *m, uint32_t number)
+{
+	m->only_threads = true;
+	if (number == UINT32_MAX)
+		return 0;
+	if (known_reach(m, number) < 0)
+		return -ENOMEM;
+	m->known[number].allowed = true;
+	return 0;
 }
 
 uint32_t md_thread_of_number(struct ptt_model *m, uint32_t number)
@@ -150,65 +178,15 @@ void md_end(struct ptt_model *m, const struct md_event *e)
 		name_thread(m, e->process, e->object, 0, e->thread);
 }
 
+uint32_t md_thread_named(const struct ptt_model *m, const struct md_event *e)
+{
+	return map_get(&m->pthread_of, e->process, e->object);
+}
+
 void md_detach(struct ptt_model *m, const struct md_event *e)
 {
-	uint32_t thread = map_get(&m->pthread_of, e->process, e->object);
+	uint32_t thread = md_thread_named(m, e);
 
 	if (thread && md_number(m, e, MD_RESULT, 0) == 0)
 		MD_THREAD(m, thread)->pub.flags |= PTT_THREAD_DETACHED;
-}
-
-/* ---- joins ---- */
-
-static uint32_t join_target(const struct ptt_model *m, const struct md_event *e)
-{
-	uint32_t thread = map_get(&m->pthread_of, e->process, e->object);
-
-	return thread && !(MD_THREAD(m, thread)->pub.flags & PTT_THREAD_JOINED) ? thread : 0;
-}
-
-void md_join_in(struct ptt_model *m, const struct md_event *e)
-{
-	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_THREAD, e->object, e->ts, &pair);
-	uint32_t wait = md_wait_begin(m, e, object, pair, PTT_MODE_EXCLUSIVE), target = join_target(m, e);
-
-	if (!wait || !target)
-		return;
-	MD_WAITING(m, wait)->owner = target;
-	if (MD_THREAD(m, target)->waits)
-		md_wait_behind(MD_WAITING(m, wait), MD_WAITING(m, MD_THREAD(m, target)->waits));
-}
-
-void md_join_out(struct ptt_model *m, const struct md_event *e)
-{
-	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_THREAD, e->object, e->ts, &pair);
-	int64_t result = md_number(m, e, MD_RESULT, 0);
-	struct md_end end = {
-		.ts = e->ts,
-		.dur = md_number(m, e, MD_WAIT_NS, 0),
-		.wake = MD_NEVER,
-		.result = (int32_t)result,
-		.wait_class = md_class(result, PTT_JOIN),
-	};
-	struct md_wait w;
-	bool known = md_wait_take(m, e, object, &w);
-	uint32_t target = w.owner && !(MD_THREAD(m, w.owner)->pub.flags & PTT_THREAD_JOINED) ? w.owner :
-											       join_target(m, e);
-
-	w.owner = target;
-	if (!result && target) {
-		struct md_thread *t = MD_THREAD(m, target);
-
-		t->pub.flags |= PTT_THREAD_JOINED;
-		t->pub.join_ns = e->ts;
-		if (t->pub.flags & PTT_THREAD_ENDED) {
-			end.waker = target;
-			end.wake = t->pub.end_ns;
-			end.wake_kind = PTT_WAKE_END;
-		}
-	}
-	if (!result) /* its pthread_t may mean another thread from now on */
-		MD_OBJECT(m, object)->pub.flags |= PTT_OBJECT_ENDED;
-	if (known || end.dur > 0)
-		md_wait_account(m, &w, &end);
 }

@@ -248,8 +248,7 @@ static void sum_waker(struct ptt_model *m, const struct md_wait *w, const struct
 	waker->ns += ns;
 }
 
-static void wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
-		     int64_t dur)
+void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end, int64_t dur)
 {
 	struct ptt_model_wait *row = md_row(m, rows);
 
@@ -318,89 +317,10 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 	if (end->waker)
 		sum_waker(m, w, end, ns);
 	if (m->flags & PTT_MODEL_ROWS) {
-		wait_row(m, &m->wait_rows, w, end, dur);
+		md_wait_row(m, &m->wait_rows, w, end, dur);
 		if (end->waker)
 			wakeup_row(m, w, end);
 	}
 	if (end->open)
-		wait_row(m, &m->open_rows, w, end, dur);
-}
-
-/* ---- waits that go on ---- */
-
-static uint8_t open_class(struct ptt_model *m, const struct md_wait *w)
-{
-	switch (w->kind) {
-	case PTT_KIND_THREAD:
-		return PTT_JOIN;
-	case PTT_KIND_COND:
-	case PTT_KIND_FUTEX:
-		return PTT_IDLE;
-	case PTT_KIND_SEM:
-		return md_sem_unknown_class(m, w->thread, w->object);
-	}
-	return PTT_CONTENDED;
-}
-
-/* Waits for locks are for the one who holds them now. */
-static void wait_for_holder(struct ptt_model *m, struct md_wait *w)
-{
-	const struct md_object *o = MD_OBJECT(m, w->object);
-
-	if (md_is_lock(w->kind) && o->holds) {
-		w->owner = MD_HOLD(m, o->holds)->thread;
-		w->owner_site = MD_HOLD(m, o->holds)->site;
-	}
-}
-
-static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t ts)
-{
-	struct md_end end = { .ts = ts, .dur = -1, .wake = MD_NEVER, .open = true };
-	int64_t signalled;
-
-	if (w->kind == PTT_KIND_COND) {
-		struct md_wait cond = *w;
-
-		if (md_cond_open(m, w, &signalled)) {
-			struct md_end woken = { .ts = signalled, .dur = -1, .wake = MD_NEVER, .wait_class = PTT_IDLE };
-
-			md_wait_account(m, &cond, &woken);
-		}
-	}
-	wait_for_holder(m, w);
-	end.wait_class = open_class(m, w);
-	md_wait_account(m, w, &end);
-}
-
-int md_finish_waits(struct ptt_model *m, const int64_t *ends)
-{
-	for (uint32_t i = 1; i < m->threads.count; i++) {
-		const struct md_thread *t = MD_THREAD(m, i);
-
-		for (uint32_t wait = t->waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
-			struct md_wait w = *MD_WAITING(m, wait);
-
-			finish_wait(m, &w, ends[t->pub.process]);
-		}
-	}
-	return m->error;
-}
-
-int ptt_model_waiting(struct ptt_model *m, int64_t now)
-{
-	struct md_end end = { .ts = now, .dur = -1, .wake = MD_NEVER, .open = true };
-
-	m->open_rows.count = 0;
-	for (uint32_t i = 1; i < m->threads.count; i++) {
-		const struct md_thread *t = MD_THREAD(m, i);
-
-		for (uint32_t wait = t->waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
-			struct md_wait w = *MD_WAITING(m, wait);
-
-			wait_for_holder(m, &w);
-			end.wait_class = open_class(m, &w);
-			wait_row(m, &m->open_rows, &w, &end, now > w.since ? now - w.since : 0);
-		}
-	}
-	return m->error;
+		md_wait_row(m, &m->open_rows, w, end, dur);
 }

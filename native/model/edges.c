@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* edges.c - which locks are asked for while others are held. */
+#include "internal.h"
+#include "nptl_trace_events.h"
+
+/* Keeps in edge->guard what is in the thread's hand this time too, besides the held lock itself. */
+static void guard(const struct ptt_model *m, struct ptt_model_edge *edge, uint32_t thread, bool first)
+{
+	uint32_t kept = 0;
+
+	if (first) {
+		for (uint32_t i = MD_THREAD(m, thread)->holds; i && kept < 4; i = MD_HOLD(m, i)->thread_next)
+			if (MD_HOLD(m, i)->object != edge->held)
+				edge->guard[kept++] = MD_HOLD(m, i)->object;
+		return;
+	}
+	for (uint32_t i = 0; i < 4 && edge->guard[i]; i++)
+		if (md_hold_find(m, thread, edge->guard[i]))
+			edge->guard[kept++] = edge->guard[i];
+	while (kept < 4)
+		edge->guard[kept++] = 0;
+}
+
+/* Taken by a routine that would not have waited for ever. */
+static bool tried(uint32_t id)
+{
+	return id == (NPTL_DOMAIN_MUTEX << 6 | NPTL_EV_MUTEX_TAKEN_TRIED) ||
+	       id == (NPTL_DOMAIN_RWLOCK << 6 | NPTL_EV_RWLOCK_TAKEN_READ_TRIED) ||
+	       id == (NPTL_DOMAIN_RWLOCK << 6 | NPTL_EV_RWLOCK_TAKEN_WRITE_TRIED) ||
+	       id == (NPTL_DOMAIN_SPIN << 6 | NPTL_EV_SPIN_TAKEN_TRIED);
+}
+
+void md_edges(struct ptt_model *m, const struct md_event *e, uint32_t object, uint8_t mode, bool blocked)
+{
+	const struct md_thread *t = MD_THREAD(m, e->thread);
+	uint32_t site = md_site(m, e->thread, e->site, MD_OBJECT(m, object)->pub.kind);
+
+	for (uint32_t i = t->holds; i; i = MD_HOLD(m, i)->thread_next) {
+		const struct md_hold *h = MD_HOLD(m, i);
+		struct ptt_model_edge *edge;
+		bool made;
+
+		if (h->object == object)
+			continue;
+		edge = &((struct ptt_model_edge *)(void *)m->edges.items)[md_lookup(
+			m, &m->edge_of, &m->edges, (uint64_t)h->object << 32 | object, (uint64_t)h->mode << 1 | mode,
+			&made)];
+		if (made)
+			*edge = (struct ptt_model_edge){
+				.first_ns = e->ts, .held = h->object, .wanted = object, .held_site = h->site,
+				.wanted_site = site, .thread = e->thread, .threads = 1, .held_mode = h->mode,
+				.wanted_mode = mode, .tries = 1,
+			};
+		guard(m, edge, e->thread, made);
+		edge->n++;
+		edge->blocked |= blocked;
+		edge->tries &= t->trying || tried(e->id);
+		if (edge->thread != e->thread)
+			edge->threads = 2;
+	}
+}

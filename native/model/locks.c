@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* locks.c - locks as they are taken and released, and what each hold was: how long, and what it cost others. */
+#include "internal.h"
+
+static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, uint32_t site, bool open)
+{
+	struct ptt_model_hold *row;
+
+	if (!(m->flags & PTT_MODEL_ROWS) || !md_counted(m, h->thread, h->object, h->site))
+		return;
+	row = md_row(m, &m->hold_rows);
+	if (!row)
+		return;
+	row->t_ns = h->since;
+	row->dur_ns = ts - h->since;
+	row->thread = h->thread;
+	row->object = h->object;
+	row->site = h->site;
+	row->release_site = site;
+	row->max_waiters = h->max_waiters;
+	row->mode = h->mode;
+	row->open = open;
+	row->thread_place = h->thread_place;
+	row->object_place = h->object_place;
+}
+
+static inline void sum_hold(struct ptt_sums *sums, uint64_t ns)
+{
+	sums->hold_n++;
+	sums->hold_ns += ns;
+	if (ns > sums->hold_max)
+		sums->hold_max = ns;
+}
+
+static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts)
+{
+	uint64_t ns = (uint64_t)(ts - h->since);
+
+	if (!md_counted(m, h->thread, h->object, h->site))
+		return;
+	sum_hold(&MD_OBJECT(m, h->object)->pub.sums, ns);
+	sum_hold(&MD_PAIR(m, h->pair)->sums, ns);
+	sum_hold(&MD_THREAD(m, h->thread)->pub.sums, ns);
+	sum_hold(&MD_SITE(m, h->site)->pub.sums, ns);
+}
+
+static void hold_end(struct ptt_model *m, uint32_t number, const struct md_event *e)
+{
+	struct md_hold *h = MD_HOLD(m, number);
+	struct md_object *o = MD_OBJECT(m, h->object);
+	uint32_t site = 0;
+
+	if (o->pub.waiters || o->log || m->flags & PTT_MODEL_ROWS)
+		site = md_site(m, e->thread, e->site, o->pub.kind);
+	hold_row(m, h, e->ts, site, false);
+	account(m, h, e->ts);
+	if (o->log) {
+		struct md_log *log = MD_LOG_OF(m, o);
+
+		log->entry[log->count++ % MD_LOG] =
+			(struct md_log_entry){ h->since, e->ts, h->thread, h->site };
+	}
+	if (o->share != h->share || o->pub.waiters) {
+		uint32_t blame = md_blame(m, h->object, h->thread, h->site);
+
+		md_share(o, e->ts);
+		md_charge(m, blame, (int64_t)(o->share - h->share));
+		if (o->pub.waiters && o->pub.holders == 1) {
+			o->tail = blame;
+			o->tail_share = o->share;
+		}
+	}
+	o->release_ts = e->ts;
+	o->release_thread = e->thread;
+	o->release_site = site;
+	o->held_site = h->thread == e->thread ? h->site : 0;
+	md_hold_unlink(m, number);
+}
+
+void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	struct md_thread *t = MD_THREAD(m, e->thread);
+	uint32_t number;
+
+	md_close_tail(m, o, e->ts);
+	/* A condition wait that has its mutex back. */
+	if (t->waits && MD_WAITING(m, t->waits)->mutex == object && MD_WAITING(m, t->waits)->retaken == MD_NEVER)
+		MD_WAITING(m, t->waits)->retaken = e->ts;
+	if (unlikely(!MD_OBJECT(m, object)->pub.first_site))
+		o->pub.first_site = md_site(m, e->thread, e->site, o->pub.kind);
+	if (!m->processes[e->process].full[o->pub.kind]) {
+		/* Releases are not recorded: the one who took it is blamed until another one does. */
+		if (o->pub.waiters)
+			md_blame_from(m, object, e->thread, md_site(m, e->thread, e->site, o->pub.kind), e->ts);
+		return;
+	}
+	number = o->holds ? md_hold_find(m, e->thread, object) : 0;
+	if (number) {
+		MD_HOLD(m, number)->depth++;
+		return;
+	}
+	/* Held by another as far as the model knows: the release was not recorded. */
+	if (unlikely(o->holds && (mode == PTT_MODE_EXCLUSIVE || MD_HOLD(m, o->holds)->mode == PTT_MODE_EXCLUSIVE)))
+		md_drop_holds(m, object);
+	if (t->holds && m->flags & PTT_MODEL_EDGES && !m->field_at[e->id][MD_WAIT_NS].number)
+		md_edges(m, e, object, mode, false);
+	if (o->pub.waiters)
+		md_share(o, e->ts);
+	/* Its release will want to add to this. */
+	__builtin_prefetch(&MD_PAIR(m, pair)->sums.hold_n, 1);
+	md_hold_begin(m, e, object, pair, md_site(m, e->thread, e->site, o->pub.kind), mode);
+}
+
+void md_release(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t hold = MD_THREAD(m, e->thread)->holds, kind = e->id >> 6, object, pair;
+	struct md_object *o;
+
+	/* Most threads release what they took last: that needs no search for the object. */
+	while (hold && (MD_HOLD(m, hold)->address != e->object ||
+			MD_OBJECT(m, MD_HOLD(m, hold)->object)->pub.kind != kind))
+		hold = MD_HOLD(m, hold)->thread_next;
+	if (hold) {
+		object = MD_HOLD(m, hold)->object;
+		MD_OBJECT(m, object)->pub.last_ns = e->ts;
+	} else {
+		/* A lock may be released by a thread that did not take it, if its kind does not look. */
+		object = md_object(m, e->thread, kind, e->object, e->ts, &pair);
+		hold = MD_OBJECT(m, object)->holds;
+	}
+	o = MD_OBJECT(m, object);
+	if (!hold) {
+		o->named = false;
+		o->held_site = 0;
+		o->release_ts = e->ts;
+		o->release_thread = e->thread;
+		o->release_site = md_site(m, e->thread, e->site, o->pub.kind);
+		return;
+	}
+	if (--MD_HOLD(m, hold)->depth == 0)
+		hold_end(m, hold, e);
+}
+
+void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
+{
+	for (uint32_t i = 1; i < m->objects.count; i++) {
+		struct md_object *o = MD_OBJECT(m, i);
+		int64_t end = ends[o->pub.process];
+
+		md_close_tail(m, o, end);
+		if (o->pub.waiters)
+			md_share(o, end);
+		for (uint32_t hold = o->holds; hold; hold = MD_HOLD(m, hold)->object_next) {
+			const struct md_hold *h = MD_HOLD(m, hold);
+
+			hold_row(m, h, end, 0, true);
+			account(m, h, end);
+			if (o->share != h->share)
+				md_charge(m, md_blame(m, i, h->thread, h->site), (int64_t)(o->share - h->share));
+		}
+	}
+}
