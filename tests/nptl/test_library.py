@@ -18,6 +18,7 @@ import pytest
 from nptltrace.errors import UsageError
 from nptltrace.nptl import source, store
 from nptltrace.nptl.libc import Libc, NotGlibc, installed, probe_notes, read_libc
+from tests.support import ROOT
 
 if TYPE_CHECKING:
     from tests.support import Compiler, Ptt, Recorder
@@ -232,8 +233,8 @@ def test_the_systems_own_library_is_used_unless_internal_events_are_asked_for(
     assert library.is_dir()
 
 
-PROGRAM = """
-#include <pthread.h>
+PROGRAM = f"""
+#include "{ROOT}/tests/programs/show.h"
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,8 +246,9 @@ static pthread_barrier_t barrier;
 static sem_t sem;
 static int ready;
 static void *other(void *arg)
-{
+{{
 	pthread_barrier_wait(&barrier);
+	await_asleep(getpid()); /* until the first thread waits, as it surely does */
 	pthread_mutex_lock(&mutex);
 	ready = 1;
 	pthread_cond_signal(&cond);
@@ -255,9 +257,9 @@ static void *other(void *arg)
 	free(malloc(3000));
 	fprintf(stderr, "other\\n");
 	return arg;
-}
+}}
 int main(void)
-{
+{{
 	pthread_t thread;
 	pid_t child;
 
@@ -272,13 +274,13 @@ int main(void)
 	sem_wait(&sem);
 	pthread_join(thread, NULL);
 	child = fork();
-	if (child == 0) {
+	if (child == 0) {{
 		printf("child\\n");
 		exit(0);
-	}
+	}}
 	waitpid(child, NULL, 0);
 	return 0;
-}
+}}
 """
 
 
