@@ -319,6 +319,53 @@ class TestLimits:
         assert len(tids) == 2
         assert ("THREAD_END" in names) == (policy == "loop")
 
+    def test_unloaded_library(self, ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+        plugin = compile_c(
+            """
+            #include <pthread.h>
+            int work(void)
+            {
+                static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+                return pthread_mutex_lock(&mutex) || pthread_mutex_unlock(&mutex);
+            }
+            """,
+            "-shared", "-fPIC", name="plugin.so",
+        )  # fmt: skip
+        program = compile_c(
+            """
+            #include <dlfcn.h>
+            #include <stdio.h>
+            #include <string.h>
+            #include <unistd.h>
+            static int is_known(const char *list, const char *name)
+            {
+                static char text[1 << 20];
+                FILE *file = fopen(list, "r");
+                size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+
+                if (file)
+                    fclose(file);
+                text[size] = 0;
+                return strstr(text, name) != NULL;
+            }
+            int main(int argc, char **argv)
+            {
+                void *library = dlopen(argv[1], RTLD_NOW);
+                int (*work)(void) = (int (*)(void))dlsym(library, "work");
+                int status = work();
+
+                for (int i = 0; i < 12000 && !is_known(argv[2], "plugin.so\\",\\"start"); i++)
+                    usleep(10000);
+                return dlclose(library) || status || argc != 3;
+            }
+            """
+        )
+        trace = tmp_path / "t"
+        ptt("record", "-o", trace, "--", program, plugin, trace / "info" / "processes.jsonl")
+        shown = ptt("view", "--event", "MUTEX_TAKEN", "--site", "work", trace).stdout
+        assert "at work+0x" in shown
+
     def test_full_disk(self, ptt: Ptt, tmp_path: Path, own: Callable[[str], Path]) -> None:
         small = tmp_path / "small"
         small.mkdir()

@@ -28,6 +28,8 @@ _NO_PARENT = 0xFFFFFFFF
 _EXEC_NS = 100_000_000
 # The maps of a process are read when it is so old, and again whenever it is twice as old.
 _LOOK_NS = 500_000_000
+# So long at least the maps are not read again for calls from where nothing was mapped before.
+_STRANGE_NS = 50_000_000
 # One that has an entry and says nothing else for so long, and is not there, never will.
 _STILLBORN_NS = 1_000_000_000
 
@@ -73,6 +75,12 @@ class _Process:
         self.shared: list[dict[str, Any]] = []
         self.seen_ns = time.monotonic_ns()
         self.look_ns = self.seen_ns
+        self.strange_ns = 0  # until then such calls are not followed up; each time it takes longer
+        self.strange = False
+
+    def knows(self, address: int) -> bool:
+        """Is there a module at an address?"""
+        return any(int(m["start"], 16) <= address < int(m["end"], 16) for m in self.modules)
 
 
 class ProcessWatch:
@@ -103,6 +111,7 @@ class ProcessWatch:
         self._modules = Modules()
         self._live: dict[int, _Process] = {}
         self._claimed: dict[int, int] = {}
+        self._new_sites: dict[int, list[str]] = {}  # of which it is not known yet in what they lie
         self._next = 0
         self._poll = select.poll()
         self._looked_ns = 0  # when those that live were last seen to
@@ -133,6 +142,7 @@ class ProcessWatch:
     def step(self) -> None:
         """Look who has come and who has gone."""
         self._notice_new()
+        self._follow_up()
         self._notice_gone()
 
     def look_closely(self) -> None:
@@ -165,8 +175,24 @@ class ProcessWatch:
                     by_process.setdefault(process, {})[str(site)] = hex(address)
             for process, sites in by_process.items():
                 self._log.add("sites", process, sites=sites)
+                self._new_sites.setdefault(process, []).extend(sites.values())
             # Only now: a recorder killed in between leaves them to the recovery.
             self._collector.sites_taken(len(found))
+
+    def _follow_up(self) -> None:
+        """Look what was loaded where calls came from: it may be unloaded before the end."""
+        now = time.monotonic_ns()
+        for process in self._live.values():
+            for site in self._new_sites.pop(process.index, ()):
+                process.strange = process.strange or not process.knows(int(site, 16))
+            if process.strange and now >= process.strange_ns:
+                process.strange = False
+                maps = _read(f"/proc/{process.pid}/maps")
+                process.strange_ns = now + max(_STRANGE_NS, (now - process.seen_ns) // 8)
+                # Only if it is not about to execute another program, or has done so.
+                entry = next(iter(self._collector.processes(process.index)))
+                if entry.state == _LIVE and str(self._session.segment) in maps:
+                    self._log_maps(process, maps)
 
     def skip(self, known: set[int], ended: set[int]) -> None:
         """Leave out what a former recorder has written down: images, and those that had ended."""
@@ -287,6 +313,7 @@ class ProcessWatch:
             del self._by_fd[process.pidfd]
             os.close(process.pidfd)
         self.sites()
+        self._new_sites.pop(index, None)
         self._collector.process_gone(index, pid_gone=pid_gone)
         maps = self._session.maps(index)
         self._log_maps(process, _read(maps))
