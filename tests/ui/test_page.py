@@ -51,6 +51,8 @@ def test_contention_is_what_report_says(look: Look, ptt: Ptt, story: Path) -> No
     rows = {row["label"]: row for row in look.grid("Contention")}
     for item in told["objects"]:
         assert same_numbers(rows[named(item)], item)
+        caused = sum(one["wait_caused_ns"] for one in item["blamed"])
+        assert int(rows[named(item)]["caused"]) == caused
     totals = look.page.locator("#panel-contention .totals")
     assert totals.get_attribute("data-wait-ns") == str(told["wait_ns"])
     assert totals.get_attribute("data-waits") == str(told["waits"])
@@ -97,6 +99,31 @@ def test_numbers_of_a_marked_range(look: Look, ptt: Ptt, story: Path, story_url:
     facts = look.page.locator("#panel-statistics dd[data-fact=Contended]")
     assert facts.get_attribute("data-value") == str(told["wait_ns"])
     look.shot("statistics")
+
+
+def test_next_and_previous_of_the_same_object_without_the_list(
+    browser: Browser, story_url: str
+) -> None:
+    with opened(browser, f"{story_url}#tab=contention") as look:
+        look.grid("Contention")
+        look.page.locator("#panel-contention .rows .table-row", has_text="mutex outer").click()
+        look.wait_for_address("sel=wait")
+        seen = [""]
+        for key in ("]", "]", "["):
+            look.press(key)
+            look.wait_for(
+                """last => {
+                    const [, now] = /[#&]sel=(event[^&]*)/.exec(location.hash) ?? [];
+                    return now !== undefined && now !== last;
+                }""",
+                seen[-1],
+            )
+            seen.append(look.page.url.partition("sel=")[2].partition("&")[0])
+        assert seen[1] == seen[3] != seen[2]
+        # The list that is shown only now is at the same event.
+        look.panel("events")
+        current = look.page.locator(".events-body .table-row[aria-selected=true]")
+        assert "outer" in current.inner_text()
 
 
 def test_sorted_by_any_column(look: Look) -> None:

@@ -148,7 +148,7 @@ function columns(): Column<Line>[] {
     {
       id: "caused",
       title: "Caused",
-      help: "How long others waited because of it",
+      help: "How long others waited because of it, as far as it is known who had what they wanted",
       width: "minmax(74px, 88px)",
       numeric: true,
       value: (line) => line.caused,
@@ -174,6 +174,7 @@ function linesOf(answer: Contention, by: By): Line[] {
         ...item,
         label: object(item) + of(item.pid),
         row: answer.object_rows[at] ?? 0,
+        caused: item.blamed.reduce((sum, one) => sum + one.wait_caused_ns, 0),
         about: () => holdersOf(item),
       }));
     case "thread":

@@ -111,22 +111,41 @@ export class EventWindow {
   }
 }
 
-/** Returns the nearest event of an object before or behind an event; null where there is none. */
+/** Returns the nearest event of an object before or behind a place; null where there is none. */
 export async function neighbour(
   source: Source,
-  event: TraceEvent,
+  from: Anchor,
   object: number,
   step: 1 | -1,
 ): Promise<TraceEvent | null> {
   const direction: Direction = step > 0 ? "forward" : "backward";
-  let place: Anchor = event;
+  const own = "position" in from ? from.position : "";
+  let place = from;
   for (;;) {
     const parameters = { ...at(place), direction, count: 2, object: [object] };
     const answer = await source.table("events", parameters);
-    const found = rowsOf(answer).filter((other) => other.position !== event.position);
+    const found = rowsOf(answer).filter((other) => other.position !== own);
     const next = answer.metadata.get("next");
     const nearest = step > 0 ? found[0] : found[found.length - 1];
     if (nearest) return nearest;
+    if (answer.metadata.get("done") === "1" || !next) return null;
+    place = { position: next };
+  }
+}
+
+/** Returns the event at a place or the first behind it, of any thread or of one; null for none. */
+export async function firstEvent(
+  source: Source,
+  from: Anchor,
+  thread?: number,
+): Promise<TraceEvent | null> {
+  let place = from;
+  for (;;) {
+    const only = thread === undefined ? {} : { thread: [thread] };
+    const answer = await source.table("events", { ...at(place), ...only, count: 1 });
+    const found = rowsOf(answer)[0];
+    const next = answer.metadata.get("next");
+    if (found) return found;
     if (answer.metadata.get("done") === "1" || !next) return null;
     place = { position: next };
   }

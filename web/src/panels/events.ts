@@ -4,8 +4,9 @@ import { button, h } from "../dom";
 import type { Filter, Selection, View } from "../state";
 import { exact } from "../units";
 import { EventList } from "./event_list";
-import { type Anchor, neighbour, type TraceEvent } from "./event_window";
+import type { Anchor, TraceEvent } from "./event_window";
 import { filterBar, restrict } from "./filter_bar";
+import { pick, stepObject } from "./step";
 
 /** The list follows the timeline when that has stood still for this long. */
 const SETTLED_MS = 250;
@@ -24,32 +25,12 @@ function mount(element: HTMLElement, app: App): void {
     },
   });
   const only = onlyButtons(app, list);
-  const step = (by: 1 | -1) => void stepObject(app, list, by);
+  const step = (by: 1 | -1) => void stepObject(app, by);
   const previous = button("[ Previous", () => step(-1), { title: "Of the same object" });
   const next = button("] Next", () => step(1), { title: "Of the same object" });
   const bar = filterBar(app);
   bar.append(h("span", { class: "gap" }), ...only, previous, next, said);
   element.append(h("div", { class: "panel-column" }, bar, list.element));
-  const press = (by: 1 | -1) => () => {
-    step(by);
-    return undefined;
-  };
-  app.keys.add(
-    {
-      chars: ["["],
-      label: "[",
-      does: "Previous event of the same object",
-      group: "Selection",
-      press: press(-1),
-    },
-    {
-      chars: ["]"],
-      label: "]",
-      does: "Next event of the same object",
-      group: "Selection",
-      press: press(1),
-    },
-  );
   follow(app, list);
 }
 
@@ -66,9 +47,10 @@ function follow(app: App, list: EventList): void {
     const { selection } = view;
     if (
       selection?.kind === "event" &&
-      list.current?.position === selection.position &&
-      shown?.filter === view.filter
+      shown?.filter === view.filter &&
+      list.go(selection.position)
     ) {
+      shown = { filter: view.filter, anchor: JSON.stringify({ position: selection.position }) };
       return;
     }
     show(view, (await anchorOf(app, selection)) ?? { ts: view.range?.from ?? 0 });
@@ -116,19 +98,6 @@ async function anchorOf(app: App, selection: Selection | null): Promise<Anchor |
   }
 }
 
-/** An event was come to: the timeline is moved only if it would not show it. */
-function pick(app: App, event: TraceEvent): void {
-  const { range } = app.store.get();
-  const selection: Selection = { kind: "event", position: event.position, at: event.ts };
-  if (!range || (event.ts >= range.from && event.ts < range.to)) app.store.update({ selection });
-  else {
-    const half = (range.to - range.from) / 2;
-    const from = Math.max(0, event.ts - half);
-    app.store.update({ selection, range: { from, to: from + 2 * half } });
-  }
-  app.announce(`${exact(event.ts)}: ${event.sentence}`);
-}
-
 /** Zooms to the events that are in sight around this one. */
 function lookClosely(app: App, list: EventList, event: TraceEvent): void {
   const shown = list.shown();
@@ -162,24 +131,4 @@ function onlyButtons(app: App, list: EventList): HTMLElement[] {
 
 function given<K extends keyof Filter>(key: K, value: Filter[K] | undefined) {
   return value === undefined ? null : { [key]: value };
-}
-
-async function stepObject(app: App, list: EventList, by: 1 | -1): Promise<void> {
-  const event = list.current ?? list.shown()[0];
-  const { selection, filter } = app.store.get();
-  const picked = selection?.kind === "row" || selection?.kind === "span" ? selection : null;
-  const object = picked?.by === "object" ? picked.row : event?.objectRow || filter.object;
-  if (!event || !object) {
-    app.notify("Pick an event of an object first");
-    return;
-  }
-  const found = await neighbour(app.source, event, object, by);
-  if (!found) {
-    app.announce(by > 0 ? "No later event of this object" : "No earlier event of this object");
-    return;
-  }
-  list.current = found;
-  pick(app, found);
-  if (!list.go(found.position))
-    await list.show(app.store.get().filter, { position: found.position });
 }

@@ -1,9 +1,22 @@
-// Keys of the panels: the tabs by their number, and cutting out what is marked.
+// Keys of the panels, which do their work whether a panel is shown or not.
 import type { App, Panel } from "../app";
 import { cutOut } from "./scope";
+import { stepObject } from "./step";
 
 export function addPanelKeys(app: App, panels: readonly Panel[]): void {
+  const step = (key: string, does: string, by: 1 | -1) => ({
+    chars: [key],
+    label: key,
+    does,
+    group: "Selection" as const,
+    press: () => {
+      void stepObject(app, by);
+      return undefined;
+    },
+  });
   app.keys.add(
+    step("[", "Previous event of the same object", -1),
+    step("]", "Next event of the same object", 1),
     {
       chars: panels.map((_, at) => String(at + 1)),
       label: `1 – ${panels.length}`,
