@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* density.c - how the events of a traceset lie in time, as far as the heads of its packets tell. */
+/* density.c - how the events of a traceset, and those that were lost, lie in time, as the heads of its packets tell. */
 #include "internal.h"
 
 /* Adds n to the bins of [begin, end], to each by its share. */
@@ -21,19 +21,30 @@ static void spread(uint64_t *bins, uint32_t count, int64_t from, int64_t width, 
 	bins[last_bin] += left;
 }
 
-int ptt_reader_density(struct ptt_reader *reader, int64_t from, int64_t width, uint64_t *bins, uint32_t count)
+int ptt_reader_density(struct ptt_reader *reader, int64_t from, int64_t width, uint64_t *bins, uint64_t *lost,
+		       uint32_t count)
 {
 	if (width <= 0 || !count)
 		return -EINVAL;
 	memset(bins, 0, count * sizeof(*bins));
+	memset(lost, 0, count * sizeof(*lost));
 	for (uint32_t s = 0; s < reader->stream_count; s++) {
 		const struct rd_stream *stream = &reader->streams[s];
 		const struct rd_clock *clock = &reader->traces[stream->trace].clock;
+		uint64_t discarded = 0;
 
 		for (uint32_t i = 0; i < stream->count; i++) {
 			const struct rd_packet *p = &stream->packets[i];
+			int64_t begin = rd_time(clock, p->begin), end = rd_time(clock, p->end);
 
-			spread(bins, count, from, width, rd_time(clock, p->begin), rd_time(clock, p->end), p->events);
+			spread(bins, count, from, width, begin, end, p->events);
+			if (p->discarded <= discarded)
+				continue;
+			/* They were lost at some time since the packet before. */
+			if (i)
+				begin = rd_time(clock, p[-1].end);
+			spread(lost, count, from, width, begin < end ? begin : end, end, p->discarded - discarded);
+			discarded = p->discarded;
 		}
 	}
 	return 0;

@@ -127,14 +127,15 @@ PTT_API uint64_t ptt_reader_key_of_time(struct ptt_reader *reader, int64_t ts);
 PTT_API int ptt_reader_key_range(struct ptt_reader *reader, uint64_t *first, uint64_t *last);
 PTT_API int64_t ptt_reader_time_of_key(struct ptt_reader *reader, uint64_t key);
 /*
- * ptt_reader_density - about how many events there are in each of `count` bins, from the packets' heads
+ * ptt_reader_density - about how many events there are, and were lost, in each of `count` bins, from the packets' heads
  *
  * @from: where the first bin begins, in ns
  * @width: of a bin, in ns
  *
  * What is outside of them counts in the first or the last. 0 or -EINVAL.
  */
-PTT_API int ptt_reader_density(struct ptt_reader *reader, int64_t from, int64_t width, uint64_t *bins, uint32_t count);
+PTT_API int ptt_reader_density(struct ptt_reader *reader, int64_t from, int64_t width, uint64_t *bins, uint64_t *lost,
+			       uint32_t count);
 
 /* ---- cursors ---- */
 

@@ -267,6 +267,22 @@ def test_statistics_count_what_stat_counts(viewer: Viewer, trace: Path, ptt: Ptt
     assert int(column(overview, "events").sum()) == pytest.approx(told["events"], abs=1)
 
 
+def test_losses_are_where_they_were(tmp_path: Path) -> None:
+    made = Builder(tmp_path / "lost.ptt")
+    made.thread(1, [Event(1000 + n, "MUTEX_TAKEN", 64) for n in range(100)])
+    late = made.thread(2, [Event(1900 + n, "MUTEX_TAKEN", 128) for n in range(101)])
+    late.discarded = 7
+    made.write()
+    for _ in range(2):  # what was kept says the same
+        other = Viewer([made.path])
+        other.start()
+        other.wait_ready()
+        lost = column(ask(other, "overview", width=10), "lost").tolist()
+        assert lost[:9] == [0] * 9
+        assert lost[9] == 7
+        other.close()
+
+
 def test_answers_have_the_shapes_that_are_declared(viewer: Viewer) -> None:
     rows = all_rows(viewer, "thread")
     some: dict[str, dict[str, Any]] = {

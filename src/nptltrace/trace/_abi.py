@@ -202,7 +202,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_reader_key_of_time": (_u64, (_p, _i64)),
     "ptt_reader_key_range": (ctypes.c_int, (_p, _p, _p)),
     "ptt_reader_time_of_key": (_i64, (_p, _u64)),
-    "ptt_reader_density": (ctypes.c_int, (_p, _i64, _i64, _p, _u32)),
+    "ptt_reader_density": (ctypes.c_int, (_p, _i64, _i64, _p, _p, _u32)),
     "ptt_cursor_create": (_p, (_p,)),
     "ptt_cursor_destroy": (None, (_p,)),
     "ptt_cursor_seek_start": (ctypes.c_int, (_p,)),

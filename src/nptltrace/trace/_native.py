@@ -255,9 +255,18 @@ class Reader:
         """Return the time of a key."""
         return int(self._lib.ptt_reader_time_of_key(self.handle, key))
 
-    def density(self, from_ns: int, width_ns: int, bins: Any) -> None:
-        """Fill an array of 64-bit numbers with about how many events there are in each bin."""
-        status = self._lib.ptt_reader_density(self.handle, from_ns, width_ns, bins, len(bins))
+    def density(self, from_ns: int, width_ns: int, bins: Any, lost: Any) -> None:
+        """Fill arrays of 64-bit numbers with about how many events are in each bin, and were lost.
+
+        Args:
+            from_ns: Where the first bin begins.
+            width_ns: How wide bins are.
+            bins: Array for the events.
+            lost: Array of the same size for those that were lost.
+        """
+        status = self._lib.ptt_reader_density(
+            self.handle, from_ns, width_ns, bins, lost, len(bins)
+        )  # fmt: skip
         check("look at the packets", status)
 
     def find(self, ids: Iterable[int], budget: int) -> Iterable[Buffer]:

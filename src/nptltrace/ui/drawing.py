@@ -137,6 +137,7 @@ def overview_table(  # noqa: PLR0917
     bins: tuple[NDArray[Any], int, int] | None,
     tables: Tables | None,
     findings: list[int],
+    lost: NDArray[Any],
 ) -> pa.Table:
     """Return the whole trace in bins.
 
@@ -148,6 +149,7 @@ def overview_table(  # noqa: PLR0917
         bins: What the levels of detail count.
         tables: What is known of threads.
         findings: Times of findings.
+        lost: Events that were lost by bin.
     """
     edges = begin + (end - begin) * (np.arange(width + 1) / width)
     columns: dict[str, Any] = {
@@ -168,6 +170,7 @@ def overview_table(  # noqa: PLR0917
         born = np.searchsorted(np.sort(threads["first_ns"]), edges[1:], "left")
         gone = np.searchsorted(np.sort(threads["last_ns"]), edges[:-1], "left")
         columns["threads"] = np.maximum(born - gone, 0)
+    columns["lost"] = lost
     columns["findings"] = np.histogram(np.array(findings, np.float64), edges)[0]
     return table(protocol.OVERVIEW, columns).replace_schema_metadata(
         {"from_ns": str(begin), "to_ns": str(end)}

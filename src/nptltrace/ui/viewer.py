@@ -445,18 +445,18 @@ class Viewer:
             begin, end = self._range(-1, -1)
             detail, tables = self._levels.detail, self._levels.tables
             bins = None if detail is None else detail.overview()
-            density = None if self._levels.ready else self._density(begin, end, width)
+            density, lost = self._density(begin, end, width)
         found = self._whole.findings["findings"] if self._whole.findings is not None else []
         return drawing.overview_table(
-            begin, end, width, density, bins, tables,
-            [finding["ts_ns"] for finding in found],
+            begin, end, width, None if self._levels.ready else density, bins, tables,
+            [finding["ts_ns"] for finding in found], lost,
         )  # fmt: skip
 
-    def _density(self, begin: int, end: int, width: int) -> Any:
-        """Return how many events there are in each bin, as far as packets tell."""
-        found = (c_uint64 * width)()
-        self._source.reader.density(begin, max((end - begin) // width, 1), found)
-        return np.ctypeslib.as_array(found)
+    def _density(self, begin: int, end: int, width: int) -> tuple[Any, Any]:
+        """Return how many events there are in each bin, and were lost, as far as packets tell."""
+        found, lost = (c_uint64 * width)(), (c_uint64 * width)()
+        self._source.reader.density(begin, max((end - begin) // width, 1), found, lost)
+        return np.ctypeslib.as_array(found), np.ctypeslib.as_array(lost)
 
     # ---- details ----
 
