@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
 
 _SPANS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 20)), max_size=60)
 
@@ -61,24 +68,60 @@ def test_sorting_is_stable_and_complete(memory: int) -> None:
     everything["seq"] = np.arange(400_000)
     for piece in np.split(everything, 40):
         sorter.add(piece)
-    early = np.array([(50_000, -2), (0, -1)], dtype)
-    sorter.add(early, first=True)
-    found = np.concatenate(list(sorter.batches()))
-    expected = np.sort(np.concatenate([early, everything]), order=["ts", "seq"])
-    assert np.array_equal(found, expected)
+    expected = np.sort(everything, order=["ts", "seq"])
+    found = []
+    for until in (-200_000, 0, 1, 1, 50_000, 133_000, 10**9):
+        pieces = sorter.until(until)
+        assert all(piece["ts"].max() <= until for piece in pieces)
+        found += pieces
+        left = np.searchsorted(expected["ts"], until, side="right")
+        assert sum(map(len, found)) == left
+    assert np.array_equal(np.concatenate(found), expected)
+
+
+def test_records_are_those_of_the_whole_trace_in_order(
+    recorded: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waits and holds that go on from batch to batch are told like those within one."""
+    from nptltrace.export import _records as rec
+    from nptltrace.export._timeline import Timeline
+    from nptltrace.trace import ahead
+    from nptltrace.trace.source import Source
+
+    def told(batch: int) -> NDArray[Any]:
+        monkeypatch.setattr(ahead, "_BATCH", batch)
+        batches = list(Timeline(Source([recorded("mix")]), None, None).records())
+        # Viewers see what ends and what begins at one time together.
+        assert all(a["ts"][-1] < b["ts"][0] for a, b in pairwise(batches))
+        return np.concatenate(batches)
+
+    def sorted_bytes(records: NDArray[Any]) -> list[bytes]:
+        # Rows are given away in the order in which intervals are told.
+        records["lane"] = records["owner_lane"] = 0
+        return sorted(record.tobytes() for record in records)
+
+    pieces, whole = told(97), told(1 << 20)
+    for records in (pieces, whole):
+        assert (np.diff(records["ts"]) >= 0).all()
+        for begin, end in (
+            (rec.WAIT, rec.WAIT_END), (rec.HOLD, rec.HOLD_END), (rec.WAKE, rec.WOKEN),
+        ):  # fmt: skip
+            assert (records["what"] == begin).sum() == (records["what"] == end).sum() > 0
+    assert sorted_bytes(pieces) == sorted_bytes(whole)
 
 
 def test_depths_go_on_from_piece_to_piece() -> None:
+    from nptltrace.export import _records as rec
     from nptltrace.export import _timeline as tl
 
     rng = np.random.default_rng(2)
-    records = np.zeros(1000, tl.RECORD)
+    records = np.zeros(1000, rec.RECORD)
     records["object"] = rng.integers(0, 5, 1000)
     now = dict.fromkeys(range(5), 0)
     expected = []
     for record in records:
         up = now[int(record["object"])] == 0 or rng.random() < 0.5
-        record["what"] = tl.WAIT if up else tl.WAIT_END
+        record["what"] = rec.WAIT if up else rec.WAIT_END
         now[int(record["object"])] += 1 if up else -1
         expected.append(now[int(record["object"])])
     depths = tl.Depths(5)

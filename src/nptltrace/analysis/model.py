@@ -19,7 +19,7 @@ from nptltrace.trace.ahead import reading_ahead
 from nptltrace.trace.filtered import whole_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
 
     from numpy.typing import NDArray
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "event_buffers", "model_batches",
-    "model_tables", "run_model", "share_memory", "tell_parents",
+    "model_steps", "model_tables", "run_model", "share_memory", "tell_parents",
 ]  # fmt: skip
 
 ROW_TABLES = ("waits", "holds", "wakeups")
@@ -71,7 +71,6 @@ def run_model(
     *,
     window: Window | None = None,
     only: Only | None = None,
-    on_batch: Callable[[_native.Model], None] | None = None,
 ) -> _native.Model:
     """Feed a traceset to a model and finish it.
 
@@ -80,19 +79,33 @@ def run_model(
         flags: What the model keeps, as in `_native.Model`.
         window: The part to read.
         only: What to count.
-        on_batch: Called after every batch of events and after the end, to take rows out.
 
     Raises:
         NativeError: Memory is out.
     """
-    for model in _steps(source, flags, window or Window(), only or Only()):
-        if on_batch is not None:
-            on_batch(model)
+    for model, _ in model_steps(source, flags, window=window, only=only):  # noqa: B007 -- the last
+        pass
     return model
 
 
-def _steps(source: Source, flags: int, window: Window, only: Only) -> Iterator[_native.Model]:
-    """Yield the model after every batch of events, and again when it is finished."""
+def model_steps(
+    source: Source, flags: int, *, window: Window | None = None, only: Only | None = None
+) -> Iterator[tuple[_native.Model, int]]:
+    """Feed a traceset to a model, and yield that after every batch, to take rows out.
+
+    With it comes the time of the last event so far. It comes once more when it is finished, with a
+    time behind all others.
+
+    Args:
+        source: The opened traces.
+        flags: What the model keeps, as in `_native.Model`.
+        window: The part to read.
+        only: What to count.
+
+    Raises:
+        NativeError: Memory is out.
+    """
+    window, only = window or Window(), only or Only()
     model = _native.Model(flags)
     if only.threads is not None:
         model.only_threads(only.threads)
@@ -105,10 +118,11 @@ def _steps(source: Source, flags: int, window: Window, only: Only) -> Iterator[_
     tell_parents(model, source)
     share_memory(model, source)
     for buffer in event_buffers(source, window):
-        model.feed(buffer)
-        yield model
+        if buffer.count:
+            model.feed(buffer)
+            yield model, int(buffer.column("ts")[-1])
     model.finish(_ends(source, window))
-    yield model
+    yield model, 2**63 - 1
 
 
 class Sharing(Protocol):
@@ -222,7 +236,7 @@ def model_batches(
         rows: Which of waits, holds and wakeups to yield.
         window: The part to read.
     """
-    for model in _steps(source, _native.ROWS | _native.EDGES, window or Window(), Only()):
+    for model, _ in model_steps(source, _native.ROWS | _native.EDGES, window=window):
         names = _Numbers(model)
         for name in rows:
             found = model.table(name, copy=False)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Sorter"]
+__all__ = ["Sorter", "in_order"]
 
 _IN_MEMORY = 256 << 20  # bytes; what is more goes to a temporary file
 _RUN = 1 << 16  # records
@@ -35,18 +35,12 @@ class Sorter:
         self._file: Any = None
         self._waiting: list[NDArray[Any]] = []
         self._runs: list[NDArray[Any]] = []
+        self._given: Iterator[NDArray[Any]] | None = None
+        self._rest: NDArray[Any] | None = None
 
-    def add(self, records: NDArray[Any], *, first: bool = False) -> None:
-        """Take some records.
-
-        Args:
-            records: Any number.
-            first: They go before all others of their time.
-        """
+    def add(self, records: NDArray[Any]) -> None:
+        """Take some records."""
         if not len(records):
-            return
-        if first:
-            self._runs.insert(0, _sorted([records]))
             return
         self._waiting.append(records)
         if sum(map(len, self._waiting)) >= _RUN:
@@ -56,7 +50,7 @@ class Sorter:
         """Sort what has come, and put it away."""
         if not self._waiting:
             return
-        run = _sorted(self._waiting)
+        run = in_order(self._waiting)
         self._waiting = []
         self._left -= run.nbytes
         self._runs.append(run if self._left >= 0 else self._stored(run))
@@ -69,6 +63,19 @@ class Sorter:
         self._file.write(run.tobytes())
         self._file.flush()
         return np.memmap(self._file, self._dtype, "r", offset, run.shape)
+
+    def until(self, ns: int) -> list[NDArray[Any]]:
+        """Return the records up to a time that were not returned yet; nothing is added any more."""
+        if self._given is None:
+            self._given = self.batches()
+            self._rest = next(self._given, None)
+        pieces = []
+        while self._rest is not None and self._rest["ts"][0] <= ns:
+            stop = int(np.searchsorted(self._rest["ts"], ns, side="right"))
+            pieces.append(self._rest[:stop])
+            left = self._rest[stop:]
+            self._rest = left if len(left) else next(self._given, None)
+        return pieces
 
     def batches(self) -> Iterator[NDArray[Any]]:
         """Yield everything in order."""
@@ -87,11 +94,11 @@ class Sorter:
                 done[number] = stop
                 following[number] = run["ts"][stop] if stop < len(run) else np.iinfo(np.int64).max
             if pieces:
-                yield _sorted(pieces)
+                yield in_order(pieces)
 
 
-def _sorted(pieces: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return all records in order.
+def in_order(pieces: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return all records in the order of time; of one time, the first piece's first.
 
     NumPy joins and indexes structures field by field, but bytes as a whole, and `take` does too.
     """

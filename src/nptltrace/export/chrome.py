@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nptltrace.export import _records as rec
 from nptltrace.export import _timeline as tl
 from nptltrace.export._lines import Words, decimals, digits, joined
 from nptltrace.export._timeline import Timeline, chosen
@@ -77,8 +78,8 @@ def _metadata(timeline: Timeline) -> Iterator[dict[str, Any]]:
     order = 0
     beneath: dict[tuple[int, int], list[int]] = {}
     for number, lane in enumerate(timeline.lanes):
-        if lane.what != tl.WAITS or lane.place:
-            beneath.setdefault((lane.what == tl.OWNERS, lane.row), []).append(number)
+        if lane.what != rec.WAITS or lane.place:
+            beneath.setdefault((lane.what == rec.OWNERS, lane.row), []).append(number)
     rows = [(False, row) for row in timeline.lived()] + [(True, row) for row in timeline.used]
     for is_object, row in rows:
         found = [] if is_object else [(timeline.thread_name(row).tid, timeline.thread(row))]
@@ -101,9 +102,9 @@ def _pid(timeline: Timeline, table: NDArray[Any], row: int) -> int:
 
 def _lane_name(timeline: Timeline, number: int) -> str:
     lane = timeline.lanes[number]
-    if lane.what == tl.OWNERS:
+    if lane.what == rec.OWNERS:
         return f"{timeline.object(lane.row)} is held by"
-    return f"{timeline.thread(lane.row)} {'holds' if lane.what == tl.HOLDS else 'waits as well'}"
+    return f"{timeline.thread(lane.row)} {'holds' if lane.what == rec.HOLDS else 'waits as well'}"
 
 
 def _texts(names: list[str], key: str = "") -> Words:
@@ -152,7 +153,7 @@ class _Events:
         self._lane_tid = np.array(
             [
                 int(self._tid[lane.row])
-                if lane.what == tl.WAITS and not lane.place
+                if lane.what == rec.WAITS and not lane.place
                 else _LANE_TID + number
                 for number, lane in enumerate(timeline.lanes)
             ]
@@ -163,20 +164,20 @@ class _Events:
     def encoded(self, records: NDArray[Any]) -> Iterator[Any]:
         """Yield the lines of some records."""
         what = records["what"]
-        yield from self._waits(chosen(records, what == tl.WAIT))
-        yield from self._holds(chosen(records, what == tl.HOLD))
+        yield from self._waits(chosen(records, what == rec.WAIT))
+        yield from self._holds(chosen(records, what == rec.HOLD))
         for kind, names, flow in (
-            (tl.WAKE, self._wakes, "s"), (tl.WOKEN, self._woken, "f"),
+            (rec.WAKE, self._wakes, "s"), (rec.WOKEN, self._woken, "f"),
         ):  # fmt: skip
             mine = chosen(records, what == kind)
             name = names.of(mine["other"])
             yield self._slices(mine, mine["thread"], name, "wakeup", self._site)
             yield self._flows(mine, mine["thread"], flow, "wake-up")
-        for kind, text in ((tl.BEGUN, "begins"), (tl.ENDED, "ends"), (tl.JOINED, "joined")):
+        for kind, text in ((rec.BEGUN, "begins"), (rec.ENDED, "ends"), (rec.JOINED, "joined")):
             yield self._instants(chosen(records, what == kind), json.dumps(text))
-        created = chosen(records, what == tl.CREATED)
+        created = chosen(records, what == rec.CREATED)
         yield self._instants(created, self._creates.of(created["other"]))
-        waiting = (what == tl.WAIT) | (what == tl.WAIT_END)
+        waiting = (what == rec.WAIT) | (what == rec.WAIT_END)
         yield self._counts(records, waiting & (records["kind"] != 1))
 
     def _at(self, records: NDArray[Any], phase: str, pid: NDArray[Any], tid: NDArray[Any]) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nptltrace.export import _records as rec
 from nptltrace.export import _timeline as tl
 from nptltrace.export._lines import Ordered, Words, decimals, digits
 from nptltrace.export._timeline import Timeline, chosen
@@ -165,7 +166,7 @@ def _values(timeline: Timeline) -> Iterator[str]:
         yield f'{_VALUE} L{number} ST {_quoted(name)} "{color}"'
     for number, key in enumerate(timeline.verb_keys.tolist()):
         verb = key & 7
-        types = ("SH",) if verb == tl.VERBS.index("holds") else ("ST", "SW")
+        types = ("SH",) if verb == rec.VERBS.index("holds") else ("ST", "SW")
         for kind in types:
             name, color = _quoted(timeline.verb(key)), _VERB_COLOR[verb]
             yield f'{_VALUE} {kind}{number} {kind} {name} "{color}"'
@@ -212,10 +213,10 @@ def _containers(timeline: Timeline) -> Iterator[_Container]:
         above = f"P{int(timeline.objects['process'][row])}"
         yield _Container(f"O{row}", "O", above, f"{timeline.object(row)} #{row}")
     for number, lane in enumerate(timeline.lanes):
-        if lane.what == tl.HOLDS:
+        if lane.what == rec.HOLDS:
             yield _Container(f"R{number}", "H", f"T{lane.row}", f"holds #{number}")
         elif lane.place:
-            kind, above = ("W", "T") if lane.what == tl.WAITS else ("Q", "O")
+            kind, above = ("W", "T") if lane.what == rec.WAITS else ("Q", "O")
             yield _Container(f"R{number}", kind, f"{above}{lane.row}", f"also #{number}")
 
 
@@ -234,19 +235,19 @@ class _Events:
         self._thread = Words(map(_quoted, names))
         self._site = Words(_quoted(timeline.site(row)) for row in range(len(timeline.sites)))
         self._ended = Words(("yes", "never"))
-        lanes = timeline.lanes or [tl.Lane(tl.WAITS, 0, 0)]
-        own = {tl.WAITS: "T", tl.OWNERS: "O"}
-        more = {tl.WAITS: "SW", tl.OWNERS: "SQ", tl.HOLDS: "SH"}
-        first = {tl.WAITS: "ST", tl.OWNERS: "SO"}
+        lanes = timeline.lanes or [tl.Lane(rec.WAITS, 0, 0)]
+        own = {rec.WAITS: "T", rec.OWNERS: "O"}
+        more = {rec.WAITS: "SW", rec.OWNERS: "SQ", rec.HOLDS: "SH"}
+        first = {rec.WAITS: "ST", rec.OWNERS: "SO"}
         # Type of the state, and its container: `ST T12`.
         self._row = Words(
             f"{more[lane.what]} R{number}"
-            if lane.place or lane.what == tl.HOLDS
+            if lane.place or lane.what == rec.HOLDS
             else f"{first[lane.what]} {own[lane.what]}{lane.row}"
             for number, lane in enumerate(lanes)
         )
         self._state = Words(
-            more[lane.what] if lane.place or lane.what == tl.HOLDS else first[lane.what]
+            more[lane.what] if lane.place or lane.what == rec.HOLDS else first[lane.what]
             for lane in lanes
         )
 
@@ -255,10 +256,10 @@ class _Events:
         lines = Ordered()
         what = records["what"]
         for kind, encode in (
-            (tl.WAIT, self._wait), (tl.WAIT_END, self._wait_end), (tl.HOLD, self._hold),
-            (tl.HOLD_END, self._hold_end), (tl.WAKE, self._wake), (tl.WOKEN, self._woken),
-            (tl.CREATED, self._created), (tl.BEGUN, self._begun), (tl.ENDED, self._ended_thread),
-            (tl.JOINED, self._joined),
+            (rec.WAIT, self._wait), (rec.WAIT_END, self._wait_end), (rec.HOLD, self._hold),
+            (rec.HOLD_END, self._hold_end), (rec.WAKE, self._wake), (rec.WOKEN, self._woken),
+            (rec.CREATED, self._created), (rec.BEGUN, self._begun), (rec.ENDED, self._ended_thread),
+            (rec.JOINED, self._joined),
         ):  # fmt: skip
             where = np.flatnonzero(what == kind)
             if len(where):
@@ -276,7 +277,7 @@ class _Events:
         lines.add(
             where, f"{_PUSH}", *time, self._row.of(lane), " ", self._state.of(lane), key,
             " W", digits(records["id"]), " ", digits(records["depth"]), " ",
-            digits(records["result"]), " ", self._ended.of(records["flags"] & tl.OPEN != 0), " ",
+            digits(records["result"]), " ", self._ended.of(records["flags"] & rec.OPEN != 0), " ",
             self._site.of(records["site"]), " ", self._thread.of(records["other"]), " ",
             self._site.of(records["other_site"]), " ", self._thread.of(records["waker"]), " ",
             self._site.of(records["waker_site"]), "\n",
@@ -307,7 +308,7 @@ class _Events:
     def _hold(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
         time = self._time(records)
         key = digits(np.searchsorted(self._keys, Timeline.verb_key(records)))
-        ended = self._ended.of(records["flags"] & tl.OPEN != 0)
+        ended = self._ended.of(records["flags"] & rec.OPEN != 0)
         more = (
             " ", digits(records["depth"]), " ", ended, " ",
             self._site.of(records["site"]), " ", self._site.of(records["other_site"]), "\n",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nptltrace.export import _records as rec
 from nptltrace.export import _timeline as tl
 from nptltrace.export._protobuf import Rows, message, number, text
 from nptltrace.export._timeline import Timeline, chosen
@@ -134,11 +135,11 @@ def _tracks(timeline: Timeline) -> Iterator[tuple[Any, ...]]:
         yield _uuid(_OF_QUEUE, row), _uuid(_OF_OBJECT, row), text(_NAME, "waiting"), counter
     for number_of, lane in enumerate(timeline.lanes):
         # Lanes of one name are drawn as one row, as deep as it needs to be.
-        if lane.what == tl.OWNERS:
+        if lane.what == rec.OWNERS:
             above, name = _uuid(_OF_OBJECT, lane.row), "held by"
         else:
             above = _uuid(_OF_THREAD, lane.row)
-            name = "holds" if lane.what == tl.HOLDS else "more waits"
+            name = "holds" if lane.what == rec.HOLDS else "more waits"
         yield _uuid(_OF_LANE, number_of), above, text(_NAME, name)
 
 
@@ -183,23 +184,24 @@ class _Events:
         what begins, and what takes no time begins and ends at once. A flow begins before it ends.
         """
         what, lasting = records["what"], records["dur"] > 0
-        waiting = (what == tl.WAIT) | (what == tl.WAIT_END)
-        waited = chosen(records, (what == tl.WAIT_END) & lasting)
-        held = chosen(records, (what == tl.HOLD_END) & lasting)
+        waiting = (what == rec.WAIT) | (what == rec.WAIT_END)
+        waited = chosen(records, (what == rec.WAIT_END) & lasting)
+        held = chosen(records, (what == rec.HOLD_END) & lasting)
         yield self._ends(waited, self._wait_row)
         yield self._ends(held, self._hold_row)
         yield self._ends(held, self._owner_row)
-        waits, holds = chosen(records, what == tl.WAIT), chosen(records, what == tl.HOLD)
+        waits, holds = chosen(records, what == rec.WAIT), chosen(records, what == rec.HOLD)
         blocked = (waits["verb"] == 0) & (waits["other"] != 0)
         blocked &= waits["other"] != waits["thread"]
         yield self._blocks(chosen(waits, blocked))
         yield self._waits(waits, blocked)
         yield self._holds(holds)
         yield self._owners(holds)
-        for kind, about in ((tl.WAKE, _WAKES), (tl.WOKEN, _WOKEN_BY)):
+        for kind, about in ((rec.WAKE, _WAKES), (rec.WOKEN, _WOKEN_BY)):
             yield self._wakeups(chosen(records, what == kind), about)
         for kind, about in (
-            (tl.CREATED, _CREATES), (tl.BEGUN, _BEGINS), (tl.ENDED, _ENDS), (tl.JOINED, _JOINED),
+            (rec.CREATED, _CREATES), (rec.BEGUN, _BEGINS),
+            (rec.ENDED, _ENDS), (rec.JOINED, _JOINED),
         ):  # fmt: skip
             yield self._life(chosen(records, what == kind), about)
         waiting &= records["kind"] != 1
@@ -343,7 +345,7 @@ def _note_number(
 
 
 def _note_flags(event: Rows, records: NDArray[Any]) -> None:
-    for name, flag in (("shared", tl.SHARED), ("never ended", tl.OPEN)):
+    for name, flag in (("shared", rec.SHARED), ("never ended", rec.OPEN)):
         yes = number(_NOTE_NAME, _NOTE_IID[name]) + number(_NOTE_NUMBER, 1)
         event.same(message(_NOTES, yes), records["flags"] & flag != 0)
 
