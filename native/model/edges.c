@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* edges.c - which locks are asked for while others are held. */
-#include "internal.h"
+#include "holds.h"
 #include "nptl_trace_events.h"
 
 /* Keeps in edge->guard what is in the thread's hand this time too, besides the held lock itself. */

@@ -181,6 +181,24 @@ struct md_step {
 	uint32_t site;
 };
 
+/* The waits for the critical path, in the order of their ends. */
+struct md_steps {
+	struct md_rows held; /* the latest */
+	uint64_t stored; /* so many before those are in the file */
+	struct md_step *back; /* a part of the file, while the path is walked */
+	uint64_t back_part; /* its number, plus 1 */
+	int64_t least; /* shorter ones are left out */
+	int file; /* -1 = none */
+};
+
+/* Where a walk along the critical path has come to. */
+struct md_walk {
+	int64_t t;
+	uint64_t left; /* waits that lie before */
+	uint32_t thread; /* 0 = it is over */
+	uint32_t hops; /* to creators */
+};
+
 struct md_event {
 	int64_t ts;
 	uint64_t object;
@@ -226,8 +244,9 @@ struct ptt_model {
 	struct rd_pool objects, sites, threads, pairs, blames, causes, wakers, edges, histograms;
 	struct rd_pool holds, waits, logs, tokens; /* open ones; free elements are chained */
 	uint32_t free_hold, free_wait;
-	struct md_rows wait_rows, hold_rows, wakeup_rows, open_rows, segments, steps;
-	int64_t step_least;
+	struct md_rows wait_rows, hold_rows, wakeup_rows, open_rows, segments;
+	struct md_steps steps;
+	struct md_walk walk;
 	struct rd_map object_of, site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of, pthread_of,
 		serial_of, tid_of;
 	struct rd_map only_objects, only_sites;
@@ -293,16 +312,6 @@ void md_find_shared(const struct ptt_model *m, uint32_t *process, uint64_t *addr
 
 void md_histogram_add(struct ptt_model *m, uint32_t *histogram, uint64_t ns);
 
-/* ---- holds.c ---- */
-
-uint32_t md_hold_find(const struct ptt_model *m, uint32_t thread, uint32_t object);
-/* md_hold_begin - a hold that nobody is blamed for yet; it may fail for want of memory. */
-void md_hold_begin(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint32_t site,
-		   uint8_t mode);
-void md_hold_unlink(struct ptt_model *m, uint32_t number);
-/* md_drop_holds - forgets holds whose end cannot be known. */
-void md_drop_holds(struct ptt_model *m, uint32_t object);
-
 /* ---- objects.c ---- */
 
 /* md_lookup - the element a key leads to, made when new. @made: whether it was. */
@@ -354,9 +363,14 @@ uint32_t md_begin(struct ptt_model *m, const struct md_event *e, uint32_t number
 void md_end(struct ptt_model *m, const struct md_event *e);
 void md_detach(struct ptt_model *m, const struct md_event *e);
 
-/* ---- path.c ---- */
+/* ---- steps.c ---- */
 
 void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur);
+uint64_t md_step_count(const struct ptt_model *m);
+/* md_step_at - valid until the next call; NULL when it cannot be read, which fails the model. */
+const struct md_step *md_step_at(struct ptt_model *m, uint64_t number);
+/* md_steps_leave - gives back what reading them took. */
+void md_steps_leave(struct ptt_model *m);
 
 /* ---- waits.c ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* locks.c - locks as they are taken and released, and what each hold was: how long, and what it cost others. */
-#include "internal.h"
+#include "holds.h"
 
 static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, uint32_t site, bool open)
 {
@@ -83,7 +83,8 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 	struct md_thread *t = MD_THREAD(m, e->thread);
 	uint32_t number;
 
-	md_close_tail(m, o, e->ts);
+	if (unlikely(o->tail))
+		md_close_tail(m, o, e->ts);
 	/* A condition wait that has its mutex back. */
 	if (t->waits && MD_WAITING(m, t->waits)->mutex == object && MD_WAITING(m, t->waits)->retaken == MD_NEVER)
 		MD_WAITING(m, t->waits)->retaken = e->ts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* model.c - the model as a whole: its tables, which part each event is for, its beginning and its end. */
-#include "internal.h"
+#include "holds.h"
 
 int ptt_model_version(void)
 {
@@ -40,7 +40,8 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 	m->hold_rows.size = sizeof(struct ptt_model_hold);
 	m->wakeup_rows.size = sizeof(struct ptt_model_wakeup);
 	m->segments.size = sizeof(struct ptt_model_segment);
-	m->steps.size = sizeof(struct md_step);
+	m->steps.held.size = sizeof(struct md_step);
+	m->steps.file = -1;
 	md_learn_catalogue(m);
 	return m;
 }
@@ -53,7 +54,7 @@ void ptt_model_destroy(struct ptt_model *m)
 				  &m->cause_of, &m->waker_of, &m->edge_of, &m->pthread_of, &m->serial_of,
 				  &m->tid_of, &m->only_objects, &m->only_sites };
 	struct md_rows *rows[] = { &m->wait_rows, &m->hold_rows, &m->wakeup_rows, &m->open_rows, &m->segments,
-				   &m->steps };
+				   &m->steps.held };
 
 	for (uint32_t i = 1; i < m->tokens.count; i++)
 		free(((struct md_tokens *)(void *)m->tokens.items)[i].items);
@@ -64,6 +65,7 @@ void ptt_model_destroy(struct ptt_model *m)
 		rd_map_free(maps[i]);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		free(rows[i]->items);
+	free(m->steps.back);
 	free(m->known);
 	free(m->processes);
 	free(m->shared);

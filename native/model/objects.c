@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* objects.c - objects and their generations, call sites, and who used what. */
-#include "internal.h"
+#include "holds.h"
 
 uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool, uint64_t a, uint64_t b, bool *made)
 {

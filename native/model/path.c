@@ -2,40 +2,8 @@
 /* path.c - the critical path: backwards from the end of a thread, and at each wait over to whoever ended it. */
 #include "internal.h"
 
-/* More waits than this are not kept: the shortest make room. */
-#define STEPS_MOST (UINT64_C(1) << 22)
-#define FIRST_LEAST 1000
-
-#define STEP(m, i) (&((struct md_step *)(void *)(m)->steps.items)[i])
-
-static void compact(struct ptt_model *m)
-{
-	uint64_t kept = 0;
-
-	m->step_least = m->step_least ? m->step_least * 4 : FIRST_LEAST;
-	for (uint64_t i = 0; i < m->steps.count; i++)
-		if (STEP(m, i)->end - STEP(m, i)->start >= m->step_least)
-			*STEP(m, kept++) = *STEP(m, i);
-	m->steps.count = kept;
-}
-
-void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur)
-{
-	struct md_step *step;
-
-	if (dur < m->step_least)
-		return;
-	while (m->steps.count >= STEPS_MOST)
-		compact(m);
-	step = md_row(m, &m->steps);
-	if (step)
-		*step = (struct md_step){ w->since, end->wake, end->ts, w->thread, end->waker, w->object, w->site };
-}
-
-int64_t ptt_model_path_resolution(const struct ptt_model *m)
-{
-	return m->step_least;
-}
+/* So many pieces are told at once. */
+#define PIECES (UINT64_C(1) << 16)
 
 static void piece(struct ptt_model *m, uint8_t kind, uint32_t thread, int64_t start, int64_t end, uint32_t object,
 		  uint32_t site)
@@ -78,34 +46,56 @@ static uint32_t last_thread(const struct ptt_model *m)
 
 int ptt_model_path(struct ptt_model *m, uint32_t thread)
 {
-	uint32_t hops = 0;
-	int64_t t;
-
+	m->walk = (struct md_walk){ 0 };
 	m->segments.count = 0;
 	if (!thread)
 		thread = last_thread(m);
 	if (!thread || thread >= m->threads.count || MD_THREAD(m, thread)->pub.first_ns == INT64_MAX)
 		return m->error;
-	t = MD_THREAD(m, thread)->pub.last_ns;
-	for (uint64_t i = m->steps.count; i-- > 0 && thread;) {
-		const struct md_step *step = STEP(m, i);
+	m->walk = (struct md_walk){
+		.thread = thread,
+		.t = MD_THREAD(m, thread)->pub.last_ns,
+		.left = md_step_count(m),
+	};
+	return m->error;
+}
 
-		while (thread && MD_THREAD(m, thread)->pub.first_ns >= step->end && hops++ < m->threads.count)
-			thread = to_creator(m, thread, &t);
-		/* A wait that was over before it began kept nobody. */
-		if (step->thread != thread || step->end > t || (step->wake != MD_NEVER && step->wake < step->start))
-			continue;
-		piece(m, PTT_PATH_RUN, thread, step->end, t, 0, 0);
-		if (step->waker && step->waker != thread && step->wake != MD_NEVER) {
-			piece(m, PTT_PATH_WAKE, thread, step->wake, step->end, step->object, step->site);
-			thread = step->waker;
-			t = step->wake;
-		} else {
-			piece(m, PTT_PATH_WAIT, thread, step->start, step->end, step->object, step->site);
-			t = step->start;
-		}
+/* Over a wait, if the path leads through it. */
+static void pass(struct ptt_model *m, struct md_walk *at, const struct md_step *step)
+{
+	while (at->thread && MD_THREAD(m, at->thread)->pub.first_ns >= step->end && at->hops++ < m->threads.count)
+		at->thread = to_creator(m, at->thread, &at->t);
+	/* A wait that was over before it began kept nobody. */
+	if (step->thread != at->thread || step->end > at->t || (step->wake != MD_NEVER && step->wake < step->start))
+		return;
+	piece(m, PTT_PATH_RUN, at->thread, step->end, at->t, 0, 0);
+	if (step->waker && step->waker != at->thread && step->wake != MD_NEVER) {
+		piece(m, PTT_PATH_WAKE, at->thread, step->wake, step->end, step->object, step->site);
+		at->thread = step->waker;
+		at->t = step->wake;
+	} else {
+		piece(m, PTT_PATH_WAIT, at->thread, step->start, step->end, step->object, step->site);
+		at->t = step->start;
 	}
-	while (thread && hops++ <= m->threads.count)
-		thread = to_creator(m, thread, &t);
+}
+
+int ptt_model_path_next(struct ptt_model *m)
+{
+	struct md_walk *at = &m->walk;
+
+	m->segments.count = 0;
+	while (at->thread && at->left && m->segments.count < PIECES) {
+		const struct md_step *step = md_step_at(m, --at->left);
+
+		if (!step)
+			return m->error;
+		pass(m, at, step);
+	}
+	if (at->thread && at->left)
+		return m->error;
+	while (at->thread && at->hops++ <= m->threads.count)
+		at->thread = to_creator(m, at->thread, &at->t);
+	at->thread = 0;
+	md_steps_leave(m);
 	return m->error;
 }

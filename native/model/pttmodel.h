@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 2
+#define PTT_MODEL_VERSION 3
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -345,9 +345,20 @@ PTT_MODEL_API int ptt_model_waiting(struct ptt_model *model, int64_t now);
  * @ends: when each process ended as far as is known otherwise, INT64_MIN where it is not
  */
 PTT_MODEL_API int ptt_model_finish(struct ptt_model *model, const int64_t *ends, uint32_t count);
-/* ptt_model_path - the critical path up to the end of this thread (0: the one with the last event), latest piece first. */
+/*
+ * ptt_model_path_file - where to put waits that the critical path may lead through, 40 bytes each
+ *
+ * @file: open, empty, to be written and read; it stays the caller's
+ *
+ * The latest quarter of a million is kept in memory. Without a file, or when that is full or has a few thousand million
+ * bytes, the shortest of the others are left out of the path.
+ */
+PTT_MODEL_API void ptt_model_path_file(struct ptt_model *model, int file);
+/* ptt_model_path - begins at the end of the critical path up to the end of this thread (0: the one with the last event). */
 PTT_MODEL_API int ptt_model_path(struct ptt_model *model, uint32_t thread);
-/* ptt_model_path_resolution - waits shorter than this were left out of the path, for they were too many. */
+/* ptt_model_path_next - puts the next pieces of it into PTT_MODEL_SEGMENTS, latest first; none are left when that is empty. */
+PTT_MODEL_API int ptt_model_path_next(struct ptt_model *model);
+/* ptt_model_path_resolution - waits shorter than this were left out of the path, for they were too many; 0 = none was. */
 PTT_MODEL_API int64_t ptt_model_path_resolution(const struct ptt_model *model);
 PTT_MODEL_API int ptt_model_table(const struct ptt_model *model, uint32_t which, struct ptt_model_table *out);
 PTT_MODEL_API void ptt_model_drop_rows(struct ptt_model *model);

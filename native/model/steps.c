@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* steps.c - keeps the finished waits that the critical path may lead through: the latest in memory, others in a file. */
+#include <unistd.h>
+
+#include "internal.h"
+
+/* This many are kept in memory, and as many at once go to the file and come back. */
+#define STEPS_HELD (UINT64_C(1) << 18)
+/* More than this are not stored: the shortest of those that come later make room. */
+#define STEPS_STORED (UINT64_C(1) << 26)
+#define FIRST_LEAST 1000
+
+#define HELD(m, i) (&((struct md_step *)(void *)(m)->steps.held.items)[i])
+
+static void drop_shortest(struct md_steps *steps)
+{
+	struct md_step *held = (struct md_step *)(void *)steps->held.items;
+	uint64_t kept = 0;
+
+	steps->least = steps->least ? steps->least * 4 : FIRST_LEAST;
+	for (uint64_t i = 0; i < steps->held.count; i++)
+		if (held[i].end - held[i].start >= steps->least)
+			held[kept++] = held[i];
+	steps->held.count = kept;
+}
+
+/* Puts all that is held into the file. False if there is no room. */
+static bool store(struct md_steps *steps)
+{
+	size_t bytes = steps->held.count * sizeof(struct md_step), done = 0;
+	off_t at = (off_t)(steps->stored * sizeof(struct md_step));
+
+	/* What comes back comes in wholes: after the first that did not fit nothing else is stored. */
+	if (steps->file < 0 || steps->least || steps->stored + steps->held.count > STEPS_STORED)
+		return false;
+	while (done < bytes) {
+		ssize_t n = pwrite(steps->file, steps->held.items + done, bytes - done, at + (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		done += (size_t)n;
+	}
+	steps->stored += steps->held.count;
+	steps->held.count = 0;
+	return true;
+}
+
+void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur)
+{
+	struct md_step *step;
+
+	if (dur < m->steps.least)
+		return;
+	if (m->steps.held.count >= STEPS_HELD && !store(&m->steps))
+		while (m->steps.held.count >= STEPS_HELD)
+			drop_shortest(&m->steps);
+	step = md_row(m, &m->steps.held);
+	if (step)
+		*step = (struct md_step){ w->since, end->wake, end->ts, w->thread, end->waker, w->object, w->site };
+}
+
+/* Brings back the part of the file that an element is in. */
+static int bring(struct md_steps *steps, uint64_t part)
+{
+	size_t bytes = STEPS_HELD * sizeof(struct md_step), done = 0;
+
+	if (!steps->back)
+		steps->back = malloc(bytes);
+	if (!steps->back)
+		return -ENOMEM;
+	while (done < bytes) {
+		ssize_t n = pread(steps->file, (uint8_t *)steps->back + done, bytes - done,
+				  (off_t)(part * bytes + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		done += (size_t)n;
+	}
+	steps->back_part = part + 1;
+	return 0;
+}
+
+uint64_t md_step_count(const struct ptt_model *m)
+{
+	return m->steps.stored + m->steps.held.count;
+}
+
+const struct md_step *md_step_at(struct ptt_model *m, uint64_t number)
+{
+	struct md_steps *steps = &m->steps;
+	uint64_t part = number / STEPS_HELD;
+	int err;
+
+	if (number >= steps->stored)
+		return HELD(m, number - steps->stored);
+	if (steps->back_part != part + 1) {
+		err = bring(steps, part);
+		if (err < 0) {
+			m->error = err;
+			return NULL;
+		}
+	}
+	return &steps->back[number % STEPS_HELD];
+}
+
+void md_steps_leave(struct ptt_model *m)
+{
+	free(m->steps.back);
+	m->steps.back = NULL;
+	m->steps.back_part = 0;
+}
+
+void ptt_model_path_file(struct ptt_model *m, int file)
+{
+	m->steps.file = file;
+}
+
+int64_t ptt_model_path_resolution(const struct ptt_model *m)
+{
+	return m->steps.least;
+}
