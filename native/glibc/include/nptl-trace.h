@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nptl-trace.h - a trace point inside libc.so: one load and one compare, and the call behind it.
+ * nptl-trace.h - a trace point inside libc.so: a look at the level, and the call behind it.
  *
  * include/libc-symbols.h includes this file, so that every file of the C library sees it. Without ENABLE_NPTL_TRACE, and
  * anywhere but in the shared libc itself, all of it is empty. With it a point reads the level that the tracer keeps and,
@@ -31,8 +31,27 @@ extern const int *__nptl_trace_level_at __attribute__((visibility("hidden")));
 /* Points that level 1 wants; all others are internal events. */
 #define NPTL_TRACE_LEVEL_OF(point) ((point) == NPTL_POINT_pthread_start || (point) == NPTL_POINT_thread_dead ? 1 : 4)
 
-#define NPTL_TRACE_WANTED(point) \
-	__builtin_expect(*(const volatile int *)__nptl_trace_level_at >= NPTL_TRACE_LEVEL_OF(point), 0)
+/* Relaxed: a change of the level is seen soon, and nothing else hangs on it. */
+#ifdef __x86_64__
+/* An atomic load would keep the compiler from comparing with memory, and cost an instruction on every fast path. */
+#define NPTL_TRACE_REACHES(level)                                                                                 \
+	__builtin_expect(__extension__({                                                                          \
+				 _Bool nptl_trace_reaches_;                                                       \
+				 __asm__("cmpl %2, %1"                                                            \
+					 : "=@ccge"(nptl_trace_reaches_)                                          \
+					 : "m"(*__nptl_trace_level_at), "i"(level));                              \
+				 nptl_trace_reaches_;                                                             \
+			 }),                                                                                      \
+			 0)
+#else
+#define NPTL_TRACE_REACHES(level) \
+	__builtin_expect(__atomic_load_n(__nptl_trace_level_at, __ATOMIC_RELAXED) >= (level), 0)
+#endif
+
+/* Are there points in this piece of code? The parameter of that name, in a body that is made into two routines, says so. */
+enum { nptl_trace_on_ = 1 };
+
+#define NPTL_TRACE_WANTED(point) (nptl_trace_on_ && NPTL_TRACE_REACHES(NPTL_TRACE_LEVEL_OF(point)))
 
 #define NPTL_TRACE_SITE __builtin_extract_return_addr(__builtin_return_address(0))
 
@@ -77,6 +96,32 @@ extern void __nptl_trace_point(unsigned int point, const void *object, unsigned 
 #define nptl_trace_point(name, object, a, b)                                                                      \
 	NPTL_TRACE_PICK(NPTL_TRACE_PASTE(NPTL_HAS_POINT_##name) NPTL_TRACE_SAY_KNOWN, NPTL_TRACE_SAY_UNKNOWN, ~) \
 	(name, object, a, b)
+
+/*
+ * A routine whose points must cost next to nothing while they are closed is made twice of one body, without points and with
+ * them, and looks at the level once, at its beginning:
+ *
+ *	nptl_trace_body int nptl_trace_body_of (unlock) (lock_t *lock nptl_trace_points_on) { ... }
+ *	nptl_trace_twice (unlock, (lock_t *lock), lock)
+ *
+ * Other routines of the same file have it inline, which saves about as many instructions as the look at the level costs.
+ */
+#define nptl_trace_body static inline __attribute__((always_inline))
+#define nptl_trace_body_of(routine) NPTL_TRACE_NAME(nptl_trace_body_of_, routine)
+#define nptl_trace_points_on , const int nptl_trace_on_
+#define NPTL_TRACE_NAME(prefix, routine) NPTL_TRACE_NAME_(prefix, routine)
+#define NPTL_TRACE_NAME_(prefix, routine) prefix##routine
+#define nptl_trace_twice(routine, parameters, ...)                                                            \
+	static __attribute__((noinline, cold)) int NPTL_TRACE_NAME(nptl_traced_, routine) parameters          \
+	{                                                                                                     \
+		return nptl_trace_body_of(routine)(__VA_ARGS__, 1);                                           \
+	}                                                                                                     \
+	__attribute__((always_inline)) inline int routine parameters                                          \
+	{                                                                                                     \
+		if (NPTL_TRACE_REACHES(4))                                                                    \
+			return NPTL_TRACE_NAME(nptl_traced_, routine)(__VA_ARGS__);                           \
+		return nptl_trace_body_of(routine)(__VA_ARGS__, 0);                                           \
+	}
 
 /* Defined in lowlevellock.c. */
 #ifdef __x86_64__
@@ -142,6 +187,10 @@ extern void __nptl_trace_point(unsigned int point, const void *object, unsigned 
 
 #define nptl_trace_point(name, object, a, b) ((void)0)
 #define nptl_trace_attach() ((void)0)
+#define nptl_trace_body
+#define nptl_trace_body_of(routine) routine
+#define nptl_trace_points_on
+#define nptl_trace_twice(routine, parameters, ...)
 #define NPTL_TRACE_DEFINITIONS
 
 #endif
