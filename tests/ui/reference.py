@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from nptltrace.analysis.model import model_tables
 from nptltrace.trace.source import Source
 from nptltrace.ui import protocol
+from nptltrace.ui.jobs import Later
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from nptltrace.ui.viewer import Viewer
 
-__all__ = ["Reference", "ask", "column"]
+__all__ = ["Reference", "ask", "ask_once", "column"]
 
 
 @dataclass
@@ -62,7 +64,16 @@ class Reference:
 
 
 def ask(viewer: Viewer, name: str, **arguments: Any) -> Any:
-    """Ask an endpoint, with its defaults for what is not given."""
+    """Ask an endpoint that has an answer, with its defaults for what is not given."""
+    while True:
+        try:
+            return ask_once(viewer, name, **arguments)
+        except Later:
+            time.sleep(0.01)
+
+
+def ask_once(viewer: Viewer, name: str, **arguments: Any) -> Any:
+    """Ask an endpoint, which may have no answer yet."""
     endpoint = next(e for e in protocol.ENDPOINTS if e.name == name)
     defaults: dict[str, Any] = {
         parameter.name: [] if parameter.type == "rows" else parameter.default

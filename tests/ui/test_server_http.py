@@ -466,6 +466,30 @@ def test_a_recording_starts_the_viewer(ptt: Ptt, tmp_path: Path, compile_c: Comp
                 asks.get("/api/trace")
 
 
+def test_the_viewer_of_a_killed_recording_ends_when_nobody_looks(
+    ptt: Ptt, tmp_path: Path, compile_c: Compiler
+) -> None:
+    path, program = tmp_path / "killed.ptt", compile_c(STEPS)
+    with subprocess.Popen(
+        ptt.command("record", "--ui", "-o", path, "--", program), env=ptt.environment(),
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    ) as recording:  # fmt: skip
+        assert recording.stderr
+        assert recording.stdin
+        url = next(line.strip() for line in recording.stderr if line.startswith("http"))
+        with client(url) as asks, asks.stream("GET", "/api/live") as stream:
+            lines = stream.iter_lines()
+            next(lines)
+            recording.kill()
+            # Longer than a viewer waits that nobody looks at: something comes every second.
+            for _ in range(16):
+                next(lines)
+        # Nobody reads what the viewer says, and it does not mind; the pipe ends with it.
+        recording.communicate(timeout=PATIENCE_S)
+        with client(url) as asks, pytest.raises(httpx.TransportError):
+            asks.get("/api/trace")
+
+
 # ---- declarations ----
 
 

@@ -16,13 +16,14 @@ import pytest
 from nptltrace.errors import PttError
 from nptltrace.ui import protocol
 from nptltrace.ui.drawing import bin_width
+from nptltrace.ui.jobs import Later
 from nptltrace.ui.ranges import Whole
 from nptltrace.ui.shapes import fits
-from nptltrace.ui.viewer import Later, NotFound, Viewer
+from nptltrace.ui.viewer import NotFound, Viewer
 from tests.analysis.simulator import simulate
 from tests.support import ROOT, clean_environment
 from tests.trace.builder import Builder, Event
-from tests.ui.reference import Reference, ask, column
+from tests.ui.reference import Reference, ask, ask_once, column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -422,7 +423,7 @@ def test_what_a_viewer_that_ended_early_has_kept_is_completed(
         early.wait_ready()
         early.close()
         with pytest.raises(Later):
-            ask(early, "findings")
+            ask_once(early, "findings")
     other = Viewer([copy])
     other.start()
     other.wait_ready()

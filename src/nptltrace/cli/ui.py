@@ -42,6 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-f", "--follow", action="store_true", help="go on while the trace is being recorded"
     )
+    # Of `ptt record --ui`: end when stdin has ended and no page is open any more.
+    parser.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
         "--export", metavar="FILE", help="write the page with the trace in it as one HTML file"
     )
@@ -90,6 +92,7 @@ def run(args: argparse.Namespace) -> int:
         host=args.host,
         port=args.port,
         browser=not args.no_browser,
+        beside=args.beside,
         ready=lambda url: print(url, flush=True),
     )
     return 0

@@ -1,6 +1,8 @@
 """The viewer beside a recording: a process of its own that follows the trace.
 
-It imports what a recording does not want to wait for, and goes on when the program has ended.
+It imports what a recording does not want to wait for, and goes on when the program has ended. Its
+stdin is a pipe that nothing is written to: when the recorder is gone, however it ended, so is that,
+and the viewer ends as soon as no page is open any more.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ class Beside:
         """Start the viewer of a trace; its address goes to stderr, for stdout is the program's."""
         # An interrupt is the program's: the viewer is out of its reach.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "nptltrace", "ui", "--follow", "--", str(trace)],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-m", "nptltrace", "ui", "--follow", "--beside", "--", str(trace)],
+            stdin=subprocess.PIPE,
             stdout=sys.stderr,
             start_new_session=True,
         )

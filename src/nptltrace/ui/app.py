@@ -14,8 +14,9 @@ from starlette.staticfiles import StaticFiles
 
 from nptltrace.errors import PttError, UsageError
 from nptltrace.ui import protocol
+from nptltrace.ui.jobs import Later
 from nptltrace.ui.naming import shortened
-from nptltrace.ui.viewer import Later, NotFound
+from nptltrace.ui.viewer import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -123,15 +124,19 @@ def _stream(table: pa.Table) -> bytes:
 async def _events(viewer: Viewer, request: Request) -> AsyncIterator[str]:
     """Yield the state now and whenever it changes, and something now and then."""
     version = -1
-    while not await request.is_disconnected():
-        found = await run_in_threadpool(viewer.wait_change, version, 1.0)
-        if viewer.closed:
-            return
-        if found["version"] != version:
-            version = found["version"]
-            yield f"data: {json.dumps(found)}\n\n"
-        else:
-            yield ": \n\n"
+    viewer.looking += 1
+    try:
+        while not await request.is_disconnected():
+            found = await run_in_threadpool(viewer.wait_change, version, 1.0)
+            if viewer.closed:
+                return
+            if found["version"] != version:
+                version = found["version"]
+                yield f"data: {json.dumps(found)}\n\n"
+            else:
+                yield ": \n\n"
+    finally:
+        viewer.looking -= 1
 
 
 # ---- parameters ----

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from nptltrace import _paths
 from nptltrace.errors import PttError, UsageError
 from nptltrace.ui import protocol
-from nptltrace.ui.viewer import Later
+from nptltrace.ui.jobs import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,7 +125,7 @@ class _Part:
         made["findings"] = self._findings()
         made["order"] = _wait(lambda: viewer.order(limit=_EDGES))
         made["critical"] = _wait(viewer.critical)
-        made["statistics"] = viewer.statistics(**window)
+        made["statistics"] = _wait(lambda: viewer.statistics(**window))
         made["trace"] = self._about()
         return {name: _packed(value) for name, value in made.items()}
 

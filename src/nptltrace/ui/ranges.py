@@ -12,7 +12,7 @@ import numpy as np
 
 from nptltrace.analysis import _native as analysis
 from nptltrace.analysis.checker import Checker
-from nptltrace.analysis.contention import contention, told_by
+from nptltrace.analysis.contention import told_by
 from nptltrace.analysis.documents import findings_document, report_document
 from nptltrace.analysis.findings import findings_of
 from nptltrace.analysis.model import event_buffers
@@ -20,6 +20,7 @@ from nptltrace.catalog import BY_ID
 from nptltrace.errors import PttError
 from nptltrace.trace.source import Source
 from nptltrace.ui import protocol
+from nptltrace.ui.jobs import Jobs
 from nptltrace.ui.levels import new_model, process_ends
 from nptltrace.ui.shapes import fits
 from nptltrace.ui.threads import kept_threads, text_of_threads
@@ -44,7 +45,6 @@ NAMED = 2000
 # How many causes of the waits of each thread.
 CAUSES = 500
 _IDS = 1024
-_KEPT = 8
 _SLICES = 64
 
 
@@ -135,63 +135,88 @@ class Whole:
 
 
 class Ranges:
-    """Looks at ranges, one at a time, with traces opened for that alone; the last ones are kept.
+    """Looks at ranges, one at a time, with traces opened for that alone.
 
     Args:
         paths: The traces.
         symbols: Names addresses of the same traces.
+        changed: Called now and then while an answer is worked out.
     """
 
-    def __init__(self, paths: Sequence[Path], symbols: Symbols) -> None:
+    def __init__(
+        self, paths: Sequence[Path], symbols: Symbols, changed: Callable[[], None]
+    ) -> None:
         self._paths, self._symbols = paths, symbols
-        self._lock = Lock()
-        self._answers: dict[tuple[Any, ...], Any] = {}
+        self._jobs = Jobs(changed)
+        self._source: Source | None = None
 
-    def forget(self) -> None:
-        """Forget the answers: the traces have changed."""
-        self._answers = {}
+    def forget(self, age_s: float = 0.0) -> None:
+        """Forget the answers, at least those of that age: the traces have changed."""
+        self._source = None
+        self._jobs.forget(age_s)
+
+    def close(self) -> None:
+        """Give up what is being worked out."""
+        self._jobs.close()
 
     def contention(self, window: Window, *, pairs: bool) -> Contention:
-        """Return the contention of a range; see `analysis.contention`."""
-        found: Contention = self._answer(
-            (window, pairs),
-            lambda source: contention(
-                source, self._symbols, window=window, pairs=pairs, named=NAMED, causes=CAUSES
-            ),
-        )
+        """Return the contention of a range; see `analysis.contention`.
+
+        Raises:
+            Later: It is worked on.
+        """
+
+        def find(step: Callable[[float], None]) -> Contention:
+            source = self._opened()
+            source.learn_threads()
+            flags = analysis.PATH | (analysis.PAIRS if pairs else 0)
+            model, _ = _looked_at(source, window, flags, step)
+            return told_by(model, source, self._symbols, named=NAMED, causes=CAUSES, pairs=pairs)
+
+        found: Contention = self._jobs.ask((window, pairs), find)
         return found
 
     def statistics(self, window: Window) -> tuple[Contention, NDArray[Any], int]:
-        """Return the contention of a range without names, its events by type, its objects."""
-        found: tuple[Contention, NDArray[Any], int] = self._answer(
-            (window,), lambda source: _counted(source, window)
-        )
+        """Return the contention of a range without names, its events by type, its objects.
+
+        Raises:
+            Later: It is worked on.
+        """
+
+        def find(step: Callable[[float], None]) -> tuple[Contention, NDArray[Any], int]:
+            source = self._opened()
+            model, counts = _looked_at(source, window, analysis.PATH, step)
+            objects = model.table("objects")[1:]
+            places = objects[objects["kind"] != 1][["process", "address", "kind"]]
+            return told_by(model, source, named=0), counts, len(np.unique(places))
+
+        found: tuple[Contention, NDArray[Any], int] = self._jobs.ask((window,), find)
         return found
 
-    def _answer(self, key: tuple[Any, ...], find: Callable[[Source], Any]) -> Any:
-        with self._lock:
-            answers = self._answers
-            if key not in answers:
-                found = find(Source(self._paths))
-                while len(answers) >= _KEPT:
-                    del answers[next(iter(answers))]
-                answers[key] = found
-            return answers[key]
+    def _opened(self) -> Source:
+        """Return the traces, which stay open while they do not change."""
+        found = self._source or Source(self._paths)
+        self._source = found
+        return found
 
 
-def _counted(source: Source, window: Window) -> tuple[Contention, NDArray[Any], int]:
-    model = new_model(source, analysis.PATH)
+def _looked_at(
+    source: Source, window: Window, flags: int, step: Callable[[float], None]
+) -> tuple[analysis.Model, NDArray[Any]]:
+    """Return a model that has seen a range, and how many events of each type there are."""
+    model = new_model(source, flags)
     counts = np.zeros(_IDS, np.int64)
+    begin = window.begin_ns or 0
+    end = source.end_ns() or 0 if window.end_ns is None else window.end_ns
     for buffer in event_buffers(source, window):
         model.feed(buffer)
         counts += np.bincount(buffer.column("id"), minlength=_IDS)[:_IDS]
+        step(min(max((int(buffer.column("ts")[-1]) - begin) / max(end - begin, 1), 0.0), 1.0))
     ends = process_ends(source)
     if window.end_ns is not None:
         ends = [min(end, window.end_ns) for end in ends]
     model.finish(ends)
-    objects = model.table("objects")[1:]
-    places = objects[objects["kind"] != 1][["process", "address", "kind"]]
-    return told_by(model, source, named=0), counts, len(np.unique(places))
+    return model, counts
 
 
 def event_types(counts: NDArray[Any]) -> dict[str, int]:

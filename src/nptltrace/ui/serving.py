@@ -7,6 +7,8 @@ import os
 import signal
 import socket
 import sys
+import time
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 
+# How long no page is open before nobody is said to look: pages are loaded anew, browsers start.
+_ALONE_S = 5.0
+_POLL_S = 0.2
+
+
 class _Server(uvicorn.Server):
     """A server that leaves signals to who runs it."""
 
@@ -35,7 +42,13 @@ class _Server(uvicorn.Server):
 
 
 def serve(
-    viewer: Viewer, *, host: str, port: int, browser: bool, ready: Callable[[str], None]
+    viewer: Viewer,
+    *,
+    host: str,
+    port: int,
+    browser: bool,
+    ready: Callable[[str], None],
+    beside: bool = False,
 ) -> None:
     """Serve until SIGINT or SIGTERM.
 
@@ -45,6 +58,7 @@ def serve(
         port: Port to bind to, 0 for any.
         browser: Whether to open one.
         ready: Is told the full address, token included, when it can be opened.
+        beside: Whether to end, too, when stdin has ended and no page is open any more.
 
     Raises:
         UsageError: The address cannot be bound to.
@@ -68,6 +82,8 @@ def serve(
             signal.signal(number, stop)
         # Who started it may have them blocked, as a recorder has.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+        if beside:
+            Thread(target=_leave, args=(viewer, stop), daemon=True).start()
         viewer.start()
         shown = f"[{host}]" if ":" in host else host
         url = f"http://{shown}:{port}/?token={access.token}"
@@ -78,6 +94,20 @@ def serve(
     finally:
         listening.close()
         viewer.close()
+
+
+def _leave(viewer: Viewer, stop: Callable[[], None]) -> None:
+    """Stop when stdin has ended and nobody looks any more."""
+    with contextlib.suppress(OSError):
+        while os.read(0, 4096):
+            pass
+    alone_since = time.monotonic()
+    while not viewer.closed:
+        if viewer.looking:
+            alone_since = time.monotonic()
+        elif time.monotonic() - alone_since > _ALONE_S:
+            stop()
+        time.sleep(_POLL_S)
 
 
 def _page() -> Path | None:

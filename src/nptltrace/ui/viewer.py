@@ -32,6 +32,7 @@ from nptltrace.trace.symbols import Symbols
 from nptltrace.ui import drawing, protocol
 from nptltrace.ui.events import MAX_COUNT, EventList, Filters
 from nptltrace.ui.folder import Folder, identity_of
+from nptltrace.ui.jobs import Later
 from nptltrace.ui.levels import Levels
 from nptltrace.ui.naming import Naming
 from nptltrace.ui.order import order as lock_order
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import TraceFiles
 
 
-__all__ = ["Later", "NotFound", "Viewer"]
+__all__ = ["NotFound", "Viewer"]
 
 # How far to look for names of threads before anything is shown.
 _SEARCHED = 64 << 20
@@ -55,19 +56,9 @@ _CHAIN = 100
 _AT_ONCE = 4
 _CLASSES = cast("tuple[protocol.WaitClass, ...]", analysis.CLASSES)
 _POLL_S = 0.2
+# What is said of a range of a running recording may be as old.
+_OLD_S = 3.0
 _HITS = 1000
-
-
-class Later(Exception):  # noqa: N818 -- no error: the answer comes later
-    """What was asked for is not there yet.
-
-    Args:
-        progress: How far it is, 0 to 1.
-    """
-
-    def __init__(self, progress: float) -> None:
-        super().__init__(progress)
-        self.progress = progress
 
 
 class NotFound(PttError):  # noqa: N818 -- reads as the sentence it reports
@@ -90,6 +81,7 @@ class Viewer:
 
     Attributes:
         closed: Set when it shall end.
+        looking: How many pages are open.
     """
 
     def __init__(
@@ -117,6 +109,7 @@ class Viewer:
         self._error = ""
         self._stop = Event()
         self.closed = False
+        self.looking = 0
         self._worker = Thread(target=self._work, name="levels of detail", daemon=True)
 
     def _use(self, source: Source, levels: Levels) -> None:
@@ -129,7 +122,7 @@ class Viewer:
         self._events = EventList(
             source, self._symbols, self._naming, sha256(uuids).hexdigest()[:12]
         )  # fmt: skip
-        self._ranges = Ranges(self._paths, self._symbols)
+        self._ranges = Ranges(self._paths, self._symbols, self._tell)
 
     def remarks(self) -> list[str]:
         """Return what a user should know of the traces."""
@@ -151,6 +144,7 @@ class Viewer:
             self._changed.notify_all()
         if self._worker.is_alive():
             self._worker.join(5)
+        self._ranges.close()
         self._levels.close()
         self._folder.close()
 
@@ -198,8 +192,9 @@ class Viewer:
                 self._events.refresh()
                 if len(self._source.threads()) != threads:
                     self._source.learn_threads()
-            self._ranges.forget()
+            self._ranges.forget(_OLD_S)
             self._tell()
+        self._ranges.forget()
         if not self._stop.is_set():
             if any(_described_anew(trace) for trace in self._source.traces):
                 self._read_again()

@@ -17,7 +17,15 @@ export interface Question<T> {
 
 /** A place for messages, and the question behind them. */
 export class Asking<T> {
-  readonly element = h("p", { class: "asking", role: "status", hidden: true });
+  private readonly text = h("span");
+  private readonly act = button("Again", () => this.doOther());
+  readonly element = h(
+    "p",
+    { class: "asking", role: "status", hidden: true },
+    this.text,
+    " ",
+    this.act,
+  );
   private wanted = false;
   private stale = false;
   private giveUp: AbortController | null = null;
@@ -65,23 +73,27 @@ export class Asking<T> {
       if (giveUp.signal.aborted || isAbort(error)) return;
       if (error instanceof NotYet) {
         this.wanted = true;
-        this.say(`Working it out: ${percent(error.progress)}`);
-      } else this.fail(error);
+        this.say(`Working it out: ${percent(error.progress)}`, "Stop");
+      } else {
+        this.say(error instanceof Error ? error.message : String(error), "Again");
+        this.text.classList.add("error");
+      }
     }
   }
 
-  private say(text: string): void {
-    this.element.replaceChildren(text);
+  private say(text: string, act: "Stop" | "Again" | "" = ""): void {
+    this.text.textContent = text;
+    this.text.classList.remove("error");
+    this.act.textContent = act;
+    this.act.hidden = act === "";
     this.element.hidden = false;
   }
 
-  private fail(error: unknown): void {
-    const text = error instanceof Error ? error.message : String(error);
-    this.say("");
-    this.element.append(
-      h("span", { class: "error" }, text),
-      " ",
-      button("Again", () => this.renew()),
-    );
+  /** Work that nobody asks about any more is given up. */
+  private doOther(): void {
+    if (this.wanted) {
+      this.wanted = false;
+      this.say("Stopped", "Again");
+    } else this.renew();
   }
 }

@@ -1,0 +1,144 @@
+"""Answers that may take long: worked out aside, one at a time, as long as somebody asks for them.
+
+Whoever asks is told how far it is and asks again. Who no longer wants an answer just stops asking,
+and after a while the work on it is given up.
+"""
+
+from __future__ import annotations
+
+import time
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+__all__ = ["Jobs", "Later"]
+
+# An answer that is there so soon is worth waiting for.
+_SOON_S = 0.5
+# Who wants an answer asks again whenever it is told that there is more.
+_TOLD_S = 0.25
+_UNWANTED_S = 5.0
+_KEPT = 8
+
+
+class Later(Exception):  # noqa: N818 -- no error: the answer comes later
+    """What was asked for is not there yet.
+
+    Args:
+        progress: How far it is, 0 to 1.
+    """
+
+    def __init__(self, progress: float) -> None:
+        super().__init__(progress)
+        self.progress = progress
+
+
+class _GivenUp(Exception):  # noqa: N818 -- no error: nobody wants the answer
+    """Nobody wants the answer any more."""
+
+
+class _Job:
+    """An answer that is worked on."""
+
+    def __init__(self) -> None:
+        self.asked = time.monotonic()
+        self.done = Event()
+        self.progress = 0.0
+        self.error: BaseException | None = None
+
+
+class Jobs:
+    """Works out answers; the last ones are kept.
+
+    Args:
+        changed: Called now and then while something is worked out, and when it is done.
+    """
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self._changed = changed
+        self._lock = Lock()  # of what follows
+        self._answers: dict[Hashable, tuple[Any, float]] = {}  # and since when it is there
+        self._jobs: dict[Hashable, _Job] = {}
+        self._turn = Lock()
+        self._closed = False
+
+    def ask(self, key: Hashable, find: Callable[[Callable[[float], None]], Any]) -> Any:
+        """Return an answer.
+
+        Args:
+            key: What is asked for.
+            find: Works it out; calls back often with how far it is, 0 to 1, and lets pass what that
+                raises.
+
+        Raises:
+            Later: It takes longer.
+        """
+        with self._lock:
+            if key in self._answers:
+                return self._answers[key][0]
+            job = self._jobs.get(key)
+            if job is None:
+                job = self._jobs[key] = _Job()
+                Thread(target=self._work, args=(key, job, find), daemon=True).start()
+            job.asked = time.monotonic()
+        job.done.wait(_SOON_S)
+        with self._lock:
+            if key in self._answers:
+                return self._answers[key][0]
+        if job.error is not None:
+            raise job.error
+        raise Later(job.progress)
+
+    def forget(self, age_s: float) -> None:
+        """Forget the answers that have been there for so long; 0: also those that are worked on."""
+        end = time.monotonic() - age_s
+        with self._lock:
+            self._answers = {key: one for key, one in self._answers.items() if one[1] > end}
+            if not age_s:
+                self._jobs = {}
+
+    def close(self) -> None:
+        """Give everything up, and wait until that is done."""
+        self._closed = True
+        with self._turn:
+            pass
+
+    def _work(
+        self, key: Hashable, job: _Job, find: Callable[[Callable[[float], None]], Any]
+    ) -> None:
+        told = time.monotonic()
+
+        def step(progress: float) -> None:
+            nonlocal told
+            now = time.monotonic()
+            job.progress = progress
+            if self._closed or now - job.asked > _UNWANTED_S or self._jobs.get(key) is not job:
+                raise _GivenUp
+            if now - told > _TOLD_S:
+                told = now
+                self._changed()
+
+        try:
+            with self._turn:
+                step(0.0)
+                found = find(step)
+        except _GivenUp:
+            self._end(key, job)
+        except Exception as error:  # noqa: BLE001 -- whoever asks gets it
+            job.error = error
+            self._end(key, job)
+        else:
+            self._end(key, job, found)
+
+    def _end(self, key: Hashable, job: _Job, *answer: Any) -> None:
+        with self._lock:
+            if self._jobs.get(key) is job:
+                del self._jobs[key]
+                for found in answer:
+                    while len(self._answers) >= _KEPT:
+                        del self._answers[next(iter(self._answers))]
+                    self._answers[key] = (found, time.monotonic())
+        job.done.set()
+        self._changed()

@@ -1,0 +1,95 @@
+"""Answers that take long: told how far they are, kept, and given up when nobody asks any more."""
+
+from __future__ import annotations
+
+import time
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.ui import jobs
+from nptltrace.ui.jobs import Jobs, Later
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_SOON_S", 0.01)
+
+
+def wait_for(asks: Callable[[], str]) -> str:
+    while True:
+        try:
+            return asks()
+        except Later:
+            time.sleep(0.01)
+
+
+def test_whoever_asks_is_told_how_far_it_is() -> None:
+    half, go, calls = Event(), Event(), []
+    told = Event()
+
+    def find(step: Callable[[float], None]) -> str:
+        calls.append(1)
+        step(0.5)
+        half.set()
+        assert go.wait(PATIENCE_S)
+        return "found"
+
+    asked = Jobs(told.set)
+    with pytest.raises(Later):
+        asked.ask("key", find)
+    assert half.wait(PATIENCE_S)
+    with pytest.raises(Later) as later:
+        asked.ask("key", find)
+    assert later.value.progress == pytest.approx(0.5)
+    go.set()
+    assert wait_for(lambda: str(asked.ask("key", find))) == "found"
+    assert told.wait(PATIENCE_S)
+    assert asked.ask("key", find) == "found"
+    assert len(calls) == 1
+    asked.forget(0)
+    assert wait_for(lambda: str(asked.ask("key", find))) == "found"
+    assert len(calls) == 2
+    asked.close()
+
+
+@pytest.mark.parametrize("way", ["unwanted", "forgotten", "closed"])
+def test_work_is_given_up(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    if way == "unwanted":
+        monkeypatch.setattr(jobs, "_UNWANTED_S", 0.05)
+    given_up = Event()
+
+    def find(step: Callable[[float], None]) -> None:
+        try:
+            while True:
+                step(0.1)
+                time.sleep(0.001)
+        finally:
+            given_up.set()
+
+    asked = Jobs(lambda: None)
+    with pytest.raises(Later):
+        asked.ask("key", find)
+    if way == "forgotten":
+        asked.forget(0)
+    elif way == "closed":
+        asked.close()
+    assert given_up.wait(PATIENCE_S)
+    # What comes after it is not in its way.
+    if way != "closed":
+        assert wait_for(lambda: str(asked.ask("other", lambda _: "other"))) == "other"
+
+
+def test_what_goes_wrong_is_told() -> None:
+    def find(_: Callable[[float], None]) -> str:
+        raise OSError("gone")
+
+    asked = Jobs(lambda: None)
+    with pytest.raises(OSError, match="gone"):
+        wait_for(lambda: str(asked.ask("key", find)))
