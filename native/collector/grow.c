@@ -55,6 +55,7 @@ uint64_t grow_first_part(const struct ptt_segment *seg)
 
 static uint32_t there(const struct ptt_collector *c)
 {
+	/* relaxed: only the growing thread writes it; to others it is a hint of how many there are */
 	return __atomic_load_n(&c->segment->chunks_there, __ATOMIC_RELAXED);
 }
 
@@ -79,6 +80,7 @@ static uint32_t taken(const struct ptt_collector *c)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < there(c); i++)
+		/* relaxed: an estimate; nothing is read from the chunks */
 		n += __atomic_load_n(&c->chunk_state[i], __ATOMIC_RELAXED) != PTT_CHUNK_FREE;
 	return n;
 }
@@ -87,6 +89,7 @@ static uint32_t taken(const struct ptt_collector *c)
 static void want_more(struct ptt_collector *c)
 {
 	uint32_t count = c->segment->chunk_count, wanted = there(c) < count / 2 ? there(c) * 2 : count;
+	/* relaxed: the word is all that this thread and the growing one tell each other */
 	uint32_t before = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
 
 	while (before < wanted && !__atomic_compare_exchange_n(&c->grow_word, &before, wanted, true, __ATOMIC_RELAXED,
@@ -119,6 +122,7 @@ static void *grow(void *collector)
 	uint32_t count = c->segment->chunk_count, step = (uint32_t)(STEP / c->segment->chunk_size);
 
 	while (there(c) < count) {
+		/* relaxed: pairs with want_more() and grow_end(), which hand over nothing but the word */
 		uint32_t wanted = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
 
 		if (wanted == GROW_STOP)

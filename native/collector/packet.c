@@ -102,6 +102,7 @@ static void seal(struct ptt_collector *c, uint32_t thread)
 	const struct ptt_thread *t = &c->thread[thread];
 
 	head->content_size = head->packet_size = (uint64_t)p->size * 8;
+	/* relaxed: counts, which order nothing; what comes later is in the next packet */
 	head->events_discarded = s->discarded_base + __atomic_load_n(&t->lost_full, __ATOMIC_RELAXED) +
 				 __atomic_load_n(&t->lost_closed, __ATOMIC_RELAXED);
 	head->discarded_before = s->discarded_base;
@@ -182,6 +183,7 @@ void packet_write_losses(struct ptt_collector *c, uint32_t thread)
 	const struct ptt_thread *t = &c->thread[thread];
 	struct ptt_packet *head = &c->packet->head;
 
+	/* relaxed: the thread has ended, and was seen to with acquire */
 	if (s->discarded_base + __atomic_load_n(&t->lost_full, __ATOMIC_RELAXED) +
 		    __atomic_load_n(&t->lost_closed, __ATOMIC_RELAXED) ==
 	    s->discarded)

@@ -35,6 +35,7 @@ static uint32_t ask(struct ptt_collector *c, uint32_t *asked)
 
 		if (PTT_CHUNK_STATUS(state) != PTT_CHUNK_OWNED || thread >= c->segment->thread_count)
 			continue;
+		/* relaxed, and so is revoke: only hints of whom to ask; take() looks properly */
 		head = __atomic_load_n(&c->thread[thread].head, __ATOMIC_RELAXED);
 		if (chunk_of_head(c, head) != i)
 			continue;
@@ -45,6 +46,7 @@ static uint32_t ask(struct ptt_collector *c, uint32_t *asked)
 		none = __atomic_load_n(&c->thread[thread].revoke, __ATOMIC_RELAXED);
 		if (PTT_REVOKE_STATE(none) != PTT_REVOKE_NONE)
 			continue;
+		/* acq_rel: the partner is the writer's settle_revoke() */
 		if (__atomic_compare_exchange_n(&c->thread[thread].revoke, &none,
 						PTT_REVOKE_WORD(PTT_REVOKE_ASKED, PTT_HEAD_CHANGES(head)), false,
 						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -76,7 +78,9 @@ static void make_full(struct ptt_collector *c, uint32_t index, uint32_t owned, u
 	if (PTT_CHUNK_STATUS(state_of(c, index)) == PTT_CHUNK_FULL && !(state_of(c, index) & PTT_CHUNK_TAKEN))
 		return;
 	if (offset % c->segment->chunk_size)
+		/* release: as the writer would; pairs with the acquire of run_scan() */
 		__atomic_store_n((uint64_t *)(c->base + offset), PTT_ID_END, __ATOMIC_RELEASE);
+	/* acq_rel: pairs with the owner's release of OWNED and its acquire in settle_revoke() */
 	__atomic_compare_exchange_n(&c->chunk_state[index], &owned, owned | PTT_CHUNK_FULL | PTT_CHUNK_TAKEN, false,
 				    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
@@ -85,6 +89,7 @@ static void make_full(struct ptt_collector *c, uint32_t index, uint32_t owned, u
 static bool take(struct ptt_collector *c, uint32_t thread)
 {
 	struct ptt_thread *t = &c->thread[thread];
+	/* acquire, and acq_rel below: the partner is the writer's settle_revoke() */
 	uint32_t word = __atomic_load_n(&t->revoke, __ATOMIC_ACQUIRE), wanted = word & ~PTT_REVOKE_STATE_MASK;
 	uint64_t head = __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
 	uint32_t index = chunk_of_head(c, head), state;
@@ -107,6 +112,7 @@ void revoke_idle(struct ptt_collector *c)
 	uint32_t asked[REVOKE_MAX], n, i;
 	bool any = false;
 
+	/* relaxed: only a hint; who begins to wait now is seen in the next pass */
 	if (c->stats.free_chunks >= c->segment->chunk_count / 16 &&
 	    !__atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED))
 		return;

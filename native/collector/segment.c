@@ -333,6 +333,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 {
 	struct ptt_collector_stats ended;
 
+	/* acquire: pairs with the writer's bump in ptt_ring_the_bell(), after what it rings for */
 	c->doorbell_seen = __atomic_load_n(&c->segment->doorbell, __ATOMIC_ACQUIRE);
 	c->stats.freed_chunks = 0;
 	if (c->shared) {
@@ -353,6 +354,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 	/* What ended threads lost is in c->stats for good; what live ones lost up to now is added for the caller only. */
 	ended = c->stats;
 	threads_sum_losses(c);
+	/* relaxed: counts and a flag, which order nothing */
 	c->stats.overwritten = __atomic_load_n(&c->segment->overwritten, __ATOMIC_RELAXED);
 	c->stats.lost_sites = __atomic_load_n(&c->segment->site_lost, __ATOMIC_RELAXED);
 	c->stats.stopped = __atomic_load_n(&c->segment->stopped, __ATOMIC_RELAXED);
@@ -363,6 +365,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 
 int ptt_collector_close(struct ptt_collector *c)
 {
+	/* seq_cst: before the bump of space below; who wakes up from that sees it */
 	__atomic_store_n(&c->segment->closed, 1, __ATOMIC_SEQ_CST);
 	if (c->shared)
 		shared_close(c);

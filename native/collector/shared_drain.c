@@ -265,6 +265,7 @@ static bool worth_it(const struct ptt_collector *c, uint64_t used, uint32_t flag
 {
 	if (!used)
 		return false;
+	/* relaxed: only a hint; who begins to wait now rings the bell */
 	return used >= c->shared->shared->size / 2 || flags & PTT_PASS_FLUSH || c->final ||
 	       __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED);
 }
@@ -273,6 +274,7 @@ static void sum_up(struct ptt_collector *c)
 {
 	const struct ptt_shared *shared = c->shared->shared;
 
+	/* relaxed: counts, which order nothing */
 	c->stats.lost_full = __atomic_load_n(&shared->lost_full, __ATOMIC_RELAXED);
 	c->stats.lost_closed = __atomic_load_n(&shared->lost_closed, __ATOMIC_RELAXED);
 	c->stats.wait_ns = __atomic_load_n(&shared->wait_ns, __ATOMIC_RELAXED);
@@ -283,6 +285,7 @@ void shared_pass(struct ptt_collector *c, uint32_t flags)
 {
 	struct ptt_shared *shared = c->shared->shared;
 	uint64_t beg_read = shared->beg_read;
+	/* relaxed: whether it is worth while; pause_and_wait() says what is whole */
 	uint64_t used = __atomic_load_n(&shared->reserved, __ATOMIC_RELAXED) - beg_read;
 
 	if (worth_it(c, used, flags)) {

@@ -97,6 +97,7 @@ void shared_take_up(struct ptt_collector *c)
 
 void shared_close(struct ptt_collector *c)
 {
+	/* seq_cst: before the bump of space that follows; writers load it relaxed, each time before they write or wait */
 	__atomic_store_n(&c->shared->shared->fini, 1, __ATOMIC_SEQ_CST);
 }
 
@@ -163,6 +164,7 @@ static bool has_other_image(const struct ptt_collector *c, uint32_t index)
 	const struct shared_drain *d = c->shared;
 
 	for (uint32_t i = index + 1; i < c->segment->process_count; i++) {
+		/* acquire: pairs with the release of LIVE; the entry is filled in */
 		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
 			break;
 		if (c->process[i].pid == c->process[index].pid &&

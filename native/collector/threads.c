@@ -14,6 +14,7 @@ static uint32_t thread_high(const struct ptt_collector *c)
 
 static uint32_t owner_of(const struct ptt_collector *c, uint32_t i)
 {
+	/* acquire: pairs with the release of a collector that gave the entry back; what a writer fills in, its state tells */
 	return __atomic_load_n(&c->thread_owner[i], __ATOMIC_ACQUIRE);
 }
 
@@ -67,6 +68,7 @@ static void clear_entry(struct ptt_collector *c, uint32_t i)
 	t->lost_full = t->lost_closed = t->wait_ns = 0;
 	t->pid = t->tid = t->process = t->hint = 0;
 	t->serial++;
+	/* release: a collector that takes over sees LEFT, or the whole entry cleared */
 	__atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
 	/* release: pairs with the acquire of whoever takes the entry next */
 	__atomic_store_n(&c->thread_owner[i], 0, __ATOMIC_RELEASE);
@@ -94,6 +96,7 @@ void threads_take_up(struct ptt_collector *c)
 	for (uint32_t i = 0; i < thread_high(c); i++) {
 		struct stream *s = &c->stream[i];
 
+		/* acquire: pairs with the exchange in give_back() of the collector before */
 		if (__atomic_load_n(&c->thread[i].state, __ATOMIC_ACQUIRE) == PTT_THREAD_LEFT) {
 			s->discarded_base = s->discarded;
 			clear_entry(c, i);
@@ -141,6 +144,7 @@ void threads_sum_losses(struct ptt_collector *c)
 	for (uint32_t i = 0; i < thread_high(c); i++) {
 		if (!owner_of(c, i))
 			continue;
+		/* relaxed: counts, which order nothing */
 		stats->lost_full += __atomic_load_n(&c->thread[i].lost_full, __ATOMIC_RELAXED);
 		stats->lost_closed += __atomic_load_n(&c->thread[i].lost_closed, __ATOMIC_RELAXED);
 		stats->wait_ns += __atomic_load_n(&c->thread[i].wait_ns, __ATOMIC_RELAXED);
@@ -178,6 +182,7 @@ int ptt_collector_threads(struct ptt_collector *c, struct ptt_collector_thread *
 	for (uint32_t i = 0; i < thread_high(c) && n < count; i++) {
 		const struct ptt_thread *t = &c->thread[i];
 
+		/* acquire: pairs with the release of LIVE; the entry is filled in */
 		if (!owner_of(c, i) || !__atomic_load_n(&t->state, __ATOMIC_ACQUIRE))
 			continue;
 		threads[n++] = (struct ptt_collector_thread){t->pid, t->tid, t->process, i, t->serial};

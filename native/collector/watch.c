@@ -72,6 +72,7 @@ static bool is_stuck(struct ptt_collector *c, uint64_t at)
 int ptt_collector_sites(struct ptt_collector *c, struct ptt_site *sites, uint32_t count)
 {
 	struct ptt_segment *seg = c->segment;
+	/* acquire: no partner is needed, for each entry tells by itself whether it is written */
 	uint64_t head = __atomic_load_n(&seg->site_head, __ATOMIC_ACQUIRE), at = seg->site_tail;
 	uint32_t n = 0;
 

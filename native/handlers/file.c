@@ -186,9 +186,11 @@ static uint32_t own_tid(void)
 
 static bool reserve(uint32_t words, uint64_t *at, uint64_t *time)
 {
+	/* acquire: pairs with the swap of whoever reserved before, so that our time is not older than theirs */
 	uint64_t reserved = __atomic_load_n(&file_buffer.reserved, __ATOMIC_ACQUIRE);
 
 	do {
+		/* relaxed: who does not see it yet has reserved before the end that file_write() reads, or is left out */
 		if (__atomic_load_n(&file_buffer.stopped, __ATOMIC_RELAXED))
 			return false;
 		if (reserved + words > file_buffer.size) {
@@ -220,6 +222,7 @@ static void put_event(uint32_t *record, uint32_t room, const struct nptl_trace_e
 	ptt_record_finish(record, words, time, file_buffer.pid, own_tid());
 	to = file_buffer.array + at;
 	to[3] = record[3];
+	/* release: with the length, and the thread above, a record is seen to have been begun */
 	__atomic_store_n(&to[0], ptt_record_word0(PTT_RECORD_UNFINISHED, words), __ATOMIC_RELEASE);
 	memcpy(to + 1, record + 1, (words - 1) * sizeof(*to));
 	/* release: pairs with the acquire of whoever writes the trace */

@@ -225,6 +225,7 @@ static void put_session(struct put *put, const struct file_counts *counts)
 	put_string(put, ",\n \"clock\": {\"name\": \"monotonic\", \"frequency\": 1000000000, \"start\": ");
 	put_decimal(put, file_buffer.start_clock, 1);
 	put_string(put, "},\n \"lost\": {\"buffers_full\": ");
+	/* relaxed: a count */
 	put_decimal(put, __atomic_load_n(&file_buffer.dropped, __ATOMIC_RELAXED), 1);
 	put_string(put, ", \"unfinished\": ");
 	put_decimal(put, counts->lost, 1);

@@ -132,6 +132,7 @@ static int write_packet(int fd, uint64_t begin, uint64_t end, struct ptt_packet 
 /* Put all records into packets. Return: 0 or -errno. */
 static int write_packets(int fd, struct file_counts *counts)
 {
+	/* acquire: pairs with the swap of reserve(); ptt_record_look() pairs with the release of each record */
 	uint64_t at = 0, begin = 0, end = __atomic_load_n(&file_buffer.reserved, __ATOMIC_ACQUIRE), last = 0;
 	struct ptt_packet head = {.process = 0, .pid = file_buffer.pid};
 	uint32_t length = 0;
@@ -183,6 +184,7 @@ static int write_stream(int dir)
 
 int file_write(void)
 {
+	/* seq_cst: before the end is read in write_packets(); the partner is the swap of reserve() */
 	uint32_t before = __atomic_exchange_n(&file_buffer.stopped, STOPPED_TO_WRITE, __ATOMIC_SEQ_CST);
 	int dir, err = claimed ? 0 : file_claim();
 

@@ -156,6 +156,7 @@ static void write_record(uint64_t at, const uint32_t *record, uint32_t words)
 
 static bool reached_the_middle(const struct ptt_shared *shared, uint64_t reserved, uint32_t words)
 {
+	/* relaxed: only a hint of when to ring */
 	uint64_t middle = __atomic_load_n(&shared->beg_read, __ATOMIC_RELAXED) + shared->size / 2;
 
 	return reserved < middle && reserved + words >= middle;
@@ -186,6 +187,7 @@ static enum outcome try_put(uint32_t *record, uint32_t words)
 		if (!shared_has_room(at, words, nested))
 			break;
 		outcome = PAUSED;
+		/* acquire: pairs with the reader's release of the end of its pause */
 		if (!nested && __atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE))
 			break;
 		outcome = WRITTEN;
@@ -211,6 +213,7 @@ static void count_lost(struct ptt_shared *shared)
 {
 	bool closed = __atomic_load_n(&shared->fini, __ATOMIC_RELAXED) || !ptt_is_collected(shared_buffer.segment);
 
+	/* relaxed: a count */
 	__atomic_fetch_add(closed ? &shared->lost_closed : &shared->lost_full, 1, __ATOMIC_RELAXED);
 }
 
@@ -221,6 +224,7 @@ static bool put(uint32_t *record, uint32_t words, uint64_t *waited_ns)
 	uint64_t began = 0;
 	bool done = false;
 
+	/* relaxed: it hands nothing over; pairs with shared_close() */
 	while (!__atomic_load_n(&shared->fini, __ATOMIC_RELAXED)) {
 		enum outcome outcome = try_put(record, words);
 

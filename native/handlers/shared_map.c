@@ -68,6 +68,7 @@ static void take_process(void)
 		(void *)((char *)ptt_session.segment + shared_buffer.shared->process_offset);
 	struct ptt_shared_process *process = &table[ptt_session.process_index];
 
+	/* release: before this process counts itself among the writers, which is when the reader looks */
 	__atomic_store_n(&process->start_time, start_time(), __ATOMIC_RELEASE);
 	shared_buffer.process = process;
 	shared_buffer.pid = ptt_session.pid;

@@ -120,6 +120,7 @@ EXPORT void nptl_trace_init(char **args)
 
 EXPORT void nptl_trace_fini(void)
 {
+	/* relaxed: a count */
 	uint64_t count = __atomic_load_n(&lost, __ATOMIC_RELAXED);
 
 	if (count && output >= 0)

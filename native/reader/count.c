@@ -170,6 +170,7 @@ static void *work(void *arg)
 	uint64_t i;
 
 	while (worker->err == 0 &&
+	/* relaxed: jobs were there before the threads, and joining them orders what they found */
 	       (i = __atomic_fetch_add(&counter->next, 1, __ATOMIC_RELAXED)) < counter->job_count)
 		worker->err = count_packet(worker, &counter->jobs[i]);
 	return NULL;

@@ -75,6 +75,7 @@ static struct rd_guard *take(void)
 {
 	struct rd_guard *made;
 
+	/* acquire: pairs with the release that published the node; the same of `taken`, given back by rd_guard_unmap() */
 	for (struct rd_guard *g = atomic_load_explicit(&guards, memory_order_acquire); g; g = g->next) {
 		bool free = false;
 
@@ -88,6 +89,7 @@ static struct rd_guard *take(void)
 	if (!made)
 		return NULL;
 	atomic_init(&made->taken, true);
+	/* relaxed, for the swap checks it; release: who walks the list sees `next` and `taken` */
 	made->next = atomic_load_explicit(&guards, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&guards, &made->next, made, memory_order_release,
 						      memory_order_relaxed))
@@ -122,6 +124,7 @@ void rd_guard_unmap(struct rd_guard *guard)
 
 	if (!guard)
 		return;
+	/* before the memory is unmapped: the handler must not map anything there again */
 	start = atomic_exchange_explicit(&guard->start, 0, memory_order_acq_rel);
 	munmap((void *)start, guard->size);
 	atomic_store_explicit(&guard->taken, false, memory_order_release);

@@ -64,6 +64,7 @@ static bool claim_process(uint32_t parent)
 	for (i = 0; i < seg->process_count; i++) {
 		uint32_t expected = PTT_PROCESS_FREE;
 
+		/* acquire: nobody ever gives an entry back; it orders what is written to it behind the claim */
 		if (!__atomic_compare_exchange_n(&table[i].state, &expected, PTT_PROCESS_CLAIMED, false,
 						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
@@ -194,6 +195,7 @@ int ptt_ring_fork_child(void)
 void ptt_ring_exec(bool begin)
 {
 	if (ptt_session.segment)
+		/* release: pairs with the acquire of the collector, which looks when the process has gone */
 		__atomic_store_n(&ptt_session.process->state, begin ? PTT_PROCESS_EXECING : PTT_PROCESS_LIVE,
 				 __ATOMIC_RELEASE);
 }
@@ -211,6 +213,7 @@ void ptt_ring_detach(void)
 
 static void raise_high(uint32_t *high, uint32_t wanted)
 {
+	/* release: pairs with the acquire of the collector's thread_high() */
 	uint32_t seen = __atomic_load_n(high, __ATOMIC_RELAXED);
 
 	while (seen < wanted &&
@@ -226,6 +229,7 @@ static struct ptt_thread *claim_thread(void)
 	for (i = 0; i < seg->thread_count; i++) {
 		uint32_t expected = 0;
 
+		/* relaxed: the swap looks again */
 		if (__atomic_load_n(&ptt_session.thread_owner[i], __ATOMIC_RELAXED))
 			continue;
 		/* acquire: pairs with the collector's release when it gave the entry back */
@@ -246,6 +250,7 @@ struct ptt_thread *ptt_ring_enter_thread(void)
 		return NULL;
 	self = claim_thread();
 	if (!self) {
+		/* relaxed: a count */
 		__atomic_fetch_add(&ptt_session.process->lost_threads, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}

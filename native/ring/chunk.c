@@ -39,6 +39,7 @@ static uint64_t chunk_first_slot(uint32_t index)
 static bool claim_index(uint32_t index, uint32_t status, uint32_t claimed)
 {
 	uint32_t *state = &ptt_session.chunk_state[index];
+	/* relaxed: the swap looks again */
 	uint32_t seen = __atomic_load_n(state, __ATOMIC_RELAXED);
 
 	if (PTT_CHUNK_STATUS(seen) != status)
@@ -71,6 +72,7 @@ static bool is_whole(uint32_t index)
 	uint32_t i, count = (ptt_session.segment->chunk_size - PTT_CHUNK_HEAD) / PTT_SLOT_SIZE;
 
 	for (i = 0; i < count; i++) {
+		/* relaxed: whether there is anything; claim_index() acquires the chunk */
 		uint64_t w0 = __atomic_load_n(&slot[i].w0, __ATOMIC_RELAXED);
 
 		if (!w0)
@@ -88,6 +90,7 @@ static int64_t claim_oldest(uint32_t claimed)
 	uint32_t i;
 
 	for (i = 0; i < seg->chunk_count; i++) {
+		/* relaxed: where to look; and a count below */
 		uint32_t index = __atomic_fetch_add(&seg->chunk_hand, 1, __ATOMIC_RELAXED) % seg->chunk_count;
 
 		if (is_whole(index) && claim_index(index, PTT_CHUNK_FULL, claimed)) {
@@ -104,6 +107,7 @@ static int64_t claim(struct ptt_thread *self, uint32_t claimed)
 	struct ptt_segment *seg = ptt_session.segment;
 	int64_t index;
 
+	/* relaxed: a flag that hands nothing over; chunks that are not FREE stay as they are */
 	if (__atomic_load_n(&seg->stopped, __ATOMIC_RELAXED))
 		return -1;
 	index = claim_free(self, claimed);
@@ -167,6 +171,7 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 
 static void count_lost(struct ptt_thread *self, bool closed)
 {
+	/* relaxed: a count; the collector adds it up */
 	__atomic_fetch_add(closed ? &self->lost_closed : &self->lost_full, 1, __ATOMIC_RELAXED);
 }
 
@@ -200,6 +205,7 @@ enum ptt_refill ptt_chunk_refill(struct ptt_thread *self, uint64_t head, uint64_
 		uint32_t space = __atomic_load_n(&seg->space, __ATOMIC_ACQUIRE);
 		int64_t index;
 
+		/* relaxed: behind the acquire of space, which the collector bumps after it has set this */
 		if (__atomic_load_n(&seg->closed, __ATOMIC_RELAXED)) {
 			count_lost(self, true);
 			break;

@@ -17,6 +17,7 @@ extern int __nptl_trace_confined __attribute__((weak));
 
 static inline bool ptt_is_confined(void)
 {
+	/* relaxed: set before the filter is, which is a system call of the same thread or one that all threads see */
 	return &__nptl_trace_confined && __atomic_load_n(&__nptl_trace_confined, __ATOMIC_RELAXED);
 }
 

@@ -8,6 +8,7 @@
 
 static inline uint64_t ptt_local_load(const uint64_t *p)
 {
+	/* relaxed: the only other ones to write it are signal handlers of this thread */
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 

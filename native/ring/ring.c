@@ -44,6 +44,7 @@ static bool settle_revoke(struct ptt_thread *self, uint64_t head)
 		__atomic_compare_exchange_n(&self->revoke, &word, PTT_REVOKE_WORD(PTT_REVOKE_NONE, (word >> 2) + 1), false,
 					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	}
+	/* acquire: pairs with the collector's make_full() */
 	state = __atomic_load_n(&ptt_session.chunk_state[ptt_chunk_index(head)], __ATOMIC_ACQUIRE);
 	return state == PTT_CHUNK_STATE(ptt_thread_index(self), changes, PTT_CHUNK_OWNED) ||
 	       state == PTT_CHUNK_STATE(ptt_thread_index(self), changes, PTT_CHUNK_FULL);
@@ -145,6 +146,7 @@ void ptt_ring_put_slow(uint32_t id, uint64_t w1, const struct ptt_slot *rest, ui
 		}
 		if (!ptt_local_cas(&self->head, head, head + (uint64_t)(count + 1) * PTT_SLOT_SIZE))
 			continue;
+		/* read after the reservation: pairs with the collector's ASKED, barrier, read of head */
 		if (__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) != revoke && !settle_revoke(self, head))
 			continue;
 		commit(head, PTT_SLOT_W0(id, ptt_ring_cpu(), now), w1, rest, count);

@@ -140,6 +140,7 @@ static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_threa
 	struct ptt_slot *slot;
 	uint32_t revoke;
 
+	/* relaxed: what it is compared with below */
 	revoke = __atomic_load_n(&self->revoke, __ATOMIC_RELAXED) & ~PTT_REVOKE_STATE_MASK;
 	head = ptt_local_load(&self->head);
 	now = fence ? ptt_clock_fenced(PTT_CLOCK_TSC) : ptt_clock(PTT_CLOCK_TSC);

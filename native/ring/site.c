@@ -8,6 +8,7 @@ static void announce_site(uint64_t at, uint64_t address, uint32_t id)
 	struct ptt_site *site = ptt_session.site + at % PTT_SITE_JOURNAL;
 	uint32_t lap = PTT_SITE_LAP(at);
 
+	/* relaxed, both: published by the release below */
 	__atomic_store_n(&site->process, lap << PTT_SITE_LAP_SHIFT_SMALL | ptt_session.process_index, __ATOMIC_RELAXED);
 	__atomic_store_n(&site->id, lap << PTT_SITE_LAP_SHIFT_SMALL | id, __ATOMIC_RELAXED);
 	/* release: the collector's acquire load of address sees process and id */
@@ -37,9 +38,11 @@ static bool insert_site(uint32_t id, uint64_t address)
 	uint64_t at, expected = 0;
 
 	if (!reserve_site(seg, &at)) {
+		/* relaxed: a count */
 		__atomic_fetch_add(&seg->site_lost, 1, __ATOMIC_RELAXED);
 		return false;
 	}
+	/* relaxed: the address is all there is to an entry, and never changes */
 	if (__atomic_compare_exchange_n(&ptt_ring.sites[id], &expected, address, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED)) {
 		announce_site(at, address, id);
@@ -74,6 +77,7 @@ uint32_t ptt_ring_site_slow(uint64_t address)
 
 		if (id == PTT_SITE_NONE)
 			continue;
+		/* relaxed: as in insert_site() */
 		found = __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED);
 		if (found == address)
 			return id;

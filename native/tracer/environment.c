@@ -37,6 +37,7 @@ void ptt_start_environment(const char *variable, bool children)
 	with_children = children;
 	if (!children)
 		unsetenv("PTHREAD_NPTL_TRACE");
+	/* release: pairs with the acquire where the variables are read */
 	__atomic_store_n(&ready, true, __ATOMIC_RELEASE);
 }
 

@@ -18,6 +18,7 @@ static void confine(bool strict)
 {
 	if (!__nptl_trace_enabled)
 		return;
+	/* relaxed: pairs with ptt_is_confined(); the system call that follows is what makes it matter */
 	__atomic_store_n(&__nptl_trace_confined, 1, __ATOMIC_RELAXED);
 	if (strict)
 		ptt_stop();

@@ -86,6 +86,7 @@ UNWATCHED void ptt_start_process(void)
 {
 	static bool registered;
 
+	/* relaxed: once; nothing is handed over */
 	if (!__atomic_exchange_n(&registered, true, __ATOMIC_RELAXED))
 		ptt_real.__register_atfork(prepare, in_parent, in_child, NULL);
 }

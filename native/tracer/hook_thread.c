@@ -105,6 +105,7 @@ void ptt_start_threads(void)
 
 static struct start *take_start(void)
 {
+	/* relaxed: where to look */
 	uint32_t i, at = __atomic_fetch_add(&start_hint, 1, __ATOMIC_RELAXED);
 	struct start *page;
 
@@ -224,6 +225,7 @@ static struct start *prepare(void *arg)
 	start->arg = arg;
 	start->thread = 0;
 	start->creator = ptt_tid();
+	/* relaxed: a number that nobody else has */
 	start->serial = __atomic_add_fetch(&created, 1, __ATOMIC_RELAXED);
 	return start;
 }

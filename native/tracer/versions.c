@@ -46,6 +46,7 @@ static COLD void *behind(const char *name, void *present)
 	EXPORT int ptt_old_cond_##name(void *cond, void *second, const void *third)              \
 	{                                                                                        \
 		static void *known;                                                              \
+		/* relaxed: whoever does not see it finds the same */                            \
 		void *found = __atomic_load_n(&known, __ATOMIC_RELAXED);                         \
 		old_function *real;                                                              \
                                                                                                  \
