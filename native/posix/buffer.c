@@ -113,6 +113,7 @@ static uint32_t give_up(const struct px_buffer *b, uint64_t place)
 	    !__atomic_compare_exchange_n(mark, &seen, PX_WORD(place, PX_CELLS(seen), PX_VOID), false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return 0;
+	/* relaxed: a count, and a flag that is told of later */
 	__atomic_fetch_add(&b->stream->lost, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&b->stream->overrun, 1, __ATOMIC_RELAXED);
 	return PX_CELLS(seen);
@@ -144,6 +145,7 @@ void px_put_torn(const struct px_buffer *b)
 void px_put_waking(const struct px_buffer *b, uint64_t end)
 {
 	struct px_stream *stream = b->stream;
+	/* relaxed, and so is tail: px_finish() has looked with seq_cst, and px_wake() does again */
 	uint32_t waits = __atomic_load_n(&stream->waits, __ATOMIC_RELAXED);
 
 	if (waits & PX_WAITS_READER)

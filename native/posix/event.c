@@ -29,6 +29,7 @@ static uint32_t raw_pid(void)
 
 uint32_t px_own_pid(void)
 {
+	/* relaxed: all threads find the same number, and a child finds none */
 	uint32_t pid = __atomic_load_n(&identity->pid, __ATOMIC_RELAXED);
 
 	if (__builtin_expect(!pid, 0)) {
@@ -52,6 +53,7 @@ void px_own_begin(void)
 	void *page = px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, &err);
 
 	if (page && ptt_raw_syscall(SYS_madvise, (long)page, PX_PAGE, MADV_WIPEONFORK, 0, 0, 0) == 0)
+		/* release: the page is zero, whoever sees it; it is set before there are other threads */
 		__atomic_store_n(&identity, page, __ATOMIC_RELEASE);
 	else if (page)
 		px_raw_munmap(page, PX_PAGE);
@@ -113,6 +115,7 @@ struct px_stream *px_own_stream(uint32_t slot, uint64_t serial)
 	struct px_stream *stream;
 
 	map_stream(slot, serial);
+	/* acquire: pairs with the release of who mapped it */
 	stream = __atomic_load_n(&px_own.stream[slot], __ATOMIC_ACQUIRE);
 	return stream && stream->serial == serial ? stream : NULL;
 }
@@ -162,6 +165,7 @@ static inline __attribute__((always_inline)) void sign(struct px_event *event)
 
 static inline __attribute__((always_inline)) void record(const struct px_event *event, uint32_t id)
 {
+	/* relaxed: see struct px_control */
 	uint64_t active = __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);
 
 	for (; active; active &= active - 1) {
@@ -236,6 +240,7 @@ __attribute__((noinline, noclone)) void posix_trace_event(trace_event_id_t event
 
 bool px_is_traced(void)
 {
+	/* relaxed: see struct px_control */
 	return __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);
 }
 

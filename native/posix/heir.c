@@ -29,6 +29,7 @@ static bool wait_for_death(struct px_stream *stream)
 	uint32_t *life = (uint32_t *)stream->life;
 
 	for (;;) {
+		/* acquire: pairs with the release of the mutex, or with the kernel's mark */
 		uint32_t word = __atomic_load_n(life, __ATOMIC_ACQUIRE);
 
 		if (!word || word & FUTEX_OWNER_DIED)

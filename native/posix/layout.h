@@ -67,6 +67,19 @@ _Static_assert(offsetof(struct px_record, time) == 24, "read by Python");
  * taken the record's cells, and the copy is worth nothing. Such a writer sets the bit `gap`; at the first record of a gap
  * it puts down its time in victim[], before it moves tail.
  *
+ * What is shared, in which order, and with whom; where code says no more, this is what it means:
+ *
+ *   head                moved with seq_cst. Writers load it with acquire, behind whoever moved it before them; seq_cst
+ *                       where it decides about sleeping, and whether the stream is empty
+ *   tail                moved with seq_cst; loaded with acquire: the reader is done with the cells below it
+ *   mark                COMMITTED with release, after the record; loaded with acquire by the reader and who recycles
+ *   waits, bell         seq_cst: who sleeps sets its bit, looks at head, and sleeps on the old value of bell; who moves
+ *                       head looks at waits afterwards, and changes bell
+ *   room_wanted, room   seq_cst: the same, of writers that wait for tail to be moved
+ *   closed              seq_cst, loaded with acquire: pairs with who takes a stream over and who waits for its room
+ *   overrun, stuck      release by who lost an event, or could not write; acquire, or an exchange, by who asks
+ *   record, full, lost  relaxed: they hand nothing over; head decides what is recorded
+ *
  * flags: STOPPED = nothing is recorded. FULL = UNTIL_FULL has stopped by itself, or FLUSH is losing events. START_DUE =
  * UNTIL_FULL was emptied, and the next event is preceded by a START. A writer that finds a flag changed fails to move
  * head: what stands before a STOP was recorded before it.
@@ -160,6 +173,11 @@ _Static_assert(__atomic_always_lock_free(sizeof(uint64_t), 0), "words of 64 bits
 #define PX_SLOTS 64u
 #define PX_PAGE 4096u
 
+/*
+ * serial and active are changed with seq_cst, in px_control_enter() and _leave(). Events load them relaxed: a stream that
+ * they do not see yet has not begun for them, and one that has gone is told by the serial in the stream itself, which is
+ * mapped with acquire. family_start and names come before family_pid, which is stored with release and loaded with acquire.
+ */
 struct px_control {
 	uint64_t active;          /* a bit for each stream that traces this process */
 	uint64_t serial[PX_SLOTS]; /* of these streams; 0 = none */
@@ -187,6 +205,7 @@ struct px_registry {
 };
 _Static_assert(sizeof(struct px_registry) <= PX_PAGE, "registry");
 
+/* The counts grow under the lock, with release, after the names; who looks without it loads them with acquire. */
 struct px_names {
 	uint8_t lock[64];      /* a robust mutex between processes; ready = 1 when it is initialised */
 	uint32_t ready;

@@ -54,6 +54,7 @@ struct px_log {
 
 static void set(bool *flag, bool value)
 {
+	/* relaxed, as where they are read: each tells of itself only */
 	__atomic_store_n(flag, value, __ATOMIC_RELAXED);
 }
 

@@ -51,6 +51,7 @@ static void set_up(struct px_names *names)
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(lock_of(names), &attr);
 	pthread_mutexattr_destroy(&attr);
+	/* last, by release: who is killed before leaves it to the next one, who begins anew */
 	__atomic_store_n(&names->ready, 1, __ATOMIC_RELEASE);
 }
 

@@ -90,6 +90,7 @@ static void inherit(const struct px_control *parent, bool mapped)
 
 		if (!stream || stream->serial != serial)
 			stream = px_own_stream(slot, serial);
+		/* acquire: pairs with px_close(), of a controller that may be at it */
 		if (stream && stream->inherited && !__atomic_load_n(&stream->closed, __ATOMIC_ACQUIRE))
 			trace_into(slot, serial, parent->user[slot]);
 	}

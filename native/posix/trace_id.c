@@ -26,6 +26,7 @@ struct px_trace *px_trace_use(trace_id_t id, unsigned int kinds)
 
 void px_trace_done(struct px_trace *trace)
 {
+	/* release: pairs with px_trace_quiesce(); what its user did is over */
 	__atomic_fetch_sub(&trace->users, 1, __ATOMIC_RELEASE);
 }
 
@@ -52,12 +53,14 @@ trace_id_t px_trace_publish(struct px_trace *trace)
 {
 	trace_id_t id = (trace->generation % 0xffffff + 1) * TRACES + (uint32_t)(trace - trace_table);
 
+	/* seq_cst: pairs with px_trace_use(), which then sees the whole trace */
 	__atomic_store_n(&trace->id, id, __ATOMIC_SEQ_CST);
 	return id;
 }
 
 bool px_trace_retract(struct px_trace *trace, trace_id_t id)
 {
+	/* seq_cst: before px_trace_quiesce() looks for users, as they count themselves before they look at the id */
 	return __atomic_compare_exchange_n(&trace->id, &id, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
@@ -107,6 +110,7 @@ void px_streams_forget(void)
 void px_streams_end(void)
 {
 	for (uint32_t i = 0; i < TRACES; i++) {
+		/* acquire: pairs with px_trace_publish(); px_trace_use() looks again */
 		trace_id_t id = __atomic_load_n(&trace_table[i].id, __ATOMIC_ACQUIRE);
 
 		if (id && trace_table[i].kind == PX_STREAM)

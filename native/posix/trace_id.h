@@ -19,6 +19,11 @@ struct px_reading {
 	struct px_record held; /* and on: the record that comes after a gap */
 };
 
+/*
+ * Between threads: id and users are seq_cst, as px_trace_use() says. agent_ready, flush_wanted, ending and flushing are
+ * seq_cst: set before the agent's bell is rung, or its futex woken, and looked at before it sleeps. flush_error is set with
+ * release and taken by an exchange. All else is under a lock, or set before the trace is published.
+ */
 struct px_trace {
 	trace_id_t id;	/* 0 = nobody may use it any more */
 	uint32_t users; /* threads that do */
