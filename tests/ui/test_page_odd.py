@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 T0 = 10**12
 MARKUP = "<img src=x onerror=alert(1)>"
 SCRIPT = "</script><script>alert(2)</script><!--"
+HUGE = MARKUP + "<" * 10_000_000
 PANELS = ("contention", "findings", "statistics", "order", "critical", "losses", "events")
 
 
@@ -42,26 +43,31 @@ def hostile_trace(path: Path) -> Path:
     said = [
         Event(T0 + 60 + n, "USER", fields={"user_domain": 1, "user_event": n, "data": data})
         for n, data in enumerate(
-            [MARKUP.encode(), SCRIPT.encode(), b"\xff\x00\x1b[31m", b"<" * 800_000]
+            [MARKUP.encode(), SCRIPT.encode(), b"\xff\x00\x1b[31m", HUGE.encode()]
         )
     ]
     made.thread(1, [named(T0, MARKUP.encode()), *held(T0 + 1, 64, 40), *said])
     made.thread(2, [named(T0, SCRIPT.encode()), *waited(T0 + 10, 64, 1, 31)])
     # Half a year later, and a name that turns the line around.
     made.thread(3, [named(T0, "\u202egnp.exe".encode()), *held(T0 + 2**53, 128, 2**50)])
+    made.thread(4, held(T0 + 100, 192, 5))
     made.processes = [
-        {"process": {"index": 0, "pid": 100, "exe": f"/bin/{MARKUP}", "cmdline": [SCRIPT],
+        {"process": {"index": 0, "pid": 100, "exe": f"/bin/{HUGE}", "cmdline": [SCRIPT, HUGE],
                      "start_unix_ns": -(2**62), "end_unix_ns": 2**62}},
+        {"thread": {"process": 0, "tid": 4, "name": HUGE}},
         {"sites": {"process": 0, "sites": {"5": "0x500", "6": "0x600", "7": "0x700"}}},
     ]  # fmt: skip
-    made.session |= {"uncovered": [{"module": MARKUP, "why": SCRIPT}], "losses": {MARKUP: 3}}
+    made.session |= {
+        "uncovered": [{"module": MARKUP, "why": SCRIPT}, {"module": HUGE, "why": HUGE}],
+        "losses": {MARKUP: 3, HUGE: 4},
+    }
     return made.write()
 
 
 def test_hostile_names_times_and_strings(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
     trace = hostile_trace(tmp_path / "run<img src=x>.ptt")
     aliases = tmp_path / "aliases"
-    aliases.write_text(f"0x40 {MARKUP}\n0x80 {SCRIPT}\n")
+    aliases.write_text(f"0x40 {MARKUP}\n0x80 {HUGE}\n")
     page = tmp_path / "page.html"
     ptt("ui", "--export", page, "--alias", aliases, trace)
     with serving(ptt, "--alias", aliases, trace) as url:
@@ -77,6 +83,10 @@ def test_hostile_names_times_and_strings(browser: Browser, ptt: Ptt, tmp_path: P
                 look.page.fill("#search-text", "alert")
                 look.page.locator("#search-hits .hit").first.click()
                 look.press("f", "w", "f")
+                # No text is longer than one can look at, whatever the trace has.
+                texts = """[...document.querySelectorAll('body *:not(script)')]
+                    .map(one => one.children.length ? 0 : one.textContent.length)"""
+                assert max(look.page.evaluate(texts)) < 2000
                 # It is all there as text, and no element came of it.
                 assert look.page.locator("img").count() == 0
                 runs = "[...document.scripts].filter(one => one.type !== 'text/plain').length"

@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 from nptltrace.errors import PttError, UsageError
 from nptltrace.ui import protocol
 from nptltrace.ui.jobs import Later
-from nptltrace.ui.naming import shortened
+from nptltrace.ui.naming import presentable
 from nptltrace.ui.viewer import NotFound
 
 if TYPE_CHECKING:
@@ -96,20 +96,11 @@ def _answer(viewer: Viewer, endpoint: Endpoint, arguments: dict[str, Any]) -> Re
         headers = {"Content-Disposition": 'attachment; filename="trace.html"'}
         return Response(found, media_type="text/html; charset=utf-8", headers=headers)
     return Response(
-        json.dumps(_cut(found), separators=(",", ":"), ensure_ascii=False).encode(
+        json.dumps(presentable(found), separators=(",", ":"), ensure_ascii=False).encode(
             "utf-8", "replace"
         ),
         media_type="application/json",
     )
-
-
-def _cut(value: Any) -> Any:
-    """Return plain data with texts as long as one can look at."""
-    if isinstance(value, str):
-        return shortened(value)
-    if isinstance(value, dict):
-        return {shortened(name): _cut(item) for name, item in value.items()}
-    return [_cut(item) for item in value] if isinstance(value, list) else value
 
 
 def _stream(table: pa.Table) -> bytes:

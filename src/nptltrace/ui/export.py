@@ -23,6 +23,7 @@ from nptltrace import _paths
 from nptltrace.errors import PttError, UsageError
 from nptltrace.ui import protocol
 from nptltrace.ui.jobs import Later
+from nptltrace.ui.naming import presentable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -276,6 +277,6 @@ def _packed(value: Any) -> bytes:
             writer.write_table(value.combine_chunks())
         data = sink.getvalue().to_pybytes()
     else:
-        text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(presentable(value), separators=(",", ":"), ensure_ascii=False)
         data = text.encode("utf-8", "replace")
     return gzip.compress(data, 6, mtime=0)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols import Symbols
 
-__all__ = ["Naming", "shortened"]
+__all__ = ["Naming", "presentable", "shortened"]
 
 _LONGEST = 512
 
@@ -17,6 +17,15 @@ _LONGEST = 512
 def shortened(text: str) -> str:
     """Return a text as long as one can look at; what is left out is marked by `…`."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def presentable(value: Any) -> Any:
+    """Return plain data with texts as long as one can look at."""
+    if isinstance(value, str):
+        return shortened(value)
+    if isinstance(value, dict):
+        return {presentable(name): presentable(item) for name, item in value.items()}
+    return [presentable(item) for item in value] if isinstance(value, list) else value
 
 
 class Naming:
