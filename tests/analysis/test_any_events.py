@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,52 +13,26 @@ from hypothesis import strategies as st
 from nptltrace.analysis import _native
 from nptltrace.analysis.contention import contention
 from nptltrace.analysis.model import model_tables
-from nptltrace.catalog import EVENTS
 from nptltrace.trace.source import Source
-from tests.trace.builder import Builder, Event
+from tests.analysis.any_events import any_steps, write_steps
 
-T0 = 10**12
-TYPES = [event for event in EVENTS if event.domain not in {"user", "c11", "process"}]
+if TYPE_CHECKING:
+    from tests.analysis.any_events import Steps
 
-step = st.tuples(
-    st.integers(0, 3),  # thread
-    st.integers(0, 30_000),  # gap
-    st.integers(0, len(TYPES) - 1),
-    st.integers(0, 2),  # object
-    st.sampled_from([0, 0, 0, 1, 2, 11, 110, 125, 130]),  # result, count, serial, owner
+STEPS = any_steps(
+    without={"user", "c11", "process"},
+    gaps=st.integers(0, 30_000),
+    values=[0, 0, 0, 1, 2, 11, 110, 125, 130],
+    most=120,
 )
-Steps = list[tuple[int, int, int, int, int]]
-
-
-def write(path: Path, steps: Steps) -> Path:
-    made = Builder(path)
-    now, threads = T0, [made.thread(101 + n, []) for n in range(4)]
-    for thread, gap, kind, number, value in steps:
-        now += gap
-        event = TYPES[kind]
-        fields = {f.name: value for f in event.fields if f.type != "bytes"}
-        if "owner" in fields and value:
-            fields["owner"] = 100 + value % 5
-        if "mutex" in fields:
-            fields["mutex"] = 0x4040
-        if "wait_ns" in fields:
-            fields["wait_ns"] = gap
-        threads[thread].packets[0].append(
-            Event(now, event.name, 0x4040 + 64 * number, thread + 1, variant=event.variant,
-                  fields=fields)
-        )  # fmt: skip
-    for one in threads:
-        one.packets = [packet for packet in one.packets if packet]
-    made.threads = [one for one in threads if one.packets]
-    return made.write()
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(step, min_size=1, max_size=120))
+@given(STEPS)
 def test_sums_are_those_of_the_rows(steps: Steps) -> None:
     directory = Path(tempfile.mkdtemp())
     try:
-        trace = write(directory / "run.ptt", steps)
+        trace = write_steps(directory / "run.ptt", steps)
         tables = model_tables(Source([trace]))
         found = contention(Source([trace]), pairs=True)
     finally:

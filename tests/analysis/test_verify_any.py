@@ -7,21 +7,28 @@ import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nptltrace.analysis.verify import verify
-from nptltrace.catalog import EVENTS
 from nptltrace.cli.verify import as_json
 from nptltrace.trace.alias import read_aliases
 from nptltrace.trace.source import Source
 from nptltrace.trace.symbols import Symbols
+from tests.analysis.any_events import any_steps, write_steps
 from tests.analysis.simulator import simulate
-from tests.trace.builder import Builder, Event
 
-T0 = 10**12
-TYPES = [event for event in EVENTS if event.domain != "user"]
+if TYPE_CHECKING:
+    from tests.analysis.any_events import Steps
+
+STEPS = any_steps(
+    without={"user"},
+    gaps=st.sampled_from([0, 1, 50, 30_000, 10**9]),
+    values=[0, 0, 0, 1, 2, 4, 11, 16, 28, 110, 125, 130, 2**31 - 1],
+    most=150,
+)
 
 # Every rule must have been held against some of these programs, or they prove little.
 RULES = {
@@ -58,43 +65,12 @@ def test_such_programs_try_the_rules() -> None:
     assert {rule for rule in RULES if not checked[rule]} == set()
 
 
-step = st.tuples(
-    st.integers(0, 3),  # thread
-    st.sampled_from([0, 1, 50, 30_000, 10**9]),  # gap
-    st.integers(0, len(TYPES) - 1),
-    st.integers(0, 2),  # object
-    st.sampled_from([0, 0, 0, 1, 2, 4, 11, 16, 28, 110, 125, 130, 2**31 - 1]),
-)
-Steps = list[tuple[int, int, int, int, int]]
-
-
-def write(path: Path, steps: Steps) -> Path:
-    made = Builder(path)
-    now, threads = T0, [made.thread(101 + n, []) for n in range(4)]
-    for thread, gap, kind, number, value in steps:
-        now += gap
-        event = TYPES[kind]
-        fields = {f.name: value & 0x7F if f.type == "u8" else value for f in event.fields}
-        fields = {f.name: fields[f.name] & 0xFFFF if f.type == "u16" else fields[f.name]
-                  for f in event.fields if f.type != "bytes"}  # fmt: skip
-        if "mutex" in fields:
-            fields["mutex"] = 0x4040
-        threads[thread].packets[0].append(
-            Event(now, event.name, 0x4040 + 64 * number, thread + 1, variant=event.variant,
-                  fields=fields)
-        )  # fmt: skip
-    for one in threads:
-        one.packets = [packet for packet in one.packets if packet]
-    made.threads = [one for one in threads if one.packets]
-    return made.write()
-
-
 @settings(max_examples=100, deadline=None)
-@given(st.lists(step, min_size=1, max_size=150))
+@given(STEPS)
 def test_any_events_have_a_verdict(steps: Steps) -> None:
     directory = Path(tempfile.mkdtemp())
     try:
-        source = Source([write(directory / "run.ptt", steps)])
+        source = Source([write_steps(directory / "run.ptt", steps)])
         verdict = verify(source, Symbols(source, read_aliases([]), []), patience_ns=0)
         document = as_json(verdict)
     finally:
