@@ -15,7 +15,7 @@ import pytest
 from tests.support import ROOT, Compiler, Ptt, Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 PROGRAMS = ROOT / "tests" / "programs"
 
@@ -48,6 +48,18 @@ def native_stage() -> Path:
         )
     assert built.returncode == 0, f"make dev failed:\n{built.stdout[-4000:]}\n{built.stderr}"
     return stage
+
+
+@pytest.fixture
+def native_in_process(native_stage: Path) -> Iterator[None]:
+    """Let the package in this very process use the native files under test."""
+    from nptltrace import _paths
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
+        _paths.native_dir.cache_clear()
+        yield
+    _paths.native_dir.cache_clear()
 
 
 @pytest.fixture(scope="session")

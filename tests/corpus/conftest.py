@@ -36,10 +36,9 @@ def build(
 
 @pytest.fixture
 def checked(
-    ptt: Ptt, build: Build, tmp_path: Path, native_stage: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Checked]]:
+    ptt: Ptt, build: Build, tmp_path: Path, native_in_process: None
+) -> Callable[..., Checked]:
     """Recorder and checker: `checked(program, "-l", "3").findings`."""
-    from nptltrace import _paths
 
     def checked(program: Program, *options: str) -> Checked:
         if shutil.which(program.compiler) is None:
@@ -50,8 +49,4 @@ def checked(
         assert came.came.status == program.status, came.came.said
         return came
 
-    with monkeypatch.context() as patch:
-        patch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
-        _paths.native_dir.cache_clear()
-        yield checked
-    _paths.native_dir.cache_clear()
+    return checked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,25 +11,15 @@ from tests.export.programs import aliases
 from tests.support import ROOT, Compiler, Recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.support import Ptt
 
 
 @pytest.fixture(autouse=True)
-def _native(native_stage: Path) -> Iterator[None]:
-    from nptltrace import _paths
-
-    before = os.environ.get("NPTLTRACE_NATIVE_DIR")
-    os.environ["NPTLTRACE_NATIVE_DIR"] = str(native_stage)
-    _paths.native_dir.cache_clear()
-    yield
-    if before is None:
-        del os.environ["NPTLTRACE_NATIVE_DIR"]
-    else:
-        os.environ["NPTLTRACE_NATIVE_DIR"] = before
-    _paths.native_dir.cache_clear()
+def _native(native_in_process: None) -> None:
+    """All of these tests call the package."""
 
 
 @pytest.fixture(scope="session")

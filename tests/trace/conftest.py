@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,26 +9,14 @@ import pytest
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 T0 = 10**12
 
 
 @pytest.fixture(autouse=True)
-def _native(native_stage: Path) -> Iterator[None]:
-    """Let the package in this process use the native files under test."""
-    from nptltrace import _paths
-
-    before = os.environ.get("NPTLTRACE_NATIVE_DIR")
-    os.environ["NPTLTRACE_NATIVE_DIR"] = str(native_stage)
-    _paths.native_dir.cache_clear()
-    yield
-    if before is None:
-        del os.environ["NPTLTRACE_NATIVE_DIR"]
-    else:
-        os.environ["NPTLTRACE_NATIVE_DIR"] = before
-    _paths.native_dir.cache_clear()
+def _native(native_in_process: None) -> None:
+    """All of these tests call the package."""
 
 
 def pair(ticks: int, lock: int = 0x4040, site: int = 5) -> list[Event]:
