@@ -64,19 +64,16 @@ def build(tmp_path: Path) -> Callable[..., Path]:
 # ---- programs ----
 
 
-def test_measured_by_the_program(
-    program: Callable[[str], Path], record: Recorder, ptt: Ptt, tmp_path: Path
-) -> None:
-    for attempt in range(5):  # a busy machine may stop the program between its clock and the call
-        trace = tmp_path / f"run-{attempt}.ptt"
-        own = ptt("record", "-q", "-o", trace, "--", program("contention")).stdout
-        out = json.loads(ptt("report", "--format", "json", trace).stdout)
-        found = {f"{item['kind']} {item['name']}": item["wait_ns"] for item in out["objects"]}
-        lines = [line.rpartition(" ") for line in own.splitlines()]
-        measured = {name: pytest.approx(int(ns), rel=0.1) for name, _, ns in lines}
-        if {name: found[name] for name in measured} == measured:
-            break
-    assert {name: found[name] for name in measured} == measured
+def test_measured_by_the_program(program: Callable[[str], Path], ptt: Ptt, tmp_path: Path) -> None:
+    """However busy the machine is: what is told lies between what the program knows for sure."""
+    trace = tmp_path / "run.ptt"
+    own = ptt("record", "-q", "-o", trace, "--", program("contention")).stdout
+    out = json.loads(ptt("report", "--format", "json", trace).stdout)
+    found = {f"{item['kind']} {item['name']}": item["wait_ns"] for item in out["objects"]}
+    lines = [line.rsplit(maxsplit=2) for line in own.splitlines()]
+    assert len(lines) == 5
+    for name, least, most in lines:
+        assert 25 * MS < int(least) <= found[name] <= int(most), name
 
 
 def test_deadlock_is_told(program: Callable[[str], Path], record: Recorder, ptt: Ptt) -> None:

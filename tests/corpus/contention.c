@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * contention.c - contention of which everything is known: who held what for how long while who waited.
- * It says so itself, in ns by its own clock, as lines `QUANTITY OBJECT [TID] NS`.
+ * It says so itself, as lines `QUANTITY OBJECT [TID] AT-LEAST AT-MOST` in ns by its own clock. However long the kernel
+ * keeps a thread from running between its clock and its call, the truth lies between the two.
  */
 #include "corpus.h"
 
@@ -13,26 +14,27 @@ static long now(void)
 	return t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* What a thread has seen of one lock: when it asked, had it, and gave it back. */
+/* What a thread has seen of one lock: when it asked, had it, was about to give it back, and had done so. */
 struct turn {
 	int tid; /* set just before it asks */
-	long asked, had, gave;
+	long asked, had, gives, gave;
 };
 
 static void had(const char *name, const struct turn *turn)
 {
-	say("hold %s %ld\n", name, turn->gave - turn->had);
+	say("hold %s %ld %ld\n", name, turn->gives - turn->had, turn->gave - turn->asked);
 }
 
-static void waited(const char *name, const struct turn *turn)
+/* It slept for the lock from one time to the other, at least. */
+static void waited(const char *name, const struct turn *turn, long from, long to)
 {
-	say("wait %s %ld\n", name, turn->had - turn->asked);
-	say("waits-of %d %ld\n", turn->tid, turn->had - turn->asked);
+	say("wait %s %ld %ld\n", name, to - from, turn->had - turn->asked);
+	say("waits-of %d %ld %ld\n", turn->tid, to - from, turn->had - turn->asked);
 }
 
-static void caused(const char *name, const struct turn *by, long ns)
+static void caused(const char *name, const struct turn *by, long least, long most)
 {
-	say("caused %s %d %ld\n", name, by->tid, ns);
+	say("caused %s %d %ld %ld\n", name, by->tid, least, most);
 }
 
 /* ---- one holds for long, one waits; then a second waits for both ---- */
@@ -40,6 +42,7 @@ static void caused(const char *name, const struct turn *by, long ns)
 static pthread_mutex_t chain = PTHREAD_MUTEX_INITIALIZER;
 static struct turn chained[3];
 static int holding;
+static long all_wait;
 
 static void *in_chain(void *number)
 {
@@ -54,16 +57,20 @@ static void *in_chain(void *number)
 	pthread_mutex_lock(&chain);
 	me->had = now();
 	arrive(&holding);
-	if (me == &chained[0])
+	if (me == &chained[0]) {
 		await_asleep(&chained[2].tid);
+		all_wait = now();
+	}
 	nap_ms(100);
-	me->gave = now();
+	me->gives = now();
 	pthread_mutex_unlock(&chain);
+	me->gave = now();
 	return NULL;
 }
 
 static void chain_of_three(void)
 {
+	struct turn *first = &chained[0], *second = &chained[1], *third = &chained[2];
 	pthread_t threads[3];
 
 	for (long i = 0; i < 3; i++)
@@ -71,11 +78,13 @@ static void chain_of_three(void)
 	for (int i = 0; i < 3; i++) {
 		join(threads[i]);
 		had("chain", &chained[i]);
-		if (i)
-			waited("chain", &chained[i]);
 	}
-	caused("chain", &chained[0], 2 * chained[1].had - chained[1].asked - chained[2].asked);
-	caused("chain", &chained[1], chained[2].had - chained[1].had);
+	/* the second slept already when the third asked */
+	waited("chain", second, third->asked, first->gives);
+	waited("chain", third, all_wait, second->gives);
+	caused("chain", first, 2 * first->gives - third->asked - all_wait,
+	       2 * second->had - second->asked - third->asked);
+	caused("chain", second, second->gives - second->had, third->had - first->gives);
 }
 
 /* ---- a writer waits for two readers, of which one is gone after half of the time ---- */
@@ -89,13 +98,15 @@ static void *reader(void *number)
 	struct turn *me = &readers[(long)number];
 
 	set_tid(&me->tid);
+	me->asked = now();
 	pthread_rwlock_rdlock(&table);
 	me->had = now();
 	arrive(&reading);
 	await(&writing, 1);
 	nap_ms(me == readers ? 80 : 160);
-	me->gave = now();
+	me->gives = now();
 	pthread_rwlock_unlock(&table);
+	me->gave = now();
 	return NULL;
 }
 
@@ -107,28 +118,41 @@ static void *writes(void *unused)
 	pthread_rwlock_wrlock(&table);
 	writer.had = now();
 	nap_ms(50);
-	writer.gave = now();
+	writer.gives = now();
 	pthread_rwlock_unlock(&table);
+	writer.gave = now();
 	return unused;
+}
+
+/* Half of the time that both had it, and all that one had it alone. */
+static long least_caused(const struct turn *one, const struct turn *other, long since)
+{
+	long both = one->gives < other->gives ? one->gives : other->gives;
+	long alone = one->gives - other->gave;
+
+	return (both - since) / 2 + (alone > 0 ? alone : 0);
 }
 
 static void readers_and_writer(void)
 {
 	pthread_t threads[3] = {start(reader, (void *)0L), start(reader, (void *)1L),
 				start(writes, NULL)};
-	long both;
+	long waits, last, least[2];
 
 	await_asleep(&writer.tid);
+	waits = now();
 	arrive(&writing);
 	for (int i = 0; i < 3; i++)
 		join(threads[i]);
 	had("table", &readers[0]);
 	had("table", &readers[1]);
 	had("table", &writer);
-	waited("table", &writer);
-	both = readers[0].gave - writer.asked;
-	caused("table", &readers[0], both / 2);
-	caused("table", &readers[1], both / 2 + writer.had - readers[0].gave);
+	last = readers[0].gives > readers[1].gives ? readers[0].gives : readers[1].gives;
+	waited("table", &writer, waits, last);
+	for (int i = 0; i < 2; i++)
+		least[i] = least_caused(&readers[i], &readers[!i], waits);
+	for (int i = 0; i < 2; i++)
+		caused("table", &readers[i], least[i], writer.had - writer.asked - least[!i]);
 }
 
 /* ---- three threads at one lock, again and again ---- */
@@ -138,7 +162,7 @@ static int together;
 
 static void *often(void *unused)
 {
-	long waited_ns = 0, held_ns = 0;
+	long waited_ns = 0, held_ns = 0, passed_ns = 0;
 
 	meet(&together, 3);
 	for (int i = 0; i < 12; i++) {
@@ -150,10 +174,11 @@ static void *often(void *unused)
 		held_ns += now() - mine;
 		waited_ns += mine - asked;
 		pthread_mutex_unlock(&busy);
+		passed_ns += now() - asked;
 	}
-	say("hold busy %ld\n", held_ns);
-	say("wait busy %ld\n", waited_ns);
-	say("waits-of %d %ld\n", gettid(), waited_ns);
+	say("hold busy %ld %ld\n", held_ns, passed_ns);
+	say("wait busy 0 %ld\n", waited_ns);
+	say("waits-of %d 0 %ld\n", gettid(), waited_ns);
 	return unused;
 }
 
@@ -186,22 +211,40 @@ static void *spins(void *unused)
 	return unused;
 }
 
+/* Waits until a thread that spins has done so for a while, of its own time. */
+static void await_spinning(pthread_t thread, const int *tid)
+{
+	struct timespec since, t;
+	clockid_t clock;
+
+	await(tid, 1);
+	pthread_getcpuclockid(thread, &clock);
+	clock_gettime(clock, &since);
+	do {
+		nap_ms(1);
+		clock_gettime(clock, &t);
+	} while ((t.tv_sec - since.tv_sec) * 1000000000 + t.tv_nsec - since.tv_nsec < 5000000);
+}
+
 static void spin_lock(void)
 {
 	pthread_t thread = start(spins, NULL);
+	long waits;
 
-	holder = (struct turn){.tid = gettid()};
+	holder = (struct turn){.tid = gettid(), .asked = now()};
 	pthread_spin_lock(&slot);
 	holder.had = now();
 	arrive(&held);
-	await(&other.tid, 1);
+	await_spinning(thread, &other.tid);
+	waits = now();
 	nap_ms(80);
-	holder.gave = now();
+	holder.gives = now();
 	pthread_spin_unlock(&slot);
+	holder.gave = now();
 	join(thread);
 	had("slot", &holder);
-	waited("slot", &other);
-	caused("slot", &holder, other.had - other.asked);
+	waited("slot", &other, waits, holder.gives);
+	caused("slot", &holder, holder.gives - waits, other.had - other.asked);
 }
 
 static void *takes(void *unused)
@@ -217,18 +260,21 @@ static void *takes(void *unused)
 static void semaphore(void)
 {
 	pthread_t thread;
+	long waits, posts;
 
 	other = (struct turn){0};
 	sem_wait(&units);
 	sem_wait(&units);
 	thread = start(takes, NULL);
 	await_asleep(&other.tid);
+	waits = now();
 	nap_ms(100);
+	posts = now();
 	sem_post(&units);
 	join(thread);
 	sem_post(&units);
-	waited("units", &other);
-	caused("units", &holder, other.had - other.asked);
+	waited("units", &other, waits, posts);
+	caused("units", &holder, posts - waits, other.had - other.asked);
 }
 
 static void *gives_up(void *unused)
@@ -238,7 +284,7 @@ static void *gives_up(void *unused)
 
 	if (pthread_mutex_timedlock(&slow, &soon) != ETIMEDOUT)
 		abort();
-	say("timeout slow %ld\n", now() - asked);
+	say("timeout slow 0 %ld\n", now() - asked);
 	return unused;
 }
 
@@ -253,65 +299,78 @@ static void given_up(void)
 
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
-static int there_is_work;
+static int there_is_work, idle_tid;
+static struct turn before_work, after_work;
 
 static void *worker(void *unused)
 {
-	long began;
-
+	before_work.asked = now();
 	pthread_mutex_lock(&door);
-	set_tid(&other.tid);
-	other.asked = began = now();
+	before_work.had = now();
 	nap_ms(60); /* held before the wait */
-	say("hold door %ld\n", now() - began);
-	began = now();
+	before_work.gives = now();
+	set_tid(&idle_tid);
 	while (!there_is_work)
 		pthread_cond_wait(&work, &door);
-	other.had = now();
-	say("idle work %ld\n", holder.asked - began);
+	after_work.had = now();
 	nap_ms(60); /* and after it */
-	say("hold door %ld\n", now() - other.had);
+	after_work.gives = now();
 	pthread_mutex_unlock(&door);
+	after_work.gave = now();
 	return unused;
 }
 
 static void condition(void)
 {
-	pthread_t thread;
+	pthread_t thread = start(worker, NULL);
+	long signalled;
 
-	other = (struct turn){0};
-	thread = start(worker, NULL);
-	await(&other.tid, 1);
-	nap_ms(160); /* for work it waits for 100 ms of these, or so */
+	await_asleep(&idle_tid);
+	before_work.gave = now();
+	nap_ms(100);
+	holder.asked = now();
 	pthread_mutex_lock(&door);
 	holder.had = now();
 	there_is_work = 1;
-	holder.asked = now(); /* when it signals */
+	after_work.asked = now(); /* from the signal on it wants the mutex back */
 	pthread_cond_signal(&work);
+	signalled = now();
 	nap_ms(90);
-	holder.gave = now();
+	holder.gives = now();
 	pthread_mutex_unlock(&door);
+	holder.gave = now();
 	join(thread);
+	after_work.tid = idle_tid;
+	had("door", &before_work);
 	had("door", &holder);
-	say("wait door %ld\n", other.had - holder.asked);
-	say("waits-of %d %ld\n", other.tid, other.had - holder.asked);
-	caused("door", &holder, other.had - holder.asked);
+	had("door", &after_work);
+	say("idle work %ld %ld\n", after_work.asked - before_work.gave, signalled - before_work.gives);
+	waited("door", &after_work, signalled, holder.gives);
+	caused("door", &holder, holder.gives - signalled, after_work.had - after_work.asked);
 }
 
 /* ---- a thread that is joined ---- */
 
+static int joiner;
+static long joined_since, joined_until;
+
 static void *naps(void *unused)
 {
+	await_asleep(&joiner);
+	joined_since = now();
 	nap_ms(100);
+	joined_until = now();
 	return unused;
 }
 
 static void *joins(void *thread)
 {
-	long began = now();
+	long began;
 
+	set_tid(&joiner);
+	began = now();
 	join(*(pthread_t *)thread);
-	say("join %d %ld\n", gettid(), now() - began);
+	say("join %d %ld %ld\n", gettid(), joined_until - joined_since, now() - began);
 	return NULL;
 }
 

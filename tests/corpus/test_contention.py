@@ -1,13 +1,13 @@
-"""A report of known contention is right within a tenth, by the program's own clock.
+"""A report of known contention is right, by the program's own clock.
 
-What the program measures begins a moment before the call and ends a moment after it. A busy machine
-may take the processor away in just that moment; then the program is asked once more.
+What the program measures begins a moment before a call and ends a moment after it, and a busy
+machine may take the processor away in just that moment. So it tells of each quantity what it was at
+least and at most, and a report is right if it lies between, however far these are apart.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,23 +19,27 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt
 
-TENTH = 0.1
-ATTEMPTS = 5
-SLACK_NS = 10**6  # what a call takes that has not waited counts for nothing
+MS = 10**6
+SLACK_NS = 1000  # what is divided among several is cut to whole ns
+
+Bounds = tuple[int, int]
+Figures = dict[tuple[str, ...], int]
 
 
-def measured(text: str) -> dict[tuple[str, ...], int]:
-    """Return what the program measured, summed by quantity, object and thread."""
-    found: dict[tuple[str, ...], int] = defaultdict(int)
+def measured(text: str) -> dict[tuple[str, ...], Bounds]:
+    """Return the bounds that the program told, summed by quantity, object and thread."""
+    found: dict[tuple[str, ...], Bounds] = {}
     for line in text.splitlines():
-        *key, ns = line.split()
-        found[tuple(key)] += int(ns)
-    return dict(found)
+        *words, least, most = line.split()
+        key = tuple(words)
+        before = found.get(key, (0, 0))
+        found[key] = (before[0] + int(least), before[1] + int(most))
+    return found
 
 
-def reported(out: dict[str, Any]) -> dict[tuple[str, ...], int]:
+def reported(out: dict[str, Any]) -> Figures:
     """Return the same quantities of a report."""
-    found: dict[tuple[str, ...], int] = {}
+    found: Figures = {}
     for item in out["objects"]:
         name = item["name"]
         found["hold", name] = item["hold_ns"]
@@ -51,45 +55,26 @@ def reported(out: dict[str, Any]) -> dict[tuple[str, ...], int]:
     return found
 
 
-Figures = dict[tuple[str, ...], int]
-
-
-def expected(own: Figures) -> dict[tuple[str, ...], object]:
-    """Return what the program measured, as nearly as a report has to tell it."""
-    return {key: pytest.approx(ns, rel=TENTH, abs=SLACK_NS) for key, ns in own.items()}
-
-
-def unexplained(told: Figures, own: Figures) -> Figures:
-    """Return the blame of threads that had nothing to do with it."""
-    return {
-        key: ns
-        for key, ns in told.items()
-        if key[0] == "caused" and key[1] != "busy" and key not in own
-        if ns >= told["wait", key[1]] * TENTH
-    }
-
-
-def right(told: Figures, own: Figures) -> bool:
-    """Tell whether a report and a program agree."""
-    same = {key: told.get(key, 0) for key in own} == expected(own)
-    return same and not unexplained(told, own)
+def strangers(told: Figures, own: dict[tuple[str, ...], Bounds], lock: str) -> int:
+    """Return the blame, for waits at a lock, of threads that had nothing to do with it."""
+    return sum(ns for key, ns in told.items() if key[:2] == ("caused", lock) and key not in own)
 
 
 @pytest.mark.parametrize("options", [("-l", "2"), ("-l", "3"), ("--handler", "shared")])
 def test_known_contention(
-    options: tuple[str, ...], compile_c: Compiler, ptt: Ptt, tmp_path: Path
+    options: tuple[str, ...], compile_c: Compiler, ptt: Ptt, trace_dir: Path
 ) -> None:
     program = compile_c(CORPUS / "contention.c", f"-I{CORPUS}")
-    for attempt in range(ATTEMPTS):
-        trace = tmp_path / f"run-{attempt}.ptt"
-        own = measured(ptt("record", "-o", trace, *options, "--", program).stdout)
-        out = json.loads(ptt("report", "--format", "json", trace).stdout)
-        told = reported(out)
-        assert len(own) > 20
-        if right(told, own):
-            break
-    assert {key: told.get(key, 0) for key in own} == expected(own)
-    # Nobody else is blamed for more than it took to wake up.
-    assert unexplained(told, own) == {}
+    own = measured(ptt("record", "-o", trace_dir, *options, "--", program).stdout)
+    out = json.loads(ptt("report", "--format", "json", trace_dir).stdout)
+    told = reported(out)
+    for key, (least, most) in own.items():
+        assert least - SLACK_NS <= told.get(key, 0) <= most + SLACK_NS, key
+    assert sum(least > 50 * MS for least, _ in own.values()) > 20
+    # Nobody else is blamed for more than those who had it may have had nothing to do with.
+    for lock in ("chain", "table", "slot", "units", "door"):
+        sure = sum(least for key, (least, _) in own.items() if key[:2] == ("caused", lock))
+        assert sure > 0
+        assert strangers(told, own, lock) <= own["wait", lock][1] - sure + SLACK_NS
     given_up = next(item for item in out["objects"] if item["name"] == "slow")
     assert (given_up["waits"], given_up["wait_ns"], given_up["blamed"]) == (0, 0, [])

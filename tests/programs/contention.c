@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* contention.c - contention that is known: three threads in five phases, each of which says how long they waited. */
+/*
+ * contention.c - contention that is known: three threads in five phases. Each tells for how long threads have waited, as
+ * what it was at least and at most, by the program's own clock: `KIND NAME AT-LEAST AT-MOST` in ns.
+ */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "show.h"
+
+enum { HOT, TABLE, SLOTS, MEET, DOOR, PHASES };
 
 static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER, door = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
@@ -11,7 +17,9 @@ static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
 static sem_t slots;
 static pthread_barrier_t start, meet;
 static int there_is_work;
-static long waited[5]; /* by phase */
+static int asking[PHASES][3]; /* threads that are about to wait */
+static long asleep, gave; /* since then the others sleep; it was given back after that */
+static long least[PHASES], most[PHASES];
 
 static long now(void)
 {
@@ -28,26 +36,87 @@ static void pause_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-static void add(int phase, long began)
+/* The calling thread goes to wait: when it did. */
+static long ask(int phase, long me)
 {
-	__atomic_fetch_add(&waited[phase], now() - began, __ATOMIC_RELAXED);
+	__atomic_store_n(&asking[phase][me], gettid(), __ATOMIC_RELEASE);
+	return now();
 }
 
-/* The first thread has the lock before the others ask for it. */
+/* Returns when these threads wait. */
+static void await_asking(int phase, long first, long last)
+{
+	for (long other = first; other <= last; other++) {
+		while (!__atomic_load_n(&asking[phase][other], __ATOMIC_ACQUIRE))
+			nap();
+		await_asleep(asking[phase][other]);
+	}
+}
+
+static void add(int phase, long at_least, long at_most)
+{
+	__atomic_fetch_add(&least[phase], at_least, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&most[phase], at_most, __ATOMIC_RELAXED);
+}
+
+/* The calling thread, which has it now, asked for it at some time, and waited for who gave it back last. */
+static void waited(int phase, long asked)
+{
+	add(phase, gave - asleep, now() - asked);
+}
+
+/* The first thread has what the others wait for. */
+static void hold(int phase, long ms)
+{
+	await_asking(phase, 1, 2);
+	asleep = now();
+	pause_ms(ms);
+	gave = now();
+}
+
+/* The first thread signals, and keeps the mutex that the second needs to go on; the third does but lock it. */
+static void wait_for_work(long me)
+{
+	long began = now(), signals;
+
+	pthread_mutex_lock(&door);
+	add(DOOR, 0, now() - began);
+	if (me == 1) {
+		ask(DOOR, me);
+		while (!there_is_work)
+			pthread_cond_wait(&work, &door);
+		add(DOOR, 0, now() - asleep);
+	} else if (me == 0) {
+		pthread_mutex_unlock(&door);
+		await_asking(DOOR, 1, 1);
+		began = now();
+		pthread_mutex_lock(&door);
+		add(DOOR, 0, now() - began);
+		there_is_work = 1;
+		asleep = now();
+		pthread_cond_signal(&work);
+		signals = now();
+		pause_ms(30);
+		add(DOOR, now() - signals, 0);
+	}
+	pthread_mutex_unlock(&door);
+}
+
 static void *run(void *number)
 {
-	long me = (long)number, began;
+	long me = (long)number, asked;
 
 	if (me == 0)
 		pthread_mutex_lock(&hot);
 	pthread_barrier_wait(&start);
 	if (me == 0) {
-		pause_ms(60);
+		hold(HOT, 60);
 	} else {
-		began = now();
+		asked = ask(HOT, me);
 		pthread_mutex_lock(&hot);
-		add(0, began);
+		waited(HOT, asked);
 		pause_ms(20);
+		gave = now();
 	}
 	pthread_mutex_unlock(&hot);
 
@@ -55,11 +124,11 @@ static void *run(void *number)
 		pthread_rwlock_wrlock(&table);
 	pthread_barrier_wait(&start);
 	if (me == 0) {
-		pause_ms(40);
+		hold(TABLE, 40);
 	} else {
-		began = now();
+		asked = ask(TABLE, me);
 		pthread_rwlock_rdlock(&table);
-		add(1, began);
+		waited(TABLE, asked);
 	}
 	pthread_rwlock_unlock(&table);
 
@@ -67,37 +136,29 @@ static void *run(void *number)
 		sem_wait(&slots);
 	pthread_barrier_wait(&start);
 	if (me == 0) {
-		pause_ms(30);
+		hold(SLOTS, 30);
 	} else {
-		began = now();
+		asked = ask(SLOTS, me);
 		sem_wait(&slots);
-		add(2, began);
+		waited(SLOTS, asked);
+		gave = now();
 	}
 	sem_post(&slots);
 
 	pthread_barrier_wait(&start);
-	if (me == 0)
-		pause_ms(50);
-	began = now();
-	pthread_barrier_wait(&meet);
-	if (me)
-		add(3, began);
-
-	pthread_mutex_lock(&door);
-	if (me == 1) {
-		while (!there_is_work)
-			pthread_cond_wait(&work, &door);
-	} else if (me == 0) {
-		pthread_mutex_unlock(&door);
-		pause_ms(40);
-		pthread_mutex_lock(&door);
-		there_is_work = 1;
-		pthread_cond_signal(&work);
-		began = now();
-		pause_ms(30);
-		add(4, began);
+	if (me == 0) {
+		hold(MEET, 50);
+		asked = now();
+		pthread_barrier_wait(&meet);
+		add(MEET, 0, now() - asked);
+	} else {
+		asked = ask(MEET, me);
+		pthread_barrier_wait(&meet);
+		waited(MEET, asked);
 	}
-	pthread_mutex_unlock(&door);
+
+	pthread_barrier_wait(&start);
+	wait_for_work(me);
 	return NULL;
 }
 
@@ -114,7 +175,7 @@ int main(void)
 		pthread_create(&threads[i], NULL, run, (void *)i);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	for (int i = 0; i < 5; i++)
-		printf("%s %ld\n", names[i], waited[i]);
+	for (int i = 0; i < PHASES; i++)
+		printf("%s %ld %ld\n", names[i], least[i], most[i]);
 	return 0;
 }
