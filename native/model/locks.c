@@ -162,3 +162,14 @@ void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
 		}
 	}
 }
+
+int ptt_model_holding(struct ptt_model *m, int64_t now)
+{
+	for (uint32_t i = 1; i < m->threads.count; i++)
+		for (uint32_t hold = MD_THREAD(m, i)->holds; hold; hold = MD_HOLD(m, hold)->thread_next) {
+			const struct md_hold *h = MD_HOLD(m, hold);
+
+			hold_row(m, h, now > h->since ? now : h->since, 0, true);
+		}
+	return m->error;
+}

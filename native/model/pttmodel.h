@@ -339,6 +339,8 @@ PTT_MODEL_API int ptt_model_feed(struct ptt_model *model, const struct ptt_colum
  * @now: the time, which no event that was fed is behind
  */
 PTT_MODEL_API int ptt_model_waiting(struct ptt_model *model, int64_t now);
+/* ptt_model_holding - tells of the holds that are going on, as rows of PTT_MODEL_HOLDS; none of them ends by that. */
+PTT_MODEL_API int ptt_model_holding(struct ptt_model *model, int64_t now);
 /*
  * ptt_model_finish - ends what is still open
  *

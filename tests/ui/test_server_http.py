@@ -446,6 +446,78 @@ def test_a_recording_is_followed_to_its_end(ptt: Ptt, tmp_path: Path, compile_c:
         assert recording.wait(PATIENCE_S) == 0
 
 
+HOLDER = r"""
+#include <pthread.h>
+#include <stdio.h>
+
+static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
+
+int main(void)
+{
+	pthread_mutex_lock(&outer);
+	for (int i = 0; i < 10; i++) {
+		pthread_mutex_lock(&inner);
+		pthread_mutex_unlock(&inner);
+	}
+	getchar();
+	pthread_mutex_unlock(&outer);
+	return 0;
+}
+"""
+
+
+def spans(asks: httpx.Client, by: str) -> list[dict[str, Any]]:
+    """Return all spans that are held, none while there are none yet."""
+    answer = asks.get(f"/api/rows?by={by}")
+    if answer.status_code != 200:
+        return []
+    rows = pa.ipc.open_stream(answer.content).read_all().to_pylist()
+    chosen = ",".join(str(row["row"]) for row in rows)
+    table = pa.ipc.open_stream(asks.get(f"/api/spans?by={by}&rows={chosen}").content).read_all()
+    lanes = {row["row"]: row["lanes"] for row in rows}
+    held = [span for span in table.to_pylist() if span["state"] == protocol.STATES.index("held")]
+    return [span | {"lanes": lanes[span["row"]]} for span in held]
+
+
+def test_what_is_held_in_a_recording_is_drawn(
+    ptt: Ptt, tmp_path: Path, compile_c: Compiler
+) -> None:
+    path, program = tmp_path / "held.ptt", compile_c(HOLDER)
+    with subprocess.Popen(
+        ptt.command("record", "-q", "-o", path, "--", program), env=ptt.environment(),
+        stdin=subprocess.PIPE,
+    ) as recording:  # fmt: skip
+        end = time.monotonic() + PATIENCE_S
+        while not (path / "metadata").exists() or not (path / "info" / "session.json").exists():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        with running(ptt, "--follow", path) as (_, url), client(url) as asks:
+            # The outer one is drawn above the inner ones, although it has not ended.
+            while True:
+                of_threads = spans(asks, "thread")
+                inner = [span for span in of_threads if span["lane"] == 2 and not span["flags"] & 1]
+                if sum(span["count"] for span in inner) == 10:
+                    break
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            of_objects = spans(asks, "object")
+            [outer] = [span for span in of_threads if span["lane"] == 1]
+            assert outer["flags"] & protocol.FLAGS["open"]
+            assert outer["lanes"] == 3
+            [same] = [span for span in of_objects if span["flags"] & protocol.FLAGS["open"]]
+            assert (same["row"], same["other"]) == (outer["other"], outer["row"])
+            found = asks.get(f"/api/hold?row={outer['row']}&lane=1&t_ns={outer['t_ns']}").json()
+            assert (found["open"], found["t_ns"]) == (True, outer["t_ns"])
+            assert found["object"]["name"] == "outer"
+            assert found["site"]
+            assert recording.stdin
+            recording.stdin.write(b"\n")
+            recording.stdin.close()
+            wait_for(asks, "analysed")
+            assert not [span for span in spans(asks, "thread") if span["flags"] == 1]
+        assert recording.wait(PATIENCE_S) == 0
+
+
 def test_a_recording_starts_the_viewer(ptt: Ptt, tmp_path: Path, compile_c: Compiler) -> None:
     path, program = tmp_path / "beside.ptt", compile_c(STEPS)
     with subprocess.Popen(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import tempfile
 import weakref
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,8 @@ from nptltrace import _paths
 from nptltrace.trace._abi import check, load, made
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from nptltrace.trace._native import Buffer
@@ -22,7 +26,7 @@ __all__ = [
     "Model", "percentile",
 ]  # fmt: skip
 
-VERSION = 2
+VERSION = 3
 ROWS, EDGES, PATH, PAIRS = 1, 2, 4, 8
 CLASSES = ("contended", "idle", "join", "timeout", "cancelled")
 KINDS = {
@@ -130,8 +134,11 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_model_only_site": (ctypes.c_int, (_p, _n, ctypes.c_uint64)),
     "ptt_model_feed": (ctypes.c_int, (_p, _p, ctypes.c_int64)),
     "ptt_model_waiting": (ctypes.c_int, (_p, ctypes.c_int64)),
+    "ptt_model_holding": (ctypes.c_int, (_p, ctypes.c_int64)),
     "ptt_model_finish": (ctypes.c_int, (_p, _p, _n)),
+    "ptt_model_path_file": (None, (_p, ctypes.c_int)),
     "ptt_model_path": (ctypes.c_int, (_p, _n)),
+    "ptt_model_path_next": (ctypes.c_int, (_p,)),
     "ptt_model_path_resolution": (ctypes.c_int64, (_p,)),
     "ptt_model_table": (ctypes.c_int, (_p, _n, _p)),
     "ptt_model_drop_rows": (None, (_p,)),
@@ -162,6 +169,11 @@ class Model:
         self._lib = lib
         self.handle = made("make a model", lib.ptt_model_create(flags))
         weakref.finalize(self, lib.ptt_model_destroy, self.handle)
+        if flags & PATH:
+            with suppress(OSError):  # without it short waits are left out
+                file = tempfile.TemporaryFile(prefix="ptt-path-")  # noqa: SIM115 -- closed below
+                weakref.finalize(self, file.close)
+                lib.ptt_model_path_file(self.handle, file.fileno())
 
     def thread(self, number: int, process: int, tid: int) -> None:
         """Tell which thread the reader's number means."""
@@ -203,18 +215,38 @@ class Model:
         check("see who waits", self._lib.ptt_model_waiting(self.handle, now_ns))
         return self.table("open")
 
+    def holding(self, now_ns: int) -> NDArray[Any]:
+        """Return the holds that are going on, as the table `holds` has them; they go on.
+
+        Rows that were told before are dropped.
+        """
+        self.drop_rows()
+        check("see who holds", self._lib.ptt_model_holding(self.handle, now_ns))
+        found = self.table("holds")
+        self.drop_rows()
+        return found
+
     def finish(self, ends: list[int]) -> None:
         """End what is open; `ends` says when each process ended, `NEVER` where nobody knows."""
         array = (ctypes.c_int64 * max(len(ends), 1))(*ends)
         check("finish", self._lib.ptt_model_finish(self.handle, array, len(ends)))
 
-    def find_path(self, thread: int = 0) -> None:
-        """Fill the table `segments` with the critical path to the end of a thread (a row)."""
+    def path(self, thread: int = 0) -> Iterator[NDArray[Any]]:
+        """Yield the critical path to the end of a thread (a row): pieces, the latest first.
+
+        Each array, as the table `segments` has it, is valid until the next one.
+        """
         check("find the critical path", self._lib.ptt_model_path(self.handle, thread))
+        while True:
+            check("find the critical path", self._lib.ptt_model_path_next(self.handle))
+            pieces = self.table("segments", copy=False)
+            if not len(pieces):
+                return
+            yield pieces
 
     @property
     def path_resolution_ns(self) -> int:
-        """Waits shorter than this are not in the critical path."""
+        """Waits shorter than this are not in the critical path; 0 when none was left out."""
         return int(self._lib.ptt_model_path_resolution(self.handle))
 
     @property

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nptltrace.ui.levels import Tables
 
 __all__ = [
-    "arrow_table", "bin_width", "open_spans", "overview_table", "path_table", "span_table",
+    "arrow_table", "bin_width", "looked_up", "overview_table", "path_table", "span_table",
 ]  # fmt: skip
 
 _WAKE, _HOLD = (protocol.ARROW_KINDS.index(name) for name in ("wake", "hold"))
@@ -36,7 +36,7 @@ def bin_width(from_ns: int, to_ns: int, width: int) -> int:
     return int(min(found, 2**62))
 
 
-def _at(numbers: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
+def looked_up(numbers: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
     """Return numbers by place; 0 where there is no such place."""
     if not len(numbers):
         return np.zeros(len(places), numbers.dtype)
@@ -48,56 +48,9 @@ def _at(numbers: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
 
 def span_table(spans: NDArray[Any], by: str, tables: Tables) -> pa.Table:
     """Return spans with rows in place of the numbers of objects."""
-    other = _at(tables.row_of, spans["other"]) if by == "thread" else spans["other"]
+    other = looked_up(tables.row_of, spans["other"]) if by == "thread" else spans["other"]
     columns = {name: spans[name] for name in _native.SPAN.names or ()}
     return table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
-
-
-def open_spans(  # noqa: PLR0917
-    waiting: NDArray[Any], by: str, rows: list[int], from_ns: int, to_ns: int, tables: Tables
-) -> NDArray[Any]:
-    """Return the waits that go on in a recording, as spans; of an object they are its queue."""
-    row = waiting["thread"] if by == "thread" else _at(tables.row_of, waiting["object"])
-    seen = waiting[np.isin(row, rows) & (row > 0) & (waiting["t_ns"] < to_ns)]
-    row = row[np.isin(row, rows) & (row > 0) & (waiting["t_ns"] < to_ns)]
-    keep = seen["t_ns"] + seen["dur_ns"] > from_ns
-    seen, row = seen[keep], row[keep]
-    if by == "object":
-        return _open_queues(seen, row)
-    found = np.zeros(len(seen), _native.SPAN)
-    for name in ("t_ns", "dur_ns"):
-        found[name] = seen[name]
-    found["busy_ns"] = seen["dur_ns"]
-    found["row"] = row
-    found["count"] = 1
-    found["other"] = seen["object"]
-    found["depth"] = seen["queue_depth"]
-    found["state"] = 1 + seen["wait_class"]
-    found["flags"] = protocol.FLAGS["open"]
-    return found
-
-
-def _open_queues(seen: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
-    """Return a step for each waiter that came."""
-    order = np.lexsort([seen["t_ns"], row])
-    seen, row = seen[order], row[order]
-    found = np.zeros(len(seen), _native.SPAN)
-    if not len(seen):
-        return found
-    end = int((seen["t_ns"] + seen["dur_ns"]).max())
-    first = np.searchsorted(row, row)
-    is_last = np.append(row[1:] != row[:-1], True)
-    ends = np.where(is_last, end, np.append(seen["t_ns"][1:], end))
-    found["t_ns"] = seen["t_ns"]
-    found["dur_ns"] = found["busy_ns"] = ends - seen["t_ns"]
-    found["row"] = row
-    found["count"] = 1
-    found["depth"] = np.arange(len(seen)) - first + 1
-    contended = np.cumsum(seen["wait_class"] == 0)
-    before = np.where(first > 0, contended[first - 1], 0)
-    found["state"] = np.where(contended > before, 1, 2)
-    found["flags"] = protocol.FLAGS["open"]
-    return found
 
 
 # ---- arrows ----
@@ -114,7 +67,8 @@ def arrow_table(
         wait = detail.wait(number)
         if wait is None:
             continue
-        thread, object_row = int(wait["thread"]), int(_at(tables.row_of, wait["object"][None])[0])
+        object_row = int(looked_up(tables.row_of, wait["object"][None])[0])
+        thread = int(wait["thread"])
         begin, end = int(wait["t_ns"]), int(wait["t_ns"] + wait["dur_ns"])
         owner, waker, wake_ns = int(wait["owner"]), int(wait["waker"]), int(wait["wake_ns"])
         if waker and wake_ns != analysis.NEVER:
@@ -208,7 +162,7 @@ def path_table(tables: Tables, from_ns: int, to_ns: int, bin_ns: int) -> pa.Tabl
             "kind": rows["kind"][first],
             "t_ns": rows["start_ns"][first],
             "dur_ns": rows["end_ns"][last] - rows["start_ns"][first],
-            "object_row": _at(tables.row_of, rows["object"][first]),
+            "object_row": looked_up(tables.row_of, rows["object"][first]),
             "count": last - first + 1,
         },
     )

@@ -32,6 +32,7 @@ from nptltrace.trace.symbols import Symbols
 from nptltrace.ui import drawing, protocol
 from nptltrace.ui.events import MAX_COUNT, EventList, Filters
 from nptltrace.ui.folder import Folder, identity_of
+from nptltrace.ui.going import Going
 from nptltrace.ui.jobs import Later
 from nptltrace.ui.levels import Levels
 from nptltrace.ui.naming import Naming
@@ -103,7 +104,7 @@ class Viewer:
         self._use(self._source, Levels(self._source, self._folder, self._lock))
         self._rows: Rows | None = None
         self._whole = Whole()
-        self._waiting: Any = None
+        self._going: Going | None = None
         self._changed = Condition()
         self._version = 0
         self._error = ""
@@ -184,7 +185,7 @@ class Viewer:
             if not running or self._stop.is_set():
                 break
             if more:
-                self._show_waiting()
+                self._show_going()
             self._stop.wait(_POLL_S)
             with self._lock:
                 threads = len(self._source.threads())
@@ -200,7 +201,7 @@ class Viewer:
                 self._read_again()
             else:
                 levels.finish()
-            self._waiting = None
+            self._going = None
             self._tell()
 
     def _read_again(self) -> None:
@@ -215,14 +216,15 @@ class Viewer:
             with self._lock:
                 self._use(source, levels)
 
-    def _show_waiting(self) -> None:
-        """Let questions see which waits go on in a recording."""
-        assert self._levels.model is not None  # noqa: S101
-        self._levels.show()
-        now = self._levels.until_ns
-        waiting = self._levels.model.waiting(now)
+    def _show_going(self) -> None:
+        """Let questions see which waits and holds go on in a recording."""
+        levels = self._levels
+        levels.show()
+        assert levels.model is not None and levels.tables is not None  # noqa: S101, PT018
+        now = levels.until_ns
+        going = Going(levels.model.waiting(now), levels.model.holding(now), levels.tables)
         with self._lock:
-            self._waiting = waiting
+            self._going, self._rows = going, None
 
     def _report(self) -> None:
         """Say what there is to say of the whole that the model knows."""
@@ -268,7 +270,8 @@ class Viewer:
     def _lanes(self, by: str, count: int) -> Any:
         with self._lock:
             assert self._levels.detail is not None  # noqa: S101
-            return self._levels.detail.lanes(by, count)
+            found = self._levels.detail.lanes(by, count)
+            return found if self._going is None else self._going.lanes(by, found)
 
     def _analysed(self, found: Any) -> None:
         """Make sure that something is there.
@@ -417,9 +420,8 @@ class Viewer:
             bin_ns = drawing.bin_width(begin, end, width)
             assert detail is not None  # noqa: S101
             found = detail.spans(by, rows, begin, end, bin_ns)
-            if self._waiting is not None:
-                open_ = drawing.open_spans(self._waiting, by, rows, begin, end, known.tables)
-                found = np.concatenate([found, open_])
+            if self._going is not None:
+                found = np.concatenate([found, self._going.spans(by, rows, begin, end)])
         return drawing.span_table(found, by, known.tables)
 
     def arrows(self, rows: list[int], from_ns: int, to_ns: int, width: int, limit: int) -> pa.Table:
@@ -508,6 +510,8 @@ class Viewer:
         if not thread or not row or detail is None or not 0 <= t_ns < 2**62:
             return None
         held = detail.spans("object", [row], t_ns, t_ns + 1, 1)
+        if self._going is not None:
+            held = np.concatenate([held, self._going.spans("object", [row], t_ns, t_ns + 1)])
         held = held[(held["state"] >= protocol.STATES.index("held")) & (held["other"] == thread)]
         return int(held["t_ns"].min()) if len(held) else None
 
@@ -517,6 +521,8 @@ class Viewer:
             known, detail = self._known(), self._levels.detail
             inside = 0 < row < 2**32 and 0 < lane < 2**16 and -(2**62) < t_ns < 2**62
             found = detail.find("thread", row, lane, t_ns) if detail and inside else None
+            if found is None and self._going is not None:
+                found = self._going.hold(row, lane, t_ns)
             thread = known.thread(row)
             object_ = None if found is None else known.object(int(found["other"]))
             if found is None or thread is None or object_ is None:
