@@ -72,6 +72,7 @@ def test_report_of_a_log(log: Path, ptt: Ptt) -> None:
 
 
 def test_stat_and_sql_of_a_log(log: Path, ptt: Ptt) -> None:
+    assert ptt("stat", log).stdout.startswith(f"{log}\n")
     stat = json.loads(ptt("stat", "--format", "json", log).stdout)
     query = "select count(*) as n from events where event = 'MUTEX_TAKEN'"
     rows = json.loads(ptt("sql", "--format", "json", log, query).stdout)

@@ -96,6 +96,7 @@ class Source:
         self._known_threads: list[tuple[int, int]] = []
         self._searched: tuple[_native.Cursor, _names.Names, set[tuple[int, int]]] | None = None
         self._looked = 0  # how many bytes `told` is from
+        self._given = [Path(path) for path in paths]
         for path in paths:
             self._add(posix_log.as_trace(path) if posix_log.is_log(path) else Path(path))
         self.refresh()
@@ -290,5 +291,5 @@ class Source:
         return self.reader.damages(start)
 
     def paths(self) -> Iterable[Path]:
-        """Return the trace directories."""
-        return [trace.path for trace in self.traces]
+        """Return the trace directories and logs, as they were given."""
+        return self._given
