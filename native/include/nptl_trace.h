@@ -112,8 +112,8 @@ extern void nptl_trace_send_posix_event(unsigned int type, const void *data, siz
 #define nptl_trace_send_user_event(...) \
 	(nptl_trace_send_user_event ? nptl_trace_send_user_event(__VA_ARGS__) : (void)0)
 
-/* nptl_trace_say - add a line of text to the trace, as event 0 of domain 0 of the program. */
-static inline void nptl_trace_say(const char *text)
+/* nptl_trace_say - add a line of text to the trace, as event 0 of domain 0 of the program; the call site is the caller. */
+static inline __attribute__((__always_inline__)) void nptl_trace_say(const char *text)
 {
 	struct nptl_trace_event event;
 
