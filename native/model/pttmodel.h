@@ -352,8 +352,8 @@ PTT_MODEL_API int ptt_model_finish(struct ptt_model *model, const int64_t *ends,
  *
  * @file: open, empty, to be written and read; it stays the caller's
  *
- * The latest quarter of a million is kept in memory. Without a file, or when that is full or has a few thousand million
- * bytes, the shortest of the others are left out of the path.
+ * The latest 65,536 are kept in memory. Without a file, or when no more fits into it (64 Mi of them), the shortest of
+ * those that follow are left out of the path.
  */
 PTT_MODEL_API void ptt_model_path_file(struct ptt_model *model, int file);
 /* ptt_model_path - begins at the end of the critical path up to the end of this thread (0: the one with the last event). */

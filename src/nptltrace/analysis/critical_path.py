@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from nptltrace.analysis import _native
     from nptltrace.analysis._naming import Naming, ThreadName
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["CriticalPath", "PathLink", "PathThread", "critical_path"]
 
 RUN, WAKE, WAIT, CREATE = range(4)
+_LINKS = 100  # to tell of
+_NEVER = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,38 +86,35 @@ def critical_path(model: _native.Model, names: Naming, *, thread: int = 0) -> Cr
         names: Names for its rows.
         thread: Row of the thread; 0 for that of the last event.
     """
-    import numpy as np
-
-    model.find_path(thread)
-    rows = model.table("segments", copy=False)
-    if not len(rows):
-        return CriticalPath(0, 0, [], [], 0, model.path_resolution_ns)
-    size = int(rows["thread"].max()) + 1
-    dur = rows["end_ns"] - rows["start_ns"]
-    sums = np.zeros((4, size), np.int64)
-    np.add.at(sums, (rows["kind"], rows["thread"]), dur)
+    sums = np.zeros((4, len(model.table("threads", copy=False))), np.int64)
+    count, spent = np.zeros((2, len(model.table("objects", copy=False))), np.int64)
+    start, end, segments = _NEVER, 0, 0
+    for rows in model.path(thread):
+        dur = rows["end_ns"] - rows["start_ns"]
+        np.add.at(sums, (rows["kind"], rows["thread"]), dur)
+        links = (rows["kind"] == WAKE) & (rows["object"] > 0)
+        np.add.at(count, rows["object"][links], 1)
+        np.add.at(spent, rows["object"][links], dur[links])
+        start = min(start, int(rows["start_ns"].min()))
+        end = max(end, int(rows["end_ns"].max()))
+        segments += len(rows)
     total = sums.sum(axis=0)
-    threads = [
-        PathThread(
-            names.thread(at), int(sums[RUN, at]), int(sums[WAKE, at] + sums[CREATE, at]),
-            int(sums[WAIT, at]),
-        )
-        for at in np.argsort(-total, kind="stable").tolist()
-        if total[at]
-    ]  # fmt: skip
-    links = rows[(rows["kind"] == WAKE) & (rows["object"] > 0)]
-    count = np.bincount(links["object"])
-    spent = np.bincount(links["object"], weights=links["end_ns"] - links["start_ns"])
-    found = [
-        PathLink(names.object(at), names.kind(at), int(count[at]), int(spent[at]))
-        for at in np.argsort(-count, kind="stable")[:100].tolist()
-        if count[at]
-    ]
     return CriticalPath(
-        start_ns=int(rows["start_ns"].min()),
-        end_ns=int(rows["end_ns"].max()),
-        threads=threads,
-        links=found,
-        segments=len(rows),
+        start_ns=start if segments else 0,
+        end_ns=end,
+        threads=[
+            PathThread(
+                names.thread(at), int(sums[RUN, at]), int(sums[WAKE, at] + sums[CREATE, at]),
+                int(sums[WAIT, at]),
+            )
+            for at in np.argsort(-total, kind="stable").tolist()
+            if total[at]
+        ],
+        links=[
+            PathLink(names.object(at), names.kind(at), int(count[at]), int(spent[at]))
+            for at in np.argsort(-count, kind="stable")[:_LINKS].tolist()
+            if count[at]
+        ],
+        segments=segments,
         resolution_ns=model.path_resolution_ns,
-    )
+    )  # fmt: skip

@@ -123,6 +123,7 @@ class Levels:
         self._threads = 0
         self._shared = (0, 0)
         self._counts = np.zeros(_IDS, np.int64)
+        self._path = _empty()["segments"]
         self._read_events = 0
 
     @property
@@ -282,7 +283,7 @@ class Levels:
                 objects=objects,
                 sites=model.table("sites"),
                 edges=model.table("edges")[1:],
-                segments=model.table("segments")[::-1].copy(),
+                segments=self._path,
                 row_of=row_of,
                 first=first,
                 events=self._counts.copy(),
@@ -295,7 +296,8 @@ class Levels:
         with self._lock:
             self.detail.feed(self.model)
         self.model.drop_rows()
-        self.model.find_path(0)
+        pieces = [piece.copy() for piece in self.model.path()]
+        self._path = np.concatenate([self._path, *pieces])[::-1]
         self.show()
         with self._lock:
             self.until_ns = (self._source.end_ns() or 0) + 1

@@ -1,0 +1,99 @@
+"""The critical path of long traces: what does not stay in memory is there all the same."""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nptltrace.analysis.critical_path import CriticalPath
+
+# Of the finished waits so many stay in memory.
+_HELD = 65_536
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace of a made-up program, in which almost every acquisition has to wait."""
+    path = tmp_path_factory.mktemp("made-up") / "made-up.ptt"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        importlib.import_module("made").make_trace(path, 500_000, 5, 2)
+    return path
+
+
+def _path(trace: Path) -> CriticalPath:
+    from nptltrace.analysis.contention import contention
+    from nptltrace.trace.source import Source
+
+    return contention(Source([trace])).path
+
+
+def _walked(trace: Path) -> tuple[dict[int, list[int]], int, int]:
+    """Return time on the path by thread (running, waking, waiting), its pieces, and the waits."""
+    from nptltrace.analysis.model import model_tables
+    from nptltrace.trace.source import Source
+
+    tables = model_tables(Source([trace]))
+    lived = {row["tid"]: row for row in tables.threads.to_pylist() if row["tid"]}
+    names = ["wait_id", "tid", "t_ns", "dur_ns", "waker_tid", "wake_ns", "open"]
+    waits = tables.waits.select(names)
+    # A thread goes on a little after what it measured of its wait.
+    woken = dict(
+        zip(*tables.wakeups.select(["wait_id", "woken_ns"]).to_pydict().values(), strict=True)
+    )
+    thread = max(lived, key=lambda tid: lived[tid]["last_ns"])
+    t = lived[thread]["last_ns"]
+    spent: dict[int, list[int]] = {tid: [0, 0, 0] for tid in lived}
+    pieces = 0
+
+    def along(what: int, begin: int, end: int) -> None:
+        nonlocal pieces
+        spent[thread][what] += max(end - begin, 0)
+        pieces += end > begin
+
+    columns = [column.to_pylist()[::-1] for column in waits.columns]
+    for number, tid, begin, dur, waker, wake, is_open in zip(*columns, strict=True):
+        end = woken.get(number, begin + dur)
+        if is_open or tid != thread or end > t or (wake is not None and wake < begin):
+            continue
+        along(0, end, t)
+        if waker is not None and waker != tid and wake is not None:
+            along(1, wake, end)
+            thread, t = waker, wake
+        else:
+            along(2, begin, end)
+            t = begin
+    along(0, lived[thread]["first_ns"], t)
+    return spent, pieces, len(waits)
+
+
+def test_the_path_leads_through_all_waits(trace: Path) -> None:
+    path = _path(trace)
+    spent, pieces, waits = _walked(trace)
+    assert waits > 2 * _HELD
+    assert path.resolution_ns == 0
+    assert path.segments == pieces
+    found = {part.thread.tid: [part.run_ns, part.wake_ns, part.wait_ns] for part in path.threads}
+    assert found == {tid: times for tid, times in spent.items() if any(times)}
+
+
+def test_short_waits_are_left_out_where_nothing_can_be_stored(
+    trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(**_: object) -> NoReturn:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    path = _path(trace)
+    assert path.resolution_ns > 0
+    # Nothing of the time is missing: what has no wait is time in which a thread runs.
+    parts = (part.run_ns + part.wake_ns + part.wait_ns for part in path.threads)
+    assert sum(parts) == path.end_ns - path.start_ns
