@@ -44,7 +44,7 @@
 EXPORT extern const int nptl_trace_handler_reentrant;
 EXPORT const int nptl_trace_handler_reentrant = 1;
 
-struct file_buffer file_buffer;
+static struct file_buffer buffer;
 
 static __thread uint32_t self_tid INITIAL_EXEC;
 
@@ -104,41 +104,42 @@ static bool set_path(const char *path)
 	int n;
 
 	if (path && path[0] == '/')
-		n = snprintf(file_buffer.path, sizeof(file_buffer.path), "%s", path);
+		n = snprintf(buffer.path, sizeof(buffer.path), "%s", path);
 	else if (!getcwd(cwd, sizeof(cwd)))
 		return false;
 	else if (path && *path)
-		n = snprintf(file_buffer.path, sizeof(file_buffer.path), "%s/%s", cwd, path);
+		n = snprintf(buffer.path, sizeof(buffer.path), "%s/%s", cwd, path);
 	else
-		n = snprintf(file_buffer.path, sizeof(file_buffer.path), "%s/ptt-%s-%u", cwd,
-			     program_invocation_short_name, file_buffer.pid);
+		n = snprintf(buffer.path, sizeof(buffer.path), "%s/ptt-%s-%u", cwd,
+			     program_invocation_short_name, buffer.pid);
 	/* room for "-<pid>.<n>" and the names in it */
-	return n > 0 && (size_t)n < sizeof(file_buffer.path) - 64;
+	return n > 0 && (size_t)n < sizeof(buffer.path) - 64;
 }
 
 static void begin_trace(void)
 {
+	struct file_identity *id = &buffer.identity;
 	struct timespec now;
 
-	file_buffer.pid = (uint32_t)getpid();
+	buffer.pid = (uint32_t)getpid();
 	clock_gettime(CLOCK_REALTIME, &now);
-	file_buffer.start_clock = ptt_clock_monotonic_ns();
-	file_buffer.start_unix_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-	if (getrandom(file_buffer.uuid, sizeof(file_buffer.uuid), GRND_NONBLOCK) != sizeof(file_buffer.uuid))
-		memcpy(file_buffer.uuid, &file_buffer.start_clock, sizeof(file_buffer.start_clock));
-	file_buffer.uuid[6] = (file_buffer.uuid[6] & 0x0f) | 0x40; /* a random UUID, as RFC 9562 has it */
-	file_buffer.uuid[8] = (file_buffer.uuid[8] & 0x3f) | 0x80;
+	id->start_clock = ptt_clock_monotonic_ns();
+	id->start_unix_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	if (getrandom(id->uuid, sizeof(id->uuid), GRND_NONBLOCK) != sizeof(id->uuid))
+		memcpy(id->uuid, &id->start_clock, sizeof(id->start_clock));
+	id->uuid[6] = (id->uuid[6] & 0x0f) | 0x40; /* a random UUID, as RFC 9562 has it */
+	id->uuid[8] = (id->uuid[8] & 0x3f) | 0x80;
 }
 
 /* In the child of a fork: what is in the buffer is the parent's. */
 static void begin_child(void)
 {
-	madvise(file_buffer.array, file_buffer.size * 4, MADV_DONTNEED); /* private memory: zero from now on */
-	file_buffer.reserved = file_buffer.dropped = 0;
-	file_buffer.stopped = file_buffer.others = 0;
-	file_buffer.forked = true;
+	madvise(buffer.array, buffer.size * 4, MADV_DONTNEED); /* private memory: zero from now on */
+	buffer.reserved = buffer.dropped = 0;
+	buffer.stopped = buffer.others = 0;
+	buffer.forked = true;
 	self_tid = 0;
-	file_forget();
+	buffer.claimed = false; /* the directory is the parent's */
 	begin_trace();
 }
 
@@ -149,7 +150,7 @@ EXPORT void nptl_trace_init(char **args)
 	void *array;
 	int err;
 
-	if (file_buffer.array) {
+	if (buffer.array) {
 		begin_child();
 		return;
 	}
@@ -160,9 +161,9 @@ EXPORT void nptl_trace_init(char **args)
 		refuse("no usable name for the trace directory", path);
 		return;
 	}
-	err = file_claim();
+	err = file_claim(&buffer);
 	if (err) {
-		refuse(file_buffer.path, strerror(-err));
+		refuse(buffer.path, strerror(-err));
 		return;
 	}
 	array = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -171,8 +172,8 @@ EXPORT void nptl_trace_init(char **args)
 		return;
 	}
 	file_note_modules();
-	file_buffer.size = size / 4;
-	file_buffer.array = array;
+	buffer.size = size / 4;
+	buffer.array = array;
 }
 
 /* ------------------------------------------------------------ recording */
@@ -187,20 +188,20 @@ static uint32_t own_tid(void)
 static bool reserve(uint32_t words, uint64_t *at, uint64_t *time)
 {
 	/* acquire: pairs with the swap of whoever reserved before, so that our time is not older than theirs */
-	uint64_t reserved = __atomic_load_n(&file_buffer.reserved, __ATOMIC_ACQUIRE);
+	uint64_t reserved = __atomic_load_n(&buffer.reserved, __ATOMIC_ACQUIRE);
 
 	do {
 		/* relaxed: who does not see it yet has reserved before the end that file_write() reads, or is left out */
-		if (__atomic_load_n(&file_buffer.stopped, __ATOMIC_RELAXED))
+		if (__atomic_load_n(&buffer.stopped, __ATOMIC_RELAXED))
 			return false;
-		if (reserved + words > file_buffer.size) {
+		if (reserved + words > buffer.size) {
 			/* a shorter event might fit: but then the trace would have a hole */
-			__atomic_store_n(&file_buffer.stopped, STOPPED_FULL, __ATOMIC_RELAXED);
+			__atomic_store_n(&buffer.stopped, STOPPED_FULL, __ATOMIC_RELAXED);
 			return false;
 		}
 		*time = ptt_clock_monotonic_ns(); /* between the load and the swap: times follow places */
 		*at = reserved;
-	} while (!__atomic_compare_exchange_n(&file_buffer.reserved, &reserved, reserved + words, false,
+	} while (!__atomic_compare_exchange_n(&buffer.reserved, &reserved, reserved + words, false,
 					      __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
 	return true;
 }
@@ -215,12 +216,12 @@ static void put_event(uint32_t *record, uint32_t room, const struct nptl_trace_e
 		return;
 	if (!reserve(words, &at, &time)) {
 		/* what comes while the trace is being written comes after its end, and is not missing in it */
-		if (__atomic_load_n(&file_buffer.stopped, __ATOMIC_RELAXED) != STOPPED_TO_WRITE)
-			__atomic_fetch_add(&file_buffer.dropped, 1, __ATOMIC_RELAXED);
+		if (__atomic_load_n(&buffer.stopped, __ATOMIC_RELAXED) != STOPPED_TO_WRITE)
+			__atomic_fetch_add(&buffer.dropped, 1, __ATOMIC_RELAXED);
 		return;
 	}
-	ptt_record_finish(record, words, time, file_buffer.pid, own_tid());
-	to = file_buffer.array + at;
+	ptt_record_finish(record, words, time, buffer.pid, own_tid());
+	to = buffer.array + at;
 	to[3] = record[3];
 	/* release: with the length, and the thread above, a record is seen to have been begun */
 	__atomic_store_n(&to[0], ptt_record_word0(PTT_RECORD_UNFINISHED, words), __ATOMIC_RELEASE);
@@ -239,11 +240,11 @@ static __attribute__((noinline)) void put_large(const struct nptl_trace_event *e
 /* Another program comes: this is the end of the image, unless it is a child of vfork that borrows it. */
 static void before_exec(void)
 {
-	if ((uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != file_buffer.pid)
+	if ((uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != buffer.pid)
 		return;
-	if (file_buffer.forked && !file_buffer.others)
+	if (buffer.forked && !buffer.others)
 		return; /* fork and exec, as all programs start others: nothing to tell */
-	file_write();
+	file_write(&buffer);
 }
 
 EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
@@ -251,14 +252,14 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 	uint32_t record[PTT_RECORD_SMALL];
 	bool process = event.source == NPTL_TRACE_SOURCE_NPTL && event.domain == NPTL_DOMAIN_PROCESS;
 
-	if (__builtin_expect(!file_buffer.array, 0))
+	if (__builtin_expect(!buffer.array, 0))
 		return;
 	if (__builtin_expect(ptt_record_is_small(&event), 1))
 		put_event(record, PTT_RECORD_SMALL, &event, NULL);
 	else
 		put_large(&event, __builtin_return_address(0));
-	if (!process && !file_buffer.others)
-		file_buffer.others = 1;
+	if (!process && !buffer.others)
+		buffer.others = 1;
 	if (process && event.event == NPTL_EV_PROCESS_EXEC)
 		before_exec();
 }
@@ -267,19 +268,19 @@ EXPORT void nptl_trace_fini(void)
 {
 	int err;
 
-	if (!file_buffer.array)
+	if (!buffer.array)
 		return;
 	if (ptt_is_confined()) {
 		err = -EPERM;
-	} else if (!ptt_may_write(file_buffer.reserved * 8 + INFO_MAX)) {
+	} else if (!ptt_may_write(buffer.reserved * 8 + INFO_MAX)) {
 		err = -EFBIG;
 	} else {
 		file_note_modules();
-		err = file_write();
+		err = file_write(&buffer);
 	}
 	if (err)
-		fprintf(stderr, "ptt: file: cannot write %s: %s\n", file_buffer.path, strerror(-err));
-	else if (file_buffer.dropped)
+		fprintf(stderr, "ptt: file: cannot write %s: %s\n", buffer.path, strerror(-err));
+	else if (buffer.dropped)
 		fprintf(stderr, "ptt: file: the buffer was full; %llu later events are not in %s\n",
-			(unsigned long long)file_buffer.dropped, file_buffer.path);
+			(unsigned long long)buffer.dropped, buffer.path);
 }

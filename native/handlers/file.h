@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "file_metadata.h"
+
 /* Why nothing more is recorded. */
 enum file_stopped { NOT_STOPPED, STOPPED_FULL, STOPPED_TO_WRITE };
 
@@ -20,9 +22,8 @@ struct file_buffer {
 	uint32_t pid;
 	char path[PATH_MAX]; /* of the trace directory, absolute; its final name may be another */
 	bool forked;         /* this image is the child of a fork */
-	uint8_t uuid[16];
-	int64_t start_unix_ns;
-	uint64_t start_clock;
+	bool claimed;        /* the directory is ours */
+	struct file_identity identity;
 };
 
 /* What went into the packets. */
@@ -33,13 +34,8 @@ struct file_counts {
 	uint64_t bytes;
 };
 
-extern struct file_buffer file_buffer __attribute__((visibility("hidden")));
-
 /* file_claim - make the trace directory and keep others from it. Return: 0 or -errno. */
-int file_claim(void);
-
-/* file_forget - in the child of a fork: the directory is the parent's. */
-void file_forget(void);
+int file_claim(struct file_buffer *buffer);
 
 /* file_note_modules - remember what is mapped now. Not for signal handlers. */
 void file_note_modules(void);
@@ -48,12 +44,9 @@ void file_note_modules(void);
  * file_write - put what is recorded into the trace directory, once more if need be
  * Makes no use of malloc, stdio and locks: it also runs just before another program is executed. Return: 0 or -errno.
  */
-int file_write(void);
+int file_write(struct file_buffer *buffer);
 
 /* file_put_info - info/session.json and info/processes.jsonl in the directory @dir. */
-int file_put_info(int dir, const struct file_counts *counts);
-
-/* file_put_metadata - the TSDL text; @handler is named in it. */
-int file_put_metadata(int dir, const char *handler);
+int file_put_info(int dir, const struct file_buffer *buffer, const struct file_counts *counts);
 
 #endif

@@ -146,17 +146,17 @@ static uint64_t now_unix_ns(void)
 	return (uint64_t)now.tv_sec * GIGA + (uint64_t)now.tv_nsec;
 }
 
-static void put_process(struct put *put)
+static void put_process(struct put *put, const struct file_buffer *buffer)
 {
 	char exe[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe));
 
 	put_string(put, "{\"process\": {\"index\": 0, \"pid\": ");
-	put_decimal(put, file_buffer.pid, 1);
+	put_decimal(put, buffer->pid, 1);
 	put_string(put, ", \"ppid\": ");
 	put_decimal(put, (uint64_t)getppid(), 1);
 	put_string(put, ", \"start_unix_ns\": ");
-	put_signed(put, file_buffer.start_unix_ns);
+	put_signed(put, buffer->identity.start_unix_ns);
 	put_string(put, ", \"exe\": ");
 	put_json(put, exe, n > 0 ? (size_t)n : 0);
 	put_string(put, ", \"cmdline\": ");
@@ -170,22 +170,6 @@ static void put_process(struct put *put)
 
 /* ------------------------------------------------------------ session.json */
 
-static void put_number(struct put *put, const char *name, uint64_t value)
-{
-	put_string(put, ",\n \"");
-	put_string(put, name);
-	put_string(put, "\": ");
-	put_decimal(put, value, 1);
-}
-
-static void put_named(struct put *put, const char *name, const char *value)
-{
-	put_string(put, ",\n \"");
-	put_string(put, name);
-	put_string(put, "\": ");
-	put_json(put, value, strlen(value));
-}
-
 static void put_boot_id(struct put *put)
 {
 	char text[40];
@@ -198,56 +182,41 @@ static void put_boot_id(struct put *put)
 		return;
 	text[n] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	put_named(put, "boot_id", text);
+	put_json_string(put, "boot_id", text);
 }
 
-static void put_session(struct put *put, const struct file_counts *counts)
+static void put_session(struct put *put, const struct file_buffer *buffer, const struct file_counts *counts)
 {
 	struct utsname host;
 
 	put_string(put, "{\n \"version\": 1,\n \"state\": \"complete\",\n \"handler\": \"file\",\n \"uuid\": \"");
-	put_uuid(put, file_buffer.uuid);
+	put_uuid(put, buffer->identity.uuid);
 	put_string(put, "\",\n \"level\": \"");
 	put_signed(put, __nptl_trace_detail_level);
 	put_string(put, "\",\n \"command\": ");
 	put_command(put);
 	if (uname(&host) == 0) {
-		put_named(put, "hostname", host.nodename);
-		put_named(put, "kernel", host.release);
-		put_named(put, "machine", host.machine);
+		put_json_string(put, "hostname", host.nodename);
+		put_json_string(put, "kernel", host.release);
+		put_json_string(put, "machine", host.machine);
 	}
 	put_boot_id(put);
-	put_number(put, "start_unix_ns", (uint64_t)file_buffer.start_unix_ns);
-	put_number(put, "end_unix_ns", now_unix_ns());
-	put_number(put, "events", counts->events);
-	put_number(put, "threads", counts->threads);
-	put_number(put, "bytes", counts->bytes);
+	put_json_number(put, "start_unix_ns", (uint64_t)buffer->identity.start_unix_ns);
+	put_json_number(put, "end_unix_ns", now_unix_ns());
+	put_json_number(put, "events", counts->events);
+	put_json_number(put, "threads", counts->threads);
+	put_json_number(put, "bytes", counts->bytes);
 	put_string(put, ",\n \"clock\": {\"name\": \"monotonic\", \"frequency\": 1000000000, \"start\": ");
-	put_decimal(put, file_buffer.start_clock, 1);
+	put_decimal(put, buffer->identity.start_clock, 1);
 	put_string(put, "},\n \"lost\": {\"buffers_full\": ");
 	/* relaxed: a count */
-	put_decimal(put, __atomic_load_n(&file_buffer.dropped, __ATOMIC_RELAXED), 1);
+	put_decimal(put, __atomic_load_n(&buffer->dropped, __ATOMIC_RELAXED), 1);
 	put_string(put, ", \"unfinished\": ");
 	put_decimal(put, counts->lost, 1);
 	put_string(put, "}\n}\n");
 }
 
-static int open_put(struct put *put, int dir, const char *name, char *room, size_t size)
-{
-	*put = (struct put){.text = room, .room = size};
-	put->fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return put->fd < 0 ? -errno : 0;
-}
-
-static int close_put(struct put *put)
-{
-	int err = put_flush(put);
-
-	close(put->fd);
-	return err;
-}
-
-int file_put_info(int dir, const struct file_counts *counts)
+int file_put_info(int dir, const struct file_buffer *buffer, const struct file_counts *counts)
 {
 	char room[4096];
 	struct put put;
@@ -255,15 +224,15 @@ int file_put_info(int dir, const struct file_counts *counts)
 
 	if (mkdirat(dir, "info", 0777) < 0 && errno != EEXIST)
 		return -errno;
-	err = open_put(&put, dir, "info/processes.jsonl", room, sizeof(room));
+	err = put_open(&put, dir, "info/processes.jsonl", room, sizeof(room));
 	if (err)
 		return err;
-	put_process(&put);
-	err = close_put(&put);
+	put_process(&put, buffer);
+	err = put_close(&put);
 	if (!err)
-		err = open_put(&put, dir, "info/session.json", room, sizeof(room));
+		err = put_open(&put, dir, "info/session.json", room, sizeof(room));
 	if (err)
 		return err;
-	put_session(&put, counts);
-	return close_put(&put);
+	put_session(&put, buffer, counts);
+	return put_close(&put);
 }

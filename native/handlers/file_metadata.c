@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* file_metadata.c - the TSDL text of a trace of classic records that no recorder has written. */
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
+#include "file_metadata.h"
 
 #include "catalog.h"
-#include "file.h"
 #include "put.h"
 
 #define GIGA UINT64_C(1000000000)
@@ -60,19 +57,18 @@ static const char stream[] =
 	"    };\n"
 	"};\n\n";
 
-int file_put_metadata(int dir, const char *handler)
+int file_put_metadata(int dir, const char *handler, const struct file_identity *identity)
 {
 	/* time of day when the clock was 0 */
-	uint64_t zero = (uint64_t)file_buffer.start_unix_ns - file_buffer.start_clock;
+	uint64_t zero = (uint64_t)identity->start_unix_ns - identity->start_clock;
 	char room[4096];
-	struct put put = {.text = room, .room = sizeof(room)};
-	int err;
+	struct put put;
+	int err = put_open(&put, dir, "metadata", room, sizeof(room));
 
-	put.fd = openat(dir, "metadata", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (put.fd < 0)
-		return -errno;
+	if (err)
+		return err;
 	put_string(&put, "/* CTF 1.8 */\n\ntrace {\n    major = 1;\n    minor = 8;\n    uuid = \"");
-	put_uuid(&put, file_buffer.uuid);
+	put_uuid(&put, identity->uuid);
 	put_string(&put, "\";\n    byte_order = le;\n");
 	put_string(&put, header);
 	put_string(&put, "env {\n    tracer_name = \"nptltrace\";\n    clock = \"monotonic\";\n");
@@ -80,7 +76,7 @@ int file_put_metadata(int dir, const char *handler)
 	put_string(&put, handler);
 	put_string(&put, "\";\n};\n\n");
 	put_string(&put, "clock {\n    name = \"ptt\";\n    uuid = \"");
-	put_uuid(&put, file_buffer.uuid);
+	put_uuid(&put, identity->uuid);
 	put_string(&put, "\";\n    description = \"CLOCK_MONOTONIC\";\n    freq = 1000000000;\n    offset_s = ");
 	put_decimal(&put, zero / GIGA, 1);
 	put_string(&put, ";\n    offset = ");
@@ -88,7 +84,5 @@ int file_put_metadata(int dir, const char *handler)
 	put_string(&put, ";\n};\n\n");
 	put_string(&put, stream);
 	put_string(&put, ptt_metadata_record_events);
-	err = put_flush(&put);
-	close(put.fd);
-	return err;
+	return put_close(&put);
 }

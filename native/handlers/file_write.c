@@ -21,8 +21,6 @@
 /* Marks a directory whose trace is not written yet. */
 #define CLAIM ".claimed"
 
-static bool claimed;
-
 /* ------------------------------------------------------------ the directory */
 
 /* Make @path ours. Return: 0, -EEXIST if it is somebody else's, or another -errno. */
@@ -49,14 +47,14 @@ static int try_claim(const char *path)
 }
 
 /* Append "-<pid>" and, from the second attempt on, ".<n>". */
-static void name_attempt(char *name, size_t size, const char *path, unsigned int attempt)
+static void name_attempt(char *name, size_t size, const struct file_buffer *buffer, unsigned int attempt)
 {
 	struct put put = {.text = name, .room = size - 1, .fd = -1};
 
-	put_string(&put, path);
+	put_string(&put, buffer->path);
 	if (attempt) {
 		put_string(&put, "-");
-		put_decimal(&put, file_buffer.pid, 1);
+		put_decimal(&put, buffer->pid, 1);
 	}
 	if (attempt > 1) {
 		put_string(&put, ".");
@@ -65,39 +63,34 @@ static void name_attempt(char *name, size_t size, const char *path, unsigned int
 	name[put.size] = '\0';
 }
 
-int file_claim(void)
+int file_claim(struct file_buffer *buffer)
 {
 	char name[PATH_MAX];
 	unsigned int attempt;
 	int err = -EEXIST;
 
-	for (attempt = file_buffer.forked; err == -EEXIST && attempt < 1000; attempt++) {
-		name_attempt(name, sizeof(name), file_buffer.path, attempt);
+	for (attempt = buffer->forked; err == -EEXIST && attempt < 1000; attempt++) {
+		name_attempt(name, sizeof(name), buffer, attempt);
 		err = try_claim(name);
 	}
 	if (err)
 		return err;
-	memcpy(file_buffer.path, name, sizeof(name));
-	claimed = true;
+	memcpy(buffer->path, name, sizeof(name));
+	buffer->claimed = true;
 	return 0;
-}
-
-void file_forget(void)
-{
-	claimed = false;
 }
 
 /* ------------------------------------------------------------ packets */
 
 /* Wait a moment for a thread that is in the middle of its record. */
-static enum ptt_record_state look(uint64_t at, uint64_t end, uint32_t *length)
+static enum ptt_record_state look(const struct file_buffer *buffer, uint64_t at, uint64_t end, uint32_t *length)
 {
 	static const struct timespec nap = {.tv_nsec = 1000000};
 	enum ptt_record_state state;
 	int i;
 
 	for (i = 0; i < 50; i++) {
-		state = ptt_record_look(file_buffer.array + at, end - at, length);
+		state = ptt_record_look(buffer->array + at, end - at, length);
 		if (state != PTT_RECORD_EMPTY && state != PTT_RECORD_HOLE)
 			break;
 		nanosleep(&nap, NULL);
@@ -105,15 +98,15 @@ static enum ptt_record_state look(uint64_t at, uint64_t end, uint32_t *length)
 	return state;
 }
 
-static int write_packet(int fd, uint64_t begin, uint64_t end, struct ptt_packet *head)
+static int write_packet(const struct file_buffer *buffer, int fd, uint64_t begin, uint64_t end, struct ptt_packet *head)
 {
-	const char *data = (const char *)(file_buffer.array + begin);
+	const char *data = (const char *)(buffer->array + begin);
 	size_t size = (size_t)(end - begin) * 4, padding = -size % 8;
 	const uint64_t zero = 0;
 	int err;
 
 	head->magic = PTT_CTF_MAGIC;
-	memcpy(head->uuid, file_buffer.uuid, sizeof(head->uuid));
+	memcpy(head->uuid, buffer->identity.uuid, sizeof(head->uuid));
 	head->stream_id = PTT_STREAM_RECORDS;
 	head->content_size = (sizeof(*head) + size) * 8;
 	head->packet_size = (sizeof(*head) + size + padding) * 8;
@@ -130,35 +123,35 @@ static int write_packet(int fd, uint64_t begin, uint64_t end, struct ptt_packet 
 }
 
 /* Put all records into packets. Return: 0 or -errno. */
-static int write_packets(int fd, struct file_counts *counts)
+static int write_packets(const struct file_buffer *buffer, int fd, struct file_counts *counts)
 {
 	/* acquire: pairs with the swap of reserve(); ptt_record_look() pairs with the release of each record */
-	uint64_t at = 0, begin = 0, end = __atomic_load_n(&file_buffer.reserved, __ATOMIC_ACQUIRE), last = 0;
-	struct ptt_packet head = {.process = 0, .pid = file_buffer.pid};
+	uint64_t at = 0, begin = 0, end = __atomic_load_n(&buffer->reserved, __ATOMIC_ACQUIRE), last = 0;
+	struct ptt_packet head = {.process = 0, .pid = buffer->pid};
 	uint32_t length = 0;
 	int err = 0;
 
 	while (at < end && !err) {
-		bool good = look(at, end, &length) == PTT_RECORD_GOOD;
+		bool good = look(buffer, at, end, &length) == PTT_RECORD_GOOD;
 		uint64_t next = at + length;
 
 		if (good) {
-			last = ptt_record_get64(file_buffer.array + at + 1);
+			last = ptt_record_get64(buffer->array + at + 1);
 			if (!head.event_count)
 				head.timestamp_begin = last;
 			head.timestamp_end = last;
 			head.event_count++;
 			counts->events++;
-			counts->threads += (file_buffer.array[at] & 0xffff) == ID_THREAD_BEGIN;
+			counts->threads += (buffer->array[at] & 0xffff) == ID_THREAD_BEGIN;
 		} else {
 			counts->lost++;
-			next = at + ptt_record_resync(file_buffer.array + at, end - at, last);
+			next = at + ptt_record_resync(buffer->array + at, end - at, last);
 		}
 		head.events_discarded = counts->lost;
 		if (next >= end)
-			head.events_discarded += __atomic_load_n(&file_buffer.dropped, __ATOMIC_RELAXED);
+			head.events_discarded += __atomic_load_n(&buffer->dropped, __ATOMIC_RELAXED);
 		if (head.event_count && (!good || next >= end || (next - begin) * 4 > PACKET_MAX)) {
-			err = write_packet(fd, begin, good ? next : at, &head);
+			err = write_packet(buffer, fd, begin, good ? next : at, &head);
 			begin = next;
 		} else if (!good) {
 			begin = next;
@@ -169,7 +162,7 @@ static int write_packets(int fd, struct file_counts *counts)
 	return err;
 }
 
-static int write_stream(int dir)
+static int write_stream(const struct file_buffer *buffer, int dir)
 {
 	struct file_counts counts = {.threads = 1};
 	int fd = openat(dir, STREAM, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -177,28 +170,28 @@ static int write_stream(int dir)
 
 	if (fd < 0)
 		return -errno;
-	err = write_packets(fd, &counts);
+	err = write_packets(buffer, fd, &counts);
 	close(fd);
-	return err ? err : file_put_info(dir, &counts);
+	return err ? err : file_put_info(dir, buffer, &counts);
 }
 
-int file_write(void)
+int file_write(struct file_buffer *buffer)
 {
 	/* seq_cst: before the end is read in write_packets(); the partner is the swap of reserve() */
-	uint32_t before = __atomic_exchange_n(&file_buffer.stopped, STOPPED_TO_WRITE, __ATOMIC_SEQ_CST);
-	int dir, err = claimed ? 0 : file_claim();
+	uint32_t before = __atomic_exchange_n(&buffer->stopped, STOPPED_TO_WRITE, __ATOMIC_SEQ_CST);
+	int dir, err = buffer->claimed ? 0 : file_claim(buffer);
 
 	if (err)
 		return err;
-	dir = open(file_buffer.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = open(buffer->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
-	err = write_stream(dir);
+	err = write_stream(buffer, dir);
 	if (!err)
-		err = file_put_metadata(dir, "file"); /* last: with it the directory is a trace */
+		err = file_put_metadata(dir, "file", &buffer->identity); /* last: with it the directory is a trace */
 	if (!err)
 		unlinkat(dir, CLAIM, 0);
 	close(dir);
-	__atomic_store_n(&file_buffer.stopped, before, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&buffer->stopped, before, __ATOMIC_SEQ_CST);
 	return err;
 }

@@ -3,7 +3,9 @@
 #include "put.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "raw_syscall.h"
 
@@ -111,4 +113,35 @@ void put_uuid(struct put *put, const uint8_t *uuid)
 		put_text(put, &"0123456789abcdef"[uuid[i] >> 4], 1);
 		put_text(put, &"0123456789abcdef"[uuid[i] & 15], 1);
 	}
+}
+
+void put_json_number(struct put *put, const char *name, uint64_t value)
+{
+	put_string(put, ",\n \"");
+	put_string(put, name);
+	put_string(put, "\": ");
+	put_decimal(put, value, 1);
+}
+
+void put_json_string(struct put *put, const char *name, const char *value)
+{
+	put_string(put, ",\n \"");
+	put_string(put, name);
+	put_string(put, "\": ");
+	put_json(put, value, strlen(value));
+}
+
+int put_open(struct put *put, int dir, const char *name, char *room, size_t size)
+{
+	*put = (struct put){.text = room, .room = size};
+	put->fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	return put->fd < 0 ? -errno : 0;
+}
+
+int put_close(struct put *put)
+{
+	int err = put_flush(put);
+
+	close(put->fd);
+	return err;
 }

@@ -25,8 +25,16 @@ void put_hex(struct put *put, uint64_t value) __attribute__((visibility("hidden"
 /* put_json - a string in quotes. Bytes that are no UTF-8 stay as they are; readers replace them. */
 void put_json(struct put *put, const char *text, size_t size) __attribute__((visibility("hidden")));
 
+/* put_json_number, put_json_string - one more member of an object, on a line of its own. */
+void put_json_number(struct put *put, const char *name, uint64_t value) __attribute__((visibility("hidden")));
+void put_json_string(struct put *put, const char *name, const char *value) __attribute__((visibility("hidden")));
+
 /* put_uuid - 16 bytes in the common form. */
 void put_uuid(struct put *put, const uint8_t *uuid) __attribute__((visibility("hidden")));
+
+/* put_open, put_close - text for a new file in the directory @dir. Return: 0 or -errno, put_close that of any failure. */
+int put_open(struct put *put, int dir, const char *name, char *room, size_t size) __attribute__((visibility("hidden")));
+int put_close(struct put *put) __attribute__((visibility("hidden")));
 
 /* put_flush - write out what is there. Return: 0 or -errno of the first failure. */
 int put_flush(struct put *put) __attribute__((visibility("hidden")));

@@ -10,7 +10,7 @@
 
 #include "catalog.h"
 #include "crc32c.h"
-#include "file.h"
+#include "file_metadata.h"
 #include "log.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
@@ -22,10 +22,6 @@
 #define PIDS_MAX 4096u
 #define GIGA INT64_C(1000000000)
 
-/* Of the file handler, whose metadata this trace has: identity and clock of the trace. */
-struct file_buffer file_buffer;
-int __nptl_trace_detail_level;
-
 struct conversion {
 	struct px_log_reader *log;
 	int directory;
@@ -35,7 +31,12 @@ struct conversion {
 	uint32_t pid[PIDS_MAX];
 	uint32_t pid_count;
 	struct ptt_packet head;
-	struct file_counts counts;
+	struct file_identity identity;
+	struct {
+		uint64_t events;
+		uint64_t threads;
+		uint64_t bytes;
+	} counts;
 	uint64_t last_time;
 	uint32_t words; /* of the packet in the making */
 	uint32_t word[PACKET_WORDS + PTT_RECORD_WORDS_MAX];
@@ -53,7 +54,7 @@ static int write_packet(struct conversion *c)
 	if (!c->words)
 		return 0;
 	head->magic = PTT_CTF_MAGIC;
-	memcpy(head->uuid, file_buffer.uuid, sizeof(head->uuid));
+	memcpy(head->uuid, c->identity.uuid, sizeof(head->uuid));
 	head->stream_id = PTT_STREAM_RECORDS;
 	head->process = UINT32_MAX;
 	head->content_size = (sizeof(*head) + size) * 8;
@@ -185,55 +186,24 @@ static void find_tracers(struct conversion *c)
 
 /* ------------------------------------------------------------ info */
 
-static int open_put(struct put *put, int directory, const char *name, char *room, size_t size)
-{
-	*put = (struct put){.text = room, .room = size};
-	put->fd = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return put->fd < 0 ? -errno : 0;
-}
-
-static int close_put(struct put *put)
-{
-	int err = put_flush(put);
-
-	close(put->fd);
-	return err;
-}
-
-static void put_number(struct put *put, const char *name, uint64_t value)
-{
-	put_string(put, ",\n \"");
-	put_string(put, name);
-	put_string(put, "\": ");
-	put_decimal(put, value, 1);
-}
-
-static void put_named(struct put *put, const char *name, const char *value)
-{
-	put_string(put, ",\n \"");
-	put_string(put, name);
-	put_string(put, "\": ");
-	put_json(put, value, strlen(value));
-}
-
 static void put_session(struct put *put, const struct conversion *c)
 {
 	const struct px_log_head *head = px_log_head_of(c->log);
 	const struct px_log_status *status = px_log_status_of(c->log);
 
 	put_string(put, "{\n \"version\": 1,\n \"state\": \"complete\",\n \"handler\": \"posix\",\n \"uuid\": \"");
-	put_uuid(put, file_buffer.uuid);
+	put_uuid(put, c->identity.uuid);
 	put_string(put, "\",\n \"level\": \"2\",\n \"command\": []");
-	put_named(put, "hostname", head->host);
-	put_named(put, "stream", head->name);
-	put_named(put, "generation", head->version);
-	put_number(put, "start_unix_ns", (uint64_t)file_buffer.start_unix_ns);
-	put_number(put, "end_unix_ns", c->last_time + (uint64_t)head->real_offset);
-	put_number(put, "events", c->counts.events);
-	put_number(put, "threads", c->counts.threads);
-	put_number(put, "bytes", c->counts.bytes);
+	put_json_string(put, "hostname", head->host);
+	put_json_string(put, "stream", head->name);
+	put_json_string(put, "generation", head->version);
+	put_json_number(put, "start_unix_ns", (uint64_t)c->identity.start_unix_ns);
+	put_json_number(put, "end_unix_ns", c->last_time + (uint64_t)head->real_offset);
+	put_json_number(put, "events", c->counts.events);
+	put_json_number(put, "threads", c->counts.threads);
+	put_json_number(put, "bytes", c->counts.bytes);
 	put_string(put, ",\n \"clock\": {\"name\": \"monotonic\", \"frequency\": 1000000000, \"start\": ");
-	put_decimal(put, file_buffer.start_clock, 1);
+	put_decimal(put, c->identity.start_clock, 1);
 	put_string(put, "},\n \"lost\": {\"buffers_full\": ");
 	put_decimal(put, status->lost, 1);
 	put_string(put, "}\n}\n");
@@ -247,7 +217,7 @@ static void put_processes(struct put *put, const struct conversion *c)
 		put_string(put, ", \"pid\": ");
 		put_decimal(put, c->pid[i], 1);
 		put_string(put, ", \"ppid\": 0, \"start_unix_ns\": ");
-		put_signed(put, file_buffer.start_unix_ns);
+		put_signed(put, c->identity.start_unix_ns);
 		put_string(put, ", \"exe\": \"\", \"cmdline\": []}}\n");
 	}
 }
@@ -260,39 +230,39 @@ static int put_info(const struct conversion *c)
 
 	if (mkdirat(c->directory, "info", 0777) < 0)
 		return -errno;
-	err = open_put(&put, c->directory, "info/processes.jsonl", room, sizeof(room));
+	err = put_open(&put, c->directory, "info/processes.jsonl", room, sizeof(room));
 	if (err)
 		return err;
 	put_processes(&put, c);
-	err = close_put(&put);
+	err = put_close(&put);
 	if (!err)
-		err = open_put(&put, c->directory, "info/session.json", room, sizeof(room));
+		err = put_open(&put, c->directory, "info/session.json", room, sizeof(room));
 	if (err)
 		return err;
 	put_session(&put, c);
-	return close_put(&put);
+	return put_close(&put);
 }
 
 /* ------------------------------------------------------------ all of it */
 
 /* The same log is the same trace, however often it is converted. */
-static void set_identity(const struct px_log_head *head)
+static void set_identity(struct file_identity *id, const struct px_log_head *head)
 {
-	file_buffer.start_unix_ns = head->create_sec * GIGA + head->create_nsec;
-	file_buffer.start_clock = (uint64_t)(file_buffer.start_unix_ns - head->real_offset);
-	memcpy(file_buffer.uuid, &file_buffer.start_unix_ns, 8);
-	memcpy(file_buffer.uuid + 8, &file_buffer.start_clock, 8);
+	id->start_unix_ns = head->create_sec * GIGA + head->create_nsec;
+	id->start_clock = (uint64_t)(id->start_unix_ns - head->real_offset);
+	memcpy(id->uuid, &id->start_unix_ns, 8);
+	memcpy(id->uuid + 8, &id->start_clock, 8);
 	for (int i = 0; i < 4; i++)
-		file_buffer.uuid[12 + i] ^= (uint8_t)(head->pid >> 8 * i);
-	file_buffer.uuid[6] = (file_buffer.uuid[6] & 0x0f) | 0x80; /* a UUID of our own making, as RFC 9562 has it */
-	file_buffer.uuid[8] = (file_buffer.uuid[8] & 0x3f) | 0x80;
+		id->uuid[12 + i] ^= (uint8_t)(head->pid >> 8 * i);
+	id->uuid[6] = (id->uuid[6] & 0x0f) | 0x80; /* a UUID of our own making, as RFC 9562 has it */
+	id->uuid[8] = (id->uuid[8] & 0x3f) | 0x80;
 }
 
 static int convert(struct conversion *c)
 {
 	int err;
 
-	set_identity(px_log_head_of(c->log));
+	set_identity(&c->identity, px_log_head_of(c->log));
 	find_tracers(c);
 	c->stream = openat(c->directory, "stream-posix", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (c->stream < 0)
@@ -301,7 +271,7 @@ static int convert(struct conversion *c)
 	close(c->stream);
 	if (!err)
 		err = put_info(c);
-	return err ? err : file_put_metadata(c->directory, "posix");
+	return err ? err : file_put_metadata(c->directory, "posix", &c->identity);
 }
 
 int ptt_posix_convert(const char *log, const char *directory)
