@@ -98,6 +98,7 @@ class _Report:
         self.histograms = model.table("histograms", copy=False)["counts"]
         self.names = Naming(source, symbols, self.threads, self.objects, self.sites)
         self.causes = self._by("causes", "ns")
+        self.all_objects = self.waited_objects = 0
 
     def contention(self, *, pairs: bool) -> Contention:
         """Put everything together."""
@@ -112,6 +113,8 @@ class _Report:
             lost=max(self.model.lost, sum(discarded)),
             figures=self._total(lived),
             objects=self._objects(),
+            all_objects=self.all_objects,
+            waited_objects=self.waited_objects,
             threads=self._threads(),
             sites=self._sites(),
             pairs=self._pairs() if pairs else [],
@@ -173,6 +176,8 @@ class _Report:
         members = np.argsort(group, kind="stable")
         starts = np.searchsorted(group[members], np.arange(len(first) + 1))
         wait, hold = sums["wait_ns"], sums["hold_ns"]
+        self.all_objects = len(first)
+        self.waited_objects = int(np.count_nonzero(sums["wait_n"].any(axis=1)))
         order = self._top(np.arange(len(first)), wait[:, 0], wait.sum(axis=1), hold)
         chosen = np.where(np.isin(group, order), group, -1)
         blamed = self._per_object("blames", "caused_ns", numbers, chosen)

@@ -253,7 +253,9 @@ class Contention:
         last_ns: Last event, or the end of a process that was still waiting then.
         lost: Events that are known to be lost.
         figures: Sums over all threads.
-        objects: Those that were waited for most first.
+        objects: Those that were waited for most first, or the first of these.
+        all_objects: How many there are.
+        waited_objects: How many of them somebody waited for, in whatever class.
         threads: In the order in which they began.
         sites: Those that were waited at most first.
         pairs: Those that were waited for most first, if they were asked for.
@@ -267,6 +269,8 @@ class Contention:
     lost: int
     figures: Figures
     objects: list[ObjectFigures]
+    all_objects: int
+    waited_objects: int
     threads: list[ThreadFigures]
     sites: list[SiteFigures]
     pairs: list[PairFigures]

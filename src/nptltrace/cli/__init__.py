@@ -40,17 +40,25 @@ __all__ = [
 # How `ptt --help` lists the commands: as one meets them. Others follow by name.
 _ORDER = (
     "record",
+    "check",
+    "report",
+    "ui",
     "view",
     "stat",
-    "report",
     "top",
+    "diff",
     "sql",
+    "export",
     "cut",
     "split",
     "merge",
-    "export",
+    "bundle",
     "level",
     "recover",
+    "verify",
+    "nptl",
+    "config",
+    "completion",
 )
 
 _GARBAGE = 20_000  # objects more than before, until it is worth a look whether some are garbage
@@ -249,7 +257,9 @@ def _top_help(parser: Parser) -> str:
             *lines,
             "\nexample:\n",
             "  ptt record -o run.ptt -- ./program --its --options\n",
-            "  ptt stat run.ptt\n",
+            "  ptt check run.ptt\n",
+            "  ptt report run.ptt\n",
+            "  ptt ui run.ptt\n",
             "\n`ptt COMMAND --help` tells more about each command.\n",
         ]
     )

@@ -50,7 +50,7 @@ def lines(found: Contention, *, name: str, by: str, top: int | None) -> Iterator
     yield from _never_ended(found)
     if by == "object":
         yield from _threads(found.threads, top, causes=False)
-        yield from _objects(found.objects, top)
+        yield from _objects(found, top)
     elif by == "thread":
         yield from _threads(found.threads, top, causes=True)
     elif by == "site":
@@ -62,9 +62,10 @@ def lines(found: Contention, *, name: str, by: str, top: int | None) -> Iterator
 
 def _summary(found: Contention) -> Iterator[str]:
     figures = found.figures
+    contended = f"contended for {duration(figures.wait_ns)} in {_many(figures.waits, 'wait')}"
     yield (
         f"  {duration(found.elapsed_ns)}, {_many(len(found.threads), 'thread')}; "
-        f"contended for {duration(figures.wait_ns)} in {_many(figures.waits, 'wait')}"
+        f"{contended if figures.waits else 'nothing was contended'}"
     )
     parts = _others(figures)
     if parts:
@@ -109,6 +110,8 @@ def _never_ended(found: Contention) -> Iterator[str]:
         for wait in idle[:_SHOWN]:
             text = f"{wait.thread} for {_thing(wait)} since {seconds(wait.since_ns)}"
             yield from _wrap(text + (f" at {wait.site}" if wait.site else ""), "  ")
+        if len(idle) > _SHOWN:
+            yield f"  and {len(idle) - _SHOWN:,} more"
 
 
 def _held_by(thread: ThreadName, cycle: Sequence[OpenWait]) -> str:
@@ -183,11 +186,14 @@ def _row(label: str, figures: Figures) -> str:
     return text + "".join(f"{_short(ns):>12}" for ns in times)
 
 
-def _objects(objects: list[ObjectFigures], top: int | None) -> Iterator[str]:
+def _objects(found: Contention, top: int | None) -> Iterator[str]:
+    objects = found.objects
     yield ""
     yield _head("objects: contended waits")
     pids = len({item.pid for item in objects}) > 1
-    for item in objects[:top]:
+    # Of objects that made nobody wait there may be hundreds, and they say nothing about waiting.
+    shown = objects if top is None else objects[: min(top, found.waited_objects)]
+    for item in shown:
         owner = f" of {item.pid}" if pids else ""
         yield _row(f"{item.kind} {item.label}{owner}", item.figures)
         yield from _wrap(_facts(item), "      ")
@@ -199,6 +205,19 @@ def _objects(objects: list[ObjectFigures], top: int | None) -> Iterator[str]:
             for blame in item.wakers[:_SHOWN]:
                 where = f" at {blame.site}" if blame.site else ""
                 yield from _wrap(f"{blame.count:,} ended by {blame.thread}{where}", "    < ")
+    yield from _left_out(found, len(shown))
+
+
+def _left_out(found: Contention, shown: int) -> Iterator[str]:
+    """Yield a line on the objects that are not shown."""
+    quiet = found.all_objects - found.waited_objects
+    parts = []
+    if found.waited_objects > shown:
+        parts.append(f"{found.waited_objects - shown:,} more")
+    if quiet:
+        parts.append(f"{_many(quiet, 'object')} that nobody waited for")
+    if parts and shown < found.all_objects:
+        yield f"  {' and '.join(parts)} (-n 0 shows all)"
 
 
 def _caused(blame: Blame, kind: str) -> str:

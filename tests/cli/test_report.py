@@ -1,0 +1,68 @@
+"""`ptt report` as text: what is on the first screen, and what is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.support import Compiler, Ptt, Recorder
+
+QUIET = """
+#include <pthread.h>
+static pthread_mutex_t quiet[12];
+int main(void)
+{
+	for (int i = 0; i < 12; i++) {
+		pthread_mutex_init(&quiet[i], NULL);
+		pthread_mutex_lock(&quiet[i]);
+		pthread_mutex_unlock(&quiet[i]);
+	}
+	return 0;
+}
+"""
+# Five threads are still waiting for work when the program ends.
+WORKERS = """
+#include <pthread.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER, here = PTHREAD_COND_INITIALIZER;
+static int waiting;
+static void *worker(void *arg)
+{
+	pthread_mutex_lock(&mutex);
+	waiting++;
+	pthread_cond_signal(&here);
+	for (;;)
+		pthread_cond_wait(&work, &mutex);
+	return arg;
+}
+int main(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 5; i++)
+		pthread_create(&thread, NULL, worker, NULL);
+	pthread_mutex_lock(&mutex);
+	while (waiting < 5)
+		pthread_cond_wait(&here, &mutex);
+	pthread_mutex_unlock(&mutex);
+	return 0;
+}
+"""
+
+
+def test_objects_that_nobody_waited_for(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
+    trace = record(compile_c(QUIET))
+    text = ptt("report", trace).stdout
+    assert "1 thread; nothing was contended\n" in text
+    assert "\n  12 objects that nobody waited for (-n 0 shows all)\n" in text
+    assert "quiet" not in text
+    everything = ptt("report", "-n", "0", trace).stdout
+    assert everything.count("  mutex quiet") == 12
+    assert "shows all" not in everything
+
+
+def test_threads_at_work_to_the_end(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
+    text = ptt("report", record(compile_c(WORKERS))).stdout
+    assert "5 threads were still waiting for work at the end" in text
+    assert text.count("for cond work since") == 3
+    assert "\n  and 2 more\n" in text
