@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 }
 """
 LOCK = ["MUTEX_TAKEN", "MUTEX_FREE"]
-# The C library goes on taking a child of clone() for its parent, also where it asks who holds a mutex.
+# The C library takes a child of clone() for its parent, also where it asks who holds a mutex.
 STALE = """
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -50,7 +50,7 @@ static int child(void *arg)
 {
 	(void)arg;
 	return pthread_mutex_lock(&mutex) || pthread_mutex_unlock(&mutex) ||
-	       mtx_init(&other, mtx_plain | mtx_recursive) || mtx_lock(&other) || mtx_unlock(&other);
+		mtx_init(&other, mtx_plain | mtx_recursive) || mtx_lock(&other) || mtx_unlock(&other);
 }
 int main(void)
 {
