@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import struct
 import subprocess
 from pathlib import Path
@@ -312,6 +313,27 @@ def test_without_a_tracer_it_is_an_ordinary_library(library: Path, compile_c: Co
         [compile_c(PROGRAM)], env=env, capture_output=True, encoding="utf-8", check=True
     )
     assert (done.stdout, done.stderr) == ("child\n", "other\n")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="knows how the code is named there")
+@pytest.mark.parametrize("routine", ["pthread_mutex_lock", "pthread_mutex_unlock"])
+def test_a_lock_that_is_not_traced_looks_at_the_level_once(library: Path, routine: str) -> None:
+    libc = library / "lib" / "libc.so.6"
+    symbols = subprocess.run(
+        ["nm", "-D", "-S", libc], capture_output=True, encoding="utf-8", check=True
+    ).stdout.splitlines()
+    begin, size = next(
+        (int(line.split()[0], 16), int(line.split()[1], 16))
+        for line in symbols
+        if line.split()[-1].partition("@")[0] == routine
+    )
+    code = subprocess.run(
+        ["objdump", "-d", f"--start-address={begin}", f"--stop-address={begin + size}", libc],
+        capture_output=True, encoding="utf-8", check=True,
+    ).stdout  # fmt: skip
+    assert code.count("<__nptl_trace_level_at>") == 1
+    assert "lock cmpxchg" in code or "xchg" in code, "the work is done elsewhere"
+    assert "<__nptl_trace_call>" not in code
 
 
 def test_ld_so_and_libc_agree_on_what_they_share(library: Path) -> None:
