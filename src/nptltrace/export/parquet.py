@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 OPTIONS = ("tables",)
 
-_ROW_GROUP = 1 << 20
+_ROW_GROUP = 1 << 18
 _NS = 10**9
 
 
@@ -133,5 +133,5 @@ class _File:
             order = pc.sort_indices(table, self._order)
             if not pc.all(pc.equal(order[:-1], pc.subtract(order[1:], 1))).as_py():
                 table = table.take(order)
-        self._writer.write_table(table, row_group_size=_ROW_GROUP + (1 << 17))
+        self._writer.write_table(table, row_group_size=_ROW_GROUP + (1 << 16))
         self._waiting, self._rows = [], 0
