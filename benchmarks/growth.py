@@ -30,7 +30,8 @@ sys.exit(rows != int(sys.argv[2]))
 """
 # A small trace to merge others with.
 OTHER = "other"
-QUERY = "SELECT event, count(*), min(ts_ns), max(ts_ns) FROM events GROUP BY event"
+EVENTS = "SELECT event, count(*), min(ts_ns), max(ts_ns) FROM events GROUP BY event"
+WAITS = "SELECT lock_id, class, count(*), sum(dur_ns) FROM waits GROUP BY lock_id, class"
 
 
 @dataclass(slots=True)
@@ -72,13 +73,20 @@ def readings() -> list[Reading]:
         ptt("verify", "verify", "TRACE"),
         *(ptt(f"view, {form}", "view", "--format", form, "TRACE")
           for form in ("text", "raw", "jsonl", "csv")),
+        ptt("view, of one object", "view", "--object", "0x404000", "TRACE"),
         ptt("cut", "cut", "-q", "--force", "--from", "1us", "-o", "OUT", "TRACE"),
         ptt("split", "split", "-q", "--force", "--by", "thread", "-o", "OUT", "TRACE"),
         ptt("merge", "merge", "-q", "--force", "-o", "OUT", "TRACE", "OTHER"),
         ptt("diff", "diff", "TRACE", "TRACE"),
-        ptt("sql", "sql", "TRACE", QUERY),
+        ptt("sql, events", "sql", "TRACE", EVENTS),
+        ptt("sql, waits", "sql", "TRACE", WAITS),
+        ptt("top", "top", "TRACE"),
+        ptt("bundle", "bundle", "-q", "TRACE"),
         *(ptt(f"export, {form}", "export", "-q", "--to", form, "--force", "-o", "OUT", "TRACE")
           for form in ("perfetto", "chrome", "paje", "parquet")),
+        # As files the events alone would take 20 GB.
+        ptt("export, csv", "export", "-q", "--to", "csv", "--table", "events", "-o", "/dev/null",
+            "TRACE"),
     ]  # fmt: skip
 
 
