@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* handler.c - PTHREAD_NPTL_TRACE: which handler, its arguments, loading it, its beginning and end. */
+/* handler.c - PTHREAD_NPTL_TRACE: which handler, its arguments, loading it, beginning and ending it. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,20 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "points.h"
-#include "process.h"
-
-EXPORT int __nptl_trace_enabled;
+#include "handler.h"
 
 #define ARGS_MAX 63
 #define FILTER_MAX 512 /* every domain with all its bits */
-
-static void ignore_event(struct nptl_trace_event event)
-{
-	(void)event;
-}
-
-ptt_getevent_t *ptt_getevent = ignore_event;
 
 static struct {
 	char text[4096]; /* the value of the variable, cut at its separators */
@@ -32,9 +22,6 @@ static struct {
 	void (*getevent)(struct nptl_trace_event event);
 	void (*fini)(void);
 } handler;
-
-pid_t ptt_pid;
-bool ptt_handler_reentrant;
 
 static __thread volatile bool in_handler INITIAL_EXEC;
 
@@ -193,8 +180,21 @@ static bool tracing_option(const char *key, char *value, size_t size)
 	return false;
 }
 
-/* Levels stay what they are, 0 at first, until the handler is ready. */
-static bool begin(void)
+bool ptt_load_handler(const char *variable)
+{
+	const char *fault = parse(variable);
+	char filter[FILTER_MAX];
+
+	if (fault)
+		complain(fault, variable);
+	if (fault || !load())
+		return false;
+	if (tracing_option("filter", filter, sizeof(filter)))
+		ptt_getevent = ptt_filter(filter, ptt_getevent);
+	return true;
+}
+
+bool ptt_begin_handler(void)
 {
 	ptt_pid = getpid();
 	__nptl_trace_enabled = 1;
@@ -203,14 +203,6 @@ static bool begin(void)
 		handler.init(handler.args);
 	in_handler = false;
 	return __nptl_trace_enabled;
-}
-
-static void filter_events(void)
-{
-	char spec[FILTER_MAX];
-
-	if (tracing_option("filter", spec, sizeof(spec)))
-		ptt_getevent = ptt_filter(spec, ptt_getevent);
 }
 
 /* Paths are not on the stack: a thread with a small one may fork, or end the program. One thread alone is here. */
@@ -222,8 +214,7 @@ static void share_control(void)
 		ptt_map_control(directory);
 }
 
-/* For the recorder, in the directory that it shares with us. */
-static void tell_uncovered(void)
+void ptt_report_uncovered(void)
 {
 	static char directory[PATH_MAX], path[PATH_MAX + 32];
 
@@ -233,58 +224,30 @@ static void tell_uncovered(void)
 	ptt_tell_uncovered(path);
 }
 
-static bool trace_children(void)
+bool ptt_traces_children(void)
 {
 	char children[4];
 
 	return !tracing_option("children", children, sizeof(children)) || children[0] != '0';
 }
 
-static void report_start(void)
+void ptt_begin_levels(void)
+{
+	ptt_set_levels(handler.verbosity, handler.tracing_arg);
+	share_control();
+}
+
+void ptt_report_start(void)
 {
 	if (must_trace(PROCESS, PROCESS_START))
 		EMIT_WITH(PROCESS, PROCESS_START, process_start, (uintptr_t)getpid(), NULL, .ppid = (uint32_t)getppid());
-}
-
-static void start_tracing(void)
-{
-	const char *value = getenv("PTHREAD_NPTL_TRACE"), *fault;
-
-	ptt_resolve();
-	if (!value || !*value)
-		return;
-	fault = parse(value);
-	if (fault) {
-		complain(fault, value);
-		return;
-	}
-	if (!load())
-		return;
-	filter_events();
-	if (!begin())
-		return;
-	ptt_start_process();
-	ptt_start_environment(value, trace_children());
-	ptt_set_levels(handler.verbosity, handler.tracing_arg);
-	share_control();
-	ptt_start_threads();
-	report_start();
 	ptt_report_own_priority();
-}
-
-/* A program finds errno 0 when it begins. */
-static __attribute__((constructor(101))) void start(void)
-{
-	int before = errno;
-
-	start_tracing();
-	errno = before;
 }
 
 void ptt_stop(void)
 {
 	__nptl_trace_enabled = 0;
-	ptt_getevent = ignore_event;
+	ptt_getevent = ptt_ignore_event;
 	ptt_clear_levels();
 }
 
@@ -294,39 +257,27 @@ void ptt_restart_handler(void)
 		return;
 	if (!ptt_leave_control()) {
 		__nptl_trace_enabled = 0;
-		ptt_getevent = ignore_event;
+		ptt_getevent = ptt_ignore_event;
 		return;
 	}
 	if (__nptl_trace_confined) { /* it could neither tell of itself nor leave anything behind */
 		__nptl_trace_enabled = 0;
 		return;
 	}
-	if (!trace_children()) {
+	if (!ptt_traces_children()) {
 		__nptl_trace_enabled = 0;
 		return;
 	}
-	if (!begin())
+	if (!ptt_begin_handler())
 		return;
 	ptt_inherit_levels();
 	share_control();
-	report_start();
-	ptt_report_own_priority();
+	ptt_report_start();
 }
 
-static __attribute__((destructor(101))) void end(void)
+void ptt_end_handler(void)
 {
-	if (!__nptl_trace_enabled || (!__nptl_trace_confined && ptt_pid != getpid()))
-		return;
-	if (must_trace(PROCESS, PROCESS_EXIT))
-		EMIT(PROCESS, PROCESS_EXIT, (void *)(uintptr_t)ptt_pid, NULL);
-	if (!__nptl_trace_confined) {
-		/* what we do ourselves in the library is no part of the program */
-		ptt_mute_points(true);
-		tell_uncovered();
-		ptt_drop_control();
-		ptt_mute_points(false);
-	}
-	/* the handler stays loaded: other threads may be inside it */
+	/* it stays loaded: other threads may be inside it */
 	if (handler.fini)
 		handler.fini();
 }

@@ -12,8 +12,6 @@
 
 #include "process.h"
 
-EXPORT int __nptl_trace_confined;
-
 static void confine(bool strict)
 {
 	if (!__nptl_trace_enabled)

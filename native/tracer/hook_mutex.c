@@ -59,17 +59,6 @@ static COLD int lock_contended(pthread_mutex_t *mutex, int tried, void *site)
 	return result;
 }
 
-/*
- * Another preloaded library has a pthread_mutex_lock() of its own and no pthread_mutex_trylock(): it shall see each lock
- * as what it is. Where the mutex looks free it is asked for without trying; that may block for once unreported.
- */
-int ptt_lock_if_free(pthread_mutex_t *mutex)
-{
-	if (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) && ptt_mutex_owner(mutex) != ptt_tid())
-		return EBUSY;
-	return ptt_real.pthread_mutex_lock(mutex);
-}
-
 static inline int lock(pthread_mutex_t *mutex, uint32_t level, void *site)
 {
 	int result = ptt_try_lock(mutex);

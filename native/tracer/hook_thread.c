@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "confined.h"
 #include "thread.h"
 #include "wait.h"
 
@@ -33,25 +32,12 @@ static pthread_key_t end_key;
 static bool have_end_key;
 
 static __thread struct {
-	uint32_t tid;
 	bool known; /* begins and ends are reported */
 	bool leaves; /* by pthread_exit or thrd_exit */
 	bool inside; /* the thread library tells of its start, and will of its end */
 	bool cancelled;
 	void *value; /* what the thread returns */
 } self INITIAL_EXEC;
-
-uint32_t ptt_tid(void)
-{
-	if (!self.tid)
-		self.tid = ptt_own_tid();
-	return self.tid;
-}
-
-void ptt_forget_tid(void)
-{
-	self.tid = 0;
-}
 
 static void report_error(pthread_t thread, int routine, int result, void *site)
 {

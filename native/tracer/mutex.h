@@ -7,9 +7,8 @@
 
 #include "tracer.h"
 
-/* How pthread_mutex_lock() finds out whether it has to wait: pthread_mutex_trylock(), or ptt_lock_if_free(). */
+/* How pthread_mutex_lock() finds out whether it has to wait: pthread_mutex_trylock(), or what resolve.c has instead. */
 extern int (*ptt_try_lock)(pthread_mutex_t *mutex) HIDDEN;
-int ptt_lock_if_free(pthread_mutex_t *mutex) HIDDEN;
 
 /* The holder, as glibc keeps it in every mutex it has locked; 0 where it is free or does not know. */
 static inline uint32_t ptt_mutex_owner(const pthread_mutex_t *mutex)

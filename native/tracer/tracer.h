@@ -59,6 +59,7 @@ typedef void ptt_getevent_t(struct nptl_trace_event event);
 
 /* The handler's entry point, or what stands before it: a wrapper that keeps the handler from being traced, a filter. */
 extern ptt_getevent_t *ptt_getevent HIDDEN;
+void ptt_ignore_event(struct nptl_trace_event event) HIDDEN; /* where there is no handler (any more) */
 
 /*
  * ptt_filter - let some types of events only come to a handler
@@ -195,6 +196,6 @@ void ptt_clear_levels(void) HIDDEN;    /* for good, as far as this process is co
 bool ptt_leave_control(void) HIDDEN;   /* in the child: levels 0, on a page that is not the parent's */
 void ptt_inherit_levels(void) HIDDEN;  /* in the child, once it is ready */
 void ptt_restart_handler(void) HIDDEN; /* handler.c: in the child of a fork */
-extern pid_t ptt_pid HIDDEN;	       /* handler.c: the process that is traced */
+extern pid_t ptt_pid HIDDEN;	       /* state.c: the process that is traced */
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_environment.c - what the tracer reads from its environment, under libFuzzer: PTHREAD_NPTL_TRACE, levels, LD_PRELOAD. */
 /*
- * The parsers are static, and their files have a constructor and destructor; so the files are part of this one, and what
- * they need of the rest of the tracer is replaced. An input is the variable, a zero byte, and the entries of an environment
- * that a program is started with, a zero byte after each.
+ * The parsers are static; so their files are part of this one, and what they need of the rest of the tracer is replaced.
+ * An input is the variable, a zero byte, and the entries of an environment that a program is started with, a zero byte
+ * after each.
  */
 #include "../../native/tracer/control.c"
 #include "../../native/tracer/environment.c"
@@ -11,30 +11,13 @@
 /* both files have such a thing */
 #undef TRACE
 #include "../../native/tracer/handler.c"
+#include "../../native/tracer/state.c"
 
 struct ptt_real ptt_real;
-int __nptl_trace_confined;
 
 void ptt_tell_uncovered(const char *path)
 {
 	(void)path;
-}
-
-void ptt_resolve(void)
-{
-}
-
-void ptt_start_process(void)
-{
-}
-
-void ptt_mute_points(bool mute)
-{
-	(void)mute;
-}
-
-void ptt_start_threads(void)
-{
 }
 
 void ptt_report_own_priority(void)
@@ -71,7 +54,7 @@ static void try_variable(const char *value)
 	ptt_set_levels(handler.verbosity, handler.tracing_arg);
 	must(ptt_control.control.level[HIGHEST] == highest(), "a level that no domain has");
 	if (tracing_option("filter", option, sizeof(option)))
-		must(ptt_filter(option, ignore_event) && !passing[0], "events of no domain");
+		must(ptt_filter(option, ptt_ignore_event) && !passing[0], "events of no domain");
 }
 
 static void try_environment(char **env)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* handler.h - what handler.c, which knows the handler, offers start.c, which knows when it is its turn. */
+#ifndef PTT_HANDLER_H
+#define PTT_HANDLER_H
+
+#include "tracer.h"
+
+/* ptt_load_handler - the one that the value of PTHREAD_NPTL_TRACE names. Return: false if there is none; that is said. */
+bool ptt_load_handler(const char *variable) HIDDEN;
+
+/* ptt_begin_handler - let it begin. Levels stay 0 meanwhile. Return: false if it cannot work. */
+bool ptt_begin_handler(void) HIDDEN;
+
+/* ptt_begin_levels - from now on there are events, and others may change the levels. */
+void ptt_begin_levels(void) HIDDEN;
+
+/* ptt_traces_children - whether programs of other processes are traced too. */
+bool ptt_traces_children(void) HIDDEN;
+
+/* ptt_report_start - the first events of a process. */
+void ptt_report_start(void) HIDDEN;
+
+/* ptt_report_uncovered - tell the recorder, in the directory that it shares with us, which modules are not traced. */
+void ptt_report_uncovered(void) HIDDEN;
+
+/* ptt_end_handler - its last call. */
+void ptt_end_handler(void) HIDDEN;
+
+#endif
