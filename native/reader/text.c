@@ -36,6 +36,27 @@ static char *put_bytes(char *p, const struct event *e, const struct rd_value *va
 
 /* ---- sentences ---- */
 
+#define FEW_ZEROS 8
+
+/* Data in quotes; many zero bytes at its end, as of an array with room to spare, are counted and not shown. */
+static char *out_quoted(char *p, const char *bytes, size_t size)
+{
+	size_t used = size;
+
+	while (used && !bytes[used - 1])
+		used--;
+	if (size - used <= FEW_ZEROS)
+		used = size;
+	*p++ = '"';
+	p = out_plain(p, bytes, used);
+	*p++ = '"';
+	if (used == size)
+		return p;
+	p = OUT_LITERAL(p, " and ");
+	p = out_u64(p, size - used);
+	return OUT_LITERAL(p, " zero bytes");
+}
+
 static char *put_errno(char *p, int64_t value)
 {
 	const char *name = value > 0 && value < 4096 ? strerrorname_np((int)value) : NULL;
@@ -86,16 +107,17 @@ static char *put_address(char *p, const struct event *e, enum ptt_name_kind kind
 static char *put_object(char *p, const struct event *e)
 {
 	uint64_t object = e->columns->object[e->i];
-	const struct rd_entry *thread;
+	uint32_t thread;
 
 	if (e->id >> 6 == NPTL_DOMAIN_PROCESS)
 		return out_u64(p, object);
 	if (e->id >> 6 != NPTL_DOMAIN_THREAD)
 		return e->object ? out_plain(p, e->object, strlen(e->object)) : out_hex(p, object);
-	thread = rd_map_find(&e->names->pthreads, e->process, object);
+	/* Where thread and address are put together, both are said. */
 	if (e->id == (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN))
-		thread = NULL; /* where thread and address are put together, both are said */
-	return thread ? put_tid(p, e, e->names->reader->threads[thread->value - 1].tid) : out_hex(p, object);
+		return out_hex(p, object);
+	thread = rd_pthread_at(&e->names->pthreads, e->process, object, e->columns->ts[e->i]);
+	return thread ? put_tid(p, e, e->names->reader->threads[thread - 1].tid) : out_hex(p, object);
 }
 
 static char *put_field(char *p, const struct event *e, uint32_t number)
@@ -108,10 +130,7 @@ static char *put_field(char *p, const struct event *e, uint32_t number)
 		return OUT_LITERAL(p, "?");
 	switch (field->type) {
 	case PTT_FIELD_BYTES:
-		*p++ = '"';
-		p = put_bytes(p, e, &value, out_plain);
-		*p++ = '"';
-		return p;
+		return put_bytes(p, e, &value, out_quoted);
 	case PTT_FIELD_NS:
 		if (strncmp(field->name, "deadline", 8) == 0)
 			return out_seconds(p, value.number, 0);
@@ -412,10 +431,9 @@ int64_t ptt_text(struct ptt_names *names, const struct ptt_columns *columns, int
 		if (rd_is_named(e.id >> 6))
 			e.object = rd_name(names, PTT_NAME_OBJECT, e.process, columns->object[i]);
 		if (e.id == (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN)) {
-			struct rd_entry *known = rd_map_put(&names->pthreads, e.process, columns->object[i]);
+			struct rd_tenure seen = { columns->object[i], columns->ts[i], e.process, thread };
 
-			if (known)
-				known->value = (uint64_t)thread + 1;
+			rd_pthreads_begin(&names->pthreads, &seen);
 		}
 		p = lines[format](p, &e);
 	}

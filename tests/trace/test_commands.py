@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from tests.support import Ptt
+    from tests.support import Compiler, Ptt, Recorder
 
 TOTAL = 17
 
@@ -51,6 +51,29 @@ def test_text(small_trace: Path, ptt: Ptt) -> None:
     assert "until 0.000012345" in "".join(out)
     assert "after 666.000 us, result = 110 (ETIMEDOUT)" in "".join(out)
     assert 'says: event 1.2, "hello "w"\\x0a\\xff' in "".join(out)
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"), [(10, '"ab' + 8 * r"\x00" + '" '), (11, '"ab" and 9 zero bytes ')]
+)
+def test_zeros_at_the_end_of_data(
+    ptt: Ptt, record: Recorder, compile_c: Compiler, size: int, shown: str
+) -> None:
+    program = compile_c(
+        f"""
+        #include <nptl_trace.h>
+        int main(void)
+        {{
+            static char data[{size}] = "ab";
+            struct nptl_trace_event event = {{.param = data, .param_size = sizeof(data)}};
+
+            nptl_trace_send_user_event(event);
+            return 0;
+        }}
+        """
+    )
+    text = ptt("view", "--event", "USER", record(program)).stdout
+    assert f"says: event 0.0, {shown}" in text
 
 
 def test_jsonl(small_trace: Path, ptt: Ptt) -> None:
@@ -205,6 +228,8 @@ def test_cut(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
     ptt("cut", "--start", "2", "-o", again, "--force", trace)
     assert babeltrace(again) == TOTAL - 2
     ptt("cut", "-o", tmp_path / "no.ptt", trace, status=2)
+    said = ptt("cut", "--from", "1h", "-o", tmp_path / "none.ptt", trace).stderr
+    assert said.endswith("none.ptt: there is none in this part\n")
 
 
 @pytest.mark.parametrize("records", [False, True])

@@ -57,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
     output = Path(args.output) if args.output else default_output(Path(args.trace), "cut")
     written = write_trace(source, output, Part(begin, end), force=args.force)
     warner.say()
-    say(args, f"wrote {written.events} events to {written.path}")
+    none = "" if written.events else ": there is none in this part"
+    say(args, f"wrote {written.events} events to {written.path}{none}")
     return 0
 
 
