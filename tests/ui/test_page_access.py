@@ -53,6 +53,19 @@ def test_nothing_serious(browser: Browser, story_url: str, axe: str, theme: str)
         assert {name: one for name, one in found.items() if one} == {}
 
 
+@pytest.mark.parametrize("width", [760, 480])
+def test_a_narrow_window(browser: Browser, story_url: str, width: int) -> None:
+    with opened(browser, story_url, viewport={"width": width, "height": 900}) as look:
+        for panel in PANELS:
+            look.panel(panel)  # its tab can be reached
+        # The details lie below: what there is of the timeline and of the panels is as wide as all.
+        for part in ("#timeline", "#dock", "#details"):
+            box = look.page.locator(part).bounding_box()
+            assert box is not None
+            assert (box["x"], box["width"]) == (0, width)
+        look.shot(f"narrow-{width}")
+
+
 def test_reduced_motion_is_respected(browser: Browser, story_url: str) -> None:
     with opened(browser, story_url, reduced_motion="reduce") as look:
         look.panel("contention")

@@ -15,5 +15,12 @@ test("times that are short enough are written whole", () => {
 test("close marks are counted from a time before all of them", () => {
   const range = { from: 1_234_567_890, to: 1_234_568_890 };
   const base = baseOf(range, 100);
-  assert.ok(base <= range.from && base > range.from - 100_000);
+  assert.ok(base <= range.from && base > range.from - 1000);
+});
+
+test("they are counted from a whole time of the next unit", () => {
+  const from = 53_980_123;
+  assert.equal(baseOf({ from, to: from + 1e5 }, 20_000), 53_000_000);
+  assert.equal(baseOf({ from, to: from + 10_000 }, 1000), 53_000_000);
+  assert.equal(baseOf({ from, to: from + 1000 }, 100), 53_980_000);
 });

@@ -113,7 +113,7 @@ function columns(): Column<Line>[] {
     id,
     title,
     help,
-    width: "minmax(74px, 88px)",
+    width: "minmax(66px, 88px)",
     numeric: true,
     value: (line) => line[id] ?? 0,
     text: (line) => (line[id] ? duration(line[id]) : "–"),
@@ -133,9 +133,10 @@ function columns(): Column<Line>[] {
     "How long threads waited for something that another thread had",
   );
   return [
-    { id: "label", title: "What", width: "minmax(160px, 1fr)", value: (line) => line.label },
+    { id: "label", title: "What", width: "minmax(120px, 1fr)", value: (line) => line.label },
     {
       ...wait,
+      width: "minmax(82px, 92px)",
       bar: (line) => {
         most = Math.max(most, line.wait_ns);
         return line.wait_ns / most;
@@ -149,7 +150,7 @@ function columns(): Column<Line>[] {
       id: "caused",
       title: "Caused",
       help: "How long others waited because of it, as far as it is known who had what they wanted",
-      width: "minmax(74px, 88px)",
+      width: "minmax(66px, 88px)",
       numeric: true,
       value: (line) => line.caused,
       text: (line) => (line.caused ? duration(line.caused) : "–"),
@@ -157,7 +158,7 @@ function columns(): Column<Line>[] {
     time("idle_ns", "Idle", "Waiting for work, which is not contention"),
     number("holds", "Holds", "How often a lock was held"),
     time("hold_ns", "Held", "How long locks were held"),
-    time("hold_max_ns", "Longest hold", "The longest hold"),
+    { ...time("hold_max_ns", "Longest hold", "The longest hold"), width: "minmax(94px, 104px)" },
   ];
 }
 

@@ -29,7 +29,7 @@ function mount(element: HTMLElement, app: App): void {
   const previous = button("[ Previous", () => step(-1), { title: "Of the same object" });
   const next = button("] Next", () => step(1), { title: "Of the same object" });
   const bar = filterBar(app);
-  bar.append(h("span", { class: "gap" }), ...only, previous, next, said);
+  bar.append(h("span", { class: "scope" }, "Only this"), ...only, previous, next, said);
   element.append(h("div", { class: "panel-column" }, bar, list.element));
   follow(app, list);
 }
@@ -115,18 +115,19 @@ function onlyButtons(app: App, list: EventList): HTMLElement[] {
     return picked?.by === by ? picked.row : event || undefined;
   };
   const wanted: readonly [string, () => { [K in keyof Filter]: Filter[K] | undefined } | null][] = [
-    ["Only this thread", () => given("thread", row("thread")())],
-    ["Only this object", () => given("object", row("object")())],
-    ["Only this type", () => given("event", list.current?.event)],
-    ["Only this call site", () => given("site", list.current?.site || undefined)],
+    ["thread", () => given("thread", row("thread")())],
+    ["object", () => given("object", row("object")())],
+    ["type", () => given("event", list.current?.event)],
+    ["call site", () => given("site", list.current?.site || undefined)],
   ];
-  return wanted.map(([text, change]) =>
-    button(text, () => {
+  return wanted.map(([text, change]) => {
+    const press = () => {
       const found = change();
       if (found) restrict(app, found);
       else app.notify("Pick an event first, or a row of the timeline");
-    }),
-  );
+    };
+    return button(text, press, { "aria-label": `Only this ${text}` });
+  });
 }
 
 function given<K extends keyof Filter>(key: K, value: Filter[K] | undefined) {

@@ -5,9 +5,9 @@ import type { Filter } from "../state";
 import { rowLabel } from "./labels";
 
 const FIELDS = [
-  { key: "text", label: "Text", width: 16 },
-  { key: "event", label: "Event types", width: 14 },
-  { key: "site", label: "Call site", width: 14 },
+  { key: "text", label: "Text", width: 14 },
+  { key: "event", label: "Event types", width: 12 },
+  { key: "site", label: "Call site", width: 12 },
 ] as const;
 const TYPING_MS = 300;
 

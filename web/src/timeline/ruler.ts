@@ -46,7 +46,7 @@ export class Ruler {
     const base = baseOf(scale.range, step);
     let free = 0;
     if (base > 0) {
-      const text = exact(base);
+      const text = exact(base).replace(/( 000)+ s$/, " s");
       context.fillStyle = palette.get("text");
       context.fillText(text, 4, height / 2 - 1);
       free = 4 + context.measureText(text).width + 8;
@@ -122,9 +122,9 @@ export class Ruler {
   }
 }
 
-/** Returns the time that marks are counted from; 0 where they can be written whole. */
+/** Returns the time that marks are counted from, a whole one of a greater unit; 0 where they can be written whole. */
 export function baseOf(range: Range, step: number): number {
   if (range.to / step <= MANY_STEPS) return 0;
-  const unit = step * 1000;
+  const unit = 1000 ** (Math.floor(Math.log10(step) / 3 + 1e-9) + 1);
   return Math.max(0, Math.floor(range.from / unit) * unit);
 }

@@ -45,7 +45,7 @@ export class Timeline {
   private readonly legends = [threadLegend(), objectLegend()] as const;
   private readonly spoken: readonly Spoken[];
   private palette = new Palette(devicePixelRatio || 1);
-  private namesWidth = NAMES_WIDTH.first;
+  private namesWidth = Math.max(NAMES_WIDTH.least, Math.min(NAMES_WIDTH.first, innerWidth * 0.3));
   /** What was selected when its rows were not here yet. */
   private toShow: Selected | null = null;
   private pointer: { ns: number; hit: Hit | null } | null = null;
