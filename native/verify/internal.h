@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "../reader/internal.h"
+#include "../reader/tables.h"
 #include "pttverify.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -256,8 +257,6 @@ struct vf_object *vf_object(struct ptt_verify *v, const struct vf_event *e, uint
 void vf_renew(struct ptt_verify *v, struct vf_object *o);
 /* vf_object_gone - destroyed: it is forgotten. */
 void vf_object_gone(struct ptt_verify *v, const struct vf_event *e, uint32_t kind);
-/* vf_array_reach - makes room for element `number` of an array of zeroes. 0 or -ENOMEM. */
-int vf_array_reach(void **array, uint32_t *room, uint32_t number, size_t size);
 /* vf_same - the object that a call was about, or NULL if there is another one by now. */
 struct vf_object *vf_same(struct ptt_verify *v, const struct vf_call *call);
 /* vf_touch - a thread does something to a lock or semaphore. */

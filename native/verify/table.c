@@ -65,24 +65,6 @@ void vf_drop(struct vf_pool *pool, uint32_t number)
 	pool->free = number;
 }
 
-int vf_array_reach(void **array, uint32_t *room, uint32_t number, size_t size)
-{
-	uint32_t want = number + 1;
-	void *bigger;
-
-	if (number < *room)
-		return 0;
-	if (want < *room * 2)
-		want = *room * 2;
-	bigger = realloc(*array, want * size);
-	if (!bigger)
-		return -ENOMEM;
-	memset((uint8_t *)bigger + *room * size, 0, (want - *room) * size);
-	*array = bigger;
-	*room = want;
-	return 0;
-}
-
 /* ---- objects ---- */
 
 static bool is_shared(const struct vf_process *p, uint64_t address)

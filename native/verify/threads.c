@@ -59,7 +59,7 @@ void vf_begin(struct ptt_verify *v, struct vf_event *e)
 	map_put(v, &v->thread_of, e->process, e->e.object, e->thread);
 	if (!serial)
 		return;
-	if (vf_array_reach((void **)&v->begun, &v->begun_room, v->begun_count, sizeof(*v->begun)) < 0) {
+	if (rd_array_reach((void **)&v->begun, &v->begun_room, v->begun_count, sizeof(*v->begun)) < 0) {
 		v->error = -ENOMEM;
 		return;
 	}

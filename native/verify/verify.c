@@ -145,7 +145,7 @@ static int processes_reach(struct ptt_verify *v, uint32_t number)
 {
 	uint32_t before = v->process_count;
 
-	if (vf_array_reach((void **)&v->processes, &v->process_count, number, sizeof(*v->processes)) < 0)
+	if (rd_array_reach((void **)&v->processes, &v->process_count, number, sizeof(*v->processes)) < 0)
 		return -ENOMEM;
 	for (uint32_t i = before; i < v->process_count; i++)
 		v->processes[i] = (struct vf_process){
@@ -171,7 +171,7 @@ int ptt_verify_share(struct ptt_verify *v, uint32_t process, uint64_t from, uint
 	if (processes_reach(v, process) < 0)
 		return -ENOMEM;
 	p = &v->processes[process];
-	if (vf_array_reach((void **)&p->shared, &p->shared_room, p->shared_count, sizeof(*p->shared)) < 0)
+	if (rd_array_reach((void **)&p->shared, &p->shared_room, p->shared_count, sizeof(*p->shared)) < 0)
 		return -ENOMEM;
 	p->shared[p->shared_count++] = (struct vf_range){ from, to };
 	return 0;
@@ -179,7 +179,7 @@ int ptt_verify_share(struct ptt_verify *v, uint32_t process, uint64_t from, uint
 
 int ptt_verify_thread(struct ptt_verify *v, uint32_t number, uint32_t process, uint32_t tid)
 {
-	if (vf_array_reach((void **)&v->threads_of, &v->thread_count, number, sizeof(*v->threads_of)) < 0 ||
+	if (rd_array_reach((void **)&v->threads_of, &v->thread_count, number, sizeof(*v->threads_of)) < 0 ||
 	    processes_reach(v, process) < 0)
 		return -ENOMEM;
 	if (v->threads_of[number])
