@@ -105,7 +105,7 @@ void ptt_names_destroy(struct ptt_names *names)
 	free(names->threads);
 	free(names->labels);
 	free(names->ranges);
-	rd_map_free(&names->pthreads);
+	rd_pthreads_free(&names->pthreads);
 	free(names);
 }
 
@@ -213,16 +213,11 @@ int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, const char *t
 	return 0;
 }
 
-int ptt_names_set_pthread(struct ptt_names *names, uint32_t process, uint64_t pthread, uint32_t thread)
+int ptt_names_set_pthread(struct ptt_names *names, uint32_t process, uint64_t pthread, int64_t since, uint32_t thread)
 {
-	struct rd_entry *e = rd_map_put(&names->pthreads, process, pthread);
+	struct rd_tenure told = { .pthread = pthread, .since = since, .process = process, .thread = thread };
 
-	if (!e)
-		return -ENOMEM;
-	if (thread >= names->reader->thread_count)
-		return -EINVAL;
-	e->value = (uint64_t)thread + 1;
-	return 0;
+	return thread < names->reader->thread_count ? rd_pthreads_tell(&names->pthreads, &told) : -EINVAL;
 }
 
 int ptt_names_set(struct ptt_names *names, uint32_t kind, uint32_t process, uint64_t address, const char *text)

@@ -4,6 +4,7 @@
 #define PTTREAD_NAMES_H
 
 #include "internal.h"
+#include "pthreads.h"
 #include "nptl_trace_events.h"
 
 #define RD_NAME_MAX 1024u /* longer names are cut */
@@ -33,7 +34,7 @@ struct rd_range {
 struct ptt_names {
 	struct ptt_reader *reader;
 	struct rd_map names[3];     /* by kind: (process, address) -> char *, 0 = has none */
-	struct rd_map pthreads;     /* (process, pthread_t) -> thread number + 1 */
+	struct rd_pthreads pthreads;
 	char **threads;             /* names of threads, NULL = unknown */
 	char **labels;              /* what stands in front of a line, padded; made on first use */
 	uint32_t thread_room;

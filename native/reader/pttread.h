@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PTT_READ_VERSION 1
+#define PTT_READ_VERSION 2
 #define PTT_API __attribute__((visibility("default")))
 
 struct ptt_reader;
@@ -285,8 +285,9 @@ PTT_API void ptt_names_destroy(struct ptt_names *names);
 /* ptt_names_show_process - whether the text view shows pid/tid instead of tid. */
 PTT_API void ptt_names_show_process(struct ptt_names *names, int on);
 PTT_API int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, const char *text);
-/* ptt_names_set_pthread - which thread a pthread_t is, until the trace itself tells. */
-PTT_API int ptt_names_set_pthread(struct ptt_names *names, uint32_t process, uint64_t pthread, uint32_t thread);
+/* ptt_names_set_pthread - which thread a pthread_t is from a time on, until it is another one or the trace itself tells. */
+PTT_API int ptt_names_set_pthread(struct ptt_names *names, uint32_t process, uint64_t pthread, int64_t since,
+				  uint32_t thread);
 PTT_API int ptt_names_set(struct ptt_names *names, uint32_t kind, uint32_t process, uint64_t address,
 			  const char *text);
 /* ptt_names_add_range - only objects and code inside such ranges are asked for by ptt_names_missing(). */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from nptltrace.trace.traceset import Traceset
-from tests.trace.builder import rewrite_uuid
+from tests.trace.builder import Builder, Event, rewrite_uuid
 from tests.trace.conftest import T0, pair, small
 
 if TYPE_CHECKING:
@@ -91,6 +92,44 @@ def test_jsonl(small_trace: Path, ptt: Ptt) -> None:
     assert by_name["USER"]["data"] == 'hello "w"\n\ufffd' * 9
     assert by_name["THREAD_NAME"]["name"] == "wörker-one"
     assert "name_pieces" not in by_name["THREAD_NAME"]
+
+
+def test_an_address_that_is_used_again_is_another_thread(tmp_path: Path, ptt: Ptt) -> None:
+    """Also before the new thread runs, of what is shown alone, and from the middle on."""
+    made = Builder(tmp_path / "again.ptt")
+
+    def lives(tid: int, start: int, serial: int) -> None:
+        fields = {"start_routine": 0x1234, "creator": 100, "serial": serial}
+        made.thread(
+            tid,
+            [
+                Event(T0 + start, "THREAD_BEGIN", 0x7F0011, fields=fields),
+                Event(T0 + start + 10, "THREAD_NAME", 0x7F0011, fields={"name": b"own"}),
+            ],
+        )
+
+    def creates(at: int, serial: int) -> list[Event]:
+        fields = {"start_routine": 0x1234, "detached": 0, "serial": serial}
+        return [
+            Event(T0 + at, "NEW_THREAD_CREATED", 0x7F0011, fields=fields),
+            Event(T0 + at + 5, "THREAD_NAME", 0x7F0011, fields={"name": b"given"}),
+        ]
+
+    made.thread(100, creates(10, 1) + creates(110, 2) + creates(215, 3))
+    lives(101, 20, 1)
+    lives(102, 120, 2)
+    lives(103, 210, 3)  # begins before it is known to have been created
+    made.processes = [{"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "x", "cmdline": []}}]
+    trace = made.write()
+
+    def named(*options: str) -> list[int]:
+        text = ptt("view", "--event", "THREAD_NAME", *options, trace).stdout
+        return [int(tid) for tid in re.findall(r"thread (\d+)[^\n]* is named", text)]
+
+    created = re.findall(r"created thread (\d+)", ptt("view", trace).stdout)
+    assert [int(tid) for tid in created] == [101, 102, 103]
+    assert named() == [101, 101, 102, 102, 103, 103]
+    assert named("--from", "100ns") == [102, 102, 103, 103]
 
 
 def test_csv_and_raw_have_one_row_an_event(small_trace: Path, ptt: Ptt) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-VERSION = 1
+VERSION = 2
 
 _u32, _u64, _i64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 
@@ -235,7 +235,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_names_destroy": (None, (_p,)),
     "ptt_names_show_process": (None, (_p, ctypes.c_int)),
     "ptt_names_set_thread": (ctypes.c_int, (_p, _u32, ctypes.c_char_p)),
-    "ptt_names_set_pthread": (ctypes.c_int, (_p, _u32, _u64, _u32)),
+    "ptt_names_set_pthread": (ctypes.c_int, (_p, _u32, _u64, _i64, _u32)),
     "ptt_names_set": (ctypes.c_int, (_p, _u32, _u32, _u64, ctypes.c_char_p)),
     "ptt_names_add_range": (ctypes.c_int, (_p, _u32, _u64, _u64)),
     "ptt_names_missing": (_i64, (_p, _p, _i64, _p, _i64)),

@@ -41,9 +41,9 @@ class Names:
         data = text.encode("utf-8", "replace")
         check("name a thread", self._lib.ptt_names_set_thread(self.handle, thread, data))
 
-    def set_pthread(self, process: int, pthread: int, thread: int) -> None:
-        """Say which thread a pthread_t is, until the trace itself tells."""
-        status = self._lib.ptt_names_set_pthread(self.handle, process, pthread, thread)
+    def set_pthread(self, process: int, pthread: int, since_ns: int, thread: int) -> None:
+        """Say which thread a pthread_t is from a time on, until it is another one."""
+        status = self._lib.ptt_names_set_pthread(self.handle, process, pthread, since_ns, thread)
         check("name a thread", status)
 
     def set(self, kind: int, process: int, address: int, text: str) -> None:

@@ -88,8 +88,9 @@ class Printer:
             name = self._source.thread_name(thread)
             if name:
                 self.names.set_thread(thread, name)
-        for (process_number, pthread), thread in self._source.told.pthreads.items():
-            self.names.set_pthread(process_number, pthread, thread)
+        for (process_number, pthread), threads in self._source.told.pthreads.items():
+            for since, thread in threads:
+                self.names.set_pthread(process_number, pthread, since, thread)
         for number, process in enumerate(processes):
             for address, text in self._symbols.aliases.addresses.items():
                 self.names.set(_native.OBJECT, number, address, text)

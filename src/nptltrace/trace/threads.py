@@ -30,12 +30,13 @@ class ThreadNames:
 
     Attributes:
         names: Name by thread (number in the traceset); the last one counts.
-        pthreads: Thread by (process, pthread_t); the first one where the address was used again.
+        pthreads: By (process, pthread_t) the threads that had it, one after the other: since when,
+            in ns, and which. From its creation on, as far as that is told.
         creators: Thread that created a thread.
     """
 
     names: dict[int, str] = field(default_factory=dict)
-    pthreads: dict[tuple[int, int], int] = field(default_factory=dict)
+    pthreads: dict[tuple[int, int], list[tuple[int, int]]] = field(default_factory=dict)
     creators: dict[int, int] = field(default_factory=dict)
 
 
@@ -49,7 +50,7 @@ def thread_names(source: Source, budget: int = ALL) -> ThreadNames:
     rows = source.threads()
     created: dict[tuple[int, int], list[tuple[int, int]]] = {}
     by_serial: dict[tuple[int, int, int], int] = {}
-    begun: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    begun: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     own: dict[int, int] = {}
     created_by: dict[int, tuple[int, int]] = {}
     named: list[tuple[int, int, int, str]] = []
@@ -63,13 +64,13 @@ def thread_names(source: Source, budget: int = ALL) -> ThreadNames:
             if number == _CREATED:
                 created.setdefault(key, []).append((ts, serials[i]))
             elif number == _BEGIN:
-                begun.setdefault(key, []).append((ts, thread))
+                begun.setdefault(key, []).append((ts, thread, serials[i]))
                 by_serial[(*key, serials[i])] = thread
                 own[thread] = address
                 created_by[thread] = (rows[thread][0], creators[i])
             else:
                 named.append((ts, thread, address, names[i]))
-    found = ThreadNames(pthreads={key: min(threads)[1] for key, threads in begun.items()})
+    found = ThreadNames(pthreads=_tenures(created, begun))
     numbers = {row: number for number, row in enumerate(rows)}
     found.creators = {
         thread: numbers[creator] for thread, creator in created_by.items() if creator in numbers
@@ -88,6 +89,21 @@ def thread_names(source: Source, budget: int = ALL) -> ThreadNames:
         if target is not None and name:
             found.names[target] = name
     return found
+
+
+def _tenures(
+    created: dict[tuple[int, int], list[tuple[int, int]]],
+    begun: dict[tuple[int, int], list[tuple[int, int, int]]],
+) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """Return since when which threads had an address; see `ThreadNames.pthreads`."""
+    made = {(*key, serial): ts for key, times in created.items() for ts, serial in times}
+    return {
+        # A thread may begin before who created it can say so.
+        key: sorted(
+            (min(ts, made.get((*key, serial), ts)), thread) for ts, thread, serial in threads
+        )
+        for key, threads in begun.items()
+    }
 
 
 def _numbers(buffer: _native.Buffer, name: str) -> list[int]:

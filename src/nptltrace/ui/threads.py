@@ -28,7 +28,7 @@ def text_of_threads(told: ThreadNames) -> str:
     found: _Told = {
         "named": list(told.names),
         "names": list(told.names.values()),
-        "pthreads": [[*key, thread] for key, thread in told.pthreads.items()],
+        "pthreads": [[*key, *had] for key, threads in told.pthreads.items() for had in threads],
         "creators": [list(pair) for pair in told.creators.items()],
     }
     return json.dumps(found)
@@ -42,7 +42,7 @@ def kept_threads(text: bytes, source: Source) -> ThreadNames | None:
     """
     found = json.loads(text)
     threads, processes = len(source.threads()), len(source.processes())
-    limits = {"pthreads": (processes, 2**64, threads), "creators": (threads, threads)}
+    limits = {"pthreads": (processes, 2**64, 2**63, threads), "creators": (threads, threads)}
     if not (
         fits(_Told, found)
         and len(found["named"]) == len(found["names"])
@@ -54,8 +54,11 @@ def kept_threads(text: bytes, source: Source) -> ThreadNames | None:
         )
     ):
         return None
+    pthreads: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for process, at, since, thread in found["pthreads"]:
+        pthreads.setdefault((process, at), []).append((since, thread))
     return ThreadNames(
         names=dict(zip(found["named"], found["names"], strict=True)),
-        pthreads={(process, at): thread for process, at, thread in found["pthreads"]},
+        pthreads=pthreads,
         creators=dict(found["creators"]),
     )

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* pthreads.c - which thread a pthread_t was: when a thread is gone, another one gets its address. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pthreads.h"
+
+#define FIRST_ROOM 64
+
+static int order(const void *a, const void *b)
+{
+	const struct rd_tenure *x = a, *y = b;
+
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	if (x->pthread != y->pthread)
+		return x->pthread < y->pthread ? -1 : 1;
+	if (x->since != y->since)
+		return x->since < y->since ? -1 : 1;
+	return x->thread < y->thread ? -1 : x->thread > y->thread;
+}
+
+void rd_pthreads_free(struct rd_pthreads *pthreads)
+{
+	free(pthreads->known);
+	rd_map_free(&pthreads->begun);
+	rd_map_free(&pthreads->begun_ts);
+}
+
+int rd_pthreads_tell(struct rd_pthreads *pthreads, const struct rd_tenure *told)
+{
+	if (pthreads->count == pthreads->room) {
+		uint32_t room = pthreads->room ? pthreads->room * 2 : FIRST_ROOM;
+		struct rd_tenure *bigger = reallocarray(pthreads->known, room, sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		pthreads->known = bigger;
+		pthreads->room = room;
+	}
+	pthreads->known[pthreads->count++] = *told;
+	pthreads->sorted = false;
+	return 0;
+}
+
+/* What is told again and again is kept once. */
+static void sort(struct rd_pthreads *pthreads)
+{
+	uint32_t kept = 0;
+
+	if (pthreads->count)
+		qsort(pthreads->known, pthreads->count, sizeof(*pthreads->known), order);
+	for (uint32_t i = 0; i < pthreads->count; i++)
+		if (!kept || order(&pthreads->known[kept - 1], &pthreads->known[i]) != 0)
+			pthreads->known[kept++] = pthreads->known[i];
+	pthreads->count = kept;
+	pthreads->sorted = true;
+}
+
+/* The last one that had the address by then, or else the first one at all. */
+static const struct rd_tenure *known_at(struct rd_pthreads *pthreads, uint32_t process, uint64_t pthread, int64_t ts)
+{
+	struct rd_tenure wanted = { .process = process, .pthread = pthread, .since = ts, .thread = UINT32_MAX };
+	uint32_t low = 0, high;
+
+	if (!pthreads->sorted)
+		sort(pthreads);
+	high = pthreads->count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (order(&pthreads->known[middle], &wanted) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (uint32_t i = low ? low - 1 : 0; i <= low && i < pthreads->count; i++)
+		if (pthreads->known[i].process == process && pthreads->known[i].pthread == pthread)
+			return &pthreads->known[i];
+	return NULL;
+}
+
+void rd_pthreads_begin(struct rd_pthreads *pthreads, const struct rd_tenure *seen)
+{
+	struct rd_entry *thread = rd_map_put(&pthreads->begun, seen->process, seen->pthread);
+	struct rd_entry *ts = rd_map_put(&pthreads->begun_ts, seen->process, seen->pthread);
+
+	if (!thread || !ts)
+		return;
+	thread->value = (uint64_t)seen->thread + 1;
+	ts->value = (uint64_t)seen->since;
+}
+
+uint32_t rd_pthread_at(struct rd_pthreads *pthreads, uint32_t process, uint64_t pthread, int64_t ts)
+{
+	const struct rd_tenure *known = known_at(pthreads, process, pthread, ts);
+	const struct rd_entry *begun = rd_map_find(&pthreads->begun, process, pthread);
+	const struct rd_entry *begun_ts = rd_map_find(&pthreads->begun_ts, process, pthread);
+
+	if (begun && begun->value && begun_ts &&
+	    (!known || ((int64_t)begun_ts->value <= ts && (int64_t)begun_ts->value > known->since)))
+		return (uint32_t)begun->value;
+	return known ? known->thread + 1 : 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* pthreads.h - which thread a pthread_t was at a time. */
+#ifndef PTT_READER_PTHREADS_H
+#define PTT_READER_PTHREADS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "map.h"
+
+/* From a time on, an address is that of a thread. */
+struct rd_tenure {
+	uint64_t pthread;
+	int64_t since;
+	uint32_t process;
+	uint32_t thread; /* number in the reader */
+};
+
+struct rd_pthreads {
+	struct rd_tenure *known;
+	uint32_t count;
+	uint32_t room;
+	bool sorted;
+	/* By (process, pthread_t), of events that were printed: thread number + 1, and since when. */
+	struct rd_map begun;
+	struct rd_map begun_ts;
+};
+
+void rd_pthreads_free(struct rd_pthreads *pthreads);
+/* rd_pthreads_tell - says so beforehand. Return: 0 or -ENOMEM. */
+int rd_pthreads_tell(struct rd_pthreads *pthreads, const struct rd_tenure *told);
+/* rd_pthreads_begin - an event says so; without memory it is not remembered. */
+void rd_pthreads_begin(struct rd_pthreads *pthreads, const struct rd_tenure *seen);
+/* rd_pthread_at - number of the thread + 1, 0 for an unknown one. */
+uint32_t rd_pthread_at(struct rd_pthreads *pthreads, uint32_t process, uint64_t pthread, int64_t ts);
+
+#endif
