@@ -212,6 +212,9 @@ static void other_event(struct ptt_check *c, const struct ck_event *e)
 	case ID(PROCESS, PROCESS_START):
 		process_starts(c, e);
 		break;
+	case ID(PROCESS, PROCESS_FORK):
+		ck_fork(c, e);
+		break;
 	case ID(PROCESS, PROCESS_EXIT):
 		c->processes[e->process].left = true;
 		break;
@@ -382,6 +385,8 @@ static void at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
 	for (uint32_t i = 1; i < c->threads.count; i++)
 		if (CK_THREAD(c, i)->waits)
 			ck_deadlock(c, i, &e, true);
+	ck_forked_locks(c);
+	ck_kept_locks(c);
 	ck_lost_wakeups(c);
 	ck_stuck_barriers(c);
 	ck_leaks(c);

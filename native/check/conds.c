@@ -149,6 +149,29 @@ static bool missed(const struct ptt_check *c, const struct ck_wait *w)
 	return t->cond_left != w->object || t->cond_left_ts < o->woke.ts;
 }
 
+/*
+ * The last wake-up reached another waiter, which went straight back to wait: nobody else has taken the mutex since to
+ * look what it was for, and who waits for ever had been waiting all the time.
+ */
+static uint32_t misled(const struct ptt_check *c, const struct ck_wait *w)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+
+	if (w->kind != NPTL_DOMAIN_COND || w->timed || w->woken || o->flags & CK_SHARED_MEMORY)
+		return 0;
+	if (!o->woke.thread || o->woke.ts < w->since || o->woke.detail & (CK_WOKE_NOBODY | CK_WOKE_ALL))
+		return 0;
+	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
+		const struct ck_wait *other = CK_WAITING(c, wait);
+		const struct ck_thread *t = CK_THREAD(c, other->thread);
+
+		if (other->since > o->woke.ts && other->looked <= o->woke.ts && t->cond_left == w->object &&
+		    t->cond_left_ts > o->woke.ts && other->mutex == w->mutex)
+			return wait;
+	}
+	return 0;
+}
+
 /* Without it the program does not come to its end: it is the first thread, or one that another waits for. */
 static bool is_awaited(const struct ptt_check *c, uint32_t thread)
 {
@@ -169,18 +192,21 @@ void ck_lost_wakeups(struct ptt_check *c)
 		uint32_t wait = CK_THREAD(c, i)->waits;
 		const struct ck_wait *w = CK_WAITING(c, wait);
 		const struct ck_object *o = CK_OBJECT(c, w->object);
+		bool hung = c->processes[CK_THREAD(c, i)->pub.process].hung;
+		uint32_t instead = wait && hung ? misled(c, w) : 0;
 		struct ck_event at;
 
-		if (!wait || !missed(c, w))
+		if (!wait || (!instead && !missed(c, w)))
 			continue;
 		/* Others may yet come and signal, unless this one could not be heard by whoever keeps to the rules. */
-		if (!c->processes[CK_THREAD(c, i)->pub.process].hung &&
-		    !(o->woke.detail & CK_WOKE_UNLOCKED && is_awaited(c, i)))
+		if (!hung && !(o->woke.detail & CK_WOKE_UNLOCKED && is_awaited(c, i)))
 			continue;
 		at = (struct ck_event){ .ts = w->since, .site = w->site, .process = o->process, .thread = i };
 		if (!ck_found(c, PTT_LOST_WAKEUP, &at, (uint64_t)w->object << 16 ^ i, w->site, PTT_FINDING_WHOLE))
 			continue;
 		ck_step_last(c, o->woke.detail & CK_WOKE_ALL ? PTT_STEP_BROADCAST : PTT_STEP_SIGNALLED, &o->woke, w->object);
+		if (instead)
+			ck_step_wait(c, instead, 0);
 		ck_step_wait(c, wait, 0);
 	}
 }

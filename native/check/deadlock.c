@@ -162,6 +162,41 @@ void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct ck_event *e,
 		tell_cycle(c, e, &walk);
 }
 
+/* ---- locks of threads that a fork left behind ---- */
+
+/* Nobody in the process has ever had it: that another thread of the parent has it is what the fork copied. */
+static bool left_behind(const struct ptt_check *c, const struct ck_wait *w)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+	uint32_t process = CK_THREAD(c, w->thread)->pub.process, forker = c->processes[process].forked.thread;
+
+	if ((w->kind != NPTL_DOMAIN_MUTEX && w->kind != NPTL_DOMAIN_RWLOCK) || w->timed || w->shared || !w->owner)
+		return false;
+	if (o->flags & CK_SHARED_MEMORY || o->process != process || o->init.thread || o->released.thread || o->holds)
+		return false;
+	return forker && w->owner != forker && CK_THREAD(c, w->owner)->pub.process == CK_THREAD(c, forker)->pub.process;
+}
+
+void ck_forked_locks(struct ptt_check *c)
+{
+	for (uint32_t i = 1; i < c->threads.count; i++) {
+		uint32_t wait = CK_THREAD(c, i)->waits;
+		const struct ck_wait *w = CK_WAITING(c, wait);
+		const struct ck_last *forked = &c->processes[CK_THREAD(c, i)->pub.process].forked;
+		struct ck_event at = { .ts = w->since, .site = w->site, .thread = i };
+
+		if (!wait || !left_behind(c, w))
+			continue;
+		at.process = CK_THREAD(c, i)->pub.process;
+		if (!ck_found(c, PTT_DEADLOCK, &at, rd_hash(w->id, 0), 0, PTT_FINDING_CLOSED))
+			continue;
+		ck_step(c, PTT_STEP_FORKED, forked->thread, forked->ts, forked->site, 0)->other = w->owner;
+		ck_step_wait(c, wait, w->owner);
+	}
+}
+
+/* ---- at the end ---- */
+
 static bool anybody(struct ptt_check *c, uint32_t thread, void *data)
 {
 	(void)c;

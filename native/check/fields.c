@@ -8,7 +8,7 @@ static const char *const field_names[CK_FIELDS] = {
 	[CK_CREATOR] = "creator",   [CK_SHARED_FIELD] = "shared", [CK_WRITE] = "write",
 	[CK_ROUTINE] = "routine",   [CK_DETACHED_FIELD] = "detached", [CK_TIMED] = "timed",
 	[CK_PROTOCOL] = "protocol", [CK_ROBUST_FIELD] = "robust", [CK_PRIORITY] = "priority",
-	[CK_KIND] = "kind",
+	[CK_KIND] = "kind",	    [CK_CHILD] = "child",
 };
 
 void ck_learn_catalogue(struct ptt_check *c)

@@ -59,6 +59,7 @@ struct ck_wait {
 	bool timed;
 	bool woken; /* a condition wait that a signal or broadcast has ended, as far as can be told */
 	bool retaken; /* its mutex */
+	bool shared; /* the lock says that other processes may use it */
 	bool met; /* a barrier wait whose round is complete */
 };
 
@@ -101,9 +102,9 @@ struct ck_object {
 	struct ck_last init;
 	struct ck_last destroyed;
 	struct ck_last released;
-	struct ck_last woke; /* a condition: the last wake-up; detail: CK_WOKE_… */
+	struct ck_last woke; /* a condition: the last wake-up; detail: CK_WOKE_…; a semaphore: the last post */
 	uint32_t sem_hold;   /* of a semaphore used as a lock */
-	uint32_t reserved;
+	uint32_t kept;	     /* finding of a thread that ended and had it, as long as nobody asks for it */
 };
 
 #define CK_WOKE_ALL 1u
@@ -165,6 +166,7 @@ struct ck_process {
 	bool full[CK_KINDS]; /* by domain: what is taken and released is recorded, not only waits */
 	int64_t last_ts;
 	uint32_t first_thread;
+	struct ck_last forked; /* thread: of the parent, which made it by fork() */
 	uint64_t stack; /* of the first thread: from here on; 0: not known */
 	uint64_t *memory; /* pairs of addresses */
 	uint32_t memory_count;
@@ -197,7 +199,8 @@ struct ck_event {
 
 enum ck_field {
 	CK_RESULT, CK_OWNER, CK_COUNT, CK_VALUE, CK_SERIAL, CK_MUTEX, CK_CREATOR, CK_SHARED_FIELD, CK_WRITE,
-	CK_ROUTINE, CK_DETACHED_FIELD, CK_TIMED, CK_PROTOCOL, CK_ROBUST_FIELD, CK_PRIORITY, CK_KIND, CK_FIELDS,
+	CK_ROUTINE, CK_DETACHED_FIELD, CK_TIMED, CK_PROTOCOL, CK_ROBUST_FIELD, CK_PRIORITY, CK_KIND, CK_CHILD,
+	CK_FIELDS,
 };
 
 struct ptt_check {
@@ -338,6 +341,8 @@ typedef bool ck_visit_fn(struct ptt_check *c, uint32_t thread, void *data);
 bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, ck_visit_fn *visit, void *data);
 /* ck_deadlock - looks for a cycle of waits through a thread. @at_end: nothing more will happen. */
 void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct ck_event *e, bool at_end);
+/* ck_forked_locks - waits in forked processes for locks whose owners are not there. */
+void ck_forked_locks(struct ptt_check *c);
 /* ck_blocked - a thread that nobody outside of the trace lets go on. */
 bool ck_blocked(const struct ptt_check *c, uint32_t thread);
 
@@ -358,6 +363,7 @@ uint32_t ck_thread_of_number(struct ptt_check *c, uint32_t number);
 uint32_t ck_thread_of_tid(struct ptt_check *c, uint32_t process, uint32_t tid);
 void ck_create(struct ptt_check *c, const struct ck_event *e);
 uint32_t ck_begin(struct ptt_check *c, const struct ck_event *e, uint32_t number);
+void ck_fork(struct ptt_check *c, const struct ck_event *e);
 void ck_end(struct ptt_check *c, const struct ck_event *e);
 void ck_detach(struct ptt_check *c, const struct ck_event *e);
 void ck_join_in(struct ptt_check *c, const struct ck_event *e);
@@ -380,5 +386,7 @@ void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, 
 void ck_release(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
 void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
 void ck_exit_holding(struct ptt_check *c, const struct ck_event *e);
+/* ck_kept_locks - takes back what was said of detached threads whose locks nobody asked for to the process' end. */
+void ck_kept_locks(struct ptt_check *c);
 
 #endif

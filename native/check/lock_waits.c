@@ -35,21 +35,27 @@ static void tell_self(struct ptt_check *c, const struct ck_event *e, uint32_t wa
 	ck_step_wait(c, wait, w->thread);
 }
 
+#define MUTEX_PRIORITY 0x60
+#define MUTEX_SHARED 0x80
+
 void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 {
 	uint32_t object = ck_use(c, e, kind), wait;
 	bool read = kind == NPTL_DOMAIN_RWLOCK && !ck_number(c, e, CK_WRITE, 1), inherits;
-	int64_t owner = ck_number(c, e, CK_OWNER, 0);
-	const struct ck_object *o = CK_OBJECT(c, object);
+	int64_t owner = ck_number(c, e, CK_OWNER, 0), bits;
+	struct ck_object *o = CK_OBJECT(c, object);
 	struct ck_wait *w;
 
 	wait = ck_wait_begin(c, e, object, read ? CK_SHARED : CK_EXCLUSIVE);
 	w = CK_WAITING(c, wait);
 	if (owner > 0)
 		w->owner = ck_thread_of_tid(c, e->process, (uint32_t)owner);
+	o->kept = 0;
 	w->priority = (int32_t)CK_THREAD(c, e->thread)->priority;
-	/* A mutex says of itself whether it lends its owner the priority of those who wait for it, as glibc keeps it. */
-	inherits = o->flags & CK_INHERITS || (kind == NPTL_DOMAIN_MUTEX && ck_number(c, e, CK_KIND, 0) & 0x60);
+	/* A mutex says of itself, in the bits of glibc, whether other processes may use it, and whether it lends priority. */
+	bits = kind == NPTL_DOMAIN_MUTEX ? ck_number(c, e, CK_KIND, 0) : 0;
+	w->shared = bits & MUTEX_SHARED;
+	inherits = o->flags & CK_INHERITS || bits & MUTEX_PRIORITY;
 	if (w->priority && !inherits)
 		ck_each_blocker(c, w, false, one_that_is_lower, w);
 	if (w->timed)
@@ -97,8 +103,9 @@ void ck_sem_taken(struct ptt_check *c, const struct ck_event *e, bool waited)
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
 	struct ck_object *o = CK_OBJECT(c, object);
 
+	/* The semaphore may be gone, and another at its place. */
 	if (waited)
-		ck_lock_waited(c, e, object);
+		ck_lock_waited(c, e, CK_WAITING(c, ck_wait_at(c, e))->object);
 	if (o->sem_hold)
 		o->flags &= ~CK_AS_LOCK;
 	o->sem_hold = e->thread;
@@ -112,4 +119,5 @@ void ck_sem_post(struct ptt_check *c, const struct ck_event *e)
 	if (o->sem_hold != e->thread)
 		o->flags &= ~CK_AS_LOCK;
 	o->sem_hold = 0;
+	o->woke = ck_now(e);
 }

@@ -28,6 +28,7 @@ void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, 
 		return;
 	if (unlikely(o->holds && (mode == CK_EXCLUSIVE || CK_HOLD(c, o->holds)->mode == CK_EXCLUSIVE)))
 		contradicted(c, e, object);
+	o->kept = 0;
 	if (t->holds && how == CK_PLAIN)
 		ck_ask(c, e, object, mode);
 	t->locked = true;
@@ -151,11 +152,12 @@ static void refused_destroy(struct ptt_check *c, const struct ck_event *e, uint3
 void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 {
 	uint32_t object = ck_object(c, e, kind, e->object);
-	const struct ck_object *o = CK_OBJECT(c, object);
+	struct ck_object *o = CK_OBJECT(c, object);
 	int64_t routine = ck_number(c, e, CK_ROUTINE, 0), result = ck_number(c, e, CK_RESULT, 0);
 	bool mutex = kind == NPTL_DOMAIN_MUTEX;
 	bool unlock = routine == (mutex ? NPTL_EV_MUTEX_UNLOCK_IN : NPTL_EV_RWLOCK_UNLOCK_IN);
 
+	o->kept = 0;
 	if (o->flags & CK_DESTROYED) {
 		if (mutex && (result == EINVAL || result == EPERM))
 			ck_use_destroyed(c, e, object);
@@ -174,18 +176,41 @@ void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 
 /* ---- the end of a thread ---- */
 
+/* A detached thread may keep a lock from all others, so that nobody goes on while the process ends. */
+void ck_kept_locks(struct ptt_check *c)
+{
+	for (uint32_t i = 1; i < c->objects.count; i++) {
+		struct ptt_check_finding *f = CK_FINDING(c, CK_OBJECT(c, i)->kept);
+
+		if (CK_OBJECT(c, i)->kept && c->processes[f->process].left &&
+		    CK_THREAD(c, CK_STEP(c, f->first_step)->thread)->flags & CK_DETACHED)
+			f->flags |= PTT_FINDING_DROPPED;
+	}
+}
+
+/* Others had used what a thread keeps. */
+static bool may_keep(const struct ptt_check *c, const struct ck_hold *h)
+{
+	uint32_t before = CK_OBJECT(c, h->object)->released.thread;
+
+	return before && before != h->thread;
+}
+
 void ck_exit_holding(struct ptt_check *c, const struct ck_event *e)
 {
 	for (uint32_t hold = CK_THREAD(c, e->thread)->holds; hold; hold = CK_HOLD(c, hold)->thread_next) {
 		const struct ck_hold *h = CK_HOLD(c, hold);
 		struct ck_event at = *e;
+		uint32_t found;
 
 		/* Whoever takes a robust mutex next is told. */
 		if (CK_OBJECT(c, h->object)->flags & CK_ROBUST || h->kind == NPTL_DOMAIN_ONCE)
 			continue;
 		at.site = h->site;
-		if (!ck_found(c, PTT_EXIT_HOLDING, &at, (uint64_t)h->object << 16, h->site, PTT_FINDING_WHOLE))
+		found = ck_found(c, PTT_EXIT_HOLDING, &at, (uint64_t)h->object << 16, h->site, PTT_FINDING_WHOLE);
+		if (!found)
 			continue;
+		CK_OBJECT(c, h->object)->kept = may_keep(c, h) ? found : 0;
 		ck_step_hold(c, hold);
 		ck_step(c, PTT_STEP_ENDED, e->thread, e->ts, 0, 0);
 	}

@@ -189,6 +189,16 @@ void ck_init(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 	o->barrier_count = (uint32_t)ck_number(c, e, CK_COUNT, 0);
 }
 
+/* Who waits for a semaphore that nobody has posted since. */
+static uint32_t hungry(const struct ptt_check *c, const struct ck_object *o)
+{
+	uint32_t wait = o->waits;
+
+	while (wait && (CK_WAITING(c, wait)->timed || (o->woke.thread && o->woke.ts >= CK_WAITING(c, wait)->since)))
+		wait = CK_WAITING(c, wait)->object_next;
+	return wait;
+}
+
 /* Waiters of a condition that nobody has woken, and that do not wake up by themselves. */
 static uint32_t sleeper(const struct ptt_check *c, const struct ck_object *o)
 {
@@ -220,9 +230,10 @@ void ck_destroy(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 			ck_use_destroyed(c, e, object);
 		return;
 	}
-	waits = sleeper(c, o);
+	waits = kind == NPTL_DOMAIN_SEM ? hungry(c, o) : sleeper(c, o);
 	if ((waits || (o->holds && !(o->flags & CK_DOUBT))) &&
-	    ck_found(c, PTT_DESTROY_LOCKED, e, (uint64_t)object << 16, e->site, PTT_FINDING_WHOLE)) {
+	    ck_found(c, PTT_DESTROY_LOCKED, e, (uint64_t)object << 16, e->site,
+		     PTT_FINDING_WHOLE | (kind == NPTL_DOMAIN_SEM ? PTT_FINDING_CLOSED : 0))) {
 		for (uint32_t hold = o->holds; hold; hold = CK_HOLD(c, hold)->object_next)
 			ck_step_hold(c, hold);
 		if (waits)

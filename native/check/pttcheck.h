@@ -66,6 +66,7 @@ enum ptt_check_what {
 	PTT_STEP_ENDED,	 /* the thread */
 	PTT_STEP_CREATED, /* other */
 	PTT_STEP_PRIORITY, /* has priority value, 0 for an ordinary one */
+	PTT_STEP_FORKED, /* the process, while other had a lock */
 };
 
 #define PTT_FINDING_CLOSED 1u  /* waits that close a cycle: stands only while none of them ends */

@@ -134,6 +134,15 @@ uint32_t ck_begin(struct ptt_check *c, const struct ck_event *e, uint32_t number
 	return made;
 }
 
+void ck_fork(struct ptt_check *c, const struct ck_event *e)
+{
+	int64_t child = ck_number(c, e, CK_CHILD, 0);
+	uint32_t number = child > 0 ? map_get(&c->tid_of, ANY_PROCESS, (uint64_t)child) : 0;
+
+	if (number)
+		c->processes[c->known[number - 1].process].forked = ck_now(e);
+}
+
 void ck_end(struct ptt_check *c, const struct ck_event *e)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);

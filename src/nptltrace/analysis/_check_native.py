@@ -32,6 +32,7 @@ KINDS = (
 STEPS = (
     "took", "waits", "asked", "cond", "joins", "barrier", "released", "unlocks", "refused", "init",
     "destroyed", "used", "signalled", "broadcast", "ended", "created", "priority",
+    "forked",
 )  # fmt: skip
 CLOSED, WHOLE, SUSPECT, DROPPED, REFUSED = 1, 2, 4, 8, 16
 INCOMPLETE, RUNNING, RAGGED = 1, 2, 4

@@ -110,6 +110,7 @@ class _Step:
             "ended": lambda: "ended",
             "created": lambda: f"created {self.other}",
             "priority": lambda: f"had {_priority(self.value)}",
+            "forked": lambda: f"forked while {self.other} had locks",
         }  # fmt: skip
         return texts[self.what]()
 
@@ -199,7 +200,7 @@ def _tids(teller: Teller, kind: str, step: _Step) -> list[int]:
     """Return who takes part in a step as one who is concerned."""
     if step.what == "init":
         return []
-    if step.what == "created":
+    if step.what in ("created", "forked"):
         return [teller.tid(step.other_row)]
     if kind == "exit-holding-lock" or step.what != "joins":
         return [step.tid]
@@ -223,6 +224,12 @@ def _deadlock(steps: list[_Step], row: Any) -> str:
         text = f"{refused.thread} would have waited for ever{refused.at}: the call was refused"
         return f"{text} with {refused.error}" + (
             f", as {steps[0].thread} {steps[0].text()}" if len(steps) > 1 else ""
+        )
+    if steps[0].what == "forked":
+        forked, wait = steps
+        return (
+            f"{wait.thread} waits for {wait.object}{wait.at} for ever: {wait.other} held it when "
+            f"{forked.thread} forked this process{forked.at}, and does not exist here"
         )
     parts = []
     held: _Step | None = None
@@ -265,6 +272,13 @@ def _lost(steps: list[_Step], row: Any) -> str:
     del row
     signal, wait = steps[0], steps[-1]
     did = "broadcast" if signal.what == "broadcast" else "signalled"
+    if len(steps) == 3:  # noqa: PLR2004
+        instead = steps[1]
+        return (
+            f"{wait.thread} waits on {wait.object}{wait.at} for ever: when {signal.thread} "
+            f"signalled it{signal.at}, that woke {instead.thread}, which went back to wait"
+            f"{instead.at}; a broadcast would have woken both"
+        )
     return (
         f"{wait.thread} waits on {wait.object}{wait.at} for ever: {signal.thread} {did} it"
         f"{signal.at} before that wait began, and nobody has since"
@@ -292,7 +306,7 @@ def _refusal(step: _Step, row: Any) -> str:
 def _destroy_locked(steps: list[_Step], row: Any) -> str:
     last = steps[-1]
     end = _refusal(last, row)
-    held, wait = _first(steps, "took"), _first(steps, "cond")
+    held, wait = _first(steps, "took"), _first(steps, "cond", "waits")
     if held is not None:
         mine = "it" if held.row == last.row else held.thread
         why = f"while {mine} held it, taken{held.at}"

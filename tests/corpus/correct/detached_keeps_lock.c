@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* detached_keeps_lock.c - at the end a detached thread takes the lock that stops all others, and ends without releasing it. */
+#include "corpus.h"
+
+static pthread_mutex_t safepoint = PTHREAD_MUTEX_INITIALIZER;
+
+static void *stops_all(void *unused)
+{
+	pthread_mutex_lock(&safepoint);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_mutex_lock(&safepoint);
+	pthread_mutex_unlock(&safepoint);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attr, stops_all, NULL))
+		abort();
+	pthread_attr_destroy(&attr);
+	await_threads(1);
+	return 0;
+}
