@@ -4,10 +4,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "buffer.h"
 #include "raw_syscall.h"
@@ -235,6 +238,22 @@ void px_path_add(struct px_path *path, const struct px_path *directory, char kin
 	}
 }
 
+long px_file_grow(int fd, uint64_t size, bool reserve)
+{
+	sigset_t too_big, before;
+	long err;
+
+	sigemptyset(&too_big);
+	sigaddset(&too_big, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &too_big, &before);
+	err = reserve ? ptt_raw_syscall(SYS_fallocate, fd, 0, 0, (long)size, 0, 0)
+		      : ptt_raw_syscall(SYS_ftruncate, fd, (long)size, 0, 0, 0, 0);
+	if (err == -EFBIG)
+		sigtimedwait(&too_big, NULL, &(struct timespec){0, 0});
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
 int px_file_open(const struct px_path *path, uint64_t size, uint32_t user)
 {
 	int fd = px_raw_open(path->text, O_RDWR, 0);
@@ -253,7 +272,7 @@ int px_file_open(const struct px_path *path, uint64_t size, uint32_t user)
 		err = ptt_raw_syscall(SYS_fchown, fd, user, -1, 0, 0, 0);
 	/* whoever comes first: to make it that long a second time changes nothing */
 	if (!err && (uint64_t)status.st_size < size)
-		err = ptt_raw_syscall(SYS_ftruncate, fd, (long)size, 0, 0, 0, 0);
+		err = px_file_grow(fd, size, false);
 	if (!err)
 		return fd;
 	px_raw_close(fd);

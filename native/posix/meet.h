@@ -51,6 +51,12 @@ int px_directory(struct px_path *path, uint32_t user, bool make);
 void px_path_add(struct px_path *path, const struct px_path *directory, char kind, uint64_t first, uint64_t second);
 
 /*
+ * px_file_grow - make a file @size bytes long; @reserve: and have the memory for them now
+ * Return: 0 or -errno; -EFBIG past the process' limit, without the signal that comes with it.
+ */
+long px_file_grow(int fd, uint64_t size, bool reserve);
+
+/*
  * px_file_open - open a file of @size bytes, made of zeros if there is none and @user is given (UINT32_MAX: not made)
  * Return: a descriptor or -errno.
  */

@@ -129,7 +129,7 @@ static int make_file(struct px_trace *t, uint64_t serial, uint32_t slot)
 	if (fd < 0)
 		return fd == -EACCES || fd == -EPERM ? EPERM : ENOMEM;
 	/* now, and not when somebody first writes there: that would be a fatal signal */
-	err = ptt_raw_syscall(SYS_fallocate, fd, 0, 0, (long)stream.size, 0, 0);
+	err = px_file_grow(fd, stream.size, true);
 	if (!err)
 		err = ptt_raw_syscall(SYS_pwrite64, fd, (long)&stream, sizeof(stream), 0, 0, 0) == sizeof(stream)
 			      ? 0

@@ -756,6 +756,17 @@ CASE(signals_of_the_program_stay_its_own)
 	CHECK(write(scratch_file(O_RDWR | O_APPEND), data, 1) == 1);
 }
 
+CASE(limit_is_too_small_for_a_stream)
+{
+	struct rlimit limit = {4096, 4096};
+	trace_id_t trid;
+
+	signal(SIGXFSZ, count_signal);
+	NEED(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	EQ(posix_trace_create(0, NULL, &trid), ENOMEM);
+	EQ(too_large, 0);
+}
+
 /* ------------------------------------------------------------ files that are no logs */
 
 static void no_log(int fd)
