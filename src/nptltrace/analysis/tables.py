@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from nptltrace.analysis._shelf import Shelf
 from nptltrace.analysis.model import ROW_TABLES, Window, model_batches
 from nptltrace.analysis.schema import EVENT_FIELDS, TABLES, table_type
 from nptltrace.analysis.sites import Sites
@@ -152,11 +153,11 @@ class TraceTables:
             self._kept[name] = self._made(name, self._makers[name]())
             return
         rows = [row for row in ROW_TABLES if not self._is_streamed(row)]
-        parts: dict[str, list[pa.Table]] = {}
+        shelves: dict[str, Shelf] = {}
         for made, raw in self._model(rows):
-            parts.setdefault(made, []).append(self._made(made, self._finishers[made](raw)))
-        for made, tables in parts.items():
-            self._kept[made] = pa.concat_tables(tables)
+            shelves.setdefault(made, Shelf()).add(self._made(made, self._finishers[made](raw)))
+        for made, shelf in shelves.items():
+            self._kept[made] = shelf.table()
 
     def _model(self, rows: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
         with self._lock:

@@ -1,0 +1,65 @@
+"""Tables that are too large for memory come back as they were put away."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import NoReturn
+
+import pyarrow as pa
+import pytest
+
+from nptltrace.analysis._shelf import Shelf
+
+
+def _pieces() -> list[pa.Table]:
+    """Return pieces whose dictionaries differ, as those of runs and call sites do."""
+    return [
+        pa.table(
+            {
+                "t_ns": pa.array(range(n * 1000, (n + 1) * 1000), pa.int64()),
+                "word": pa.array([f"w{n}", "", None, f"v{n}"] * 250).dictionary_encode(),
+                "list": pa.array([[n], [], None, [n, n]] * 250, pa.list_(pa.uint32())),
+            }
+        )
+        for n in range(20)
+    ]
+
+
+@pytest.mark.parametrize("in_memory", [0, 100_000, 1 << 30])
+def test_all_rows_come_back(in_memory: int) -> None:
+    shelf = Shelf(in_memory)
+    for piece in _pieces():
+        shelf.add(piece)
+    found = shelf.table()
+    expected = pa.concat_tables(_pieces())
+    assert found.schema == expected.schema
+    assert found.to_pydict() == expected.to_pydict()
+
+
+def test_what_is_in_a_file_takes_no_memory() -> None:
+    pieces = _pieces()
+    before = pa.total_allocated_bytes()
+    shelf = Shelf(0)
+    for piece in pieces:
+        shelf.add(piece)
+    found = shelf.table()
+    assert found.num_rows == 20_000
+    assert pa.total_allocated_bytes() - before < found.nbytes / 4
+
+
+def test_without_a_file_all_stays_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(**_: object) -> NoReturn:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    shelf = Shelf(0)
+    for piece in _pieces():
+        shelf.add(piece)
+    assert shelf.table().to_pydict() == pa.concat_tables(_pieces()).to_pydict()
+
+
+def test_a_table_without_rows_has_its_columns() -> None:
+    shelf = Shelf(0)
+    empty = _pieces()[0].slice(0, 0)
+    shelf.add(empty)
+    assert shelf.table().schema == empty.schema
