@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -210,3 +211,16 @@ def test_no_trace(ptt: Ptt, tmp_path: Path) -> None:
     file.write_text("no trace")
     for path in (empty, foreign, file):
         analysed(ptt, path, statuses=REFUSED)
+
+
+@pytest.mark.parametrize("name", ["metadata", "info/session.json", "info/processes.jsonl"])
+def test_a_pipe_is_not_waited_for(ptt: Ptt, trace: Path, name: str) -> None:
+    (trace / name).unlink()
+    os.mkfifo(trace / name)
+    analysed(ptt, trace, statuses=REFUSED if name == "metadata" else ANALYSED)
+
+
+def test_lists_in_lists(ptt: Ptt, trace: Path) -> None:
+    (trace / "info" / "session.json").write_text("[" * 100_000)
+    (trace / "info" / "processes.jsonl").write_text("[" * 100_000 + "\n{}\n")
+    analysed(ptt, trace, statuses=ANALYSED)

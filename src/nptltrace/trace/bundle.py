@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nptltrace.errors import PttError
 from nptltrace.trace import _names, _native
 from nptltrace.trace.code import Frame
+from nptltrace.trace.whole import read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,7 +81,7 @@ class Bundled:
 def _lines(trace: Path) -> list[dict[str, Any]]:
     """Return the lines of a trace's names; those that make no sense are left out."""
     try:
-        data = (trace / "info" / "symbols.jsonl").read_text(encoding="utf-8", errors="replace")
+        data = read_whole(trace / "info" / "symbols.jsonl").decode("utf-8", "replace")
     except OSError:
         return []
     found = []

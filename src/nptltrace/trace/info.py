@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nptltrace.trace.whole import read_whole
+
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
@@ -183,11 +185,11 @@ def read_info(trace: str | os.PathLike[str]) -> Info:
     remarks: list[str] = []
     raw: dict[str, Any] = {}
     try:
-        found = json.loads((directory / "session.json").read_text(encoding="utf-8"))
+        found = json.loads(read_whole(directory / "session.json"))
         raw = found if isinstance(found, dict) else {}
     except FileNotFoundError:
         remarks.append("info/session.json is missing: how it was recorded is not known")
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         remarks.append("info/session.json is damaged: how it was recorded is not known")
     processes: dict[int, Process] = {}
     for line in _lines(directory / "processes.jsonl", remarks):
@@ -204,7 +206,7 @@ def read_info(trace: str | os.PathLike[str]) -> Info:
 def _lines(path: Path, remarks: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the objects of a file of JSON lines."""
     try:
-        data = path.read_bytes()
+        data = read_whole(path)
     except FileNotFoundError:
         remarks.append("info/processes.jsonl is missing: programs, modules and names are not known")
         return
@@ -218,7 +220,7 @@ def _lines(path: Path, remarks: list[str]) -> Iterator[dict[str, Any]]:
             continue
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             # The last line may be half written at this moment.
             bad += number != len(lines) - 1
             continue

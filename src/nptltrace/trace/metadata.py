@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from nptltrace.errors import TraceFormatError
+from nptltrace.trace.whole import read_whole
 
 if TYPE_CHECKING:
     import os
@@ -79,7 +80,7 @@ def read_metadata(trace: str | os.PathLike[str]) -> Metadata:
         raise TraceFormatError(directory, None, what)
     path = directory / "metadata"
     try:
-        data = path.read_bytes()
+        data = read_whole(path)
     except FileNotFoundError:
         raise TraceFormatError(directory, None, "is not a trace: it has no metadata file") from None
     except OSError as error:
