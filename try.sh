@@ -17,7 +17,7 @@ install_wanted
 
 environment=build/try/venv trace=build/try/run.ptt
 make_environment "$environment"
-say "Building PTT and installing it into $environment"
+say "Building PTT and installing it into $environment, which takes half a minute if nothing else runs"
 "$environment/bin/pip" install --quiet --disable-pip-version-check .
 PATH=$PWD/$environment/bin:$PATH
 
@@ -36,8 +36,8 @@ if [ $ours = yes ]; then
 	cc -g -pthread -o build/try/store examples/hang/store.c
 	show "timeout 2 ptt record -o build/try/hang.ptt -- build/try/store"
 	timeout 2 "$environment/bin/ptt" record --force -o build/try/hang.ptt -- build/try/store || true
-	show "ptt report build/try/hang.ptt | head -n 24"
-	ptt report build/try/hang.ptt | head -n 24 || true
+	show "ptt check build/try/hang.ptt"
+	ptt check build/try/hang.ptt || true
 	echo
 	echo "Each waits for what another one has: docs/tutorial/hang.md tells the story in full."
 fi
