@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -227,3 +228,29 @@ class TestPackage:
     def test_unknown_name(self) -> None:
         with pytest.raises(AttributeError, match="nonsense"):
             nptltrace.nonsense  # noqa: B018 -- asking is the test
+
+
+@pytest.mark.parametrize("command", ["--help", "config --handlers"])
+def test_closed_output(ptt: Ptt, command: str) -> None:
+    said = subprocess.run(
+        ["sh", "-c", f'"$0" -m nptltrace {command} >&-', sys.executable],
+        env=ptt.environment(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert said.returncode == 2
+    assert re.fullmatch(r"ptt: error: .*Bad file descriptor\n", said.stderr)
+
+
+def test_a_program_without_standard_streams_is_recorded(ptt: Ptt, tmp_path: Path) -> None:
+    script = '"$0" -m nptltrace record -o "$1" -- sh -c "exit 7" <&- >&- 2>&-'
+    said = subprocess.run(
+        ["sh", "-c", script, sys.executable, tmp_path / "run.ptt"],
+        env=ptt.environment(),
+        timeout=60,
+        check=False,
+    )
+    assert said.returncode == 7
+    assert (tmp_path / "run.ptt" / "metadata").read_text().startswith("/* CTF 1.8 */")

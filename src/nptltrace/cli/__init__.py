@@ -204,8 +204,13 @@ def entry() -> NoReturn:
     """Run `ptt` as a program of its own, and end."""
     # What is imported stays; to look through it again and again for garbage is in vain.
     gc.set_threshold(_GARBAGE)
+    _fill_standard_streams()
     status = main()
     if not {"atexit", "threading"}.isdisjoint(sys.modules):
+        try:
+            sys.stdout.flush()
+        except OSError:  # it has been said, and the interpreter must not find out again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(status)
     # Nobody wants to be called at the end, or is still at work. To take the interpreter apart takes
     # as long as to finish the trace of a short program.
@@ -214,6 +219,20 @@ def entry() -> NoReturn:
         sys.stderr.flush()
     finally:
         os._exit(status)
+
+
+def _fill_standard_streams() -> None:
+    """Put something in the place of standard streams that are closed.
+
+    Else the next file that is opened gets their number, and what is written to them. It is not
+    inherited: programs that are run find them closed. What writes to the output fails.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _dispatch(arguments: list[str]) -> int:
