@@ -61,6 +61,7 @@ def _port(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until a signal comes."""
+    import gc
     from concurrent.futures import ThreadPoolExecutor
 
     from nptltrace import _paths
@@ -69,11 +70,13 @@ def run(args: argparse.Namespace) -> int:
 
     if args.export is None and (args.begin, args.end) != (None, None):
         raise UsageError("--from and --to choose what --export writes; the page itself can zoom")
-    # The trace is opened while modules are loaded: each takes as long as the other.
+    # The trace is opened while modules are loaded; there is nothing in them for the collector.
+    gc.disable()
     with ThreadPoolExecutor(1) as aside:
         opening = aside.submit(Source, args.traces)
         from nptltrace.ui.serving import serve
         from nptltrace.ui.viewer import Viewer
+    gc.enable()
     viewer = Viewer(
         args.traces, follow=args.follow, aliases=args.alias, directories=args.symbols,
         source=opening.result(),
