@@ -75,14 +75,6 @@ static long detach(void)
 	return thrd_detach(thread);
 }
 
-static thrd_t new_thread(void)
-{
-	thrd_t thread;
-
-	thrd_create(&thread, wait_a_moment, NULL);
-	return thread;
-}
-
 static mtx_t *used;
 
 static long wake(void *c)
@@ -113,7 +105,7 @@ CASE(thrd_create, "returns", create_and_join(back, 6))
 CASE(thrd_exit, "value", create_and_join(leave, 7))
 CASE(thrd_join, "still runs", create_and_join(wait_a_moment, 5))
 CASE(thrd_join, "itself", thrd_join(thrd_current(), NULL))
-CASE_PENDING(thrd_join, "cancelled before", thrd_join(new_thread(), NULL))
+CASE_PENDING(thrd_join, "cancelled before", thrd_join(sleeper(), NULL))
 CASE_CANCELLED(thrd_join, "cancelled while it waits", thrd_join(sleeper(), NULL))
 CASE(thrd_detach, "runs", detach())
 CASE(thrd_detach, "detached", thrd_detach(detached()))

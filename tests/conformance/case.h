@@ -97,6 +97,7 @@ typedef long function(void *object);
 long elsewhere(function *what, void *object);		     /* its result */
 void *meanwhile(function *what, void *object);		     /* it goes on while the case does; returns @object */
 long result_of_meanwhile(void);				     /* waits for it */
+void until_it_waits(void);				     /* waits until it does */
 void *until_let_go(function *take, function *give, void *object); /* take now, give at the end of the case */
 long child(function *what, void *object);		     /* the same in a child process: its exit status */
 

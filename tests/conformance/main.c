@@ -36,6 +36,7 @@ static void print_result(const struct test_case *c, long result, int error)
 struct run {
 	const struct test_case *c;
 	volatile bool began, ended;
+	pid_t tid;
 	long result;
 	int error;
 	int cleaned, was_held;
@@ -57,6 +58,7 @@ static void *run_case(void *arg)
 	pthread_cleanup_push(clean_up, run);
 	if (run->c->how == PENDING)
 		pthread_cancel(pthread_self());
+	run->tid = gettid();
 	run->began = true;
 	errno = KEPT;
 	run->result = run->c->run();
@@ -78,10 +80,11 @@ static void disturb(const struct run *run, pthread_t thread)
 
 	while (!run->began)
 		nap(1);
-	nap(15);
+	while (!run->ended && !blocks(thread, run->tid))
+		nap(1);
 	if (run->c->how == CANCELLED)
 		pthread_cancel(thread);
-	/* a signal that comes too early interrupts nothing, so there are several */
+	/* one of them is enough for a routine that gives up */
 	for (i = 0; run->c->how == SIGNALLED && i < 6 && !run->ended; i++) {
 		pthread_kill(thread, SIGUSR1);
 		nap(5);
@@ -161,7 +164,7 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sigaction(SIGUSR1, &action, NULL);
-	alarm(20);
+	alarm(240);
 	for (c = next_case(argv[1], 0); c; c = next_case(argv[1], c->line)) {
 		run_one(c);
 		found++;

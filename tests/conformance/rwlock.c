@@ -30,7 +30,7 @@ static pthread_rwlock_t *wanted_by_writer(pthread_rwlock_t *l)
 {
 	read_held(l);
 	meanwhile(wrlock_unlock, l);
-	nap(15);
+	until_it_waits();
 	return l;
 }
 

@@ -112,12 +112,14 @@ struct helper {
 	void *object;
 	long result;
 	pthread_t thread;
+	volatile pid_t tid;
 	bool live;
 	sem_t taken, go;
 };
 
 static struct helper helpers[HELPERS];
 static struct helper *last;
+static volatile int preparing; /* the case waits for a helper, not for what it is about */
 
 static struct helper *new_helper(function *take, function *give, void *object)
 {
@@ -142,6 +144,7 @@ static void *help(void *arg)
 {
 	struct helper *helper = arg;
 
+	helper->tid = gettid();
 	if (!helper->give)
 		sem_post(&helper->taken);
 	helper->result = helper->take(helper->object);
@@ -160,8 +163,53 @@ static void start_helper(function *take, function *give, void *object)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	MUST(pthread_create(&helper->thread, NULL, help, helper));
+	preparing = 1;
 	wait_for(&helper->taken);
+	preparing = 0;
 	pthread_setcancelstate(state, NULL);
+	errno = before;
+}
+
+/* Whether the kernel says that a thread sleeps, or is no more. */
+static bool sleeps(pid_t tid)
+{
+	char path[64], text[256];
+	const char *state;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	state = strrchr(text, ')');
+	return state && state[1] && state[2] == 'S';
+}
+
+bool blocks(pthread_t thread, pid_t tid)
+{
+	struct timespec used = {0, 0};
+	clockid_t clock;
+
+	if (preparing)
+		return false;
+	/* looked at once more, as a helper may have been waited for only until just now */
+	if (sleeps(tid))
+		return !preparing && sleeps(tid) && !preparing;
+	/* one that spins has used up more of the processor than all else takes */
+	return !pthread_getcpuclockid(thread, &clock) && !clock_gettime(clock, &used) &&
+	       (used.tv_sec > 0 || used.tv_nsec > 20000000);
+}
+
+void until_it_waits(void)
+{
+	int before = errno;
+
+	while (!last->tid || !sleeps(last->tid))
+		nap(1);
 	errno = before;
 }
 
