@@ -152,6 +152,37 @@ def _steps(block: list[str], line: int) -> list[Step]:
 
 # ---- running ----
 
+# timeout SECONDS COMMAND: pages give a program that hangs a few seconds to do so. A busy machine
+# may need more: the command is ended when the program, or the one that is recorded, has slept in
+# all its threads for a while.
+_TIMEOUT = r"""
+timeout() {
+    local child target now before= same=0
+    shift
+    "$@" &
+    child=$!
+    while kill -0 $child 2>/dev/null && [ $same -lt 4 ]; do
+        sleep 0.3
+        target=$(cat /proc/$child/task/$child/children 2>/dev/null)
+        now=$(cat $(printf '/proc/%d/task/*/status ' ${target:-$child}) 2>/dev/null |
+            grep -E '^(State|voluntary_ctxt)')
+        case $now in
+        "" | *[RD]\ \(*) same=0 ;;
+        "$before") same=$((same + 1)) ;;
+        *) same=0 ;;
+        esac
+        before=$now
+    done
+    if [ $same -lt 4 ]; then
+        wait $child
+        return
+    fi
+    kill $child
+    wait $child
+    return 124
+}
+"""
+
 
 def script(page: Page) -> str:
     """Return a bash script that runs all steps and marks what each printed, and its status."""
@@ -159,6 +190,7 @@ def script(page: Page) -> str:
         "exec 2>&1 </dev/null",
         "set -m  # so that $! and %1 can be interrupted",
         "trap 'jobs -p | xargs -r kill; wait' EXIT",
+        _TIMEOUT,
     ]
     for number, step in enumerate(page.steps):
         lines += [step.command, f"printf '\\n{_MARK} {number} %d\\n' $?"]
