@@ -560,6 +560,7 @@ def test_the_viewer_of_a_killed_recording_ends_when_nobody_looks(
         recording.communicate(timeout=PATIENCE_S)
         with client(url) as asks, pytest.raises(httpx.TransportError):
             asks.get("/api/trace")
+    ptt("recover", path)
 
 
 # ---- declarations ----
