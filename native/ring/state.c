@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* state.c - what a writer keeps outside the segment: its session, its thread's entry, the tables of sites and takers. */
+#include "handover.h"
 #include "ring.h"
 #include "session.h"
 
@@ -15,6 +16,9 @@ static __thread uint32_t no_cpu __attribute__((tls_model("initial-exec"))) = UIN
 
 struct ptt_ring ptt_ring = {.base = (char *)&nowhere, .sites = own_sites, .chunk_mask = PTT_CHUNK_SIZE - 1};
 uint64_t ptt_ring_taker[PTT_TAKER_COUNT];
+#ifdef __SANITIZE_THREAD__
+uint64_t ptt_handover_point[PTT_HANDOVER_POINTS];
+#endif
 
 bool ptt_ring_take_entry(struct ptt_thread *self)
 {
