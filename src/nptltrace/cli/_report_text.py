@@ -188,6 +188,8 @@ def _row(label: str, figures: Figures) -> str:
 
 def _objects(found: Contention, top: int | None) -> Iterator[str]:
     objects = found.objects
+    if not objects:
+        return
     yield ""
     yield _head("objects: contended waits")
     pids = len({item.pid for item in objects}) > 1
