@@ -227,6 +227,9 @@ static void other_event(struct ptt_check *c, const struct ck_event *e)
 	case ID(HANDLER, LEVEL_CHANGED):
 		level_changed(c, e);
 		break;
+	case ID(FUTEX, FUTEX_WAIT_IN):
+		c->futex_waits++;
+		break;
 	case ID(HANDLER, EVENTS_LOST):
 		c->lost += (uint64_t)ck_number(c, e, CK_COUNT, 0);
 		break;
@@ -437,6 +440,11 @@ int ptt_check_finish(struct ptt_check *c, const int64_t *ends, uint32_t count, u
 uint64_t ptt_check_lost(const struct ptt_check *c)
 {
 	return c->lost;
+}
+
+uint64_t ptt_check_futex_waits(const struct ptt_check *c)
+{
+	return c->futex_waits;
 }
 
 int ptt_check_table(const struct ptt_check *c, uint32_t which, struct ptt_check_table *out)

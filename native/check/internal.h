@@ -207,6 +207,7 @@ struct ptt_check {
 	int64_t long_hold;
 	int error;
 	uint64_t lost;
+	uint64_t futex_waits; /* of the program's own: whose locks these are nobody says */
 	uint64_t wait_id;
 	int64_t last_ts;
 	struct rd_pool objects, threads, holds, waits, nodes, edges, orders, findings, steps;

@@ -123,6 +123,15 @@ def test_missing_events_are_told(tmp_path: Path, ptt: Ptt) -> None:
     assert "nothing found" in done.stdout
 
 
+def test_locks_of_others_are_told_of(
+    program: Callable[[str], Path], ptt: Ptt, tmp_path: Path
+) -> None:
+    run = tmp_path / "run.ptt"
+    ptt("record", "-o", run, "--", program("futex"), status=None)
+    assert "waits by system call are not judged (" in ptt("check", run).stderr
+    assert "not judged" not in ptt("check", "-q", run).stderr
+
+
 def test_the_package(trace: Path) -> None:
     import nptltrace
 

@@ -98,11 +98,13 @@ class Findings:
         findings: The findings, the earliest first.
         lost: Events that are missing.
         partial: What does not stand without the missing ones was left out.
+        futex_waits: Waits by system call, for locks of other libraries: they are not judged.
     """
 
     findings: list[Finding]
     lost: int
     partial: bool
+    futex_waits: int
 
 
 def find(
@@ -122,7 +124,8 @@ def find(
     checker.read()
     checker.finish()
     source.learn_threads()
-    return Findings(findings_of(source, symbols, checker), checker.lost, checker.partial)
+    found = findings_of(source, symbols, checker)
+    return Findings(found, checker.lost, checker.partial, checker.check.futex_waits)
 
 
 def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> list[Finding]:
