@@ -104,7 +104,7 @@ def say(args: argparse.Namespace, message: str, *, verbosity: int = 0) -> None:
         verbosity: Shown when the user asked for at least this much; 1 needs `-v`, 0 yields to `-q`.
     """
     if args.verbosity >= verbosity:
-        print(end="", flush=True)  # where both go to one file, what was printed before stands before
+        print(end="", flush=True)  # where both go to one file, it stands before that
         print(f"ptt: {message}", file=sys.stderr)
 
 
