@@ -169,7 +169,7 @@ def main() -> int:
         found = [reading for reading in all_of_them if args.only in reading.name]
         measured: list[Reading] = []
         verdicts: list[Bar] = []
-        print("events, s (processor s), MiB of its own:")
+        print("s (processor s) MiB of its own, by size; growth of processor time and of memory:")
         for reading in found:
             measure(reading, traces, rounds, work / "out")
             cells = [
@@ -177,7 +177,12 @@ def main() -> int:
                 f"{reading.median(n, 'own_mib'):7.0f}"
                 for n in sizes
             ]
-            print(f"{reading.name:<20}{'  '.join(cells)}", flush=True)
+            growth = [
+                f"{reading.median(sizes[-1], what) / reading.median(sizes[-2], what):5.1f} ×"
+                for what in ("cpu", "own_mib")
+                if len(sizes) > 1
+            ]
+            print(f"{reading.name:<20}{'  '.join([*cells, *growth])}", flush=True)
             measured.append(reading)
             verdicts = keep_all(measured, sizes, args.threads, args.locks)
     finally:
