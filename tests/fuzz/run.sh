@@ -25,7 +25,7 @@ for name; do
 	"$clang" "${flags[@]}" tests/fuzz/fuzz_"$name".c ${sources[$name]} -lpthread -ldl -o "$out/$name"
 	mkdir -p "$out/$name-corpus"
 	echo "fuzz: $name for $seconds s"
-	ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 "$out/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+	ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 "$out/$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 \
 		-max_len=65536 -print_final_stats=1 -artifact_prefix="$out/$name-" "$out/$name-corpus" tests/fuzz/corpus/"$name" \
 		>"$out/$name.log" 2>&1 || { tail -40 "$out/$name.log"; exit 1; }
 	grep -E "stat::number_of_executed_units|DONE" "$out/$name.log" | tail -1

@@ -36,6 +36,8 @@ BROKEN = [
     ("sites", "-DNO_LAPS"),
 ]
 
+# A search takes a minute of a processor that it may have to share.
+pytestmark = pytest.mark.timeout(1200)
 needs_spin = pytest.mark.skipif(shutil.which("spin") is None, reason="spin is not installed")
 
 
