@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.docs.pages import matches, normal, read_page, script, split_output
-from tests.real.real import free_port
+from tests.ports import free_port
 from tests.support import ROOT
 
 if TYPE_CHECKING:

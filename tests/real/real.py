@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import shutil
 import signal
 import socket
 import subprocess
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-__all__ = ["Done", "Real", "babeltrace_count", "free_port", "listens", "need", "wait_until"]
+__all__ = ["Done", "Real", "babeltrace_count", "listens", "need", "wait_until"]
 
 _PATIENCE_S = 120.0
 _SUMMARY = re.compile(r"ptt: recorded (\d+) events? from .* \((\d+) lost, .*B\)")
@@ -36,17 +35,6 @@ def need(*programs: str) -> None:
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)}: not installed")
-
-
-def free_port() -> int:
-    """Return a port of the loopback that nobody has, nor is given unless it is asked for."""
-    first = random.SystemRandom().randrange(12_000)
-    for n in range(12_000):
-        port = 20_000 + (first + n) % 12_000  # below those that the kernel deals out
-        with socket.socket() as found, suppress(OSError):
-            found.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no port is free")
 
 
 def listens(port: int) -> bool:

@@ -7,7 +7,8 @@ import pwd
 import re
 from typing import TYPE_CHECKING
 
-from tests.real.real import free_port, need
+from tests.ports import free_port
+from tests.real.real import need
 
 if TYPE_CHECKING:
     from pathlib import Path
