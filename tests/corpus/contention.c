@@ -207,7 +207,9 @@ static void *spins(void *unused)
 	other.asked = now();
 	pthread_spin_lock(&slot);
 	other.had = now();
+	other.gives = now();
 	pthread_spin_unlock(&slot);
+	other.gave = now();
 	return unused;
 }
 
@@ -243,6 +245,7 @@ static void spin_lock(void)
 	holder.gave = now();
 	join(thread);
 	had("slot", &holder);
+	had("slot", &other);
 	waited("slot", &other, waits, holder.gives);
 	caused("slot", &holder, holder.gives - waits, other.had - other.asked);
 }
