@@ -208,6 +208,9 @@ def main() -> int:
         shutil.rmtree(work)
     for bar in verdicts:
         print(bar)
+    if missing := sorted(set(args.only) - set(results)):
+        print(f"no such workload here: {', '.join(missing)}", file=sys.stderr)
+        return 2
     return int(any(bar.held is False for bar in verdicts))
 
 
