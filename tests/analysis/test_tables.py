@@ -141,6 +141,8 @@ def test_pieces_are_the_tables(recorded: list[Path], monkeypatch: pytest.MonkeyP
     assert parts.keys() == TABLES.keys()
     for name, pieces in parts.items():
         assert pa.concat_tables(pieces).to_pylist() == whole.table(name).to_pylist(), name
+        asked = pa.concat_tables(traces.table_batches(name))
+        assert asked.to_pylist() == whole.table(name).to_pylist(), name
     # Large traces keep no holds.
     monkeypatch.setattr(made, "_KEPT_EVENTS", 0)
     assert TraceTables(traces).table("holds").to_pylist() == whole.table("holds").to_pylist()

@@ -205,7 +205,6 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_reader_density": (ctypes.c_int, (_p, _i64, _i64, _p, _p, _u32)),
     "ptt_cursor_create": (_p, (_p,)),
     "ptt_cursor_destroy": (None, (_p,)),
-    "ptt_cursor_seek_start": (ctypes.c_int, (_p,)),
     "ptt_cursor_seek_key": (ctypes.c_int, (_p, _u64)),
     "ptt_cursor_seek": (ctypes.c_int, (_p, _p)),
     "ptt_cursor_position": (None, (_p, _p)),

@@ -304,10 +304,6 @@ class Cursor:
             self, lambda handle, _: lib.ptt_cursor_destroy(handle), self.handle, reader
         )
 
-    def seek_start(self) -> None:
-        """Go to the first event."""
-        check("seek", self._lib.ptt_cursor_seek_start(self.handle))
-
     def seek_key(self, key: int) -> None:
         """Go to the first event with this key or a later one."""
         check("seek", self._lib.ptt_cursor_seek_key(self.handle, key))
