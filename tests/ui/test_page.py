@@ -357,6 +357,21 @@ def test_cut_of_the_marked_range(look: Look, ptt: Ptt, story: Path, story_url: s
 # ---- keys ----
 
 
+def test_a_key_right_after_the_help_is_the_pages(look: Look) -> None:
+    look.press("?")
+    look.page.get_by_role("dialog", name="Keys").wait_for()
+    # Before the next picture: the browser leaves the focus in the closed dialog until then.
+    focused = look.page.evaluate(
+        """() => {
+            document.querySelector('dialog').close();
+            const key = new KeyboardEvent('keydown', {key: '/', bubbles: true, cancelable: true});
+            document.activeElement.dispatchEvent(key);
+            return document.activeElement.id;
+        }"""
+    )
+    assert focused == "search-text"
+
+
 def test_all_of_it_by_keyboard(look: Look) -> None:
     look.press("?")
     dialog = look.page.get_by_role("dialog", name="Keys")

@@ -22,8 +22,10 @@ export function mountHelp(place: HTMLElement, app: App): void {
     body.replaceChildren(...GROUPS.map((group) => section(group, app.keys.all())));
     dialog.showModal();
   };
-  // What is pressed in the dialog is not meant for what lies behind it.
+  // What is pressed in the dialog is not meant for what lies behind it. Closed, it keeps the focus
+  // until the next picture, and what is pressed by then is meant for the page.
   dialog.addEventListener("keydown", (event) => {
+    if (!dialog.open) return;
     event.stopPropagation();
     if (event.key === "?") dialog.close();
   });
