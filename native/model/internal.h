@@ -388,8 +388,9 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 bool md_is_lock(uint32_t kind);
 /* md_lock_waited - a wait for a lock is over: taken or given up. */
 void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t object);
-/* md_class - class of a wait by its result: `done` where it got what it waited for. */
-uint8_t md_class(int64_t result, uint8_t done);
+/* md_end_of - the end that @e tells of, its waker not yet known: of class @done where it got what it waited for, and
+ * @missing_ns long where @e does not say how long. */
+struct md_end md_end_of(const struct ptt_model *m, const struct md_event *e, uint8_t done, int64_t missing_ns);
 
 /* ---- locks.c ---- */
 

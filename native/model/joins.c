@@ -24,21 +24,14 @@ void md_join_in(struct ptt_model *m, const struct md_event *e)
 void md_join_out(struct ptt_model *m, const struct md_event *e)
 {
 	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_THREAD, e->object, e->ts, &pair);
-	int64_t result = md_number(m, e, MD_RESULT, 0);
-	struct md_end end = {
-		.ts = e->ts,
-		.dur = md_number(m, e, MD_WAIT_NS, 0),
-		.wake = MD_NEVER,
-		.result = (int32_t)result,
-		.wait_class = md_class(result, PTT_JOIN),
-	};
+	struct md_end end = md_end_of(m, e, PTT_JOIN, 0);
 	struct md_wait w;
 	bool known = md_wait_take(m, e, object, &w);
 	uint32_t target = w.owner && !(MD_THREAD(m, w.owner)->pub.flags & PTT_THREAD_JOINED) ? w.owner :
 											       join_target(m, e);
 
 	w.owner = target;
-	if (!result && target) {
+	if (!end.result && target) {
 		struct md_thread *t = MD_THREAD(m, target);
 
 		t->pub.flags |= PTT_THREAD_JOINED;
@@ -49,7 +42,7 @@ void md_join_out(struct ptt_model *m, const struct md_event *e)
 			end.wake_kind = PTT_WAKE_END;
 		}
 	}
-	if (!result) /* its pthread_t may mean another thread from now on */
+	if (!end.result) /* its pthread_t may mean another thread from now on */
 		MD_OBJECT(m, object)->pub.flags |= PTT_OBJECT_ENDED;
 	if (known || end.dur > 0)
 		md_wait_account(m, &w, &end);

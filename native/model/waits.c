@@ -8,11 +8,25 @@ bool md_is_lock(uint32_t kind)
 	       kind == PTT_KIND_LLL;
 }
 
-uint8_t md_class(int64_t result, uint8_t done)
+/* Class of a wait by its result: @done where it got what it waited for. */
+static uint8_t class_of(int64_t result, uint8_t done)
 {
 	if (result == 0 || result == EOWNERDEAD)
 		return done;
 	return result == ETIMEDOUT ? PTT_TIMEOUT : PTT_CANCELLED;
+}
+
+struct md_end md_end_of(const struct ptt_model *m, const struct md_event *e, uint8_t done, int64_t missing_ns)
+{
+	int64_t result = md_number(m, e, MD_RESULT, 0);
+
+	return (struct md_end){
+		.ts = e->ts,
+		.dur = md_number(m, e, MD_WAIT_NS, missing_ns),
+		.wake = MD_NEVER,
+		.result = (int32_t)result,
+		.wait_class = class_of(result, done),
+	};
 }
 
 /* ---- beginning ---- */
@@ -162,14 +176,7 @@ bool md_wait_take(struct ptt_model *m, const struct md_event *e, uint32_t object
 void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t object)
 {
 	struct md_object *o = MD_OBJECT(m, object);
-	int64_t result = md_number(m, e, MD_RESULT, 0);
-	struct md_end end = {
-		.ts = e->ts,
-		.dur = md_number(m, e, MD_WAIT_NS, -1),
-		.wake = MD_NEVER,
-		.result = (int32_t)result,
-		.wait_class = md_class(result, PTT_CONTENDED),
-	};
+	struct md_end end = md_end_of(m, e, PTT_CONTENDED, -1);
 	struct md_wait w;
 	bool known = md_wait_take(m, e, object, &w);
 

@@ -153,14 +153,7 @@ void md_cond_out(struct ptt_model *m, const struct md_event *e)
 	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_COND, e->object, e->ts, &pair);
 	struct md_object *o = MD_OBJECT(m, object);
 	struct md_tokens *tokens = tokens_of(m, o);
-	int64_t result = md_number(m, e, MD_RESULT, 0);
-	struct md_end end = {
-		.ts = e->ts,
-		.dur = md_number(m, e, MD_WAIT_NS, -1),
-		.wake = MD_NEVER,
-		.result = (int32_t)result,
-		.wait_class = md_class(result, PTT_IDLE),
-	};
+	struct md_end end = md_end_of(m, e, PTT_IDLE, -1);
 	struct md_token token;
 	struct md_wait w;
 
@@ -231,21 +224,14 @@ void md_barrier_out(struct ptt_model *m, const struct md_event *e)
 {
 	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_BARRIER, e->object, e->ts, &pair);
 	struct md_object *o = MD_OBJECT(m, object);
-	int64_t result = md_number(m, e, MD_RESULT, 0);
 	uint32_t number = md_wait_find(m, e->thread, object);
-	struct md_end end = {
-		.ts = e->ts,
-		.dur = md_number(m, e, MD_WAIT_NS, -1),
-		.wake = MD_NEVER,
-		.result = (int32_t)result,
-	};
+	struct md_end end = md_end_of(m, e, PTT_CONTENDED, -1);
 	struct md_wait w;
 
-	if (result == PTHREAD_BARRIER_SERIAL_THREAD)
-		result = 0;
-	end.wait_class = md_class(result, PTT_CONTENDED);
+	if (end.result == PTHREAD_BARRIER_SERIAL_THREAD)
+		end.wait_class = PTT_CONTENDED;
 	/* How many it takes is not known: those who are there when the first one leaves. */
-	if (number && MD_WAITING(m, number)->woken == MD_NEVER && !result)
+	if (number && MD_WAITING(m, number)->woken == MD_NEVER && end.wait_class == PTT_CONTENDED)
 		barrier_open(m, o, o->waits);
 	md_wait_take(m, e, object, &w);
 	if (w.waker == e->thread)
@@ -286,14 +272,7 @@ static void sem_waited(struct ptt_model *m, const struct md_event *e, uint32_t o
 {
 	struct md_object *o = MD_OBJECT(m, object);
 	struct md_tokens *tokens = tokens_of(m, o);
-	int64_t result = md_number(m, e, MD_RESULT, 0);
-	struct md_end end = {
-		.ts = e->ts,
-		.dur = md_number(m, e, MD_WAIT_NS, -1),
-		.wake = MD_NEVER,
-		.result = (int32_t)result,
-		.wait_class = md_class(result, PTT_IDLE),
-	};
+	struct md_end end = md_end_of(m, e, PTT_IDLE, -1);
 	struct md_token token;
 	struct md_wait w;
 
@@ -357,22 +336,15 @@ void md_futex_out(struct ptt_model *m, const struct md_event *e)
 	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_FUTEX, e->object, e->ts, &pair);
 	struct md_object *o = MD_OBJECT(m, object);
 	struct md_tokens *tokens = tokens_of(m, o);
-	int64_t result = md_number(m, e, MD_RESULT, 0);
-	struct md_end end = {
-		.ts = e->ts,
-		.dur = md_number(m, e, MD_WAIT_NS, 0),
-		.wake = MD_NEVER,
-		.result = (int32_t)result,
-		.wait_class = md_class(result, PTT_IDLE),
-	};
+	struct md_end end = md_end_of(m, e, PTT_IDLE, 0);
 	struct md_token token;
 	struct md_wait w;
 
 	md_wait_take(m, e, object, &w);
-	if (!result && token_take(tokens, w.since, &token))
+	if (!end.result && token_take(tokens, w.since, &token))
 		granted(m, &w, &end, &token);
 	tokens_clamp(tokens, o->pub.waiters);
-	if (result != EAGAIN) /* the value had changed: it did not block */
+	if (end.result != EAGAIN) /* the value had changed: it did not block */
 		md_wait_account(m, &w, &end);
 }
 
