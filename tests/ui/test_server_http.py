@@ -26,7 +26,7 @@ from tests.support import ROOT
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.support import Compiler, Ptt
@@ -46,6 +46,53 @@ def running(ptt: Ptt, *args: str | Path) -> Iterator[tuple[subprocess.Popen[str]
             yield process, process.stdout.readline().strip()
         finally:
             process.kill()
+
+
+@contextmanager
+def recording(ptt: Ptt, option: str, path: Path, program: Path) -> Iterator[subprocess.Popen[str]]:
+    """Record a program that waits for a line; give the recorder."""
+    with subprocess.Popen(
+        ptt.command("record", option, "-o", path, "--", program), env=ptt.environment(),
+        stdin=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    ) as recorder:  # fmt: skip
+        try:
+            yield recorder
+        finally:
+            recorder.send_signal(signal.SIGINT)
+
+
+@contextmanager
+def followed(
+    ptt: Ptt, path: Path, program: Path
+) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """Record a program that waits for a line, and follow it; give the recorder and a client."""
+    with recording(ptt, "-q", path, program) as recorder:
+        needed = (path / "metadata", path / "info" / "session.json")
+        until(lambda: all(file.exists() for file in needed))
+        with running(ptt, "--follow", path) as (_, url), client(url) as asks:
+            yield recorder, asks
+        assert recorder.wait(PATIENCE_S) == 0
+
+
+def go_on(recorder: subprocess.Popen[str]) -> None:
+    """Give the program its line."""
+    assert recorder.stdin
+    recorder.stdin.write("\n")
+    recorder.stdin.close()
+
+
+def address(recorder: subprocess.Popen[str]) -> str:
+    """Return where the viewer beside a recording is."""
+    assert recorder.stderr
+    return next(line.strip() for line in recorder.stderr if line.startswith("http"))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for something."""
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def client(url: str, **headers: str) -> httpx.Client:
@@ -416,34 +463,24 @@ int main(void)
 
 
 def test_a_recording_is_followed_to_its_end(ptt: Ptt, tmp_path: Path, compile_c: Compiler) -> None:
-    path, program = tmp_path / "live.ptt", compile_c(STEPS)
-    with subprocess.Popen(
-        ptt.command("record", "-q", "-o", path, "--", program), env=ptt.environment(),
-        stdin=subprocess.PIPE,
-    ) as recording:  # fmt: skip
-        end = time.monotonic() + PATIENCE_S
-        while not (path / "metadata").exists() or not (path / "info" / "session.json").exists():
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        with running(ptt, "--follow", path) as (_, url), client(url) as asks:
-            assert wait_for(asks, "threads")["state"] == "running"
-            while True:
-                answer = asks.get("/api/rows?by=object")
-                if answer.status_code == 200:
-                    rows = pa.ipc.open_stream(answer.content).read_all().to_pylist()
-                    if [row["holds"] for row in rows] == [100]:
-                        break
-                assert time.monotonic() < end
-                time.sleep(0.05)
-            assert recording.stdin
-            recording.stdin.write(b"\n")
-            recording.stdin.close()
-            state = wait_for(asks, "analysed")
-            assert (state["state"], state["detail"]["ready"]) == ("complete", True)
-            told = json.loads(ptt("report", "--format", "json", path).stdout)
-            assert asks.get("/api/contention").json()["report"] == told
-            assert told["holds"] == 200
-        assert recording.wait(PATIENCE_S) == 0
+    path = tmp_path / "live.ptt"
+    with followed(ptt, path, compile_c(STEPS)) as (recorder, asks):
+        assert wait_for(asks, "threads")["state"] == "running"
+
+        def holds() -> list[int]:
+            answer = asks.get("/api/rows?by=object")
+            if answer.status_code != 200:
+                return []
+            rows = pa.ipc.open_stream(answer.content).read_all().to_pylist()
+            return [row["holds"] for row in rows]
+
+        until(lambda: holds() == [100])
+        go_on(recorder)
+        state = wait_for(asks, "analysed")
+        assert (state["state"], state["detail"]["ready"]) == ("complete", True)
+        told = json.loads(ptt("report", "--format", "json", path).stdout)
+        assert asks.get("/api/contention").json()["report"] == told
+        assert told["holds"] == 200
 
 
 HOLDER = r"""
@@ -482,58 +519,41 @@ def spans(asks: httpx.Client, by: str) -> list[dict[str, Any]]:
 def test_what_is_held_in_a_recording_is_drawn(
     ptt: Ptt, tmp_path: Path, compile_c: Compiler
 ) -> None:
-    path, program = tmp_path / "held.ptt", compile_c(HOLDER)
-    with subprocess.Popen(
-        ptt.command("record", "-q", "-o", path, "--", program), env=ptt.environment(),
-        stdin=subprocess.PIPE,
-    ) as recording:  # fmt: skip
-        end = time.monotonic() + PATIENCE_S
-        while not (path / "metadata").exists() or not (path / "info" / "session.json").exists():
-            assert time.monotonic() < end
-            time.sleep(0.05)
-        with running(ptt, "--follow", path) as (_, url), client(url) as asks:
-            # The outer one is drawn above the inner ones, although it has not ended.
-            while True:
-                of_threads = spans(asks, "thread")
-                inner = [span for span in of_threads if span["lane"] == 2 and not span["flags"] & 1]
-                if sum(span["count"] for span in inner) == 10:
-                    break
-                assert time.monotonic() < end
-                time.sleep(0.05)
-            of_objects = spans(asks, "object")
-            [outer] = [span for span in of_threads if span["lane"] == 1]
-            assert outer["flags"] & protocol.FLAGS["open"]
-            assert outer["lanes"] == 3
-            [same] = [span for span in of_objects if span["flags"] & protocol.FLAGS["open"]]
-            assert (same["row"], same["other"]) == (outer["other"], outer["row"])
-            found = asks.get(f"/api/hold?row={outer['row']}&lane=1&t_ns={outer['t_ns']}").json()
-            assert (found["open"], found["t_ns"]) == (True, outer["t_ns"])
-            assert found["object"]["name"] == "outer"
-            assert found["site"]
-            assert recording.stdin
-            recording.stdin.write(b"\n")
-            recording.stdin.close()
-            wait_for(asks, "analysed")
-            assert not [span for span in spans(asks, "thread") if span["flags"] == 1]
-        assert recording.wait(PATIENCE_S) == 0
+    with followed(ptt, tmp_path / "held.ptt", compile_c(HOLDER)) as (recorder, asks):
+        of_threads: list[dict[str, Any]] = []
+
+        def ten() -> bool:
+            of_threads[:] = spans(asks, "thread")
+            inner = [span for span in of_threads if span["lane"] == 2 and not span["flags"] & 1]
+            return sum(int(span["count"]) for span in inner) == 10
+
+        # The outer one is drawn above the inner ones, although it has not ended.
+        until(ten)
+        of_objects = spans(asks, "object")
+        [outer] = [span for span in of_threads if span["lane"] == 1]
+        assert outer["flags"] & protocol.FLAGS["open"]
+        assert outer["lanes"] == 3
+        [same] = [span for span in of_objects if span["flags"] & protocol.FLAGS["open"]]
+        assert (same["row"], same["other"]) == (outer["other"], outer["row"])
+        found = asks.get(f"/api/hold?row={outer['row']}&lane=1&t_ns={outer['t_ns']}").json()
+        assert (found["open"], found["t_ns"]) == (True, outer["t_ns"])
+        assert found["object"]["name"] == "outer"
+        assert found["site"]
+        go_on(recorder)
+        wait_for(asks, "analysed")
+        assert not [span for span in spans(asks, "thread") if span["flags"] == 1]
 
 
 def test_a_recording_starts_the_viewer(ptt: Ptt, tmp_path: Path, compile_c: Compiler) -> None:
-    path, program = tmp_path / "beside.ptt", compile_c(STEPS)
-    with subprocess.Popen(
-        ptt.command("record", "--ui", "-o", path, "--", program), env=ptt.environment(),
-        stdin=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-    ) as recording:  # fmt: skip
-        assert recording.stderr
-        assert recording.stdin
-        url = next(line.strip() for line in recording.stderr if line.startswith("http"))
-        recording.stdin.write("\n")
-        recording.stdin.close()
+    with recording(ptt, "--ui", tmp_path / "beside.ptt", compile_c(STEPS)) as recorder:
+        url = address(recorder)
+        go_on(recorder)
         with client(url) as asks:
             assert wait_for(asks, "analysed")["state"] == "complete"
-            assert next(line for line in recording.stderr if "goes on" in line)
-            recording.send_signal(signal.SIGINT)
-            assert recording.wait(PATIENCE_S) == 0
+            assert recorder.stderr
+            assert next(line for line in recorder.stderr if "goes on" in line)
+            recorder.send_signal(signal.SIGINT)
+            assert recorder.wait(PATIENCE_S) == 0
             with pytest.raises(httpx.TransportError):
                 asks.get("/api/trace")
 
@@ -541,23 +561,18 @@ def test_a_recording_starts_the_viewer(ptt: Ptt, tmp_path: Path, compile_c: Comp
 def test_the_viewer_of_a_killed_recording_ends_when_nobody_looks(
     ptt: Ptt, tmp_path: Path, compile_c: Compiler
 ) -> None:
-    path, program = tmp_path / "killed.ptt", compile_c(STEPS)
-    with subprocess.Popen(
-        ptt.command("record", "--ui", "-o", path, "--", program), env=ptt.environment(),
-        stdin=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-    ) as recording:  # fmt: skip
-        assert recording.stderr
-        assert recording.stdin
-        url = next(line.strip() for line in recording.stderr if line.startswith("http"))
+    path = tmp_path / "killed.ptt"
+    with recording(ptt, "--ui", path, compile_c(STEPS)) as recorder:
+        url = address(recorder)
         with client(url) as asks, asks.stream("GET", "/api/live") as stream:
             lines = stream.iter_lines()
             next(lines)
-            recording.kill()
+            recorder.kill()
             # Longer than a viewer waits that nobody looks at: something comes every second.
             for _ in range(16):
                 next(lines)
         # Nobody reads what the viewer says, and it does not mind; the pipe ends with it.
-        recording.communicate(timeout=PATIENCE_S)
+        recorder.communicate(timeout=PATIENCE_S)
         with client(url) as asks, pytest.raises(httpx.TransportError):
             asks.get("/api/trace")
     ptt("recover", path)
