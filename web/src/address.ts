@@ -72,19 +72,24 @@ export function parse(fragment: string): View {
   };
 }
 
-/** Keeps the address and the store the same from now on. */
-export function follow(store: ViewStore): void {
+/**
+ * Keeps the address and the store the same from now on. While the view moves on its own, no address
+ * is written, however slowly it moves: nobody wants to go back to the middle of a flight.
+ */
+export function follow(store: ViewStore, moving: () => boolean): void {
   let timer: number | undefined;
   let written = location.hash.replace(/^#/, "");
-  store.subscribe(() => {
+  const wait = () => {
     clearTimeout(timer);
-    timer = window.setTimeout(() => {
-      const now = format(store.get());
-      if (now === written) return;
-      written = now;
-      history.pushState(null, "", now ? `#${now}` : `${location.pathname}${location.search}`);
-    }, SETTLED_MS);
-  });
+    timer = window.setTimeout(() => (moving() ? wait() : write()), SETTLED_MS);
+  };
+  const write = () => {
+    const now = format(store.get());
+    if (now === written) return;
+    written = now;
+    history.pushState(null, "", now ? `#${now}` : `${location.pathname}${location.search}`);
+  };
+  store.subscribe(wait);
   const read = () => {
     clearTimeout(timer);
     const now = location.hash.replace(/^#/, "");

@@ -1,8 +1,8 @@
 // The address holds the view, and malformed addresses do no harm.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { format, parse } from "../src/address";
-import { FIRST_VIEW, type View } from "../src/state";
+import { follow, format, parse } from "../src/address";
+import { FIRST_VIEW, Store, type View } from "../src/state";
 
 test("the first view needs no address", () => {
   assert.equal(format(FIRST_VIEW), "");
@@ -63,3 +63,29 @@ for (const fragment of [
     assert.deepEqual(parse(fragment), FIRST_VIEW);
   });
 }
+
+test("no address is written while the view moves on its own, and one when it has come to rest", () => {
+  let due: (() => void) | undefined;
+  const settle = () => due?.();
+  const written: string[] = [];
+  const setTimeout = (then: () => void) => {
+    due = then;
+  };
+  Object.assign(globalThis, {
+    window: { setTimeout },
+    location: { hash: "", pathname: "/", search: "" },
+    history: { pushState: (_: unknown, __: string, address: string) => written.push(address) },
+    addEventListener: () => undefined,
+  });
+  const store = new Store<View>(FIRST_VIEW);
+  let moving = true;
+  follow(store, () => moving);
+  for (const to of [100, 50, 10]) {
+    store.update({ range: { from: 0, to } });
+    settle();
+  }
+  assert.deepEqual(written, []);
+  moving = false;
+  settle();
+  assert.deepEqual(written, ["#t=0-10"]);
+});

@@ -49,3 +49,20 @@ test("what lies elsewhere is flown to even so", () => {
   const range = store.get().range;
   assert(range && range.from < 500_000 && range.to > 500_100);
 });
+
+test("who shows something else ends a flight, also before its first picture", () => {
+  for (const pictures of [0, 1, 3]) {
+    for (const range of [{ from: 5, to: 6000 }, null]) {
+      const show = slowScreen();
+      const { store, motion } = viewOf(1_000_000);
+      motion.flyTo({ from: 10_000, to: 12_000 });
+      assert.ok(motion.moving);
+      const start = performance.now();
+      for (let n = 0; n < pictures; n++) show(start + 50 * n);
+      store.update({ range });
+      assert.ok(!motion.moving);
+      for (let ms = 200; ms < 1000; ms += 50) show(start + ms);
+      assert.deepEqual(store.get().range, range);
+    }
+  }
+});

@@ -16,6 +16,8 @@ export class Motion {
   private flight = 0;
   /** Where a flight ends; null while none is under way. */
   private goal: Range | null = null;
+  /** What a flight last showed: who shows something else ends it. */
+  private flown: Range | null = null;
   private held = { pan: 0, zoom: 0 };
   private last = 0;
   private running = false;
@@ -25,6 +27,11 @@ export class Motion {
     /** The time that a zoom by key leaves where it is; null is the middle. */
     private readonly anchor: () => number | null,
   ) {}
+
+  /** Whether what is seen goes on to be something else. */
+  get moving(): boolean {
+    return this.running || this.inFlight();
+  }
 
   whole(): Range {
     return wholeOf(this.app.trace());
@@ -64,7 +71,7 @@ export class Motion {
    * flight ends: what is asked for on its way must not end it halfway.
    */
   reveal(range: Range): void {
-    const view = this.goal ?? this.range();
+    const view = (this.inFlight() ? this.goal : null) ?? this.range();
     const length = view.to - view.from;
     const edge = length * 0.08;
     if (range.from >= view.from + edge && range.to <= view.to - edge) return;
@@ -124,8 +131,12 @@ export class Motion {
     const start = performance.now();
     const id = ++this.flight;
     this.goal = to;
+    const show = (range: Range) => {
+      this.flown = range;
+      this.app.store.update({ range });
+    };
     const step = (now: number) => {
-      if (id !== this.flight) return;
+      if (id !== this.flight || !this.inFlight()) return;
       const part = Math.min(1, Math.max(0, now - start) / FLIGHT_MS);
       if (part >= 1) {
         arrive();
@@ -133,12 +144,16 @@ export class Motion {
       }
       const eased = 1 - (1 - part) ** 3;
       const blend = (a: number, b: number) => a + (b - a) * eased;
-      this.app.store.update({
-        range: { from: blend(from.from, to.from), to: blend(from.to, to.to) },
-      });
+      show({ from: blend(from.from, to.from), to: blend(from.to, to.to) });
       requestAnimationFrame(step);
     };
+    show({ ...from });
     requestAnimationFrame(step);
+  }
+
+  /** A flight is over as soon as another range is shown than its own: one went back, say. */
+  private inFlight(): boolean {
+    return this.goal !== null && this.app.store.get().range === this.flown;
   }
 
   /** Ends a flight where it is. */
