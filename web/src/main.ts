@@ -42,7 +42,7 @@ async function start(): Promise<void> {
     zoomTo: (range) => timeline.zoomTo(range),
   };
   let live: Live | null = null;
-  follow(store);
+  follow(store, () => timeline.motion.moving);
   followTheme(store, () => themed.emit());
   mountTopbar(shell, app);
   const timeline = new Timeline(shell, app);
@@ -52,10 +52,17 @@ async function start(): Promise<void> {
   mountSearch(shell.search, app);
   mountHelp(shell.overlay, app);
   let wasGone = false;
+  let asked = 0;
+  let answered = 0;
   source.live(
     async (now) => {
+      const mine = ++asked;
       live = now;
-      trace = await source.json("trace", {});
+      const found = await source.json("trace", {}).catch(() => null);
+      // Answers may overtake each other: an older one says less. None: the server is gone.
+      if (found === null || mine < answered) return;
+      answered = mine;
+      trace = found;
       changed.emit();
     },
     (gone) => {

@@ -57,6 +57,10 @@ export function mountSearch(place: HTMLElement, app: App): void {
 
 class SearchBox {
   private hits: readonly Hit[] = [];
+  /** The text that they were found for. */
+  private found = "";
+  /** Enter was pressed before they were there. */
+  private entered = false;
   private at = 0;
   private timer: number | undefined;
   private giveUp = new AbortController();
@@ -68,16 +72,22 @@ class SearchBox {
   ) {}
 
   typed(): void {
+    this.entered = false;
+    this.later();
+  }
+
+  private later(): void {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.search(), TYPING_MS);
   }
 
   /** While the trace is being read, what was not found may be there now. */
   again(): void {
-    if (document.activeElement === this.input && !this.hits.length) this.typed();
+    if (document.activeElement === this.input && !this.hits.length) this.later();
   }
 
   close(): void {
+    this.entered = false;
     clearTimeout(this.timer);
     this.giveUp.abort();
     this.list.hidden = true;
@@ -88,26 +98,40 @@ class SearchBox {
   key(event: KeyboardEvent): void {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step && this.hits.length) this.move((this.at + step + this.hits.length) % this.hits.length);
-    else if (event.key === "Enter") this.pick(this.hits[this.at]);
+    else if (event.key === "Enter") this.enter();
     else if (event.key === "Escape") this.input.blur();
     else return;
     event.preventDefault();
   }
 
+  /** Goes to what is found for the text as it stands, which may still have to be asked for. */
+  private enter(): void {
+    if (this.input.value.trim() === this.found) {
+      this.pick(this.hits[this.at]);
+      return;
+    }
+    this.entered = true;
+    void this.search();
+  }
+
   private async search(): Promise<void> {
+    clearTimeout(this.timer);
     const q = this.input.value.trim();
     this.giveUp.abort();
     this.giveUp = new AbortController();
     const { signal } = this.giveUp;
     if (!q) {
       this.hits = [];
+      this.found = "";
       this.close();
       return;
     }
     try {
       const found = await this.app.source.json("search", { q, limit: LIMIT }, signal);
       if (signal.aborted) return;
+      this.found = q;
       this.show(found.hits, found.more);
+      if (this.entered) this.pick(this.hits[0]);
     } catch (error) {
       if (!signal.aborted)
         this.app.notify(error instanceof Error ? error.message : String(error), "error");

@@ -1,5 +1,5 @@
 // Finds out what the selection is: which wait with its chain, which hold, which row or event.
-import { isAbort, type Source } from "../api";
+import { isAbort, NotYet, type Source } from "../api";
 import { type Hold, STATES, type Wait } from "../protocol";
 import { Signal } from "../signal";
 import type { Range, RowKind, Selection, ViewStore } from "../state";
@@ -45,6 +45,7 @@ export class SelectedThing {
   readonly changed = new Signal();
   now: Selected | null = null;
   private asking: AbortController | null = null;
+  private changes = 0;
 
   constructor(
     private readonly source: Source,
@@ -56,6 +57,7 @@ export class SelectedThing {
 
   /** Asks again: what is there may have changed. */
   refresh(): void {
+    this.changes++;
     if (this.now?.kind === "failed") void this.resolve(this.store.get().selection);
   }
 
@@ -68,11 +70,16 @@ export class SelectedThing {
     this.asking?.abort();
     const asking = new AbortController();
     this.asking = asking;
+    const { changes } = this;
     let found: Selected | null = null;
     try {
       found = selection ? await this.find(selection, asking.signal) : null;
     } catch (error) {
       if (isAbort(error)) return;
+      // It may have come while this answer was on its way.
+      if (error instanceof NotYet && this.asking === asking && changes !== this.changes) {
+        return this.resolve(selection);
+      }
       found = { kind: "failed", line: error instanceof Error ? error.message : String(error) };
     }
     if (this.asking !== asking) return;

@@ -30,10 +30,12 @@ export class Asking<T> {
   private stale = false;
   private giveUp: AbortController | null = null;
   private askedAt = 0;
+  private changes = 0;
 
   constructor(private readonly question: Question<T>) {
     const { app } = question;
     app.onChange(() => {
+      this.changes++;
       const running = app.trace().state === "running";
       if (!this.wanted && running && performance.now() - this.askedAt > AGAIN_MS)
         this.wanted = true;
@@ -62,6 +64,7 @@ export class Asking<T> {
     this.giveUp = giveUp;
     this.wanted = false;
     this.askedAt = performance.now();
+    const { changes } = this;
     if (this.stale) this.say("Working it out …");
     try {
       const answer = await this.question.ask(giveUp.signal);
@@ -74,6 +77,8 @@ export class Asking<T> {
       if (error instanceof NotYet) {
         this.wanted = true;
         this.say(`Working it out: ${percent(error.progress)}`, "Stop");
+        // What was waited for may have come while this answer was on its way: nobody says so again.
+        if (changes !== this.changes) this.askIfSeen();
       } else {
         this.say(error instanceof Error ? error.message : String(error), "Again");
         this.text.classList.add("error");

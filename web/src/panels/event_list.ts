@@ -25,6 +25,8 @@ export class EventList {
   private readonly bar = h("div", { class: "events-bar", "aria-hidden": "true" });
   private readonly thumb = h("div", { class: "events-thumb" });
   private window: EventWindow | null = null;
+  /** What will be shown instead of it as soon as it was read. */
+  private coming: EventWindow | null = null;
   private giveUp = new AbortController();
   private loading = false;
   /** Number of the first event in sight, with a fraction. */
@@ -63,33 +65,40 @@ export class EventList {
     return this.window?.events.slice(first, first + this.rows()) ?? [];
   }
 
-  /** Shows what is around a place; the event there becomes the current one if it is meant. */
-  async show(filter: Filter, anchor: Anchor): Promise<void> {
+  /**
+   * Shows what is around a place; the event there becomes the current one if it is meant. Says
+   * whether it is what is shown now: something else may have been asked for meanwhile.
+   */
+  async show(filter: Filter, anchor: Anchor): Promise<boolean> {
     this.giveUp.abort();
     this.giveUp = new AbortController();
     const { signal } = this.giveUp;
     const window = new EventWindow(this.options.app.source, filter, signal, this.options.moved);
+    this.coming = window;
     this.element.setAttribute("aria-busy", "true");
     try {
       const at = await window.around(anchor);
-      if (signal.aborted) return;
+      if (signal.aborted) return false;
       this.error = "";
       this.window = window;
+      this.loading = false;
       const found = window.events[at];
       const meant = "position" in anchor && found?.position === anchor.position;
       if (meant && found) this.current = found;
       this.top = Math.max(0, at - (meant ? Math.floor(this.rows() / 2) : 0));
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) return false;
       this.error = error instanceof Error ? error.message : String(error);
     }
+    this.coming = null;
     this.element.setAttribute("aria-busy", "false");
-    this.loading = false;
     this.draw();
+    return this.window === window;
   }
 
-  /** Makes an event the current one and scrolls to it, if it is among those at hand. */
+  /** Makes an event the current one and scrolls to it, if it is among those at hand to stay. */
   go(position: string): boolean {
+    if (this.coming) return false;
     const at = this.window?.events.findIndex((event) => event.position === position) ?? -1;
     if (at < 0) return false;
     this.moveTo(at, false);
@@ -138,7 +147,7 @@ export class EventList {
   }
 
   private async end(anchor: Anchor): Promise<void> {
-    await this.show(this.options.app.store.get().filter, anchor);
+    if (!(await this.show(this.options.app.store.get().filter, anchor))) return;
     const events = this.window?.events ?? [];
     this.moveTo("ts" in anchor && anchor.ts === 0 ? 0 : events.length - 1, true);
   }
@@ -162,15 +171,25 @@ export class EventList {
     if (!window || this.loading) return;
     this.loading = true;
     try {
-      if (this.top < NEAR && !window.atStart) this.top += await window.before();
-      if (this.top + this.rows() > window.events.length - NEAR && !window.atEnd) {
-        this.top -= await window.after();
+      // Where the list is when they have come counts, and whether it is the same one.
+      if (this.top < NEAR && !window.atStart) {
+        const came = await window.before();
+        if (window === this.window) this.top += came;
+      }
+      if (
+        window === this.window &&
+        this.top + this.rows() > window.events.length - NEAR &&
+        !window.atEnd
+      ) {
+        const gone = await window.after();
+        if (window === this.window) this.top -= gone;
       }
     } catch {
       // What could not be read is asked for again with the next step.
     }
+    if (window !== this.window) return;
     this.loading = false;
-    if (window === this.window) this.draw();
+    this.draw();
   }
 
   private draw(): void {

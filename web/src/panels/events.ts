@@ -53,7 +53,11 @@ function follow(app: App, list: EventList): void {
       shown = { filter: view.filter, anchor: JSON.stringify({ position: selection.position }) };
       return;
     }
-    show(view, (await anchorOf(app, selection)) ?? { ts: view.range?.from ?? 0 });
+    const anchor = await anchorOf(app, selection);
+    const now = app.store.get();
+    // Who looks at something else by now is not led away from it.
+    if (now.selection !== selection || now.filter !== view.filter) return;
+    if (now.tab === EVENTS.id && now.dock) show(view, anchor ?? { ts: view.range?.from ?? 0 });
   };
   let timer: number | undefined;
   app.store.subscribe((view, before) => {
@@ -90,8 +94,9 @@ async function anchorOf(app: App, selection: Selection | null): Promise<Anchor |
     case "span":
       return { ts: selection.at };
     case "wait": {
-      const { chain } = await app.source.json("wait", { id: selection.wait });
-      return chain[0] ? { ts: chain[0].t_ns } : null;
+      // A wait that is not known, or not yet, is nowhere; the details say so.
+      const found = await app.source.json("wait", { id: selection.wait }).catch(() => null);
+      return found?.chain[0] ? { ts: found.chain[0].t_ns } : null;
     }
     default:
       return null;

@@ -17,8 +17,19 @@ export function pick(app: App, event: TraceEvent): void {
   app.announce(`${exact(event.ts)}: ${event.sentence}`);
 }
 
-/** Goes to the next (1) or previous (-1) event of the object that the selection is about. */
-export async function stepObject(app: App, by: 1 | -1): Promise<void> {
+let steps: Promise<void> = Promise.resolve();
+
+/**
+ * Goes to the next (1) or previous (-1) event of the object that the selection is about; from where
+ * the step before it leads to, if that is not known yet.
+ */
+export function stepObject(app: App, by: 1 | -1): Promise<void> {
+  steps = steps.then(() => step(app, by));
+  return steps;
+}
+
+async function step(app: App, by: 1 | -1): Promise<void> {
+  const { selection } = app.store.get();
   try {
     const place = await placeOf(app, by);
     if (!place?.object) {
@@ -26,6 +37,8 @@ export async function stepObject(app: App, by: 1 | -1): Promise<void> {
       return;
     }
     const found = await neighbour(app.source, place.anchor, place.object, by);
+    // Who picked something else meanwhile is not to lose it.
+    if (app.store.get().selection !== selection) return;
     if (found) pick(app, found);
     else app.announce(by > 0 ? "No later event of this object" : "No earlier event of this object");
   } catch (error) {

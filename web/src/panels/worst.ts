@@ -1,7 +1,7 @@
 // Goes to the longest contended wait of a row, or to the first event at a call site.
 import type { App } from "../app";
 import { MAX_ROWS, STATES } from "../protocol";
-import type { Range, RowKind } from "../state";
+import type { Range, RowKind, Selection } from "../state";
 
 const CONTENDED = STATES.indexOf("contended");
 const WIDTH = 2000;
@@ -24,8 +24,11 @@ export async function showWorst(app: App, place: Place): Promise<void> {
   }
   if (!place.row) return;
   const within = app.store.get().mark ?? { from: 0, to: app.trace().end_ns };
-  app.store.update({ selection: { kind: "row", by: place.by, row: place.row } });
+  const row: Selection = { kind: "row", by: place.by, row: place.row };
+  app.store.update({ selection: row });
   const found = await longestWait(app, place, within);
+  // Who picked something else meanwhile is not to lose it.
+  if (app.store.get().selection !== row) return;
   if (found?.wait) app.store.update({ selection: { kind: "wait", wait: found.wait } });
   app.zoomTo(found?.range ?? within);
 }
@@ -89,11 +92,12 @@ async function longest(
 }
 
 async function showSite(app: App, site: string): Promise<void> {
-  const { mark } = app.store.get();
+  const { mark, selection } = app.store.get();
   const asked = { site, t_ns: Math.floor(mark?.from ?? 0), count: 1 };
   const found = await app.source.table("events", asked);
   const position = found.position[0];
   const at = found.ts_ns[0];
+  if (app.store.get().selection !== selection) return;
   if (position === undefined || at === undefined) {
     app.notify("No event of this call site was found");
     return;

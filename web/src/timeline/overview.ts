@@ -21,6 +21,7 @@ export class Overview {
   private readonly picture = new Surface(h("canvas"));
   private pictured: readonly unknown[] = [];
   private asked = 0;
+  private asking = 0;
   private readonly draw = oncePerFrame(() => this.paint());
 
   constructor(
@@ -56,8 +57,11 @@ export class Overview {
 
   private async ask(width: number): Promise<void> {
     this.asked = width;
+    const mine = ++this.asking;
     try {
-      this.table = await this.source.table("overview", { width: Math.round(width) });
+      const table = await this.source.table("overview", { width: Math.round(width) });
+      if (mine !== this.asking) return;
+      this.table = table;
       this.draw();
     } catch (error) {
       if (!isAbort(error) && !(error instanceof NotYet)) this.failed(error);
