@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from nptltrace.errors import PttError
 from nptltrace.ui import _typescript, protocol
 from nptltrace.ui.access import Access
 from nptltrace.ui.app import application
@@ -290,7 +291,9 @@ TEXTS = st.one_of(
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
 def test_no_value_is_an_internal_error(asks: Asks, data: st.DataObject) -> None:
@@ -306,8 +309,9 @@ def test_no_value_is_an_internal_error(asks: Asks, data: st.DataObject) -> None:
     if "{id}" in path:
         path = path.format(id=quote(values.pop("id"), safe="") or "1")
     answer = asks.get(f"{protocol.PREFIX}{path}", params=values)
-    assert answer.status_code in {200, 400, 404}, (endpoint.name, values, answer.text)
-    if answer.status_code != 200:
+    # 202: it is worked out, which takes as long as it takes.
+    assert answer.status_code in {200, 202, 400, 404}, (endpoint.name, values, answer.text)
+    if answer.status_code not in {200, 202}:
         assert set(answer.json()) == {"error"} or answer.status_code == 404
 
 
@@ -380,6 +384,22 @@ def test_a_signal_ends_it(ptt: Ptt, trace: Path, number: signal.Signals) -> None
             assert process.wait(PATIENCE_S) == 0
         assert process.stderr
         assert process.stderr.read() == ""
+
+
+def test_what_is_written_for_nobody_is_given_up(
+    trace: Path, native_stage: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not (native_stage / "share" / "nptltrace" / "page" / "index.html").exists():
+        pytest.skip("the page was not built: node and npm are missing")
+    monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
+    viewer = Viewer([trace])
+    try:
+        # It has not read the trace, and will not: waiting for that would be for ever.
+        viewer.stop()
+        with pytest.raises(PttError, match="the viewer has ended"):
+            viewer.export(-1, -1)
+    finally:
+        viewer.close()
 
 
 def test_mistakes_of_the_command(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
@@ -522,17 +542,18 @@ def test_what_is_held_in_a_recording_is_drawn(
     with followed(ptt, tmp_path / "held.ptt", compile_c(HOLDER)) as (recorder, asks):
         of_threads: list[dict[str, Any]] = []
 
-        def ten() -> bool:
+        def drawn() -> bool:
             of_threads[:] = spans(asks, "thread")
             inner = [span for span in of_threads if span["lane"] == 2 and not span["flags"] & 1]
-            return sum(int(span["count"]) for span in inner) == 10
+            # What goes on comes after what has ended.
+            outer = [span for span in of_threads if span["lane"] == 1 and span["lanes"] == 3]
+            return sum(int(span["count"]) for span in inner) == 10 and len(outer) == 1
 
         # The outer one is drawn above the inner ones, although it has not ended.
-        until(ten)
+        until(drawn)
         of_objects = spans(asks, "object")
         [outer] = [span for span in of_threads if span["lane"] == 1]
         assert outer["flags"] & protocol.FLAGS["open"]
-        assert outer["lanes"] == 3
         [same] = [span for span in of_objects if span["flags"] & protocol.FLAGS["open"]]
         assert (same["row"], same["other"]) == (outer["other"], outer["row"])
         found = asks.get(f"/api/hold?row={outer['row']}&lane=1&t_ns={outer['t_ns']}").json()

@@ -62,7 +62,7 @@ def page(viewer: Viewer, from_ns: int = -1, to_ns: int = -1) -> bytes:
     Raises:
         NativeFilesMissing: PTT was built without the page.
         UsageError: The recording goes on and is followed.
-        PttError: The trace cannot be read.
+        PttError: The trace cannot be read, or the viewer was told to end.
     """
     directory = _paths.page_dir()
     texts = {
@@ -94,7 +94,7 @@ class _Part:
 
     def __init__(self, viewer: Viewer, from_ns: int, to_ns: int) -> None:
         self._viewer = viewer
-        trace: protocol.TraceInfo = _wait(lambda: _ready(viewer))
+        trace: protocol.TraceInfo = self._wait(lambda: _ready(viewer))
         self._is_whole = from_ns == -1 and to_ns == -1
         self._trace = trace
         self._from = trace["first_ns"] if from_ns == -1 else from_ns
@@ -119,16 +119,30 @@ class _Part:
         made["waits"] = self._waits(made["spans-thread"])
         made["events"] = self._events()
         made["overview"] = viewer.overview(width=_OVERVIEW)
-        made["path"] = _wait(lambda: viewer.path(width=protocol.MAX_WIDTH, **window))
+        made["path"] = self._wait(lambda: viewer.path(width=protocol.MAX_WIDTH, **window))
         for by in _VIEWS:
             ask = partial(viewer.contention, by=by, limit=_WORST, **ends)
-            made[f"contention-{by.replace(',', '-')}"] = _wait(ask)
+            made[f"contention-{by.replace(',', '-')}"] = self._wait(ask)
         made["findings"] = self._findings()
-        made["order"] = _wait(lambda: viewer.order(limit=_EDGES))
-        made["critical"] = _wait(viewer.critical)
-        made["statistics"] = _wait(lambda: viewer.statistics(**window))
+        made["order"] = self._wait(lambda: viewer.order(limit=_EDGES))
+        made["critical"] = self._wait(viewer.critical)
+        made["statistics"] = self._wait(lambda: viewer.statistics(**window))
         made["trace"] = self._about()
         return {name: _packed(value) for name, value in made.items()}
+
+    def _wait(self, ask: Callable[[], Any]) -> Any:
+        """Ask until the answer is there."""
+        while True:
+            self._go_on()
+            try:
+                return ask()
+            except Later:
+                time.sleep(_POLL_S)
+
+    def _go_on(self) -> None:
+        """Give up if the viewer shall end: then nothing is worked out any more."""
+        if self._viewer.closed:
+            raise PttError("the viewer has ended")
 
     def _about(self) -> protocol.TraceInfo:
         """Return what the page says of the trace: what was left out is said openly."""
@@ -178,6 +192,7 @@ class _Part:
         found = []
         for begin, end in pairwise(edges):
             for part in _parts(rows):
+                self._go_on()
                 spans = self._viewer.spans(
                     by=by, rows=part, from_ns=begin, to_ns=end, width=protocol.MAX_WIDTH
                 )
@@ -195,6 +210,7 @@ class _Part:
         waits: dict[int, Any] = {}
         chains: dict[int, list[int]] = {}
         for number in numbers[:MAX_WAITS]:
+            self._go_on()
             chain = self._viewer.wait(id=number)["chain"]
             waits |= {wait["wait_id"]: wait for wait in chain}
             chains[number] = [wait["wait_id"] for wait in chain]
@@ -204,6 +220,7 @@ class _Part:
         parts: list[pa.Table] = []
         position, count = "", 0
         while count < MAX_EVENTS:
+            self._go_on()
             part = self._viewer.events(
                 position=position, t_ns=self._from, direction="forward", count=5000, thread=[],
                 object=[], event="", site="", pid="", text="",
@@ -220,7 +237,7 @@ class _Part:
         return _joined(parts).slice(0, MAX_EVENTS)
 
     def _findings(self) -> protocol.Findings:
-        found: protocol.Findings = _wait(self._viewer.findings)
+        found: protocol.Findings = self._wait(self._viewer.findings)
         pairs = [
             (one, rows)
             for one, rows in zip(found["findings"], found["rows"], strict=True)
@@ -244,15 +261,6 @@ def _ready(viewer: Viewer) -> protocol.TraceInfo:
     if not trace["detail"]["ready"]:
         raise Later(trace["detail"]["progress"])
     return trace
-
-
-def _wait(ask: Callable[[], Any]) -> Any:
-    """Ask until the answer is there."""
-    while True:
-        try:
-            return ask()
-        except Later:
-            time.sleep(_POLL_S)
 
 
 def _parts(rows: list[int]) -> Iterator[list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -73,9 +74,11 @@ def serve(
             timeout_keep_alive=60,
         )  # fmt: skip
         server = _Server(config)
+        # Whose question is not answered in time when it ends is no news.
+        logging.getLogger("uvicorn.error").addFilter(lambda _: not viewer.closed)
 
         def stop(*_: Any) -> None:
-            viewer.closed = True
+            viewer.stop()
             server.should_exit = True
 
         for number in (signal.SIGINT, signal.SIGTERM):

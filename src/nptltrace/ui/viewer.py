@@ -137,12 +137,16 @@ class Viewer:
         """Wait until everything was read and looked at."""
         self._worker.join()
 
-    def close(self) -> None:
-        """End."""
+    def stop(self) -> None:
+        """Tell who waits for a change or an answer that it ends; a signal handler may do so."""
         self.closed = True
-        self._stop.set()
         with self._changed:
             self._changed.notify_all()
+
+    def close(self) -> None:
+        """End."""
+        self.stop()
+        self._stop.set()
         if self._worker.is_alive():
             self._worker.join(5)
         self._ranges.close()
