@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 PROGRAMS = ROOT / "tests" / "programs"
 
 # The same examples every time: who broke something is who sees it fail. PTT_EXPLORE=1 tries others.
-hypothesis.settings.register_profile("same", derandomize=True)
-if not os.environ.get("PTT_EXPLORE"):
-    hypothesis.settings.load_profile("same")
+# How fast the machine is says nothing of what is tested.
+hypothesis.settings.register_profile(
+    "same",
+    derandomize=not os.environ.get("PTT_EXPLORE"),
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("same")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -20,6 +20,7 @@ PATIENCE_S = 60.0
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_SOON_S", 0.01)
+    monkeypatch.setattr(jobs, "_UNWANTED_S", PATIENCE_S)
 
 
 def wait_for(asks: Callable[[], str]) -> str:
