@@ -135,6 +135,11 @@ def machine() -> dict[str, str]:
     }
 
 
+def now() -> str:
+    """Return when figures are kept, in UTC."""
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+
+
 def keep(
     name: str, figures: Mapping[str, Figures], *, bars: Sequence[Bar] = (), **more: object
 ) -> None:
@@ -143,7 +148,7 @@ def keep(
     document = {
         "benchmark": name,
         "machine": machine(),
-        "at": time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+        "at": now(),
         "bars": [asdict(bar) for bar in bars],
         "figures": {
             k: {"median": f.median, "min": min(f.values), "max": max(f.values), "values": f.values}

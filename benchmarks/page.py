@@ -48,7 +48,7 @@ PROGRAMS = """## Whole programs
 Wall time, draining included; of a server, that of its client's run. To start and to end a recording
 takes, measured on `true`: {once}. The ratios are those of what is left, since a program that runs
 for longer does not pay it again. *Noise* is the interquartile range of the untraced runs, by their
-median; differences below it say nothing. There were {rounds} rounds of runs of this length.
+median; differences below it say nothing. Runs of this length took part in {rounds} rounds.
 """
 READING = """## Reading
 
@@ -103,6 +103,13 @@ def groups(kept: Kept) -> dict[str, dict[str, Kept]]:
     return found
 
 
+def fixed_costs(programs: Kept) -> dict[str, float]:
+    """Return what each way of tracing costs once, in seconds, as the last run has it."""
+    runs = sorted(programs["runs"].values(), key=lambda run: run["at"])
+    found = {way: seconds for run in runs for way, seconds in run["fixed"].items()}
+    return {way: seconds for way, seconds in found.items() if way != "untraced"}
+
+
 class Page:
     """The page in the making.
 
@@ -141,7 +148,8 @@ class Page:
         """Say what was measured on, and with what."""
         some = next(iter(self.kept.values()))
         m = some["machine"]
-        days = sorted({kept["at"][:10] for kept in self.kept.values() if "at" in kept})
+        runs = self.kept.get("programs", {"runs": {}})["runs"].values()
+        days = sorted({one["at"][:10] for one in (*self.kept.values(), *runs) if "at" in one})
         self.add(MACHINE.format(**m, days=" and ".join(days)))
         if self.note:
             self.add(f"{self.note}\n")
@@ -208,20 +216,20 @@ class Page:
         kept = self.kept.get("programs")
         if not kept:
             return
-        fixed = kept["fixed"]
-        once = ", ".join(
-            f"{name} {seconds * 1e3:.0f} ms"
-            for name, seconds in fixed.items()
-            if name != "untraced"
-        )
-        self.add(PROGRAMS.format(once=once, rounds=kept["rounds"]))
-        ways = [way for way in fixed if way != "untraced"]
+        runs = kept["runs"]
+        fixed = fixed_costs(kept)
+        once = ", ".join(f"{name} {seconds * 1e3:.0f} ms" for name, seconds in fixed.items())
+        rounds = " or ".join(str(n) for n in sorted({run["rounds"] for run in runs.values()}))
+        self.add(PROGRAMS.format(once=once, rounds=rounds))
         rows, drawn = [], []
         for program, figures in groups(kept).items():
             bare = figures["untraced"]["median"]
             cells = [program, spread(figures["untraced"]), f"{kept['noise'][program]:.1%}"]
-            for way in ways:
-                net = 0.0 if program in SERVERS else fixed[way]
+            for way in fixed:
+                if way not in figures:
+                    cells.append("–")
+                    continue
+                net = 0.0 if program in SERVERS else runs[program]["fixed"][way]
                 ratio = (figures[way]["median"] - net) / bare
                 lost = kept["lost"].get(f"{program}/{way}", 0)
                 cells.append(f"{ratio:.3f}" + (f", {lost:,} lost" if lost else ""))
@@ -237,7 +245,7 @@ class Page:
             "",
             "untraced, s",
             "noise",
-            *(f"{w}, ×" for w in ways),
+            *(f"{w}, ×" for w in fixed),
             "thousand events/s, level 2",
         )
         self.add(table(head, rows))
@@ -315,12 +323,11 @@ class Page:
         return found
 
     def _starts(self) -> list[str]:
-        fixed = self.kept.get("programs", {"fixed": {}})["fixed"]
+        fixed = fixed_costs(self.kept.get("programs", {"runs": {}}))
         return [
             f"{way} starts and ends faster, without what its session takes: {seconds * 1e3:.0f} ms."
             for way, seconds in fixed.items()
-            if way != "untraced" and not way.startswith("PTT")
-            and seconds < fixed["PTT, level 2"]
+            if not way.startswith("PTT") and seconds < fixed["PTT, level 2"]
         ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ bounds are those of what is left. Of a server the run of its client is timed.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import resource
 import shutil
@@ -15,11 +16,12 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from common import Bar, Figures, interleave, keep, scratch
+from common import KEPT, Bar, Figures, interleave, keep, machine, now, scratch
 from peers import PEERS, Lttng, Peer, describe
 from ways import Run, Way, ptt_levels
 from workloads import Program, programs, silently, wait_for_port
@@ -154,11 +156,21 @@ def bars(program: Program, found: Measured, fixed: dict[str, float]) -> list[Bar
     return held
 
 
+def kept_before() -> dict[str, Any]:
+    """Return what was kept on this machine; nothing where it was another one."""
+    try:
+        kept: dict[str, Any] = json.loads((KEPT / "programs.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return kept if kept["machine"] == machine() and "runs" in kept else {}
+
+
 def keep_all(
     results: dict[str, Measured], verdicts: list[Bar], fixed: dict[str, float], effort: Effort,
     tried: dict[Peer, str],
 ) -> None:  # fmt: skip
     """Keep what is there so far."""
+    run = {"at": now(), "rounds": effort.rounds, "scale": effort.scale, "fixed": fixed}
     keep(
         "programs",
         {f"{name}/{way}": f for name, m in results.items() for way, f in m.wall.items()},
@@ -167,10 +179,23 @@ def keep_all(
         lost={f"{name}/{way}": n for name, m in results.items() for way, n in m.lost.items()},
         events={f"{name}/{way}": n for name, m in results.items() for way, n in m.events.items()},
         noise={name: m.noise for name, m in results.items()},
-        fixed=fixed, rounds=effort.rounds, scale=effort.scale,
+        runs=dict.fromkeys(results, run),
         peers=describe([peer for peer, why in tried.items() if not why]),
         not_here={peer.name: why for peer, why in tried.items() if why},
     )  # fmt: skip
+
+
+def add_earlier(earlier: dict[str, Any], measured: Collection[str]) -> None:
+    """Add to what is kept now what was kept earlier, of the workloads not measured now."""
+    path = KEPT / "programs.json"
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    for part in ("figures", "cpu", "lost", "events", "noise", "runs"):
+        others = {k: v for k, v in earlier[part].items() if k.partition("/")[0] not in measured}
+        kept[part] = others | kept[part]
+    others = [bar for bar in earlier["bars"] if bar["what"].partition(",")[0] not in measured]
+    kept["bars"] = others + kept["bars"]
+    kept["peers"] = earlier["peers"] | kept["peers"]
+    path.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> int:
@@ -180,10 +205,13 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="3 rounds of a third of the length")
     parser.add_argument("--scale", type=float, default=1.0, help="1: about ten seconds a run")
     parser.add_argument("--all-peers", action="store_true", help="not LTTng only")
-    parser.add_argument("only", nargs="*", help="names of workloads")
+    parser.add_argument(
+        "only", nargs="*", help="names of workloads; of others the kept figures stay"
+    )
     args = parser.parse_args()
     effort = Effort(3, args.scale / 3) if args.quick else Effort(args.rounds, args.scale)
     work = scratch()
+    earlier = kept_before() if args.only else {}
     results: dict[str, Measured] = {}
     verdicts: list[Bar] = []
     try:
@@ -204,6 +232,8 @@ def main() -> int:
             print_program(program, found, fixed)
             verdicts += bars(program, found, fixed)
             keep_all(results, verdicts, fixed, effort, tried)
+            if earlier:
+                add_earlier(earlier, results)
     finally:
         shutil.rmtree(work)
     for bar in verdicts:
