@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import tempfile
 from typing import NoReturn
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from nptltrace.analysis._shelf import Shelf
+from nptltrace.errors import PttError
 
 
 def _pieces() -> list[pa.Table]:
@@ -56,6 +58,27 @@ def test_without_a_file_all_stays_in_memory(monkeypatch: pytest.MonkeyPatch) -> 
     for piece in _pieces():
         shelf.add(piece)
     assert shelf.table().to_pydict() == pa.concat_tables(_pieces()).to_pydict()
+
+
+@pytest.mark.parametrize("room", [0, 1000, 100_000])
+def test_where_the_file_cannot_grow_it_is_said_what_helps(room: int) -> None:
+    shelf = Shelf(0)
+
+    def put_away() -> None:
+        for piece in _pieces():
+            shelf.add(piece)
+        shelf.table()
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+    try:
+        with pytest.raises(PttError) as told:
+            put_away()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert tempfile.gettempdir() in str(told.value)
+    assert "set TMPDIR" in str(told.value)
+    assert "\n" not in str(told.value)
 
 
 def test_a_table_without_rows_has_its_columns() -> None:

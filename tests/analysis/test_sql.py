@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow.compute as pc
 import pytest
 
 import nptltrace
+from nptltrace.analysis._shelf import Shelf
 from nptltrace.analysis.sql import Database
 from nptltrace.analysis.tables import TraceTables
 from nptltrace.analysis.views import VIEWS
+from nptltrace.errors import PttError
 from nptltrace.trace.traceset import Traceset
 from tests.trace.builder import Builder, Event
 
@@ -269,6 +271,23 @@ def test_errors_are_one_line_with_the_place(contended: Any, query: str, what: st
         contended.sql(query)
     assert what in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("query", ["select * from waits", "select sum(dur_ns) from waits"])
+def test_why_a_table_cannot_be_made_is_said_as_it_is(
+    contended: Any, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    def refused(*_: object) -> NoReturn:
+        raise PttError("no room: make some")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Shelf, "add", refused)
+        with pytest.raises(PttError) as caught:
+            contended.sql(query)
+    assert str(caught.value) == "no room: make some"
+    # It is no reason to say it again of the next query.
+    with pytest.raises(nptltrace.UsageError, match="nope"):
+        contended.sql("select nope")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from nptltrace.analysis.views import VIEWS
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from nptltrace.analysis.schema import TableType
     from nptltrace.analysis.tables import TraceTables
@@ -78,8 +78,9 @@ class Database:
         closing = weakref.WeakMethod(self.close)
         atexit.register(lambda: (method := closing()) and method())
         self._rows = self._duckdb.ExpectedResultType.QUERY_RESULT
+        self._failures: list[PttError] = []
         for table in TABLES.values():
-            self._connection.register(table.name, _Lazy(table, tables))
+            self._connection.register(table.name, _Lazy(table, tables, self._failures))
         for view in VIEWS:
             self._connection.execute(view.statement)
         self._connection.execute("set lock_configuration = true")
@@ -189,8 +190,10 @@ class Database:
         except failed as error:
             raise self._explained(error, statement, sql) from None
 
-    def _explained(self, error: Exception, statement: Any, sql: str) -> QueryError:
+    def _explained(self, error: Exception, statement: Any, sql: str) -> PttError:
         """Return an error with its place, which is known where the statement is just executed."""
+        if self._failures:
+            return self._failures.pop()
         # Names are looked up before anything runs, so it fails again at once.
         unknown = isinstance(error, self._duckdb.BinderException | self._duckdb.CatalogException)
         if unknown and not _POSITION.search(str(error)):
@@ -208,10 +211,10 @@ class Database:
         try:
             for batch in reader:
                 yield batch.cast(schema)
-        except pa.ArrowInvalid as error:
-            raise QueryError(f"{error}: cast it to double") from None
         except (self._duckdb.Error, pa.ArrowException, OSError) as error:
-            raise _query_error(error, statement.query, sql) from None
+            if isinstance(error, pa.ArrowInvalid) and not self._failures:
+                raise QueryError(f"{error}: cast it to double") from None
+            raise self._explained(error, statement, sql) from None
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
@@ -289,10 +292,11 @@ class _Lazy(ds.Dataset):  # type: ignore[misc] # Arrow has no types
     Args:
         table: Which table.
         tables: Makes it.
+        failures: Is given why it cannot be made, which DuckDB would wrap in words of its own.
     """
 
-    def __init__(self, table: TableType, tables: TraceTables) -> None:
-        self._table, self._tables = table, tables
+    def __init__(self, table: TableType, tables: TraceTables, failures: list[PttError]) -> None:
+        self._table, self._tables, self._failures = table, tables, failures
 
     @property
     def schema(self) -> pa.Schema:
@@ -315,9 +319,16 @@ class _Lazy(ds.Dataset):  # type: ignore[misc] # Arrow has no types
         needed = set(wanted) | _mentioned(filter, self._table.names)
         schema = self._table.schema(needed)
         pieces = self._tables.batches(self._table.name, schema.names, _window(filter))
-        batches = (batch for piece in pieces for batch in piece.to_batches())
-        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        reader = pa.RecordBatchReader.from_batches(schema, self._batches(pieces))
         return ds.Scanner.from_batches(reader, columns=wanted, filter=filter)
+
+    def _batches(self, pieces: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        try:
+            for piece in pieces:
+                yield from piece.to_batches()
+        except PttError as error:
+            self._failures.append(error)
+            raise
 
 
 def _mentioned(expression: Any, names: list[str]) -> set[str]:
