@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import Compiler, Recorder
-from tests.ui.page import CHROMIUM, serving
+from tests.ui.page import CHROMIUM, PATIENCE_MS, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,9 @@ def browser(native_stage: Path) -> Iterator[Browser]:
     if not (native_stage / "share" / "nptltrace" / "page" / "index.html").exists():
         pytest.skip("the page was not built: node and npm are missing")
     with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        found = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=list(FLAGS), timeout=PATIENCE_MS
+        )
         yield found
         found.close()
 

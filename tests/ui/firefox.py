@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["FIREFOX", "Firefox", "running"]
 
 FIREFOX = "/usr/bin/firefox-esr"
-PATIENCE_S = 60
-_LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
+PATIENCE_S = 120
+_LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)\s")
 
 
 class Firefox:
@@ -94,21 +94,23 @@ def running(profile: Path) -> Iterator[Firefox]:
     profile.mkdir()
     command: list[str | Path] = [FIREFOX, "--headless", "--no-remote", "--profile", profile]
     command += ["--width", "1400", "--height", "900", "--remote-debugging-port", "0", "about:blank"]
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8",
+    # It says more than a pipe holds that nobody reads.
+    said = profile / "said"
+    with said.open("wb") as file, subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=file,
         env={"HOME": str(profile), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
     ) as browser:  # fmt: skip
         try:
-            assert browser.stderr
-            for line in browser.stderr:
-                if found := _LISTENS.search(line):
-                    break
-            else:
-                raise AssertionError("Firefox ended")
+            while not (found := _LISTENS.search(said.read_text(errors="replace"))):
+                assert browser.poll() is None, "Firefox ended"
+                time.sleep(0.05)
             url = f"{found[1]}/session"
             # However long it takes to answer, it is there.
             with connect(url, max_size=None, open_timeout=PATIENCE_S, ping_interval=None) as socket:
                 yield Firefox(socket)
         finally:
             browser.terminate()
-            browser.wait(PATIENCE_S)
+            try:
+                browser.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                browser.kill()  # how it ends is not what is tested

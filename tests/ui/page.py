@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-__all__ = ["CHROMIUM", "SHOTS", "Look", "opened", "serving"]
+__all__ = ["CHROMIUM", "PATIENCE_MS", "SHOTS", "Look", "opened", "serving"]
 
 CHROMIUM = "/usr/bin/chromium"
 SHOTS = ROOT / "build" / "screenshots"
@@ -37,7 +37,6 @@ def serving(ptt: Ptt, *args: str | Path) -> Iterator[str]:
             yield url
         finally:
             server.terminate()
-            server.wait(60)
 
 
 class Look:
@@ -108,9 +107,29 @@ class Look:
         self.page.wait_for_function(script, arg=argument)
 
     def wait_for_address(self, part: str) -> str:
-        """Wait until the address holds a part of the view, and return all of it."""
-        self.wait_for("part => location.hash.includes(part)", part)
-        return self.page.url
+        """Wait until the address holds a part of the view that begins so, and return all of it."""
+        found = self.page.wait_for_function(
+            """part => location.hash.replace('#', '&').includes('&' + part) && location.href""",
+            arg=part,
+        )
+        return str(found.json_value())
+
+    def wait_for_events(self, told: list[str]) -> None:
+        """Wait until the event list shows these lines of `ptt view`, as far as there is room.
+
+        What names a thread or a lock is said in other words there.
+        """
+        self.wait_for(
+            """told => {
+                const rows = [...document.querySelectorAll('.events-body .table-row')];
+                const room = document.querySelector('.events-body')?.clientHeight;
+                return rows.length > 0 && rows.length <= told.length
+                    && (rows.length === told.length || rows.length * rows[0].clientHeight >= room)
+                    && rows.map(row => row.children[3].textContent).every(
+                        (sentence, n) => told[n].includes(sentence) || / is named /.test(sentence));
+            }""",
+            told,
+        )
 
     def wait_for_width(self, least_ns: int, most_ns: int) -> None:
         """Wait until the address holds a range of such a width."""

@@ -50,11 +50,7 @@ def test_events_filters_and_search(browser: Browser, ptt: Ptt, story: Path, expo
     told = ptt("view", "--event", "COND", story).stdout.splitlines()
     with opened(browser, exported.as_uri()) as look:
         look.page.fill("#filter-event", "COND")
-        look.wait_for(
-            "count => document.querySelectorAll('.events-body .table-row').length === count",
-            len(told),
-        )
-        assert all(s in line for s, line in zip(look.sentences(), told, strict=True))
+        look.wait_for_events(told)
         look.page.fill("#search-text", "outer")
         look.page.locator("#search-hits .hit", has_text="lock").first.click()
         look.wait_for_address("sel=object")
