@@ -1,4 +1,6 @@
 // The search box: threads, locks, call sites, event types and findings by text.
+
+import { NotYet } from "./api";
 import type { App } from "./app";
 import { h } from "./dom";
 import { restrict } from "./panels/filter_bar";
@@ -133,8 +135,9 @@ class SearchBox {
       this.show(found.hits, found.more);
       if (this.entered) this.pick(this.hits[0]);
     } catch (error) {
-      if (!signal.aborted)
-        this.app.notify(error instanceof Error ? error.message : String(error), "error");
+      if (signal.aborted) return;
+      if (error instanceof NotYet) this.later();
+      else this.app.notify(error instanceof Error ? error.message : String(error), "error");
     }
   }
 
