@@ -13,6 +13,7 @@
 #define NPTL_TRACE_IMPLEMENTATION
 #include <stdbool.h>
 
+#include "call_site.h"
 #include "catalog.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
@@ -72,6 +73,6 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 	if (event.source == NPTL_TRACE_SOURCE_PROGRAM)
 		site = __builtin_return_address(0);
 	else
-		site = param && event.param_size >= sizeof(*param) ? param->site : NULL;
+		site = param && event.param_size >= sizeof(*param) ? ptt_program_site(param->site) : NULL;
 	px_system_event(type, event.param, event.param_size, site);
 }

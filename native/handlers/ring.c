@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "call_site.h"
 #include "catalog.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
@@ -76,10 +77,26 @@ static void note_taker(uint32_t id, uint64_t object)
 		ptt_ring_needs_fence(object & PTT_OBJECT_MASK, ptt_ring_self);
 }
 
+/* A site in a wrapper, where the program's own could not be found: known by another name than one that is its own. */
+#define IN_WRAPPER (UINT64_C(1) << 63)
+
+/* The number of a call site. That of a wrapper is not known by its address: it stands for another one each time. */
+static uint64_t number_of_site(void *site)
+{
+	uint64_t address = (uint64_t)(uintptr_t)site;
+	void *outer;
+
+	if (ptt_ring_knows_site(address))
+		return PTT_SITE_HASH(address);
+	outer = ptt_outer_site(site);
+	if (outer)
+		address = outer == site ? address | IN_WRAPPER : (uint64_t)(uintptr_t)outer;
+	return ptt_ring_site(address);
+}
+
 static uint64_t place(const struct nptl_trace_param *param)
 {
-	return ((uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK) |
-	       (uint64_t)ptt_ring_site((uint64_t)(uintptr_t)param->site) << PTT_SITE_SHIFT;
+	return ((uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK) | number_of_site(param->site) << PTT_SITE_SHIFT;
 }
 
 /* Cut @size bytes into continuation slots of 14. Return: how many. */
@@ -207,11 +224,21 @@ static void put_user(const struct nptl_trace_event *event, void *site)
 		put_large_user(event, kept, site);
 }
 
-/* An event one slot long whose site is not where its hash points, or is new. */
-static __attribute__((cold, noinline)) void put_new_site(uint32_t id, uint64_t object, uint64_t site)
+/* An event one slot long. */
+static inline __attribute__((always_inline)) void put_one(uint32_t id, uint64_t object, uint64_t number_of_site)
 {
-	note_taker(id, object);
-	ptt_ring_put_slow(id, object | (uint64_t)ptt_ring_site(site) << PTT_SITE_SHIFT, NULL, 0, true);
+	struct ptt_thread *self = ptt_ring_self;
+	bool fence = fences[id];
+
+	if (fence)
+		fence = ptt_ring_needs_fence(object, self) || fences[id] != FENCE_NEW_TAKER;
+	ptt_ring_put1(self, id, object | number_of_site << PTT_SITE_SHIFT, fence);
+}
+
+/* One whose site is not where its hash points, or is new, or in a wrapper. */
+static __attribute__((noinline)) void put_other_site(uint32_t id, uint64_t object, void *site)
+{
+	put_one(id, object, number_of_site(site));
 }
 
 /* Entered by a jump, with the caller's own arguments: the return address is that of whoever sent the event. */
@@ -242,9 +269,7 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 {
 	const struct nptl_trace_param *param = event.param;
 	uint64_t object, site;
-	struct ptt_thread *self;
 	uint32_t id;
-	bool fence;
 
 	if (__builtin_expect(event.source != NPTL_TRACE_SOURCE_NPTL, 0) ||
 	    __builtin_expect(event.param_size != sizeof(*param), 0))
@@ -253,10 +278,6 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 	object = (uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK;
 	site = (uint64_t)(uintptr_t)param->site;
 	if (__builtin_expect(!ptt_ring_knows_site(site), 0))
-		return put_new_site(id, object, site);
-	self = ptt_ring_self;
-	fence = fences[id];
-	if (fence)
-		fence = ptt_ring_needs_fence(object, self) || fences[id] != FENCE_NEW_TAKER;
-	ptt_ring_put1(self, id, object | (uint64_t)PTT_SITE_HASH(site) << PTT_SITE_SHIFT, fence);
+		return put_other_site(id, object, param->site);
+	put_one(id, object, PTT_SITE_HASH(site));
 }

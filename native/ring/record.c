@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "call_site.h"
 #include "catalog.h"
 #include "nptl_trace_events.h"
 
@@ -117,7 +118,7 @@ uint32_t ptt_record_make(uint32_t *record, uint32_t room, const struct nptl_trac
 		if (!type || !param || event->param_size < sizeof(*param))
 			return 0;
 		ptt_record_put64(record + 5, (uint64_t)(uintptr_t)param->object);
-		ptt_record_put64(record + 7, (uint64_t)(uintptr_t)param->site);
+		ptt_record_put64(record + 7, (uint64_t)(uintptr_t)ptt_program_site(param->site));
 		words = put_fields(record, room, type, event);
 	}
 	if (words)

@@ -234,9 +234,13 @@ static int look_at_library(struct dl_phdr_info *info, size_t size, void *library
 
 EXPORT int dlclose(void *library)
 {
+	int result;
+
 	if (__nptl_trace_enabled && !__nptl_trace_confined && dl_iterate_phdr(find_library, NULL))
 		dl_iterate_phdr(look_at_library, library);
-	return ptt_real.dlclose(library);
+	result = ptt_real.dlclose(library);
+	ptt_forget_call_sites();
+	return result;
 }
 
 void ptt_tell_uncovered(const char *path)

@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 
 #include "mutex.h"
+#if PTT_UNWINDS
+#include "wrappers.h"
+#endif
 
 /*
  * Until they are resolved the pointers lead to stubs that resolve and go on: constructors of other libraries, and
@@ -87,6 +90,29 @@ static void resolve_old(void)
 }
 #endif
 
+#if PTT_UNWINDS
+static int find_nothing(void *address, struct dl_find_object *found)
+{
+	(void)address;
+	(void)found;
+	return -1;
+}
+
+int (*ptt_find_object)(void *address, struct dl_find_object *found) = find_nothing;
+
+static void resolve_finder(void)
+{
+	void *found = find("_dl_find_object", NULL);
+
+	if (found)
+		*(void **)&ptt_find_object = found;
+}
+#else
+static void resolve_finder(void)
+{
+}
+#endif
+
 void ptt_resolve(void)
 {
 	void *found;
@@ -101,6 +127,7 @@ void ptt_resolve(void)
 #undef HOOK
 #undef VERSIONED
 	resolve_old();
+	resolve_finder();
 	ptt_try_lock = ptt_real.pthread_mutex_trylock;
 	if (module_of((void *)ptt_real.pthread_mutex_lock) != module_of((void *)ptt_real.pthread_mutex_trylock))
 		ptt_try_lock = lock_if_free;

@@ -190,6 +190,13 @@ void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* c
 int ptt_domain(const char *name, size_t length) HIDDEN; /* its number, or 0 if there is none of that name */
 void ptt_map_control(const char *directory) HIDDEN;
 void ptt_tell_uncovered(const char *path) HIDDEN; /* covered.c: write down which modules are, if any */
+#if PTT_UNWINDS
+void ptt_forget_call_sites(void) HIDDEN; /* call_site.c: a module has gone, and its addresses may be another's */
+#else
+static inline void ptt_forget_call_sites(void)
+{
+}
+#endif
 void ptt_drop_control(void) HIDDEN;
 void ptt_keep_levels(void) HIDDEN;     /* in the parent, just before a fork */
 void ptt_clear_levels(void) HIDDEN;    /* for good, as far as this process is concerned */

@@ -15,11 +15,12 @@ declare -A sources=(
 	[reader]="native/reader/*.c native/ring/crc32c.c native/ring/record.c native/catalog/*.c"
 	[verify]="native/verify/*.c native/reader/decode.c native/reader/map.c native/ring/record.c native/ring/crc32c.c native/catalog/*.c"
 	[environment]=""
+	[symbols]=""
 )
 echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, long n) { return d && n < 0; }' >"$out/try.c"
 "$clang" -fsanitize=fuzzer "$out/try.c" -o "$out/try" 2>/dev/null || { echo "fuzz: skipped, clang has no libFuzzer"; exit 0; }
 
-[ $# -gt 0 ] || set -- environment reader verify
+[ $# -gt 0 ] || set -- environment reader symbols verify
 for name; do
 	# shellcheck disable=SC2086
 	"$clang" "${flags[@]}" tests/fuzz/fuzz_"$name".c ${sources[$name]} -lpthread -ldl -o "$out/$name"

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/* wrappers.c - which functions of a module are wrappers of thread functions, by their names in its symbol table. */
+/*
+ * Where C++ is compiled without optimisation, or for debugging, all of a program's locks are taken in std::mutex::lock();
+ * its threads are created in libstdc++ at any rate. Names tell such functions: they belong to the language, not to the
+ * program. Of each module they are put into a set once.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "confined.h"
+#include "raw_syscall.h"
+#include "wrappers.h"
+
+/* ------------------------------------------------------------ names */
+
+/* How names of wrappers begin: all of C++'s library, and the parts of others that do nothing else. */
+static const char *const beginnings[] = {
+	/* functions in namespaces std and __gnu_cxx, their const members, their lambdas */
+	"_ZNSt", "_ZNKSt", "_ZSt", "_ZZNSt", "_ZZNKSt", "_ZZSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx",
+	"_ZN5boost5mutex", "_ZN5boost11timed_mutex", "_ZN5boost15recursive_mutex", "_ZN5boost21recursive_timed_mutex",
+	"_ZN5boost12shared_mutex", "_ZN5boost11unique_lock", "_ZN5boost11shared_lock", "_ZN5boost10lock_guard",
+	"_ZN5boost18condition_variable", "_ZN5boost22condition_variable_any", "_ZN5boost5posix", "_ZN5boost6thread",
+	"uv_mutex_", "uv_rwlock_", "uv_cond_", "uv_sem_", "uv_barrier_", "uv_once", "uv_thread_",
+	"apr_thread_mutex_", "apr_thread_rwlock_", "apr_thread_cond_",
+};
+
+/* libstdc++'s own layer, compiled into each module: _ZL20__gthread_mutex_lock… */
+static bool is_gthread(const char *name)
+{
+	if (strncmp(name, "_ZL", 3) != 0)
+		return false;
+	for (name += 3; *name >= '0' && *name <= '9'; name++)
+		;
+	return strncmp(name, "__gthr", 6) == 0;
+}
+
+static bool is_wrapper(const char *name)
+{
+	size_t i;
+
+	if (name[0] != '_' && name[0] != 'u' && name[0] != 'a')
+		return false;
+	for (i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return is_gthread(name);
+}
+
+/* ------------------------------------------------------------ modules */
+
+#define MODULES_MAX 256u
+
+/* A module and the set of its wrappers: offsets of functions, hashed, 0 where there is none. */
+struct module {
+	uintptr_t begin; /* where it is mapped; 0 while its symbols are read, and when it has gone */
+	uintptr_t base;
+	bool runtime; /* C++'s */
+	uint32_t mask;
+	const uint32_t *set;
+};
+static struct module modules[MODULES_MAX];
+static uint32_t module_count;
+
+static uint32_t place_of(uint32_t offset, uint32_t mask)
+{
+	return (offset * UINT32_C(0x9e3779b1) >> 7) & mask;
+}
+
+static void put_into(uint32_t *set, uint32_t mask, uint32_t offset)
+{
+	uint32_t at = place_of(offset, mask);
+
+	while (set[at] && set[at] != offset)
+		at = (at + 1) & mask;
+	set[at] = offset;
+}
+
+static bool is_in(const struct module *m, uintptr_t function)
+{
+	uint32_t offset = (uint32_t)(function - m->base), at;
+
+	if (!m->set)
+		return false;
+	for (at = place_of(offset, m->mask); m->set[at]; at = (at + 1) & m->mask)
+		if (m->set[at] == offset)
+			return true;
+	return false;
+}
+
+/* ------------------------------------------------------------ files */
+
+struct file {
+	const char *at;
+	size_t size;
+};
+
+static void *map(size_t size, int protection, int flags, int fd)
+{
+	long at = ptt_raw_syscall(SYS_mmap, 0, (long)size, protection, flags, fd, 0);
+
+	return at < 0 && at > -4096 ? NULL : (void *)at;
+}
+
+static bool map_file(const char *path, struct file *file)
+{
+	long fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, 0, 0);
+	struct stat about;
+
+	if (fd < 0)
+		return false;
+	*file = (struct file){0};
+	if (ptt_raw_syscall(SYS_fstat, fd, (long)&about, 0, 0, 0, 0) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
+		file->size = (size_t)about.st_size;
+		file->at = map(file->size, PROT_READ, MAP_PRIVATE, (int)fd);
+	}
+	ptt_raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	return file->at;
+}
+
+/* A part of the file, or NULL if it does not lie in it whole. */
+static const void *part(const struct file *file, uint64_t offset, uint64_t size)
+{
+	return offset <= file->size && size <= file->size - offset ? file->at + offset : NULL;
+}
+
+/* The same for structs, which lie where their words may be read. */
+static const void *table(const struct file *file, uint64_t offset, uint64_t size)
+{
+	return offset % sizeof(uint64_t) ? NULL : part(file, offset, size);
+}
+
+struct symbols {
+	const Elf64_Sym *symbol;
+	size_t count;
+	const char *names;
+	size_t names_size; /* the last of these bytes is 0 */
+};
+
+static bool open_section(const struct file *file, const Elf64_Ehdr *head, uint32_t type, struct symbols *s)
+{
+	const Elf64_Shdr *section = table(file, head->e_shoff, head->e_shnum * sizeof(*section)), *names;
+	unsigned int i;
+
+	for (i = 0; section && i < head->e_shnum; i++) {
+		if (section[i].sh_type != type || section[i].sh_link >= head->e_shnum)
+			continue;
+		names = &section[section[i].sh_link];
+		s->symbol = table(file, section[i].sh_offset, section[i].sh_size);
+		s->count = section[i].sh_size / sizeof(*s->symbol);
+		s->names = part(file, names->sh_offset, names->sh_size);
+		s->names_size = names->sh_size;
+		return s->symbol && s->names && s->names_size && !s->names[s->names_size - 1];
+	}
+	return false;
+}
+
+/* The full table of symbols, or that of the exported ones where it was stripped. */
+static bool open_symbols(const struct file *file, struct symbols *s)
+{
+	const Elf64_Ehdr *head = table(file, 0, sizeof(*head));
+
+	if (!head || memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    head->e_shentsize != sizeof(Elf64_Shdr))
+		return false;
+	return open_section(file, head, SHT_SYMTAB, s) || open_section(file, head, SHT_DYNSYM, s);
+}
+
+static bool names_wrapper(const struct symbols *s, const Elf64_Sym *symbol)
+{
+	return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
+	       symbol->st_name < s->names_size && is_wrapper(s->names + symbol->st_name);
+}
+
+static void collect(struct module *m, const struct symbols *s)
+{
+	uint32_t count = 0, size = 64, *set;
+	size_t i;
+
+	for (i = 0; i < s->count; i++)
+		count += names_wrapper(s, &s->symbol[i]);
+	if (!count || count > UINT32_C(1) << 28)
+		return;
+	while (size < count * 2)
+		size *= 2;
+	set = map(size * sizeof(*set), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (!set)
+		return;
+	for (i = 0; i < s->count; i++)
+		if (names_wrapper(s, &s->symbol[i]))
+			put_into(set, size - 1, (uint32_t)s->symbol[i].st_value);
+	m->mask = size - 1;
+	m->set = set;
+}
+
+static bool is_cxx_runtime(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	name = name ? name + 1 : path;
+	return strncmp(name, "libstdc++.so", 12) == 0 || strncmp(name, "libc++.so", 9) == 0;
+}
+
+static void read_symbols(struct module *m, const char *path)
+{
+	struct symbols symbols;
+	struct file file;
+
+	m->runtime = is_cxx_runtime(path);
+	if (m->runtime || !map_file(*path ? path : "/proc/self/exe", &file))
+		return;
+	if (open_symbols(&file, &symbols))
+		collect(m, &symbols);
+	ptt_raw_syscall(SYS_munmap, (long)file.at, (long)file.size, 0, 0, 0, 0);
+}
+
+/* ------------------------------------------------------------ lookup */
+
+/*
+ * A module that is seen for the first time; NULL if there are too many. A thread that meets it while another one reads its
+ * symbols reads them too: nobody waits, and a signal handler need not either.
+ */
+static struct module *add_module(const struct dl_find_object *found)
+{
+	/* relaxed, both: an entry is looked at once its beginning is known */
+	uint32_t at = __atomic_load_n(&module_count, __ATOMIC_RELAXED);
+	struct module *m;
+
+	do {
+		if (at == MODULES_MAX)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&module_count, &at, at + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	m = &modules[at];
+	m->base = found->dlfo_link_map->l_addr;
+	read_symbols(m, found->dlfo_link_map->l_name);
+	/* release: pairs with the acquire load of find_module(), which sees all of the entry */
+	__atomic_store_n(&m->begin, (uintptr_t)found->dlfo_map_start, __ATOMIC_RELEASE);
+	return m;
+}
+
+static struct module *find_module(const struct dl_find_object *found)
+{
+	uint32_t i, count = __atomic_load_n(&module_count, __ATOMIC_RELAXED);
+
+	for (i = 0; i < count; i++)
+		/* acquire: pairs with the release of add_module() */
+		if (__atomic_load_n(&modules[i].begin, __ATOMIC_ACQUIRE) == (uintptr_t)found->dlfo_map_start)
+			return &modules[i];
+	return NULL;
+}
+
+static bool lies_in(const struct dl_find_object *module, const void *place)
+{
+	return place >= module->dlfo_map_start && place < module->dlfo_map_end;
+}
+
+enum ptt_kind_of_code ptt_kind_of_code(const struct dl_find_object *module, uintptr_t function)
+{
+	struct module *m;
+
+	if (lies_in(module, (const void *)(uintptr_t)gnu_get_libc_version) || lies_in(module, modules))
+		return PTT_CODE_LIBRARY;
+	m = find_module(module);
+	/* a program that has given up system calls keeps what was known by then */
+	if (!m && !ptt_is_confined())
+		m = add_module(module);
+	if (!m)
+		return PTT_CODE_PROGRAM;
+	if (m->runtime)
+		return PTT_CODE_RUNTIME;
+	return is_in(m, function) ? PTT_CODE_WRAPPER : PTT_CODE_PROGRAM;
+}
+
+void ptt_forget_wrappers(void)
+{
+	uint32_t i, count = __atomic_load_n(&module_count, __ATOMIC_RELAXED);
+	struct dl_find_object found;
+
+	for (i = 0; i < count; i++) {
+		uintptr_t begin = __atomic_load_n(&modules[i].begin, __ATOMIC_RELAXED);
+
+		/* whoever still looks into the set of a module that has gone may do so: it stays mapped */
+		if (begin && ptt_find_object((void *)begin, &found) != 0)
+			__atomic_store_n(&modules[i].begin, 0, __ATOMIC_RELAXED);
+	}
+}

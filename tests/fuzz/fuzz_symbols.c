@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_symbols.c - what the tracer reads of a module's file, under libFuzzer: section headers, symbols, their names. */
+/* The functions are static; so their file is part of this one. An input is such a file. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../native/tracer/wrappers.c"
+
+int __nptl_trace_confined;
+
+int (*ptt_find_object)(void *address, struct dl_find_object *found);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "fuzz_symbols: %s\n", what);
+	abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct file file = {.at = (const char *)data, .size = size};
+	struct module module = {.base = 0};
+	struct symbols symbols;
+	size_t i;
+
+	if (!open_symbols(&file, &symbols))
+		return 0;
+	collect(&module, &symbols);
+	for (i = 0; i < symbols.count; i++)
+		if ((uint32_t)symbols.symbol[i].st_value && names_wrapper(&symbols, &symbols.symbol[i]))
+			must(is_in(&module, symbols.symbol[i].st_value), "a wrapper that is not in the set");
+	if (module.set)
+		munmap((void *)(uintptr_t)module.set, (module.mask + 1) * sizeof(*module.set));
+	return 0;
+}

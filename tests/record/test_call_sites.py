@@ -1,0 +1,223 @@
+"""Call sites are the program's, whatever C++'s library puts in between."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.support import Compiler, Ptt, Recorder
+
+SOURCE = Path(__file__).with_name("sites.cpp")
+
+# No call of the program's: the first function of a thread, and what std::async() does in threads of
+# its own. The C library destroys static objects; a call in tail position leaves no trace of itself.
+MAYBE_FOREIGN = {
+    "THREAD_BEGIN", "ONCE_BEGIN", "ONCE_END", "COND_DESTROY", "MUTEX_FREE", "RWLOCK_FREE",
+}  # fmt: skip
+
+# The way of one library to name its wrappers; a program that takes all its locks through it.
+WRAPPERS = """
+#include <pthread.h>
+#include <stdlib.h>
+void uv_mutex_lock(pthread_mutex_t *mutex) { if (pthread_mutex_lock(mutex)) abort(); }
+void uv_mutex_unlock(pthread_mutex_t *mutex) { if (pthread_mutex_unlock(mutex)) abort(); }
+void own_lock(pthread_mutex_t *mutex) { if (pthread_mutex_lock(mutex)) abort(); }
+"""
+CALLS_WRAPPERS = """
+#include <pthread.h>
+void uv_mutex_lock(pthread_mutex_t *);
+void uv_mutex_unlock(pthread_mutex_t *);
+void own_lock(pthread_mutex_t *);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#define BY(name, take) \\
+	__attribute__((noinline)) void name(void) { take(&lock); uv_mutex_unlock(&lock); __asm__(""); }
+BY(first, uv_mutex_lock)
+BY(second, uv_mutex_lock)
+BY(third, own_lock)
+int main(void) { first(); second(); third(); return 0; }
+"""
+
+# Signals come while a thread is in wrappers, and their handler uses them too.
+INTERRUPTED = """
+#include <mutex>
+#include <signal.h>
+#include <semaphore.h>
+#include <sys/time.h>
+static std::mutex mutex;
+static sem_t semaphore;
+static volatile int ticks;
+static void post(int) { sem_post(&semaphore); ticks = ticks + 1; }
+static void tick(int) { post(0); }
+int main()
+{
+	struct sigaction action = {};
+	struct itimerval often = {{0, 200}, {0, 200}};
+	sem_init(&semaphore, 0, 0);
+	action.sa_handler = tick;
+	action.sa_flags = SA_RESTART;
+	sigaction(SIGALRM, &action, nullptr);
+	setitimer(ITIMER_REAL, &often, nullptr);
+	while (ticks < 200) {
+		std::lock_guard<std::mutex> guard(mutex);
+	}
+	often = {};
+	setitimer(ITIMER_REAL, &often, nullptr);
+	return 0;
+}
+"""
+
+# A plug-in is loaded, used and closed again and again, two of them at the same addresses by turns.
+PLUGIN = """
+#include <mutex>
+static std::mutex mutex;
+extern "C" int run() { std::lock_guard<std::mutex> guard(mutex); FILLER return 0; }
+"""
+LOADS_PLUGINS = """
+#include <dlfcn.h>
+int main(int count, char **path)
+{
+	(void)count;
+	for (int i = 0; i < 200; i++) {
+		void *plugin = dlopen(path[1 + i % 2], RTLD_NOW);
+		if (!plugin || ((int (*)(void))dlsym(plugin, "run"))() || dlclose(plugin))
+			return 1;
+	}
+	return 0;
+}
+"""
+
+
+def _compile_cxx(source: str | Path, directory: Path, *flags: str, name: str = "program") -> Path:
+    if isinstance(source, str):
+        path = directory / f"{name}.cpp"
+        path.write_text(source)
+        source = path
+    program = directory / name
+    subprocess.run(
+        ["g++", "-std=c++17", "-g", "-pthread", str(source), "-o", str(program), *flags], check=True
+    )
+    return program
+
+
+def _promised() -> set[tuple[str, str]]:
+    """Event and place of each call that the program's text tells of."""
+    return {
+        (event, f"{SOURCE.name}:{number}")
+        for number, line in enumerate(SOURCE.read_text().splitlines(), 1)
+        if "//" in line and number > 1
+        for event in line.split("//")[1].split()
+    }
+
+
+def _events(ptt: Ptt, trace: Path) -> list[dict[str, object]]:
+    text = ptt("view", "--format", "jsonl", trace).stdout
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _place(event: dict[str, object]) -> str:
+    """File and line of the call."""
+    found = re.search(r"\(([^()]*:\d+)\)$", str(event.get("site_name")))
+    return found[1] if found else str(event.get("site_name"))
+
+
+@pytest.mark.parametrize("flag", ["-O0", "-Og", "-O1", "-O2", "-O0 -fomit-frame-pointer"])
+def test_calls_through_the_library_of_cxx_are_the_programs(
+    flag: str, tmp_path: Path, record: Recorder, ptt: Ptt
+) -> None:
+    events = _events(ptt, record(_compile_cxx(SOURCE, tmp_path, *flag.split())))
+    seen = {(str(event["event"]), _place(event)) for event in events if int(str(event["site"]), 16)}
+    # What optimisation moves about may bear the number of another line.
+    if "-O0" in flag:
+        assert _promised() <= seen
+    foreign = {(event, place) for event, place in seen if SOURCE.name not in place}
+    assert {event for event, _ in foreign} <= MAYBE_FOREIGN
+    assert not any("gthr" in place or "mutex" in place for _, place in foreign)
+
+
+@pytest.mark.parametrize("handler", ["shared", "text"])
+def test_other_handlers_are_told_the_same(
+    handler: str, tmp_path: Path, native_stage: Path, ptt: Ptt
+) -> None:
+    program = _compile_cxx(SOURCE, tmp_path, "-O0", "-no-pie")
+    if handler == "shared":
+        trace = tmp_path / "trace"
+        ptt("record", "--handler", "shared", "-o", trace, "--", program)
+        places = {_place(event) for event in _events(ptt, trace) if event["event"] == "MUTEX_TAKEN"}
+    else:
+        told = ptt("record", "--handler", "text", "--", program).stderr
+        sites = set(re.findall(r"took mutex .* at program\+(0x[0-9a-f]+)", told))
+        named = subprocess.run(
+            ["addr2line", "-s", "-e", program, *(hex(int(site, 16) - 1) for site in sites)],
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        ).stdout
+        places = set(named.split("\n")) - {""}
+    wanted = {place for event, place in _promised() if event == "MUTEX_TAKEN"}
+    # Condition variables take the mutex back where they were called.
+    assert wanted <= places
+    assert all(SOURCE.name in place for place in places)
+
+
+def test_wrappers_of_a_stripped_library(
+    compile_c: Compiler, tmp_path: Path, record: Recorder, ptt: Ptt
+) -> None:
+    library = tmp_path / "libwrap.so"
+    (tmp_path / "wrap.c").write_text(WRAPPERS)
+    subprocess.run(
+        ["gcc", "-O2", "-shared", "-fPIC", "-s", tmp_path / "wrap.c", "-o", library], check=True
+    )
+    program = compile_c(CALLS_WRAPPERS, str(library), f"-Wl,-rpath,{tmp_path}")
+    taken = [
+        str(event["site_name"]).split("+")[0]
+        for event in _events(ptt, record(program))
+        if event["event"] == "MUTEX_TAKEN"
+    ]
+    # A function of its own is where a program calls.
+    assert taken == ["first", "second", "own_lock"]
+
+
+def test_in_signal_handlers(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
+    program = _compile_cxx(INTERRUPTED, tmp_path, "-O0")
+    events = _events(ptt, record(program))
+    places = Counter((event["event"], _place(event)) for event in events)
+    assert {place for event, place in places if str(event).startswith("MUTEX")} == {
+        "program.cpp:21",
+        "program.cpp:22",
+    }
+    assert {place for event, place in places if str(event).startswith("SEM_POST")} == {
+        "program.cpp:9"
+    }
+    posts = sum(n for (event, _), n in places.items() if str(event).startswith("SEM_POST"))
+    assert posts >= 200
+
+
+def test_plugins_that_come_and_go(
+    compile_c: Compiler, tmp_path: Path, record: Recorder, ptt: Ptt
+) -> None:
+    plugins = [
+        _compile_cxx(
+            PLUGIN.replace("FILLER", filler), tmp_path, "-O0", "-shared", "-fPIC", name=f"{name}.so"
+        )
+        for name, filler in (("one", ""), ("two", "volatile int filler[200]; filler[1] = 0;"))
+    ]
+    trace = record(compile_c(LOADS_PLUGINS, "-ldl"), *map(str, plugins))
+    taken = [event for event in _events(ptt, trace) if event["event"] == "MUTEX_TAKEN"]
+    assert len(taken) == 200
+
+
+def test_code_without_tables_keeps_the_innermost_call(
+    tmp_path: Path, record: Recorder, ptt: Ptt
+) -> None:
+    program = _compile_cxx(
+        SOURCE, tmp_path, "-O0", "-fno-asynchronous-unwind-tables", "-fno-exceptions"
+    )
+    events = _events(ptt, record(program))
+    assert sum(event["event"] == "MUTEX_TAKEN" for event in events) >= 150

@@ -1,0 +1,93 @@
+"""The tracer reads unwind tables as binutils do: every row of the tables of whole libraries."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="rules of another processor")
+
+_COMMON = re.compile(r'^([0-9a-f]+) \S+ \S+ CIE "(\w*)"')
+_ENTRY = re.compile(r"FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.")
+_ROW = re.compile(r"^([0-9a-f]{16}) (\S+) +(.*)")
+# What is given up: a frame address that is calculated, a return address that is not there.
+_NONE = "none"
+
+
+def _library(name: str) -> str:
+    """Where the compiler finds it."""
+    done = subprocess.run(
+        ["g++", f"-print-file-name={name}"], capture_output=True, encoding="utf-8", check=True
+    )
+    return done.stdout.strip()
+
+
+def _rows(library: str) -> Iterator[tuple[int, str]]:
+    """Offset and rule of the first byte of each row that binutils print."""
+    # It ends with 1 where it misses the separate file of debug information.
+    done = subprocess.run(
+        ["readelf", "--wide", "--debug-dump=frames-interp", library],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    begin, columns, signal, of_signals = 0, [], False, set()
+    for line in done.stdout.splitlines():
+        if entry := _ENTRY.search(line):
+            begin, signal = int(entry[2], 16), entry[1] in of_signals
+        elif common := _COMMON.match(line):
+            begin = 0
+            of_signals |= {common[1]} if "S" in common[2] else set()
+        elif line.strip().startswith("LOC"):
+            columns = line.split()[2:]
+        elif begin and (row := _ROW.match(line)):
+            places = re.sub(r"r\d+ \(\w+\)", "register", row[3]).split()
+            saved = dict(zip(columns, places, strict=True))
+            yield int(row[1], 16), _rule(begin, row[2], saved, signal=signal)
+
+
+def _rule(begin: int, cfa: str, saved: dict[str, str], *, signal: bool) -> str:
+    fp = saved.get("rbp", "u")
+    if signal or not cfa.startswith(("rsp+", "rbp+")) or saved["ra"] != "c-8":
+        return _NONE
+    if fp not in {"u", "s"} and not fp.startswith("c-"):
+        return _NONE
+    return f"{begin:x} {cfa} c-{0 if fp in {'u', 's'} else int(fp[2:])}"
+
+
+@pytest.mark.parametrize("name", ["libc.so.6", "libstdc++.so.6", "libgcc_s.so.1"])
+def test_rows_of_a_library(name: str, tmp_path: Path) -> None:
+    program = tmp_path / "unwind_rows"
+    tracer = ROOT / "native" / "tracer"
+    subprocess.run(
+        [
+            "gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=address,undefined",
+            f"-I{tracer}", ROOT / "tests" / "native" / "unwind_rows.c", tracer / "unwind.c",
+            "-o", program,
+        ],
+        check=True,
+    )  # fmt: skip
+    library = _library(name)
+    wanted = dict(_rows(library))
+    done = subprocess.run(
+        [program, library],
+        input="\n".join(f"{offset:x}" for offset in wanted),
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    lines = (line.split(maxsplit=1) for line in done.stdout.splitlines())
+    told = {int(offset, 16): rule for offset, rule in lines}
+    wrong = {f"{at:x}": (told[at], rule) for at, rule in wanted.items() if told[at] != rule}
+    assert not wrong
+    assert sum(rule != _NONE for rule in wanted.values()) > 100
