@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["NativeError", "NativeFilesMissing", "PttError", "TraceFormatError", "UsageError"]
+__all__ = [
+    "NativeError",
+    "NativeFilesMissing",
+    "PttError",
+    "TraceFormatError",
+    "UsageError",
+    "named",
+    "one_line",
+]
 
 
 class PttError(Exception):
@@ -68,3 +76,26 @@ class NativeFilesMissing(PttError):  # noqa: N818 -- reads as the sentence it re
         self.name = name
         self.looked_in = tuple(looked_in)
         super().__init__(f"{name} not found; looked in {', '.join(self.looked_in) or 'no place'}")
+
+
+def named(error: OSError, name: str) -> OSError:
+    """Return an error of the system's that says what it is about, as those of open files do not.
+
+    Args:
+        error: The error.
+        name: What it is about, unless it says so itself.
+    """
+    if error.filename is None:
+        error.filename = name
+    return error
+
+
+def one_line(error: BaseException) -> str:
+    """Return what an error says to who uses the program: words, and what they are about."""
+    text = str(error)
+    if isinstance(error, OSError) and not isinstance(error, PttError) and error.strerror:
+        # Arrow puts what it did before what the system said.
+        text = error.strerror.rpartition(f"[errno {error.errno}] ")[2]
+        if error.filename is not None:
+            text = f"{os.fsdecode(error.filename)}: {text}"
+    return " ".join(text.split())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -150,10 +149,12 @@ class TestMain:
         [
             (UsageError("no\nsuch thing"), 2, "ptt: error: no such thing\n"),
             (PermissionError(13, "Permission denied", "/x"), 2, "ptt: error: /x: Permission"),
+            (OSError(28, "No space left on device"), 2, "ptt: error: No space left on device\n"),
+            (OSError(28, "Writing. Detail: [errno 28] No space"), 2, "ptt: error: No space\n"),
             (KeyboardInterrupt(), 130, ""),
             (ZeroDivisionError("oh"), 70, "ptt: internal error: ZeroDivisionError: oh (--debug"),
         ],
-        ids=["usage", "system", "interrupt", "bug"],
+        ids=["usage", "system", "nameless", "Arrow", "interrupt", "bug"],
     )
     def test_error(
         self,
@@ -230,10 +231,13 @@ class TestPackage:
             nptltrace.nonsense  # noqa: B018 -- asking is the test
 
 
+@pytest.mark.parametrize(
+    ("to", "why"), [("&-", "Bad file descriptor"), ("/dev/full", "No space left on device")]
+)
 @pytest.mark.parametrize("command", ["--help", "config --handlers"])
-def test_closed_output(ptt: Ptt, command: str) -> None:
+def test_output_that_takes_nothing(ptt: Ptt, command: str, to: str, why: str) -> None:
     said = subprocess.run(
-        ["sh", "-c", f'"$0" -m nptltrace {command} >&-', sys.executable],
+        ["sh", "-c", f'"$0" -m nptltrace {command} >{to}', sys.executable],
         env=ptt.environment(),
         capture_output=True,
         encoding="utf-8",
@@ -241,7 +245,7 @@ def test_closed_output(ptt: Ptt, command: str) -> None:
         check=False,
     )
     assert said.returncode == 2
-    assert re.fullmatch(r"ptt: error: .*Bad file descriptor\n", said.stderr)
+    assert said.stderr == f"ptt: error: {why}\n"
 
 
 def test_a_program_without_standard_streams_is_recorded(ptt: Ptt, tmp_path: Path) -> None:

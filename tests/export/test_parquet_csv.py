@@ -18,6 +18,7 @@ import nptltrace
 import nptltrace.export
 from nptltrace.analysis.model import Window
 from nptltrace.analysis.schema import TABLES
+from nptltrace.errors import one_line
 from nptltrace.export import FORMATS, load_format, parquet
 from nptltrace.export._target import Target
 from nptltrace.trace.symbols import Symbols
@@ -197,8 +198,9 @@ def test_nothing_half_written_stays(
 
     monkeypatch.setattr(parquet._File, "write", fail)
     options = {"symbols": Symbols(traces.source), "window": Window()}
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as failed:
         load_format("parquet").write(traces, Target(tmp_path / "out"), **options)
+    assert one_line(failed.value) == f"{tmp_path / 'out'}: No space left on device"
     assert list(tmp_path.iterdir()) == []
 
 

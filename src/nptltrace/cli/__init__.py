@@ -22,7 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from nptltrace import __version__
-from nptltrace.errors import PttError, UsageError
+from nptltrace.errors import PttError, UsageError, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -189,12 +189,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (PttError, OSError) as error:
         if debug:
             raise
-        print(f"ptt: error: {_one_line(error)}", file=sys.stderr)
+        print(f"ptt: error: {one_line(error)}", file=sys.stderr)
         return error.exit_status if isinstance(error, PttError) else EXIT_USAGE
     except Exception as error:
         if debug:
             raise
-        what = f"{type(error).__name__}: {_one_line(error)}"
+        what = f"{type(error).__name__}: {one_line(error)}"
         print(f"ptt: internal error: {what} (--debug shows where)", file=sys.stderr)
         return EXIT_INTERNAL
     return status
@@ -315,10 +315,3 @@ def _filled(text: str) -> str:
 def _indent(text: str) -> str:
     """Return `text` with each line set in."""
     return "\n".join(f"  {line}" for line in text.strip().splitlines())
-
-
-def _one_line(error: BaseException) -> str:
-    """Return what the error says, without line breaks."""
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split())

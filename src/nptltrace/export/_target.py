@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from nptltrace.errors import UsageError
+from nptltrace.errors import UsageError, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +43,12 @@ class Target:
         Raises:
             UsageError: There is one already, or it cannot be made.
         """
+        try:
+            yield from self._file()
+        except OSError as error:
+            raise named(error, str(self)) from None
+
+    def _file(self) -> Iterator[BinaryIO]:
         if self.path is None:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
@@ -84,6 +90,8 @@ class Target:
             if full:
                 shutil.rmtree(self.path)
             part.replace(self.path)
+        except OSError as error:
+            raise named(error, str(self)) from None
         finally:
             shutil.rmtree(part, ignore_errors=True)
 

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from nptltrace.errors import PttError, UsageError
+from nptltrace.errors import PttError, UsageError, one_line
 from nptltrace.ui import protocol
 from nptltrace.ui.jobs import Later
 from nptltrace.ui.naming import presentable
@@ -84,7 +84,7 @@ def _route(viewer: Viewer, endpoint: Endpoint) -> Callable[[Request], Any]:
 
 
 def _problem(error: Exception, status: int) -> Response:
-    return JSONResponse({"error": " ".join(str(error).split())}, status_code=status)
+    return JSONResponse({"error": one_line(error)}, status_code=status)
 
 
 def _answer(viewer: Viewer, endpoint: Endpoint, arguments: dict[str, Any]) -> Response:

@@ -20,7 +20,7 @@ from nptltrace import __version__
 from nptltrace.analysis import _native as analysis
 from nptltrace.analysis.documents import report_document
 from nptltrace.analysis.model import Window
-from nptltrace.errors import PttError, UsageError
+from nptltrace.errors import PttError, UsageError, one_line
 from nptltrace.trace import _native as reading
 from nptltrace.trace.alias import read_aliases
 from nptltrace.trace.copying import Part, default_output, write_trace
@@ -166,7 +166,7 @@ class Viewer:
             if not self._stop.is_set():
                 self._find()
         except (PttError, OSError, MemoryError) as error:
-            self._error = " ".join(str(error).split()) or type(error).__name__
+            self._error = one_line(error) or type(error).__name__
         self._tell()
 
     def _open(self) -> bool:
