@@ -137,16 +137,22 @@ class Asks:
         return asyncio.run(ask())
 
 
+def states(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+    """Yield what `live` tells."""
+    end = time.monotonic() + 5 * PATIENCE_S
+    for line in lines:
+        assert time.monotonic() < end
+        if line.startswith("data: "):
+            state: dict[str, Any] = json.loads(line.removeprefix("data: "))
+            assert not state["message"]
+            yield state
+    pytest.fail("the stream ended")
+
+
 def wait_for(asks: httpx.Client, key: str) -> dict[str, Any]:
     """Wait until the state has something; return it."""
     with asks.stream("GET", "/api/live") as stream:
-        for line in stream.iter_lines():
-            if line.startswith("data: "):
-                state: dict[str, Any] = json.loads(line.removeprefix("data: "))
-                assert not state["message"]
-                if state[key]:
-                    return state
-    pytest.fail("the stream ended")
+        return next(state for state in states(stream.iter_lines()) if state[key])
 
 
 def small(path: Path) -> Path:
@@ -579,7 +585,7 @@ def test_a_recording_starts_the_viewer(ptt: Ptt, tmp_path: Path, compile_c: Comp
                 asks.get("/api/trace")
 
 
-def test_the_viewer_of_a_killed_recording_ends_when_nobody_looks(
+def test_the_viewer_of_a_killed_recording_says_so_and_ends_when_nobody_looks(
     ptt: Ptt, tmp_path: Path, compile_c: Compiler
 ) -> None:
     path = tmp_path / "killed.ptt"
@@ -587,8 +593,10 @@ def test_the_viewer_of_a_killed_recording_ends_when_nobody_looks(
         url = address(recorder)
         with client(url) as asks, asks.stream("GET", "/api/live") as stream:
             lines = stream.iter_lines()
-            next(lines)
+            next(state for state in states(lines) if state["state"] == "running")
             recorder.kill()
+            next(state for state in states(lines) if state["state"] == "killed")
+            assert f"`ptt recover {path}`" in asks.get("/api/trace").json()["remarks"][0]
             # Longer than a viewer waits that nobody looks at: something comes every second.
             for _ in range(16):
                 next(lines)
@@ -596,7 +604,15 @@ def test_the_viewer_of_a_killed_recording_ends_when_nobody_looks(
         recorder.communicate(timeout=PATIENCE_S)
         with client(url) as asks, pytest.raises(httpx.TransportError):
             asks.get("/api/trace")
+    # Whoever comes later is told, too.
+    with running(ptt, "--follow", path) as (viewer, url), client(url) as asks:
+        assert wait_for(asks, "analysed")["state"] == "killed"
+        assert viewer.stderr
+        assert f"`ptt recover {path}`" in viewer.stderr.readline()
     ptt("recover", path)
+    with running(ptt, "--follow", path) as (_, url), client(url) as asks:
+        assert wait_for(asks, "analysed")["state"] == "recovered"
+        assert asks.get("/api/trace").json()["remarks"] == []
 
 
 # ---- declarations ----

@@ -9,6 +9,8 @@ export const ARROW_KINDS = ["wake", "hold"] as const;
 export const PATH_KINDS = ["run", "wake", "wait", "create"] as const;
 
 // What is open.
+//
+// `state` is `killed` while nobody has finished the trace of a recorder that was killed.
 export interface TraceInfo {
   name: string;
   paths: string[];
@@ -19,7 +21,7 @@ export interface TraceInfo {
   events: number;
   lost: number;
   level: string;
-  state: "running" | "complete" | "recovered";
+  state: "running" | "complete" | "killed" | "recovered";
   follow: boolean;
   processes: Process[];
   threads: number;
@@ -515,7 +517,7 @@ export interface Progress {
 // there.
 export interface Live {
   version: number;
-  state: "running" | "complete" | "recovered";
+  state: "running" | "complete" | "killed" | "recovered";
   end_ns: number;
   events: number;
   lost: number;

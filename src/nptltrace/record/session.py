@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LeftOver",
     "SessionDir",
+    "is_killed",
     "left_overs",
     "make_trace_dir",
     "start_time",
@@ -148,6 +149,22 @@ def trace_of(pid: int) -> Path:
     if note is None:
         raise UsageError(f"process {pid} is recorded, but nobody says where")
     return Path(note["trace"])
+
+
+def is_killed(trace: Path) -> bool:
+    """Return whether the recorder of an unfinished trace is dead.
+
+    Where that cannot be known, as of a trace from another machine, it is not.
+
+    Args:
+        trace: A trace directory that says that it is being recorded.
+    """
+    try:
+        facts = json.loads((trace / "info" / "session.json").read_text(encoding="utf-8"))
+        session = Path(facts["session_dir"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return _left_over(session) is not None
 
 
 def left_overs() -> list[LeftOver]:

@@ -155,7 +155,10 @@ class Uncovered(TypedDict):
 
 
 class TraceInfo(TypedDict):
-    """What is open."""
+    """What is open.
+
+    `state` is `killed` while nobody has finished the trace of a recorder that was killed.
+    """
 
     name: str
     paths: list[str]
@@ -166,7 +169,7 @@ class TraceInfo(TypedDict):
     events: int
     lost: int
     level: str
-    state: Literal["running", "complete", "recovered"]
+    state: Literal["running", "complete", "killed", "recovered"]
     follow: bool
     processes: list[Process]
     threads: int
@@ -597,7 +600,7 @@ class Live(TypedDict):
     """
 
     version: int
-    state: Literal["running", "complete", "recovered"]
+    state: Literal["running", "complete", "killed", "recovered"]
     end_ns: int
     events: int
     lost: int

@@ -21,6 +21,7 @@ from nptltrace.analysis import _native as analysis
 from nptltrace.analysis.documents import report_document
 from nptltrace.analysis.model import Window
 from nptltrace.errors import PttError, UsageError, one_line
+from nptltrace.record.session import is_killed
 from nptltrace.trace import _native as reading
 from nptltrace.trace.alias import read_aliases
 from nptltrace.trace.copying import Part, default_output, write_trace
@@ -108,6 +109,8 @@ class Viewer:
         self._changed = Condition()
         self._version = 0
         self._error = ""
+        self._killed: list[Path] = []
+        self._is_recorded()
         self._stop = Event()
         self.closed = False
         self.looking = 0
@@ -127,7 +130,14 @@ class Viewer:
 
     def remarks(self) -> list[str]:
         """Return what a user should know of the traces."""
-        return self._source.remarks() + [str(damage) for damage in self._source.damages()]
+        return self._remarks() + [str(damage) for damage in self._source.damages()]
+
+    def _remarks(self) -> list[str]:
+        told = [
+            f"the recorder was killed: `ptt recover {path}` finishes the trace"
+            for path in self._killed
+        ]
+        return told + self._source.remarks()
 
     def start(self) -> None:
         """Begin to read the trace."""
@@ -171,7 +181,7 @@ class Viewer:
 
     def _open(self) -> bool:
         """Open what was kept of the trace; False if not all of it is there."""
-        if self._follow and self._source.running:
+        if self._follow and self._is_recorded():
             return False
         identity = identity_of(self._source)
         return self._whole.open(self._folder, identity, self._source) and self._levels.open()
@@ -182,7 +192,9 @@ class Viewer:
         levels.begin()
         settled = Settled(self._source)
         while not self._stop.is_set():
-            running = self._follow and self._source.running
+            running = self._follow and self._is_recorded()
+            if self._killed and not running:
+                self._refresh()
             more = levels.read(
                 settled.until_ns() if running else None, self._stop.is_set, self._tell
             )
@@ -191,12 +203,7 @@ class Viewer:
             if more:
                 self._show_going()
             self._stop.wait(_POLL_S)
-            with self._lock:
-                threads = len(self._source.threads())
-                levels.refresh()
-                self._events.refresh()
-                if len(self._source.threads()) != threads:
-                    self._source.learn_threads()
+            self._refresh()
             self._ranges.forget(_OLD_S)
             self._tell()
         self._ranges.forget()
@@ -207,6 +214,21 @@ class Viewer:
                 levels.finish()
             self._going = None
             self._tell()
+
+    def _is_recorded(self) -> bool:
+        """Return whether one of the traces grows; find out whose recorder was killed."""
+        running = [trace.path for trace in self._source.traces if trace.running]
+        self._killed = [path for path in running if is_killed(path)]
+        return len(running) > len(self._killed)
+
+    def _refresh(self) -> None:
+        """Take in what has been written since."""
+        with self._lock:
+            threads = len(self._source.threads())
+            self._levels.refresh()
+            self._events.refresh()
+            if len(self._source.threads()) != threads:
+                self._source.learn_threads()
 
     def _read_again(self) -> None:
         """Read a recording that has ended once more: now it is known how fast its clock was."""
@@ -336,8 +358,13 @@ class Viewer:
     def _trace(self) -> protocol.TraceInfo:
         source, levels, tables = self._source, self._levels, self._levels.tables
         losses = self._losses()
-        states = {trace.info.session.state for trace in source.traces}
-        state: Any = next((s for s in ("running", "recovered") if s in states), "complete")
+        states = {
+            "killed" if trace.path in self._killed else trace.info.session.state
+            for trace in source.traces
+        }
+        state: Any = next(
+            (s for s in ("running", "killed", "recovered") if s in states), "complete"
+        )
         first, last = self._ends()
         rows = self._known() if tables is not None else None
         return {
@@ -364,7 +391,7 @@ class Viewer:
                 for item in trace.info.session.uncovered
             ],
             "damages": [str(damage) for damage in source.damages()[:_HITS]],
-            "remarks": source.remarks(),
+            "remarks": self._remarks(),
             "detail": {
                 "ready": levels.ready,
                 "progress": levels.progress,

@@ -27,6 +27,8 @@ function sections(app: App): HTMLElement[] {
   const state = {
     running: "The recording goes on: what its last seconds brought may not be there yet.",
     complete: "The recording came to its end.",
+    killed:
+      "The recorder was killed: what was in its buffers is not here until the trace is recovered.",
     recovered: "The recording was cut off and recovered: its last moments may be missing.",
   }[trace.state];
   return [
@@ -72,6 +74,7 @@ export function mountNotices(place: HTMLElement, app: App): void {
       trace.uncovered.length ? `${trace.uncovered.length} not covered` : "",
       trace.damages.length ? `${trace.damages.length} damaged` : "",
       trace.state === "recovered" ? "recovered" : "",
+      trace.state === "killed" ? "recorder killed" : "",
     ].filter(Boolean);
     const go = () => app.store.update({ tab: LOSSES.id, dock: true });
     const notice = button(`▲ ${said.join(", ")}`, go, {
