@@ -169,6 +169,17 @@ def test_handler_that_is_none(ptt: Ptt, program: Path, tmp_path: Path, here: Pat
     assert words(done).startswith("ptt: cannot load the trace handler: ")
 
 
+@pytest.mark.parametrize("handler", ["text", "text:events.txt", "posix"])
+def test_output_of_a_handler_that_writes_no_trace(
+    handler: str, ptt: Ptt, program: Path, here: Path
+) -> None:
+    options = ("--handler", handler, "-o", "run.ptt")
+    done = ptt("record", *options, "--", program, status=2, cwd=here)
+    assert done.stdout == ""
+    assert words(done).startswith("ptt: error: --output is where a trace goes, and handler ")
+    assert list(here.iterdir()) == []
+
+
 # ---- traces -----------------------------------------------------------------------------------
 
 

@@ -108,7 +108,7 @@ def record(
         level: Detail level, as `ptt record --level` takes it.
         output: The trace directory; by default `ptt-<program>-<number>` in the current one.
         force: Replace what is in the trace directory.
-        handler: The trace handler.
+        handler: The trace handler, one that writes a trace: `ring`, `shared` or `file`.
         children: Follow child processes.
         options: Further options of `ptt record`.
         env: The program's environment; by default that of this process.

@@ -66,6 +66,9 @@ class BufferOptions(NamedTuple):
             raise UsageError("--max-file-size must be 64K or more")
 
 
+_WRITE_TRACES = ("ring", "shared", "file")
+
+
 class HandlerChoice(NamedTuple):
     """The trace handler and its arguments.
 
@@ -122,9 +125,15 @@ class RecordOptions(NamedTuple):
         """Refuse what makes no sense.
 
         Raises:
-            UsageError: Buffers or files are too small, or files are to be kept that never end.
+            UsageError: Buffers or files are too small, files are to be kept that never end, or a
+                trace is to be written by a handler that writes none.
         """
         self.buffers.check()
+        if self.output is not None and self.handler.name not in _WRITE_TRACES:
+            raise UsageError(
+                f"--output is where a trace goes, and handler {self.handler.name} writes none: "
+                "where its events go is an argument of its own, as in --handler text:FILE"
+            )
         size = self.buffers.chunk_size
         if not PAGE <= size <= MIB or size & (size - 1):
             raise UsageError("--buffer-size must be a power of two from 4K to 1M")
