@@ -37,6 +37,8 @@ _SETTINGS = {
     # It cannot know that events are many and call sites few: joins stay as they are written.
     "disabled_optimizers": "join_order,build_side_probe_side",
 }
+# How often it is looked whether a query that was interrupted goes on, or another one.
+_LOOK_S = 0.1
 _POSITION = re.compile(r"^LINE (\d+): (.*)$", re.MULTILINE)
 _INTERNAL = ("pg_", "duckdb_", "sqlite_", "pragma_")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -155,7 +157,9 @@ class Database:
         try:
             with ThreadPoolExecutor(1) as pool:
                 future = pool.submit(work)
-                wait([future])
+                while wait([future], _LOOK_S).not_done:
+                    if stopped:  # what came between two queries has stopped none
+                        self._connection.interrupt()
         finally:
             signal.signal(signal.SIGINT, before)
         if stopped:
