@@ -10,6 +10,7 @@ import pytest
 
 from tests.export.programs import NAMES, PROGRAMS, WEIRD, holds, owners, waits, wakeups
 from tests.export.trace_processor import query
+from tests.support import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,8 +107,27 @@ def test_what_never_ended_lasts_to_the_end(
     ptt: Ptt, compile_c: Any, record: Any, tmp_path: Path
 ) -> None:
     program = compile_c(
-        "#include <semaphore.h>\n#include <signal.h>\n#include <unistd.h>\n"
-        "int main(void) { sem_t s; sem_init(&s, 0, 0); alarm(1); sem_wait(&s); return 0; }"
+        """
+        #include "show.h"
+        #include <semaphore.h>
+        #include <signal.h>
+        static void *end(void *unused)
+        {
+            let_block();
+            kill(getpid(), SIGTERM);
+            return unused;
+        }
+        int main(void)
+        {
+            pthread_t thread;
+            sem_t never;
+            sem_init(&never, 0, 0);
+            pthread_create(&thread, NULL, end, NULL);
+            arrive();
+            return sem_wait(&never);
+        }
+        """,
+        f"-I{ROOT / 'tests' / 'programs'}",
     )
     trace = record(program, status=None)
     out = tmp_path / "out.pftrace"

@@ -310,7 +310,7 @@ def test_sleeping_writer_is_given_two_seconds(buffer: Buffer) -> None:
     stats = buffer.collector.drain(flush=True)
     child.kill()
     child.wait()
-    assert 1.9 < time.monotonic() - began < 20
+    assert 1.9 < time.monotonic() - began < 120
     assert stats.events == 0
     # The buffer is of use again.
     buffer.record()

@@ -100,7 +100,7 @@ threading.Thread(target=produce).start()
 got = sum(iter(q.get, None))
 event = threading.Event()
 timer = threading.Timer(0.01, event.set); timer.start()
-print(total, got, event.wait(10))
+print(total, got, event.wait(200))
 print("to stderr", file=sys.stderr)
 sys.exit(7)
 """

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	threads = strtoul(argv[2], NULL, 10);
 	operations = strtoull(argv[3], NULL, 10);
 	if (!operations)
-		alarm(60); /* without end, but not if whoever was to end it fails: traces grow */
+		alarm(240); /* without end, but not if whoever was to end it fails: traces grow */
 	fd = open(argv[1], O_RDWR | O_CREAT, 0600);
 	if (threads > 64 || fd < 0 || ftruncate(fd, 4096) < 0)
 		return 2;

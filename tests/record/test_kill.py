@@ -96,7 +96,7 @@ def check(run: Running, committed: list[int]) -> None:
 def test_program_killed(start: Callable[..., Running], options: tuple[str, ...]) -> None:
     run = start(*options)
     os.kill(run.program, signal.SIGKILL)
-    run.recorder.wait(60)
+    run.recorder.wait(200)
     assert run.recorder.returncode == 137
     check(run, run.progress())
 
@@ -162,7 +162,7 @@ def test_levels_of_a_running_process(start: Callable[..., Running], ptt: Ptt) ->
     assert "mutex=0" in ptt("level", str(run.program)).stdout
     run.goes_on()
     os.kill(run.program, signal.SIGTERM)
-    run.recorder.wait(60)
+    run.recorder.wait(200)
     slots = [packet.slots for packets in streams(run.trace) for packet in packets]
     freed = sum(int((part[:, 0] & 1023 == FREE).sum()) for part in slots)
     assert 0 < freed < sum(run.progress())

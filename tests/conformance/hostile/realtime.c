@@ -35,7 +35,7 @@ int main(void)
 	pthread_t thread;
 
 	signal(SIGALRM, awake);
-	alarm(20);
+	alarm(120);
 	pthread_create(&thread, NULL, run, NULL);
 	pthread_join(thread, NULL);
 	return 0;
