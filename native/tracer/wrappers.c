@@ -3,7 +3,9 @@
 /*
  * Where C++ is compiled without optimisation, or for debugging, all of a program's locks are taken in std::mutex::lock();
  * its threads are created in libstdc++ at any rate. Names tell such functions: they belong to the language, not to the
- * program. Of each module they are put into a set once.
+ * program. But a template of the language may have the program's code put into it, as std::function's call of a lambda
+ * has; so a name in namespace std is enough only where nothing is put into anything. Of each module the wrappers are put
+ * into a set once.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -20,38 +22,100 @@
 
 /* ------------------------------------------------------------ names */
 
-/* How names of wrappers begin: all of C++'s library, and the parts of others that do nothing else. */
-static const char *const beginnings[] = {
-	/* functions in namespaces std and __gnu_cxx, their const members, their lambdas */
-	"_ZNSt", "_ZNKSt", "_ZSt", "_ZZNSt", "_ZZNKSt", "_ZZSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx",
+/*
+ * How names begin of functions that do nothing but call the thread library, for locks of the language's own types:
+ * whatever the compiler has put into them, it is not the program's code.
+ */
+static const char *const wrappers[] = {
+	"_ZNSt5mutex", "_ZNSt12__mutex_base", "_ZNSt15recursive_mutex", "_ZNSt11timed_mutex", "_ZNSt21recursive_timed_mutex",
+	"_ZNSt18__timed_mutex_impl", "_ZNSt12shared_mutex", "_ZNSt18shared_timed_mutex", "_ZNSt22__shared_mutex_pthread",
+	"_ZNSt10lock_guardISt", "_ZNSt11unique_lockISt", "_ZNSt11scoped_lockIJSt", "_ZNSt11shared_lockISt",
+	"_ZSt4lockISt", "_ZSt8try_lockISt", "_ZNSt8__detail11__lock_implISt", "_ZNSt8__detail15__try_lock_implISt",
+	"_ZNSt18condition_variable", "_ZNSt9__condvar", "_ZNSt22condition_variable_any",
+	"_ZNSt6threadC", "_ZNSt6threadD", "_ZNSt6threadaS", "_ZNSt6thread4join", "_ZNSt6thread6detach",
+	"_ZNSt6thread15_M_start_thread", "_ZNSt7jthreadC", "_ZNSt7jthreadD", "_ZNSt7jthreadaS", "_ZNSt7jthread4join",
+	"_ZNSt7jthread6detach", "_ZNSt7jthread9_S_create", "_ZNSt6vectorISt6thread", "_ZNSt6vectorISt7jthread",
+	"_ZSt12construct_atISt6thread", "_ZSt12construct_atISt7jthread", "_ZNSt16allocator_traitsISaISt6thread",
+	"_ZNSt16allocator_traitsISaISt7jthread", "_ZN9__gnu_cxx13new_allocatorISt6thread",
+	"_ZN9__gnu_cxx13new_allocatorISt7jthread", "_ZNSt15__new_allocatorISt6thread", "_ZNSt15__new_allocatorISt7jthread",
+	"_ZSt9call_onceI", "_ZSt5asyncI", "_ZNSt14__basic_futureI", "_ZNKSt14__basic_futureI", "_ZNSt6futureI", "_ZNSt13shared_futureI",
+	"_ZNSt7promiseI", "_ZNSt13__future_base13_State_baseV2", "_ZNSt13__future_base21_Async_state_commonV2",
+	"_ZNSt18counting_semaphoreI", "_ZNSt20__platform_semaphore",
 	"_ZN5boost5mutex", "_ZN5boost11timed_mutex", "_ZN5boost15recursive_mutex", "_ZN5boost21recursive_timed_mutex",
-	"_ZN5boost12shared_mutex", "_ZN5boost11unique_lock", "_ZN5boost11shared_lock", "_ZN5boost10lock_guard",
+	"_ZN5boost12shared_mutex", "_ZN5boost11unique_lockINS_", "_ZN5boost11shared_lockINS_", "_ZN5boost10lock_guardINS_",
 	"_ZN5boost18condition_variable", "_ZN5boost22condition_variable_any", "_ZN5boost5posix", "_ZN5boost6thread",
 	"uv_mutex_", "uv_rwlock_", "uv_cond_", "uv_sem_", "uv_barrier_", "uv_once", "uv_thread_",
 	"apr_thread_mutex_", "apr_thread_rwlock_", "apr_thread_cond_",
 };
 
-/* libstdc++'s own layer, compiled into each module: _ZL20__gthread_mutex_lock… */
-static bool is_gthread(const char *name)
-{
-	if (strncmp(name, "_ZL", 3) != 0)
-		return false;
-	for (name += 3; *name >= '0' && *name <= '9'; name++)
-		;
-	return strncmp(name, "__gthr", 6) == 0;
-}
+/* Functions in namespaces std and __gnu_cxx, their const members, their lambdas. */
+static const char *const of_the_language[] = {
+	"_ZNSt", "_ZNKSt", "_ZSt", "_ZZNSt", "_ZZNKSt", "_ZZSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx",
+};
 
-static bool is_wrapper(const char *name)
+static bool begins_with_any(const char *name, const char *const *beginning, size_t count)
 {
 	size_t i;
 
-	if (name[0] != '_' && name[0] != 'u' && name[0] != 'a')
-		return false;
-	for (i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
-		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+	for (i = 0; i < count; i++)
+		if (strncmp(name, beginning[i], strlen(beginning[i])) == 0)
 			return true;
-	return is_gthread(name);
+	return false;
 }
+#define BEGINS_WITH_ANY(name, list) begins_with_any(name, list, sizeof(list) / sizeof((list)[0]))
+
+/* libstdc++'s own layer, compiled into each module: _ZL20__gthread_mutex_lock…, _ZStL23__glibcxx_rwlock_unlock… */
+static bool is_layer(const char *name)
+{
+	if (strncmp(name, "_ZL", 3) != 0 && strncmp(name, "_ZStL", 5) != 0)
+		return false;
+	name = strchr(name, 'L') + 1;
+	while (*name >= '0' && *name <= '9')
+		name++;
+	return strncmp(name, "__gthr", 6) == 0 || strncmp(name, "__glibcxx_rwlock", 16) == 0;
+}
+
+/*
+ * Under many names: what makes the state of std::async(), but not what runs in its thread; and what calls member functions
+ * of threads and futures once.
+ */
+static bool is_of_futures(const char *name)
+{
+	return (strstr(name, "_Async_state_impl") && !strstr(name, "_M_run") && strncmp(name, "_ZZ", 3) != 0) ||
+	       strstr(name, "MSt6threadFvv") || strstr(name, "MNSt13__future_base");
+}
+
+/* ------------------------------------------------------------ code */
+
+static const uint8_t *past(const uint8_t *code, const char *bytes, size_t size)
+{
+	return memcmp(code, bytes, size) == 0 ? code + size : code;
+}
+
+/*
+ * Compiled without optimisation? Such a function sets up a frame and first of all stores its first argument there; and
+ * nothing was put into it that is a function by itself.
+ */
+static bool is_unoptimised(const uint8_t *code)
+{
+	const uint8_t *at = past(code, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
+	const uint8_t *framed = past(at, "\x55\x48\x89\xe5", 4); /* push %rbp; mov %rsp,%rbp */
+
+	if (framed == at)
+		return false;
+	at = framed;
+	while (*at == 0x53 || (*at == 0x41 && at[1] >= 0x54 && at[1] <= 0x57)) /* push %rbx, %r12 … */
+		at += *at == 0x53 ? 1 : 2;
+	if (at[0] == 0x48 && at[1] == 0x83 && at[2] == 0xec) /* sub $…,%rsp */
+		at += 4;
+	else if (at[0] == 0x48 && at[1] == 0x81 && at[2] == 0xec)
+		at += 7;
+	at = past(at, "\x48", 1);
+	return at[0] == 0x89 && (at[1] == 0x7d || at[1] == 0xbd); /* mov %rdi,…(%rbp) */
+}
+
+/* As many bytes are looked at, at most. */
+#define PROLOGUE_MAX 40u
 
 /* ------------------------------------------------------------ modules */
 
@@ -140,7 +204,8 @@ struct symbols {
 	const Elf64_Sym *symbol;
 	size_t count;
 	const char *names;
-	size_t names_size; /* the last of these bytes is 0 */
+	size_t names_size;	    /* the last of these bytes is 0 */
+	uintptr_t base, begin, end; /* of the module: what to add to addresses, and where its code lies */
 };
 
 static bool open_section(const struct file *file, const Elf64_Ehdr *head, uint32_t type, struct symbols *s)
@@ -172,10 +237,24 @@ static bool open_symbols(const struct file *file, struct symbols *s)
 	return open_section(file, head, SHT_SYMTAB, s) || open_section(file, head, SHT_DYNSYM, s);
 }
 
-static bool names_wrapper(const struct symbols *s, const Elf64_Sym *symbol)
+static bool has_unoptimised_code(const struct symbols *s, const Elf64_Sym *symbol)
 {
-	return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
-	       symbol->st_name < s->names_size && is_wrapper(s->names + symbol->st_name);
+	uintptr_t at = s->base + symbol->st_value;
+
+	return at >= s->begin && at < s->end && s->end - at >= PROLOGUE_MAX && is_unoptimised((const uint8_t *)at);
+}
+
+static bool is_wrapper(const struct symbols *s, const Elf64_Sym *symbol)
+{
+	const char *name = s->names + symbol->st_name;
+
+	if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF || symbol->st_name >= s->names_size)
+		return false;
+	if (name[0] != '_' && name[0] != 'u' && name[0] != 'a')
+		return false;
+	if (BEGINS_WITH_ANY(name, wrappers) || is_layer(name))
+		return true;
+	return BEGINS_WITH_ANY(name, of_the_language) && (is_of_futures(name) || has_unoptimised_code(s, symbol));
 }
 
 static void collect(struct module *m, const struct symbols *s)
@@ -184,7 +263,7 @@ static void collect(struct module *m, const struct symbols *s)
 	size_t i;
 
 	for (i = 0; i < s->count; i++)
-		count += names_wrapper(s, &s->symbol[i]);
+		count += is_wrapper(s, &s->symbol[i]);
 	if (!count || count > UINT32_C(1) << 28)
 		return;
 	while (size < count * 2)
@@ -193,7 +272,7 @@ static void collect(struct module *m, const struct symbols *s)
 	if (!set)
 		return;
 	for (i = 0; i < s->count; i++)
-		if (names_wrapper(s, &s->symbol[i]))
+		if (is_wrapper(s, &s->symbol[i]))
 			put_into(set, size - 1, (uint32_t)s->symbol[i].st_value);
 	m->mask = size - 1;
 	m->set = set;
@@ -207,9 +286,14 @@ static bool is_cxx_runtime(const char *path)
 	return strncmp(name, "libstdc++.so", 12) == 0 || strncmp(name, "libc++.so", 9) == 0;
 }
 
-static void read_symbols(struct module *m, const char *path)
+static void read_symbols(struct module *m, const struct dl_find_object *found)
 {
-	struct symbols symbols;
+	const char *path = found->dlfo_link_map->l_name;
+	struct symbols symbols = {
+		.base = m->base,
+		.begin = (uintptr_t)found->dlfo_map_start,
+		.end = (uintptr_t)found->dlfo_map_end,
+	};
 	struct file file;
 
 	m->runtime = is_cxx_runtime(path);
@@ -238,7 +322,7 @@ static struct module *add_module(const struct dl_find_object *found)
 	} while (!__atomic_compare_exchange_n(&module_count, &at, at + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	m = &modules[at];
 	m->base = found->dlfo_link_map->l_addr;
-	read_symbols(m, found->dlfo_link_map->l_name);
+	read_symbols(m, found);
 	/* release: pairs with the acquire load of find_module(), which sees all of the entry */
 	__atomic_store_n(&m->begin, (uintptr_t)found->dlfo_map_start, __ATOMIC_RELEASE);
 	return m;

@@ -24,14 +24,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct file file = {.at = (const char *)data, .size = size};
 	struct module module = {.base = 0};
-	struct symbols symbols;
+	struct symbols symbols = {.base = 0};
 	size_t i;
 
 	if (!open_symbols(&file, &symbols))
 		return 0;
 	collect(&module, &symbols);
 	for (i = 0; i < symbols.count; i++)
-		if ((uint32_t)symbols.symbol[i].st_value && names_wrapper(&symbols, &symbols.symbol[i]))
+		if ((uint32_t)symbols.symbol[i].st_value && is_wrapper(&symbols, &symbols.symbol[i]))
 			must(is_in(&module, symbols.symbol[i].st_value), "a wrapper that is not in the set");
 	if (module.set)
 		munmap((void *)(uintptr_t)module.set, (module.mask + 1) * sizeof(*module.set));
