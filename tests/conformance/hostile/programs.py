@@ -88,11 +88,12 @@ class Hostile:
         *command: str | Path,
         options: tuple[str, ...] = ("-l", "3"),
         env: Mapping[str, str] | None = None,
+        patience_s: float = 280,
     ) -> Came:
         """Run COMMAND traced."""
         recorder = self.ptt.command("record", "--force", "-o", self.trace, *options, "--")
         words = [os.fspath(word) for word in command]
-        done = self._run([*recorder, *words], self.ptt.environment(env))
+        done = self._run([*recorder, *words], self.ptt.environment(env), patience_s)
         said = [
             line
             for line in done.stderr.splitlines(keepends=True)
@@ -127,8 +128,10 @@ class Hostile:
         return found
 
     @staticmethod
-    def _run(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    def _run(
+        command: list[str], env: dict[str, str], patience_s: float = 280
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command, env=env, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
-            errors="replace", timeout=280, check=False,
+            errors="replace", timeout=patience_s, check=False,
         )  # fmt: skip
