@@ -229,6 +229,25 @@ def test_losses_are_told(small_trace: Path, ptt: Ptt) -> None:
     assert "7 events lost (buffers_full 7)" in ptt("stat", small_trace).stdout
 
 
+@pytest.mark.parametrize(
+    ("library", "times"),
+    [("libgomp.so.1.0.0", 1), ("libgomp-a34b3233.so.1", 1), ("libgompers.so", 0)],
+)
+def test_runtimes_that_bring_their_own_locks_are_told(
+    tmp_path: Path, ptt: Ptt, library: str, times: int
+) -> None:
+    made = small(tmp_path / "omp.ptt")
+    path = f"/usr/lib/{library}"
+    modules = [{"path": path, "build_id": "", "start": "0x10000", "end": "0x20000", "bias": "0x0"}]
+    made.processes += [{"modules": {"process": 0, "modules": modules}}] * 2
+    trace = made.write()
+    uncovered = json.loads(ptt("stat", "--format", "json", trace).stdout)["uncovered"]
+    assert [item["module"] for item in uncovered] == [path] * times
+    text = ptt("stat", trace).stdout
+    assert text.count("its locks and barriers are not seen") == times
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_counts_are_those_of_babeltrace(small_trace: Path) -> None:
     assert babeltrace(small_trace) == TOTAL
 

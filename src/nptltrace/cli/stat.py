@@ -146,9 +146,10 @@ def _text(found: Statistics, name: str, top: int | None) -> Iterator[str]:
         yield from _objects(found, top)
     if found.uncovered:
         yield ""
-        yield "not covered: thread calls inside these modules are not in the trace"
+        yield "not covered: not all that these modules do is in the trace"
         for item in found.uncovered:
-            yield f"  {item.get('module', '?')}: {item.get('why', '?')}"
+            yield f"  {item.get('module', '?')}"
+            yield f"    {item.get('why', '?')}"
 
 
 def _summary(found: Statistics, name: str) -> Iterator[str]:

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["Info", "Module", "Process", "Session", "SharedMemory", "read_info"]
 
 
+# Runtimes that lock and wait by system calls of their own: name of the library, and what is unseen.
+_DIRECT = {
+    "libgomp": "synchronizes through futexes directly: its locks and barriers are not seen",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Module:
     """A file mapped into a process.
@@ -177,6 +183,25 @@ class Info:
     session: Session
     processes: dict[int, Process]
     remarks: list[str]
+
+    @property
+    def uncovered(self) -> list[dict[str, Any]]:
+        """Modules of which not all that they do is in the trace, and why.
+
+        Those whose thread calls went past the tracer are first, as the session has them.
+        """
+        mapped = dict.fromkeys(
+            module.path for process in self.processes.values() for module in process.modules
+        )
+        direct = ((path, _DIRECT.get(_library(path))) for path in mapped)
+        return self.session.uncovered + [
+            {"module": path, "why": why} for path, why in direct if why is not None
+        ]
+
+
+def _library(path: str) -> str:
+    """Return the name of a library without version, and without the sum that wheels put there."""
+    return path.rpartition("/")[2].partition(".so")[0].partition("-")[0]
 
 
 def read_info(trace: str | os.PathLike[str]) -> Info:

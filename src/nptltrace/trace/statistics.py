@@ -81,7 +81,7 @@ class Statistics:
         processes: Processes with their threads.
         event_types: Events by name, in the order of the catalogue.
         objects: Objects with most events first.
-        uncovered: Modules whose thread calls could not be traced.
+        uncovered: Modules of which not all that they do is in the trace, and why.
         damage_bytes: Bytes that could not be read.
     """
 
@@ -157,7 +157,7 @@ def statistics(
         processes=processes,
         event_types=_types(counts),
         objects=_objects(source, symbols, found, named),
-        uncovered=[item for trace in source.traces for item in trace.info.session.uncovered],
+        uncovered=[item for trace in source.traces for item in trace.info.uncovered],
         damage_bytes=sum(damage.size for damage in source.damages()),
     )
 

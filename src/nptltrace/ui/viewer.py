@@ -388,7 +388,7 @@ class Viewer:
             "uncovered": [
                 {"module": str(item.get("module", "")), "why": str(item.get("why", ""))}
                 for trace in source.traces
-                for item in trace.info.session.uncovered
+                for item in trace.info.uncovered
             ],
             "damages": [str(damage) for damage in source.damages()[:_HITS]],
             "remarks": self._remarks(),

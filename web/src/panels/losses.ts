@@ -41,7 +41,7 @@ function sections(app: App): HTMLElement[] {
       "Modules that were not covered",
       uncovered,
       uncovered.length
-        ? "Thread calls inside these modules are not in the trace."
+        ? "Not all that these modules do is in the trace."
         : "All modules were covered.",
     ),
     section(
