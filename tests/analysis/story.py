@@ -194,3 +194,18 @@ class Story:
 def kinds(findings: list[Finding]) -> list[str]:
     """Return the kinds of findings that are shown, sorted."""
     return sorted(found.kind for found in findings if not found.suspect)
+
+
+def two() -> Story:
+    """Return a program with two threads beside the first."""
+    return Story().create(1, 2)
+
+
+def found(story: Story, tmp_path: Path) -> list[str]:
+    """Return the kinds of what a check finds."""
+    return kinds(story.findings(tmp_path))
+
+
+def crossed(story: Story | None = None) -> Story:
+    """Return two threads that wait for each other's lock."""
+    return (story or two()).lock(1, A).lock(2, B).wait(1, B, 2).wait(2, A, 1)
