@@ -162,7 +162,7 @@ timeout() {
     "$@" &
     child=$!
     while kill -0 $child 2>/dev/null && [ $same -lt 4 ]; do
-        sleep 0.3
+        command sleep 0.3
         target=$(cat /proc/$child/task/$child/children 2>/dev/null)
         now=$(cat $(printf '/proc/%d/task/*/status ' ${target:-$child}) 2>/dev/null |
             grep -E '^(State|voluntary_ctxt)')
@@ -182,6 +182,20 @@ timeout() {
     return 124
 }
 """
+# sleep SECONDS: pages give what they record in the background time to begin. A busy machine may
+# need more: it is counted from when the recorded program runs.
+_SLEEP = r"""
+sleep() {
+    local program
+    while kill -0 "$!" 2>/dev/null; do
+        program=$(cat /proc/$!/task/$!/children 2>/dev/null)
+        program=${program%% *}
+        [ -n "$program" ] && ! cmp -s /proc/$program/cmdline /proc/$!/cmdline && break
+        command sleep 0.1
+    done
+    command sleep "$1"
+}
+"""
 
 
 def script(page: Page) -> str:
@@ -191,6 +205,7 @@ def script(page: Page) -> str:
         "set -m  # so that $! and %1 can be interrupted",
         "trap 'jobs -p | xargs -r kill; wait' EXIT",
         _TIMEOUT,
+        _SLEEP,
     ]
     for number, step in enumerate(page.steps):
         lines += [step.command, f"printf '\\n{_MARK} {number} %d\\n' $?"]
