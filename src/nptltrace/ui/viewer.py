@@ -30,7 +30,7 @@ from nptltrace.trace.selection import event_names
 from nptltrace.trace.settled import Settled
 from nptltrace.trace.source import Source
 from nptltrace.trace.symbols import Symbols
-from nptltrace.ui import drawing, protocol
+from nptltrace.ui import about, drawing, protocol
 from nptltrace.ui.events import MAX_COUNT, EventList, Filters
 from nptltrace.ui.folder import Folder, identity_of
 from nptltrace.ui.going import Going
@@ -130,14 +130,8 @@ class Viewer:
 
     def remarks(self) -> list[str]:
         """Return what a user should know of the traces."""
-        return self._remarks() + [str(damage) for damage in self._source.damages()]
-
-    def _remarks(self) -> list[str]:
-        told = [
-            f"the recorder was killed: `ptt recover {path}` finishes the trace"
-            for path in self._killed
-        ]
-        return told + self._source.remarks()
+        damages = [str(damage) for damage in self._source.damages()]
+        return about.remarks(self._source, self._killed) + damages
 
     def start(self) -> None:
         """Begin to read the trace."""
@@ -357,14 +351,7 @@ class Viewer:
 
     def _trace(self) -> protocol.TraceInfo:
         source, levels, tables = self._source, self._levels, self._levels.tables
-        losses = self._losses()
-        states = {
-            "killed" if trace.path in self._killed else trace.info.session.state
-            for trace in source.traces
-        }
-        state: Any = next(
-            (s for s in ("running", "killed", "recovered") if s in states), "complete"
-        )
+        losses = about.losses(source)
         first, last = self._ends()
         rows = self._known() if tables is not None else None
         return {
@@ -377,21 +364,17 @@ class Viewer:
             "events": sum(source.reader.trace_info(t.number).events for t in source.traces),
             "lost": sum(loss["count"] for loss in losses),
             "level": ", ".join(dict.fromkeys(t.info.session.level for t in source.traces)),
-            "state": state,
+            "state": about.state(source, self._killed),
             "follow": self._follow,
-            "processes": self._processes(),
+            "processes": about.processes(source),
             "threads": rows.count("thread") if rows else len(source.threads()),
             "objects": rows.count("object") if rows else 0,
             "waits": int(tables.threads["wait_n"].sum()) if tables else 0,
             "holds": int(tables.threads["hold_n"].sum()) if tables else 0,
             "losses": losses,
-            "uncovered": [
-                {"module": str(item.get("module", "")), "why": str(item.get("why", ""))}
-                for trace in source.traces
-                for item in trace.info.uncovered
-            ],
+            "uncovered": about.uncovered(source),
             "damages": [str(damage) for damage in source.damages()[:_HITS]],
-            "remarks": self._remarks(),
+            "remarks": about.remarks(source, self._killed),
             "detail": {
                 "ready": levels.ready,
                 "progress": levels.progress,
@@ -399,38 +382,6 @@ class Viewer:
                 "error": self._error,
             },
         }
-
-    def _losses(self) -> list[protocol.Loss]:
-        found: list[protocol.Loss] = []
-        for trace in self._source.traces:
-            causes = dict(trace.info.session.losses)
-            discarded = self._source.reader.trace_info(trace.number).discarded
-            unknown = discarded - sum(causes.values())
-            if unknown > 0:
-                causes["unknown"] = unknown
-            found += [
-                {"path": str(trace.path), "cause": cause, "count": count}
-                for cause, count in causes.items()
-            ]
-        return found
-
-    def _processes(self) -> list[protocol.Process]:
-        def since(unix_ns: int | None) -> int | None:
-            return None if unix_ns is None else unix_ns - self._source.start_unix_ns
-
-        return [
-            {
-                "process": number,
-                "pid": process.pid,
-                "ppid": process.ppid,
-                "name": process.exe.rpartition("/")[2] or f"process {process.pid}",
-                "exe": process.exe,
-                "cmdline": [str(word) for word in process.cmdline],
-                "start_ns": since(process.start_unix_ns),
-                "end_ns": since(process.end_unix_ns),
-            }
-            for number, process in enumerate(self._source.processes())
-        ]
 
     # ---- drawing ----
 
