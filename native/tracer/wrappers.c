@@ -22,11 +22,16 @@
 
 /* ------------------------------------------------------------ names */
 
+/* Functions in namespaces std and __gnu_cxx, their const members, their lambdas. */
+static const char *const of_the_language[] = {
+	"_ZNSt", "_ZNKSt", "_ZSt", "_ZZNSt", "_ZZNKSt", "_ZZSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx",
+};
+
 /*
- * How names begin of functions that do nothing but call the thread library, for locks of the language's own types:
- * whatever the compiler has put into them, it is not the program's code.
+ * Of these, how the names begin of those that do nothing but call the thread library, for locks of the language's own
+ * types: whatever the compiler has put into them, it is not the program's code.
  */
-static const char *const wrappers[] = {
+static const char *const of_threads[] = {
 	"_ZNSt5mutex", "_ZNSt12__mutex_base", "_ZNSt15recursive_mutex", "_ZNSt11timed_mutex", "_ZNSt21recursive_timed_mutex",
 	"_ZNSt18__timed_mutex_impl", "_ZNSt12shared_mutex", "_ZNSt18shared_timed_mutex", "_ZNSt22__shared_mutex_pthread",
 	"_ZNSt10lock_guardISt", "_ZNSt11unique_lockISt", "_ZNSt11scoped_lockIJSt", "_ZNSt11shared_lockISt",
@@ -41,24 +46,39 @@ static const char *const wrappers[] = {
 	"_ZSt9call_onceI", "_ZSt5asyncI", "_ZNSt14__basic_futureI", "_ZNKSt14__basic_futureI", "_ZNSt6futureI", "_ZNSt13shared_futureI",
 	"_ZNSt7promiseI", "_ZNSt13__future_base13_State_baseV2", "_ZNSt13__future_base21_Async_state_commonV2",
 	"_ZNSt18counting_semaphoreI", "_ZNSt20__platform_semaphore",
+};
+
+static const char *const of_boost[] = {
 	"_ZN5boost5mutex", "_ZN5boost11timed_mutex", "_ZN5boost15recursive_mutex", "_ZN5boost21recursive_timed_mutex",
 	"_ZN5boost12shared_mutex", "_ZN5boost11unique_lockINS_", "_ZN5boost11shared_lockINS_", "_ZN5boost10lock_guardINS_",
 	"_ZN5boost18condition_variable", "_ZN5boost22condition_variable_any", "_ZN5boost5posix", "_ZN5boost6thread",
-	"uv_mutex_", "uv_rwlock_", "uv_cond_", "uv_sem_", "uv_barrier_", "uv_once", "uv_thread_",
-	"apr_thread_mutex_", "apr_thread_rwlock_", "apr_thread_cond_",
 };
 
-/* Functions in namespaces std and __gnu_cxx, their const members, their lambdas. */
-static const char *const of_the_language[] = {
-	"_ZNSt", "_ZNKSt", "_ZSt", "_ZZNSt", "_ZZNKSt", "_ZZSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx",
+/* Libraries in C whose users never call the thread library themselves. */
+static const char *const of_c[] = {
+	"uv_mutex_", "uv_rwlock_", "uv_cond_", "uv_sem_", "uv_barrier_", "uv_once", "uv_thread_",
+	"apr_thread_mutex_", "apr_thread_rwlock_", "apr_thread_cond_", "CRYPTO_THREAD_", "g_mutex_", "g_rec_mutex_",
+	"g_rw_lock_", "g_cond_", "g_thread_new", "g_thread_join", "SDL_LockMutex", "SDL_TryLockMutex", "SDL_UnlockMutex",
+	"SDL_Cond", "SDL_Sem", "SDL_CreateThread", "SDL_WaitThread", "PR_Lock", "PR_Unlock", "PR_EnterMonitor",
+	"PR_ExitMonitor", "PR_WaitCondVar", "PR_NotifyCondVar", "PR_NotifyAllCondVar",
 };
+
+/* Of most names the first letters tell; a call of a library's function would cost more than they do. */
+static inline bool begins_with(const char *name, const char *beginning)
+{
+	while (*beginning && *name == *beginning) {
+		name++;
+		beginning++;
+	}
+	return !*beginning;
+}
 
 static bool begins_with_any(const char *name, const char *const *beginning, size_t count)
 {
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		if (strncmp(name, beginning[i], strlen(beginning[i])) == 0)
+		if (begins_with(name, beginning[i]))
 			return true;
 	return false;
 }
@@ -67,12 +87,12 @@ static bool begins_with_any(const char *name, const char *const *beginning, size
 /* libstdc++'s own layer, compiled into each module: _ZL20__gthread_mutex_lock…, _ZStL23__glibcxx_rwlock_unlock… */
 static bool is_layer(const char *name)
 {
-	if (strncmp(name, "_ZL", 3) != 0 && strncmp(name, "_ZStL", 5) != 0)
+	if (!begins_with(name, "_ZL") && !begins_with(name, "_ZStL"))
 		return false;
 	name = strchr(name, 'L') + 1;
 	while (*name >= '0' && *name <= '9')
 		name++;
-	return strncmp(name, "__gthr", 6) == 0 || strncmp(name, "__glibcxx_rwlock", 16) == 0;
+	return begins_with(name, "__gthr") || begins_with(name, "__glibcxx_rwlock");
 }
 
 /*
@@ -81,7 +101,7 @@ static bool is_layer(const char *name)
  */
 static bool is_of_futures(const char *name)
 {
-	return (strstr(name, "_Async_state_impl") && !strstr(name, "_M_run") && strncmp(name, "_ZZ", 3) != 0) ||
+	return (strstr(name, "_Async_state_impl") && !strstr(name, "_M_run") && !begins_with(name, "_ZZ")) ||
 	       strstr(name, "MSt6threadFvv") || strstr(name, "MNSt13__future_base");
 }
 
@@ -250,11 +270,13 @@ static bool is_wrapper(const struct symbols *s, const Elf64_Sym *symbol)
 
 	if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF || symbol->st_name >= s->names_size)
 		return false;
-	if (name[0] != '_' && name[0] != 'u' && name[0] != 'a')
-		return false;
-	if (BEGINS_WITH_ANY(name, wrappers) || is_layer(name))
+	if (name[0] != '_' || name[1] != 'Z')
+		return BEGINS_WITH_ANY(name, of_c);
+	if (is_layer(name))
 		return true;
-	return BEGINS_WITH_ANY(name, of_the_language) && (is_of_futures(name) || has_unoptimised_code(s, symbol));
+	if (!BEGINS_WITH_ANY(name, of_the_language))
+		return BEGINS_WITH_ANY(name, of_boost);
+	return BEGINS_WITH_ANY(name, of_threads) || is_of_futures(name) || has_unoptimised_code(s, symbol);
 }
 
 static void collect(struct module *m, const struct symbols *s)
@@ -283,7 +305,7 @@ static bool is_cxx_runtime(const char *path)
 	const char *name = strrchr(path, '/');
 
 	name = name ? name + 1 : path;
-	return strncmp(name, "libstdc++.so", 12) == 0 || strncmp(name, "libc++.so", 9) == 0;
+	return begins_with(name, "libstdc++.so") || begins_with(name, "libc++.so");
 }
 
 static void read_symbols(struct module *m, const struct dl_find_object *found)
