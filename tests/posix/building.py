@@ -19,7 +19,7 @@ SUITE = ROOT / "tests" / "posix"
 # One program of the suite a group of functions.
 GROUPS = (
     "header", "attributes", "sets", "names", "life",
-    "event", "reading", "policies", "log", "process",
+    "event", "reading", "policies", "log", "log_files", "process",
 )  # fmt: skip
 
 

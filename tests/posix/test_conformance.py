@@ -30,7 +30,7 @@ def builder(native_stage: Path, tmp_path_factory: pytest.TempPathFactory) -> Bui
 
 
 def _sources(group: str) -> list[Path]:
-    return [SUITE / "suite.c", SUITE / f"{group}.c"]
+    return [SUITE / "suite.c", SUITE / "logs.c", SUITE / f"{group}.c"]
 
 
 @pytest.fixture(scope="module")
