@@ -94,7 +94,10 @@ const ask = window.fetch;
 let asked = 0;
 window.fetch = async (address, ...rest) => {
     if (!String(address).includes('/api/statistics') || asked++) return ask(address, ...rest);
-    const stream = streams.find((one) => one.last);
+    let stream;
+    while (!(stream = streams.find((one) => one.last))) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+    }
     stream.dispatchEvent(new MessageEvent('message', { data: stream.last }));
     await ask('/api/trace');
     await new Promise((resolve) => setTimeout(resolve, 500));
