@@ -27,7 +27,7 @@ static char *other_preload[] = {"LD_PRELOAD=libm.so.6", "A=1", NULL};
 
 static void *keep_busy(void *arg)
 {
-	for (int i = 0; !stop; i++) {
+	for (int i = 0; !i || !stop; i++) { /* it may come to run when all is over */
 		if (i < BUSY_FOR) {
 			pthread_mutex_lock(&busy);
 			pthread_mutex_unlock(&busy);
