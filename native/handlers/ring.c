@@ -80,18 +80,22 @@ static void note_taker(uint32_t id, uint64_t object)
 /* A site in a wrapper, where the program's own could not be found: known by another name than one that is its own. */
 #define IN_WRAPPER (UINT64_C(1) << 63)
 
-/* The number of a call site. That of a wrapper is not known by its address: it stands for another one each time. */
-static uint64_t number_of_site(void *site)
+/* The number of a call site that is not where its hash points. That of a wrapper stands for another one each time. */
+static __attribute__((noinline)) uint64_t number_of_other_site(void *site)
 {
 	uint64_t address = (uint64_t)(uintptr_t)site;
-	void *outer;
+	void *outer = ptt_outer_site(site);
 
-	if (ptt_ring_knows_site(address))
-		return PTT_SITE_HASH(address);
-	outer = ptt_outer_site(site);
 	if (outer)
 		address = outer == site ? address | IN_WRAPPER : (uint64_t)(uintptr_t)outer;
 	return ptt_ring_site(address);
+}
+
+static inline uint64_t number_of_site(void *site)
+{
+	uint64_t address = (uint64_t)(uintptr_t)site;
+
+	return __builtin_expect(ptt_ring_knows_site(address), 1) ? PTT_SITE_HASH(address) : number_of_other_site(site);
 }
 
 static uint64_t place(const struct nptl_trace_param *param)
@@ -238,7 +242,7 @@ static inline __attribute__((always_inline)) void put_one(uint32_t id, uint64_t 
 /* One whose site is not where its hash points, or is new, or in a wrapper. */
 static __attribute__((noinline)) void put_other_site(uint32_t id, uint64_t object, void *site)
 {
-	put_one(id, object, number_of_site(site));
+	put_one(id, object, number_of_other_site(site));
 }
 
 /* Entered by a jump, with the caller's own arguments: the return address is that of whoever sent the event. */
