@@ -75,33 +75,35 @@ static uint64_t take(struct bytes *b, size_t size)
 	return value;
 }
 
-static uint64_t take_uleb(struct bytes *b)
+/* A number in pieces of seven bits, the low ones first; @bits: how many there were. */
+static uint64_t take_leb(struct bytes *b, unsigned int *bits)
 {
 	uint64_t value = 0, byte;
-	unsigned int shift = 0;
 
+	*bits = 0;
 	do {
 		byte = take(b, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
+		if (*bits < 64)
+			value |= (byte & 0x7f) << *bits;
+		*bits += 7;
 	} while (byte & 0x80);
 	return value;
 }
 
+static uint64_t take_uleb(struct bytes *b)
+{
+	unsigned int bits;
+
+	return take_leb(b, &bits);
+}
+
 static int64_t take_sleb(struct bytes *b)
 {
-	uint64_t value = 0, byte;
-	unsigned int shift = 0;
+	unsigned int bits;
+	uint64_t value = take_leb(b, &bits);
 
-	do {
-		byte = take(b, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (shift < 64 && (byte & 0x40))
-		value |= ~UINT64_C(0) << shift;
+	if (bits < 64 && value >> (bits - 1))
+		value |= ~UINT64_C(0) << bits;
 	return (int64_t)value;
 }
 

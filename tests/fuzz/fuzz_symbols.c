@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_symbols.c - what the tracer reads of a module's file, under libFuzzer: section headers, symbols, their names. */
-/* The functions are static; so their file is part of this one. An input is such a file. */
+/* The functions are static; so their files are part of this one. An input is such a file. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../native/tracer/wrapper_names.c"
 #include "../../native/tracer/wrappers.c"
 
 int __nptl_trace_confined;

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* wrapper_names.c - the functions, by name, that stand between a program and the thread library. */
+/*
+ * Where C++ is compiled without optimisation, or for debugging, all of a program's locks are taken in std::mutex::lock();
+ * its threads are created in libstdc++ at any rate. Such functions belong to the language, not to the program. But a
+ * template of the language may have the program's code put into it, as std::function's call of a lambda has; so a name in
+ * namespace std is enough only where nothing is put into anything, and else only some names are.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "wrapper_names.h"
+
+/* Functions in namespaces std and __gnu_cxx, their const members, their lambdas. */
+static const char *const of_the_language[] = {
+	"_ZNSt", "_ZNKSt", "_ZSt", "_ZZNSt", "_ZZNKSt", "_ZZSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx",
+};
+
+/*
+ * Of these, how the names begin of those that do nothing but call the thread library, for locks of the language's own
+ * types: whatever the compiler has put into them, it is not the program's code.
+ */
+static const char *const of_threads[] = {
+	"_ZNSt5mutex", "_ZNSt12__mutex_base", "_ZNSt15recursive_mutex", "_ZNSt11timed_mutex", "_ZNSt21recursive_timed_mutex",
+	"_ZNSt18__timed_mutex_impl", "_ZNSt12shared_mutex", "_ZNSt18shared_timed_mutex", "_ZNSt22__shared_mutex_pthread",
+	"_ZNSt10lock_guardISt", "_ZNSt11unique_lockISt", "_ZNSt11scoped_lockIJSt", "_ZNSt11shared_lockISt",
+	"_ZSt4lockISt", "_ZSt8try_lockISt", "_ZNSt8__detail11__lock_implISt", "_ZNSt8__detail15__try_lock_implISt",
+	"_ZNSt18condition_variable", "_ZNSt9__condvar", "_ZNSt22condition_variable_any",
+	"_ZNSt6threadC", "_ZNSt6threadD", "_ZNSt6threadaS", "_ZNSt6thread4join", "_ZNSt6thread6detach",
+	"_ZNSt6thread15_M_start_thread", "_ZNSt7jthreadC", "_ZNSt7jthreadD", "_ZNSt7jthreadaS", "_ZNSt7jthread4join",
+	"_ZNSt7jthread6detach", "_ZNSt7jthread9_S_create", "_ZNSt6vectorISt6thread", "_ZNSt6vectorISt7jthread",
+	"_ZSt12construct_atISt6thread", "_ZSt12construct_atISt7jthread", "_ZNSt16allocator_traitsISaISt6thread",
+	"_ZNSt16allocator_traitsISaISt7jthread", "_ZN9__gnu_cxx13new_allocatorISt6thread",
+	"_ZN9__gnu_cxx13new_allocatorISt7jthread", "_ZNSt15__new_allocatorISt6thread", "_ZNSt15__new_allocatorISt7jthread",
+	"_ZSt9call_onceI", "_ZSt5asyncI", "_ZNSt14__basic_futureI", "_ZNKSt14__basic_futureI", "_ZNSt6futureI", "_ZNSt13shared_futureI",
+	"_ZNSt7promiseI", "_ZNSt13__future_base13_State_baseV2", "_ZNSt13__future_base21_Async_state_commonV2",
+	"_ZNSt18counting_semaphoreI", "_ZNSt20__platform_semaphore",
+};
+
+static const char *const of_boost[] = {
+	"_ZN5boost5mutex", "_ZN5boost11timed_mutex", "_ZN5boost15recursive_mutex", "_ZN5boost21recursive_timed_mutex",
+	"_ZN5boost12shared_mutex", "_ZN5boost11unique_lockINS_", "_ZN5boost11shared_lockINS_", "_ZN5boost10lock_guardINS_",
+	"_ZN5boost18condition_variable", "_ZN5boost22condition_variable_any", "_ZN5boost5posix", "_ZN5boost6thread",
+};
+
+/* Libraries in C whose users never call the thread library themselves. */
+static const char *const of_c[] = {
+	"uv_mutex_", "uv_rwlock_", "uv_cond_", "uv_sem_", "uv_barrier_", "uv_once", "uv_thread_",
+	"apr_thread_mutex_", "apr_thread_rwlock_", "apr_thread_cond_", "CRYPTO_THREAD_", "g_mutex_", "g_rec_mutex_",
+	"g_rw_lock_", "g_cond_", "g_thread_new", "g_thread_join", "SDL_LockMutex", "SDL_TryLockMutex", "SDL_UnlockMutex",
+	"SDL_Cond", "SDL_Sem", "SDL_CreateThread", "SDL_WaitThread", "PR_Lock", "PR_Unlock", "PR_EnterMonitor",
+	"PR_ExitMonitor", "PR_WaitCondVar", "PR_NotifyCondVar", "PR_NotifyAllCondVar",
+};
+
+/* Of most names the first letters tell; a call of a library's function would cost more than they do. */
+static inline bool begins_with(const char *name, const char *beginning)
+{
+	while (*beginning && *name == *beginning) {
+		name++;
+		beginning++;
+	}
+	return !*beginning;
+}
+
+static bool begins_with_any(const char *name, const char *const *beginning, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (begins_with(name, beginning[i]))
+			return true;
+	return false;
+}
+#define BEGINS_WITH_ANY(name, list) begins_with_any(name, list, sizeof(list) / sizeof((list)[0]))
+
+/* libstdc++'s own layer, compiled into each module: _ZL20__gthread_mutex_lock…, _ZStL23__glibcxx_rwlock_unlock… */
+static bool is_layer(const char *name)
+{
+	if (!begins_with(name, "_ZL") && !begins_with(name, "_ZStL"))
+		return false;
+	name = strchr(name, 'L') + 1;
+	while (*name >= '0' && *name <= '9')
+		name++;
+	return begins_with(name, "__gthr") || begins_with(name, "__glibcxx_rwlock");
+}
+
+/*
+ * Under many names: what makes the state of std::async(), but not what runs in its thread; and what calls member functions
+ * of threads and futures once.
+ */
+static bool is_of_futures(const char *name)
+{
+	return (strstr(name, "_Async_state_impl") && !strstr(name, "_M_run") && !begins_with(name, "_ZZ")) ||
+	       strstr(name, "MSt6threadFvv") || strstr(name, "MNSt13__future_base");
+}
+
+enum ptt_kind_of_name ptt_wrapper_name(const char *name)
+{
+	if (name[0] != '_' || name[1] != 'Z')
+		return BEGINS_WITH_ANY(name, of_c) ? PTT_NAME_OF_WRAPPER : PTT_NAME_OF_PROGRAM;
+	if (is_layer(name) || BEGINS_WITH_ANY(name, of_boost))
+		return PTT_NAME_OF_WRAPPER;
+	if (!BEGINS_WITH_ANY(name, of_the_language))
+		return PTT_NAME_OF_PROGRAM;
+	return BEGINS_WITH_ANY(name, of_threads) || is_of_futures(name) ? PTT_NAME_OF_WRAPPER : PTT_NAME_OF_LANGUAGE;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* wrapper_names.h - is a function a wrapper of thread functions, by its name? */
+#ifndef PTT_WRAPPER_NAMES_H
+#define PTT_WRAPPER_NAMES_H
+
+enum ptt_kind_of_name {
+	PTT_NAME_OF_PROGRAM,
+	PTT_NAME_OF_LANGUAGE, /* of C++'s library: a wrapper if the compiler put nothing of the program's into it */
+	PTT_NAME_OF_WRAPPER,
+};
+
+/* ptt_wrapper_name - tell by the name in a symbol table. Pure. */
+enum ptt_kind_of_name ptt_wrapper_name(const char *name);
+
+#endif
