@@ -171,3 +171,30 @@ def test_levels_of_a_running_process(start: Callable[..., Running], ptt: Ptt) ->
 def test_levels_of_others_cannot_be_changed(ptt: Ptt) -> None:
     assert "is not recorded" in ptt("level", str(os.getpid()), "1", status=2).stderr
     assert "no process" in ptt("level", "999999999", "1", status=2).stderr
+
+
+def test_commands_know_that_the_recorder_is_dead(start: Callable[..., Running], ptt: Ptt) -> None:
+    run = start()
+    follower = subprocess.Popen(
+        ptt.command("view", "-f", run.trace),
+        env=ptt.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    run.recorder.kill()
+    run.recorder.wait()
+    said = f"its recorder was killed: `ptt recover {run.trace}` finishes the trace\n"
+    # Nobody waits for what does not come, whoever was there before and whoever comes later.
+    assert follower.communicate(timeout=300)[1].endswith(said)
+    assert follower.returncode == 0
+    for words in (("view", "-f"), ("check", "--follow"), ("top",), ("report",)):
+        done = ptt(*words, run.trace)
+        assert done.stderr.endswith(said), words
+    stat = ptt("stat", "--format", "json", run.trace)
+    assert stat.stderr.endswith(said)
+    assert json.loads(stat.stdout)["state"] == "killed"
+    ptt("recover", run.trace)
+    stat = ptt("stat", "--format", "json", run.trace)
+    assert said not in stat.stderr
+    assert json.loads(stat.stdout)["state"] == "recovered"

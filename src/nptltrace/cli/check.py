@@ -129,8 +129,8 @@ def _follow(
     shown: set[tuple[str, int, tuple[int, ...]]] = set()
     chosen: list[Finding] = []
     known = 0
+    running = _traces.is_recorded(source)
     while True:
-        running = source.running
         checker.read(settled.until_ns() if running else None)
         if not running:
             checker.finish()
@@ -148,7 +148,10 @@ def _follow(
         if not running:
             break
         time.sleep(_POLL_S)
+        # Asked for first: what came until then is read after it.
+        running = _traces.is_recorded(source)
         checker.refresh()
+        running = running and source.running
     if args.format != "text":
         _print(args, source, chosen)
     else:

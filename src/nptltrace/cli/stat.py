@@ -54,6 +54,8 @@ def run(args: argparse.Namespace) -> int:
     symbols = _traces.open_symbols(args, source)
     top = args.top or None
     found = statistics(source, symbols, named=top if args.format == "text" else None)
+    if _traces.killed(source) and not _traces.is_recorded(source):
+        found.state = "killed"
     warner.say()
     if args.format == "json":
         import json
@@ -161,7 +163,8 @@ def _summary(found: Statistics, name: str) -> Iterator[str]:
     )
     facts = [f"level {found.level}"] if found.level else []
     facts += [f"recorded {_date(found.start_unix_ns)}"] if found.events else []
-    facts += [found.state] if found.state and found.state != "complete" else []
+    state = "recorder killed" if found.state == "killed" else found.state
+    facts += [state] if state and state != "complete" else []
     if found.nptl not in {"", "stock"}:
         yield f"  thread library: {found.nptl}"
     if facts:

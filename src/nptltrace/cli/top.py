@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,7 @@ def _snapshots(
 
     follower = Follower(source, _traces.open_symbols(args, source), begin_ns=args.begin)
     settled = Settled(source)
-    running = source.running
+    running = _traces.is_recorded(source)
     if running:
         follower.read(settled.until_ns())
         follower.present(named=0)
@@ -113,10 +114,12 @@ def _snapshots(
         if running:
             if _wait(args.interval / 1e9, screen):
                 return
+            # Asked for first: what came until then is read after it.
+            running = _traces.is_recorded(source)
             follower.refresh()
-            running = source.running
+            running = running and source.running
         follower.read(settled.until_ns() if running else None)
-        yield follower.present()
+        yield replace(follower.present(), running=running)
         number += 1
         if not running:
             return

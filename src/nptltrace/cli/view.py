@@ -104,8 +104,8 @@ def _follow(
     of another: each round stops where the trace ended one round before.
     """
     horizon = source.end_ns()
+    running = _traces.is_recorded(source)
     while True:
-        running = source.running
         _limit(args, source, printer, horizon if running else None)
         printer.run()
         sys.stdout.buffer.flush()
@@ -114,7 +114,10 @@ def _follow(
             return
         horizon = source.end_ns()
         time.sleep(_POLL_S)
+        # Asked for first: what came until then is read after it.
+        running = _traces.is_recorded(source)
         source.refresh()
+        running = running and source.running
         printer.cursor.refresh()
         printer.renew()
         warner.say()

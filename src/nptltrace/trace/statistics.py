@@ -77,7 +77,8 @@ class Statistics:
         level: Detail level, as it was asked for.
         nptl: The thread library: `stock`, or what a trace-enabled one calls itself.
         bytes: Size of the stream files.
-        state: `running`, `complete`, `recovered`, or empty.
+        state: `running`, `complete`, `recovered`, or empty; who knows that nobody records any more
+            says `killed`.
         processes: Processes with their threads.
         event_types: Events by name, in the order of the catalogue.
         objects: Objects with most events first.
