@@ -229,7 +229,7 @@ static void put_user(const struct nptl_trace_event *event, void *site)
 }
 
 /* An event one slot long. */
-static inline __attribute__((always_inline)) void put_one(uint32_t id, uint64_t object, uint64_t number_of_site)
+static inline __attribute__((always_inline)) void put_one(uint64_t id, uint64_t object, uint64_t number_of_site)
 {
 	struct ptt_thread *self = ptt_ring_self;
 	bool fence = fences[id];
@@ -240,7 +240,7 @@ static inline __attribute__((always_inline)) void put_one(uint32_t id, uint64_t 
 }
 
 /* One whose site is not where its hash points, or is new, or in a wrapper. */
-static __attribute__((noinline)) void put_other_site(uint32_t id, uint64_t object, void *site)
+static __attribute__((noinline)) void put_other_site(uint64_t id, uint64_t object, void *site)
 {
 	put_one(id, object, number_of_other_site(site));
 }
@@ -272,13 +272,12 @@ static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event
 EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 {
 	const struct nptl_trace_param *param = event.param;
-	uint64_t object, site;
-	uint32_t id;
+	uint64_t id, object, site;
 
 	if (__builtin_expect(event.source != NPTL_TRACE_SOURCE_NPTL, 0) ||
 	    __builtin_expect(event.param_size != sizeof(*param), 0))
 		return put_uncommon(event);
-	id = ID((uint8_t)event.domain, (uint8_t)event.event);
+	id = (uint64_t)(uint8_t)event.domain << 6 | (uint8_t)event.event;
 	object = (uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK;
 	site = (uint64_t)(uintptr_t)param->site;
 	if (__builtin_expect(!ptt_ring_knows_site(site), 0))

@@ -123,7 +123,7 @@ void ptt_ring_put_revoked(uint64_t head, uint64_t w0, uint64_t w1, bool fence)
 		ptt_ring_put_slow((uint32_t)w0 & PTT_ID_MASK, w1, NULL, 0, fence);
 }
 
-void ptt_ring_put_slow(uint32_t id, uint64_t w1, const struct ptt_slot *rest, uint32_t count, bool fence)
+void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, uint32_t count, bool fence)
 {
 	uint64_t waited_ns = 0;
 	struct ptt_thread *self = ptt_ring_self;

@@ -76,7 +76,7 @@ void ptt_ring_thread_end(void);
  * @rest: continuation slots, marks included, @count of them
  * May wait for room, as the segment's policy says.
  */
-void ptt_ring_put_slow(uint32_t id, uint64_t w1, const struct ptt_slot *rest, uint32_t count, bool fence)
+void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, uint32_t count, bool fence)
 	__attribute__((cold, noinline));
 
 /* ptt_ring_put_revoked - write into the slot reserved at @head, or elsewhere if the collector has taken the chunk. */
@@ -131,9 +131,10 @@ static inline bool ptt_ring_needs_fence(uint64_t object, const struct ptt_thread
  * @w1: object and site
  * @fence: the time stamp must not run ahead of what came before
  *
- * Every other way than the common one is a call in tail position, so that the common one saves no registers.
+ * Every other way than the common one is a call in tail position, and what the slot needs is worked out when the rest is
+ * done, so that the common one does with the registers that it need not save.
  */
-static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_thread *self, uint32_t id, uint64_t w1,
+static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_thread *self, uint64_t id, uint64_t w1,
 								 bool fence)
 {
 	uint64_t head, now, w0;
@@ -144,16 +145,16 @@ static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_threa
 	revoke = __atomic_load_n(&self->revoke, __ATOMIC_RELAXED) & ~PTT_REVOKE_STATE_MASK;
 	head = ptt_local_load(&self->head);
 	now = fence ? ptt_clock_fenced(PTT_CLOCK_TSC) : ptt_clock(PTT_CLOCK_TSC);
-	slot = (struct ptt_slot *)(ptt_ring.base + PTT_HEAD_OFFSET(head));
-	w0 = PTT_SLOT_W0(id, ptt_ring_cpu(), now);
 
 	if (__builtin_expect(!(head & ptt_ring.fast_mask), 0) ||
 	    __builtin_expect((now - self->t_base) >> PTT_TIME_BITS != 0, 0) ||
 	    __builtin_expect(!ptt_local_cas(&self->head, head, head + PTT_SLOT_SIZE), 0))
 		return ptt_ring_put_slow(id, w1, NULL, 0, fence);
+	w0 = PTT_SLOT_W0(id, ptt_ring_cpu(), now);
 	/* read after the reservation: pairs with the collector's ASKED, barrier, read of head */
 	if (__builtin_expect(__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) != revoke, 0))
 		return ptt_ring_put_revoked(head, w0, w1, fence);
+	slot = (struct ptt_slot *)(ptt_ring.base + PTT_HEAD_OFFSET(head));
 	slot->w1 = w1;
 	/* release: the collector's acquire load of w0 sees w1 */
 	__atomic_store_n(&slot->w0, w0, __ATOMIC_RELEASE);
