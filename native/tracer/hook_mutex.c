@@ -59,15 +59,23 @@ static COLD int lock_contended(pthread_mutex_t *mutex, int tried, void *site)
 	return result;
 }
 
-static inline int lock(pthread_mutex_t *mutex, uint32_t level, void *site)
+/* Into the hook, whose call site is then looked at when it is wanted, and not kept in a register before. */
+static inline __attribute__((always_inline)) int lock(pthread_mutex_t *mutex)
 {
 	int result = ptt_try_lock(mutex);
 
 	if (unlikely(result))
-		return lock_contended(mutex, result, site);
-	if (likely(level >= NPTL_LEVEL_MUTEX_TAKEN))
-		EMIT(MUTEX, MUTEX_TAKEN, mutex, site);
+		return lock_contended(mutex, result, CALL_SITE);
+	EMIT(MUTEX, MUTEX_TAKEN, mutex, CALL_SITE);
 	return 0;
+}
+
+/* Where only waits are told of. */
+static inline __attribute__((always_inline)) int lock_silently(pthread_mutex_t *mutex)
+{
+	int result = ptt_try_lock(mutex);
+
+	return unlikely(result) ? lock_contended(mutex, result, CALL_SITE) : 0;
 }
 
 static COLD int lock_in_full(pthread_mutex_t *mutex, void *site)
@@ -75,7 +83,11 @@ static COLD int lock_in_full(pthread_mutex_t *mutex, void *site)
 	int result;
 
 	EMIT(MUTEX, MUTEX_LOCK_IN, mutex, site);
-	result = lock(mutex, NPTL_LEVEL_MUTEX_LOCK_IN, site);
+	result = ptt_try_lock(mutex);
+	if (result)
+		result = lock_contended(mutex, result, site);
+	else
+		EMIT(MUTEX, MUTEX_TAKEN, mutex, site);
 	EMIT_WITH(MUTEX, MUTEX_LOCK_OUT, mutex_lock_out, mutex, site, .result = result);
 	return result;
 }
@@ -88,7 +100,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 		return ptt_real.pthread_mutex_lock(mutex);
 	if (unlikely(level >= NPTL_LEVEL_MUTEX_LOCK_IN))
 		return lock_in_full(mutex, CALL_SITE);
-	return lock(mutex, level, CALL_SITE);
+	return likely(level >= NPTL_LEVEL_MUTEX_TAKEN) ? lock(mutex) : lock_silently(mutex);
 }
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
