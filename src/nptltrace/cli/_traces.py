@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from nptltrace.cli._options import say
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from nptltrace.trace.selection import Selection
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols import Symbols
@@ -21,8 +19,6 @@ __all__ = [
     "add_output",
     "add_traces_or_list",
     "add_window",
-    "is_recorded",
-    "killed",
     "list_events",
     "open_symbols",
     "selection",
@@ -139,18 +135,6 @@ def open_symbols(args: argparse.Namespace, source: Source) -> Symbols:
     return Symbols(source, read_aliases(args.alias), args.symbols)
 
 
-def killed(source: Source) -> list[Path]:
-    """Return the traces whose recorder was killed, and which nobody has finished."""
-    from nptltrace.record.session import is_killed
-
-    return [trace.path for trace in source.traces if trace.running and is_killed(trace.path)]
-
-
-def is_recorded(source: Source) -> bool:
-    """Return whether one of the traces still grows; a recorder that was killed writes no more."""
-    return sum(trace.running for trace in source.traces) > len(killed(source))
-
-
 class Warner:
     """Says on stderr what is wrong with a trace, each thing once.
 
@@ -169,11 +153,10 @@ class Warner:
 
     def say(self) -> None:
         """Say what has come since the last time."""
-        remarks = [
-            f"{path}: its recorder was killed: `ptt recover {path}` finishes the trace"
-            for path in killed(self._source)
-        ]
-        for remark in remarks + self._source.remarks():
+        from nptltrace.analysis import recorded
+
+        told = recorded.remarks(recorded.killed(self._source)) + self._source.remarks()
+        for remark in told:
             if remark not in self._said:
                 self._said.add(remark)
                 say(self._args, f"warning: {remark}")

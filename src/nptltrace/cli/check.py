@@ -121,6 +121,7 @@ def _follow(
     """Print findings as they show; the recording's end ends it."""
     from nptltrace.analysis.checker import Checker
     from nptltrace.analysis.findings import findings_of
+    from nptltrace.analysis.recorded import is_recorded
     from nptltrace.cli import _check_text
     from nptltrace.trace.settled import Settled
 
@@ -129,7 +130,7 @@ def _follow(
     shown: set[tuple[str, int, tuple[int, ...]]] = set()
     chosen: list[Finding] = []
     known = 0
-    running = _traces.is_recorded(source)
+    running = is_recorded(source)
     while True:
         checker.read(settled.until_ns() if running else None)
         if not running:
@@ -149,7 +150,7 @@ def _follow(
             break
         time.sleep(_POLL_S)
         # Asked for first: what came until then is read after it.
-        running = _traces.is_recorded(source)
+        running = is_recorded(source)
         checker.refresh()
         running = running and source.running
     if args.format != "text":

@@ -41,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the statistics."""
+    from nptltrace.analysis.recorded import is_recorded, killed
     from nptltrace.trace.source import Source
     from nptltrace.trace.statistics import statistics
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     symbols = _traces.open_symbols(args, source)
     top = args.top or None
     found = statistics(source, symbols, named=top if args.format == "text" else None)
-    if _traces.killed(source) and not _traces.is_recorded(source):
+    if killed(source) and not is_recorded(source):
         found.state = "killed"
     warner.say()
     if args.format == "json":

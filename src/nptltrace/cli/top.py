@@ -101,11 +101,12 @@ def _snapshots(
 ) -> Iterator[Present]:
     """Yield a snapshot every interval; what was before the first is told of by sums only."""
     from nptltrace.analysis.present import Follower
+    from nptltrace.analysis.recorded import is_recorded
     from nptltrace.trace.settled import Settled
 
     follower = Follower(source, _traces.open_symbols(args, source), begin_ns=args.begin)
     settled = Settled(source)
-    running = _traces.is_recorded(source)
+    running = is_recorded(source)
     if running:
         follower.read(settled.until_ns())
         follower.present(named=0)
@@ -115,7 +116,7 @@ def _snapshots(
             if _wait(args.interval / 1e9, screen):
                 return
             # Asked for first: what came until then is read after it.
-            running = _traces.is_recorded(source)
+            running = is_recorded(source)
             follower.refresh()
             running = running and source.running
         follower.read(settled.until_ns() if running else None)

@@ -103,8 +103,10 @@ def _follow(
     Streams are written one after another, so what is newest in one may be followed by older events
     of another: each round stops where the trace ended one round before.
     """
+    from nptltrace.analysis.recorded import is_recorded
+
     horizon = source.end_ns()
-    running = _traces.is_recorded(source)
+    running = is_recorded(source)
     while True:
         _limit(args, source, printer, horizon if running else None)
         printer.run()
@@ -115,7 +117,7 @@ def _follow(
         horizon = source.end_ns()
         time.sleep(_POLL_S)
         # Asked for first: what came until then is read after it.
-        running = _traces.is_recorded(source)
+        running = is_recorded(source)
         source.refresh()
         running = running and source.running
         printer.cursor.refresh()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from nptltrace.analysis import recorded
+
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
@@ -40,8 +42,7 @@ def remarks(source: Source, killed: Collection[Path]) -> list[str]:
         source: The opened traces.
         killed: Those whose recorder is dead, and which nobody has finished.
     """
-    told = [f"the recorder was killed: `ptt recover {path}` finishes the trace" for path in killed]
-    return told + source.remarks()
+    return recorded.remarks(killed) + source.remarks()
 
 
 def losses(source: Source) -> list[protocol.Loss]:

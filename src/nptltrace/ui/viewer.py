@@ -20,8 +20,8 @@ from nptltrace import __version__
 from nptltrace.analysis import _native as analysis
 from nptltrace.analysis.documents import report_document
 from nptltrace.analysis.model import Window
+from nptltrace.analysis.recorded import is_recorded, killed
 from nptltrace.errors import PttError, UsageError, one_line
-from nptltrace.record.session import is_killed
 from nptltrace.trace import _native as reading
 from nptltrace.trace.alias import read_aliases
 from nptltrace.trace.copying import Part, default_output, write_trace
@@ -211,9 +211,9 @@ class Viewer:
 
     def _is_recorded(self) -> bool:
         """Return whether one of the traces grows; find out whose recorder was killed."""
-        running = [trace.path for trace in self._source.traces if trace.running]
-        self._killed = [path for path in running if is_killed(path)]
-        return len(running) > len(self._killed)
+        grows = is_recorded(self._source)  # first: who dies between the two is found next time
+        self._killed = killed(self._source)
+        return grows
 
     def _refresh(self) -> None:
         """Take in what has been written since."""
