@@ -29,8 +29,8 @@ static uint32_t kept_max(const struct ptt_collector *c)
 
 static uint64_t serial_of(const struct ptt_collector *c, uint32_t chunk)
 {
-	/* relaxed: the acquire of the chunk's state, which came before, pairs with its owner's release */
-	return __atomic_load_n(&chunk_at(c, chunk)->serial, __ATOMIC_RELAXED);
+	/* acquire: pairs with install_chunk()'s release; an empty chunk may change owners between two looks at its state */
+	return __atomic_load_n(&chunk_at(c, chunk)->serial, __ATOMIC_ACQUIRE);
 }
 
 static bool holds_data(uint32_t state)

@@ -147,14 +147,13 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 	if (dirty > PTT_CHUNK_HEAD)
 		memset((char *)chunk + PTT_CHUNK_HEAD, 0, dirty - PTT_CHUNK_HEAD);
 	now = ptt_clock_fenced(ptt_ring.clock);
-	*chunk = (struct ptt_chunk){
-		.t_base = now,
-		.pid = self->pid,
-		.tid = self->tid,
-		.process = self->process,
-		.dirty_end = ptt_session.segment->chunk_size,
-		.serial = serial,
-	};
+	chunk->t_base = now;
+	chunk->pid = self->pid;
+	chunk->tid = self->tid;
+	chunk->process = self->process;
+	chunk->dirty_end = ptt_session.segment->chunk_size;
+	/* release: a collector that took the chunk for its last owner's, and finds this one's serial, finds the claim too */
+	__atomic_store_n(&chunk->serial, serial, __ATOMIC_RELEASE);
 	/* release: the collector's acquire load of OWNED sees the chunk's head and cleared slots */
 	__atomic_store_n(state, PTT_CHUNK_STATE(ptt_thread_index(self), PTT_HEAD_CHANGES(head) + 1, PTT_CHUNK_OWNED),
 			 __ATOMIC_RELEASE);
