@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests.support import ROOT, Compiler, Ptt, Recorder
+# A comparison that fails in a helper says what differed, as one in a test does.
+HERE = Path(__file__).parent
+pytest.register_assert_rewrite(
+    *(f"tests.{p.name}" for p in HERE.iterdir() if p.is_dir()), "tests.support"
+)
+
+from tests.support import ROOT, Compiler, Ptt, Recorder  # noqa: E402 -- must not be loaded before the line above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -34,6 +34,14 @@ def reference_of(trace: Path, source: Source) -> Reference:
     return follow(read(trace, source.ticks_at_start(), clock.frequency, sites, images), ends)
 
 
+def assert_equal(model: Counter[Any], reference: Counter[Any]) -> None:
+    """Fail with all rows that only one of them has."""
+    only_model = sorted((model - reference).elements(), key=str)
+    only_reference = sorted((reference - model).elements(), key=str)
+    message = f"only the model: {only_model}, only the reference: {only_reference}"
+    assert only_model == only_reference, message
+
+
 def assert_same(trace: Path) -> dict[str, int]:
     """Compare; return how many waits of each class there were."""
     source = Source([trace])
@@ -58,8 +66,7 @@ def assert_same(trace: Path) -> dict[str, int]:
          r.depth, None if r.vague else r.waited_for, r.waker, r.wake_ns, r.site)
         for r in reference.rows
     )  # fmt: skip
-    assert sorted((waits - expected).elements()) == []
-    assert sorted((expected - waits).elements()) == []
+    assert_equal(waits, expected)
     holds: Counter[Any] = Counter(
         (index[row["process"]], row["tid"], kind_of[row["object_id"] - 1], row["object"],
          row["t_ns"], None if row["open"] else row["dur_ns"], row["mode"], row["site"],
@@ -71,8 +78,7 @@ def assert_same(trace: Path) -> dict[str, int]:
          None if h.until is None else h.until - h.since, h.mode, h.site, h.release_site)
         for o, h in reference.holds
     )  # fmt: skip
-    assert sorted((holds - expected_holds).elements(), key=str) == []
-    assert sorted((expected_holds - holds).elements(), key=str) == []
+    assert_equal(holds, expected_holds)
     woken = sum(1 for r in reference.rows if r.waker[0])
     assert tables.wakeups.num_rows == woken
     assert_blame(source, reference, len(reference.rows) + len(reference.holds))

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-pytest.register_assert_rewrite("tests.real.real")
-
-from tests.real.real import Real, need  # noqa: E402 -- must not be loaded before the line above
+from tests.real.real import Real, need
 
 if TYPE_CHECKING:
     from pathlib import Path
