@@ -7,7 +7,9 @@ static const char *const field_names[MD_FIELDS] = {
 	[MD_COUNT] = "count",       [MD_VALUE] = "value",         [MD_SERIAL] = "serial",
 	[MD_MUTEX] = "mutex",       [MD_CREATOR] = "creator",     [MD_SHARED] = "shared",
 	[MD_WRITE] = "write",       [MD_CANCELLED] = "cancelled", [MD_ROUTINE] = "start_routine",
-	[MD_DETACHED] = "detached", [MD_PURPOSE] = "purpose",
+	[MD_DETACHED] = "detached", [MD_PURPOSE] = "purpose",     [MD_KIND] = "kind",
+	[MD_PROTOCOL] = "protocol", [MD_ROBUST] = "robust",       [MD_PREFERENCE] = "preference",
+	[MD_CLOCK] = "clock",       [MD_POLICY] = "policy",       [MD_PRIORITY] = "priority",
 };
 
 struct meaning {
@@ -53,6 +55,8 @@ static enum md_action action_of(const struct ptt_event_type *type)
 	/* What the role alone does not tell. */
 	if (strcmp(type->name, "THREAD_DETACH") == 0)
 		return MD_DETACH;
+	if (strcmp(type->name, "THREAD_PRIORITY") == 0)
+		return MD_SCHEDULE;
 	if (strcmp(type->name, "LEVEL_CHANGED") == 0)
 		return MD_LEVEL;
 	if (strcmp(type->name, "BUFFER_WAIT") == 0)

@@ -116,7 +116,6 @@ struct md_object {
 	uint32_t waits;     /* list, the latest first */
 	uint32_t log;
 	uint32_t tokens;
-	uint32_t barrier_count;
 	uint32_t arrived;
 	uint32_t units_out; /* threads that have units of a semaphore */
 	uint32_t opens;
@@ -225,14 +224,15 @@ struct md_end {
 /* Fields that the model reads. */
 enum md_field {
 	MD_RESULT, MD_WAIT_NS, MD_OWNER, MD_COUNT, MD_VALUE, MD_SERIAL, MD_MUTEX, MD_CREATOR, MD_SHARED, MD_WRITE,
-	MD_CANCELLED, MD_ROUTINE, MD_DETACHED, MD_PURPOSE, MD_FIELDS,
+	MD_CANCELLED, MD_ROUTINE, MD_DETACHED, MD_PURPOSE, MD_KIND, MD_PROTOCOL, MD_ROBUST, MD_PREFERENCE, MD_CLOCK,
+	MD_POLICY, MD_PRIORITY, MD_FIELDS,
 };
 
 enum md_action {
 	MD_IGNORE, MD_ACQUIRE, MD_ACQUIRE_SHARED, MD_RELEASE, MD_WAIT, MD_WAIT_END, MD_INIT, MD_DESTROY, MD_COND_IN,
 	MD_COND_OUT, MD_WAKE, MD_WAKE_ALL, MD_BARRIER_IN, MD_BARRIER_OUT, MD_SEM_TAKEN, MD_SEM_POST, MD_FUTEX_IN,
 	MD_FUTEX_OUT, MD_FUTEX_WAKE, MD_JOIN_IN, MD_JOIN_OUT, MD_ONCE_BEGIN, MD_ONCE_END, MD_CREATE, MD_BEGIN, MD_END,
-	MD_DETACH, MD_LEVEL, MD_LOST, MD_BUFFER, MD_TRY_IN, MD_TRY_OUT, MD_LLL_PURPOSE,
+	MD_DETACH, MD_SCHEDULE, MD_LEVEL, MD_LOST, MD_BUFFER, MD_TRY_IN, MD_TRY_OUT, MD_LLL_PURPOSE,
 };
 
 struct ptt_model {
@@ -362,6 +362,8 @@ void md_create(struct ptt_model *m, const struct md_event *e);
 uint32_t md_begin(struct ptt_model *m, const struct md_event *e, uint32_t number);
 void md_end(struct ptt_model *m, const struct md_event *e);
 void md_detach(struct ptt_model *m, const struct md_event *e);
+/* md_schedule - an event told a thread's policy and priority. */
+void md_schedule(struct ptt_model *m, const struct md_event *e);
 
 /* ---- steps.c ---- */
 

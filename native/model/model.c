@@ -183,6 +183,9 @@ static void other_event(struct ptt_model *m, const struct md_event *e, enum md_a
 	case MD_END:
 		md_end(m, e);
 		break;
+	case MD_SCHEDULE:
+		md_schedule(m, e);
+		break;
 	case MD_DETACH:
 		md_detach(m, e);
 		break;

@@ -147,6 +147,24 @@ bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uin
 	       (!m->only_sites.count || MD_SITE(m, site)->counted);
 }
 
+static uint32_t attributes(const struct ptt_model *m, const struct md_event *e, uint32_t kind)
+{
+	switch (kind) {
+	case PTT_KIND_MUTEX:
+		return (uint32_t)(md_number(m, e, MD_KIND, 0) | md_number(m, e, MD_PROTOCOL, 0) << 8 |
+				  md_number(m, e, MD_ROBUST, 0) << 16);
+	case PTT_KIND_RWLOCK:
+		return (uint32_t)md_number(m, e, MD_PREFERENCE, 0);
+	case PTT_KIND_COND:
+		return (uint32_t)md_number(m, e, MD_CLOCK, 0);
+	case PTT_KIND_BARRIER:
+		return (uint32_t)md_number(m, e, MD_COUNT, 0);
+	case PTT_KIND_SEM:
+		return (uint32_t)md_number(m, e, MD_VALUE, 0);
+	}
+	return 0;
+}
+
 void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind)
 {
 	uint32_t pair, object = md_object(m, e->thread, kind, e->object, e->ts, &pair);
@@ -167,10 +185,10 @@ void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind)
 	o->pub.init_site = md_site(m, e->thread, e->site, kind);
 	if (kind == PTT_KIND_SEM && !m->field_at[e->id][MD_SHARED].number)
 		o->opens = 1;
+	o->pub.flags |= PTT_OBJECT_MADE;
+	o->pub.attributes = attributes(m, e, kind);
 	if (md_number(m, e, MD_SHARED, 0))
 		o->pub.flags |= PTT_OBJECT_SHARED;
-	if (kind == PTT_KIND_BARRIER)
-		o->barrier_count = (uint32_t)md_number(m, e, MD_COUNT, 0);
 }
 
 void md_destroy(struct ptt_model *m, const struct md_event *e, uint32_t kind)

@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 3
+#define PTT_MODEL_VERSION 4
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -70,6 +70,7 @@ struct ptt_sums {
 
 #define PTT_OBJECT_SHARED 1u
 #define PTT_OBJECT_ENDED 2u /* destroyed, or its address used anew */
+#define PTT_OBJECT_MADE 4u  /* its initialization is in the trace */
 #define PTT_OBJECT_LLL_SHIFT 8 /* from here on, what a low-level lock is for: enum nptl_trace_lll */
 
 struct ptt_model_object {
@@ -90,6 +91,12 @@ struct ptt_model_object {
 	uint32_t histogram;
 	uint32_t flags;
 	uint32_t init_site;
+	/*
+	 * As it was initialized. Mutex: kind, protocol, robustness, a byte each; rwlock: preference; condition: clock; barrier:
+	 * threads it takes; semaphore: value.
+	 */
+	uint32_t attributes;
+	uint32_t reserved;
 };
 
 struct ptt_model_site {
@@ -107,6 +114,7 @@ struct ptt_model_site {
 #define PTT_THREAD_JOINED 4u
 #define PTT_THREAD_DETACHED 8u
 #define PTT_THREAD_CANCELLED 16u
+#define PTT_THREAD_PRIORITY 32u /* its policy was told */
 
 struct ptt_model_thread {
 	struct ptt_sums sums;
@@ -128,6 +136,8 @@ struct ptt_model_thread {
 	uint32_t histogram;
 	uint32_t flags;
 	uint32_t held; /* locks held now */
+	uint32_t policy; /* SCHED_…: the last that is known, if it was ever told */
+	int32_t priority;
 };
 
 /* Without PTT_MODEL_PAIRS_OF some are missing, and those that are there say nothing. */
@@ -265,9 +275,9 @@ struct ptt_model_segment {
 };
 
 _Static_assert(sizeof(struct ptt_sums) == 112, "sums");
-_Static_assert(sizeof(struct ptt_model_object) == 192, "object");
+_Static_assert(sizeof(struct ptt_model_object) == 200, "object");
 _Static_assert(sizeof(struct ptt_model_site) == 144, "site");
-_Static_assert(sizeof(struct ptt_model_thread) == 344, "thread");
+_Static_assert(sizeof(struct ptt_model_thread) == 352, "thread");
 _Static_assert(sizeof(struct ptt_model_pair) == 136, "pair");
 _Static_assert(sizeof(struct ptt_model_blame) == 24, "blame");
 _Static_assert(sizeof(struct ptt_model_cause) == 48, "cause");

@@ -190,3 +190,17 @@ void md_detach(struct ptt_model *m, const struct md_event *e)
 	if (thread && md_number(m, e, MD_RESULT, 0) == 0)
 		MD_THREAD(m, thread)->pub.flags |= PTT_THREAD_DETACHED;
 }
+
+void md_schedule(struct ptt_model *m, const struct md_event *e)
+{
+	uint32_t thread = md_thread_named(m, e);
+	struct ptt_model_thread *t;
+
+	/* The first thread of a process tells of itself, and nobody has told its pthread_t. */
+	if (!thread && !MD_THREAD(m, e->thread)->pub.pthread)
+		thread = e->thread;
+	t = &MD_THREAD(m, thread)->pub;
+	t->flags |= PTT_THREAD_PRIORITY;
+	t->policy = (uint32_t)md_number(m, e, MD_POLICY, 0);
+	t->priority = (int32_t)md_number(m, e, MD_PRIORITY, 0);
+}

@@ -216,7 +216,7 @@ void md_barrier_in(struct ptt_model *m, const struct md_event *e)
 	uint32_t wait = md_wait_begin(m, e, object, pair, PTT_MODE_EXCLUSIVE);
 	struct md_object *o = MD_OBJECT(m, object);
 
-	if (++o->arrived == o->barrier_count && wait)
+	if (++o->arrived == o->pub.attributes && wait)
 		barrier_open(m, o, wait);
 }
 

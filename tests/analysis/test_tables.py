@@ -17,6 +17,7 @@ from nptltrace.analysis.model import Window, model_tables
 from nptltrace.analysis.schema import SCHEMA_VERSION, TABLES
 from nptltrace.analysis.tables import STREAMED, TraceTables
 from nptltrace.cli import _tables_page
+from tests.analysis.story import MAIN, Story, pthread
 from tests.support import ROOT
 from tests.trace.builder import Builder, Event
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.support import Ptt
+    from tests.support import Compiler, Ptt, Recorder
 
 T0 = 10**12
 A, B = 0x4040, 0x4080
@@ -199,6 +200,62 @@ def test_a_chain_of_waits(tmp_path: Path) -> None:
     assert (process["pid"], process["cmdline"]) == (100, "x 'a b'")
     names = traces.table("objects", ["name", "name_source"]).to_pylist()
     assert {"name": f"{A:#x}", "name_source": "address"} in names
+
+
+ATTRIBUTES = """
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+static pthread_mutex_t plain, special, untold = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock;
+static pthread_cond_t cond;
+static pthread_barrier_t barrier;
+static sem_t sem;
+int main(void)
+{
+	pthread_mutexattr_t of_mutex;
+	pthread_rwlockattr_t of_rwlock;
+	pthread_condattr_t of_cond;
+	pthread_mutexattr_init(&of_mutex);
+	pthread_mutexattr_settype(&of_mutex, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutexattr_setprotocol(&of_mutex, PTHREAD_PRIO_INHERIT);
+	pthread_mutexattr_setrobust(&of_mutex, PTHREAD_MUTEX_ROBUST);
+	pthread_rwlockattr_init(&of_rwlock);
+	pthread_rwlockattr_setkind_np(&of_rwlock, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_condattr_init(&of_cond);
+	pthread_condattr_setclock(&of_cond, CLOCK_MONOTONIC);
+	pthread_mutex_init(&plain, 0);
+	pthread_mutex_init(&special, &of_mutex);
+	pthread_mutex_lock(&untold);
+	pthread_mutex_unlock(&untold);
+	pthread_rwlock_init(&rwlock, &of_rwlock);
+	pthread_cond_init(&cond, &of_cond);
+	pthread_barrier_init(&barrier, 0, 5);
+	return sem_init(&sem, 0, 3);
+}
+"""
+
+
+@pytest.mark.parametrize("handler", ["ring", "shared"])
+def test_what_objects_were_made_with(handler: str, compile_c: Compiler, record: Recorder) -> None:
+    trace = record(compile_c(ATTRIBUTES, name="attributes"), options=("--handler", handler))
+    objects = nptltrace.open(trace).table("objects", ["name", "init_attr"]).to_pylist()
+    assert {row["name"]: row["init_attr"] for row in objects} == {
+        "plain": "normal", "special": "recursive inherit robust", "untold": None,
+        "rwlock": "prefer-writer-nonrecursive", "cond": "monotonic", "barrier": "count=5",
+        "sem": "value=3",
+    }  # fmt: skip
+
+
+def test_policies(tmp_path: Path) -> None:
+    story = Story().create(2, 3)
+    story.do(2, "THREAD_PRIORITY", pthread(2), policy=1, priority=7)
+    story.do(MAIN, "THREAD_PRIORITY", 0x7FFF99990000, policy=2, priority=3)
+    story.do(3, "MUTEX_TAKEN", A).do(4, "MUTEX_TAKEN", B)
+    threads = nptltrace.open(story.write_to(tmp_path / "run.ptt")).table("threads").to_pylist()
+    assert {row["tid"]: (row["policy"], row["prio"]) for row in threads} == {
+        MAIN: ("rr", 3), 2: ("fifo", 7), 3: ("other", 0), 4: (None, None),
+    }  # fmt: skip
 
 
 def test_a_window(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ __all__ = [
     "Model", "percentile",
 ]  # fmt: skip
 
-VERSION = 3
+VERSION = 4
 ROWS, EDGES, PATH, PAIRS = 1, 2, 4, 8
 CLASSES = ("contended", "idle", "join", "timeout", "cancelled")
 KINDS = {
@@ -55,7 +55,7 @@ _TABLES: dict[str, tuple[int, list[Any]]] = {
     "objects": (0, [
         *_SUMS, ("address", "u8"), ("first_ns", "i8"), ("last_ns", "i8"), ("wasted", "u8"),
         *_u32("process", "kind", "generation", "threads", "max_waiters", "waiters", "holders",
-              "holder", "first_site", "histogram", "flags", "init_site"),
+              "holder", "first_site", "histogram", "flags", "init_site", "attributes", "reserved"),
     ]),
     "sites": (1, [
         *_SUMS, ("address", "u8"), ("caused_ns", "u8"),
@@ -66,7 +66,8 @@ _TABLES: dict[str, tuple[int, list[Any]]] = {
         ("routine", "u8"), ("first_ns", "i8"), ("last_ns", "i8"), ("create_ns", "i8"),
         ("end_ns", "i8"), ("join_ns", "i8"), ("buffer_ns", "u8"),
         *_u32("process", "tid", "generation", "creator", "create_site", "histogram", "flags",
-              "held"),
+              "held", "policy"),
+        ("priority", "i4"),
     ]),
     "pairs": (3, [*_SUMS, ("caused_ns", "u8"), *_u32("thread", "object", "balance", "reserved")]),
     "blames": (4, [("caused_ns", "u8"), *_u32("object", "thread", "site", "reserved")]),

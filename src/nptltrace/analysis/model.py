@@ -327,6 +327,9 @@ def _threads(source: Source, names: _Numbers) -> pa.Table:
             "detached": _flag(rows["flags"], 8),
             "cancelled": _flag(rows["flags"], 16),
             "held": _plain(rows["held"]),
+            "policy": _plain(rows["policy"]),
+            "priority": _plain(rows["priority"]),
+            "scheduled": _flag(rows["flags"], 32),
         }
     )
 
@@ -347,6 +350,8 @@ def _objects(names: _Numbers) -> pa.Table:
             "wasted_signals": _plain(rows["wasted"]),
             "first_site": names.site(rows["first_site"]),
             "init_site": names.site(rows["init_site"]),
+            "made": _flag(rows["flags"], 4),
+            "attributes": _plain(rows["attributes"]),
             "shared": _flag(rows["flags"]),
             "ended": _flag(rows["flags"], 2),
             "holder_tid": names.tid(rows["holder"]),

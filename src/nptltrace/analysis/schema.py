@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["EVENT_FIELDS", "SCHEMA_VERSION", "TABLES", "Column", "TableType", "table_type"]
 
 # Raised when a column changes its name, type or meaning; new columns do not raise it.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
 _TYPES: dict[str, pa.DataType] = {
@@ -189,6 +189,9 @@ _DECLARED = (
             Column("detached", "bool", "it was detached"),
             Column("cancelled", "bool", "it ended by cancellation"),
             Column("held", "uint32", "locks that it held when it ended, or the trace did"),
+            Column("policy", "word", "scheduling policy, the last that was told of: `other`, "
+                   "`fifo`, `rr`, `batch`, `idle` or `deadline`; null when unknown"),
+            Column("prio", "int32", "its priority in that policy; null when unknown"),
         ),
     ),
     TableType(
@@ -208,6 +211,9 @@ _DECLARED = (
             Column("last_ns", "int64", "its last use", "ns"),
             _stack("first_stack", "its first use"),
             _stack("init_stack", "its initialisation"),
+            Column("init_attr", "word", "what it was initialised with: `recursive inherit robust`, "
+                   "`prefer-writer`, `monotonic`, `count=4`, `value=1`; null when that is not in "
+                   "the trace"),
             Column("shared", "bool", "between processes"),
             Column("ended", "bool", "destroyed, or its memory used anew"),
             Column("threads", "uint32", "how many threads used it"),
@@ -309,7 +315,7 @@ _DECLARED = (
             Column("held_lock", "uint32", "the one that was held", "id"),
             Column("wanted_lock", "uint32", "the one that was asked for", "id"),
             Column("count", "uint64", "how often"),
-            Column("first_ns", "int64", "the first time", "ns"),
+            Column("first_t", "int64", "the first time", "ns"),
             _stack("stack_a", "taking the held one, the first time"),
             _stack("stack_b", "asking for the other, the first time"),
             Column("mode_a", "word", "`exclusive` or `shared`: how the first was held"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from nptltrace.analysis._attributes import init_attributes, policies
 from nptltrace.analysis._shelf import Shelf
 from nptltrace.analysis.model import ROW_TABLES, Window, model_batches
 from nptltrace.analysis.schema import EVENT_FIELDS, TABLES, table_type
@@ -190,6 +191,9 @@ class TraceTables:
         return self._sites.ids(_numpy(raw["process"]), _numpy(raw[column]))
 
     def _threads(self, raw: pa.Table) -> dict[str, Any]:
+        # A policy that is not the ordinary one is told of when a thread or a process begins.
+        first = _numpy(raw["tid"]) == self._numbers.pid[_numpy(raw["process"])]
+        scheduled = _numpy(raw["begun"]) | _numpy(raw["scheduled"]) | first
         return {
             **{name: raw[name] for name in raw.column_names if name in TABLES["threads"].names},
             **self._who(raw),
@@ -197,6 +201,8 @@ class TraceTables:
             "start_ns": raw["first_ns"],
             "create_stack": self._stack(raw, "create_site"),
             "start_routine": raw["routine"],
+            "policy": policies(_numpy(raw["policy"]), scheduled),
+            "prio": pa.array(_numpy(raw["priority"]), mask=~scheduled),
         }
 
     def _objects(self, raw: pa.Table) -> dict[str, Any]:
@@ -212,6 +218,9 @@ class TraceTables:
             "name_source": [source for _, source in names],
             "first_stack": self._stack(raw, "first_site"),
             "init_stack": self._stack(raw, "init_site"),
+            "init_attr": init_attributes(
+                raw["kind"].combine_chunks(), _numpy(raw["attributes"]), _numpy(raw["made"])
+            ),
         }
 
     def _object_name(self, process: int, address: int) -> tuple[str, str]:
@@ -257,6 +266,7 @@ class TraceTables:
             **self._who(raw),
             "held_lock": raw["held_id"],
             "wanted_lock": raw["wanted_id"],
+            "first_t": raw["first_ns"],
             "stack_a": self._stack(raw, "held_site"),
             "stack_b": self._stack(raw, "wanted_site"),
             "mode_a": raw["held_mode"],

@@ -253,13 +253,13 @@ VIEWS = (
         with recursive path as (
             select run_id, process, pid, held_lock as first, wanted_lock as last,
                    [held_lock, wanted_lock] as locks, guard_set as guards, one_thread, tid,
-                   tries, first_ns
+                   tries, first_t
             from edges where wanted_lock > held_lock
             union all
             select e.run_id, e.process, e.pid, p.first, e.wanted_lock,
                    list_append(p.locks, e.wanted_lock), list_intersect(p.guards, e.guard_set),
                    p.one_thread and e.one_thread and p.tid = e.tid, p.tid,
-                   p.tries or e.tries, greatest(p.first_ns, e.first_ns)
+                   p.tries or e.tries, greatest(p.first_t, e.first_t)
             from path p join edges e
               on (e.run_id, e.process, e.held_lock) = (p.run_id, p.process, p.last)
             where e.wanted_lock > p.first and len(p.locks) < 8
@@ -268,7 +268,7 @@ VIEWS = (
                len(list_intersect(p.guards, e.guard_set)) > 0 as guarded,
                p.one_thread and e.one_thread and p.tid = e.tid as one_thread,
                p.tries or e.tries as tries,
-               greatest(p.first_ns, e.first_ns) as closed_ns, p.locks, p.pid, p.run_id
+               greatest(p.first_t, e.first_t) as closed_ns, p.locks, p.pid, p.run_id
         from path p join edges e
           on (e.run_id, e.process, e.held_lock, e.wanted_lock)
            = (p.run_id, p.process, p.last, p.first),
