@@ -146,6 +146,8 @@ def bars(program: Program, found: Measured, fixed: dict[str, float]) -> list[Bar
     """Return what is bounded of a program."""
     held = []
     for name in ("PTT, level 1", "PTT, level 2"):
+        if program.bound is None:
+            break
         bound = program.bound if name == "PTT, level 2" else 1.01
         noise = found.noise if program.noisy or bound == 1.01 else 0.0
         ratio = found.ratio(name, 0.0 if program.client else fixed[name])

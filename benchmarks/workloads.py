@@ -17,16 +17,24 @@ from common import have
 DATA_BYTES = 160 << 20
 CLIP_S = 120
 WAIT_S = 30.0
+# Threads that compute, each as long as it has the interpreter's lock.
 PYTHON = """
 import sys, threading
-lock = threading.Lock(); total = 0
 def work():
-    global total
-    for i in range(int(sys.argv[1])):
-        with lock: total += i & 3
+    sum(i * i for i in range(int(sys.argv[1])))
 ts = [threading.Thread(target=work) for _ in range(4)]
 [t.start() for t in ts]; [t.join() for t in ts]
-sum(i * i for i in range(8 * int(sys.argv[1])))
+"""
+# Threads that hand on one small thing after the other: two locks' operations for each, and more.
+PYTHON_QUEUE = """
+import queue, sys, threading
+count, handed = int(sys.argv[1]), queue.Queue(64)
+def put():
+    for i in range(count): handed.put(i)
+def get():
+    for i in range(count): handed.get()
+ts = [threading.Thread(target=work) for work in (put, get) * 2]
+[t.start() for t in ts]; [t.join() for t in ts]
 """
 
 
@@ -39,7 +47,8 @@ class Program:
         command: What is traced.
         client: For servers: what loads it, untraced; its run is what is timed.
         port: Where the server listens.
-        bound: How many times as long it may take at level 2.
+        bound: How many times as long it may take at level 2; None where it does little but what
+            is traced, so that there is none.
         noisy: Whether that is beside the noise of untraced runs.
     """
 
@@ -47,7 +56,7 @@ class Program:
     command: tuple[str, ...]
     client: tuple[str, ...] = ()
     port: int = 0
-    bound: float = 1.01
+    bound: float | None = 1.01
     noisy: bool = True
 
 
@@ -89,9 +98,14 @@ def programs(work: Path, scale: float) -> Iterator[Program]:
     yield from _compressors(work, scale)
     if have("7z"):
         yield Program("7z", ("7z", "b", str(max(1, round(6 * scale))), "-mmt2", "-md20"))
-    script = work / "threads.py"
-    script.write_text(PYTHON, encoding="utf-8")
-    yield Program("python", (sys.executable, str(script), str(int(3_000_000 * scale))))
+    for name, text, count, bound in (
+        ("python", PYTHON, 70_000_000, 1.01),
+        ("python-queue", PYTHON_QUEUE, 2_400_000, None),
+    ):
+        script = work / f"{name}.py"
+        script.write_text(text, encoding="utf-8")
+        command = (sys.executable, str(script), str(int(count * scale)))
+        yield Program(name, command, bound=bound)
 
 
 def _encoders(work: Path, scale: float) -> Iterator[Program]:
