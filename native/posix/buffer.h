@@ -8,13 +8,11 @@
  *   put        yes                         yes        yes
  *   take       yes                         no         no
  *
- * put (trace_point.h): async-signal-safe, allocates nothing, keeps errno, takes no lock, is no cancellation point. take and dispose are
- * the controller's, who lets one thread at a time do them; they do not block.
+ * put (trace_point.h, ring_put.h): async-signal-safe, allocates nothing, keeps errno, takes no lock, is no cancellation point.
+ * take (ring_take.h) and dispose are the controller's, who lets one thread at a time do them; they do not block.
  */
 #ifndef PX_BUFFER_H
 #define PX_BUFFER_H
-
-#include <linux/futex.h>
 
 #include "posix.h"
 
@@ -62,47 +60,5 @@ static inline bool px_records(const struct px_stream *stream, uint32_t id)
 /* px_buffer_map - map the stream that @fd is open on, by raw system calls. Return: 0 or -errno. Safe in signal handlers. */
 int px_buffer_map(struct px_buffer *buffer, int fd);
 void px_buffer_unmap(struct px_buffer *buffer);
-
-/* px_lives - does the controller of the stream still hold it? */
-static inline bool px_lives(const struct px_stream *stream)
-{
-	/* the first word of a robust mutex is its futex: 0 = given up, OWNER_DIED = the kernel says so */
-	uint32_t word = __atomic_load_n((const uint32_t *)stream->life, __ATOMIC_RELAXED);
-
-	return word && !(word & FUTEX_OWNER_DIED);
-}
-
-/*
- * px_put_own - record an event of the stream's own, and change flags in the same step
- * @set, @clear: flags of head
- * @wanted: nothing happens, and false is returned, if not (flags & @mask) == @wanted
- * The event is left out if it is filtered out or there is no room at all; the flags change all the same.
- */
-bool px_put_own(const struct px_buffer *buffer, const struct px_event *event, uint64_t mask, uint64_t wanted,
-		uint64_t set, uint64_t clear);
-
-enum px_take { PX_TAKE_NONE, PX_TAKE_RECORD, PX_TAKE_UNFINISHED };
-
-/* What the reader remembers from one record to the next; zero at first. */
-struct px_reader {
-	uint64_t expected; /* place of the next record, if nothing is overwritten */
-	uint64_t stalled;  /* place of a record that is not being finished, */
-	uint64_t since;	   /* since when; 0 = there is none */
-};
-
-/*
- * px_take - take the oldest record out
- * @to: room for the longest record
- * @gap_time: 0, or the time of the first of the events that were overwritten before this one
- * PX_TAKE_UNFINISHED: its writer has not finished it; look again.
- */
-enum px_take px_take(const struct px_buffer *buffer, struct px_reader *reader, struct px_record *to,
-		     uint64_t *gap_time);
-
-/* px_note_empty - if all has been taken out of a stream that stopped when it was full, it goes on. */
-void px_note_empty(const struct px_buffer *buffer);
-
-/* px_wake - wake those of @who that wait. */
-void px_wake(struct px_stream *stream, uint32_t who);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* control.c - what a controller does to a stream: start, stop, filter, clear, flush; and what it asks. */
-#include "raw_syscall.h"
-#include "trace_id.h"
+#include "control.h"
+
+#include "flush.h"
+#include "ring_put.h"
 
 /* Auto-stopped: UNTIL_FULL, and full. In FLUSH the same flag says that events are being lost. */
 static bool has_stopped_itself(const struct px_stream *stream, uint64_t head)
@@ -22,17 +24,6 @@ static bool is_full(const struct px_stream *stream, uint64_t head)
 static uint64_t head_of(const struct px_stream *stream)
 {
 	return __atomic_load_n(&stream->head, __ATOMIC_SEQ_CST);
-}
-
-struct px_event px_own_event(trace_event_id_t id, const void *address, const void *data, size_t size)
-{
-	return (struct px_event){.id = id,
-				 .pid = px_own_pid(),
-				 .tid = px_own_tid(),
-				 .thread = (uint64_t)pthread_self(),
-				 .address = (uint64_t)address,
-				 .data = data,
-				 .size = size};
 }
 
 /* Which types are recorded from now on: all but those filtered out, or none. */
@@ -232,11 +223,8 @@ int posix_trace_flush(trace_id_t trid)
 	if (!t)
 		return EINVAL;
 	has_log = t->log;
-	if (has_log) {
-		/* from this moment on the stream is said to be flushing */
-		__atomic_store_n(&t->flush_wanted, 1, __ATOMIC_SEQ_CST);
-		px_agent_call(t);
-	}
+	if (has_log)
+		px_flush_ask(t);
 	px_trace_done(t);
 	return has_log ? 0 : EINVAL;
 }

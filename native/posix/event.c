@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* event.c - posix_trace_event(): the trace point, and how a process comes to know of the streams that trace it. */
-#include "own.h"
+#include "event.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,6 +11,9 @@
 #include "trace_point.h"
 
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+
+struct px_control px_control __attribute__((aligned(PX_PAGE)));
+struct px_own px_own;
 
 /* The process's own id. The kernel clears the page in the child of a fork, so nobody is taken for its parent. */
 struct identity {
@@ -47,7 +50,7 @@ uint32_t px_own_tid(void)
 	return self_tid;
 }
 
-void px_own_begin(void)
+void px_identity_begin(void)
 {
 	int err;
 	void *page = px_raw_mmap(NULL, PX_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, &err);
@@ -59,7 +62,7 @@ void px_own_begin(void)
 		px_raw_munmap(page, PX_PAGE);
 }
 
-void px_own_forked(void)
+void px_identity_forked(void)
 {
 	self_tid = 0;
 	__atomic_store_n(&identity->pid, raw_pid(), __ATOMIC_RELAXED);
@@ -189,6 +192,14 @@ void px_record(struct px_event *event)
 {
 	sign(event);
 	record(event, event->id);
+}
+
+struct px_event px_own_event(trace_event_id_t id, const void *address, const void *data, size_t size)
+{
+	struct px_event event = {.id = id, .address = (uint64_t)address, .data = data, .size = size};
+
+	sign(&event);
+	return event;
 }
 
 /* Does a program's event have an id that it may use? */

@@ -7,20 +7,21 @@
 #ifndef PX_HANDOVER_H
 #define PX_HANDOVER_H
 
-#include "own.h"
-
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
+
+/* What it takes for their meeting point. */
+extern char px_handover __attribute__((visibility("hidden")));
 
 /* px_hand_over - the record is committed: who writes there later comes after it. px_take_over - the cells are ours. */
 static inline void px_hand_over(void)
 {
-	__tsan_release(&px_own);
+	__tsan_release(&px_handover);
 }
 
 static inline void px_take_over(void)
 {
-	__tsan_acquire(&px_own);
+	__tsan_acquire(&px_handover);
 }
 #else
 static inline void px_hand_over(void)

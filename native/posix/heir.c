@@ -7,12 +7,15 @@
  * it. The child begins with all that its parent had in memory, but without its other threads, so it allocates nothing and
  * takes no lock that one of these might have held.
  */
-#include <fcntl.h>
+#include "heir.h"
+
 #include <linux/futex.h>
 #include <sys/wait.h>
 
+#include "flush.h"
+#include "place.h"
+#include "ring_put.h"
 #include "raw_syscall.h"
-#include "trace_id.h"
 
 #ifdef __SANITIZE_THREAD__
 /* ThreadSanitizer does not survive in a child that it has not made itself. */
@@ -77,7 +80,7 @@ static void bury(struct px_trace *t, uint32_t controller)
 	px_flush(t, true);
 	fd = px_registry_lock(&t->directory, t->user, &registry);
 	if (fd >= 0) {
-		px_withdraw(t, registry);
+		px_place_withdraw(t, registry);
 		px_registry_unlock(fd, registry);
 	}
 }
@@ -89,7 +92,8 @@ uint32_t px_heir_start(struct px_trace *t)
 
 	if (pid)
 		return pid > 0 ? (uint32_t)pid : 0;
-	px_own_alone();
+	px_guard_reset();
+	px_identity_forked();
 	ptt_raw_syscall(SYS_setsid, 0, 0, 0, 0, 0, 0);
 	close_all_but((unsigned int)px_log_descriptor(t->log));
 	if (wait_for_death(t->buffer.stream))

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "buffer.h"
 #include "raw_syscall.h"
 
 #define PX_DIRECTORY "posixtrace" PX_LAYOUT "-"

@@ -6,6 +6,8 @@
 #ifndef PX_MEET_H
 #define PX_MEET_H
 
+#include <linux/futex.h>
+
 #include "posix.h"
 
 /* ------------------------------------------------------------ raw calls */
@@ -62,6 +64,15 @@ long px_file_grow(int fd, uint64_t size, bool reserve);
  */
 int px_file_open(const struct px_path *path, uint64_t size, uint32_t user);
 #define PX_NOT_MADE UINT32_MAX
+
+/* px_lives - does the controller of the stream still hold it? */
+static inline bool px_lives(const struct px_stream *stream)
+{
+	/* the first word of a robust mutex is its futex: 0 = given up, OWNER_DIED = the kernel says so */
+	uint32_t word = __atomic_load_n((const uint32_t *)stream->life, __ATOMIC_RELAXED);
+
+	return word && !(word & FUTEX_OWNER_DIED);
+}
 
 /*
  * px_is_held - does the controller still hold the stream of that path? It may live and have executed another program, which

@@ -10,45 +10,11 @@
 #include "system_event.h"
 #include "to_tracer.h"
 
-struct px_control px_control __attribute__((aligned(PX_PAGE)));
-struct px_own px_own;
-
-static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* How far up a process looks for one whose streams it takes over: over shells and the like, which do not know of us. */
 #define ANCESTORS 8
 #define TICK_NS UINT64_C(10000000)
 /* One process in so many sees to what dead ones have left. */
 #define SWEEP_EACH 16
-
-/* ------------------------------------------------------------ the guard */
-
-void px_guard_enter(struct px_guard *guard)
-{
-	sigset_t all;
-
-	guard->err = errno;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &guard->mask);
-	pthread_mutex_lock(&guard_lock);
-}
-
-void px_guard_leave(const struct px_guard *guard)
-{
-	int ignored;
-
-	pthread_mutex_unlock(&guard_lock);
-	pthread_sigmask(SIG_SETMASK, &guard->mask, NULL);
-	pthread_setcancelstate(guard->cancel, &ignored);
-	errno = guard->err;
-}
-
-void px_own_alone(void)
-{
-	pthread_mutex_init(&guard_lock, NULL);
-	px_own_forked();
-}
 
 /* ------------------------------------------------------------ the control page */
 
@@ -140,24 +106,15 @@ void px_own_follow_user(void)
 
 /* ------------------------------------------------------------ children of a fork */
 
-static void before_fork(void)
-{
-	pthread_mutex_lock(&guard_lock);
-}
-
-static void after_fork_parent(void)
-{
-	pthread_mutex_unlock(&guard_lock);
-}
-
-static void after_fork_child(void)
+static void forked(void)
 {
 	struct px_control parent;
 	struct px_process self;
 
-	pthread_mutex_unlock(&guard_lock);
-	px_own_forked();
-	px_streams_forget();
+	px_guard_after_fork();
+	px_identity_forked();
+	if (px_own.forked)
+		px_own.forked();
 	if (!px_own.directory.text[0])
 		return;
 	memcpy(&parent, &px_control, sizeof(parent));
@@ -258,10 +215,10 @@ static __attribute__((constructor)) void begin(void)
 {
 	struct px_process self;
 
-	px_own_begin();
+	px_identity_begin();
 	px_tracer_begin();
 	px_own.user = (uint32_t)geteuid();
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	pthread_atfork(px_guard_before_fork, px_guard_after_fork, forked);
 	if (!px_process_find(0, &self) || px_directory(&px_own.directory, px_own.user, true) < 0) {
 		px_own.directory.text[0] = '\0';
 		return;
@@ -279,9 +236,11 @@ static __attribute__((constructor)) void begin(void)
 
 static __attribute__((destructor)) void end(void)
 {
+	void (*ending)(void) = __atomic_load_n(&px_own.ending, __ATOMIC_ACQUIRE);
 	struct px_path path;
 
-	px_streams_end();
+	if (ending)
+		ending();
 	if (!px_own.directory.text[0] || __atomic_load_n(&px_control.active, __ATOMIC_SEQ_CST))
 		return; /* a controller may still want to know our names */
 	px_path_add(&path, &px_own.directory, 'p', px_own_pid(), px_own.start);

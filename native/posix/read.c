@@ -2,58 +2,13 @@
 /* read.c - the analyzer: events out of a stream or a log. */
 #include <linux/futex.h>
 
+#include "flush.h"
+#include "gaps.h"
 #include "raw_syscall.h"
-#include "trace_id.h"
 
 #define BILLION INT64_C(1000000000)
 /* How long to wait for a writer that has reserved a record and not finished it. */
 static const struct timespec moment = {.tv_nsec = 1000000};
-
-/* ------------------------------------------------------------ gaps */
-
-/* An event that tells of a gap; no process and no thread made it. Return: false if it is filtered out. */
-static bool make_mark(const struct px_trace *t, struct px_record *to, trace_event_id_t id, uint64_t time)
-{
-	const struct px_stream *stream = t->buffer.stream;
-
-	if (stream->filter[id / 64] >> id % 64 & 1)
-		return false;
-	memset(to, 0, sizeof(*to));
-	to->event = (uint16_t)id;
-	to->cells = px_cells(0);
-	to->time = time;
-	return true;
-}
-
-static void copy_record(struct px_record *to, const struct px_record *from)
-{
-	memcpy(to, from, (size_t)from->cells * PX_CELL);
-}
-
-enum px_take px_next(struct px_trace *t, struct px_record *to)
-{
-	uint64_t gap = 0;
-	enum px_take taken;
-
-	if (t->reading->phase == PX_NORMAL) {
-		taken = px_take(&t->buffer, &t->reading->reader, to, &gap);
-		if (taken != PX_TAKE_RECORD || !gap)
-			return taken;
-		/* the record is ours now, so that RESUME can bear its time; both marks go before it */
-		copy_record(&t->reading->held, to);
-		t->reading->phase = PX_RESUME_DUE;
-		if (make_mark(t, to, POSIX_TRACE_OVERFLOW, gap))
-			return PX_TAKE_RECORD;
-	}
-	if (t->reading->phase == PX_RESUME_DUE) {
-		t->reading->phase = PX_HELD_DUE;
-		if (make_mark(t, to, POSIX_TRACE_RESUME, t->reading->held.time))
-			return PX_TAKE_RECORD;
-	}
-	t->reading->phase = PX_NORMAL;
-	copy_record(to, &t->reading->held);
-	return PX_TAKE_RECORD;
-}
 
 /* ------------------------------------------------------------ delivering */
 

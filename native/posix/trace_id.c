@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "wake.h"
+
 #define TRACES 256u
 
 static struct px_trace trace_table[TRACES];
@@ -30,8 +32,21 @@ void px_trace_done(struct px_trace *trace)
 	__atomic_fetch_sub(&trace->users, 1, __ATOMIC_RELEASE);
 }
 
+/* In the child of a fork: the parent's memory stays where it is, its agents are not here. */
+static void forget_all(void)
+{
+	for (uint32_t i = 0; i < TRACES; i++) {
+		struct px_trace *t = &trace_table[i];
+
+		t->id = 0;
+		t->users = 0;
+		t->kind = PX_FREE;
+	}
+}
+
 struct px_trace *px_trace_claim(void)
 {
+	px_own.forked = forget_all;
 	for (uint32_t i = 0; i < TRACES; i++) {
 		struct px_trace *t = &trace_table[i];
 		uint32_t generation = t->generation;
@@ -95,25 +110,15 @@ void px_trace_release(struct px_trace *trace)
 	__atomic_store_n(&trace->kind, PX_FREE, __ATOMIC_RELEASE);
 }
 
-void px_streams_forget(void)
+trace_id_t px_trace_next(uint32_t *at, unsigned int kinds)
 {
-	for (uint32_t i = 0; i < TRACES; i++) {
-		struct px_trace *t = &trace_table[i];
-
-		/* the parent's: its memory stays where it is, its agent is not here */
-		t->id = 0;
-		t->users = 0;
-		t->kind = PX_FREE;
-	}
-}
-
-void px_streams_end(void)
-{
-	for (uint32_t i = 0; i < TRACES; i++) {
+	while (*at < TRACES) {
+		const struct px_trace *t = &trace_table[(*at)++];
 		/* acquire: pairs with px_trace_publish(); px_trace_use() looks again */
-		trace_id_t id = __atomic_load_n(&trace_table[i].id, __ATOMIC_ACQUIRE);
+		trace_id_t id = __atomic_load_n(&t->id, __ATOMIC_ACQUIRE);
 
-		if (id && trace_table[i].kind == PX_STREAM)
-			posix_trace_shutdown(id);
+		if (id && t->kind & kinds)
+			return id;
 	}
+	return 0;
 }

@@ -5,10 +5,11 @@
 
 #include "log.h"
 #include "own.h"
+#include "ring_take.h"
 
 enum px_kind { PX_FREE = 0, PX_STREAM = 1, PX_LOG = 2 };
 
-/* What px_next() is to deliver next. */
+/* What px_next() (gaps.h) is to deliver next. */
 enum px_phase { PX_NORMAL, PX_RESUME_DUE, PX_HELD_DUE };
 
 /* Where reading is; in memory that the heir shares. */
@@ -104,51 +105,7 @@ bool px_trace_retract(struct px_trace *trace, trace_id_t id);
 void px_trace_quiesce(struct px_trace *trace);
 void px_trace_release(struct px_trace *trace);
 
-/* px_trace_names - the names that the stream or log knows; NULL if none but the standard's. Under the guard, or by the agent. */
-const struct px_names *px_trace_names(struct px_trace *trace);
-
-/* px_next - the next event of a stream, those that tell of gaps among them, into @to. Under trace.lock. */
-enum px_take px_next(struct px_trace *trace, struct px_record *to);
-
-/* px_keep - have a record that an analyzer has taken go to the log all the same. Under trace.lock. */
-void px_keep(struct px_trace *trace, const struct px_record *record);
-
-/* px_note_error - a flush failed; of several errors the first is told. */
-void px_note_error(struct px_trace *trace, int err);
-
-/* px_clear_log - forget what was flushed or kept so far. Return: 0 or an error number. */
-int px_clear_log(struct px_trace *trace);
-
-/* px_own_event - an event of the stream's own, caused by a call from @address. */
-struct px_event px_own_event(trace_event_id_t id, const void *address, const void *data, size_t size);
-
-/* px_stop - stop the stream, if it is running, for a call from @address. */
-void px_stop(struct px_trace *trace, const void *address);
-
-/*
- * px_agent_start - begin to hold the stream, and to flush it. px_agent_end - see to the last flush, and let go of it.
- * Both return 0 or an error number.
- */
-int px_agent_start(struct px_trace *trace);
-int px_agent_end(struct px_trace *trace);
-
-/* px_flush - put all that is recorded by now into the log. Return: 0 or an error number. Blocks. */
-int px_flush(struct px_trace *trace, bool final);
-
-/* px_write_status - put the stream's status into the log. Return: 0 or an error number. */
-int px_write_status(struct px_trace *trace, bool final);
-
-/*
- * px_heir_start - start a process that sees to the stream's end if this one ends without doing so. Return: its id, or 0.
- * px_heir_end - the stream has been let go of: wait until that process has noticed.
- */
-uint32_t px_heir_start(struct px_trace *trace);
-void px_heir_end(uint32_t heir);
-
-/* px_withdraw - take the stream away from where others find it. The registry is locked. */
-void px_withdraw(struct px_trace *trace, struct px_registry *registry);
-
-/* px_agent_call - have the agent look what there is to do. */
-void px_agent_call(struct px_trace *trace);
+/* px_trace_next - the id of a stream or log in the table behind place @at, which moves on; 0 at the end. */
+trace_id_t px_trace_next(uint32_t *at, unsigned int kinds);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* posix.pml - model of a stream of <trace.h>: writers, one of which dies, the reader or flush agent, the controller's end. */
 /*
- * What native/posix/trace_point.h and buffer.c do, step by step, each access to shared memory a step of its own: head, tail, a mark for
- * each cell, records of one cell (first writer) and of two (second), the slow paths of the three policies, and the bell.
+ * What native/posix/cells.h, ring_put.c and ring_take.c do, step by step, each access to shared memory a step of its own:
+ * head, tail, a mark for each cell, records of one cell (first writer) and of two (second), the slow paths of the three
+ * policies, and the bell.
  * Places are never reused, so they stand for time as well: what was reserved earlier is older.
  *
  * The first writer can be killed between any two steps (-DDEATH). The reader then gives its unfinished record up; what the

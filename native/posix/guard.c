@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* guard.c - one thread of the process at a time, with no signal, cancellation or fork in between. */
+#include "guard.h"
+
+#include <errno.h>
+
+static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void px_guard_enter(struct px_guard *guard)
+{
+	sigset_t all;
+
+	guard->err = errno;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &guard->mask);
+	pthread_mutex_lock(&guard_lock);
+}
+
+void px_guard_leave(const struct px_guard *guard)
+{
+	int ignored;
+
+	pthread_mutex_unlock(&guard_lock);
+	pthread_sigmask(SIG_SETMASK, &guard->mask, NULL);
+	pthread_setcancelstate(guard->cancel, &ignored);
+	errno = guard->err;
+}
+
+void px_guard_before_fork(void)
+{
+	pthread_mutex_lock(&guard_lock);
+}
+
+void px_guard_after_fork(void)
+{
+	pthread_mutex_unlock(&guard_lock);
+}
+
+void px_guard_reset(void)
+{
+	pthread_mutex_init(&guard_lock, NULL);
+}
