@@ -2,6 +2,8 @@
 /* fields.c - the numbers that events carry, found by the names they have in the catalogue. */
 #include "internal.h"
 
+#include "../reader/decode.h"
+
 static const char *const field_names[CK_FIELDS] = {
 	[CK_RESULT] = "result",	    [CK_OWNER] = "owner",	[CK_COUNT] = "count",
 	[CK_VALUE] = "value",	    [CK_SERIAL] = "serial",	[CK_MUTEX] = "mutex",

@@ -12,6 +12,7 @@
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "ring.h"
+#include "site.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -4,7 +4,7 @@
  * Slots and records are moved as they are; heads are made anew. Only where clocks are put together does a time stamp
  * change, and with it the checksum of a record.
  */
-#include "internal.h"
+#include "decode.h"
 
 #include <stddef.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
  * Workers take packets one by one from a shared number. All events of a packet of slots are one thread's, so a small
  * array by id is enough inside it; it is added to the worker's totals at the packet's end. Totals are joined at the end.
  */
-#include "internal.h"
+#include "decode.h"
 
 #define IDS 1024u
 

@@ -5,7 +5,7 @@
  * number). The lane on top may go on until the key of the next best one: events are taken from it in runs, and the heap
  * is put in order once a run. Lanes that are far from now sink to the leaves and cost nothing.
  */
-#include "internal.h"
+#include "decode.h"
 
 struct lane {
 	const uint8_t *base;  /* of the packet */

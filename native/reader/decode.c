@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* decode.c - takes the fields of one event out of its slots or its record. */
-#include "internal.h"
+#include "decode.h"
 
 #include "../ring/record.h"
 

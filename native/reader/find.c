@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* find.c - picks events of a few types out of all packets, without the cost of an order. */
-#include "internal.h"
+#include "decode.h"
 
 struct search {
 	struct ptt_reader *reader;

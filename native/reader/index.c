@@ -6,7 +6,7 @@
  * time going back) the CRC decides at once whose fault it is, and the search goes on from the next thing that looks like
  * a packet.
  */
-#include "internal.h"
+#include "decode.h"
 
 #include <fcntl.h>
 #include <stddef.h>

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "decode.h"
+
 bool rd_is_code(const struct ptt_field *field)
 {
 	return field->type == PTT_FIELD_PTR && strcmp(field->name, "mutex") != 0 && strcmp(field->name, "futex") != 0;

@@ -2,6 +2,7 @@
 /* text.c - events as lines: sentences for people, and one machine line each. */
 #include <stdio.h>
 
+#include "decode.h"
 #include "names.h"
 #include "out.h"
 

@@ -25,9 +25,6 @@
 #include "local.h"
 #include "ptt_abi.h"
 
-#define PTT_SITE_HASH(address) \
-	((uint32_t)(((uint64_t)(address) * UINT64_C(0x9E3779B97F4A7C15)) >> 48))
-
 /* Last taker of each object, hashed: see ptt_ring_needs_fence(). */
 #define PTT_TAKER_COUNT 32768u
 #define PTT_TAKER_HASH(object) \
@@ -81,23 +78,6 @@ void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, ui
 
 /* ptt_ring_put_revoked - write into the slot reserved at @head, or elsewhere if the collector has taken the chunk. */
 void ptt_ring_put_revoked(uint64_t head, uint64_t w0, uint64_t w1, bool fence) __attribute__((cold, noinline));
-
-/* ptt_ring_site_slow - id of a call site that is not where its hash points. */
-uint32_t ptt_ring_site_slow(uint64_t address) __attribute__((cold, noinline));
-
-/* ptt_ring_knows_site - is the id of this call site simply its hash? That of nearly every site is. */
-static inline bool ptt_ring_knows_site(uint64_t address)
-{
-	uint32_t id = PTT_SITE_HASH(address);
-
-	/* relaxed: an entry, once set, never changes; entry 0 is no site, and holds no address */
-	return __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED) == address;
-}
-
-static inline uint32_t ptt_ring_site(uint64_t address)
-{
-	return ptt_ring_knows_site(address) ? PTT_SITE_HASH(address) : ptt_ring_site_slow(address);
-}
 
 /* ptt_ring_cpu - where the calling thread runs, for the price of a load; all ones where the kernel does not tell. */
 static inline uint32_t ptt_ring_cpu(void)

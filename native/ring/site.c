@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* site.c - numbers a new call site and announces it. */
-#include "ring.h"
+#include "site.h"
+
 #include "session.h"
 
 static void announce_site(uint64_t at, uint64_t address, uint32_t id)

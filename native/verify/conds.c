@@ -8,30 +8,6 @@
  */
 #include "internal.h"
 
-static struct vf_object *mutex_of(struct ptt_verify *v, const struct vf_waiter *w)
-{
-	struct vf_object *o;
-
-	if (!w->mutex)
-		return NULL;
-	o = VF_OBJECT(v, w->mutex);
-	return o->serial == w->mutex_serial ? o : NULL;
-}
-
-void vf_cond_drop(struct ptt_verify *v, struct vf_object *o)
-{
-	while (o->cond.waiters) {
-		uint32_t number = o->cond.waiters;
-		struct vf_object *mutex = mutex_of(v, VF_WAITER(v, number));
-
-		if (mutex && mutex->calls)
-			mutex->calls--;
-		o->cond.waiters = VF_WAITER(v, number)->next;
-		vf_drop(&v->waiters, number);
-	}
-	o->cond.last = 0;
-}
-
 /* Takes a waiter out of its condition. Returns false if that is another one by now. */
 static bool leave(struct ptt_verify *v, struct vf_thread *t, struct vf_waiter *out)
 {
@@ -52,7 +28,7 @@ static bool leave(struct ptt_verify *v, struct vf_thread *t, struct vf_waiter *o
 		o->cond.last = before;
 	if (o->cond.owed)
 		o->cond.owed--;
-	mutex = mutex_of(v, out);
+	mutex = vf_mutex_of(v, out);
 	if (mutex && mutex->calls)
 		mutex->calls--;
 	vf_drop(&v->waiters, number);
@@ -108,7 +84,7 @@ void vf_cond_mutex_freed(struct ptt_verify *v, struct vf_thread *t, const struct
 	if (!vf_same(v, &t->cond))
 		return;
 	w = VF_WAITER(v, t->cond.events);
-	if (mutex_of(v, w) == mutex && w->freed == VF_NEVER)
+	if (vf_mutex_of(v, w) == mutex && w->freed == VF_NEVER)
 		w->freed = ts;
 }
 
@@ -119,7 +95,7 @@ bool vf_cond_mutex_taken(struct ptt_verify *v, struct vf_thread *t, const struct
 	if (!vf_same(v, &t->cond))
 		return false;
 	w = VF_WAITER(v, t->cond.events);
-	if (w->freed == VF_NEVER || mutex_of(v, w) != mutex)
+	if (w->freed == VF_NEVER || vf_mutex_of(v, w) != mutex)
 		return false;
 	return t->retaken = true;
 }
@@ -136,8 +112,8 @@ void vf_cond_out(struct ptt_verify *v, const struct vf_event *e)
 	vf_result(v, e, mine ? &t->cond.in : &none);
 	if (!mine || !leave(v, t, &w))
 		return;
-	if (result == EOWNERDEAD && mutex_of(v, &w))
-		mutex_of(v, &w)->inconsistent = true;
+	if (result == EOWNERDEAD && vf_mutex_of(v, &w))
+		vf_mutex_of(v, &w)->inconsistent = true;
 	if ((result != 0 && result != ETIMEDOUT) || w.freed == VF_NEVER)
 		return;
 	v->checks[VF_COND_MUTEX]++;
@@ -183,7 +159,7 @@ static int64_t mutexes_free(struct ptt_verify *v, const struct vf_object *o)
 	int64_t since = VF_NEVER;
 
 	for (uint32_t i = o->cond.waiters; i; i = VF_WAITER(v, i)->next) {
-		const struct vf_object *mutex = mutex_of(v, VF_WAITER(v, i));
+		const struct vf_object *mutex = vf_mutex_of(v, VF_WAITER(v, i));
 
 		if (!mutex || mutex->lock.holds || mutex->flags & VF_MISUSED || mutex->lock.free_ts == VF_NEVER)
 			return INT64_MAX;

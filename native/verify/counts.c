@@ -24,19 +24,6 @@ static bool judged(struct ptt_verify *v, const struct vf_object *o)
 	return vf_private(v, o) && o->barrier.count;
 }
 
-static void tell_early(struct ptt_verify *v, struct vf_object *o)
-{
-	struct ptt_verify_violation *row =
-		VF_TELL(v, VF_BARRIER_EARLY, o, &o->init, &o->barrier.last_in, &o->barrier.early);
-
-	if (row) {
-		row->number[0] = (int64_t)o->barrier.early_in;
-		row->number[1] = o->barrier.count;
-	}
-	o->barrier.early.id = 0;
-	o->flags |= VF_MISUSED; /* its rounds are not known any more */
-}
-
 void vf_barrier_in(struct ptt_verify *v, const struct vf_event *e)
 {
 	struct vf_object *o = vf_object(v, e, VF_BARRIER, e->e.object);
@@ -110,23 +97,6 @@ void vf_barriers_finish(struct ptt_verify *v)
 
 /* ---- semaphores ---- */
 
-static uint64_t units(const struct vf_object *o)
-{
-	return o->sem.value + o->sem.posts;
-}
-
-static void tell_below(struct ptt_verify *v, struct vf_object *o)
-{
-	struct ptt_verify_violation *row = VF_TELL(v, VF_SEM_VALUE, o, &o->init, &o->sem.post, &o->sem.below);
-
-	if (row) {
-		row->number[0] = (int64_t)o->sem.takes;
-		row->number[1] = (int64_t)units(o);
-	}
-	o->sem.below.id = 0;
-	o->flags |= VF_MISUSED; /* its value is not known any more */
-}
-
 void vf_sem_taken(struct ptt_verify *v, const struct vf_event *e)
 {
 	struct vf_object *o = vf_object(v, e, VF_SEM, e->e.object);
@@ -146,7 +116,7 @@ void vf_sem_taken(struct ptt_verify *v, const struct vf_event *e)
 	}
 	v->checks[VF_SEM_VALUE]++;
 	o->sem.takes++;
-	if (o->sem.takes > units(o) && !o->sem.below.id)
+	if (o->sem.takes > vf_units(o) && !o->sem.below.id)
 		o->sem.below = e->e;
 }
 
@@ -158,22 +128,12 @@ void vf_sem_post(struct ptt_verify *v, const struct vf_event *e)
 		return;
 	vf_touch(v, o, e);
 	vf_settle(v, o, e->e.ts);
-	if (o->sem.takes >= units(o))
+	if (o->sem.takes >= vf_units(o))
 		o->sem.positive_ts = e->e.ts;
 	o->sem.posts++;
 	o->sem.post = e->e;
-	if (o->sem.below.id && o->sem.takes <= units(o))
+	if (o->sem.below.id && o->sem.takes <= vf_units(o))
 		o->sem.below.id = 0;
-}
-
-void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts)
-{
-	if (o->refused.id)
-		vf_settle_refusal(v, o, ts, true);
-	if (o->kind == VF_SEM && o->sem.below.id && ts > o->sem.below.ts)
-		tell_below(v, o);
-	if (o->kind == VF_BARRIER && o->barrier.early.id && ts > o->barrier.early.ts)
-		tell_early(v, o);
 }
 
 /* ---- once ---- */

@@ -244,23 +244,30 @@ struct ptt_verify {
 #define VF_HOLD(v, i) ((struct vf_hold *)vf_at(&(v)->holds, i))
 #define VF_WAITER(v, i) ((struct vf_waiter *)vf_at(&(v)->waiters, i))
 
-/* ---- table.c ---- */
+/* ---- pool.c ---- */
 
 int vf_pool_open(struct vf_pool *pool, size_t size);
 void vf_pool_close(struct vf_pool *pool);
 /* vf_new - a zeroed element; 0 when there is no memory, which fails the verifier. */
 uint32_t vf_new(struct ptt_verify *v, struct vf_pool *pool);
 void vf_drop(struct vf_pool *pool, uint32_t number);
+
+/* ---- table.c ---- */
+
 /* vf_object - what an event of this kind means at its object's address; made when it is new. NULL: no memory. */
 struct vf_object *vf_object(struct ptt_verify *v, const struct vf_event *e, uint32_t kind, uint64_t address);
+/* vf_object_there - the same, but not made. */
+struct vf_object *vf_object_there(struct ptt_verify *v, const struct vf_event *e, uint32_t kind);
 /* vf_renew - forgets what was there; what comes is another object. */
 void vf_renew(struct ptt_verify *v, struct vf_object *o);
 /* vf_object_gone - destroyed: it is forgotten. */
-void vf_object_gone(struct ptt_verify *v, const struct vf_event *e, uint32_t kind);
+void vf_object_gone(struct ptt_verify *v, struct vf_object *o);
 /* vf_same - the object that a call was about, or NULL if there is another one by now. */
 struct vf_object *vf_same(struct ptt_verify *v, const struct vf_call *call);
-/* vf_touch - a thread does something to a lock or semaphore. */
-void vf_touch(struct ptt_verify *v, struct vf_object *o, const struct vf_event *e);
+/* vf_drop_holds - nobody holds the lock any more. */
+void vf_drop_holds(struct ptt_verify *v, struct vf_object *o);
+/* vf_mutex_of - the mutex that somebody who waits for a condition came with; NULL if there is another one by now. */
+struct vf_object *vf_mutex_of(struct ptt_verify *v, const struct vf_waiter *w);
 /* vf_thread_new - a new thread behind a number of the reader. Returns its number, 0 when there is no memory. */
 uint32_t vf_thread_new(struct ptt_verify *v, uint32_t reader, uint32_t process, uint32_t tid);
 
@@ -290,8 +297,29 @@ struct ptt_verify_violation *vf_tell(struct ptt_verify *v, const struct vf_claim
 		VF_EVENTS(__VA_ARGS__))
 /* vf_forget_recent - takes back what was said of a process in the second before: events were missing already. */
 void vf_forget_recent(struct ptt_verify *v, uint32_t process, int64_t ts, enum vf_skip reason);
+/* vf_not_woken - a thread should have gone on at `since`: tells of it if that is long enough before the end. */
+void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object *o, int64_t since,
+		  const struct ptt_verify_event *wait, const struct ptt_verify_event *due);
 /* vf_private - seen since its initialization and used by one process only; else counted as skipped. */
 bool vf_private(struct ptt_verify *v, const struct vf_object *o);
+
+/* ---- results.c ---- */
+
+void vf_learn_calls(struct ptt_verify *v);
+/* vf_result - whether a routine may return this; @in: its beginning, id 0 when it is not known. */
+void vf_result(struct ptt_verify *v, const struct vf_event *e, const struct ptt_verify_event *in);
+/* vf_result_of - the same of one that is known by the id of its _IN event. */
+void vf_result_of(struct ptt_verify *v, const struct vf_event *e, uint32_t call, int64_t result,
+		  const struct ptt_verify_event *in);
+
+/* ---- settle.c ---- */
+
+/* vf_touch - a thread does something to a lock or semaphore. */
+void vf_touch(struct ptt_verify *v, struct vf_object *o, const struct vf_event *e);
+/* vf_settle - tells what an event of the same moment could still have explained, now that the time is later. */
+void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts);
+/* vf_units - what a semaphore has had to give so far. */
+uint64_t vf_units(const struct vf_object *o);
 
 /* ---- locks.c ---- */
 
@@ -301,7 +329,6 @@ void vf_release(struct ptt_verify *v, const struct vf_event *e);
 void vf_consistent(struct ptt_verify *v, const struct vf_event *e);
 void vf_lock_wait(struct ptt_verify *v, const struct vf_event *e);
 void vf_lock_wait_end(struct ptt_verify *v, const struct vf_event *e);
-void vf_drop_holds(struct ptt_verify *v, struct vf_object *o);
 struct vf_hold *vf_hold_of(struct ptt_verify *v, const struct vf_object *o, uint32_t thread);
 
 /* vf_settle_bad_free - the event after a release of what another thread holds says whether it was refused. */
@@ -315,7 +342,6 @@ void vf_cond_in(struct ptt_verify *v, const struct vf_event *e);
 void vf_cond_out(struct ptt_verify *v, const struct vf_event *e);
 void vf_cond_wake(struct ptt_verify *v, const struct vf_event *e, bool all);
 void vf_cond_leave(struct ptt_verify *v, struct vf_thread *t);
-void vf_cond_drop(struct ptt_verify *v, struct vf_object *o);
 /* vf_cond_mutex_freed, _taken - what the thread's condition wait does with its mutex. */
 void vf_cond_mutex_freed(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex, int64_t ts);
 bool vf_cond_mutex_taken(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex);
@@ -327,8 +353,6 @@ void vf_barrier_in(struct ptt_verify *v, const struct vf_event *e);
 void vf_barrier_out(struct ptt_verify *v, const struct vf_event *e);
 void vf_sem_taken(struct ptt_verify *v, const struct vf_event *e);
 void vf_sem_post(struct ptt_verify *v, const struct vf_event *e);
-/* vf_settle - tells what an event of the same moment could still have explained, now that the time is later. */
-void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts);
 void vf_once_begin(struct ptt_verify *v, const struct vf_event *e);
 void vf_once_end(struct ptt_verify *v, const struct vf_event *e);
 void vf_once_wait(struct ptt_verify *v, const struct vf_event *e);
@@ -344,20 +368,9 @@ void vf_end(struct ptt_verify *v, const struct vf_event *e);
 void vf_join_in(struct ptt_verify *v, const struct vf_event *e);
 void vf_join_out(struct ptt_verify *v, const struct vf_event *e);
 void vf_blocked_finish(struct ptt_verify *v);
-/* vf_not_woken - a thread should have gone on at `since`: tells of it if that is long enough before the end. */
-void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object *o, int64_t since,
-		  const struct ptt_verify_event *wait, const struct ptt_verify_event *due);
-
 /* ---- calls.c ---- */
-
-void vf_learn_calls(struct ptt_verify *v);
 
 void vf_call_in(struct ptt_verify *v, const struct vf_event *e);
 void vf_call_out(struct ptt_verify *v, const struct vf_event *e);
-/* vf_result - whether a routine may return this; @in: its beginning, id 0 when it is not known. */
-void vf_result(struct ptt_verify *v, const struct vf_event *e, const struct ptt_verify_event *in);
 void vf_failed(struct ptt_verify *v, const struct vf_event *e);
-/* vf_settle_refusal - a try that failed, now that the time is later or somebody came. */
-void vf_settle_refusal(struct ptt_verify *v, struct vf_object *o, int64_t ts, bool by_other);
-
 #endif

@@ -29,16 +29,6 @@ static void hold_end(struct ptt_verify *v, struct vf_object *o, const struct vf_
 	}
 }
 
-void vf_drop_holds(struct ptt_verify *v, struct vf_object *o)
-{
-	while (o->lock.holds) {
-		uint32_t number = o->lock.holds;
-
-		o->lock.holds = VF_HOLD(v, number)->next;
-		vf_drop(&v->holds, number);
-	}
-}
-
 /* The program did what leaves the lock undefined: nothing is known of it until it is initialized anew. */
 static void misused(struct ptt_verify *v, struct vf_object *o)
 {

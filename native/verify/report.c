@@ -2,6 +2,8 @@
 /* report.c - the names of rules and of reasons to be silent, the telling of violations, fields of events. */
 #include "internal.h"
 
+#include "../reader/decode.h"
+
 /* Different violations that are kept; further ones only make the counts of these greater. */
 #define ROWS_MAX 65536u
 
@@ -170,4 +172,29 @@ bool vf_private(struct ptt_verify *v, const struct vf_object *o)
 					   VF_SKIP_FORKED;
 	v->skips[reason]++;
 	return false;
+}
+
+void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object *o, int64_t since,
+		  const struct ptt_verify_event *wait, const struct ptt_verify_event *due)
+{
+	const struct vf_process *p = &v->processes[process];
+	int64_t end = p->known.alive > p->last ? p->known.alive : p->last;
+	struct ptt_verify_violation *row;
+
+	v->checks[VF_NOT_WOKEN]++;
+	if (end - since < v->patience) {
+		v->skips[VF_SKIP_LATE]++;
+		return;
+	}
+	row = vf_tell(v,
+		      &(struct vf_claim){
+			      .rule = VF_NOT_WOKEN,
+			      .severity = PTT_VERIFY_WARNING,
+			      .process = process,
+			      .kind = o ? o->kind : VF_THREAD,
+			      .object = o ? o->address : wait->object,
+		      },
+		      VF_EVENTS(wait, due));
+	if (row)
+		row->number[0] = end - since;
 }

@@ -1,69 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c - threads and objects by what events call them, in tables that never move. */
+/* table.c - threads and objects by what events call them. */
 #include "internal.h"
 
 /* In place of an object's number: there was one, and it is gone. */
 #define GONE UINT64_MAX
-
-int vf_pool_open(struct vf_pool *pool, size_t size)
-{
-	*pool = (struct vf_pool){ .size = size };
-	pool->blocks = calloc(1, sizeof(*pool->blocks));
-	if (!pool->blocks)
-		return -ENOMEM;
-	pool->room = 1;
-	pool->blocks[0] = calloc(VF_BLOCK, size);
-	pool->count = 1;
-	return pool->blocks[0] ? 0 : -ENOMEM;
-}
-
-void vf_pool_close(struct vf_pool *pool)
-{
-	for (uint32_t i = 0; pool->blocks && i < pool->room; i++)
-		free(pool->blocks[i]);
-	free(pool->blocks);
-}
-
-static int pool_grow(struct vf_pool *pool)
-{
-	uint32_t block = pool->count / VF_BLOCK;
-
-	if (block >= pool->room) {
-		uint8_t **bigger = realloc(pool->blocks, 2 * (size_t)pool->room * sizeof(*bigger));
-
-		if (!bigger)
-			return -ENOMEM;
-		memset(bigger + pool->room, 0, pool->room * sizeof(*bigger));
-		pool->blocks = bigger;
-		pool->room *= 2;
-	}
-	pool->blocks[block] = calloc(VF_BLOCK, pool->size);
-	return pool->blocks[block] ? 0 : -ENOMEM;
-}
-
-uint32_t vf_new(struct ptt_verify *v, struct vf_pool *pool)
-{
-	uint32_t number = pool->free;
-
-	if (number) {
-		memcpy(&pool->free, vf_at(pool, number), sizeof(pool->free));
-		memset(vf_at(pool, number), 0, pool->size);
-		return number;
-	}
-	if (pool->count == UINT32_MAX || (pool->count % VF_BLOCK == 0 && pool_grow(pool) < 0)) {
-		v->error = -ENOMEM;
-		return 0;
-	}
-	return pool->count++;
-}
-
-void vf_drop(struct vf_pool *pool, uint32_t number)
-{
-	if (!number)
-		return;
-	memcpy(vf_at(pool, number), &pool->free, sizeof(pool->free));
-	pool->free = number;
-}
 
 /* ---- objects ---- */
 
@@ -73,6 +13,40 @@ static bool is_shared(const struct vf_process *p, uint64_t address)
 		if (address >= p->shared[i].from && address < p->shared[i].to)
 			return true;
 	return false;
+}
+
+void vf_drop_holds(struct ptt_verify *v, struct vf_object *o)
+{
+	while (o->lock.holds) {
+		uint32_t number = o->lock.holds;
+
+		o->lock.holds = VF_HOLD(v, number)->next;
+		vf_drop(&v->holds, number);
+	}
+}
+
+struct vf_object *vf_mutex_of(struct ptt_verify *v, const struct vf_waiter *w)
+{
+	struct vf_object *o;
+
+	if (!w->mutex)
+		return NULL;
+	o = VF_OBJECT(v, w->mutex);
+	return o->serial == w->mutex_serial ? o : NULL;
+}
+
+static void drop_waiters(struct ptt_verify *v, struct vf_object *o)
+{
+	while (o->cond.waiters) {
+		uint32_t number = o->cond.waiters;
+		struct vf_object *mutex = vf_mutex_of(v, VF_WAITER(v, number));
+
+		if (mutex && mutex->calls)
+			mutex->calls--;
+		o->cond.waiters = VF_WAITER(v, number)->next;
+		vf_drop(&v->waiters, number);
+	}
+	o->cond.last = 0;
 }
 
 void vf_renew(struct ptt_verify *v, struct vf_object *o)
@@ -94,7 +68,7 @@ void vf_renew(struct ptt_verify *v, struct vf_object *o)
 		vf_drop_holds(v, o);
 		fresh.lock.free_ts = VF_NEVER;
 	} else if (o->kind == VF_COND) {
-		vf_cond_drop(v, o);
+		drop_waiters(v, o);
 	}
 	*o = fresh;
 }
@@ -145,19 +119,21 @@ struct vf_object *vf_object(struct ptt_verify *v, const struct vf_event *e, uint
 	return o;
 }
 
-void vf_object_gone(struct ptt_verify *v, const struct vf_event *e, uint32_t kind)
+struct vf_object *vf_object_there(struct ptt_verify *v, const struct vf_event *e, uint32_t kind)
 {
-	struct rd_entry *entry = rd_map_find(&v->object_of, (uint64_t)e->process << 8 | kind, e->e.object);
-	struct vf_object *o;
+	const struct rd_entry *entry = rd_map_find(&v->object_of, (uint64_t)e->process << 8 | kind, e->e.object);
 
-	if (!entry || !entry->value || entry->value == GONE)
-		return;
-	o = VF_OBJECT(v, (uint32_t)entry->value);
-	vf_settle(v, o, e->e.ts);
+	return entry && entry->value && entry->value != GONE ? VF_OBJECT(v, (uint32_t)entry->value) : NULL;
+}
+
+void vf_object_gone(struct ptt_verify *v, struct vf_object *o)
+{
+	uint32_t number = o->number;
+
+	rd_map_find(&v->object_of, (uint64_t)o->process << 8 | o->kind, o->address)->value = GONE;
 	vf_renew(v, o); /* lets go of what it holds */
 	o->serial = 0;
-	vf_drop(&v->objects, (uint32_t)entry->value);
-	entry->value = GONE;
+	vf_drop(&v->objects, number);
 }
 
 struct vf_object *vf_same(struct ptt_verify *v, const struct vf_call *call)
@@ -168,18 +144,6 @@ struct vf_object *vf_same(struct ptt_verify *v, const struct vf_call *call)
 		return NULL;
 	o = VF_OBJECT(v, call->object);
 	return o->serial == call->serial && o->epoch == v->processes[o->process].epoch ? o : NULL;
-}
-
-void vf_touch(struct ptt_verify *v, struct vf_object *o, const struct vf_event *e)
-{
-	if (unlikely(o->refused.id))
-		vf_settle_refusal(v, o, e->e.ts, o->refused.thread != e->e.thread);
-	o->events++;
-	if (o->last_thread != e->thread) {
-		o->other_ts = o->last_ts;
-		o->last_thread = e->thread;
-	}
-	o->last_ts = e->e.ts;
 }
 
 /* ---- threads ---- */

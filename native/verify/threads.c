@@ -123,31 +123,6 @@ void vf_join_out(struct ptt_verify *v, const struct vf_event *e)
 
 /* ---- the end of the trace ---- */
 
-void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object *o, int64_t since,
-		  const struct ptt_verify_event *wait, const struct ptt_verify_event *due)
-{
-	const struct vf_process *p = &v->processes[process];
-	int64_t end = p->known.alive > p->last ? p->known.alive : p->last;
-	struct ptt_verify_violation *row;
-
-	v->checks[VF_NOT_WOKEN]++;
-	if (end - since < v->patience) {
-		v->skips[VF_SKIP_LATE]++;
-		return;
-	}
-	row = vf_tell(v,
-		      &(struct vf_claim){
-			      .rule = VF_NOT_WOKEN,
-			      .severity = PTT_VERIFY_WARNING,
-			      .process = process,
-			      .kind = o ? o->kind : VF_THREAD,
-			      .object = o ? o->address : wait->object,
-		      },
-		      VF_EVENTS(wait, due));
-	if (row)
-		row->number[0] = end - since;
-}
-
 static void lock_finish(struct ptt_verify *v, const struct vf_thread *t, const struct vf_object *o)
 {
 	const struct ptt_verify_event none = { .id = 0 };

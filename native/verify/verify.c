@@ -203,6 +203,16 @@ static void thread_anew(struct ptt_verify *v, struct vf_thread *t)
 	t->create.id = t->gone.id = t->bad_free.id = 0;
 }
 
+static void object_gone(struct ptt_verify *v, const struct vf_event *e)
+{
+	struct vf_object *o = vf_object_there(v, e, e->e.id >> 6);
+
+	if (!o)
+		return;
+	vf_settle(v, o, e->e.ts);
+	vf_object_gone(v, o);
+}
+
 static void object_init(struct ptt_verify *v, const struct vf_event *e)
 {
 	uint32_t kind = e->e.id >> 6;
@@ -249,7 +259,7 @@ static void rare_event(struct ptt_verify *v, struct vf_event *e, enum vf_action 
 		object_init(v, e);
 		break;
 	case VF_DESTROY:
-		vf_object_gone(v, e, e->e.id >> 6);
+		object_gone(v, e);
 		break;
 	case VF_WAIT:
 		vf_lock_wait(v, e);

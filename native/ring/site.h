@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* site.h - the number of a call site, which goes into its events instead of the address; ptt_abi.h tells how both are tied. */
+/* All of it may run in signal handlers, and neither blocks nor allocates. */
+#ifndef PTT_SITE_H
+#define PTT_SITE_H
+
+#include "ring.h"
+
+#define PTT_SITE_HASH(address) \
+	((uint32_t)(((uint64_t)(address) * UINT64_C(0x9E3779B97F4A7C15)) >> 48))
+
+/* ptt_ring_site_slow - id of a call site that is not where its hash points. */
+uint32_t ptt_ring_site_slow(uint64_t address) __attribute__((cold, noinline));
+
+/* ptt_ring_knows_site - is the id of this call site simply its hash? That of nearly every site is. */
+static inline bool ptt_ring_knows_site(uint64_t address)
+{
+	uint32_t id = PTT_SITE_HASH(address);
+
+	/* relaxed: an entry, once set, never changes; entry 0 is no site, and holds no address */
+	return __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED) == address;
+}
+
+static inline uint32_t ptt_ring_site(uint64_t address)
+{
+	return ptt_ring_knows_site(address) ? PTT_SITE_HASH(address) : ptt_ring_site_slow(address);
+}
+
+#endif

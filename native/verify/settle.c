@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* settle.c - verdicts that wait for the time to go on: an event of the same moment may still explain what was seen. */
+#include "internal.h"
+
+uint64_t vf_units(const struct vf_object *o)
+{
+	return o->sem.value + o->sem.posts;
+}
+
+static void tell_early(struct ptt_verify *v, struct vf_object *o)
+{
+	struct ptt_verify_violation *row =
+		VF_TELL(v, VF_BARRIER_EARLY, o, &o->init, &o->barrier.last_in, &o->barrier.early);
+
+	if (row) {
+		row->number[0] = (int64_t)o->barrier.early_in;
+		row->number[1] = o->barrier.count;
+	}
+	o->barrier.early.id = 0;
+	o->flags |= VF_MISUSED; /* its rounds are not known any more */
+}
+
+static void tell_below(struct ptt_verify *v, struct vf_object *o)
+{
+	struct ptt_verify_violation *row = VF_TELL(v, VF_SEM_VALUE, o, &o->init, &o->sem.post, &o->sem.below);
+
+	if (row) {
+		row->number[0] = (int64_t)o->sem.takes;
+		row->number[1] = (int64_t)vf_units(o);
+	}
+	o->sem.below.id = 0;
+	o->flags |= VF_MISUSED; /* its value is not known any more */
+}
+
+/* A try that failed, now that the time is later or somebody came. */
+static void settle_refusal(struct ptt_verify *v, struct vf_object *o, int64_t ts, bool by_other)
+{
+	bool late = ts > o->refused.ts + VF_SLACK_NS;
+
+	if (late)
+		VF_TELL(v, VF_TRY_BUSY, o, &o->init, &o->tried, &o->refused);
+	if (late || by_other)
+		o->refused.id = 0;
+}
+
+void vf_touch(struct ptt_verify *v, struct vf_object *o, const struct vf_event *e)
+{
+	if (unlikely(o->refused.id))
+		settle_refusal(v, o, e->e.ts, o->refused.thread != e->e.thread);
+	o->events++;
+	if (o->last_thread != e->thread) {
+		o->other_ts = o->last_ts;
+		o->last_thread = e->thread;
+	}
+	o->last_ts = e->e.ts;
+}
+
+void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts)
+{
+	if (o->refused.id)
+		settle_refusal(v, o, ts, true);
+	if (o->kind == VF_SEM && o->sem.below.id && ts > o->sem.below.ts)
+		tell_below(v, o);
+	if (o->kind == VF_BARRIER && o->barrier.early.id && ts > o->barrier.early.ts)
+		tell_early(v, o);
+}
