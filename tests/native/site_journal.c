@@ -11,6 +11,7 @@
 #include "collect.h"
 #include "internal.h"
 #include "ring.h"
+#include "site.h"
 
 #define THREADS 4u
 #define SITES 20000u /* of all threads, which see the same ones; the journal has room for 16384 */

@@ -14,6 +14,7 @@
 #include <sys/time.h>
 
 #include "ring.h"
+#include "site.h"
 
 #define MUTEX_WAIT (2u << 6 | 2)
 #define MUTEX_TAKEN (2u << 6 | 3)

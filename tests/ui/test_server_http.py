@@ -22,6 +22,7 @@ from nptltrace.errors import PttError
 from nptltrace.ui import _typescript, protocol
 from nptltrace.ui.access import Access
 from nptltrace.ui.app import application
+from nptltrace.ui.export import page
 from nptltrace.ui.viewer import Viewer
 from tests.support import ROOT
 from tests.trace.builder import Builder, Event
@@ -403,7 +404,7 @@ def test_what_is_written_for_nobody_is_given_up(
         # It has not read the trace, and will not: waiting for that would be for ever.
         viewer.stop()
         with pytest.raises(PttError, match="the viewer has ended"):
-            viewer.export(-1, -1)
+            page(viewer)
     finally:
         viewer.close()
 

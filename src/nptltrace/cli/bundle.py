@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the names."""
-    from nptltrace.trace.bundle import write_bundle
+    from nptltrace.trace.bundling import write_bundle
     from nptltrace.trace.source import Source
 
     source = Source(args.traces)

@@ -235,7 +235,7 @@ class Source:
         """
         far = ALL if budget is None else budget
         if far > self._looked:
-            self.told = thread_names(self, far)
+            self.told = thread_names(self.reader, self._threads(), far)
             self._looked = far
 
     def know_threads(self, told: ThreadNames) -> None:

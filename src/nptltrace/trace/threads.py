@@ -15,7 +15,7 @@ from nptltrace.catalog import EVENTS
 from nptltrace.trace import _native
 
 if TYPE_CHECKING:
-    from nptltrace.trace.source import Source
+    from collections.abc import Sequence
 
 __all__ = ["ThreadNames", "thread_names"]
 
@@ -40,21 +40,23 @@ class ThreadNames:
     creators: dict[int, int] = field(default_factory=dict)
 
 
-def thread_names(source: Source, budget: int = ALL) -> ThreadNames:
+def thread_names(
+    reader: _native.Reader, rows: Sequence[tuple[int, int]], budget: int = ALL
+) -> ThreadNames:
     """Look for names in the events.
 
     Args:
-        source: The opened traces.
+        reader: Of the opened traces.
+        rows: (process, tid) of each thread that it knows.
         budget: How many bytes of packets to search at most.
     """
-    rows = source.threads()
     created: dict[tuple[int, int], list[tuple[int, int]]] = {}
     by_serial: dict[tuple[int, int, int], int] = {}
     begun: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     own: dict[int, int] = {}
     created_by: dict[int, tuple[int, int]] = {}
     named: list[tuple[int, int, int, str]] = []
-    for buffer in source.reader.find((_CREATED, _BEGIN, _NAME), budget):
+    for buffer in reader.find((_CREATED, _BEGIN, _NAME), budget):
         serials, names = _numbers(buffer, "serial"), _texts(buffer)
         creators = _numbers(buffer, "creator")
         for i in range(buffer.count):

@@ -14,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from nptltrace.errors import PttError, UsageError, one_line
 from nptltrace.ui import protocol
+from nptltrace.ui.export import page
 from nptltrace.ui.jobs import Later
 from nptltrace.ui.naming import presentable
 from nptltrace.ui.viewer import NotFound
@@ -37,19 +38,19 @@ The page of ptt ui was not built: install node and npm, and build again (see doc
 """
 
 
-def application(viewer: Viewer, page: Path | None) -> Starlette:
+def application(viewer: Viewer, built: Path | None) -> Starlette:
     """Return the application.
 
     Args:
         viewer: Answers.
-        page: Directory of the page; None if it was not built.
+        built: Directory of the page; None if it was not built.
     """
     routes: list[Route | Mount] = [
         Route(protocol.PREFIX + endpoint.path, _route(viewer, endpoint), methods=[endpoint.method])
         for endpoint in protocol.ENDPOINTS
     ]
-    if page is not None:
-        routes.append(Mount("/", StaticFiles(directory=page, html=True)))
+    if built is not None:
+        routes.append(Mount("/", StaticFiles(directory=built, html=True)))
     else:
         routes.append(Route("/", _no_page))
     return Starlette(routes=routes)
@@ -89,12 +90,13 @@ def _problem(error: Exception, status: int) -> Response:
 
 def _answer(viewer: Viewer, endpoint: Endpoint, arguments: dict[str, Any]) -> Response:
     """Ask the viewer; called in a thread of its own."""
+    if endpoint.answer == "file":
+        headers = {"Content-Disposition": 'attachment; filename="trace.html"'}
+        made = page(viewer, **arguments)
+        return Response(made, media_type="text/html; charset=utf-8", headers=headers)
     found = getattr(viewer, endpoint.name)(**arguments)
     if isinstance(endpoint.answer, pa.Schema):
         return Response(_stream(found), media_type=_ARROW)
-    if endpoint.answer == "file":
-        headers = {"Content-Disposition": 'attachment; filename="trace.html"'}
-        return Response(found, media_type="text/html; charset=utf-8", headers=headers)
     return Response(
         json.dumps(presentable(found), separators=(",", ":"), ensure_ascii=False).encode(
             "utf-8", "replace"

@@ -6,10 +6,8 @@ drawn is there after a while even of a large one; whoever asks meanwhile sees wh
 
 from __future__ import annotations
 
-from contextlib import suppress
 from ctypes import c_uint64
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
 from threading import Condition, Event, RLock, Thread
 from typing import TYPE_CHECKING, Any, cast
@@ -676,13 +674,6 @@ class Viewer:
             path = plain.with_name(f"{plain.stem}-{number}{plain.suffix}")
         written = write_trace(source, path, Part(cursor.place(), last))
         return {"path": str(written.path), "events": written.events}
-
-    def export(self, from_ns: int, to_ns: int) -> bytes:
-        """Answer `export`."""
-        with suppress(ModuleNotFoundError):
-            made: bytes = import_module("nptltrace.ui.export").page(self, from_ns, to_ns)
-            return made
-        raise NotFound("this version writes no pages")
 
 
 def _described_anew(trace: TraceFiles) -> bool:

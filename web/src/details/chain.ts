@@ -2,7 +2,7 @@
 import { h } from "../dom";
 import type { Wait } from "../protocol";
 import { count, duration } from "../units";
-import { facts, type Links, site } from "./details";
+import { facts, type Links, site } from "./parts";
 import type { Later } from "./selected";
 
 const CLASSES: Readonly<Record<Wait["wait_class"], string>> = {

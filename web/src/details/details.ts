@@ -1,22 +1,15 @@
 // The details at the side: what is selected, and from there on to everything that it has to do with.
 import type { App } from "../app";
 import { button, h } from "../dom";
-import type { Hold, ObjectRef, ThreadRef } from "../protocol";
+import type { Hold } from "../protocol";
 import type { Range, RowKind } from "../state";
 import { describeRow, named } from "../timeline/describe";
 import type { RowData, Rows } from "../timeline/rows";
 import { count, duration, exact } from "../units";
 import { chainView } from "./chain";
+import { facts, type Links, site } from "./parts";
 import type { EventLine, Selected, SelectedThing } from "./selected";
 import { startView } from "./start";
-
-/** What the parts of the details can do. */
-export interface Links {
-  readonly thread: (thread: ThreadRef) => HTMLElement;
-  readonly object: (object: ObjectRef) => HTMLElement;
-  readonly time: (ns: number, range: Range) => HTMLElement;
-  readonly wait: (id: number, range: Range, text: string) => HTMLElement;
-}
 
 export function mountDetails(
   element: HTMLElement,
@@ -165,16 +158,4 @@ function eventView(event: EventLine, app: App, links: Links): HTMLElement[] {
       ? h("div", { class: "actions" }, button("Only events of its object", only))
       : h("div"),
   ];
-}
-
-/** Returns a list of facts by name. */
-export function facts(lines: readonly (readonly [string, string | HTMLElement])[]): HTMLElement {
-  const list = h("dl", { class: "facts" });
-  for (const [name, value] of lines) list.append(h("dt", {}, name), h("dd", {}, value));
-  return list;
-}
-
-/** Returns a call site as code; without one, what stands for none. */
-export function site(name: string): HTMLElement {
-  return name ? h("code", { title: name }, name) : h("span", {}, "unknown");
 }

@@ -1,0 +1,24 @@
+// What all views of the details are made of: lists of facts, call sites, and links to what is told of.
+import { h } from "../dom";
+import type { ObjectRef, ThreadRef } from "../protocol";
+import type { Range } from "../state";
+
+/** What a view of the details can lead to. */
+export interface Links {
+  readonly thread: (thread: ThreadRef) => HTMLElement;
+  readonly object: (object: ObjectRef) => HTMLElement;
+  readonly time: (ns: number, range: Range) => HTMLElement;
+  readonly wait: (id: number, range: Range, text: string) => HTMLElement;
+}
+
+/** Returns a list of facts by name. */
+export function facts(lines: readonly (readonly [string, string | HTMLElement])[]): HTMLElement {
+  const list = h("dl", { class: "facts" });
+  for (const [name, value] of lines) list.append(h("dt", {}, name), h("dd", {}, value));
+  return list;
+}
+
+/** Returns a call site as code; without one, what stands for none. */
+export function site(name: string): HTMLElement {
+  return name ? h("code", { title: name }, name) : h("span", {}, "unknown");
+}
