@@ -36,6 +36,8 @@ MACHINE = """## The machine
 {cpu}, {processors} processors, {memory} of memory, {system}, Linux {kernel}, {libc}. Measured on
 {days}.
 """
+BARS = """In parentheses: what a ratio lies between with a confidence of 95 %, by its own rounds.
+"""
 OPERATIONS = """## Single operations
 
 Nanoseconds an operation, as its thread sees them. The *floor* does what no tracer can do without:
@@ -176,9 +178,12 @@ class Page:
             figure = "–" if bar.figure is None else number(bar.figure)
             if bar.figure is not None and 0 < bar.figure < 1:
                 figure = f"{bar.figure:.3f}"
+            if bar.between:
+                figure += f" ({' … '.join(number(end) for end in bar.between)})"
             sign = "≥" if bar.least else "≤"
             rows.append((bar.what, figure, f"{sign} {bar.bound:.3g}", verdict[bar.held]))
         self.add("## What is promised, and what was measured\n")
+        self.add(BARS)
         self.add(table(("", "measured", "bound", ""), rows))
 
     def micro(self) -> None:

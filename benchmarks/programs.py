@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import KEPT, Bar, Figures, interleave, keep, machine, now, scratch
+from common import KEPT, Bar, Figures, interleave, keep, machine, now, ratio_between, scratch
 from peers import PEERS, Lttng, Peer, describe
 from ways import Run, Way, ptt_levels
 from workloads import Program, programs, silently, wait_for_port
@@ -59,6 +59,11 @@ class Measured:
     def ratio(self, name: str, fixed: float = 0.0) -> float:
         """Return how many times as long it takes, beside what it costs once."""
         return (self.wall[name].median - fixed) / self.wall["untraced"].median
+
+    def between(self, name: str, fixed: float = 0.0) -> tuple[float, float]:
+        """Return what that lies between with a confidence of 95 %."""
+        low, high = ratio_between(self.wall[name], self.wall["untraced"], fixed)
+        return round(low, 3), round(high, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +139,11 @@ def print_program(program: Program, found: Measured, fixed: dict[str, float]) ->
         cpu = statistics.median(found.cpu[name][1:]) / bare
         events = f"  {found.events[name]:,} events" if name in found.events else ""
         lost = f"  LOST {found.lost[name]}" if found.lost.get(name) else ""
-        net = found.ratio(name, 0.0 if program.client else fixed.get(name, 0.0))
+        once = 0.0 if program.client else fixed.get(name, 0.0)
+        low, high = found.between(name, once)
         print(
-            f"    {name:<18}{f} s  × {found.ratio(name):.3f}, without the fixed cost × {net:.3f}, "
+            f"    {name:<18}{f} s  × {found.ratio(name):.3f}, without the fixed cost × "
+            f"{found.ratio(name, once):.3f} (95 %: {low:.3f} … {high:.3f}), "
             f"processors × {cpu:.3f}{events}{lost}",
             flush=True,
         )
@@ -150,9 +157,12 @@ def bars(program: Program, found: Measured, fixed: dict[str, float]) -> list[Bar
             break
         bound = program.bound if name == "PTT, level 2" else 1.01
         noise = found.noise if program.noisy or bound == 1.01 else 0.0
-        ratio = found.ratio(name, 0.0 if program.client else fixed[name])
+        once = 0.0 if program.client else fixed[name]
         what = f"{program.name}, {name[5:]}, × untraced" + (" (bound with noise)" if noise else "")
-        held.append(Bar(3, what, round(ratio, 3), round(bound + noise, 3)))
+        held.append(
+            Bar(3, what, round(found.ratio(name, once), 3), round(bound + noise, 3),
+                between=found.between(name, once))
+        )  # fmt: skip
     lost = sum(n for name, n in found.lost.items() if name.startswith("PTT"))
     held.append(Bar(3, f"{program.name}, events lost by PTT", float(lost), 0))
     return held
