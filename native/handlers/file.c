@@ -118,7 +118,7 @@ static bool set_path(const char *path)
 
 static void begin_trace(void)
 {
-	struct file_identity *id = &buffer.identity;
+	struct put_identity *id = &buffer.identity;
 	struct timespec now;
 
 	buffer.pid = (uint32_t)getpid();

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "file_metadata.h"
+#include "record_metadata.h"
 
 /* Why nothing more is recorded. */
 enum file_stopped { NOT_STOPPED, STOPPED_FULL, STOPPED_TO_WRITE };
@@ -23,7 +23,7 @@ struct file_buffer {
 	char path[PATH_MAX]; /* of the trace directory, absolute; its final name may be another */
 	bool forked;         /* this image is the child of a fork */
 	bool claimed;        /* the directory is ours */
-	struct file_identity identity;
+	struct put_identity identity;
 };
 
 /* What went into the packets. */

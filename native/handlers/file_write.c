@@ -188,7 +188,7 @@ int file_write(struct file_buffer *buffer)
 		return -errno;
 	err = write_stream(buffer, dir);
 	if (!err)
-		err = file_put_metadata(dir, "file", &buffer->identity); /* last: with it the directory is a trace */
+		err = put_record_metadata(dir, "file", &buffer->identity); /* last: with it the directory is a trace */
 	if (!err)
 		unlinkat(dir, CLAIM, 0);
 	close(dir);

@@ -321,6 +321,17 @@ void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts);
 /* vf_units - what a semaphore has had to give so far. */
 uint64_t vf_units(const struct vf_object *o);
 
+/* ---- conds.c ---- */
+
+void vf_cond_in(struct ptt_verify *v, const struct vf_event *e);
+void vf_cond_out(struct ptt_verify *v, const struct vf_event *e);
+void vf_cond_wake(struct ptt_verify *v, const struct vf_event *e, bool all);
+void vf_cond_leave(struct ptt_verify *v, struct vf_thread *t);
+/* vf_cond_mutex_freed, _taken - what the thread's condition wait does with its mutex. */
+void vf_cond_mutex_freed(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex, int64_t ts);
+bool vf_cond_mutex_taken(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex);
+void vf_conds_finish(struct ptt_verify *v);
+
 /* ---- locks.c ---- */
 
 void vf_lock_init(struct ptt_verify *v, const struct vf_event *e, struct vf_object *o);
@@ -335,17 +346,6 @@ struct vf_hold *vf_hold_of(struct ptt_verify *v, const struct vf_object *o, uint
 void vf_settle_bad_free(struct ptt_verify *v, const struct vf_event *e);
 /* vf_checks_owner - a mutex that promises an error to whoever unlocks it without owning it. */
 bool vf_checks_owner(const struct vf_object *o);
-
-/* ---- conds.c ---- */
-
-void vf_cond_in(struct ptt_verify *v, const struct vf_event *e);
-void vf_cond_out(struct ptt_verify *v, const struct vf_event *e);
-void vf_cond_wake(struct ptt_verify *v, const struct vf_event *e, bool all);
-void vf_cond_leave(struct ptt_verify *v, struct vf_thread *t);
-/* vf_cond_mutex_freed, _taken - what the thread's condition wait does with its mutex. */
-void vf_cond_mutex_freed(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex, int64_t ts);
-bool vf_cond_mutex_taken(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex);
-void vf_conds_finish(struct ptt_verify *v);
 
 /* ---- counts.c ---- */
 
@@ -368,9 +368,11 @@ void vf_end(struct ptt_verify *v, const struct vf_event *e);
 void vf_join_in(struct ptt_verify *v, const struct vf_event *e);
 void vf_join_out(struct ptt_verify *v, const struct vf_event *e);
 void vf_blocked_finish(struct ptt_verify *v);
+
 /* ---- calls.c ---- */
 
 void vf_call_in(struct ptt_verify *v, const struct vf_event *e);
 void vf_call_out(struct ptt_verify *v, const struct vf_event *e);
 void vf_failed(struct ptt_verify *v, const struct vf_event *e);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* posix.pml - model of a stream of <trace.h>: writers, one of which dies, the reader or flush agent, the controller's end. */
 /*
- * What native/posix/cells.h, ring_put.c and ring_take.c do, step by step, each access to shared memory a step of its own:
+ * What cells.h, ring_put.c and ring_take.c in native/posix/ring do, step by step, each access to shared memory a step of its own:
  * head, tail, a mark for each cell, records of one cell (first writer) and of two (second), the slow paths of the three
  * policies, and the bell.
  * Places are never reused, so they stand for time as well: what was reserved earlier is older.

@@ -10,7 +10,7 @@
 
 #include "catalog.h"
 #include "crc32c.h"
-#include "file_metadata.h"
+#include "record_metadata.h"
 #include "log.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
@@ -31,7 +31,7 @@ struct conversion {
 	uint32_t pid[PIDS_MAX];
 	uint32_t pid_count;
 	struct ptt_packet head;
-	struct file_identity identity;
+	struct put_identity identity;
 	struct {
 		uint64_t events;
 		uint64_t threads;
@@ -246,7 +246,7 @@ static int put_info(const struct conversion *c)
 /* ------------------------------------------------------------ all of it */
 
 /* The same log is the same trace, however often it is converted. */
-static void set_identity(struct file_identity *id, const struct px_log_head *head)
+static void set_identity(struct put_identity *id, const struct px_log_head *head)
 {
 	id->start_unix_ns = head->create_sec * GIGA + head->create_nsec;
 	id->start_clock = (uint64_t)(id->start_unix_ns - head->real_offset);
@@ -271,7 +271,7 @@ static int convert(struct conversion *c)
 	close(c->stream);
 	if (!err)
 		err = put_info(c);
-	return err ? err : file_put_metadata(c->directory, "posix", &c->identity);
+	return err ? err : put_record_metadata(c->directory, "posix", &c->identity);
 }
 
 int ptt_posix_convert(const char *log, const char *directory)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* file_metadata.c - the TSDL text of a trace of classic records that no recorder has written. */
-#include "file_metadata.h"
+/* record_metadata.c - the TSDL text of a trace of classic records that no recorder has written. */
+#include "record_metadata.h"
 
 #include "catalog.h"
 #include "put.h"
@@ -57,7 +57,7 @@ static const char stream[] =
 	"    };\n"
 	"};\n\n";
 
-int file_put_metadata(int dir, const char *handler, const struct file_identity *identity)
+int put_record_metadata(int dir, const char *handler, const struct put_identity *identity)
 {
 	/* time of day when the clock was 0 */
 	uint64_t zero = (uint64_t)identity->start_unix_ns - identity->start_clock;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* put.h - text put together without stdio: safe in signal handlers, keeps errno, allocates nothing. */
-#ifndef PTT_HANDLER_PUT_H
-#define PTT_HANDLER_PUT_H
+#ifndef PTT_PUT_H
+#define PTT_PUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
