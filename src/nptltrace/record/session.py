@@ -170,9 +170,10 @@ def is_killed(trace: Path) -> bool:
 def left_overs() -> list[LeftOver]:
     """Return the sessions of this user whose recorder was killed; delete those without a trace."""
     found: list[LeftOver] = []
+    ours = f"{PREFIX}-{os.getuid()}-"
     for place in SessionDir.places():
         for name in _names(place):
-            if not name.startswith(f"{PREFIX}-{os.getuid()}-"):
+            if not name.startswith(ours):
                 continue
             left = _left_over(place / name)
             if left is not None and left.trace.is_dir():
