@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -519,3 +520,44 @@ def test_a_link_in_place_of_the_directory_is_not_followed(trace: Path, tmp_path:
     assert ask(other, "trace")["detail"]["ready"]
     other.close()
     assert not list(elsewhere.iterdir())
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 16 MB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a small file system takes root to mount")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+@pytest.mark.parametrize("left", [0, 100_000, 3_000_000])
+def test_a_trace_on_a_full_disk_is_drawn_from_a_temporary_place(
+    viewer: Viewer, trace: Path, small: Path, monkeypatch: pytest.MonkeyPatch, left: int
+) -> None:
+    copy = small / "copy.ptt"
+    shutil.copytree(trace, copy, ignore=shutil.ignore_patterns(".ptt-view"))
+    (copy / ".ptt-view").mkdir()
+    (small / "filling").write_bytes(bytes(shutil.disk_usage(small).free - left))
+    full = Viewer([copy])
+    full.start()
+    full.wait_ready()
+    for question in ("contention", "findings"):
+        assert ask(full, question) == ask(viewer, question)
+    assert ask(full, "trace")["detail"]["error"] == ""
+    full.close()
+    assert not [path for path in (copy / ".ptt-view").iterdir() if path.name.startswith(".")]
+    # Where that has no room either, it says so.
+    monkeypatch.setattr(tempfile, "tempdir", str(small))
+    shutil.rmtree(copy / ".ptt-view")
+    (copy / ".ptt-view").touch()
+    (small / "rest").write_bytes(bytes(shutil.disk_usage(small).free))
+    nowhere = Viewer([copy])
+    nowhere.start()
+    nowhere.wait_ready()
+    told = ask(nowhere, "trace")["detail"]["error"]
+    assert told.endswith(f"No space left on device, in {small}: make room there, or set TMPDIR")
+    nowhere.close()

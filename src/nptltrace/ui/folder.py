@@ -49,6 +49,9 @@ class Folder:
 
     Args:
         source: The opened traces; the directory is in the first of them.
+
+    Attributes:
+        place: Where files go.
     """
 
     def __init__(self, source: Source) -> None:
@@ -57,8 +60,11 @@ class Folder:
         uuids = b"".join(trace.metadata.uuid.bytes for trace in source.traces)
         self._prefix = sha256(uuids).hexdigest()[:12]
         self._fd = _opened(source.traces[0].path)
+        self.place = str(source.traces[0].path / _NAME)
         if self._fd is not None:
             _sweep(self._fd)
+        else:
+            self.leave()
 
     def read(self, name: str) -> int | None:
         """Return a descriptor of a file, or None if there is none."""
@@ -105,6 +111,13 @@ class Folder:
         if self._fd is not None:
             with suppress(OSError):
                 os.unlink(self._temporary(name), dir_fd=self._fd)
+
+    def leave(self) -> bool:
+        """Go on in a temporary place, where the trace has no room; False if it is one already."""
+        there = self._fd is not None
+        self.close()
+        self.place = tempfile.gettempdir()
+        return there
 
     def close(self) -> None:
         """Close the directory."""

@@ -178,7 +178,7 @@ class Levels:
             return None
 
     def _keep(self) -> None:
-        """Finish the files, and give them their names."""
+        """Finish the files, and give them their names, where there is room for both."""
         assert self.detail is not None and self.tables is not None  # noqa: S101, PT018
         identity = identity_of(self._source)
         self.detail.finish(identity)
@@ -188,9 +188,12 @@ class Levels:
             array = getattr(self.tables, field.name)
             out.write(len(array).to_bytes(8, "little"))
             out.write(array.tobytes())
-        fd = self._folder.create("tables")
-        with os.fdopen(fd, "wb") as file:
-            file.write(out.getbuffer())
+        try:
+            with os.fdopen(self._folder.create("tables"), "wb") as file:
+                file.write(out.getbuffer())
+        except OSError:
+            self._folder.drop("tables")
+            return
         self._folder.keep("tables")
         self._folder.keep("detail")
         self.kept = True

@@ -102,13 +102,17 @@ class Whole:
         return False
 
     def keep(self, folder: Folder, identity: bytes, source: Source) -> None:
-        """Keep it as far as it is there, and what is known of threads."""
-        with os.fdopen(folder.create("analysis"), "wb") as file:
-            file.write(identity)
-            for text in (json.dumps(self.findings), text_of_threads(source.told)):
-                file.write(text.encode("utf-8", "surrogatepass") + b"\n")
-            file.write(json.dumps(self.report).encode("utf-8", "surrogatepass"))
-        folder.keep("analysis")
+        """Keep it as far as it is there, and what is known of threads, where there is room."""
+        try:
+            with os.fdopen(folder.create("analysis"), "wb") as file:
+                file.write(identity)
+                for text in (json.dumps(self.findings), text_of_threads(source.told)):
+                    file.write(text.encode("utf-8", "surrogatepass") + b"\n")
+                file.write(json.dumps(self.report).encode("utf-8", "surrogatepass"))
+        except OSError:
+            folder.drop("analysis")
+        else:
+            folder.keep("analysis")
 
     def tell(self, model: analysis.Model, source: Source, symbols: Symbols) -> None:
         """Fill the report in from a finished model."""

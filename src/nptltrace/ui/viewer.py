@@ -6,6 +6,7 @@ drawn is there after a while even of a large one; whoever asks meanwhile sees wh
 
 from __future__ import annotations
 
+import errno
 from ctypes import c_uint64
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +20,7 @@ from nptltrace.analysis import _native as analysis
 from nptltrace.analysis.documents import report_document
 from nptltrace.analysis.model import Window
 from nptltrace.analysis.recorded import is_recorded, killed
-from nptltrace.errors import PttError, UsageError, one_line
+from nptltrace.errors import NativeError, PttError, UsageError, one_line
 from nptltrace.trace import _native as reading
 from nptltrace.trace.alias import read_aliases
 from nptltrace.trace.copying import Part, default_output, write_trace
@@ -161,7 +162,7 @@ class Viewer:
         try:
             if not self._open():
                 self._source.learn_threads(_SEARCHED)
-                self._read()
+                self._read_somewhere()
                 if not self._stop.is_set():
                     self._report()
             self._tell()
@@ -169,6 +170,8 @@ class Viewer:
                 self._find()
         except (PttError, OSError, MemoryError) as error:
             self._error = one_line(error) or type(error).__name__
+            if _lacks_room(error):
+                self._error += f", in {self._folder.place}: make room there, or set TMPDIR"
         self._tell()
 
     def _open(self) -> bool:
@@ -177,6 +180,20 @@ class Viewer:
             return False
         identity = identity_of(self._source)
         return self._whole.open(self._folder, identity, self._source) and self._levels.open()
+
+    def _read_somewhere(self) -> None:
+        """Read, in a temporary place if where the trace lies there is no room."""
+        try:
+            self._read()
+        except (NativeError, OSError) as error:
+            if not _lacks_room(error):
+                raise
+            self._levels.close()
+            if not self._folder.leave():
+                raise
+            with self._lock:
+                self._levels = Levels(self._source, self._folder, self._lock)
+            self._read()
 
     def _read(self) -> None:
         """Read the trace, and go on while it is being recorded."""
@@ -674,6 +691,10 @@ class Viewer:
             path = plain.with_name(f"{plain.stem}-{number}{plain.suffix}")
         written = write_trace(source, path, Part(cursor.place(), last))
         return {"path": str(written.path), "events": written.events}
+
+
+def _lacks_room(error: Exception) -> bool:
+    return getattr(error, "errno", None) in {errno.ENOSPC, errno.EDQUOT}
 
 
 def _described_anew(trace: TraceFiles) -> bool:
