@@ -6,13 +6,18 @@
 
 #include "raw_syscall.h"
 
+static void ring_bell(struct px_stream *stream)
+{
+	/* seq_cst: whoever is to be woken has looked after it read the old value, which it sleeps on */
+	__atomic_fetch_add(&stream->bell, 1, __ATOMIC_SEQ_CST);
+	ptt_raw_futex(&stream->bell, FUTEX_WAKE, INT_MAX, NULL);
+}
+
 void px_wake(struct px_stream *stream, uint32_t who)
 {
 	/* seq_cst: whoever is to be woken sets its bit, looks again, and sleeps on the old value of bell */
-	if (!(__atomic_fetch_and(&stream->waits, ~who, __ATOMIC_SEQ_CST) & who))
-		return;
-	__atomic_fetch_add(&stream->bell, 1, __ATOMIC_SEQ_CST);
-	ptt_raw_futex(&stream->bell, FUTEX_WAKE, INT_MAX, NULL);
+	if (__atomic_fetch_and(&stream->waits, ~who, __ATOMIC_SEQ_CST) & who)
+		ring_bell(stream);
 }
 
 /* Not for each record that is taken, which would wake many writers for few of them. */
@@ -43,6 +48,5 @@ void px_wake_due(struct px_stream *stream, uint64_t end)
 void px_wake_agent(struct px_stream *stream)
 {
 	/* also when nobody has asked to be woken: the agent may be on its way to sleep on the old value */
-	__atomic_fetch_add(&stream->bell, 1, __ATOMIC_SEQ_CST);
-	ptt_raw_futex(&stream->bell, FUTEX_WAKE, INT_MAX, NULL);
+	ring_bell(stream);
 }

@@ -43,13 +43,6 @@ uint32_t px_own_pid(void)
 	return pid;
 }
 
-uint32_t px_own_tid(void)
-{
-	if (__builtin_expect(!self_tid, 0))
-		self_tid = (uint32_t)ptt_raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
-	return self_tid;
-}
-
 void px_identity_begin(void)
 {
 	int err;

@@ -28,9 +28,6 @@ extern struct px_own px_own __attribute__((visibility("hidden")));
 /* px_own_pid - of the calling process, even if it has come by a fork that nobody told us of. Safe in signal handlers. */
 uint32_t px_own_pid(void);
 
-/* px_own_tid - kernel's id of the calling thread. */
-uint32_t px_own_tid(void);
-
 /* px_identity_begin - once, before anything else. px_identity_forked - in a child that begins with our memory. */
 void px_identity_begin(void);
 void px_identity_forked(void);
