@@ -51,8 +51,8 @@ class Code:
     frames: tuple[Frame, ...]
 
 
-def bundle_lines(trace: Path) -> list[tuple[Key, dict[str, Any]]]:
-    """Return the lines of a trace's names and whose they are; what makes no sense is left out."""
+def bundle_lines(trace: Path) -> list[tuple[Key, Code | str, dict[str, Any]]]:
+    """Return whose each name in a trace is, the name, and its line; not what makes no sense."""
     try:
         data = read_whole(trace / "info" / "symbols.jsonl").decode("utf-8", "replace")
     except OSError:
@@ -61,16 +61,16 @@ def bundle_lines(trace: Path) -> list[tuple[Key, dict[str, Any]]]:
     for line in data.splitlines():
         try:
             item = json.loads(line)
-            key, _ = _read(item)
+            key, name = _read(item)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             continue
-        found.append((key, item))
+        found.append((key, name, item))
     return found
 
 
 def read_bundle(trace: Path) -> dict[Key, Code | str]:
     """Return the names inside a trace: code, or the name of a variable."""
-    return dict(_read(item) for _, item in bundle_lines(trace))
+    return {key: name for key, name, _ in bundle_lines(trace)}
 
 
 def _read(item: dict[str, Any]) -> tuple[Key, Code | str]:

@@ -51,7 +51,7 @@ def write_bundle(source: Source, symbols: Symbols) -> list[Bundled]:
     Raises:
         PttError: A trace cannot be written to.
     """
-    lines = [dict(bundle_lines(t.path)) for t in source.traces]
+    lines = [{key: line for key, _, line in bundle_lines(t.path)} for t in source.traces]
     done = [Bundled() for _ in source.traces]
     owners = [trace for trace, _, _ in source.reader.processes()]
     for kind, process, address in _occurring(source, symbols):
@@ -142,6 +142,6 @@ def _frame(frame: Frame) -> dict[str, Any]:
 
 def copy_bundle(traces: Iterable[TraceFiles], target: Path) -> None:
     """Carry the names of several traces over to one that was made of them."""
-    lines = {json.dumps(line): line for trace in traces for _, line in bundle_lines(trace.path)}
+    lines = {json.dumps(line): line for trace in traces for *_, line in bundle_lines(trace.path)}
     if lines:
         _write(target, lines.values())
