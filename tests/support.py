@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+import pytest
 
-__all__ = ["ROOT", "Compiler", "Ptt", "Recorder", "Result", "clean_environment"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = [
+    "ROOT", "Compiler", "Ptt", "Recorder", "Result", "clean_environment", "small_file_system",
+]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,6 +35,19 @@ def clean_environment(**more: str | None) -> dict[str, str]:
     merged: dict[str, str | None] = {**os.environ, **dict.fromkeys(_FOREIGN), "COLUMNS": "100"}
     merged.update(more)
     return {name: value for name, value in merged.items() if value is not None}
+
+
+@contextmanager
+def small_file_system(place: Path, size: str) -> Iterator[Path]:
+    """Have a file system of that size in a new directory; skip the test where that cannot be."""
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a small file system takes root to mount")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import pytest
 import nptltrace
 from nptltrace.errors import PttError
 from tests.record.packets import babeltrace_count, pairs_by_mutex, processes, session, streams
+from tests.support import small_file_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -367,24 +368,13 @@ class TestLimits:
         assert "at work+0x" in shown
 
     def test_full_disk(self, ptt: Ptt, tmp_path: Path, own: Callable[[str], Path]) -> None:
-        small = tmp_path / "small"
-        small.mkdir()
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", small],
-            capture_output=True,
-            check=False,
-        )
-        if mounted.returncode:
-            pytest.skip("a small file system takes root to mount")
-        try:
+        with small_file_system(tmp_path / "small", "4m") as small:
             command = [str(own("counted")), str(tmp_path / "words"), "2", "200000"]
             done = ptt("record", "-o", small / "t", "--", *command)
             assert "cannot write the trace: No space left on device" in done.stderr
             facts = session(small / "t")
             streams(small / "t")
             assert facts["events"] + facts["lost"]["not_written"] == 800_000 + 2 + 2 * 5 + 2
-        finally:
-            subprocess.run(["umount", small], check=True)
 
     def test_many_threads_in_little_room(self, record: Recorder, compile_c: Compiler) -> None:
         program = compile_c(

@@ -22,7 +22,7 @@ from nptltrace.ui.ranges import Whole
 from nptltrace.ui.shapes import fits
 from nptltrace.ui.viewer import NotFound, Viewer
 from tests.analysis.simulator import simulate
-from tests.support import ROOT, clean_environment
+from tests.support import ROOT, clean_environment, small_file_system
 from tests.trace.builder import Builder, Event
 from tests.ui.reference import Reference, ask, ask_once, column
 
@@ -524,14 +524,8 @@ def test_a_link_in_place_of_the_directory_is_not_followed(trace: Path, tmp_path:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 16 MB."""
-    place = tmp_path / "small"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(place)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("a small file system takes root to mount")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
+    with small_file_system(tmp_path / "small", "16m") as place:
+        yield place
 
 
 @pytest.mark.parametrize("left", [0, 100_000, 3_000_000])
