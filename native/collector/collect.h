@@ -43,7 +43,7 @@ struct ptt_collector_options {
 	uint64_t budget;        /* bytes of all buffers together; 0 = 64 MiB */
 	uint64_t max_file_size; /* begin another stream file before one gets bigger; 0 = no limit */
 	uint32_t max_files;     /* keep that many files of a stream; 0 = all */
-	uint32_t chunk_size;    /* 0 = PTT_CHUNK_SIZE; a power of two, 4 KiB to 1 MiB */
+	uint32_t chunk_size;    /* 0 = PTT_CHUNK_SIZE; a power of two, 8 KiB to 1 MiB */
 	uint32_t policy;        /* enum ptt_policy */
 	uint32_t when_full;     /* enum ptt_when_full */
 };

@@ -73,7 +73,7 @@ static bool is_sound(const struct ptt_segment *seg, uint64_t size)
 {
 	return memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, sizeof(seg->abi.magic)) == 0 &&
 	       seg->abi.major == PTT_ABI_MAJOR && seg->abi.struct_size >= sizeof(*seg) && seg->size == size &&
-	       seg->chunk_size >= 4096 && !(seg->chunk_size & (seg->chunk_size - 1)) &&
+	       seg->chunk_size >= PTT_CHUNK_SIZE_MIN && !(seg->chunk_size & (seg->chunk_size - 1)) &&
 	       seg->thread_count <= PTT_THREAD_COUNT_MAX && seg->chunk_count <= size / seg->chunk_size &&
 	       seg->process_count <= size / sizeof(struct ptt_process) && seg->chunk_offset <= size &&
 	       seg->chunk_offset + (uint64_t)seg->chunk_count * seg->chunk_size <= size &&
@@ -89,8 +89,8 @@ static int check_options(const struct ptt_collector_options *o, uint64_t *budget
 {
 	*budget = o->budget ? o->budget : BUDGET_DEFAULT;
 	*chunk_size = o->chunk_size ? o->chunk_size : PTT_CHUNK_SIZE;
-	if (*chunk_size < 4096 || *chunk_size > CHUNK_SIZE_MAX || (*chunk_size & (*chunk_size - 1)))
-		return fail(message, -EINVAL, "a buffer of %u bytes is not a power of two from 4 KiB to 1 MiB",
+	if (*chunk_size < PTT_CHUNK_SIZE_MIN || *chunk_size > CHUNK_SIZE_MAX || (*chunk_size & (*chunk_size - 1)))
+		return fail(message, -EINVAL, "a buffer of %u bytes is not a power of two from 8 KiB to 1 MiB",
 			    *chunk_size);
 	if (o->policy > PTT_POLICY_UNTIL_FULL || o->when_full > PTT_WHEN_FULL_DROP)
 		return fail(message, -EINVAL, "unknown policy");

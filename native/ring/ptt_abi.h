@@ -76,7 +76,8 @@ enum ptt_policy { PTT_POLICY_FLUSH = 0, PTT_POLICY_LOOP = 1, PTT_POLICY_UNTIL_FU
 enum ptt_when_full { PTT_WHEN_FULL_WAIT = 0, PTT_WHEN_FULL_DROP = 1 };
 enum ptt_clock { PTT_CLOCK_TSC = 1, PTT_CLOCK_MONOTONIC = 2 };
 
-#define PTT_CHUNK_SIZE 16384u /* default; a power of two, 4 KiB or more */
+#define PTT_CHUNK_SIZE 16384u    /* default; a power of two */
+#define PTT_CHUNK_SIZE_MIN 8192u /* holds the longest event */
 
 /*
  * Chunk states. A chunk is claimed with one compare and swap that carries the claimant, so that no kill can orphan it.
@@ -110,6 +111,7 @@ struct ptt_chunk {
 _Static_assert(sizeof(struct ptt_chunk) == 32, "chunk head is two slots");
 _Static_assert(offsetof(struct ptt_chunk, dirty_end) == 20, "read by collector");
 #define PTT_CHUNK_HEAD 32u
+_Static_assert(PTT_CHUNK_HEAD + PTT_EVENT_SLOTS_MAX * PTT_SLOT_SIZE <= PTT_CHUNK_SIZE_MIN, "every event fits in a chunk");
 
 /*
  * thread.head: bits 0-39 byte offset in the segment of the next slot to write, bits 40-63 a count of chunk changes, so

@@ -29,6 +29,23 @@ SUMMARY = re.compile(
     r"(?P<threads>\d+) threads? in (?P<dir>\S+) \((?P<lost>\d+) lost, \d+(\.\d)? [kMG]?B\)"
 )
 
+# Events of the program with more data than is kept of one.
+LONGEST = """
+#include <nptl_trace.h>
+
+int main(void)
+{
+    static char data[5000];
+    struct nptl_trace_event event = {
+        .domain = 1, .event = 2, .param = data, .param_size = sizeof(data),
+    };
+
+    for (int i = 0; i < 40; i++)
+        nptl_trace_send_user_event(event);
+    return 0;
+}
+"""
+
 
 def last_line(stderr: str) -> dict[str, str]:
     """Return what the last line says."""
@@ -96,6 +113,15 @@ class TestWhole:
             command, env=ptt.environment(), capture_output=True, text=True, check=True
         )
         assert done.stdout == "[]\n"
+
+    def test_longest_event_fits_in_the_smallest_buffer(
+        self, record: Recorder, ptt: Ptt, compile_c: Compiler
+    ) -> None:
+        program = compile_c(LONGEST, name="longest")
+        options = ("--buffer-size", "8K", "--buffer-budget", "64K")
+        trace = record(program, options=options, timeout=30)
+        said = ptt("view", "--format", "jsonl", "--event", "USER", trace).stdout
+        assert [json.loads(line)["size"] for line in said.splitlines()] == [5000] * 40
 
     def test_empty_packets_tell_of_losses(
         self, record: Recorder, own: Callable[[str], Path]
@@ -168,6 +194,7 @@ class TestExitStatus:
             ["--level", "9"],
             ["--max-files", "3"],
             ["--buffer-size", "5000"],
+            ["--buffer-size", "4K"],  # holds no event of the longest kind
             ["--buffer-budget", "20K"],
             ["--filter", "mutex,nonsense"],
         ],

@@ -68,9 +68,9 @@ def collect(
         ((1, 1000), {}),
         ((8, 100_000), {}),
         ((4, 50_000), {"budget": 256 << 10}),
-        ((4, 20_000), {"budget": 64 << 10, "chunk_size": 4096}),
+        ((4, 20_000), {"budget": 64 << 10, "chunk_size": 8192}),
         ((2, 100_000, 1, 1), {}),
-        ((2, 50_000, 1, 1), {"budget": 128 << 10, "chunk_size": 4096}),
+        ((2, 50_000, 1, 1), {"budget": 128 << 10, "chunk_size": 8192}),
         ((20, 50, 20), {}),
         ((100, 200), {"budget": 512 << 10}),
     ],
@@ -121,7 +121,7 @@ def test_what_is_no_segment_is_refused(tmp_path: Path, data: bytes) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [BufferOptions(chunk_size=5000), BufferOptions(budget=1), BufferOptions(chunk_size=64)],
+    [BufferOptions(chunk_size=5000), BufferOptions(budget=1), BufferOptions(chunk_size=4096)],
 )
 def test_senseless_sizes_are_refused(tmp_path: Path, options: BufferOptions) -> None:
     with pytest.raises(CollectorError):

@@ -76,7 +76,7 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
     add = group.add_argument
     add(
         "--buffer-size", metavar="SIZE", type=size, default=16384,
-        help="one buffer, a power of two (default: 16K)",
+        help="one buffer, a power of two from 8K to 1M (default: 16K)",
     )  # fmt: skip
     add(
         "--buffer-budget", metavar="SIZE", type=size, default=64 << 20,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["BufferOptions", "HandlerChoice", "Policy", "RecordOptions", "WhenFull"]
 
 MIB = 1 << 20
-PAGE = 4096
+CHUNK_MIN = 8192  # holds the longest event
 CHUNKS_MIN = 4
 
 
@@ -135,7 +135,7 @@ class RecordOptions(NamedTuple):
                 "where its events go is an argument of its own, as in --handler text:FILE"
             )
         size = self.buffers.chunk_size
-        if not PAGE <= size <= MIB or size & (size - 1):
-            raise UsageError("--buffer-size must be a power of two from 4K to 1M")
+        if not CHUNK_MIN <= size <= MIB or size & (size - 1):
+            raise UsageError("--buffer-size must be a power of two from 8K to 1M")
         if self.buffers.budget < CHUNKS_MIN * size:
             raise UsageError(f"--buffer-budget must have room for {CHUNKS_MIN} buffers or more")
