@@ -36,16 +36,12 @@ static uint64_t chunk_first_slot(uint32_t index)
 	return ptt_session.segment->chunk_offset + (uint64_t)index * ptt_session.segment->chunk_size + PTT_CHUNK_HEAD;
 }
 
-static bool claim_index(uint32_t index, uint32_t status, uint32_t claimed)
+/* Claim a chunk if its state still is @seen. */
+static bool claim_index(uint32_t index, uint32_t seen, uint32_t claimed)
 {
-	uint32_t *state = &ptt_session.chunk_state[index];
-	/* relaxed: the swap looks again */
-	uint32_t seen = __atomic_load_n(state, __ATOMIC_RELAXED);
-
-	if (PTT_CHUNK_STATUS(seen) != status)
-		return false;
 	/* acquire: pairs with the release that freed the chunk, so that its dirty_end is right */
-	return __atomic_compare_exchange_n(state, &seen, claimed, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&ptt_session.chunk_state[index], &seen, claimed, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
 }
 
 /* Return: index of a chunk that now is CLAIMED for @self, or -1 if none is free. */
@@ -56,7 +52,9 @@ static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 	uint32_t index = there ? self->hint % there : 0;
 
 	for (i = 0; i < there; i++) {
-		if (claim_index(index, PTT_CHUNK_FREE, claimed))
+		/* relaxed: the swap looks again */
+		if (__atomic_load_n(&ptt_session.chunk_state[index], __ATOMIC_RELAXED) == PTT_CHUNK_FREE &&
+		    claim_index(index, PTT_CHUNK_FREE, claimed))
 			return index;
 		if (++index == there)
 			index = 0;
@@ -72,7 +70,7 @@ static bool is_whole(uint32_t index)
 	uint32_t i, count = (ptt_session.segment->chunk_size - PTT_CHUNK_HEAD) / PTT_SLOT_SIZE;
 
 	for (i = 0; i < count; i++) {
-		/* relaxed: whether there is anything; claim_index() acquires the chunk */
+		/* relaxed: whether there is anything; the state was read with acquire, and is compared again */
 		uint64_t w0 = __atomic_load_n(&slot[i].w0, __ATOMIC_RELAXED);
 
 		if (!w0)
@@ -81,6 +79,15 @@ static bool is_whole(uint32_t index)
 			return true;
 	}
 	return true;
+}
+
+/* Claim a FULL chunk that is whole. The state is that of before the look: what has come back meanwhile may have a hole. */
+static bool claim_whole(uint32_t index, uint32_t claimed)
+{
+	/* acquire: pairs with the writer's release of FULL, so that its slots are seen */
+	uint32_t seen = __atomic_load_n(&ptt_session.chunk_state[index], __ATOMIC_ACQUIRE);
+
+	return PTT_CHUNK_STATUS(seen) == PTT_CHUNK_FULL && is_whole(index) && claim_index(index, seen, claimed);
 }
 
 /* LOOP: take over what was filled longest ago, going round the chunks like the hand of a clock. */
@@ -93,7 +100,7 @@ static int64_t claim_oldest(uint32_t claimed)
 		/* relaxed: where to look; and a count below */
 		uint32_t index = __atomic_fetch_add(&seg->chunk_hand, 1, __ATOMIC_RELAXED) % seg->chunk_count;
 
-		if (is_whole(index) && claim_index(index, PTT_CHUNK_FULL, claimed)) {
+		if (claim_whole(index, claimed)) {
 			__atomic_fetch_add(&seg->overwritten, seg->chunk_size - PTT_CHUNK_HEAD, __ATOMIC_RELAXED);
 			chunk_at(index)->dirty_end = seg->chunk_size;
 			return index;

@@ -25,7 +25,11 @@ static inline bool ptt_local_cas(uint64_t *p, uint64_t expected, uint64_t wanted
 			 : "memory");
 	return done;
 #else
-	return __atomic_compare_exchange_n(p, &expected, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	bool done = __atomic_compare_exchange_n(p, &expected, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+
+	/* as the instruction above: the compiler moves no access across, such as that of the revocation word */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	return done;
 #endif
 }
 
