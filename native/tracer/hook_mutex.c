@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* hook_mutex.c - pthread_mutex_*: taken, free, and who waits for whom. */
+#include "deadline.h"
 #include "mutex.h"
+
+/* What a routine asks for; the number of its _IN event names it in error events. */
+struct request {
+	clockid_t clock; /* or UNTIMED, TIMED */
+	const struct timespec *deadline;
+	int routine;
+};
+
+static const struct request plain_lock = {.clock = UNTIMED, .routine = NPTL_EV_MUTEX_LOCK_IN};
 
 static void report_taken(pthread_mutex_t *mutex, int result, uint64_t began, void *site)
 {
@@ -43,39 +53,86 @@ static uint64_t report_wait(pthread_mutex_t *mutex, bool timed, void *site)
 
 /* ------------------------------------------------------------ lock */
 
+static int lock_real(pthread_mutex_t *mutex, const struct request *r)
+{
+	switch (r->clock) {
+	case UNTIMED:
+		return ptt_real.pthread_mutex_lock(mutex);
+	case TIMED:
+		return ptt_real.pthread_mutex_timedlock(mutex, r->deadline);
+	default:
+		return ptt_real.pthread_mutex_clocklock(mutex, r->clock, r->deadline);
+	}
+}
+
+/* With a bad deadline the real routine takes the mutex or refuses; which of them it does first differs. */
+static bool never_waits(const struct request *r)
+{
+	return r->clock != UNTIMED && !ptt_deadline_valid(r->clock, r->deadline);
+}
+
+/*
+ * Robust mutexes, and those with a priority ceiling, are not tried: pthread_mutex_trylock() of glibc leaves a mutex locked
+ * that cannot be recovered, and links one that inherits priority differently to the list of those that the thread has; with
+ * a ceiling it raises the thread's priority and, if the mutex is another's, lowers it again. A look says whether to expect
+ * a wait. If it says no, and another thread is faster, a deadline long past makes a robust mutex come back with ETIMEDOUT,
+ * in a state in which a lock would have begun to sleep. With a ceiling that would leave the priority raised: there the real
+ * routine is called, and may block for once unreported.
+ */
+static COLD int try_special(pthread_mutex_t *mutex, const struct request *r)
+{
+	static const struct timespec long_past;
+	int result;
+
+	if (ptt_mutex_is_busy(mutex))
+		return EBUSY;
+	if ((ptt_mutex_kind(mutex) & PTT_MUTEX_CEILING) || ptt_try_lock == ptt_lock_if_free || never_waits(r))
+		return lock_real(mutex, r);
+	result = ptt_real.pthread_mutex_timedlock(mutex, &long_past);
+	return result == ETIMEDOUT ? EBUSY : result;
+}
+
+/* Take the mutex if it can be had at once. Return: EBUSY if it cannot, else what the real routine returns. */
+static inline __attribute__((always_inline)) int try_to_take(pthread_mutex_t *mutex, const struct request *r)
+{
+	if (unlikely(ptt_mutex_kind(mutex) & (PTT_MUTEX_ROBUST | PTT_MUTEX_CEILING)))
+		return try_special(mutex, r);
+	return ptt_try_lock(mutex);
+}
+
 /* The mutex could not be had at once: say so, then do what the program asked for. */
-static COLD int lock_contended(pthread_mutex_t *mutex, int tried, void *site)
+static COLD int take_contended(pthread_mutex_t *mutex, const struct request *r, int tried, void *site)
 {
 	uint64_t began = 0;
 	int result = tried;
 
 	if (tried == EBUSY) {
-		began = report_wait(mutex, false, site);
-		result = ptt_real.pthread_mutex_lock(mutex);
+		began = report_wait(mutex, r->clock != UNTIMED, site);
+		result = lock_real(mutex, r);
 	}
 	report_taken(mutex, result, began, site);
-	if (result && result != EOWNERDEAD)
-		report_error(mutex, NPTL_EV_MUTEX_LOCK_IN, result, site);
+	if (result && result != EOWNERDEAD && result != ETIMEDOUT)
+		report_error(mutex, r->routine, result, site);
 	return result;
 }
 
 /* Into the hook, whose call site is then looked at when it is wanted, and not kept in a register before. */
 static inline __attribute__((always_inline)) int lock(pthread_mutex_t *mutex)
 {
-	int result = ptt_try_lock(mutex);
+	int result = try_to_take(mutex, &plain_lock);
 
 	if (unlikely(result))
-		return lock_contended(mutex, result, CALL_SITE);
+		return take_contended(mutex, &plain_lock, result, CALL_SITE);
 	EMIT(MUTEX, MUTEX_TAKEN, mutex, CALL_SITE);
 	return 0;
 }
 
-/* Where only waits are told of. */
-static inline __attribute__((always_inline)) int lock_silently(pthread_mutex_t *mutex)
+/* Where only waits are reported. */
+static __attribute__((noinline)) int lock_silently(pthread_mutex_t *mutex, void *site)
 {
-	int result = ptt_try_lock(mutex);
+	int result = try_to_take(mutex, &plain_lock);
 
-	return unlikely(result) ? lock_contended(mutex, result, CALL_SITE) : 0;
+	return unlikely(result) ? take_contended(mutex, &plain_lock, result, site) : 0;
 }
 
 static COLD int lock_in_full(pthread_mutex_t *mutex, void *site)
@@ -83,9 +140,9 @@ static COLD int lock_in_full(pthread_mutex_t *mutex, void *site)
 	int result;
 
 	EMIT(MUTEX, MUTEX_LOCK_IN, mutex, site);
-	result = ptt_try_lock(mutex);
+	result = try_to_take(mutex, &plain_lock);
 	if (result)
-		result = lock_contended(mutex, result, site);
+		result = take_contended(mutex, &plain_lock, result, site);
 	else
 		EMIT(MUTEX, MUTEX_TAKEN, mutex, site);
 	EMIT_WITH(MUTEX, MUTEX_LOCK_OUT, mutex_lock_out, mutex, site, .result = result);
@@ -98,10 +155,12 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 
 	if (!level)
 		return ptt_real.pthread_mutex_lock(mutex);
-	if (unlikely(level >= NPTL_LEVEL_MUTEX_LOCK_IN))
-		return lock_in_full(mutex, CALL_SITE);
-	return likely(level >= NPTL_LEVEL_MUTEX_TAKEN) ? lock(mutex) : lock_silently(mutex);
+	/* one comparison for the level that there is mostly */
+	if (likely(level == NPTL_LEVEL_MUTEX_TAKEN))
+		return lock(mutex);
+	return level < NPTL_LEVEL_MUTEX_TAKEN ? lock_silently(mutex, CALL_SITE) : lock_in_full(mutex, CALL_SITE);
 }
+_Static_assert(NPTL_LEVEL_MUTEX_LOCK_IN == NPTL_LEVEL_MUTEX_TAKEN + 1, "no level between them");
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
@@ -126,29 +185,19 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 
 /* ------------------------------------------------------------ timed locks */
 
-/* A lock with a deadline: @clock < 0 is pthread_mutex_timedlock. */
-static int lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *deadline, void *site)
+static int lock_until(pthread_mutex_t *mutex, const struct request *r, void *site)
 {
-	int result = ptt_real.pthread_mutex_trylock(mutex);
-	uint64_t began = 0;
+	int result = try_to_take(mutex, r);
 
-	if (result == 0) {
-		report_tried(mutex, site);
-		return 0;
-	}
-	if (result == EBUSY) {
-		began = report_wait(mutex, true, site);
-		result = clock < 0 ? ptt_real.pthread_mutex_timedlock(mutex, deadline)
-				   : ptt_real.pthread_mutex_clocklock(mutex, clock, deadline);
-	}
-	report_taken(mutex, result, began, site);
-	if (result && result != EOWNERDEAD && result != ETIMEDOUT)
-		report_error(mutex, clock < 0 ? NPTL_EV_MUTEX_TIMEDLOCK_IN : NPTL_EV_MUTEX_CLOCKLOCK_IN, result, site);
-	return result;
+	if (result)
+		return take_contended(mutex, r, result, site);
+	report_tried(mutex, site);
+	return 0;
 }
 
 EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *deadline)
 {
+	struct request r = {.clock = TIMED, .deadline = deadline, .routine = NPTL_EV_MUTEX_TIMEDLOCK_IN};
 	void *site = CALL_SITE;
 	int result;
 
@@ -156,7 +205,7 @@ EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec
 		return ptt_real.pthread_mutex_timedlock(mutex, deadline);
 	if (must_trace(MUTEX, MUTEX_TIMEDLOCK_IN))
 		EMIT_WITH(MUTEX, MUTEX_TIMEDLOCK_IN, mutex_timedlock_in, mutex, site, .deadline_ns = ptt_ns(deadline));
-	result = lock_until(mutex, -1, deadline, site);
+	result = lock_until(mutex, &r, site);
 	if (must_trace(MUTEX, MUTEX_TIMEDLOCK_OUT))
 		EMIT_WITH(MUTEX, MUTEX_TIMEDLOCK_OUT, mutex_timedlock_out, mutex, site, .result = result);
 	return result;
@@ -164,16 +213,17 @@ EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec
 
 EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *deadline)
 {
+	struct request r = {.clock = clock, .deadline = deadline, .routine = NPTL_EV_MUTEX_CLOCKLOCK_IN};
 	void *site = CALL_SITE;
 	int result;
 
 	/* a clock it does not take: the real function says so, whatever the state of the mutex */
-	if (!ptt_level(NPTL_DOMAIN_MUTEX) || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC))
+	if (!ptt_level(NPTL_DOMAIN_MUTEX) || !ptt_clock_valid(clock))
 		return ptt_real.pthread_mutex_clocklock(mutex, clock, deadline);
 	if (must_trace(MUTEX, MUTEX_CLOCKLOCK_IN))
 		EMIT_WITH(MUTEX, MUTEX_CLOCKLOCK_IN, mutex_clocklock_in, mutex, site, .clock = (uint16_t)clock,
 			  .deadline_ns = ptt_ns(deadline));
-	result = lock_until(mutex, clock, deadline, site);
+	result = lock_until(mutex, &r, site);
 	if (must_trace(MUTEX, MUTEX_CLOCKLOCK_OUT))
 		EMIT_WITH(MUTEX, MUTEX_CLOCKLOCK_OUT, mutex_clocklock_out, mutex, site, .result = result);
 	return result;
@@ -215,7 +265,8 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 		return ptt_real.pthread_mutex_unlock(mutex);
 	if (unlikely(level >= NPTL_LEVEL_MUTEX_UNLOCK_IN))
 		return unlock_in_full(mutex, CALL_SITE);
-	if (unlikely(ptt_mutex_checks_owner(mutex)))
+	/* an adaptive mutex checks no owner either, which unlock_checked() sees */
+	if (unlikely(ptt_mutex_kind(mutex) & PTT_MUTEX_CHECKS))
 		return unlock_checked(mutex, CALL_SITE);
 	/* stamped before the release, so that the next holder's time is later */
 	EMIT(MUTEX, MUTEX_FREE, mutex, CALL_SITE);

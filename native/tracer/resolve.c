@@ -58,12 +58,9 @@ static COLD void *find(const char *name, const char *version)
  * Another preloaded library has a pthread_mutex_lock() of its own and no pthread_mutex_trylock(): it shall see each lock
  * as what it is. Where the mutex looks free it is asked for without trying; that may block for once unreported.
  */
-static int lock_if_free(pthread_mutex_t *mutex)
+int ptt_lock_if_free(pthread_mutex_t *mutex)
 {
-	/* relaxed: a guess, for which nothing is read */
-	if (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) && ptt_mutex_owner(mutex) != ptt_tid())
-		return EBUSY;
-	return ptt_real.pthread_mutex_lock(mutex);
+	return ptt_mutex_is_busy(mutex) ? EBUSY : ptt_real.pthread_mutex_lock(mutex);
 }
 
 int (*ptt_try_lock)(pthread_mutex_t *mutex) = early_pthread_mutex_trylock;
@@ -130,5 +127,5 @@ void ptt_resolve(void)
 	resolve_finder();
 	ptt_try_lock = ptt_real.pthread_mutex_trylock;
 	if (module_of((void *)ptt_real.pthread_mutex_lock) != module_of((void *)ptt_real.pthread_mutex_trylock))
-		ptt_try_lock = lock_if_free;
+		ptt_try_lock = ptt_lock_if_free;
 }

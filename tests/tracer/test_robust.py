@@ -1,4 +1,4 @@
-"""A robust mutex is taken over from a dead thread and given back inconsistent."""
+"""Robust mutexes, mutexes with a priority ceiling, and all other kinds, as owners live and die."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from tests.support import Compiler
     from tests.tracer.counted import Runner
 
@@ -47,3 +50,59 @@ def test_release_of_what_is_not_recovered(
     assert run.status == 0
     names = [event.name for event in run.only.events if event.name.startswith("MUTEX_")]
     assert names == ["MUTEX_INIT", "MUTEX_TAKEN", "MUTEX_TAKEN", "MUTEX_FREE", "MUTEX_ERROR"]
+
+
+CONTENDED = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+static pthread_mutex_t mutex;
+static long turns;
+static void *work(void *arg)
+{
+    for (int i = 0; i < 2000; i++) {
+        pthread_mutex_lock(&mutex);
+        turns++;
+        if (i % 16 == 0)
+            sched_yield();
+        pthread_mutex_unlock(&mutex);
+    }
+    return arg;
+}
+int main(void)
+{
+    pthread_mutexattr_t attr;
+    pthread_t threads[4];
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+    pthread_mutexattr_setprotocol(&attr, PROTOCOL);
+    pthread_mutex_init(&mutex, &attr);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, work, NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    return turns != 8000;
+}
+"""
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_all_kinds_answer_as_they_do_untraced(
+    level: int, traced: Runner, program: Callable[[str], Path]
+) -> None:
+    kinds = program("mutex_kinds")
+    plain = traced.plain(kinds)
+    assert plain.stdout.count("ENOTRECOVERABLE") >= 3 * 4
+    assert traced(kinds, level=level).stdout == plain.stdout
+
+
+@pytest.mark.parametrize("protocol", ["PTHREAD_PRIO_NONE", "PTHREAD_PRIO_INHERIT"])
+def test_each_wait_for_a_robust_mutex_is_reported(
+    protocol: str, traced: Runner, compile_c: Compiler
+) -> None:
+    run = traced(compile_c(CONTENDED, f"-DPROTOCOL={protocol}"), level=2)
+    assert run.status == 0
+    names = run.only.names()
+    waited = [event for event in run.only.of("MUTEX_TAKEN") if "wait_ns" in event.fields]
+    assert names["MUTEX_TAKEN"] == names["MUTEX_FREE"] >= 8000
+    assert names["MUTEX_WAIT"] == len(waited) > 0
