@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nptltrace import _paths
-from nptltrace.trace._abi import check, load, made
+from nptltrace.trace._abi import check, load, made, own
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +96,7 @@ class Check:
         lib = library()
         self._lib = lib
         self.handle = made("make a check", lib.ptt_check_create(long_hold_ns))
-        weakref.finalize(self, lib.ptt_check_destroy, self.handle)
+        own(self, lib.ptt_check_destroy, self.handle)
 
     def thread(self, number: int, process: int, tid: int) -> None:
         """Tell which thread the reader's number means."""

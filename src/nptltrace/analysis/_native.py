@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import tempfile
-import weakref
 from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace import _paths
-from nptltrace.trace._abi import check, load, made
+from nptltrace.trace._abi import check, load, made, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,11 +168,11 @@ class Model:
         lib = library()
         self._lib = lib
         self.handle = made("make a model", lib.ptt_model_create(flags))
-        weakref.finalize(self, lib.ptt_model_destroy, self.handle)
+        own(self, lib.ptt_model_destroy, self.handle)
         if flags & PATH:
             with suppress(OSError):  # without it short waits are left out
                 file = tempfile.TemporaryFile(prefix="ptt-path-")  # noqa: SIM115 -- closed below
-                weakref.finalize(self, file.close)
+                own(self, file.close)
                 lib.ptt_model_path_file(self.handle, file.fileno())
 
     def thread(self, number: int, process: int, tid: int) -> None:
@@ -262,7 +261,7 @@ class Model:
             name: As in `pttmodel.h`, in lower case.
             copy: Otherwise it is valid until the model changes.
         """
-        array = _array(self.raw(name), np.dtype(_TABLES[name][1], align=True))
+        array = _array(self, self.raw(name), np.dtype(_TABLES[name][1], align=True))
         return array.copy() if copy else array
 
     def raw(self, name: str) -> _Table:
@@ -277,11 +276,12 @@ class Model:
         self._lib.ptt_model_drop_rows(self.handle)
 
 
-def _array(table: _Table, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return a table of the library as it lies in memory."""
+def _array(owner: object, table: _Table, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a table of the library as it lies in memory; the array keeps the owner of that."""
     if not table.items or not table.count:
         return np.empty(0, dtype)
     memory = (ctypes.c_uint8 * (table.count * table.stride)).from_address(table.items)
+    vars(memory)["owner"] = owner
     return np.ndarray((table.count,), dtype, memoryview(memory).cast("B"), strides=(table.stride,))
 
 
@@ -292,7 +292,7 @@ class Lanes:
         lib = library()
         self._lib = lib
         self._handle = made("make rows", lib.ptt_model_lanes_create())
-        weakref.finalize(self, lib.ptt_model_lanes_destroy, self._handle)
+        own(self, lib.ptt_model_lanes_destroy, self._handle)
 
     def place(
         self, group: NDArray[Any], begin: NDArray[Any], end: NDArray[Any]
@@ -320,7 +320,7 @@ class Lanes:
         found = _Table()
         status = self._lib.ptt_model_lanes_table(self._handle, ctypes.byref(found))
         check("read a table", status)
-        return _array(found, _LANE).copy()
+        return _array(self, found, _LANE).copy()
 
 
 @cache

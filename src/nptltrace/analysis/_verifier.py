@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from nptltrace import _paths
-from nptltrace.trace._abi import check, load, made
+from nptltrace.trace._abi import check, load, made, own
 
 if TYPE_CHECKING:
     from nptltrace.trace._native import Buffer
@@ -133,7 +132,7 @@ class Verifier:
         lib = library()
         self._lib = lib
         self.handle = made("make a verifier", lib.ptt_verify_create())
-        weakref.finalize(self, lib.ptt_verify_destroy, self.handle)
+        own(self, lib.ptt_verify_destroy, self.handle)
 
     def process(self, number: int, facts: ProcessFacts) -> None:
         """Tell what is known of a process beside its events."""

@@ -7,23 +7,22 @@ tables: no files, no network, no settings.
 
 from __future__ import annotations
 
-import atexit
 import re
 import weakref
+from contextlib import closing
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
-from nptltrace.analysis.model import Window
+from nptltrace.analysis._scans import LazyTable, Scans
 from nptltrace.analysis.schema import TABLES
 from nptltrace.analysis.views import VIEWS
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
-    from nptltrace.analysis.schema import TableType
     from nptltrace.analysis.tables import TraceTables
 
 __all__ = ["Database", "QueryError", "view_columns"]
@@ -39,11 +38,10 @@ _SETTINGS = {
 }
 # How often it is looked whether a query that was interrupted goes on, or another one.
 _LOOK_S = 0.1
+# Rows of an answer that come at once: Python turns them into text without looking up.
+_ROWS = 1 << 14
 _POSITION = re.compile(r"^LINE (\d+): (.*)$", re.MULTILINE)
 _INTERNAL = ("pg_", "duckdb_", "sqlite_", "pragma_")
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-_BOUND = re.compile(r"\(ts_ns (>=|>|<=|<|==) (-?\d+)\)")
-
 
 T = TypeVar("T")
 
@@ -76,23 +74,21 @@ class Database:
     def __init__(self, tables: TraceTables) -> None:
         self._duckdb = _duckdb()
         self._connection = self._duckdb.connect(config=_SETTINGS)
-        # Left to the end of the interpreter it would complain of what it still holds.
-        closing = weakref.WeakMethod(self.close)
-        atexit.register(lambda: (method := closing()) and method())
+        self._scans = Scans()
+        # At the interpreter's exit too: no thread of DuckDB may come back to Python after it.
+        self._end = weakref.finalize(self, _end, self._connection, self._scans)
+        self._querying = Lock()
         self._rows = self._duckdb.ExpectedResultType.QUERY_RESULT
-        self._failures: list[PttError] = []
-        for table in TABLES.values():
-            self._connection.register(table.name, _Lazy(table, tables, self._failures))
-        for view in VIEWS:
-            self._connection.execute(view.statement)
-        self._connection.execute("set lock_configuration = true")
+        self.interruptible(lambda: self._declare(tables))
 
     def close(self) -> None:
-        """Give everything back."""
-        self._connection.close()
+        """Give everything back; no query may run."""
+        self._end()
 
     def query(self, sql: str) -> pa.Table:
         """Return what a query answers; of several statements, the last that returns rows.
+
+        Several threads may ask at once: one query is answered after the other.
 
         Args:
             sql: The query.
@@ -102,7 +98,7 @@ class Database:
         """
         return self.interruptible(lambda: self._query(sql))
 
-    def results(self, sql: str) -> Iterator[pa.RecordBatchReader]:
+    def results(self, sql: str) -> Generator[pa.RecordBatchReader, None, None]:
         """Run the statements of a query, and yield what those return that return rows.
 
         A result must be read before the next one is asked for.
@@ -114,13 +110,14 @@ class Database:
             QueryError: It cannot be answered.
         """
         for statement in self._statements(sql):
-            reader = self._run(statement, sql)
-            if reader is not None:
-                batches = self._whole(reader, statement, sql)
-                try:
-                    yield pa.RecordBatchReader.from_batches(_plain(reader.schema), batches)
-                finally:
-                    reader.close()
+            try:
+                reader = self._run(statement, sql)
+                if reader is not None:
+                    with closing(reader):
+                        batches = self._whole(reader, statement, sql)
+                        yield pa.RecordBatchReader.from_batches(_plain(reader.schema), batches)
+            finally:
+                self._scans.end()
 
     def is_complete(self, sql: str) -> bool:
         """Return whether a text ends with a whole statement."""
@@ -151,6 +148,7 @@ class Database:
         def stop(*_: object) -> None:
             nonlocal stopped
             stopped = True
+            self._scans.stop()
             self._connection.interrupt()
 
         signal.signal(signal.SIGINT, stop)
@@ -159,9 +157,11 @@ class Database:
                 future = pool.submit(work)
                 while wait([future], _LOOK_S).not_done:
                     if stopped:  # what came between two queries has stopped none
+                        self._scans.stop()
                         self._connection.interrupt()
         finally:
             signal.signal(signal.SIGINT, before)
+            self._scans.end()  # nor is the next query stopped
         if stopped:
             raise KeyboardInterrupt
         try:
@@ -171,10 +171,18 @@ class Database:
 
     # ---- inside ----
 
+    def _declare(self, tables: TraceTables) -> None:
+        for table in TABLES.values():
+            self._connection.register(table.name, LazyTable(table, tables, self._scans))
+        for view in VIEWS:
+            self._connection.execute(view.statement)
+        self._connection.execute("set lock_configuration = true")
+
     def _query(self, sql: str) -> pa.Table:
         found = None
-        for reader in self.results(sql):
-            found = reader.read_all()
+        with self._querying, closing(self.results(sql)) as results:
+            for reader in results:
+                found = reader.read_all()
         return pa.table({}) if found is None else found
 
     def _statements(self, sql: str) -> list[Any]:
@@ -190,14 +198,14 @@ class Database:
             if list(statement.expected_result_type) != [self._rows]:
                 self._connection.execute(statement.query)
                 return None
-            return self._connection.sql(statement.query).to_arrow_reader()
+            return self._connection.sql(statement.query).to_arrow_reader(_ROWS)
         except failed as error:
             raise self._explained(error, statement, sql) from None
 
     def _explained(self, error: Exception, statement: Any, sql: str) -> PttError:
         """Return an error with its place, which is known where the statement is just executed."""
-        if self._failures:
-            return self._failures.pop()
+        if self._scans.failures:
+            return self._scans.failures.pop()
         # Names are looked up before anything runs, so it fails again at once.
         unknown = isinstance(error, self._duckdb.BinderException | self._duckdb.CatalogException)
         if unknown and not _POSITION.search(str(error)):
@@ -216,9 +224,16 @@ class Database:
             for batch in reader:
                 yield batch.cast(schema)
         except (self._duckdb.Error, pa.ArrowException, OSError) as error:
-            if isinstance(error, pa.ArrowInvalid) and not self._failures:
+            if isinstance(error, pa.ArrowInvalid) and not self._scans.failures:
                 raise QueryError(f"{error}: cast it to double") from None
             raise self._explained(error, statement, sql) from None
+
+
+def _end(connection: Any, scans: Scans) -> None:
+    """Close a connection when no thread is in a scan any more."""
+    connection.interrupt()
+    scans.end()
+    connection.close()
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
@@ -286,75 +301,3 @@ def _column(text: str, place: re.Match[str], statement: str) -> int:
     part = shown.removeprefix("...").removesuffix("...")
     shift = max(given.find(part), 0) - left
     return max(mark + shift + 1, 1)
-
-
-class _Lazy(ds.Dataset):  # type: ignore[misc] # Arrow has no types
-    """A table that is made when DuckDB reads it.
-
-    DuckDB tells a data set which columns and rows it needs; nothing else of one is used here.
-
-    Args:
-        table: Which table.
-        tables: Makes it.
-        failures: Is given why it cannot be made, which DuckDB would wrap in words of its own.
-    """
-
-    def __init__(self, table: TableType, tables: TraceTables, failures: list[PttError]) -> None:
-        self._table, self._tables, self._failures = table, tables, failures
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns."""
-        return self._table.schema()
-
-    def scanner(
-        self,
-        columns: list[str] | None = None,
-        filter: Any = None,  # noqa: A002 -- as Arrow calls it
-        **_: Any,
-    ) -> ds.Scanner:
-        """Begin to read.
-
-        Args:
-            columns: Which columns.
-            filter: An expression that the rows must fulfil.
-        """
-        wanted = self._table.names if columns is None else columns
-        needed = set(wanted) | _mentioned(filter, self._table.names)
-        schema = self._table.schema(needed)
-        pieces = self._tables.batches(self._table.name, schema.names, _window(filter))
-        reader = pa.RecordBatchReader.from_batches(schema, self._batches(pieces))
-        return ds.Scanner.from_batches(reader, columns=wanted, filter=filter)
-
-    def _batches(self, pieces: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
-        try:
-            for piece in pieces:
-                yield from piece.to_batches()
-        except PttError as error:
-            self._failures.append(error)
-            raise
-
-
-def _mentioned(expression: Any, names: list[str]) -> set[str]:
-    """Return which columns an expression may need."""
-    if expression is None:
-        return set()
-    words = set(re.findall(r"\w+", str(expression)))
-    return words.intersection(names)
-
-
-def _window(expression: Any) -> Window | None:
-    """Return the stretch of time outside of which an expression is surely false."""
-    if expression is None:
-        return None
-    text = _QUOTED.sub('""', str(expression))
-    if re.search(r"\b(or|invert|if_else|or_kleene|case_when)\b", text):
-        return None
-    begins, ends = [], []
-    for sign, number in _BOUND.findall(text):
-        value = int(number)
-        if sign in {">", ">=", "=="}:
-            begins.append(value + (sign == ">"))
-        if sign in {"<", "<=", "=="}:
-            ends.append(value + (sign != "<"))
-    return Window(max(begins, default=None), min(ends, default=None))

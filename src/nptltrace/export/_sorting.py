@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from nptltrace.trace._abi import own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +59,7 @@ class Sorter:
     def _stored(self, run: NDArray[Any]) -> NDArray[Any]:
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="ptt-export-")  # noqa: SIM115 -- closed below
-            weakref.finalize(self, self._file.close)
+            own(self, self._file.close)
         offset = self._file.seek(0, 2)
         self._file.write(run.tobytes())
         self._file.flush()

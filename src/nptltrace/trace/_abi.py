@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from nptltrace import _paths
 from nptltrace.errors import NativeError, PttError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 VERSION = 2
@@ -278,6 +279,22 @@ def check(what: str, status: int) -> int:
     if status < 0:
         raise NativeError(f"cannot {what}", status)
     return status
+
+
+def own(owner: object, release: Callable[..., object], *what: Any) -> weakref.finalize[..., Any]:
+    """Release something when nobody refers to its owner any more; each handle is owned so.
+
+    Nothing is released at the interpreter's exit: a thread may still be in it, and the system takes
+    everything back.
+
+    Args:
+        owner: Whoever uses it keeps a reference to this.
+        release: Is called with `what`, once; must not refer to the owner.
+        what: What is released, and what must outlive it.
+    """
+    ending = weakref.finalize(owner, release, *what)
+    ending.atexit = False
+    return ending
 
 
 def made(what: str, pointer: int | None) -> int:

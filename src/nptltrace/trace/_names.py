@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from typing import TYPE_CHECKING
 
-from nptltrace.trace._abi import Columns, MissingName, check, library, made
+from nptltrace.trace._abi import Columns, MissingName, check, library, made, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +27,7 @@ class Names:
         self._lib = lib
         self.reader = reader
         self.handle = made("make a name table", lib.ptt_names_create(reader.handle))
-        weakref.finalize(self, lambda handle, _: lib.ptt_names_destroy(handle), self.handle, reader)
+        own(self, lambda handle, _: lib.ptt_names_destroy(handle), self.handle, reader)
         self._missing = (MissingName * 1024)()
         self._text = ctypes.create_string_buffer(self.ROOM)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ from nptltrace.trace._abi import (
     check,
     library,
     made,
+    own,
 )
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Reader:
         lib = library()
         self._lib = lib
         self.handle = made("open a reader", lib.ptt_reader_create())
-        weakref.finalize(self, lib.ptt_reader_destroy, self.handle)
+        own(self, lib.ptt_reader_destroy, self.handle)
 
     def add_trace(self, uuid: bytes | None) -> int:
         """Add a trace and return its number."""
@@ -300,9 +300,7 @@ class Cursor:
         self.reader = reader
         self.handle = made("open a cursor", lib.ptt_cursor_create(reader.handle))
         # The reader must outlive its cursor whatever the order of collection.
-        weakref.finalize(
-            self, lambda handle, _: lib.ptt_cursor_destroy(handle), self.handle, reader
-        )
+        own(self, lambda handle, _: lib.ptt_cursor_destroy(handle), self.handle, reader)
 
     def seek_key(self, key: int) -> None:
         """Go to the first event with this key or a later one."""
@@ -383,7 +381,7 @@ class Filter:
         lib = library()
         self._lib = lib
         self.handle = made("make a filter", lib.ptt_filter_create())
-        weakref.finalize(self, lib.ptt_filter_destroy, self.handle)
+        own(self, lib.ptt_filter_destroy, self.handle)
 
     def allow_events(self, ids: Iterable[int]) -> None:
         """Restrict to these event ids."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from threading import Event
 from typing import TYPE_CHECKING
 
 from nptltrace.trace import _native
 from nptltrace.trace._columns import ArrayBuffer
+from nptltrace.trace.stopping import ensure_wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,9 +34,9 @@ _TURN = 8
 class _Slice:
     """A part of the order of events, read in turns."""
 
-    def __init__(self, source: Source, start: int, end: int | None) -> None:
+    def __init__(self, source: Source, start: int, end: int | None, over: Event) -> None:
         self.cursor = _native.Cursor(source.reader)
-        self._start, self._end = start, end
+        self._start, self._end, self._over = start, end, over
         self._begun = False
         self.done = False
 
@@ -45,7 +48,7 @@ class _Slice:
             if self._end is not None:
                 self.cursor.limit_key(self._end)
         tables: list[pa.Table] = []
-        while len(tables) < _TURN:
+        while len(tables) < _TURN and not self._over.is_set():
             buffer = ArrayBuffer(size)
             if not self.cursor.read(buffer):
                 self.done = True
@@ -93,10 +96,13 @@ def parallel_batches(
     workers = max(len(os.sched_getaffinity(0)), 1)
     waiting = deque(_slices(source, start, end))
     ahead: deque[tuple[_Slice, Future[list[pa.Table]]]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
+    over = Event()
+    with ThreadPoolExecutor(workers) as pool, ExitStack() as stack:
+        stack.callback(over.set)  # nobody waits for what is read in vain
         while waiting or ahead:
+            ensure_wanted()
             while waiting and len(ahead) < workers + 1:
-                part = _Slice(source, *waiting.popleft())
+                part = _Slice(source, *waiting.popleft(), over)
                 ahead.append((part, pool.submit(part.turn, converter, fields, batch_size)))
             part, future = ahead.popleft()
             tables = future.result()

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from nptltrace.trace._columns import ArrayBuffer
+from nptltrace.trace.stopping import ensure_wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,7 @@ def _batches(cursor: Cursor, pool: ThreadPoolExecutor) -> Iterator[ArrayBuffer]:
         buffer.columns.cpu = None  # nobody asks for it
     ahead = pool.submit(cursor.read, full)
     while ahead.result():
+        ensure_wanted()
         ahead = pool.submit(cursor.read, empty)
         yield full
         full, empty = empty, full

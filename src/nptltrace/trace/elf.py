@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import bisect
 import struct
-import weakref
 import zlib
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from nptltrace.trace._abi import own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,7 @@ class ElfFile:
 
         self.path = path
         file = path.open("rb")
-        weakref.finalize(self, file.close)
+        own(self, file.close)
         try:
             self._elf: Any = ELFFile(file)
             if self._elf.elfclass != 64 or not self._elf.little_endian:  # noqa: PLR2004 -- bits

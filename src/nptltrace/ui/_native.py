@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import weakref
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from nptltrace import _paths
 from nptltrace.errors import NativeError
-from nptltrace.trace._abi import check, load
+from nptltrace.trace._abi import check, load, own
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,7 +102,7 @@ class Detail:
             os.close(self._fd)
             raise NativeError("cannot use the levels of detail", code)
         self._handle = handle
-        self._close = weakref.finalize(self, _destroy, lib, handle, self._fd)
+        self._close = own(self, _destroy, lib, handle, self._fd)
 
     def events(self, ts: int, count: int) -> None:
         """Count events by the address of their times."""
