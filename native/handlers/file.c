@@ -16,6 +16,7 @@
 #include "file.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,11 +241,16 @@ static __attribute__((noinline)) void put_large(const struct nptl_trace_event *e
 /* Another program comes: this is the end of the image, unless it is a child of vfork that borrows it. */
 static void before_exec(void)
 {
+	int before;
+
 	if ((uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != buffer.pid)
 		return;
 	if (buffer.forked && !buffer.others)
 		return; /* fork and exec, as all programs start others: nothing to tell */
+	/* exec is no cancellation point, and what writes the trace is */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	file_write(&buffer);
+	pthread_setcancelstate(before, NULL);
 }
 
 EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)

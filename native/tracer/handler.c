@@ -251,7 +251,7 @@ void ptt_stop(void)
 	ptt_clear_levels();
 }
 
-void ptt_restart_handler(void)
+static void restart_handler(void)
 {
 	if (!__nptl_trace_enabled)
 		return;
@@ -273,6 +273,14 @@ void ptt_restart_handler(void)
 	ptt_inherit_levels();
 	share_control();
 	ptt_report_start();
+}
+
+void ptt_restart_handler(void)
+{
+	int before = ptt_hold_cancellation();
+
+	restart_handler();
+	ptt_allow_cancellation(before);
 }
 
 void ptt_end_handler(void)

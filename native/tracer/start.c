@@ -30,7 +30,7 @@ static __attribute__((constructor(101))) void start(void)
 	errno = before;
 }
 
-static __attribute__((destructor(101))) void end(void)
+static void end_tracing(void)
 {
 	if (!__nptl_trace_enabled || (!__nptl_trace_confined && ptt_pid != getpid()))
 		return;
@@ -44,4 +44,13 @@ static __attribute__((destructor(101))) void end(void)
 		ptt_mute_points(false);
 	}
 	ptt_end_handler();
+}
+
+/* exit() is no cancellation point. */
+static __attribute__((destructor(101))) void end(void)
+{
+	int before = ptt_hold_cancellation();
+
+	end_tracing();
+	ptt_allow_cancellation(before);
 }

@@ -143,6 +143,23 @@ static inline uint64_t ptt_now_ns(void)
 	return ptt_ns(&now);
 }
 
+/*
+ * Where handlers begin and end, and files are written, the C library's cancellation points are called. The functions of the
+ * program that come to this are none: a request for cancellation stays pending meanwhile. Safe in signal handlers.
+ */
+static inline int ptt_hold_cancellation(void)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static inline void ptt_allow_cancellation(int before)
+{
+	pthread_setcancelstate(before, NULL);
+}
+
 /* Kernel id of the calling thread, cached per thread. */
 uint32_t ptt_tid(void) HIDDEN;
 void ptt_forget_tid(void) HIDDEN; /* in the child of a fork */

@@ -234,7 +234,7 @@ static __attribute__((constructor)) void begin(void)
 		settle(self);
 }
 
-static __attribute__((destructor)) void end(void)
+static void leave(void)
 {
 	void (*ending)(void) = __atomic_load_n(&px_own.ending, __ATOMIC_ACQUIRE);
 	struct px_path path;
@@ -248,6 +248,16 @@ static __attribute__((destructor)) void end(void)
 	/* the names go with the last of the family */
 	if (px_own.names)
 		px_sweep(&px_own.directory);
+}
+
+/* exit() is no cancellation point, and much of the above is. */
+static __attribute__((destructor)) void end(void)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	leave();
+	pthread_setcancelstate(before, NULL);
 }
 
 /* ------------------------------------------------------------ names */
