@@ -35,10 +35,10 @@ void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns)
 	MD_SITE(m, b->site)->pub.caused_ns += (uint64_t)ns;
 }
 
-void md_share(struct md_object *o, int64_t ts)
+void md_share(const struct ptt_model *m, struct md_object *o, int64_t ts)
 {
-	if (o->pub.waiters && ts > o->share_ts)
-		o->share += (uint64_t)(ts - o->share_ts) * o->pub.waiters / (o->pub.holders > 1 ? o->pub.holders : 1);
+	if (o->pub.waiters)
+		o->share += (uint64_t)md_portion(m, o->share_ts, ts, o->pub.waiters, o->pub.holders);
 	o->share_ts = ts;
 }
 
@@ -46,7 +46,7 @@ void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts)
 {
 	if (!o->tail)
 		return;
-	md_share(o, ts);
+	md_share(m, o, ts);
 	md_charge(m, o->tail, (int64_t)(o->share - o->tail_share));
 	o->tail = 0;
 }
@@ -57,7 +57,7 @@ void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32
 	struct md_log *log;
 
 	md_close_tail(m, o, ts);
-	md_share(o, ts);
+	md_share(m, o, ts);
 	o->named = false;
 	o->tail = thread ? md_blame(m, object, thread, site) : 0;
 	o->tail_share = o->share;
@@ -106,7 +106,6 @@ uint32_t md_log_of(struct ptt_model *m, struct md_object *o)
 void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end)
 {
 	struct md_object *o = MD_OBJECT(m, object);
-	uint32_t holders = o->pub.holders > 1 ? o->pub.holders : 1;
 	int64_t high = end;
 
 	/* What is not yet charged is made smaller, what is, is given back. */
@@ -114,8 +113,7 @@ void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end
 		struct md_hold *h = MD_HOLD(m, hold);
 		int64_t from = h->since > start ? h->since : start;
 
-		if (end > from)
-			h->share += (uint64_t)(end - from) / holders;
+		h->share += (uint64_t)md_portion(m, from, end, 1, o->pub.holders);
 		if (h->since < high)
 			high = h->since;
 	}
@@ -125,12 +123,13 @@ void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end
 		for (uint32_t i = 0; i < MD_LOG && i < log->count && high > start; i++) {
 			const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
 			int64_t from = entry->since > start ? entry->since : start;
+			int64_t part = md_portion(m, from, high, 1, 1);
 
 			/* whoever is only named may yet tell of another site: charged then */
-			if (high > from && !i && o->named)
-				o->tail_share += (uint64_t)(high - from);
-			else if (high > from && entry->thread)
-				md_charge(m, md_blame(m, object, entry->thread, entry->site), from - high);
+			if (!i && o->named)
+				o->tail_share += (uint64_t)part;
+			else if (part && entry->thread)
+				md_charge(m, md_blame(m, object, entry->thread, entry->site), -part);
 			high = entry->since < high ? entry->since : high;
 		}
 	}
@@ -150,10 +149,8 @@ void md_reblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end
 		if (!entry->thread)
 			continue;
 		blame = md_blame(m, object, entry->thread, entry->site);
-		if (high > from)
-			md_charge(m, blame, high - from);
+		md_charge(m, blame, md_portion(m, from, high, 1, 1));
 		high = entry->since < high ? entry->since : high;
 	}
-	if (high > start)
-		md_charge(m, blame, high - start);
+	md_charge(m, blame, md_portion(m, start, high, 1, 1));
 }

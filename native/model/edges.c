@@ -35,6 +35,8 @@ void md_edges(struct ptt_model *m, const struct md_event *e, uint32_t object, ui
 	const struct md_thread *t = MD_THREAD(m, e->thread);
 	uint32_t site = md_site(m, e->thread, e->site, MD_OBJECT(m, object)->pub.kind);
 
+	if (!md_in_window(m, e->ts))
+		return;
 	for (uint32_t i = t->holds; i; i = MD_HOLD(m, i)->thread_next) {
 		const struct md_hold *h = MD_HOLD(m, i);
 		struct ptt_model_edge *edge;

@@ -140,6 +140,9 @@ struct md_cached {
 
 struct md_thread {
 	struct ptt_model_thread pub;
+	int64_t path_first; /* where the critical path enters and leaves it, and its last event; set by the end */
+	int64_t path_last;
+	int64_t path_event;
 	struct md_cached cache[MD_CACHE];
 	uint64_t site_key[MD_SITES];
 	uint32_t site[MD_SITES];
@@ -235,12 +238,46 @@ enum md_action {
 	MD_DETACH, MD_SCHEDULE, MD_LEVEL, MD_LOST, MD_BUFFER, MD_TRY_IN, MD_TRY_OUT, MD_LLL_PURPOSE,
 };
 
+/* What threads and objects were like when a window ended, for the tables: element by element. */
+struct md_then_thread {
+	int64_t last_ns;
+	int64_t end_ns;
+	int64_t join_ns;
+	uint32_t flags;
+	uint32_t held;
+	uint32_t policy;
+	int32_t priority;
+	bool waiting;
+};
+
+struct md_then_object {
+	int64_t last_ns;
+	uint32_t threads;
+	uint32_t max_waiters;
+	uint32_t waiters;
+	uint32_t holders;
+	uint32_t holder;
+	uint32_t flags;
+};
+
+/* The part of the time that counts; see window.c. */
+struct md_window {
+	int64_t begin;
+	int64_t end;
+	bool begun; /* the first event inside it, or behind it, was seen */
+	bool ended; /* the first event behind it was seen */
+	struct md_then_thread *threads;
+	struct md_then_object *objects;
+	uint32_t thread_count;
+	uint32_t object_count;
+};
+
 struct ptt_model {
 	uint32_t flags;
 	int error;
+	struct md_window window;
 	uint64_t wait_id;
 	uint64_t lost;
-	int64_t first_ns, last_ns;
 	struct rd_pool objects, sites, threads, pairs, blames, causes, wakers, edges, histograms;
 	struct rd_pool holds, waits, logs, tokens; /* open ones; free elements are chained */
 	uint32_t free_hold, free_wait;
@@ -292,6 +329,42 @@ static inline uint32_t md_new(struct ptt_model *m, struct rd_pool *pool)
 	return rd_pool_new(pool, &m->error);
 }
 
+/* ---- what lies in the window ---- */
+
+/* md_inside - whether an interval, or a moment, lies in the window with some part, to which it is cut. */
+static inline bool md_inside(const struct ptt_model *m, int64_t *from, int64_t *to)
+{
+	const struct md_window *w = &m->window;
+	bool counts = *from < w->end && (*to > w->begin || *from >= w->begin);
+
+	if (*from < w->begin)
+		*from = w->begin;
+	if (*to > w->end)
+		*to = w->end;
+	return counts;
+}
+
+/* md_in_window - whether a moment lies in the window. */
+static inline bool md_in_window(const struct ptt_model *m, int64_t ts)
+{
+	return ts >= m->window.begin && ts < m->window.end;
+}
+
+/*
+ * md_portion - what lies in the window of an interval that counts @times times, and is divided @among several. It is
+ * rounded so that the portions of windows that follow one another add up to that of all.
+ */
+static inline int64_t md_portion(const struct ptt_model *m, int64_t from, int64_t to, uint32_t times, uint32_t among)
+{
+	int64_t first = from, last = to;
+
+	if (!md_inside(m, &first, &last) || last <= first)
+		return 0;
+	if (among <= 1)
+		return (last - first) * times;
+	return (last - from) * times / among - (first - from) * times / among;
+}
+
 /* ---- rows.c ---- */
 
 /* md_row - a new zeroed row, or NULL, which fails the model. */
@@ -319,6 +392,8 @@ uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool
 /* md_object - the object that an event of this kind at this address means, alive; pair: its entry with the thread. */
 uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t address, int64_t ts, uint32_t *pair);
 uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object);
+/* md_user - counts the threads that use an object. Returns the pair, or 0 where none is needed. */
+uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object);
 uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t address, uint32_t kind);
 bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
 void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind);
@@ -331,7 +406,7 @@ void md_lll_purpose(struct ptt_model *m, const struct md_event *e);
 uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site);
 /* md_charge - waits of others that a holder or waker caused. May be negative. */
 void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns);
-void md_share(struct md_object *o, int64_t ts);
+void md_share(const struct ptt_model *m, struct md_object *o, int64_t ts);
 void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts);
 /* md_blame_from - whom to blame from now on, where no holds are known; thread 0 = nobody. */
 void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts);
@@ -385,8 +460,9 @@ uint32_t md_wait_find(const struct ptt_model *m, uint32_t thread, uint32_t objec
 bool md_wait_take(struct ptt_model *m, const struct md_event *e, uint32_t object, struct md_wait *out);
 /* md_wait_account - adds a finished wait to all sums and tells its rows. */
 void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct md_end *end);
-/* md_wait_row - tells of a wait in rows; only of one that counts. */
-void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end, int64_t dur);
+/* md_wait_row - tells of a wait, or the part of it from @since to @until, in rows; only of one that counts. */
+void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
+		 int64_t since, int64_t until);
 bool md_is_lock(uint32_t kind);
 /* md_lock_waited - a wait for a lock is over: taken or given up. */
 void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t object);
@@ -426,5 +502,12 @@ void md_join_out(struct ptt_model *m, const struct md_event *e);
 /* ---- open_waits.c ---- */
 
 int md_finish_waits(struct ptt_model *m, const int64_t *ends);
+
+/* ---- window.c ---- */
+
+/* md_window_reach - before an event, or the end, at this time: begins and ends the window where it is behind that. */
+void md_window_reach(struct ptt_model *m, int64_t ts);
+/* md_window_finish - after all is accounted: leaves threads and objects as they were in the window. */
+void md_window_finish(struct ptt_model *m);
 
 #endif

@@ -5,14 +5,16 @@
 static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, uint32_t site, bool open)
 {
 	struct ptt_model_hold *row;
+	int64_t since = h->since;
 
-	if (!(m->flags & PTT_MODEL_ROWS) || !md_counted(m, h->thread, h->object, h->site))
+	if (!(m->flags & PTT_MODEL_ROWS) || !md_inside(m, &since, &ts) ||
+	    !md_counted(m, h->thread, h->object, h->site))
 		return;
 	row = md_row(m, &m->hold_rows);
 	if (!row)
 		return;
-	row->t_ns = h->since;
-	row->dur_ns = ts - h->since;
+	row->t_ns = since;
+	row->dur_ns = ts - since;
 	row->thread = h->thread;
 	row->object = h->object;
 	row->site = h->site;
@@ -34,10 +36,12 @@ static inline void sum_hold(struct ptt_sums *sums, uint64_t ns)
 
 static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts)
 {
-	uint64_t ns = (uint64_t)(ts - h->since);
+	int64_t since = h->since;
+	uint64_t ns;
 
-	if (!md_counted(m, h->thread, h->object, h->site))
+	if (!md_inside(m, &since, &ts) || !md_counted(m, h->thread, h->object, h->site))
 		return;
+	ns = (uint64_t)(ts - since);
 	sum_hold(&MD_OBJECT(m, h->object)->pub.sums, ns);
 	sum_hold(&MD_PAIR(m, h->pair)->sums, ns);
 	sum_hold(&MD_THREAD(m, h->thread)->pub.sums, ns);
@@ -63,7 +67,7 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct md_event
 	if (o->share != h->share || o->pub.waiters) {
 		uint32_t blame = md_blame(m, h->object, h->thread, h->site);
 
-		md_share(o, e->ts);
+		md_share(m, o, e->ts);
 		md_charge(m, blame, (int64_t)(o->share - h->share));
 		if (o->pub.waiters && o->pub.holders == 1) {
 			o->tail = blame;
@@ -107,7 +111,7 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 	if (t->holds && m->flags & PTT_MODEL_EDGES && !m->field_at[e->id][MD_WAIT_NS].number)
 		md_edges(m, e, object, mode, false);
 	if (o->pub.waiters)
-		md_share(o, e->ts);
+		md_share(m, o, e->ts);
 	/* Its release will want to add to this. */
 	__builtin_prefetch(&MD_PAIR(m, pair)->sums.hold_n, 1);
 	md_hold_begin(m, e, object, pair, md_site(m, e->thread, e->site, o->pub.kind), mode);
@@ -151,7 +155,7 @@ void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
 
 		md_close_tail(m, o, end);
 		if (o->pub.waiters)
-			md_share(o, end);
+			md_share(m, o, end);
 		for (uint32_t hold = o->holds; hold; hold = MD_HOLD(m, hold)->object_next) {
 			const struct md_hold *h = MD_HOLD(m, hold);
 

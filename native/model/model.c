@@ -17,8 +17,7 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 	if (!m)
 		return NULL;
 	m->flags = flags;
-	m->first_ns = INT64_MAX;
-	m->last_ns = INT64_MIN;
+	m->window = (struct md_window){ .begin = INT64_MIN, .end = INT64_MAX, .begun = true };
 	err |= rd_pool_open(&m->objects, sizeof(struct md_object));
 	err |= rd_pool_open(&m->sites, sizeof(struct md_site));
 	err |= rd_pool_open(&m->threads, sizeof(struct md_thread));
@@ -69,6 +68,8 @@ void ptt_model_destroy(struct ptt_model *m)
 	free(m->known);
 	free(m->processes);
 	free(m->shared);
+	free(m->window.threads);
+	free(m->window.objects);
 	free(m);
 }
 
@@ -193,10 +194,12 @@ static void other_event(struct ptt_model *m, const struct md_event *e, enum md_a
 		level_changed(m, e);
 		break;
 	case MD_LOST:
-		m->lost += (uint64_t)md_number(m, e, MD_COUNT, 0);
+		if (md_in_window(m, e->ts))
+			m->lost += (uint64_t)md_number(m, e, MD_COUNT, 0);
 		break;
 	case MD_BUFFER:
-		MD_THREAD(m, e->thread)->pub.buffer_ns += (uint64_t)md_number(m, e, MD_WAIT_NS, 0);
+		MD_THREAD(m, e->thread)->pub.buffer_ns +=
+			(uint64_t)md_portion(m, e->ts - md_number(m, e, MD_WAIT_NS, 0), e->ts, 1, 1);
 		break;
 	case MD_LLL_PURPOSE:
 		md_lll_purpose(m, e);
@@ -256,11 +259,10 @@ static inline void event(struct ptt_model *m, struct md_event *e)
 	}
 }
 
-int ptt_model_feed(struct ptt_model *m, const struct ptt_columns *c, int64_t n)
+/* Takes in the events from one number up to another. */
+static void take(struct ptt_model *m, const struct ptt_columns *c, int64_t from, int64_t to)
 {
-	if (n > 0 && m->first_ns > c->ts[0])
-		m->first_ns = c->ts[0];
-	for (int64_t i = 0; i < n && !m->error; i++) {
+	for (int64_t i = from; i < to && !m->error; i++) {
 		struct md_event e = {
 			.ts = c->ts[i],
 			.object = c->object[i],
@@ -279,8 +281,36 @@ int ptt_model_feed(struct ptt_model *m, const struct ptt_columns *c, int64_t n)
 			e.thread = md_thread_of_number(m, c->thread[i]);
 		event(m, &e);
 	}
-	if (n > 0)
-		m->last_ns = c->ts[n - 1];
+}
+
+/* The number of the first event at a time or behind it. */
+static int64_t first_at(const struct ptt_columns *c, int64_t n, int64_t ts)
+{
+	int64_t low = 0, high = n;
+
+	while (low < high) {
+		int64_t middle = low + (high - low) / 2;
+
+		if (c->ts[middle] < ts)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int ptt_model_feed(struct ptt_model *m, const struct ptt_columns *c, int64_t n)
+{
+	int64_t begin = m->window.begun ? 0 : first_at(c, n, m->window.begin);
+	int64_t end = m->window.ended ? n : first_at(c, n, m->window.end);
+
+	take(m, c, 0, begin);
+	if (begin < n)
+		md_window_reach(m, c->ts[begin]);
+	take(m, c, begin, end);
+	if (end < n)
+		md_window_reach(m, c->ts[end]);
+	take(m, c, end > begin ? end : begin, n);
 	return m->error;
 }
 
@@ -299,8 +329,10 @@ int ptt_model_finish(struct ptt_model *m, const int64_t *ends, uint32_t count)
 			until[i] = ends[i];
 	}
 	m->open_rows.count = 0;
+	md_window_reach(m, m->window.begin);
 	err = md_finish_waits(m, until);
 	md_hold_open_rows(m, until);
+	md_window_finish(m);
 	free(until);
 	return err < 0 ? err : m->error;
 }

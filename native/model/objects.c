@@ -18,22 +18,16 @@ uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool
 	return (uint32_t)e->value;
 }
 
-static uint32_t pair_find(struct ptt_model *m, uint32_t thread, uint32_t object, bool *made)
+uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object)
 {
-	uint32_t number = md_lookup(m, &m->pair_of, &m->pairs, thread, object, made);
+	bool made;
+	uint32_t number = md_lookup(m, &m->pair_of, &m->pairs, thread, object, &made);
 
-	if (*made) {
+	if (made) {
 		MD_PAIR(m, number)->thread = thread;
 		MD_PAIR(m, number)->object = object;
 	}
 	return number;
-}
-
-uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object)
-{
-	bool made;
-
-	return pair_find(m, thread, object, &made);
 }
 
 static uint64_t object_key(uint64_t address, uint32_t kind)
@@ -83,20 +77,19 @@ static uint32_t object_find(struct ptt_model *m, uint32_t process, uint64_t addr
 	return (uint32_t)e->value;
 }
 
-/* Counts the threads that use an object. Returns the pair, or 0 where none is needed. */
-static uint32_t user(struct ptt_model *m, uint32_t thread, uint32_t object)
+uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 	uint64_t bit = thread < 64 ? UINT64_C(1) << thread : 0;
 	uint32_t pair = 0;
-	bool made = false;
 
 	if (!bit || m->flags & PTT_MODEL_PAIRS_OF)
-		pair = pair_find(m, thread, object, &made);
-	if (bit)
-		made = !(o->users & bit);
+		pair = md_pair(m, thread, object);
+	if (bit ? o->users & bit : MD_PAIR(m, pair)->used)
+		return pair;
 	o->users |= bit;
-	o->pub.threads += made;
+	MD_PAIR(m, pair)->used = 1;
+	o->pub.threads++;
 	return pair;
 }
 
@@ -110,7 +103,7 @@ uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t
 		     MD_OBJECT(m, cached->object)->pub.flags & PTT_OBJECT_ENDED)) {
 		uint32_t object = object_find(m, t->pub.process, address, kind, ts);
 
-		*cached = (struct md_cached){ key, object, user(m, thread, object) };
+		*cached = (struct md_cached){ key, object, md_user(m, thread, object) };
 	}
 	*pair = cached->pair;
 	MD_OBJECT(m, cached->object)->pub.last_ns = ts;

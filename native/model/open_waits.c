@@ -73,7 +73,7 @@ int ptt_model_waiting(struct ptt_model *m, int64_t now)
 
 			wait_for_holder(m, &w);
 			end.wait_class = open_class(m, &w);
-			md_wait_row(m, &m->open_rows, &w, &end, now > w.since ? now - w.since : 0);
+			md_wait_row(m, &m->open_rows, &w, &end, w.since, now > w.since ? now : w.since);
 		}
 	}
 	return m->error;

@@ -10,7 +10,7 @@ static void piece(struct ptt_model *m, uint8_t kind, uint32_t thread, int64_t st
 {
 	struct ptt_model_segment *s;
 
-	if (end <= start)
+	if (!md_inside(m, &start, &end) || end <= start)
 		return;
 	s = md_row(m, &m->segments);
 	if (s)
@@ -21,7 +21,7 @@ static void piece(struct ptt_model *m, uint8_t kind, uint32_t thread, int64_t st
 static uint32_t to_creator(struct ptt_model *m, uint32_t thread, int64_t *t)
 {
 	const struct ptt_model_thread *pub = &MD_THREAD(m, thread)->pub;
-	int64_t begin = pub->first_ns < *t ? pub->first_ns : *t, made = begin;
+	int64_t first = MD_THREAD(m, thread)->path_first, begin = first < *t ? first : *t, made = begin;
 
 	piece(m, PTT_PATH_RUN, thread, begin, *t, 0, 0);
 	*t = begin;
@@ -38,9 +38,13 @@ static uint32_t last_thread(const struct ptt_model *m)
 {
 	uint32_t last = 0;
 
-	for (uint32_t i = 1; i < m->threads.count; i++)
-		if (!last || MD_THREAD(m, i)->pub.last_ns > MD_THREAD(m, last)->pub.last_ns)
+	for (uint32_t i = 1; i < m->threads.count; i++) {
+		const struct md_thread *t = MD_THREAD(m, i), *best = MD_THREAD(m, last);
+
+		if (!last || t->path_last > best->path_last ||
+		    (t->path_last == best->path_last && t->path_event > best->path_event))
 			last = i;
+	}
 	return last;
 }
 
@@ -54,7 +58,7 @@ int ptt_model_path(struct ptt_model *m, uint32_t thread)
 		return m->error;
 	m->walk = (struct md_walk){
 		.thread = thread,
-		.t = MD_THREAD(m, thread)->pub.last_ns,
+		.t = MD_THREAD(m, thread)->path_last,
 		.left = md_step_count(m),
 	};
 	return m->error;
@@ -63,7 +67,7 @@ int ptt_model_path(struct ptt_model *m, uint32_t thread)
 /* Over a wait, if the path leads through it. */
 static void pass(struct ptt_model *m, struct md_walk *at, const struct md_step *step)
 {
-	while (at->thread && MD_THREAD(m, at->thread)->pub.first_ns >= step->end && at->hops++ < m->threads.count)
+	while (at->thread && MD_THREAD(m, at->thread)->path_first >= step->end && at->hops++ < m->threads.count)
 		at->thread = to_creator(m, at->thread, &at->t);
 	/* A wait that was over before it began kept nobody. */
 	if (step->thread != at->thread || step->end > at->t || (step->wake != MD_NEVER && step->wake < step->start))

@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 4
+#define PTT_MODEL_VERSION 5
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -147,7 +147,7 @@ struct ptt_model_pair {
 	uint32_t thread;
 	uint32_t object;
 	uint32_t balance; /* units of a semaphore taken and not given back */
-	uint32_t reserved;
+	uint32_t used;    /* the thread is counted among those that use the object */
 };
 
 struct ptt_model_blame {
@@ -342,6 +342,22 @@ PTT_MODEL_API int ptt_model_share(struct ptt_model *model, uint32_t process, uin
 PTT_MODEL_API int ptt_model_only_thread(struct ptt_model *model, uint32_t number);
 PTT_MODEL_API int ptt_model_only_object(struct ptt_model *model, uint32_t process, uint64_t address);
 PTT_MODEL_API int ptt_model_only_site(struct ptt_model *model, uint32_t process, uint64_t address);
+/*
+ * ptt_model_window - counts only what lies in [begin, end); before the first event
+ *
+ * Events before it only say what goes on at its beginning. Of a wait or a hold that reaches out of it, sums and rows have
+ * the part inside; what a wait is, and who ended it, is that of the whole wait. So events behind the window are to be
+ * fed as well, until ptt_model_undecided() is 0.
+ */
+PTT_MODEL_API void ptt_model_window(struct ptt_model *model, int64_t begin, int64_t end);
+/* ptt_model_undecided - how many waits and holds that began before the window's end go on. */
+PTT_MODEL_API uint64_t ptt_model_undecided(const struct ptt_model *model);
+/*
+ * ptt_model_last - tells when a thread of the reader has its last event, where not all events are fed
+ *
+ * Of threads that do not say when they end, nothing else tells whether they live on behind the window.
+ */
+PTT_MODEL_API void ptt_model_last(struct ptt_model *model, uint32_t number, int64_t ts);
 PTT_MODEL_API int ptt_model_feed(struct ptt_model *model, const struct ptt_columns *columns, int64_t n);
 /*
  * ptt_model_waiting - tells of the waits that are going on, as rows of PTT_MODEL_OPEN; none of them ends by that

@@ -51,7 +51,7 @@ void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_e
 {
 	struct md_step *step;
 
-	if (dur < m->steps.least)
+	if (dur < m->steps.least || end->ts <= m->window.begin || w->since >= m->window.end)
 		return;
 	if (m->steps.held.count >= STEPS_HELD && !store(&m->steps))
 		while (m->steps.held.count >= STEPS_HELD)

@@ -88,7 +88,7 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t o
 		.mode = mode,
 		.kind = (uint8_t)o->pub.kind,
 	};
-	md_share(o, e->ts);
+	md_share(m, o, e->ts);
 	if (md_is_lock(o->pub.kind)) {
 		md_log_of(m, o);
 		find_owner(m, e, o, w);
@@ -139,7 +139,7 @@ static void wait_unlink(struct ptt_model *m, uint32_t number, int64_t ts)
 		o->waits = w->object_next;
 	if (w->object_next)
 		MD_WAITING(m, w->object_next)->object_prev = w->object_prev;
-	md_share(o, ts);
+	md_share(m, o, ts);
 	if (--o->pub.waiters == 0 && o->tail)
 		md_blame_from(m, w->object, 0, 0, ts);
 	w->thread_next = m->free_wait;
@@ -255,15 +255,16 @@ static void sum_waker(struct ptt_model *m, const struct md_wait *w, const struct
 	waker->ns += ns;
 }
 
-void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end, int64_t dur)
+void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
+		 int64_t since, int64_t until)
 {
 	struct ptt_model_wait *row = md_row(m, rows);
 
 	if (!row)
 		return;
 	*row = (struct ptt_model_wait){
-		.t_ns = w->since,
-		.dur_ns = dur,
+		.t_ns = since,
+		.dur_ns = until - since,
 		.wake_ns = end->wake,
 		.id = w->id,
 		.parent = w->parent,
@@ -286,7 +287,7 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 
 static void wakeup_row(struct ptt_model *m, const struct md_wait *w, const struct md_end *end)
 {
-	struct ptt_model_wakeup *row = md_row(m, &m->wakeup_rows);
+	struct ptt_model_wakeup *row = md_in_window(m, end->wake) ? md_row(m, &m->wakeup_rows) : NULL;
 
 	if (!row)
 		return;
@@ -305,14 +306,16 @@ static void wakeup_row(struct ptt_model *m, const struct md_wait *w, const struc
 void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct md_end *end)
 {
 	int64_t dur = end->dur >= 0 ? end->dur : end->ts - w->since;
-	uint64_t ns = dur > 0 ? (uint64_t)dur : 0;
+	int64_t since = w->since, until = since + dur;
+	bool inside = md_inside(m, &since, &until);
+	uint64_t ns = until > since ? (uint64_t)(until - since) : 0;
 	struct md_object *o = MD_OBJECT(m, w->object);
 	struct md_thread *t = MD_THREAD(m, w->thread);
 	struct md_site *s = MD_SITE(m, w->site);
 
 	if (m->flags & PTT_MODEL_PATH && !end->open)
 		md_step_add(m, w, end, dur);
-	if (!md_counted(m, w->thread, w->object, w->site))
+	if (!inside || !md_counted(m, w->thread, w->object, w->site))
 		return;
 	sum_wait(m, &o->pub.sums, &o->pub.histogram, end->wait_class, ns);
 	sum_wait(m, &t->pub.sums, &t->pub.histogram, end->wait_class, ns);
@@ -324,10 +327,10 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 	if (end->waker)
 		sum_waker(m, w, end, ns);
 	if (m->flags & PTT_MODEL_ROWS) {
-		md_wait_row(m, &m->wait_rows, w, end, dur);
+		md_wait_row(m, &m->wait_rows, w, end, since, until);
 		if (end->waker)
 			wakeup_row(m, w, end);
 	}
-	if (end->open)
-		md_wait_row(m, &m->open_rows, w, end, dur);
+	if (end->open) /* since when it goes on is told, whatever the window */
+		md_wait_row(m, &m->open_rows, w, end, w->since, until);
 }

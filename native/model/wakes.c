@@ -67,7 +67,7 @@ void md_wake(struct ptt_model *m, const struct md_event *e, uint32_t object, uin
 		.kind = kind,
 		.gave_back = gave_back,
 	};
-	if (!o->pub.waiters && (kind == PTT_WAKE_SIGNAL || kind == PTT_WAKE_BROADCAST))
+	if (!o->pub.waiters && (kind == PTT_WAKE_SIGNAL || kind == PTT_WAKE_BROADCAST) && md_in_window(m, e->ts))
 		o->pub.wasted++;
 	if (!tokens->last.left)
 		return;
@@ -242,7 +242,8 @@ void md_barrier_out(struct ptt_model *m, const struct md_event *e)
 		end.wake = w.woken;
 		end.wake_kind = PTT_WAKE_BARRIER;
 		if (md_counted(m, w.thread, w.object, w.site))
-			md_charge(m, md_blame(m, object, w.waker, w.waker_site), end.dur);
+			md_charge(m, md_blame(m, object, w.waker, w.waker_site),
+				  md_portion(m, w.since, w.since + end.dur, 1, 1));
 	}
 	md_wait_account(m, &w, &end);
 }
@@ -265,7 +266,8 @@ static void granted(struct ptt_model *m, const struct md_wait *w, struct md_end 
 	woken_by(end, token);
 	end->wait_class = token->gave_back ? PTT_CONTENDED : PTT_IDLE;
 	if (token->gave_back && md_counted(m, w->thread, w->object, w->site))
-		md_charge(m, md_blame(m, w->object, token->thread, token->site), end->dur);
+		md_charge(m, md_blame(m, w->object, token->thread, token->site),
+			  md_portion(m, w->since, w->since + end->dur, 1, 1));
 }
 
 static void sem_waited(struct ptt_model *m, const struct md_event *e, uint32_t object)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from nptltrace.analysis import _native
-from nptltrace.analysis.model import model_tables, run_model
+from nptltrace.analysis.model import Window, model_tables, run_model
 from nptltrace.trace.source import Source
 from tests.analysis.reference import follow
 from tests.analysis.text_events import read
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tests.analysis.reference import Reference
 
 
-def reference_of(trace: Path, source: Source) -> Reference:
-    """Run the reference over a trace."""
+def reference_of(trace: Path, source: Source, window: Window) -> Reference:
+    """Run the reference over a trace, to blame for a window of it."""
     clock = source.traces[0].metadata.clock
     processes = source.processes()
     sites = {p.index: p.sites for p in processes}
@@ -31,7 +31,22 @@ def reference_of(trace: Path, source: Source) -> Reference:
     images: dict[int, int] = {}
     for process in processes:
         images.setdefault(process.pid, process.index)
-    return follow(read(trace, source.ticks_at_start(), clock.frequency, sites, images), ends)
+    events = read(trace, source.ticks_at_start(), clock.frequency, sites, images)
+    return follow(events, ends, *_limits(window))
+
+
+def _limits(window: Window) -> tuple[int, int]:
+    begin, end = window.begin_ns, window.end_ns
+    return -(2**62) if begin is None else begin, 2**62 if end is None else end
+
+
+def cut(window: Window, since: int, until: int | None) -> tuple[int, int | None] | None:
+    """Return the part of an interval that lies in a window as time and length, None for none."""
+    begin, end = _limits(window)
+    if since >= end or (until is not None and until <= begin and since < begin):
+        return None
+    first = max(since, begin)
+    return first, None if until is None else min(until, end) - first
 
 
 def assert_equal(model: Counter[Any], reference: Counter[Any]) -> None:
@@ -42,15 +57,23 @@ def assert_equal(model: Counter[Any], reference: Counter[Any]) -> None:
     assert only_model == only_reference, message
 
 
-def assert_same(trace: Path) -> dict[str, int]:
-    """Compare; return how many waits of each class there were."""
+def assert_same(trace: Path, window: Window | None = None) -> dict[str, int]:
+    """Compare; return how many waits of each class there were.
+
+    Args:
+        trace: The trace, of one process if only a part of it is compared.
+        window: What to compare.
+    """
+    window = window or Window()
     source = Source([trace])
-    reference = reference_of(trace, source)
-    tables = model_tables(source)
+    reference = reference_of(trace, source, window)
+    tables = model_tables(source, window=window)
     index = [p.index for p in source.processes()]
-    kind_of = tables.objects["kind"].to_pylist()
+    numbers, kinds = (tables.objects[name].to_pylist() for name in ("object_id", "kind"))
+    kind_of = dict(zip(numbers, kinds, strict=True))
+    rows = [(r, cut(window, r.t_ns, r.t_ns + r.dur_ns)) for r in reference.rows]
     # Who held it first after the signal is then forgotten.
-    vague = {(r.process, r.tid, r.address, r.t_ns) for r in reference.rows if r.vague}
+    vague = {(r.process, r.tid, r.address, part[0]) for r, part in rows if r.vague and part}
     waits: Counter[Any] = Counter()
     for row in tables.waits.to_pylist():
         place = (index[row["process"]], row["tid"], row["object"], row["t_ns"])
@@ -62,35 +85,38 @@ def assert_same(trace: Path) -> dict[str, int]:
             row["wake_ns"], row["site"],
         ] += 1  # fmt: skip
     expected = Counter(
-        (r.process, r.tid, r.kind, r.address, r.t_ns, r.dur_ns, r.wait_class, r.result, r.open,
+        (r.process, r.tid, r.kind, r.address, *part, r.wait_class, r.result, r.open,
          r.depth, None if r.vague else r.waited_for, r.waker, r.wake_ns, r.site)
-        for r in reference.rows
+        for r, part in rows
+        if part
     )  # fmt: skip
     assert_equal(waits, expected)
     holds: Counter[Any] = Counter(
-        (index[row["process"]], row["tid"], kind_of[row["object_id"] - 1], row["object"],
+        (index[row["process"]], row["tid"], kind_of[row["object_id"]], row["object"],
          row["t_ns"], None if row["open"] else row["dur_ns"], row["mode"], row["site"],
          row["release_site"])
         for row in tables.holds.to_pylist()
     )  # fmt: skip
     expected_holds = Counter(
-        (h.process, h.tid, o.kind, o.address, h.since,
-         None if h.until is None else h.until - h.since, h.mode, h.site, h.release_site)
+        (h.process, h.tid, o.kind, o.address, *part, h.mode, h.site, h.release_site)
         for o, h in reference.holds
+        if (part := cut(window, h.since, h.until))
     )  # fmt: skip
     assert_equal(holds, expected_holds)
-    woken = sum(1 for r in reference.rows if r.waker[0])
-    assert tables.wakeups.num_rows == woken
-    assert_blame(source, reference, len(reference.rows) + len(reference.holds))
+    begin, end = _limits(window)
+    woken = [r.wake_ns for r in reference.rows if r.waker[0] and r.wake_ns is not None]
+    assert tables.wakeups.num_rows == sum(1 for ts in woken if begin <= ts < end)
+    assert_blame(source, reference, window)
     classes: dict[str, int] = {}
     for r in reference.rows:
         classes[r.wait_class] = classes.get(r.wait_class, 0) + 1
     return classes
 
 
-def assert_blame(source: Source, reference: Reference, roundings: int) -> None:
+def assert_blame(source: Source, reference: Reference, window: Window) -> None:
     """Compare what holders are blamed for; each division may be cut to whole ns."""
-    model = run_model(source)
+    roundings = len(reference.rows) + len(reference.holds)
+    model = run_model(source, window=window)
     threads, objects = model.table("threads"), model.table("objects")
     sites = model.table("sites")["address"]
     found: dict[Any, int] = {}

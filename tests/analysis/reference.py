@@ -87,7 +87,7 @@ class Reference(Locks):
         edges = [*(ts for ts, _ in blamed[1:]), w.retaken]
         for (since, who), until in zip(blamed, edges, strict=True):
             if until > signalled:
-                self.charge(mutex, who[0], until - max(since, signalled))
+                self.charge(mutex, who[0], max(since, signalled), until)
         waker = ((others[-1].tid, others[-1].release_site), others[-1].until or 0)
         self.row(wait, w.retaken, "contended", waker=waker)
         return True
@@ -101,7 +101,7 @@ class Reference(Locks):
         if w.released and w.released[0][0] == e.tid:
             return
         if w.released and result in {0, -1}:
-            self.charge(o, w.released[0], e.fields["wait_ns"])
+            self.charge(o, w.released[0], w.since, w.since + e.fields["wait_ns"])
         wait_class = classed(0 if result == -1 else result, "contended")
         self.row(w, e.ts, wait_class, dur=e.fields["wait_ns"], result=result, waker=w.released)
 
@@ -114,7 +114,7 @@ class Reference(Locks):
     def granted(self, e: Event, o: Object, w: Wait, token: Token, result: int) -> None:
         dur = e.fields["wait_ns"]
         if token.lock_like:
-            self.charge(o, token.who, dur)
+            self.charge(o, token.who, w.since, w.since + dur)
         wait_class = "contended" if token.lock_like else "idle"
         self.row(w, e.ts, wait_class, dur=dur, result=result, waker=(token.who, token.ts))
 
@@ -305,9 +305,11 @@ class Reference(Locks):
         self.row(w, until, wait_class, still=True)
 
 
-def follow(events: Iterable[Event], ends: dict[int, int]) -> Reference:
-    """Return the reference after all events of a trace."""
-    reference = Reference()
+def follow(
+    events: Iterable[Event], ends: dict[int, int], begin: int = -(2**62), end: int = 2**62
+) -> Reference:
+    """Return the reference after all events of a trace, which blames for a window of it."""
+    reference = Reference(begin, end)
     for event in events:
         reference.feed(event)
     reference.end(ends)

@@ -25,9 +25,15 @@ def classed(result: int, done: str) -> str:
 
 
 class Locks:
-    """Follows the events of one trace."""
+    """Follows the events of one trace.
 
-    def __init__(self) -> None:
+    Args:
+        begin: Only what lies from here on is blamed.
+        end: And before this.
+    """
+
+    def __init__(self, begin: int = -(2**62), end: int = 2**62) -> None:
+        self.begin_ns, self.end_ns = begin, end
         self.objects: dict[tuple[int, str, int], Object] = {}
         self.all: list[Object] = []
         self.open: dict[tuple[int, int], list[Wait]] = {}
@@ -173,18 +179,18 @@ class Locks:
                 w.depth, w.owner, who, ts, w.site, w.target, w.vague)
         )  # fmt: skip
 
-    def charge(self, o: Object, who: Who, ns: Fraction | int) -> None:
-        key = (o.process, o.address, o.kind, *who)
-        self.blamed[key] = self.blamed.get(key, Fraction(0)) + ns
+    def charge(self, o: Object, who: Who, start: int, end: int, among: int = 1) -> None:
+        inside = min(end, self.end_ns) - max(start, self.begin_ns)
+        if inside > 0:
+            key = (o.process, o.address, o.kind, *who)
+            self.blamed[key] = self.blamed.get(key, Fraction(0)) + Fraction(inside, among)
 
     def charge_history(self, o: Object, start: int, end: int) -> None:
         """Divide a wait among those who are blamed for each moment of it."""
         changes = [*o.changes, (2**62, [])]
         for (since, who), (until, _) in pairwise(changes):
-            overlap = min(until, end) - max(since, start)
-            if overlap > 0:
-                for one in who:
-                    self.charge(o, one, Fraction(overlap, len(who)))
+            for one in who:
+                self.charge(o, one, max(since, start), min(until, end), len(who))
 
     def over(self, e: Event, o: Object) -> None:
         """End a wait for a lock."""

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace.analysis.model import Window
+from nptltrace.trace import ahead
+from nptltrace.trace.source import Source
 from tests.analysis.compare import assert_same
 from tests.support import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.support import Compiler, Recorder
@@ -83,6 +88,27 @@ def test_a_bit_of_everything(seed: int, program: Callable[[str], Path], record: 
     options = ("-l", str(1 + seed % 3), *(("--handler", "shared") if seed > 6 else ()))
     trace = record(program("mix"), str(seed), "300", options=options)
     assert "contended" in assert_same(trace)
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_windows(
+    seed: int, program: Callable[[str], Path], record: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What begins before a window or ends after it is known all the same."""
+    monkeypatch.setattr(ahead, "_BATCH", 64)  # not all that follows is read
+    trace = record(program("mix"), str(seed), "200", options=("-l", str(seed)))
+    end = Source([trace]).end_ns()
+    assert end is not None
+    for _, cuts in zip(range(4), random_cuts(seed, end), strict=False):
+        for begin_ns, end_ns in pairwise([None, *cuts, None]):
+            assert_same(trace, Window(begin_ns, end_ns))
+
+
+def random_cuts(seed: int, end: int) -> Iterator[list[int]]:
+    """Yield places where to cut a trace."""
+    choose = random.Random(seed)  # noqa: S311
+    while True:
+        yield sorted(choose.sample(range(end), 2))
 
 
 def test_killed_while_hung(program: Callable[[str], Path], record: Recorder) -> None:

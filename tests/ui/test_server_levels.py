@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from nptltrace.analysis.model import model_tables
 from nptltrace.errors import PttError
+from nptltrace.trace.source import Source
 from nptltrace.ui import protocol
 from nptltrace.ui.drawing import bin_width
 from nptltrace.ui.jobs import Later
@@ -251,6 +253,29 @@ def test_contention_is_the_report(
     threads = {row["row"]: row for row in ask(viewer, "rows", by="thread", limit=9999).to_pylist()}
     for item, row in zip(report["threads"], answer["thread_rows"], strict=True):
         assert threads[row]["tid"] == item["tid"]
+
+
+def test_marks_have_what_lies_inside(viewer: Viewer, trace: Path) -> None:
+    """Of waits and holds that reach out of a mark, the part inside; and all threads that live."""
+    whole = model_tables(Source([trace]))
+    first, last = column(whole.threads, "first_ns"), column(whole.threads, "last_ns")
+    tables = {"waits": whole.waits, "holds": whole.holds}
+    begins = {name: column(table, "t_ns") for name, table in tables.items()}
+    ends = {name: begins[name] + column(table, "dur_ns") for name, table in tables.items()}
+    choose = random.Random(9)  # noqa: S311
+    for _ in range(100):
+        begin, end = sorted(choose.sample(range(int(np.nanmax(last))), 2))
+        found = ask(viewer, "statistics", from_ns=begin, to_ns=end)
+        told = found["figures"]
+        inside = {n: (begins[n] < end) & ((ends[n] > begin) | (begins[n] >= begin)) for n in ends}
+        parts = {n: np.minimum(ends[n], end) - np.maximum(begins[n], begin) for n in ends}
+        contended = inside["waits"] & (column(whole.waits, "class") == "contended")
+        assert told["waits"] == contended.sum()
+        assert told["wait_ns"] == parts["waits"][contended].sum()
+        assert found["blocked_ns"] == parts["waits"][inside["waits"]].sum()
+        assert told["holds"] == inside["holds"].sum()
+        assert told["hold_ns"] == parts["holds"][inside["holds"]].sum()
+        assert found["threads"] >= ((first < end) & (last >= begin)).sum()
 
 
 def test_findings_are_those_of_check(viewer: Viewer, trace: Path, ptt: Ptt) -> None:

@@ -25,7 +25,7 @@ __all__ = [
     "Model", "percentile",
 ]  # fmt: skip
 
-VERSION = 4
+VERSION = 5
 ROWS, EDGES, PATH, PAIRS = 1, 2, 4, 8
 CLASSES = ("contended", "idle", "join", "timeout", "cancelled")
 KINDS = {
@@ -34,6 +34,7 @@ KINDS = {
 }  # fmt: skip
 WAKES = ("", "unlock", "signal", "broadcast", "post", "barrier", "end", "once", "futex")
 NEVER = -(2**63)
+END = 2**63 - 1
 # From this bit on, the flags of a low-level lock say what it is for: a place in LLL_PURPOSES.
 LLL_SHIFT = 8
 BUCKETS = 768
@@ -68,7 +69,7 @@ _TABLES: dict[str, tuple[int, list[Any]]] = {
               "held", "policy"),
         ("priority", "i4"),
     ]),
-    "pairs": (3, [*_SUMS, ("caused_ns", "u8"), *_u32("thread", "object", "balance", "reserved")]),
+    "pairs": (3, [*_SUMS, ("caused_ns", "u8"), *_u32("thread", "object", "balance", "used")]),
     "blames": (4, [("caused_ns", "u8"), *_u32("object", "thread", "site", "reserved")]),
     "causes": (5, [
         ("n", "u8"), ("ns", "u8"), ("max", "u8"),
@@ -132,6 +133,9 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_model_only_thread": (ctypes.c_int, (_p, _n)),
     "ptt_model_only_object": (ctypes.c_int, (_p, _n, ctypes.c_uint64)),
     "ptt_model_only_site": (ctypes.c_int, (_p, _n, ctypes.c_uint64)),
+    "ptt_model_window": (None, (_p, ctypes.c_int64, ctypes.c_int64)),
+    "ptt_model_undecided": (ctypes.c_uint64, (_p,)),
+    "ptt_model_last": (None, (_p, _n, ctypes.c_int64)),
     "ptt_model_feed": (ctypes.c_int, (_p, _p, ctypes.c_int64)),
     "ptt_model_waiting": (ctypes.c_int, (_p, ctypes.c_int64)),
     "ptt_model_holding": (ctypes.c_int, (_p, ctypes.c_int64)),
@@ -204,6 +208,23 @@ class Model:
         """Count only what was called from these (process, address) pairs."""
         for process, address in ((_ANY, 2**64 - 1), *sites):
             check("choose", self._lib.ptt_model_only_site(self.handle, process, address))
+
+    def window(self, begin_ns: int | None, end_ns: int | None) -> None:
+        """Count only what lies in [begin, end); before the first event. None stands for no limit.
+
+        Events before it are to be fed too, and those behind it while `undecided` is not 0.
+        """
+        begin = NEVER if begin_ns is None else begin_ns
+        self._lib.ptt_model_window(self.handle, begin, END if end_ns is None else end_ns)
+
+    @property
+    def undecided(self) -> int:
+        """How many waits and holds that began before the window's end go on."""
+        return int(self._lib.ptt_model_undecided(self.handle))
+
+    def last(self, number: int, ts_ns: int) -> None:
+        """Tell when a thread (the reader's number) has its last event, fed or not."""
+        self._lib.ptt_model_last(self.handle, number, ts_ns)
 
     def feed(self, buffer: Buffer) -> None:
         """Take in the events of a buffer, which has all columns but `cpu`."""

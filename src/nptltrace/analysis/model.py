@@ -28,18 +28,23 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
 
 __all__ = [
-    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "event_buffers", "model_batches",
-    "model_steps", "model_tables", "run_model", "share_memory", "tell_parents",
+    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "event_buffers", "feed_window",
+    "model_batches", "model_steps", "model_tables", "new_model", "process_ends", "run_model",
+    "share_memory", "tell_parents",
 ]  # fmt: skip
 
 ROW_TABLES = ("waits", "holds", "wakeups")
 
 _MODES = ("exclusive", "shared")
+_THREAD_ENDED = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """A stretch of time.
+
+    What reaches out of it counts with the part inside: windows that follow one another add up to
+    the whole.
 
     Attributes:
         begin_ns: First time, or None for the start.
@@ -48,6 +53,12 @@ class Window:
 
     begin_ns: int | None = None
     end_ns: int | None = None
+
+    def has(self, ts: NDArray[Any]) -> slice:
+        """Return where among times in their order those of the window are."""
+        begin = 0 if self.begin_ns is None else int(np.searchsorted(ts, self.begin_ns))
+        end = len(ts) if self.end_ns is None else int(np.searchsorted(ts, self.end_ns))
+        return slice(begin, max(begin, end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,23 +117,65 @@ def model_steps(
         NativeError: Memory is out.
     """
     window, only = window or Window(), only or Only()
-    model = _native.Model(flags)
+    model = new_model(source, flags)
     if only.threads is not None:
         model.only_threads(only.threads)
     if only.objects is not None:
         model.only_objects(only.objects)
     if only.sites is not None:
         model.only_sites(only.sites)
+    for buffer in feed_window(model, source, window):
+        yield model, int(buffer.column("ts")[-1])
+    model.finish(process_ends(source))
+    yield model, _native.END
+
+
+def feed_window(model: _native.Model, source: Source, window: Window) -> Iterator[ArrayBuffer]:
+    """Feed a new model what it has to see to know a window; `finish` comes after that.
+
+    That is all that goes before, for it says who holds and who waits when the window begins, and
+    what follows until it is known of every wait that reaches out of the window how it ends.
+
+    Args:
+        model: Knows the threads of the traceset.
+        source: The opened traces.
+        window: What counts.
+
+    Yields:
+        The events, after they were fed.
+    """
+    model.window(window.begin_ns, window.end_ns)
+    reached = False
+    for buffer in event_buffers(source, Window()):
+        if not buffer.count:
+            continue
+        model.feed(buffer)
+        yield buffer
+        last = int(buffer.column("ts")[-1])
+        if window.end_ns is not None and last >= window.end_ns and not model.undecided:
+            reached = True
+            break
+    if reached:
+        _tell_last(model, source, window)
+
+
+def _tell_last(model: _native.Model, source: Source, window: Window) -> None:
+    """Tell the model which threads live on behind all that it has seen, if it matters."""
+    rows = model.table("threads", copy=False)[1:]
+    quiet = (rows["first_ns"] < window.end_ns) & (rows["last_ns"] < window.end_ns)
+    if (quiet & (rows["flags"] & _THREAD_ENDED == 0)).any():
+        for number, last_ns in source.last_events().items():
+            model.last(number, last_ns)
+
+
+def new_model(source: Source, flags: int) -> _native.Model:
+    """Return a model that knows the threads and processes of a traceset."""
+    model = _native.Model(flags)
     for number, (process, tid) in enumerate(source.reader.threads()):
         model.thread(number, process, tid)
     tell_parents(model, source)
     share_memory(model, source)
-    for buffer in event_buffers(source, window):
-        if buffer.count:
-            model.feed(buffer)
-            yield model, int(buffer.column("ts")[-1])
-    model.finish(_ends(source, window))
-    yield model, 2**63 - 1
+    return model
 
 
 class Sharing(Protocol):
@@ -176,14 +229,10 @@ def event_buffers(source: Source, window: Window) -> Iterator[ArrayBuffer]:
             yield buffer
 
 
-def _ends(source: Source, window: Window) -> list[int]:
+def process_ends(source: Source) -> list[int]:
     """Return when each process ended, as the recorder saw it."""
-    ends = []
-    for process in source.processes():
-        end = process.end_unix_ns
-        ns = _native.NEVER if end is None else end - source.start_unix_ns
-        ends.append(ns if window.end_ns is None else min(ns, window.end_ns))
-    return ends
+    ends = [process.end_unix_ns for process in source.processes()]
+    return [_native.NEVER if ns is None else ns - source.start_unix_ns for ns in ends]
 
 
 # ---- tables ----
@@ -245,7 +294,7 @@ def model_batches(
         model.drop_rows()
     names = _Numbers(model)
     yield from ((name, _ROWS[name](names, model.table(name))) for name in rows)
-    yield "threads", _threads(source, names)
+    yield "threads", _threads(source, names, part=window not in {None, Window()})
     yield "objects", _objects(names)
     yield "edges", _edges(names, model.table("edges")[1:])
 
@@ -302,15 +351,17 @@ def _flag(values: NDArray[Any], bit: int = 1) -> pa.Array:
     return pa.array((values & bit) != 0)
 
 
-def _threads(source: Source, names: _Numbers) -> pa.Table:
+def _threads(source: Source, names: _Numbers, *, part: bool) -> pa.Table:
     rows = names.threads[1:]
+    numbers = np.flatnonzero((rows["first_ns"] != _native.END) | (not part))
+    rows = rows[numbers]
     number = {pair: n for n, pair in enumerate(source.threads())}
     keys = zip(rows["process"].tolist(), rows["tid"].tolist(), strict=True)
     text = [source.thread_name(number[key]) if key in number else "" for key in keys]
     return pa.table(
         {
             "process": _plain(rows["process"]),
-            "tid": names.tid(np.arange(1, len(rows) + 1)),
+            "tid": names.tid(numbers + 1),
             "generation": _plain(rows["generation"]),
             "name": pa.array(text, pa.string()),
             "first_ns": _times(rows["first_ns"]),
@@ -335,10 +386,12 @@ def _threads(source: Source, names: _Numbers) -> pa.Table:
 
 
 def _objects(names: _Numbers) -> pa.Table:
-    rows = names.objects[1:]
+    # Those that are used in the window; row 0 is none.
+    numbers = np.flatnonzero(names.objects["threads"])
+    rows = names.objects[numbers]
     return pa.table(
         {
-            "object_id": pa.array(np.arange(1, len(rows) + 1, dtype=np.uint32)),
+            "object_id": _plain(numbers.astype(np.uint32)),
             "process": _plain(rows["process"]),
             "kind": _kinds(rows["kind"]),
             "object": _plain(rows["address"]),

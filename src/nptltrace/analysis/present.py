@@ -171,7 +171,7 @@ class Follower:
     Args:
         source: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
-        begin_ns: Leave out what was before.
+        begin_ns: Count from this time on.
     """
 
     def __init__(
@@ -181,8 +181,7 @@ class Follower:
         self._model = _native.Model()
         self._cursor = reading.Cursor(source.reader)
         self._whole = whole_filter(source)
-        if begin_ns is not None:
-            self._cursor.seek_key(source.reader.key_of_time(begin_ns))
+        self._model.window(begin_ns, None)
         self._begun = begin_ns or 0
         self._now = self._begun
         self._threads = 0
@@ -223,7 +222,7 @@ class Follower:
         Args:
             named: How many objects, threads and sites to tell of; None for all.
         """
-        sums = _Sums.of(self._model, self._now, self._ended())
+        sums = _Sums.of(self._model, self._begun, self._now, self._ended())
         found = _View(self._source, self._symbols, self._model, self._before, sums).present(named)
         self._before = sums
         return found
@@ -259,6 +258,7 @@ class _Sums:
 
     def __init__(
         self,
+        begun_ns: int,
         now_ns: int,
         tables: dict[str, NDArray[Any]],
         opened: NDArray[Any],
@@ -276,21 +276,22 @@ class _Sums:
         for name, column in (("objects", "object"), ("threads", "thread"), ("sites", "site")):
             if name in self.wait_ns:
                 at = (opened[column], opened["wait_class"])
-                np.add.at(self.wait_ns[name], at, opened["dur_ns"])
+                before = np.maximum(begun_ns - opened["t_ns"], 0)
+                np.add.at(self.wait_ns[name], at, np.maximum(opened["dur_ns"] - before, 0))
 
     @classmethod
     def none(cls, now_ns: int) -> _Sums:
         """Return those of no event."""
-        return cls(now_ns, {}, np.zeros(0, np.int64))
+        return cls(now_ns, now_ns, {}, np.zeros(0, np.int64))
 
     @classmethod
-    def of(cls, model: _native.Model, now_ns: int, ended: set[int]) -> _Sums:
-        """Return those of the events that a model has seen."""
+    def of(cls, model: _native.Model, begun_ns: int, now_ns: int, ended: set[int]) -> _Sums:
+        """Return those of the events that a model has seen, from a time on."""
         opened = model.waiting(now_ns)
         process = model.table("threads", copy=False)["process"][opened["thread"]]
         opened = opened[~np.isin(process, list(ended))]
         tables = {name: model.table(name) for name in ("objects", "threads", "sites")}
-        return cls(now_ns, tables, opened)
+        return cls(begun_ns, now_ns, tables, opened)
 
 
 class _View:

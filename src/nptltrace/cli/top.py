@@ -60,8 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--from", dest="begin", metavar="TIME", type=duration_ns,
-        help="leave out what was before this time since the trace's start; who took a lock before "
-        "is then unknown",
+        help="count from this time since the trace's start on",
     )  # fmt: skip
     _traces.add_names(parser)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from nptltrace.analysis import _native
 from nptltrace.analysis._naming import Naming
-from nptltrace.analysis.model import model_steps
+from nptltrace.analysis.model import Window, model_steps
 from nptltrace.export import _records as rec
 from nptltrace.export._sorting import Sorter, in_order
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis._naming import ThreadName
-    from nptltrace.analysis.model import Window
     from nptltrace.trace.info import Process
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols import Symbols
@@ -75,7 +74,7 @@ class Timeline:
 
     def __init__(self, source: Source, symbols: Symbols | None, window: Window | None) -> None:
         source.learn_threads()
-        self._source, self._window = source, window
+        self._source, self._window = source, window or Window()
         self._late = Sorter(rec.RECORD)
         self._verbs: list[NDArray[np.uint64]] = []
         self.counts = {"waits": 0, "holds": 0, "wakeups": 0}
@@ -90,9 +89,9 @@ class Timeline:
         # What a thread does lies between these and those, even at the very same time.
         self._beginnings = Sorter(rec.RECORD)
         for what in (rec.BEGUN, rec.CREATED):
-            self._beginnings.add(rec.lives(self.threads, what))
+            self._beginnings.add(self._lives(what))
         for what in (rec.ENDED, rec.JOINED):
-            self._late.add(rec.lives(self.threads, what))
+            self._late.add(self._lives(what))
         self.lanes = [
             Lane(int(group) >> 32, int(group) & 0xFFFFFFFF, int(place))
             for group, place in lanes.table()[["group", "place"]].tolist()
@@ -116,8 +115,16 @@ class Timeline:
         return self._source.processes()
 
     def lived(self) -> list[int]:
-        """Return the threads that have a kernel thread id."""
-        return np.flatnonzero(self.threads["tid"]).tolist()
+        """Return the threads that have a kernel thread id; of a part, those that live in it."""
+        found = self.threads["tid"] != 0
+        if self._window != Window():
+            found &= self.threads["first_ns"] != _native.END
+        return np.flatnonzero(found).tolist()
+
+    def _lives(self, what: int) -> NDArray[Any]:
+        """Return the beginnings or ends of threads that lie in the window."""
+        found = np.sort(rec.lives(self.threads, what), order="ts", kind="stable")
+        return found[self._window.has(found["ts"])]
 
     def thread(self, row: int) -> str:
         """Return how to call a thread, as `worker 123`; empty for none."""

@@ -5,6 +5,7 @@ Nothing here needs NumPy; `Traceset` builds columns on top of it.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -18,7 +19,6 @@ from nptltrace.trace.metadata import read_metadata
 from nptltrace.trace.threads import ALL, ThreadNames, thread_names
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Sequence
 
     from nptltrace.trace.alignment import Alignment
@@ -96,6 +96,7 @@ class Source:
         self._known_threads: list[tuple[int, int]] = []
         self._searched: tuple[_native.Cursor, _names.Names, set[tuple[int, int]]] | None = None
         self._looked = 0  # how many bytes `told` is from
+        self._last_events: dict[int, int] | None = None
         self._given = [Path(path) for path in paths]
         for path in paths:
             self._add(posix_log.as_trace(path) if posix_log.is_log(path) else Path(path))
@@ -124,6 +125,7 @@ class Source:
             self._add_files(trace)
         self.reader.index(running=self.running)
         self._looked = 0
+        self._last_events = None
         self._set_clocks()
 
     def _add_processes(self, trace: TraceFiles) -> None:
@@ -175,6 +177,14 @@ class Source:
         """Return the time of the last event that is on disk, None before there is one."""
         found = self.reader.key_range()
         return None if found is None else self.reader.time_of_key(found[1])
+
+    def last_events(self) -> dict[int, int]:
+        """Return when each thread, by its number, has its last event; it reads all of the trace."""
+        if self._last_events is None:
+            workers = len(os.sched_getaffinity(0))
+            spans = _native.count(self.reader, workers=workers, objects=False)[2]
+            self._last_events = {n: span.last for n, span in enumerate(spans) if span.events}
+        return self._last_events
 
     def _origin(self, trace: TraceFiles) -> int | None:
         """Return the tick at which a trace begins, None for one that is empty."""

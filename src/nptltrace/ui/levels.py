@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace.analysis import _native as analysis
-from nptltrace.analysis.model import share_memory, tell_parents
+from nptltrace.analysis.model import new_model, process_ends, share_memory, tell_parents
 from nptltrace.errors import NativeError
 from nptltrace.trace import _native as reading
 from nptltrace.trace.ahead import reading_ahead
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.ui.folder import Folder
 
-__all__ = ["Levels", "Tables", "new_model", "process_ends"]
+__all__ = ["Levels", "Tables"]
 
 _IDS = 1024
 # How often what is there so far is shown while a trace is read.
@@ -78,22 +78,6 @@ class Tables:
             and len(self.events) == _IDS
             and all(not len(numbers) or int(numbers.max()) < count for numbers, count in inside)
         )
-
-
-def new_model(source: Source, flags: int) -> analysis.Model:
-    """Return a model that knows the threads and processes of a traceset."""
-    model = analysis.Model(flags)
-    for number, (process, tid) in enumerate(source.reader.threads()):
-        model.thread(number, process, tid)
-    tell_parents(model, source)
-    share_memory(model, source)
-    return model
-
-
-def process_ends(source: Source) -> list[int]:
-    """Return when each process ended, as the recorder saw it."""
-    ends = [process.end_unix_ns for process in source.processes()]
-    return [analysis.NEVER if ns is None else ns - source.start_unix_ns for ns in ends]
 
 
 class Levels:

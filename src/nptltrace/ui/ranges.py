@@ -15,13 +15,12 @@ from nptltrace.analysis.checker import Checker
 from nptltrace.analysis.contention import told_by
 from nptltrace.analysis.documents import findings_document, report_document
 from nptltrace.analysis.findings import findings_of
-from nptltrace.analysis.model import event_buffers
+from nptltrace.analysis.model import feed_window, new_model, process_ends
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import PttError
 from nptltrace.trace.source import Source
 from nptltrace.ui import protocol
 from nptltrace.ui.jobs import Jobs
-from nptltrace.ui.levels import new_model, process_ends
 from nptltrace.ui.shapes import fits
 from nptltrace.ui.threads import kept_threads, text_of_threads
 
@@ -190,8 +189,10 @@ class Ranges:
         def find(step: Callable[[float], None]) -> tuple[Contention, NDArray[Any], int]:
             source = self._opened()
             model, counts = _looked_at(source, window, analysis.PATH, step)
-            objects = model.table("objects")[1:]
-            places = objects[objects["kind"] != 1][["process", "address", "kind"]]
+            objects = model.table("objects")
+            places = objects[(objects["kind"] != 1) & (objects["threads"] > 0)][
+                ["process", "address", "kind"]
+            ]
             return told_by(model, source, named=0), counts, len(np.unique(places))
 
         found: tuple[Contention, NDArray[Any], int] = self._jobs.ask((window,), find)
@@ -210,16 +211,14 @@ def _looked_at(
     """Return a model that has seen a range, and how many events of each type there are."""
     model = new_model(source, flags)
     counts = np.zeros(_IDS, np.int64)
-    begin = window.begin_ns or 0
     end = source.end_ns() or 0 if window.end_ns is None else window.end_ns
-    for buffer in event_buffers(source, window):
-        model.feed(buffer)
-        counts += np.bincount(buffer.column("id"), minlength=_IDS)[:_IDS]
-        step(min(max((int(buffer.column("ts")[-1]) - begin) / max(end - begin, 1), 0.0), 1.0))
-    ends = process_ends(source)
-    if window.end_ns is not None:
-        ends = [min(end, window.end_ns) for end in ends]
-    model.finish(ends)
+    first = None
+    for buffer in feed_window(model, source, window):
+        ts = buffer.column("ts")
+        counts += np.bincount(buffer.column("id")[window.has(ts)], minlength=_IDS)[:_IDS]
+        first = int(ts[0]) if first is None else first
+        step(min(max((int(ts[-1]) - first) / max(end - first, 1), 0.0), 1.0))
+    model.finish(process_ends(source))
     return model, counts
 
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* window.c - a part of the time that alone counts: what threads and objects were like at its beginning and its end. */
+/*
+ * The model follows the events before a window to know who holds and who waits when it begins, and some of those behind
+ * it to learn how the waits end that reach out of it. What is added up is cut where it is added up: md_inside(). What is
+ * not added up, as how many use an object, is begun anew at the window's beginning and put aside at its end.
+ */
+#include <stdlib.h>
+
+#include "internal.h"
+
+void ptt_model_window(struct ptt_model *m, int64_t begin, int64_t end)
+{
+	m->window.begin = begin;
+	m->window.end = end;
+	m->window.begun = begin == INT64_MIN;
+}
+
+uint64_t ptt_model_undecided(const struct ptt_model *m)
+{
+	uint64_t found = 0;
+
+	for (uint32_t i = 1; i < m->threads.count; i++) {
+		const struct md_thread *t = MD_THREAD(m, i);
+
+		for (uint32_t wait = t->waits; wait; wait = MD_WAITING(m, wait)->thread_next)
+			found += MD_WAITING(m, wait)->since < m->window.end;
+		for (uint32_t hold = t->holds; hold; hold = MD_HOLD(m, hold)->thread_next)
+			found += MD_HOLD(m, hold)->since < m->window.end;
+	}
+	return found;
+}
+
+void ptt_model_last(struct ptt_model *m, uint32_t number, int64_t ts)
+{
+	struct ptt_model_thread *t;
+
+	if (number >= m->known_count || !m->known[number].thread)
+		return;
+	t = &MD_THREAD(m, m->known[number].thread)->pub;
+	if (t->last_ns < ts)
+		t->last_ns = ts;
+}
+
+/* Only what is used from here on counts as used, and who waits or holds uses what for. */
+static void begin_window(struct ptt_model *m)
+{
+	for (uint32_t i = 1; i < m->pairs.count; i++)
+		MD_PAIR(m, i)->used = 0;
+	for (uint32_t i = 1; i < m->objects.count; i++) {
+		struct md_object *o = MD_OBJECT(m, i);
+
+		o->users = 0;
+		o->pub.threads = 0;
+		o->pub.max_waiters = o->pub.waiters;
+	}
+	for (uint32_t i = 1; i < m->threads.count; i++) {
+		struct md_thread *t = MD_THREAD(m, i);
+
+		memset(t->cache, 0, sizeof(t->cache)); /* its next use of each is to be seen */
+		for (uint32_t wait = t->waits; wait; wait = MD_WAITING(m, wait)->thread_next)
+			md_user(m, i, MD_WAITING(m, wait)->object);
+		for (uint32_t hold = t->holds; hold; hold = MD_HOLD(m, hold)->thread_next)
+			md_user(m, i, MD_HOLD(m, hold)->object);
+	}
+	m->window.begun = true;
+}
+
+static void end_window(struct ptt_model *m)
+{
+	struct md_window *w = &m->window;
+
+	w->threads = calloc(m->threads.count, sizeof(*w->threads));
+	w->objects = calloc(m->objects.count, sizeof(*w->objects));
+	if (!w->threads || !w->objects) {
+		m->error = -ENOMEM;
+		return;
+	}
+	w->thread_count = m->threads.count;
+	w->object_count = m->objects.count;
+	for (uint32_t i = 1; i < w->thread_count; i++) {
+		const struct ptt_model_thread *t = &MD_THREAD(m, i)->pub;
+
+		w->threads[i] = (struct md_then_thread){
+			.last_ns = t->last_ns, .end_ns = t->end_ns, .join_ns = t->join_ns, .flags = t->flags,
+			.held = t->held, .policy = t->policy, .priority = t->priority,
+			.waiting = MD_THREAD(m, i)->waits != 0,
+		};
+	}
+	for (uint32_t i = 1; i < w->object_count; i++) {
+		const struct ptt_model_object *o = &MD_OBJECT(m, i)->pub;
+
+		w->objects[i] = (struct md_then_object){
+			.last_ns = o->last_ns, .threads = o->threads, .max_waiters = o->max_waiters,
+			.waiters = o->waiters, .holders = o->holders, .holder = o->holder, .flags = o->flags,
+		};
+	}
+	w->ended = true;
+}
+
+void md_window_reach(struct ptt_model *m, int64_t ts)
+{
+	if (!m->window.begun && ts >= m->window.begin)
+		begin_window(m);
+	if (!m->window.ended && ts >= m->window.end)
+		end_window(m);
+}
+
+/* ---- what the tables say afterwards ---- */
+
+static void objects_then(struct ptt_model *m)
+{
+	for (uint32_t i = 1; i < m->objects.count; i++) {
+		const struct md_then_object *then = &m->window.objects[i];
+		struct ptt_model_object *o = &MD_OBJECT(m, i)->pub;
+
+		if (i >= m->window.object_count) {
+			o->threads = 0;
+			continue;
+		}
+		o->last_ns = then->last_ns;
+		o->threads = then->threads;
+		o->max_waiters = then->max_waiters;
+		o->waiters = then->waiters;
+		o->holders = then->holders;
+		o->holder = then->holder;
+		o->flags = then->flags;
+	}
+}
+
+/* Cuts the life of a thread, unless it lies outside. */
+static void cut_life(struct ptt_model *m, struct md_thread *t)
+{
+	int64_t first = t->pub.first_ns, last = t->pub.last_ns;
+
+	if (t->waits && last < m->window.begin)
+		last = m->window.begin + 1; /* it waits for ever */
+	if (first == INT64_MAX || !md_inside(m, &first, &last)) {
+		first = INT64_MAX;
+		last = MD_NEVER;
+	}
+	t->pub.first_ns = first;
+	t->pub.last_ns = last;
+}
+
+static void thread_then(struct ptt_model *m, uint32_t i)
+{
+	const struct md_then_thread *then = &m->window.threads[i];
+	struct md_thread *t = MD_THREAD(m, i);
+
+	t->pub.end_ns = then->end_ns;
+	t->pub.join_ns = then->join_ns;
+	t->pub.flags = then->flags;
+	t->pub.held = then->held;
+	t->pub.policy = then->policy;
+	t->pub.priority = then->priority;
+	/* Who goes on at the window's end without waiting is where the critical path ends. */
+	t->path_event = then->last_ns;
+	t->path_last = then->waiting ? then->last_ns : t->pub.last_ns;
+}
+
+void md_window_finish(struct ptt_model *m)
+{
+	for (uint32_t i = 1; i < m->threads.count; i++) {
+		struct md_thread *t = MD_THREAD(m, i);
+
+		t->path_first = t->pub.first_ns;
+		cut_life(m, t);
+		t->path_last = t->path_event = t->pub.last_ns;
+		if (m->window.ended && i < m->window.thread_count)
+			thread_then(m, i);
+	}
+	if (m->window.ended)
+		objects_then(m);
+}

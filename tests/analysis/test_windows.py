@@ -1,0 +1,255 @@
+"""A window of a trace begins with the truth: sums are those cut by hand from the whole."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import nptltrace
+from nptltrace.analysis import _native
+from nptltrace.analysis.contention import contention
+from nptltrace.analysis.model import Window, model_tables, run_model
+from nptltrace.analysis.present import Follower
+from nptltrace.analysis.sql import Database
+from nptltrace.analysis.tables import TraceTables
+from nptltrace.export._timeline import Timeline
+from nptltrace.trace import ahead
+from nptltrace.trace.source import Source
+from tests.analysis.compare import cut
+from tests.trace.builder import Builder, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from tests.support import Ptt
+
+T0 = 10**12
+MS = 10**6
+LOCK, OTHER, SEM = 0x404040, 0x404080, 0x404100
+WAITERS = (2, 3, 4)
+
+
+def event(ms: int, name: str, obj: int, site: int, variant: str = "", **fields: Any) -> Event:
+    return Event(T0 + ms * MS, name, obj, site, variant=variant, fields=fields)
+
+
+@pytest.fixture
+def convoy(tmp_path: Path) -> Path:
+    """From 20 to 100 ms thread 1 has what 2, 3 and 4 wait for from 30 ms on; 5 does nothing."""
+    made = Builder(tmp_path / "convoy.ptt")
+    made.thread(1, [
+        event(0, "THREAD_BEGIN", 0x1000, 0), event(20, "MUTEX_TAKEN", LOCK, 5),
+        event(100, "MUTEX_FREE", LOCK, 6), event(200, "THREAD_END", 0x1000, 0),
+    ])  # fmt: skip
+    for n, tid in enumerate(WAITERS):
+        got = 100 + 10 * n
+        made.thread(tid, [
+            event(30, "MUTEX_WAIT", LOCK, 7, owner=1),
+            event(got, "MUTEX_TAKEN", LOCK, 7, "WAITED", result=0, wait_ns=(got - 30) * MS),
+            event(got + 5, "MUTEX_FREE", LOCK, 8), event(190 + n, "THREAD_END", 0x1000 + tid, 0),
+        ])  # fmt: skip
+    made.thread(5, [event(1, "SEM_POST", SEM, 9), event(195, "THREAD_END", 0x5000, 0)])
+    made.thread(6, [event(2, "SEM_POST", SEM, 9), event(10, "THREAD_END", 0x6000, 0)])
+    made.processes = [
+        {"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}},
+        {"sites": {"process": 0, "sites": {str(n): hex(0x401000 + n) for n in range(1, 20)}}},
+    ]
+    return made.write()
+
+
+def test_inside_of_waits(convoy: Path) -> None:
+    found = contention(Source([convoy]), window=Window(40 * MS, 90 * MS))
+    assert (found.figures.waits, found.figures.wait_ns) == (3, 150 * MS)
+    assert found.figures.wait_max_ns == 50 * MS
+    (lock,) = found.objects
+    assert (lock.threads, lock.max_waiters) == (4, 3)
+    assert [(b.thread.tid, b.wait_caused_ns) for b in lock.blamed] == [(1, 150 * MS)]
+    assert (lock.figures.holds, lock.figures.hold_ns) == (1, 50 * MS)
+    # All that live are there with the part that lies inside, whether they have an event or not.
+    lives = {t.thread.tid: (t.start_ns, t.end_ns, t.figures.wait_ns) for t in found.threads}
+    waited = dict.fromkeys(WAITERS, 50 * MS)
+    assert lives == {tid: (40 * MS, 90 * MS, waited.get(tid, 0)) for tid in (1, *WAITERS, 5)}
+    assert found.open_waits == []
+    # Who keeps them waiting is who it all waits for.
+    assert [(part.thread.tid, part.run_ns) for part in found.path.threads] == [(1, 50 * MS)]
+
+
+def test_inside_of_a_hold(convoy: Path) -> None:
+    tables = model_tables(Source([convoy]), window=Window(22 * MS, 25 * MS))
+    (hold,) = tables.holds.to_pylist()
+    assert (hold["tid"], hold["t_ns"], hold["dur_ns"], hold["open"]) == (1, 22 * MS, 3 * MS, False)
+    assert tables.waits.num_rows == 0
+    (lock,) = tables.objects.to_pylist()
+    assert (lock["object"], lock["holder_tid"], lock["waiters"]) == (LOCK, 1, 0)
+
+
+def test_where_nothing_is(convoy: Path) -> None:
+    found = contention(Source([convoy]), window=Window(150 * MS, 160 * MS))
+    assert (found.figures.waits, found.figures.holds, found.objects) == (0, 0, [])
+    assert {t.thread.tid for t in found.threads} == {1, *WAITERS, 5}
+    assert sum(t.running_ns for t in found.threads) == 50 * MS
+    for begin in (-10 * MS, 500 * MS):
+        empty = contention(Source([convoy]), window=Window(begin, begin + MS))
+        assert (empty.threads, empty.objects, empty.path.threads) == ([], [], [])
+
+
+def test_a_class_is_that_of_the_whole_wait(tmp_path: Path) -> None:
+    """That it times out is known only behind the window; nobody is blamed for it there either."""
+    made = Builder(tmp_path / "late.ptt")
+    made.thread(1, [event(0, "MUTEX_TAKEN", LOCK, 5), event(200, "MUTEX_FREE", LOCK, 6)])
+    made.thread(2, [
+        event(10, "MUTEX_WAIT", LOCK, 7, owner=1),
+        event(100, "MUTEX_WAIT_END", LOCK, 7, result=110, wait_ns=90 * MS),
+    ])  # fmt: skip
+    found = contention(Source([made.write()]), window=Window(20 * MS, 30 * MS))
+    assert (found.figures.waits, found.figures.other_ns["timeout"]) == (0, 10 * MS)
+    assert found.objects[0].blamed == []
+
+
+def test_a_wait_that_never_ends(tmp_path: Path) -> None:
+    made = Builder(tmp_path / "hung.ptt")
+    made.thread(1, [event(0, "MUTEX_TAKEN", LOCK, 5), event(200, "MUTEX_TAKEN", OTHER, 6)])
+    made.thread(2, [event(10, "MUTEX_WAIT", LOCK, 7, owner=1)])
+    source = Source([made.write()])
+    found = contention(source, window=Window(50 * MS, 60 * MS))
+    assert (found.figures.waits, found.figures.wait_ns) == (1, 10 * MS)
+    (wait,) = found.open_waits
+    assert (wait.since_ns, wait.dur_ns, wait.owner and wait.owner.tid) == (10 * MS, 50 * MS, 1)
+
+
+def test_top_counts_from_a_time_on(convoy: Path, ptt: Ptt) -> None:
+    follower = Follower(Source([convoy]), begin_ns=40 * MS)
+    follower.read(70 * MS)
+    before = follower.present()
+    (lock,) = before.objects
+    assert (before.wait_ns, before.waits) == (90 * MS, 0)
+    assert (lock.waiters, lock.longest_ns, lock.holder and lock.holder.tid) == (3, 40 * MS, 1)
+    follower.read()
+    after = follower.present()
+    assert (after.wait_ns, after.waits) == ((30 + 40 + 50) * MS, 3)
+    told = ptt("top", "--from", "40ms", "--format", "json", convoy).stdout
+    assert json.loads(told)["wait_ns"] == 210 * MS
+
+
+def test_export_of_a_window(convoy: Path) -> None:
+    window = Window(40 * MS, 90 * MS)
+    timeline = Timeline(Source([convoy]), None, window)
+    records = np.concatenate(list(timeline.records()))
+    assert set(records["ts"].tolist()) == {40 * MS, 90 * MS}
+    assert timeline.counts == {"waits": 3, "holds": 1, "wakeups": 0}
+    assert len(timeline.lived()) == 5
+
+
+# ---- random windows ----
+
+
+@pytest.fixture(scope="module")
+def recorded(
+    tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, program: Callable[[str], Path]
+) -> Path:
+    """A recording of a program that has something of everything."""
+    path = tmp_path_factory.mktemp("recorded") / "mix.ptt"
+    ptt("record", "-q", "-l", "2", "-o", path, "--", program("mix"), "5", "150")
+    return path
+
+
+def windows(seed: int, end: int, count: int) -> list[Window]:
+    choose = random.Random(seed)  # noqa: S311
+    return [Window(*sorted(choose.sample(range(end), 2))) for _ in range(count)]
+
+
+def cut_sums(table: pa.Table, window: Window, *keys: str) -> Counter[Any]:
+    """Return how many rows there are in a window of the whole, and how long, by some columns."""
+    found: Counter[Any] = Counter()
+    for row in table.select([*keys, "t_ns", "dur_ns"]).to_pylist():
+        part = cut(window, row["t_ns"], row["t_ns"] + row["dur_ns"])
+        if part:
+            key = tuple(row[key] for key in keys)
+            found[*key, "n"] += 1
+            found[*key, "ns"] += part[1] or 0
+    return found
+
+
+def test_report_of_windows(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_BATCH", 256)  # not all that follows is read
+    source = Source([recorded])
+    whole = model_tables(source)
+    for window in windows(1, source.end_ns() or 0, 100):
+        found = contention(source, window=window)
+        told: Counter[Any] = Counter()
+        for one in found.threads:
+            figures = one.figures
+            sums = {"contended": (figures.waits, figures.wait_ns)} | {
+                name: (n, figures.other_ns[name]) for name, n in figures.other_waits.items()
+            }
+            for name, (n, ns) in sums.items():
+                told[one.thread.tid, name, "n"] += n
+                told[one.thread.tid, name, "ns"] += ns
+            told[one.thread.tid, "n"] += figures.holds
+            told[one.thread.tid, "ns"] += figures.hold_ns
+        expected = cut_sums(whole.waits, window, "tid", "class")
+        assert +told == +(expected + cut_sums(whole.holds, window, "tid")), window
+
+
+def test_sql_of_windows(recorded: Path) -> None:
+    traces = nptltrace.open(recorded)
+    whole = model_tables(traces.source)
+    for window in windows(2, traces.source.end_ns() or 0, 25):
+        tables = TraceTables(traces, window=window)
+        database = Database(tables)
+        for name, columns in (("waits", "tid, class"), ("holds", "tid, mode")):
+            query = f"select {columns}, count(*), sum(dur_ns) from {name} group by all"  # noqa: S608
+            told: Counter[Any] = Counter()
+            for *key, n, ns in map(dict.values, database.query(query).to_pylist()):
+                told[*key, "n"], told[*key, "ns"] = n, int(ns)
+            expected = cut_sums(getattr(whole, name), window, *columns.split(", "))
+            assert +told == +expected, window
+        database.close()
+
+
+def all_sums(model: _native.Model) -> Counter[Any]:
+    """Return everything that is added up."""
+    found: Counter[Any] = Counter()
+    for name in ("objects", "sites", "threads", "pairs", "blames"):
+        rows = model.table(name)
+        for column in ("wait_ns", "kind_ns", "hold_ns", "caused_ns", "buffer_ns", "wasted"):
+            if column in (rows.dtype.names or ()):
+                for row, values in enumerate(rows[column].reshape(len(rows), -1).tolist()):
+                    for place, value in enumerate(values):
+                        found[name, column, row, place] += value
+    for row in model.table("threads")[1:]:
+        if row["first_ns"] != _native.END:
+            found["life", int(row["tid"])] += int(row["last_ns"] - row["first_ns"])
+    return +found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_adjacent_windows_add_up(
+    seed: int, recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "_BATCH", 256)
+    source = Source([recorded])
+    end = source.end_ns() or 0
+    whole = all_sums(run_model(source, _native.PAIRS))
+    choose = random.Random(seed)  # noqa: S311
+    cuts = sorted(choose.sample(range(-100, end + 100), 8))
+    total: Counter[Any] = Counter()
+    for edges in pairwise([None, *cuts, None]):
+        total += all_sums(run_model(source, _native.PAIRS, window=Window(*edges)))
+    # Blames are numbered as they come up, which is when more is known.
+    for table in ("blames", "pairs", "sites"):
+        assert sum(n for key, n in total.items() if key[0] == table) == sum(
+            n for key, n in whole.items() if key[0] == table
+        )
+    assert {k: n for k, n in total.items() if k[0] != "blames"} == {
+        k: n for k, n in whole.items() if k[0] != "blames"
+    }
