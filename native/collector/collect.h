@@ -180,7 +180,7 @@ PTT_COLLECT_API uint64_t ptt_collector_faults(const struct ptt_collector *collec
 /* ptt_collector_read_clock - read all clocks together; @kind 0 means the clock that a new segment would use. */
 PTT_COLLECT_API int ptt_collector_read_clock(uint32_t kind, struct ptt_collector_time *now);
 
-/* ptt_collector_segment - the mapped segment's head, for what it says about itself; valid until destroy. */
+/* ptt_collector_segment - the segment's head as it was made, for what it says about itself; valid until destroy. */
 PTT_COLLECT_API const struct ptt_segment *ptt_collector_segment(const struct ptt_collector *collector);
 
 #ifdef __cplusplus

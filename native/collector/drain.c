@@ -22,7 +22,7 @@
 /* All but a few of the chunks that are kept are kept for nobody. */
 static uint32_t kept_max(const struct ptt_collector *c)
 {
-	return c->segment->chunk_count / 4;
+	return c->head.chunk_count / 4;
 }
 
 /* ------------------------------------------------------------ what is ready */
@@ -51,7 +51,7 @@ static bool has_news(const struct ptt_collector *c, uint32_t chunk)
 	const struct chunk_note *note = &c->note[chunk];
 	uint32_t at = note->serial == serial_of(c, chunk) ? note->drained : PTT_CHUNK_HEAD;
 
-	if (at >= c->segment->chunk_size)
+	if (at >= c->head.chunk_size)
 		return false;
 	/* relaxed: only a hint; run_scan() looks properly */
 	return __atomic_load_n((uint64_t *)((char *)chunk_at(c, chunk) + at), __ATOMIC_RELAXED) != 0;
@@ -65,7 +65,7 @@ static void look(struct ptt_collector *c, bool partly)
 	memset(c->wanted, 0, c->looked * sizeof(*c->wanted));
 	memset(c->full, 0, c->looked * sizeof(*c->full));
 	c->looked = 0;
-	for (uint32_t i = 0; i < c->segment->chunk_count; i++) {
+	for (uint32_t i = 0; i < c->head.chunk_count; i++) {
 		uint32_t state = state_of(c, i), thread;
 		uint64_t serial;
 
@@ -76,7 +76,7 @@ static void look(struct ptt_collector *c, bool partly)
 			continue;
 		}
 		thread = PTT_CHUNK_THREAD(state);
-		if (!holds_data(state) || thread >= c->segment->thread_count || is_kept(c, i, thread))
+		if (!holds_data(state) || thread >= c->head.thread_count || is_kept(c, i, thread))
 			continue;
 		if (thread >= c->looked)
 			c->looked = thread + 1;
@@ -89,14 +89,14 @@ static void look(struct ptt_collector *c, bool partly)
 			c->wanted[thread] = serial + 1;
 	}
 	c->stats.free_chunks = free_chunks;
-	if (absent && free_chunks - absent < (c->segment->chunk_count - absent) / 2)
+	if (absent && free_chunks - absent < (c->head.chunk_count - absent) / 2)
 		grow_more(c);
 }
 
 static bool worth_it(const struct ptt_collector *c, uint32_t thread, bool everything)
 {
 	return everything || c->stream[thread].ended || c->final ||
-	       c->full[thread] * c->segment->chunk_size >= PACKET_SIZE_WANTED;
+	       c->full[thread] * c->head.chunk_size >= PACKET_SIZE_WANTED;
 }
 
 static int by_thread_and_serial(const void *a, const void *b)
@@ -113,11 +113,11 @@ static uint32_t gather(struct ptt_collector *c, bool everything)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < c->segment->chunk_count; i++) {
+	for (uint32_t i = 0; i < c->head.chunk_count; i++) {
 		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state);
 		uint64_t serial;
 
-		if (!holds_data(state) || thread >= c->segment->thread_count || !c->wanted[thread] ||
+		if (!holds_data(state) || thread >= c->head.thread_count || !c->wanted[thread] ||
 		    !worth_it(c, thread, everything) || is_kept(c, i, thread))
 			continue;
 		serial = serial_of(c, i);
@@ -144,7 +144,7 @@ static uint32_t drained_to(struct ptt_collector *c, const struct ready *r)
 	 * a packet, or with none but empty ones: the collector was killed before it wrote the first events.
 	 */
 	if (s->checked && s->chunk_end && r->serial <= s->chunk_serial)
-		return r->serial == s->chunk_serial ? s->chunk_end : c->segment->chunk_size;
+		return r->serial == s->chunk_serial ? s->chunk_end : c->head.chunk_size;
 	return PTT_CHUNK_HEAD;
 }
 
@@ -173,7 +173,7 @@ static void chunk_is_drained(struct ptt_collector *c, const struct ready *r, uin
 	c->kept += !note->kept;
 	note->kept = true;
 	note->serial = r->serial;
-	note->drained = c->segment->chunk_size;
+	note->drained = c->head.chunk_size;
 }
 
 /*
@@ -184,7 +184,7 @@ static void chunk_is_drained(struct ptt_collector *c, const struct ready *r, uin
 static bool drain_chunk(struct ptt_collector *c, const struct ready *r, bool dead, bool moved_on)
 {
 	const struct ptt_chunk *chunk = chunk_at(c, r->chunk);
-	uint32_t size = c->segment->chunk_size, at = drained_to(c, r), state;
+	uint32_t size = c->head.chunk_size, at = drained_to(c, r), state;
 	struct run run = {.how = RUN_FINISHED, .dirty_end = size};
 	bool holes = false;
 
@@ -240,7 +240,7 @@ void drain(struct ptt_collector *c, uint32_t flags)
 	look(c, everything);
 	/* Short of room, small packets are better than writers that wait. */
 	waited = __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED) != 0;
-	if (waited || c->stats.free_chunks < c->segment->chunk_count / 3)
+	if (waited || c->stats.free_chunks < c->head.chunk_count / 3)
 		everything = true;
 	n = gather(c, everything);
 	for (i = 0; i < n; i = end) {

@@ -56,13 +56,13 @@ uint64_t grow_first_part(const struct ptt_segment *seg)
 static uint32_t there(const struct ptt_collector *c)
 {
 	/* relaxed: only the growing thread writes it; to others it is a hint of how many there are */
-	return __atomic_load_n(&c->segment->chunks_there, __ATOMIC_RELAXED);
+	return __atomic_load_n(&c->there, __ATOMIC_RELAXED);
 }
 
 /* Return: false if there is no room for chunks up to @end. */
 static bool bring(struct ptt_collector *c, uint32_t end)
 {
-	struct ptt_segment *seg = c->segment;
+	const struct ptt_segment *seg = &c->head;
 	uint32_t begin = there(c), i;
 
 	if (posix_fallocate(c->grow_fd, (off_t)chunk_begin(seg, begin), (off_t)(end - begin) * seg->chunk_size))
@@ -70,7 +70,8 @@ static bool bring(struct ptt_collector *c, uint32_t end)
 	/* release: pairs with the claim; the pages are there */
 	for (i = begin; i < end; i++)
 		__atomic_store_n(&c->chunk_state[i], PTT_CHUNK_FREE, __ATOMIC_RELEASE);
-	__atomic_store_n(&seg->chunks_there, end, __ATOMIC_RELEASE); /* where writers look for them */
+	__atomic_store_n(&c->there, end, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->segment->chunks_there, end, __ATOMIC_RELEASE); /* where writers look for them */
 	wake_writers(c, end - begin);
 	return true;
 }
@@ -88,7 +89,7 @@ static uint32_t taken(const struct ptt_collector *c)
 /* Have twice as many chunks as there are. */
 static void want_more(struct ptt_collector *c)
 {
-	uint32_t count = c->segment->chunk_count, wanted = there(c) < count / 2 ? there(c) * 2 : count;
+	uint32_t count = c->head.chunk_count, wanted = there(c) < count / 2 ? there(c) * 2 : count;
 	/* relaxed: the word is all that this thread and the growing one tell each other */
 	uint32_t before = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
 
@@ -119,7 +120,7 @@ static void wait_for_need(struct ptt_collector *c, uint32_t wanted)
 static void *grow(void *collector)
 {
 	struct ptt_collector *c = collector;
-	uint32_t count = c->segment->chunk_count, step = (uint32_t)(STEP / c->segment->chunk_size);
+	uint32_t count = c->head.chunk_count, step = (uint32_t)(STEP / c->head.chunk_size);
 
 	while (there(c) < count) {
 		/* relaxed: pairs with want_more() and grow_end(), which hand over nothing but the word */
@@ -144,12 +145,12 @@ static void *grow(void *collector)
  */
 int grow_begin(struct ptt_collector *c, int fd)
 {
-	struct ptt_segment *seg = c->segment;
+	const struct ptt_segment *seg = &c->head;
 	sigset_t all, before;
 
 	c->grow_fd = fd;
 	c->chunk_state = (void *)(c->base + seg->chunk_state_offset);
-	seg->chunks_there = first_absent(seg);
+	c->there = c->segment->chunks_there = first_absent(seg);
 	for (uint32_t i = first_absent(seg); i < seg->chunk_count; i++)
 		c->chunk_state[i] = PTT_CHUNK_ABSENT;
 	if (first_absent(seg) < seg->chunk_count) {

@@ -85,6 +85,7 @@ struct open_file {
 
 struct ptt_collector {
 	struct ptt_segment *segment;
+	struct ptt_segment head; /* as it was made: any wild store of the program's may change the shared one */
 	char *base;
 	struct ptt_process *process;
 	uint32_t *thread_owner;
@@ -116,15 +117,17 @@ struct ptt_collector {
 	uint32_t kept;       /* chunks whose note says so */
 	pthread_t grower;    /* the thread that brings the rest of the chunks, if there is one */
 	int grow_fd;
+	uint32_t there;      /* chunks that the file has pages for */
 	uint32_t grow_word;  /* futex: how many chunks there shall be, or GROW_STOP */
 	bool grows;
 	bool final;          /* whatever is missing now will never come */
 	bool held;           /* segment.collector is locked */
+	pthread_mutex_t lock; /* segment.collector as it is while it is locked */
 };
 
 static inline struct ptt_chunk *chunk_at(const struct ptt_collector *c, uint32_t index)
 {
-	return (struct ptt_chunk *)(c->base + c->segment->chunk_offset + (uint64_t)index * c->segment->chunk_size);
+	return (struct ptt_chunk *)(c->base + c->head.chunk_offset + (uint64_t)index * c->head.chunk_size);
 }
 
 static inline uint32_t state_of(const struct ptt_collector *c, uint32_t index)
@@ -138,9 +141,9 @@ static inline uint32_t chunk_of_head(const struct ptt_collector *c, uint64_t hea
 {
 	uint64_t offset = head & PTT_HEAD_OFFSET_MASK;
 
-	if (offset <= c->segment->chunk_offset)
+	if (offset <= c->head.chunk_offset)
 		return UINT32_MAX;
-	return (uint32_t)((offset - 1 - c->segment->chunk_offset) / c->segment->chunk_size);
+	return (uint32_t)((offset - 1 - c->head.chunk_offset) / c->head.chunk_size);
 }
 
 /* grow.c */
@@ -202,7 +205,7 @@ void revoke_idle(struct ptt_collector *c);
 
 /* shared_drain.c and shared_writers.c: in place of chunks and threads where there is one buffer for all */
 uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, uint64_t size);
-bool shared_is_sound(const struct ptt_segment *segment);
+bool shared_is_sound(const struct ptt_segment *segment, const char *base);
 int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *message) PTT_MUST_CHECK;
 void shared_take_up(struct ptt_collector *c);
 void shared_pass(struct ptt_collector *c, uint32_t flags);

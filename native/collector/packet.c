@@ -12,7 +12,7 @@ void packet_begin(struct ptt_collector *c, uint32_t thread)
 
 	memset(&p->head, 0, sizeof(p->head));
 	p->head.magic = PTT_CTF_MAGIC;
-	memcpy(p->head.uuid, c->segment->uuid, sizeof(p->head.uuid));
+	memcpy(p->head.uuid, c->head.uuid, sizeof(p->head.uuid));
 	p->head.stream_id = PTT_STREAM_SLOTS;
 	p->head.stream_instance_id = thread;
 	p->piece[0] = (struct iovec){&p->head, sizeof(p->head)};
@@ -77,7 +77,7 @@ void packet_chunk_done(struct ptt_collector *c, uint32_t thread, uint32_t index,
 	p->done[p->done_count].chunk = index;
 	p->done[p->done_count++].dirty_end = dirty_end;
 	if (p->head.event_count && p->head.chunk_serial == chunk_at(c, index)->serial)
-		p->head.chunk_end = c->segment->chunk_size;
+		p->head.chunk_end = c->head.chunk_size;
 }
 
 /* Which of the threads that shared this stream does the packet belong to? */
@@ -86,7 +86,7 @@ static uint64_t thread_serial(struct ptt_collector *c, uint32_t thread)
 	const struct ptt_packet *head = &c->packet->head;
 	const struct stream *s = &c->stream[thread];
 
-	if (c->segment->policy == PTT_POLICY_FLUSH)
+	if (c->head.policy == PTT_POLICY_FLUSH)
 		return c->thread[thread].serial;
 	/* The entries were given to others long before the chunks were read. */
 	if (!s->tid || (head->pid == s->pid && head->tid == s->tid && head->process == s->process))
@@ -192,7 +192,7 @@ void packet_write_losses(struct ptt_collector *c, uint32_t thread)
 	head->pid = t->pid;
 	head->tid = t->tid;
 	head->process = t->process;
-	head->timestamp_begin = head->timestamp_end = s->sequence ? s->time_end : c->segment->start_clock;
+	head->timestamp_begin = head->timestamp_end = s->sequence ? s->time_end : c->head.start_clock;
 	head->chunk_serial = s->chunk_serial;
 	head->chunk_end = s->chunk_end;
 	put_on_disk(c, thread);

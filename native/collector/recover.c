@@ -55,7 +55,7 @@ static int list_files(struct ptt_collector *c, struct file **files)
 		else if (sscanf(entry->d_name, "stream-%5u.%9u", &found.index, &found.generation) < 1)
 			continue;
 		stream_name(c, found.index, found.generation, expected);
-		if (strcmp(expected, entry->d_name) != 0 || found.index >= c->segment->thread_count)
+		if (strcmp(expected, entry->d_name) != 0 || found.index >= c->head.thread_count)
 			continue;
 		if (n == room) {
 			struct file *more = realloc(*files, (size_t)(room = room ? 2 * room : 64) * sizeof(*more));
@@ -78,7 +78,7 @@ static bool read_head(const struct ptt_collector *c, int fd, uint64_t at, uint64
 {
 	if (pread(fd, head, sizeof(*head), (off_t)at) != sizeof(*head))
 		return false;
-	return head->magic == PTT_CTF_MAGIC && memcmp(head->uuid, c->segment->uuid, sizeof(head->uuid)) == 0 &&
+	return head->magic == PTT_CTF_MAGIC && memcmp(head->uuid, c->head.uuid, sizeof(head->uuid)) == 0 &&
 	       head->packet_size >= sizeof(*head) * 8 && head->packet_size / 8 <= file_size - at &&
 	       head->packet_size / 8 <= PACKET_SIZE_MAX && head->packet_size % (8 * PTT_SLOT_SIZE) == 0;
 }
@@ -181,7 +181,7 @@ int recover_streams(struct ptt_collector *c, struct ptt_message *message)
 	if (n < 0)
 		fail(message, n, "cannot list the trace directory");
 	free(files);
-	for (s = 0; s < c->segment->thread_count; s++)
+	for (s = 0; s < c->head.thread_count; s++)
 		c->stream[s].checked = 1;
 	if (!err && !c->shared)
 		threads_take_up(c);

@@ -29,11 +29,11 @@ static uint32_t ask(struct ptt_collector *c, uint32_t *asked)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < c->segment->chunk_count && n < REVOKE_MAX; i++) {
+	for (uint32_t i = 0; i < c->head.chunk_count && n < REVOKE_MAX; i++) {
 		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state), none;
 		uint64_t head;
 
-		if (PTT_CHUNK_STATUS(state) != PTT_CHUNK_OWNED || thread >= c->segment->thread_count)
+		if (PTT_CHUNK_STATUS(state) != PTT_CHUNK_OWNED || thread >= c->head.thread_count)
 			continue;
 		/* relaxed, and so is revoke: only hints of whom to ask; take() looks properly */
 		head = __atomic_load_n(&c->thread[thread].head, __ATOMIC_RELAXED);
@@ -58,8 +58,8 @@ static uint32_t ask(struct ptt_collector *c, uint32_t *asked)
 /* Is everything below @head in its chunk committed? */
 static bool all_written(const struct ptt_collector *c, uint64_t head)
 {
-	uint32_t index = chunk_of_head(c, head), size = c->segment->chunk_size;
-	uint32_t end = (uint32_t)((head & PTT_HEAD_OFFSET_MASK) - c->segment->chunk_offset - (uint64_t)index * size);
+	uint32_t index = chunk_of_head(c, head), size = c->head.chunk_size;
+	uint32_t end = (uint32_t)((head & PTT_HEAD_OFFSET_MASK) - c->head.chunk_offset - (uint64_t)index * size);
 	struct run run;
 
 	run_scan(chunk_at(c, index), size, PTT_CHUNK_HEAD, &run);
@@ -77,7 +77,7 @@ static void make_full(struct ptt_collector *c, uint32_t index, uint32_t owned, u
 	/* its owner, who has settled the matter already, may have marked it; or it was full, and its owner has moved on */
 	if (PTT_CHUNK_STATUS(state_of(c, index)) == PTT_CHUNK_FULL && !(state_of(c, index) & PTT_CHUNK_TAKEN))
 		return;
-	if (offset % c->segment->chunk_size)
+	if (offset % c->head.chunk_size)
 		/* release: as the writer would; pairs with the acquire of run_scan() */
 		__atomic_store_n((uint64_t *)(c->base + offset), PTT_ID_END, __ATOMIC_RELEASE);
 	/* acq_rel: pairs with the owner's release of OWNED and its acquire in settle_revoke() */
@@ -96,7 +96,7 @@ static bool take(struct ptt_collector *c, uint32_t thread)
 
 	if (PTT_REVOKE_STATE(word) != PTT_REVOKE_ASKED)
 		return false;
-	state = index < c->segment->chunk_count ? state_of(c, index) : PTT_CHUNK_FREE;
+	state = index < c->head.chunk_count ? state_of(c, index) : PTT_CHUNK_FREE;
 	if (word >> 2 == PTT_HEAD_CHANGES(head) && PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED &&
 	    PTT_CHUNK_THREAD(state) == thread && all_written(c, head))
 		wanted = PTT_REVOKE_WORD(PTT_REVOKE_TAKEN, word >> 2);
@@ -113,7 +113,7 @@ void revoke_idle(struct ptt_collector *c)
 	bool any = false;
 
 	/* relaxed: only a hint; who begins to wait now is seen in the next pass */
-	if (c->stats.free_chunks >= c->segment->chunk_count / 16 &&
+	if (c->stats.free_chunks >= c->head.chunk_count / 16 &&
 	    !__atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED))
 		return;
 	if (grow_is_on(c))

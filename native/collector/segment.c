@@ -69,7 +69,8 @@ static void lay_out_shared(struct ptt_segment *seg, struct ptt_shared *shared, u
 	shared_lay_out(seg, shared, size);
 }
 
-static bool is_sound(const struct ptt_segment *seg, uint64_t size)
+/* @seg: a private copy of the head of what is mapped at @base. */
+static bool is_sound(const struct ptt_segment *seg, const char *base, uint64_t size)
 {
 	return memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, sizeof(seg->abi.magic)) == 0 &&
 	       seg->abi.major == PTT_ABI_MAJOR && seg->abi.struct_size >= sizeof(*seg) && seg->size == size &&
@@ -81,7 +82,7 @@ static bool is_sound(const struct ptt_segment *seg, uint64_t size)
 	       seg->thread_offset + (uint64_t)seg->thread_count * sizeof(struct ptt_thread) <= size &&
 	       seg->thread_owner_offset + (uint64_t)seg->thread_count * sizeof(uint32_t) <= size &&
 	       seg->chunk_state_offset + (uint64_t)seg->chunk_count * sizeof(uint32_t) <= size &&
-	       seg->site_offset + PTT_SITE_JOURNAL * sizeof(struct ptt_site) <= size && shared_is_sound(seg);
+	       seg->site_offset + PTT_SITE_JOURNAL * sizeof(struct ptt_site) <= size && shared_is_sound(seg, base);
 }
 
 static int check_options(const struct ptt_collector_options *o, uint64_t *budget, uint32_t *chunk_size,
@@ -119,29 +120,30 @@ static int map(struct ptt_collector *c, int fd, uint64_t size, struct ptt_messag
 		return fail(message, -errno, "cannot map the segment");
 	c->base = base;
 	c->segment = base;
+	c->head = *c->segment;
 	return 0;
 }
 
 static void find_tables(struct ptt_collector *c)
 {
-	c->process = (void *)(c->base + c->segment->process_offset);
-	c->thread_owner = (void *)(c->base + c->segment->thread_owner_offset);
-	c->thread = (void *)(c->base + c->segment->thread_offset);
-	c->chunk_state = (void *)(c->base + c->segment->chunk_state_offset);
-	c->site = (void *)(c->base + c->segment->site_offset);
+	c->process = (void *)(c->base + c->head.process_offset);
+	c->thread_owner = (void *)(c->base + c->head.thread_owner_offset);
+	c->thread = (void *)(c->base + c->head.thread_offset);
+	c->chunk_state = (void *)(c->base + c->head.chunk_state_offset);
+	c->site = (void *)(c->base + c->head.site_offset);
 }
 
 static int allocate(struct ptt_collector *c, struct ptt_message *message)
 {
-	c->note = calloc(c->segment->chunk_count, sizeof(*c->note));
-	c->ready = calloc(c->segment->chunk_count, sizeof(*c->ready));
-	c->stream = calloc(c->segment->thread_count, sizeof(*c->stream));
-	c->wanted = calloc(c->segment->thread_count, sizeof(*c->wanted));
-	c->full = calloc(c->segment->thread_count, sizeof(*c->full));
+	c->note = calloc(c->head.chunk_count, sizeof(*c->note));
+	c->ready = calloc(c->head.chunk_count, sizeof(*c->ready));
+	c->stream = calloc(c->head.thread_count, sizeof(*c->stream));
+	c->wanted = calloc(c->head.thread_count, sizeof(*c->wanted));
+	c->full = calloc(c->head.thread_count, sizeof(*c->full));
 	c->packet = calloc(1, sizeof(*c->packet));
 	if (!c->note || !c->ready || !c->stream || !c->wanted || !c->full || !c->packet)
 		return fail(message, -ENOMEM, "cannot keep notes of the segment");
-	for (uint32_t i = 0; i < c->segment->chunk_count; i++)
+	for (uint32_t i = 0; i < c->head.chunk_count; i++)
 		c->note[i].serial = UINT64_MAX;
 	return streams_init(c, message);
 }
@@ -166,11 +168,21 @@ static int hold(struct ptt_collector *c, bool fresh, struct ptt_message *message
 	if (err == EOWNERDEAD)
 		err = pthread_mutex_consistent(mutex);
 	if (err == EBUSY)
-		return fail(message, -EBUSY, "the recorder (pid %u) is still at work", c->segment->recorder_pid);
+		return fail(message, -EBUSY, "the recorder (pid %u) is still at work", c->head.recorder_pid);
 	if (err)
 		return fail(message, -err, "cannot hold the collector's mutex");
 	c->held = true;
+	c->lock = *mutex;
 	return 0;
+}
+
+/* The mutex holds pointers of this process, which a wild store of the program's may have changed. */
+static void let_go(struct ptt_collector *c)
+{
+	pthread_mutex_t *mutex = (void *)c->segment->collector;
+
+	*mutex = c->lock;
+	pthread_mutex_unlock(mutex);
 }
 
 static int open_trace(struct ptt_collector *c, const struct ptt_collector_options *o, struct ptt_message *message)
@@ -245,7 +257,7 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 		close(fd);
 		return err;
 	}
-	*c->segment = seg;
+	*c->segment = c->head = seg;
 	if (shared_size) {
 		*(struct ptt_shared *)(c->base + seg.shared_offset) = shared;
 		*(uint32_t *)(c->base + seg.thread_owner_offset) = UINT32_MAX;
@@ -265,7 +277,7 @@ static int take_segment(struct ptt_collector *c, const struct ptt_collector_opti
 	else
 		err = map(c, fd, (uint64_t)st.st_size, message);
 	close(fd);
-	if (!err && !is_sound(c->segment, (uint64_t)st.st_size)) {
+	if (!err && !is_sound(&c->head, c->base, (uint64_t)st.st_size)) {
 		munmap(c->base, (size_t)st.st_size);
 		c->base = NULL;
 		err = fail(message, -EPROTO, "%s is no segment of buffers of this version", o->segment);
@@ -292,7 +304,7 @@ static int begin(const struct ptt_collector_options *o, bool fresh, uint64_t sha
 		find_tables(c);
 		err = hold(c, fresh, message);
 	}
-	if (!err && c->segment->shared_offset)
+	if (!err && c->head.shared_offset)
 		err = shared_open(c, o->segment, message);
 	if (!err)
 		err = allocate(c, message);
@@ -306,7 +318,7 @@ static int begin(const struct ptt_collector_options *o, bool fresh, uint64_t sha
 		ptt_collector_destroy(c);
 		return err;
 	}
-	c->stats.chunks = c->segment->chunk_count;
+	c->stats.chunks = c->head.chunk_count;
 	*collector = c;
 	return 0;
 }
@@ -343,7 +355,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 		return 0;
 	}
 	threads_look(c);
-	if (c->segment->policy == PTT_POLICY_FLUSH || c->final) {
+	if (c->head.policy == PTT_POLICY_FLUSH || c->final) {
 		drain(c, flags);
 		if (!c->final)
 			revoke_idle(c);
@@ -381,7 +393,7 @@ int ptt_collector_finish(struct ptt_collector *c, struct ptt_collector_stats *st
 	ptt_collector_pass(c, PTT_PASS_FLUSH, stats);
 	if (c->shared)
 		shared_finish(c);
-	for (i = 0; !c->shared && i < c->segment->thread_count; i++)
+	for (i = 0; !c->shared && i < c->head.thread_count; i++)
 		if (c->thread_owner[i])
 			packet_write_losses(c, i);
 	if (stats) {
@@ -399,12 +411,12 @@ void ptt_collector_destroy(struct ptt_collector *c)
 	grow_end(c);
 	streams_close(c);
 	if (c->held)
-		pthread_mutex_unlock((void *)c->segment->collector);
-	for (uint32_t i = 0; c->stream && i < c->segment->thread_count; i++)
+		let_go(c);
+	for (uint32_t i = 0; c->stream && i < c->head.thread_count; i++)
 		free(c->stream[i].generation_events);
 	shared_destroy(c);
 	if (c->base)
-		munmap(c->base, c->segment->size);
+		munmap(c->base, c->head.size);
 	if (c->trace_fd >= 0)
 		close(c->trace_fd);
 	free(c->note);
@@ -419,5 +431,5 @@ void ptt_collector_destroy(struct ptt_collector *c)
 
 const struct ptt_segment *ptt_collector_segment(const struct ptt_collector *c)
 {
-	return c->segment;
+	return &c->head;
 }

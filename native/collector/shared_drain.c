@@ -41,7 +41,7 @@
 
 static uint32_t *word_at(const struct shared_drain *d, uint64_t at)
 {
-	return d->array + (at & (d->shared->size - 1));
+	return d->array + (at & (d->head.size - 1));
 }
 
 static void futex_wake(uint32_t *word)
@@ -122,7 +122,7 @@ static void begin(struct ptt_collector *c)
 
 	memset(&p->head, 0, sizeof(p->head));
 	p->head.magic = PTT_CTF_MAGIC;
-	memcpy(p->head.uuid, c->segment->uuid, sizeof(p->head.uuid));
+	memcpy(p->head.uuid, c->head.uuid, sizeof(p->head.uuid));
 	p->head.stream_id = PTT_STREAM_RECORDS;
 	p->head.process = UINT32_MAX;
 	p->piece[0] = (struct iovec){&p->head, sizeof(p->head)};
@@ -188,7 +188,7 @@ static void put_on_disk(struct ptt_collector *c, uint64_t end)
 
 	if (!p->head.event_count)
 		p->head.timestamp_begin = p->head.timestamp_end =
-			s->sequence ? s->time_end : c->segment->start_clock;
+			s->sequence ? s->time_end : c->head.start_clock;
 	seal(c, end);
 	err = stream_write(c, 0, p->piece, p->pieces, p->size, p->head.event_count);
 	if (err) {
@@ -266,8 +266,16 @@ static bool worth_it(const struct ptt_collector *c, uint64_t used, uint32_t flag
 	if (!used)
 		return false;
 	/* relaxed: only a hint; who begins to wait now rings the bell */
-	return used >= c->shared->shared->size / 2 || flags & PTT_PASS_FLUSH || c->final ||
+	return used >= c->shared->head.size / 2 || flags & PTT_PASS_FLUSH || c->final ||
 	       __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED);
+}
+
+/* No more than the array holds, whatever the counts in shared memory have come to say. */
+static uint64_t within(const struct ptt_collector *c, uint64_t beg_read, uint64_t end_read)
+{
+	uint64_t size = c->shared->head.size;
+
+	return end_read - beg_read <= size ? end_read : beg_read + size;
 }
 
 static void sum_up(struct ptt_collector *c)
@@ -289,7 +297,7 @@ void shared_pass(struct ptt_collector *c, uint32_t flags)
 	uint64_t used = __atomic_load_n(&shared->reserved, __ATOMIC_RELAXED) - beg_read;
 
 	if (worth_it(c, used, flags)) {
-		uint64_t end_read = pause_and_wait(c);
+		uint64_t end_read = within(c, beg_read, pause_and_wait(c));
 
 		while (beg_read < end_read) {
 			uint64_t to = gather(c, beg_read, end_read);

@@ -40,23 +40,23 @@ uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, 
 	return segment->size;
 }
 
-bool shared_is_sound(const struct ptt_segment *segment)
+bool shared_is_sound(const struct ptt_segment *segment, const char *base)
 {
-	const struct ptt_shared *shared;
+	struct ptt_shared shared;
 	uint64_t size = segment->size;
 
 	if (!segment->shared_offset)
 		return true;
-	if (segment->shared_offset % 64 || segment->shared_offset > size - sizeof(*shared) || !segment->thread_count)
+	if (segment->shared_offset % 64 || segment->shared_offset > size - sizeof(shared) || !segment->thread_count)
 		return false;
-	shared = (const void *)((const char *)segment + segment->shared_offset);
-	return shared->size * 4 >= PTT_SHARED_SIZE_MIN && shared->size * 4 <= PTT_SHARED_SIZE_MAX &&
-	       !(shared->size & (shared->size - 1)) && shared->array_offset % PTT_SHARED_ALIGN == 0 &&
-	       shared->array_offset <= size && shared->size * 4 <= size - shared->array_offset &&
-	       shared->process_offset <= size &&
-	       segment->process_count * sizeof(struct ptt_shared_process) <= size - shared->process_offset &&
-	       shared->beg_read <= shared->reserved && shared->reserved - shared->beg_read <= shared->size &&
-	       shared->written <= shared->reserved;
+	memcpy(&shared, base + segment->shared_offset, sizeof(shared));
+	return shared.size * 4 >= PTT_SHARED_SIZE_MIN && shared.size * 4 <= PTT_SHARED_SIZE_MAX &&
+	       !(shared.size & (shared.size - 1)) && shared.array_offset % PTT_SHARED_ALIGN == 0 &&
+	       shared.array_offset <= size && shared.size * 4 <= size - shared.array_offset &&
+	       shared.process_offset <= size &&
+	       segment->process_count * sizeof(struct ptt_shared_process) <= size - shared.process_offset &&
+	       shared.beg_read <= shared.reserved && shared.reserved - shared.beg_read <= shared.size &&
+	       shared.written <= shared.reserved;
 }
 
 int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *message)
@@ -67,12 +67,13 @@ int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *m
 	c->shared = d;
 	if (!d)
 		return fail(message, -ENOMEM, "cannot begin to collect");
-	d->shared = (void *)(c->base + c->segment->shared_offset);
-	d->process = (void *)(c->base + d->shared->process_offset);
+	d->shared = (void *)(c->base + c->head.shared_offset);
+	d->head = *d->shared;
+	d->process = (void *)(c->base + d->head.process_offset);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return fail(message, -errno, "%s", path);
-	d->array = ptt_mirror_map(fd, d->shared->array_offset, d->shared->size * 4);
+	d->array = ptt_mirror_map(fd, d->head.array_offset, d->head.size * 4);
 	close(fd);
 	return d->array ? 0 : fail(message, -errno, "cannot map the shared buffer");
 }
@@ -89,9 +90,10 @@ void shared_take_up(struct ptt_collector *c)
 		syscall(SYS_futex, &shared->pause, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	}
 	/* The last packet may have got to disk without its words having been given back. */
-	if (!s->used || s->chunk_serial <= at || s->chunk_serial > shared->reserved)
+	if (!s->used || s->chunk_serial <= at || s->chunk_serial > shared->reserved ||
+	    s->chunk_serial - at > c->shared->head.size)
 		return;
-	memset(c->shared->array + (at & (shared->size - 1)), 0, (size_t)(s->chunk_serial - at) * 4);
+	memset(c->shared->array + (at & (c->shared->head.size - 1)), 0, (size_t)(s->chunk_serial - at) * 4);
 	__atomic_store_n(&shared->beg_read, s->chunk_serial, __ATOMIC_RELEASE);
 }
 
@@ -108,7 +110,7 @@ void shared_destroy(struct ptt_collector *c)
 	if (!d)
 		return;
 	if (d->array)
-		ptt_mirror_unmap(d->array, d->shared->size * 4);
+		ptt_mirror_unmap(d->array, d->head.size * 4);
 	free(d->thread);
 	free(d);
 }
@@ -163,7 +165,7 @@ static bool has_other_image(const struct ptt_collector *c, uint32_t index)
 {
 	const struct shared_drain *d = c->shared;
 
-	for (uint32_t i = index + 1; i < c->segment->process_count; i++) {
+	for (uint32_t i = index + 1; i < c->head.process_count; i++) {
 		/* acquire: pairs with the release of LIVE; the entry is filled in */
 		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
 			break;
@@ -194,7 +196,7 @@ static bool lives(struct ptt_collector *c, uint32_t index)
 
 bool shared_any_writer_lives(struct ptt_collector *c)
 {
-	for (uint32_t i = 0; i < c->segment->process_count; i++) {
+	for (uint32_t i = 0; i < c->head.process_count; i++) {
 		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
 			break;
 		/* seq_cst: pairs with the writer's increment before it reserves */
@@ -225,7 +227,7 @@ static bool has_running_thread(uint32_t pid)
 
 bool shared_any_writer_runs(struct ptt_collector *c)
 {
-	for (uint32_t i = 0; i < c->segment->process_count; i++) {
+	for (uint32_t i = 0; i < c->head.process_count; i++) {
 		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
 			break;
 		/* relaxed: who writes by now and did not before came too late to be waited for */
@@ -276,7 +278,7 @@ static uint32_t process_of(const struct ptt_collector *c, uint32_t pid)
 {
 	uint32_t found = UINT32_MAX;
 
-	for (uint32_t i = 0; i < c->segment->process_count; i++) {
+	for (uint32_t i = 0; i < c->head.process_count; i++) {
 		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
 			break;
 		if (c->process[i].pid == pid)

@@ -39,7 +39,7 @@ int streams_init(struct ptt_collector *c, struct ptt_message *message)
 		return fail(message, -ENOMEM, "cannot keep a table of open files");
 	for (i = 0; i < c->open_count; i++)
 		c->open[i].fd = -1;
-	for (i = 0; i < c->segment->thread_count; i++)
+	for (i = 0; i < c->head.thread_count; i++)
 		c->stream[i].open = -1;
 	return 0;
 }

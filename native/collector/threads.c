@@ -9,7 +9,7 @@ static uint32_t thread_high(const struct ptt_collector *c)
 	/* acquire: pairs with the release of the writer that took the entry */
 	uint32_t high = __atomic_load_n(&c->segment->thread_high, __ATOMIC_ACQUIRE);
 
-	return high < c->segment->thread_count ? high : c->segment->thread_count;
+	return high < c->head.thread_count ? high : c->head.thread_count;
 }
 
 static uint32_t owner_of(const struct ptt_collector *c, uint32_t i)
@@ -43,17 +43,17 @@ void threads_look(struct ptt_collector *c)
  */
 static void leave_chunks(struct ptt_collector *c)
 {
-	for (uint32_t i = 0; i < c->segment->chunk_count; i++) {
+	for (uint32_t i = 0; i < c->head.chunk_count; i++) {
 		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state);
 
-		if (state == PTT_CHUNK_FREE || thread >= c->segment->thread_count || !c->stream[thread].ended)
+		if (state == PTT_CHUNK_FREE || thread >= c->head.thread_count || !c->stream[thread].ended)
 			continue;
-		if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED && c->segment->policy != PTT_POLICY_FLUSH)
+		if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED && c->head.policy != PTT_POLICY_FLUSH)
 			/* a failure means that the chunk has gone another way meanwhile */
 			__atomic_compare_exchange_n(&c->chunk_state[i], &state, state | PTT_CHUNK_FULL, false,
 						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 		else if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_CLAIMED && c->stream[thread].gone)
-			chunk_free(c, i, c->segment->chunk_size); /* killed before it had prepared the chunk */
+			chunk_free(c, i, c->head.chunk_size); /* killed before it had prepared the chunk */
 	}
 }
 
@@ -100,7 +100,7 @@ void threads_take_up(struct ptt_collector *c)
 		if (__atomic_load_n(&c->thread[i].state, __ATOMIC_ACQUIRE) == PTT_THREAD_LEFT) {
 			s->discarded_base = s->discarded;
 			clear_entry(c, i);
-		} else if (s->used && s->last_serial != c->thread[i].serial && c->segment->policy == PTT_POLICY_FLUSH) {
+		} else if (s->used && s->last_serial != c->thread[i].serial && c->head.policy == PTT_POLICY_FLUSH) {
 			/* the thread of the last packet has left, and all that it lost counts for good */
 			s->discarded_base = s->discarded;
 		}
@@ -110,10 +110,10 @@ void threads_take_up(struct ptt_collector *c)
 /* Chunks of an ended thread that are not drained yet keep its entry. */
 static void keep_undrained(struct ptt_collector *c)
 {
-	for (uint32_t i = 0; i < c->segment->chunk_count; i++) {
+	for (uint32_t i = 0; i < c->head.chunk_count; i++) {
 		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state);
 
-		if (state != PTT_CHUNK_FREE && thread < c->segment->thread_count)
+		if (state != PTT_CHUNK_FREE && thread < c->head.thread_count)
 			c->stream[thread].ended = 0;
 	}
 }
@@ -130,7 +130,7 @@ void threads_recycle(struct ptt_collector *c)
 	leave_chunks(c);
 	if (c->stats.freed_chunks != freed)
 		wake_writers(c, c->stats.freed_chunks - freed);
-	if (c->segment->policy == PTT_POLICY_FLUSH || c->final)
+	if (c->head.policy == PTT_POLICY_FLUSH || c->final)
 		keep_undrained(c);
 	for (i = 0; i < thread_high(c); i++)
 		if (c->stream[i].ended && owner_of(c, i))
@@ -158,7 +158,7 @@ int ptt_collector_process_gone(struct ptt_collector *c, uint32_t index, int pid_
 {
 	uint32_t pid;
 
-	if (index >= c->segment->process_count)
+	if (index >= c->head.process_count)
 		return -EINVAL;
 	if (c->shared)
 		shared_process_gone(c, index);

@@ -24,7 +24,7 @@ int ptt_collector_processes(struct ptt_collector *c, uint32_t first, struct ptt_
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = first; i < c->segment->process_count && n < count; i++) {
+	for (uint32_t i = first; i < c->head.process_count && n < count; i++) {
 		/* acquire: pairs with the release of LIVE after the entry was filled in */
 		uint32_t state = __atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE);
 
@@ -76,6 +76,13 @@ int ptt_collector_sites(struct ptt_collector *c, struct ptt_site *sites, uint32_
 	uint64_t head = __atomic_load_n(&seg->site_head, __ATOMIC_ACQUIRE), at = seg->site_tail;
 	uint32_t n = 0;
 
+	if (head - at > PTT_SITE_JOURNAL) {
+		/* no writer reserves so many: a wild store of the program's; relaxed: a count */
+		__atomic_fetch_add(&seg->site_lost, 1, __ATOMIC_RELAXED);
+		/* release: as in ptt_collector_sites_taken() */
+		__atomic_store_n(&seg->site_tail, head, __ATOMIC_RELEASE);
+		return 0;
+	}
 	for (; at != head && n < count; at++, n++) {
 		if (read_site(c, at, &sites[n]))
 			continue;
