@@ -95,7 +95,7 @@ static void write_events(int threads)
 static struct ptt_collector *open_collector(bool fresh)
 {
 	struct ptt_collector_options options = {
-		.segment = segment, .trace = trace, .chunk_size = 4096, .budget = 32 * 4096,
+		.segment = segment, .trace = trace, .chunk_size = 8192, .budget = 32 * 8192,
 	};
 	struct ptt_collector *collector;
 	struct ptt_message message;

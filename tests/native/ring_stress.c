@@ -216,8 +216,8 @@ int main(int argc, char **argv)
 	mkdir(trace, 0700);
 	options.segment = segment;
 	options.trace = trace;
-	options.chunk_size = 4096;
-	options.budget = (uint64_t)chunks * 4096;
+	options.chunk_size = 8192;
+	options.budget = (uint64_t)chunks * 8192;
 	if (ptt_collector_create(&options, &collector, &message)) {
 		fprintf(stderr, "%s\n", message.text);
 		return 1;

@@ -56,7 +56,7 @@ static void take_sites(struct ptt_collector *collector)
 
 int main(void)
 {
-	struct ptt_collector_options options = {.chunk_size = 4096, .budget = 16 * 4096};
+	struct ptt_collector_options options = {.chunk_size = 8192, .budget = 16 * 8192};
 	char segment[sizeof(session) + 16], path[sizeof(session) + 16];
 	struct ptt_collector_stats stats = {0};
 	struct ptt_collector *collector;
