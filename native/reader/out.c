@@ -43,7 +43,7 @@ static size_t utf8(const uint8_t *s, size_t left)
 
 char *out_json(char *p, const char *bytes, size_t size)
 {
-	static const char digit[16] = "0123456789abcdef";
+	static const char digit[] = "0123456789abcdef";
 	const uint8_t *s = (const uint8_t *)bytes;
 
 	while (size) {
@@ -70,7 +70,7 @@ char *out_json(char *p, const char *bytes, size_t size)
 
 char *out_plain(char *p, const char *bytes, size_t size)
 {
-	static const char digit[16] = "0123456789abcdef";
+	static const char digit[] = "0123456789abcdef";
 	const uint8_t *s = (const uint8_t *)bytes;
 
 	while (size) {
@@ -94,7 +94,7 @@ char *out_plain(char *p, const char *bytes, size_t size)
 
 char *out_word(char *p, const char *bytes, size_t size)
 {
-	static const char digit[16] = "0123456789abcdef";
+	static const char digit[] = "0123456789abcdef";
 	const uint8_t *s = (const uint8_t *)bytes;
 
 	while (size) {

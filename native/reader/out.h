@@ -42,7 +42,7 @@ static inline char *out_s64(char *p, int64_t value)
 
 static inline char *out_hex(char *p, uint64_t value)
 {
-	static const char digit[16] = "0123456789abcdef";
+	static const char digit[] = "0123456789abcdef";
 	int shift = value ? (63 - __builtin_clzll(value)) & ~3 : 0;
 
 	*p++ = '0';

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* text.c - events as lines: sentences for people, and one machine line each. */
+#include <dlfcn.h>
 #include <stdio.h>
 
 #include "decode.h"
@@ -58,9 +59,32 @@ static char *out_quoted(char *p, const char *bytes, size_t size)
 	return OUT_LITERAL(p, " zero bytes");
 }
 
+typedef const char *error_namer(int error);
+
+static const char *no_name(int error)
+{
+	(void)error;
+	return NULL;
+}
+
+/* strerrorname_np() of glibc 2.32; before that, errors are numbers. */
+static const char *error_name(int error)
+{
+	static error_namer *known;
+	/* relaxed: a thread that does not see it finds the same */
+	error_namer *namer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (!namer) {
+		*(void **)&namer = dlsym(RTLD_DEFAULT, "strerrorname_np");
+		namer = namer ? namer : no_name;
+		__atomic_store_n(&known, namer, __ATOMIC_RELAXED);
+	}
+	return namer(error);
+}
+
 static char *put_errno(char *p, int64_t value)
 {
-	const char *name = value > 0 && value < 4096 ? strerrorname_np((int)value) : NULL;
+	const char *name = value > 0 && value < 4096 ? error_name((int)value) : NULL;
 
 	p = out_s64(p, value);
 	if (name) {

@@ -23,6 +23,7 @@
 
 #include "clock.h"
 #include "local.h"
+#include "missing.h"
 #include "ptt_abi.h"
 
 /* Last taker of each object, hashed: see ptt_ring_needs_fence(). */
@@ -82,7 +83,7 @@ void ptt_ring_put_revoked(uint64_t head, uint64_t w0, uint64_t w1, bool fence) _
 /* ptt_ring_cpu - where the calling thread runs, for the price of a load; all ones where the kernel does not tell. */
 static inline uint32_t ptt_ring_cpu(void)
 {
-	return *(volatile uint32_t *)((char *)__builtin_thread_pointer() + ptt_ring.cpu_offset);
+	return *(volatile uint32_t *)((char *)ptt_thread_pointer() + ptt_ring.cpu_offset);
 }
 
 /*

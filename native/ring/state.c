@@ -46,5 +46,5 @@ bool ptt_ring_is_nowhere(const struct ptt_thread *self)
 
 ptrdiff_t ptt_ring_no_cpu_offset(void)
 {
-	return (char *)&no_cpu - (char *)__builtin_thread_pointer();
+	return (char *)&no_cpu - (char *)ptt_thread_pointer();
 }

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "missing.h"
 #include "points.h"
 #include "process.h"
 #include "raw_syscall.h"
@@ -197,14 +198,12 @@ int ptt_syscall_is_ours(long number, long a, long b, long c)
 		return false;
 	case SYS_clone:
 		return is_fork((uint64_t)a, (uint64_t)b);
-#ifdef SYS_clone3
 	case SYS_clone3: {
 		const struct clone_args *args = (const struct clone_args *)a;
 
 		/* what the kernel refuses is left to it */
 		return a >= 4096 && b >= CLONE_ARGS_SIZE_VER0 && is_fork(args->flags, args->stack);
 	}
-#endif
 #ifdef SYS_fork
 	case SYS_fork:
 		return true;

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <stdint.h>
 
+#include "missing.h"
 #include "tracer.h"
 
 /* _dl_find_object() of glibc 2.35, which takes no lock; before that nothing is ever found. */

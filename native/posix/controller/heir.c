@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "flush.h"
+#include "missing.h"
 #include "place.h"
 #include "ring_put.h"
 #include "raw_syscall.h"

@@ -3,14 +3,21 @@
 #include "event.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 
+#include "missing.h"
 #include "raw_syscall.h"
 #include "system_event.h"
 #include "to_tracer.h"
 #include "trace_point.h"
 
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+#if defined(__clang__) /* makes no clones */
+#define NEVER_INLINE __attribute__((noinline))
+#else
+#define NEVER_INLINE __attribute__((noinline, noclone))
+#endif
 
 struct px_control px_control __attribute__((aligned(PX_PAGE)));
 struct px_own px_own;
@@ -143,7 +150,7 @@ static uint32_t tid_slow(void)
 static inline uint64_t own_thread(void)
 {
 #if defined(__x86_64__)
-	return (uint64_t)__builtin_thread_pointer(); /* the same, without a call */
+	return (uint64_t)ptt_thread_pointer(); /* the same, without a call */
 #else
 	return (uint64_t)pthread_self();
 #endif
@@ -222,8 +229,7 @@ static __attribute__((noinline)) void record_users(trace_event_id_t id, const vo
  * Not to be inlined, whatever the linker sees: the address recorded is that of our caller. Where nobody wants the event,
  * this saves no register and calls nothing.
  */
-__attribute__((noinline, noclone)) void posix_trace_event(trace_event_id_t event_id, const void *restrict data_ptr,
-							  size_t data_len)
+NEVER_INLINE void posix_trace_event(trace_event_id_t event_id, const void *restrict data_ptr, size_t data_len)
 {
 	/* relaxed: a stream that is created at this moment may miss this event */
 	uint64_t active = __atomic_load_n(&px_control.active, __ATOMIC_RELAXED);

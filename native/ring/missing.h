@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* missing.h - what older headers and compilers lack: declared here, found or refused at run time. */
+#ifndef PTT_MISSING_H
+#define PTT_MISSING_H
+
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Linux 5.3 and 5.9; the same number for every processor. An older kernel answers ENOSYS. */
+#ifndef SYS_clone3
+#define SYS_clone3 435
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+#if !__GLIBC_PREREQ(2, 34)
+/* What is exported under these names by newer C libraries only, and by us. */
+pid_t _Fork(void);
+int execveat(int directory, const char *path, char *const argv[], char *const env[], int flags);
+#endif
+
+#if !__GLIBC_PREREQ(2, 35)
+struct link_map;
+
+/* What _dl_find_object() fills in, where it is found: the layout of processors without further members. */
+struct dl_find_object {
+	unsigned long long dlfo_flags;
+	void *dlfo_map_start;
+	void *dlfo_map_end;
+	struct link_map *dlfo_link_map;
+	void *dlfo_eh_frame;
+	unsigned long long dlfo_reserved[7];
+};
+_Static_assert(sizeof(struct dl_find_object) == 12 * sizeof(unsigned long long), "dl_find_object");
+#endif
+
+/* ptt_thread_pointer - where the calling thread's own data lies; the compilers' builtin came to x86-64 with GCC 11. */
+static inline void *ptt_thread_pointer(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 11
+	void *own;
+
+	/* the first word there is its own address */
+	__asm__("mov %%fs:0, %0" : "=r"(own));
+	return own;
+#else
+	return __builtin_thread_pointer();
+#endif
+}
+
+#endif
