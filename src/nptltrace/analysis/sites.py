@@ -57,6 +57,7 @@ class Sites:
         self._modules: dict[int, list[Module]] = {}
         self._code: dict[tuple[int, int], int] = {}
         self._ids: list[str] = []
+        self._number_of: dict[str, int] = {}
         self._array = pa.array([], pa.string())
         self._lock = Lock()
 
@@ -85,7 +86,10 @@ class Sites:
         return pa.DictionaryArray.from_arrays(pa.array(found, mask=found < 0), identities)
 
     def all(self, traceset: Traceset) -> Iterator[tuple[str, int, int]]:
-        """Yield identity, process and address of every call site there is, each run's once."""
+        """Yield identity, process and address of every call site there is, each run's once.
+
+        Processes of one program share their call sites; the first that has one stands for all.
+        """
         trace_of = [trace for trace, _, _ in self._source.reader.processes(0)]
         told: set[tuple[int, int]] = set()
         for process, address in self._addresses(traceset):
@@ -114,8 +118,12 @@ class Sites:
             return -1
         known = self._code.get((process, address))
         if known is None:
-            known = self._code[process, address] = len(self._ids)
-            self._ids.append(self._identity(process, self.place(process, address)))
+            identity = self._identity(process, self.place(process, address))
+            known = self._code[process, address] = self._number_of.setdefault(
+                identity, len(self._ids)
+            )
+            if known == len(self._ids):
+                self._ids.append(identity)
         return known
 
     def _identity(self, process: int, place: Place) -> str:
