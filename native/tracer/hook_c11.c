@@ -269,9 +269,10 @@ EXPORT int cnd_wait(cnd_t *cond, mtx_t *mutex)
 	struct c11_call call C11_GUARD = {cond, CALL_SITE, thrd_error, NPTL_EV_CND_WAIT_OUT};
 
 	C11_WITH(CND_WAIT_IN, cnd_wait_in, cond, call.site, .mutex = ptt_ptr48(mutex));
-	if (!must_trace(COND, COND_WAIT_IN))
+	if (!ptt_wait_is_traced())
 		return call.result = ptt_real.cnd_wait(cond, mutex);
-	EMIT_WITH(COND, COND_WAIT_IN, cond_wait_in, cond, call.site, .mutex = ptt_ptr48(mutex));
+	if (must_trace(COND, COND_WAIT_IN))
+		EMIT_WITH(COND, COND_WAIT_IN, cond_wait_in, cond, call.site, .mutex = ptt_ptr48(mutex));
 	return call.result = wait_on(cond, mutex, call.site);
 }
 
@@ -281,10 +282,11 @@ EXPORT int cnd_timedwait(cnd_t *cond, mtx_t *mutex, const struct timespec *deadl
 
 	C11_WITH(CND_TIMEDWAIT_IN, cnd_timedwait_in, cond, call.site, .mutex = ptt_ptr48(mutex),
 		 .deadline_ns = ptt_ns(deadline));
-	if (!must_trace(COND, COND_TIMEDWAIT_IN))
+	if (!ptt_wait_is_traced())
 		return call.result = ptt_real.cnd_timedwait(cond, mutex, deadline);
-	EMIT_WITH(COND, COND_TIMEDWAIT_IN, cond_timedwait_in, cond, call.site, .mutex = ptt_ptr48(mutex),
-		  .deadline_ns = ptt_ns(deadline));
+	if (must_trace(COND, COND_TIMEDWAIT_IN))
+		EMIT_WITH(COND, COND_TIMEDWAIT_IN, cond_timedwait_in, cond, call.site, .mutex = ptt_ptr48(mutex),
+			  .deadline_ns = ptt_ns(deadline));
 	return call.result = wait_until(cond, mutex, deadline, call.site);
 }
 

@@ -407,12 +407,11 @@ static int spawn(spawn_function *real, pid_t *pid, const char *path, const posix
 
 SPAWN(ptt_posix_spawn, posix_spawn, ptt_real.posix_spawn)
 SPAWN(ptt_posix_spawnp, posix_spawnp, ptt_real.posix_spawnp)
-VERSION(ptt_posix_spawn, posix_spawn, "@@GLIBC_2.15");
-VERSION(ptt_posix_spawnp, posix_spawnp, "@@GLIBC_2.15");
+VERSION_X86(ptt_posix_spawn, posix_spawn, "@@GLIBC_2.15");
+VERSION_X86(ptt_posix_spawnp, posix_spawnp, "@@GLIBC_2.15");
 #if defined(__x86_64__)
-/* untyped, as dlvsym() gives it */
-SPAWN(ptt_old_posix_spawn, posix_spawn, ptt_old_function("posix_spawn"))
-SPAWN(ptt_old_posix_spawnp, posix_spawnp, ptt_old_function("posix_spawnp"))
-VERSION(ptt_old_posix_spawn, posix_spawn, "@GLIBC_2.2.5");
-VERSION(ptt_old_posix_spawnp, posix_spawnp, "@GLIBC_2.2.5");
+SPAWN(ptt_old_posix_spawn, posix_spawn, ptt_old.posix_spawn)
+SPAWN(ptt_old_posix_spawnp, posix_spawnp, ptt_old.posix_spawnp)
+VERSION_X86(ptt_old_posix_spawn, posix_spawn, "@" PTT_OLD_VERSION);
+VERSION_X86(ptt_old_posix_spawnp, posix_spawnp, "@" PTT_OLD_VERSION);
 #endif

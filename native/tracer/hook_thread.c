@@ -427,14 +427,14 @@ EXPORT int ptt_pthread_kill(pthread_t thread, int number)
 }
 VERSION(ptt_pthread_kill, pthread_kill, "@@GLIBC_2.34");
 
-#if defined(__x86_64__)
+#ifdef PTT_OLD_VERSION
 /* Of a thread that has ended and is not joined yet this one says ESRCH, the present one 0. */
-EXPORT int ptt_old_version_pthread_kill(pthread_t thread, int number);
-EXPORT int ptt_old_version_pthread_kill(pthread_t thread, int number)
+EXPORT int ptt_old_pthread_kill(pthread_t thread, int number);
+EXPORT int ptt_old_pthread_kill(pthread_t thread, int number)
 {
-	return send_signal(ptt_old_pthread_kill, thread, number, CALL_SITE);
+	return send_signal(ptt_old.pthread_kill, thread, number, CALL_SITE);
 }
-VERSION(ptt_old_version_pthread_kill, pthread_kill, "@GLIBC_2.2.5");
+VERSION(ptt_old_pthread_kill, pthread_kill, "@" PTT_OLD_VERSION);
 #endif
 
 static void report_name(pthread_t thread, const char *name, void *site)

@@ -24,9 +24,6 @@ long ptt_syscall_process(long number, long a, long b, long c, long d, long e, lo
 void ptt_confine_by_prctl(long option, long a, long b) HIDDEN;
 void ptt_confine_by_seccomp(long operation, long filter) HIDDEN;
 
-/* versions.c: the function of glibc 2.2.5, where there is a later one of that name. */
-void *ptt_old_function(const char *name) HIDDEN;
-
 /* ------------------------------------------------------------ environment.c */
 
 /*

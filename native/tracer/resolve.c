@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* resolve.c - finds the functions behind the hooks, once and before anybody needs them. */
 #include <dlfcn.h>
+#include <string.h>
 
 #include "mutex.h"
 #if PTT_UNWINDS
@@ -8,16 +9,36 @@
 #endif
 
 /*
- * Until they are resolved the pointers lead to stubs that resolve and go on: constructors of other libraries, and
- * allocators that lock, may call before our constructor has run.
+ * A function that this C library does not have: a program that looks for it at run time finds the hook. It is told what a
+ * system without the function says.
  */
-#define HOOK(type, name, params, args)    \
-	static type early_##name params   \
-	{                                 \
-		ptt_resolve();            \
-		return ptt_real.name args; \
+static COLD long absent(const char *name)
+{
+	if (strncmp(name, "pthread_", strlen("pthread_")) == 0)
+		return ENOSYS;
+	if (strncmp(name, "thrd_", 5) == 0 || strncmp(name, "mtx_", 4) == 0 || strncmp(name, "cnd_", 4) == 0)
+		return thrd_error;
+	errno = ENOSYS;
+	return -1;
+}
+
+/*
+ * Until they are resolved the pointers lead to stubs that resolve and go on: constructors of other libraries, and
+ * allocators that lock, may call before our constructor has run. The stub of a function that is not there stays.
+ */
+#define HOOK(type, name, params, args)                                                                  \
+	static type early_##name params                                                                 \
+	{                                                                                               \
+		ptt_resolve();                                                                          \
+		return ptt_real.name == early_##name ? (type)absent(#name) : ptt_real.name args;        \
 	}
 #define VERSIONED(type, name, version, params, args) HOOK(type, name, params, args)
+#define OLD(type, name, params, args)        \
+	static type early_old_##name params  \
+	{                                    \
+		ptt_resolve();               \
+		return ptt_old.name args;    \
+	}
 #include "hooks.def"
 #undef HOOK
 #undef VERSIONED
@@ -25,6 +46,15 @@
 #define HOOK(type, name, params, args) .name = early_##name,
 #define VERSIONED(type, name, version, params, args) HOOK(type, name, params, args)
 struct ptt_real ptt_real = {
+#include "hooks.def"
+};
+#undef HOOK
+#undef VERSIONED
+
+#define HOOK(type, name, params, args)
+#define VERSIONED(type, name, version, params, args)
+#define OLD(type, name, params, args) .name = early_old_##name,
+struct ptt_old ptt_old = {
 #include "hooks.def"
 };
 #undef HOOK
@@ -65,28 +95,6 @@ int ptt_lock_if_free(pthread_mutex_t *mutex)
 
 int (*ptt_try_lock)(pthread_mutex_t *mutex) = early_pthread_mutex_trylock;
 
-#if defined(__x86_64__)
-static int early_old_pthread_kill(pthread_t thread, int number)
-{
-	ptt_resolve();
-	return ptt_old_pthread_kill(thread, number);
-}
-
-int (*ptt_old_pthread_kill)(pthread_t thread, int number) = early_old_pthread_kill;
-
-/* Not when it is called, as other old functions are: it must be safe in a signal handler. */
-static void resolve_old(void)
-{
-	void *found = find("pthread_kill", "GLIBC_2.2.5");
-
-	*(void **)&ptt_old_pthread_kill = found ? found : (void *)ptt_real.pthread_kill;
-}
-#else
-static void resolve_old(void)
-{
-}
-#endif
-
 #if PTT_UNWINDS
 static int find_nothing(void *address, struct dl_find_object *found)
 {
@@ -114,16 +122,21 @@ void ptt_resolve(void)
 {
 	void *found;
 
-/* A function that this C library does not have keeps its stub; a program cannot have been linked against it. */
 #define HOOK(type, name, params, args) VERSIONED(type, name, NULL, params, args)
 #define VERSIONED(type, name, version, params, args)    \
 	found = find(#name, version);                   \
 	if (found)                                      \
 		*(void **)&ptt_real.name = found;
+#ifdef PTT_OLD_VERSION
+#define OLD(type, name, params, args)                   \
+	found = find(#name, PTT_OLD_VERSION);           \
+	*(void **)&ptt_old.name = found ? found : (void *)ptt_real.name;
+#else
+#define OLD(type, name, params, args) ptt_old.name = ptt_real.name;
+#endif
 #include "hooks.def"
 #undef HOOK
 #undef VERSIONED
-	resolve_old();
 	resolve_finder();
 	ptt_try_lock = ptt_real.pthread_mutex_trylock;
 	if (module_of((void *)ptt_real.pthread_mutex_lock) != module_of((void *)ptt_real.pthread_mutex_trylock))

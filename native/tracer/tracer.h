@@ -183,16 +183,40 @@ extern struct ptt_real ptt_real HIDDEN;
 
 void ptt_resolve(void) HIDDEN;
 
-#if defined(__x86_64__)
-/* The function of programs linked before glibc 2.34; also filled before main. */
-extern int (*ptt_old_pthread_kill)(pthread_t thread, int number) HIDDEN;
-#endif
+/*
+ * The older of two functions of one name: pthread_kill (changed in glibc 2.34), posix_spawn (2.15), conditions (2.3.2).
+ * Filled like ptt_real. Where there is one function only, or another library stands before the C library, which then has
+ * one for all versions, it is the same as in ptt_real.
+ */
+#define HOOK(type, name, params, args)
+#define VERSIONED(type, name, version, params, args)
+#define OLD(type, name, params, args) type(*name) params;
+struct ptt_old {
+#include "hooks.def"
+};
+#undef HOOK
+#undef VERSIONED
+extern struct ptt_old ptt_old HIDDEN;
 
-/* VERSION(hook, name, "@@GLIBC_2.34"): export a hook under a name that glibc has in two versions; elsewhere it has one. */
+/*
+ * VERSION(hook, name, "@@GLIBC_2.34"): export a hook under a name that glibc has in two versions. VERSION_X86 is for those
+ * that have two on x86-64 only. A program built with a sanitizer names no version, for the sanitizer's functions have none;
+ * the dynamic linker then takes it to the oldest that we have.
+ */
 #if defined(__x86_64__)
+#define PTT_OLD_VERSION "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define PTT_OLD_VERSION "GLIBC_2.17"
+#endif
+#ifdef PTT_OLD_VERSION
 #define VERSION(hook, name, version) __asm__(".symver " #hook ", " #name version)
 #else
 #define VERSION(hook, name, version) __asm__(".globl " #name "\n.set " #name ", " #hook)
+#endif
+#if defined(__x86_64__)
+#define VERSION_X86(hook, name, version) VERSION(hook, name, version)
+#else
+#define VERSION_X86(hook, name, version) __asm__(".globl " #name "\n.set " #name ", " #hook)
 #endif
 
 /* ------------------------------------------------------------ parts */

@@ -31,6 +31,12 @@ static inline struct ptt_wait ptt_begin_wait(char domain, char out, const void *
 	};
 }
 
+/* ptt_wait_is_traced - a condition wait, for its own sake or for the mutex that is free meanwhile. */
+static inline bool ptt_wait_is_traced(void)
+{
+	return ptt_level(NPTL_DOMAIN_COND) || must_trace(MUTEX, MUTEX_FREE);
+}
+
 #define WAIT_GUARD __attribute__((cleanup(ptt_wait_end)))
 
 static inline void ptt_wait_end(struct ptt_wait *wait)
