@@ -67,6 +67,7 @@ struct ptt_collector_stats {
 	uint32_t live_threads;
 	int32_t write_error; /* errno of the last write that failed, or 0 */
 	uint32_t stopped;    /* UNTIL_FULL: the buffers have filled */
+	uint64_t lost_real_time; /* of lost_full: by real-time threads, which do not wait for room */
 };
 
 /* A thread that has an entry now. */

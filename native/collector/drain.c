@@ -59,7 +59,7 @@ static bool has_news(const struct ptt_collector *c, uint32_t chunk)
 
 static void look(struct ptt_collector *c, bool partly)
 {
-	uint32_t free_chunks = 0, absent = 0;
+	uint32_t free_chunks = 0, reserve = 0, absent = 0;
 
 	/* Only what the last look has touched: most recordings have few threads, and most looks find nothing. */
 	memset(c->wanted, 0, c->looked * sizeof(*c->wanted));
@@ -72,6 +72,7 @@ static void look(struct ptt_collector *c, bool partly)
 		/* what is on its way is no shortage */
 		if (state == PTT_CHUNK_FREE || state == PTT_CHUNK_ABSENT) {
 			free_chunks++;
+			reserve += i < c->head.chunk_reserve;
 			absent += state == PTT_CHUNK_ABSENT;
 			continue;
 		}
@@ -89,7 +90,12 @@ static void look(struct ptt_collector *c, bool partly)
 			c->wanted[thread] = serial + 1;
 	}
 	c->stats.free_chunks = free_chunks;
-	if (absent && free_chunks - absent < (c->head.chunk_count - absent) / 2)
+	if (!c->prompt && be_prompt(c)) {
+		c->prompt = true;
+		grow_to_the_end(c);
+	}
+	c->room = reserve < c->head.chunk_reserve ? 0 : free_chunks - reserve;
+	if (absent && free_chunks - reserve - absent < (c->head.chunk_count - c->head.chunk_reserve - absent) / 2)
 		grow_more(c);
 }
 
@@ -240,7 +246,7 @@ void drain(struct ptt_collector *c, uint32_t flags)
 	look(c, everything);
 	/* Short of room, small packets are better than writers that wait. */
 	waited = __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED) != 0;
-	if (waited || c->stats.free_chunks < c->head.chunk_count / 3)
+	if (waited || c->room < c->head.chunk_count / 4)
 		everything = true;
 	n = gather(c, everything);
 	for (i = 0; i < n; i = end) {

@@ -38,7 +38,7 @@ static uint64_t chunk_begin(const struct ptt_segment *seg, uint32_t index)
 /* Return: index of the first chunk that is not in the first part. */
 static uint32_t first_absent(const struct ptt_segment *seg)
 {
-	uint64_t count = FIRST_PART / seg->chunk_size;
+	uint64_t count = seg->chunk_reserve + FIRST_PART / seg->chunk_size;
 
 	if (seg->shared_offset || seg->policy != PTT_POLICY_FLUSH || count >= seg->chunk_count)
 		return seg->chunk_count;
@@ -80,22 +80,29 @@ static uint32_t taken(const struct ptt_collector *c)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < there(c); i++)
+	for (uint32_t i = c->head.chunk_reserve; i < there(c); i++)
 		/* relaxed: an estimate; nothing is read from the chunks */
 		n += __atomic_load_n(&c->chunk_state[i], __ATOMIC_RELAXED) != PTT_CHUNK_FREE;
 	return n;
 }
 
-/* Have twice as many chunks as there are. */
-static void want_more(struct ptt_collector *c)
+/* Have @wanted chunks. */
+static void want(struct ptt_collector *c, uint32_t wanted)
 {
-	uint32_t count = c->head.chunk_count, wanted = there(c) < count / 2 ? there(c) * 2 : count;
 	/* relaxed: the word is all that this thread and the growing one tell each other */
 	uint32_t before = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
 
 	while (before < wanted && !__atomic_compare_exchange_n(&c->grow_word, &before, wanted, true, __ATOMIC_RELAXED,
 							       __ATOMIC_RELAXED))
 		;
+}
+
+/* Have twice as many chunks as there are. */
+static void want_more(struct ptt_collector *c)
+{
+	uint32_t count = c->head.chunk_count;
+
+	want(c, there(c) < count / 2 ? there(c) * 2 : count);
 }
 
 /* There are as many chunks as are wanted: sleep until there shall be more. */
@@ -107,7 +114,7 @@ static void wait_for_need(struct ptt_collector *c, uint32_t wanted)
 	while (__atomic_load_n(&c->grow_word, __ATOMIC_RELAXED) == wanted) {
 		before = n;
 		n = taken(c);
-		if (n > there(c) / 2)
+		if (n > (there(c) - c->head.chunk_reserve) / 2)
 			want_more(c);
 		if (n > before + there(c) / 64)
 			period.tv_nsec = LOOK_NS;
@@ -121,8 +128,11 @@ static void *grow(void *collector)
 {
 	struct ptt_collector *c = collector;
 	uint32_t count = c->head.chunk_count, step = (uint32_t)(STEP / c->head.chunk_size);
+	bool prompt = false;
 
 	while (there(c) < count) {
+		if (!prompt)
+			prompt = be_prompt(c);
 		/* relaxed: pairs with want_more() and grow_end(), which hand over nothing but the word */
 		uint32_t wanted = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
 
@@ -194,6 +204,15 @@ void grow_more(struct ptt_collector *c)
 	want_more(c);
 	if (grow_is_on(c))
 		tell(c);
+}
+
+/* grow_to_the_end - have all chunks as soon as can be */
+void grow_to_the_end(struct ptt_collector *c)
+{
+	if (!c->grows)
+		return;
+	want(c, c->head.chunk_count);
+	tell(c);
 }
 
 /* grow_end - the segment is not needed any more */

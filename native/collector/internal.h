@@ -115,6 +115,7 @@ struct ptt_collector {
 	uint64_t site_lost_below; /* entries that were given up below this have been counted */
 	uint64_t revoked_ns; /* when chunks were revoked last */
 	uint32_t kept;       /* chunks whose note says so */
+	uint32_t room;       /* chunks that were free for any thread when the last pass began; 0 while the reserve is in use */
 	pthread_t grower;    /* the thread that brings the rest of the chunks, if there is one */
 	int grow_fd;
 	uint32_t there;      /* chunks that the file has pages for */
@@ -123,6 +124,7 @@ struct ptt_collector {
 	bool final;          /* whatever is missing now will never come */
 	bool held;           /* segment.collector is locked */
 	pthread_mutex_t lock; /* segment.collector as it is while it is locked */
+	bool prompt;         /* be_prompt() has been called */
 };
 
 static inline struct ptt_chunk *chunk_at(const struct ptt_collector *c, uint32_t index)
@@ -150,6 +152,7 @@ static inline uint32_t chunk_of_head(const struct ptt_collector *c, uint64_t hea
 uint64_t grow_first_part(const struct ptt_segment *seg);
 int grow_begin(struct ptt_collector *c, int fd);
 void grow_more(struct ptt_collector *c);
+void grow_to_the_end(struct ptt_collector *c);
 bool grow_is_on(const struct ptt_collector *c);
 void grow_end(struct ptt_collector *c);
 
@@ -160,6 +163,7 @@ uint64_t now_ns(void);
 /* release.c */
 void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end);
 void wake_writers(struct ptt_collector *c, uint32_t chunks);
+bool be_prompt(const struct ptt_collector *c);
 
 /* scan.c */
 enum run_end {

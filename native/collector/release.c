@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <linux/futex.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,4 +28,20 @@ void wake_writers(struct ptt_collector *c, uint32_t chunks)
 	__atomic_fetch_add(&seg->space, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&seg->waiters, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, &seg->space, FUTEX_WAKE, chunks < INT_MAX ? chunks : INT_MAX, NULL, NULL, 0);
+}
+
+/*
+ * Real-time threads do not wait for room. Once there are any, nobody but they may keep the calling thread from the
+ * processor, as far as the system lets it have precedence; a real-time policy of its own would get in their way.
+ * Return: true if there are real-time threads.
+ */
+bool be_prompt(const struct ptt_collector *c)
+{
+	const int least_nice = -20;
+
+	/* relaxed: a flag that hands nothing over */
+	if (!__atomic_load_n(&c->segment->real_time, __ATOMIC_RELAXED))
+		return false;
+	setpriority(PRIO_PROCESS, 0, least_nice);
+	return true;
 }

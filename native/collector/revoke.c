@@ -113,7 +113,7 @@ void revoke_idle(struct ptt_collector *c)
 	bool any = false;
 
 	/* relaxed: only a hint; who begins to wait now is seen in the next pass */
-	if (c->stats.free_chunks >= c->head.chunk_count / 16 &&
+	if (c->room >= c->head.chunk_count / 16 &&
 	    !__atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED))
 		return;
 	if (grow_is_on(c))

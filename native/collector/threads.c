@@ -65,7 +65,7 @@ static void clear_entry(struct ptt_collector *c, uint32_t i)
 	t->head &= ~PTT_HEAD_OFFSET_MASK; /* the count of changes goes on */
 	t->t_base = 0;
 	t->revoke = PTT_REVOKE_NONE;
-	t->lost_full = t->lost_closed = t->wait_ns = 0;
+	t->lost_full = t->lost_closed = t->lost_real_time = t->wait_ns = 0;
 	t->pid = t->tid = t->process = t->hint = 0;
 	t->serial++;
 	/* release: a collector that takes over sees LEFT, or the whole entry cleared */
@@ -83,6 +83,7 @@ static void give_back(struct ptt_collector *c, uint32_t i)
 	s->discarded_base += t->lost_full + t->lost_closed;
 	c->stats.lost_full += t->lost_full;
 	c->stats.lost_closed += t->lost_closed;
+	c->stats.lost_real_time += t->lost_real_time;
 	c->stats.wait_ns += t->wait_ns;
 	s->gone = s->ended = 0;
 	s->idle_head = 0;
@@ -147,6 +148,7 @@ void threads_sum_losses(struct ptt_collector *c)
 		/* relaxed: counts, which order nothing */
 		stats->lost_full += __atomic_load_n(&c->thread[i].lost_full, __ATOMIC_RELAXED);
 		stats->lost_closed += __atomic_load_n(&c->thread[i].lost_closed, __ATOMIC_RELAXED);
+		stats->lost_real_time += __atomic_load_n(&c->thread[i].lost_real_time, __ATOMIC_RELAXED);
 		stats->wait_ns += __atomic_load_n(&c->thread[i].wait_ns, __ATOMIC_RELAXED);
 	}
 	stats->lost_threads = 0;

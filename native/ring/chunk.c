@@ -12,12 +12,18 @@
 /* How long a writer sleeps before it looks again whether anybody still collects. */
 static const struct timespec wait_slice = {.tv_nsec = 50 * 1000 * 1000};
 
-/* Wait until chunks may be free. Return: false if nothing will ever free them. */
-static bool wait_for_space(struct ptt_segment *seg, uint32_t seen)
+/* Wait until chunks may be free. Return: false if nothing will ever free them, or this thread does not wait. */
+static bool wait_for_space(struct ptt_thread *self, uint32_t seen)
 {
-	if (seg->when_full != PTT_WHEN_FULL_WAIT || seg->policy != PTT_POLICY_FLUSH || !ptt_is_collected(seg) ||
-	    ptt_is_real_time())
+	struct ptt_segment *seg = ptt_session.segment;
+
+	if (seg->when_full != PTT_WHEN_FULL_WAIT || seg->policy != PTT_POLICY_FLUSH || !ptt_is_collected(seg))
 		return false;
+	if (ptt_is_real_time()) {
+		/* relaxed: a count */
+		__atomic_fetch_add(&self->lost_real_time, 1, __ATOMIC_RELAXED);
+		return false;
+	}
 	__atomic_fetch_add(&seg->waiters, 1, __ATOMIC_SEQ_CST); /* pairs with the collector's bump of space, then load */
 	ptt_ring_the_bell(seg);
 	ptt_raw_futex(&seg->space, FUTEX_WAIT, seen, &wait_slice);
@@ -44,22 +50,71 @@ static bool claim_index(uint32_t index, uint32_t seen, uint32_t claimed)
 					   __ATOMIC_RELAXED);
 }
 
-/* Return: index of a chunk that now is CLAIMED for @self, or -1 if none is free. */
-static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
+/*
+ * Look for a free chunk from @first up to @end, beginning at @home.
+ * @passed: how many were looked at in vain
+ * Return: index of a chunk that now is CLAIMED, or -1 if none is free.
+ */
+static int64_t claim_among(uint32_t first, uint32_t end, uint32_t home, uint32_t claimed, uint32_t *passed)
 {
-	/* relaxed: a chunk that is FREE has its pages, whoever says so first */
-	uint32_t i, there = __atomic_load_n(&ptt_session.segment->chunks_there, __ATOMIC_RELAXED);
-	uint32_t index = there ? self->hint % there : 0;
+	uint32_t i, index = home;
 
-	for (i = 0; i < there; i++) {
+	for (i = 0; i < end - first; i++) {
+		*passed = i;
 		/* relaxed: the swap looks again */
 		if (__atomic_load_n(&ptt_session.chunk_state[index], __ATOMIC_RELAXED) == PTT_CHUNK_FREE &&
 		    claim_index(index, PTT_CHUNK_FREE, claimed))
 			return index;
-		if (++index == there)
-			index = 0;
+		if (++index == end)
+			index = first;
 	}
 	return -1;
+}
+
+/*
+ * Room gets short: the collector should come before threads have to wait.
+ * @rung_at: the value of segment.space at which it was called last for this reason; one call is enough for each
+ */
+static void hurry(uint32_t *rung_at)
+{
+	struct ptt_segment *seg = ptt_session.segment;
+	/* relaxed: a call too many, or one that comes with the next chunk, does no harm */
+	uint32_t space = __atomic_load_n(&seg->space, __ATOMIC_RELAXED);
+
+	if (ptt_is_confined() || __atomic_exchange_n(rung_at, space, __ATOMIC_RELAXED) == space)
+		return;
+	ptt_ring_the_bell(seg);
+}
+
+/* Return: index of a chunk that now is CLAIMED for @self, or -1 if none is free. */
+static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
+{
+	static uint32_t rung_at = UINT32_MAX;
+	const struct ptt_segment *seg = ptt_session.segment;
+	/* relaxed: a chunk that is FREE has its pages, whoever says so first */
+	uint32_t there = __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED), first = seg->chunk_reserve, passed = 0;
+	int64_t index;
+
+	if (there <= first)
+		return -1;
+	index = claim_among(first, there, first + self->hint % (there - first), claimed, &passed);
+	if (index >= 0 && passed >= (there - first) / 2 && seg->policy == PTT_POLICY_FLUSH)
+		hurry(&rung_at);
+	return index;
+}
+
+/* A real-time thread does not wait for room: what nobody else takes is for it. */
+static int64_t claim_reserved(struct ptt_thread *self, uint32_t claimed)
+{
+	static uint32_t rung_at = UINT32_MAX;
+	uint32_t reserve = ptt_session.segment->chunk_reserve, passed;
+	int64_t index;
+
+	if (!reserve)
+		return -1;
+	index = claim_among(0, reserve, self->hint % reserve, claimed, &passed);
+	hurry(&rung_at);
+	return index;
 }
 
 /* Are all slots up to the chunk's end written? A signal handler may have interrupted a writer between reserving and writing. */
@@ -181,22 +236,40 @@ static void count_lost(struct ptt_thread *self, bool closed)
 	__atomic_fetch_add(closed ? &self->lost_closed : &self->lost_full, 1, __ATOMIC_RELAXED);
 }
 
-/* The value of segment.space at which this thread last searched all chunks in vain. */
+/* The values of segment.space at which this thread last searched all chunks, and the reserve, in vain. */
 static __thread uint32_t searched_at __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
+static __thread uint32_t reserve_searched_at __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
+
+/* The collector sees to it early that there is room where threads do not wait for it. */
+static void announce_real_time(struct ptt_segment *seg)
+{
+	/* relaxed: a flag that hands nothing over */
+	if (__atomic_load_n(&seg->real_time, __ATOMIC_RELAXED) || __atomic_exchange_n(&seg->real_time, 1, __ATOMIC_RELAXED))
+		return;
+	ptt_ring_the_bell(seg);
+}
 
 /* One attempt to get @self a chunk; -1 = none is free. */
 static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *serial)
 {
-	const struct ptt_segment *seg = ptt_session.segment;
-	int64_t index;
+	uint32_t claimed = PTT_CHUNK_STATE(ptt_thread_index(self), 0, PTT_CHUNK_CLAIMED);
+	bool real_time = ptt_is_real_time();
+	int64_t index = -1;
 
-	/* In LOOP chunks become available when others fill them, and nobody tells. */
-	if (space == searched_at && seg->policy == PTT_POLICY_FLUSH)
-		return -1; /* nothing has been freed since */
+	if (real_time)
+		announce_real_time(ptt_session.segment);
 	*serial = __atomic_fetch_add(&self->chunks, 1, __ATOMIC_RELAXED);
-	index = claim(self, PTT_CHUNK_STATE(ptt_thread_index(self), 0, PTT_CHUNK_CLAIMED));
-	if (index < 0)
-		searched_at = space;
+	/* In LOOP chunks become available when others fill them, and nobody tells. */
+	if (space != searched_at || ptt_session.segment->policy != PTT_POLICY_FLUSH) {
+		index = claim(self, claimed);
+		if (index < 0)
+			searched_at = space; /* until something has been freed */
+	}
+	if (index < 0 && real_time && space != reserve_searched_at) {
+		index = claim_reserved(self, claimed);
+		if (index < 0)
+			reserve_searched_at = space;
+	}
 	return index;
 }
 
@@ -227,7 +300,7 @@ enum ptt_refill ptt_chunk_refill(struct ptt_thread *self, uint64_t head, uint64_
 		}
 		if (!began)
 			began = ptt_clock_monotonic_ns();
-		if (!wait_for_space(seg, space)) {
+		if (!wait_for_space(self, space)) {
 			count_lost(self, !ptt_is_collected(seg) && seg->policy == PTT_POLICY_FLUSH);
 			break;
 		}

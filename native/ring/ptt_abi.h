@@ -171,7 +171,8 @@ struct ptt_thread {
 	/* the collector's line */
 	uint64_t serial; /* counts the threads that had this entry */
 	uint64_t chunks; /* next chunk.serial; written by the owner */
-	uint64_t reserved[6];
+	uint64_t lost_real_time; /* of lost_full: the thread was of a real-time policy, so it did not wait */
+	uint64_t reserved[5];
 };
 _Static_assert(sizeof(struct ptt_thread) == 128, "thread entry is two cache lines");
 _Static_assert(offsetof(struct ptt_thread, serial) == 64, "second line");
@@ -216,7 +217,9 @@ struct ptt_segment {
 	int64_t start_unix_ns;
 	uint8_t uuid[16];
 	uint64_t shared_offset; /* struct ptt_shared; 0 = events go to chunks */
-	uint64_t pad0[6];
+	uint32_t chunk_reserve; /* so many of the first chunks are only for real-time threads that find no other */
+	uint32_t pad0;
+	uint64_t pad1[5];
 	/* line 3: slow paths of writers */
 	uint32_t closed;      /* 1 = recording is over */
 	uint32_t thread_high; /* entries below this have been used */
@@ -227,13 +230,14 @@ struct ptt_segment {
 	uint64_t site_tail;   /* entries ever taken out by the collector */
 	uint64_t site_lost;   /* sites that found the journal full, to be announced at a later call; and entries given up */
 	uint32_t chunks_there; /* the first ones; the file has no pages for those behind them yet */
-	uint32_t pad1[3];
+	uint32_t real_time;    /* set by the first real-time thread */
+	uint32_t pad2[2];
 	/* line 4: futex words */
 	uint32_t space;    /* changes when chunks have been freed */
 	uint32_t waiters;  /* writers waiting for space */
 	uint32_t doorbell; /* changes when a writer wants the collector now */
-	uint32_t pad2;
-	uint64_t pad3[6];
+	uint32_t pad3;
+	uint64_t pad4[6];
 	/* line 5: a robust process-shared pthread_mutex_t, held by the collector; the kernel marks it when the holder dies */
 	uint8_t collector[64];
 };

@@ -9,8 +9,12 @@
  * dead, so no wake that is missed is made good by it. The handler may stay for ever in what the program made of it, after
  * its event: others must not wait for it.
  *
+ * With -DRESERVE=1 the first chunk is for real-time threads only, of which there is one, in the
+ * place of the handler: it never sleeps.
+ *
  * Checked: nobody sleeps for ever while there is a free chunk or nobody to make one free, and every event is drained,
- * left in a chunk for whoever recovers it, or counted as lost.
+ * left in a chunk for whoever recovers it, or counted as lost. The
+ * real-time thread finds room, whatever the others do.
  *
  *     spin -a space.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
@@ -24,6 +28,14 @@
 #endif
 #ifndef CHUNKS
 #define CHUNKS 2
+#endif
+#ifndef RESERVE
+#define RESERVE 0
+#endif
+#ifdef GREEDY
+#define FIRST 0 /* a bug: all threads look in the reserve */
+#else
+#define FIRST RESERVE
 #endif
 #define NONE 7
 #define NEVER 255
@@ -54,19 +66,19 @@ bool closed;
 
 bool in_handler;
 bool stays;             /* the handler does not return */
-byte finished;          /* of the two threads and the handler */
+byte finished = (RESERVE != 0); /* of the two threads and the handler */
 bool b_finished;
 byte drained;
 byte lost;
 
 #define STANDS(t) (t == A && in_handler)
 
-/* claim_free(): each chunk is a compare and swap of its own. */
-inline claim(mine)
+/* claim_among(): each chunk is a compare and swap of its own. */
+inline claim(mine, first, end)
 {
-	mine = 0;
+	mine = first;
 	do
-	:: mine == CHUNKS -> mine = NONE; break
+	:: mine == end -> mine = NONE; break
 	:: else ->
 		atomic {
 			if
@@ -114,7 +126,7 @@ inline refill(t, who)
 		if
 		:: seen == searched_at[t] -> mine = NONE
 		:: else ->
-			claim(mine);
+			claim(mine, FIRST, CHUNKS);
 			if
 			:: mine == NONE -> searched_at[t] = seen
 			:: else
@@ -235,12 +247,30 @@ proctype thread_b()
 	b_finished = true
 }
 
+bool r_finished = (RESERVE == 0);
+
+/* The real-time thread: one event, and its end, which leaves the chunk to the collector. Each claim is one step. */
+proctype real_time()
+{
+	byte mine;
+
+	atomic { claim(mine, RESERVE, CHUNKS) }
+	atomic {
+		if
+		:: mine == NONE -> claim(mine, 0, RESERVE)
+		:: else
+		fi;
+		assert(mine != NONE)
+	}
+	atomic { slot[mine] = true; status[mine] = FULL; r_finished = true }
+}
+
 #define DRAINABLE(c) (slot[c] && status[c] == FULL)
 /* an idle thread's chunk can be had, if somebody waits for it, and if nothing in it is half written */
 #define REVOCABLE(c, t) (waiters > 0 && status[c] == OWNED && head_chunk[t] == c && slot[c])
 #define TO_DO(c) (DRAINABLE(c) || REVOCABLE(c, A) || REVOCABLE(c, B))
 /* whoever can get on has done so */
-#define DONE (b_finished && (finished == 3 || stays))
+#define DONE (b_finished && r_finished && (finished == 3 || stays))
 
 active proctype collector()
 {
@@ -277,11 +307,17 @@ active proctype collector()
 	:: atomic { DONE && !(TO_DO(0) || TO_DO(1) || TO_DO(CHUNKS - 1)) -> closed = true; break }
 	od;
 	atomic { DONE -> in_handler = false }; /* if it stayed, it may go now */
-	(finished == 3);
+	(finished == 3 && r_finished);
 	/* what lies in chunks now is for the last drain, or for the recovery */
 	assert(drained + lost + slot[0] + slot[1] + slot[CHUNKS - 1] * (CHUNKS - 2) == A_EVENTS + B_EVENTS + 1)
 }
 
 init {
-	atomic { run thread_a(); run handler_a(); run thread_b() }
+	atomic {
+		run thread_a(); run thread_b();
+		if
+		:: RESERVE -> run real_time()
+		:: else -> run handler_a()
+		fi
+	}
 }

@@ -22,6 +22,7 @@ SEARCHES = [
     ("shared", ["-DUNHURT"]),
     ("sites", []),
     ("space", []),
+    ("space", ["-DRESERVE=1"]),
     ("threads", []),
 ]
 # A model that finds nothing is worth little unless it can: these are bugs that were, or might be.
@@ -34,6 +35,7 @@ BROKEN = [
     ("posix", "-DLOOP -DSILENT"),
     ("posix", "-DLOOP -DUNSURE"),
     ("sites", "-DNO_LAPS"),
+    ("space", "-DRESERVE=1 -DGREEDY"),
 ]
 
 # A search takes a minute of a processor that it may have to share.

@@ -31,13 +31,12 @@ def own(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Callabl
     return get
 
 
-@pytest.fixture(scope="session")
-def ring_writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The writer that is linked with the ring itself."""
+def _with_ring(directory: Path, name: str) -> Path:
+    """Compile a program of this directory that is linked with the ring itself."""
     ring, include = ROOT / "native" / "ring", ROOT / "native" / "include"
-    output = tmp_path_factory.mktemp("ring") / "ring_writer"
+    output = directory / name
     sources = [
-        HERE / "ring_writer.c",
+        HERE / f"{name}.c",
         *(path for path in ring.glob("*.c") if path.stem != "record"),
     ]
     command = [
@@ -52,6 +51,18 @@ def ring_writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     subprocess.run([*command, "-o", output, *sources], check=True)
     return output
+
+
+@pytest.fixture(scope="session")
+def ring_writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The writer that is linked with the ring itself."""
+    return _with_ring(tmp_path_factory.mktemp("ring"), "ring_writer")
+
+
+@pytest.fixture(scope="session")
+def ring_real_time(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The one with a real-time thread."""
+    return _with_ring(tmp_path_factory.mktemp("ring"), "ring_real_time")
 
 
 @pytest.fixture(autouse=True)

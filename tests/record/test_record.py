@@ -46,6 +46,63 @@ int main(void)
 }
 """
 
+# One real-time thread, with pauses, while others fill the buffers as fast as they can.
+REAL_TIME = """
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+static atomic_int over;
+
+static void lock_often(int count)
+{
+    static __thread pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+    while (count--) {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+}
+
+static void *fill(void *unused)
+{
+    while (!over)
+        lock_often(1000);
+    return unused;
+}
+
+static void *in_real_time(void *unused)
+{
+    for (int i = 0; i < 200; i++) {
+        usleep(1000);
+        lock_often(100);
+    }
+    return unused;
+}
+
+int main(void)
+{
+    struct sched_param param = {.sched_priority = 1};
+    pthread_t filling[2], real_time;
+    pthread_attr_t attr;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+    pthread_attr_setschedparam(&attr, &param);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&filling[i], NULL, fill, NULL);
+    usleep(100000);
+    if (pthread_create(&real_time, &attr, in_real_time, NULL))
+        _exit(77);
+    pthread_join(real_time, NULL);
+    over = 1;
+    for (int i = 0; i < 2; i++)
+        pthread_join(filling[i], NULL);
+    return 0;
+}
+"""
+
 
 def last_line(stderr: str) -> dict[str, str]:
     """Return what the last line says."""
@@ -122,6 +179,17 @@ class TestWhole:
         trace = record(program, options=options, timeout=30)
         said = ptt("view", "--format", "jsonl", "--event", "USER", trace).stdout
         assert [json.loads(line)["size"] for line in said.splitlines()] == [5000] * 40
+
+    def test_real_time_threads_lose_nothing_where_others_wait(
+        self, ptt: Ptt, compile_c: Compiler, tmp_path: Path
+    ) -> None:
+        program = compile_c(REAL_TIME, name="real_time")
+        options = ("--buffer-budget", "8M", "-o", tmp_path / "t")
+        done = ptt("record", *options, "--", program, status=None)
+        if done.returncode == 77:
+            pytest.skip("real-time policies need a right that is missing here")
+        assert (done.returncode, last_line(done.stderr)["lost"]) == (0, "0")
+        assert session(tmp_path / "t")["wait_ns"] > 0
 
     def test_empty_packets_tell_of_losses(
         self, record: Recorder, own: Callable[[str], Path]

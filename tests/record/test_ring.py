@@ -90,6 +90,37 @@ def test_counts_exactly(
     assert babeltrace_count(trace) == stats.events
 
 
+@pytest.mark.parametrize("too_many", [0, 100])
+def test_real_time_threads_have_room_where_others_wait(
+    ring_real_time: Path, tmp_path: Path, too_many: int
+) -> None:
+    (tmp_path / "trace").mkdir()
+    options = BufferOptions(budget=1 << 20)
+    collector = Collector(tmp_path / "segment", tmp_path / "trace", options)
+    per_buffer = (options.chunk_size - 32) // 16
+    buffers = options.budget // options.chunk_size
+    reserve = buffers // 8
+    real_time = reserve * per_buffer + too_many
+    command = [str(ring_real_time), str(tmp_path), str(real_time)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()  # nothing is drained before
+        while process.poll() is None:
+            collector.drain(flush=True)
+            collector.wait(0.002)
+    if process.returncode == 77:
+        collector.destroy()
+        pytest.skip("real-time policies need a right that is missing here")
+    assert said == "recorded\n"
+    collector.process_gone(0, pid_gone=True)
+    collector.close()
+    stats = collector.finish()
+    collector.destroy()
+    assert (stats.lost_full, stats.lost_real_time) == (too_many, too_many)
+    waits = 1  # of the ordinary thread
+    assert stats.events == (buffers - reserve) * per_buffer + 1 + waits + reserve * per_buffer
+
+
 def test_packets_cost_next_to_nothing(ring_writer: Path, tmp_path: Path) -> None:
     _, stats, _ = collect(ring_writer, tmp_path, 2, 2_000_000, flushes=0)
     assert stats.packets * 128 / stats.bytes < 0.002

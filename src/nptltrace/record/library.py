@@ -115,6 +115,7 @@ class Stats(_Struct):
         ("live_threads", c_uint32),
         ("write_error", c_int32),
         ("stopped", c_uint32),
+        ("lost_real_time", c_uint64),
     ]
 
     @property

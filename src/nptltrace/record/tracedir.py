@@ -62,7 +62,8 @@ class Clockwork:
 def losses(stats: Stats) -> dict[str, int]:
     """Return lost events by cause."""
     return {
-        "buffers_full": stats.lost_full,
+        "buffers_full": stats.lost_full - stats.lost_real_time,
+        "real_time": stats.lost_real_time,
         "nobody_collected": stats.lost_closed,
         "too_many_threads": stats.lost_threads,
         "not_written": stats.lost_write,
