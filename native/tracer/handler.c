@@ -244,11 +244,21 @@ void ptt_report_start(void)
 	ptt_report_own_priority();
 }
 
-void ptt_stop(void)
+static ptt_getevent_t *suspended;
+
+void ptt_suspend(void)
 {
+	suspended = ptt_getevent;
 	__nptl_trace_enabled = 0;
 	ptt_getevent = ptt_ignore_event;
-	ptt_clear_levels();
+	ptt_suspend_levels();
+}
+
+void ptt_resume(void)
+{
+	ptt_getevent = suspended;
+	__nptl_trace_enabled = 1;
+	ptt_resume_levels();
 }
 
 static void restart_handler(void)

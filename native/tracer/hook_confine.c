@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_confine.c - prctl() and seccomp(): a program that gives up system calls is traced without those it may miss. */
+/* hook_confine.c - prctl() and seccomp(): a program that gives up system calls is traced without them; names of threads. */
 /*
  * A filter may make any call fatal that the program itself does not make. So once there is one, tracer and handlers do
  * with what threads need anyway, futexes and memory: no files are opened, nobody is asked for his number, and the
@@ -11,44 +11,110 @@
 #include <sys/syscall.h>
 
 #include "process.h"
+#include "raw_syscall.h"
+#include "thread.h"
 
-static void confine(bool strict)
-{
-	if (!__nptl_trace_enabled)
-		return;
-	/* relaxed: pairs with ptt_is_confined(); the system call that follows is what makes it matter */
-	__atomic_store_n(&__nptl_trace_confined, 1, __ATOMIC_RELAXED);
-	if (strict)
-		ptt_stop();
-}
+/* What a call asks for that may confine the process. */
+enum demand { NOTHING, FILTER, EVERYTHING };
 
-void ptt_confine_by_prctl(long option, long a, long b)
+static enum demand demand_of_prctl(long option, long a, long b)
 {
-	if (option == PR_SET_SECCOMP && (a == SECCOMP_MODE_STRICT || b))
-		confine(a == SECCOMP_MODE_STRICT);
+	if (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT)
+		return EVERYTHING;
+	if (option == PR_SET_SECCOMP && b)
+		return FILTER;
 #ifdef PR_SET_TSC
 	if (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)
-		confine(true);
+		return EVERYTHING;
 #endif
+	return NOTHING;
 }
 
 /* Programs try the call with NULL to see which kinds of filters there are. */
-void ptt_confine_by_seccomp(long operation, long filter)
+static enum demand demand_of_seccomp(long operation, long filter)
 {
-	if (operation == SECCOMP_SET_MODE_STRICT || (operation == SECCOMP_SET_MODE_FILTER && filter))
-		confine(operation == SECCOMP_SET_MODE_STRICT);
+	if (operation == SECCOMP_SET_MODE_STRICT)
+		return EVERYTHING;
+	return operation == SECCOMP_SET_MODE_FILTER && filter ? FILTER : NOTHING;
+}
+
+/*
+ * Before the call, for nothing may be asked of the kernel once it has been granted; taken back where it is refused. Other
+ * threads may ask meanwhile, so it is a count of what is asked for or granted.
+ * relaxed: pairs with ptt_is_confined(); the system call that follows is what makes it matter
+ */
+static void confine(enum demand demand)
+{
+	if (demand == NOTHING)
+		return;
+	__atomic_fetch_add(&__nptl_trace_confined, 1, __ATOMIC_RELAXED);
+	if (demand == EVERYTHING)
+		ptt_suspend();
+}
+
+static void release(enum demand demand)
+{
+	if (demand == NOTHING)
+		return;
+	if (demand == EVERYTHING)
+		ptt_resume();
+	__atomic_fetch_sub(&__nptl_trace_confined, 1, __ATOMIC_RELAXED);
+}
+
+/* A child of vfork is named without its parent. */
+static bool is_own_process(void)
+{
+	return __nptl_trace_confined || ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) == ptt_pid;
+}
+
+/* After a call that returned @result, with errno as it left it. */
+static void report_own_name(long option, long name, long result, void *site)
+{
+	if (option == PR_SET_NAME && result == 0 && must_trace(THREAD, THREAD_NAME) && is_own_process())
+		ptt_report_name(pthread_self(), (const char *)name, site);
+}
+
+bool ptt_prctl_is_ours(long option)
+{
+#ifdef PR_SET_TSC
+	if (option == PR_SET_TSC)
+		return true;
+#endif
+	return option == PR_SET_SECCOMP || option == PR_SET_NAME;
+}
+
+long ptt_syscall_confine(long number, long a, long b, long c, long d, long e, long f, void *site)
+{
+	enum demand demand = number == SYS_prctl ? demand_of_prctl(a, b, c) : demand_of_seccomp(a, c);
+	long result;
+
+	confine(demand);
+	result = ptt_real.syscall(number, a, b, c, d, e, f);
+	if (result < 0)
+		release(demand);
+	if (number == SYS_prctl)
+		report_own_name(a, b, result, site);
+	return result;
 }
 
 EXPORT int prctl(int option, ...)
 {
-	unsigned long arg[4];
+	void *site = CALL_SITE;
+	enum demand demand;
+	long arg[4];
 	va_list more;
-	int i;
+	int i, result;
 
 	va_start(more, option);
 	for (i = 0; i < 4; i++)
-		arg[i] = va_arg(more, unsigned long);
+		arg[i] = va_arg(more, long);
 	va_end(more);
-	ptt_confine_by_prctl(option, (long)arg[0], (long)arg[1]);
-	return ptt_real.prctl(option, arg[0], arg[1], arg[2], arg[3]);
+	demand = __nptl_trace_enabled ? demand_of_prctl(option, arg[0], arg[1]) : NOTHING;
+	confine(demand);
+	result = ptt_real.prctl(option, (unsigned long)arg[0], (unsigned long)arg[1], (unsigned long)arg[2],
+				(unsigned long)arg[3]);
+	if (result < 0)
+		release(demand);
+	report_own_name(option, arg[0], result, site);
+	return result;
 }

@@ -185,17 +185,15 @@ static bool is_fork(uint64_t flags, uint64_t stack)
 	return !(flags & CLONE_VM) && !stack;
 }
 
-int ptt_syscall_is_ours(long number, long a, long b, long c)
+int ptt_syscall_is_ours(long number, long a, long b)
 {
 	if (!__nptl_trace_enabled)
 		return false;
 	switch (number) {
 	case SYS_prctl:
-		ptt_confine_by_prctl(a, b, c);
-		return false;
+		return ptt_prctl_is_ours(a);
 	case SYS_seccomp:
-		ptt_confine_by_seccomp(a, c);
-		return false;
+		return true;
 	case SYS_clone:
 		return is_fork((uint64_t)a, (uint64_t)b);
 	case SYS_clone3: {
@@ -368,6 +366,8 @@ long ptt_syscall_process(long number, long a, long b, long c, long d, long e, lo
 {
 	void *site = CALL_SITE;
 
+	if (number == SYS_prctl || number == SYS_seccomp)
+		return ptt_syscall_confine(number, a, b, c, d, e, f, site);
 	if (number == SYS_execve)
 		return EXEC(site, (char **)c, ptt_real.syscall(number, a, b, (long)env_, d, e, f));
 	if (number == SYS_execveat)

@@ -437,7 +437,7 @@ EXPORT int ptt_old_pthread_kill(pthread_t thread, int number)
 VERSION(ptt_old_pthread_kill, pthread_kill, "@" PTT_OLD_VERSION);
 #endif
 
-static void report_name(pthread_t thread, const char *name, void *site)
+void ptt_report_name(pthread_t thread, const char *name, void *site)
 {
 	union {
 		struct nptl_trace_thread_name event;
@@ -462,7 +462,7 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 		EMIT(THREAD, THREAD_SETNAME_IN, (void *)thread, site);
 	result = ptt_real.pthread_setname_np(thread, name);
 	if (result == 0 && must_trace(THREAD, THREAD_NAME))
-		report_name(thread, name, site);
+		ptt_report_name(thread, name, site);
 	if (must_trace(THREAD, THREAD_SETNAME_OUT))
 		EMIT_WITH(THREAD, THREAD_SETNAME_OUT, thread_setname_out, thread, site, .result = result);
 	return result;

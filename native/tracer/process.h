@@ -17,12 +17,12 @@ enum ptt_fork_kind { PTT_FORK, PTT_BARE_FORK, PTT_VFORK, PTT_CLONE, PTT_FORK_BY_
 void ptt_start_process(void) HIDDEN;
 
 /* Calls of syscall() that make processes or execute programs; the others are not for C to handle. */
-int ptt_syscall_is_ours(long number, long a, long b, long c) HIDDEN;
+int ptt_syscall_is_ours(long number, long a, long b) HIDDEN;
 long ptt_syscall_process(long number, long a, long b, long c, long d, long e, long f) HIDDEN;
 
-/* hook_confine.c: the same calls as system calls */
-void ptt_confine_by_prctl(long option, long a, long b) HIDDEN;
-void ptt_confine_by_seccomp(long operation, long filter) HIDDEN;
+/* hook_confine.c: prctl() and seccomp() as system calls */
+bool ptt_prctl_is_ours(long option) HIDDEN;
+long ptt_syscall_confine(long number, long a, long b, long c, long d, long e, long f, void *site) HIDDEN;
 
 /* ------------------------------------------------------------ environment.c */
 

@@ -8,6 +8,9 @@
 /* thrd_create(), with the events that pthread_create() has. */
 int ptt_create_c11(thrd_t *thread, thrd_start_t routine, void *arg, void *site) HIDDEN;
 
+/* ptt_report_name - @thread has a new name. */
+void ptt_report_name(pthread_t thread, const char *name, void *site) HIDDEN;
+
 /* ptt_thread_leaves - the calling thread ends with @value, by pthread_exit or thrd_exit. */
 void ptt_thread_leaves(void *value) HIDDEN;
 

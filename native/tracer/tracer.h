@@ -224,7 +224,8 @@ extern struct ptt_old ptt_old HIDDEN;
 /* The program has given up system calls (hook_confine.c); handlers look at it too. */
 extern int __nptl_trace_confined __attribute__((visibility("default")));
 
-void ptt_stop(void) HIDDEN;	       /* handler.c: trace nothing more in this process */
+void ptt_suspend(void) HIDDEN; /* handler.c: trace nothing more in this process, and do not look at the clock */
+void ptt_resume(void) HIDDEN;  /* after all, as before; pairs with ptt_suspend(), by the same thread */
 void ptt_report_own_priority(void) HIDDEN;     /* hook_sched.c: unless it is the ordinary one */
 void ptt_start_threads(void) HIDDEN;	       /* hook_thread.c: the first thread */
 void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* control.c */
@@ -240,7 +241,8 @@ static inline void ptt_forget_call_sites(void)
 #endif
 void ptt_drop_control(void) HIDDEN;
 void ptt_keep_levels(void) HIDDEN;     /* in the parent, just before a fork */
-void ptt_clear_levels(void) HIDDEN;    /* for good, as far as this process is concerned */
+void ptt_suspend_levels(void) HIDDEN;  /* they are 0 until they are resumed */
+void ptt_resume_levels(void) HIDDEN;
 bool ptt_leave_control(void) HIDDEN;   /* in the child: levels 0, on a page that is not the parent's */
 void ptt_inherit_levels(void) HIDDEN;  /* in the child, once it is ready */
 void ptt_restart_handler(void) HIDDEN; /* handler.c: in the child of a fork */
