@@ -48,8 +48,39 @@ static uint32_t last_thread(const struct ptt_model *m)
 	return last;
 }
 
+/*
+ * Where all threads of a process that live wait for ever, the path begins at the end of the wait that began last. A
+ * thread that goes on at the end is what an idle wait beside it does not delay.
+ */
+static void begin_stuck(const struct ptt_model *m, uint32_t only, struct md_walk *walk)
+{
+	const struct ptt_model_wait *open = (const void *)m->open_rows.items;
+	bool *goes_on = calloc(m->process_count + 1, sizeof(*goes_on));
+	int64_t since = MD_NEVER;
+
+	for (uint32_t i = 1; goes_on && i < m->threads.count; i++) {
+		const struct md_thread *t = MD_THREAD(m, i);
+
+		if (!t->waits && t->pub.first_ns != INT64_MAX && !(t->pub.flags & PTT_THREAD_ENDED))
+			goes_on[t->pub.process] = true;
+	}
+	for (uint64_t i = 0; goes_on && i < m->open_rows.count; i++) {
+		int64_t end = open[i].t_ns + open[i].dur_ns;
+
+		if (goes_on[MD_THREAD(m, open[i].thread)->pub.process] || (only && open[i].thread != only) ||
+		    end < walk->t || (end == walk->t && open[i].t_ns < since))
+			continue;
+		walk->thread = open[i].thread;
+		walk->t = end;
+		since = open[i].t_ns;
+	}
+	free(goes_on);
+}
+
 int ptt_model_path(struct ptt_model *m, uint32_t thread)
 {
+	uint32_t only = thread;
+
 	m->walk = (struct md_walk){ 0 };
 	m->segments.count = 0;
 	if (!thread)
@@ -61,6 +92,8 @@ int ptt_model_path(struct ptt_model *m, uint32_t thread)
 		.t = MD_THREAD(m, thread)->path_last,
 		.left = md_step_count(m),
 	};
+	if (!m->window.ended)
+		begin_stuck(m, only, &m->walk);
 	return m->error;
 }
 

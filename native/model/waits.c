@@ -313,7 +313,7 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 	struct md_thread *t = MD_THREAD(m, w->thread);
 	struct md_site *s = MD_SITE(m, w->site);
 
-	if (m->flags & PTT_MODEL_PATH && !end->open)
+	if (m->flags & PTT_MODEL_PATH)
 		md_step_add(m, w, end, dur);
 	if (!inside || !md_counted(m, w->thread, w->object, w->site))
 		return;
