@@ -165,7 +165,7 @@ class ThreadFigures:
 
     @property
     def running_ns(self) -> int:
-        """What is left of its life without waits: running, runnable or in other system calls."""
+        """What is left of its life without waits: it ran, was ready to, or slept elsewhere."""
         return max(self.life_ns - self.figures.blocked_ns, 0)
 
 

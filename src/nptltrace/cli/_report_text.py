@@ -141,8 +141,8 @@ def _open(wait: OpenWait) -> Iterator[str]:
 
 def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> Iterator[str]:
     yield ""
-    columns = ("lived", "running", "contended", "idle", "joining")
-    yield f"{'threads':<25}" + "".join(f"{column:>11}" for column in columns)
+    columns = {"lived": 10, "not waiting": 13, "contended": 12, "idle": 10, "joining": 10}
+    yield f"{'threads':<25}" + "".join(f"{name:>{width}}" for name, width in columns.items())
     order = sorted(threads, key=lambda t: (-t.figures.wait_ns, -t.figures.blocked_ns))
     # The worst are shown, in the order in which they began.
     shown = {id(thread) for thread in order[:top]}
@@ -153,7 +153,8 @@ def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> 
         label = _cut(f"{thread.thread.tid} {thread.thread.name}", 22)
         other = figures.other_ns
         times = (thread.life_ns, thread.running_ns, figures.wait_ns, other["idle"], other["join"])
-        yield f"  {label:<23}" + "".join(f"{_short(ns):>11}" for ns in times)
+        cells = zip(times, columns.values(), strict=True)
+        yield f"  {label:<23}" + "".join(f"{_short(ns):>{width}}" for ns, width in cells)
         if causes:
             for cause in thread.causes[:_SHOWN]:
                 yield from _wrap(_because(cause), "      ")
