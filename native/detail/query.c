@@ -9,9 +9,9 @@
 
 #define MAX_BINS 65536u
 
-/* What of one track is drawn together in one bin. */
+/* What of one track is drawn together in one bin: from the first beginning to the last end. */
 struct cell {
-	int64_t begin; /* of the longest */
+	int64_t begin;
 	int64_t end;
 	uint64_t busy;
 	uint32_t count;
@@ -123,9 +123,11 @@ static void gather(struct query *q, const struct cell *part)
 		q->touched[q->touched_count++] = (uint32_t)place;
 		return;
 	}
-	if (part->longest > c->longest) {
+	if (part->begin < c->begin)
 		c->begin = part->begin;
+	if (part->end > c->end)
 		c->end = part->end;
+	if (part->longest > c->longest) {
 		c->longest = part->longest;
 		c->other = part->other;
 		c->wait = part->wait;
@@ -144,8 +146,8 @@ static void scatter(struct query *q)
 		struct cell *c = &q->cells[q->touched[i]];
 		bool one = c->count == 1;
 		struct ptt_detail_span span = {
-			.t_ns = one ? c->begin : (q->first_bin + q->touched[i]) * q->bin,
-			.dur_ns = one ? c->end - c->begin : q->bin,
+			.t_ns = c->begin,
+			.dur_ns = c->end - c->begin,
 			.row = q->row,
 			.count = c->count,
 			.other = c->other,
@@ -156,7 +158,7 @@ static void scatter(struct query *q)
 			.flags = (uint8_t)((one ? 0 : PTT_DETAIL_MERGED) | (c->open ? PTT_DETAIL_OPEN : 0)),
 		};
 
-		/* What went on into the next bin, or was several things at once, fills this one. */
+		/* Several at once, as in a queue, fill it. */
 		span.busy_ns = c->busy < (uint64_t)span.dur_ns ? (int64_t)c->busy : span.dur_ns;
 		emit(q, &span);
 		c->count = 0;

@@ -3,7 +3,7 @@
 export const PREFIX = "/api/" as const;
 export const MAX_ROWS = 1000 as const;
 export const MAX_WIDTH = 16384 as const;
-export const STATES = ["running", "contended", "idle", "join", "timeout", "cancelled", "held", "shared"] as const;
+export const STATES = ["not waiting", "contended", "idle", "join", "timeout", "cancelled", "held", "shared"] as const;
 export const FLAGS = {"open": 1, "merged": 2} as const;
 export const ARROW_KINDS = ["wake", "hold"] as const;
 export const PATH_KINDS = ["run", "wake", "wait", "create"] as const;

@@ -25,7 +25,14 @@ function tiles(...spans: [lane: number, state: number, t: number, length: number
     wait_id: Uint32Array.from(ones),
   } as Spans;
   const each: Tiles["each"] = (_row, _scale, _end, draw) => {
-    const spansOfRow: RowSpans = { table, begin: 0, end: spans.length, version: 0 };
+    const spansOfRow: RowSpans = {
+      table,
+      begin: 0,
+      end: spans.length,
+      until: Number.POSITIVE_INFINITY,
+      open: false,
+      version: 0,
+    };
     draw(spansOfRow, { from: 0, to: 1000 });
   };
   return { each } as Tiles;

@@ -14,7 +14,7 @@ interface Question {
 }
 
 /** A server that answers when the test says so: one span for each row. */
-function slowServer() {
+function slowServer(until_ns?: number) {
   const questions: Question[] = [];
   const table = (
     _: string,
@@ -23,17 +23,17 @@ function slowServer() {
   ) =>
     new Promise((resolve, reject) => {
       signal.addEventListener("abort", () => reject(new DOMException("gone", "AbortError")));
-      const answer = (rows: readonly number[]) => resolve(spansOf(rows));
+      const answer = (rows: readonly number[]) => resolve(spansOf(rows, until_ns));
       questions.push({ ...asked, signal, answer });
     });
   return { questions, source: { table } as unknown as Source };
 }
 
-function spansOf(rows: readonly number[]): Spans {
+function spansOf(rows: readonly number[], until_ns?: number): Spans {
   const zeros = rows.map(() => 0);
   return {
     length: rows.length,
-    metadata: new Map(),
+    metadata: new Map(until_ns ? [["until_ns", String(until_ns)]] : []),
     row: Uint32Array.from(rows),
     lane: Uint16Array.from(zeros),
     state: Uint8Array.from(zeros),
@@ -131,9 +131,31 @@ test("when the trace grew, what is at hand is drawn and asked for again", async 
   await until(() => questions.length > 0);
   for (const one of questions) one.answer([1]);
   await until(() => drawn(tiles, 1, scale).length > 0);
-  tiles.outdate();
+  tiles.outdate(true);
   assert.ok(drawn(tiles, 1, scale).length > 0);
   const asked = questions.length;
   tiles.want([1], scale, END);
   await until(() => questions.length > asked);
+});
+
+test("growth gives nothing up that is on its way, and asks only for what was not all there", async () => {
+  const { questions, source } = slowServer(512);
+  const tiles = new Tiles("thread", source, fail);
+  const scale = new Scale({ from: 0, to: 1024 }, 1024);
+  tiles.want([1], scale, END);
+  await until(() => questions.length === 2);
+  tiles.outdate(false);
+  tiles.want([1], scale, END);
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assert.ok(questions.every((one) => !one.signal.aborted));
+  for (const one of questions) one.answer([1]);
+  await until(() => drawn(tiles, 1, scale).length === 2);
+  const asked = questions.length;
+  tiles.want([1], scale, END);
+  await until(() => questions.length > asked);
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  assert.deepEqual(
+    questions.slice(asked).map((one) => one.from_ns),
+    [512],
+  );
 });

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from nptltrace.ui.going import Going
     from nptltrace.ui.levels import Tables
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
 
 _WAKE, _HOLD = (protocol.ARROW_KINDS.index(name) for name in ("wake", "hold"))
 _MOST_BINS = 32768
+_WAITS = ("contended_ns", "idle_ns", "other_ns")
 
 
 def bin_width(from_ns: int, to_ns: int, width: int) -> int:
@@ -46,11 +48,12 @@ def looked_up(numbers: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
 # ---- spans ----
 
 
-def span_table(spans: NDArray[Any], by: str, tables: Tables) -> pa.Table:
-    """Return spans with rows in place of the numbers of objects."""
+def span_table(spans: NDArray[Any], by: str, tables: Tables, until_ns: int) -> pa.Table:
+    """Return spans with rows in place of the numbers of objects; all before a time are there."""
     other = looked_up(tables.row_of, spans["other"]) if by == "thread" else spans["other"]
     columns = {name: spans[name] for name in _native.SPAN.names or ()}
-    return table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
+    found = table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
+    return found.replace_schema_metadata({"until_ns": str(until_ns)})
 
 
 # ---- arrows ----
@@ -89,6 +92,7 @@ def overview_table(  # noqa: PLR0917
     width: int,
     density: NDArray[Any] | None,
     bins: tuple[NDArray[Any], int, int] | None,
+    going: Going | None,
     tables: Tables | None,
     findings: list[int],
     lost: NDArray[Any],
@@ -101,6 +105,7 @@ def overview_table(  # noqa: PLR0917
         width: How many bins.
         density: Events by bin, as packets tell; None: they were counted up to the end.
         bins: What the levels of detail count.
+        going: Waits beside them that go on.
         tables: What is known of threads.
         findings: Times of findings.
         lost: Events that were lost by bin.
@@ -116,8 +121,11 @@ def overview_table(  # noqa: PLR0917
         places = first + step * np.arange(len(counted) + 1, dtype=np.float64)
         if density is None:
             columns["events"] = _spread(counted["events"], places, edges)
-        for n, name in enumerate(("contended_ns", "idle_ns", "other_ns")):
+        for n, name in enumerate(_WAITS):
             columns[name] = _spread(counted["wait_ns"][:, n], places, edges)
+    if going is not None:
+        for name, ns in zip(_WAITS, going.wait_ns(edges), strict=True):
+            columns[name] = columns[name] + np.rint(ns).astype(np.uint64)
     if tables is not None:
         threads = tables.threads[1:]
         threads = threads[threads["first_ns"] != 2**63 - 1]

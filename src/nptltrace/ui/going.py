@@ -29,11 +29,13 @@ class Going:
         waiting: Waits.
         holding: Holds.
         tables: What the model knew then.
+        until_ns: When that was.
     """
 
     waiting: NDArray[Any]
     holding: NDArray[Any]
     tables: Tables
+    until_ns: int
 
     def spans(self, by: str, rows: list[int], from_ns: int, to_ns: int) -> NDArray[Any]:
         """Return what of them to draw; the waits of an object are its queue."""
@@ -41,6 +43,16 @@ class Going:
         waits = _queues(waiting, row) if by == "object" else _waits(waiting, row)
         holding, row = self._seen(self.holding, by, rows, from_ns, to_ns)
         return np.concatenate([waits, _holds(holding, row, by)])
+
+    def wait_ns(self, edges: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Return how long was waited between edges: contended, idle and other waits."""
+        waits = self.waiting
+        begin, end = waits["t_ns"], waits["t_ns"] + waits["dur_ns"]
+        classes = np.minimum(waits["wait_class"], 2)
+        return [
+            np.diff(_since(begin[classes == n], edges) - _since(end[classes == n], edges))
+            for n in range(3)
+        ]
 
     def lanes(self, by: str, lanes: NDArray[np.uint16]) -> NDArray[np.uint16]:
         """Return how many lanes rows have with what is held now, from how many they had before."""
@@ -68,6 +80,15 @@ class Going:
         seen = np.isin(row, rows) & (row > 0) & (found["t_ns"] < to_ns)
         seen &= found["t_ns"] + found["dur_ns"] >= from_ns
         return found[seen], row[seen]
+
+
+def _since(times: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return by edge how much time lies between it and all the times before it, in all."""
+    times = np.sort(times).astype(np.float64)
+    passed = np.searchsorted(times, edges)
+    sums = np.concatenate([[0.0], np.cumsum(times)])
+    found: NDArray[np.float64] = passed * edges - sums[passed]
+    return found
 
 
 def _spans(found: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from nptltrace.trace.ahead import reading_ahead
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.ui import _native
 from nptltrace.ui.folder import identity_of
+from nptltrace.ui.going import Going
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +93,7 @@ class Levels:
         detail: The native half; None until `begin` or `open`.
         tables: What is known so far.
         model: The model, while there is one.
+        going: Waits and holds that go on where the model is; None when all was read.
         until_ns: Everything before is there.
         ready: The whole trace was read.
     """
@@ -101,6 +103,7 @@ class Levels:
         self.detail: _native.Detail | None = None
         self.tables: Tables | None = None
         self.model: analysis.Model | None = None
+        self.going: Going | None = None
         self.until_ns = 0
         self.ready = False
         self.kept = False
@@ -117,6 +120,14 @@ class Levels:
             return 1.0
         total = sum(self._source.reader.trace_info(t.number).events for t in self._source.traces)
         return min(self._read_events / total, 0.999) if total else 0.0
+
+    @property
+    def end_ns(self) -> int:
+        """When the last event came, or what went on at the end of its process ended with it."""
+        last = self._source.end_ns() or 0
+        if self.tables is None or len(self.tables.threads) < 2:  # noqa: PLR2004 -- 0 is none
+            return last
+        return max(last, int(self.tables.threads["last_ns"][1:].max()))
 
     # ---- what was kept ----
 
@@ -136,7 +147,7 @@ class Levels:
             return False
         with self._lock:
             self.detail, self.tables = detail, tables
-            self.until_ns = (self._source.end_ns() or 0) + 1
+            self.until_ns = self.end_ns + 1
             self.ready = self.kept = True
         return True
 
@@ -233,6 +244,10 @@ class Levels:
                     self.show()
                     changed()
                     shown = time.monotonic()
+            else:
+                if until_ns is not None:
+                    with self._lock:
+                        self.until_ns = max(self.until_ns, until_ns)
         return self._read_events > before
 
     def _take(self, buffer: ArrayBuffer) -> None:
@@ -257,16 +272,30 @@ class Levels:
         """Let questions see what is known by now."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         model = self.model
+        waiting, holding = model.waiting(self.until_ns), model.holding(self.until_ns)
+        self._show(waiting, holding)
+        assert self.tables is not None  # noqa: S101
+        with self._lock:
+            self.going = Going(waiting, holding, self.tables, self.until_ns)
+
+    def _show(self, waiting: NDArray[Any], holding: NDArray[Any]) -> None:
+        """Let questions see the tables; who waits or holds something is there as long as that."""
+        assert self.model is not None and self.detail is not None  # noqa: S101, PT018
+        model = self.model
+        threads, objects = model.table("threads"), model.table("objects")
+        for rows in (waiting, holding):
+            end = rows["t_ns"] + rows["dur_ns"]
+            np.maximum.at(threads["last_ns"], rows["thread"], end)
+            np.maximum.at(objects["last_ns"], rows["object"], end)
         with self._lock:
             row_of = self.detail.row_of()
-            objects = model.table("objects")
             row_of = np.concatenate([row_of, np.zeros(len(objects) - len(row_of), np.uint32)])
             numbers = np.arange(len(row_of), dtype=np.uint32)
             first = np.zeros(self.detail.rows("object") or 1, np.uint32)
             first[row_of[::-1]] = numbers[::-1]
             first[0] = 0
             self.tables = Tables(
-                threads=model.table("threads"),
+                threads=threads,
                 objects=objects,
                 sites=model.table("sites"),
                 edges=model.table("edges")[1:],
@@ -280,14 +309,17 @@ class Levels:
         """End what is open, and keep what was found if the trace is complete."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         self.model.finish(process_ends(self._source))
+        holding = self.model.table("holds")
+        holding = holding[holding["open"] > 0]
         with self._lock:
+            self.going = None
             self.detail.feed(self.model)
         self.model.drop_rows()
         pieces = [piece.copy() for piece in self.model.path()]
         self._path = np.concatenate([self._path, *pieces])[::-1]
-        self.show()
         with self._lock:
-            self.until_ns = (self._source.end_ns() or 0) + 1
+            self._show(self.model.table("open"), holding)
+            self.until_ns = self.end_ns + 1
             self.ready = True
         self._keep()
 

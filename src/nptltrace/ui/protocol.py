@@ -25,8 +25,9 @@ MAX_WIDTH = 16384
 
 # ---- numbers in tables ----
 
-# Column `state`. What is between the spans of a thread's lane 0 is `running`: nothing kept it.
-STATES = ("running", "contended", "idle", "join", "timeout", "cancelled", "held", "shared")
+# Column `state`. Between the spans of a thread's lane 0 it is `not waiting`: it ran, or slept, or
+# was ready to run.
+STATES = ("not waiting", "contended", "idle", "join", "timeout", "cancelled", "held", "shared")
 # Column `flags`: the wait or hold had not ended when the trace did; several were drawn as one.
 FLAGS = {"open": 1, "merged": 2}
 ARROW_KINDS = ("wake", "hold")
@@ -56,7 +57,7 @@ ROWS = _schema(
     generations=_U32,  # how many objects there were at the address, one after another
     threads=_U32,  # how many threads used the object
     lanes=_U16,  # lanes that spans of this row are in
-    start_ns=_I64,  # first and last event
+    start_ns=_I64,  # first and last event, or the end of what went on when its process ended
     end_ns=_I64,
     waits=_U64,  # contended ones, as in `ptt report`
     wait_ns=_U64,
@@ -69,10 +70,11 @@ ROWS = _schema(
     max_waiters=_U32,
 )
 
-# A stretch of a lane. Threads: lane 0 has waits, lanes from 1 on have nested holds. Objects: lane 0
-# has the queue (`depth` = waiters), lanes from 1 on have holds. Short ones that share a state are
-# drawn as one (flag `merged`): then `busy_ns` of `dur_ns` is taken, `count` tells of how many, and
-# `other`, `wait_id`, `depth` are those of the longest, or the greatest.
+# Stretches of lanes, a row at a time. Threads: lane 0 has waits, lanes from 1 on have nested
+# holds. Objects: lane 0 has the queue (`depth` = waiters), lanes from 1 on have holds. Short ones
+# that share a state are drawn as one (flag `merged`), from where the first begins to the end of the
+# last: then `busy_ns` of `dur_ns` is taken, `count` tells of how many, and `other`, `wait_id`,
+# `depth` are those of the longest, or the greatest. Metadata `until_ns`: all before it is there.
 SPANS = _schema(
     row=_U32,
     lane=_U16,

@@ -32,7 +32,6 @@ from nptltrace.trace.symbols import Symbols
 from nptltrace.ui import about, drawing, protocol
 from nptltrace.ui.events import MAX_COUNT, EventList, Filters
 from nptltrace.ui.folder import Folder, identity_of
-from nptltrace.ui.going import Going
 from nptltrace.ui.jobs import Later
 from nptltrace.ui.levels import Levels
 from nptltrace.ui.naming import Naming
@@ -104,7 +103,6 @@ class Viewer:
         self._use(self._source, Levels(self._source, self._folder, self._lock))
         self._rows: Rows | None = None
         self._whole = Whole()
-        self._going: Going | None = None
         self._changed = Condition()
         self._version = 0
         self._error = ""
@@ -209,8 +207,8 @@ class Viewer:
             )
             if not running or self._stop.is_set():
                 break
-            if more:
-                self._show_going()
+            if more or running:
+                levels.show()
             self._stop.wait(_POLL_S)
             self._refresh()
             self._ranges.forget(_OLD_S)
@@ -221,7 +219,6 @@ class Viewer:
                 self._read_again()
             else:
                 levels.finish()
-            self._going = None
             self._tell()
 
     def _is_recorded(self) -> bool:
@@ -250,16 +247,6 @@ class Viewer:
             levels.finish()
             with self._lock:
                 self._use(source, levels)
-
-    def _show_going(self) -> None:
-        """Let questions see which waits and holds go on in a recording."""
-        levels = self._levels
-        levels.show()
-        assert levels.model is not None and levels.tables is not None  # noqa: S101, PT018
-        now = levels.until_ns
-        going = Going(levels.model.waiting(now), levels.model.holding(now), levels.tables)
-        with self._lock:
-            self._going, self._rows = going, None
 
     def _report(self) -> None:
         """Say what there is to say of the whole that the model knows."""
@@ -306,7 +293,8 @@ class Viewer:
         with self._lock:
             assert self._levels.detail is not None  # noqa: S101
             found = self._levels.detail.lanes(by, count)
-            return found if self._going is None else self._going.lanes(by, found)
+            going = self._levels.going
+            return found if going is None else going.lanes(by, found)
 
     def _analysed(self, found: Any) -> None:
         """Make sure that something is there.
@@ -329,12 +317,12 @@ class Viewer:
         return begin, end
 
     def _ends(self) -> tuple[int, int]:
-        """Return the times of the first and the last event."""
+        """Return the times of the first and the last event, or where later what went on ends."""
         reader = self._source.reader
         found = reader.key_range()
         if found is None:
             return 0, 0
-        return reader.time_of_key(found[0]), reader.time_of_key(found[1])
+        return reader.time_of_key(found[0]), self._levels.end_ns
 
     # ---- live ----
 
@@ -417,9 +405,12 @@ class Viewer:
             bin_ns = drawing.bin_width(begin, end, width)
             assert detail is not None  # noqa: S101
             found = detail.spans(by, rows, begin, end, bin_ns)
-            if self._going is not None:
-                found = np.concatenate([found, self._going.spans(by, rows, begin, end)])
-        return drawing.span_table(found, by, known.tables)
+            going, until_ns = self._levels.going, self._levels.until_ns
+            if going is not None:
+                found = np.concatenate([found, going.spans(by, rows, begin, end)])
+                found = found[np.argsort(found["row"], kind="stable")]
+                until_ns = going.until_ns
+        return drawing.span_table(found, by, known.tables, until_ns)
 
     def arrows(self, rows: list[int], from_ns: int, to_ns: int, width: int, limit: int) -> pa.Table:
         """Answer `arrows`."""
@@ -440,9 +431,10 @@ class Viewer:
             detail, tables = self._levels.detail, self._levels.tables
             bins = None if detail is None else detail.overview()
             density, lost = self._density(begin, end, width)
+            going = self._levels.going
         found = self._whole.findings["findings"] if self._whole.findings is not None else []
         return drawing.overview_table(
-            begin, end, width, None if self._levels.ready else density, bins, tables,
+            begin, end, width, None if self._levels.ready else density, bins, going, tables,
             [finding["ts_ns"] for finding in found], lost,
         )  # fmt: skip
 
@@ -507,8 +499,9 @@ class Viewer:
         if not thread or not row or detail is None or not 0 <= t_ns < 2**62:
             return None
         held = detail.spans("object", [row], t_ns, t_ns + 1, 1)
-        if self._going is not None:
-            held = np.concatenate([held, self._going.spans("object", [row], t_ns, t_ns + 1)])
+        going = self._levels.going
+        if going is not None:
+            held = np.concatenate([held, going.spans("object", [row], t_ns, t_ns + 1)])
         held = held[(held["state"] >= protocol.STATES.index("held")) & (held["other"] == thread)]
         return int(held["t_ns"].min()) if len(held) else None
 
@@ -518,8 +511,9 @@ class Viewer:
             known, detail = self._known(), self._levels.detail
             inside = 0 < row < 2**32 and 0 < lane < 2**16 and -(2**62) < t_ns < 2**62
             found = detail.find("thread", row, lane, t_ns) if detail and inside else None
-            if found is None and self._going is not None:
-                found = self._going.hold(row, lane, t_ns)
+            going = self._levels.going
+            if found is None and going is not None:
+                found = going.hold(row, lane, t_ns)
             thread = known.thread(row)
             object_ = None if found is None else known.object(int(found["other"]))
             if found is None or thread is None or object_ is None:

@@ -85,11 +85,11 @@ function cycle(last: Wait, links: Links): HTMLElement {
   return item;
 }
 
-/** What the last owner did when nothing kept it is the root of the matter. */
+/** What the last owner did meanwhile is the root of the matter; the trace has waits, and not whether it ran. */
 function root(last: Wait, links: Links): HTMLElement {
   const item = h("li", { class: "root" });
   const who = last.owner ?? last.waker;
-  if (who) item.append(links.thread(who), " was not waiting itself: this is the root");
+  if (who) item.append("Root: ", links.thread(who), " was not waiting for anything traced");
   else item.append("The chain ends here");
   return item;
 }

@@ -108,7 +108,7 @@ function threadTable(app: App): DataTable<Part> {
         text: (part) => percent(part.share),
         bar: (part) => part.share,
       },
-      time("run", "Running", "The thread did not wait"),
+      time("run", "Not waiting", "The thread ran, was ready to run, or slept elsewhere"),
       time("wake", "Waking", "From the wake-up until the thread went on"),
       time("wait", "Waiting", "The thread waited, and no other was to blame"),
     ],

@@ -43,7 +43,7 @@ export function threadLegend(): Legend {
     const paint = (palette: Palette) => palette.state(code).pattern;
     return { name: NAMES[state] ?? state, paint };
   });
-  return new Legend(entries);
+  return new Legend([...entries, { name: "not known yet", paint: ({ unknown }) => unknown }]);
 }
 
 export function objectLegend(): Legend {

@@ -13,7 +13,7 @@ export interface NamesOptions {
 
 export class Names {
   readonly element: HTMLElement;
-  private shown = new Map<string, HTMLElement>();
+  private shown = new Map<string, { readonly element: HTMLElement; item: Item }>();
   private drawn: readonly unknown[] = [];
 
   constructor(private readonly options: NamesOptions) {
@@ -31,12 +31,14 @@ export class Names {
     // A view that only moves in time leaves the names as they are.
     if (now.every((part, at) => part === this.drawn[at])) return;
     this.drawn = now;
-    const seen = new Map<string, HTMLElement>();
+    const seen = new Map<string, { readonly element: HTMLElement; item: Item }>();
     const items = layout.between(top, top + height);
     let place = items[0] ? layout.placeOf(items[0]) : 0;
     for (const item of items) {
       const key = keyOf(item);
-      const element = this.shown.get(key) ?? this.make(item);
+      const shown = this.shown.get(key) ?? { element: this.make(item), item };
+      const { element } = shown;
+      if (shown.item !== item) this.renew(shown, item);
       put(element, item, item.y - top);
       place++;
       element.setAttribute("aria-setsize", String(layout.items.length));
@@ -45,10 +47,10 @@ export class Names {
       const isSelected = item.kind === "row" && item.data.row === selected;
       element.setAttribute("aria-selected", String(isSelected));
       if (item.kind === "group") element.setAttribute("aria-expanded", String(!item.folded));
-      seen.set(key, element);
+      seen.set(key, shown);
     }
-    for (const [key, element] of this.shown) if (!seen.has(key)) element.remove();
-    for (const element of seen.values()) {
+    for (const [key, { element }] of this.shown) if (!seen.has(key)) element.remove();
+    for (const { element } of seen.values()) {
       if (element.parentElement !== this.element) this.element.append(element);
     }
     this.shown = seen;
@@ -61,7 +63,7 @@ export class Names {
 
   /** Forgets what is shown: the rows are others now. */
   clear(): void {
-    for (const element of this.shown.values()) element.remove();
+    for (const { element } of this.shown.values()) element.remove();
     this.shown.clear();
     this.drawn = [];
   }
@@ -72,6 +74,22 @@ export class Names {
 
   private make(item: Item): HTMLElement {
     const element = h("div", { role: "treeitem", id: this.idOf(item), class: `name ${item.kind}` });
+    this.fill(element, item);
+    element.addEventListener("click", () => {
+      this.options.picked(this.shown.get(keyOf(item))?.item ?? item);
+    });
+    return element;
+  }
+
+  /** Takes the figures of a row as they are now. */
+  private renew(shown: { readonly element: HTMLElement; item: Item }, item: Item): void {
+    const data = shown.item.kind === "row" ? shown.item.data : null;
+    shown.item = item;
+    if (item.kind === "row" && item.data !== data) this.fill(shown.element, item);
+  }
+
+  private fill(element: HTMLElement, item: Item): void {
+    element.replaceChildren();
     if (item.kind === "group") {
       const name = this.options.groupName(item.process);
       element.append(
@@ -93,8 +111,6 @@ export class Names {
       );
       element.title = [title, ...facts].join("\n");
     }
-    element.addEventListener("click", () => this.options.picked(item));
-    return element;
   }
 }
 

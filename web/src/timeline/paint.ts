@@ -1,18 +1,27 @@
 // Draws rows: states, nested holds, owners and queues, as many rectangles as there are pixels for.
 import { FLAGS, STATES } from "../protocol";
 import type { Range } from "../state";
-import { laneBox } from "./layout";
-import type { Paint, Palette } from "./palette";
+import { laneBox, lanesOf } from "./layout";
+import { OWNERS, type Paint, type Palette } from "./palette";
 import type { RowData } from "./rows";
-import type { Scale } from "./scale";
+import { Scale } from "./scale";
+import { Shares } from "./shares";
 import type { RowSpans, Spans, Tiles } from "./tiles";
 
-const RUNNING = 0;
+const NOT_WAITING = 0;
 const CONTENDED = STATES.indexOf("contended");
+const HELD = STATES.indexOf("held");
 const SHARED = STATES.indexOf("shared");
+/** From the bottom up: what kept a thread, the contended first, and what is left. */
+const WAITS = [...STATES.keys()].filter((state) => state > NOT_WAITING && state < HELD);
+/** Layers of the holds of an object: a colour for each owner, for each that shares, and two for several. */
+const MERGED_LAYER = 2 * OWNERS;
+const OWNER_LAYERS = Array.from({ length: MERGED_LAYER + 2 }, (_, at) => at);
 /** A pattern is not seen in less, and text not read. */
 const PATTERN_PIXELS = 5;
 const TEXT_PIXELS = 26;
+/** Ends of neighbours of the same colour are told apart where they are so wide. */
+const APART_PIXELS = 12;
 /** Low lanes have smaller letters, and very low ones none. */
 const LOW_PIXELS = 14;
 const LOWEST_PIXELS = 10;
@@ -43,13 +52,24 @@ export interface Brush {
 
 /** Draws a row with its top at y. */
 export function paintRow(brush: Brush, tiles: Tiles, row: RowData, y: number): void {
-  const thread = row.kind === "thread";
-  background(brush, row, y, thread);
-  tiles.each(row.row, brush.scale, brush.end, (spans, clip) => {
-    if (thread) base(brush, row, y, clip);
-    const passes = thread ? [false, true] : [false];
-    for (const contended of passes) paintSpans(brush, row, y, spans, clip, contended);
+  const { scale, palette } = brush;
+  const dense = new Scale(scale.range, Math.round(scale.width * palette.ratio));
+  const lanes = Array.from({ length: lanesOf(row) }, (_, lane) => sharesOf(row, lane, dense.width));
+  background(brush, row, y);
+  tiles.each(row.row, dense, brush.end, (spans, clip) => {
+    const known = { from: clip.from, to: Math.min(clip.to, spans.until) };
+    if (row.kind === "thread") {
+      const from = Math.max(known.from, row.start_ns);
+      const to = Math.min(known.to, row.end_ns);
+      lanes[0]?.add(NOT_WAITING, dense.x(from), dense.x(to));
+    } else {
+      free(brush, row, y, known);
+      paintQueue(brush, row, y, spans, clip);
+    }
+    gather(row, spans, clip, dense, lanes);
   });
+  for (const [lane, shares] of lanes.entries()) if (shares) paintLane(brush, row, y, lane, shares);
+  tiles.each(row.row, dense, brush.end, (spans, clip) => finish(brush, row, y, spans, clip));
 }
 
 /** Draws the texts that the rows left, as far as they fit; on a pattern they stand on a plain plate. */
@@ -75,158 +95,161 @@ export function paintTexts(brush: Brush, family: string): void {
   }
 }
 
+/** Returns where the shares of a lane are gathered; none for a queue, which is as high as it is long. */
+function sharesOf(row: RowData, lane: number, columns: number): Shares | null {
+  if (row.kind !== "thread") return lane === 0 ? null : new Shares(columns, OWNER_LAYERS);
+  if (lane > 0) return new Shares(columns, [HELD, SHARED]);
+  return new Shares(columns, [...WAITS, NOT_WAITING], CONTENDED, NOT_WAITING);
+}
+
 /** Shows when the row lived, before anything is known of what it did. */
-function background(brush: Brush, row: RowData, y: number, thread: boolean): void {
-  const { context, scale, palette } = brush;
-  const from = Math.max(0, scale.x(row.start_ns));
-  const to = Math.min(scale.width, scale.x(row.end_ns));
-  if (to <= from) return;
-  const box = laneBox(row, thread ? 0 : 1);
-  context.fillStyle = palette.get("state-free");
+function background(brush: Brush, row: RowData, y: number): void {
+  band(brush, row, y, row.kind === "thread" ? 0 : 1, row, brush.palette.unknown);
+}
+
+/** Nobody has the lock wherever nobody is drawn. */
+function free(brush: Brush, row: RowData, y: number, known: Range): void {
+  const from = Math.max(known.from, row.start_ns);
+  const lived = { start_ns: from, end_ns: Math.min(known.to, row.end_ns) };
+  if (lived.end_ns > from) band(brush, row, y, 1, lived, brush.palette.get("state-free"));
+}
+
+function band(
+  { context, scale, palette }: Brush,
+  row: RowData,
+  y: number,
+  lane: number,
+  lived: { readonly start_ns: number; readonly end_ns: number },
+  style: CanvasPattern | string,
+): void {
+  const from = snap(Math.max(0, scale.x(lived.start_ns)), palette.ratio);
+  const to = snap(Math.min(scale.width, scale.x(lived.end_ns)), palette.ratio);
+  if (to < 0 || from > scale.width) return;
+  const box = laneBox(row, lane);
+  context.fillStyle = style;
   context.fillRect(from, y + box.top, Math.max(1, to - from), box.height);
 }
 
-/** A thread runs wherever nothing keeps it. */
-function base(brush: Brush, row: RowData, y: number, clip: Range): void {
-  const { context, scale, palette } = brush;
-  const box = laneBox(row, 0);
-  const { ratio } = palette;
-  const from = snap(Math.max(0, scale.x(Math.max(clip.from, row.start_ns))), ratio);
-  const to = snap(Math.min(scale.width, scale.x(Math.min(clip.to, row.end_ns))), ratio);
-  if (to <= from) return;
-  context.fillStyle = palette.state(RUNNING).fill;
-  context.fillRect(from, y + box.top, to - from, box.height);
+/** Adds spans to the shares of their lanes. */
+function gather(
+  row: RowData,
+  { table, begin, end }: RowSpans,
+  clip: Range,
+  dense: Scale,
+  lanes: readonly (Shares | null)[],
+): void {
+  for (let at = begin; at < end; at++) {
+    const shares = lanes[Math.min(table.lane[at] ?? 0, lanes.length - 1)];
+    if (!shares) continue;
+    const t = table.t_ns[at] ?? 0;
+    const dur = table.dur_ns[at] ?? 0;
+    const from = dense.x(Math.max(t, clip.from));
+    const to = dense.x(Math.min(t + dur, clip.to));
+    shares.add(layerOf(row, table, at), from, to, (table.busy_ns[at] ?? 0) / Math.max(1, dur));
+  }
 }
 
-function paintSpans(
+function layerOf(row: RowData, table: Spans, at: number): number {
+  const state = table.state[at] ?? 0;
+  if (row.kind === "thread") return state;
+  const shared = state === SHARED ? 1 : 0;
+  if (isMerged(table, at)) return MERGED_LAYER + shared;
+  return ((table.other[at] ?? 0) % OWNERS) + shared * OWNERS;
+}
+
+function paintOfLayer(palette: Palette, row: RowData, layer: number): Paint {
+  if (row.kind === "thread") return palette.state(layer);
+  if (layer >= MERGED_LAYER) return palette.state(layer === MERGED_LAYER ? HELD : SHARED);
+  return palette.owner(layer, layer >= OWNERS);
+}
+
+function paintLane(brush: Brush, row: RowData, y: number, lane: number, shares: Shares): void {
+  const { context, palette } = brush;
+  const { ratio } = palette;
+  const box = laneBox(row, lane);
+  const below = y + box.top + box.height;
+  for (const { layer, x0, x1, bottom, top } of shares.blocks(Math.round(box.height * ratio))) {
+    const paint = paintOfLayer(palette, row, layer);
+    const wide = Math.min(x1 - x0, top - bottom) >= PATTERN_PIXELS * ratio;
+    context.fillStyle = wide ? paint.pattern : paint.fill;
+    context.fillRect(x0 / ratio, below - top / ratio, (x1 - x0) / ratio, (top - bottom) / ratio);
+  }
+}
+
+/** Draws how many wait for an object: as high as they are many, and never too narrow to be seen. */
+function paintQueue(
+  { context, scale, palette }: Brush,
+  row: RowData,
+  y: number,
+  { table, begin, end }: RowSpans,
+  clip: Range,
+): void {
+  const box = laneBox(row, 0);
+  const most = Math.max(1, row.max_waiters);
+  const right = snap(Math.min(scale.width, scale.x(clip.to)), palette.ratio);
+  const left = snap(Math.max(0, scale.x(clip.from)), palette.ratio);
+  for (let at = begin; at < end; at++) {
+    if (table.lane[at] !== 0) continue;
+    const t = table.t_ns[at] ?? 0;
+    const x0 = Math.max(left, snap(scale.x(t), palette.ratio));
+    const x1 = snap(Math.min(right, scale.x(t + (table.dur_ns[at] ?? 0))), palette.ratio);
+    if (x0 >= right || x1 < left) continue;
+    const depth = Math.min(most, table.depth[at] ?? 1);
+    const tall = Math.max(2, Math.round((box.height * depth) / most));
+    const paint = palette.state(table.state[at] ?? 0);
+    context.fillStyle = x1 - x0 >= PATTERN_PIXELS ? paint.pattern : paint.fill;
+    const wide = Math.max(1 / palette.ratio, x1 - x0);
+    context.fillRect(x0, y + box.top + box.height - tall, wide, tall);
+  }
+}
+
+/** Tells neighbours apart, and leaves the texts of spans that are wide enough for one. */
+function finish(
   brush: Brush,
   row: RowData,
   y: number,
-  spans: RowSpans,
+  { table, begin, end }: RowSpans,
   clip: Range,
-  contended: boolean,
 ): void {
   const { context, scale, palette } = brush;
-  const { table, begin, end } = spans;
-  const thread = row.kind === "thread";
+  const left = scale.x(clip.from);
+  const right = Math.min(scale.width, scale.x(clip.to));
   const pixel = 1 / palette.ratio;
-  const left = snap(Math.max(0, scale.x(clip.from)), palette.ratio);
-  const right = snap(Math.min(scale.width, scale.x(clip.to)), palette.ratio);
-  const run = new Run(context);
-  let lane = -1;
-  let state = -1;
-  let box = laneBox(row, 0);
-  let drawn = -1;
-  let before = 0;
   for (let at = begin; at < end; at++) {
     const t = table.t_ns[at] ?? 0;
-    // Spans come in runs that are sorted by time; a new run starts at the left again.
-    if (table.lane[at] !== lane || table.state[at] !== state || t < before) {
-      lane = table.lane[at] ?? 0;
-      state = table.state[at] ?? 0;
-      box = laneBox(row, lane);
-      drawn = -1;
-    }
-    before = t;
-    if (thread && (lane === 0 && state === CONTENDED) !== contended) continue;
     const first = scale.x(t);
     const last = scale.x(t + (table.dur_ns[at] ?? 0));
-    if (last < left || first > right) continue;
-    const x0 = Math.max(snap(first, palette.ratio), left, drawn);
-    const x1 = Math.max(Math.min(snap(last, palette.ratio), right), x0 + pixel);
-    if (x0 >= right || last <= drawn) continue;
-    drawn = x1;
-    const paint = paintOf(palette, row, table, at, lane, state);
-    const wide = x1 - x0 >= PATTERN_PIXELS;
-    const height = heightOf(row, table, at, lane, box.height);
-    const style = wide ? paint.pattern : paint.fill;
-    run.fill(style, x0, y + box.top + box.height - height, x1, height);
-    if (!wide) continue;
-    if (x1 - x0 >= 12 && last <= right && (thread || lane > 0)) {
-      // Ends of neighbours of the same colour are told apart.
-      run.fill(palette.get("bg"), x1 - pixel, y + box.top, x1, box.height);
+    const from = Math.max(0, left, first);
+    if (Math.min(last, right) - from < APART_PIXELS) continue;
+    const lane = table.lane[at] ?? 0;
+    const queue = row.kind !== "thread" && lane === 0;
+    const box = laneBox(row, lane);
+    if (last <= right && !queue) {
+      context.fillStyle = palette.get("bg");
+      context.fillRect(snap(last, palette.ratio) - pixel, y + box.top, pixel, box.height);
     }
     // What goes on from the tile before has its text there.
     if (first < left && left > 0) continue;
-    const from = Math.max(0, first);
     const room = Math.min(scale.width, last) - from - 7;
-    if (room < TEXT_PIXELS || height < LOWEST_PIXELS) continue;
-    const text = textOf(brush, row, table, at, lane);
+    if (room < TEXT_PIXELS || box.height < LOWEST_PIXELS) continue;
+    const state = table.state[at] ?? 0;
+    const paint = queue
+      ? palette.state(state)
+      : paintOfLayer(palette, row, layerOf(row, table, at));
+    const text = textOf(brush, table, at, queue);
     const middle = y + box.top + box.height / 2;
     brush.texts.push({ x: from + 4, y: middle, height: box.height, room, text, paint });
   }
-  run.end();
 }
 
-/** Rectangles that continue one another are filled as one: most of what is dense is of few heights. */
-class Run {
-  private style: CanvasPattern | string = "";
-  private filled: CanvasPattern | string = "";
-  private x0 = 0;
-  private x1 = 0;
-  private y = 0;
-  private height = 0;
-
-  constructor(private readonly context: CanvasRenderingContext2D) {}
-
-  fill(style: CanvasPattern | string, x0: number, y: number, x1: number, height: number): void {
-    const same = style === this.style && y === this.y && height === this.height;
-    if (same && x0 <= this.x1 && x0 >= this.x0) {
-      this.x1 = Math.max(this.x1, x1);
-      return;
-    }
-    this.end();
-    this.style = style;
-    this.x0 = x0;
-    this.x1 = x1;
-    this.y = y;
-    this.height = height;
-  }
-
-  end(): void {
-    if (this.x1 <= this.x0) return;
-    if (this.filled !== this.style) {
-      this.filled = this.style;
-      this.context.fillStyle = this.style;
-    }
-    this.context.fillRect(this.x0, this.y, this.x1 - this.x0, this.height);
-    this.x1 = this.x0;
-  }
-}
-
-function paintOf(
-  palette: Palette,
-  row: RowData,
-  table: Spans,
-  at: number,
-  lane: number,
-  state: number,
-): Paint {
-  const merged = ((table.flags[at] ?? 0) & FLAGS.merged) !== 0;
-  if (row.kind === "thread" || lane === 0 || merged) return palette.state(state);
-  return palette.owner(table.other[at] ?? 0, state === SHARED);
-}
-
-/** What was drawn as one is as high as the share of its time that is taken; a queue as it is long. */
-function heightOf(row: RowData, table: Spans, at: number, lane: number, full: number): number {
-  if (row.kind !== "thread" && lane === 0) {
-    const most = Math.max(1, row.max_waiters);
-    return Math.max(2, Math.round((full * Math.min(most, table.depth[at] ?? 1)) / most));
-  }
-  if (((table.flags[at] ?? 0) & FLAGS.merged) === 0) return full;
-  const share = (table.busy_ns[at] ?? 0) / Math.max(1, table.dur_ns[at] ?? 1);
-  return Math.max(Math.min(4, full), Math.round(full * Math.min(1, share)));
-}
-
-function textOf(brush: Brush, row: RowData, table: Spans, at: number, lane: number): string {
-  const count = table.count[at] ?? 1;
-  const merged = ((table.flags[at] ?? 0) & FLAGS.merged) !== 0;
-  if (row.kind !== "thread" && lane === 0) {
-    const depth = table.depth[at] ?? 0;
-    return `${depth} waiting`;
-  }
-  if (merged) return `${count}×`;
+function textOf(brush: Brush, table: Spans, at: number, queue: boolean): string {
+  if (queue) return `${table.depth[at] ?? 0} waiting`;
+  if (isMerged(table, at)) return `${table.count[at] ?? 1}×`;
   return brush.nameOf(table.other[at] ?? 0);
+}
+
+function isMerged(table: Spans, at: number): boolean {
+  return ((table.flags[at] ?? 0) & FLAGS.merged) !== 0;
 }
 
 /** Returns as much of a text as there is room for, in characters; nothing rather than a letter or two. */

@@ -31,14 +31,21 @@ const STROKES: Readonly<Record<string, Stroke>> = {
     line(context, 5.5, 0, 5.5, size);
   },
 };
-const TOKENS: Readonly<Record<string, string>> = { held: "hold", shared: "hold-shared" };
+const TOKENS: Readonly<Record<string, string>> = {
+  "not waiting": "not-waiting",
+  held: "hold",
+  shared: "hold-shared",
+};
 const SIZE = 8;
-const OWNERS = 8;
+/** So many threads have colours of their own; then they come again. */
+export const OWNERS = 8;
 
 export class Palette {
   readonly states: readonly Paint[];
   readonly owners: readonly Paint[];
   readonly sharers: readonly Paint[];
+  /** What is not known yet. */
+  readonly unknown: CanvasPattern | string;
   private readonly colours = new Map<string, string>();
 
   /** @param ratio Pixels of the device to one of CSS, that patterns stay sharp. */
@@ -50,6 +57,9 @@ export class Palette {
     const owners = Array.from({ length: OWNERS }, (_, at) => token(`owner-${at}`));
     const ink = token("owner-ink");
     this.owners = owners.map((colour) => this.paint(colour, ink, undefined));
+    const unknown = (context: CanvasRenderingContext2D, size: number) =>
+      line(context, 0, 0, size, size);
+    this.unknown = this.pattern(token("bg"), token("line-strong"), unknown);
     this.sharers = owners.map((colour) => this.paint(colour, ink, STROKES["shared"]));
   }
 

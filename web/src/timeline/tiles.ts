@@ -1,7 +1,7 @@
 // Spans by tiles: pieces of time a power of two wide, cached by row, fetched for what is looked at.
 import { isAbort, NotYet, type Source } from "../api";
 import type { Columns } from "../columns";
-import type { SpansColumns } from "../protocol";
+import { FLAGS, type SpansColumns } from "../protocol";
 import { Signal } from "../signal";
 import type { Range, RowKind } from "../state";
 import type { Scale } from "./scale";
@@ -15,6 +15,10 @@ export interface RowSpans {
   readonly end: number;
   /** The state of the trace they were fetched at. */
   readonly version: number;
+  /** All that is before was there; behind it nothing is known. */
+  readonly until: number;
+  /** One of them had not ended. */
+  readonly open: boolean;
 }
 
 interface Tile {
@@ -56,6 +60,8 @@ export class Tiles {
   private timer: number | undefined;
   private restless = 0;
   private version = 0;
+  /** Nothing that was fetched before this one holds any more. */
+  private since = 0;
 
   constructor(
     readonly by: RowKind,
@@ -63,11 +69,13 @@ export class Tiles {
     private readonly failed: (error: unknown) => void,
   ) {}
 
-  /** The trace grew: what is here is drawn until what replaces it comes. */
-  outdate(): void {
+  /**
+   * The trace grew, or (all) is another than it seemed to be. What is here is drawn until what
+   * replaces it comes, and what is on its way is as good.
+   */
+  outdate(all: boolean): void {
     this.version++;
-    for (const controller of this.asking.values()) controller.abort();
-    this.asking.clear();
+    if (all) this.since = this.version;
   }
 
   /** Calls back with what is best known of a row in this range, coarser or finer where it must be. */
@@ -87,9 +95,12 @@ export class Tiles {
       for (const index of tilesIn(range, level)) {
         const tile = this.tiles.get(keyOf(level, index));
         if (tile) this.touch(tile);
-        const missing = rows.filter((row) => tile?.rows.get(row)?.version !== this.version);
+        const missing = rows.filter((row) => !this.holds(tile, row));
         if (missing.length) this.wanted.push({ level, index, rows: missing.slice(0, MOST_ROWS) });
       }
+      // What is not here at all comes first.
+      const isHere = (one: { index: number }) => this.tiles.has(keyOf(level, one.index));
+      this.wanted.sort((a, b) => Number(isHere(a)) - Number(isHere(b)));
     }
     const now = performance.now();
     if (!this.wanted.length) {
@@ -103,11 +114,19 @@ export class Tiles {
     this.timer = window.setTimeout(() => this.ask(), late ? 0 : REST_MS);
   }
 
+  /** Growth changes nothing of a tile that lies before all that was still to come. */
+  private holds(tile: Tile | undefined, row: number): boolean {
+    const spans = tile?.rows.get(row);
+    if (!tile || !spans) return false;
+    if (spans.version === this.version) return true;
+    return spans.version >= this.since && spans.until >= tile.range.to && !spans.open;
+  }
+
   private ask(): void {
     this.restless = 0;
-    const keys = new Set(this.wanted.map((one) => requestKey(one)));
+    const places = new Set(this.wanted.map((one) => keyOf(one.level, one.index)));
     for (const [key, controller] of this.asking) {
-      if (keys.has(key)) continue;
+      if (places.has(key.split(":")[0] ?? "")) continue;
       controller.abort();
       this.asking.delete(key);
     }
@@ -150,12 +169,15 @@ export class Tiles {
   ): void {
     const key = keyOf(level, index);
     const tile = this.tiles.get(key) ?? { key, range, rows: new Map<number, RowSpans>() };
-    for (const row of rows) tile.rows.set(row, { table, begin: 0, end: 0, version });
+    const until = Number(table.metadata.get("until_ns") ?? Number.POSITIVE_INFINITY);
+    const about = { table, version, until };
+    for (const row of rows) tile.rows.set(row, { ...about, begin: 0, end: 0, open: false });
     for (let begin = 0; begin < table.length; ) {
       const row = table.row[begin] ?? 0;
-      let end = begin + 1;
-      while (end < table.length && table.row[end] === row) end++;
-      tile.rows.set(row, { table, begin, end, version });
+      let end = begin;
+      let flags = 0;
+      for (; end < table.length && table.row[end] === row; end++) flags |= table.flags[end] ?? 0;
+      tile.rows.set(row, { ...about, begin, end, open: (flags & FLAGS.open) !== 0 });
       begin = end;
     }
     this.touch(tile);

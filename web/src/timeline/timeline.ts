@@ -182,6 +182,7 @@ export class Timeline {
   /** A trace that grows, or is still being read, is drawn anew; a view at its end goes with it. */
   private followTrace(): void {
     let drawnFrom = this.extent();
+    let wasReady = this.app.trace().detail.ready;
     let end = this.end();
     let loading: number | undefined;
     this.app.onChange(() => {
@@ -193,7 +194,9 @@ export class Timeline {
       const grown = this.end() - end;
       if (range && grown > 0 && range.from < end && range.to >= end) this.motion.pan(grown);
       end = this.end();
-      this.each((pane) => pane.options.tiles.outdate());
+      const { ready } = this.app.trace().detail;
+      this.each((pane) => pane.options.tiles.outdate(ready !== wasReady));
+      wasReady = ready;
       this.arrows.outdate();
       this.overview.refresh(true);
       this.drawAll();
