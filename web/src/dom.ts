@@ -1,4 +1,5 @@
-// Makes elements. Text is always set as text: names in a trace may hold markup.
+// Makes elements. Text is always set as text: names in a trace may hold markup, and controls.
+import { nameAndRest, plain } from "./text";
 
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 type Child = Node | string | null | undefined;
@@ -12,15 +13,24 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
-    element.setAttribute(name, value === true ? "" : String(value));
+    element.setAttribute(name, value === true ? "" : plain(String(value)));
   }
-  for (const child of children) if (child !== null && child !== undefined) element.append(child);
+  for (const child of children) {
+    if (child === null || child === undefined) continue;
+    element.append(typeof child === "string" ? plain(child) : child);
+  }
   return element;
+}
+
+/** Returns a label out of a trace, whose name, in whatever direction it is read, turns nothing else. */
+export function named(label: string): HTMLElement {
+  const [name, rest] = nameAndRest(label);
+  return h("span", {}, h("bdi", {}, name), rest);
 }
 
 /** Returns a button that says what it does; it never submits anything. */
 export function button(
-  text: string,
+  text: string | HTMLElement,
   click: (event: MouseEvent) => void,
   attributes: Attributes = {},
 ): HTMLButtonElement {

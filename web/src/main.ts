@@ -66,8 +66,7 @@ async function start(): Promise<void> {
       changed.emit();
     },
     (gone) => {
-      if (gone && !wasGone)
-        app.notify("ptt ui has ended: what is not here cannot be shown", "error");
+      if (gone !== wasGone) shell.gone.hidden = !gone;
       wasGone = gone;
     },
   );

@@ -2,7 +2,7 @@
 
 import { NotYet } from "./api";
 import type { App } from "./app";
-import { h } from "./dom";
+import { h, named } from "./dom";
 import { restrict } from "./panels/filter_bar";
 import type { Hit } from "./protocol";
 import { exact } from "./units";
@@ -159,7 +159,7 @@ class SearchBox {
       "div",
       { id: `hit-${at}`, role: "option", class: "hit" },
       h("span", { class: "hit-kind" }, NAMES[hit.kind]),
-      h("span", { class: "hit-label" }, hit.label),
+      h("span", { class: "hit-label" }, named(hit.label)),
       h("span", { class: "hit-about" }, about),
     );
     // Before the field loses the focus, and the list with it is closed.

@@ -9,6 +9,8 @@ export interface Shell {
   readonly summary: HTMLElement;
   /** Things that must be said openly: losses, recovery, what was not covered. */
   readonly notices: HTMLElement;
+  /** Said as long as there is no server any more. */
+  readonly gone: HTMLElement;
   readonly search: HTMLElement;
   readonly tools: HTMLElement;
   readonly overview: HTMLElement;
@@ -27,6 +29,11 @@ export function mountShell(page: HTMLElement): Shell {
     title: h("h1"),
     summary: h("div", { class: "summary" }),
     notices: h("div", { class: "notices", id: "notices" }),
+    gone: h(
+      "div",
+      { class: "gone", role: "alert", hidden: true },
+      "ptt ui has ended: what is not here cannot be shown",
+    ),
     search: h("div", { class: "search", id: "search", role: "search" }),
     tools: h("div", { class: "tools", id: "tools", role: "toolbar", "aria-label": "Tools" }),
     overview: h("div", { class: "overview", id: "overview" }),
@@ -43,6 +50,7 @@ export function mountShell(page: HTMLElement): Shell {
     shell.title,
     shell.summary,
     shell.notices,
+    shell.gone,
     shell.search,
     shell.tools,
   );

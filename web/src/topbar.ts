@@ -4,6 +4,7 @@ import { button } from "./dom";
 import { wholeOf } from "./extent";
 import type { Shell } from "./shell";
 import type { Theme } from "./state";
+import { plain } from "./text";
 import { duration, plural } from "./units";
 
 const NEXT: Readonly<Record<Theme, Theme>> = { auto: "light", light: "dark", dark: "auto" };
@@ -22,9 +23,9 @@ export function mountTopbar(shell: Shell, app: App): void {
   const describe = () => {
     const trace = app.trace();
     const whole = wholeOf(trace);
-    document.title = `${trace.name} – PTT`;
-    shell.title.textContent = trace.name;
-    shell.title.title = trace.name;
+    document.title = `${plain(trace.name)} – PTT`;
+    shell.title.textContent = plain(trace.name);
+    shell.title.title = plain(trace.name);
     shell.summary.textContent = [
       duration(whole.to - whole.from),
       plural(trace.events, "event"),

@@ -1,4 +1,5 @@
 // Says things: quietly to screen readers, or as a line on the page for a while.
+import { plain } from "./text";
 
 const SHOWN_MS = 6000;
 /** What follows within this time replaces what was to be said: one who holds a key down wants the last only. */
@@ -16,13 +17,13 @@ export class Voice {
   announce(text: string): void {
     clearTimeout(this.quiet);
     this.quiet = window.setTimeout(() => {
-      this.live.textContent = text;
+      this.live.textContent = plain(text);
     }, QUIET_MS);
   }
 
   notify(text: string, kind: "info" | "error" = "info"): void {
     clearTimeout(this.shown);
-    this.toast.textContent = text;
+    this.toast.textContent = plain(text);
     this.toast.className = `toast ${kind}`;
     this.toast.hidden = false;
     this.shown = window.setTimeout(() => {

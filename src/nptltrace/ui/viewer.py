@@ -458,6 +458,9 @@ class Viewer:
                 one = None if found is None else self._wait(known, number, found)
                 if found is None or one is None:
                     break
+                # What a thread waited for itself before is no reason of another's.
+                if chain and chain[-1]["thread"]["row"] == one["thread"]["row"]:
+                    break
                 chain.append(one)
                 seen.add(number)
                 number = int(found["parent"])

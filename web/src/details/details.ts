@@ -1,6 +1,6 @@
 // The details at the side: what is selected, and from there on to everything that it has to do with.
 import type { App } from "../app";
-import { button, h } from "../dom";
+import { named as bidi, button, h } from "../dom";
 import type { Hold } from "../protocol";
 import type { Range, RowKind } from "../state";
 import { describeRow, named } from "../timeline/describe";
@@ -9,7 +9,7 @@ import { count, duration, exact } from "../units";
 import { chainView } from "./chain";
 import { facts, type Links, site } from "./parts";
 import type { EventLine, Selected, SelectedThing } from "./selected";
-import { startView } from "./start";
+import { type Most, mostWaited, startView } from "./start";
 
 export function mountDetails(
   element: HTMLElement,
@@ -24,16 +24,18 @@ export function mountDetails(
   });
   element.append(close, body);
   const links = makeLinks(app);
+  let most: Most = { object: [], thread: [] };
   const draw = () => {
     const { now } = selected;
-    body.replaceChildren(...(now ? content(now, app, links) : startView(app, rows)));
+    body.replaceChildren(...(now ? content(now, app, links) : startView(app, most)));
   };
   selected.changed.listen(() => {
     draw();
     if (selected.now) app.announce(spoken(selected.now));
   });
   for (const kind of [rows.thread, rows.object]) {
-    kind.changed.listen(() => {
+    kind.changed.listen(async () => {
+      most = await mostWaited(app).catch(() => most);
       if (!selected.now) draw();
     });
   }
@@ -79,8 +81,8 @@ function spoken(now: Selected): string {
 function makeLinks(app: App): Links {
   const toRow = (by: RowKind, row: number, label: string, title: string) => {
     const go = () => app.store.update({ selection: { kind: "row", by, row } });
-    const link = button(label, go, { class: "link", title });
-    return row ? link : h("span", {}, label);
+    const link = button(bidi(label), go, { class: "link", title });
+    return row ? link : bidi(label);
   };
   return {
     thread: (thread) => toRow("thread", thread.row, thread.label, `Thread ${thread.tid}`),

@@ -1,18 +1,32 @@
 // What the details show while nothing is selected: what was waited for most, as a place to start from.
 import type { App } from "../app";
-import { button, h } from "../dom";
+import { button, h, named } from "../dom";
 import type { RowKind } from "../state";
-import type { RowData, Rows } from "../timeline/rows";
+import { type RowData, rowsOf } from "../timeline/rows";
 import { duration, plural } from "../units";
 
 const MOST = 6;
 
+/** The rows that were waited for, or waited, most: of the whole trace, whatever rows are shown. */
+export interface Most {
+  readonly object: readonly RowData[];
+  readonly thread: readonly RowData[];
+}
+
+export async function mostWaited(app: App): Promise<Most> {
+  const most = async (by: RowKind) => {
+    return rowsOf(by, await app.source.table("rows", { by, sort: "wait", limit: MOST }));
+  };
+  const [object, thread] = await Promise.all([most("object"), most("thread")]);
+  return { object, thread };
+}
+
 /** Returns the places to start from. */
-export function startView(app: App, rows: { thread: Rows; object: Rows }): HTMLElement[] {
-  const objects = list(app, "object", rows.object.all());
-  const threads = list(app, "thread", rows.thread.all());
+export function startView(app: App, most: Most): HTMLElement[] {
+  const objects = list(app, "object", most.object);
+  const threads = list(app, "thread", most.thread);
   const hint =
-    "Click a wait to see who held what it waited for, and why. Ctrl+wheel or W and S zoom, drag or A and D pan; ? tells all keys.";
+    "Click a wait to see who held what it waited for, and why. Ctrl+wheel or W and S zoom, drag or A and D pan; ? shows all keys and gestures.";
   if (!objects && !threads) {
     const none = app.trace().detail.ready ? "No thread waited for another." : "Reading the trace…";
     return [h("h2", {}, none), h("p", { class: "hint" }, hint)];
@@ -25,10 +39,7 @@ export function startView(app: App, rows: { thread: Rows; object: Rows }): HTMLE
 }
 
 function list(app: App, by: RowKind, rows: readonly RowData[]): HTMLElement | null {
-  const first = [...rows]
-    .sort((a, b) => b.wait_ns - a.wait_ns)
-    .slice(0, MOST)
-    .filter((row) => row.wait_ns > 0);
+  const first = rows.filter((row) => row.wait_ns > 0);
   if (!first.length) return null;
   const most = first[0]?.wait_ns ?? 1;
   return h("ol", { class: "most" }, ...first.map((row) => item(app, by, row, most)));
@@ -41,7 +52,7 @@ function item(app: App, by: RowKind, row: RowData, most: number): HTMLElement {
   return h(
     "li",
     {},
-    button(row.label, go, { class: "link" }),
+    button(named(row.label), go, { class: "link" }),
     h("span", { class: "figure" }, `${duration(row.wait_ns)} in ${plural(row.waits, "wait")}`),
     h("span", { class: "track" }, bar),
   );

@@ -2,6 +2,7 @@
 import { isAbort, NotYet } from "../api";
 import type { App } from "../app";
 import { button, h } from "../dom";
+import { plain } from "../text";
 import { percent } from "../units";
 
 /** How often the answer of a running recording is asked for anew, at most. */
@@ -87,7 +88,7 @@ export class Asking<T> {
   }
 
   private say(text: string, act: "Stop" | "Again" | "" = ""): void {
-    this.text.textContent = text;
+    this.text.textContent = plain(text);
     this.text.classList.remove("error");
     this.act.textContent = act;
     this.act.hidden = act === "";

@@ -14,7 +14,7 @@ import { count, duration, plural } from "../units";
 import { aboutBox } from "./about";
 import { Asking } from "./asking";
 import { causesOf, holdersOf } from "./blame";
-import { scope, scopeBar } from "./scope";
+import { scope, scopeBar, scopeLength } from "./scope";
 import { type Column, DataTable } from "./table";
 import { showWorst } from "./worst";
 
@@ -62,7 +62,7 @@ function mount(element: HTMLElement, app: App): void {
     ask: (signal) => app.source.json("contention", { by, ...scope(app), limit: LIMIT }, signal),
     show: (answer) => {
       const lines = linesOf(answer, by);
-      tell(totals, answer, by, lines.length);
+      tell(totals, answer, by, lines.length, scopeLength(app));
       about.replaceChildren(
         h("p", { class: "hint" }, "A line picked here is shown with its longest wait"),
       );
@@ -86,7 +86,13 @@ function mount(element: HTMLElement, app: App): void {
   app.store.watch(["mark"], () => asking.renew());
 }
 
-function tell(totals: HTMLElement, answer: Contention, by: By, shown: number): void {
+function tell(
+  totals: HTMLElement,
+  answer: Contention,
+  by: By,
+  shown: number,
+  length: string,
+): void {
   const { report } = answer;
   const all = {
     object: answer.objects_total,
@@ -94,12 +100,18 @@ function tell(totals: HTMLElement, answer: Contention, by: By, shown: number): v
     site: answer.sites_total,
     "thread,object": answer.pairs_total,
   }[by];
+  const apart = [
+    report.idle_ns ? `idle ${duration(report.idle_ns)}` : "",
+    report.join_ns ? `joining ${duration(report.join_ns)}` : "",
+  ].filter(Boolean);
   totals.dataset["waitNs"] = String(report.wait_ns);
   totals.dataset["waits"] = String(report.waits);
   totals.dataset["elapsedNs"] = String(report.elapsed_ns);
   totals.textContent = [
-    `${duration(report.elapsed_ns)}: contended for ${duration(report.wait_ns)} in ${plural(report.waits, "wait")}`,
-    `not contention: idle ${duration(report.idle_ns)}, joining ${duration(report.join_ns)}`,
+    report.waits
+      ? `${length}: contended for ${duration(report.wait_ns)} in ${plural(report.waits, "wait")}`
+      : `${length}: nothing was contended`,
+    apart.length ? `not contention: ${apart.join(", ")}` : "",
     report.lost ? `${count(report.lost)} events were lost: this is incomplete` : "",
     all > shown ? `the ${count(shown)} with most waiting of ${count(all)}` : "",
   ]

@@ -1,6 +1,6 @@
 // The event list itself: rows around a place that scroll without end, one of them the current one.
 import type { App } from "../app";
-import { h } from "../dom";
+import { h, named } from "../dom";
 import type { Filter } from "../state";
 import { exact } from "../units";
 import { type Anchor, EventWindow, type TraceEvent } from "./event_window";
@@ -57,6 +57,12 @@ export class EventList {
 
   get searching(): number | null {
     return this.window?.searching ?? null;
+  }
+
+  /** The time of the last event that there is, if that is at hand. */
+  get last(): number | null {
+    const { window } = this;
+    return window?.atEnd ? (window.events[window.events.length - 1]?.ts ?? null) : null;
   }
 
   /** The events in sight. */
@@ -215,7 +221,11 @@ export class EventList {
     const texts = [exact(event.ts), thread, event.event, event.sentence, event.site];
     const cells = texts.map((text, column) => {
       const kind = column === 0 ? "table-cell number" : "table-cell";
-      return h("div", { role: "gridcell", class: kind, title: column ? text : undefined }, text);
+      return h(
+        "div",
+        { role: "gridcell", class: kind, title: column ? text : undefined },
+        named(text),
+      );
     });
     const row = h(
       "div",

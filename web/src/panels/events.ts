@@ -20,8 +20,14 @@ function mount(element: HTMLElement, app: App): void {
     picked: (event) => pick(app, event),
     opened: (event) => lookClosely(app, list, event),
     moved: () => {
-      const searched = list.searching;
-      said.textContent = searched === null ? "" : `Searching: ${exact(searched)}`;
+      const { searching, last } = list;
+      const seen = app.store.get().range?.from ?? 0;
+      said.textContent =
+        searching !== null
+          ? `Searching: ${exact(searching)}`
+          : last !== null && last < seen
+            ? `No events ${app.source.served ? "" : "in this file "}after ${exact(last)}`
+            : "";
     },
   });
   const only = onlyButtons(app, list);

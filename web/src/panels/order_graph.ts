@@ -1,5 +1,7 @@
 // Draws the lock-order graph as SVG: boxes for locks, an arrow from the held one to the one asked for.
+
 import type { Order, OrderEdge, OrderNode } from "../protocol";
+import { drawnLabel } from "../text";
 import { layout } from "./order_layout";
 
 const BOX = { width: 170, height: 26, across: 90, down: 14, margin: 12 };
@@ -90,9 +92,9 @@ function box(node: OrderNode, x: number, y: number, options: GraphOptions): SVGE
   const text = options.label(node);
   const group = svg("g", { class: "node", transform: `translate(${x} ${y})` });
   const label = svg("text", { x: BOX.width / 2, y: BOX.height / 2 + 4 });
-  label.textContent = text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text;
+  label.textContent = drawnLabel(text.length > LETTERS ? `${text.slice(0, LETTERS - 1)}…` : text);
   const title = svg("title", {});
-  title.textContent = `${text} of process ${node.pid}`;
+  title.textContent = drawnLabel(`${text} of process ${node.pid}`);
   group.append(svg("rect", { width: BOX.width, height: BOX.height, rx: 3 }), label, title);
   group.addEventListener("click", () => options.node(node));
   return group;

@@ -2,18 +2,36 @@
 import { address } from "../api";
 import type { App } from "../app";
 import { button, h } from "../dom";
+import { wholeOf } from "../extent";
 import { PREFIX } from "../protocol";
 import type { Range } from "../state";
 import { duration, exact } from "../units";
 
+const WHOLE = {
+  served: "Whole trace",
+  file: "All that is in this file: of a part, ptt ui has sums",
+};
+
+/** Returns what is marked, as far as there are numbers of it: the one-file page has those of all that is in it. */
+function marked(app: App): Range | null {
+  return app.source.served ? app.store.get().mark : null;
+}
+
 /** Returns the parameters that ask about what is marked, or about the whole. */
 export function scope(app: App): { from_ns?: number; to_ns?: number } {
-  const mark = app.store.get().mark;
+  const mark = marked(app);
   return mark ? { from_ns: Math.round(mark.from), to_ns: Math.round(mark.to) } : {};
+}
+
+/** Returns how long that is, in words. */
+export function scopeLength(app: App): string {
+  const { from, to } = marked(app) ?? wholeOf(app.trace());
+  return duration(to - from);
 }
 
 /** Returns a bar that says what the numbers are for, and lets it be changed. */
 export function scopeBar(app: App, ...more: readonly Node[]): HTMLElement {
+  const { served } = app.source;
   const text = h("span", { class: "scope" });
   const mark = button("Mark what is shown", () =>
     app.store.update({ mark: app.store.get().range }),
@@ -23,11 +41,12 @@ export function scopeBar(app: App, ...more: readonly Node[]): HTMLElement {
   const save = button("Save as one file", () => saveAs(app));
   const bar = h("div", { class: "panel-bar" }, text, mark, clear, cut, save, ...more);
   app.store.watch(["mark", "range"], (view) => {
-    text.textContent = view.mark ? `Marked: ${rangeText(view.mark)}` : "Whole trace";
-    mark.hidden = view.range === null || same(view.range, view.mark);
-    clear.hidden = view.mark === null;
-    cut.hidden = view.mark === null || !app.source.served;
-    save.hidden = !app.source.served;
+    const mine = marked(app);
+    text.textContent = mine ? `Marked: ${rangeText(mine)}` : WHOLE[served ? "served" : "file"];
+    mark.hidden = !served || view.range === null || same(view.range, view.mark);
+    clear.hidden = mine === null;
+    cut.hidden = view.mark === null || !served;
+    save.hidden = !served;
   });
   return bar;
 }

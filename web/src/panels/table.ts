@@ -1,5 +1,6 @@
 // A table that can be sorted by each column, used with the mouse or the keyboard, of any number of rows.
-import { button, h } from "../dom";
+import { button, h, named } from "../dom";
+import { plain } from "../text";
 import { VirtualRows } from "./rows";
 
 export interface Column<T> {
@@ -179,7 +180,7 @@ function cell<T>(column: Column<T>, row: T): HTMLElement {
     filled.style.width = `${Math.min(1, bar) * 100}%`;
     element.append(filled);
   }
-  element.append(h("span", { class: "cell-text" }, text));
-  if (!column.numeric) element.title = text;
+  element.append(h("span", { class: "cell-text" }, column.numeric ? text : named(text)));
+  if (!column.numeric) element.title = plain(text);
   return element;
 }

@@ -1,5 +1,6 @@
 // The names at the left of a pane: a tree of those rows that are seen, which the keyboard moves in.
-import { h } from "../dom";
+import { h, named } from "../dom";
+import { plain } from "../text";
 import { count, duration } from "../units";
 import { describeRow } from "./describe";
 import type { Item, Layout } from "./layout";
@@ -94,22 +95,22 @@ export class Names {
       const name = this.options.groupName(item.process);
       element.append(
         h("span", { class: "fold", "aria-hidden": "true" }),
-        h("span", { class: "label" }, name),
+        h("span", { class: "label" }, named(name)),
         h("span", { class: "figure" }, count(item.rows)),
       );
       element.setAttribute("aria-level", "1");
-      element.title = name;
+      element.title = plain(name);
     } else {
       const { title, facts } = describeRow(item.data);
       const figure = item.data.wait_ns ? duration(item.data.wait_ns) : "";
       const again = item.data.by === "object" && item.data.generations > 1;
       element.append(
-        h("span", { class: "label" }, item.data.label),
+        h("span", { class: "label" }, named(item.data.label)),
         again ? h("span", { class: "badge" }, `×${count(item.data.generations)}`) : "",
         h("span", { class: "figure" }, figure),
         h("span", { class: "visually-hidden" }, facts.join(", ")),
       );
-      element.title = [title, ...facts].join("\n");
+      element.title = plain([title, ...facts].join("\n"));
     }
   }
 }

@@ -1,6 +1,7 @@
 // Draws rows: states, nested holds, owners and queues, as many rectangles as there are pixels for.
 import { FLAGS, STATES } from "../protocol";
 import type { Range } from "../state";
+import { drawnLabel } from "../text";
 import { laneBox, lanesOf } from "./layout";
 import { OWNERS, type Paint, type Palette } from "./palette";
 import type { RowData } from "./rows";
@@ -245,7 +246,7 @@ function finish(
 function textOf(brush: Brush, table: Spans, at: number, queue: boolean): string {
   if (queue) return `${table.depth[at] ?? 0} waiting`;
   if (isMerged(table, at)) return `${table.count[at] ?? 1}×`;
-  return brush.nameOf(table.other[at] ?? 0);
+  return drawnLabel(brush.nameOf(table.other[at] ?? 0));
 }
 
 function isMerged(table: Spans, at: number): boolean {

@@ -96,13 +96,15 @@ export class Pane {
   }
 
   /** Takes the rows as they are now. */
-  arrange(folded: readonly number[], empty: string): void {
+  arrange(folded: readonly number[], empty: string, filter: string): void {
     const cursor = this.cursor;
     const before = this.layout.items;
     this.layout = new Layout(this.options.rows.all(), folded);
     if (before.length === 0 || before.length > this.layout.items.length) this.names.clear();
     this.space.style.height = `${this.layout.height}px`;
-    this.amount.textContent = count(this.options.rows.total);
+    const { rows } = this.options;
+    const all = filter && !rows.filter ? ": none matches the filter, all are shown" : "";
+    this.amount.textContent = count(rows.total) + all;
     this.empty.textContent = empty;
     this.empty.hidden = this.layout.items.length > 0;
     if (cursor) this.cursor = this.layout.same(cursor);

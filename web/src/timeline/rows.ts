@@ -40,7 +40,11 @@ export class Rows {
   readonly changed = new Signal();
   /** How many rows match, whether or not they are here yet. */
   total = 0;
+  /** The filter that these rows passed. */
+  filter = "";
   private list: RowData[] = [];
+  /** Rows whose names were wanted before they were here. */
+  private nameless = new Set<number>();
   private known = new Map<number, RowData>();
   private asking: AbortController | null = null;
   private asked = "";
@@ -58,6 +62,29 @@ export class Rows {
   /** Returns a row by its number if it was ever fetched, whether or not the filter shows it. */
   get(row: number): RowData | undefined {
     return this.known.get(row);
+  }
+
+  /** Returns what a row is called; nothing where that has yet to be asked for. */
+  name(row: number): string {
+    const known = this.known.get(row);
+    if (known || !row) return known?.label ?? "";
+    if (!this.nameless.size) queueMicrotask(() => void this.learn());
+    this.nameless.add(row);
+    return "";
+  }
+
+  private async learn(): Promise<void> {
+    const rows = [...this.nameless].slice(0, FIRST_PIECE);
+    try {
+      const table = await this.source.table("rows", { by: this.by, rows });
+      const found = rowsOf(this.by, table);
+      for (const row of found) this.known.set(row.row, row);
+      if (found.length) this.changed.emit();
+    } catch (error) {
+      if (!isAbort(error) && !(error instanceof NotYet)) this.failed(error);
+    } finally {
+      this.nameless.clear();
+    }
   }
 
   /**
@@ -85,6 +112,7 @@ export class Rows {
         const done = !table.length || list.length >= Math.min(this.total, MOST);
         if (done || list.length >= enough) {
           this.list = list;
+          this.filter = filter;
           this.changed.emit();
         }
         if (done) return;
@@ -105,7 +133,8 @@ export class Rows {
   }
 }
 
-function rowsOf(by: RowKind, table: Columns<RowsColumns>): RowData[] {
+/** Returns rows out of a table of them. */
+export function rowsOf(by: RowKind, table: Columns<RowsColumns>): RowData[] {
   return Array.from({ length: table.length }, (_, at) => {
     const number = (column: ArrayLike<number>) => column[at] ?? 0;
     return {

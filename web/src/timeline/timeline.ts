@@ -49,6 +49,8 @@ export class Timeline {
   /** What was selected when its rows were not here yet. */
   private toShow: Selected | null = null;
   private pointer: { ns: number; hit: Hit | null } | null = null;
+  /** Where it rests: what is under it changes when the view moves. */
+  private hovered: (() => void) | null = null;
   private family = "sans-serif";
   private readonly drawAll = oncePerFrame(() => this.paintAll());
   private readonly drawOver = oncePerFrame(() => this.paintOver());
@@ -109,7 +111,7 @@ export class Timeline {
       tiles,
       legend: this.legends[by === "thread" ? 0 : 1].element,
       groupName: (process) => this.processName(process),
-      nameOf: (row) => this.rows[other].get(row)?.label ?? "",
+      nameOf: (row) => this.rows[other].name(row),
       picked: (item) => this.actions.pick(by, item),
       scrolled: () => this.drawAll(),
     });
@@ -166,7 +168,10 @@ export class Timeline {
       this.panes.object.element.style.flexGrow = String(1 - view.split);
       this.resize();
     });
-    app.store.watch(["range"], () => this.drawAll());
+    app.store.watch(["range"], () => {
+      this.hovered?.();
+      this.drawAll();
+    });
     app.store.watch(["mark", "arrows"], () => this.drawAll());
     this.selected.changed.listen(() => {
       this.toShow = this.selected.now;
@@ -253,6 +258,7 @@ export class Timeline {
         click: () => this.app.store.update({ mark: null }),
         open: () => this.motion.showAll(),
         hover: (x) => {
+          this.hovered = null;
           this.pointer = { ns: this.nsAt(x), hit: null };
           this.drawOver();
         },
@@ -285,7 +291,12 @@ export class Timeline {
 
   private async load(): Promise<void> {
     const { sort, rows } = this.app.store.get();
-    await Promise.all([this.rows.thread.load(sort, rows), this.rows.object.load(sort, rows)]);
+    const { thread, object } = this.rows;
+    await Promise.all([thread.load(sort, rows), object.load(sort, rows)]);
+    if (!rows || rows !== this.app.store.get().rows) return;
+    // What names threads names no lock: those that are all left out are shown all the same.
+    if (!thread.total && object.total) await thread.load(sort, "");
+    else if (!object.total && thread.total) await object.load(sort, "");
   }
 
   private arrange(): void {
@@ -296,7 +307,7 @@ export class Timeline {
       : ready
         ? "Nothing was used"
         : "Reading the trace…";
-    this.each((pane) => pane.arrange(folded, empty));
+    this.each((pane) => pane.arrange(folded, empty, rows));
   }
 
   private failed(error: unknown): void {
@@ -390,6 +401,7 @@ export class Timeline {
   // ---- what the user does ----
 
   private hover(pane: Pane, x: number, y: number): void {
+    this.hovered = () => this.hover(pane, x, y);
     const hit = pane.hit(x, y, this.motion.range(), this.end());
     this.pointer = { ns: this.nsAt(x), hit };
     if (hit?.span) {
@@ -402,6 +414,7 @@ export class Timeline {
   }
 
   private leave(): void {
+    this.hovered = null;
     this.pointer = null;
     this.tooltip.hide();
     this.drawOver();

@@ -1,0 +1,163 @@
+"""What the page says beside the pictures: it must hold whatever is filtered, marked or gone."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+from tests.ui.page import opened, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from tests.support import Compiler, Ptt, Recorder
+
+# Names that turn what stands behind them, or hold what cannot be seen.
+NAMES = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *take(void *name)
+{
+	pthread_setname_np(pthread_self(), name);
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+int main(void)
+{
+	char *names[] = { "\u202egpj.exe", "\u05e9\u05dc\u05d5\u05dd", "a\tb\001c" };
+	pthread_t threads[3];
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, take, names[i]);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+"""
+
+
+def test_a_filter_of_rows_changes_nothing_that_is_said_of_the_trace(
+    browser: Browser, story_url: str
+) -> None:
+    with opened(browser, f"{story_url}#rows=zzzz") as look:
+        look.page.get_by_text("No row matches the filter").first.wait_for()
+        look.page.locator("#details").get_by_text("Waited for most").wait_for()
+        assert "No thread waited" not in look.page.locator("#details").inner_text()
+
+
+def test_a_name_of_a_thread_leaves_the_locks_in_sight(browser: Browser, story_url: str) -> None:
+    with opened(browser, f"{story_url}#rows=middle") as look:
+        threads = look.page.locator("section[aria-label=Threads] .name.row")
+        locks = look.page.locator("section[aria-label=Locks] .name.row")
+        look.page.get_by_text("none matches the filter, all are shown").wait_for()
+        assert threads.count() == 1
+        assert locks.count() > 1
+
+
+def test_names_turn_nothing_round_and_hide_nothing(
+    browser: Browser, ptt: Ptt, compile_c: Compiler, record: Recorder
+) -> None:
+    trace = record(compile_c(NAMES))
+    with serving(ptt, trace) as url, opened(browser, url) as look:
+        look.page.locator(".name.row", has_text="gpj").wait_for()
+        labels = look.page.locator(".name.row .label").all_inner_texts()
+        assert any(label.startswith("\\u202egpj.exe (") for label in labels), labels
+        assert not any("\u202e" in label or "\x01" in label for label in labels)
+        # A name that is read from the right stands before its thread's id, not around it.
+        boxes = look.page.evaluate(
+            """() => {
+                const label = [...document.querySelectorAll('.name.row .label')]
+                    .find(label => /[\\u05d0-\\u05ea]/.test(label.textContent));
+                const place = (node, at, end) => {
+                    const range = document.createRange();
+                    range.setStart(node, at);
+                    range.setEnd(node, end);
+                    return range.getBoundingClientRect();
+                };
+                const name = label.querySelector('bdi').getBoundingClientRect();
+                const rest = label.querySelector('bdi').nextSibling;
+                return [name.right, place(rest, 1, 2).left, place(rest, 2, 3).left];
+            }"""
+        )
+        assert boxes == sorted(boxes)
+
+
+def test_the_page_says_that_its_server_is_gone(browser: Browser, ptt: Ptt, story: Path) -> None:
+    command = ptt.command("ui", "--no-browser", story)
+    with subprocess.Popen(
+        command, env=ptt.environment(), stdout=subprocess.PIPE, encoding="utf-8"
+    ) as server:
+        try:
+            assert server.stdout
+            url = server.stdout.readline().strip()
+            context = browser.new_context()
+            page = context.new_page()
+            page.goto(url)
+            page.wait_for_selector("#timeline canvas")
+            gone = page.get_by_text("ptt ui has ended")
+            assert not gone.is_visible()
+            server.terminate()
+            server.wait()
+            gone.wait_for()
+            page.wait_for_timeout(8000)
+            assert gone.is_visible()
+            context.close()
+        finally:
+            server.kill()
+
+
+def test_a_tooltip_is_of_what_is_under_the_pointer(browser: Browser, story_url: str) -> None:
+    with opened(browser, story_url, reduced_motion="reduce") as look:
+        look.page.locator(".events-body .table-row").first.wait_for()
+        tooltip = look.page.locator(".tooltip")
+        canvas = look.page.locator("section[aria-label=Threads] .drawing").bounding_box()
+        assert canvas
+        # Through the rows until something is under the pointer.
+        for place in range(80):
+            x, y = place % 10 / 10 + 0.05, place // 10 / 10 + 0.02
+            look.page.mouse.move(
+                canvas["x"] + canvas["width"] * x, canvas["y"] + canvas["height"] * y
+            )
+            if tooltip.is_visible():
+                break
+        assert tooltip.is_visible()
+        before = tooltip.inner_text()
+        look.press(*"wwwwwwww", *"dddddddddddddddd")
+        look.wait_for(
+            """text => {
+                const box = document.querySelector('.tooltip');
+                return box.hidden || box.innerText !== text;
+            }""",
+            before,
+        )
+
+
+def test_a_mark_in_the_one_file_says_what_the_sums_are_of(
+    browser: Browser, ptt: Ptt, story: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "story.html"
+    ptt("ui", "--export", file, story)
+    with opened(browser, f"{file.as_uri()}#mark=1000-2000&tab=contention") as look:
+        look.page.get_by_text("All that is in this file").first.wait_for()
+        look.grid("Contention")
+        assert not look.page.locator("#panel-contention .error").count()
+        assert "Marked:" not in look.page.locator("#panel-contention").inner_text()
+
+
+def test_the_length_in_a_panel_is_that_of_the_mark(browser: Browser, story_url: str) -> None:
+    with opened(browser, f"{story_url}#mark=0-104000000&tab=contention") as look:
+        totals = look.page.locator("#panel-contention .totals")
+        totals.get_by_text("104 ms").wait_for()
+
+
+def test_nothing_contended_is_said_so(browser: Browser, story_url: str) -> None:
+    with opened(browser, f"{story_url}#mark=0-1&tab=contention") as look:
+        totals = look.page.locator("#panel-contention .totals")
+        totals.get_by_text("nothing was contended").wait_for()
