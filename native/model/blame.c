@@ -3,7 +3,9 @@
 /*
  * While threads wait for a lock, each moment of their waiting is divided among those who hold it: `share` of an
  * object is the integral of waiters / holders over time, so what a hold has cost is the difference of two of its values.
- * Between a release and the next acquisition, whoever held it last goes on being blamed: `tail`.
+ * `held` is the time in which anybody held it, so what a wait was for holders is the difference of two values of that.
+ * While nobody holds the lock, neither grows: who waits then is about to have it. Where only waits are recorded, the
+ * one who took it last, or was named as its owner, stands for the holder: `tail`.
  */
 #include "internal.h"
 
@@ -35,63 +37,31 @@ void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns)
 	MD_SITE(m, b->site)->pub.caused_ns += (uint64_t)ns;
 }
 
-void md_share(const struct ptt_model *m, struct md_object *o, int64_t ts)
+/* What two intervals have in common with each other and with the window. */
+static uint64_t overlap(const struct ptt_model *m, int64_t a, int64_t a_end, int64_t b, int64_t b_end)
 {
-	if (o->pub.waiters)
-		o->share += (uint64_t)md_portion(m, o->share_ts, ts, o->pub.waiters, o->pub.holders);
+	return (uint64_t)md_portion(m, a > b ? a : b, a_end < b_end ? a_end : b_end, 1, 1);
+}
+
+void md_share(struct ptt_model *m, struct md_object *o, int64_t ts)
+{
+	uint32_t holders = o->pub.holders ? o->pub.holders : o->tail != 0;
+
+	if (ts <= o->share_ts)
+		return;
+	if (md_sharing(o) && holders) {
+		int64_t ns = md_portion(m, o->share_ts, ts, 1, 1);
+		int64_t part = md_portion(m, o->share_ts, ts, md_sharing(o), holders);
+		int64_t rest = ns * md_sharing(o) - part * holders;
+
+		o->held_all += (uint64_t)(ts - o->share_ts);
+		o->held += (uint64_t)ns;
+		o->share += (uint64_t)part;
+		/* What the division leaves is one holder's, so that the parts add up. */
+		if (rest)
+			MD_HOLD(m, o->holds)->share -= (uint64_t)rest;
+	}
 	o->share_ts = ts;
-}
-
-void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts)
-{
-	if (!o->tail)
-		return;
-	md_share(m, o, ts);
-	md_charge(m, o->tail, (int64_t)(o->share - o->tail_share));
-	o->tail = 0;
-}
-
-void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts)
-{
-	struct md_object *o = MD_OBJECT(m, object);
-	struct md_log *log;
-
-	md_close_tail(m, o, ts);
-	md_share(m, o, ts);
-	o->named = false;
-	o->tail = thread ? md_blame(m, object, thread, site) : 0;
-	o->tail_share = o->share;
-	if (!o->log)
-		return;
-	log = MD_LOG_OF(m, o);
-	log->entry[log->count++ % MD_LOG] = (struct md_log_entry){ ts, MD_NEVER, thread, site };
-}
-
-void md_name_owner(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts)
-{
-	struct md_object *o = MD_OBJECT(m, object);
-
-	if (o->named && o->tail && MD_BLAME(m, o->tail)->thread == thread)
-		return;
-	md_blame_from(m, object, thread, site, ts);
-	o->named = true;
-}
-
-void md_place_owner(struct ptt_model *m, const struct md_event *e, uint32_t object)
-{
-	struct md_object *o = MD_OBJECT(m, object);
-	uint32_t site;
-
-	o->named = false;
-	if (!o->tail || MD_BLAME(m, o->tail)->thread != e->thread || !m->processes[e->process].full[o->pub.kind])
-		return;
-	site = md_site(m, e->thread, e->site, o->pub.kind);
-	o->tail = md_blame(m, object, e->thread, site);
-	if (o->log)
-		MD_LOG_OF(m, o)->entry[(MD_LOG_OF(m, o)->count - 1) % MD_LOG].site = site;
-	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next)
-		if (MD_WAITING(m, i)->named && MD_WAITING(m, i)->owner == e->thread)
-			MD_WAITING(m, i)->owner_site = site;
 }
 
 uint32_t md_log_of(struct ptt_model *m, struct md_object *o)
@@ -101,56 +71,201 @@ uint32_t md_log_of(struct ptt_model *m, struct md_object *o)
 	return o->log;
 }
 
-/* ---- corrections of blame ---- */
+void md_log_add(struct ptt_model *m, struct md_object *o, struct md_log_entry entry)
+{
+	struct md_log *log = MD_LOG_OF(m, o);
 
-void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end)
+	if (o->log)
+		log->entry[log->count++ % MD_LOG] = entry;
+}
+
+/* ---- where no holds are known ---- */
+
+void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts)
+{
+	const struct ptt_model_blame *b = MD_BLAME(m, o->tail);
+
+	if (!o->tail)
+		return;
+	md_share(m, o, ts);
+	md_charge(m, o->tail, (int64_t)(o->share - o->tail_share));
+	md_log_add(m, o, (struct md_log_entry){ o->tail_since, ts, b->thread, b->site });
+	o->tail = 0;
+}
+
+void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts)
 {
 	struct md_object *o = MD_OBJECT(m, object);
-	int64_t high = end;
 
-	/* What is not yet charged is made smaller, what is, is given back. */
+	md_close_tail(m, o, ts);
+	md_share(m, o, ts);
+	o->tail = md_blame(m, object, thread, site);
+	o->tail_share = o->share;
+	o->tail_since = ts;
+}
+
+void md_claim(struct ptt_model *m, struct md_wait *w, uint32_t thread, uint32_t site, int64_t ts)
+{
+	const struct md_object *o = MD_OBJECT(m, w->object);
+	int64_t from = o->release_thread && o->release_ts > w->since ? o->release_ts : w->since;
+
+	int64_t ns = md_portion(m, from, ts, 1, 1);
+
+	if (!w->counted || !ns)
+		return;
+	w->held -= (uint64_t)ns;
+	md_charge(m, md_blame(m, w->object, thread, site), ns);
+}
+
+/* Who was named as the owner has only now recorded that it holds the lock: what it holds begins here. */
+static void drop_tail(struct ptt_model *m, struct md_object *o, int64_t ts)
+{
+	uint64_t sum = 0;
+
+	md_share(m, o, ts);
+	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next)
+		if (MD_WAITING(m, i)->counted)
+			sum += overlap(m, MD_WAITING(m, i)->since, ts, o->tail_since, ts);
+	/* Somebody has waited for it, and has been told of. */
+	if (sum != o->share - o->tail_share)
+		return;
+	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next)
+		MD_WAITING(m, i)->held += overlap(m, MD_WAITING(m, i)->since, ts, o->tail_since, ts);
+	o->tail = 0;
+}
+
+void md_place_owner(struct ptt_model *m, const struct md_event *e, uint32_t object)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	uint32_t site;
+
+	o->named = false;
+	if (!m->processes[e->process].full[o->pub.kind])
+		return;
+	if (o->tail && MD_BLAME(m, o->tail)->thread == e->thread)
+		drop_tail(m, o, e->ts);
+	site = md_site(m, e->thread, e->site, o->pub.kind);
+	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next)
+		if (MD_WAITING(m, i)->named && MD_WAITING(m, i)->owner == e->thread)
+			MD_WAITING(m, i)->owner_site = site;
+}
+
+/* ---- corrections ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Makes smaller what is not yet charged to those who hold it. Return: how much of what they have held that leaves. */
+static uint64_t take_from_holders(struct ptt_model *m, struct md_object *o, int64_t start, int64_t *end, uint64_t most)
+{
+	int64_t first = *end;
+	uint64_t ns, left;
+
+	for (uint32_t hold = o->holds; hold; hold = MD_HOLD(m, hold)->object_next)
+		if (MD_HOLD(m, hold)->since < first)
+			first = MD_HOLD(m, hold)->since;
+	if (o->tail && o->tail_since < first)
+		first = o->tail_since;
+	ns = left = least(overlap(m, first, *end, start, *end), most);
 	for (uint32_t hold = o->holds; hold; hold = MD_HOLD(m, hold)->object_next) {
 		struct md_hold *h = MD_HOLD(m, hold);
 		int64_t from = h->since > start ? h->since : start;
+		uint64_t part = (uint64_t)md_portion(m, from, *end, 1, o->pub.holders);
 
-		h->share += (uint64_t)md_portion(m, from, end, 1, o->pub.holders);
-		if (h->since < high)
-			high = h->since;
+		part = least(least(part, left), o->share - h->share);
+		h->share += part;
+		left -= part;
 	}
-	if (o->log) {
-		const struct md_log *log = MD_LOG_OF(m, o);
+	if (o->tail) {
+		uint64_t part = least(left, o->share - o->tail_share);
 
-		for (uint32_t i = 0; i < MD_LOG && i < log->count && high > start; i++) {
-			const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
-			int64_t from = entry->since > start ? entry->since : start;
-			int64_t part = md_portion(m, from, high, 1, 1);
-
-			/* whoever is only named may yet tell of another site: charged then */
-			if (!i && o->named)
-				o->tail_share += (uint64_t)part;
-			else if (part && entry->thread)
-				md_charge(m, md_blame(m, object, entry->thread, entry->site), -part);
-			high = entry->since < high ? entry->since : high;
-		}
+		o->tail_share += part;
+		left -= part;
 	}
+	/* What the division leaves */
+	if (o->holds) {
+		struct md_hold *h = MD_HOLD(m, o->holds);
+		uint64_t part = least(left, o->share - h->share);
+
+		h->share += part;
+		left -= part;
+	}
+	o->excess += left;
+	*end = first;
+	return most - ns;
 }
 
-void md_reblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end)
+uint64_t md_take_back(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t most)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 	const struct md_log *log = MD_LOG_OF(m, o);
-	int64_t high = end;
-	uint32_t blame = 0;
+	uint64_t left = take_from_holders(m, o, start, &end, most);
 
-	for (uint32_t i = 0; o->log && i < MD_LOG && i < log->count && high > start; i++) {
+	for (uint32_t i = 0; o->log && i < MD_LOG && i < log->count && left && end > start; i++) {
 		const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
-		int64_t from = entry->since > start ? entry->since : start;
+		uint64_t part = least(overlap(m, entry->since, entry->ended, start, end), left);
+		uint32_t blame;
 
-		if (!entry->thread)
+		if (entry->ended <= start)
+			break;
+		if (!part)
 			continue;
 		blame = md_blame(m, object, entry->thread, entry->site);
-		md_charge(m, blame, md_portion(m, from, high, 1, 1));
-		high = entry->since < high ? entry->since : high;
+		left -= part;
+		if (part > MD_BLAME(m, blame)->caused_ns) {
+			o->excess += part - MD_BLAME(m, blame)->caused_ns;
+			part = MD_BLAME(m, blame)->caused_ns;
+		}
+		md_charge(m, blame, -(int64_t)part);
+		end = entry->since;
 	}
-	md_charge(m, blame, md_portion(m, start, high, 1, 1));
+	return most - left;
+}
+
+void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t ns)
+{
+	MD_OBJECT(m, object)->excess += ns - md_take_back(m, object, start, end, ns);
+}
+
+uint64_t md_blame_past(struct ptt_model *m, uint32_t object, uint32_t thread, int64_t start, int64_t end)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	const struct md_log *log = MD_LOG_OF(m, o);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; o->log && i < MD_LOG && i < log->count; i++) {
+		const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
+		/* Several may have held it at once: each moment is charged once. */
+		uint64_t part = overlap(m, entry->since, entry->ended, start, end);
+
+		if (entry->ended <= start)
+			break;
+		if (!part || entry->thread == thread)
+			continue;
+		md_charge(m, md_blame(m, object, entry->thread, entry->site), (int64_t)part);
+		sum += part;
+		end = entry->since;
+	}
+	return sum;
+}
+
+void md_settle(struct ptt_model *m)
+{
+	struct ptt_model_blame *b = MD_BLAME(m, 0);
+
+	for (uint32_t i = 1; i < m->blames.count; i++)
+		MD_OBJECT(m, b[i].object)->blamed += b[i].caused_ns;
+	for (uint32_t i = 1; i < m->blames.count; i++) {
+		struct md_object *o = MD_OBJECT(m, b[i].object);
+		uint64_t part;
+
+		if (!o->excess || !o->blamed)
+			continue;
+		part = (uint64_t)((unsigned __int128)b[i].caused_ns * least(o->excess, o->blamed) / o->blamed);
+		o->blamed -= b[i].caused_ns;
+		o->excess -= part;
+		md_charge(m, i, -(int64_t)part);
+	}
 }

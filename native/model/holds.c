@@ -40,11 +40,17 @@ void md_hold_unlink(struct ptt_model *m, uint32_t number)
 	m->free_hold = number;
 }
 
-void md_drop_holds(struct ptt_model *m, uint32_t object)
+void md_drop_holds(struct ptt_model *m, uint32_t object, int64_t ts)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 
-	while (o->holds)
+	md_share(m, o, ts);
+	while (o->holds) {
+		const struct md_hold *h = MD_HOLD(m, o->holds);
+
+		if (o->share != h->share)
+			md_charge(m, md_blame(m, object, h->thread, h->site), (int64_t)(o->share - h->share));
 		md_hold_unlink(m, o->holds);
-	o->tail = 0;
+	}
+	md_close_tail(m, o, ts);
 }

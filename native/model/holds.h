@@ -55,7 +55,7 @@ static inline void md_hold_begin(struct ptt_model *m, const struct md_event *e, 
 
 uint32_t md_hold_find(const struct ptt_model *m, uint32_t thread, uint32_t object);
 void md_hold_unlink(struct ptt_model *m, uint32_t number);
-/* md_drop_holds - forgets holds whose end cannot be known. */
-void md_drop_holds(struct ptt_model *m, uint32_t object);
+/* md_drop_holds - forgets holds whose end cannot be known; they are blamed up to now. */
+void md_drop_holds(struct ptt_model *m, uint32_t object, int64_t ts);
 
 #endif

@@ -50,6 +50,9 @@ struct md_wait {
 	uint64_t chain; /* where its parents begin, 0 without any */
 	int64_t woken;	 /* when a barrier let it go, else MD_NEVER */
 	int64_t retaken; /* when a condition wait had its mutex back, else MD_NEVER */
+	uint64_t held;	 /* of the object when it began */
+	uint64_t mutex_held; /* of the mutex when it was retaken */
+	uint64_t mutex_held_all;
 	uint32_t thread;
 	uint32_t object;
 	uint32_t site;
@@ -65,15 +68,16 @@ struct md_wait {
 	uint8_t mode;
 	uint8_t kind;
 	bool named; /* the owner was named by the event: no hold of it was known */
+	bool counted;
 };
 
-/* The last ones to be blamed for a lock that was waited for: each up to where the next one begins. */
+/* The last ones to hold a lock that was waited for, in the order in which they let go. */
 #define MD_LOG 64u
 
 struct md_log_entry {
 	int64_t since;
-	int64_t ended; /* MD_NEVER for one that is only known as the owner */
-	uint32_t thread; /* 0 = nobody */
+	int64_t ended;
+	uint32_t thread; /* 0 = nobody knows */
 	uint32_t site;
 };
 
@@ -88,6 +92,9 @@ struct md_token {
 	uint32_t thread;
 	uint32_t site;
 	uint32_t left;
+	uint32_t mutex; /* that the woken have to take back, where it is known when it is held; else 0 */
+	uint64_t held;	/* of that mutex then */
+	uint64_t held_all;
 	uint8_t kind;
 	uint8_t gave_back; /* the poster had taken a unit before, or the waker had waited itself */
 };
@@ -103,12 +110,19 @@ struct md_tokens {
 struct md_object {
 	struct ptt_model_object pub;
 	uint64_t share;     /* integral over time of waiters / holders, since it was first waited for */
+	uint64_t held;      /* how long it was held meanwhile */
+	uint64_t held_all;  /* the window or not */
 	int64_t share_ts;
 	uint64_t tail_share;
+	int64_t tail_since;
+	uint64_t excess;    /* has been charged for waits that gave up, and of whom nobody remembers */
+	uint64_t blamed;    /* of all its holders, when all is over */
 	int64_t release_ts;
 	uint64_t users; /* bit by number of thread, for the first 63 of them */
 	uint64_t places; /* that are taken by holds; the last one is never full */
-	uint32_t tail;      /* who is blamed while nobody holds it: who held it last */
+	uint32_t tail;      /* who is blamed where holds are not recorded */
+	uint32_t sharing;   /* waiters that count */
+	uint32_t awaited;   /* by so many that a signal has woken, and that wait for its condition still */
 	uint32_t release_thread;
 	uint32_t release_site;
 	uint32_t held_site; /* where the last hold that was over had begun; 0 if it is not known */
@@ -119,7 +133,7 @@ struct md_object {
 	uint32_t arrived;
 	uint32_t units_out; /* threads that have units of a semaphore */
 	uint32_t opens;
-	bool named;         /* the tail is an owner that an event named: it may be about to tell of its acquisition */
+	bool named;         /* an event named an owner that may be about to tell of its acquisition */
 	bool counted;
 };
 
@@ -216,6 +230,7 @@ struct md_end {
 	int64_t ts;
 	int64_t dur;  /* -1: ts - start */
 	int64_t wake; /* or MD_NEVER */
+	uint64_t held; /* of a contended one */
 	uint32_t waker;
 	uint32_t waker_site;
 	int32_t result;
@@ -406,21 +421,34 @@ void md_lll_purpose(struct ptt_model *m, const struct md_event *e);
 uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site);
 /* md_charge - waits of others that a holder or waker caused. May be negative. */
 void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns);
-void md_share(const struct ptt_model *m, struct md_object *o, int64_t ts);
-void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts);
-/* md_blame_from - whom to blame from now on, where no holds are known; thread 0 = nobody. */
-void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts);
+/* md_sharing - how many waits the holders of an object are to be blamed for now. */
+static inline uint32_t md_sharing(const struct md_object *o)
+{
+	return o->sharing + o->awaited;
+}
+
+/* md_share - adds up to now; before a holder or waiter comes or goes. */
+void md_share(struct ptt_model *m, struct md_object *o, int64_t ts);
 uint32_t md_log_of(struct ptt_model *m, struct md_object *o);
-/* md_name_owner - an event named the owner of a lock without known holds: to be blamed from now on. */
-void md_name_owner(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts);
+void md_log_add(struct ptt_model *m, struct md_object *o, struct md_log_entry entry);
+void md_close_tail(struct ptt_model *m, struct md_object *o, int64_t ts);
+/* md_blame_from - whom to blame from now on, where holds are not recorded; thread 0 = nobody knows. */
+void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site, int64_t ts);
+/* md_claim - a thread turns out to have had the lock since it was last released, while this wait went on. */
+void md_claim(struct ptt_model *m, struct md_wait *w, uint32_t thread, uint32_t site, int64_t ts);
 /*
  * md_place_owner - the owner that was named has the lock. It had it before it could say so, as who waits may name a thread
  * whose acquisition is stamped later: then it is this hold that was waited for. Before its own wait for it is over.
  */
 void md_place_owner(struct ptt_model *m, const struct md_event *e, uint32_t object);
-/* md_unblame, md_reblame - take a wait out of, or put one into, what holders are blamed for. */
-void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end);
-void md_reblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end);
+/* md_take_back - takes a part of a wait from those who held it, as far as they are known. Return: how much, up to @most. */
+uint64_t md_take_back(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t most);
+/* md_unblame - takes a wait, or a part of it that was held for @ns, out of what holders are blamed for. */
+void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t ns);
+/* md_blame_past - blames holds that are over for a wait of @thread that nobody knew of. Return: how long they were. */
+uint64_t md_blame_past(struct ptt_model *m, uint32_t object, uint32_t thread, int64_t start, int64_t end);
+/* md_settle - takes what nobody remembers from all holders of the object, in proportion; when all is over. */
+void md_settle(struct ptt_model *m);
 
 /* ---- edges.c ---- */
 
@@ -463,6 +491,8 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 /* md_wait_row - tells of a wait, or the part of it from @since to @until, in rows; only of one that counts. */
 void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
 		 int64_t since, int64_t until);
+/* md_crowd - so many wait for an object now. */
+void md_crowd(struct ptt_model *m, struct md_object *o, uint32_t waiters);
 bool md_is_lock(uint32_t kind);
 /* md_lock_waited - a wait for a lock is over: taken or given up. */
 void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t object);
@@ -484,6 +514,8 @@ void md_cond_in(struct ptt_model *m, const struct md_event *e);
 void md_cond_out(struct ptt_model *m, const struct md_event *e);
 /* md_cond_open - a condition wait that has been woken and never got its mutex back: what it really waits for. */
 bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled);
+/* md_drop_wakes - forgets the wake-ups that nobody has used. */
+void md_drop_wakes(struct ptt_model *m, uint32_t object, int64_t ts);
 void md_barrier_in(struct ptt_model *m, const struct md_event *e);
 void md_barrier_out(struct ptt_model *m, const struct md_event *e);
 void md_sem_taken(struct ptt_model *m, const struct md_event *e);
@@ -492,6 +524,8 @@ void md_sem_post(struct ptt_model *m, const struct md_event *e);
 void md_futex_in(struct ptt_model *m, const struct md_event *e);
 void md_futex_out(struct ptt_model *m, const struct md_event *e);
 void md_futex_wake(struct ptt_model *m, const struct md_event *e);
+/* md_blame_waker - blames whoever ended a wait, if that is known, for the time up to the wake-up; fills in end->held. */
+void md_blame_waker(struct ptt_model *m, const struct md_wait *w, struct md_end *end);
 uint8_t md_sem_unknown_class(struct ptt_model *m, uint32_t thread, uint32_t object);
 
 /* ---- joins.c ---- */

@@ -58,21 +58,10 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct md_event
 		site = md_site(m, e->thread, e->site, o->pub.kind);
 	hold_row(m, h, e->ts, site, false);
 	account(m, h, e->ts);
-	if (o->log) {
-		struct md_log *log = MD_LOG_OF(m, o);
-
-		log->entry[log->count++ % MD_LOG] =
-			(struct md_log_entry){ h->since, e->ts, h->thread, h->site };
-	}
-	if (o->share != h->share || o->pub.waiters) {
-		uint32_t blame = md_blame(m, h->object, h->thread, h->site);
-
+	md_log_add(m, o, (struct md_log_entry){ h->since, e->ts, h->thread, h->site });
+	if (o->share != h->share || md_sharing(o)) {
 		md_share(m, o, e->ts);
-		md_charge(m, blame, (int64_t)(o->share - h->share));
-		if (o->pub.waiters && o->pub.holders == 1) {
-			o->tail = blame;
-			o->tail_share = o->share;
-		}
+		md_charge(m, md_blame(m, h->object, h->thread, h->site), (int64_t)(o->share - h->share));
 	}
 	o->release_ts = e->ts;
 	o->release_thread = e->thread;
@@ -90,8 +79,12 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 	if (unlikely(o->tail))
 		md_close_tail(m, o, e->ts);
 	/* A condition wait that has its mutex back. */
-	if (t->waits && MD_WAITING(m, t->waits)->mutex == object && MD_WAITING(m, t->waits)->retaken == MD_NEVER)
+	if (t->waits && MD_WAITING(m, t->waits)->mutex == object && MD_WAITING(m, t->waits)->retaken == MD_NEVER) {
+		md_share(m, o, e->ts);
 		MD_WAITING(m, t->waits)->retaken = e->ts;
+		MD_WAITING(m, t->waits)->mutex_held = o->held;
+		MD_WAITING(m, t->waits)->mutex_held_all = o->held_all;
+	}
 	if (unlikely(!MD_OBJECT(m, object)->pub.first_site))
 		o->pub.first_site = md_site(m, e->thread, e->site, o->pub.kind);
 	if (!m->processes[e->process].full[o->pub.kind]) {
@@ -107,14 +100,26 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 	}
 	/* Held by another as far as the model knows: the release was not recorded. */
 	if (unlikely(o->holds && (mode == PTT_MODE_EXCLUSIVE || MD_HOLD(m, o->holds)->mode == PTT_MODE_EXCLUSIVE)))
-		md_drop_holds(m, object);
+		md_drop_holds(m, object, e->ts);
 	if (t->holds && m->flags & PTT_MODEL_EDGES && !m->field_at[e->id][MD_WAIT_NS].number)
 		md_edges(m, e, object, mode, false);
-	if (o->pub.waiters)
+	if (md_sharing(o))
 		md_share(m, o, e->ts);
 	/* Its release will want to add to this. */
 	__builtin_prefetch(&MD_PAIR(m, pair)->sums.hold_n, 1);
 	md_hold_begin(m, e, object, pair, md_site(m, e->thread, e->site, o->pub.kind), mode);
+}
+
+/* It was taken when nobody recorded that. */
+static void released_unseen(struct ptt_model *m, const struct md_event *e, struct md_object *o)
+{
+	if (o->tail) {
+		md_close_tail(m, o, e->ts);
+		return;
+	}
+	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next)
+		md_claim(m, MD_WAITING(m, i), e->thread, 0, e->ts);
+	md_log_add(m, o, (struct md_log_entry){ o->release_ts, e->ts, e->thread, 0 });
 }
 
 void md_release(struct ptt_model *m, const struct md_event *e)
@@ -136,6 +141,7 @@ void md_release(struct ptt_model *m, const struct md_event *e)
 	}
 	o = MD_OBJECT(m, object);
 	if (!hold) {
+		released_unseen(m, e, o);
 		o->named = false;
 		o->held_site = 0;
 		o->release_ts = e->ts;
@@ -154,8 +160,7 @@ void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
 		int64_t end = ends[o->pub.process];
 
 		md_close_tail(m, o, end);
-		if (o->pub.waiters)
-			md_share(m, o, end);
+		md_share(m, o, end);
 		for (uint32_t hold = o->holds; hold; hold = MD_HOLD(m, hold)->object_next) {
 			const struct md_hold *h = MD_HOLD(m, hold);
 

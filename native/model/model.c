@@ -98,7 +98,7 @@ static void level_changed(struct ptt_model *m, const struct md_event *e)
 	memset(m->processes[e->process].full, 0, sizeof(m->processes[e->process].full));
 	for (uint32_t i = 1; i < m->objects.count; i++)
 		if (MD_OBJECT(m, i)->pub.process == e->process)
-			md_drop_holds(m, i);
+			md_drop_holds(m, i, e->ts);
 }
 
 static void lock_event(struct ptt_model *m, const struct md_event *e, enum md_action action)
@@ -332,6 +332,7 @@ int ptt_model_finish(struct ptt_model *m, const int64_t *ends, uint32_t count)
 	md_window_reach(m, m->window.begin);
 	err = md_finish_waits(m, until);
 	md_hold_open_rows(m, until);
+	md_settle(m);
 	md_window_finish(m);
 	free(until);
 	return err < 0 ? err : m->error;

@@ -170,7 +170,7 @@ void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind)
 	}
 	/* Made anew where another was: its memory was used for something else, or was it forgotten to be destroyed? */
 	if (o->pub.first_ns != e->ts || o->pub.init_site || o->holds || o->waits) {
-		md_drop_holds(m, object);
+		md_drop_holds(m, object, e->ts);
 		o->pub.flags |= PTT_OBJECT_ENDED;
 		object = md_object(m, e->thread, kind, e->object, e->ts, &pair);
 		o = MD_OBJECT(m, object);
@@ -193,7 +193,7 @@ void md_destroy(struct ptt_model *m, const struct md_event *e, uint32_t kind)
 		o->opens--;
 		return;
 	}
-	md_drop_holds(m, object);
+	md_drop_holds(m, object, e->ts);
 	o->pub.flags |= PTT_OBJECT_ENDED;
 }
 

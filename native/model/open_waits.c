@@ -27,6 +27,27 @@ static void wait_for_holder(struct ptt_model *m, struct md_wait *w)
 	}
 }
 
+/* Whom an open wait is blamed on, where it is not for holders that are known. */
+static void divide_open(struct ptt_model *m, struct md_wait *w, struct md_end *end)
+{
+	struct md_object *o = MD_OBJECT(m, w->object);
+	uint64_t dur = (uint64_t)md_portion(m, w->since, end->ts, 1, 1);
+
+	if (!md_is_lock(w->kind)) {
+		md_blame_waker(m, w, end);
+		return;
+	}
+	md_share(m, o, end->ts);
+	if (!o->holds && !o->tail && (w->named || !o->release_thread))
+		md_claim(m, w, w->owner, w->owner_site, end->ts);
+	end->held = o->held - w->held;
+	if (end->held > dur) {
+		if (w->counted)
+			md_unblame(m, w->object, end->ts, end->ts, end->held - dur);
+		end->held = dur;
+	}
+}
+
 static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t ts)
 {
 	struct md_end end = { .ts = ts, .dur = -1, .wake = MD_NEVER, .open = true };
@@ -43,6 +64,8 @@ static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t ts)
 	}
 	wait_for_holder(m, w);
 	end.wait_class = open_class(m, w);
+	if (end.wait_class == PTT_CONTENDED)
+		divide_open(m, w, &end);
 	md_wait_account(m, w, &end);
 }
 
@@ -57,6 +80,8 @@ int md_finish_waits(struct ptt_model *m, const int64_t *ends)
 			finish_wait(m, &w, ends[t->pub.process]);
 		}
 	}
+	for (uint32_t i = 1; i < m->objects.count; i++)
+		md_drop_wakes(m, i, ends[MD_OBJECT(m, i)->pub.process]);
 	return m->error;
 }
 

@@ -63,6 +63,7 @@ struct ptt_sums {
 	uint64_t wait_n[PTT_CLASSES];
 	uint64_t wait_ns[PTT_CLASSES];
 	uint64_t wait_max; /* of contended waits */
+	uint64_t held_ns; /* of contended waits: the part in which what was waited for was held */
 	uint64_t hold_n;
 	uint64_t hold_ns;
 	uint64_t hold_max;
@@ -162,6 +163,7 @@ struct ptt_model_blame {
 struct ptt_model_cause {
 	uint64_t n;
 	uint64_t ns;
+	uint64_t held_ns;
 	uint64_t max;
 	uint32_t thread;
 	uint32_t object;
@@ -204,7 +206,8 @@ enum { PTT_MODE_EXCLUSIVE, PTT_MODE_SHARED };
 struct ptt_model_wait {
 	int64_t t_ns;
 	int64_t dur_ns;
-	int64_t wake_ns; /* when the wake-up was given; INT64_MIN when unknown */
+	int64_t held_ns; /* of a contended one: while what it was for was held; the rest went by until it was awake */
+	int64_t waker_t_ns; /* when the wake-up was given; INT64_MIN when unknown */
 	uint64_t id;     /* from 1, in the order of beginnings */
 	uint64_t parent; /* wait in which the holder itself was then, or 0 */
 	uint64_t chain;	 /* the first of the parents, or the wait itself */
@@ -274,16 +277,16 @@ struct ptt_model_segment {
 	uint8_t reserved[3];
 };
 
-_Static_assert(sizeof(struct ptt_sums) == 112, "sums");
-_Static_assert(sizeof(struct ptt_model_object) == 200, "object");
-_Static_assert(sizeof(struct ptt_model_site) == 144, "site");
-_Static_assert(sizeof(struct ptt_model_thread) == 352, "thread");
-_Static_assert(sizeof(struct ptt_model_pair) == 136, "pair");
+_Static_assert(sizeof(struct ptt_sums) == 120, "sums");
+_Static_assert(sizeof(struct ptt_model_object) == 208, "object");
+_Static_assert(sizeof(struct ptt_model_site) == 152, "site");
+_Static_assert(sizeof(struct ptt_model_thread) == 360, "thread");
+_Static_assert(sizeof(struct ptt_model_pair) == 144, "pair");
 _Static_assert(sizeof(struct ptt_model_blame) == 24, "blame");
-_Static_assert(sizeof(struct ptt_model_cause) == 48, "cause");
+_Static_assert(sizeof(struct ptt_model_cause) == 56, "cause");
 _Static_assert(sizeof(struct ptt_model_waker) == 32, "waker");
 _Static_assert(sizeof(struct ptt_model_edge) == 64, "edge");
-_Static_assert(sizeof(struct ptt_model_wait) == 88, "wait");
+_Static_assert(sizeof(struct ptt_model_wait) == 96, "wait");
 _Static_assert(sizeof(struct ptt_model_hold) == 40, "hold");
 _Static_assert(sizeof(struct ptt_model_wakeup) == 48, "wakeup");
 _Static_assert(sizeof(struct ptt_model_segment) == 32, "segment");

@@ -43,11 +43,21 @@ static void find_owner(struct ptt_model *m, const struct md_event *e, struct md_
 		w->owner_site = w->owner == o->release_thread ? o->held_site : 0;
 		w->named = tid > 0;
 	}
-	/* Held before the trace began, or nobody tells of releases: blamed until somebody takes it. */
-	if (w->named)
-		md_name_owner(m, w->object, w->owner, w->owner_site, e->ts);
-	else if (!o->holds && w->owner && (!o->tail || MD_BLAME(m, o->tail)->thread != w->owner))
+	o->named |= w->named;
+	/* Nobody tells of releases: blamed until somebody takes it. */
+	if (m->processes[e->process].full[o->pub.kind] || o->holds)
+		return;
+	if (!o->tail || (w->owner && MD_BLAME(m, o->tail)->thread != w->owner))
 		md_blame_from(m, w->object, w->owner, w->owner_site, e->ts);
+}
+
+void md_crowd(struct ptt_model *m, struct md_object *o, uint32_t waiters)
+{
+	if (o->pub.max_waiters < waiters)
+		o->pub.max_waiters = waiters;
+	for (uint32_t i = o->holds; i; i = MD_HOLD(m, i)->object_next)
+		if (MD_HOLD(m, i)->max_waiters < waiters)
+			MD_HOLD(m, i)->max_waiters = waiters;
 }
 
 void md_wait_behind(struct md_wait *w, const struct md_wait *parent)
@@ -89,9 +99,12 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t o
 		.kind = (uint8_t)o->pub.kind,
 	};
 	md_share(m, o, e->ts);
+	w->counted = md_counted(m, e->thread, object, w->site);
 	if (md_is_lock(o->pub.kind)) {
 		md_log_of(m, o);
 		find_owner(m, e, o, w);
+		w->held = o->held;
+		o->sharing += w->counted;
 		if (w->owner && MD_THREAD(m, w->owner)->waits)
 			md_wait_behind(w, MD_WAITING(m, MD_THREAD(m, w->owner)->waits));
 		if (t->holds && m->flags & PTT_MODEL_EDGES)
@@ -103,11 +116,7 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t o
 		MD_WAITING(m, o->waits)->object_prev = number;
 	t->waits = o->waits = number;
 	w->depth = ++o->pub.waiters;
-	if (o->pub.max_waiters < o->pub.waiters)
-		o->pub.max_waiters = o->pub.waiters;
-	for (uint32_t i = o->holds; i; i = MD_HOLD(m, i)->object_next)
-		if (MD_HOLD(m, i)->max_waiters < o->pub.waiters)
-			MD_HOLD(m, i)->max_waiters = o->pub.waiters;
+	md_crowd(m, o, o->pub.waiters + o->awaited);
 	if (!o->pub.first_site)
 		o->pub.first_site = w->site;
 	return number;
@@ -140,8 +149,10 @@ static void wait_unlink(struct ptt_model *m, uint32_t number, int64_t ts)
 	if (w->object_next)
 		MD_WAITING(m, w->object_next)->object_prev = w->object_prev;
 	md_share(m, o, ts);
-	if (--o->pub.waiters == 0 && o->tail)
-		md_blame_from(m, w->object, 0, 0, ts);
+	if (md_is_lock(w->kind))
+		o->sharing -= w->counted;
+	if (--o->pub.waiters == 0)
+		md_close_tail(m, o, ts);
 	w->thread_next = m->free_wait;
 	m->free_wait = number;
 }
@@ -170,7 +181,30 @@ bool md_wait_take(struct ptt_model *m, const struct md_event *e, uint32_t object
 		.depth = o->pub.waiters + 1,
 		.kind = (uint8_t)o->pub.kind,
 	};
+	out->counted = md_counted(m, out->thread, object, out->site);
 	return false;
+}
+
+/* What others held of a wait for a lock; its end is stamped when it has gone on already. */
+static void divide(struct ptt_model *m, const struct md_wait *w, bool known, struct md_end *end)
+{
+	struct md_object *o = MD_OBJECT(m, w->object);
+	int64_t awake = w->since + end->dur;
+	uint64_t most;
+
+	if (!w->counted)
+		return;
+	if (!known) {
+		end->held = md_blame_past(m, w->object, w->thread, w->since, awake);
+		return;
+	}
+	if (awake < end->ts)
+		end->held -= md_take_back(m, w->object, awake, end->ts, end->held);
+	most = (uint64_t)md_portion(m, w->since, awake, 1, 1);
+	if (end->held > most) {
+		o->excess += end->held - most;
+		end->held = most;
+	}
 }
 
 void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t object)
@@ -182,10 +216,17 @@ void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t obje
 
 	if (!known && end.dur <= 0)
 		return; /* taken without a wait, with a result to tell */
+	if (end.dur < 0)
+		end.dur = e->ts - w.since;
+	end.held = known ? o->held - w.held : 0;
 	if (end.wait_class != PTT_CONTENDED) {
-		if (known)
-			md_unblame(m, object, w.since, e->ts);
-	} else if (o->release_thread && o->release_thread != e->thread) {
+		if (known && w.counted)
+			md_unblame(m, object, w.since, e->ts, end.held);
+		md_wait_account(m, &w, &end);
+		return;
+	}
+	divide(m, &w, known, &end);
+	if (o->release_thread && o->release_thread != e->thread) {
 		end.waker = o->release_thread;
 		end.waker_site = o->release_site;
 		end.wake = o->release_ts;
@@ -196,12 +237,14 @@ void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t obje
 
 /* ---- sums ---- */
 
-static void sum_wait(struct ptt_model *m, struct ptt_sums *sums, uint32_t *histogram, uint8_t wait_class, uint64_t ns)
+static void sum_wait(struct ptt_model *m, struct ptt_sums *sums, uint32_t *histogram, const struct md_end *end,
+		     uint64_t ns)
 {
-	sums->wait_n[wait_class]++;
-	sums->wait_ns[wait_class] += ns;
-	if (wait_class != PTT_CONTENDED)
+	sums->wait_n[end->wait_class]++;
+	sums->wait_ns[end->wait_class] += ns;
+	if (end->wait_class != PTT_CONTENDED)
 		return;
+	sums->held_ns += end->held;
 	if (ns > sums->wait_max)
 		sums->wait_max = ns;
 	if (histogram)
@@ -235,6 +278,8 @@ static void sum_cause(struct ptt_model *m, const struct md_wait *w, const struct
 	}
 	c->n++;
 	c->ns += ns;
+	if (end->wait_class == PTT_CONTENDED)
+		c->held_ns += end->held;
 	if (ns > c->max)
 		c->max = ns;
 }
@@ -265,7 +310,8 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 	*row = (struct ptt_model_wait){
 		.t_ns = since,
 		.dur_ns = until - since,
-		.wake_ns = end->wake,
+		.held_ns = end->wait_class == PTT_CONTENDED ? (int64_t)end->held : 0,
+		.waker_t_ns = end->wake,
 		.id = w->id,
 		.parent = w->parent,
 		.chain = w->chain ? w->chain : w->id,
@@ -317,11 +363,11 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 		md_step_add(m, w, end, dur);
 	if (!inside || !md_counted(m, w->thread, w->object, w->site))
 		return;
-	sum_wait(m, &o->pub.sums, &o->pub.histogram, end->wait_class, ns);
-	sum_wait(m, &t->pub.sums, &t->pub.histogram, end->wait_class, ns);
-	sum_wait(m, &s->pub.sums, &s->pub.histogram, end->wait_class, ns);
+	sum_wait(m, &o->pub.sums, &o->pub.histogram, end, ns);
+	sum_wait(m, &t->pub.sums, &t->pub.histogram, end, ns);
+	sum_wait(m, &s->pub.sums, &s->pub.histogram, end, ns);
 	if (m->flags & PTT_MODEL_PAIRS_OF)
-		sum_wait(m, &MD_PAIR(m, md_pair(m, w->thread, w->object))->sums, NULL, end->wait_class, ns);
+		sum_wait(m, &MD_PAIR(m, md_pair(m, w->thread, w->object))->sums, NULL, end, ns);
 	t->pub.kind_ns[w->kind % PTT_KINDS] += ns;
 	sum_cause(m, w, end, ns);
 	if (end->waker)

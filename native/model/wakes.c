@@ -4,7 +4,7 @@
  * A wake-up is given to as many waiters as are there and have not been given one; whoever goes on takes the oldest one
  * that was given since it began to wait.
  */
-#include "internal.h"
+#include "holds.h"
 
 #include <pthread.h>
 
@@ -28,14 +28,37 @@ static void token_remove(struct md_tokens *tokens, uint32_t at)
 	tokens->count--;
 }
 
+/* Who was woken waits for the mutex no more. Return: for how long it was held since the wake-up. */
+static uint64_t unawait(struct ptt_model *m, const struct md_token *token, int64_t ts)
+{
+	struct md_object *mutex = MD_OBJECT(m, token->mutex);
+
+	if (!token->mutex)
+		return 0;
+	md_share(m, mutex, ts);
+	mutex->awaited--;
+	return mutex->held - token->held;
+}
+
 /* No more may be pending than there are waiters: the oldest were not what we thought. */
-static void tokens_clamp(struct md_tokens *tokens, uint32_t waiters)
+static void tokens_clamp(struct ptt_model *m, struct md_tokens *tokens, uint32_t waiters, int64_t ts)
 {
 	while (tokens->pending > waiters && tokens->count) {
+		struct md_token *oldest = &tokens->items[0];
+		uint64_t held = unawait(m, oldest, ts);
+
+		if (held)
+			md_unblame(m, oldest->mutex, oldest->ts, ts, held);
 		tokens->pending--;
-		if (--tokens->items[0].left == 0)
+		if (--oldest->left == 0)
 			token_remove(tokens, 0);
 	}
+}
+
+void md_drop_wakes(struct ptt_model *m, uint32_t object, int64_t ts)
+{
+	if (MD_OBJECT(m, object)->tokens)
+		tokens_clamp(m, tokens_of(m, MD_OBJECT(m, object)), 0, ts);
 }
 
 static bool token_take(struct md_tokens *tokens, int64_t since, struct md_token *out)
@@ -50,6 +73,23 @@ static bool token_take(struct md_tokens *tokens, int64_t since, struct md_token 
 		return true;
 	}
 	return false;
+}
+
+/* Whom a signal wakes has to take the mutex back, and waits for those who hold it from now on. */
+static void await_mutex(struct ptt_model *m, const struct md_object *cond, struct md_token *token)
+{
+	uint32_t mutex = MD_WAITING(m, cond->waits)->mutex;
+	struct md_object *o = MD_OBJECT(m, mutex);
+
+	if (!mutex || !m->processes[o->pub.process].full[PTT_KIND_MUTEX])
+		return;
+	md_share(m, o, token->ts);
+	token->mutex = mutex;
+	token->held = o->held;
+	token->held_all = o->held_all;
+	o->awaited += token->left;
+	if (o->holds)
+		md_crowd(m, o, o->pub.waiters + o->awaited);
 }
 
 void md_wake(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t count, uint8_t kind,
@@ -71,6 +111,7 @@ void md_wake(struct ptt_model *m, const struct md_event *e, uint32_t object, uin
 		o->pub.wasted++;
 	if (!tokens->last.left)
 		return;
+	await_mutex(m, o, &tokens->last);
 	if (tokens->count == tokens->room) {
 		uint32_t room = tokens->room ? tokens->room * 2 : 4;
 		struct md_token *bigger = realloc(tokens->items, room * sizeof(*bigger));
@@ -84,6 +125,20 @@ void md_wake(struct ptt_model *m, const struct md_event *e, uint32_t object, uin
 	}
 	tokens->items[tokens->count++] = tokens->last;
 	tokens->pending += tokens->last.left;
+}
+
+void md_blame_waker(struct ptt_model *m, const struct md_wait *w, struct md_end *end)
+{
+	int64_t until;
+
+	if (end->dur < 0)
+		end->dur = end->ts - w->since;
+	until = w->since + end->dur;
+	if (end->wake != MD_NEVER && end->wake < until)
+		until = end->wake;
+	end->held = (uint64_t)md_portion(m, w->since, until, 1, 1);
+	if (w->counted)
+		md_charge(m, md_blame(m, w->object, end->waker, end->waker_site), (int64_t)end->held);
 }
 
 static void woken_by(struct md_end *end, const struct md_token *token)
@@ -108,44 +163,65 @@ void md_cond_in(struct ptt_model *m, const struct md_event *e)
 	md_log_of(m, MD_OBJECT(m, MD_WAITING(m, wait)->mutex));
 }
 
-/* The time from the signal to the mutex, if others had it meanwhile, as a wait of its own for the mutex. */
-static bool reacquired(struct ptt_model *m, const struct md_wait *w, int64_t signalled)
+/*
+ * Whether others held the mutex, from the wake-up until the thread had it, for as long as to be waited for. If not, or if
+ * the wait does not count, that time is taken from what they are blamed for. @out: how much of it lies in the window.
+ */
+static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const struct md_token *token, int64_t now,
+			   uint64_t *out)
+{
+	bool long_enough;
+	uint64_t held = unawait(m, token, now);
+	uint32_t own = token->mutex ? md_hold_find(m, w->thread, token->mutex) : 0;
+
+	if (!token->mutex)
+		return false;
+	if (w->retaken == MD_NEVER || w->retaken <= token->ts) {
+		md_unblame(m, token->mutex, token->ts, now, held);
+		return false;
+	}
+	/* Since then it has had the mutex itself. */
+	if (own)
+		MD_HOLD(m, own)->share += held - (w->mutex_held - token->held);
+	*out = held = w->mutex_held - token->held;
+	long_enough = w->mutex_held_all - token->held_all >= REACQUIRE_NS;
+	if (!long_enough || !md_counted(m, w->thread, token->mutex, w->site))
+		md_unblame(m, token->mutex, token->ts, w->retaken, held);
+	return long_enough;
+}
+
+/* The time from the wake-up to the mutex, if others had it meanwhile, as a wait of its own for the mutex. */
+static void reacquired(struct ptt_model *m, const struct md_wait *w, const struct md_token *token, uint64_t held)
 {
 	struct md_object *o = MD_OBJECT(m, w->mutex);
 	const struct md_log *log = MD_LOG_OF(m, o);
-	const struct md_log_entry *last = NULL, *first = NULL;
+	struct md_log_entry last = { 0 }, first = { 0 };
 	struct md_wait again = *w;
-	struct md_end end = { .ts = w->retaken, .dur = -1, .wait_class = PTT_CONTENDED };
+	struct md_end end = { .ts = w->retaken, .dur = -1, .held = held, .wait_class = PTT_CONTENDED };
 
-	if (!w->mutex || !o->log || w->retaken == MD_NEVER || w->retaken <= signalled)
-		return false;
-	for (uint32_t i = 0; i < MD_LOG && i < log->count; i++) {
+	for (uint32_t i = 0; o->log && i < MD_LOG && i < log->count; i++) {
 		const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
 
-		if (entry->ended == MD_NEVER || entry->thread == w->thread || entry->ended > w->retaken)
+		if (entry->thread == w->thread || entry->ended > w->retaken)
 			continue;
-		if (entry->ended <= signalled)
+		if (entry->ended <= token->ts)
 			break;
-		first = entry;
-		last = last ? last : entry;
+		first = *entry;
+		last = last.ended ? last : *entry;
 	}
-	if (!last || last->ended - signalled < REACQUIRE_NS)
-		return false;
-	again.since = signalled;
+	again.since = token->ts;
 	md_wait_behind(&again, w);
 	again.id = ++m->wait_id;
 	again.object = w->mutex;
 	again.kind = PTT_KIND_MUTEX;
 	again.depth = o->pub.waiters + 1;
-	again.owner = first->thread;
-	again.owner_site = first->site;
-	end.waker = last->thread;
-	end.waker_site = o->release_thread == last->thread && o->release_ts == last->ended ? o->release_site : 0;
-	end.wake = last->ended;
+	again.owner = first.thread;
+	again.owner_site = first.site;
+	end.waker = last.thread;
+	end.waker_site = o->release_thread == last.thread && o->release_ts == last.ended ? o->release_site : 0;
+	end.wake = last.thread ? last.ended : MD_NEVER;
 	end.wake_kind = PTT_WAKE_RELEASE;
-	md_reblame(m, w->mutex, signalled, w->retaken);
 	md_wait_account(m, &again, &end);
-	return true;
 }
 
 void md_cond_out(struct ptt_model *m, const struct md_event *e)
@@ -159,17 +235,16 @@ void md_cond_out(struct ptt_model *m, const struct md_event *e)
 
 	md_wait_take(m, e, object, &w);
 	if (end.wait_class == PTT_IDLE && token_take(tokens, w.since, &token)) {
-		struct md_end woken = end;
+		uint64_t held;
 
 		woken_by(&end, &token);
-		woken_by(&woken, &token);
-		if (reacquired(m, &w, token.ts)) {
-			woken.ts = token.ts;
-			woken.dur = -1;
-			end = woken;
+		if (held_by_others(m, &w, &token, e->ts, &held)) {
+			reacquired(m, &w, &token, held);
+			end.ts = token.ts;
+			end.dur = -1;
 		}
 	}
-	tokens_clamp(tokens, o->pub.waiters);
+	tokens_clamp(m, tokens, o->pub.waiters, e->ts);
 	md_wait_account(m, &w, &end);
 }
 
@@ -184,6 +259,8 @@ bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled)
 		return false;
 	*signalled = token.ts;
 	w->since = token.ts;
+	w->held = token.mutex ? token.held : mutex->held;
+	w->counted = md_counted(m, w->thread, w->mutex, w->site);
 	md_wait_behind(w, w);
 	w->id = ++m->wait_id;
 	w->object = w->mutex;
@@ -241,9 +318,7 @@ void md_barrier_out(struct ptt_model *m, const struct md_event *e)
 		end.waker_site = w.waker_site;
 		end.wake = w.woken;
 		end.wake_kind = PTT_WAKE_BARRIER;
-		if (md_counted(m, w.thread, w.object, w.site))
-			md_charge(m, md_blame(m, object, w.waker, w.waker_site),
-				  md_portion(m, w.since, w.since + end.dur, 1, 1));
+		md_blame_waker(m, &w, &end);
 	}
 	md_wait_account(m, &w, &end);
 }
@@ -265,9 +340,8 @@ static void granted(struct ptt_model *m, const struct md_wait *w, struct md_end 
 {
 	woken_by(end, token);
 	end->wait_class = token->gave_back ? PTT_CONTENDED : PTT_IDLE;
-	if (token->gave_back && md_counted(m, w->thread, w->object, w->site))
-		md_charge(m, md_blame(m, w->object, token->thread, token->site),
-			  md_portion(m, w->since, w->since + end->dur, 1, 1));
+	if (token->gave_back)
+		md_blame_waker(m, w, end);
 }
 
 static void sem_waited(struct ptt_model *m, const struct md_event *e, uint32_t object)
@@ -288,8 +362,10 @@ static void sem_waited(struct ptt_model *m, const struct md_event *e, uint32_t o
 			granted(m, &w, &end, &tokens->last);
 		else
 			end.wait_class = md_sem_unknown_class(m, e->thread, object);
+		if (end.wait_class == PTT_CONTENDED && !end.waker)
+			md_blame_waker(m, &w, &end);
 	}
-	tokens_clamp(tokens, o->pub.waiters);
+	tokens_clamp(m, tokens, o->pub.waiters, e->ts);
 	md_wait_account(m, &w, &end);
 }
 
@@ -345,7 +421,7 @@ void md_futex_out(struct ptt_model *m, const struct md_event *e)
 	md_wait_take(m, e, object, &w);
 	if (!end.result && token_take(tokens, w.since, &token))
 		granted(m, &w, &end, &token);
-	tokens_clamp(tokens, o->pub.waiters);
+	tokens_clamp(m, tokens, o->pub.waiters, e->ts);
 	if (end.result != EAGAIN) /* the value had changed: it did not block */
 		md_wait_account(m, &w, &end);
 }

@@ -52,7 +52,7 @@ static void begin_window(struct ptt_model *m)
 
 		o->users = 0;
 		o->pub.threads = 0;
-		o->pub.max_waiters = o->pub.waiters;
+		o->pub.max_waiters = o->holds ? o->pub.waiters + o->awaited : o->pub.waiters;
 	}
 	for (uint32_t i = 1; i < m->threads.count; i++) {
 		struct md_thread *t = MD_THREAD(m, i);

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.analysis.reference_locks import REMEMBERED, Locks, classed
-from tests.analysis.state import KINDS, LOCKS, Thread, Token, Wait
+from tests.analysis.state import KINDS, LOCKS, NOBODY, Thread, Token, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tests.analysis.state import Object
+    from tests.analysis.state import Object, Who
     from tests.analysis.text_events import Event
 
 FULL = re.compile(
@@ -77,19 +77,14 @@ class Reference(Locks):
             h for h in mutex.past
             if h.until is not None and signalled < h.until <= w.retaken and h.tid != w.tid
         ]  # fmt: skip
-        if not others or (others[-1].until or 0) - signalled < HERE_AND_NOW:
+        if sum((h.until or 0) - max(h.since, signalled) for h in others) < HERE_AND_NOW:
             return False
         wait = Wait(w.process, w.tid, "mutex", mutex.address, signalled, w.site,
                     len(mutex.waits) + 1, (others[0].tid, others[0].site),
                     vague=len(others) > REMEMBERED)  # fmt: skip
-        # Nobody was seen to wait, so each one is blamed until the next.
-        blamed = [change for change in mutex.changes if change[1] and change[0] < w.retaken]
-        edges = [*(ts for ts, _ in blamed[1:]), w.retaken]
-        for (since, who), until in zip(blamed, edges, strict=True):
-            if until > signalled:
-                self.charge(mutex, who[0], max(since, signalled), until)
+        held = self.charge_history(mutex, signalled, w.retaken)
         waker = ((others[-1].tid, others[-1].release_site), others[-1].until or 0)
-        self.row(wait, w.retaken, "contended", waker=waker)
+        self.row(wait, w.retaken, "contended", waker=waker, held=held)
         return True
 
     def barrier_out(self, e: Event, o: Object) -> None:
@@ -100,10 +95,17 @@ class Reference(Locks):
         w = self.finish(e, o)
         if w.released and w.released[0][0] == e.tid:
             return
+        dur, held = e.fields["wait_ns"], 0
         if w.released and result in {0, -1}:
-            self.charge(o, w.released[0], w.since, w.since + e.fields["wait_ns"])
+            held = self.until(o, w, dur, *w.released)
         wait_class = classed(0 if result == -1 else result, "contended")
-        self.row(w, e.ts, wait_class, dur=e.fields["wait_ns"], result=result, waker=w.released)
+        self.row(w, e.ts, wait_class, dur=dur, result=result, waker=w.released, held=held)
+
+    def until(self, o: Object, w: Wait, dur: int, who: Who, woken: int | None) -> int:
+        """Blame whoever ended a wait for the time up to the wake-up."""
+        until = w.since + dur if woken is None else min(woken, w.since + dur)
+        self.charge(o, who, w.since, until)
+        return self.inside(w.since, until)
 
     def open_barrier(self, o: Object) -> None:
         last = o.waits[-1]
@@ -113,10 +115,10 @@ class Reference(Locks):
 
     def granted(self, e: Event, o: Object, w: Wait, token: Token, result: int) -> None:
         dur = e.fields["wait_ns"]
-        if token.lock_like:
-            self.charge(o, token.who, w.since, w.since + dur)
+        held = self.until(o, w, dur, token.who, token.ts) if token.lock_like else 0
         wait_class = "contended" if token.lock_like else "idle"
-        self.row(w, e.ts, wait_class, dur=dur, result=result, waker=(token.who, token.ts))
+        waker = (token.who, token.ts)
+        self.row(w, e.ts, wait_class, dur=dur, result=result, waker=waker, held=held)
 
     def sem_over(self, e: Event, o: Object) -> None:
         w = self.finish(e, o)
@@ -131,7 +133,10 @@ class Reference(Locks):
             return
         if wait_class == "idle":
             wait_class = self.sem_class(o, e.process, e.tid)
-        self.row(w, e.ts, wait_class, dur=e.fields["wait_ns"], result=result)
+        dur, held = e.fields["wait_ns"], 0
+        if wait_class == "contended":
+            held = self.until(o, w, dur, NOBODY, None)
+        self.row(w, e.ts, wait_class, dur=dur, result=result, held=held)
 
     def sem_class(self, o: Object, process: int, tid: int) -> str:
         others = any(units for who, units in o.units.items() if who != tid)
@@ -300,9 +305,16 @@ class Reference(Locks):
         wait_class = classes.get(o.kind, "contended")
         if o.kind == "semaphore":
             wait_class = self.sem_class(o, process, tid)
-        if o.kind in LOCKS.values() and w in o.waits:
-            self.charge_history(o, w.since, until)
-        self.row(w, until, wait_class, still=True)
+        held = 0
+        if o.kind in LOCKS.values():
+            held = self.charge_history(o, w.since, until)
+            if not o.blamed_now() and (w.named or not o.released):
+                since = max(w.since, o.released[1] if o.released else w.since)
+                held += self.inside(since, until)
+                self.charge(o, w.owner, since, until)
+        elif wait_class == "contended":
+            held = self.until(o, w, until - w.since, NOBODY, None)
+        self.row(w, until, wait_class, still=True, held=held)
 
 
 def follow(

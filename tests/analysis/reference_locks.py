@@ -85,7 +85,6 @@ class Locks:
     def place_owner(self, e: Event, o: Object) -> None:
         """Find that a thread which was named as the owner before it could say so has the lock."""
         if o.named == e.tid and (e.process, o.kind) in self.full:
-            o.changes[-1] = (o.changes[-1][0], [(e.tid, e.site)])
             for w in o.waits:
                 if w.named and w.owner[0] == e.tid:
                     w.owner = (e.tid, e.site)
@@ -113,6 +112,9 @@ class Locks:
         o.used = True
         mine = [h for h in o.holders if h.tid == e.tid] or o.holders[:1]
         if not mine:
+            # It was taken unseen, and held since it was last let go.
+            o.changes[-1:] = [(ts, [(e.tid, 0)]) for ts, _ in o.changes[-1:] or [(-(2**62), [])]]
+            o.blame(e.ts, [])
             o.named, o.held = 0, NOBODY
         if mine:
             hold = mine[0]
@@ -124,9 +126,7 @@ class Locks:
             o.holders.remove(hold)
             o.past.append(hold)
             self.holds.append((o, hold))
-            rest = [(h.tid, h.site) for h in o.holders]
-            # The last one to hold it goes on being blamed while others wait.
-            o.blame(e.ts, rest or ([(hold.tid, hold.site)] if o.waits else []))
+            o.blame(e.ts, [(h.tid, h.site) for h in o.holders])
         o.released = ((e.tid, e.site), e.ts)
 
     # ---- waits ----
@@ -145,11 +145,13 @@ class Locks:
                 w.named = bool(e.fields.get("owner"))
                 tid = e.fields.get("owner") or (o.released[0][0] if o.released else 0)
                 w.owner = o.held if o.held[0] == tid else (tid, 0)
-            now = o.blamed_now() if o.waits or o.holders else []
-            new = not now or now[0][0] != w.owner[0] or (w.named and not o.named)
-            if w.owner[0] and not o.holders and new:
+            if w.named:
+                o.named = w.owner[0]
+            now = o.blamed_now() if o.waits else []
+            other = not now or w.owner[0] not in {0, now[0][0]}
+            # Where holds are not recorded the owner is the one who took it last, or is named.
+            if other and not o.holders and (e.process, o.kind) not in self.full:
                 o.blame(e.ts, [w.owner])
-                o.named = w.owner[0] if w.named else 0
         o.waits.append(w)
         waits.append(w)
         return w
@@ -170,27 +172,35 @@ class Locks:
 
     def row(
         self, w: Wait, end: int, wait_class: str, *, dur: int | None = None, result: int = 0,
-        waker: tuple[Who, int] | None = None, still: bool = False,
+        waker: tuple[Who, int] | None = None, still: bool = False, held: int = 0,
     ) -> None:  # fmt: skip
         dur = end - w.since if dur is None else dur
         who, ts = waker or (NOBODY, None)
         self.rows.append(
             Row(w.process, w.tid, w.kind, w.address, w.since, dur, wait_class, result, still,
-                w.depth, w.owner, who, ts, w.site, w.target, w.vague)
+                w.depth, w.owner, who, ts, w.site, w.target, w.vague,
+                held if wait_class == "contended" else None)
         )  # fmt: skip
 
+    def inside(self, start: int, end: int) -> int:
+        return max(min(end, self.end_ns) - max(start, self.begin_ns), 0)
+
     def charge(self, o: Object, who: Who, start: int, end: int, among: int = 1) -> None:
-        inside = min(end, self.end_ns) - max(start, self.begin_ns)
-        if inside > 0:
+        inside = self.inside(start, end)
+        if inside:
             key = (o.process, o.address, o.kind, *who)
             self.blamed[key] = self.blamed.get(key, Fraction(0)) + Fraction(inside, among)
 
-    def charge_history(self, o: Object, start: int, end: int) -> None:
-        """Divide a wait among those who are blamed for each moment of it."""
+    def charge_history(self, o: Object, start: int, end: int) -> int:
+        """Divide a wait among those who are blamed for each moment of it; return how long."""
+        held = 0
         changes = [*o.changes, (2**62, [])]
         for (since, who), (until, _) in pairwise(changes):
+            first, last = max(since, start), min(until, end)
+            held += self.inside(first, last) if who else 0
             for one in who:
-                self.charge(o, one, max(since, start), min(until, end), len(who))
+                self.charge(o, one, first, last, len(who))
+        return held
 
     def over(self, e: Event, o: Object) -> None:
         """End a wait for a lock."""
@@ -199,12 +209,11 @@ class Locks:
         if not w.known and dur <= 0:
             return
         wait_class = classed(result, "contended")
-        waker = None
+        waker, held = None, 0
         if wait_class == "contended":
             if o.released and o.released[0][0] != e.tid:
                 waker = o.released
-            if w.known:
-                self.charge_history(o, w.since, e.ts)
+            held = self.charge_history(o, w.since, min(e.ts, w.since + dur))
         elif sum(since > w.since for since, _ in o.changes) > REMEMBERED:
             self.vague.add((o.process, o.address))
-        self.row(w, e.ts, wait_class, dur=dur, result=result, waker=waker)
+        self.row(w, e.ts, wait_class, dur=dur, result=result, waker=waker, held=held)

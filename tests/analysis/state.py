@@ -64,6 +64,7 @@ class Row:
     site: int
     target: Thread | None = None
     vague: bool = False  # more holds came between than the model remembers
+    held: int | None = 0
 
     @property
     def waited_for(self) -> Who:

@@ -160,8 +160,10 @@ def test_blame_follows_the_holders(build: Callable[..., Path]) -> None:
     )
     (lock,) = report_of(trace).objects
     caused = {blame.thread.tid: blame.wait_caused_ns for blame in lock.blamed}
-    assert caused == {1: 90 + 60, 2: 95}
+    assert caused == {1: 80 + 50, 2: 90}
     assert lock.figures.wait_ns == 90 + 155
+    assert lock.figures.held_ns == 80 + 50 + 90
+    assert lock.figures.wake_ns == 10 + 10 + 5
     assert lock.max_waiters == 2
 
 
@@ -173,7 +175,7 @@ def test_a_timeout_blames_nobody(build: Callable[..., Path]) -> None:
     (lock,) = report_of(trace).objects
     assert lock.figures.waits == 1
     assert lock.figures.other_ns["timeout"] == 40
-    assert [blame.wait_caused_ns for blame in lock.blamed] == [55]
+    assert [blame.wait_caused_ns for blame in lock.blamed] == [50]
 
 
 def test_a_destroyed_lock_is_another_one(build: Callable[..., Path]) -> None:
@@ -253,7 +255,8 @@ def test_getting_the_mutex_back_is_contention(build: Callable[..., Path]) -> Non
     assert found.figures.other_ns["idle"] == 60_000 - 10
     assert found.figures.wait_ns == 205_000 - 60_000
     lock = found.objects[0]
-    assert [(b.thread.tid, b.wait_caused_ns) for b in lock.blamed] == [(2, 145_000)]
+    assert (lock.figures.held_ns, lock.figures.wake_ns) == (140_000, 5_000)
+    assert [(b.thread.tid, b.wait_caused_ns) for b in lock.blamed] == [(2, 140_000)]
 
 
 def sem(ts: int, what: str, waited: int | None = None) -> Event:
@@ -267,7 +270,7 @@ def test_a_semaphore_as_a_lock(build: Callable[..., Path]) -> None:
     trace = build(t1=[sem(0, "TAKEN"), sem(100, "POST")], t2=[sem(10, "WAIT"), sem(105, "", 95)])
     (item,) = report_of(trace).objects
     assert item.figures.wait_ns == 95
-    assert [(b.thread.tid, b.wait_caused_ns) for b in item.blamed] == [(1, 95)]
+    assert [(b.thread.tid, b.wait_caused_ns) for b in item.blamed] == [(1, 90)]
 
 
 def test_a_semaphore_that_hands_over_work(build: Callable[..., Path]) -> None:

@@ -43,7 +43,7 @@ def _walked(trace: Path) -> tuple[dict[int, list[int]], int, int]:
 
     tables = model_tables(Source([trace]))
     lived = {row["tid"]: row for row in tables.threads.to_pylist() if row["tid"]}
-    names = ["wait_id", "tid", "t_ns", "dur_ns", "waker_tid", "wake_ns", "open"]
+    names = ["wait_id", "tid", "t_ns", "dur_ns", "waker_tid", "waker_t_ns", "open"]
     waits = tables.waits.select(names)
     # A thread goes on a little after what it measured of its wait.
     woken = dict(

@@ -41,8 +41,8 @@ BUCKETS = 768
 _ANY = 2**32 - 1
 
 _SUMS = [
-    ("wait_n", "u8", (5,)), ("wait_ns", "u8", (5,)), ("wait_max", "u8"), ("hold_n", "u8"),
-    ("hold_ns", "u8"), ("hold_max", "u8"),
+    ("wait_n", "u8", (5,)), ("wait_ns", "u8", (5,)), ("wait_max", "u8"), ("held_ns", "u8"),
+    ("hold_n", "u8"), ("hold_ns", "u8"), ("hold_max", "u8"),
 ]  # fmt: skip
 
 
@@ -72,7 +72,7 @@ _TABLES: dict[str, tuple[int, list[Any]]] = {
     "pairs": (3, [*_SUMS, ("caused_ns", "u8"), *_u32("thread", "object", "balance", "used")]),
     "blames": (4, [("caused_ns", "u8"), *_u32("object", "thread", "site", "reserved")]),
     "causes": (5, [
-        ("n", "u8"), ("ns", "u8"), ("max", "u8"),
+        ("n", "u8"), ("ns", "u8"), ("held_ns", "u8"), ("max", "u8"),
         *_u32("thread", "object", "site", "cause", "cause_site", "wait_class"),
     ]),
     "wakers": (6, [("n", "u8"), ("ns", "u8"), *_u32("object", "thread", "site", "reserved")]),
@@ -84,8 +84,8 @@ _TABLES: dict[str, tuple[int, list[Any]]] = {
     ]),
     "histograms": (8, [("counts", "u4", (BUCKETS,))]),
     "waits": (9, [
-        ("t_ns", "i8"), ("dur_ns", "i8"), ("wake_ns", "i8"), ("id", "u8"), ("parent", "u8"),
-        ("chain", "u8"),
+        ("t_ns", "i8"), ("dur_ns", "i8"), ("held_ns", "i8"), ("waker_t_ns", "i8"), ("id", "u8"),
+        ("parent", "u8"), ("chain", "u8"),
         *_u32("thread", "object", "site", "owner", "owner_site", "waker", "waker_site",
               "queue_depth"),
         ("result", "i4"), ("wait_class", "u1"), ("kind", "u1"), ("mode", "u1"), ("open", "u1"),

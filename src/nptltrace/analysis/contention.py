@@ -144,6 +144,7 @@ class _Report:
         return Figures(
             waits=n[0],
             wait_ns=ns[0],
+            held_ns=int(row["held_ns"]),
             wait_max_ns=int(row["wait_max"]),
             wait_p50_ns=p50,
             wait_p99_ns=p99,
@@ -224,8 +225,8 @@ class _Report:
             sums[1] += n
         result: dict[int, list[Blame]] = {}
         for (at, thread, site), (ns, n) in sorted(found.items(), key=lambda item: -item[1][0]):
-            blame = Blame(self.names.thread(thread), self.names.site(site), ns, n)
-            result.setdefault(at, []).append(blame)
+            who = self.names.thread(thread) if thread else None
+            result.setdefault(at, []).append(Blame(who, self.names.site(site), ns, n))
         return result
 
     def _threads(self) -> list[ThreadFigures]:
@@ -277,6 +278,7 @@ class _Report:
             thread_site=self.names.site(int(row["cause_site"])),
             waits=int(row["n"]),
             wait_ns=int(row["ns"]),
+            held_ns=int(row["held_ns"]),
             wait_max_ns=int(row["max"]),
         )
 
@@ -341,7 +343,7 @@ def _used(rows: NDArray[Any]) -> NDArray[Any]:
     return np.asarray((rows["wait_n"].sum(axis=1) > 0) | (rows["hold_n"] > 0))
 
 
-_ADDED = ("wait_n", "wait_ns", "hold_n", "hold_ns")
+_ADDED = ("wait_n", "wait_ns", "held_ns", "hold_n", "hold_ns")
 
 
 def _sum(rows: NDArray[Any]) -> Any:

@@ -65,9 +65,9 @@ def report_rows(found: Contention, *, by: str) -> Iterator[list[Any]]:
 
 
 _FIGURES = [
-    "waits", "wait_ns", "wait_max_ns", "wait_p50_ns", "wait_p99_ns", "idle_waits", "idle_ns",
-    "join_waits", "join_ns", "timeout_waits", "timeout_ns", "cancelled_waits", "cancelled_ns",
-    "holds", "hold_ns", "hold_max_ns",
+    "waits", "wait_ns", "held_ns", "wake_ns", "wait_max_ns", "wait_p50_ns", "wait_p99_ns",
+    "idle_waits", "idle_ns", "join_waits", "join_ns", "timeout_waits", "timeout_ns",
+    "cancelled_waits", "cancelled_ns", "holds", "hold_ns", "hold_max_ns",
 ]  # fmt: skip
 _COLUMNS = {
     "object": ["object", "pid", "kind", "name", "first_site", "threads", "max_waiters"],
@@ -82,6 +82,8 @@ def _figures(figures: Figures) -> dict[str, Any]:
     found: dict[str, Any] = {
         "waits": figures.waits,
         "wait_ns": figures.wait_ns,
+        "held_ns": figures.held_ns,
+        "wake_ns": figures.wake_ns,
         "wait_max_ns": figures.wait_max_ns,
         "wait_p50_ns": figures.wait_p50_ns,
         "wait_p99_ns": figures.wait_p99_ns,
@@ -99,8 +101,12 @@ def _figures(figures: Figures) -> dict[str, Any]:
 
 def _blame(blame: Blame, *, waker: bool) -> dict[str, Any]:
     thread = blame.thread
-    found: dict[str, Any] = {"tid": thread.tid, "pid": thread.pid, "name": thread.name}
-    found["site"] = blame.site
+    found: dict[str, Any] = {
+        "tid": _tid(thread),
+        "pid": None if thread is None else thread.pid,
+        "name": "" if thread is None else thread.name,
+        "site": blame.site,
+    }
     if waker:
         return found | {"waits": blame.count, "wait_ns": blame.wait_caused_ns}
     return found | {"wait_caused_ns": blame.wait_caused_ns}
@@ -150,6 +156,7 @@ def _thread(item: ThreadFigures) -> dict[str, Any]:
                 "because_of_site": cause.thread_site,
                 "waits": cause.waits,
                 "wait_ns": cause.wait_ns,
+                "held_ns": cause.held_ns,
                 "wait_max_ns": cause.wait_max_ns,
             }
             for cause in item.causes

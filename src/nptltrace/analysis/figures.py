@@ -28,6 +28,8 @@ class Figures:
     Attributes:
         waits: Contended waits.
         wait_ns: Their duration.
+        held_ns: The part of it in which what they were for was held; the rest went by until the
+            threads were awake.
         wait_max_ns: The longest.
         wait_p50_ns: Median, within 3 %; None where it is not kept.
         wait_p99_ns: 99th percentile, within 3 %; None where it is not kept.
@@ -40,6 +42,7 @@ class Figures:
 
     waits: int
     wait_ns: int
+    held_ns: int
     wait_max_ns: int
     wait_p50_ns: int | None
     wait_p99_ns: int | None
@@ -48,6 +51,11 @@ class Figures:
     holds: int
     hold_ns: int
     hold_max_ns: int
+
+    @property
+    def wake_ns(self) -> int:
+        """The part of the contended waits in which nobody held what they were for any more."""
+        return self.wait_ns - self.held_ns
 
     @property
     def blocked_ns(self) -> int:
@@ -60,13 +68,13 @@ class Blame:
     """What a thread's holds from one call site, or its wake-ups from there, had to do with waits.
 
     Attributes:
-        thread: The thread.
+        thread: The thread; None if nobody knows.
         site: Where it took the lock, or woke others; empty when unknown.
         wait_caused_ns: How long others waited meanwhile.
         count: How many waits it ended; 0 for holders.
     """
 
-    thread: ThreadName
+    thread: ThreadName | None
     site: str
     wait_caused_ns: int
     count: int = 0
@@ -85,6 +93,7 @@ class Cause:
         thread_site: Where that thread took it, or woke the other.
         waits: How many.
         wait_ns: How long.
+        held_ns: Of contended ones, how long the object was held.
         wait_max_ns: The longest.
     """
 
@@ -96,6 +105,7 @@ class Cause:
     thread_site: str
     waits: int
     wait_ns: int
+    held_ns: int
     wait_max_ns: int
 
 

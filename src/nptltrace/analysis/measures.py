@@ -46,6 +46,8 @@ class Metric:
 
 METRICS = (
     Metric("wait_ns", "wait", "contended"),
+    Metric("held_ns", "held", "contended, while it was held"),
+    Metric("wake_ns", "wake", "contended, until it was awake"),
     Metric("idle_ns", "idle", "idle"),
     Metric("join_ns", "join", "joining"),
     Metric("timeout_ns", "timeout", "timed out"),
@@ -133,7 +135,8 @@ def _values(rows: NDArray[Any]) -> NDArray[np.float64]:
     """Return all metrics of rows of the model."""
     caused = rows["caused_ns"] if "caused_ns" in (rows.dtype.names or ()) else np.zeros(len(rows))
     columns = [
-        *rows["wait_ns"].T, rows["hold_ns"], caused, rows["wait_n"][:, 0], rows["hold_n"],
+        rows["wait_ns"][:, 0], rows["held_ns"], rows["wait_ns"][:, 0] - rows["held_ns"],
+        *rows["wait_ns"].T[1:], rows["hold_ns"], caused, rows["wait_n"][:, 0], rows["hold_n"],
         np.zeros(len(rows)),
     ]  # fmt: skip
     return np.column_stack(columns).astype(np.float64)

@@ -249,6 +249,7 @@ class Tables:
         holds: Row a hold of a mutex, rwlock, spin lock or running once routine.
         wakeups: Row a wait that another thread ended.
         edges: Row a pair of locks of which one was asked for while the other was held.
+        blames: Row a holder of an object, by where it had taken it, and how long others waited.
     """
 
     threads: pa.Table
@@ -257,6 +258,7 @@ class Tables:
     holds: pa.Table
     wakeups: pa.Table
     edges: pa.Table
+    blames: pa.Table
 
 
 def model_tables(source: Source, *, window: Window | None = None) -> Tables:
@@ -277,8 +279,8 @@ def model_batches(
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a traceset in pieces, each with its name, as the events are read.
 
-    Every table comes at least once, though it may be empty; threads, objects and edges come whole,
-    at the end.
+    Every table comes at least once, though it may be empty; threads, objects, edges and blames come
+    whole, at the end.
 
     Args:
         source: The opened traces.
@@ -297,6 +299,7 @@ def model_batches(
     yield "threads", _threads(source, names, part=window not in {None, Window()})
     yield "objects", _objects(names)
     yield "edges", _edges(names, model.table("edges")[1:])
+    yield "blames", _blames(names, model.table("blames")[1:])
 
 
 class _Numbers:
@@ -426,6 +429,8 @@ def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "kind": _kinds(rows["kind"]),
             "t_ns": _plain(rows["t_ns"]),
             "dur_ns": _plain(rows["dur_ns"]),
+            "held_ns": pa.array(np.array(rows["held_ns"]), mask=rows["wait_class"] != 0),
+            "wake_ns": pa.array(rows["dur_ns"] - rows["held_ns"], mask=rows["wait_class"] != 0),
             "class": _words(rows["wait_class"], _native.CLASSES),
             "mode": _words(rows["mode"], _MODES),
             "result": _plain(rows["result"]),
@@ -435,7 +440,7 @@ def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "owner_site": names.site(rows["owner_site"]),
             "waker_tid": names.tid(rows["waker"]),
             "waker_site": names.site(rows["waker_site"]),
-            "wake_ns": _times(rows["wake_ns"]),
+            "waker_t_ns": _times(rows["waker_t_ns"]),
             "site": names.site(rows["site"]),
         }
     )
@@ -496,6 +501,21 @@ def _edges(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "blocked": _flag(rows["blocked"]),
             "tries": _flag(rows["tries"]),
             "guards": pa.array(guards, pa.list_(pa.uint32())),
+        }
+    )
+
+
+def _blames(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
+    rows = rows[rows["caused_ns"] > 0]
+    known = rows["thread"] > 0
+    process = names.objects["process"][rows["object"]]
+    return pa.table(
+        {
+            "process": pa.array(np.where(known, names.threads["process"][rows["thread"]], process)),
+            "tid": names.tid(rows["thread"]),
+            "object_id": _plain(rows["object"]),
+            "site": names.site(rows["site"]),
+            "wait_caused_ns": pa.array(rows["caused_ns"].astype(np.int64)),
         }
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["EVENT_FIELDS", "SCHEMA_VERSION", "TABLES", "Column", "TableType", "table_type"]
 
 # Raised when a column changes its name, type or meaning; new columns do not raise it.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
 _TYPES: dict[str, pa.DataType] = {
@@ -255,6 +255,10 @@ _DECLARED = (
             Column("kind", "word", "kind of the object"),
             Column("t_ns", "int64", "when it began", "ns"),
             Column("dur_ns", "int64", "how long; up to the end for one that never ended", "ns"),
+            Column("held_ns", "int64", "of a contended one, while what it was for was held; else "
+                   "null", "ns"),
+            Column("wake_ns", "int64", "of a contended one, the rest: it was free, or the signal "
+                   "was given, and the thread not yet awake", "ns"),
             Column("op", "word", "what the thread did: `mutex_lock`, `rwlock_rdlock`, "
                    "`rwlock_wrlock`, `spin_lock`, `cond_wait`, `barrier_wait`, `sem_wait`, "
                    "`once`, `futex_wait`, `lll_lock`, `join`"),
@@ -266,7 +270,7 @@ _DECLARED = (
             _stack("owner_stack", "the owner's taking it"),
             Column("waker_tid", "uint32", "who ended it; null when nobody in the trace"),
             _stack("waker_stack", "the wake-up"),
-            Column("wake_ns", "int64", "when the wake-up was given; null when unknown", "ns"),
+            Column("waker_t_ns", "int64", "when the wake-up was given; null when unknown", "ns"),
             Column("queue_depth", "uint32", "waiters of the object, this one included"),
             _stack("stack_id", "the wait"),
             Column("chain_id", "uint64", "first wait of the chain of `parent_wait`", "id"),
@@ -325,6 +329,19 @@ _DECLARED = (
             Column("one_thread", "bool", "no other thread did"),
             Column("blocked", "bool", "it had to wait at least once"),
             Column("tries", "bool", "all were try-locks, as far as the trace tells"),
+        ),
+    ),
+    TableType(
+        "blames",
+        "a thread that held an object while others waited for it, or let them wait at a barrier or "
+        "for a semaphore, by the place where it had taken it or came from",
+        (
+            *_WHO,
+            Column("tid", "uint32", "thread id of the kernel; null when nobody knows who it was"),
+            _LOCK,
+            _stack("stack_id", "taking it, or the wake-up"),
+            Column("wait_caused_ns", "int64", "its part of the `held_ns` of all waits for the "
+                   "object, which they add up to", "ns"),
         ),
     ),
     TableType(

@@ -38,7 +38,7 @@ __all__ = ["STREAMED", "TraceTables"]
 
 # Those that grow with the number of events.
 STREAMED = (*ROW_TABLES, "events")
-_MODEL = (*ROW_TABLES, "threads", "objects", "edges")
+_MODEL = (*ROW_TABLES, "threads", "objects", "edges", "blames")
 # The holds of this many events are kept for the next query; others are made anew for each.
 _KEPT_EVENTS = 4_000_000
 
@@ -86,6 +86,7 @@ class TraceTables:
             "holds": self._holds,
             "wakeups": self._wakeups,
             "edges": self._edges,
+            "blames": self._blames,
         }
 
     # ---- questions ----
@@ -272,6 +273,15 @@ class TraceTables:
             "mode_a": raw["held_mode"],
             "mode_b": raw["wanted_mode"],
             "guard_set": raw["guards"],
+        }
+
+    def _blames(self, raw: pa.Table) -> dict[str, Any]:
+        return {
+            "tid": raw["tid"],
+            "wait_caused_ns": raw["wait_caused_ns"],
+            **self._who(raw),
+            "lock_id": raw["object_id"],
+            "stack_id": self._stack(raw, "site"),
         }
 
     # ---- events ----

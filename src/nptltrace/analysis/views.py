@@ -101,6 +101,7 @@ VIEWS = (
         """
         select o.name as lock, o.kind,
                coalesce(w.waits, 0) as waits, coalesce(w.wait_ns, 0) as wait_ns,
+               coalesce(w.held_ns, 0) as held_ns, coalesce(w.wake_ns, 0) as wake_ns,
                w.wait_max_ns, w.wait_p50_ns, w.wait_p99_ns, coalesce(w.idle_ns, 0) as idle_ns,
                coalesce(h.holds, 0) as holds, coalesce(h.hold_ns, 0) as hold_ns, h.hold_max_ns,
                o.threads, o.max_waiters, o.pid, o.lock_id, o.run_id
@@ -109,6 +110,7 @@ VIEWS = (
             select run_id, lock_id,
                    count(*) filter (class = 'contended') as waits,
                    (sum(dur_ns) filter (class = 'contended'))::bigint as wait_ns,
+                   sum(held_ns)::bigint as held_ns, sum(wake_ns)::bigint as wake_ns,
                    max(dur_ns) filter (class = 'contended') as wait_max_ns,
                    (quantile_disc(dur_ns, 0.5) filter (class = 'contended')) as wait_p50_ns,
                    (quantile_disc(dur_ns, 0.99) filter (class = 'contended')) as wait_p99_ns,
@@ -126,7 +128,9 @@ VIEWS = (
         "Contended waits by the place in the program where they happened, the longest first.",
         """
         select s.site, w.kind,
-               count(*) as waits, sum(w.dur_ns)::bigint as wait_ns, max(w.dur_ns) as wait_max_ns,
+               count(*) as waits, sum(w.dur_ns)::bigint as wait_ns,
+               sum(w.held_ns)::bigint as held_ns, sum(w.wake_ns)::bigint as wake_ns,
+               max(w.dur_ns) as wait_max_ns,
                count(distinct w.lock_id) as objects, count(distinct w.tid) as threads,
                s.function, s.file, s.line, w.pid, w.run_id
         from waits w left join stack_sites s
@@ -136,14 +140,24 @@ VIEWS = (
     ),
     View(
         "blame",
-        "Who held a lock while others waited for it, and where they had taken it. Each wait is "
-        "blamed on the holder at its beginning.",
+        "Who held a lock while others waited for it, and where they had taken it: how long others "
+        "waited meanwhile, and the waits that began then.",
         """
-        select lock, owner_tid, owner, owner_site, count(*) as waits,
-               sum(dur_ns)::bigint as wait_caused_ns, max(dur_ns) as wait_max_ns,
-               lock_id, pid, run_id
-        from named_waits where class = 'contended' and owner_tid is not null
-        group by all order by wait_caused_ns desc, lock_id""",
+        select o.name as lock, b.tid as owner_tid, t.thread as owner, s.site as owner_site,
+               coalesce(w.waits, 0) as waits, b.wait_caused_ns, w.wait_max_ns,
+               b.lock_id, o.pid, b.run_id
+        from blames b
+        join objects o on (o.run_id, o.lock_id) = (b.run_id, b.lock_id)
+        left join thread_names t on (t.run_id, t.process, t.tid) = (b.run_id, b.process, b.tid)
+        left join stack_sites s on (s.run_id, s.stack_id) = (b.run_id, b.stack_id)
+        left join (
+            select run_id, lock_id, owner_tid, owner_stack, count(*) as waits,
+                   max(dur_ns) as wait_max_ns
+            from waits where class = 'contended' group by all) w
+          on (w.run_id, w.lock_id) = (b.run_id, b.lock_id)
+         and w.owner_tid is not distinct from b.tid
+         and w.owner_stack is not distinct from b.stack_id
+        order by b.wait_caused_ns desc, b.lock_id""",
     ),
     View(
         "idle_vs_contended",

@@ -224,6 +224,8 @@ def _left_out(found: Contention, shown: int) -> Iterator[str]:
 
 
 def _caused(blame: Blame, kind: str) -> str:
+    if blame.thread is None:
+        return "for which nobody is known"
     site = blame.site or "an unknown place"
     return _CAUSED.get(kind, "while {} held it, taken at {}").format(blame.thread, site)
 
@@ -235,12 +237,20 @@ def _facts(item: ObjectFigures) -> str:
         parts.append(f"first used at {item.first_site}")
     if figures.holds:
         parts.append(_held(figures))
+    if figures.waits:
+        parts.append(_divided(figures))
     parts.append(f"used by {_many(item.threads, 'thread')}")
     if item.max_waiters > 1:
         parts.append(f"up to {item.max_waiters} waiting")
     if item.generations > 1:
         parts.append(f"{item.generations:,} objects at this address")
     return ", ".join([*parts, *_others(figures)])
+
+
+def _divided(figures: Figures) -> str:
+    """Return what the waiting consists of."""
+    held, wake = duration(figures.held_ns), duration(figures.wake_ns)
+    return f"{held} waited while it was held, {wake} until awake"
 
 
 def _held(figures: Figures) -> str:
