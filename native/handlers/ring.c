@@ -13,6 +13,7 @@
 #include "nptl_trace_events.h"
 #include "ring.h"
 #include "site.h"
+#include "taker.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -22,24 +23,33 @@
 EXPORT extern const int nptl_trace_handler_reentrant;
 EXPORT const int nptl_trace_handler_reentrant = 1;
 
-/* How the time stamp of an event that is one slot long relates to what came before it. */
-enum fence { FENCE_NEVER, FENCE_NEW_TAKER, FENCE_ALWAYS };
-static uint8_t fences[1024];
+/* By event id: what it does to its object, enum ptt_taking. */
+static uint8_t takings[1024];
 
 static bool attached;
 
-static void choose_fences(void)
+static enum ptt_taking taking_of(const struct ptt_event_type *type)
 {
-	unsigned int i;
+	uint32_t domain = type->id >> 6;
+	bool lock = domain == NPTL_DOMAIN_MUTEX || domain == NPTL_DOMAIN_RWLOCK;
 
-	for (i = 0; i < ptt_event_type_count; i++) {
-		const struct ptt_event_type *type = &ptt_event_types[i];
-
-		if (type->id >> 6 == NPTL_DOMAIN_SEM && strcmp(type->role, "acquire") == 0)
-			fences[type->id] = FENCE_ALWAYS; /* a post by a thread that never takes leaves no mark */
-		else if (strncmp(type->role, "acquire", 7) == 0)
-			fences[type->id] = FENCE_NEW_TAKER;
+	if (strncmp(type->role, "acquire", 7) == 0) {
+		/* a post by a thread that never takes leaves no mark, and a spin lock does not say whether it is shared */
+		if (!lock)
+			return PTT_TAKING_UNKNOWN;
+		if (domain == NPTL_DOMAIN_MUTEX)
+			return PTT_TAKING_MUTEX;
+		return strcmp(type->role, "acquire-shared") == 0 ? PTT_TAKING_READ : PTT_TAKING_WRITE;
 	}
+	if (lock && strcmp(type->role, "release") == 0)
+		return PTT_TAKING_RELEASE;
+	return lock && strcmp(type->role, "init") == 0 ? PTT_TAKING_INIT : PTT_TAKING_NONE;
+}
+
+static void choose_takings(void)
+{
+	for (unsigned int i = 0; i < ptt_event_type_count; i++)
+		takings[ptt_event_types[i].id] = (uint8_t)taking_of(&ptt_event_types[i]);
 }
 
 static void refuse(const char *what, int err)
@@ -58,7 +68,7 @@ EXPORT void nptl_trace_init(char **args)
 		refuse("no session directory given (start the program with ptt record)", 0);
 		return;
 	} else {
-		choose_fences();
+		choose_takings();
 		err = ptt_ring_attach(args[0]);
 	}
 	attached = err == 0;
@@ -72,10 +82,10 @@ EXPORT void nptl_trace_fini(void)
 }
 
 /* Every acquisition must leave its mark, also one that is stamped behind a fence anyway. */
-static void note_taker(uint32_t id, uint64_t object)
+static void note_taking(uint32_t id, uint64_t object)
 {
-	if (fences[id])
-		ptt_ring_needs_fence(object & PTT_OBJECT_MASK, ptt_ring_self);
+	if (takings[id])
+		ptt_taker_mark(takings[id], object & PTT_OBJECT_MASK, ptt_ring_self);
 }
 
 /* A site in a wrapper, where the program's own could not be found: known by another name than one that is its own. */
@@ -155,7 +165,7 @@ static inline __attribute__((always_inline)) void put_fields(uint32_t id, uint32
 	if (kept)
 		count += cut_pieces(slot + count, more + count * sizeof(*slot), kept);
 	mark(slot, count);
-	note_taker(id, (uint64_t)(uintptr_t)param->object);
+	note_taking(id, (uint64_t)(uintptr_t)param->object);
 	ptt_ring_put_slow(id, place(param), slot, count, true);
 }
 
@@ -229,15 +239,24 @@ static void put_user(const struct nptl_trace_event *event, void *site)
 		put_large_user(event, kept, site);
 }
 
+/* One that changes who is known as the object's last taker, or is stamped behind a fence. */
+static __attribute__((noinline)) void put_marked(uint64_t id, uint64_t object, uint64_t number_of_site)
+{
+	struct ptt_thread *self = ptt_ring_self;
+	bool fence = ptt_taker_mark(takings[id], object, self);
+
+	ptt_ring_put1(self, id, object | number_of_site << PTT_SITE_SHIFT, fence);
+}
+
 /* An event one slot long. */
 static inline __attribute__((always_inline)) void put_one(uint64_t id, uint64_t object, uint64_t number_of_site)
 {
 	struct ptt_thread *self = ptt_ring_self;
-	bool fence = fences[id];
+	enum ptt_taking taking = takings[id];
 
-	if (fence)
-		fence = ptt_ring_needs_fence(object, self) || fences[id] != FENCE_NEW_TAKER;
-	ptt_ring_put1(self, id, object | number_of_site << PTT_SITE_SHIFT, fence);
+	if (taking && __builtin_expect(taking == PTT_TAKING_UNKNOWN || !ptt_taker_is_known(object, self), 0))
+		return put_marked(id, object, number_of_site);
+	ptt_ring_put1(self, id, object | number_of_site << PTT_SITE_SHIFT, false);
 }
 
 /* One whose site is not where its hash points, or is new, or in a wrapper. */

@@ -26,11 +26,6 @@
 #include "missing.h"
 #include "ptt_abi.h"
 
-/* Last taker of each object, hashed: see ptt_ring_needs_fence(). */
-#define PTT_TAKER_COUNT 32768u
-#define PTT_TAKER_HASH(object) \
-	((uint32_t)(((uint64_t)(object) * UINT64_C(0x9E3779B97F4A7C15)) >> 49))
-
 struct ptt_ring {
 	char *base; /* segment; the static nowhere page while detached */
 	uint64_t *sites;
@@ -41,7 +36,6 @@ struct ptt_ring {
 };
 
 extern struct ptt_ring ptt_ring __attribute__((visibility("hidden")));
-extern uint64_t ptt_ring_taker[PTT_TAKER_COUNT] __attribute__((visibility("hidden")));
 
 /* The calling thread's entry, or the nowhere entry, whose head sends every put to the slow path. */
 extern __thread struct ptt_thread *ptt_ring_self
@@ -84,27 +78,6 @@ void ptt_ring_put_revoked(uint64_t head, uint64_t w0, uint64_t w1, bool fence) _
 static inline uint32_t ptt_ring_cpu(void)
 {
 	return *(volatile uint32_t *)((char *)ptt_thread_pointer() + ptt_ring.cpu_offset);
-}
-
-/*
- * ptt_ring_needs_fence - must the time stamp of this acquisition wait for the acquisition to complete?
- *
- * A time stamp instruction may run ahead of the atomic operation before it, so that a lock seems taken before the last
- * holder released it. Waiting costs as much as the stamp itself, and is needed only if another thread held the object
- * since this one did: the table remembers who took which object last. An entry that names this object and this thread
- * was written by it while it held the object, and every later taker would have replaced it before releasing. Entries
- * lost to other objects of the same hash only cost a fence.
- */
-static inline bool ptt_ring_needs_fence(uint64_t object, const struct ptt_thread *self)
-{
-	uint64_t *entry = &ptt_ring_taker[PTT_TAKER_HASH(object)];
-	uint64_t mine = object << 16 | ((uintptr_t)self / sizeof(*self) & 0xffff);
-
-	/* relaxed: the object's own acquire and release order these against those of its other takers */
-	if (__builtin_expect(__atomic_load_n(entry, __ATOMIC_RELAXED) == mine, 1))
-		return false;
-	__atomic_store_n(entry, mine, __ATOMIC_RELAXED);
-	return true;
 }
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state.c - what a writer keeps outside the segment: its session, its thread's entry, the tables of sites and takers. */
+/* state.c - what a writer keeps outside the segment: its session, its thread's entry, the table of sites. */
 #include "handover.h"
 #include "ring.h"
 #include "session.h"
@@ -15,7 +15,6 @@ __thread struct ptt_thread *ptt_ring_self __attribute__((tls_model("initial-exec
 static __thread uint32_t no_cpu __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
 
 struct ptt_ring ptt_ring = {.base = (char *)&nowhere, .sites = own_sites, .chunk_mask = PTT_CHUNK_SIZE - 1};
-uint64_t ptt_ring_taker[PTT_TAKER_COUNT];
 #ifdef __SANITIZE_THREAD__
 uint64_t ptt_handover_point[PTT_HANDOVER_POINTS];
 #endif
