@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -13,20 +15,37 @@
 #define TRACE "PTHREAD_NPTL_TRACE="
 #define LIBRARY "libnptltrace.so"
 
-/* Larger environments than this are left alone rather than copied to a stack that may be small. */
-#define ENTRIES_MAX 16384
-
 static char preload[sizeof(PRELOAD) + PATH_MAX];
 static char trace[sizeof(TRACE) + 4096];
 static bool ready, with_children;
+
+/*
+ * Where we are, as the dynamic linker can be told it: blanks and colons part the entries of LD_PRELOAD. A link is not
+ * resolved, for it may have been made to avoid these.
+ */
+static bool find_ourselves(char *path)
+{
+	Dl_info self;
+
+	if (!dladdr(&ptt_real, &self) || !self.dli_fname)
+		return false;
+	if (self.dli_fname[0] != '/') {
+		if (!realpath(self.dli_fname, path))
+			return false;
+	} else {
+		if (strlen(self.dli_fname) >= PATH_MAX)
+			return false;
+		strcpy(path, self.dli_fname);
+	}
+	return !strpbrk(path, " :");
+}
 
 /* ready comes last: a signal handler of another thread may execute a program meanwhile. */
 void ptt_start_environment(const char *variable, bool children)
 {
 	char path[PATH_MAX];
-	Dl_info self;
 
-	if (!dladdr(&ptt_real, &self) || !self.dli_fname || !realpath(self.dli_fname, path))
+	if (!find_ourselves(path))
 		return;
 	if (strlen(variable) >= sizeof(trace) - sizeof(TRACE))
 		return;
@@ -89,19 +108,22 @@ size_t ptt_environment_size(char *const *env, bool own)
 	if (!wanted(own))
 		return 0;
 	found = look(env);
-	if ((found.library && found.trace) || found.entries > ENTRIES_MAX)
+	if (found.library && found.trace)
 		return 0;
 	return (found.entries + 3) * sizeof(char *) + strlen(preload) + 1 +
 	       (found.preload ? strlen(found.preload) : 0) + 1;
 }
 
-char **ptt_environment_fill(void *room, char *const *env)
+char **ptt_environment_fill(void *place, char *const *env)
 {
 	struct found found = look(env);
-	char **filled = room;
-	char *joined = (char *)(filled + found.entries + 3);
+	char **filled = place;
+	char *joined;
 	size_t i, n = 0;
 
+	if (!place)
+		return (char **)env;
+	joined = (char *)(filled + found.entries + 3);
 	for (i = 0; i < found.entries; i++)
 		/* what is there of it is joined to ours */
 		if (found.library || !starts_with(env[i], PRELOAD))
@@ -118,4 +140,33 @@ char **ptt_environment_fill(void *room, char *const *env)
 		filled[n++] = trace;
 	filled[n] = NULL;
 	return filled;
+}
+
+/* ------------------------------------------------------------ room for large ones */
+
+/* Of a child of vfork, which executed a program and so never unmapped it: the thread it was of does. */
+static __thread struct ptt_room left INITIAL_EXEC;
+
+void *ptt_room_map(struct ptt_room *room, size_t size)
+{
+	long at;
+
+	ptt_room_unmap(&left);
+	at = ptt_raw_syscall(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at < 0 && at > -4096)
+		return NULL;
+	*room = (struct ptt_room){.at = (char *)at, .size = size};
+	if (!__nptl_trace_confined && ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != ptt_pid)
+		left = *room;
+	return room->at;
+}
+
+void ptt_room_unmap(struct ptt_room *room)
+{
+	if (!room->at)
+		return;
+	ptt_raw_syscall(SYS_munmap, (long)room->at, (long)room->size, 0, 0, 0, 0);
+	if (left.at == room->at)
+		left.at = NULL;
+	room->at = NULL;
 }

@@ -265,13 +265,17 @@ static int report_failed(int result, void *site)
 }
 
 /* EXEC(site, environment, call): the real function, called with env_, the environment to use. */
-#define EXEC(site, environment, call)                              \
-	({                                                         \
-		char **env_ = WITH_TRACER(environment, true);            \
-                                                                   \
-		if (__nptl_trace_enabled)                          \
-			report_exec(site);                         \
-		report_failed((int)(call), site);                  \
+#define EXEC(site, environment, call)                                \
+	({                                                           \
+		struct ptt_room room_ = {0};                         \
+		char **env_ = WITH_TRACER(&room_, environment, true); \
+		long result_;                                        \
+                                                                     \
+		if (__nptl_trace_enabled)                            \
+			report_exec(site);                           \
+		result_ = (call);                                    \
+		ptt_room_unmap(&room_);                              \
+		report_failed((int)result_, site);                   \
 	})
 
 EXPORT int execve(const char *path, char *const argv[], char *const env[])
@@ -383,13 +387,15 @@ typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions
 static int spawn(spawn_function *real, pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		 const posix_spawnattr_t *attr, char *const *argv, char *const *env, void *site)
 {
-	char **traced = WITH_TRACER(env, false);
+	struct ptt_room room = {0};
+	char **traced = WITH_TRACER(&room, env, false);
 	pid_t own;
 	int result;
 
 	if (!pid)
 		pid = &own;
 	result = real(pid, path, actions, attr, argv, traced);
+	ptt_room_unmap(&room);
 	if (result == 0 && must_trace(PROCESS, PROCESS_SPAWN))
 		EMIT_WITH(PROCESS, PROCESS_SPAWN, process_spawn, (uintptr_t)ptt_pid, site, .child = *pid);
 	return result;

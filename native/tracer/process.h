@@ -33,23 +33,41 @@ long ptt_syscall_confine(long number, long a, long b, long c, long d, long e, lo
  */
 void ptt_start_environment(const char *variable, bool children) HIDDEN;
 
+/* Room for an environment that is too large for a stack. Its owner unmaps it when the call that used it comes back. */
+struct ptt_room {
+	char *at;
+	size_t size;
+};
+
+/* Threads have stacks of 16 KiB and less, and the real function needs some of it. */
+#define PTT_STACK_ROOM 2048
+
 /*
  * ptt_environment_size - bytes needed for an @env with the tracer in it; 0 where @env can stay as it is
  * @own: this process is to execute the program, unless it is a child of vfork
  */
 size_t ptt_environment_size(char *const *env, bool own) HIDDEN;
-char **ptt_environment_fill(void *room, char *const *env) HIDDEN;
+
+/* ptt_environment_fill - put @env with the tracer into @place. Return: @place, or @env where that is NULL. */
+char **ptt_environment_fill(void *place, char *const *env) HIDDEN;
+
+/* ptt_room_map - @size bytes, or NULL. ptt_room_unmap - what there is. Async-signal-safe, errno stays. */
+void *ptt_room_map(struct ptt_room *room, size_t size) HIDDEN;
+void ptt_room_unmap(struct ptt_room *room) HIDDEN;
 
 /*
  * WITH_TRACER - @env, with the tracer put back where the program left it out
- * On the stack of the caller: a child of vfork has no other memory of its own. Async-signal-safe.
+ * @room: unmapped by the caller afterwards
+ * A small one is on the stack of the caller. Async-signal-safe, also in a child of vfork.
  */
-#define WITH_TRACER(env, own)                                                          \
-	({                                                                             \
-		char *const *given_ = (env);                                           \
-		size_t size_ = ptt_environment_size(given_, own);                      \
-                                                                                       \
-		size_ ? ptt_environment_fill(alloca(size_), given_) : (char **)given_; \
+#define WITH_TRACER(room, env, own)                                                                         \
+	({                                                                                                  \
+		char *const *given_ = (env);                                                                \
+		size_t size_ = ptt_environment_size(given_, own);                                           \
+                                                                                                            \
+		size_ ? ptt_environment_fill(                                                               \
+				size_ <= PTT_STACK_ROOM ? alloca(size_) : ptt_room_map(room, size_), given_) \
+		      : (char **)given_;                                                                    \
 	})
 
 #endif

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,3 +68,21 @@ def test_child_behind_our_back_does_not_write_as_its_parent(
     assert "(0 lost" in done.stderr
     types = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
     assert types["MUTEX_TAKEN"] == types["MUTEX_FREE"] == 100_000
+
+
+def test_installed_where_ld_preload_cannot_say(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    native = tmp_path / "with space: and colon"
+    shutil.copytree(ptt.native, native)
+    runtime = tmp_path / "runtime"
+    runtime.mkdir(mode=0o700)
+    env = {"NPTLTRACE_NATIVE_DIR": str(native), "XDG_RUNTIME_DIR": str(runtime)}
+    trace = tmp_path / "trace"
+    # env leaves nothing in the environment of the program
+    command = ("sh", "-c", 'env -i "$1"; true', "sh", program("mutex"))
+    done = ptt("record", "-o", trace, "--", *command, env=env)
+    assert "ERROR" not in done.stderr
+    stat = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    assert [process["cmdline"] for process in stat["processes"]][1:] == [[str(program("mutex"))]]
+    assert stat["event_types"]["MUTEX_TAKEN"] > 0

@@ -187,3 +187,13 @@ def test_shell_pipeline_and_system(traced: Runner) -> None:
     assert run.stdout == "1\n"
     executed = [p for p in run.processes if p.names()["PROCESS_EXEC"]]
     assert len(executed) == 2
+
+
+@pytest.mark.parametrize("how", ["spawn", "vfork", "fork"])
+def test_large_environments_on_small_stacks(
+    how: str, traced: Runner, program: Callable[[str], Path]
+) -> None:
+    run = traced(program("large_environment"), how, "1500", "16384", "40", level=1)
+    assert run.status == 0
+    # each child is traced, whatever its environment was
+    assert len(run.processes) >= 1 + 40
