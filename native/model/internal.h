@@ -296,7 +296,7 @@ struct ptt_model {
 	struct rd_pool objects, sites, threads, pairs, blames, causes, wakers, edges, histograms;
 	struct rd_pool holds, waits, logs, tokens; /* open ones; free elements are chained */
 	uint32_t free_hold, free_wait;
-	struct md_rows wait_rows, hold_rows, wakeup_rows, open_rows, segments;
+	struct md_rows wait_rows, hold_rows, wakeup_rows, open_rows, state_rows, segments;
 	struct md_steps steps;
 	struct md_walk walk;
 	struct rd_map object_of, site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of, pthread_of,

@@ -38,6 +38,7 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 	m->wait_rows.size = m->open_rows.size = sizeof(struct ptt_model_wait);
 	m->hold_rows.size = sizeof(struct ptt_model_hold);
 	m->wakeup_rows.size = sizeof(struct ptt_model_wakeup);
+	m->state_rows.size = sizeof(struct ptt_model_event);
 	m->segments.size = sizeof(struct ptt_model_segment);
 	m->steps.held.size = sizeof(struct md_step);
 	m->steps.file = -1;
@@ -52,8 +53,8 @@ void ptt_model_destroy(struct ptt_model *m)
 	struct rd_map *maps[] = { &m->object_of, &m->site_of, &m->pair_of, &m->blame_of, &m->cause_key,
 				  &m->cause_of, &m->waker_of, &m->edge_of, &m->pthread_of, &m->serial_of,
 				  &m->tid_of, &m->only_objects, &m->only_sites };
-	struct md_rows *rows[] = { &m->wait_rows, &m->hold_rows, &m->wakeup_rows, &m->open_rows, &m->segments,
-				   &m->steps.held };
+	struct md_rows *rows[] = { &m->wait_rows, &m->hold_rows, &m->wakeup_rows, &m->open_rows, &m->state_rows,
+				   &m->segments, &m->steps.held };
 
 	for (uint32_t i = 1; i < m->tokens.count; i++)
 		free(((struct md_tokens *)(void *)m->tokens.items)[i].items);
@@ -386,6 +387,8 @@ int ptt_model_table(const struct ptt_model *m, uint32_t which, struct ptt_model_
 		return of_rows(out, &m->open_rows);
 	case PTT_MODEL_SEGMENTS:
 		return of_rows(out, &m->segments);
+	case PTT_MODEL_STATE:
+		return of_rows(out, &m->state_rows);
 	}
 	return -EINVAL;
 }

@@ -145,6 +145,7 @@ struct ptt_model_thread {
 struct ptt_model_pair {
 	struct ptt_sums sums;
 	uint64_t caused_ns;
+	int64_t balance_ns; /* when the last of them was taken, or the thread waited for a futex last */
 	uint32_t thread;
 	uint32_t object;
 	uint32_t balance; /* units of a semaphore taken and not given back */
@@ -277,11 +278,19 @@ struct ptt_model_segment {
 	uint8_t reserved[3];
 };
 
+/* An event that is needed to know what goes on. */
+struct ptt_model_event {
+	int64_t t_ns;
+	uint32_t thread;
+	uint32_t times; /* as often as it counts: a lock taken again, units of a semaphore */
+};
+
+_Static_assert(sizeof(struct ptt_model_event) == 16, "event");
 _Static_assert(sizeof(struct ptt_sums) == 120, "sums");
 _Static_assert(sizeof(struct ptt_model_object) == 208, "object");
 _Static_assert(sizeof(struct ptt_model_site) == 152, "site");
 _Static_assert(sizeof(struct ptt_model_thread) == 360, "thread");
-_Static_assert(sizeof(struct ptt_model_pair) == 144, "pair");
+_Static_assert(sizeof(struct ptt_model_pair) == 152, "pair");
 _Static_assert(sizeof(struct ptt_model_blame) == 24, "blame");
 _Static_assert(sizeof(struct ptt_model_cause) == 56, "cause");
 _Static_assert(sizeof(struct ptt_model_waker) == 32, "waker");
@@ -306,6 +315,7 @@ enum ptt_model_table_id {
 	PTT_MODEL_WAKEUPS,
 	PTT_MODEL_OPEN,  /* waits that go on, after ptt_model_waiting(); that never ended, after ptt_model_finish() */
 	PTT_MODEL_SEGMENTS,
+	PTT_MODEL_STATE, /* after ptt_model_state() */
 	PTT_MODEL_TABLES,
 };
 
@@ -370,6 +380,15 @@ PTT_MODEL_API int ptt_model_feed(struct ptt_model *model, const struct ptt_colum
 PTT_MODEL_API int ptt_model_waiting(struct ptt_model *model, int64_t now);
 /* ptt_model_holding - tells of the holds that are going on, as rows of PTT_MODEL_HOLDS; none of them ends by that. */
 PTT_MODEL_API int ptt_model_holding(struct ptt_model *model, int64_t now);
+/*
+ * ptt_model_state - tells of the events that have led to what goes on, as rows of PTT_MODEL_STATE, in no order
+ *
+ * Who sees these knows who lives, holds and waits; not what objects were made with, nor what was before.
+ */
+PTT_MODEL_API int ptt_model_state(struct ptt_model *model);
+/* ptt_model_full - bits of the kinds of which changes of state are recorded in a process; other events cannot tell. */
+PTT_MODEL_API uint32_t ptt_model_full(const struct ptt_model *model, uint32_t process);
+PTT_MODEL_API int ptt_model_set_full(struct ptt_model *model, uint32_t process, uint32_t kinds);
 /*
  * ptt_model_finish - ends what is still open
  *

@@ -376,6 +376,7 @@ void md_sem_taken(struct ptt_model *m, const struct md_event *e)
 	if (m->field_at[e->id][MD_WAIT_NS].number)
 		sem_waited(m, e, object);
 	pair = md_pair(m, e->thread, object);
+	MD_PAIR(m, pair)->balance_ns = e->ts;
 	if (MD_PAIR(m, pair)->balance++ == 0)
 		MD_OBJECT(m, object)->units_out++;
 }
@@ -405,7 +406,9 @@ void md_futex_in(struct ptt_model *m, const struct md_event *e)
 {
 	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_FUTEX, e->object, e->ts, &pair);
 
-	MD_PAIR(m, md_pair(m, e->thread, object))->balance = 1; /* has waited here */
+	pair = md_pair(m, e->thread, object);
+	MD_PAIR(m, pair)->balance = 1; /* has waited here */
+	MD_PAIR(m, pair)->balance_ns = e->ts;
 	md_wait_begin(m, e, object, pair, PTT_MODE_EXCLUSIVE);
 }
 

@@ -198,7 +198,7 @@ static int copy_packet(struct copier *copier, const struct rd_stream *stream, ui
 
 int64_t ptt_copy_stream(struct ptt_reader *reader, uint32_t number, const struct ptt_copy *what, int fd)
 {
-	struct copier copier = { .reader = reader, .what = what, .fd = fd };
+	struct copier copier = { .reader = reader, .what = what, .fd = fd, .sequence = what->sequence };
 	const struct rd_stream *stream;
 	int err = 0;
 

@@ -321,7 +321,7 @@ struct ptt_copy {
 	uint32_t process_filter; /* only this process of the traceset; UINT32_MAX = all */
 	uint32_t thread_filter;  /* only this thread of the traceset; UINT32_MAX = all */
 	uint32_t process_shift;  /* added to the process index of each packet */
-	uint32_t reserved;
+	uint32_t sequence;       /* packet_seq_num of the first packet written */
 	/* Each time stamp becomes (ticks - tick_origin) * tick_mul / tick_div + tick_base, rounded down. */
 	uint64_t tick_origin;
 	uint64_t tick_base;

@@ -14,15 +14,20 @@ import pytest
 import nptltrace
 from nptltrace.analysis import _native
 from nptltrace.analysis.contention import contention
+from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.model import Window, model_tables, run_model
 from nptltrace.analysis.present import Follower
 from nptltrace.analysis.sql import Database
 from nptltrace.analysis.tables import TraceTables
 from nptltrace.export._timeline import Timeline
+from nptltrace.trace import _native as reading
 from nptltrace.trace import ahead
+from nptltrace.trace.copying import Part
 from nptltrace.trace.source import Source
+from nptltrace.ui.viewer import Viewer
 from tests.analysis.compare import cut
 from tests.trace.builder import Builder, Event
+from tests.ui.reference import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tests.support import Ptt
+    from tests.support import Ptt, Recorder
 
 T0 = 10**12
 MS = 10**6
@@ -254,3 +259,75 @@ def test_adjacent_windows_add_up(
     assert {k: n for k, n in total.items() if k[0] != "blames"} == {
         k: n for k, n in whole.items() if k[0] != "blames"
     }
+
+
+# ---- traces that are cut out of others ----
+
+
+def cut_of(source: Source, begin: int, path: Path) -> Source:
+    cursor = reading.Cursor(source.reader)
+    cursor.seek_key(source.reader.key_of_time(begin))
+    write_cut(source, path, Part(cursor.place(), begin_ns=begin))
+    return Source([path])
+
+
+def sums_of(source: Source, window: Window | None = None) -> Counter[Any]:
+    """Return what threads did; who came last to a barrier that is just opening is not known."""
+    tables = model_tables(source, window=window)
+    found: Counter[Any] = Counter()
+    for row in tables.waits.to_pylist() + tables.holds.to_pylist():
+        if row.get("kind") != "barrier":
+            key = (row["tid"], row.get("kind"), row.get("class"), row["mode"])
+            found[*key, "n"] += 1
+            found[*key, "ns"] += row["dur_ns"]
+    for row in tables.threads.to_pylist():
+        found[row["tid"], "life"] += row["last_ns"] - row["first_ns"]
+    return found
+
+
+@pytest.mark.parametrize("options", [("-l", "2"), ("-l", "3"), ("--handler", "shared")])
+def test_a_cut_begins_with_the_truth(
+    options: tuple[str, ...], program: Callable[[str], Path], record: Recorder, tmp_path: Path
+) -> None:
+    source = Source([record(program("mix"), "6", "100", options=options)])
+    end = source.end_ns() or 0
+    for number, window in enumerate(windows(4, end, 5)):
+        begin = window.begin_ns or 0
+        whole = sums_of(source, Window(begin, None))
+        part = cut_of(source, begin, tmp_path / f"{number}.ptt")
+        assert sums_of(part) == whole, window
+        # What was cut out can be cut again.
+        later = window.end_ns or 0
+        again = cut_of(part, later, tmp_path / f"{number}-again.ptt")
+        assert sums_of(again) == sums_of(source, Window(later, None)), window
+
+
+def test_a_cut_inside_of_waits(convoy: Path, tmp_path: Path, ptt: Ptt) -> None:
+    part = tmp_path / "part.ptt"
+    said = ptt("cut", "--from", "40ms", "--to", "90ms", "-o", part, convoy).stderr
+    assert said.startswith("ptt: wrote 0 events")
+    told = json.loads(ptt("report", "--format", "json", part).stdout)
+    assert (told["waits"], told["wait_ns"], told["hold_ns"]) == (3, 150 * MS, 50 * MS)
+    assert [b["tid"] for b in told["objects"][0]["blamed"]] == [1]
+    assert {t["tid"] for t in told["threads"]} == {1, *WAITERS, 5}
+    late = tmp_path / "late.ptt"
+    ptt("cut", "--from", "95ms", "-o", late, convoy)
+    told = json.loads(ptt("report", "--format", "json", late).stdout)
+    assert (told["waits"], told["wait_ns"]) == (3, (5 + 15 + 25) * MS)
+    # The events before it are not among its events.
+    assert json.loads(ptt("stat", "--format", "json", late).stdout)["events"] == 12
+    assert ptt("view", "--format", "jsonl", late).stdout.count("\n") == 12
+    assert ptt("check", late, status=None).returncode == 0
+    (late / "info" / "before" / "metadata").write_text("damaged")
+    ptt("report", late)
+
+
+def test_the_viewer_shows_a_cut_from_its_beginning(convoy: Path, tmp_path: Path) -> None:
+    part = tmp_path / "part.ptt"
+    cut_of(Source([convoy]), 95 * MS, part)
+    viewer = Viewer([part])
+    viewer.start()
+    viewer.wait_ready()
+    rows = {row["tid"]: row for row in ask(viewer, "rows", by="thread", limit=99).to_pylist()}
+    viewer.close()
+    assert {tid: rows[tid]["wait_ns"] for tid in WAITERS} == {2: 5 * MS, 3: 15 * MS, 4: 25 * MS}

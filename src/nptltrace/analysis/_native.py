@@ -69,7 +69,10 @@ _TABLES: dict[str, tuple[int, list[Any]]] = {
               "held", "policy"),
         ("priority", "i4"),
     ]),
-    "pairs": (3, [*_SUMS, ("caused_ns", "u8"), *_u32("thread", "object", "balance", "used")]),
+    "pairs": (3, [
+        *_SUMS, ("caused_ns", "u8"), ("balance_ns", "i8"),
+        *_u32("thread", "object", "balance", "used"),
+    ]),
     "blames": (4, [("caused_ns", "u8"), *_u32("object", "thread", "site", "reserved")]),
     "causes": (5, [
         ("n", "u8"), ("ns", "u8"), ("held_ns", "u8"), ("max", "u8"),
@@ -103,6 +106,7 @@ _TABLES: dict[str, tuple[int, list[Any]]] = {
         ("start_ns", "i8"), ("end_ns", "i8"), *_u32("thread", "object", "site"), ("kind", "u1"),
         ("reserved", "u1", (3,)),
     ]),
+    "state": (14, [("t_ns", "i8"), *_u32("thread", "times")]),
 }  # fmt: skip
 _TABLES["open"] = (12, _TABLES["waits"][1])
 _LANE = np.dtype([("group", "u8"), *_u32("place", "reserved")], align=True)
@@ -139,6 +143,9 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_model_feed": (ctypes.c_int, (_p, _p, ctypes.c_int64)),
     "ptt_model_waiting": (ctypes.c_int, (_p, ctypes.c_int64)),
     "ptt_model_holding": (ctypes.c_int, (_p, ctypes.c_int64)),
+    "ptt_model_state": (ctypes.c_int, (_p,)),
+    "ptt_model_full": (ctypes.c_uint32, (_p, _n)),
+    "ptt_model_set_full": (ctypes.c_int, (_p, _n, _n)),
     "ptt_model_finish": (ctypes.c_int, (_p, _p, _n)),
     "ptt_model_path_file": (None, (_p, ctypes.c_int)),
     "ptt_model_path": (ctypes.c_int, (_p, _n)),
@@ -171,6 +178,7 @@ class Model:
     def __init__(self, flags: int = 0) -> None:
         lib = library()
         self._lib = lib
+        self._process_of: dict[int, int] = {}
         self.handle = made("make a model", lib.ptt_model_create(flags))
         own(self, lib.ptt_model_destroy, self.handle)
         if flags & PATH:
@@ -183,6 +191,11 @@ class Model:
         """Tell which thread the reader's number means."""
         status = self._lib.ptt_model_thread(self.handle, number, process, tid)
         check("follow a thread", status)
+        self._process_of[number] = process
+
+    def threads(self) -> dict[int, int]:
+        """Return the processes of the threads that were told, by the reader's numbers."""
+        return self._process_of
 
     def child(self, process: int, parent: int) -> None:
         """Tell who forked a process; both have threads that were told."""
@@ -246,6 +259,20 @@ class Model:
         found = self.table("holds")
         self.drop_rows()
         return found
+
+    def state(self) -> NDArray[Any]:
+        """Return the events that have led to what goes on, as the table `state` has them."""
+        check("see what goes on", self._lib.ptt_model_state(self.handle))
+        return self.table("state")
+
+    def full(self, process: int) -> int:
+        """Return bits of the kinds of which changes of state are recorded in a process."""
+        return int(self._lib.ptt_model_full(self.handle, process))
+
+    def set_full(self, process: int, kinds: int) -> None:
+        """Tell of which kinds changes of state are recorded in a process with known threads."""
+        status = self._lib.ptt_model_set_full(self.handle, process, kinds)
+        check("follow a process", status)
 
     def finish(self, ends: list[int]) -> None:
         """End what is open; `ends` says when each process ended, `NEVER` where nobody knows."""

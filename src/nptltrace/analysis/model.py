@@ -25,18 +25,20 @@ if TYPE_CHECKING:
 
     from nptltrace.trace._columns import ArrayBuffer
     from nptltrace.trace.info import SharedMemory
-    from nptltrace.trace.source import Source
+    from nptltrace.trace.source import Source, TraceFiles
 
 __all__ = [
-    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "event_buffers", "feed_window",
+    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "begin_window", "event_buffers",
+    "feed_window",
     "model_batches", "model_steps", "model_tables", "new_model", "process_ends", "run_model",
-    "share_memory", "tell_parents",
+    "share_memory", "tell_lives", "tell_parents",
 ]  # fmt: skip
 
 ROW_TABLES = ("waits", "holds", "wakeups")
 
 _MODES = ("exclusive", "shared")
 _THREAD_ENDED = 2
+_UNKNOWN = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,16 @@ class Window:
 
     begin_ns: int | None = None
     end_ns: int | None = None
+
+    def common(self, other: Window) -> Window:
+        """Return what two windows have in common."""
+        begins = [t for t in (self.begin_ns, other.begin_ns) if t is not None]
+        ends = [t for t in (self.end_ns, other.end_ns) if t is not None]
+        return Window(max(begins, default=None), min(ends, default=None))
+
+    def of(self, source: Source) -> Window:
+        """Return what lies in traces, which may be parts of what was recorded."""
+        return self.common(Window(*source.part_ns()))
 
     def has(self, ts: NDArray[Any]) -> slice:
         """Return where among times in their order those of the window are."""
@@ -144,7 +156,7 @@ def feed_window(model: _native.Model, source: Source, window: Window) -> Iterato
     Yields:
         The events, after they were fed.
     """
-    model.window(window.begin_ns, window.end_ns)
+    begin_window(model, source, window)
     reached = False
     for buffer in event_buffers(source, Window()):
         if not buffer.count:
@@ -157,6 +169,65 @@ def feed_window(model: _native.Model, source: Source, window: Window) -> Iterato
             break
     if reached:
         _tell_last(model, source, window)
+    else:
+        tell_lives(model, source)
+
+
+def tell_lives(model: _native.Model, source: Source) -> None:
+    """Tell a model that has seen all of a part of a recording that threads live to its end.
+
+    Of those that have not ended, and whose process has not, the part does not say when they do.
+    """
+    end = source.part_ns()[1]
+    if end is None:
+        return
+    ends = process_ends(source)
+    for number, process in model.threads().items():
+        model.last(number, end if ends[process] == _native.NEVER else min(ends[process], end))
+
+
+def begin_window(model: _native.Model, source: Source, window: Window) -> None:
+    """Tell a new model what counts, and what goes on where the traces begin.
+
+    Args:
+        model: Knows the threads of the traceset.
+        source: The opened traces.
+        window: What counts.
+    """
+    window = window.of(source)
+    model.window(window.begin_ns, window.end_ns)
+    for trace, early in source.before():
+        numbers = _numbers_of(model, source, trace, early)
+        processes = {process for process, _ in source.threads()}
+        for number, (owner, index, _) in enumerate(source.reader.processes(0)):
+            if owner == trace.number and number in processes:
+                model.set_full(number, early.traces[0].info.session.domains.get(index, 0))
+        with reading_ahead(reading.Cursor(early.reader)) as batches:
+            for buffer in batches:
+                threads = buffer.column("thread")
+                threads[:] = numbers[threads]
+                model.feed(buffer)
+
+
+def _numbers_of(
+    model: _native.Model, source: Source, trace: TraceFiles, early: Source
+) -> NDArray[Any]:
+    """Return which numbers the threads of the events before a trace have in the traceset."""
+    known = {pair: number for number, pair in enumerate(source.threads())}
+    process_of = {
+        index: number
+        for number, (owner, index, _) in enumerate(source.reader.processes(0))
+        if owner == trace.number
+    }
+    indices = [index for _, index, _ in early.reader.processes(0)]
+    numbers = np.full(len(early.threads()), _UNKNOWN, np.uint32)
+    for at, (process, tid) in enumerate(early.threads()):
+        number = process_of.get(indices[process])
+        if number is not None:
+            # Who has no event in the traces gets a number behind all that have.
+            numbers[at] = known.setdefault((number, tid), len(known))
+            model.thread(int(numbers[at]), number, tid)
+    return numbers
 
 
 def _tell_last(model: _native.Model, source: Source, window: Window) -> None:
@@ -230,9 +301,11 @@ def event_buffers(source: Source, window: Window) -> Iterator[ArrayBuffer]:
 
 
 def process_ends(source: Source) -> list[int]:
-    """Return when each process ended, as the recorder saw it."""
+    """Return when each process ended, as the recorder saw it, or the part that was cut out did."""
     ends = [process.end_unix_ns for process in source.processes()]
-    return [_native.NEVER if ns is None else ns - source.start_unix_ns for ns in ends]
+    unknown = source.part_ns()[1]
+    unknown = _native.NEVER if unknown is None else unknown
+    return [unknown if ns is None else ns - source.start_unix_ns for ns in ends]
 
 
 # ---- tables ----
@@ -296,7 +369,7 @@ def model_batches(
         model.drop_rows()
     names = _Numbers(model)
     yield from ((name, _ROWS[name](names, model.table(name))) for name in rows)
-    yield "threads", _threads(source, names, part=window not in {None, Window()})
+    yield "threads", _threads(source, names, part=(window or Window()).of(source) != Window())
     yield "objects", _objects(names)
     yield "edges", _edges(names, model.table("edges")[1:])
     yield "blames", _blames(names, model.table("blames")[1:])

@@ -12,7 +12,7 @@ import numpy as np
 
 from nptltrace.analysis import _native
 from nptltrace.analysis._naming import Naming
-from nptltrace.analysis.model import share_memory, tell_parents
+from nptltrace.analysis.model import Window, begin_window, share_memory, tell_parents
 from nptltrace.trace import _native as reading
 from nptltrace.trace.ahead import reading_ahead
 from nptltrace.trace.filtered import whole_filter
@@ -181,8 +181,9 @@ class Follower:
         self._model = _native.Model()
         self._cursor = reading.Cursor(source.reader)
         self._whole = whole_filter(source)
-        self._model.window(begin_ns, None)
-        self._begun = begin_ns or 0
+        part = Window(begin_ns, None).of(source)
+        self._begin: Window | None = part
+        self._begun = part.begin_ns or 0
         self._now = self._begun
         self._threads = 0
         self._told: tuple[int, int] = (0, 0)
@@ -251,6 +252,9 @@ class Follower:
         if told != self._told:
             self._told = told
             share_memory(self._model, source)
+        if self._begin is not None:
+            begin_window(self._model, source, self._begin)
+            self._begin = None
 
 
 class _Sums:

@@ -289,7 +289,7 @@ class TraceTables:
     def _events(self, columns: Collection[str] | None, window: Window | None) -> Iterator[pa.Table]:
         schema = TABLES["events"].schema(columns)
         fields = [EVENT_FIELDS[name] for name in schema.names if name in EVENT_FIELDS]
-        part = _common(self._window, window)
+        part = self._window if window is None else self._window.common(window)
         for table in self._traceset.batches(part.begin_ns, part.end_ns, fields=fields):
             arrays = [self._event_column(table, field.name) for field in schema]
             yield pa.table(
@@ -532,15 +532,6 @@ def _operations(raw: pa.Table) -> pa.Array:
     shared = (codes == kinds.index("rwlock")) & (np.asarray(mode.indices) == 1)
     codes[shared] = len(kinds)
     return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(words, pa.string()))
-
-
-def _common(one: Window, other: Window | None) -> Window:
-    """Return what two windows have in common."""
-    if other is None:
-        return one
-    begins = [t for t in (one.begin_ns, other.begin_ns) if t is not None]
-    ends = [t for t in (one.end_ns, other.end_ns) if t is not None]
-    return Window(max(begins, default=None), min(ends, default=None))
 
 
 def _program(process: Process | None) -> dict[str, Any]:

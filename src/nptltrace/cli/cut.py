@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SUMMARY = "write a part of a trace as a trace of its own"
 DESCRIPTION = """\
 Takes the events of a stretch of time, or a number of events counted in the order of time. Times in
-the new trace are those of the old one."""
+the new trace are those of the old one. Who holds and who waits at its beginning is known in it."""
 EXAMPLE = """\
 ptt cut --from 1.5s --to 2s -o stall.ptt run.ptt
 ptt cut --start 1000000 --count 50000 -o middle.ptt run.ptt"""
@@ -32,8 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the part."""
+    from nptltrace.analysis.cutting import write_cut
     from nptltrace.trace import _native
-    from nptltrace.trace.copying import Part, default_output, write_trace
+    from nptltrace.trace.copying import Part, default_output
     from nptltrace.trace.source import Source
 
     if args.begin is None and args.end is None and not args.start and args.count is None:
@@ -55,7 +56,10 @@ def run(args: argparse.Namespace) -> int:
     else:
         end = None
     output = Path(args.output) if args.output else default_output(Path(args.trace), "cut")
-    written = write_trace(source, output, Part(begin, end), force=args.force)
+    begin_ns = args.begin if not args.start else None
+    end_ns = args.end if args.count is None else None
+    part = Part(begin, end, begin_ns=begin_ns, end_ns=end_ns)
+    written = write_cut(source, output, part, force=args.force)
     warner.say()
     none = "" if written.events else ": there is none in this part"
     say(args, f"wrote {written.events} events to {written.path}{none}")

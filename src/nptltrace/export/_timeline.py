@@ -74,7 +74,7 @@ class Timeline:
 
     def __init__(self, source: Source, symbols: Symbols | None, window: Window | None) -> None:
         source.learn_threads()
-        self._source, self._window = source, window or Window()
+        self._source, self._window = source, (window or Window()).of(source)
         self._late = Sorter(rec.RECORD)
         self._verbs: list[NDArray[np.uint64]] = []
         self.counts = {"waits": 0, "holds": 0, "wakeups": 0}

@@ -168,7 +168,7 @@ class Copy(ctypes.Structure):
         ("process_filter", _u32),
         ("thread_filter", _u32),
         ("process_shift", _u32),
-        ("reserved", _u32),
+        ("sequence", _u32),
         ("tick_origin", _u64),
         ("tick_base", _u64),
         ("tick_mul", _u64),

@@ -16,7 +16,7 @@ from nptltrace.trace import _native
 from nptltrace.trace.bundling import copy_bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from nptltrace.trace.source import Source, TraceFiles
 
@@ -40,12 +40,20 @@ class Part:
         end: The first event not to write; None for the end.
         process: Only this process (number in the traceset), or None.
         thread: Only this thread (number in the traceset), or None.
+        begin_ns: When it begins, if that may be before the first event; None for the start.
+        end_ns: When it ends likewise.
+        events: Only these, each as often as it says; None for all.
+        domains: What is known of processes by then: `Session.domains`.
     """
 
     begin: _native.Place | None = None
     end: _native.Place | None = None
     process: int | None = None
     thread: int | None = None
+    begin_ns: int | None = None
+    end_ns: int | None = None
+    events: Sequence[tuple[_native.Place, int]] | None = None
+    domains: dict[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +124,26 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
     uuid = uuid4()
     clock = _clock(source)
     (path / "metadata").write_text(_metadata(source, str(uuid), clock), encoding="utf-8")
-    begins, ends = _lanes(source, part.begin, start=True), _lanes(source, part.end, start=False)
+    pieces = _pieces(source, part)
     shifts = _process_shifts(source)
     events, size, number = 0, 0, 0
     for trace in source.traces:
         place = source.alignment.placements[trace.number]
         for stream in trace.streams.values():
-            what = _native.Copy(
-                *begins[stream], *ends[stream], instance=number,
-                process_filter=_native.ANY if part.process is None else part.process,
-                thread_filter=_native.ANY if part.thread is None else part.thread,
-                process_shift=shifts[trace.number],
-                tick_origin=place.origin, tick_base=clock.bases[trace.number],
-                tick_mul=clock.frequency, tick_div=place.frequency,
-            )  # fmt: skip
-            what.uuid[:] = uuid.bytes
             target = path / f"stream-{number:05}"
+            written = 0
             with target.open("wb") as file:
-                written = source.reader.copy_stream(stream, what, file.fileno())
+                for sequence, (begin, end) in enumerate(pieces[stream]):
+                    what = _native.Copy(
+                        *begin, *end, instance=number,
+                        process_filter=_native.ANY if part.process is None else part.process,
+                        thread_filter=_native.ANY if part.thread is None else part.thread,
+                        process_shift=shifts[trace.number], sequence=sequence,
+                        tick_origin=place.origin, tick_base=clock.bases[trace.number],
+                        tick_mul=clock.frequency, tick_div=place.frequency,
+                    )  # fmt: skip
+                    what.uuid[:] = uuid.bytes
+                    written += source.reader.copy_stream(stream, what, file.fileno())
             size += target.stat().st_size
             if written:
                 number += 1
@@ -161,6 +171,24 @@ def _make_directory(path: Path, source: Source, *, force: bool) -> None:
         (path / "info").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PttError(f"cannot make {path}: {error.strerror}") from None
+
+
+_Lane = tuple[int, int]  # packet, offset in it
+
+
+def _pieces(source: Source, part: Part) -> list[list[tuple[_Lane, _Lane]]]:
+    """Return for each stream what to copy of it: the first event, and the first one not to."""
+    begins, ends = _lanes(source, part.begin, start=True), _lanes(source, part.end, start=False)
+    if part.events is None:
+        return [[piece] for piece in zip(begins, ends, strict=True)]
+    found: list[list[tuple[_Lane, _Lane]]] = [[] for _ in begins]
+    cursor, one = _native.Cursor(source.reader), _native.Buffer(1, ("id",))
+    for place, times in part.events:
+        cursor.seek(place)
+        begin = cursor.lane(place.stream)
+        cursor.read(one)
+        found[place.stream] += [(begin, cursor.lane(place.stream))] * times
+    return found
 
 
 def _lanes(source: Source, place: _native.Place | None, *, start: bool) -> list[tuple[int, int]]:
@@ -282,6 +310,12 @@ def _write_info(
         session["filter"] = " and ".join(filter(None, filters))
         out = {name for trace in source.traces for name in trace.info.session.filtered_out}
         session["filtered_out"] = sorted(out)
+    session["window"] = [
+        None if ns is None else clock.start - -ns * clock.frequency // _NS  # rounded up
+        for ns in _limits(source, part)
+    ]
+    if part.domains is not None:
+        session["domains"] = part.domains
     # Time goes on counting from where the original does.
     old = session.get("clock")
     session["clock"] = _session_clock(old if isinstance(old, dict) else {}, clock)
@@ -300,7 +334,16 @@ def _write_info(
     )
     with target.open("w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(lines)
-    copy_bundle(source.traces, path)
+    if part.events is None:
+        copy_bundle(source.traces, path)
+
+
+def _limits(source: Source, part: Part) -> tuple[int | None, int | None]:
+    """Return when a part of a traceset begins and ends."""
+    begin, end = source.part_ns()
+    begins = [ns for ns in (begin, part.begin_ns) if ns is not None]
+    ends = [ns for ns in (end, part.end_ns) if ns is not None]
+    return max(begins, default=None), min(ends, default=None)
 
 
 def _session_clock(old: dict[str, Any], clock: _Clock) -> dict[str, Any]:

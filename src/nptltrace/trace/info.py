@@ -129,6 +129,30 @@ class Session:
         return self.string("nptl")
 
     @property
+    def window(self) -> tuple[int | None, int | None]:
+        """When the part of a recording that was cut out begins and ends, in ticks; None for all."""
+        found = self.raw.get("window")
+        if not isinstance(found, list) or len(found) != 2:  # noqa: PLR2004 -- begin and end
+            return None, None
+        begin, end = (ticks if isinstance(ticks, int) else None for ticks in found)
+        return begin, end
+
+    @property
+    def domains(self) -> dict[int, int]:
+        """By process, of what kinds of objects changes of state are recorded, as bits.
+
+        Only the events before a trace that was cut out of another say so.
+        """
+        found = self.raw.get("domains")
+        if not isinstance(found, dict):
+            return {}
+        return {
+            int(index): kinds
+            for index, kinds in found.items()
+            if index.isdecimal() and isinstance(kinds, int) and 0 <= kinds < 2**32
+        }
+
+    @property
     def filter(self) -> str:
         """Which events were recorded only, as it was asked for; empty for all."""
         return self.string("filter")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from nptltrace.errors import TraceFormatError, UsageError
+from nptltrace.errors import PttError, TraceFormatError, UsageError
 from nptltrace.trace import _names, _native, posix_log
 from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.info import Process, read_info
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from nptltrace.trace.info import Info
     from nptltrace.trace.metadata import Metadata
 
-__all__ = ["Source", "TraceFiles"]
+__all__ = ["BEFORE", "Source", "TraceFiles"]
 
+# Of a trace that was cut out of another: the events that led to its beginning.
+BEFORE = "info/before"
 _RECORDS = 1  # the stream class of the handlers shared and file
 _BATCH = 16384
 _COMM_MAX = 15  # bytes of a name that the kernel keeps
@@ -97,6 +100,7 @@ class Source:
         self._searched: tuple[_native.Cursor, _names.Names, set[tuple[int, int]]] | None = None
         self._looked = 0  # how many bytes `told` is from
         self._last_events: dict[int, int] | None = None
+        self._before: list[tuple[TraceFiles, Source]] | None = None
         self._given = [Path(path) for path in paths]
         for path in paths:
             self._add(posix_log.as_trace(path) if posix_log.is_log(path) else Path(path))
@@ -125,7 +129,7 @@ class Source:
             self._add_files(trace)
         self.reader.index(running=self.running)
         self._looked = 0
-        self._last_events = None
+        self._last_events = self._before = None
         self._set_clocks()
 
     def _add_processes(self, trace: TraceFiles) -> None:
@@ -177,6 +181,41 @@ class Source:
         """Return the time of the last event that is on disk, None before there is one."""
         found = self.reader.key_range()
         return None if found is None else self.reader.time_of_key(found[1])
+
+    def part_ns(self) -> tuple[int | None, int | None]:
+        """Return when the part of a recording that these traces are begins and ends.
+
+        None stands for the beginning or end of the recording.
+        """
+        found: list[list[int | None]] = [[], []]
+        for trace in self.traces:
+            place = self.alignment.placements[trace.number]
+            for side, ticks in zip(found, trace.info.session.window, strict=True):
+                past = None if ticks is None else (ticks - place.origin) * 10**9
+                side.append(None if past is None else past // place.frequency + place.shift_ns)
+        begins, ends = ([ns for ns in side if ns is not None] for side in found)
+        whole = len(self.traces)
+        return (
+            min(begins) if len(begins) == whole else None,
+            max(ends) if len(ends) == whole else None,
+        )
+
+    def before(self) -> list[tuple[TraceFiles, Source]]:
+        """Return for traces that were cut out of others the events that led to their beginnings.
+
+        They are in no other way a part of the traceset. Times are those of the traceset.
+        """
+        if self._before is None:
+            self._before = []
+            for trace in self.traces:
+                path = trace.path / BEFORE
+                with suppress(PttError, OSError):
+                    if (path / "metadata").is_file():
+                        early = Source([path])
+                        place = self.alignment.placements[trace.number]
+                        early.reader.set_clock(0, place.frequency, place.origin, place.shift_ns)
+                        self._before.append((trace, early))
+        return self._before
 
     def last_events(self) -> dict[int, int]:
         """Return when each thread, by its number, has its last event; it reads all of the trace."""

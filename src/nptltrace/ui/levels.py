@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace.analysis import _native as analysis
-from nptltrace.analysis.model import new_model, process_ends, share_memory, tell_parents
+from nptltrace.analysis.model import (
+    Window,
+    begin_window,
+    new_model,
+    process_ends,
+    share_memory,
+    tell_lives,
+    tell_parents,
+)
 from nptltrace.errors import NativeError
 from nptltrace.trace import _native as reading
 from nptltrace.trace.ahead import reading_ahead
@@ -211,6 +219,7 @@ class Levels:
         self.model = new_model(
             self._source, analysis.ROWS | analysis.EDGES | analysis.PATH
         )  # fmt: skip
+        begin_window(self.model, self._source, Window())
         self._threads = self._source.reader.thread_count()
         with self._lock:
             self.detail = detail
@@ -308,6 +317,7 @@ class Levels:
     def finish(self) -> None:
         """End what is open, and keep what was found if the trace is complete."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
+        tell_lives(self.model, self._source)
         self.model.finish(process_ends(self._source))
         holding = self.model.table("holds")
         holding = holding[holding["open"] > 0]

@@ -17,13 +17,14 @@ import numpy as np
 
 from nptltrace import __version__
 from nptltrace.analysis import _native as analysis
+from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.documents import report_document
 from nptltrace.analysis.model import Window
 from nptltrace.analysis.recorded import is_recorded, killed
 from nptltrace.errors import NativeError, PttError, UsageError, one_line
 from nptltrace.trace import _native as reading
 from nptltrace.trace.alias import read_aliases
-from nptltrace.trace.copying import Part, default_output, write_trace
+from nptltrace.trace.copying import Part, default_output
 from nptltrace.trace.metadata import read_metadata
 from nptltrace.trace.selection import event_names
 from nptltrace.trace.settled import Settled
@@ -686,7 +687,8 @@ class Viewer:
         while path.exists():
             number += 1
             path = plain.with_name(f"{plain.stem}-{number}{plain.suffix}")
-        written = write_trace(source, path, Part(cursor.place(), last))
+        part = Part(cursor.place(), last, begin_ns=begin, end_ns=end)
+        written = write_cut(source, path, part)
         return {"path": str(written.path), "events": written.events}
 
 
