@@ -224,6 +224,11 @@ void ptt_report_uncovered(void)
 	ptt_tell_uncovered(path);
 }
 
+bool ptt_session_directory(char *path, size_t size)
+{
+	return __nptl_trace_enabled && tracing_option("control", path, size);
+}
+
 bool ptt_traces_children(void)
 {
 	char children[4];

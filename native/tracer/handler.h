@@ -14,6 +14,9 @@ bool ptt_begin_handler(void) HIDDEN;
 /* ptt_begin_levels - from now on there are events, and others may change the levels. */
 void ptt_begin_levels(void) HIDDEN;
 
+/* ptt_session_directory - where the files of the recording are. Return: false if there is none, or no room for its @path. */
+bool ptt_session_directory(char *path, size_t size) HIDDEN;
+
 /* ptt_traces_children - whether programs of other processes are traced too. */
 bool ptt_traces_children(void) HIDDEN;
 

@@ -23,6 +23,7 @@ _SUMMARY = re.compile(r"ptt: recorded (\d+) events? from .* \(0 lost, .*\)")
 _ELSEWHERE = {
     "__register_atfork": "what pthread_atfork() calls: see the cases of fork",
     "execvpe": "tests/tracer/test_children.py",
+    "mlockall": "tests/tracer/test_memory.py",
 }
 
 

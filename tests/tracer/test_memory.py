@@ -1,0 +1,87 @@
+"""mlockall: the buffers are no part of what a program locks."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.support import Compiler, Ptt
+
+LOCKS = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void give_up_rights(void)
+{
+    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2] = {{0}};
+
+    syscall(SYS_capset, &head, data);
+}
+
+static long locked_kb(void)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[200];
+    long kb = -1;
+
+    while (fgets(line, sizeof(line), file))
+        sscanf(line, "VmLck: %ld", &kb);
+    fclose(file);
+    return kb;
+}
+
+int main(int argc, char **argv)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    struct rlimit limit = {strtoul(argv[1], NULL, 0), strtoul(argv[1], NULL, 0)};
+    int result, error, future;
+    char *page;
+
+    if (argc > 3 && (setrlimit(RLIMIT_MEMLOCK, &limit), atoi(argv[3])))
+        give_up_rights();
+    errno = 0;
+    result = mlockall(atoi(argv[2]));
+    error = errno;
+    page = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    future = page != MAP_FAILED;
+    for (int i = 0; i < 5; i++) {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+    printf("[%d, %d, %d, %ld]\\n", result, error, future, locked_kb());
+    return 0;
+}
+"""
+CURRENT, FUTURE, ON_FAULT = 1, 2, 4
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("flags", [CURRENT, CURRENT | FUTURE, CURRENT | ON_FAULT])
+@pytest.mark.parametrize("rights", [True, False], ids=["privileged", "limited"])
+@pytest.mark.parametrize("limit", [16 * MIB, 64 << 10], ids=["enough", "little"])
+def test_as_untraced(
+    ptt: Ptt, compile_c: Compiler, flags: int, *, rights: bool, limit: int
+) -> None:
+    program = compile_c(LOCKS, name="locks")
+    arguments = [str(program), str(limit), str(flags), str(int(not rights))]
+    plain = json.loads(ptt("record", "--original", "--", *arguments).stdout)
+    traced = json.loads(
+        ptt("record", "-o", compile_c.directory / "run.ptt", "--", *arguments).stdout
+    )
+    assert traced[:3] == plain[:3]
+    # the tracer itself is in memory, too
+    assert plain[3] <= traced[3] <= plain[3] + 8 * 1024
+    assert (traced[3] > 0) == (plain[3] > 0)
