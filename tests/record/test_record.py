@@ -22,6 +22,7 @@ from tests.support import small_file_system
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nptltrace.record.api import Recording
     from tests.support import Compiler, Ptt, Recorder
 
 SUMMARY = re.compile(
@@ -513,6 +514,11 @@ def _fail_once_it_runs(trace: Path) -> None:
     raise ZeroDivisionError
 
 
+def _fail_after(run: Recording) -> None:
+    run.wait()
+    raise ZeroDivisionError
+
+
 class TestPython:
     """`nptltrace.record()`."""
 
@@ -537,3 +543,81 @@ class TestPython:
             _fail_once_it_runs(run.trace)
         assert time.monotonic() - began < 200
         assert session(run.trace)["state"] == "complete"
+
+    def test_an_older_trace_is_not_taken_for_this_one(self, own: Callable[[str], Path]) -> None:
+        with nptltrace.record([own("counted"), "words", "1", "100"], output="old.ptt"):
+            pass
+        with pytest.raises(PttError, match="not empty"):
+            nptltrace.record([own("counted"), "words", "1", "7"], output="old.ptt").wait()
+        with pytest.raises(PttError, match="program not found") as caught:
+            nptltrace.record(["no-such"], output="old.ptt", force=True).wait()
+        assert caught.value.exit_status == 127
+        with pytest.raises(PttError, match="level"):
+            nptltrace.record(["true"], output="old.ptt", force=True, level=99).wait()
+        assert pairs_by_mutex(Path("old.ptt")) == [100]
+
+    def test_what_cannot_be_traced_runs(self, compile_c: Compiler) -> None:
+        static = compile_c("int main(void) { return 3; }", "-static")
+        run = nptltrace.record(static)
+        with pytest.warns(RuntimeWarning, match="statically linked"):
+            run.wait()
+        assert run.returncode == 3
+        assert not run.trace.exists()
+        (Path("old.ptt") / "info").mkdir(parents=True)
+        Path("old.ptt/metadata").touch()
+        with pytest.raises(PttError, match="holds an older trace"):
+            nptltrace.record(static, output="old.ptt", force=True).wait()
+
+    def test_standard_streams_are_the_programs(self) -> None:
+        script = "cat; head -c 300000 /dev/zero | tr '\\0' x >&2; exit 4"
+        run = nptltrace.record(
+            ["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert run.stdin is not None
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdin.write(b"words")
+        run.stdin.close()
+        assert run.stderr.read() == b"x" * 300_000
+        assert run.stdout.read() == b"words"
+        run.stdout.close()
+        run.stderr.close()
+        assert run.wait() == 4
+        assert run.messages[-1].startswith("recorded ")
+
+    def test_standard_error_is_the_callers(self, capfd: pytest.CaptureFixture[str]) -> None:
+        run = nptltrace.record(["sh", "-c", "head -c 300000 /dev/zero | tr '\\0' x >&2"])
+        assert run.wait() == 0
+        assert capfd.readouterr().err == "x" * 300_000
+
+    def test_an_exception_after_the_end_stays_itself(self) -> None:
+        run = nptltrace.record(["true"])
+        with pytest.raises(ZeroDivisionError), run:
+            _fail_after(run)
+        assert run.wait() == 0
+
+    def test_the_exit_status_comes_by_itself(self) -> None:
+        run = nptltrace.record(["sh", "-c", "read line; exit 5"], stdin=subprocess.PIPE)
+        with pytest.raises(TimeoutError):
+            run.wait(0.01)
+        statuses = {run.returncode}
+        assert run.stdin is not None
+        run.stdin.close()
+        until = time.monotonic() + 120
+        while 5 not in statuses and time.monotonic() < until:
+            time.sleep(0.01)
+            statuses.add(run.returncode)
+        assert statuses == {None, 5}
+        assert run.wait() == 5
+
+    def test_a_program_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "inner").mkdir()
+        own_true = Path("true")
+        own_true.symlink_to("/bin/true")
+        runs = [nptltrace.record("./true"), nptltrace.record(own_true.absolute(), cwd="inner")]
+        assert [run.wait() for run in runs] == [0, 0]
+        assert all((run.trace / "metadata").exists() for run in runs)
+        assert runs[0].trace != runs[1].trace
+        with pytest.raises(PttError, match="no program"):
+            nptltrace.record([])
