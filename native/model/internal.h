@@ -168,6 +168,15 @@ struct md_thread {
 	bool trying; /* inside a try-lock, as level 3 tells */
 };
 
+/* The row of a thread, and what is known of it beforehand. */
+struct md_known {
+	uint32_t thread;
+	uint32_t process;
+	uint32_t tid;
+	bool known;
+	bool allowed;
+};
+
 struct md_process {
 	int64_t first;
 	int64_t last;
@@ -302,14 +311,7 @@ struct ptt_model {
 	struct rd_map object_of, site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of, pthread_of,
 		serial_of, tid_of;
 	struct rd_map only_objects, only_sites;
-	/* By the reader's number of a thread: its row, and what is known beforehand. */
-	struct md_known {
-		uint32_t thread;
-		uint32_t process;
-		uint32_t tid;
-		bool known;
-		bool allowed;
-	} *known;
+	struct md_known *known; /* by the reader's number of a thread */
 	uint32_t known_count;
 	struct md_process *processes;
 	uint32_t process_count;

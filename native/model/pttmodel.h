@@ -386,6 +386,21 @@ PTT_MODEL_API int ptt_model_holding(struct ptt_model *model, int64_t now);
  * Who sees these knows who lives, holds and waits; not what objects were made with, nor what was before.
  */
 PTT_MODEL_API int ptt_model_state(struct ptt_model *model);
+/*
+ * ptt_model_save - writes what goes on to a file, from where it stands. Returns how many bytes that are.
+ *
+ * Only of a model that counts everything, before its window begins.
+ */
+PTT_MODEL_API int64_t ptt_model_save(const struct ptt_model *model, int fd);
+/*
+ * ptt_model_load - takes over what ptt_model_save() wrote, in place of all events up to there
+ *
+ * @model: has a window that begins later, shared memory that was told, and has seen no event
+ *
+ * -EBADMSG: it is damaged, or another build's; the model can be used no more, if it was not refused at once. What it says
+ * is relied on.
+ */
+PTT_MODEL_API int ptt_model_load(struct ptt_model *model, const void *data, uint64_t size);
 /* ptt_model_full - bits of the kinds of which changes of state are recorded in a process; other events cannot tell. */
 PTT_MODEL_API uint32_t ptt_model_full(const struct ptt_model *model, uint32_t process);
 PTT_MODEL_API int ptt_model_set_full(struct ptt_model *model, uint32_t process, uint32_t kinds);

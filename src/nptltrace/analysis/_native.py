@@ -144,6 +144,8 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_model_waiting": (ctypes.c_int, (_p, ctypes.c_int64)),
     "ptt_model_holding": (ctypes.c_int, (_p, ctypes.c_int64)),
     "ptt_model_state": (ctypes.c_int, (_p,)),
+    "ptt_model_save": (ctypes.c_int64, (_p, ctypes.c_int)),
+    "ptt_model_load": (ctypes.c_int, (_p, ctypes.c_char_p, ctypes.c_uint64)),
     "ptt_model_full": (ctypes.c_uint32, (_p, _n)),
     "ptt_model_set_full": (ctypes.c_int, (_p, _n, _n)),
     "ptt_model_finish": (ctypes.c_int, (_p, _p, _n)),
@@ -179,6 +181,7 @@ class Model:
         lib = library()
         self._lib = lib
         self._process_of: dict[int, int] = {}
+        self.counts_all = True
         self.handle = made("make a model", lib.ptt_model_create(flags))
         own(self, lib.ptt_model_destroy, self.handle)
         if flags & PATH:
@@ -209,16 +212,19 @@ class Model:
 
     def only_threads(self, numbers: list[int]) -> None:
         """Count only what these threads (the reader's numbers) do."""
+        self.counts_all = False
         for number in (_ANY, *numbers):
             check("choose", self._lib.ptt_model_only_thread(self.handle, number))
 
     def only_objects(self, objects: list[tuple[int, int]]) -> None:
         """Count only these (process, address) pairs; process may be `ANY` of the reader."""
+        self.counts_all = False
         for process, address in ((_ANY, 2**64 - 1), *objects):
             check("choose", self._lib.ptt_model_only_object(self.handle, process, address))
 
     def only_sites(self, sites: list[tuple[int, int]]) -> None:
         """Count only what was called from these (process, address) pairs."""
+        self.counts_all = False
         for process, address in ((_ANY, 2**64 - 1), *sites):
             check("choose", self._lib.ptt_model_only_site(self.handle, process, address))
 
@@ -264,6 +270,14 @@ class Model:
         """Return the events that have led to what goes on, as the table `state` has them."""
         check("see what goes on", self._lib.ptt_model_state(self.handle))
         return self.table("state")
+
+    def save(self, fd: int) -> int:
+        """Write what goes on to a file; return the size of that."""
+        return int(check("keep a state", self._lib.ptt_model_save(self.handle, fd)))
+
+    def load(self, data: bytes) -> bool:
+        """Take over what was saved, in place of all events up to there; False if it is damaged."""
+        return int(self._lib.ptt_model_load(self.handle, data, len(data))) == 0
 
     def full(self, process: int) -> int:
         """Return bits of the kinds of which changes of state are recorded in a process."""

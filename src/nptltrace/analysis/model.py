@@ -14,7 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace.analysis import _native
+from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.trace import _native as reading
+from nptltrace.trace._columns import ArrayBuffer
 from nptltrace.trace.ahead import reading_ahead
 from nptltrace.trace.filtered import whole_filter
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.trace._columns import ArrayBuffer
+    from nptltrace.analysis.snapshots import State
     from nptltrace.trace.info import SharedMemory
     from nptltrace.trace.source import Source, TraceFiles
 
@@ -39,6 +41,7 @@ ROW_TABLES = ("waits", "holds", "wakeups")
 _MODES = ("exclusive", "shared")
 _THREAD_ENDED = 2
 _UNKNOWN = 2**32 - 1
+_BATCH = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +160,19 @@ def feed_window(model: _native.Model, source: Source, window: Window) -> Iterato
         The events, after they were fed.
     """
     begin_window(model, source, window)
+    state = _begun_from(model, source, window)
+    keeper = Keeper(source, model)
+    if state is not None or window.begin_ns is None or not model.counts_all:
+        keeper.drop()
     reached = False
-    for buffer in event_buffers(source, Window()):
+    for buffer in event_buffers(source, Window(), state):
         if not buffer.count:
             continue
+        ts = buffer.column("ts")
+        if keeper.wanted and int(ts[-1]) >= (window.begin_ns or 0):
+            keeper.finish()
         model.feed(buffer)
+        keeper.saw(ts)
         yield buffer
         last = int(buffer.column("ts")[-1])
         if window.end_ns is not None and last >= window.end_ns and not model.undecided:
@@ -284,11 +295,35 @@ def share_memory(model: Sharing, source: Source) -> None:
             model.share(number, part.start, part.end, several[key], part.offset)
 
 
-def event_buffers(source: Source, window: Window) -> Iterator[ArrayBuffer]:
-    """Yield the events; the next ones are read while these are used."""
+def _begun_from(model: _native.Model, source: Source, window: Window) -> State | None:
+    """Let a new model begin with the state that is kept of a place before a window, if one is."""
+    if window.begin_ns is None or not model.counts_all:
+        return None
+    state = latest(source, window.begin_ns)
+    if state is not None and not model.load(state.data):
+        forget(source)
+        return None
+    return state
+
+
+def event_buffers(
+    source: Source, window: Window, state: State | None = None
+) -> Iterator[ArrayBuffer]:
+    """Yield the events; the next ones are read while these are used.
+
+    Args:
+        source: The opened traces.
+        window: Which events.
+        state: Only those behind the place where this went on.
+    """
     reader = source.reader
     cursor = reading.Cursor(reader)
-    if window.begin_ns is not None:
+    if state is not None:
+        cursor.seek_key(reader.key_of_time(state.ts_ns))
+        left = state.same
+        while left and (n := cursor.read(ArrayBuffer(min(left, _BATCH)))):
+            left -= n
+    elif window.begin_ns is not None:
         cursor.seek_key(reader.key_of_time(window.begin_ns))
     if window.end_ns is not None:
         cursor.limit_key(reader.key_of_time(window.end_ns))

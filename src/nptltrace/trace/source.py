@@ -182,6 +182,26 @@ class Source:
         found = self.reader.key_range()
         return None if found is None else self.reader.time_of_key(found[1])
 
+    def identity(self, use: str) -> bytes:
+        """Return 32 bytes that are others when the traces are others.
+
+        Args:
+            use: What they are for; others for another use.
+        """
+        from hashlib import sha256
+
+        found = sha256(use.encode())
+        for trace in self.traces:
+            found.update(trace.metadata.uuid.bytes)
+            beside = ("metadata", "info/session.json", "info/processes.jsonl")
+            for name in sorted([*trace.files, *beside]):
+                try:
+                    size = (trace.path / name).stat().st_size
+                except OSError:
+                    size = -1
+                found.update(f"{name} {size}\n".encode("utf-8", "surrogateescape"))
+        return found.digest()
+
     def part_ns(self) -> tuple[int | None, int | None]:
         """Return when the part of a recording that these traces are begins and ends.
 

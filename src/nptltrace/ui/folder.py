@@ -30,18 +30,7 @@ _LAYOUT = 3
 
 def identity_of(source: Source) -> bytes:
     """Return 32 bytes that are others when the traces, or what is made of them, are others."""
-    from hashlib import sha256
-
-    found = sha256(f"{__version__} {_LAYOUT}".encode())
-    for trace in source.traces:
-        found.update(trace.metadata.uuid.bytes)
-        for name in sorted([*trace.files, "metadata", "info/session.json", "info/processes.jsonl"]):
-            try:
-                size = (trace.path / name).stat().st_size
-            except OSError:
-                size = -1
-            found.update(f"{name} {size}\n".encode("utf-8", "surrogateescape"))
-    return found.digest()
+    return source.identity(f"{__version__} {_LAYOUT}")
 
 
 class Folder:

@@ -20,6 +20,7 @@ from nptltrace.analysis.model import (
     tell_lives,
     tell_parents,
 )
+from nptltrace.analysis.snapshots import Keeper
 from nptltrace.errors import NativeError
 from nptltrace.trace import _native as reading
 from nptltrace.trace.ahead import reading_ahead
@@ -220,6 +221,7 @@ class Levels:
             self._source, analysis.ROWS | analysis.EDGES | analysis.PATH
         )  # fmt: skip
         begin_window(self.model, self._source, Window())
+        self._keeper = Keeper(self._source, self.model)
         self._threads = self._source.reader.thread_count()
         with self._lock:
             self.detail = detail
@@ -272,6 +274,7 @@ class Levels:
         if self._whole is not None:
             self._whole.apply(self._source.reader, buffer)
         self.model.feed(buffer)
+        self._keeper.saw(ts)
         with self._lock:
             self.detail.feed(self.model)
             self.until_ns = until_ns
@@ -317,6 +320,7 @@ class Levels:
     def finish(self) -> None:
         """End what is open, and keep what was found if the trace is complete."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
+        self._keeper.finish()
         tell_lives(self.model, self._source)
         self.model.finish(process_ends(self._source))
         holding = self.model.table("holds")

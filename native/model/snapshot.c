@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* snapshot.c - the state of a model in a file, so that a trace can be followed from its middle. */
+/*
+ * A snapshot has what goes on and who is who; not what was added up, for who starts from it counts from there on. It is the
+ * tables as they lie in memory, for the same build on the same machine: a checksum tells damage, not intent, so it must come
+ * from a place where nobody else writes.
+ */
+#include <stddef.h>
+#include <unistd.h>
+
+#include "../ring/crc32c.h"
+#include "internal.h"
+
+#define SNAPSHOT_MAGIC UINT64_C(0x4c45444f4d545450)
+#define BUFFERED (1u << 16)
+
+/* Stands behind the data. */
+struct snapshot_end {
+	uint64_t magic;
+	uint64_t bytes; /* before this */
+	uint32_t version;
+	uint32_t sizes; /* of the elements, together: another build has others */
+	uint32_t crc;
+	uint32_t reserved;
+};
+
+/* A map's entry, and numbers of its own of the model. */
+struct snapshot_entry {
+	uint64_t a, b, value;
+};
+
+struct snapshot_numbers {
+	uint64_t wait_id;
+	uint32_t free_hold, free_wait, known_count, process_count;
+};
+
+static uint32_t sizes(void)
+{
+	return (uint32_t)(sizeof(struct md_object) + 3 * sizeof(struct md_site) + 5 * sizeof(struct md_thread) +
+			  7 * sizeof(struct ptt_model_pair) + 11 * sizeof(struct ptt_model_blame) +
+			  13 * sizeof(struct md_hold) + 17 * sizeof(struct md_wait) + 19 * sizeof(struct md_log) +
+			  23 * sizeof(struct md_tokens) + 29 * sizeof(struct md_token) + 31 * sizeof(struct md_known) +
+			  37 * sizeof(struct md_process));
+}
+
+/* What is copied as it is; threads and tokens have parts of their own. */
+#define PLAIN_POOLS(m) \
+	{ &(m)->objects, &(m)->sites, &(m)->pairs, &(m)->blames, &(m)->holds, &(m)->waits, &(m)->logs }
+#define KEPT_MAPS(m) \
+	{ &(m)->object_of, &(m)->site_of, &(m)->pair_of, &(m)->blame_of, &(m)->pthread_of, &(m)->serial_of, &(m)->tid_of }
+
+/* A thread without what it used last, which is found anew. */
+#define THREAD_HEAD offsetof(struct md_thread, cache)
+#define THREAD_TAIL offsetof(struct md_thread, places)
+
+/* ---- writing ---- */
+
+struct writer {
+	uint8_t *buffer;
+	size_t used;
+	uint64_t bytes;
+	uint32_t crc;
+	int fd;
+	int err;
+};
+
+static void flush(struct writer *w)
+{
+	size_t done = 0;
+
+	w->crc = ptt_crc32c(w->crc, w->buffer, w->used);
+	while (done < w->used && !w->err) {
+		ssize_t n = write(w->fd, w->buffer + done, w->used - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			w->err = n < 0 ? -errno : -EIO;
+		else
+			done += (size_t)n;
+	}
+	w->bytes += w->used;
+	w->used = 0;
+}
+
+static void put(struct writer *w, const void *data, size_t size)
+{
+	const uint8_t *from = data;
+
+	while (size) {
+		size_t part = size < BUFFERED - w->used ? size : BUFFERED - w->used;
+
+		memcpy(w->buffer + w->used, from, part);
+		w->used += part;
+		from += part;
+		size -= part;
+		if (w->used == BUFFERED)
+			flush(w);
+	}
+}
+
+static void put_number(struct writer *w, uint64_t number)
+{
+	put(w, &number, sizeof(number));
+}
+
+static void put_map(struct writer *w, const struct rd_map *map)
+{
+	put_number(w, map->count);
+	for (uint64_t i = 0; map->entries && i <= map->mask; i++) {
+		const struct rd_entry *e = &map->entries[i];
+		struct snapshot_entry entry = { e->a, e->b, e->value };
+
+		if (e->used)
+			put(w, &entry, sizeof(entry));
+	}
+}
+
+static void put_threads(struct writer *w, const struct ptt_model *m)
+{
+	put_number(w, m->threads.count);
+	for (uint32_t i = 1; i < m->threads.count; i++) {
+		const uint8_t *t = (const uint8_t *)MD_THREAD(m, i);
+
+		put(w, t, THREAD_HEAD);
+		put(w, t + THREAD_TAIL, sizeof(struct md_thread) - THREAD_TAIL);
+	}
+}
+
+static void put_tokens(struct writer *w, const struct ptt_model *m)
+{
+	put_number(w, m->tokens.count);
+	for (uint32_t i = 1; i < m->tokens.count; i++) {
+		const struct md_tokens *tokens = &((struct md_tokens *)(void *)m->tokens.items)[i];
+
+		put(w, tokens, sizeof(*tokens));
+		put(w, tokens->items, tokens->count * sizeof(*tokens->items));
+	}
+}
+
+static void put_all(struct writer *w, const struct ptt_model *m)
+{
+	const struct rd_pool *pools[] = PLAIN_POOLS(m);
+	const struct rd_map *maps[] = KEPT_MAPS(m);
+	struct snapshot_numbers numbers = { m->wait_id, m->free_hold, m->free_wait, m->known_count, m->process_count };
+
+	put(w, &numbers, sizeof(numbers));
+	put(w, m->known, m->known_count * sizeof(*m->known));
+	put(w, m->processes, m->process_count * sizeof(*m->processes));
+	put_threads(w, m);
+	put_tokens(w, m);
+	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++) {
+		put_number(w, pools[i]->count);
+		put(w, pools[i]->items + pools[i]->size, (pools[i]->count - 1) * pools[i]->size);
+	}
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		put_map(w, maps[i]);
+}
+
+int64_t ptt_model_save(const struct ptt_model *m, int fd)
+{
+	struct writer w = { .buffer = malloc(BUFFERED), .fd = fd };
+	struct snapshot_end end = { .magic = SNAPSHOT_MAGIC, .version = PTT_MODEL_VERSION, .sizes = sizes() };
+
+	if (!w.buffer)
+		return -ENOMEM;
+	put_all(&w, m);
+	flush(&w);
+	end.bytes = w.bytes;
+	end.crc = w.crc;
+	put(&w, &end, sizeof(end));
+	flush(&w);
+	free(w.buffer);
+	return w.err ? w.err : (int64_t)w.bytes;
+}
+
+/* ---- reading ---- */
+
+struct taker {
+	const uint8_t *at;
+	uint64_t left;
+	int err;
+};
+
+static void take(struct taker *t, void *out, uint64_t size)
+{
+	if (t->err || size > t->left) {
+		t->err = t->err ? t->err : -EBADMSG;
+		return;
+	}
+	memcpy(out, t->at, size);
+	t->at += size;
+	t->left -= size;
+}
+
+/* A count of elements of a size, of which there are as many. */
+static uint64_t take_count(struct taker *t, uint64_t size)
+{
+	uint64_t count = 0;
+
+	take(t, &count, sizeof(count));
+	if (!t->err && count && (count - 1) > t->left / size)
+		t->err = -EBADMSG;
+	return t->err ? 0 : count;
+}
+
+static void take_pool(struct taker *t, struct rd_pool *pool, uint64_t stored, uint64_t *count)
+{
+	*count = take_count(t, stored);
+	if (!*count || *count > pool->room) {
+		t->err = t->err ? t->err : *count ? -ENOMEM : -EBADMSG;
+		*count = 1;
+	}
+}
+
+static void take_threads(struct taker *t, struct ptt_model *m)
+{
+	size_t tail = sizeof(struct md_thread) - THREAD_TAIL;
+	uint64_t count;
+
+	take_pool(t, &m->threads, THREAD_HEAD + tail, &count);
+	for (uint64_t i = 1; i < count; i++) {
+		uint8_t *thread = (uint8_t *)MD_THREAD(m, i);
+
+		take(t, thread, THREAD_HEAD);
+		take(t, thread + THREAD_TAIL, tail);
+	}
+	m->threads.count = (uint32_t)count;
+}
+
+static void take_tokens(struct taker *t, struct ptt_model *m)
+{
+	uint64_t count;
+
+	take_pool(t, &m->tokens, sizeof(struct md_tokens), &count);
+	for (uint64_t i = 1; i < count && !t->err; i++) {
+		struct md_tokens *tokens = &((struct md_tokens *)(void *)m->tokens.items)[i];
+
+		take(t, tokens, sizeof(*tokens));
+		tokens->items = NULL;
+		tokens->room = tokens->count;
+		m->tokens.count = (uint32_t)i + 1;
+		if (t->err || tokens->count > t->left / sizeof(*tokens->items)) {
+			t->err = t->err ? t->err : -EBADMSG;
+			return;
+		}
+		tokens->items = malloc((tokens->count + 1) * sizeof(*tokens->items));
+		if (!tokens->items)
+			t->err = -ENOMEM;
+		else
+			take(t, tokens->items, tokens->count * sizeof(*tokens->items));
+	}
+}
+
+static void take_map(struct taker *t, struct rd_map *map)
+{
+	uint64_t count = 0;
+
+	rd_map_free(map);
+	take(t, &count, sizeof(count));
+	for (uint64_t i = 0; i < count && !t->err; i++) {
+		struct snapshot_entry entry;
+		struct rd_entry *e;
+
+		take(t, &entry, sizeof(entry));
+		e = t->err ? NULL : rd_map_put(map, entry.a, entry.b);
+		if (e)
+			e->value = entry.value;
+		else
+			t->err = t->err ? t->err : -ENOMEM;
+	}
+}
+
+static void *take_array(struct taker *t, uint64_t count, size_t size)
+{
+	void *array = t->err || count > t->left / size ? NULL : calloc(count + 1, size);
+
+	if (array)
+		take(t, array, count * size);
+	else
+		t->err = t->err ? t->err : -EBADMSG;
+	return array;
+}
+
+static void take_all(struct taker *t, struct ptt_model *m)
+{
+	struct rd_pool *pools[] = PLAIN_POOLS(m);
+	struct rd_map *maps[] = KEPT_MAPS(m);
+	struct snapshot_numbers numbers = { 0 };
+
+	take(t, &numbers, sizeof(numbers));
+	free(m->known);
+	free(m->processes);
+	m->known = take_array(t, numbers.known_count, sizeof(*m->known));
+	m->known_count = m->known ? numbers.known_count : 0;
+	m->processes = take_array(t, numbers.process_count, sizeof(*m->processes));
+	m->process_count = m->processes ? numbers.process_count : 0;
+	take_threads(t, m);
+	take_tokens(t, m);
+	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++) {
+		uint64_t count;
+
+		take_pool(t, pools[i], pools[i]->size, &count);
+		take(t, pools[i]->items + pools[i]->size, (count - 1) * pools[i]->size);
+		pools[i]->count = (uint32_t)count;
+	}
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		take_map(t, maps[i]);
+	m->wait_id = numbers.wait_id;
+	m->free_hold = numbers.free_hold;
+	m->free_wait = numbers.free_wait;
+}
+
+/* ---- what was added up before does not count ---- */
+
+static void forget_objects(struct ptt_model *m)
+{
+	for (uint32_t i = 1; i < m->objects.count; i++) {
+		struct md_object *o = MD_OBJECT(m, i);
+		struct md_tokens *tokens = MD_TOKENS_OF(m, o);
+
+		o->pub.sums = (struct ptt_sums){ 0 };
+		o->pub.wasted = 0;
+		o->pub.histogram = 0;
+		o->share = o->held = o->tail_share = o->excess = o->blamed = 0;
+		for (uint32_t k = 0; o->tokens && k < tokens->count; k++)
+			tokens->items[k].held = 0;
+		tokens->last.held = 0;
+		for (uint32_t k = o->holds; k; k = MD_HOLD(m, k)->object_next) {
+			MD_HOLD(m, k)->share = 0;
+			/* The model that was saved may not have needed it. */
+			if (m->flags & PTT_MODEL_PAIRS_OF)
+				MD_HOLD(m, k)->pair = md_pair(m, MD_HOLD(m, k)->thread, i);
+		}
+		for (uint32_t k = o->waits; k; k = MD_WAITING(m, k)->object_next)
+			MD_WAITING(m, k)->held = MD_WAITING(m, k)->mutex_held = 0;
+	}
+}
+
+static void forget_sums(struct ptt_model *m)
+{
+	forget_objects(m);
+	for (uint32_t i = 1; i < m->sites.count; i++) {
+		struct ptt_model_site *s = &MD_SITE(m, i)->pub;
+
+		s->sums = (struct ptt_sums){ 0 };
+		s->caused_ns = 0;
+		s->histogram = 0;
+	}
+	for (uint32_t i = 1; i < m->threads.count; i++) {
+		struct ptt_model_thread *t = &MD_THREAD(m, i)->pub;
+
+		t->sums = (struct ptt_sums){ 0 };
+		memset(t->kind_ns, 0, sizeof(t->kind_ns));
+		t->caused_ns = t->buffer_ns = 0;
+		t->histogram = 0;
+	}
+	for (uint32_t i = 1; i < m->pairs.count; i++) {
+		MD_PAIR(m, i)->sums = (struct ptt_sums){ 0 };
+		MD_PAIR(m, i)->caused_ns = 0;
+	}
+	for (uint32_t i = 1; i < m->blames.count; i++)
+		MD_BLAME(m, i)->caused_ns = 0;
+}
+
+int ptt_model_load(struct ptt_model *m, const void *data, uint64_t size)
+{
+	struct taker t = { .at = data, .left = size };
+	struct snapshot_end end;
+
+	if (size < sizeof(end))
+		return -EBADMSG;
+	t.left -= sizeof(end);
+	memcpy(&end, t.at + t.left, sizeof(end));
+	if (end.magic != SNAPSHOT_MAGIC || end.version != PTT_MODEL_VERSION || end.sizes != sizes() ||
+	    end.bytes != t.left || end.crc != ptt_crc32c(0, data, t.left))
+		return -EBADMSG;
+	take_all(&t, m);
+	if (!t.err && t.left)
+		t.err = -EBADMSG;
+	if (!t.err)
+		forget_sums(m);
+	m->error = m->error ? m->error : t.err;
+	return m->error;
+}

@@ -1,0 +1,135 @@
+"""States of the model that are kept: windows are the same from them, and damage is no harm."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from nptltrace.analysis import _native, snapshots
+from nptltrace.analysis.model import Only, Window, run_model
+from nptltrace.trace import ahead
+from nptltrace.trace.source import Source
+from nptltrace.ui.viewer import Viewer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from tests.support import Recorder
+
+ALL = _native.PAIRS | _native.EDGES | _native.PATH
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where states are kept, also of small traces."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(snapshots, "_EVENTS", 100)
+    monkeypatch.setattr(ahead, "_BATCH", 64)
+    return tmp_path / "cache" / "nptltrace" / "states"
+
+
+def tables(source: Source, window: Window) -> dict[str, NDArray[Any]]:
+    model = run_model(source, ALL, window=window)
+    found = {name: model.table(name) for name in ("objects", "sites", "threads", "edges")}
+    # Those of which there is nothing to tell may be known or not.
+    pairs = model.table("pairs")
+    pairs = pairs[(pairs["wait_n"].sum(axis=1) > 0) | (pairs["hold_n"] > 0)]
+    found["pairs"] = np.sort(pairs, order=["thread", "object"])
+    found["path"] = np.concatenate([model.table("segments"), *(p.copy() for p in model.path())])
+    return found
+
+
+def assert_same(source: Source, window: Window, expected: dict[str, NDArray[Any]]) -> None:
+    for name, rows in tables(source, window).items():
+        # Histograms have numbers in the order in which they come up.
+        for column in set(rows.dtype.names or ()) - {"histogram", "used"}:
+            np.testing.assert_array_equal(rows[column], expected[name][column], f"{name} {column}")
+
+
+@pytest.mark.parametrize("options", [("-l", "2"), ("-l", "3"), ("--handler", "shared")])
+def test_windows_that_begin_from_them(
+    options: tuple[str, ...], kept: Path, program: Callable[[str], Path], record: Recorder
+) -> None:
+    source = Source([record(program("mix"), "3", "80", options=options)])
+    end = source.end_ns() or 0
+    choose = random.Random(1)  # noqa: S311
+    windows = [Window(*sorted(choose.sample(range(end), 2))) for _ in range(15)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snapshots, "_EVENTS", 10**9)
+        expected = [tables(source, window) for window in windows]
+    assert not kept.exists()
+    run_model(source, window=Window(end - 1, None))
+    (file,) = kept.iterdir()
+    assert (file.stat().st_mode & 0o777, kept.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert snapshots.latest(source, 0) is None
+    state = snapshots.latest(source, end)
+    assert state is not None
+    assert end // 2 < state.ts_ns < end
+    for window, want in zip(windows, expected, strict=True):
+        assert_same(source, window, want)
+
+
+def test_what_cannot_be_used_is_passed_over(
+    kept: Path, program: Callable[[str], Path], record: Recorder
+) -> None:
+    trace = record(program("mix"), "4", "60", options=("-l", "2"))
+    source = Source([trace])
+    end = source.end_ns() or 0
+    run_model(source, window=Window(end, None))
+    state = snapshots.latest(source, end)
+    assert state is not None
+    window = Window(state.ts_ns + 1, end)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snapshots, "_EVENTS", 10**9)
+        want = tables(source, window)
+    (file,) = kept.iterdir()
+    whole = file.read_bytes()
+    choose = random.Random(2)  # noqa: S311
+    damaged = [b"", whole[:-1], whole[: len(whole) // 2], b"[]" + (2).to_bytes(8, "little")]
+    for _ in range(20):
+        changed = bytearray(whole)
+        changed[choose.randrange(len(changed))] ^= 1 << choose.randrange(8)
+        damaged.append(bytes(changed))
+    for data in damaged:
+        file.write_bytes(data)
+        assert_same(source, window, want)
+        # What was found to be damaged is made anew.
+        assert_same(source, window, want)
+    assert snapshots.latest(source, end) is not None
+    # Of another trace, though it has that name.
+    file.unlink()
+    other = Source([record(program("mix"), "5", "60", options=("-l", "2"))])
+    run_model(other, window=Window(other.end_ns(), None))
+    (foreign,) = kept.iterdir()
+    assert foreign.name != file.name
+    # A choice is followed from the beginning.
+    run_model(other, window=Window(other.end_ns(), None), only=Only(threads=[0]))
+
+
+def test_the_viewer_keeps_them(
+    kept: Path, program: Callable[[str], Path], record: Recorder
+) -> None:
+    trace = record(program("mix"), "6", "60", options=("-l", "2"))
+    viewer = Viewer([trace])
+    viewer.start()
+    viewer.wait_ready()
+    viewer.close()
+    source = Source([trace])
+    state = snapshots.latest(source, source.end_ns() or 0)
+    assert state is not None
+
+
+def test_no_more_than_there_is_room_for(
+    kept: Path, program: Callable[[str], Path], record: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "_FILE_MAX", 1)
+    monkeypatch.setattr(snapshots, "_CACHE_MAX", 1)
+    source = Source([record(program("mix"), "7", "60", options=("-l", "2"))])
+    run_model(source, window=Window(source.end_ns(), None))
+    assert list(kept.iterdir()) == []
