@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define HOLE_PATIENCE_NS UINT64_C(500000000)
+#define WAKE_AT_ONCE 64u /* chunks */
 
 /* All but a few of the chunks that are kept are kept for nobody. */
 static uint32_t kept_max(const struct ptt_collector *c)
@@ -241,7 +242,7 @@ static void drain_thread(struct ptt_collector *c, const struct ready *r, uint32_
 void drain(struct ptt_collector *c, uint32_t flags)
 {
 	bool everything = flags & PTT_PASS_FLUSH, waited;
-	uint32_t n, i, end, freed_before = c->stats.freed_chunks;
+	uint32_t n, i, end, freed_before = c->stats.freed_chunks, freed = freed_before;
 
 	look(c, everything);
 	/* Short of room, small packets are better than writers that wait. */
@@ -250,13 +251,14 @@ void drain(struct ptt_collector *c, uint32_t flags)
 		everything = true;
 	n = gather(c, everything);
 	for (i = 0; i < n; i = end) {
-		uint32_t freed = c->stats.freed_chunks;
-
 		for (end = i + 1; end < n && c->ready[end].thread == c->ready[i].thread;)
 			end++;
 		drain_thread(c, &c->ready[i], end - i);
-		if (c->stats.freed_chunks != freed)
+		/* thousands of threads with a chunk each, woken one by one, keep us from the next chunk; the last ones in any case */
+		if (c->stats.freed_chunks - freed >= WAKE_AT_ONCE || (end == n && c->stats.freed_chunks != freed)) {
 			wake_writers(c, c->stats.freed_chunks - freed);
+			freed = c->stats.freed_chunks;
+		}
 	}
 	c->stats.free_chunks += c->stats.freed_chunks - freed_before;
 }

@@ -80,7 +80,7 @@ struct packet {
 struct open_file {
 	int fd; /* -1 = free */
 	uint32_t stream;
-	uint64_t used_at;
+	bool used; /* since the hand of free_slot() came by last */
 };
 
 struct ptt_collector {
@@ -101,9 +101,10 @@ struct ptt_collector {
 	uint64_t *wanted;          /* one a thread entry: 1 + highest serial to drain, 0 = none */
 	uint32_t *full;            /* one a thread entry: FULL chunks seen by this pass */
 	uint32_t looked;           /* entries of these two below this may be set */
+	uint32_t *asked;           /* one a chunk: threads whose chunks are being taken back */
 	struct open_file *open;
 	uint32_t open_count;
-	uint64_t open_clock;
+	uint32_t open_hand;
 	struct packet *packet;
 	uint32_t packet_max; /* bytes */
 	struct shared_drain *shared; /* NULL unless there is one buffer for all */

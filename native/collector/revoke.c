@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #define REVOKE_PERIOD_NS UINT64_C(20000000)
-#define REVOKE_MAX 512u
 
 static void barrier_everywhere(void)
 {
@@ -24,12 +23,12 @@ static void barrier_everywhere(void)
 		nanosleep(&while_buffers_empty, NULL);
 }
 
-/* Ask for the chunks of threads that have not moved since the last look. Return: how many were asked. */
-static uint32_t ask(struct ptt_collector *c, uint32_t *asked)
+/* Ask for the chunks of threads that have not moved since the last look. Return: how many were asked: c->asked. */
+static uint32_t ask(struct ptt_collector *c)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < c->head.chunk_count && n < REVOKE_MAX; i++) {
+	for (uint32_t i = 0; i < c->head.chunk_count; i++) {
 		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state), none;
 		uint64_t head;
 
@@ -50,7 +49,7 @@ static uint32_t ask(struct ptt_collector *c, uint32_t *asked)
 		if (__atomic_compare_exchange_n(&c->thread[thread].revoke, &none,
 						PTT_REVOKE_WORD(PTT_REVOKE_ASKED, PTT_HEAD_CHANGES(head)), false,
 						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			asked[n++] = thread;
+			c->asked[n++] = thread;
 	}
 	return n;
 }
@@ -109,7 +108,7 @@ static bool take(struct ptt_collector *c, uint32_t thread)
 
 void revoke_idle(struct ptt_collector *c)
 {
-	uint32_t asked[REVOKE_MAX], n, i;
+	uint32_t n, i;
 	bool any = false;
 
 	/* relaxed: only a hint; who begins to wait now is seen in the next pass */
@@ -121,12 +120,12 @@ void revoke_idle(struct ptt_collector *c)
 	if (now_ns() - c->revoked_ns < REVOKE_PERIOD_NS)
 		return;
 	c->revoked_ns = now_ns();
-	n = ask(c, asked);
+	n = ask(c);
 	if (!n)
 		return;
 	barrier_everywhere();
 	for (i = 0; i < n; i++)
-		any |= take(c, asked[i]);
+		any |= take(c, c->asked[i]);
 	if (any)
 		drain(c, PTT_PASS_FLUSH);
 }

@@ -142,8 +142,9 @@ static int allocate(struct ptt_collector *c, struct ptt_message *message)
 	c->stream = calloc(c->head.thread_count, sizeof(*c->stream));
 	c->wanted = calloc(c->head.thread_count, sizeof(*c->wanted));
 	c->full = calloc(c->head.thread_count, sizeof(*c->full));
+	c->asked = calloc(c->head.chunk_count, sizeof(*c->asked));
 	c->packet = calloc(1, sizeof(*c->packet));
-	if (!c->note || !c->ready || !c->stream || !c->wanted || !c->full || !c->packet)
+	if (!c->note || !c->ready || !c->stream || !c->wanted || !c->full || !c->asked || !c->packet)
 		return fail(message, -ENOMEM, "cannot keep notes of the segment");
 	for (uint32_t i = 0; i < c->head.chunk_count; i++)
 		c->note[i].serial = UINT64_MAX;
@@ -426,6 +427,7 @@ void ptt_collector_destroy(struct ptt_collector *c)
 	free(c->stream);
 	free(c->wanted);
 	free(c->full);
+	free(c->asked);
 	free(c->open);
 	free(c->packet);
 	free(c);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define OPEN_FILES_MAX 512u
+#define OPEN_FILES_MAX 16384u
 
 void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generation, char name[static 32])
 {
@@ -24,12 +24,23 @@ void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generat
 		snprintf(name, 32, "stream-%05u", index);
 }
 
+/* A thread has a file of its own; to open one anew for each packet takes longer than to write it. */
+static void raise_limit(struct rlimit *limit)
+{
+	struct rlimit raised = *limit;
+
+	raised.rlim_cur = limit->rlim_max < 2 * OPEN_FILES_MAX ? limit->rlim_max : 2 * OPEN_FILES_MAX;
+	if (raised.rlim_cur > limit->rlim_cur && setrlimit(RLIMIT_NOFILE, &raised) == 0)
+		*limit = raised;
+}
+
 int streams_init(struct ptt_collector *c, struct ptt_message *message)
 {
 	struct rlimit limit = {.rlim_cur = 1024};
 	uint32_t i;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
+	raise_limit(&limit);
 	c->open_count = OPEN_FILES_MAX;
 	/* Half of what the process may open stays for the rest of it. */
 	if (limit.rlim_cur / 2 < c->open_count)
@@ -59,19 +70,24 @@ void streams_close(struct ptt_collector *c)
 		close_file(c, i);
 }
 
-/* A free slot in the table of open files; the one used longest ago is made free if need be. */
+/* A free slot in the table of open files: the next one that has not been used since the hand came by last. */
 static uint32_t free_slot(struct ptt_collector *c)
 {
-	uint32_t i, oldest = 0;
+	struct open_file *file;
+	uint32_t slot;
 
-	for (i = 0; i < c->open_count; i++) {
-		if (c->open[i].fd < 0)
-			return i;
-		if (c->open[i].used_at < c->open[oldest].used_at)
-			oldest = i;
+	for (;;) {
+		slot = c->open_hand;
+		file = &c->open[slot];
+		c->open_hand = slot + 1 < c->open_count ? slot + 1 : 0;
+		if (file->fd < 0)
+			return slot;
+		if (!file->used)
+			break;
+		file->used = false;
 	}
-	close_file(c, oldest);
-	return oldest;
+	close_file(c, slot);
+	return slot;
 }
 
 /* Return: descriptor of the stream's current file, or -errno. */
@@ -83,7 +99,7 @@ static int stream_fd(struct ptt_collector *c, uint32_t index)
 	int fd;
 
 	if (s->open >= 0) {
-		c->open[s->open].used_at = ++c->open_clock;
+		c->open[s->open].used = true;
 		return c->open[s->open].fd;
 	}
 	slot = free_slot(c);
@@ -93,7 +109,7 @@ static int stream_fd(struct ptt_collector *c, uint32_t index)
 		return -errno;
 	s->used = 1;
 	s->open = (int32_t)slot;
-	c->open[slot] = (struct open_file){fd, index, ++c->open_clock};
+	c->open[slot] = (struct open_file){fd, index, true};
 	return fd;
 }
 

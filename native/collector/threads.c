@@ -66,7 +66,7 @@ static void clear_entry(struct ptt_collector *c, uint32_t i)
 	t->t_base = 0;
 	t->revoke = PTT_REVOKE_NONE;
 	t->lost_full = t->lost_closed = t->lost_real_time = t->wait_ns = 0;
-	t->pid = t->tid = t->process = t->hint = 0;
+	t->pid = t->tid = t->process = t->hint = t->waiting = 0;
 	t->serial++;
 	/* release: a collector that takes over sees LEFT, or the whole entry cleared */
 	__atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
@@ -85,6 +85,8 @@ static void give_back(struct ptt_collector *c, uint32_t i)
 	c->stats.lost_closed += t->lost_closed;
 	c->stats.lost_real_time += t->lost_real_time;
 	c->stats.wait_ns += t->wait_ns;
+	/* relaxed, both: killed while it waited for room, it counts for good */
+	__atomic_fetch_sub(&c->segment->waiters, __atomic_load_n(&t->waiting, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	s->gone = s->ended = 0;
 	s->idle_head = 0;
 	/* A collector that is killed from here on leaves an entry that threads_take_up() knows how to read. */

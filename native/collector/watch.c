@@ -11,10 +11,17 @@
 /* An entry that was reserved and not written for so long belonged to a process that was killed. */
 #define SITE_STUCK_NS UINT64_C(2000000000)
 
+/* While writers wait for room: what is idle now may be taken back from them at the next look. */
+#define WAIT_MS_SHORT 10u
+
 int ptt_collector_wait(struct ptt_collector *c, uint32_t timeout_ms)
 {
-	struct timespec timeout = {timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
+	struct timespec timeout;
 
+	/* relaxed: a writer that begins to wait rings the bell, unless another waits already */
+	if (timeout_ms > WAIT_MS_SHORT && __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED))
+		timeout_ms = WAIT_MS_SHORT;
+	timeout = (struct timespec){timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
 	if (syscall(SYS_futex, &c->segment->doorbell, FUTEX_WAIT, c->doorbell_seen, &timeout, NULL, 0) < 0)
 		return errno == EINTR ? -EINTR : 0;
 	return 0;

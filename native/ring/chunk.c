@@ -9,13 +9,40 @@
 #include "handover.h"
 #include "ring.h"
 
-/* How long a writer sleeps before it looks again whether anybody still collects. */
-static const struct timespec wait_slice = {.tv_nsec = 50 * 1000 * 1000};
+/*
+ * How long a writer sleeps before it looks again whether anybody still collects. Where thousands wait, looking must not keep
+ * all processors busy.
+ */
+static struct timespec wait_slice(uint32_t waiters)
+{
+	uint64_t ms = 50 + (uint64_t)waiters;
+
+	if (ms > 2000)
+		ms = 2000;
+	return (struct timespec){.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
+}
+
+/*
+ * Room gets short: the collector should come before threads have to wait.
+ * @rung_at: the value of segment.space at which it was called last for this reason; one call is enough for each
+ */
+static void hurry(uint32_t *rung_at)
+{
+	struct ptt_segment *seg = ptt_session.segment;
+	/* relaxed: a call too many, or one that comes with the next chunk, does no harm */
+	uint32_t space = __atomic_load_n(&seg->space, __ATOMIC_RELAXED);
+
+	if (ptt_is_confined() || __atomic_exchange_n(rung_at, space, __ATOMIC_RELAXED) == space)
+		return;
+	ptt_ring_the_bell(seg);
+}
 
 /* Wait until chunks may be free. Return: false if nothing will ever free them, or this thread does not wait. */
 static bool wait_for_space(struct ptt_thread *self, uint32_t seen)
 {
 	struct ptt_segment *seg = ptt_session.segment;
+	struct timespec slice;
+	uint32_t waiters;
 
 	if (seg->when_full != PTT_WHEN_FULL_WAIT || seg->policy != PTT_POLICY_FLUSH || !ptt_is_collected(seg))
 		return false;
@@ -24,9 +51,16 @@ static bool wait_for_space(struct ptt_thread *self, uint32_t seen)
 		__atomic_fetch_add(&self->lost_real_time, 1, __ATOMIC_RELAXED);
 		return false;
 	}
-	__atomic_fetch_add(&seg->waiters, 1, __ATOMIC_SEQ_CST); /* pairs with the collector's bump of space, then load */
-	ptt_ring_the_bell(seg);
-	ptt_raw_futex(&seg->space, FUTEX_WAIT, seen, &wait_slice);
+	/* seq_cst: pairs with the collector's bump of space, then load */
+	waiters = __atomic_fetch_add(&seg->waiters, 1, __ATOMIC_SEQ_CST);
+	slice = wait_slice(waiters);
+	/* relaxed: for the collector, should the thread be killed while it waits */
+	__atomic_fetch_add(&self->waiting, 1, __ATOMIC_RELAXED);
+	/* while somebody waits the collector comes by itself */
+	if (!waiters)
+		ptt_ring_the_bell(seg);
+	ptt_raw_futex(&seg->space, FUTEX_WAIT, seen, &slice);
+	__atomic_fetch_sub(&self->waiting, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&seg->waiters, 1, __ATOMIC_RELAXED);
 	return true;
 }
@@ -69,21 +103,6 @@ static int64_t claim_among(uint32_t first, uint32_t end, uint32_t home, uint32_t
 			index = first;
 	}
 	return -1;
-}
-
-/*
- * Room gets short: the collector should come before threads have to wait.
- * @rung_at: the value of segment.space at which it was called last for this reason; one call is enough for each
- */
-static void hurry(uint32_t *rung_at)
-{
-	struct ptt_segment *seg = ptt_session.segment;
-	/* relaxed: a call too many, or one that comes with the next chunk, does no harm */
-	uint32_t space = __atomic_load_n(&seg->space, __ATOMIC_RELAXED);
-
-	if (ptt_is_confined() || __atomic_exchange_n(rung_at, space, __ATOMIC_RELAXED) == space)
-		return;
-	ptt_ring_the_bell(seg);
 }
 
 /* Return: index of a chunk that now is CLAIMED for @self, or -1 if none is free. */

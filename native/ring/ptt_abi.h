@@ -172,7 +172,9 @@ struct ptt_thread {
 	uint64_t serial; /* counts the threads that had this entry */
 	uint64_t chunks; /* next chunk.serial; written by the owner */
 	uint64_t lost_real_time; /* of lost_full: the thread was of a real-time policy, so it did not wait */
-	uint64_t reserved[5];
+	uint32_t waiting; /* how often the thread, and its signal handlers, count in segment.waiters; written by the owner */
+	uint32_t pad;
+	uint64_t reserved[4];
 };
 _Static_assert(sizeof(struct ptt_thread) == 128, "thread entry is two cache lines");
 _Static_assert(offsetof(struct ptt_thread, serial) == 64, "second line");

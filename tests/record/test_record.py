@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,6 +105,43 @@ int main(void)
 }
 """
 
+# As many threads at one time as it is told.
+AT_ONE_TIME = """
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t barrier;
+
+static void *run(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    pthread_barrier_wait(&barrier);
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned int count = strtoul(argv[argc - 1], NULL, 10);
+    pthread_t *thread = calloc(count, sizeof(*thread));
+    pthread_attr_t attr;
+
+    pthread_barrier_init(&barrier, NULL, count + 1);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, PTHREAD_STACK_MIN);
+    pthread_attr_setguardsize(&attr, 0);
+    for (unsigned int i = 0; i < count; i++)
+        if (pthread_create(&thread[i], &attr, run, NULL))
+            _Exit(77);
+    pthread_barrier_wait(&barrier);
+    for (unsigned int i = 0; i < count; i++)
+        pthread_join(thread[i], NULL);
+    return 0;
+}
+"""
+
 
 def last_line(stderr: str) -> dict[str, str]:
     """Return what the last line says."""
@@ -191,6 +229,27 @@ class TestWhole:
             pytest.skip("real-time policies need a right that is missing here")
         assert (done.returncode, last_line(done.stderr)["lost"]) == (0, "0")
         assert session(tmp_path / "t")["wait_ns"] > 0
+
+    def test_more_threads_than_buffers(self, ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+        program = compile_c(AT_ONE_TIME, name="at_one_time")
+        # Each thread has a file, and some file systems take long to make one.
+        memory = Path("/dev/shm")  # noqa: S108 -- for the file system that it is
+        place = memory if os.access(memory, os.W_OK) else tmp_path
+        ratios = []
+        for _ in range(3):
+            with tempfile.TemporaryDirectory(dir=place) as directory:
+                began = time.monotonic()
+                plain = subprocess.run([program, "12000"], check=False).returncode
+                between = time.monotonic()
+                if plain == 77:
+                    pytest.skip("so many threads are not permitted")
+                done = ptt("record", "-o", Path(directory, "t"), "--", program, "12000")
+                ratios.append((time.monotonic() - between) / (between - began))
+            said = last_line(done.stderr)
+            assert (said["lost"], said["threads"]) == ("0", "12001")
+            if ratios[-1] < 10:
+                break
+        assert min(ratios) < 10
 
     def test_empty_packets_tell_of_losses(
         self, record: Recorder, own: Callable[[str], Path]

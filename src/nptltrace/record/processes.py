@@ -28,6 +28,8 @@ _NO_PARENT = 0xFFFFFFFF
 _EXEC_NS = 100_000_000
 # The maps of a process are read when it is so old, and again whenever it is twice as old.
 _LOOK_NS = 500_000_000
+# So long at most names of threads are read at a time.
+_NAMES_NS = 10_000_000
 # So long at least the maps are not read again for calls from where nothing was mapped before.
 _STRANGE_NS = 50_000_000
 # One that has an entry and says nothing else for so long, and is not there, never will.
@@ -157,10 +159,13 @@ class ProcessWatch:
 
     def _names(self) -> None:
         """Write down the names of threads that have not been seen before."""
+        until = time.monotonic_ns() + _NAMES_NS
         for thread in self._collector.threads():
             process = self._live.get(thread.process)
             if process is None or thread.tid in process.tids:
                 continue
+            if time.monotonic_ns() > until:
+                break  # there may be thousands, and the others wait for room
             process.tids.add(thread.tid)
             name = _read(f"/proc/{process.pid}/task/{thread.tid}/comm").rstrip("\n")
             if name:
