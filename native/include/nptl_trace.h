@@ -59,16 +59,16 @@ struct nptl_trace_event {
  * nptl_trace_handler_getevent(event)
  *     At each event, in the thread that it happens in, in the middle of a POSIX thread function. It must not block
  *     (short of running out of room), must not be a cancellation point, should make no system call, and must keep
- *     errno. It can interrupt itself: a signal handler may use semaphores. param may be freed when it returns.
+ *     errno. It runs in signal handlers, too: one may use semaphores. param may be freed when it returns.
  * nptl_trace_fini()
  *     At the end of the process. Late events of other threads may still arrive while and after it runs.
  *
- * The tracer does not trace what a handler does between the call of one of these and its return; a signal handler that
- * runs in that time is not traced either. A handler that calls nothing the tracer hooks can do better: it exports
+ * The tracer does not trace what a handler does between the call of one of these and its return, and blocks signals while
+ * nptl_trace_handler_getevent() runs. A handler that calls nothing the tracer hooks can do without: it exports
  *
  *     const int nptl_trace_handler_reentrant = 1;
  *
- * and is then called directly, signal handlers included.
+ * and is then called directly, also by signal handlers that interrupt it.
  *
  * A handler that cannot work says why on standard error in its init and clears __nptl_trace_enabled; the program then
  * runs untraced.

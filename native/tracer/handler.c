@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "confined.h"
 #include "handler.h"
+#include "signals.h"
 
 #define ARGS_MAX 63
 #define FILTER_MAX 512 /* every domain with all its bits */
@@ -25,14 +27,24 @@ static struct {
 
 static __thread volatile bool in_handler INITIAL_EXEC;
 
-/* For handlers that may call traced functions: what they do is not traced. */
+/*
+ * For handlers that may call traced functions: what they do is not traced. No signal handler comes between: its events
+ * would be lost, and one that leaves by siglongjmp() would leave the thread marked as being in the trace handler.
+ */
 static void guarded_getevent(struct nptl_trace_event event)
 {
+	bool may_block = !ptt_is_confined();
+	ptt_signal_set before;
+
 	if (in_handler)
 		return;
+	if (may_block)
+		ptt_block_signals(&before);
 	in_handler = true;
 	handler.getevent(event);
 	in_handler = false;
+	if (may_block)
+		ptt_restore_signals(&before);
 }
 
 static void complain(const char *what, const char *detail)
@@ -301,6 +313,8 @@ void ptt_restart_handler(void)
 void ptt_end_handler(void)
 {
 	/* it stays loaded: other threads may be inside it */
+	in_handler = true;
 	if (handler.fini)
 		handler.fini();
+	in_handler = false;
 }

@@ -20,34 +20,29 @@
 #include "points.h"
 #include "process.h"
 #include "raw_syscall.h"
+#include "signals.h"
 
 #ifndef CLONE_VM
 #define CLONE_VM 0x00000100
 #endif
 
-#define SIGSET_SIZE 8 /* of the kernel's signal set */
-
-typedef uint64_t signal_set;
-
 /* Just before a fork. */
-static void hold_signals(signal_set *before)
+static void hold_signals(ptt_signal_set *before)
 {
-	signal_set all = ~UINT64_C(0);
-
-	ptt_raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)before, SIGSET_SIZE, 0, 0);
+	ptt_block_signals(before);
 	ptt_keep_levels();
 	ptt_mute_points(true);
 }
 
-static void restore_signals(const signal_set *before)
+static void restore_signals(const ptt_signal_set *before)
 {
 	ptt_mute_points(false);
-	ptt_raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)before, 0, SIGSET_SIZE, 0, 0);
+	ptt_restore_signals(before);
 }
 
 /* ------------------------------------------------------------ fork */
 
-static __thread signal_set mask_before INITIAL_EXEC;
+static __thread ptt_signal_set mask_before INITIAL_EXEC;
 
 static void become_child(void)
 {
@@ -121,7 +116,7 @@ EXPORT pid_t fork(void)
 EXPORT pid_t _Fork(void)
 {
 	void *site = CALL_SITE;
-	signal_set before;
+	ptt_signal_set before;
 	pid_t child;
 
 	if (!__nptl_trace_enabled)
@@ -141,7 +136,7 @@ EXPORT pid_t _Fork(void)
 struct clone_start {
 	int (*routine)(void *arg);
 	void *arg;
-	signal_set mask;
+	ptt_signal_set mask;
 };
 
 /* In the child, which has a copy of the parent's stack. */
@@ -215,7 +210,7 @@ int ptt_syscall_is_ours(long number, long a, long b)
 
 static long fork_by_syscall(long number, const long *arg, void *site)
 {
-	signal_set before;
+	ptt_signal_set before;
 	long child;
 
 	hold_signals(&before);
