@@ -381,9 +381,12 @@ EXPORT int thrd_detach(thrd_t thread)
 	int result;
 
 	C11(THRD_DETACH_IN, (void *)thread, site);
-	result = ptt_real.thrd_detach(thread);
 	if (must_trace(THREAD, THREAD_DETACH))
-		EMIT_WITH(THREAD, THREAD_DETACH, thread_detach, thread, site, .result = error_of(result));
+		EMIT_WITH(THREAD, THREAD_DETACH, thread_detach, thread, site, .result = 0);
+	result = ptt_real.thrd_detach(thread);
+	if (result != thrd_success && must_trace(THREAD, THREAD_ERROR))
+		EMIT_WITH(THREAD, THREAD_ERROR, thread_error, thread, site, .routine = NPTL_EV_THREAD_DETACH_IN,
+			  .result = error_of(result));
 	C11_WITH(THRD_DETACH_OUT, thrd_detach_out, thread, site, .result = result);
 	return result;
 }

@@ -383,9 +383,12 @@ EXPORT int pthread_detach(pthread_t thread)
 
 	if (must_trace(THREAD, THREAD_DETACH_IN))
 		EMIT(THREAD, THREAD_DETACH_IN, (void *)thread, site);
-	result = ptt_real.pthread_detach(thread);
+	/* afterwards the thread may be gone, and another one have its pthread_t */
 	if (must_trace(THREAD, THREAD_DETACH))
-		EMIT_WITH(THREAD, THREAD_DETACH, thread_detach, thread, site, .result = result);
+		EMIT_WITH(THREAD, THREAD_DETACH, thread_detach, thread, site, .result = 0);
+	result = ptt_real.pthread_detach(thread);
+	if (result)
+		report_error(thread, NPTL_EV_THREAD_DETACH_IN, result, site);
 	if (must_trace(THREAD, THREAD_DETACH_OUT))
 		EMIT_WITH(THREAD, THREAD_DETACH_OUT, thread_detach_out, thread, site, .result = result);
 	return result;
