@@ -30,14 +30,18 @@ static bool tried(uint32_t id)
 	       id == (NPTL_DOMAIN_SPIN << 6 | NPTL_EV_SPIN_TAKEN_TRIED);
 }
 
+/* Edges come from so many of the locks that are held, those taken last: of n that are held at once there would be n². */
+#define EDGES_FROM 64u
+
 void md_edges(struct ptt_model *m, const struct md_event *e, uint32_t object, uint8_t mode, bool blocked)
 {
+	uint32_t left = EDGES_FROM;
 	const struct md_thread *t = MD_THREAD(m, e->thread);
 	uint32_t site = md_site(m, e->thread, e->site, MD_OBJECT(m, object)->pub.kind);
 
 	if (!md_in_window(m, e->ts))
 		return;
-	for (uint32_t i = t->holds; i; i = MD_HOLD(m, i)->thread_next) {
+	for (uint32_t i = t->holds; i && left--; i = MD_HOLD(m, i)->thread_next) {
 		const struct md_hold *h = MD_HOLD(m, i);
 		struct ptt_model_edge *edge;
 		bool made;

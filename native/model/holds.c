@@ -9,22 +9,31 @@ static void leave_place(uint64_t *places, uint8_t place)
 
 uint32_t md_hold_find(const struct ptt_model *m, uint32_t thread, uint32_t object)
 {
-	uint32_t hold = MD_THREAD(m, thread)->holds;
+	uint32_t hold = MD_THREAD(m, thread)->holds, of_object = MD_OBJECT(m, object)->holds;
 
-	while (hold && MD_HOLD(m, hold)->object != object)
+	/* Along the shorter one of two lists: a thread may hold many locks, and a lock may have many readers. */
+	while (hold && of_object) {
+		if (MD_HOLD(m, hold)->object == object)
+			return hold;
+		if (MD_HOLD(m, of_object)->thread == thread)
+			return of_object;
 		hold = MD_HOLD(m, hold)->thread_next;
-	return hold;
+		of_object = MD_HOLD(m, of_object)->object_next;
+	}
+	return 0;
 }
 
 void md_hold_unlink(struct ptt_model *m, uint32_t number)
 {
 	struct md_hold *h = MD_HOLD(m, number);
 	struct md_object *o = MD_OBJECT(m, h->object);
-	uint32_t *at = &MD_THREAD(m, h->thread)->holds;
 
-	while (*at && *at != number)
-		at = &MD_HOLD(m, *at)->thread_next;
-	*at = h->thread_next;
+	if (h->thread_prev)
+		MD_HOLD(m, h->thread_prev)->thread_next = h->thread_next;
+	else
+		MD_THREAD(m, h->thread)->holds = h->thread_next;
+	if (h->thread_next)
+		MD_HOLD(m, h->thread_next)->thread_prev = h->thread_prev;
 	MD_THREAD(m, h->thread)->pub.held--;
 	leave_place(&MD_THREAD(m, h->thread)->places, h->thread_place);
 	leave_place(&o->places, h->object_place);

@@ -47,6 +47,8 @@ static inline void md_hold_begin(struct ptt_model *m, const struct md_event *e, 
 	};
 	if (o->holds)
 		MD_HOLD(m, o->holds)->object_prev = number;
+	if (t->holds)
+		MD_HOLD(m, t->holds)->thread_prev = number;
 	o->holds = t->holds = number;
 	o->pub.holders++;
 	o->pub.holder = e->thread;

@@ -35,6 +35,7 @@ struct md_hold {
 	uint32_t depth;
 	uint32_t max_waiters;
 	uint32_t thread_next;
+	uint32_t thread_prev;
 	uint32_t object_prev;
 	uint32_t object_next;
 	uint8_t mode;

@@ -122,22 +122,28 @@ static void released_unseen(struct ptt_model *m, const struct md_event *e, struc
 	md_log_add(m, o, (struct md_log_entry){ o->release_ts, e->ts, e->thread, 0 });
 }
 
+/* So many of the locks that a thread took last are looked at one by one. */
+#define RELEASED_NEAR 8u
+
 void md_release(struct ptt_model *m, const struct md_event *e)
 {
-	uint32_t hold = MD_THREAD(m, e->thread)->holds, kind = e->id >> 6, object, pair;
+	uint32_t hold = MD_THREAD(m, e->thread)->holds, kind = e->id >> 6, near = RELEASED_NEAR, object, pair;
 	struct md_object *o;
 
 	/* Most threads release what they took last: that needs no search for the object. */
-	while (hold && (MD_HOLD(m, hold)->address != e->object ||
-			MD_OBJECT(m, MD_HOLD(m, hold)->object)->pub.kind != kind))
+	while (hold && near && (MD_HOLD(m, hold)->address != e->object ||
+				MD_OBJECT(m, MD_HOLD(m, hold)->object)->pub.kind != kind)) {
 		hold = MD_HOLD(m, hold)->thread_next;
-	if (hold) {
+		near--;
+	}
+	if (hold && near) {
 		object = MD_HOLD(m, hold)->object;
 		MD_OBJECT(m, object)->pub.last_ns = e->ts;
 	} else {
 		/* A lock may be released by a thread that did not take it, if its kind does not look. */
 		object = md_object(m, e->thread, kind, e->object, e->ts, &pair);
-		hold = MD_OBJECT(m, object)->holds;
+		hold = md_hold_find(m, e->thread, object);
+		hold = hold ? hold : MD_OBJECT(m, object)->holds;
 	}
 	o = MD_OBJECT(m, object);
 	if (!hold) {

@@ -38,6 +38,7 @@ class Checker:
         self._whole = whole_filter(source)
         self._threads = 0
         self._processes: dict[int, tuple[int | None, int]] = {}
+        self._places: dict[tuple[int, int], int] = {}
         self._shared = 0
 
     @property
@@ -116,11 +117,14 @@ class Checker:
     def _learn(self) -> None:
         """Tell of threads and processes that are new."""
         reader = self._source.reader
+        places = [(trace, index) for trace, index, _ in reader.processes()]
+        # Of images of one index, as execs make them, the last.
+        self._places = {place: number for number, place in enumerate(places)}
         for number, process in enumerate(self._source.processes()):
             known = (process.parent, len(process.modules))
             if self._processes.get(number) != known:
                 self._processes[number] = known
-                self._learn_process(number, process)
+                self._learn_process(number, process, places[number][0])
         shared = sum(len(process.shared) for process in self._source.processes())
         if shared != self._shared:
             self._shared = shared
@@ -130,13 +134,11 @@ class Checker:
                 self.check.thread(number, owner, tid)
             self._threads = reader.thread_count()
 
-    def _learn_process(self, number: int, process: Process) -> None:
+    def _learn_process(self, number: int, process: Process, trace: int) -> None:
         if process.parent is not None:
-            places = self._source.reader.processes()
-            trace = places[number][0]
-            for parent, (theirs, index, _) in enumerate(places):
-                if theirs == trace and index == process.parent and parent != number:
-                    self.check.process(number, parent)
+            parent = self._places.get((trace, process.parent), number)
+            if parent != number:
+                self.check.process(number, parent)
         behind = behind_all(process)
         if behind is not None:
             self.check.stack(number, behind)

@@ -383,7 +383,11 @@ def model_tables(source: Source, *, window: Window | None = None) -> Tables:
 
 
 def model_batches(
-    source: Source, rows: Collection[str] = ROW_TABLES, *, window: Window | None = None
+    source: Source,
+    rows: Collection[str] = ROW_TABLES,
+    *,
+    edges: bool = True,
+    window: Window | None = None,
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a traceset in pieces, each with its name, as the events are read.
 
@@ -393,9 +397,11 @@ def model_batches(
     Args:
         source: The opened traces.
         rows: Which of waits, holds and wakeups to yield.
+        edges: Whether to make the edges, of which there may be many more than events.
         window: The part to read.
     """
-    for model, _ in model_steps(source, _native.ROWS | _native.EDGES, window=window):
+    flags = (_native.ROWS if rows else 0) | (_native.EDGES if edges else 0)
+    for model, _ in model_steps(source, flags, window=window):
         names = _Numbers(model)
         for name in rows:
             found = model.table(name, copy=False)
@@ -406,7 +412,8 @@ def model_batches(
     yield from ((name, _ROWS[name](names, model.table(name))) for name in rows)
     yield "threads", _threads(source, names, part=(window or Window()).of(source) != Window())
     yield "objects", _objects(names)
-    yield "edges", _edges(names, model.table("edges")[1:])
+    if edges:
+        yield "edges", _edges(names, model.table("edges")[1:])
     yield "blames", _blames(names, model.table("blames")[1:])
 
 
@@ -590,7 +597,8 @@ def _wakeups(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
 
 
 def _edges(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
-    guards = [[int(g) for g in guard if g] for guard in rows["guard"]]
+    guards = np.array(rows["guard"])
+    counts = np.concatenate([[0], np.cumsum(np.count_nonzero(guards, axis=1))])
     return pa.table(
         {
             "process": pa.array(names.objects["process"][rows["held"]]),
@@ -608,7 +616,9 @@ def _edges(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "one_thread": pa.array(rows["threads"] == 1),
             "blocked": _flag(rows["blocked"]),
             "tries": _flag(rows["tries"]),
-            "guards": pa.array(guards, pa.list_(pa.uint32())),
+            "guards": pa.ListArray.from_arrays(
+                pa.array(counts, pa.int32()), pa.array(guards[guards != 0])
+            ),
         }
     )
 

@@ -313,7 +313,8 @@ _DECLARED = (
     ),
     TableType(
         "edges",
-        "two locks of which one was asked for while the other was held",
+        "two locks of which one was asked for while the other was held, one of the 64 that its "
+        "thread had taken last",
         (
             *_WHO,
             Column("held_lock", "uint32", "the one that was held", "id"),

@@ -134,7 +134,7 @@ class TraceTables:
         """
         if any(name in _MODEL for name in names):
             rows = [name for name in ROW_TABLES if name in names]
-            for name, raw in self._model(rows):
+            for name, raw in self._model(rows, edges="edges" in names):
                 if name in names:
                     yield name, self._made(name, self._finishers[name](raw))
         for name in names:
@@ -150,21 +150,24 @@ class TraceTables:
         return name == "events" or (name == "holds" and events > _KEPT_EVENTS)
 
     def _keep(self, name: str) -> None:
-        """Make a table, and those that come with it."""
+        """Make a table, and those that come with it; edges come alone."""
         if name not in _MODEL:
             self._kept[name] = self._made(name, self._makers[name]())
             return
-        rows = [row for row in ROW_TABLES if not self._is_streamed(row)]
+        edges = name == "edges"
+        rows = [row for row in ROW_TABLES if not edges and not self._is_streamed(row)]
         shelves: dict[str, Shelf] = {}
-        for made, raw in self._model(rows):
+        for made, raw in self._model(rows, edges=edges):
+            if made in self._kept:
+                continue
             shelves.setdefault(made, Shelf()).add(self._made(made, self._finishers[made](raw)))
         for made, shelf in shelves.items():
             self._kept[made] = shelf.table()
 
-    def _model(self, rows: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+    def _model(self, rows: Sequence[str], *, edges: bool) -> Iterator[tuple[str, pa.Table]]:
         with self._lock:
             self._source.learn_threads()
-        return model_batches(self._source, rows, window=self._window)
+        return model_batches(self._source, rows, edges=edges, window=self._window)
 
     @staticmethod
     def _made(name: str, columns: dict[str, Any]) -> pa.Table:

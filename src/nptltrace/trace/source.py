@@ -101,6 +101,7 @@ class Source:
         self._looked = 0  # how many bytes `told` is from
         self._last_events: dict[int, int] | None = None
         self._before: list[tuple[TraceFiles, Source]] | None = None
+        self._names: dict[int, str] = {}  # of threads, as far as they were asked for
         self._given = [Path(path) for path in paths]
         for path in paths:
             self._add(posix_log.as_trace(path) if posix_log.is_log(path) else Path(path))
@@ -129,6 +130,7 @@ class Source:
             self._add_files(trace)
         self.reader.index(running=self.running)
         self._looked = 0
+        self._names.clear()
         self._last_events = self._before = None
         self._set_clocks()
 
@@ -275,14 +277,16 @@ class Source:
 
         A thread that nobody named has the name of the one that created it.
         """
-        seen: set[int] = set()
-        while thread not in seen:
-            name = self._own_name(thread)
+        chain = []
+        while thread not in self._names:
+            name = self._names[thread] = self._own_name(thread)
+            chain.append(thread)
             if name:
-                return name
-            seen.add(thread)
+                break
             thread = self.told.creators.get(thread, thread)
-        return ""
+        name = self._names[thread]
+        self._names.update(dict.fromkeys(chain, name))
+        return name
 
     def _own_name(self, thread: int) -> str:
         process, tid = self._threads()[thread]
@@ -306,10 +310,12 @@ class Source:
         if far > self._looked:
             self.told = thread_names(self.reader, self._threads(), far)
             self._looked = far
+            self._names.clear()
 
     def know_threads(self, told: ThreadNames) -> None:
         """Take over what an earlier search of all events has found."""
         self.told, self._looked = told, ALL
+        self._names.clear()
 
     # ---- call sites ----
 
