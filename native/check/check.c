@@ -37,9 +37,9 @@ struct ptt_check *ptt_check_create(int64_t long_hold)
 void ptt_check_destroy(struct ptt_check *c)
 {
 	struct rd_pool *pools[] = { &c->objects, &c->threads, &c->holds, &c->waits, &c->nodes,
-				    &c->edges, &c->orders, &c->findings, &c->steps };
+				    &c->edges, &c->orders, &c->findings, &c->steps, &c->held };
 	struct rd_map *maps[] = { &c->object_of, &c->pthread_of, &c->serial_of, &c->tid_of,
-				  &c->seen, &c->seen_at, &c->edge_of, &c->order_of };
+				  &c->seen, &c->seen_at, &c->edge_of, &c->order_of, &c->set_of };
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
 		rd_pool_close(pools[i]);
@@ -440,6 +440,11 @@ int ptt_check_finish(struct ptt_check *c, const int64_t *ends, uint32_t count, u
 uint64_t ptt_check_lost(const struct ptt_check *c)
 {
 	return c->lost;
+}
+
+uint64_t ptt_check_crowded(const struct ptt_check *c)
+{
+	return c->crowded;
 }
 
 uint64_t ptt_check_futex_waits(const struct ptt_check *c)

@@ -5,10 +5,15 @@
 /* Of one kind at one call site; a loop over many objects shall not bury the rest. */
 #define SAME_SITE_MAX 20
 
+static uint64_t what_of(enum ptt_check_kind kind, uint32_t flags)
+{
+	return (uint64_t)kind << 8 | (flags & (PTT_FINDING_CLOSED | PTT_FINDING_SUSPECT));
+}
+
 uint32_t ck_found(struct ptt_check *c, enum ptt_check_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
 		  uint32_t flags)
 {
-	uint64_t what = (uint64_t)kind << 8 | (flags & (PTT_FINDING_CLOSED | PTT_FINDING_SUSPECT));
+	uint64_t what = what_of(kind, flags);
 	struct rd_entry *entry = rd_map_put(&c->seen, a ^ what << 48, b), *site;
 	struct ptt_check_finding *f;
 	uint32_t number;
@@ -35,7 +40,7 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_check_kind kind, const struct ck
 	number = ck_new(c, &c->findings);
 	if (!number)
 		return 0;
-	entry->value = number;
+	entry->value = c->telling = number;
 	site->value = (uint64_t)number << 32 | ((uint32_t)site->value + 1);
 	f = CK_FINDING(c, number);
 	*f = (struct ptt_check_finding){
@@ -43,6 +48,28 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_check_kind kind, const struct ck
 		.first_step = c->steps.count,
 	};
 	return number;
+}
+
+uint32_t ck_found_more(struct ptt_check *c, enum ptt_check_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
+		       int64_t value)
+{
+	uint32_t number = ck_found(c, kind, e, a, b, PTT_FINDING_WHOLE);
+	const struct rd_entry *entry = rd_map_find(&c->seen, a ^ what_of(kind, PTT_FINDING_WHOLE) << 48, b);
+	struct ptt_check_finding *f;
+
+	if (!entry || !entry->value)
+		return 0;
+	f = CK_FINDING(c, entry->value);
+	if (!number) {
+		if (value <= f->value)
+			return 0;
+		f->ts = e->ts;
+		f->first_step = c->steps.count;
+		f->steps = 0;
+		c->telling = (uint32_t)entry->value;
+	}
+	f->value = value;
+	return c->telling;
 }
 
 struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, uint32_t thread, int64_t ts, uint64_t site,
@@ -61,7 +88,7 @@ struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, ui
 		s->kind = (uint16_t)CK_OBJECT(c, object)->kind;
 	}
 	if (number)
-		CK_FINDING(c, c->findings.count - 1)->steps++;
+		CK_FINDING(c, c->telling)->steps++;
 	return s;
 }
 

@@ -4,11 +4,18 @@
 
 uint32_t ck_hold_of(const struct ptt_check *c, uint32_t thread, uint32_t object)
 {
-	uint32_t hold = CK_THREAD(c, thread)->holds;
+	uint32_t hold = CK_THREAD(c, thread)->holds, of_object = CK_OBJECT(c, object)->holds;
 
-	while (hold && CK_HOLD(c, hold)->object != object)
+	/* Along the shorter one of two lists: a thread may hold many locks, and a lock may have many readers. */
+	while (hold && of_object) {
+		if (CK_HOLD(c, hold)->object == object)
+			return hold;
+		if (CK_HOLD(c, of_object)->thread == thread)
+			return of_object;
 		hold = CK_HOLD(c, hold)->thread_next;
-	return hold;
+		of_object = CK_HOLD(c, of_object)->object_next;
+	}
+	return 0;
 }
 
 void ck_hold_begin(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode)
@@ -29,7 +36,10 @@ void ck_hold_begin(struct ptt_check *c, const struct ck_event *e, uint32_t objec
 	};
 	if (o->holds)
 		CK_HOLD(c, o->holds)->object_prev = number;
+	if (t->holds)
+		CK_HOLD(c, t->holds)->thread_prev = number;
 	o->holds = t->holds = number;
+	t->held += o->kind != NPTL_DOMAIN_ONCE;
 	t->held_sum += ck_share_of(object, mode);
 }
 
@@ -37,11 +47,14 @@ void ck_hold_end(struct ptt_check *c, uint32_t number)
 {
 	struct ck_hold *h = CK_HOLD(c, number);
 	struct ck_thread *t = CK_THREAD(c, h->thread);
-	uint32_t *at = &t->holds;
 
-	while (*at && *at != number)
-		at = &CK_HOLD(c, *at)->thread_next;
-	*at = h->thread_next;
+	if (h->thread_prev)
+		CK_HOLD(c, h->thread_prev)->thread_next = h->thread_next;
+	else
+		t->holds = h->thread_next;
+	if (h->thread_next)
+		CK_HOLD(c, h->thread_next)->thread_prev = h->thread_prev;
+	t->held -= h->kind != NPTL_DOMAIN_ONCE;
 	t->held_sum -= ck_share_of(h->object, h->mode);
 	if (h->object_prev)
 		CK_HOLD(c, h->object_prev)->object_next = h->object_next;

@@ -28,6 +28,7 @@ struct ck_hold {
 	uint32_t object;
 	uint32_t depth;
 	uint32_t thread_next; /* the latest first */
+	uint32_t thread_prev;
 	uint32_t object_prev;
 	uint32_t object_next;
 	uint8_t mode;
@@ -140,6 +141,7 @@ struct ck_thread {
 	int64_t cond_left_ts; /* and when */
 	uint64_t pthread;
 	uint64_t held_sum; /* of what it holds, whatever the order */
+	uint32_t held;	   /* how much it holds, once routines left out */
 	int64_t first_ts;
 	int64_t last_ts;
 	int64_t busy_ts; /* when it last did anything but create and join threads */
@@ -210,9 +212,9 @@ struct ptt_check {
 	uint64_t futex_waits; /* of the program's own: whose locks these are nobody says */
 	uint64_t wait_id;
 	int64_t last_ts;
-	struct rd_pool objects, threads, holds, waits, nodes, edges, orders, findings, steps;
+	struct rd_pool objects, threads, holds, waits, nodes, edges, orders, findings, steps, held;
 	uint32_t free_hold, free_wait;
-	struct rd_map object_of, pthread_of, serial_of, tid_of, seen, seen_at, edge_of, order_of;
+	struct rd_map object_of, pthread_of, serial_of, tid_of, seen, seen_at, edge_of, order_of, set_of;
 	struct ck_known {
 		uint32_t thread;
 		uint32_t process;
@@ -225,6 +227,8 @@ struct ptt_check {
 	struct ck_share *shares;
 	uint32_t share_count;
 	uint32_t mark; /* of the last walk */
+	uint32_t telling; /* the finding that steps are added to */
+	uint64_t crowded; /* locks asked for by threads that held too many others to keep the orders */
 	uint64_t walked; /* steps of searches for orders, which are bounded */
 	uint32_t *stack;
 	uint32_t stack_room;
@@ -306,7 +310,13 @@ uint32_t ck_wait_at(const struct ptt_check *c, const struct ck_event *e);
  */
 uint32_t ck_found(struct ptt_check *c, enum ptt_check_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
 		  uint32_t flags);
-/* ck_step - one more step of the finding that was made last. */
+/*
+ * ck_found_more - as ck_found(), for what has a size: of the same ones the largest is told. Of one that is larger than
+ * those before, all steps are to be given anew.
+ */
+uint32_t ck_found_more(struct ptt_check *c, enum ptt_check_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
+		       int64_t value);
+/* ck_step - one more step of the finding that ck_found() or ck_found_more() has returned last. */
 struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, uint32_t thread, int64_t ts, uint64_t site,
 			       uint32_t object);
 void ck_step_last(struct ptt_check *c, enum ptt_check_what what, const struct ck_last *last, uint32_t object);

@@ -76,9 +76,8 @@ static void inversion(struct ptt_check *c, const struct ck_event *e, const struc
 	struct ck_event at = *e;
 
 	at.site = w->site;
-	if (!ck_found(c, PTT_PRIORITY_INVERSION, &at, (uint64_t)w->object << 16, w->site, PTT_FINDING_WHOLE))
+	if (!ck_found_more(c, PTT_PRIORITY_INVERSION, &at, (uint64_t)w->object << 16, w->site, e->ts - w->since))
 		return;
-	CK_FINDING(c, c->findings.count - 1)->value = e->ts - w->since;
 	ck_step(c, PTT_STEP_PRIORITY, w->inverter, w->since, 0, 0)->value = w->inverter_priority;
 	ck_step_hold(c, ck_hold_of(c, w->inverter, w->object));
 	ck_step(c, PTT_STEP_PRIORITY, w->thread, w->since, 0, 0)->value = w->priority;

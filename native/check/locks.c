@@ -49,9 +49,8 @@ static void long_hold(struct ptt_check *c, const struct ck_event *e, uint32_t ho
 	struct ck_event at = *e;
 
 	at.site = h->site; /* what is to be changed */
-	if (!ck_found(c, PTT_LONG_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FINDING_WHOLE))
+	if (!ck_found_more(c, PTT_LONG_HOLD, &at, (uint64_t)h->object << 16, h->site, e->ts - h->since))
 		return;
-	CK_FINDING(c, c->findings.count - 1)->value = e->ts - h->since;
 	ck_step_hold(c, hold);
 	ck_step_now(c, PTT_STEP_RELEASED, e, h->object);
 }
@@ -93,16 +92,23 @@ static void release_unheld(struct ptt_check *c, const struct ck_event *e, uint32
 	o->released = ck_now(e);
 }
 
+/* So many of the locks that a thread took last are looked at one by one. */
+#define RELEASED_NEAR 8u
+
 void ck_release(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	uint64_t address = e->object & PTT_OBJECT_MASK;
-	uint32_t hold = t->holds;
+	uint32_t hold = t->holds, near = RELEASED_NEAR;
 	struct ck_object *o;
 
 	/* Most threads release what they took last: that needs no search for the object. */
-	while (hold && (CK_HOLD(c, hold)->address != address || CK_HOLD(c, hold)->kind != kind))
+	while (hold && near && (CK_HOLD(c, hold)->address != address || CK_HOLD(c, hold)->kind != kind)) {
 		hold = CK_HOLD(c, hold)->thread_next;
+		near--;
+	}
+	if (unlikely(hold && !near))
+		hold = ck_hold_of(c, e->thread, ck_known_object(c, e->process, kind, e->object));
 	if (unlikely(!hold)) {
 		release_unheld(c, e, kind);
 		t->cond_mutex = 0;

@@ -8,7 +8,8 @@
  */
 #include "internal.h"
 
-#define GUARDS 8u
+/* Orders are kept of who holds no more locks than this at once: a lock that gates them may be any of those. */
+#define HELD_MAX 64u
 #define ORDERS_MAX 32u /* of an edge */
 #define LONGEST 16u    /* cycle */
 /* What all orders are searched for, with those that gates keep apart, must not take longer than the events themselves. */
@@ -22,14 +23,14 @@ struct ck_edge {
 	uint32_t in_next;
 	uint32_t orders; /* list */
 	uint16_t order_count;
-	uint8_t most_guards; /* of its orders, when they are as many as there may be */
+	uint8_t most_held; /* of its orders, when they are as many as there may be */
 	uint8_t from_mode;
 	uint8_t to_mode;
 	bool cyclic; /* there is a way back */
 };
 
 struct ck_order {
-	uint64_t guard_sum; /* stands for the guards */
+	uint64_t held_sum; /* stands for the locks held */
 	int64_t held_since;
 	int64_t ts;
 	uint64_t held_site;
@@ -38,19 +39,20 @@ struct ck_order {
 	uint32_t next;
 	uint32_t thread;
 	uint32_t node;
-	uint32_t guards[GUARDS]; /* other locks held, times two, plus one for a shared one; sorted */
-	uint8_t guard_count;
-	bool crowded; /* there were more */
+	uint32_t locks; /* in `held`: the locks held, times two, plus one for a shared one; sorted */
+	uint8_t held; /* how many */
 };
 
 #define CK_EDGE(c, i) (&((struct ck_edge *)(void *)(c)->edges.items)[i])
+#define CK_LOCKS(c, i) (&((uint32_t *)(void *)(c)->held.items)[i])
 #define CK_ORDER(c, i) (&((struct ck_order *)(void *)(c)->orders.items)[i])
 
 int ck_order_open(struct ptt_check *c)
 {
 	int err = rd_pool_open(&c->edges, sizeof(struct ck_edge));
 
-	return err ? err : rd_pool_open(&c->orders, sizeof(struct ck_order));
+	err = err ? err : rd_pool_open(&c->orders, sizeof(struct ck_order));
+	return err ? err : rd_pool_open(&c->held, sizeof(uint32_t));
 }
 
 /* ---- cycles ---- */
@@ -60,33 +62,20 @@ static bool both_shared(uint8_t a, uint8_t b)
 	return a == CK_SHARED && b == CK_SHARED;
 }
 
-static bool in_set(const struct ck_order *o, uint32_t lock)
-{
-	for (uint32_t i = 0; i < o->guard_count; i++)
-		if (o->guards[i] / 2 == lock / 2 && !(o->guards[i] & lock & 1))
-			return true;
-	return false;
-}
-
-static uint32_t held_lock(const struct ptt_check *c, const struct ck_order *o)
-{
-	return CK_EDGE(c, o->edge)->from * 2 | CK_EDGE(c, o->edge)->from_mode;
-}
-
 /* Whether one of the locks that they hold lets only one of them come so far. */
 static bool gated(const struct ptt_check *c, const struct ck_order *a, const struct ck_order *b)
 {
-	uint32_t held_a = held_lock(c, a), held_b = held_lock(c, b);
+	const uint32_t *x = CK_LOCKS(c, a->locks), *y = CK_LOCKS(c, b->locks);
+	uint32_t i = 0, k = 0;
 
-	if (a->crowded || b->crowded)
-		return true;
-	if (held_a / 2 == held_b / 2 && !(held_a & held_b & 1))
-		return true;
-	if (in_set(a, held_b) || in_set(b, held_a))
-		return true;
-	for (uint32_t i = 0; i < a->guard_count; i++)
-		if (in_set(b, a->guards[i]))
+	while (i < a->held && k < b->held) {
+		if (x[i] / 2 == y[k] / 2 && !(x[i] & y[k] & 1))
 			return true;
+		if (x[i] < y[k])
+			i++;
+		else
+			k++;
+	}
 	return false;
 }
 
@@ -281,18 +270,38 @@ static uint32_t edge_of(struct ptt_check *c, const struct ck_hold *h, uint32_t o
 
 /* ---- orders ---- */
 
-static void insert_sorted(struct ck_order *o, uint32_t lock)
+static void insert_sorted(uint32_t *locks, uint32_t count, uint32_t lock)
 {
-	uint32_t at = o->guard_count;
+	for (; count && locks[count - 1] > lock; count--)
+		locks[count] = locks[count - 1];
+	locks[count] = lock;
+}
 
-	if (at == GUARDS) {
-		o->crowded = true;
-		return;
+/* The locks that a thread holds, in `held`; threads that hold the same ones have one set of them. */
+static uint32_t set_of(struct ptt_check *c, const struct ck_thread *t)
+{
+	struct rd_entry *e = rd_map_put(&c->set_of, t->held_sum, t->held);
+	uint32_t locks[HELD_MAX], count = 0;
+
+	if (!e) {
+		c->error = -ENOMEM;
+		return 0;
 	}
-	for (; at && o->guards[at - 1] > lock; at--)
-		o->guards[at] = o->guards[at - 1];
-	o->guards[at] = lock;
-	o->guard_count++;
+	if (e->value)
+		return (uint32_t)e->value;
+	for (uint32_t hold = t->holds; hold; hold = CK_HOLD(c, hold)->thread_next)
+		if (CK_HOLD(c, hold)->kind != NPTL_DOMAIN_ONCE)
+			insert_sorted(locks, count++, CK_HOLD(c, hold)->object * 2 | CK_HOLD(c, hold)->mode);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t number = ck_new(c, &c->held);
+
+		if (!number)
+			return 0;
+		if (!i)
+			e->value = number;
+		*CK_LOCKS(c, number) = locks[i];
+	}
+	return (uint32_t)e->value;
 }
 
 /* The first order of a thread along an edge with the same locks in its hand, and the last. */
@@ -305,15 +314,15 @@ static bool is_at(const struct ptt_check *c, uint32_t order, const struct ck_ord
 {
 	const struct ck_order *o = CK_ORDER(c, order);
 
-	return order && o->edge == new->edge && o->thread == new->thread && o->guard_sum == new->guard_sum;
+	return order && o->edge == new->edge && o->thread == new->thread && o->held_sum == new->held_sum;
 }
 
 static struct places places_of(const struct ptt_check *c, const struct ck_order *new)
 {
-	const struct rd_entry *e = rd_map_find(&c->order_of, (uint64_t)new->edge << 32 | new->thread, new->guard_sum);
+	const struct rd_entry *e = rd_map_find(&c->order_of, (uint64_t)new->edge << 32 | new->thread, new->held_sum);
 	struct places p = { 0, 0 };
 
-	/* One that had too many guards may have been given up. */
+	/* One of a thread that held too much may have been given up. */
 	if (e && is_at(c, (uint32_t)e->value, new))
 		p.first = (uint32_t)e->value;
 	if (p.first && is_at(c, (uint32_t)(e->value >> 32), new))
@@ -321,25 +330,25 @@ static struct places places_of(const struct ptt_check *c, const struct ck_order 
 	return p;
 }
 
-/* An edge has all the orders that it may have: gives up the one with the most guards, which proves least. */
-static uint32_t give_up(struct ptt_check *c, struct ck_edge *edge, uint32_t guards)
+/* An edge has all the orders that it may have: gives up the one with the most locks, which proves least. */
+static uint32_t give_up(struct ptt_check *c, struct ck_edge *edge, uint32_t held)
 {
 	uint32_t worst = 0, most = 0;
 
-	if (edge->most_guards && guards >= edge->most_guards)
+	if (edge->most_held && held >= edge->most_held)
 		return 0;
 	for (uint32_t i = edge->orders; i; i = CK_ORDER(c, i)->next) {
-		if (CK_ORDER(c, i)->guard_count < most || (CK_ORDER(c, i)->guard_count == most && worst))
+		if (CK_ORDER(c, i)->held < most || (CK_ORDER(c, i)->held == most && worst))
 			continue;
 		worst = i;
-		most = CK_ORDER(c, i)->guard_count;
+		most = CK_ORDER(c, i)->held;
 	}
-	edge->most_guards = (uint8_t)most;
-	return guards < most ? worst : 0;
+	edge->most_held = (uint8_t)most;
+	return held < most ? worst : 0;
 }
 
 /* Where to keep an order that is new; 0: it is none, or there is no room for it. */
-static uint32_t place_for(struct ptt_check *c, const struct ck_order *new, uint32_t guards)
+static uint32_t place_for(struct ptt_check *c, const struct ck_order *new)
 {
 	struct places p = places_of(c, new);
 	struct ck_edge *edge = CK_EDGE(c, new->edge);
@@ -351,34 +360,32 @@ static uint32_t place_for(struct ptt_check *c, const struct ck_order *new, uint3
 	if (p.last)
 		return p.last;
 	if (edge->order_count == ORDERS_MAX) {
-		number = give_up(c, edge, guards);
+		number = give_up(c, edge, new->held);
 	} else {
 		number = ck_new(c, &c->orders);
 		CK_ORDER(c, number)->next = edge->orders;
 		edge->orders = number;
 		edge->order_count++;
 	}
-	e = number ? rd_map_put(&c->order_of, (uint64_t)new->edge << 32 | new->thread, new->guard_sum) : NULL;
+	e = number ? rd_map_put(&c->order_of, (uint64_t)new->edge << 32 | new->thread, new->held_sum) : NULL;
 	if (e)
 		e->value = p.first ? (uint64_t)number << 32 | p.first : number;
 	return number;
 }
 
 static void ask_from(struct ptt_check *c, const struct ck_event *e, const struct ck_hold *h, uint32_t object,
-		     uint8_t mode, uint32_t held)
+		     uint8_t mode)
 {
+	const struct ck_thread *t = CK_THREAD(c, e->thread);
 	struct ck_order new = {
-		.guard_sum = CK_THREAD(c, e->thread)->held_sum - ck_share_of(h->object, h->mode),
-		.held_since = h->since, .ts = e->ts, .held_site = h->site, .site = e->site,
+		.held_sum = t->held_sum, .held_since = h->since, .ts = e->ts, .held_site = h->site, .site = e->site,
 		.edge = edge_of(c, h, object, mode), .thread = e->thread, .node = ck_own_node(c, e->thread),
+		.locks = set_of(c, t), .held = (uint8_t)t->held,
 	};
-	uint32_t order = new.edge ? place_for(c, &new, held - 1) : 0;
+	uint32_t order = new.edge ? place_for(c, &new) : 0;
 
 	if (!order)
 		return;
-	for (uint32_t i = CK_THREAD(c, e->thread)->holds; i; i = CK_HOLD(c, i)->thread_next)
-		if (CK_HOLD(c, i) != h && CK_HOLD(c, i)->kind != NPTL_DOMAIN_ONCE)
-			insert_sorted(&new, CK_HOLD(c, i)->object * 2 | CK_HOLD(c, i)->mode);
 	new.next = CK_ORDER(c, order)->next;
 	*CK_ORDER(c, order) = new;
 	if (CK_EDGE(c, new.edge)->cyclic)
@@ -388,15 +395,17 @@ static void ask_from(struct ptt_check *c, const struct ck_event *e, const struct
 void ck_ask(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	uint32_t what = object * 2 | mode, node = ck_own_node(c, e->thread), held = 0;
+	uint32_t what = object * 2 | mode, node = ck_own_node(c, e->thread);
 	struct ck_asked *asked = &t->asked[rd_hash(t->held_sum, what) % CK_CACHE];
 
 	if (likely(asked->held == t->held_sum && asked->object == what && asked->node == node))
 		return;
 	*asked = (struct ck_asked){ .held = t->held_sum, .object = what, .node = node };
-	for (uint32_t hold = t->holds; hold; hold = CK_HOLD(c, hold)->thread_next)
-		held += CK_HOLD(c, hold)->kind != NPTL_DOMAIN_ONCE;
+	if (t->held > HELD_MAX) {
+		c->crowded++;
+		return;
+	}
 	for (uint32_t hold = t->holds; hold; hold = CK_HOLD(c, hold)->thread_next)
 		if (CK_HOLD(c, hold)->kind != NPTL_DOMAIN_ONCE)
-			ask_from(c, e, CK_HOLD(c, hold), object, mode, held);
+			ask_from(c, e, CK_HOLD(c, hold), object, mode);
 }

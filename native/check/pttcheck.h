@@ -25,7 +25,7 @@
 struct ptt_columns;
 struct ptt_check;
 
-#define PTT_CHECK_VERSION 2
+#define PTT_CHECK_VERSION 3
 #define PTT_CHECK_API __attribute__((visibility("default")))
 
 enum ptt_check_kind {
@@ -150,6 +150,8 @@ PTT_CHECK_API int ptt_check_finish(struct ptt_check *check, const int64_t *ends,
 PTT_CHECK_API int ptt_check_table(const struct ptt_check *check, uint32_t which, struct ptt_check_table *out);
 /* ptt_check_lost - events that the trace itself says were lost. */
 PTT_CHECK_API uint64_t ptt_check_lost(const struct ptt_check *check);
+/* ptt_check_crowded - how often a lock was asked for by a thread that held too many others to keep the orders. */
+PTT_CHECK_API uint64_t ptt_check_crowded(const struct ptt_check *check);
 /* ptt_check_futex_waits - waits by system call, for locks that are not the thread library's: they are not judged. */
 PTT_CHECK_API uint64_t ptt_check_futex_waits(const struct ptt_check *check);
 

@@ -21,7 +21,7 @@ __all__ = [
     "SUSPECT", "WHOLE", "Check",
 ]  # fmt: skip
 
-VERSION = 2
+VERSION = 3
 KINDS = (
     "deadlock", "self-deadlock", "lock-order-inversion", "lost-wakeup", "unlock-not-owner",
     "unlock-unlocked", "destroy-locked", "use-after-destroy", "cond-wait-unlocked-mutex",
@@ -75,6 +75,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_check_finish": (ctypes.c_int, (_p, _p, _n, _n)),
     "ptt_check_table": (ctypes.c_int, (_p, _n, _p)),
     "ptt_check_lost": (_u64, (_p,)),
+    "ptt_check_crowded": (_u64, (_p,)),
     "ptt_check_futex_waits": (_u64, (_p,)),
 }
 
@@ -134,6 +135,11 @@ class Check:
     def lost(self) -> int:
         """Events that the trace itself says were lost."""
         return int(self._lib.ptt_check_lost(self.handle))
+
+    @property
+    def crowded(self) -> int:
+        """How often a lock was asked for while too many others were held to keep the orders."""
+        return int(self._lib.ptt_check_crowded(self.handle))
 
     @property
     def futex_waits(self) -> int:

@@ -6,7 +6,7 @@ The rules are told in the documentation, under "What ptt check accuses".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,7 +17,7 @@ from nptltrace.trace.filtered import knows_orders
 from nptltrace.trace.traceset import Traceset
 
 if TYPE_CHECKING:
-    from nptltrace.analysis._sentences import Event
+    from nptltrace.analysis._sentences import Event, Told
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols import Symbols
 
@@ -99,12 +99,14 @@ class Findings:
         lost: Events that are missing.
         partial: What does not stand without the missing ones was left out.
         futex_waits: Waits by system call, for locks of other libraries: they are not judged.
+        crowded: How often a lock was asked for while so many were held that orders are not judged.
     """
 
     findings: list[Finding]
     lost: int
     partial: bool
     futex_waits: int
+    crowded: int
 
 
 def find(
@@ -125,7 +127,8 @@ def find(
     checker.finish()
     source.learn_threads()
     found = findings_of(source, symbols, checker)
-    return Findings(found, checker.lost, checker.partial, checker.check.futex_waits)
+    check = checker.check
+    return Findings(found, checker.lost, checker.partial, check.futex_waits, check.crowded)
 
 
 def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> list[Finding]:
@@ -150,7 +153,7 @@ def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> li
         found.append(
             Finding(
                 kind=kind,
-                severity="warning" if kind in _WARNINGS else "error",
+                severity=_severity(kind, row, told),
                 ts_ns=int(row["ts"]),
                 process=int(row["process"]),
                 pid=teller.pid(int(row["process"])),
@@ -168,6 +171,12 @@ def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> li
     # What has happened need not be called possible.
     happened = [finding for finding in found if finding.kind == "deadlock"]
     return [f for f in found if f.kind != "lock-order-inversion" or not _among(f, happened)]
+
+
+def _severity(kind: str, row: Any, told: Told) -> str:
+    """Return how bad a finding is: what a lock refused has done no harm, as the program knows."""
+    refused = int(row["flags"]) & native.REFUSED and told.objects and kind != "destroy-locked"
+    return "warning" if refused or kind in _WARNINGS else "error"
 
 
 def _among(finding: Finding, others: list[Finding]) -> bool:

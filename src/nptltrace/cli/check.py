@@ -86,6 +86,9 @@ def run(args: argparse.Namespace) -> int:
         say(args, f"warning: {what}: findings that need all events to be sure are left out")
     if suspects:
         say(args, f"{suspects} possible lock orders are left out (--suspects shows them)")
+    if result.crowded:
+        what = "by threads that held more than 64 others"
+        say(args, f"orders of locks that were taken {what} are not judged ({result.crowded:,})")
     if result.futex_waits:
         what = "locks of Rust, of C++20 and others that do without the thread library"
         say(args, f"waits by system call are not judged ({result.futex_waits:,}): {what}")

@@ -1,0 +1,164 @@
+"""What `ptt check` says where there is much of something: locks held, holds, threads, processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nptltrace.analysis import _native
+from nptltrace.analysis.findings import find
+from nptltrace.analysis.model import model_batches
+from nptltrace.analysis.tables import TraceTables
+from nptltrace.trace.source import Source
+from nptltrace.trace.traceset import Traceset
+from tests.analysis.story import MAIN, A, B, C, Story, found, two
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+EDEADLK, EPERM = 35, 1
+LOCK_IN, UNLOCK_IN = 20, 28
+MANY = 0x405000
+
+
+def crossing(others: int, *, gate: bool = False) -> Story:
+    """Two threads take two locks in both orders, while each holds many others."""
+    story = two()
+    for tid, first, second in ((1, A, B), (2, B, A)):
+        held = [MANY + 64 * (1000 * tid + n) for n in range(others)]
+        if gate:
+            held.insert(others // 2, C)
+        for lock in (*held, first, second):
+            story.lock(tid, lock)
+        for lock in (second, first, *held):
+            story.unlock(tid, lock)
+    return story.exit()
+
+
+@pytest.mark.parametrize("others", [0, 7, 8, 9, 40, 62])
+def test_an_inversion_under_many_locks(tmp_path: Path, others: int) -> None:
+    (only,) = crossing(others).findings(tmp_path)
+    assert only.kind == "lock-order-inversion"
+    assert set(only.objects) == {A, B}
+
+
+@pytest.mark.parametrize("others", [0, 8, 9, 40])
+def test_a_gate_among_many_locks(tmp_path: Path, others: int) -> None:
+    assert found(crossing(others, gate=True), tmp_path) == []
+
+
+def test_more_locks_than_are_judged(tmp_path: Path, ptt: Ptt) -> None:
+    trace = crossing(100).write_to(tmp_path / "made.ptt")
+    assert find(Source([trace])).crowded > 0
+    out = ptt("check", trace)
+    assert "not judged" in out.stderr
+    assert "more than 64" in out.stderr
+
+
+def test_the_longest_hold_is_told(tmp_path: Path) -> None:
+    story = Story()
+    for ms in (23, 180, 80):
+        story.lock(MAIN, A, site=7).sleep(ms * 1_000_000).unlock(MAIN, A)
+    (only,) = find(
+        Source([story.exit().write_to(tmp_path / "made.ptt")]), long_hold_ns=10**7
+    ).findings
+    assert "180 ms" in only.message
+    assert only.count == 3
+    took, released = only.events
+    assert released.ts_ns - took.ts_ns >= 180_000_000
+    assert only.ts_ns == released.ts_ns
+
+
+@pytest.mark.parametrize(
+    ("routine", "error", "kind"),
+    [(LOCK_IN, EDEADLK, "self-deadlock"), (UNLOCK_IN, EPERM, "unlock-not-owner")],
+)
+def test_what_a_lock_refused_is_a_warning(
+    tmp_path: Path, routine: int, error: int, kind: str
+) -> None:
+    tid = 1 if routine == LOCK_IN else 2
+    story = two().lock(1, A).refused(tid, A, routine, error).unlock(1, A).exit()
+    (only,) = story.findings(tmp_path)
+    assert (only.kind, only.severity) == (kind, "warning")
+
+
+def all_at_once(count: int) -> Story:
+    """A thread takes many locks, and lets them go in the same order."""
+    story = Story()
+    for n in range(count):
+        story.lock(MAIN, MANY + 64 * n)
+    for n in range(count):
+        story.unlock(MAIN, MANY + 64 * n)
+    return story.exit()
+
+
+def test_edges_grow_with_the_locks(tmp_path: Path) -> None:
+    rows = []
+    for count in (500, 1000):
+        trace = all_at_once(count).write_to(tmp_path / str(count))
+        tables = dict(model_batches(Source([trace]), ()))
+        rows.append(tables["edges"].num_rows)
+    assert rows[1] <= 2.2 * rows[0]
+
+
+def test_edges_are_made_for_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    class Watched(_native.Model):
+        def __init__(self, flags: int = 0) -> None:
+            made.append(flags)
+            super().__init__(flags)
+
+    monkeypatch.setattr(_native, "Model", Watched)
+    tables = TraceTables(Traceset(all_at_once(10).write_to(tmp_path / "made.ptt")))
+    assert tables.table("waits").num_rows == 0
+    assert tables.table("holds").num_rows == 10
+    assert [flags & _native.EDGES for flags in made] == [0]
+    assert tables.table("edges").num_rows == 45
+    assert len(made) == 2
+
+
+def test_names_of_a_long_chain_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread was created by the one before it, and has its name: asked for once."""
+    count, asked = 3000, 0
+    story = Story()
+    creator = MAIN
+    for tid in range(1000, 1000 + count):
+        story.create(tid, by=creator)
+        creator = tid
+    source = Source([story.exit().write_to(tmp_path / "made.ptt")])
+    source.learn_threads()
+    own = Source._own_name
+
+    def counted(self: Source, thread: int) -> str:
+        nonlocal asked
+        asked += 1
+        return own(self, thread)
+
+    monkeypatch.setattr(Source, "_own_name", counted)
+    names = {source.thread_name(n) for n in range(len(source.threads()))}
+    assert len(names) == 1
+    assert asked <= count + 1
+
+
+def test_processes_are_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many were forked."""
+    story: Any = Story()
+    for n in range(200):
+        story.processes[200 + n] = {"index": 1 + n, "ppid": MAIN, "parent": 0}
+        story.do(200 + n, "PROCESS_START", 200 + n, pid=200 + n)
+    source = Source([story.exit().write_to(tmp_path / "made.ptt")])
+    lists, reader = 0, type(source.reader)
+    real = reader.processes
+
+    def counted(self: Any, *args: Any) -> Any:
+        nonlocal lists
+        lists += not args
+        return real(self, *args)
+
+    monkeypatch.setattr(reader, "processes", counted)
+    assert find(source).findings == []
+    assert lists < 10
