@@ -402,13 +402,19 @@ void md_sem_post(struct ptt_model *m, const struct md_event *e)
 
 /* ---- futexes ---- */
 
+static void has_waited(struct ptt_model *m, const struct md_event *e, uint32_t object)
+{
+	struct ptt_model_pair *pair = MD_PAIR(m, md_pair(m, e->thread, object));
+
+	pair->balance = 1;
+	pair->balance_ns = e->ts;
+}
+
 void md_futex_in(struct ptt_model *m, const struct md_event *e)
 {
 	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_FUTEX, e->object, e->ts, &pair);
 
-	pair = md_pair(m, e->thread, object);
-	MD_PAIR(m, pair)->balance = 1; /* has waited here */
-	MD_PAIR(m, pair)->balance_ns = e->ts;
+	has_waited(m, e, object);
 	md_wait_begin(m, e, object, pair, PTT_MODE_EXCLUSIVE);
 }
 
@@ -421,6 +427,7 @@ void md_futex_out(struct ptt_model *m, const struct md_event *e)
 	struct md_token token;
 	struct md_wait w;
 
+	has_waited(m, e, object);
 	md_wait_take(m, e, object, &w);
 	if (!end.result && token_take(tokens, w.since, &token))
 		granted(m, &w, &end, &token);

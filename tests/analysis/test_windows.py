@@ -15,6 +15,7 @@ import nptltrace
 from nptltrace.analysis import _native
 from nptltrace.analysis.contention import contention
 from nptltrace.analysis.cutting import write_cut
+from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import Window, model_tables, run_model
 from nptltrace.analysis.present import Follower
 from nptltrace.analysis.sql import Database
@@ -227,7 +228,7 @@ def all_sums(model: _native.Model) -> Counter[Any]:
     found: Counter[Any] = Counter()
     for name in ("objects", "sites", "threads", "pairs", "blames"):
         rows = model.table(name)
-        for column in ("wait_ns", "kind_ns", "hold_ns", "caused_ns", "buffer_ns", "wasted"):
+        for column in ("wait_ns", "held_ns", "kind_ns", "hold_ns", "caused_ns", "wasted"):
             if column in (rows.dtype.names or ()):
                 for row, values in enumerate(rows[column].reshape(len(rows), -1).tolist()):
                     for place, value in enumerate(values):
@@ -296,6 +297,7 @@ def test_a_cut_begins_with_the_truth(
         whole = sums_of(source, Window(begin, None))
         part = cut_of(source, begin, tmp_path / f"{number}.ptt")
         assert sums_of(part) == whole, window
+        assert find(part).findings == []
         # What was cut out can be cut again.
         later = window.end_ns or 0
         again = cut_of(part, later, tmp_path / f"{number}-again.ptt")
@@ -331,3 +333,14 @@ def test_the_viewer_shows_a_cut_from_its_beginning(convoy: Path, tmp_path: Path)
     rows = {row["tid"]: row for row in ask(viewer, "rows", by="thread", limit=99).to_pylist()}
     viewer.close()
     assert {tid: rows[tid]["wait_ns"] for tid in WAITERS} == {2: 5 * MS, 3: 15 * MS, 4: 25 * MS}
+
+
+@pytest.mark.parametrize("name", ["cancel", "futex", "rwlock", "sem"])
+def test_cuts_of_other_programs(
+    name: str, program: Callable[[str], Path], record: Recorder, tmp_path: Path
+) -> None:
+    source = Source([record(program(name), options=("-l", "2"), status=None)])
+    for number, window in enumerate(windows(7, source.end_ns() or 0, 6)):
+        begin = window.begin_ns or 0
+        part = cut_of(source, begin, tmp_path / f"{number}.ptt")
+        assert sums_of(part) == sums_of(source, Window(begin, None)), window
