@@ -412,7 +412,7 @@ uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t
 uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object);
 /* md_user - counts the threads that use an object. Returns the pair, or 0 where none is needed. */
 uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object);
-uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t address, uint32_t kind);
+uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind);
 bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
 void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind);
 void md_destroy(struct ptt_model *m, const struct md_event *e, uint32_t kind);

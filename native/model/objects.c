@@ -110,26 +110,26 @@ uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t
 	return cached->object;
 }
 
-uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t address, uint32_t kind)
+uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind)
 {
 	struct md_thread *t = MD_THREAD(m, thread);
-	uint32_t at = (address ^ address >> 3 ^ address >> 8) % MD_SITES;
+	uint32_t at = (site ^ site >> 3 ^ site >> 8) % MD_SITES;
 	bool made;
 	struct md_site *s;
 
-	if (!address)
+	if (!site)
 		return 0;
-	if (likely(t->site_key[at] == address))
+	if (likely(t->site_key[at] == site))
 		return t->site[at];
-	t->site_key[at] = address;
-	t->site[at] = md_lookup(m, &m->site_of, &m->sites, address, t->pub.process, &made);
+	t->site_key[at] = site;
+	t->site[at] = md_lookup(m, &m->site_of, &m->sites, site, t->pub.process, &made);
 	s = MD_SITE(m, t->site[at]);
 	if (made) {
-		s->pub.address = address;
+		s->pub.address = site;
 		s->pub.process = t->pub.process;
 		s->pub.kind = kind;
-		s->counted = !m->only_sites.count || rd_map_find(&m->only_sites, t->pub.process, address) ||
-			     rd_map_find(&m->only_sites, RD_NONE, address);
+		s->counted = !m->only_sites.count || rd_map_find(&m->only_sites, t->pub.process, site) ||
+			     rd_map_find(&m->only_sites, RD_NONE, site & PTT_SITE_ADDRESS);
 	}
 	return t->site[at];
 }

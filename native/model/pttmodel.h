@@ -350,11 +350,11 @@ PTT_MODEL_API int ptt_model_share(struct ptt_model *model, uint32_t process, uin
 /*
  * ptt_model_only_threads, _objects, _sites - restrict what is counted, not what is followed
  *
- * The first call turns the test on; process UINT32_MAX = any.
+ * The first call turns the test on; process UINT32_MAX = any, and of sites all that have the address.
  */
 PTT_MODEL_API int ptt_model_only_thread(struct ptt_model *model, uint32_t number);
 PTT_MODEL_API int ptt_model_only_object(struct ptt_model *model, uint32_t process, uint64_t address);
-PTT_MODEL_API int ptt_model_only_site(struct ptt_model *model, uint32_t process, uint64_t address);
+PTT_MODEL_API int ptt_model_only_site(struct ptt_model *model, uint32_t process, uint64_t site);
 /*
  * ptt_model_window - counts only what lies in [begin, end); before the first event
  *

@@ -11,7 +11,6 @@ struct lane {
 	const uint8_t *base;  /* of the packet */
 	const uint8_t *at;    /* the next event; NULL when the stream has ended */
 	const uint8_t *end;   /* of the packet's content */
-	const uint64_t *sites;
 	const struct rd_clock *clock;
 	uint64_t begin;
 	uint64_t key;         /* of the next event */
@@ -19,8 +18,8 @@ struct lane {
 	uint32_t thread;
 	uint32_t trace;
 	uint32_t stream_class;
-	/* where records were last from */
-	uint32_t pid, tid, process;
+	uint32_t process;     /* of slots, that of the packet; records: where they were last from, as */
+	uint32_t pid, tid;
 };
 
 struct node {
@@ -121,7 +120,8 @@ static bool lane_open(struct ptt_reader *reader, struct lane *lane, uint32_t num
 		lane->base = rd_data(reader, p);
 		lane->at = lane->base + sizeof(struct ptt_packet);
 		lane->end = lane->base + p->content;
-		lane->sites = p->process == RD_NONE ? NULL : reader->processes[p->process].sites;
+		if (lane->stream_class == PTT_STREAM_SLOTS)
+			lane->process = p->process;
 		if (lane_settle(reader, lane))
 			return true;
 	}
@@ -224,10 +224,10 @@ static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_
 	const struct rd_clock clock = *lane->clock;
 	const uint8_t *p = lane->at, *end = lane->end;
 	const uint64_t begin = lane->begin;
+	const struct rd_sites sites = reader->processes[lane->process].sites;
 	int64_t n = 0;
 	uint64_t w0 = rd_u64(p), w1, ticks = rd_slot_ticks(w0, begin), key = lane->key;
 
-	(void)reader;
 	for (;;) {
 		uint32_t id = w0 & PTT_ID_MASK;
 
@@ -236,7 +236,8 @@ static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_
 		w1 = rd_u64(p + 8);
 		emit(out, start + n, rd_time(&clock, ticks), lane->thread, (uint16_t)id,
 		     w0 >> PTT_CPU_SHIFT & PTT_CPU_MASK, w1 & PTT_OBJECT_MASK,
-		     lane->sites ? lane->sites[w1 >> PTT_SITE_SHIFT] : 0, rd_payload(p, end, id));
+		     rd_site_of(&sites, rd_sites_find(&sites, (uint32_t)(w1 >> PTT_SITE_SHIFT)), id, ticks),
+		     rd_payload(p, end, id));
 		n++;
 		do {
 			p += PTT_SLOT_SIZE;
@@ -263,7 +264,8 @@ static int64_t run_records(struct ptt_reader *reader, struct lane *lane, const s
 		const uint8_t *p = lane->at;
 		uint32_t pid = rd_u32(p + 12), tid = rd_u32(p + 16);
 		uint64_t object = rd_u32(p + 20) | (uint64_t)rd_u32(p + 24) << 32;
-		uint64_t site = rd_u32(p + 28) | (uint64_t)rd_u32(p + 32) << 32;
+		uint64_t site = (rd_u32(p + 28) | (uint64_t)rd_u32(p + 32) << 32) & PTT_SITE_ADDRESS;
+		uint32_t id = rd_u32(p) & PTT_ID_MASK;
 		bool sound;
 
 		if (lane->process == RD_NONE || pid != lane->pid || tid != lane->tid) {
@@ -277,8 +279,8 @@ static int64_t run_records(struct ptt_reader *reader, struct lane *lane, const s
 			e = rd_map_find(&reader->thread_of, lane->process, tid);
 			lane->thread = e ? (uint32_t)(e->value - 1) : 0;
 		}
-		emit(out, start + n, rd_time(lane->clock, rd_u64(p + 4)), lane->thread,
-		     (uint16_t)(rd_u32(p) & PTT_ID_MASK), PTT_CPU_UNKNOWN, object, site,
+		site = rd_site_of(&reader->processes[lane->process].sites, site, id, rd_u64(p + 4));
+		emit(out, start + n, rd_time(lane->clock, rd_u64(p + 4)), lane->thread, (uint16_t)id, PTT_CPU_UNKNOWN, object, site,
 		     (uint64_t)(uintptr_t)p | RD_PAYLOAD_RECORD);
 		n++;
 		lane->at += rd_record_size(p, lane->end, &sound);

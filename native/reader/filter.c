@@ -51,6 +51,12 @@ int ptt_filter_allow_site(struct ptt_filter *filter, uint32_t process, uint64_t 
 	return rd_map_put(&filter->sites, process, address) ? 0 : -ENOMEM;
 }
 
+/* All that lie at an address of any process, or one of them. */
+static bool site_allowed(const struct rd_map *map, uint32_t process, uint64_t site)
+{
+	return rd_map_find(map, process, site) || rd_map_find(map, RD_NONE, site & PTT_SITE_ADDRESS);
+}
+
 static bool allowed(const struct rd_map *map, uint32_t process, uint64_t address)
 {
 	return rd_map_find(map, process, address) || rd_map_find(map, RD_NONE, address);
@@ -68,7 +74,7 @@ bool rd_passes(const struct ptt_filter *filter, const struct ptt_reader *reader,
 		return false;
 	if (filter->by_object && !allowed(&filter->objects, process, columns->object[i]))
 		return false;
-	return !filter->by_site || allowed(&filter->sites, process, columns->site[i]);
+	return !filter->by_site || site_allowed(&filter->sites, process, columns->site[i]);
 }
 
 int64_t ptt_filter_apply(const struct ptt_filter *filter, struct ptt_reader *reader,

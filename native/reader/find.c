@@ -14,16 +14,17 @@ static void take(struct search *search, const struct rd_packet *packet, const st
 		 const uint8_t *p, const uint8_t *end)
 {
 	const struct ptt_columns *out = search->out;
-	const uint64_t *sites = search->reader->processes[packet->process].sites;
+	const struct rd_sites *sites = &search->reader->processes[packet->process].sites;
 	uint64_t w0 = rd_u64(p), w1 = rd_u64(p + 8);
+	uint64_t ticks = rd_slot_ticks(w0, packet->begin), address = rd_sites_find(sites, (uint32_t)(w1 >> PTT_SITE_SHIFT));
 	int64_t i = search->count++;
 
-	out->ts[i] = rd_time(clock, rd_slot_ticks(w0, packet->begin));
+	out->ts[i] = rd_time(clock, ticks);
 	out->thread[i] = packet->thread;
 	out->id[i] = w0 & PTT_ID_MASK;
 	out->cpu[i] = w0 >> PTT_CPU_SHIFT & PTT_CPU_MASK;
 	out->object[i] = w1 & PTT_OBJECT_MASK;
-	out->site[i] = sites ? sites[w1 >> PTT_SITE_SHIFT] : 0;
+	out->site[i] = rd_site_of(sites, address, w0 & PTT_ID_MASK, ticks);
 	out->payload[i] = rd_payload(p, end, w0 & PTT_ID_MASK);
 }
 

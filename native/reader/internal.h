@@ -14,6 +14,7 @@
 #include "guard.h"
 #include "map.h"
 #include "pttread.h"
+#include "sites.h"
 
 #define RD_NONE UINT32_MAX
 
@@ -76,7 +77,7 @@ struct rd_process {
 	uint32_t trace;
 	uint32_t index;
 	uint32_t pid;
-	uint64_t *sites; /* PTT_SITE_COUNT addresses, or NULL */
+	struct rd_sites sites;
 };
 
 struct rd_thread {

@@ -313,7 +313,7 @@ int64_t ptt_names_missing(struct ptt_names *names, const struct ptt_columns *col
 		last_process = process;
 		last_site = columns->site[i];
 		last_object = columns->object[i];
-		ask_for(&ask, rd_site_kind(id), process, last_site);
+		ask_for(&ask, PTT_NAME_SITE, process, last_site);
 		if (rd_is_named(id >> 6))
 			ask_for(&ask, PTT_NAME_OBJECT, process, last_object);
 		for (uint32_t k = 0; names->pointers[id] && k < names->sentences[id].type->field_count; k++) {

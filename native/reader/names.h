@@ -63,12 +63,6 @@ static inline const char *rd_thread_name(const struct ptt_names *names, uint32_t
 	return thread < names->thread_room ? names->threads[thread] : NULL;
 }
 
-/* rd_site_kind - a call site is where a call returns to, but of a thread's begin it is its first routine. */
-static inline enum ptt_name_kind rd_site_kind(uint32_t id)
-{
-	return id == (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN) ? PTT_NAME_CODE : PTT_NAME_SITE;
-}
-
 /* rd_label - pid, tid and name of a thread, padded; NULL when memory is out. */
 const char *rd_label(struct ptt_names *names, uint32_t thread);
 /* rd_is_code - whether an address field leads to code rather than to an object. */

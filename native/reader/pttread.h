@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PTT_READ_VERSION 2
+#define PTT_READ_VERSION 3
 #define PTT_API __attribute__((visibility("default")))
 
 struct ptt_reader;
@@ -47,8 +47,33 @@ PTT_API void ptt_reader_destroy(struct ptt_reader *reader);
 PTT_API int ptt_reader_add_trace(struct ptt_reader *reader, const uint8_t *uuid);
 /* ptt_reader_add_process - what is known of a process image beforehand. Returns its number in the traceset. */
 PTT_API int ptt_reader_add_process(struct ptt_reader *reader, uint32_t trace, uint32_t index, uint32_t pid);
+/*
+ * A call site in a column: an address in the low 48 bits; above it the generation of the module there, where several
+ * modules had the address one after the other; and whether code is entered there, as a thread enters its first routine,
+ * and not returned to.
+ */
+#define PTT_SITE_ADDRESS ((UINT64_C(1) << 48) - 1)
+#define PTT_SITE_GENERATION_MAX 0x7fffu
+#define PTT_SITE_ENTRY (UINT64_C(1) << 63)
 /* ptt_reader_set_site - address behind a site id of a process (its number in the traceset). */
 PTT_API int ptt_reader_set_site(struct ptt_reader *reader, uint32_t process, uint32_t id, uint64_t address);
+/* A module that lies in a range of addresses which it shares with others, from a time on, in ticks of the trace. */
+struct ptt_tenant {
+	uint64_t range_start, range_end; /* all of what they share */
+	uint64_t start, end;
+	uint64_t since;
+	uint32_t generation; /* the same for the same module */
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct ptt_tenant) == 48, "read by Python");
+/*
+ * ptt_reader_set_tenants - which modules had the same addresses in a process, in place of what was known.
+ * @tenants: sorted by range, which are equal or disjoint, and by time
+ *
+ * Return: 0, -EINVAL, or -ENOMEM.
+ */
+PTT_API int ptt_reader_set_tenants(struct ptt_reader *reader, uint32_t process, const struct ptt_tenant *tenants,
+				   uint32_t count);
 PTT_API int ptt_reader_add_stream(struct ptt_reader *reader, uint32_t trace);
 /* ptt_reader_add_file - the next file of a stream; it may be empty and may grow. */
 PTT_API int ptt_reader_add_file(struct ptt_reader *reader, uint32_t stream, const char *path);
@@ -148,7 +173,7 @@ struct ptt_columns {
 	uint16_t *id;
 	uint16_t *cpu;
 	uint64_t *object;
-	uint64_t *site;    /* address; 0 = unknown */
+	uint64_t *site;    /* see PTT_SITE_ADDRESS; 0 = unknown */
 	uint64_t *payload; /* where the event lies in memory: for the functions below only */
 };
 
@@ -216,7 +241,7 @@ PTT_API void ptt_filter_destroy(struct ptt_filter *filter);
 /* Each of these restricts: the first call turns the test on, each call lets one more value through. */
 PTT_API int ptt_filter_allow_event(struct ptt_filter *filter, uint32_t id);
 PTT_API int ptt_filter_allow_thread(struct ptt_filter *filter, uint32_t thread);
-/* process UINT32_MAX = any; address UINT64_MAX = none at all, to turn the test on. */
+/* process UINT32_MAX = any, of a site all that have the address; UINT64_MAX = none at all, to turn the test on. */
 PTT_API int ptt_filter_allow_object(struct ptt_filter *filter, uint32_t process, uint64_t address);
 PTT_API int ptt_filter_allow_site(struct ptt_filter *filter, uint32_t process, uint64_t address);
 /* ptt_filter_apply - moves the events that pass to the front of all columns. Returns how many. */

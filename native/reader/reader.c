@@ -50,7 +50,7 @@ void ptt_reader_destroy(struct ptt_reader *reader)
 	for (uint32_t i = 0; i < reader->stream_count; i++)
 		free(reader->streams[i].packets);
 	for (uint32_t i = 0; i < reader->process_count; i++)
-		free(reader->processes[i].sites);
+		rd_sites_free(&reader->processes[i].sites);
 	free(reader->files);
 	free(reader->streams);
 	free(reader->processes);
@@ -242,17 +242,21 @@ int ptt_reader_add_process(struct ptt_reader *reader, uint32_t trace, uint32_t i
 
 int ptt_reader_set_site(struct ptt_reader *reader, uint32_t process, uint32_t id, uint64_t address)
 {
-	struct rd_process *p;
-
-	if (process >= reader->process_count || id >= PTT_SITE_COUNT)
+	if (process >= reader->process_count || !id || id >= PTT_SITE_COUNT)
 		return -EINVAL;
-	p = &reader->processes[process];
-	if (!p->sites)
-		p->sites = calloc(PTT_SITE_COUNT, sizeof(*p->sites));
-	if (!p->sites)
-		return -ENOMEM;
-	p->sites[id] = address;
-	return 0;
+	return rd_sites_set(&reader->processes[process].sites, id, address);
+}
+
+int ptt_reader_set_tenants(struct ptt_reader *reader, uint32_t process, const struct ptt_tenant *tenants, uint32_t count)
+{
+	int err = 0;
+
+	if (process >= reader->process_count)
+		return -EINVAL;
+	reader->processes[process].sites.tenant_count = 0;
+	for (uint32_t i = 0; i < count && !err; i++)
+		err = rd_sites_add_tenant(&reader->processes[process].sites, &tenants[i]);
+	return err;
 }
 
 void rd_damage(struct ptt_reader *reader, uint32_t file, uint64_t offset, uint64_t size, const char *reason)

@@ -228,6 +228,11 @@ static char *put_sentence(char *p, const struct event *e)
 	return p;
 }
 
+static char *put_site_address(char *p, const struct event *e)
+{
+	return out_hex(p, e->columns->site[e->i] & PTT_SITE_ADDRESS);
+}
+
 /* What happened alone: time, thread and site stand in columns of their own. */
 static char *line_sentence(char *p, const struct event *e)
 {
@@ -252,7 +257,7 @@ static char *line_text(char *p, const struct event *e)
 			*p++ = ' ';
 		while (p - start < TEXT_COLUMN);
 		p = OUT_LITERAL(p, " at ");
-		p = e->site ? out_plain(p, e->site, strlen(e->site)) : out_hex(p, e->columns->site[e->i]);
+		p = e->site ? out_plain(p, e->site, strlen(e->site)) : put_site_address(p, e);
 	}
 	*p++ = '\n';
 	return p;
@@ -328,7 +333,7 @@ static char *line_raw(char *p, const struct event *e)
 	*p++ = ' ';
 	p = out_hex(p, e->columns->object[e->i]);
 	*p++ = ' ';
-	p = out_hex(p, e->columns->site[e->i]);
+	p = put_site_address(p, e);
 	*p++ = ' ';
 	fields = p;
 	p = put_fields(p, e, " ", out_word);
@@ -366,7 +371,7 @@ static char *line_json(char *p, const struct event *e)
 	p = OUT_LITERAL(p, "\", \"object\": \"");
 	p = out_hex(p, e->columns->object[e->i]);
 	p = OUT_LITERAL(p, "\", \"site\": \"");
-	p = out_hex(p, e->columns->site[e->i]);
+	p = put_site_address(p, e);
 	p = OUT_LITERAL(p, "\", \"site_name\": ");
 	p = json_string(p, e->site ? e->site : "");
 	if (e->object)
@@ -423,7 +428,7 @@ static char *line_csv(char *p, const struct event *e)
 	p = out_hex(p, e->columns->object[e->i]);
 	p = csv_field(p, e->object);
 	*p++ = ',';
-	p = out_hex(p, e->columns->site[e->i]);
+	p = put_site_address(p, e);
 	p = csv_field(p, e->site);
 	*p++ = ',';
 	p = out_csv(p, fields, (size_t)(end - fields));
@@ -452,7 +457,7 @@ int64_t ptt_text(struct ptt_names *names, const struct ptt_columns *columns, int
 		e.sentence = &names->sentences[e.id];
 		e.pid = reader->processes[e.process].pid;
 		if (columns->site[i])
-			e.site = rd_name(names, rd_site_kind(e.id), e.process, columns->site[i]);
+			e.site = rd_name(names, PTT_NAME_SITE, e.process, columns->site[i]);
 		if (rd_is_named(e.id >> 6))
 			e.object = rd_name(names, PTT_NAME_OBJECT, e.process, columns->object[i]);
 		if (e.id == (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN)) {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace.analysis import _native
 from nptltrace.catalog import DOMAINS, LLL_PURPOSES
+from nptltrace.trace.site import hex_of_site
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -112,9 +113,9 @@ class Naming:
             return ""
         return self.site_at(int(self._sites["process"][row]), int(self._sites["address"][row]))
 
-    def site_at(self, process: int, address: int) -> str:
-        """Return a call site by its address."""
-        if not address:
+    def site_at(self, process: int, site: int) -> str:
+        """Return a call site as columns have it."""
+        if not site:
             return ""
-        name = self._symbols.site_name(process, address) if self._symbols is not None else ""
-        return name or f"{address:#x}"
+        name = self._symbols.site_name(process, site) if self._symbols is not None else ""
+        return name or hex_of_site(site)

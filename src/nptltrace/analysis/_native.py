@@ -223,7 +223,7 @@ class Model:
             check("choose", self._lib.ptt_model_only_object(self.handle, process, address))
 
     def only_sites(self, sites: list[tuple[int, int]]) -> None:
-        """Count only what was called from these (process, address) pairs."""
+        """Count only what was called from these (process, site) pairs; of `ANY`, addresses."""
         self.counts_all = False
         for process, address in ((_ANY, 2**64 - 1), *sites):
             check("choose", self._lib.ptt_model_only_site(self.handle, process, address))

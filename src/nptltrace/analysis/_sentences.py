@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace.analysis import _check_native as native
 from nptltrace.catalog import BY_ID
+from nptltrace.trace.site import hex_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,12 +163,12 @@ class Teller:
         name = self._symbols.object_name(process, address) if self._symbols is not None else ""
         return f"{_KINDS.get(kind, 'object')} {name or f'{address:#x}'}"
 
-    def site(self, process: int, address: int) -> str:
+    def site(self, process: int, site: int) -> str:
         """Return a call site; empty when there is none."""
-        if not address:
+        if not site:
             return ""
-        name = self._symbols.site_name(process, address) if self._symbols is not None else ""
-        return name or f"{address:#x}"
+        name = self._symbols.site_name(process, site) if self._symbols is not None else ""
+        return name or hex_of_site(site)
 
     # ---- findings ----
 

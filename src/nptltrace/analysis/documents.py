@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nptltrace.trace.site import hex_of_site
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -167,7 +169,7 @@ def _thread(item: ThreadFigures) -> dict[str, Any]:
 def _site(item: SiteFigures) -> dict[str, Any]:
     return {
         "site": item.site,
-        "site_address": f"{item.address:#x}",
+        "site_address": hex_of_site(item.address),
         "pid": item.pid,
         "kind": item.kind,
         "wait_caused_ns": item.wait_caused_ns,

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from nptltrace.trace.site import address_of_site, is_entry
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -55,25 +57,26 @@ class Sites:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._modules: dict[int, list[Module]] = {}
+        self._traces: list[int] = []
         self._code: dict[tuple[int, int], int] = {}
+        self._numbers: dict[str, int] = {}
         self._ids: list[str] = []
-        self._number_of: dict[str, int] = {}
         self._array = pa.array([], pa.string())
         self._lock = Lock()
 
-    def ids(self, process: NDArray[Any], address: NDArray[Any]) -> pa.Array:
-        """Return the identities of call sites, null where the address is 0.
+    def ids(self, process: NDArray[Any], site: NDArray[Any]) -> pa.Array:
+        """Return the identities of call sites, null where there is none.
 
         Args:
             process: Numbers of processes in the traceset.
-            address: Addresses in them.
+            site: Call sites in them.
         """
-        # Few of many: the addresses are numbered first, then the pairs.
-        addresses = pa.array(address).dictionary_encode()
-        count = max(len(addresses.dictionary), 1)
-        pairs = np.asarray(addresses.indices) + process.astype(np.int64) * count
+        # Few of many: the sites are numbered first, then the pairs.
+        sites = pa.array(site).dictionary_encode()
+        count = max(len(sites.dictionary), 1)
+        pairs = np.asarray(sites.indices) + process.astype(np.int64) * count
         encoded = pa.array(pairs).dictionary_encode()
-        known = addresses.dictionary.to_pylist()
+        known = sites.dictionary.to_pylist()
         with self._lock:
             codes = [
                 self._number(pair // count, known[pair % count])
@@ -86,21 +89,19 @@ class Sites:
         return pa.DictionaryArray.from_arrays(pa.array(found, mask=found < 0), identities)
 
     def all(self, traceset: Traceset) -> Iterator[tuple[str, int, int]]:
-        """Yield identity, process and address of every call site there is, each run's once.
-
-        Processes of one program share their call sites; the first that has one stands for all.
-        """
-        trace_of = [trace for trace, _, _ in self._source.reader.processes(0)]
+        """Yield identity, process and site of every call site there is, each run's once."""
+        trace_of = self._trace_of()
         told: set[tuple[int, int]] = set()
-        for process, address in self._addresses(traceset):
+        for process, site in self._occurring(traceset):
             with self._lock:
-                number = self._number(process, address)
+                number = self._number(process, site)
             if number >= 0 and (trace_of[process], number) not in told:
                 told.add((trace_of[process], number))
-                yield self._ids[number], process, address
+                yield self._ids[number], process, site
 
-    def place(self, process: int, address: int) -> Place:
+    def place(self, process: int, site: int) -> Place:
         """Return where a call site is."""
+        address = address_of_site(site)
         modules = self._modules.get(process)
         if modules is None:
             modules = sorted(self._source.processes()[process].modules, key=lambda m: m.start)
@@ -112,33 +113,45 @@ class Sites:
         bias = module.start - module.offset if module.bias is None else module.bias
         return Place(PurePath(module.path).name, module.build_id, address - bias)
 
-    def _number(self, process: int, address: int) -> int:
-        """Return the number of a call site, -1 for none."""
-        if not address:
+    def _number(self, process: int, site: int) -> int:
+        """Return the number of a call site, the same for all of one identity; -1 for none."""
+        if not site:
             return -1
-        known = self._code.get((process, address))
+        known = self._code.get((process, site))
         if known is None:
-            identity = self._identity(process, self.place(process, address))
-            known = self._code[process, address] = self._number_of.setdefault(
-                identity, len(self._ids)
-            )
+            identity = self._identity(process, site)
+            known = self._numbers.setdefault(identity, len(self._ids))
             if known == len(self._ids):
                 self._ids.append(identity)
+            self._code[process, site] = known
         return known
 
-    def _identity(self, process: int, place: Place) -> str:
+    def _identity(self, process: int, site: int) -> str:
         """Return 128 bits in hexadecimal."""
+        place = self.place(process, site)
         what = place.build_id or place.module
         if not what:  # code that nobody else has
-            trace = self._source.reader.processes(0)[process][0]
-            what = f"{self._source.traces[trace].metadata.uuid} {process}"
-        return blake2b(f"{what} {place.offset:x}".encode(), digest_size=16).hexdigest()
+            what = f"{self._source.traces[self._trace_of()[process]].metadata.uuid} {process}"
+        text = f"{what} {place.offset:x}{' entry' if is_entry(site) else ''}"
+        return blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def _addresses(self, traceset: Traceset) -> Iterator[tuple[int, int]]:
-        """Yield process and address of all call sites."""
+    def _trace_of(self) -> list[int]:
+        """Return the number of the trace of each process."""
         reader = self._source.reader
+        known = self._traces
+        self._traces = known + [trace for trace, _, _ in reader.processes(len(known))]
+        return self._traces
+
+    def _occurring(self, traceset: Traceset) -> Iterator[tuple[int, int]]:
+        """Yield process and site of all call sites."""
+        reader = self._source.reader
+        self._source.learn_threads()
+        yield from sorted(self._source.told.entries)
+        entered = {(process, address_of_site(site)) for process, site in self._source.told.entries}
         for number, process in enumerate(self._source.processes()):
-            yield from ((number, address) for address in dict.fromkeys(process.sites.values()))
+            for address in dict.fromkeys(process.sites.values()):
+                if (number, address) not in entered:
+                    yield number, address
         streams = (reader.stream_info(stream) for stream in range(reader.stream_count()))
         if any(stream.stream_class == _RECORDS for stream in streams):
             seen: set[tuple[int, int]] = set()

@@ -21,6 +21,7 @@ from nptltrace.analysis.schema import EVENT_FIELDS, TABLES, table_type
 from nptltrace.analysis.sites import Sites
 from nptltrace.catalog import EVENTS
 from nptltrace.trace._native import field_column
+from nptltrace.trace.site import ADDRESS, hex_of_site
 from nptltrace.trace.symbols import Symbols
 from nptltrace.trace.threads import ALL
 
@@ -307,6 +308,8 @@ class TraceTables:
             return self._numbers.source(_numpy(table["event_id"]))
         if name == "stack_id":
             return self._stack(table, "site")
+        if name == "site":
+            return pa.array(_numpy(table["site"]) & np.uint64(ADDRESS))
         return table[name].combine_chunks()
 
     # ---- what stands beside the events ----
@@ -374,13 +377,13 @@ class TraceTables:
 
     def _site_rows(self) -> dict[str, Any]:
         rows = []
-        for site, process, address in self._sites.all(self._traceset):
-            found = self._symbols.location(process, address)
-            place = self._sites.place(process, address)
+        for identity, process, site in self._sites.all(self._traceset):
+            place = self._sites.place(process, site)
+            found = self._symbols.location(process, site)
             rows.append(
                 {
                     "run_id": self._numbers.who(process)["run_id"],
-                    "site_id": site,
+                    "site_id": identity,
                     "module": place.module,
                     "build_id": place.build_id,
                     "offset": place.offset,
@@ -389,20 +392,20 @@ class TraceTables:
                     "path": found.path,
                     "line": found.line or None,
                     "inlined": [str(frame) for frame in found.inlined],
-                    "site": str(found) or f"{address:#x}",
+                    "site": self._symbols.site_name(process, site) or hex_of_site(site),
                 }
             )
         return _columns(rows, "sites")
 
     def _stack_rows(self) -> dict[str, Any]:
         rows = []
-        for site, process, address in self._sites.all(self._traceset):
-            place = self._sites.place(process, address)
+        for identity, process, site in self._sites.all(self._traceset):
+            place = self._sites.place(process, site)
             rows.append(
                 {
                     "run_id": self._numbers.who(process)["run_id"],
-                    "stack_id": site,
-                    "site_id": site,
+                    "stack_id": identity,
+                    "site_id": identity,
                     "frames": [{"build_id": place.build_id, "offset": place.offset}],
                 }
             )

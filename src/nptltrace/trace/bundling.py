@@ -11,6 +11,7 @@ from nptltrace.errors import PttError
 from nptltrace.trace import _names, _native
 from nptltrace.trace.bundle import Key, bundle_lines
 from nptltrace.trace.code import Frame
+from nptltrace.trace.site import ENTRY, is_entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Bundled", "copy_bundle", "write_bundle"]
 
-_KINDS = {_native.SITE: "site", _native.OBJECT: "variable", _native.CODE: "code"}
 _BATCH = 16384
 
 
@@ -108,11 +108,13 @@ def _line(
     if kind == _native.OBJECT:
         key, name = symbols.variable(process, address)
     else:
-        location = symbols.location(process, address, after_call=kind == _native.SITE)
+        site = address | ENTRY if kind == _native.CODE else address
+        location = symbols.location(process, site)
         module = symbols.module_at(process, address)
         if module is None or not location.function:
             return None, None
-        key = Key(module.build_id or module.path, _KINDS[kind], location.module_offset)
+        what = "code" if is_entry(site) else "site"
+        key = Key(module.build_id or module.path, what, location.module_offset)
         return key, {
             **_head(key, module.path, module.build_id),
             "offset": location.offset,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nptltrace.catalog import EVENTS
 from nptltrace.errors import UsageError
 from nptltrace.trace import _native
+from nptltrace.trace.site import address_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -117,13 +118,13 @@ class Selection:
         return sorted(_all(self.objects, lambda word: _objects(word, symbols), "--object"))
 
     def site_pairs(self, source: Source, symbols: Symbols) -> list[tuple[int, int]] | None:
-        """Return (process, address) of the call sites that pass, or None for all."""
+        """Return (process, site) of the call sites that pass, or None for all."""
         if not self.sites:
             return None
         by_name = any(address_of(w) is None for o in self.sites for w in _words(o, "--site"))
         known = [
-            (process, address, symbols.site_name(process, address))
-            for process, address in (source.sites() if by_name else ())
+            (process, site, symbols.site_name(process, site))
+            for process, site in (source.sites() if by_name else ())
         ]
         return sorted(_all(self.sites, lambda word: _sites(word, known), "--site"))
 
@@ -183,7 +184,8 @@ def _all(options: Sequence[str], find: _Find, name: str) -> set[tuple[int, int]]
         passing = {
             pair
             for pair in passing | found
-            if (pair in passing or pair[1] in free) and (pair in found or pair[1] in also)
+            if (pair in passing or address_of_site(pair[1]) in free)
+            and (pair in found or address_of_site(pair[1]) in also)
         }
     return passing or set()
 

@@ -17,6 +17,7 @@ from nptltrace.trace import _names, _native, posix_log
 from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.info import Process, read_info
 from nptltrace.trace.metadata import read_metadata
+from nptltrace.trace.site import ENTRY
 from nptltrace.trace.threads import ALL, ThreadNames, thread_names
 
 if TYPE_CHECKING:
@@ -320,11 +321,12 @@ class Source:
     # ---- call sites ----
 
     def sites(self) -> set[tuple[int, int]]:
-        """Return (process number, address) of the call sites that are known by now."""
+        """Return (process number, call site) of all that there may be by what is known now."""
         listed = {
-            (number, address)
+            (number, address | entry)
             for number, process in enumerate(self.processes())
             for address in process.sites.values()
+            for entry in (0, ENTRY)
         }
         return listed | self._record_sites()
 

@@ -18,6 +18,7 @@ from nptltrace.trace.bundle import Code, Key, read_bundle
 from nptltrace.trace.code import CodeTable, Frame
 from nptltrace.trace.demangle import demangle
 from nptltrace.trace.files import ModuleFiles, environment_directories
+from nptltrace.trace.site import ENTRY, address_of_site, is_entry
 
 if TYPE_CHECKING:
     import os
@@ -120,34 +121,34 @@ class Symbols:
             self._bundle |= read_bundle(trace.path)
         self._tables: dict[Path, CodeTable] = {}
         self._loaded: dict[int, list[_Loaded]] = {}
-        self._locations: dict[tuple[int, int, bool], Location] = {}
+        self._locations: dict[tuple[int, int], Location] = {}
 
     # ---- questions ----
 
-    def location(self, process: int, address: int, *, after_call: bool = True) -> Location:
-        """Return what is known of a code address.
+    def location(self, process: int, site: int) -> Location:
+        """Return what is known of a call site.
 
         Args:
             process: Number of the process in the traceset.
-            address: The address.
-            after_call: It is where a call returns to, so the line is that of the call before it.
+            site: As columns have it: the address that a call returns to, so that the line is that
+                of the call before it, or one at which code is entered.
         """
-        key = (process, address, after_call)
-        known = self._locations.get(key)
+        known = self._locations.get((process, site))
         if known is None:
-            known = self._locations[key] = self._locate(process, address, after_call=after_call)
+            known = self._locations[process, site] = self._locate(process, site)
         return known
 
-    def site_name(self, process: int, address: int) -> str:
+    def site_name(self, process: int, site: int) -> str:
         """Return the name of a call site, or the empty string."""
-        return str(self.location(process, address))
+        found = self.location(process, site)
+        # where code is entered, a function's name says all
+        if is_entry(site) and found.function and not found.offset:
+            return found.function
+        return str(found)
 
     def code_name(self, process: int, address: int) -> str:
         """Return the name of a function by its address, or the empty string."""
-        found = self.location(process, address, after_call=False)
-        if found.function and not found.offset:
-            return found.function
-        return str(found)
+        return self.site_name(process, address | ENTRY)
 
     def object_name(self, process: int, address: int) -> str:
         """Return the name of a global variable at an address, or the empty string."""
@@ -204,17 +205,17 @@ class Symbols:
 
     # ---- finding ----
 
-    def _locate(self, process: int, address: int, *, after_call: bool) -> Location:
-        loaded = self._module_at(process, address)
+    def _locate(self, process: int, site: int) -> Location:
+        loaded = self._module_at(process, site)
         if loaded is None:
             return Location()
-        at = address - loaded.bias
-        bundled = self._bundle.get(Key(loaded.identity, "site" if after_call else "code", at))
+        at, entry = address_of_site(site) - loaded.bias, is_entry(site)
+        bundled = self._bundle.get(Key(loaded.identity, "code" if entry else "site", at))
         known = _from_bundle(at, bundled) if isinstance(bundled, Code) else Location()
         if known.file:
             return known
         # Where a call is the last thing of a function, its return address is another's.
-        found = self._look_up(loaded, at, at - 1 if after_call else at)
+        found = self._look_up(loaded, at, at if entry else at - 1)
         return found if found.function or not known.function else known
 
     def _look_up(self, loaded: _Loaded, at: int, inside: int) -> Location:
@@ -246,13 +247,13 @@ class Symbols:
         bundled = (key for key, value in self._bundle.items() if value in names)
         return found + [key.offset for key in bundled if key.module == loaded.identity]
 
-    def module_at(self, process: int, address: int) -> Module | None:
-        """Return the module that an address lies in."""
-        loaded = self._module_at(process, address)
+    def module_at(self, process: int, site: int) -> Module | None:
+        """Return the module that a call site or another address lies in."""
+        loaded = self._module_at(process, site)
         return loaded.module if loaded is not None else None
 
-    def _module_at(self, process: int, address: int) -> _Loaded | None:
-        modules = self._modules(process)
+    def _module_at(self, process: int, site: int) -> _Loaded | None:
+        modules, address = self._modules(process), address_of_site(site)
         at = bisect.bisect_right(modules, address, key=lambda loaded: loaded.start) - 1
         return modules[at] if at >= 0 and address < modules[at].end else None
 

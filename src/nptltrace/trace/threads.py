@@ -15,7 +15,7 @@ from nptltrace.catalog import EVENTS
 from nptltrace.trace import _native
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["ThreadNames", "thread_names"]
 
@@ -33,11 +33,13 @@ class ThreadNames:
         pthreads: By (process, pthread_t) the threads that had it, one after the other: since when,
             in ns, and which. From its creation on, as far as that is told.
         creators: Thread that created a thread.
+        entries: (process, call site) of the first routines of threads.
     """
 
     names: dict[int, str] = field(default_factory=dict)
     pthreads: dict[tuple[int, int], list[tuple[int, int]]] = field(default_factory=dict)
     creators: dict[int, int] = field(default_factory=dict)
+    entries: set[tuple[int, int]] = field(default_factory=set)
 
 
 def thread_names(
@@ -56,9 +58,11 @@ def thread_names(
     own: dict[int, int] = {}
     created_by: dict[int, tuple[int, int]] = {}
     named: list[tuple[int, int, int, str]] = []
+    entries: set[tuple[int, int]] = set()
     for buffer in reader.find((_CREATED, _BEGIN, _NAME), budget):
         serials, names = _numbers(buffer, "serial"), _texts(buffer)
         creators = _numbers(buffer, "creator")
+        entries.update(_entries(buffer, rows))
         for i in range(buffer.count):
             thread, address = buffer.arrays["thread"][i], buffer.arrays["object"][i]
             ts, number = buffer.arrays["ts"][i], buffer.arrays["id"][i]
@@ -72,7 +76,7 @@ def thread_names(
                 created_by[thread] = (rows[thread][0], creators[i])
             else:
                 named.append((ts, thread, address, names[i]))
-    found = ThreadNames(pthreads=_tenures(created, begun))
+    found = ThreadNames(pthreads=_tenures(created, begun), entries=entries)
     numbers = {row: number for number, row in enumerate(rows)}
     found.creators = {
         thread: numbers[creator] for thread, creator in created_by.items() if creator in numbers
@@ -91,6 +95,14 @@ def thread_names(
         if target is not None and name:
             found.names[target] = name
     return found
+
+
+def _entries(buffer: _native.Buffer, rows: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield (process, call site) of the first routines of threads."""
+    columns = (buffer.arrays[name][: buffer.count] for name in ("id", "thread", "site"))
+    for number, thread, site in zip(*columns, strict=True):
+        if number == _BEGIN and site:
+            yield rows[thread][0], site
 
 
 def _tenures(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from nptltrace.trace.site import hex_of_site
+
 if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols import Symbols
@@ -80,14 +82,14 @@ class Naming:
         """Return what to call an object."""
         return self.object_name(process, address) or f"{kind} {address:#x}"
 
-    def site(self, process: int, address: int) -> str:
+    def site(self, process: int, site: int) -> str:
         """Return a call site; the empty text for none."""
-        if not address:
+        if not site:
             return ""
-        key = (process, address)
+        key = (process, site)
         with self._lock:
             name = self._sites.get(key)
             if name is None:
-                name = shortened(self._symbols.site_name(process, address)) or f"{address:#x}"
+                name = shortened(self._symbols.site_name(process, site)) or hex_of_site(site)
                 self._sites[key] = name
             return name

@@ -15,12 +15,17 @@ __all__ = ["kept_threads", "text_of_threads"]
 
 
 class _Told(TypedDict):
-    """Names by thread; names that were given; process, `pthread_t`, thread; thread, creator."""
+    """Lists of what `ThreadNames` has.
+
+    Names by thread; names that were given; process, `pthread_t`, thread; thread, creator; process,
+    call site.
+    """
 
     named: list[int]
     names: list[str]
     pthreads: list[list[int]]
     creators: list[list[int]]
+    entries: list[list[int]]
 
 
 def text_of_threads(told: ThreadNames) -> str:
@@ -30,6 +35,7 @@ def text_of_threads(told: ThreadNames) -> str:
         "names": list(told.names.values()),
         "pthreads": [[*key, *had] for key, threads in told.pthreads.items() for had in threads],
         "creators": [list(pair) for pair in told.creators.items()],
+        "entries": [list(pair) for pair in told.entries],
     }
     return json.dumps(found)
 
@@ -42,7 +48,11 @@ def kept_threads(text: bytes, source: Source) -> ThreadNames | None:
     """
     found = json.loads(text)
     threads, processes = len(source.threads()), len(source.processes())
-    limits = {"pthreads": (processes, 2**64, 2**63, threads), "creators": (threads, threads)}
+    limits = {
+        "pthreads": (processes, 2**64, 2**63, threads),
+        "creators": (threads, threads),
+        "entries": (processes, 2**64),
+    }
     if not (
         fits(_Told, found)
         and len(found["named"]) == len(found["names"])
@@ -61,4 +71,5 @@ def kept_threads(text: bytes, source: Source) -> ThreadNames | None:
         names=dict(zip(found["named"], found["names"], strict=True)),
         pthreads=pthreads,
         creators=dict(found["creators"]),
+        entries={(process, site) for process, site in found["entries"]},
     )

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* sites.h - the call sites of a process image: what its numbers stand for, and which module lay there when. */
+#ifndef PTTREAD_SITES_H
+#define PTTREAD_SITES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../ring/ptt_abi.h"
+#include "nptl_trace_events.h"
+#include "pttread.h"
+
+/*
+ * The numbers are hashed by themselves: a word is the number in its high 16 bits, the address below, 0 where there is
+ * nothing. There is always an empty word.
+ */
+struct rd_sites {
+	const uint64_t *words; /* NULL until there is a site */
+	struct ptt_tenant *tenants;
+	uint32_t mask;
+	uint32_t count;
+	uint32_t tenant_count;
+	uint32_t tenant_room;
+};
+
+/* rd_sites_set - what a number stands for, in place of what it stood for. 0 or -ENOMEM. */
+int rd_sites_set(struct rd_sites *sites, uint32_t id, uint64_t address);
+/* rd_sites_add_tenant - to be called in the order in which tenants are kept. 0, -EINVAL or -ENOMEM. */
+int rd_sites_add_tenant(struct rd_sites *sites, const struct ptt_tenant *tenant);
+void rd_sites_free(struct rd_sites *sites);
+/* rd_sites_generation - the generation of an address at a time, shifted to where it stands in a site. */
+uint64_t rd_sites_generation(const struct rd_sites *sites, uint64_t address, uint64_t ticks);
+
+/* A thread begins in its first routine: the site of these events is where code is entered, not where a call returns to. */
+static inline bool rd_is_entry(uint32_t id)
+{
+	return id == (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN) ||
+	       id == (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_INIT);
+}
+
+/* rd_site_of - the site in the column of an event: its address, and what tells it from others of the same address. */
+static inline uint64_t rd_site_of(const struct rd_sites *sites, uint64_t address, uint32_t id, uint64_t ticks)
+{
+	if (__builtin_expect(sites->tenant_count != 0, 0))
+		address |= rd_sites_generation(sites, address, ticks);
+	return __builtin_expect(rd_is_entry(id), 0) && address ? address | PTT_SITE_ENTRY : address;
+}
+
+/* rd_sites_find - the address that a number stands for; 0 if it is not known. */
+static inline uint64_t rd_sites_find(const struct rd_sites *sites, uint32_t id)
+{
+	if (!sites->words)
+		return 0;
+	for (uint32_t i = id;; i++) {
+		uint64_t word = sites->words[i & sites->mask];
+
+		if (word >> PTT_SITE_SHIFT == id || !word)
+			return word & PTT_SITE_ADDRESS;
+	}
+}
+
+#endif

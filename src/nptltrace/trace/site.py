@@ -1,0 +1,35 @@
+"""What the number of a call site in a column says.
+
+Its low 48 bits are an address. Above them stands which of the modules that had this address one
+after the other is meant, 0 for the first, and whether code is entered there instead of returned
+to, as a thread enters its first routine.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ADDRESS", "ENTRY", "address_of_site", "generation_of_site", "hex_of_site", "is_entry",
+]  # fmt: skip
+
+ADDRESS = (1 << 48) - 1
+ENTRY = 1 << 63
+
+
+def address_of_site(site: int) -> int:
+    """Return the address of a call site."""
+    return site & ADDRESS
+
+
+def hex_of_site(site: int) -> str:
+    """Return the address of a call site as text, for one that has no name."""
+    return f"{address_of_site(site):#x}"
+
+
+def generation_of_site(site: int) -> int:
+    """Return how many other modules had the address before the one that is meant."""
+    return (site & ~ENTRY) >> 48
+
+
+def is_entry(site: int) -> bool:
+    """Return whether code is entered there, not returned to."""
+    return bool(site & ENTRY)
