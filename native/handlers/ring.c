@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "call_site.h"
+#include "module_log.h"
 #include "catalog.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
@@ -74,6 +75,14 @@ EXPORT void nptl_trace_init(char **args)
 	attached = err == 0;
 	if (err)
 		refuse("cannot join the recording", -err);
+}
+
+EXPORT void nptl_trace_handler_module(const struct nptl_trace_module *module)
+{
+	if (module)
+		ptt_ring_note_module(module);
+	else
+		ptt_ring_forget_sites();
 }
 
 EXPORT void nptl_trace_fini(void)

@@ -56,6 +56,7 @@
 #include "session.h"
 #include "bell.h"
 #include "confined.h"
+#include "module_log.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "record.h"
@@ -101,6 +102,12 @@ EXPORT void nptl_trace_init(char **args)
 	self_tid = 0;
 	if (err)
 		refuse("cannot join the recording", -err);
+}
+
+EXPORT void nptl_trace_handler_module(const struct nptl_trace_module *module)
+{
+	if (module)
+		ptt_ring_note_module(module);
 }
 
 EXPORT void nptl_trace_fini(void)

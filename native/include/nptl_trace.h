@@ -22,6 +22,7 @@
 #define NPTL_TRACE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -70,12 +71,30 @@ struct nptl_trace_event {
  *
  * and is then called directly, also by signal handlers that interrupt it.
  *
+ * One that keeps anything by the address of a call site can export
+ *
+ *     void nptl_trace_handler_module(const struct nptl_trace_module *module);
+ *
+ * It is called before the first event whose call lies in a module that was not there before, or was loaded anew; in the
+ * thread of that event, under the same rules as getevent, but may make system calls unless the program gave them up. With
+ * NULL it means that a module is about to be closed, or has been: what lay at an address may be something else from now on.
+ *
  * A handler that cannot work says why on standard error in its init and clears __nptl_trace_enabled; the program then
  * runs untraced.
  */
+struct nptl_trace_module {
+	const void *start;
+	const void *end;
+	uintptr_t bias;	  /* what to add to addresses of its own symbol table */
+	const char *path; /* as the dynamic linker has it: empty for the program itself */
+	const void *build_id;
+	size_t build_id_size; /* 0 if it has none */
+};
+
 void nptl_trace_init(char **args);
 void nptl_trace_handler_getevent(struct nptl_trace_event event);
 void nptl_trace_fini(void);
+void nptl_trace_handler_module(const struct nptl_trace_module *module);
 
 /*
  * State of the tracer, for those who generate events: whether there is a handler, and the highest detail level of any

@@ -163,7 +163,7 @@ int ptt_ring_attach_mapped(struct ptt_segment *seg, const char *directory)
 	ptt_ring.fast_mask = seg->clock == PTT_CLOCK_TSC ? ptt_ring.chunk_mask : 0;
 	ptt_ring.cpu_offset = find_cpu_offset();
 	/* where it fails, only the second line of defence of ptt_ring_site_slow() is missing */
-	madvise(ptt_ring.sites, PTT_SITE_COUNT * sizeof(*ptt_ring.sites), MADV_WIPEONFORK);
+	madvise(&ptt_site_table, sizeof(ptt_site_table), MADV_WIPEONFORK);
 	err = join_session(UINT32_MAX);
 	if (err)
 		ptt_ring_leave_session();

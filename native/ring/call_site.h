@@ -3,6 +3,9 @@
 #ifndef PTT_CALL_SITE_H
 #define PTT_CALL_SITE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /*
  * The tracer's, where there is one: where the call lies that led to @site, if that is in a wrapper of thread functions
  * such as std::mutex::lock(). To be called by a handler in the thread and at the time of the event, not from a function
@@ -10,6 +13,23 @@
  * Return: NULL if @site is in no wrapper, @site if it cannot be told better this time.
  */
 extern void *__nptl_trace_outer_site(void *site) __attribute__((weak));
+
+/*
+ * The tracer's as well: how many threads are closing a module, in the low half, and how often that began and ended. What
+ * is kept by address holds only if this was settled before it was looked up, and is the same after it was kept.
+ */
+extern uint64_t __nptl_trace_closing __attribute__((weak));
+
+static inline uint64_t ptt_closing(void)
+{
+	/* seq_cst: pairs with the tracer's, which changes it before it makes handlers forget */
+	return &__nptl_trace_closing ? __atomic_load_n(&__nptl_trace_closing, __ATOMIC_SEQ_CST) : 0;
+}
+
+static inline bool ptt_is_settled(uint64_t closing)
+{
+	return !(uint32_t)closing;
+}
 
 static inline void *ptt_outer_site(void *site)
 {

@@ -322,6 +322,8 @@ _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
  * entry is somebody else's, thus spoils it where all can see. tests/models/sites.pml checks it.
  */
 #define PTT_SITE_COUNT 65536u
+/* In the private table: the address has its number still, but is to be asked for before the number is used again. */
+#define PTT_SITE_STALE (UINT64_C(1) << 62)
 #define PTT_SITE_JOURNAL 16384u
 
 struct ptt_site {
@@ -339,7 +341,9 @@ _Static_assert(sizeof(struct ptt_site) == 16, "site journal entry");
 /*
  * Beside the segment, the session directory holds maps-<index> and cmdline-<index>: what /proc/self/maps and
  * /proc/self/cmdline say, written by process image <index> when it attaches and, the former, anew when it ends (first to
- * a name with .new at its end, then renamed).
+ * a name with .new at its end, then renamed). modules-<index> has a line for each module that a call was first seen from,
+ * or seen from anew after it was loaded again: the time in ticks, where it begins and ends, what to add to addresses of its
+ * own symbol table, all in hexadecimal; its build-id with a - behind it; its path, empty for the program itself.
  */
 
 /* ---------------------------------------------------------- level control */

@@ -25,6 +25,14 @@ struct ptt_session {
 /* In the entry of the site table that is no site: this table is that of this process. */
 #define PTT_SITE_MARK UINT64_C(1)
 
+/* On pages of its own: the kernel clears them in every child, see ptt_ring_site_slow(). */
+struct ptt_site_table {
+	uint64_t entry[PTT_SITE_COUNT];
+	uint16_t list[PTT_SITE_COUNT]; /* entries in use */
+	uint32_t listed;
+} __attribute__((aligned(4096)));
+
+extern struct ptt_site_table ptt_site_table __attribute__((visibility("hidden")));
 extern struct ptt_session ptt_session __attribute__((visibility("hidden")));
 
 /*

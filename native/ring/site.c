@@ -2,6 +2,7 @@
 /* site.c - numbers a new call site and announces it. */
 #include "site.h"
 
+#include "call_site.h"
 #include "session.h"
 
 static void announce_site(uint64_t at, uint64_t address, uint32_t id)
@@ -32,25 +33,63 @@ static bool reserve_site(struct ptt_segment *seg, uint64_t *at)
 	return true;
 }
 
+/* The entries in use, in the order in which they came. */
+static void list_site(uint32_t id)
+{
+	/* relaxed, both: whoever misses it here is noticed by make_stale_if_closed() */
+	uint32_t at = __atomic_fetch_add(&ptt_site_table.listed, 1, __ATOMIC_RELAXED);
+
+	if (at < PTT_SITE_COUNT)
+		__atomic_store_n(&ptt_site_table.list[at], (uint16_t)id, __ATOMIC_RELAXED);
+}
+
+static void change_site(uint32_t id, uint64_t from, uint64_t to)
+{
+	/* seq_cst: between the two looks at ptt_closing() */
+	__atomic_compare_exchange_n(&ptt_ring.sites[id], &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static void make_stale_if_closed(uint32_t id, uint64_t address, uint64_t closing)
+{
+	if (ptt_closing() != closing)
+		change_site(id, address, address | PTT_SITE_STALE);
+}
+
+void ptt_ring_forget_sites(void)
+{
+	/* relaxed, all: sites that come meanwhile are made stale by whoever puts them there */
+	uint32_t i, count = __atomic_load_n(&ptt_site_table.listed, __ATOMIC_RELAXED);
+
+	for (i = 0; i < count && i < PTT_SITE_COUNT; i++) {
+		uint32_t id = __atomic_load_n(&ptt_site_table.list[i], __ATOMIC_RELAXED);
+		uint64_t address = __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED);
+
+		if (id != PTT_SITE_NONE && address && !(address & PTT_SITE_STALE))
+			change_site(id, address, address | PTT_SITE_STALE);
+	}
+}
+
 /* Put @address into the empty table entry @id unless somebody else just did. */
-static bool insert_site(uint32_t id, uint64_t address)
+static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
 {
 	struct ptt_segment *seg = ptt_session.segment;
-	uint64_t at, expected = 0;
+	uint64_t at, expected = 0, entry = ptt_is_settled(closing) ? address : address | PTT_SITE_STALE;
 
 	if (!reserve_site(seg, &at)) {
 		/* relaxed: a count */
 		__atomic_fetch_add(&seg->site_lost, 1, __ATOMIC_RELAXED);
 		return false;
 	}
-	/* relaxed: the address is all there is to an entry, and never changes */
-	if (__atomic_compare_exchange_n(&ptt_ring.sites[id], &expected, address, false, __ATOMIC_RELAXED,
+	/* seq_cst: between the two looks at ptt_closing() */
+	if (__atomic_compare_exchange_n(&ptt_ring.sites[id], &expected, entry, false, __ATOMIC_SEQ_CST,
 					__ATOMIC_RELAXED)) {
+		list_site(id);
 		announce_site(at, address, id);
+		make_stale_if_closed(id, address, closing);
 		return true;
 	}
 	announce_site(at, 0, 0);
-	return expected == address;
+	return (expected & ~PTT_SITE_STALE) == address;
 }
 
 /*
@@ -65,6 +104,7 @@ static bool is_strange_child(void)
 
 uint32_t ptt_ring_site_slow(uint64_t address)
 {
+	uint64_t closing = ptt_closing();
 	uint32_t probe, id = PTT_SITE_HASH(address);
 
 	if (!ptt_session.segment || !address)
@@ -82,7 +122,14 @@ uint32_t ptt_ring_site_slow(uint64_t address)
 		found = __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED);
 		if (found == address)
 			return id;
-		if (!found && insert_site(id, address))
+		if (found == (address | PTT_SITE_STALE)) {
+			if (ptt_is_settled(closing)) {
+				change_site(id, found, address);
+				make_stale_if_closed(id, address, closing);
+			}
+			return id;
+		}
+		if (!found && insert_site(id, address, closing))
 			return id;
 		if (!found && !__atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED))
 			return PTT_SITE_NONE; /* the journal is full */

@@ -8,13 +8,12 @@ struct ptt_session ptt_session;
 
 /* A head of 0 lies on a chunk boundary, so whoever has this entry takes the slow path at once. */
 static struct ptt_thread nowhere;
-/* On pages of its own: the kernel clears them in every child, see ptt_ring_site_slow(). */
-static uint64_t own_sites[PTT_SITE_COUNT] __attribute__((aligned(4096)));
+struct ptt_site_table ptt_site_table;
 
 __thread struct ptt_thread *ptt_ring_self __attribute__((tls_model("initial-exec"))) = &nowhere;
 static __thread uint32_t no_cpu __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
 
-struct ptt_ring ptt_ring = {.base = (char *)&nowhere, .sites = own_sites, .chunk_mask = PTT_CHUNK_SIZE - 1};
+struct ptt_ring ptt_ring = {.base = (char *)&nowhere, .sites = ptt_site_table.entry, .chunk_mask = PTT_CHUNK_SIZE - 1};
 #ifdef __SANITIZE_THREAD__
 uint64_t ptt_handover_point[PTT_HANDOVER_POINTS];
 #endif

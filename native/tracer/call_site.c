@@ -67,7 +67,7 @@ static COLD uint64_t find_out(uintptr_t address)
 /* From where its hash points, @at. */
 static __attribute__((noinline)) uint64_t search(uintptr_t address, uint32_t at)
 {
-	uint64_t entry;
+	uint64_t entry, closing;
 	uint32_t i;
 
 	if (!address || address & ~ADDRESS_MASK)
@@ -81,11 +81,15 @@ static __attribute__((noinline)) uint64_t search(uintptr_t address, uint32_t at)
 		if (!found)
 			break;
 	}
+	closing = ptt_closing();
 	entry = find_out(address);
-	if (i < PROBES) {
+	if (i < PROBES && ptt_is_settled(closing)) {
 		uint64_t empty = 0;
 
-		__atomic_compare_exchange_n(&known[at], &empty, entry, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+		/* seq_cst: between the two looks at ptt_closing() */
+		__atomic_compare_exchange_n(&known[at], &empty, entry, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+		if (ptt_closing() != closing)
+			__atomic_store_n(&known[at], 0, __ATOMIC_RELAXED);
 	}
 	return entry;
 }
@@ -170,7 +174,6 @@ void ptt_forget_call_sites(void)
 {
 	uint32_t i;
 
-	ptt_forget_wrappers();
 	for (i = 0; i < KNOWN_COUNT; i++)
 		if (__atomic_load_n(&known[i], __ATOMIC_RELAXED))
 			__atomic_store_n(&known[i], 0, __ATOMIC_RELAXED);

@@ -238,8 +238,9 @@ EXPORT int dlclose(void *library)
 
 	if (__nptl_trace_enabled && !__nptl_trace_confined && dl_iterate_phdr(find_library, NULL))
 		dl_iterate_phdr(look_at_library, library);
+	ptt_begin_closing();
 	result = ptt_real.dlclose(library);
-	ptt_forget_call_sites();
+	ptt_end_closing(library);
 	return result;
 }
 

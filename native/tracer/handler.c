@@ -25,6 +25,8 @@ static struct {
 	void (*fini)(void);
 } handler;
 
+void (*ptt_handler_module)(const struct nptl_trace_module *module);
+
 static __thread volatile bool in_handler INITIAL_EXEC;
 
 /*
@@ -162,6 +164,7 @@ static bool load(void)
 	*(void **)&handler.init = dlsym(library, "nptl_trace_init");
 	*(void **)&handler.getevent = dlsym(library, "nptl_trace_handler_getevent");
 	*(void **)&handler.fini = dlsym(library, "nptl_trace_fini");
+	*(void **)&ptt_handler_module = dlsym(library, "nptl_trace_handler_module");
 	if (!handler.getevent) {
 		complain("the trace handler has no nptl_trace_handler_getevent", handler.name);
 		dlclose(library);
@@ -280,6 +283,7 @@ void ptt_resume(void)
 
 static void restart_handler(void)
 {
+	ptt_closing_in_child();
 	if (!__nptl_trace_enabled)
 		return;
 	if (!ptt_leave_control()) {

@@ -233,12 +233,27 @@ int ptt_domain(const char *name, size_t length) HIDDEN; /* its number, or 0 if t
 void ptt_map_control(const char *directory) HIDDEN;
 void ptt_tell_uncovered(const char *path) HIDDEN; /* covered.c: write down which modules are, if any */
 #if PTT_UNWINDS
-void ptt_forget_call_sites(void) HIDDEN; /* call_site.c: a module has gone, and its addresses may be another's */
+void ptt_forget_call_sites(void) HIDDEN;	     /* call_site.c: addresses may be another module's */
+void ptt_begin_closing(void) HIDDEN;		     /* modules.c: around dlclose() */
+void ptt_end_closing(const void *library) HIDDEN;
+void ptt_closing_in_child(void) HIDDEN;		     /* modules.c: other threads that closed a module are not there */
 #else
-static inline void ptt_forget_call_sites(void)
+static inline void ptt_begin_closing(void)
+{
+}
+
+static inline void ptt_end_closing(const void *library)
+{
+	(void)library;
+}
+
+static inline void ptt_closing_in_child(void)
 {
 }
 #endif
+struct nptl_trace_module;
+/* handler.c: the handler's, or NULL; see nptl_trace_handler_module() */
+extern void (*ptt_handler_module)(const struct nptl_trace_module *module) HIDDEN;
 void ptt_drop_control(void) HIDDEN;
 void ptt_keep_levels(void) HIDDEN;     /* in the parent, just before a fork */
 void ptt_suspend_levels(void) HIDDEN;  /* they are 0 until they are resumed */

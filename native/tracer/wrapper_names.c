@@ -53,6 +53,23 @@ static const char *const of_c[] = {
 	"PR_ExitMonitor", "PR_WaitCondVar", "PR_NotifyCondVar", "PR_NotifyAllCondVar",
 };
 
+/*
+ * How the file names begin of libraries that call the thread library for others all over, in functions that have no name
+ * once the library is stripped.
+ */
+static const char *const of_modules[] = {
+	"libstdc++.so", "libc++.so", "libSDL2-", "libSDL2.so", "libSDL3.so", "libglib-2.0.so",
+};
+
+/* Of Rust's library, in either mangling: a name has its parts one after the other. */
+static const char *const of_rust[] = {
+	"3std3sys4sync", "3std3sys4unix5locks", "3std3sys4unix5futex", "3std3sys3pal4unix5futex", "3std3sys3pal4unix4sync",
+	"3std10sys_common7condvar", "3std10sys_common5mutex", "3std4sync7barrierN", "3std4sync7barrier7Barrier",
+	"3std4sync7condvar", "3std4sync6poison7condvar", "3std4sync5mutex5Mutex", "3std4sync6poison5mutex5Mutex",
+	"3std6thread4park", "3std6thread12park_timeout", "3std6thread6Thread4park", "3std6thread6Thread6unpark",
+	"3std6thread7current4park", "3std6thread6thread6Thread", "3std6thread10JoinHandle", "3std6thread9JoinInner",
+};
+
 /* Of most names the first letters tell; a call of a library's function would cost more than they do. */
 static inline bool begins_with(const char *name, const char *beginning)
 {
@@ -95,8 +112,29 @@ static bool is_of_futures(const char *name)
 	       strstr(name, "MSt6threadFvv") || strstr(name, "MNSt13__future_base");
 }
 
+static bool is_of_rust(const char *name)
+{
+	size_t i;
+
+	if (!begins_with(name, "_ZN3std") && !begins_with(name, "_R"))
+		return false;
+	for (i = 0; i < sizeof(of_rust) / sizeof(of_rust[0]); i++)
+		if (strstr(name, of_rust[i]))
+			return true;
+	return false;
+}
+
+bool ptt_wrapper_module(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return BEGINS_WITH_ANY(name ? name + 1 : path, of_modules);
+}
+
 enum ptt_kind_of_name ptt_wrapper_name(const char *name)
 {
+	if (is_of_rust(name))
+		return PTT_NAME_OF_WRAPPER;
 	if (name[0] != '_' || name[1] != 'Z')
 		return BEGINS_WITH_ANY(name, of_c) ? PTT_NAME_OF_WRAPPER : PTT_NAME_OF_PROGRAM;
 	if (is_layer(name) || BEGINS_WITH_ANY(name, of_boost))

@@ -3,6 +3,8 @@
 #ifndef PTT_WRAPPER_NAMES_H
 #define PTT_WRAPPER_NAMES_H
 
+#include <stdbool.h>
+
 enum ptt_kind_of_name {
 	PTT_NAME_OF_PROGRAM,
 	PTT_NAME_OF_LANGUAGE, /* of C++'s library: a wrapper if the compiler put nothing of the program's into it */
@@ -11,5 +13,8 @@ enum ptt_kind_of_name {
 
 /* ptt_wrapper_name - tell by the name in a symbol table. Pure. */
 enum ptt_kind_of_name ptt_wrapper_name(const char *name);
+
+/* ptt_wrapper_module - does all of a library stand between programs and the thread library? By its path. Pure. */
+bool ptt_wrapper_module(const char *path);
 
 #endif

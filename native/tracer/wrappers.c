@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wrappers.c - which functions of a module are wrappers of thread functions: a set that is made of its symbols once. */
+/* wrappers.c - which functions of a module are wrappers of thread functions: a set that its symbols give once. */
 #include <elf.h>
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -46,20 +46,7 @@ static bool is_unoptimised(const uint8_t *code)
 /* As many bytes are looked at, at most. */
 #define PROLOGUE_MAX 40u
 
-/* ------------------------------------------------------------ modules */
-
-#define MODULES_MAX 256u
-
-/* A module and the set of its wrappers: offsets of functions, hashed, 0 where there is none. */
-struct module {
-	uintptr_t begin; /* where it is mapped; 0 while its symbols are read, and when it has gone */
-	uintptr_t base;
-	bool runtime; /* C++'s */
-	uint32_t mask;
-	const uint32_t *set;
-};
-static struct module modules[MODULES_MAX];
-static uint32_t module_count;
+/* ------------------------------------------------------------ sets */
 
 static uint32_t place_of(uint32_t offset, uint32_t mask)
 {
@@ -75,28 +62,33 @@ static void put_into(uint32_t *set, uint32_t mask, uint32_t offset)
 	set[at] = offset;
 }
 
-static bool is_in(const struct module *m, uintptr_t function)
+static bool is_in(const struct ptt_module *m, uintptr_t function)
 {
 	uint32_t offset = (uint32_t)(function - m->base), at;
 
-	if (!m->set)
+	if (!m->wrappers)
 		return false;
-	for (at = place_of(offset, m->mask); m->set[at]; at = (at + 1) & m->mask)
-		if (m->set[at] == offset)
+	for (at = place_of(offset, m->mask); m->wrappers[at]; at = (at + 1) & m->mask)
+		if (m->wrappers[at] == offset)
 			return true;
 	return false;
 }
 
 /* ------------------------------------------------------------ files */
 
+static bool lies_in(const struct dl_find_object *module, const void *place)
+{
+	return place >= module->dlfo_map_start && place < module->dlfo_map_end;
+}
+
 struct file {
 	const char *at;
 	size_t size;
 };
 
-static void *map(size_t size, int protection, int flags, int fd)
+static void *map(size_t size, int fd)
 {
-	long at = ptt_raw_syscall(SYS_mmap, 0, (long)size, protection, flags, fd, 0);
+	long at = ptt_raw_syscall(SYS_mmap, 0, (long)size, PROT_READ, MAP_PRIVATE, fd, 0);
 
 	return at < 0 && at > -4096 ? NULL : (void *)at;
 }
@@ -111,7 +103,7 @@ static bool map_file(const char *path, struct file *file)
 	*file = (struct file){0};
 	if (ptt_raw_syscall(SYS_fstat, fd, (long)&about, 0, 0, 0, 0) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
 		file->size = (size_t)about.st_size;
-		file->at = map(file->size, PROT_READ, MAP_PRIVATE, (int)fd);
+		file->at = map(file->size, (int)fd);
 	}
 	ptt_raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
 	return file->at;
@@ -188,7 +180,7 @@ static bool is_wrapper(const struct symbols *s, const Elf64_Sym *symbol)
 	return false;
 }
 
-static void collect(struct module *m, const struct symbols *s)
+static void collect(struct ptt_module *m, const struct symbols *s)
 {
 	uint32_t count = 0, size = 64, *set;
 	size_t i;
@@ -199,25 +191,38 @@ static void collect(struct module *m, const struct symbols *s)
 		return;
 	while (size < count * 2)
 		size *= 2;
-	set = map(size * sizeof(*set), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	set = ptt_take_memory(size * sizeof(*set));
 	if (!set)
 		return;
 	for (i = 0; i < s->count; i++)
 		if (is_wrapper(s, &s->symbol[i]))
 			put_into(set, size - 1, (uint32_t)s->symbol[i].st_value);
 	m->mask = size - 1;
-	m->set = set;
+	m->wrappers = set;
 }
 
-static bool is_cxx_runtime(const char *path)
+/* Is the file what is mapped? It may have been replaced since. */
+static bool is_of(const struct file *file, const struct dl_find_object *found)
 {
-	const char *name = strrchr(path, '/');
+	const Elf64_Ehdr *head = found->dlfo_map_start, *there = part(file, 0, sizeof(*head));
+	uintptr_t base = found->dlfo_link_map->l_addr;
+	const Elf64_Phdr *p;
+	unsigned int i;
 
-	name = name ? name + 1 : path;
-	return strncmp(name, "libstdc++.so", 12) == 0 || strncmp(name, "libc++.so", 9) == 0;
+	if (!there || memcmp(head, there, sizeof(*head)) != 0)
+		return false;
+	p = table(file, head->e_phoff, head->e_phnum * sizeof(*p));
+	for (i = 0; p && i < head->e_phnum; i++) {
+		const char *loaded = (const char *)(base + p[i].p_vaddr), *notes = part(file, p[i].p_offset, p[i].p_filesz);
+
+		if (p[i].p_type == PT_NOTE && (!notes || !lies_in(found, loaded) || !lies_in(found, loaded + p[i].p_filesz) ||
+					       memcmp(notes, loaded, p[i].p_filesz) != 0))
+			return false;
+	}
+	return p;
 }
 
-static void read_symbols(struct module *m, const struct dl_find_object *found)
+void ptt_read_wrappers(struct ptt_module *m, const struct dl_find_object *found)
 {
 	const char *path = found->dlfo_link_map->l_name;
 	struct symbols symbols = {
@@ -227,81 +232,26 @@ static void read_symbols(struct module *m, const struct dl_find_object *found)
 	};
 	struct file file;
 
-	m->runtime = is_cxx_runtime(path);
-	if (m->runtime || !map_file(*path ? path : "/proc/self/exe", &file))
+	m->passed_over = ptt_wrapper_module(path);
+	if (m->passed_over || !map_file(*path ? path : "/proc/self/exe", &file))
 		return;
-	if (open_symbols(&file, &symbols))
+	if (is_of(&file, found) && open_symbols(&file, &symbols))
 		collect(m, &symbols);
 	ptt_raw_syscall(SYS_munmap, (long)file.at, (long)file.size, 0, 0, 0, 0);
 }
 
 /* ------------------------------------------------------------ lookup */
 
-/*
- * A module that is seen for the first time; NULL if there are too many. A thread that meets it while another one reads its
- * symbols reads them too: nobody waits, and a signal handler need not either.
- */
-static struct module *add_module(const struct dl_find_object *found)
-{
-	/* relaxed, both: an entry is looked at once its beginning is known */
-	uint32_t at = __atomic_load_n(&module_count, __ATOMIC_RELAXED);
-	struct module *m;
-
-	do {
-		if (at == MODULES_MAX)
-			return NULL;
-	} while (!__atomic_compare_exchange_n(&module_count, &at, at + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	m = &modules[at];
-	m->base = found->dlfo_link_map->l_addr;
-	read_symbols(m, found);
-	/* release: pairs with the acquire load of find_module(), which sees all of the entry */
-	__atomic_store_n(&m->begin, (uintptr_t)found->dlfo_map_start, __ATOMIC_RELEASE);
-	return m;
-}
-
-static struct module *find_module(const struct dl_find_object *found)
-{
-	uint32_t i, count = __atomic_load_n(&module_count, __ATOMIC_RELAXED);
-
-	for (i = 0; i < count; i++)
-		/* acquire: pairs with the release of add_module() */
-		if (__atomic_load_n(&modules[i].begin, __ATOMIC_ACQUIRE) == (uintptr_t)found->dlfo_map_start)
-			return &modules[i];
-	return NULL;
-}
-
-static bool lies_in(const struct dl_find_object *module, const void *place)
-{
-	return place >= module->dlfo_map_start && place < module->dlfo_map_end;
-}
-
 enum ptt_kind_of_code ptt_kind_of_code(const struct dl_find_object *module, uintptr_t function)
 {
-	struct module *m;
+	const struct ptt_module *m;
 
-	if (lies_in(module, (const void *)(uintptr_t)gnu_get_libc_version) || lies_in(module, modules))
+	if (lies_in(module, (const void *)(uintptr_t)gnu_get_libc_version) || lies_in(module, &ptt_real))
 		return PTT_CODE_LIBRARY;
-	m = find_module(module);
-	/* a program that has given up system calls keeps what was known by then */
-	if (!m && !ptt_is_confined())
-		m = add_module(module);
+	m = ptt_module_of(module);
 	if (!m)
 		return PTT_CODE_PROGRAM;
-	if (m->runtime)
+	if (m->passed_over)
 		return PTT_CODE_RUNTIME;
 	return is_in(m, function) ? PTT_CODE_WRAPPER : PTT_CODE_PROGRAM;
-}
-
-void ptt_forget_wrappers(void)
-{
-	uint32_t i, count = __atomic_load_n(&module_count, __ATOMIC_RELAXED);
-	struct dl_find_object found;
-
-	for (i = 0; i < count; i++) {
-		uintptr_t begin = __atomic_load_n(&modules[i].begin, __ATOMIC_RELAXED);
-
-		/* whoever still looks into the set of a module that has gone may do so: it stays mapped */
-		if (begin && ptt_find_object((void *)begin, &found) != 0)
-			__atomic_store_n(&modules[i].begin, 0, __ATOMIC_RELAXED);
-	}
 }

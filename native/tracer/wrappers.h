@@ -6,16 +6,12 @@
 #include <dlfcn.h>
 #include <stdint.h>
 
-#include "missing.h"
-#include "tracer.h"
-
-/* _dl_find_object() of glibc 2.35, which takes no lock; before that nothing is ever found. */
-extern int (*ptt_find_object)(void *address, struct dl_find_object *found) HIDDEN;
+#include "modules.h"
 
 enum ptt_kind_of_code {
 	PTT_CODE_PROGRAM, /* the program's own, or a library's that it might like to know about */
 	PTT_CODE_WRAPPER, /* std::mutex::lock() and the like: what calls it is of interest, not what it calls */
-	PTT_CODE_RUNTIME, /* the same in C++'s own shared library, where nothing of the program is to be seen */
+	PTT_CODE_RUNTIME, /* the same in a library where nothing of the program is to be seen, as C++'s own */
 	PTT_CODE_LIBRARY, /* the C library and the tracer, which call back what they were given */
 };
 
@@ -24,12 +20,11 @@ enum ptt_kind_of_code {
  * @module: that it lies in
  * @function: where it begins
  *
- * Reads the symbols of a module when it first sees the module: opens, maps and closes its file. Safe in signal handlers,
- * no cancellation point, keeps errno.
+ * Reads the symbols of a module when it first sees the module: opens, maps and closes its file. As ptt_module_of().
  */
 enum ptt_kind_of_code ptt_kind_of_code(const struct dl_find_object *module, uintptr_t function);
 
-/* ptt_forget_wrappers - of modules that are not there any more. */
-void ptt_forget_wrappers(void);
+/* ptt_read_wrappers - from the symbols of a module's file, if that is still what is mapped. As ptt_module_of(). */
+void ptt_read_wrappers(struct ptt_module *module, const struct dl_find_object *found) HIDDEN;
 
 #endif

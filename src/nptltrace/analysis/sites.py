@@ -5,7 +5,6 @@ They need no symbols, and no files but what the trace says of modules.
 
 from __future__ import annotations
 
-import bisect
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePath
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.trace.info import Module
     from nptltrace.trace.source import Source
     from nptltrace.trace.traceset import Traceset
 
@@ -56,7 +54,6 @@ class Sites:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._modules: dict[int, list[Module]] = {}
         self._traces: list[int] = []
         self._code: dict[tuple[int, int], int] = {}
         self._numbers: dict[str, int] = {}
@@ -102,14 +99,9 @@ class Sites:
     def place(self, process: int, site: int) -> Place:
         """Return where a call site is."""
         address = address_of_site(site)
-        modules = self._modules.get(process)
-        if modules is None:
-            modules = sorted(self._source.processes()[process].modules, key=lambda m: m.start)
-            self._modules[process] = modules
-        at = bisect.bisect_right(modules, address, key=lambda module: module.start) - 1
-        if at < 0 or address >= modules[at].end:
+        module = self._source.processes()[process].map.at(site)
+        if module is None:
             return Place("", "", address)
-        module = modules[at]
         bias = module.start - module.offset if module.bias is None else module.bias
         return Place(PurePath(module.path).name, module.build_id, address - bias)
 
@@ -148,12 +140,16 @@ class Sites:
         self._source.learn_threads()
         yield from sorted(self._source.told.entries)
         entered = {(process, address_of_site(site)) for process, site in self._source.told.entries}
+        shared = False
         for number, process in enumerate(self._source.processes()):
             for address in dict.fromkeys(process.sites.values()):
-                if (number, address) not in entered:
+                if process.map.is_shared(address):
+                    shared = True
+                elif (number, address) not in entered:
                     yield number, address
         streams = (reader.stream_info(stream) for stream in range(reader.stream_count()))
-        if any(stream.stream_class == _RECORDS for stream in streams):
+        # Of which module an address is, only the time of an event says.
+        if shared or any(stream.stream_class == _RECORDS for stream in streams):
             seen: set[tuple[int, int]] = set()
             for table in traceset.batches():
                 found = table.group_by(["process", "site"]).aggregate([])

@@ -423,7 +423,7 @@ class TraceTables:
                 "bias": module.bias,
             }
             for number, process in enumerate(self._source.processes())
-            for module in process.modules
+            for module in process.map.modules()
         ]
         return _columns(rows, "modules")
 

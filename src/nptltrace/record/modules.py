@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     from nptltrace.record.elf import Elf
 
-__all__ = ["Modules", "program_of_maps", "shared_of_maps"]
+__all__ = ["Modules", "modules_of_log", "program_of_maps", "shared_of_maps"]
 
 _LINE = re.compile(
     r"(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) (?P<rights>\S{4}) (?P<offset>[0-9a-f]+) "
@@ -71,6 +72,33 @@ def _file_mappings(text: str) -> Iterator[tuple[int, int, int, str, str]]:
             continue
         start, end, offset = (int(match[name], 16) for name in ("start", "end", "offset"))
         yield start, end, offset, match["inode"], path
+
+
+def modules_of_log(text: str, program: str) -> list[dict[str, Any]]:
+    """Return the modules that a process wrote down, as they stand in `info/processes.jsonl`.
+
+    Args:
+        text: Whole lines of its file.
+        program: Path of the program itself.
+    """
+    found: list[dict[str, Any]] = []
+    for line in text.splitlines():
+        try:
+            since, start, end, bias, build_id, path = line.split(" ", 5)
+            module: dict[str, Any] = {
+                # the dynamic linker knows it by the link that it followed, the kernel by the file
+                "path": os.path.realpath(path) if path else program,
+                "start": f"0x{int(start, 16):x}",
+                "end": f"0x{int(end, 16):x}",
+                "offset": 0,
+                "bias": f"0x{int(bias, 16):x}",
+                "build_id": build_id.removesuffix("-"),
+                "since_clock": int(since, 16),
+            }
+        except ValueError:
+            continue
+        found.append(module)
+    return found
 
 
 def shared_of_maps(text: str, but: str) -> list[dict[str, Any]]:

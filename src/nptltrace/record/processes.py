@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import json
 import os
@@ -11,7 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nptltrace.record.library import SITE_VOID
-from nptltrace.record.modules import Modules, program_of_maps, shared_of_maps
+from nptltrace.record.modules import (
+    Modules,
+    modules_of_log,
+    program_of_maps,
+    shared_of_maps,
+)
 from nptltrace.record.session import start_time
 
 if TYPE_CHECKING:
@@ -73,6 +79,9 @@ class _Process:
         self.execing_ns = 0
         self.tids: set[int] = set()
         self.maps = ""
+        self.exe = ""
+        self.logged = 0  # bytes of its own list of modules
+        self.called_from: list[tuple[int, int]] = []
         self.modules: list[dict[str, Any]] = []
         self.shared: list[dict[str, Any]] = []
         self.seen_ns = time.monotonic_ns()
@@ -82,7 +91,13 @@ class _Process:
 
     def knows(self, address: int) -> bool:
         """Is there a module at an address?"""
-        return any(int(m["start"], 16) <= address < int(m["end"], 16) for m in self.modules)
+        at = bisect.bisect_right(self.called_from, (address, 2**64)) - 1
+        return at >= 0 and address < self.called_from[at][1]
+
+    def called(self, modules: list[dict[str, Any]]) -> None:
+        """Take in where modules lie."""
+        ranges = {(int(m["start"], 16), int(m["end"], 16)) for m in modules}
+        self.called_from = sorted(ranges.union(self.called_from))
 
 
 class ProcessWatch:
@@ -188,7 +203,10 @@ class ProcessWatch:
         """Look what was loaded where calls came from: it may be unloaded before the end."""
         now = time.monotonic_ns()
         for process in self._live.values():
-            for site in self._new_sites.pop(process.index, ()):
+            new = self._new_sites.pop(process.index, ())
+            if new:
+                self._log_modules(process)
+            for site in new:
                 process.strange = process.strange or not process.knows(int(site, 16))
             if process.strange and now >= process.strange_ns:
                 process.strange = False
@@ -271,6 +289,7 @@ class ProcessWatch:
                 **_program(pid if there else None, maps, _read(self._session.cmdline(index))),
             )
         self._pids.add(pid)
+        process.exe = program_of_maps(maps)
         self._log_maps(process, maps)
 
     # ---- going ---------------------------------------------------------------------------------
@@ -321,6 +340,7 @@ class ProcessWatch:
         self._new_sites.pop(index, None)
         self._collector.process_gone(index, pid_gone=pid_gone)
         maps = self._session.maps(index)
+        self._log_modules(process)
         self._log_maps(process, _read(maps))
         self._log.add(
             "exit",
@@ -335,6 +355,7 @@ class ProcessWatch:
         if forget_files:
             maps.unlink(missing_ok=True)
             self._session.cmdline(process.index).unlink(missing_ok=True)
+            self._session.modules(process.index).unlink(missing_ok=True)
             if pid_gone:
                 (self._session.path / f"control-{process.pid}").unlink(missing_ok=True)
 
@@ -345,8 +366,19 @@ class ProcessWatch:
         found = self._modules.of_maps(maps)
         if found and found != process.modules:
             process.modules = found
+            process.called(found)
             self._log.add("modules", process.index, modules=found)
         self._log_shared(process, maps)
+
+    def _log_modules(self, process: _Process) -> None:
+        """Write down what the process itself says of where its calls come from."""
+        text = _read_from(self._session.modules(process.index), process.logged)
+        text = text[: text.rfind("\n") + 1]
+        found = modules_of_log(text, process.exe)
+        if found:
+            process.logged += len(os.fsencode(text))
+            process.called(found)
+            self._log.add("modules", process.index, modules=found)
 
     def _log_shared(self, process: _Process, maps: str) -> None:
         known = process.shared
@@ -364,6 +396,16 @@ def _read(path: str | Path) -> str:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 -- both kinds
             return file.read()
+    except OSError:
+        return ""
+
+
+def _read_from(path: Path, offset: int) -> str:
+    """Return the text of a file from an offset on, empty if there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return os.fsdecode(file.read())
     except OSError:
         return ""
 

@@ -104,6 +104,10 @@ class SessionDir:
         """Return the file with the memory map of a process image."""
         return self.path / f"maps-{index}"
 
+    def modules(self, index: int) -> Path:
+        """Return the file with the modules that calls of a process image came from."""
+        return self.path / f"modules-{index}"
+
     def cmdline(self, index: int) -> Path:
         """Return the file with the command line of a process image, its arguments ended by NUL."""
         return self.path / f"cmdline-{index}"

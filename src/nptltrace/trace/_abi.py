@@ -33,6 +33,20 @@ class Columns(ctypes.Structure):
     )
 
 
+class Tenant(ctypes.Structure):
+    """A module that shares its addresses with others; see `struct ptt_tenant`."""
+
+    _fields_ = (
+        ("range_start", _u64),
+        ("range_end", _u64),
+        ("start", _u64),
+        ("end", _u64),
+        ("since", _u64),
+        ("generation", _u32),
+        ("reserved", _u32),
+    )
+
+
 COLUMN_TYPES: dict[str, type[ctypes._SimpleCData[int]]] = {
     "ts": _i64,
     "thread": _u32,
@@ -184,6 +198,7 @@ _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_reader_add_trace": (ctypes.c_int, (_p, ctypes.c_char_p)),
     "ptt_reader_add_process": (ctypes.c_int, (_p, _u32, _u32, _u32)),
     "ptt_reader_set_site": (ctypes.c_int, (_p, _u32, _u32, _u64)),
+    "ptt_reader_set_tenants": (ctypes.c_int, (_p, _u32, _p, _u32)),
     "ptt_reader_add_stream": (ctypes.c_int, (_p, _u32)),
     "ptt_reader_add_file": (ctypes.c_int, (_p, _u32, ctypes.c_char_p)),
     "ptt_reader_index": (ctypes.c_int, (_p, ctypes.c_int)),

@@ -30,10 +30,13 @@ from nptltrace.trace._abi import (
     made,
     own,
 )
+from nptltrace.trace._abi import Tenant as TenantRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+
+    from nptltrace.trace.modules import Tenant
 
 __all__ = [
     "ANY",
@@ -152,6 +155,16 @@ class Reader:
     def set_site(self, process: int, site: int, address: int) -> None:
         """Tell the address behind a site id."""
         check("add a site", self._lib.ptt_reader_set_site(self.handle, process, site, address))
+
+    def set_tenants(self, process: int, tenants: Iterable[Tenant]) -> None:
+        """Tell which modules had the same addresses, by range and time."""
+        rows = [
+            TenantRow(t.start, t.end, t.module.start, t.module.end, t.since, t.generation, 0)
+            for t in tenants
+        ]
+        array = (TenantRow * len(rows))(*rows)
+        status = self._lib.ptt_reader_set_tenants(self.handle, process, array, len(rows))
+        check("add modules", status)
 
     def add_stream(self, trace: int) -> int:
         """Add a stream and return its number."""

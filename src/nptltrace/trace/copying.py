@@ -16,7 +16,7 @@ from nptltrace.trace import _native
 from nptltrace.trace.bundling import copy_bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from nptltrace.trace.source import Source, TraceFiles
 
@@ -330,7 +330,10 @@ def _write_info(
     lines = dict.fromkeys(
         json.dumps(line, separators=(",", ":")) + "\n"
         for trace in source.traces
-        for line in _process_lines(source, trace, part, shifts[trace.number])
+        for line in map(
+            _reclocked(source, trace, clock),
+            _process_lines(source, trace, part, shifts[trace.number]),
+        )
     )
     with target.open("w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(lines)
@@ -344,6 +347,22 @@ def _limits(source: Source, part: Part) -> tuple[int | None, int | None]:
     begins = [ns for ns in (begin, part.begin_ns) if ns is not None]
     ends = [ns for ns in (end, part.end_ns) if ns is not None]
     return max(begins, default=None), min(ends, default=None)
+
+
+def _reclocked(
+    source: Source, trace: TraceFiles, clock: _Clock
+) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return what puts the times of a trace's modules on the clock of the new trace."""
+    place, base = source.alignment.placements[trace.number], clock.bases[trace.number]
+
+    def reclocked(line: dict[str, Any]) -> dict[str, Any]:
+        for module in line.get("modules", {}).get("modules", ()):
+            if isinstance(module, dict) and isinstance(module.get("since_clock"), int):
+                ticks = (module["since_clock"] - place.origin) * clock.frequency
+                module["since_clock"] = ticks // place.frequency + base
+        return line
+
+    return reclocked
 
 
 def _session_clock(old: dict[str, Any], clock: _Clock) -> dict[str, Any]:

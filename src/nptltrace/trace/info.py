@@ -7,15 +7,16 @@ off or damaged is skipped, and what the others say still counts.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nptltrace.trace.modules import ModuleMap
 from nptltrace.trace.whole import read_whole
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["Info", "Module", "Process", "Session", "SharedMemory", "read_info"]
 
@@ -37,6 +38,8 @@ class Module:
         end: First address behind it.
         offset: Where in the file `start` is.
         bias: What to add to an address of the file's own symbol table, if it is recorded.
+        since: From when on calls are from it, in ticks of the trace's clock; 0 from the beginning,
+            None if it was found in a later look at the process.
     """
 
     path: str
@@ -45,6 +48,12 @@ class Module:
     end: int
     offset: int = 0
     bias: int | None = None
+    since: int | None = 0
+
+    def joined(self, other: Module) -> Module:
+        """Return it with another segment of the same file."""
+        first = min(self, other, key=lambda module: module.start)
+        return replace(first, end=max(self.end, other.end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +88,12 @@ class Process:
         end_unix_ns: When it was seen to have ended, or None.
         alive_unix_ns: When it was last seen alive, or None.
         status: How it ended, in the recorder's words, or None.
-        modules: What is mapped into it.
+        modules: What is, or was, mapped into it; see `map`.
         shared: What of its memory others may have mapped too, as it came.
         sites: Addresses behind site ids.
         thread_names: Names of threads by thread id; the last one counts.
         raw: Everything the lines said, for what is not named here.
+        known: The modules that looks at the process have found.
     """
 
     index: int
@@ -97,10 +107,31 @@ class Process:
     alive_unix_ns: int | None = None
     status: Any = None
     modules: list[Module] = field(default_factory=list)
+    known: set[Module] = field(default_factory=set, repr=False)
+    _map: ModuleMap | None = field(default=None, repr=False)
     shared: list[SharedMemory] = field(default_factory=list)
     sites: dict[int, int] = field(default_factory=dict)
     thread_names: dict[int, str] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def map(self) -> ModuleMap:
+        """Which module lies where."""
+        if self._map is None:
+            self._map = ModuleMap(self.modules)
+        return self._map
+
+    def add_modules(self, modules: Iterable[Module]) -> None:
+        """Take in what one line says: what was found in a look, or what is new."""
+        # Later lists do not know what was unloaded, earlier ones what was loaded.
+        late = None if self.modules else 0
+        for module in modules:
+            what = replace(module, since=None)
+            if module.since is None and what not in self.known:
+                self.known.add(what)
+                self.modules.append(replace(module, since=late))
+            elif module.since is not None:
+                self.modules.append(module)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,10 +327,7 @@ def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> N
     if kind == "process":
         _apply_process(process, value)
     elif kind == "modules":
-        # Later lists do not know what was unloaded, earlier ones what was loaded.
-        process.modules = list(
-            dict.fromkeys(process.modules + list(map(_module, value["modules"])))
-        )
+        process.add_modules(map(_module, value["modules"]))
     elif kind == "shared":
         process.shared += map(_shared, value["shared"])
     elif kind == "sites":
@@ -335,7 +363,7 @@ def _apply_process(process: Process, value: dict[str, Any]) -> None:
 
 def _module(item: dict[str, Any]) -> Module:
     """Return a module from its JSON."""
-    bias = item.get("bias")
+    bias, since = item.get("bias"), item.get("since_clock")
     return Module(
         path=str(item["path"]),
         build_id=str(item.get("build_id") or ""),
@@ -343,6 +371,7 @@ def _module(item: dict[str, Any]) -> Module:
         end=_number(item["end"]),
         offset=_number(item.get("offset", 0)),
         bias=None if bias is None else _number(bias),
+        since=None if since is None else _number(since),
     )
 
 

@@ -142,6 +142,8 @@ class Source:
             for site, address in process.sites.items():
                 if 0 < site < 65536 and 0 < address < 2**64:  # noqa: PLR2004 -- sizes of the fields
                     self.reader.set_site(number, site, address)
+            if any(module.since for module in process.modules):
+                self.reader.set_tenants(number, process.map.tenants())
         self._processes = []
 
     def _add_files(self, trace: TraceFiles) -> None:
@@ -323,9 +325,10 @@ class Source:
     def sites(self) -> set[tuple[int, int]]:
         """Return (process number, call site) of all that there may be by what is known now."""
         listed = {
-            (number, address | entry)
+            (number, site | entry)
             for number, process in enumerate(self.processes())
             for address in process.sites.values()
+            for site in process.map.sites(address)
             for entry in (0, ENTRY)
         }
         return listed | self._record_sites()

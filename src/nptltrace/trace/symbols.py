@@ -7,7 +7,6 @@ had mapped or their debug files, found by build-id. Where there are none, an add
 
 from __future__ import annotations
 
-import bisect
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from nptltrace.trace.bundle import Code, Key, read_bundle
 from nptltrace.trace.code import CodeTable, Frame
 from nptltrace.trace.demangle import demangle
 from nptltrace.trace.files import ModuleFiles, environment_directories
+from nptltrace.trace.modules import ModuleMap
 from nptltrace.trace.site import ENTRY, address_of_site, is_entry
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nptltrace.trace.elf import ElfFile
-    from nptltrace.trace.info import Module, Process
+    from nptltrace.trace.info import Module
     from nptltrace.trace.source import Source
 
 __all__ = ["Location", "Symbols"]
@@ -83,8 +83,6 @@ class _Loaded:
 
     module: Module
     bias: int
-    start: int
-    end: int
     began_ns: int | None
 
     @property
@@ -120,7 +118,7 @@ class Symbols:
         for trace in source.traces:
             self._bundle |= read_bundle(trace.path)
         self._tables: dict[Path, CodeTable] = {}
-        self._loaded: dict[int, list[_Loaded]] = {}
+        self._loaded: dict[tuple[int, Module], _Loaded] = {}
         self._locations: dict[tuple[int, int], Location] = {}
 
     # ---- questions ----
@@ -159,9 +157,11 @@ class Symbols:
 
     def variable(self, process: int, address: int) -> tuple[Key | None, str]:
         """Return which place in which module an address is, and the name of the variable there."""
-        loaded = self._module_at(process, address)
-        if loaded is None:
+        # Which of several modules it was in, the address does not say.
+        module = self._map(process).only(address)
+        if module is None:
             return None, ""
+        loaded = self._load(process, module)
         at = address - loaded.bias
         key = Key(loaded.identity, "variable", at)
         for elf in self._files.find(loaded.module, loaded.began_ns):
@@ -182,7 +182,8 @@ class Symbols:
         for process in range(len(self._source.processes())):
             for address in addresses:
                 found[process, address] = None
-            for loaded in self._modules(process):
+            for module in self._map(process).modules():
+                loaded = self._load(process, module)
                 for at in self._addresses_of(loaded, wanted):
                     shift = loaded.bias + (int(offset, 16) if offset else 0)
                     found[process, at + shift] = None
@@ -190,13 +191,7 @@ class Symbols:
 
     def ranges(self, process: int) -> list[tuple[int, int]]:
         """Return where global variables and code of a process lie, without overlaps."""
-        found: list[tuple[int, int]] = []
-        for loaded in self._modules(process):
-            if found and loaded.start < found[-1][1]:
-                found[-1] = (found[-1][0], max(found[-1][1], loaded.end))
-            else:
-                found.append((loaded.start, loaded.end))
-        return found
+        return self._map(process).ranges()
 
     def forget(self) -> None:
         """Drop what was derived from module lists, which have been read anew."""
@@ -253,34 +248,25 @@ class Symbols:
         return loaded.module if loaded is not None else None
 
     def _module_at(self, process: int, site: int) -> _Loaded | None:
-        modules, address = self._modules(process), address_of_site(site)
-        at = bisect.bisect_right(modules, address, key=lambda loaded: loaded.start) - 1
-        return modules[at] if at >= 0 and address < modules[at].end else None
+        module = self._map(process).at(site)
+        return None if module is None else self._load(process, module)
 
-    def _modules(self, process: int) -> list[_Loaded]:
-        """Return the modules of a process sorted by address."""
-        known = self._loaded.get(process)
+    def _map(self, process: int) -> ModuleMap:
+        processes = self._source.processes()
+        return processes[process].map if process < len(processes) else ModuleMap([])
+
+    def _load(self, process: int, module: Module) -> _Loaded:
+        """Find out what to add to addresses of the file."""
+        known = self._loaded.get((process, module))
         if known is None:
-            processes = self._source.processes()
-            known = self._load(processes[process]) if process < len(processes) else []
-            self._loaded[process] = known
-        return known
-
-    def _load(self, process: Process) -> list[_Loaded]:
-        """Join the mappings of each file."""
-        by_file: dict[tuple[str, str], list[Module]] = {}
-        for module in process.modules:
-            by_file.setdefault((module.path, module.build_id), []).append(module)
-        began = process.start_unix_ns
-        found: list[_Loaded] = []
-        for modules in by_file.values():
-            first = min(modules, key=lambda module: module.start)
-            start, end, bias = first.start, max(module.end for module in modules), first.bias
+            began = self._source.processes()[process].start_unix_ns
+            bias = module.bias
             if bias is None:
-                biases = (e.bias(start, first.offset) for e in self._files.find(first, began))
-                bias = next((b for b in biases if b is not None), start - first.offset)
-            found.append(_Loaded(first, bias, start, end, began))
-        return sorted(found, key=lambda loaded: loaded.start)
+                files = self._files.find(module, began)
+                biases = (elf.bias(module.start, module.offset) for elf in files)
+                bias = next((b for b in biases if b is not None), module.start - module.offset)
+            known = self._loaded[process, module] = _Loaded(module, bias, began)
+        return known
 
 
 def _mangled(files: Sequence[ElfFile], names: set[str]) -> list[tuple[int, str]]:

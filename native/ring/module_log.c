@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* module_log.c - a line for each module that a call was first seen from, or seen from anew after it was loaded again. */
+#include "module_log.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "clock.h"
+#include "confined.h"
+#include "may_write.h"
+#include "raw_syscall.h"
+#include "ring.h"
+#include "session.h"
+
+/* The whole log stays below it. */
+#define LOG_MAX (16u << 20)
+#define BUILD_ID_MAX 64u
+
+static char *put_hex(char *to, uint64_t value)
+{
+	int shift = 60;
+
+	while (shift && !(value >> shift & 15))
+		shift -= 4;
+	for (; shift >= 0; shift -= 4)
+		*to++ = "0123456789abcdef"[value >> shift & 15];
+	*to++ = ' ';
+	return to;
+}
+
+static char *put_build_id(char *to, const uint8_t *id, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size && i < BUILD_ID_MAX; i++) {
+		*to++ = "0123456789abcdef"[id[i] >> 4];
+		*to++ = "0123456789abcdef"[id[i] & 15];
+	}
+	*to++ = '-';
+	*to++ = ' ';
+	return to;
+}
+
+static void append(const struct iovec *parts, int count)
+{
+	char path[sizeof(ptt_session.directory) + 32];
+	char *end = path + strlen(strcpy(path, ptt_session.directory)), digits[16];
+	uint32_t index = ptt_session.process_index;
+	int n = 0;
+	long fd;
+
+	strcpy(end, "/modules-");
+	end += strlen(end);
+	do
+		digits[n++] = (char)('0' + index % 10);
+	while (index /= 10);
+	while (n)
+		*end++ = digits[--n];
+	*end = '\0';
+	fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600, 0, 0);
+	if (fd < 0)
+		return;
+	ptt_raw_syscall(SYS_writev, fd, (long)parts, count, 0, 0, 0);
+	ptt_raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+/* A path that the program gave the dynamic linker may count from where it is. Too long for a stack; one thread at a time. */
+static char place[PATH_MAX];
+static int place_taken;
+
+void ptt_ring_note_module(const struct nptl_trace_module *module)
+{
+	char line[4 * 17 + 2 * BUILD_ID_MAX + 8], *end;
+	struct iovec parts[4] = {{0}};
+	bool relative = module->path[0] && module->path[0] != '/', taken;
+
+	if (!ptt_session.segment || ptt_is_confined() || !ptt_may_write(LOG_MAX) || strchr(module->path, '\n'))
+		return;
+	end = put_hex(line, ptt_clock(ptt_ring.clock));
+	end = put_hex(end, (uintptr_t)module->start);
+	end = put_hex(end, (uintptr_t)module->end);
+	end = put_hex(end, module->bias);
+	end = put_build_id(end, module->build_id, module->build_id_size);
+	parts[0] = (struct iovec){.iov_base = line, .iov_len = (size_t)(end - line)};
+	/* acquire, and release below: the text is of whoever has it */
+	taken = relative && !__atomic_exchange_n(&place_taken, 1, __ATOMIC_ACQUIRE);
+	if (taken) {
+		long n = ptt_raw_syscall(SYS_getcwd, (long)place, sizeof(place), 0, 0, 0, 0);
+
+		if (n > 1) {
+			place[n - 1] = '/';
+			parts[1] = (struct iovec){.iov_base = place, .iov_len = (size_t)n};
+		}
+	}
+	parts[2] = (struct iovec){.iov_base = (void *)(uintptr_t)module->path, .iov_len = strlen(module->path)};
+	parts[3] = (struct iovec){.iov_base = (void *)(uintptr_t) "\n", .iov_len = 1};
+	append(parts, 4);
+	if (taken)
+		__atomic_store_n(&place_taken, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* modules.c - tells apart the modules that have the same addresses one after the other. */
+/*
+ * A module is known by where it lies and by its build-id, or its headers where it has none. Whatever caches something by
+ * address, here and in handlers, forgets it when a module is closed; what the first event after that finds is looked up
+ * here. There is an entry for each different module, not for each time that one is loaded.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "confined.h"
+#include "modules.h"
+#include "nptl_trace.h"
+#include "raw_syscall.h"
+#include "wrappers.h"
+
+#define TABLE_BITS 15
+#define TABLE_SIZE (1u << TABLE_BITS)
+#define BUILD_ID_MAX 64u
+
+/* See call_site.h. */
+extern uint64_t __nptl_trace_closing __attribute__((visibility("default")));
+uint64_t __nptl_trace_closing;
+static __thread uint32_t own_closing INITIAL_EXEC;
+
+static struct ptt_module *table[TABLE_SIZE];
+static struct ptt_module *all;
+
+/* ------------------------------------------------------------ memory */
+
+#define SLAB_SIZE 65536u
+
+struct slab {
+	size_t used;
+};
+static struct slab *current;
+
+static void *map(size_t size)
+{
+	long at = ptt_raw_syscall(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return at < 0 && at > -4096 ? NULL : (void *)at;
+}
+
+void *ptt_take_memory(size_t size)
+{
+	size = (size + 15) & ~(size_t)15;
+	if (size > SLAB_SIZE / 4)
+		return map(size);
+	for (;;) {
+		/* acquire: pairs with the release of whoever put it there */
+		struct slab *slab = __atomic_load_n(&current, __ATOMIC_ACQUIRE), *fresh;
+		/* relaxed: each gets a part of its own */
+		size_t at = slab ? __atomic_fetch_add(&slab->used, size, __ATOMIC_RELAXED) : SLAB_SIZE;
+
+		if (at + size <= SLAB_SIZE)
+			return (char *)slab + at;
+		fresh = map(SLAB_SIZE);
+		if (!fresh)
+			return NULL;
+		fresh->used = 64;
+		/* release: pairs with the acquire above */
+		if (!__atomic_compare_exchange_n(&current, &slab, fresh, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			ptt_raw_syscall(SYS_munmap, (long)fresh, SLAB_SIZE, 0, 0, 0, 0);
+	}
+}
+
+/* ------------------------------------------------------------ what a module is */
+
+struct build_id {
+	const uint8_t *at;
+	size_t size;
+};
+
+static uint64_t mix(uint64_t hash, const void *data, size_t size)
+{
+	const uint8_t *at = data;
+
+	for (; size; size--)
+		hash = (hash ^ *at++) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* Only headers that lie in the first page, which is mapped as a whole. */
+static const Elf64_Phdr *headers_of(const struct dl_find_object *found, size_t *count)
+{
+	const Elf64_Ehdr *head = found->dlfo_map_start;
+
+	if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_phentsize != sizeof(Elf64_Phdr) ||
+	    head->e_phoff % 8 || head->e_phoff + head->e_phnum * sizeof(Elf64_Phdr) > 4096)
+		return NULL;
+	*count = head->e_phnum;
+	return (const Elf64_Phdr *)((const char *)head + head->e_phoff);
+}
+
+static bool find_build_id(const char *notes, size_t size, struct build_id *id)
+{
+	while (size >= sizeof(Elf64_Nhdr)) {
+		const Elf64_Nhdr *note = (const void *)notes;
+		size_t name = (note->n_namesz + 3u) & ~3u, whole = sizeof(*note) + name + ((note->n_descsz + 3u) & ~3u);
+
+		if (whole > size)
+			return false;
+		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && note->n_descsz <= BUILD_ID_MAX &&
+		    memcmp(note + 1, ELF_NOTE_GNU, 4) == 0) {
+			*id = (struct build_id){.at = (const uint8_t *)(note + 1) + name, .size = note->n_descsz};
+			return true;
+		}
+		notes += whole;
+		size -= whole;
+	}
+	return false;
+}
+
+static struct build_id build_id_of(const struct dl_find_object *found)
+{
+	uintptr_t base = found->dlfo_link_map->l_addr, begin = (uintptr_t)found->dlfo_map_start;
+	struct build_id id = {0};
+	size_t count = 0, i;
+	const Elf64_Phdr *p = headers_of(found, &count);
+
+	for (i = 0; p && i < count; i++) {
+		uintptr_t at = base + p[i].p_vaddr;
+
+		if (p[i].p_type == PT_NOTE && at >= begin && at < (uintptr_t)found->dlfo_map_end &&
+		    p[i].p_filesz <= (uintptr_t)found->dlfo_map_end - at &&
+		    find_build_id((const char *)at, p[i].p_filesz, &id))
+			break;
+	}
+	return id;
+}
+
+static uint64_t identity_of(const struct dl_find_object *found, const struct build_id *id)
+{
+	uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), &found->dlfo_map_end, sizeof(found->dlfo_map_end));
+	const char *path = found->dlfo_link_map->l_name;
+	size_t count = 0;
+	const Elf64_Phdr *p;
+
+	if (id->size)
+		return mix(hash, id->at, id->size);
+	p = headers_of(found, &count);
+	if (p) {
+		hash = mix(hash, found->dlfo_map_start, sizeof(Elf64_Ehdr));
+		hash = mix(hash, p, count * sizeof(*p));
+	}
+	return mix(hash, path, strlen(path));
+}
+
+/* ------------------------------------------------------------ entries */
+
+static uint32_t place_of(uintptr_t begin, uint64_t identity)
+{
+	return (uint32_t)((begin ^ identity) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TABLE_BITS));
+}
+
+/* The entry, or the empty place where it belongs; NULL, and no place, if the table is full. */
+static struct ptt_module *find(uintptr_t begin, uint64_t identity, uint32_t *place)
+{
+	uint32_t at = place_of(begin, identity), i;
+
+	for (i = 0; i < TABLE_SIZE; i++, at = (at + 1) % TABLE_SIZE) {
+		/* acquire: pairs with the release of add() */
+		struct ptt_module *m = __atomic_load_n(&table[at], __ATOMIC_ACQUIRE);
+
+		*place = at;
+		if (!m || (m->begin == begin && m->identity == identity))
+			return m;
+	}
+	*place = TABLE_SIZE;
+	return NULL;
+}
+
+/*
+ * A thread that meets a module while another one reads its symbols reads them too: nobody waits, and a signal handler
+ * need not either.
+ */
+static struct ptt_module *add(const struct dl_find_object *found, uint64_t identity, uint32_t place)
+{
+	struct ptt_module *m = ptt_take_memory(sizeof(*m)), *other = NULL;
+
+	if (!m)
+		return NULL;
+	m->begin = (uintptr_t)found->dlfo_map_start;
+	m->end = (uintptr_t)found->dlfo_map_end;
+	m->base = found->dlfo_link_map->l_addr;
+	m->identity = identity;
+	ptt_read_wrappers(m, found);
+	/* release: pairs with the acquire of find(), which sees all of the entry */
+	while (!__atomic_compare_exchange_n(&table[place], &other, m, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
+		if (other->begin == m->begin && other->identity == identity)
+			return other;
+		if (find(m->begin, identity, &place) || place == TABLE_SIZE)
+			return place == TABLE_SIZE ? NULL : table[place];
+		other = NULL;
+	}
+	m->next = __atomic_load_n(&all, __ATOMIC_RELAXED);
+	/* release: pairs with the acquire of ptt_closed() */
+	while (!__atomic_compare_exchange_n(&all, &m->next, m, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	return m;
+}
+
+/*
+ * The handler says since when the module is there before anybody relies on its having said so. A second thread may say it
+ * too: the earlier time counts.
+ */
+static void tell(struct ptt_module *m, const struct dl_find_object *found, const struct build_id *id)
+{
+	struct nptl_trace_module module = {
+		.start = found->dlfo_map_start,
+		.end = found->dlfo_map_end,
+		.bias = found->dlfo_link_map->l_addr,
+		.path = found->dlfo_link_map->l_name,
+		.build_id = id->at,
+		.build_id_size = id->size,
+	};
+
+	if (ptt_handler_module)
+		ptt_handler_module(&module);
+	/* relaxed: compared only */
+	__atomic_store_n(&m->map, found->dlfo_link_map, __ATOMIC_RELAXED);
+	/* release: whoever sees it sees that the handler knows */
+	__atomic_store_n(&m->present, true, __ATOMIC_RELEASE);
+}
+
+const struct ptt_module *ptt_module_of(const struct dl_find_object *found)
+{
+	struct build_id id = build_id_of(found);
+	uint64_t identity = identity_of(found, &id);
+	uint32_t place;
+	struct ptt_module *m = find((uintptr_t)found->dlfo_map_start, identity, &place);
+
+	/* a program that has given up system calls keeps what was known by then */
+	if (!m && !ptt_is_confined() && place < TABLE_SIZE)
+		m = add(found, identity, place);
+	/* acquire: pairs with tell() */
+	if (m && !ptt_is_confined() && !__atomic_load_n(&m->present, __ATOMIC_ACQUIRE))
+		tell(m, found, &id);
+	return m;
+}
+
+/* ------------------------------------------------------------ dlclose() */
+
+static void forget(void)
+{
+	ptt_forget_call_sites();
+	if (ptt_handler_module)
+		ptt_handler_module(NULL);
+}
+
+void ptt_begin_closing(void)
+{
+	own_closing++;
+	/* seq_cst: whoever keeps something afterwards looks again, and finds this; pairs with the loads of caches */
+	__atomic_fetch_add(&__nptl_trace_closing, (UINT64_C(1) << 32) + 1, __ATOMIC_SEQ_CST);
+	forget();
+}
+
+void ptt_end_closing(const void *library)
+{
+	/* acquire: pairs with the release of add() */
+	struct ptt_module *m = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
+	struct dl_find_object found;
+
+	for (; m; m = m->next) {
+		const struct link_map *map = __atomic_load_n(&m->map, __ATOMIC_RELAXED);
+
+		/* another one may be there by now, whose memory must not be looked at: it may be closed as well */
+		if (m->present && (map == library || ptt_find_object((void *)m->begin, &found) != 0 || found.dlfo_link_map != map))
+			__atomic_store_n(&m->present, false, __ATOMIC_RELAXED);
+	}
+	forget();
+	own_closing--;
+	/* seq_cst: as at the beginning */
+	__atomic_fetch_add(&__nptl_trace_closing, (UINT64_C(1) << 32) - 1, __ATOMIC_SEQ_CST);
+}
+
+void ptt_closing_in_child(void)
+{
+	__atomic_store_n(&__nptl_trace_closing, own_closing, __ATOMIC_RELAXED);
+}

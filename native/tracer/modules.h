@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* modules.h - the modules that the program's calls come from, each known once however often it is loaded. */
+#ifndef PTT_MODULES_H
+#define PTT_MODULES_H
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "missing.h"
+#include "tracer.h"
+
+/* _dl_find_object() of glibc 2.35, which takes no lock; before that nothing is ever found. */
+extern int (*ptt_find_object)(void *address, struct dl_find_object *found) HIDDEN;
+
+/* A module at an address. Its entry stays, so that it is the same one when it is loaded there again. */
+struct ptt_module {
+	uintptr_t begin, end;
+	uintptr_t base;		    /* what to add to addresses of its file */
+	uint64_t identity;	    /* of its contents */
+	const struct link_map *map; /* of the last time that it was loaded */
+	struct ptt_module *next;
+	bool present;		    /* the handler was told since it was loaded */
+	bool passed_over;	    /* nothing of the program is to be seen in it */
+	uint32_t mask;		    /* wrappers: offsets of functions, hashed, 0 where there is none */
+	const uint32_t *wrappers;   /* or NULL */
+};
+
+/*
+ * ptt_module_of - the entry of a module that was found.
+ *
+ * Reads the symbols of a module that it sees for the first time, and tells the handler of one that was not there at the
+ * last event. Safe in signal handlers, no cancellation point, keeps errno; takes no lock.
+ * Return: NULL if it is not known and cannot be looked at now.
+ */
+const struct ptt_module *ptt_module_of(const struct dl_find_object *found) HIDDEN;
+
+/* ptt_take_memory - some that is never given back, zeroed; NULL if there is none. Safe in signal handlers. */
+void *ptt_take_memory(size_t size) HIDDEN;
+
+#endif
