@@ -68,6 +68,9 @@ static const char *const of_rust[] = {
 	"3std4sync7condvar", "3std4sync6poison7condvar", "3std4sync5mutex5Mutex", "3std4sync6poison5mutex5Mutex",
 	"3std6thread4park", "3std6thread12park_timeout", "3std6thread6Thread4park", "3std6thread6Thread6unpark",
 	"3std6thread7current4park", "3std6thread6thread6Thread", "3std6thread10JoinHandle", "3std6thread9JoinInner",
+	"3std6thread9functions4park", "3std6thread9functions12park_timeout", "3std3sys6thread4unix", "3std3sys4unix6thread",
+	"3std3sys3pal4unix6thread", "3std6thread7Builder", "3std6thread5spawn", "3std6thread9functions5spawn",
+	"3std6thread9lifecycle",
 };
 
 /* Of most names the first letters tell; a call of a library's function would cost more than they do. */
@@ -117,6 +120,9 @@ static bool is_of_rust(const char *name)
 	size_t i;
 
 	if (!begins_with(name, "_ZN3std") && !begins_with(name, "_R"))
+		return false;
+	/* a closure calls the program's code, or has it put into it */
+	if (strstr(name, "closure") || begins_with(name, "_RNC") || begins_with(name, "_RINC"))
 		return false;
 	for (i = 0; i < sizeof(of_rust) / sizeof(of_rust[0]); i++)
 		if (strstr(name, of_rust[i]))

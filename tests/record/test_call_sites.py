@@ -184,6 +184,62 @@ def test_wrappers_of_a_stripped_library(
     assert taken == ["first", "second", "own_lock"]
 
 
+# A slow path of a library has no name once it is stripped; what Rust calls its own is long.
+SLOW_PATH = """
+#include <pthread.h>
+static __attribute__((noinline)) int slow(pthread_mutex_t *mutex)
+{
+	return pthread_mutex_lock(mutex) + 1;
+}
+int SDL_LockIt(pthread_mutex_t *mutex)
+{
+	return slow(mutex) - 1;
+}
+"""
+CALLS_SLOW_PATH = """
+#include <pthread.h>
+int SDL_LockIt(pthread_mutex_t *mutex);
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER, two = PTHREAD_MUTEX_INITIALIZER;
+int rust(pthread_mutex_t *mutex)
+	__asm__("_ZN3std3sys4sync5mutex5futex5Mutex14lock_contended17h0123456789abcdefE");
+__attribute__((noinline)) int rust(pthread_mutex_t *mutex)
+{
+	return pthread_mutex_lock(mutex) + 1;
+}
+__attribute__((noinline)) int first(void)
+{
+	return SDL_LockIt(&one) + 1;
+}
+__attribute__((noinline)) int second(void)
+{
+	return rust(&two) + 1;
+}
+int main(void)
+{
+	return first() + second() - 3;
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["libSDL2-2.0.so.0", "libglib-2.0.so.0", "libSDL3.so.0"])
+def test_libraries_of_wrappers_as_a_whole(
+    name: str, compile_c: Compiler, tmp_path: Path, record: Recorder, ptt: Ptt
+) -> None:
+    (tmp_path / "slow.c").write_text(SLOW_PATH)
+    library = tmp_path / name
+    subprocess.run(
+        ["gcc", "-O1", "-shared", "-fPIC", "-s", tmp_path / "slow.c", f"-Wl,-soname,{name}",
+         "-o", library], check=True,
+    )  # fmt: skip
+    program = compile_c(CALLS_SLOW_PATH, "-O1", str(library), f"-Wl,-rpath,{tmp_path}")
+    taken = [
+        str(event["site_name"]).split("+")[0]
+        for event in _events(ptt, record(program))
+        if event["event"] == "MUTEX_TAKEN"
+    ]
+    assert taken == ["first", "second"]
+
+
 def test_in_signal_handlers(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
     program = _compile_cxx(INTERRUPTED, tmp_path, "-O0")
     events = _events(ptt, record(program))
