@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -29,7 +30,6 @@ from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.support import Compiler, Ptt
 
@@ -267,6 +267,80 @@ def test_nothing_outside_of_the_page_is_served(url: str, path: str) -> None:
         answer = b"".join(iter(lambda: connection.recv(65536), b""))
     assert answer.split()[1] in {b"404", b"400", b"405", b"503"}
     assert b"root:" not in answer
+
+
+@pytest.mark.parametrize("path", ["/.", "/./", "/..", "/%2e"])
+def test_only_the_files_of_the_page_are_served(url: str, path: str) -> None:
+    host, _, port = url.partition("/?")[0].removeprefix("http://").partition(":")
+    token = url.partition("token=")[2]
+    with socket.create_connection((host, int(port)), PATIENCE_S) as connection:
+        request = f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n"
+        connection.sendall(f"{request}Authorization: Bearer {token}\r\n\r\n".encode())
+        assert connection.recv(65536).split()[1] == b"404"
+
+
+def test_a_browser_that_a_file_leads_here_gets_its_cookie(url: str) -> None:
+    answer = outside("GET", url, headers={"Sec-Fetch-Site": "cross-site"})
+    # Its next step must come from a page of the server, or the cookie is not sent along.
+    assert (answer.status_code, "location" in answer.headers) == (200, False)
+    assert "url=/" in answer.text
+    assert "samesite=strict" in answer.headers["set-cookie"].lower()
+
+
+def test_the_token_is_on_no_command_line(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {said}.new\nmv {said}.new {said}\n')
+    browser.chmod(0o755)
+    with subprocess.Popen(
+        ptt.command("ui", trace), env=ptt.environment({"BROWSER": str(browser)}),
+        encoding="utf-8", stdout=subprocess.PIPE,
+    ) as server:  # fmt: skip
+        try:
+            assert server.stdout
+            url = server.stdout.readline().strip()
+            until(said.exists)
+            shown = said.read_text().strip()
+            assert url.partition("token=")[2] not in shown
+            file = Path(shown.removeprefix("file://"))
+            assert url in file.read_text()
+            assert file.stat().st_mode & 0o077 == 0
+            assert file.parent.stat().st_mode & 0o077 == 0
+        finally:
+            server.terminate()
+        assert server.wait(PATIENCE_S) == 0
+    assert not file.parent.exists()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104 -- that is what is tested
+def test_listening_at_all_addresses(ptt: Ptt, trace: Path, host: str) -> None:
+    if host == "::" and not socket.has_ipv6:
+        pytest.skip("no IPv6")
+    with running(ptt, "--host", host, trace) as (server, url):
+        base, _, token = url.partition("/?token=")
+        port = base.rpartition(":")[2]
+        assert host not in base
+        assert outside("GET", url).status_code == 303
+        for name in (socket.gethostname(), "localhost", "127.0.0.1"):
+            with client(f"http://127.0.0.1:{port}/?token={token}", Host=f"{name}:{port}") as asks:
+                assert asks.get("/api/trace").status_code == 200, name
+        for name in ("evil.example", "192.0.2.77"):
+            with client(f"http://127.0.0.1:{port}/?token={token}", Host=f"{name}:{port}") as asks:
+                assert asks.get("/api/trace").status_code == 403, name
+        server.terminate()
+        assert server.stderr
+        assert "plain HTTP" in server.stderr.read()
+
+
+def test_long_answers_are_packed_for_who_takes_that(url: str) -> None:
+    with client(url) as asks:
+        for path in ("/app.js", "/api/statistics"):
+            plain = asks.get(path, headers={"Accept-Encoding": "identity"})
+            packed = asks.get(path, headers={"Accept-Encoding": "gzip"})
+            assert "content-encoding" not in plain.headers
+            assert packed.content == plain.content
+            is_long = len(plain.content) > 1024
+            assert (packed.headers.get("content-encoding") == "gzip") == is_long
 
 
 # ---- hostile values ----

@@ -25,6 +25,11 @@ ptt ui --follow run.ptt
 ptt ui --no-browser --port 8080 run.ptt
 ptt ui --export report.html --from 1.2s --to 1.3s run.ptt"""
 
+_PLAIN = (
+    "this is plain HTTP: who is between here and a browser elsewhere can read the token and the "
+    "trace; ssh -L with the default --host hides both"
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -34,7 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--host", metavar="ADDRESS", default="127.0.0.1",
-        help="address to listen at, which others may then reach (default: 127.0.0.1)",
+        help="address to listen at, 0.0.0.0 or :: for all of them, which others may then reach "
+        "over plain HTTP (default: 127.0.0.1)",
     )  # fmt: skip
     parser.add_argument(
         "--no-browser", action="store_true", help="only print the address, open no browser"
@@ -74,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
     gc.disable()
     with ThreadPoolExecutor(1) as aside:
         opening = aside.submit(Source, args.traces)
+        from nptltrace.ui.access import is_loopback
         from nptltrace.ui.serving import serve
         from nptltrace.ui.viewer import Viewer
     gc.enable()
@@ -90,13 +97,19 @@ def run(args: argparse.Namespace) -> int:
         _paths.page_dir()
     except NativeFilesMissing as missing:
         say(args, f"warning: {missing}")
+
+    def ready(url: str) -> None:
+        print(url, flush=True)
+        if not is_loopback(args.host):
+            say(args, f"warning: {_PLAIN}")
+
     serve(
         viewer,
         host=args.host,
         port=args.port,
         browser=not args.no_browser,
         beside=args.beside,
-        ready=lambda url: print(url, flush=True),
+        ready=ready,
     )
     return 0
 

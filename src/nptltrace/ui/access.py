@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import socket
 from http.cookies import CookieError, SimpleCookie
+from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, RedirectResponse
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 
 if TYPE_CHECKING:
+    from ipaddress import IPv4Address
+
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["Access"]
+__all__ = ["Access", "is_any", "is_loopback"]
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 # Nothing is fetched from anywhere else, nothing else may show the page or learn its address.
@@ -38,8 +42,10 @@ class Access:
     """Lets requests through to an application, and says in each answer what a browser may do.
 
     The token comes as `Authorization: Bearer`, or in a cookie that opening `/?token=…` sets. The
-    `Host` of a request must be one of the names the viewer was started under: a foreign name that
-    leads here (DNS rebinding) is refused. What changes something must come from the page itself.
+    `Host` of a request must be one of the names the viewer was started under, the address that the
+    request came to, or a name of this machine where it listens at all addresses: a foreign name
+    that leads here (DNS rebinding) is refused. What changes something must come from the page
+    itself.
 
     Args:
         app: What to protect.
@@ -57,6 +63,9 @@ class Access:
         self._cookie = f"ptt-{port}"  # cookies are shared among the ports of a host
         bound = f"[{host}]" if ":" in host else host
         names = {bound.lower(), *_LOOPBACK}
+        if is_any(host):
+            names |= {name.lower() for name in (socket.gethostname(), socket.getfqdn())}
+        self._port = port
         self._hosts = {f"{name}:{port}" for name in names} | (names if port == 80 else set())  # noqa: PLR2004
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,11 +90,13 @@ class Access:
         """Return what to answer instead, or None if the request may pass."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+        if len(hosts) != 1 or not self._leads_here(hosts[0].lower(), scope):
             return _forbidden("this name does not lead here")
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
         if scope["path"] == "/" and given and scope["method"] == "GET":
-            return self._enter(given[0]) if self._fits(given[0]) else _forbidden("wrong token")
+            if not self._fits(given[0]):
+                return _forbidden("wrong token")
+            return self._enter(given[0], headers.get("sec-fetch-site", "none"))
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         by_header = kind.lower() == "bearer" and self._fits(bearer.strip())
         if not by_header and not self._fits(self._from_cookie(headers)):
@@ -95,6 +106,14 @@ class Access:
             if origin.partition("://")[2].lower() != hosts[0].lower():
                 return _forbidden("this must come from the page itself")
         return None
+
+    def _leads_here(self, host: str, scope: Scope) -> bool:
+        if host in self._hosts:
+            return True
+        name, _, port = host.rpartition(":")
+        came_to = (scope.get("server") or ("",))[0]
+        own = _address(came_to)
+        return port == str(self._port) and own is not None and _address(name.strip("[]")) == own
 
     def _fits(self, token: str) -> bool:
         return hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
@@ -106,11 +125,36 @@ class Access:
             return ""
         return found.value if found is not None else ""
 
-    def _enter(self, token: str) -> Response:
+    def _enter(self, token: str, site: str) -> Response:
         """Keep the token in a cookie and leave it out of the address."""
-        response = RedirectResponse("/", status_code=303)
+        response: Response = RedirectResponse("/", status_code=303)
+        if site not in {"none", "same-origin"}:
+            # A browser that was led here by another page, as by the file that opens it, has the
+            # cookie for what a page of this server leads to.
+            response = HTMLResponse('<meta http-equiv="refresh" content="0; url=/">')
         response.set_cookie(self._cookie, token, httponly=True, samesite="strict", path="/")
         return response
+
+
+def is_any(host: str) -> bool:
+    """Return whether an address stands for all of this machine's."""
+    found = _address(host)
+    return found is not None and found.is_unspecified
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches an address."""
+    found = _address(host)
+    return found.is_loopback if found is not None else host == "localhost"
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """Return an address, as IPv4 where it is that in other clothes; None for a name."""
+    try:
+        found = ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
 
 
 def _forbidden(why: str) -> Response:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import mimetypes
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 
 from nptltrace.errors import PttError, UsageError, one_line
 from nptltrace.ui import protocol
 from nptltrace.ui.export import page
 from nptltrace.ui.jobs import Later
+from nptltrace.ui.memory import give_back
 from nptltrace.ui.naming import presentable
 from nptltrace.ui.viewer import NotFound
 
@@ -33,6 +36,9 @@ __all__ = ["application"]
 _ARROW = "application/vnd.apache.arrow.stream"
 _MAX_TEXT = 4096
 _MAX_BODY = 65536
+# Less is not worth packing; what is more than this is given back to the system behind the answer.
+_PACKED = 1024
+_LARGE = 1 << 20
 _MISSING = """\
 The page of ptt ui was not built: install node and npm, and build again (see docs: Installing).
 """
@@ -45,23 +51,58 @@ def application(viewer: Viewer, built: Path | None) -> Starlette:
         viewer: Answers.
         built: Directory of the page; None if it was not built.
     """
-    routes: list[Route | Mount] = [
-        Route(protocol.PREFIX + endpoint.path, _route(viewer, endpoint), methods=[endpoint.method])
+    writing = Lock()
+    routes = [
+        Route(
+            protocol.PREFIX + endpoint.path,
+            _route(viewer, endpoint, writing),
+            methods=[endpoint.method],
+        )
         for endpoint in protocol.ENDPOINTS
     ]
-    if built is not None:
-        routes.append(Mount("/", StaticFiles(directory=built, html=True)))
-    else:
+    if built is None:
         routes.append(Route("/", _no_page))
+    else:
+        routes += [Route(f"/{file.name}", _file(file)) for file in built.iterdir()]
+        routes.append(Route("/", _file(built / "index.html")))
     return Starlette(routes=routes)
+
+
+def _file(path: Path) -> Callable[[Request], Any]:
+    """Return what answers with a file of the page."""
+    data = path.read_bytes()
+    packed = gzip.compress(data, 9, mtime=0)
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+
+    async def answer(request: Request) -> Response:
+        if _takes_packed(request):
+            return Response(packed, media_type=kind, headers=_PACKED_HEADERS)
+        return Response(data, media_type=kind)
+
+    return answer
+
+
+_PACKED_HEADERS = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+
+
+def _takes_packed(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
+
+
+def _packed(response: Response) -> Response:
+    """Pack an answer that is long enough: it may go through a slow line to another machine."""
+    if len(response.body) > _PACKED:
+        response.body = gzip.compress(response.body, 1, mtime=0)
+        response.headers.update({**_PACKED_HEADERS, "Content-Length": str(len(response.body))})
+    return response
 
 
 async def _no_page(_: Request) -> Response:
     return PlainTextResponse(_MISSING, status_code=503)
 
 
-def _route(viewer: Viewer, endpoint: Endpoint) -> Callable[[Request], Any]:
-    """Return what answers an endpoint."""
+def _route(viewer: Viewer, endpoint: Endpoint, writing: Lock) -> Callable[[Request], Any]:
+    """Return what answers an endpoint; one file at a time is written."""
 
     async def live(request: Request) -> Response:
         return StreamingResponse(_events(viewer, request), media_type="text/event-stream")
@@ -71,7 +112,10 @@ def _route(viewer: Viewer, endpoint: Endpoint) -> Callable[[Request], Any]:
             arguments = _arguments(endpoint, request)
             if endpoint.body is not None:
                 arguments |= _body(endpoint.body, await _read(request))
-            return await run_in_threadpool(_answer, viewer, endpoint, arguments)
+            if endpoint.answer == "file":
+                return await run_in_threadpool(_written, viewer, arguments, writing)
+            packs = _takes_packed(request)
+            return await run_in_threadpool(_answer, viewer, endpoint, arguments, packs=packs)
         except Later as later:
             return JSONResponse({"ready": False, "progress": later.progress}, status_code=202)
         except NotFound as error:
@@ -88,21 +132,33 @@ def _problem(error: Exception, status: int) -> Response:
     return JSONResponse({"error": one_line(error)}, status_code=status)
 
 
-def _answer(viewer: Viewer, endpoint: Endpoint, arguments: dict[str, Any]) -> Response:
-    """Ask the viewer; called in a thread of its own."""
-    if endpoint.answer == "file":
-        headers = {"Content-Disposition": 'attachment; filename="trace.html"'}
+def _written(viewer: Viewer, arguments: dict[str, Any], writing: Lock) -> Response:
+    """Return the page as one file, unless one is being made."""
+    if not writing.acquire(blocking=False):
+        return JSONResponse({"error": "a file is being written: ask again then"}, status_code=503)
+    try:
         made = page(viewer, **arguments)
-        return Response(made, media_type="text/html; charset=utf-8", headers=headers)
+    finally:
+        writing.release()
+        give_back()
+    headers = {"Content-Disposition": 'attachment; filename="trace.html"'}
+    return Response(made, media_type="text/html; charset=utf-8", headers=headers)
+
+
+def _answer(
+    viewer: Viewer, endpoint: Endpoint, arguments: dict[str, Any], *, packs: bool
+) -> Response:
+    """Ask the viewer; called in a thread of its own."""
     found = getattr(viewer, endpoint.name)(**arguments)
     if isinstance(endpoint.answer, pa.Schema):
-        return Response(_stream(found), media_type=_ARROW)
-    return Response(
-        json.dumps(presentable(found), separators=(",", ":"), ensure_ascii=False).encode(
-            "utf-8", "replace"
-        ),
-        media_type="application/json",
-    )
+        response = Response(_stream(found), media_type=_ARROW)
+    else:
+        text = json.dumps(presentable(found), separators=(",", ":"), ensure_ascii=False)
+        response = Response(text.encode("utf-8", "replace"), media_type="application/json")
+    del found
+    if len(response.body) > _LARGE:
+        give_back()
+    return _packed(response) if packs else response
 
 
 def _stream(table: pa.Table) -> bytes:

@@ -13,6 +13,7 @@ import json
 import re
 import time
 from functools import partial
+from hashlib import sha256
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ _POLL_S = 0.05
 _VIEWS = ("object", "thread", "site", "thread,object")
 # Nothing of the file may be fetched from anywhere, nor run but what it brings along.
 _POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "default-src 'none'; script-src '{script}'; style-src '{sheet}'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
 )
 
@@ -79,14 +80,20 @@ def _assembled(texts: dict[str, str], items: dict[str, bytes]) -> str:
         for name, packed in items.items()
     )
     html = texts["index.html"]
-    policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-    html = html.replace("<head>", f"<head>\n    {policy}", 1)
     sheet = texts["app.css"].replace("</style", "<\\/style")
-    html = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>{sheet}</style>", html)
     script = texts["app.js"].replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    told = _POLICY.format(script=_sum(script), sheet=_sum(sheet))
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{told}">'
+    html = html.replace("<head>", f"<head>\n    {policy}", 1)
+    html = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>{sheet}</style>", html)
     return re.sub(
         r'<script src="app\.js"[^>]*></script>', lambda _: f"{data}<script>{script}</script>", html
     )
+
+
+def _sum(text: str) -> str:
+    """Return by what a browser knows the only script, and the only sheet, that may be used."""
+    return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 class _Part:
@@ -264,8 +271,10 @@ def _ready(viewer: Viewer) -> protocol.TraceInfo:
 
 
 def _parts(rows: list[int]) -> Iterator[list[int]]:
-    for at in range(0, max(len(rows), 1), protocol.MAX_ROWS):
-        yield rows[at : at + protocol.MAX_ROWS]
+    """Yield as many rows as are drawn at once as finely as there can be."""
+    step = protocol.MAX_DRAWN // protocol.MAX_WIDTH
+    for at in range(0, max(len(rows), 1), step):
+        yield rows[at : at + step]
 
 
 def _joined(tables: Any) -> pa.Table:

@@ -8,7 +8,9 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import time
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +18,12 @@ import uvicorn
 
 from nptltrace import _paths
 from nptltrace.errors import NativeFilesMissing, UsageError
-from nptltrace.ui.access import Access
+from nptltrace.ui.access import Access, is_any
 from nptltrace.ui.app import application
+from nptltrace.ui.memory import few_arenas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from nptltrace.ui.viewer import Viewer
 
@@ -64,6 +66,7 @@ def serve(
     Raises:
         UsageError: The address cannot be bound to.
     """
+    few_arenas()
     listening = _bind(host, port)
     try:
         port = listening.getsockname()[1]
@@ -88,12 +91,14 @@ def serve(
         if beside:
             Thread(target=_leave, args=(viewer, stop), daemon=True).start()
         viewer.start()
-        shown = f"[{host}]" if ":" in host else host
+        name = _reached(host)
+        shown = f"[{name}]" if ":" in name else name
         url = f"http://{shown}:{port}/?token={access.token}"
         ready(url)
-        if browser:
-            _open_browser(url)
-        server.run([listening])
+        with contextlib.ExitStack() as stack:
+            if browser:
+                _open_browser(stack.enter_context(_leading_to(url)))
+            server.run([listening])
     finally:
         listening.close()
         viewer.close()
@@ -135,6 +140,33 @@ def _bind(host: str, port: int) -> socket.socket:
             f"cannot listen at {host} port {port}: {error.strerror or error}"
         ) from None
     return listening
+
+
+def _reached(host: str) -> str:
+    """Return an address that others reach this machine by, where it listens at all of them."""
+    if not is_any(host):
+        return host
+    # Nothing is sent: the kernel says by which address it would go to another network.
+    others = {socket.AF_INET: "198.51.100.1", socket.AF_INET6: "2001:db8::1"}
+    for family in others if ":" in host else (socket.AF_INET,):
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asking:
+            asking.connect((others[family], 9))
+            return str(asking.getsockname()[0])
+    return socket.gethostname()
+
+
+@contextlib.contextmanager
+def _leading_to(url: str) -> Iterator[str]:
+    """Give the address of a file that leads to an address.
+
+    What stands on a browser's command line can be read by every user of the machine; the file can
+    not.
+    """
+    with tempfile.TemporaryDirectory(prefix="ptt-ui-") as place:
+        path = Path(place) / "open.html"
+        path.touch(0o600, exist_ok=False)
+        path.write_text(f'<meta http-equiv="refresh" content="0; url={url}">', encoding="utf-8")
+        yield path.as_uri()
 
 
 def _open_browser(url: str) -> None:
