@@ -2,7 +2,7 @@
 /* detail.c - levels of detail as a whole: made, kept in a file, opened again. */
 #include "internal.h"
 
-#define MAGIC UINT64_C(0x3156454956545450) /* PTTVIEV1, as bytes in memory */
+#define MAGIC UINT64_C(0x3256454956545450) /* PTTVIEV2, as bytes in memory */
 
 /* A table in the file. */
 struct table {

@@ -144,7 +144,8 @@ static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 	*to = (struct ptt_detail_wait){
 		.t_ns = w->t_ns,
 		.dur_ns = w->dur_ns,
-		.wake_ns = w->waker_t_ns,
+		.held_ns = w->held_ns,
+		.waker_t_ns = w->waker_t_ns,
 		.parent = w->parent < UINT32_MAX ? (uint32_t)w->parent : 0,
 		.thread = w->thread,
 		.object = w->object,

@@ -24,7 +24,7 @@
 
 #include "pttmodel.h"
 
-#define PTT_DETAIL_VERSION 1
+#define PTT_DETAIL_VERSION 2
 #define PTT_DETAIL_API __attribute__((visibility("default")))
 
 struct ptt_detail;
@@ -55,7 +55,8 @@ struct ptt_detail_span {
 struct ptt_detail_wait {
 	int64_t t_ns;
 	int64_t dur_ns;
-	int64_t wake_ns; /* INT64_MIN when unknown */
+	int64_t held_ns; /* of a contended one: while what it was for was held */
+	int64_t waker_t_ns; /* INT64_MIN when unknown */
 	uint32_t parent;
 	uint32_t thread; /* 0: there is no such wait */
 	uint32_t object;
@@ -81,7 +82,7 @@ struct ptt_detail_bin {
 };
 
 _Static_assert(sizeof(struct ptt_detail_span) == 48, "span");
-_Static_assert(sizeof(struct ptt_detail_wait) == 64, "wait");
+_Static_assert(sizeof(struct ptt_detail_wait) == 72, "wait");
 _Static_assert(sizeof(struct ptt_detail_bin) == 32, "bin");
 
 PTT_DETAIL_API int ptt_detail_version(void);

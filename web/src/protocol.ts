@@ -74,10 +74,14 @@ export interface WaitChain {
 }
 
 // A wait. The owner is who held the object when it began; the waker ended it.
+//
+// A contended one is divided: while the object was held, and until the thread was awake.
 export interface Wait {
   wait_id: number;
   t_ns: number;
   dur_ns: number;
+  held_ns: number | null;
+  wake_ns: number | null;
   wait_class: "contended" | "idle" | "join" | "timeout" | "cancelled";
   kind: string;
   mode: "exclusive" | "shared";
@@ -92,7 +96,7 @@ export interface Wait {
   owner_since_ns: number | null;
   waker: ThreadRef | null;
   waker_site: string;
-  wake_ns: number | null;
+  waker_t_ns: number | null;
 }
 
 // Which thread; `label` is never empty.
@@ -147,6 +151,8 @@ export interface Report {
   pairs?: ReportPair[];
   waits: number;
   wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
   wait_max_ns: number;
   wait_p50_ns: number | null;
   wait_p99_ns: number | null;
@@ -176,6 +182,8 @@ export interface Report {
 export interface ReportSite {
   waits: number;
   wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
   wait_max_ns: number;
   wait_p50_ns: number | null;
   wait_p99_ns: number | null;
@@ -201,6 +209,8 @@ export interface ReportSite {
 export interface ReportPair {
   waits: number;
   wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
   wait_max_ns: number;
   wait_p50_ns: number | null;
   wait_p99_ns: number | null;
@@ -228,6 +238,8 @@ export interface ReportPair {
 export interface ReportObject {
   waits: number;
   wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
   wait_max_ns: number;
   wait_p50_ns: number | null;
   wait_p99_ns: number | null;
@@ -255,10 +267,10 @@ export interface ReportObject {
   wakers: Waker[];
 }
 
-// Who held an object while others waited.
+// Who held an object while others waited; a thread may be unknown.
 export interface Blamed {
-  tid: number;
-  pid: number;
+  tid: number | null;
+  pid: number | null;
   name: string;
   site: string;
   wait_caused_ns: number;
@@ -278,6 +290,8 @@ export interface Waker {
 export interface ReportThread {
   waits: number;
   wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
   wait_max_ns: number;
   wait_p50_ns: number | null;
   wait_p99_ns: number | null;
@@ -314,6 +328,7 @@ export interface Cause {
   because_of_site: string;
   waits: number;
   wait_ns: number;
+  held_ns: number;
   wait_max_ns: number;
 }
 
@@ -455,6 +470,8 @@ export interface Statistics {
 export interface Figures {
   waits: number;
   wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
   wait_max_ns: number;
   wait_p50_ns: number | null;
   wait_p99_ns: number | null;

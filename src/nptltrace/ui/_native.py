@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BINS", "SPAN", "WAIT", "Detail"]
 
-VERSION = 1
+VERSION = 2
 BINS = 8192
 _BY = {"thread": 0, "object": 1}
 
@@ -35,7 +35,7 @@ SPAN = np.dtype(
 )  # fmt: skip
 WAIT = np.dtype(
     [
-        ("t_ns", "i8"), ("dur_ns", "i8"), ("wake_ns", "i8"),
+        ("t_ns", "i8"), ("dur_ns", "i8"), ("held_ns", "i8"), ("waker_t_ns", "i8"),
         *((name, "u4") for name in ("parent", "thread", "object", "site", "owner", "owner_site",
                                     "waker", "waker_site")),
         ("queue_depth", "u2"), ("result", "i2"), ("wait_class", "u1"), ("kind", "u1"),

@@ -73,9 +73,9 @@ def arrow_table(
         object_row = int(looked_up(tables.row_of, wait["object"][None])[0])
         thread = int(wait["thread"])
         begin, end = int(wait["t_ns"]), int(wait["t_ns"] + wait["dur_ns"])
-        owner, waker, wake_ns = int(wait["owner"]), int(wait["waker"]), int(wait["wake_ns"])
-        if waker and wake_ns != analysis.NEVER:
-            found.append((_WAKE, waker, wake_ns, thread, end, number, object_row))
+        owner, waker, woken_ns = int(wait["owner"]), int(wait["waker"]), int(wait["waker_t_ns"])
+        if waker and woken_ns != analysis.NEVER:
+            found.append((_WAKE, waker, woken_ns, thread, end, number, object_row))
         if owner and owner != thread:
             found.append((_HOLD, owner, begin, thread, begin, number, object_row))
     found = found[: max(limit, 0)]

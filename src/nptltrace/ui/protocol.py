@@ -22,6 +22,8 @@ __all__ = [
 PREFIX = "/api/"
 MAX_ROWS = 1000
 MAX_WIDTH = 16384
+# Rows times pixels that are drawn at once: wider is drawn coarser.
+MAX_DRAWN = 1 << 19
 
 # ---- numbers in tables ----
 
@@ -211,11 +213,16 @@ WaitClass = Literal["contended", "idle", "join", "timeout", "cancelled"]
 
 
 class Wait(TypedDict):
-    """A wait. The owner is who held the object when it began; the waker ended it."""
+    """A wait. The owner is who held the object when it began; the waker ended it.
+
+    A contended one is divided: while the object was held, and until the thread was awake.
+    """
 
     wait_id: int
     t_ns: int
     dur_ns: int
+    held_ns: int | None
+    wake_ns: int | None
     wait_class: WaitClass
     kind: str
     mode: Literal["exclusive", "shared"]
@@ -230,7 +237,7 @@ class Wait(TypedDict):
     owner_since_ns: int | None
     waker: ThreadRef | None
     waker_site: str
-    wake_ns: int | None
+    waker_t_ns: int | None
 
 
 class WaitChain(TypedDict):
@@ -258,6 +265,8 @@ class Figures(TypedDict):
 
     waits: int
     wait_ns: int
+    held_ns: int
+    wake_ns: int
     wait_max_ns: int
     wait_p50_ns: int | None
     wait_p99_ns: int | None
@@ -275,10 +284,10 @@ class Figures(TypedDict):
 
 
 class Blamed(TypedDict):
-    """Who held an object while others waited."""
+    """Who held an object while others waited; a thread may be unknown."""
 
-    tid: int
-    pid: int
+    tid: int | None
+    pid: int | None
     name: str
     site: str
     wait_caused_ns: int
@@ -323,6 +332,7 @@ Cause = TypedDict(
         "because_of_site": str,
         "waits": int,
         "wait_ns": int,
+        "held_ns": int,
         "wait_max_ns": int,
     },
 )

@@ -403,7 +403,7 @@ class Viewer:
         with self._lock:
             known, detail = self._known(), self._levels.detail
             begin, end = self._range(from_ns, to_ns)
-            bin_ns = drawing.bin_width(begin, end, width)
+            bin_ns = drawing.bin_width(begin, end, _narrowed(width, rows))
             assert detail is not None  # noqa: S101
             found = detail.spans(by, rows, begin, end, bin_ns)
             going, until_ns = self._levels.going, self._levels.until_ns
@@ -420,7 +420,8 @@ class Viewer:
             begin, end = self._range(from_ns, to_ns)
             assert detail is not None  # noqa: S101
             spans = detail.spans(
-                "thread", rows, begin, end, drawing.bin_width(begin, end, width)
+                "thread", rows, begin, end,
+                drawing.bin_width(begin, end, _narrowed(width, rows)),
             )  # fmt: skip
             return drawing.arrow_table(spans, detail, known.tables, limit)
 
@@ -474,12 +475,16 @@ class Viewer:
         if thread is None or object_ is None:
             return None
         kind, wait_class = int(found["kind"]), int(found["wait_class"])
-        owner, wake = int(found["owner"]), int(found["wake_ns"])
+        owner, woken = int(found["owner"]), int(found["waker_t_ns"])
+        dur_ns, held_ns = int(found["dur_ns"]), int(found["held_ns"])
+        is_contended = wait_class == _CLASSES.index("contended")
         mode: Any = "shared" if found["mode"] else "exclusive"
         return {
             "wait_id": number,
             "t_ns": int(found["t_ns"]),
-            "dur_ns": int(found["dur_ns"]),
+            "dur_ns": dur_ns,
+            "held_ns": held_ns if is_contended else None,
+            "wake_ns": dur_ns - held_ns if is_contended else None,
             "wait_class": _CLASSES[min(wait_class, len(_CLASSES) - 1)],
             "kind": analysis.KINDS.get(kind, "object"),
             "mode": mode,
@@ -494,7 +499,7 @@ class Viewer:
             "owner_since_ns": self._held_since(owner, object_["row"], int(found["t_ns"])),
             "waker": known.thread(int(found["waker"])),
             "waker_site": known.site(int(found["waker_site"])),
-            "wake_ns": None if wake == analysis.NEVER else wake,
+            "waker_t_ns": None if woken == analysis.NEVER else woken,
         }
 
     def _held_since(self, thread: int, row: int, t_ns: int) -> int | None:
@@ -690,6 +695,11 @@ class Viewer:
         part = Part(cursor.place(), last, begin_ns=begin, end_ns=end)
         written = write_cut(source, path, part)
         return {"path": str(written.path), "events": written.events}
+
+
+def _narrowed(width: int, rows: list[int]) -> int:
+    """Return how many pixels so many rows are drawn in at most."""
+    return min(width, protocol.MAX_DRAWN // max(len(rows), 1))
 
 
 def _lacks_room(error: Exception) -> bool:

@@ -43,6 +43,7 @@ function itself(wait: Wait, links: Links): HTMLElement {
   const length = duration(wait.dur_ns) + (wait.open ? ", and it never ended" : "");
   const lines: [string, string | HTMLElement][] = [
     ["For", h("strong", {}, length)],
+    ...divided(wait),
     ["Class", wait.mode === "shared" ? `${wait.wait_class}, shared` : wait.wait_class],
     ["Since", links.time(wait.t_ns, rangeOf(wait))],
     ["At", site(wait.site)],
@@ -54,6 +55,15 @@ function itself(wait: Wait, links: Links): HTMLElement {
     if (wait.waker_site) lines.push(["", site(wait.waker_site)]);
   }
   return facts(lines);
+}
+
+/** A contended wait: while what it was for was held, and until the thread was awake. */
+function divided({ held_ns, wake_ns }: Wait): [string, string][] {
+  if (held_ns === null || wake_ns === null) return [];
+  return [
+    ["While held", duration(held_ns)],
+    ["Waking", duration(wake_ns)],
+  ];
 }
 
 /** One step: who waited for what, and who held it. Its first words lead to that wait. */

@@ -57,7 +57,8 @@ function line(amount: string, text: string): HTMLElement {
   return h("li", {}, h("b", {}, amount), ` ${text}`);
 }
 
-function who(thread: { readonly tid: number; readonly name: string }): string {
+function who(thread: { readonly tid: number | null; readonly name: string }): string {
+  if (thread.tid === null) return "an unknown thread";
   return `thread ${thread.tid}${thread.name ? ` (${thread.name})` : ""}`;
 }
 
