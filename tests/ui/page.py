@@ -117,7 +117,7 @@ class Look:
     def wait_for_events(self, told: list[str]) -> None:
         """Wait until the event list shows these lines of `ptt view`, as far as there is room.
 
-        What names a thread or a lock is said in other words there.
+        What names a thread or a lock is said in other words there, and so are microseconds.
         """
         self.wait_for(
             """told => {
@@ -125,8 +125,8 @@ class Look:
                 const room = document.querySelector('.events-body')?.clientHeight;
                 return rows.length > 0 && rows.length <= told.length
                     && (rows.length === told.length || rows.length * rows[0].clientHeight >= room)
-                    && rows.map(row => row.children[3].textContent).every(
-                        (sentence, n) => told[n].includes(sentence) || / is named /.test(sentence));
+                    && rows.map(row => row.children[3].textContent.replaceAll(' µs', ' us'))
+                        .every((text, n) => told[n].includes(text) || / is named /.test(text));
             }""",
             told,
         )

@@ -56,7 +56,8 @@ def test_nothing_serious(browser: Browser, story_url: str, axe: str, theme: str)
 
 @pytest.mark.parametrize("width", [760, 480])
 def test_a_narrow_window(browser: Browser, story_url: str, width: int) -> None:
-    with opened(browser, story_url, viewport={"width": width, "height": 900}) as look:
+    size = {"width": width, "height": 900}
+    with opened(browser, f"{story_url}#tab=events", viewport=size) as look:
         for panel in PANELS:
             look.panel(panel)  # its tab can be reached
         # The details lie below: what there is of the timeline and of the panels is as wide as all.
@@ -65,6 +66,28 @@ def test_a_narrow_window(browser: Browser, story_url: str, width: int) -> None:
             assert box is not None
             assert (box["x"], box["width"]) == (0, width)
         look.shot(f"narrow-{width}")
+
+
+def test_a_small_window_opens_with_its_rows(browser: Browser, story_url: str) -> None:
+    context = browser.new_context(viewport={"width": 800, "height": 600})
+    try:
+        page = context.new_page()
+        page.goto(story_url)
+        page.locator(".name.row").nth(4).wait_for()
+        assert not page.locator("#details").is_visible()
+        assert not page.locator(".dock-panels").is_visible()
+        page.click("#tab-findings")
+        page.locator("#panel-findings").wait_for()
+    finally:
+        context.close()
+
+
+def test_the_help_has_keys_gestures_and_words(browser: Browser, story_url: str) -> None:
+    with opened(browser, story_url) as look:
+        look.press("?")
+        text = look.page.locator("dialog#help").inner_text()
+        for part in ("Zoom in", "Shift+drag", "Ctrl+wheel", "contended", "idle", "critical path"):
+            assert part in text
 
 
 def test_reduced_motion_is_respected(browser: Browser, story_url: str) -> None:

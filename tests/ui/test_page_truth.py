@@ -141,7 +141,6 @@ def shares(ptt: Ptt, trace: Path) -> dict[str, float]:
 def agrees(look: Look, expected: dict[str, float]) -> None:
     """Insist that each lane shows its thread's share, to 2 points."""
     look.page.wait_for_load_state("networkidle")
-    look.page.get_by_role("button", name="Arrows").click()
     for name in ("one", "two", "three"):
         look.wait_for(
             "([lane, asked]) => { const f = eval(lane)(asked); return f && f[0] + f[1] > 0.99; }",
@@ -173,7 +172,7 @@ def test_areas_of_the_one_file(
     file = tmp_path / "mixed.html"
     ptt("ui", "--export", file, mixed)
     size = {"width": width, "height": 800}
-    with opened(browser, file.as_uri(), viewport=size, color_scheme="light") as look:
+    with opened(browser, f"{file.as_uri()}#arrows=0", viewport=size, color_scheme="light") as look:
         agrees(look, shares(ptt, mixed))
 
 

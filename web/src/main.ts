@@ -15,7 +15,7 @@ import type { Live } from "./protocol";
 import { mountSearch } from "./search";
 import { mountShell } from "./shell";
 import { Signal } from "./signal";
-import { Store, type View } from "./state";
+import { firstView, Store, type View } from "./state";
 import { followTheme } from "./theme";
 import { Timeline } from "./timeline/timeline";
 import { mountTopbar } from "./topbar";
@@ -24,7 +24,7 @@ import { Voice } from "./voice";
 async function start(): Promise<void> {
   const source: Source = isEmbedded() ? new EmbeddedSource() : new ServerSource();
   let trace = await source.json("trace", {});
-  const store = new Store<View>(parse(location.hash));
+  const store = new Store<View>(location.hash ? parse(location.hash) : firstView(innerWidth));
   const shell = mountShell(document.body);
   const themed = new Signal();
   const changed = new Signal();

@@ -74,6 +74,14 @@ export const FIRST_VIEW: View = {
   theme: "auto",
 };
 
+/** Below this width of the window there is room for the rows, or for what lies beside and below them. */
+const SMALL = 900;
+
+/** Returns the view that a page opens with where the address says nothing. */
+export function firstView(width: number): View {
+  return width < SMALL ? { ...FIRST_VIEW, dock: false, side: false } : FIRST_VIEW;
+}
+
 export type Listener<T> = (value: T, before: T) => void;
 
 /** One value that changes; those who look at a part of it are told when that part changed. */

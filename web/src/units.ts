@@ -18,12 +18,21 @@ export function duration(ns: number): string {
   return `${Math.round(ns)} ns`;
 }
 
-/** Returns a time since the start of the trace with as many digits as `step`, in ns, needs. */
-export function instant(ns: number, step: number): string {
-  const [unit, name] = UNITS.find(([unit]) => step >= unit) ??
-    UNITS.find(([unit]) => Math.abs(ns) >= unit) ?? [1, "ns"];
+/**
+ * Returns a time since the start of the trace with as many digits as `step`, in ns, needs; those
+ * beside it that are to have the same unit are as great as `most`.
+ */
+export function instant(ns: number, step: number, most = ns): string {
+  const [unit, name] = UNITS.find(([unit]) => Math.abs(most) >= unit) ?? [1, "ns"];
   const digits = step >= unit ? 0 : Math.min(9, Math.ceil(Math.log10(unit / step) - 1e-9));
-  return `${(ns / unit).toFixed(digits)} ${name}`;
+  const [whole = "", part = ""] = (ns / unit).toFixed(digits).split(".");
+  const grouped = part.replace(/(\d{3})(?=\d)/g, "$1 ");
+  return `${whole}${grouped ? `.${grouped}` : ""} ${name}`;
+}
+
+/** Returns a sentence that was written for any terminal with the units of the page. */
+export function sentence(text: string): string {
+  return text.replace(/(\d) us\b/g, "$1 µs");
 }
 
 /** Returns a time since the start of the trace to the nanosecond, as in `1.234 567 890 s`. */

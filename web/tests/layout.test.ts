@@ -1,7 +1,15 @@
 // Rows have places: groups by process, folded ones, and what is at a height.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HEADER, Layout, laneAt, laneBox, MOST_LANES, rowHeight } from "../src/timeline/layout";
+import {
+  dividedBy,
+  HEADER,
+  Layout,
+  laneAt,
+  laneBox,
+  MOST_LANES,
+  rowHeight,
+} from "../src/timeline/layout";
 import { row } from "./row";
 
 test("one process needs no group", () => {
@@ -70,3 +78,10 @@ for (const data of [
     }
   });
 }
+
+test("of what one pane cannot fill the other has the rest", () => {
+  assert.equal(dividedBy(900, 900, 1000, 0.6), 0.6);
+  assert.equal(dividedBy(100, 900, 800, 0.6), 100 / 800);
+  assert.equal(dividedBy(2000, 100, 1000, 0.6), 0.9);
+  assert.equal(dividedBy(300, 100, 1000, 0.6), 0.75);
+});

@@ -1,7 +1,7 @@
 // Times and counts as people read them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, duration, exact, instant, plural } from "../src/units";
+import { count, duration, exact, instant, plural, sentence } from "../src/units";
 
 for (const [ns, text] of [
   [0, "0 ns"],
@@ -18,9 +18,15 @@ for (const [ns, text] of [
 }
 
 test("an instant has the digits that the step of the ruler needs", () => {
-  assert.equal(instant(1_500_000, 500_000), "1500 µs");
+  assert.equal(instant(1_500_000, 500_000), "1.5 ms");
   assert.equal(instant(2_000_000_000, 1_000_000_000), "2 s");
   assert.equal(instant(1_000_000, 2_000_000), "1 ms");
+  assert.equal(instant(500_000_000, 500_000_000, 2_500_000_000), "0.5 s");
+  assert.equal(instant(1_029_563_000, 1000), "1.029 563 s");
+});
+
+test("microseconds have one name on the page", () => {
+  assert.equal(sentence("waited 12 us for 3 users"), "waited 12 µs for 3 users");
 });
 
 test("exact times are grouped", () => assert.equal(exact(1_000_000_023), "1.000 000 023 s"));

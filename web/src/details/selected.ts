@@ -4,6 +4,7 @@ import { type Hold, STATES, type Wait } from "../protocol";
 import { Signal } from "../signal";
 import type { Range, RowKind, Selection, ViewStore } from "../state";
 import type { RowData, Rows } from "../timeline/rows";
+import { sentence } from "../units";
 
 const CONTENDED = STATES.indexOf("contended");
 /** A chain of more threads is a riddle of its own. */
@@ -150,7 +151,7 @@ export class SelectedThing {
       object_row: table.object_row[0] ?? 0,
       event: table.event[0] ?? "",
       site: table.site[0] ?? "",
-      sentence: table.sentence[0] ?? "",
+      sentence: sentence(table.sentence[0] ?? ""),
     };
     return { kind: "event", event };
   }

@@ -125,7 +125,7 @@ function columns(): Column<Line>[] {
     id,
     title,
     help,
-    width: "minmax(66px, 88px)",
+    width: "minmax(66px, 1fr)",
     numeric: true,
     value: (line) => line[id] ?? 0,
     text: (line) => (line[id] ? duration(line[id]) : "–"),
@@ -134,7 +134,7 @@ function columns(): Column<Line>[] {
     id,
     title,
     help,
-    width: "minmax(50px, 70px)",
+    width: "minmax(62px, 0.8fr)",
     numeric: true,
     value: (line) => line[id] ?? 0,
     text: (line) => (line[id] ? count(line[id]) : "–"),
@@ -145,15 +145,17 @@ function columns(): Column<Line>[] {
     "How long threads waited for something that another thread had",
   );
   return [
-    { id: "label", title: "What", width: "minmax(120px, 1fr)", value: (line) => line.label },
+    { id: "label", title: "What", width: "minmax(240px, 38%)", value: (line) => line.label },
     {
       ...wait,
-      width: "minmax(82px, 92px)",
+      width: "minmax(82px, 1fr)",
       bar: (line) => {
         most = Math.max(most, line.wait_ns);
         return line.wait_ns / most;
       },
     },
+    time("held_ns", "While held", "Of that, while what it was for was held: what is blamed"),
+    time("wake_ns", "Waking", "The rest: it was free or handed over, and the thread not yet awake"),
     number("waits", "Waits", "Contended waits"),
     time("wait_max_ns", "Longest", "The longest contended wait"),
     time("wait_p50_ns", "Median", "Half of the contended waits were shorter; within 3 %"),
@@ -162,7 +164,7 @@ function columns(): Column<Line>[] {
       id: "caused",
       title: "Caused",
       help: "How long others waited because of it, as far as it is known who had what they wanted",
-      width: "minmax(66px, 88px)",
+      width: "minmax(66px, 1fr)",
       numeric: true,
       value: (line) => line.caused,
       text: (line) => (line.caused ? duration(line.caused) : "–"),
@@ -170,7 +172,7 @@ function columns(): Column<Line>[] {
     time("idle_ns", "Idle", "Waiting for work, which is not contention"),
     number("holds", "Holds", "How often a lock was held"),
     time("hold_ns", "Held", "How long locks were held"),
-    { ...time("hold_max_ns", "Longest hold", "The longest hold"), width: "minmax(94px, 104px)" },
+    { ...time("hold_max_ns", "Longest hold", "The longest hold"), width: "minmax(94px, 1fr)" },
   ];
 }
 

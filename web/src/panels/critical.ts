@@ -2,7 +2,7 @@
 import type { App, Panel } from "../app";
 import { h } from "../dom";
 import { type Critical, PATH_KINDS } from "../protocol";
-import { count, duration, exact, percent } from "../units";
+import { duration, exact, percent, plural } from "../units";
 import { Asking } from "./asking";
 import { rowLabel } from "./labels";
 import { DataTable } from "./table";
@@ -50,9 +50,10 @@ function mount(element: HTMLElement, app: App): void {
     show: (answer) => {
       const { path, thread_rows } = answer.critical;
       const total = Math.max(1, path.end_ns - path.start_ns);
-      const links = path.links
-        .slice(0, 3)
-        .map((link) => `${link.kind} ${link.object} (${count(link.count)})`);
+      const links = path.links.slice(0, 3).map((link) => {
+        const what = link.kind === "thread" ? "ends of threads" : `${link.kind} ${link.object}`;
+        return `${what} (${plural(link.count, "time")})`;
+      });
       totals.textContent = [
         `${duration(total)} from ${exact(path.start_ns)} to ${exact(path.end_ns)}`,
         links.length ? `from thread to thread through ${links.join(", ")}` : "",
@@ -137,7 +138,12 @@ function pieceTable(app: App): DataTable<Piece> {
         value: (piece) => piece.dur,
         text: (piece) => duration(piece.dur),
       },
-      { id: "thread", title: "Thread", width: "minmax(90px, 1fr)", value: (piece) => piece.thread },
+      {
+        id: "thread",
+        title: "Thread",
+        width: "minmax(140px, 1fr)",
+        value: (piece) => piece.thread,
+      },
       { id: "kind", title: "What", width: "130px", value: (piece) => piece.kind },
       {
         id: "object",

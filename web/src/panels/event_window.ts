@@ -3,6 +3,7 @@ import type { Source } from "../api";
 import type { Columns } from "../columns";
 import type { EventsColumns, EventsParameters } from "../protocol";
 import type { Filter } from "../state";
+import { sentence } from "../units";
 
 export interface TraceEvent {
   /** Where it is, exactly: the server's word for it. */
@@ -178,6 +179,6 @@ function rowsOf(table: Columns<EventsColumns>): TraceEvent[] {
     object: table.object[n] ?? "",
     objectRow: table.object_row[n] ?? 0,
     site: table.site[n] ?? "",
-    sentence: table.sentence[n] ?? "",
+    sentence: sentence(table.sentence[n] ?? ""),
   }));
 }

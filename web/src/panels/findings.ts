@@ -2,10 +2,14 @@
 import type { App, Panel } from "../app";
 import { button, h } from "../dom";
 import type { Finding, FindingEvent, FindingRows, Findings } from "../protocol";
-import { count, exact, plural } from "../units";
+import { count, exact, plural, sentence } from "../units";
 import { Asking } from "./asking";
 
 const SHOWN = 200;
+/** What `ptt check` looks for. */
+const SOUGHT =
+  "deadlocks and threads stuck otherwise, orders of locks that may deadlock, lost wake-ups, locks and conditions used " +
+  "against their rules, used after their end or left held, threads never joined, long holds, inverted priorities";
 /** A finding that is one moment is shown with so much of the trace on both sides. */
 const AROUND_NS = 1e6;
 
@@ -32,7 +36,9 @@ function mount(element: HTMLElement, app: App): void {
 
 function told(answer: Findings): string {
   const { findings } = answer;
-  const parts = [findings.length ? plural(findings.length, "finding") : "Nothing found"];
+  const parts = [
+    findings.length ? plural(findings.length, "finding") : `Nothing found of: ${SOUGHT}`,
+  ];
   if (findings.length > SHOWN) parts.push(`the first ${SHOWN} are shown`);
   if (answer.partial)
     parts.push("events are missing: what needs all of them to be sure was left out");
@@ -42,7 +48,8 @@ function told(answer: Findings): string {
 
 function card(app: App, found: Finding, rows: FindingRows | undefined): HTMLElement {
   const times = found.count > 1 ? `, ${count(found.count)} times` : "";
-  const message = `${found.message.charAt(0).toUpperCase()}${found.message.slice(1)}.`;
+  const text = sentence(found.message);
+  const message = `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
   const events = [...found.events].sort((a, b) => a.ts_ns - b.ts_ns);
   return h(
     "li",
@@ -67,7 +74,7 @@ function proof(app: App, event: FindingEvent): HTMLElement {
     class: "time",
     title: "Show this event in the list",
   });
-  return h("li", {}, go, ` thread ${event.tid} ${event.text}${site}`);
+  return h("li", {}, go, ` thread ${event.tid} ${sentence(event.text)}${site}`);
 }
 
 /** Zooms to the events that prove a finding, and selects what it is about. */

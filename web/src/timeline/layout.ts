@@ -103,6 +103,17 @@ export class Layout {
   }
 }
 
+/**
+ * Returns the share of a height that the first of two parts gets: its share of it, but of what one
+ * cannot fill the other has the rest.
+ */
+export function dividedBy(first: number, second: number, whole: number, share: number): number {
+  if (first + second <= whole) return first / (first + second);
+  if (first < whole * share) return first / whole;
+  if (second < whole * (1 - share)) return 1 - second / whole;
+  return share;
+}
+
 export function rowHeight(row: RowData): number {
   const lowest = row.kind === "thread" ? lanesOf(row) - 1 : 0;
   const { top, height } = laneBox(row, lowest);

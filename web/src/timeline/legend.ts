@@ -6,6 +6,8 @@ import { Surface } from "./surface";
 
 interface Entry {
   readonly name: string;
+  /** What it means. */
+  readonly help: string;
   readonly paint: (palette: Palette) => CanvasPattern | string;
 }
 
@@ -16,6 +18,17 @@ const NAMES: Readonly<Record<string, string>> = {
   timeout: "timed out",
 };
 
+const HELP: Readonly<Record<(typeof STATES)[number], string>> = {
+  "not waiting": "It ran, was ready to run, or slept in another call: the trace does not say",
+  contended: "It waits for what another thread has, or has to do",
+  idle: "It waits for work: nobody keeps what it waits for",
+  join: "It waits for the end of a thread",
+  timeout: "It waited until its time was up",
+  cancelled: "It was cancelled while it waited",
+  held: "It has a lock; locks taken meanwhile lie below",
+  shared: "It has a lock that others may have at the same time: read, not written",
+};
+
 class Legend {
   readonly element = h("ul", { class: "legend", "aria-label": "Legend" });
   private readonly swatches: { surface: Surface; entry: Entry }[] = [];
@@ -24,7 +37,7 @@ class Legend {
     for (const entry of entries) {
       const canvas = h("canvas", { "aria-hidden": "true" });
       this.swatches.push({ surface: new Surface(canvas), entry });
-      this.element.append(h("li", {}, canvas, entry.name));
+      this.element.append(h("li", { title: entry.help }, canvas, entry.name));
     }
   }
 
@@ -41,15 +54,31 @@ class Legend {
 export function threadLegend(): Legend {
   const entries = STATES.map((state, code) => {
     const paint = (palette: Palette) => palette.state(code).pattern;
-    return { name: NAMES[state] ?? state, paint };
+    return { name: NAMES[state] ?? state, help: HELP[state], paint };
   });
-  return new Legend([...entries, { name: "not known yet", paint: ({ unknown }) => unknown }]);
+  const help = "The page has not heard of it yet";
+  return new Legend([
+    ...entries,
+    { name: "not known yet", help, paint: (palette) => palette.unknown },
+  ]);
 }
 
 export function objectLegend(): Legend {
   return new Legend([
-    { name: "held, a colour for each thread", paint: (palette) => palette.owner(0, false).pattern },
-    { name: "shared", paint: (palette) => palette.owner(1, true).pattern },
-    { name: "queue, as high as it is long", paint: (palette) => palette.state(1).pattern },
+    {
+      name: "held, a colour for each thread",
+      help: "Eight colours, by turns; several holds that are drawn as one are blue",
+      paint: (palette) => palette.owner(0, false).pattern,
+    },
+    {
+      name: "shared",
+      help: "Held by several threads at the same time",
+      paint: (palette) => palette.owner(1, true).pattern,
+    },
+    {
+      name: "queue, as high as it is long",
+      help: "How many threads wait; orange where one of them is kept by another, pale where all are idle",
+      paint: (palette) => palette.state(1).pattern,
+    },
   ]);
 }

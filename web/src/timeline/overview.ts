@@ -142,24 +142,28 @@ export class Overview {
     const bin = (counted.to - counted.from) / table.length;
     const step = bin / scale.nsPerPixel;
     const left = scale.x(counted.from);
+    // Whole pixels: bars that shared one would be stripes that look like data.
+    const { ratio } = this.surface;
+    const snap = (pixels: number) => Math.round(pixels * ratio) / ratio;
     let most = 1;
     for (let at = 0; at < table.length; at++) most = Math.max(most, table.threads[at] ?? 0);
     const contended = palette.state(1);
     const room = height - 9;
     for (let at = 0; at < table.length; at++) {
-      const x = left + at * step;
+      const x = snap(left + at * step);
       const threads = table.threads[at] ?? 0;
       const waits = (table.contended_ns[at] ?? 0) / bin;
       const idle = ((table.idle_ns[at] ?? 0) + (table.other_ns[at] ?? 0)) / bin;
       const running = Math.max(0, threads - waits - idle);
-      const wide = Math.max(step, 1);
-      let y = height - 1;
+      const wide = Math.max(snap(left + (at + 1) * step) - x, 1 / ratio);
+      let all = 0;
       const bar = (amount: number, fill: string) => {
-        const tall = (amount / most) * room;
-        if (tall <= 0) return;
+        const bottom = snap((all / most) * room);
+        all += amount;
+        const top = snap((all / most) * room);
+        if (top <= bottom) return;
         context.fillStyle = fill;
-        context.fillRect(x, y - tall, wide, tall);
-        y -= tall;
+        context.fillRect(x, height - 1 - top, wide, top - bottom);
       };
       bar(running, palette.state(0).fill);
       bar(waits, contended.fill);

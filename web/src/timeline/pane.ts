@@ -3,7 +3,7 @@ import { h } from "../dom";
 import type { Range, RowKind } from "../state";
 import { count } from "../units";
 import { type Span, spanAt } from "./find";
-import { type Item, Layout, laneAt, laneBox } from "./layout";
+import { HEADER, type Item, Layout, laneAt, laneBox } from "./layout";
 import { Names } from "./names";
 import { type Brush, paintRow, paintTexts } from "./paint";
 import type { Palette } from "./palette";
@@ -108,6 +108,12 @@ export class Pane {
     this.empty.textContent = empty;
     this.empty.hidden = this.layout.items.length > 0;
     if (cursor) this.cursor = this.layout.same(cursor);
+  }
+
+  /** Returns how high it is where all of its rows are seen. */
+  needed(): number {
+    const head = this.element.offsetHeight - this.scroller.offsetHeight;
+    return head + Math.max(this.layout.height, HEADER);
   }
 
   resize(namesWidth: number): void {

@@ -11,6 +11,17 @@ const BETWEEN_PIXELS = 110;
 /** Where a time has more steps than these, marks tell how far they are from a time that is written out. */
 const MANY_STEPS = 500;
 
+/** Where something is written, in pixels. */
+interface Place {
+  readonly x: number;
+  readonly wide: number;
+}
+
+interface Plate extends Place {
+  readonly text: string;
+  readonly fill: "mark" | "text";
+}
+
 export class Ruler {
   readonly element = h("div", { class: "ruler" });
   private readonly surface: Surface;
@@ -44,24 +55,37 @@ export class Ruler {
       context.fillRect(Math.round(scale.x(ns)), height - 4, 1, 4);
     }
     const base = baseOf(scale.range, step);
-    let free = 0;
+    const most = scale.range.to - base;
+    const plates = [
+      mark ? this.markPlate(context, scale, mark) : null,
+      cursor === null ? null : this.flagPlate(context, scale, cursor),
+    ].filter((plate) => plate !== null);
+    const taken: Place[] = [...plates];
     if (base > 0) {
-      const text = exact(base).replace(/( 000)+ s$/, " s");
+      const text = `${exact(base).replace(/( 000)+ s$/, " s")} +`;
       context.fillStyle = palette.get("text");
       context.fillText(text, 4, height / 2 - 1);
-      free = 4 + context.measureText(text).width + 8;
+      taken.push({ x: 0, wide: 4 + context.measureText(text).width + 8 });
     }
     for (const ns of ticks(scale.range, step)) {
       const x = Math.round(scale.x(ns));
       context.fillStyle = palette.get("line-strong");
       context.fillRect(x, height - 9, 1, 9);
-      if (x + 4 < free) continue;
+      const text = `${base > 0 ? "+" : ""}${instant(ns - base, step, most)}`;
+      const place = { x: x + 4, wide: context.measureText(text).width };
+      // What would be cut, or lie below a plate, is not written.
+      if (place.x < 0 || place.x + place.wide > width || taken.some((one) => meet(one, place))) {
+        continue;
+      }
       context.fillStyle = palette.get("text-dim");
-      const text = base > 0 ? `+${instant(ns - base, step)}` : instant(ns, step);
-      context.fillText(text, x + 4, height / 2 - 1);
+      context.fillText(text, place.x, height / 2 - 1);
     }
-    if (mark) this.length(context, scale, palette, mark, width, height);
-    if (cursor !== null) this.flag(context, scale, palette, cursor, width, height);
+    for (const { x, wide, text, fill } of plates) {
+      context.fillStyle = palette.get(fill);
+      context.fillRect(x, 1, wide, height - 3);
+      context.fillStyle = palette.get("bg");
+      context.fillText(text, x + 5, height / 2);
+    }
   }
 
   private band(
@@ -83,43 +107,34 @@ export class Ruler {
   }
 
   /** How long the mark is, in its middle as far as that is seen. */
-  private length(
-    context: CanvasRenderingContext2D,
-    scale: Scale,
-    palette: Palette,
-    mark: Range,
-    width: number,
-    height: number,
-  ): void {
+  private markPlate(context: CanvasRenderingContext2D, scale: Scale, mark: Range): Plate | null {
     const x0 = Math.max(0, scale.x(mark.from));
-    const x1 = Math.min(width, scale.x(mark.to));
-    if (x1 < 0 || x0 > width) return;
+    const x1 = Math.min(scale.width, scale.x(mark.to));
+    if (x1 < 0 || x0 > scale.width) return null;
     const text = `↔ ${duration(mark.to - mark.from)}`;
-    const wide = context.measureText(text).width + 10;
-    const x = Math.min(width - wide, Math.max(0, (x0 + x1 - wide) / 2));
-    context.fillStyle = palette.get("mark");
-    context.fillRect(x, 1, wide, height - 3);
-    context.fillStyle = palette.get("bg");
-    context.fillText(text, x + 5, height / 2);
+    return this.plate(context, text, (x0 + x1) / 2, "mark");
   }
 
   /** The time under the pointer, to the digits that a pixel is worth. */
-  private flag(
-    context: CanvasRenderingContext2D,
-    scale: Scale,
-    palette: Palette,
-    cursor: number,
-    width: number,
-    height: number,
-  ): void {
-    const text = instant(cursor, 10 ** Math.floor(Math.log10(Math.max(1, scale.nsPerPixel))));
-    const wide = context.measureText(text).width + 8;
-    const x = Math.min(width - wide, Math.max(0, scale.x(cursor) - wide / 2));
-    context.fillStyle = palette.get("text");
-    context.fillRect(x, 1, wide, height - 3);
-    context.fillStyle = palette.get("bg");
-    context.fillText(text, x + 4, height / 2);
+  private flagPlate(context: CanvasRenderingContext2D, scale: Scale, cursor: number): Plate {
+    const step = 10 ** Math.floor(Math.log10(Math.max(1, scale.nsPerPixel)));
+    return this.plate(context, instant(cursor, step, scale.range.to), scale.x(cursor), "text");
   }
+
+  private plate(
+    context: CanvasRenderingContext2D,
+    text: string,
+    middle: number,
+    fill: Plate["fill"],
+  ): Plate {
+    const wide = context.measureText(text).width + 10;
+    const x = Math.min(this.surface.width - wide, Math.max(0, middle - wide / 2));
+    return { x, wide, text, fill };
+  }
+}
+
+function meet(one: Place, other: Place): boolean {
+  return one.x < other.x + other.wide && other.x < one.x + one.wide;
 }
 
 /** Returns the time that marks are counted from, a whole one of a greater unit; 0 where they can be written whole. */

@@ -6,12 +6,13 @@ import { rowOf, type Selected, SelectedThing, waitsOf } from "../details/selecte
 import { divider } from "../divider";
 import { h } from "../dom";
 import type { Shell } from "../shell";
-import type { Range, RowKind } from "../state";
+import { FIRST_VIEW, type Range, type RowKind } from "../state";
 import { Actions } from "./actions";
 import { Arrows } from "./arrows";
 import { addCommands } from "./commands";
 import { Cursor } from "./cursor";
 import { describeSpan } from "./describe";
+import { dividedBy } from "./layout";
 import { objectLegend, threadLegend } from "./legend";
 import { Motion } from "./motion";
 import { drawOver } from "./over";
@@ -163,11 +164,7 @@ export class Timeline {
       this.arrange();
       this.drawAll();
     });
-    app.store.watch(["split"], (view) => {
-      this.panes.thread.element.style.flexGrow = String(view.split);
-      this.panes.object.element.style.flexGrow = String(1 - view.split);
-      this.resize();
-    });
+    app.store.watch(["split"], () => this.resize());
     app.store.watch(["range"], () => {
       this.hovered?.();
       this.drawAll();
@@ -308,6 +305,7 @@ export class Timeline {
         ? "Nothing was used"
         : "Reading the trace…";
     this.each((pane) => pane.arrange(folded, empty, rows));
+    this.divide();
   }
 
   private failed(error: unknown): void {
@@ -320,7 +318,23 @@ export class Timeline {
 
   // ---- drawing ----
 
+  /** Gives threads and locks what the user chose, or what they need: neither has more than it can fill. */
+  private divide(): void {
+    const { split } = this.app.store.get();
+    const { thread, object } = this.panes;
+    const whole = thread.element.offsetHeight + object.element.offsetHeight;
+    const [first, second] = [thread.needed(), object.needed()];
+    const chosen = split !== FIRST_VIEW.split || !whole || !thread.layout.items.length;
+    const share = chosen ? split : dividedBy(first, second, whole, split);
+    const grow = String(share);
+    if (thread.element.style.flexGrow === grow) return;
+    thread.element.style.flexGrow = grow;
+    object.element.style.flexGrow = String(1 - share);
+    this.each((pane) => pane.resize(this.namesWidth));
+  }
+
   private resize(): void {
+    this.divide();
     this.shell.timeline.style.setProperty("--names-width", `${this.namesWidth}px`);
     this.each((pane) => pane.resize(this.namesWidth));
     this.ruler.resize(this.panes.thread.width);
