@@ -60,7 +60,7 @@ static bool has_news(const struct ptt_collector *c, uint32_t chunk)
 
 static void look(struct ptt_collector *c, bool partly)
 {
-	uint32_t free_chunks = 0, reserve = 0, absent = 0;
+	uint32_t free_chunks = 0, reserve = 0, reserve_there = 0, absent = 0;
 
 	/* Only what the last look has touched: most recordings have few threads, and most looks find nothing. */
 	memset(c->wanted, 0, c->looked * sizeof(*c->wanted));
@@ -70,10 +70,11 @@ static void look(struct ptt_collector *c, bool partly)
 		uint32_t state = state_of(c, i), thread;
 		uint64_t serial;
 
+		reserve_there += is_reserved(c, i) && state != PTT_CHUNK_ABSENT;
 		/* what is on its way is no shortage */
 		if (state == PTT_CHUNK_FREE || state == PTT_CHUNK_ABSENT) {
 			free_chunks++;
-			reserve += i < c->head.chunk_reserve;
+			reserve += is_reserved(c, i) && state == PTT_CHUNK_FREE;
 			absent += state == PTT_CHUNK_ABSENT;
 			continue;
 		}
@@ -95,8 +96,8 @@ static void look(struct ptt_collector *c, bool partly)
 		c->prompt = true;
 		grow_to_the_end(c);
 	}
-	c->room = reserve < c->head.chunk_reserve ? 0 : free_chunks - reserve;
-	if (absent && free_chunks - reserve - absent < (c->head.chunk_count - c->head.chunk_reserve - absent) / 2)
+	c->room = reserve < reserve_there ? 0 : free_chunks - reserve;
+	if (absent && free_chunks - reserve - absent < (c->head.chunk_count - reserve_there - absent) / 2)
 		grow_more(c);
 }
 

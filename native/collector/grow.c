@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define FIRST_PART (UINT64_C(2) << 20)
-#define SECOND_PART (UINT64_C(30) << 20)
+#define SECOND_PART (UINT64_C(12) << 20)
 #define STEP (UINT64_C(2) << 20)
 #define USUAL_BUDGET (UINT64_C(64) << 20)
 
@@ -35,10 +35,18 @@ static uint64_t chunk_begin(const struct ptt_segment *seg, uint32_t index)
 	return seg->chunk_offset + (uint64_t)index * seg->chunk_size;
 }
 
+/* grow_first_count - how many chunks are in the first part; the reserve comes next. */
+uint32_t grow_first_count(const struct ptt_segment *seg)
+{
+	uint64_t count = FIRST_PART / seg->chunk_size, most = seg->chunk_count - seg->chunk_reserve;
+
+	return (uint32_t)(count < most ? count : most);
+}
+
 /* Return: index of the first chunk that is not in the first part. */
 static uint32_t first_absent(const struct ptt_segment *seg)
 {
-	uint64_t count = seg->chunk_reserve + FIRST_PART / seg->chunk_size;
+	uint64_t count = FIRST_PART / seg->chunk_size;
 
 	if (seg->shared_offset || seg->policy != PTT_POLICY_FLUSH || count >= seg->chunk_count)
 		return seg->chunk_count;
@@ -76,13 +84,21 @@ static bool bring(struct ptt_collector *c, uint32_t end)
 	return true;
 }
 
+/* Of the chunks for all threads. */
+static uint32_t ordinary_there(const struct ptt_collector *c)
+{
+	uint32_t n = there(c), at = c->head.chunk_reserve_at, end = at + c->head.chunk_reserve;
+
+	return n <= at ? n : n <= end ? at : n - c->head.chunk_reserve;
+}
+
 static uint32_t taken(const struct ptt_collector *c)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = c->head.chunk_reserve; i < there(c); i++)
+	for (uint32_t i = 0; i < there(c); i++)
 		/* relaxed: an estimate; nothing is read from the chunks */
-		n += __atomic_load_n(&c->chunk_state[i], __ATOMIC_RELAXED) != PTT_CHUNK_FREE;
+		n += !is_reserved(c, i) && __atomic_load_n(&c->chunk_state[i], __ATOMIC_RELAXED) != PTT_CHUNK_FREE;
 	return n;
 }
 
@@ -114,7 +130,7 @@ static void wait_for_need(struct ptt_collector *c, uint32_t wanted)
 	while (__atomic_load_n(&c->grow_word, __ATOMIC_RELAXED) == wanted) {
 		before = n;
 		n = taken(c);
-		if (n > (there(c) - c->head.chunk_reserve) / 2)
+		if (n > ordinary_there(c) / 2)
 			want_more(c);
 		if (n > before + there(c) / 64)
 			period.tv_nsec = LOOK_NS;

@@ -139,6 +139,12 @@ static inline uint32_t state_of(const struct ptt_collector *c, uint32_t index)
 	return __atomic_load_n(&c->chunk_state[index], __ATOMIC_ACQUIRE);
 }
 
+/* Is the chunk one of those for real-time threads? */
+static inline bool is_reserved(const struct ptt_collector *c, uint32_t index)
+{
+	return index - c->head.chunk_reserve_at < c->head.chunk_reserve;
+}
+
 /* Chunk that a head points into; the chunk count or more if none. */
 static inline uint32_t chunk_of_head(const struct ptt_collector *c, uint64_t head)
 {
@@ -150,6 +156,7 @@ static inline uint32_t chunk_of_head(const struct ptt_collector *c, uint64_t hea
 }
 
 /* grow.c */
+uint32_t grow_first_count(const struct ptt_segment *seg);
 uint64_t grow_first_part(const struct ptt_segment *seg);
 int grow_begin(struct ptt_collector *c, int fd);
 void grow_more(struct ptt_collector *c);

@@ -47,6 +47,7 @@ static void lay_out(struct ptt_segment *seg, uint64_t budget, uint32_t chunk_siz
 	seg->chunk_size = chunk_size;
 	seg->chunk_count = (uint32_t)(budget / chunk_size);
 	seg->chunk_reserve = seg->policy == PTT_POLICY_FLUSH ? seg->chunk_count / RESERVE_PART : 0;
+	seg->chunk_reserve_at = grow_first_count(seg);
 	seg->thread_count = THREAD_COUNT;
 	seg->process_count = PROCESS_COUNT;
 	seg->process_offset = at;
@@ -77,7 +78,8 @@ static bool is_sound(const struct ptt_segment *seg, const char *base, uint64_t s
 	return memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, sizeof(seg->abi.magic)) == 0 &&
 	       seg->abi.major == PTT_ABI_MAJOR && seg->abi.struct_size >= sizeof(*seg) && seg->size == size &&
 	       seg->chunk_size >= PTT_CHUNK_SIZE_MIN && !(seg->chunk_size & (seg->chunk_size - 1)) &&
-	       seg->thread_count <= PTT_THREAD_COUNT_MAX && seg->chunk_count <= size / seg->chunk_size && seg->chunk_reserve <= seg->chunk_count &&
+	       seg->thread_count <= PTT_THREAD_COUNT_MAX && seg->chunk_count <= size / seg->chunk_size &&
+	       seg->chunk_reserve <= seg->chunk_count && seg->chunk_reserve_at <= seg->chunk_count - seg->chunk_reserve &&
 	       seg->process_count <= size / sizeof(struct ptt_process) && seg->chunk_offset <= size &&
 	       seg->chunk_offset + (uint64_t)seg->chunk_count * seg->chunk_size <= size &&
 	       seg->process_offset + (uint64_t)seg->process_count * sizeof(struct ptt_process) <= size &&

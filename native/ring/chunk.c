@@ -84,23 +84,29 @@ static bool claim_index(uint32_t index, uint32_t seen, uint32_t claimed)
 					   __ATOMIC_RELAXED);
 }
 
+/* The chunks that a thread looks among: @count from @first on, but for those of the reserve, if it begins after @before. */
+struct among {
+	uint32_t first, count, before;
+};
+
 /*
- * Look for a free chunk from @first up to @end, beginning at @home.
+ * Look for a free chunk, beginning at @home.
  * @passed: how many were looked at in vain
  * Return: index of a chunk that now is CLAIMED, or -1 if none is free.
  */
-static int64_t claim_among(uint32_t first, uint32_t end, uint32_t home, uint32_t claimed, uint32_t *passed)
+static int64_t claim_among(const struct among *among, uint32_t home, uint32_t claimed, uint32_t *passed)
 {
-	uint32_t i, index = home;
+	uint32_t reserve = ptt_session.segment->chunk_reserve, n = among->count ? home % among->count : 0;
 
-	for (i = 0; i < end - first; i++) {
-		*passed = i;
+	for (*passed = 0; *passed < among->count; ++*passed) {
+		uint32_t index = among->first + n + (n < among->before ? 0 : reserve);
+
 		/* relaxed: the swap looks again */
 		if (__atomic_load_n(&ptt_session.chunk_state[index], __ATOMIC_RELAXED) == PTT_CHUNK_FREE &&
 		    claim_index(index, PTT_CHUNK_FREE, claimed))
 			return index;
-		if (++index == end)
-			index = first;
+		if (++n == among->count)
+			n = 0;
 	}
 	return -1;
 }
@@ -111,13 +117,15 @@ static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 	static uint32_t rung_at = UINT32_MAX;
 	const struct ptt_segment *seg = ptt_session.segment;
 	/* relaxed: a chunk that is FREE has its pages, whoever says so first */
-	uint32_t there = __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED), first = seg->chunk_reserve, passed = 0;
+	uint32_t there = __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED), passed;
+	struct among among = {.count = there, .before = seg->chunk_reserve_at};
 	int64_t index;
 
-	if (there <= first)
-		return -1;
-	index = claim_among(first, there, first + self->hint % (there - first), claimed, &passed);
-	if (index >= 0 && passed >= (there - first) / 2 && seg->policy == PTT_POLICY_FLUSH)
+	if (there > seg->chunk_reserve_at)
+		among.count = there - seg->chunk_reserve_at > seg->chunk_reserve ? there - seg->chunk_reserve
+										 : seg->chunk_reserve_at;
+	index = claim_among(&among, self->hint, claimed, &passed);
+	if (index >= 0 && passed >= among.count / 2 && seg->policy == PTT_POLICY_FLUSH)
 		hurry(&rung_at);
 	return index;
 }
@@ -126,12 +134,15 @@ static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 static int64_t claim_reserved(struct ptt_thread *self, uint32_t claimed)
 {
 	static uint32_t rung_at = UINT32_MAX;
-	uint32_t reserve = ptt_session.segment->chunk_reserve, passed;
+	const struct ptt_segment *seg = ptt_session.segment;
+	/* those that are not there are not FREE */
+	struct among among = {seg->chunk_reserve_at, seg->chunk_reserve, seg->chunk_reserve};
+	uint32_t passed;
 	int64_t index;
 
-	if (!reserve)
+	if (!among.count)
 		return -1;
-	index = claim_among(0, reserve, self->hint % reserve, claimed, &passed);
+	index = claim_among(&among, self->hint, claimed, &passed);
 	hurry(&rung_at);
 	return index;
 }

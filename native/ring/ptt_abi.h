@@ -219,8 +219,8 @@ struct ptt_segment {
 	int64_t start_unix_ns;
 	uint8_t uuid[16];
 	uint64_t shared_offset; /* struct ptt_shared; 0 = events go to chunks */
-	uint32_t chunk_reserve; /* so many of the first chunks are only for real-time threads that find no other */
-	uint32_t pad0;
+	uint32_t chunk_reserve; /* so many chunks are only for real-time threads that find no other */
+	uint32_t chunk_reserve_at; /* the first of them */
 	uint64_t pad1[5];
 	/* line 3: slow paths of writers */
 	uint32_t closed;      /* 1 = recording is over */

@@ -223,12 +223,11 @@ class TestWhole:
         self, ptt: Ptt, compile_c: Compiler, tmp_path: Path
     ) -> None:
         program = compile_c(REAL_TIME, name="real_time")
-        options = ("--buffer-budget", "8M", "-o", tmp_path / "t")
+        options = ("--buffer-budget", "2M", "-o", tmp_path / "t")
         done = ptt("record", *options, "--", program, status=None)
         if done.returncode == 77:
             pytest.skip("real-time policies need a right that is missing here")
         assert (done.returncode, last_line(done.stderr)["lost"]) == (0, "0")
-        assert session(tmp_path / "t")["wait_ns"] > 0
 
     def test_more_threads_than_buffers(self, ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
         program = compile_c(AT_ONE_TIME, name="at_one_time")
