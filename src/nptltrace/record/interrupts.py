@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from nptltrace.record import launch
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Interrupts"]
 
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
+_ENDING = frozenset({signal.SIGINT, signal.SIGTERM})
 
 
 class Interrupts:
@@ -22,12 +25,24 @@ class Interrupts:
 
     What the terminal sends reaches the whole process group by itself; only what was sent to the
     recorder alone is passed on. The end of a child interrupts a sleep and does nothing else.
+
+    Attributes:
+        ended_by: The signal by which somebody wants the recording to end though the program lives:
+            one that the program ignores, as a background job of a script ignores SIGINT, or a
+            second SIGINT. None until then.
     """
+
+    def __init__(self) -> None:
+        self.ended_by: signal.Signals | None = None
+        self._interrupted = False
 
     def __enter__(self) -> Self:
         self._before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         self._child = signal.signal(signal.SIGCHLD, lambda *_: None)
-        launch.remember_mask({signal.Signals(number) for number in self._before})
+        launch.remember_signals(
+            {signal.Signals(number) for number in self._before},
+            ignored={signal.SIGCHLD} if self._child == signal.SIG_IGN else set(),
+        )
         return self
 
     def __exit__(
@@ -53,6 +68,25 @@ class Interrupts:
             came.add(info.si_signo)
             # Positive codes come from the kernel, that is, from the terminal.
             if pid is not None and info.si_code <= 0:
+                self._judge(pid, signal.Signals(info.si_signo))
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, info.si_signo)
         return came
+
+    def _judge(self, pid: int, number: signal.Signals) -> None:
+        """See whether a signal that is passed on is to end the recording."""
+        if number == signal.SIGINT and self._interrupted:
+            self.ended_by = number
+        if number in _ENDING and _ignores(pid, number):
+            self.ended_by = number
+        self._interrupted |= number == signal.SIGINT
+
+
+def _ignores(pid: int, number: signal.Signals) -> bool:
+    """Return whether a process ignores a signal."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    found = re.search(r"^SigIgn:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return found is not None and bool(int(found[1], 16) >> (number - 1) & 1)

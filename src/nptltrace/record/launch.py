@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import stat
 import struct
@@ -33,6 +34,7 @@ __all__ = [
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 _SCRIPT_DEPTH = 4
+_SHELLS = frozenset({"sh", "dash", "bash", "zsh", "ksh", "mksh", "busybox", "fish"})
 
 
 class CannotRun(PttError):  # noqa: N818 -- reads as the sentence it reports
@@ -54,17 +56,25 @@ def find_program(name: str) -> Path:
     else:
         path = os.environ.get("PATH", os.defpath)
         candidates = [Path(place or ".") / name for place in path.split(os.pathsep)]
-    found: Path | None = None
+    refused = ""
     for candidate in candidates:
-        if not candidate.is_file():
-            if candidate.is_dir() and "/" in name:
+        try:
+            mode = candidate.stat().st_mode
+        except PermissionError as error:
+            # Like execvp(): a directory that may not be looked into is not the end of the search.
+            refused = refused or f"{candidate}: {error.strerror}"
+            continue
+        except OSError:
+            continue
+        if not stat.S_ISREG(mode):
+            if stat.S_ISDIR(mode) and "/" in name:
                 raise CannotRun(f"{name}: is a directory", NOT_EXECUTABLE)
             continue
         if os.access(candidate, os.X_OK):
             return candidate
-        found = found or candidate
-    if found is not None:
-        raise CannotRun(f"{found}: not executable", NOT_EXECUTABLE)
+        refused = refused or f"{candidate}: not executable"
+    if refused:
+        raise CannotRun(refused, NOT_EXECUTABLE)
     raise CannotRun(f"{name}: program not found", NOT_FOUND)
 
 
@@ -308,7 +318,7 @@ def _become(program: Path, command: Sequence[str], go: int, failure: int) -> Non
     try:
         # What Python, or the recorder, ignores or blocks is not the program's concern.
         for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
+            signal.signal(number, signal.SIG_IGN if number in _ignored_before else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, _mask_before)
         with os.fdopen(go, "rb") as pipe:
             data = pipe.read()
@@ -323,9 +333,31 @@ def _become(program: Path, command: Sequence[str], go: int, failure: int) -> Non
 
 
 _mask_before: set[signal.Signals] = set()
+_ignored_before: set[signal.Signals] = set()
 
 
-def remember_mask(mask: set[signal.Signals]) -> None:
-    """Set the signal mask that programs start with."""
+def remember_signals(mask: set[signal.Signals], *, ignored: set[signal.Signals]) -> None:
+    """Set the signals that programs start with: which are blocked, and which are ignored.
+
+    Python ignores SIGPIPE and SIGXFSZ before anybody can see what they were. A shell hands on what
+    it ignores itself, so there it is asked; other parents are taken for ones that reset them, as
+    Python's `subprocess` does.
+    """
     _mask_before.clear()
     _mask_before.update(mask)
+    _ignored_before.clear()
+    _ignored_before.update(ignored | _ignored_by_shell())
+
+
+def _ignored_by_shell() -> set[signal.Signals]:
+    parent = Path(f"/proc/{os.getppid()}")
+    try:
+        if Path(parent / "exe").readlink().name not in _SHELLS:
+            return set()
+        status = (parent / "status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return set()
+    found = re.search(r"^SigIgn:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    ignored = int(found[1], 16) if found else 0
+    hidden = (signal.SIGPIPE, signal.SIGXFSZ)
+    return {number for number in hidden if ignored >> (number - 1) & 1}

@@ -278,6 +278,7 @@ class _Recorder:
                 flushed = now
                 self._progress.show(stats)
             stop = ended and (bool(came) or not self._others_run(child.pid))
+            stop |= self._interrupts.ended_by is not None
             if not stop:
                 drain.sleep(_LINGER_S if ended else _FLUSH_S)
 
@@ -349,8 +350,16 @@ class _Recorder:
         if self._collector is None:
             _remove_if_empty(trace, new=self._new_trace)
             written = self._handler == "file" and (trace / "metadata").exists()
-            return Outcome(child.wait(), trace if written else None, stats, int(written))
-        return Outcome(child.wait(), trace, stats, processes)
+            return Outcome(self._status(child), trace if written else None, stats, int(written))
+        return Outcome(self._status(child), trace, stats, processes)
+
+    def _status(self, child: Child) -> int:
+        """Return the program's exit status, or that of a recorder that leaves it alone."""
+        by = self._interrupts.ended_by
+        if by is None or child.poll():
+            return child.wait()
+        _say(self._options, f"the recording was ended by {by.name}; the program goes on untraced")
+        return 128 + by
 
     def _tell_faults(self) -> None:
         """Say where a shared buffer held something else than records."""

@@ -1,0 +1,124 @@
+"""Signals and files as the program finds them, and signals to a recorder whose program lives on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.record import launch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support import Ptt
+
+STATUS = "grep -E 'Sig(Blk|Ign)' /proc/self/status"
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize("ignored", ["", "PIPE", "PIPE CHLD XFSZ USR1", "INT"])
+def test_program_finds_signals_as_without_the_recorder(
+    shell: str, ignored: str, ptt: Ptt, tmp_path: Path
+) -> None:
+    trap = f"trap '' {ignored};" if ignored else ""
+    recorder = shlex.join(ptt.command("record", "-q", "-o", str(tmp_path / "trace"), "--"))
+    found = [
+        subprocess.run(
+            [shell, "-c", f"{trap} {before} {STATUS}; true"],
+            env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=True,
+        ).stdout
+        for before in ("", recorder)
+    ]  # fmt: skip
+    assert "SigIgn" in found[0]
+    assert found[1] == found[0]
+
+
+class Background:
+    """`ptt record` of a program that goes on until its file is removed.
+
+    Args:
+        ptt: Runs it.
+        where: For the trace, and for the file.
+        before: What the shell does with signals first.
+    """
+
+    def __init__(self, ptt: Ptt, where: Path, before: str) -> None:
+        self.mark = where / "mark"
+        script = f"{before} : >{self.mark}; while [ -e {self.mark} ]; do sleep 0.05; done"
+        self.process = subprocess.Popen(
+            ptt.command("record", "-o", str(where / "trace"), "--", "sh", "-c", script),
+            env=ptt.environment(), stderr=subprocess.PIPE, encoding="utf-8",
+        )  # fmt: skip
+        self.until(self.mark.exists)
+
+    @staticmethod
+    def until(what: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 60
+        while not what():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    def end(self) -> tuple[int, str]:
+        """Wait for the recorder; return its status and what it said. Ends the program."""
+        try:
+            self.process.wait(timeout=60)
+        finally:
+            # the program holds the pipe as well
+            self.mark.unlink(missing_ok=True)
+            self.process.kill()
+            said = self.process.communicate(timeout=60)[1]
+        return self.process.returncode, said
+
+
+def test_a_signal_that_the_program_ignores_ends_the_recording(ptt: Ptt, tmp_path: Path) -> None:
+    background = Background(ptt, tmp_path, "trap '' INT;")
+    background.process.send_signal(signal.SIGINT)
+    status, said = background.end()
+    assert status == 128 + signal.SIGINT
+    assert "ended by SIGINT; the program goes on untraced" in said
+    assert "ptt: recorded " in said
+
+
+def test_a_second_interrupt_ends_the_recording(ptt: Ptt, tmp_path: Path) -> None:
+    got = tmp_path / "got"
+    background = Background(ptt, tmp_path, f"trap ': >{got}' INT;")
+    background.process.send_signal(signal.SIGINT)
+    background.until(got.exists)
+    assert background.process.poll() is None
+    background.process.send_signal(signal.SIGINT)
+    status, said = background.end()
+    assert status == 128 + signal.SIGINT
+    assert "the program goes on untraced" in said
+
+
+def test_search_goes_on_behind_a_directory_without_permission(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    closed, tools = tmp_path / "closed", tmp_path / "tools"
+    closed.mkdir()
+    tools.mkdir()
+    tool = tools / "tool"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    stat = Path.stat
+
+    # root may look anywhere, so what the kernel says to others is said here
+    def refuse(path: Path, **more: bool) -> os.stat_result:
+        if path.parent == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, **more)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    monkeypatch.setenv("PATH", f"{closed}:{tmp_path / 'nowhere'}:{tools}")
+    assert launch.find_program("tool") == tool
+    with pytest.raises(launch.CannotRun, match="closed/other: Permission denied") as found:
+        launch.find_program("other")
+    assert found.value.exit_status == 126
