@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from nptltrace.analysis import _native, snapshots
+from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.model import Only, Window, run_model
+from nptltrace.trace import _native as reading
 from nptltrace.trace import ahead
+from nptltrace.trace.copying import Part
 from nptltrace.trace.source import Source
 from nptltrace.ui.viewer import Viewer
 
@@ -110,6 +113,26 @@ def test_what_cannot_be_used_is_passed_over(
     assert foreign.name != file.name
     # A choice is followed from the beginning.
     run_model(other, window=Window(other.end_ns(), None), only=Only(threads=[0]))
+
+
+def test_a_cut_begins_from_them(
+    kept: Path, program: Callable[[str], Path], record: Recorder, tmp_path: Path
+) -> None:
+    source = Source([record(program("mix"), "8", "60", options=("-l", "2"))])
+    end = source.end_ns() or 0
+    run_model(source, window=Window(end, None))
+    state = snapshots.latest(source, end)
+    assert state is not None
+    cursor = reading.Cursor(source.reader)
+    cursor.seek_key(source.reader.key_of_time(state.ts_ns + 1))
+    parts = []
+    for name in ("from-a-state.ptt", "from-the-beginning.ptt"):
+        write_cut(source, tmp_path / name, Part(cursor.place()))
+        parts.append(tables(Source([tmp_path / name]), Window()))
+        snapshots.forget(source)
+    for name, rows in parts[0].items():
+        for column in set(rows.dtype.names or ()) - {"histogram", "used"}:
+            np.testing.assert_array_equal(rows[column], parts[1][name][column], f"{name} {column}")
 
 
 def test_the_viewer_keeps_them(

@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nptltrace.analysis.model import Window, begin_window, new_model
+from nptltrace.analysis import _native
+from nptltrace.analysis.model import (
+    Window,
+    begin_window,
+    begun_from,
+    event_buffers,
+    new_model,
+)
 from nptltrace.trace import _native as reading
 from nptltrace.trace._columns import ArrayBuffer
-from nptltrace.trace.ahead import reading_ahead
 from nptltrace.trace.copying import Part, write_trace
-from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.source import BEFORE, Source
 
 if TYPE_CHECKING:
@@ -24,12 +29,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.analysis import _native
     from nptltrace.trace.copying import Output
 
 __all__ = ["write_cut"]
 
 _BATCH = 1 << 16
+_RUNS = 256  # parts of a trace at most in which they are looked for
 # Which event is meant: time, and trace, process in it and thread id of who did it.
 _Key = tuple[int, tuple[int, int, int]]
 
@@ -63,14 +68,11 @@ def _model_at(source: Source, place: reading.Place) -> _native.Model:
     """Return a model that has seen all that is before a place."""
     model = new_model(source, 0)
     begin_window(model, source, Window())
-    cursor, whole = reading.Cursor(source.reader), whole_filter(source)
-    if place.stream != reading.ANY:
-        cursor.limit(place)
-    with reading_ahead(cursor) as batches:
-        for buffer in batches:
-            if whole is not None:
-                whole.apply(source.reader, buffer)
-            model.feed(buffer)
+    end = None if place.stream == reading.ANY else place
+    begin_ns = _native.END if end is None else source.reader.time_of_key(end.key)
+    state = begun_from(model, source, Window(begin_ns))
+    for buffer in event_buffers(source, Window(), state, end):
+        model.feed(buffer)
     return model
 
 
@@ -113,16 +115,19 @@ def _found(
     who = [(owner[known[p][0]], known[p][1], tid) for p, tid in everything.threads()]
     times = np.unique(np.array([ts for ts, _ in wanted], np.int64))
     cursor, reader = reading.Cursor(everything.reader), everything.reader
-    cursor.seek_key(reader.key_of_time(int(times[0])))
-    cursor.limit_key(reader.key_of_time(int(times[-1]) + 1))
     buffer, places = ArrayBuffer(_BATCH), (reading.Place * _BATCH)()
     found = []
-    while cursor.pick(buffer, places, None, _BATCH)[1]:
-        ts, threads = buffer.column("ts"), buffer.column("thread")
-        for at in _hits(ts, times).tolist():
-            count = wanted.get((int(ts[at]), who[threads[at]]), 0)
-            if count:
-                found.append((reading.Place.from_buffer_copy(places[at]), count))
+    # Most are of the beginning, where threads begin, or of the last moments.
+    gaps = np.flatnonzero(np.diff(times) > (times[-1] - times[0]) // _RUNS) + 1
+    for run in np.split(times, gaps):
+        cursor.seek_key(reader.key_of_time(int(run[0])))
+        cursor.limit_key(reader.key_of_time(int(run[-1]) + 1))
+        while cursor.pick(buffer, places, None, _BATCH)[1]:
+            ts, threads = buffer.column("ts"), buffer.column("thread")
+            for at in _hits(ts, run).tolist():
+                count = wanted.get((int(ts[at]), who[threads[at]]), 0)
+                if count:
+                    found.append((reading.Place.from_buffer_copy(places[at]), count))
     return found
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source, TraceFiles
 
 __all__ = [
-    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "begin_window", "event_buffers",
-    "feed_window",
+    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "begin_window", "begun_from",
+    "event_buffers", "feed_window",
     "model_batches", "model_steps", "model_tables", "new_model", "process_ends", "run_model",
     "share_memory", "tell_lives", "tell_parents",
 ]  # fmt: skip
@@ -160,7 +160,7 @@ def feed_window(model: _native.Model, source: Source, window: Window) -> Iterato
         The events, after they were fed.
     """
     begin_window(model, source, window)
-    state = _begun_from(model, source, window)
+    state = begun_from(model, source, window)
     keeper = Keeper(source, model)
     if state is not None or window.begin_ns is None or not model.counts_all:
         keeper.drop()
@@ -295,7 +295,7 @@ def share_memory(model: Sharing, source: Source) -> None:
             model.share(number, part.start, part.end, several[key], part.offset)
 
 
-def _begun_from(model: _native.Model, source: Source, window: Window) -> State | None:
+def begun_from(model: _native.Model, source: Source, window: Window) -> State | None:
     """Let a new model begin with the state that is kept of a place before a window, if one is."""
     if window.begin_ns is None or not model.counts_all:
         return None
@@ -307,7 +307,7 @@ def _begun_from(model: _native.Model, source: Source, window: Window) -> State |
 
 
 def event_buffers(
-    source: Source, window: Window, state: State | None = None
+    source: Source, window: Window, state: State | None = None, end: reading.Place | None = None
 ) -> Iterator[ArrayBuffer]:
     """Yield the events; the next ones are read while these are used.
 
@@ -315,6 +315,7 @@ def event_buffers(
         source: The opened traces.
         window: Which events.
         state: Only those behind the place where this went on.
+        end: Only those before this place.
     """
     reader = source.reader
     cursor = reading.Cursor(reader)
@@ -325,7 +326,9 @@ def event_buffers(
             left -= n
     elif window.begin_ns is not None:
         cursor.seek_key(reader.key_of_time(window.begin_ns))
-    if window.end_ns is not None:
+    if end is not None:
+        cursor.limit(end)
+    elif window.end_ns is not None:
         cursor.limit_key(reader.key_of_time(window.end_ns))
     whole = whole_filter(source)
     with reading_ahead(cursor) as batches:
