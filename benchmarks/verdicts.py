@@ -50,6 +50,7 @@ WORDS = {
     "barrier-stuck": r"never|stuck",
     "long-hold": r"was held during",
     "priority-inversion": r"priority",
+    "stuck": r"never|stuck|dead",
 }
 # Numbers and addresses differ from run to run; what is left is short enough for a table.
 SHORTER = [

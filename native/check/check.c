@@ -392,6 +392,7 @@ static void at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
 	ck_kept_locks(c);
 	ck_lost_wakeups(c);
 	ck_stuck_barriers(c);
+	ck_stuck(c);
 	ck_leaks(c);
 }
 

@@ -368,6 +368,11 @@ void ck_barrier_out(struct ptt_check *c, const struct ck_event *e);
 void ck_lost_wakeups(struct ptt_check *c);
 void ck_stuck_barriers(struct ptt_check *c);
 
+/* ---- stuck.c ---- */
+
+/* ck_stuck - after all else that may keep a process for ever: it need not be told twice. */
+void ck_stuck(struct ptt_check *c);
+
 /* ---- threads.c ---- */
 
 uint32_t ck_thread_of_number(struct ptt_check *c, uint32_t number);

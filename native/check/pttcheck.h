@@ -44,6 +44,7 @@ enum ptt_check_kind {
 	PTT_BARRIER_STUCK,
 	PTT_LONG_HOLD,
 	PTT_PRIORITY_INVERSION,
+	PTT_STUCK,
 	PTT_CHECK_KINDS,
 };
 
@@ -77,7 +78,7 @@ enum ptt_check_what {
 
 struct ptt_check_finding {
 	int64_t ts;
-	int64_t value;	/* ns of a long hold or of a wait; processes that are missing */
+	int64_t value;	/* ns of a long hold or of a wait; threads that will not come, or are blocked */
 	uint64_t count; /* how often the same was seen */
 	uint32_t kind;
 	uint32_t flags;

@@ -104,6 +104,56 @@ def waits_for_a_post() -> Story:
     ],
 )  # fmt: skip
 def test_no_lost_wakeup(tmp_path: Path, story: Callable[[], Story]) -> None:
+    assert "lost-wakeup" not in found(story(), tmp_path)
+
+
+# ---- nobody is left ----
+
+
+def nested_monitor() -> Story:
+    """The one who could signal needs a lock that is kept by who waits for it."""
+    story = two().lock(1, A).lock(1, B).cond_in(1, C, B).wait(2, A, 1)
+    return story.join_in(MAIN, 1)
+
+
+@pytest.mark.parametrize("story", [idle_worker, taken_by_another, heard_it, nested_monitor])
+def test_stuck(tmp_path: Path, story: Callable[[], Story]) -> None:
+    (only,) = story().findings(tmp_path)
+    assert (only.kind, only.severity) == ("stuck", "error")
+    assert MAIN in only.threads
+
+
+def waits_for_shared() -> Story:
+    """Another process may come."""
+    story = two().do(MAIN, "COND_INIT", B, shared=1).ended_and_joined(1)
+    return story.lock(2, A).cond_in(2, B, A).join_in(MAIN, 2)
+
+
+def a_signal_is_on_its_way() -> Story:
+    """It was killed before the thread went on."""
+    story = Story().create(1, 2, 3)
+    for tid in (2, 3):
+        story.lock(tid, A).cond_in(tid, B, A)
+    return story.lock(1, A).signal(1, B).unlock(1, A).ended_and_joined(1).join_in(MAIN, 2)
+
+
+def one_does_something_else() -> Story:
+    return two().lock(2, A).cond_in(2, B, A).join_in(MAIN, 2)
+
+
+def waits_by_system_call() -> Story:
+    story = two().ended_and_joined(1).lock(2, A).cond_in(2, B, A)
+    return story.do(MAIN, "FUTEX_WAIT_IN", C, value=0, timeout_ns=0)
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        waits_for_shared, a_signal_is_on_its_way, one_does_something_else, waits_by_system_call,
+        waits_with_a_limit, waits_for_a_post, idle_at_the_end,
+    ],
+)  # fmt: skip
+def test_not_stuck(tmp_path: Path, story: Callable[[], Story]) -> None:
     assert found(story(), tmp_path) == []
 
 

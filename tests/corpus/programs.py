@@ -25,7 +25,7 @@ KINDS = (
     "deadlock", "self-deadlock", "lock-order-inversion", "lost-wakeup", "unlock-not-owner",
     "unlock-unlocked", "destroy-locked", "use-after-destroy", "cond-wait-unlocked-mutex",
     "cond-two-mutexes", "exit-holding-lock", "thread-leak", "barrier-stuck", "long-hold",
-    "priority-inversion",
+    "priority-inversion", "stuck",
 )  # fmt: skip
 NOT_HERE = 77
 """Exit status of a program that cannot do here what it is for."""

@@ -26,7 +26,7 @@ KINDS = (
     "deadlock", "self-deadlock", "lock-order-inversion", "lost-wakeup", "unlock-not-owner",
     "unlock-unlocked", "destroy-locked", "use-after-destroy", "cond-wait-unlocked-mutex",
     "cond-two-mutexes", "exit-holding-lock", "thread-leak", "barrier-stuck", "long-hold",
-    "priority-inversion",
+    "priority-inversion", "stuck",
 )  # fmt: skip
 STEPS = (
     "took", "waits", "asked", "cond", "joins", "barrier", "released", "unlocks", "refused", "init",

@@ -232,6 +232,11 @@ def _deadlock(steps: list[_Step], row: Any) -> str:
             f"{wait.thread} waits for {wait.object}{wait.at} for ever: {wait.other} held it when "
             f"{forked.thread} forked this process{forked.at}, and does not exist here"
         )
+    return "; ".join(_blocked(steps))
+
+
+def _blocked(steps: list[_Step]) -> list[str]:
+    """Return what each thread waits for, and what it has that others want."""
     parts = []
     held: _Step | None = None
     for step in steps:
@@ -242,7 +247,16 @@ def _deadlock(steps: list[_Step], row: Any) -> str:
         by = f", held by {step.other}" if step.what == "waits" and step.other_row else ""
         parts.append(f"{step.thread} {holds}{step.text()}{by}{step.at}")
         held = None
-    return "; ".join(parts)
+    return parts
+
+
+def _stuck(steps: list[_Step], row: Any) -> str:
+    parts = _blocked(steps)
+    more = int(row["value"]) - len(parts)
+    if more > 0:
+        parts.append(f"{more} more wait")
+    what = "the only thread of this process is" if len(parts) == 1 else "all threads are"
+    return f"{what} blocked for ever, and nobody is left to wake one: " + "; ".join(parts)
 
 
 def _self_deadlock(steps: list[_Step], row: Any) -> str:
@@ -396,4 +410,5 @@ _MESSAGES: dict[str, Callable[[list[_Step], Any], str]] = {
     "barrier-stuck": _barrier,
     "long-hold": _long,
     "priority-inversion": _inversion,
+    "stuck": _stuck,
 }

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* stuck.c - processes in which every thread is blocked for ever, and nobody is left who could let one go on. */
+#include "internal.h"
+
+/* Of more threads than this the steps would say nothing new. */
+#define TOLD_MAX 16u
+
+static bool first_of_all(struct ptt_check *c, uint32_t thread, void *data)
+{
+	(void)c;
+	*(uint32_t *)data = thread;
+	return true;
+}
+
+/* Nobody outside of the process, and no wake-up that is on its way, lets this wait end. */
+static bool for_ever(const struct ptt_check *c, const struct ck_wait *w)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+
+	if (w->timed || w->shared || o->flags & CK_SHARED_MEMORY)
+		return false;
+	if (w->kind == NPTL_DOMAIN_COND)
+		return !o->woken && !(CK_OBJECT(c, w->mutex)->flags & CK_SHARED_MEMORY);
+	return true;
+}
+
+/* What kept it has been told already. */
+static bool is_explained(const struct ptt_check *c, uint32_t process)
+{
+	for (uint32_t i = 1; i < c->findings.count; i++) {
+		const struct ptt_check_finding *f = CK_FINDING(c, i);
+
+		if (f->process != process || f->flags & (PTT_FINDING_DROPPED | PTT_FINDING_REFUSED | PTT_FINDING_SUSPECT))
+			continue;
+		if (f->kind == PTT_DEADLOCK || f->kind == PTT_SELF_DEADLOCK || f->kind == PTT_LOST_WAKEUP ||
+		    f->kind == PTT_BARRIER_STUCK || f->kind == PTT_EXIT_HOLDING)
+			return true;
+	}
+	return false;
+}
+
+static void tell_thread(struct ptt_check *c, uint32_t thread)
+{
+	const struct ck_thread *t = CK_THREAD(c, thread);
+	uint32_t blocker = 0;
+
+	for (uint32_t hold = t->holds; hold; hold = CK_HOLD(c, hold)->thread_next)
+		if (CK_OBJECT(c, CK_HOLD(c, hold)->object)->waits)
+			ck_step_hold(c, hold);
+	ck_each_blocker(c, CK_WAITING(c, t->waits), true, first_of_all, &blocker);
+	ck_step_wait(c, t->waits, blocker);
+}
+
+/* The threads of each process that are blocked for ever; 0 where one is not, or nothing was seen of its beginning. */
+static void count_blocked(const struct ptt_check *c, uint32_t *blocked, uint32_t *last)
+{
+	for (uint32_t i = 1; i < c->threads.count; i++) {
+		const struct ck_thread *t = CK_THREAD(c, i);
+		uint32_t process = t->pub.process;
+
+		if (!t->waits || t->flags & CK_ENDED_THREAD || blocked[process] == UINT32_MAX)
+			continue;
+		if (!c->processes[process].hung || !c->processes[process].first_thread ||
+		    !for_ever(c, CK_WAITING(c, t->waits))) {
+			blocked[process] = UINT32_MAX;
+			continue;
+		}
+		blocked[process]++;
+		if (!last[process] ||
+		    CK_WAITING(c, t->waits)->id > CK_WAITING(c, CK_THREAD(c, last[process])->waits)->id)
+			last[process] = i;
+	}
+}
+
+static void tell(struct ptt_check *c, uint32_t process, uint32_t blocked, uint32_t last)
+{
+	const struct ck_wait *w = CK_WAITING(c, CK_THREAD(c, last)->waits);
+	struct ck_event at = { .ts = w->since, .site = w->site, .process = process, .thread = last };
+	uint32_t told = 0;
+
+	if (is_explained(c, process) || !ck_found(c, PTT_STUCK, &at, process, 0, PTT_FINDING_WHOLE))
+		return;
+	CK_FINDING(c, c->telling)->value = blocked;
+	tell_thread(c, last);
+	for (uint32_t i = 1; i < c->threads.count && ++told < TOLD_MAX; i++) {
+		const struct ck_thread *t = CK_THREAD(c, i);
+
+		if (i != last && t->pub.process == process && t->waits && !(t->flags & CK_ENDED_THREAD))
+			tell_thread(c, i);
+		else
+			told--;
+	}
+}
+
+void ck_stuck(struct ptt_check *c)
+{
+	uint32_t *blocked = calloc(c->process_count + 1, 2 * sizeof(*blocked));
+	uint32_t *last = blocked + c->process_count;
+
+	if (!blocked) {
+		c->error = -ENOMEM;
+		return;
+	}
+	count_blocked(c, blocked, last);
+	for (uint32_t i = 0; i < c->process_count; i++)
+		if (blocked[i] && blocked[i] != UINT32_MAX)
+			tell(c, i, blocked[i], last[i]);
+	free(blocked);
+}
