@@ -106,6 +106,8 @@ static __attribute__((noinline)) uint64_t number_of_other_site(void *site)
 	uint64_t address = (uint64_t)(uintptr_t)site;
 	void *outer = ptt_outer_site(site);
 
+	if (outer == PTT_NO_SITE)
+		return PTT_SITE_NONE;
 	if (outer)
 		address = outer == site ? address | IN_WRAPPER : (uint64_t)(uintptr_t)outer;
 	return ptt_ring_site(address);

@@ -10,9 +10,11 @@
  * The tracer's, where there is one: where the call lies that led to @site, if that is in a wrapper of thread functions
  * such as std::mutex::lock(). To be called by a handler in the thread and at the time of the event, not from a function
  * with a large frame. Async-signal-safe, keeps errno, takes no lock; reads a module's file when it first meets the module.
- * Return: NULL if @site is in no wrapper, @site if it cannot be told better this time.
+ * Return: NULL if @site is in no wrapper, @site if it cannot be told better this time, PTT_NO_SITE if it says nothing, as
+ * that of a library which calls what a script wants to be called.
  */
 extern void *__nptl_trace_outer_site(void *site) __attribute__((weak));
+#define PTT_NO_SITE ((void *)1)
 
 /*
  * The tracer's as well: how many threads are closing a module, in the low half, and how often that began and ended. What
@@ -41,6 +43,8 @@ static inline void *ptt_program_site(void *site)
 {
 	void *outer = ptt_outer_site(site);
 
+	if (outer == PTT_NO_SITE)
+		return 0;
 	return outer ? outer : site;
 }
 

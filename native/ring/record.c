@@ -95,7 +95,7 @@ static uint32_t make_user(uint32_t *record, uint32_t room, const struct nptl_tra
 	uint32_t at = PTT_RECORD_HEAD_WORDS, words;
 
 	ptt_record_put64(record + 5, 0);
-	ptt_record_put64(record + 7, (uint64_t)(uintptr_t)site);
+	ptt_record_put64(record + 7, (uint64_t)(uintptr_t)ptt_program_site((void *)(uintptr_t)site));
 	record[at++] = (uint8_t)event->domain;
 	record[at++] = (uint8_t)event->event;
 	record[at++] = (uint32_t)size;

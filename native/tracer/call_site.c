@@ -159,14 +159,27 @@ static void *find_program(struct frame *f, uint64_t entry)
 	return (void *)best;
 }
 
+/* Of the few calls from libraries: what stands behind this one is written in another language. */
+static COLD bool is_foreign(void *site)
+{
+	struct dl_find_object found;
+	const struct ptt_module *module = NULL;
+
+	if (ptt_find_object((char *)site - 1, &found) == 0 && found.dlfo_link_map)
+		module = ptt_module_of(&found);
+	return module && module->foreign;
+}
+
 EXPORT __attribute__((noinline, no_sanitize_address)) void *__nptl_trace_outer_site(void *site)
 {
 	const uintptr_t *own = __builtin_frame_address(0);
 	struct frame f = {.pc = own[1], .sp = (uintptr_t)(own + 2), .fp = own[0]};
 	uint64_t entry = look((uintptr_t)site);
 
-	if (!entry || (kind_of(entry) != PTT_CODE_WRAPPER && kind_of(entry) != PTT_CODE_RUNTIME))
+	if (!entry || kind_of(entry) == PTT_CODE_PROGRAM)
 		return NULL;
+	if (kind_of(entry) == PTT_CODE_LIBRARY)
+		return is_foreign(site) ? PTT_NO_SITE : NULL;
 	return find_hook_caller(&f, (uintptr_t)site) ? find_program(&f, entry) : site;
 }
 

@@ -22,6 +22,7 @@ struct ptt_module {
 	struct ptt_module *next;
 	bool present;		    /* the handler was told since it was loaded */
 	bool passed_over;	    /* nothing of the program is to be seen in it */
+	bool foreign;		    /* nor in what calls it */
 	uint32_t mask;		    /* wrappers: offsets of functions, hashed, 0 where there is none */
 	const uint32_t *wrappers;   /* or NULL */
 };

@@ -130,6 +130,13 @@ static bool is_of_rust(const char *name)
 	return false;
 }
 
+bool ptt_foreign_module(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return begins_with(name ? name + 1 : path, "libffi.so");
+}
+
 bool ptt_wrapper_module(const char *path)
 {
 	const char *name = strrchr(path, '/');

@@ -14,6 +14,9 @@ enum ptt_kind_of_name {
 /* ptt_wrapper_name - tell by the name in a symbol table. Pure. */
 enum ptt_kind_of_name ptt_wrapper_name(const char *name);
 
+/* ptt_foreign_module - does a library make calls for a language that the tracer sees nothing of? By its path. Pure. */
+bool ptt_foreign_module(const char *path);
+
 /* ptt_wrapper_module - does all of a library stand between programs and the thread library? By its path. Pure. */
 bool ptt_wrapper_module(const char *path);
 

@@ -233,7 +233,8 @@ void ptt_read_wrappers(struct ptt_module *m, const struct dl_find_object *found)
 	struct file file;
 
 	m->passed_over = ptt_wrapper_module(path);
-	if (m->passed_over || !map_file(*path ? path : "/proc/self/exe", &file))
+	m->foreign = ptt_foreign_module(path);
+	if (m->passed_over || m->foreign || !map_file(*path ? path : "/proc/self/exe", &file))
 		return;
 	if (is_of(&file, found) && open_symbols(&file, &symbols))
 		collect(m, &symbols);
@@ -251,6 +252,8 @@ enum ptt_kind_of_code ptt_kind_of_code(const struct dl_find_object *module, uint
 	m = ptt_module_of(module);
 	if (!m)
 		return PTT_CODE_PROGRAM;
+	if (m->foreign)
+		return PTT_CODE_LIBRARY;
 	if (m->passed_over)
 		return PTT_CODE_RUNTIME;
 	return is_in(m, function) ? PTT_CODE_WRAPPER : PTT_CODE_PROGRAM;
