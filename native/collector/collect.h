@@ -68,6 +68,7 @@ struct ptt_collector_stats {
 	int32_t write_error; /* errno of the last write that failed, or 0 */
 	uint32_t stopped;    /* UNTIL_FULL: the buffers have filled */
 	uint64_t lost_real_time; /* of lost_full: by real-time threads, which do not wait for room */
+	uint64_t without_site;   /* events whose process has more call sites than can be told apart */
 };
 
 /* A thread that has an entry now. */

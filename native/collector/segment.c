@@ -374,6 +374,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 	/* relaxed: counts and a flag, which order nothing */
 	c->stats.overwritten = __atomic_load_n(&c->segment->overwritten, __ATOMIC_RELAXED);
 	c->stats.lost_sites = __atomic_load_n(&c->segment->site_lost, __ATOMIC_RELAXED);
+	c->stats.without_site = __atomic_load_n(&c->segment->without_site, __ATOMIC_RELAXED);
 	c->stats.stopped = __atomic_load_n(&c->segment->stopped, __ATOMIC_RELAXED);
 	*stats = c->stats;
 	c->stats = ended;

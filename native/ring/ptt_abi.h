@@ -233,7 +233,7 @@ struct ptt_segment {
 	uint64_t site_lost;   /* sites that found the journal full, to be announced at a later call; and entries given up */
 	uint32_t chunks_there; /* the first ones; the file has no pages for those behind them yet */
 	uint32_t real_time;    /* set by the first real-time thread */
-	uint32_t pad2[2];
+	uint64_t without_site; /* events that have none, because the table of their process or the journal was full */
 	/* line 4: futex words */
 	uint32_t space;    /* changes when chunks have been freed */
 	uint32_t waiters;  /* writers waiting for space */

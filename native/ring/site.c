@@ -2,7 +2,13 @@
 /* site.c - numbers a new call site and announces it. */
 #include "site.h"
 
+#include <linux/futex.h>
+#include <time.h>
+
+#include "bell.h"
 #include "call_site.h"
+#include "confined.h"
+#include "raw_syscall.h"
 #include "session.h"
 
 static void announce_site(uint64_t at, uint64_t address, uint32_t id)
@@ -30,6 +36,37 @@ static bool reserve_site(struct ptt_segment *seg, uint64_t *at)
 	} while (!__atomic_compare_exchange_n(&seg->site_head, &head, head + 1, true, __ATOMIC_RELAXED,
 					      __ATOMIC_RELAXED));
 	*at = head;
+	return true;
+}
+
+/* So often, and so long each time, a writer waits for the recorder to empty the journal, which it does several times a second. */
+#define WAITS_MAX 250
+#define WAIT_NS 2000000
+
+/* Reserve an entry of the journal, once there is room; false if there is none, or this thread does not wait. */
+static bool reserve_in_time(struct ptt_segment *seg, uint64_t *at)
+{
+	static uint32_t in_vain; /* nobody has emptied the journal since somebody waited for it */
+	int i;
+
+	/* relaxed, all: it only says whether to wait */
+	for (i = 0; !reserve_site(seg, at); i++) {
+		struct timespec slice = {.tv_nsec = WAIT_NS};
+		uint32_t tail = (uint32_t)__atomic_load_n(&seg->site_tail, __ATOMIC_RELAXED);
+
+		if (seg->when_full != PTT_WHEN_FULL_WAIT || __atomic_load_n(&in_vain, __ATOMIC_RELAXED) ||
+		    __atomic_load_n(&seg->closed, __ATOMIC_RELAXED) || !ptt_is_collected(seg) || ptt_is_confined() ||
+		    ptt_is_real_time())
+			return false;
+		if (i == WAITS_MAX) {
+			__atomic_store_n(&in_vain, 1, __ATOMIC_RELAXED);
+			return false;
+		}
+		ptt_ring_the_bell(seg);
+		ptt_raw_futex((uint32_t *)&seg->site_tail, FUTEX_WAIT, tail, &slice);
+	}
+	if (__atomic_load_n(&in_vain, __ATOMIC_RELAXED))
+		__atomic_store_n(&in_vain, 0, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -75,7 +112,7 @@ static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
 	struct ptt_segment *seg = ptt_session.segment;
 	uint64_t at, expected = 0, entry = ptt_is_settled(closing) ? address : address | PTT_SITE_STALE;
 
-	if (!reserve_site(seg, &at)) {
+	if (!reserve_in_time(seg, &at)) {
 		/* relaxed: a count */
 		__atomic_fetch_add(&seg->site_lost, 1, __ATOMIC_RELAXED);
 		return false;
@@ -132,7 +169,9 @@ uint32_t ptt_ring_site_slow(uint64_t address)
 		if (!found && insert_site(id, address, closing))
 			return id;
 		if (!found && !__atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED))
-			return PTT_SITE_NONE; /* the journal is full */
+			break; /* the journal is full */
 	}
+	/* relaxed: a count */
+	__atomic_fetch_add(&ptt_session.segment->without_site, 1, __ATOMIC_RELAXED);
 	return PTT_SITE_NONE;
 }

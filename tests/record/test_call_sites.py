@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -238,6 +239,51 @@ def test_libraries_of_wrappers_as_a_whole(
         if event["event"] == "MUTEX_TAKEN"
     ]
     assert taken == ["first", "second"]
+
+
+# As many calls as one asks for, each from a place of its own.
+MANY_SITES = """
+#include <pthread.h>
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+void all(void);
+__asm__(".text\\n.globl all\\n.type all, @function\\nall: sub $8, %rsp\\n.rept " PAIRS "\\n"
+	" lea mutex(%rip), %rdi\\n call pthread_mutex_lock@plt\\n"
+	" lea mutex(%rip), %rdi\\n call pthread_mutex_unlock@plt\\n.endr\\n"
+	" add $8, %rsp\\n ret\\n.size all, . - all");
+int main(void)
+{
+	all();
+	return 0;
+}
+"""
+
+
+def test_no_call_site_is_missed_in_a_burst(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
+    trace = record(compile_c(MANY_SITES, '-DPAIRS="15000"'))
+    lines = ptt("view", "--format", "raw", "--event", "MUTEX", trace).stdout.splitlines()
+    assert len({line.split()[6] for line in lines} - {"0x0"}) == 30_000
+    assert ptt("stat", trace).stderr == ""
+
+
+def test_more_call_sites_than_numbers_are_said(
+    compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
+    trace = record(compile_c(MANY_SITES, '-DPAIRS="40000"'))
+    lines = ptt("view", "--format", "raw", "--event", "MUTEX", trace).stdout.splitlines()
+    without = sum(line.split()[6] == "0x0" for line in lines)
+    assert without > 80_000 - 65_536
+    assert f"{without} events have no call site" in ptt("stat", trace).stderr
+
+
+@pytest.mark.parametrize("handler", ["ring", "shared"])
+def test_events_of_a_script_have_no_call_site(
+    handler: str, tmp_path: Path, record: Recorder, ptt: Ptt
+) -> None:
+    script = tmp_path / "says.py"
+    script.write_text("import nptltrace\nnptltrace.user_event('warm')\n")
+    trace = record(sys.executable, script, options=("--handler", handler))
+    (said,) = (event for event in _events(ptt, trace) if event["source"] == "user")
+    assert (said["site"], said["site_name"]) == ("0x0", "")
 
 
 def test_in_signal_handlers(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:

@@ -116,6 +116,7 @@ class Stats(_Struct):
         ("write_error", c_int32),
         ("stopped", c_uint32),
         ("lost_real_time", c_uint64),
+        ("without_site", c_uint64),
     ]
 
     @property

@@ -360,6 +360,12 @@ class Source:
                 found.append(
                     f"{trace.path}: recorded with --filter {chosen}: other events are not there"
                 )
+            without = trace.info.session.number("events_without_site")
+            if without:
+                found.append(
+                    f"{trace.path}: {without} events have no call site: "
+                    "their process has more of them than can be told apart"
+                )
             if self.reader.trace_info(trace.number).packets == 0 and not trace.running:
                 found.append(f"{trace.path}: holds no events")
         if self.alignment.note:
