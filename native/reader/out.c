@@ -68,6 +68,19 @@ char *out_json(char *p, const char *bytes, size_t size)
 	return p;
 }
 
+/* A control character of ISO 6429, or one that turns the direction of the text around it. */
+static bool is_obeyed(const uint8_t *s, size_t n)
+{
+	if (n == 1)
+		return *s < 0x20 || *s == 0x7f;
+	if (n == 2)
+		return (s[0] == 0xc2 && s[1] < 0xa0) || (s[0] == 0xd8 && s[1] == 0x9c);
+	if (n != 3 || s[0] != 0xe2)
+		return false;
+	return (s[1] == 0x80 && ((s[2] >= 0x8e && s[2] <= 0x8f) || (s[2] >= 0xa8 && s[2] <= 0xae))) ||
+	       (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9);
+}
+
 char *out_plain(char *p, const char *bytes, size_t size)
 {
 	static const char digit[] = "0123456789abcdef";
@@ -75,9 +88,8 @@ char *out_plain(char *p, const char *bytes, size_t size)
 
 	while (size) {
 		size_t n = utf8(s, size);
-		bool printable = n > 1 ? !(s[0] == 0xc2 && s[1] < 0xa0) : n && *s >= 0x20 && *s != 0x7f;
 
-		if (printable) {
+		if (n && !is_obeyed(s, n)) {
 			p = out_text(p, (const char *)s, n);
 		} else {
 			n = 1;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 
 import pytest
 
@@ -81,15 +80,3 @@ def test_say(
     captured = capsys.readouterr()
     assert captured.err == ("ptt: hello\n" if shown else "")
     assert not captured.out
-
-
-def test_color_only_on_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert _options.use_color(Terminal())
-    assert not _options.use_color(io.StringIO())
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not _options.use_color(Terminal())

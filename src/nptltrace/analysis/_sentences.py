@@ -160,8 +160,12 @@ class Teller:
         """Return how to call an object."""
         if not address:
             return ""
+        return f"{_KINDS.get(kind, 'object')} {self.name(process, address)}"
+
+    def name(self, process: int, address: int) -> str:
+        """Return the name of an object, or its address."""
         name = self._symbols.object_name(process, address) if self._symbols is not None else ""
-        return f"{_KINDS.get(kind, 'object')} {name or f'{address:#x}'}"
+        return name or f"{address:#x}"
 
     def site(self, process: int, site: int) -> str:
         """Return a call site; empty when there is none."""
@@ -181,9 +185,9 @@ class Teller:
         objects: dict[int, str] = {}
         for step in steps:
             if step.address and step.kind != _THREAD:
-                objects[step.address] = step.object.rsplit(" ", 1)[-1]
+                objects[step.address] = self.name(step.process, step.address)
             if step.mutex_address:
-                objects[step.mutex_address] = step.mutex.rsplit(" ", 1)[-1]
+                objects[step.mutex_address] = self.name(step.process, step.mutex_address)
         events = [
             Event(s.ts, self.pid(s.process), s.tid, s.thread, s.text(), s.site) for s in steps
         ]

@@ -12,6 +12,7 @@ from nptltrace.analysis import _native
 from nptltrace.analysis._naming import Naming
 from nptltrace.analysis.model import run_model
 from nptltrace.errors import UsageError
+from nptltrace.trace.readable import readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -173,7 +174,7 @@ class _Maker:
     ) -> None:
         self._symbols, self._naming = symbols, naming
         self._rows, self._sites = rows, sites
-        self._programs = [PurePath(process.exe).name for process in source.processes()]
+        self._programs = [readable(PurePath(process.exe).name) for process in source.processes()]
 
     def site(self, row: int, values: NDArray[np.float64]) -> Item:
         """Return a call site."""

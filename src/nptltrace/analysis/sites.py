@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from nptltrace.trace.readable import readable
 from nptltrace.trace.site import address_of_site, is_entry
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Sites:
         if module is None:
             return Place("", "", address)
         bias = module.start - module.offset if module.bias is None else module.bias
-        return Place(PurePath(module.path).name, module.build_id, address - bias)
+        return Place(readable(PurePath(module.path).name), module.build_id, address - bias)
 
     def _number(self, process: int, site: int) -> int:
         """Return the number of a call site, the same for all of one identity; -1 for none."""

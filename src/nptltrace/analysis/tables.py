@@ -21,6 +21,7 @@ from nptltrace.analysis.schema import EVENT_FIELDS, TABLES, table_type
 from nptltrace.analysis.sites import Sites
 from nptltrace.catalog import EVENTS
 from nptltrace.trace._native import field_column
+from nptltrace.trace.readable import readable
 from nptltrace.trace.site import ADDRESS, hex_of_site
 from nptltrace.trace.symbols import Symbols
 from nptltrace.trace.threads import ALL
@@ -325,7 +326,7 @@ class TraceTables:
         version = [str(env.get(f"tracer_{part}", "")) for part in ("major", "minor", "patch")]
         return {
             "run_id": str(trace.metadata.uuid),
-            "path": str(trace.path),
+            "path": readable(str(trace.path)),
             "host": env.get("hostname") or session.string("hostname"),
             "boot_id": env.get("boot_id") or session.string("boot_id"),
             "kernel": env.get("kernel") or session.string("kernel"),
@@ -342,7 +343,9 @@ class TraceTables:
             "events": info.events,
             "bytes": info.bytes,
             "lost_total": max(info.discarded, sum(session.losses.values())),
-            "uncovered_modules": [str(item.get("module", "")) for item in session.uncovered],
+            "uncovered_modules": [
+                readable(str(item.get("module", ""))) for item in session.uncovered
+            ],
         }
 
     def _processes(self) -> dict[str, Any]:
@@ -415,8 +418,8 @@ class TraceTables:
         rows = [
             {
                 **self._numbers.who(number),
-                "path": module.path,
-                "name": PurePath(module.path).name,
+                "path": readable(module.path),
+                "name": readable(PurePath(module.path).name),
                 "build_id": module.build_id,
                 "start": module.start,
                 "end": module.end,
@@ -546,7 +549,7 @@ def _program(process: Process | None) -> dict[str, Any]:
         return {"exe": "", "exe_build_id": "", "cmdline": ""}
     builds = [module.build_id for module in process.modules if module.path == process.exe]
     return {
-        "exe": process.exe,
+        "exe": readable(process.exe),
         "exe_build_id": builds[0] if builds else "",
         "cmdline": shlex.join(process.cmdline),
     }

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import io
 import os
 import sys
 from importlib import import_module
@@ -205,6 +206,9 @@ def entry() -> NoReturn:
     # What is imported stays; to look through it again and again for garbage is in vain.
     gc.set_threshold(_GARBAGE)
     _fill_standard_streams()
+    for stream in (sys.stdout, sys.stderr):  # whatever the encoding, and however odd a name
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     status = main()
     if not {"atexit", "threading"}.isdisjoint(sys.modules):
         try:

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "add_format",
@@ -18,7 +18,7 @@ __all__ = [
     "say",
     "size",
     "suggest",
-    "use_color",
+    "write_lines",
 ]
 
 # Texts, compiled when there is something to match: that takes longer than most of the rest.
@@ -108,9 +108,8 @@ def say(args: argparse.Namespace, message: str, *, verbosity: int = 0) -> None:
         print(f"ptt: {message}", file=sys.stderr)
 
 
-def use_color(stream: object) -> bool:
-    """Return whether to write colours to `stream`: a terminal, and `NO_COLOR` not set."""
-    import os
+def write_lines(lines: Iterable[str]) -> None:
+    """Print lines of text on stdout; what names hold that a terminal would obey is escaped."""
+    from nptltrace.trace.readable import for_terminal
 
-    isatty = getattr(stream, "isatty", None)
-    return not os.environ.get("NO_COLOR") and isatty is not None and bool(isatty())
+    sys.stdout.writelines(for_terminal(line.rstrip()) + "\n" for line in lines)

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nptltrace.errors import UsageError
+from nptltrace.trace.readable import for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,8 +119,7 @@ def _cell(value: Any) -> str:
         return f"{value:.6g}"
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False, default=str)
-    text = str(value)
-    return text if text.isprintable() else text.replace("\n", "\\n").replace("\t", "\\t")
+    return for_terminal(str(value))
 
 
 def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import _traces
-from nptltrace.cli._options import add_format, add_traces, duration_ns, say
+from nptltrace.cli._options import add_format, add_traces, duration_ns, say, write_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -102,7 +102,7 @@ def _print(args: argparse.Namespace, source: Source, chosen: list[Finding]) -> N
 
     if args.format == "text":
         name = ", ".join(str(path) for path in source.paths())
-        sys.stdout.writelines(line + "\n" for line in _check_text.lines(chosen, name))
+        write_lines(_check_text.lines(chosen, name))
     elif args.format == "json":
         import json
 
@@ -145,7 +145,7 @@ def _follow(
         for found in chosen if args.format == "text" else ():
             key = (found.kind, found.ts_ns, tuple(found.threads))
             if key not in shown:
-                sys.stdout.writelines(line + "\n" for line in _check_text.finding(found))
+                write_lines(_check_text.finding(found))
                 sys.stdout.flush()
             shown.add(key)
         warner.say()
@@ -160,5 +160,5 @@ def _follow(
         _print(args, source, chosen)
     else:
         name = ", ".join(str(path) for path in source.paths())
-        sys.stdout.write(_check_text.summary(chosen, name) + "\n")
+        write_lines([_check_text.summary(chosen, name)])
     return 1 if chosen else 0

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import _gate, _traces
-from nptltrace.cli._options import add_format, say
+from nptltrace.cli._options import add_format, say, write_lines
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -132,8 +132,7 @@ def _print(found: Difference, args: argparse.Namespace) -> None:
     from nptltrace.cli import _diff_output as output
 
     if args.format == "text":
-        for line in output.lines(found, by=args.by, per=args.per, top=args.top or None):
-            print(line.rstrip())
+        write_lines(output.lines(found, by=args.by, per=args.per, top=args.top or None))
     elif args.format == "json":
         import json
 

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import _traces
-from nptltrace.cli._options import add_format, add_traces
+from nptltrace.cli._options import add_format, add_traces, write_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -77,9 +77,7 @@ def run(args: argparse.Namespace) -> int:
         from nptltrace.cli._report_text import lines
 
         name = ", ".join(str(path) for path in source.paths())
-        sys.stdout.writelines(
-            line.rstrip() + "\n" for line in lines(found, name=name, by=args.by, top=top)
-        )
+        write_lines(lines(found, name=name, by=args.by, top=top))
     else:
         _data(found, args)
     return 0

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from nptltrace.cli import _traces
-from nptltrace.cli._options import add_format
+from nptltrace.cli._options import add_format, write_lines
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         _csv(found)
     else:
         name = ", ".join(str(path) for path in source.paths())
-        sys.stdout.writelines(line.rstrip() + "\n" for line in _text(found, name, top))
+        write_lines(_text(found, name, top))
     return 0
 
 

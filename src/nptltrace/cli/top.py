@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import _traces
-from nptltrace.cli._options import add_format, duration_ns
+from nptltrace.cli._options import add_format, duration_ns, write_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -151,5 +151,5 @@ def _print(args: argparse.Namespace, name: str, snapshots: Iterator[Present]) ->
         else:
             text = _top_text.lines(found, name=name, by=args.by, top=args.top or None)
             sys.stdout.write("\n" if number else "")
-            sys.stdout.writelines(line.text.rstrip() + "\n" for line in text)
+            write_lines(line.text for line in text)
         sys.stdout.flush()

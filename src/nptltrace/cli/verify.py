@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from nptltrace.cli import _traces
-from nptltrace.cli._options import add_format, add_traces, duration_ns
+from nptltrace.cli._options import add_format, add_traces, duration_ns, write_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         _csv(verdict)
     else:
         name = ", ".join(str(path) for path in source.paths())
-        sys.stdout.writelines(line.rstrip() + "\n" for line in _text(verdict, name))
+        write_lines(_text(verdict, name))
     return 1 if verdict.violations else 0
 
 

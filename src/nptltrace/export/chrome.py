@@ -16,6 +16,7 @@ from nptltrace.export import _records as rec
 from nptltrace.export import _timeline as tl
 from nptltrace.export._lines import Words, decimals, digits, joined
 from nptltrace.export._timeline import Timeline, chosen
+from nptltrace.trace.readable import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +74,7 @@ def _metadata(timeline: Timeline) -> Iterator[dict[str, Any]]:
     pid = timeline.processes[0].pid if timeline.processes else 0
     yield {"ph": "M", "pid": pid, "name": "process_labels", "args": {"labels": "ptt"}}
     for process in timeline.processes:
-        name = " ".join(process.cmdline) or process.exe or "process"
+        name = " ".join(process.cmdline) or readable(process.exe) or "process"
         yield {"ph": "M", "pid": process.pid, "name": "process_name", "args": {"name": name}}
     order = 0
     beneath: dict[tuple[int, int], list[int]] = {}

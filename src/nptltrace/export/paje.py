@@ -16,6 +16,7 @@ from nptltrace.export import _records as rec
 from nptltrace.export import _timeline as tl
 from nptltrace.export._lines import Ordered, Words, decimals, digits
 from nptltrace.export._timeline import Timeline, chosen
+from nptltrace.trace.readable import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -204,7 +205,7 @@ class _Container:
 def _containers(timeline: Timeline) -> Iterator[_Container]:
     """Yield all containers, those around others first."""
     for row, process in enumerate(timeline.processes):
-        name = f"{process.exe.rpartition('/')[2] or 'process'} {process.pid}"
+        name = f"{readable(process.exe.rpartition('/')[2]) or 'process'} {process.pid}"
         yield _Container(f"P{row}", "P", "0", name + (f" #{row}" if row else ""))
     for row in timeline.lived():
         above = f"P{int(timeline.threads['process'][row])}"

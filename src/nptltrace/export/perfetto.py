@@ -15,6 +15,7 @@ from nptltrace.export import _records as rec
 from nptltrace.export import _timeline as tl
 from nptltrace.export._protobuf import Rows, message, number, text
 from nptltrace.export._timeline import Timeline, chosen
+from nptltrace.trace.readable import readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,7 +119,7 @@ def _tracks(timeline: Timeline) -> Iterator[tuple[Any, ...]]:
     """Yield number, parent and fields of all tracks."""
     for row, process in enumerate(timeline.processes):
         command = [text(2, argument) for argument in process.cmdline]
-        about = message(_PROCESS, number(1, process.pid), *command, text(6, process.exe))
+        about = message(_PROCESS, number(1, process.pid), *command, text(6, readable(process.exe)))
         yield _uuid(_OF_PROCESS, row), 0, about
         yield _uuid(_OF_OBJECTS, row), _uuid(_OF_PROCESS, row), text(_NAME, "Locks and the like")
     for row in timeline.lived():

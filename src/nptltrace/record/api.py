@@ -134,7 +134,9 @@ class Recording:
     def _is_of_this_recording(self) -> bool:
         """Return whether the trace is the one that this recorder wrote."""
         with suppress(OSError, ValueError, KeyError, TypeError):
-            facts: Any = json.loads((self.trace / "info" / "session.json").read_bytes())
+            facts: Any = json.loads(
+                (self.trace / "info" / "session.json").read_text("utf-8", "surrogateescape")
+            )
             return bool(facts["recorder"]["pid"] == self.pid)
         return False
 

@@ -164,9 +164,10 @@ def _value(value: str | int) -> str:
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file so that no reader ever sees half of it.
 
-    On a full disk it is written over where it lies, if it has become no longer.
+    On a full disk it is written over where it lies, if it has become no longer. Bytes that are no
+    UTF-8 become what JSON has for them.
     """
-    data = text.encode("utf-8", errors="surrogateescape")
+    data = text.encode("utf-8", "backslashreplace")
     temporary = path.with_name(f".{path.name}.new")
     try:
         temporary.write_bytes(data)

@@ -97,7 +97,7 @@ def _session_of(trace: Path) -> SessionDir | None:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text("utf-8", "surrogateescape"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

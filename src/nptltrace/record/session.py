@@ -164,7 +164,7 @@ def is_killed(trace: Path) -> bool:
         trace: A trace directory that says that it is being recorded.
     """
     try:
-        facts = json.loads((trace / "info" / "session.json").read_text(encoding="utf-8"))
+        facts = json.loads((trace / "info" / "session.json").read_text("utf-8", "surrogateescape"))
         session = Path(facts["session_dir"])
     except (OSError, ValueError, KeyError, TypeError):
         return False

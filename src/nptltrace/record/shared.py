@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.errors import UsageError
 from nptltrace.record.library import Collector, Stats
+from nptltrace.record.metadata import write_atomically
 from nptltrace.record.options import Policy
 
 if TYPE_CHECKING:
@@ -192,14 +193,14 @@ class FileDrain:
         stats = Stats()
         path = self._trace / "info" / "session.json"
         try:
-            facts = json.loads(path.read_text(encoding="utf-8"))
+            facts = json.loads(path.read_text("utf-8", "surrogateescape"))
             stats.events, stats.bytes = int(facts["events"]), int(facts["bytes"])
             stats.threads = int(facts["threads"])
             stats.lost_full = int(facts["lost"]["buffers_full"])
             stats.unfinished = int(facts["lost"]["unfinished"])
             if self._chosen is not None:
                 facts |= self._chosen.facts()
-                path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", "utf-8")
+                write_atomically(path, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
         except (OSError, ValueError, KeyError, TypeError):
             pass  # the program was killed: there is no trace
         return stats

@@ -324,7 +324,7 @@ def _write_info(
     if lost:
         session["lost"] = lost
     text = json.dumps(session, indent=1, ensure_ascii=False)
-    (path / "info" / "session.json").write_text(text, encoding="utf-8", errors="replace")
+    (path / "info" / "session.json").write_text(text, encoding="utf-8", errors="backslashreplace")
     target = path / "info" / "processes.jsonl"
     source.learn_threads()
     lines = dict.fromkeys(

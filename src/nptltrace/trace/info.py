@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nptltrace.trace.modules import ModuleMap
+from nptltrace.trace.readable import readable
 from nptltrace.trace.whole import read_whole
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ def read_info(trace: str | os.PathLike[str]) -> Info:
     remarks: list[str] = []
     raw: dict[str, Any] = {}
     try:
-        found = json.loads(read_whole(directory / "session.json"))
+        found = _json(read_whole(directory / "session.json"))
         raw = found if isinstance(found, dict) else {}
     except FileNotFoundError:
         remarks.append("info/session.json is missing: how it was recorded is not known")
@@ -299,7 +300,7 @@ def _lines(path: Path, remarks: list[str]) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = _json(line)
         except (ValueError, RecursionError):
             # The last line may be half written at this moment.
             bad += number != len(lines) - 1
@@ -308,6 +309,11 @@ def _lines(path: Path, remarks: list[str]) -> Iterator[dict[str, Any]]:
             yield value
     if bad:
         remarks.append(f"{bad} damaged lines of info/processes.jsonl are skipped")
+
+
+def _json(data: bytes) -> Any:
+    """Return what JSON means in which names and arguments are bytes, UTF-8 or not."""
+    return json.loads(data.decode("utf-8", "surrogateescape"))
 
 
 def _number(value: Any) -> int:
@@ -336,7 +342,7 @@ def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> N
         process.sites.update({_number(site): _number(address) for site, address in pairs})
     elif kind == "thread":
         if value.get("name"):
-            process.thread_names[_number(value["tid"])] = str(value["name"])
+            process.thread_names[_number(value["tid"])] = readable(str(value["name"]))
     elif kind == "exit":
         process.status = value.get("status", process.status)
         if value.get("end_unix_ns") is not None:
@@ -354,9 +360,9 @@ def _apply_process(process: Process, value: dict[str, Any]) -> None:
     process.exe = str(value.get("exe") or process.exe)
     arguments = value.get("cmdline")
     if isinstance(arguments, list):
-        process.cmdline = [str(argument) for argument in arguments]
+        process.cmdline = [readable(str(argument)) for argument in arguments]
     elif isinstance(arguments, str):
-        process.cmdline = arguments.split()
+        process.cmdline = readable(arguments).split()
     if value.get("start_unix_ns") is not None:
         process.start_unix_ns = _number(value["start_unix_ns"])
 

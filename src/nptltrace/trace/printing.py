@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace.trace import _names, _native
+from nptltrace.trace.readable import for_terminal, readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +57,7 @@ class Printer:
         self._symbols = symbols
         self._selection = selection
         self._style = STYLES[style]
+        self._shown = for_terminal if self._style == _names.TEXT else readable
         self._write = write
         self._skip = start
         self._left = count
@@ -87,13 +89,13 @@ class Printer:
         for thread in range(len(self._source.threads())):
             name = self._source.thread_name(thread)
             if name:
-                self.names.set_thread(thread, name)
+                self.names.set_thread(thread, self._shown(name))
         for (process_number, pthread), threads in self._source.told.pthreads.items():
             for since, thread in threads:
                 self.names.set_pthread(process_number, pthread, since, thread)
         for number, process in enumerate(processes):
             for address, text in self._symbols.aliases.addresses.items():
-                self.names.set(_native.OBJECT, number, address, text)
+                self.names.set(_native.OBJECT, number, address, self._shown(text))
             if number not in self._ranged and process.modules:
                 self._ranged.add(number)
                 for start, end in self._symbols.ranges(number):
@@ -134,4 +136,4 @@ class Printer:
             else:
                 text = self._symbols.code_name(process, address)
             if text:
-                self.names.set(kind, process, address, text)
+                self.names.set(kind, process, address, self._shown(text))

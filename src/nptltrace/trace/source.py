@@ -17,6 +17,7 @@ from nptltrace.trace import _names, _native, posix_log
 from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.info import Process, read_info
 from nptltrace.trace.metadata import read_metadata
+from nptltrace.trace.readable import readable
 from nptltrace.trace.site import ENTRY
 from nptltrace.trace.threads import ALL, ThreadNames, thread_names
 
@@ -296,7 +297,7 @@ class Source:
         known = self.processes()[process]
         name = self.told.names.get(thread) or known.thread_names.get(tid, "")
         # The kernel calls the first thread by the program.
-        return name or (PurePath(known.exe).name[:_COMM_MAX] if tid == known.pid else "")
+        return name or (readable(PurePath(known.exe).name)[:_COMM_MAX] if tid == known.pid else "")
 
     def _threads(self) -> list[tuple[int, int]]:
         if self.reader.thread_count() != len(self._known_threads):

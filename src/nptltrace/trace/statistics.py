@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace.catalog import BY_ID, DOMAINS, EVENTS
 from nptltrace.trace import _native
+from nptltrace.trace.readable import readable
 
 if TYPE_CHECKING:
     from nptltrace.trace.source import Source
@@ -198,7 +199,7 @@ def _processes(
     """Return processes and threads in the order in which they begin."""
     known = source.processes()
     threads: dict[int, ThreadStat] = {}
-    made = [ProcessStat(p.pid, p.ppid, p.exe, p.cmdline) for p in known]
+    made = [ProcessStat(p.pid, p.ppid, readable(p.exe), p.cmdline) for p in known]
     rows = source.threads()
     for number in sorted(range(len(rows)), key=lambda n: (spans[n].first, rows[n])):
         process, tid = rows[number]

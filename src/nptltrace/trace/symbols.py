@@ -18,6 +18,7 @@ from nptltrace.trace.code import CodeTable, Frame
 from nptltrace.trace.demangle import demangle
 from nptltrace.trace.files import ModuleFiles, environment_directories
 from nptltrace.trace.modules import ModuleMap
+from nptltrace.trace.readable import readable
 from nptltrace.trace.site import ENTRY, address_of_site, is_entry
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class _Loaded:
 
     @property
     def name(self) -> str:
-        return self.module.path.rpartition("/")[2]
+        return readable(self.module.path.rpartition("/")[2])
 
     @property
     def identity(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from nptltrace.analysis import recorded
+from nptltrace.trace.readable import readable
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -81,8 +82,8 @@ def processes(source: Source) -> list[protocol.Process]:
             "process": number,
             "pid": process.pid,
             "ppid": process.ppid,
-            "name": process.exe.rpartition("/")[2] or f"process {process.pid}",
-            "exe": process.exe,
+            "name": readable(process.exe.rpartition("/")[2]) or f"process {process.pid}",
+            "exe": readable(process.exe),
             "cmdline": [str(word) for word in process.cmdline],
             "start_ns": since(process.start_unix_ns),
             "end_ns": since(process.end_unix_ns),
