@@ -121,6 +121,34 @@ def test_real_time_threads_have_room_where_others_wait(
     assert stats.events == (buffers - reserve) * per_buffer + 1 + waits + reserve * per_buffer
 
 
+def test_a_thread_killed_while_it_waits_waits_no_longer(
+    ring_real_time: Path, tmp_path: Path
+) -> None:
+    """Else the recorder would take all for ever that idle threads have."""
+
+    def waiters() -> int:
+        words = (tmp_path / "segment").read_bytes()[256:264]  # segment.space, segment.waiters
+        return int.from_bytes(words[4:], "little")
+
+    (tmp_path / "trace").mkdir()
+    collector = Collector(tmp_path / "segment", tmp_path / "trace", BufferOptions(budget=1 << 20))
+    command = [str(ring_real_time), str(tmp_path), "10"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        if said:
+            assert waiters() == 1
+        process.kill()
+    if not said:
+        collector.destroy()
+        pytest.skip("real-time policies need a right that is missing here")
+    collector.process_gone(0, pid_gone=True)
+    for _ in range(3):
+        collector.drain(flush=True)
+    assert waiters() == 0
+    collector.destroy()
+
+
 def test_packets_cost_next_to_nothing(ring_writer: Path, tmp_path: Path) -> None:
     _, stats, _ = collect(ring_writer, tmp_path, 2, 2_000_000, flushes=0)
     assert stats.packets * 128 / stats.bytes < 0.002
