@@ -159,7 +159,10 @@ def test_areas_are_shares_of_time_at_any_width(
     with (
         serving(ptt, mixed) as url,
         opened(
-            browser, url, viewport={"width": width, "height": 800}, color_scheme="light"
+            browser,
+            f"{url}#arrows=0",
+            viewport={"width": width, "height": 800},
+            color_scheme="light",
         ) as look,
     ):
         agrees(look, expected)
