@@ -8,8 +8,10 @@ import signal
 import socket
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event as Flag
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -341,6 +343,30 @@ def test_long_answers_are_packed_for_who_takes_that(url: str) -> None:
             assert packed.content == plain.content
             is_long = len(plain.content) > 1024
             assert (packed.headers.get("content-encoding") == "gzip") == is_long
+
+
+def test_one_file_is_written_at_a_time(
+    trace: Path, native_stage: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
+    begun, go_on = Flag(), Flag()
+
+    def slow(_viewer: Viewer, **_part: int) -> bytes:
+        begun.set()
+        assert go_on.wait(PATIENCE_S)
+        return b"made"
+
+    monkeypatch.setattr("nptltrace.ui.app.page", slow)
+    viewer = Viewer([trace])
+    asks = Asks(Access(application(viewer, None), host="testserver", port=80, token="t"))  # noqa: S106
+    with ThreadPoolExecutor(1) as aside:
+        first = aside.submit(asks.get, "/api/export")
+        assert begun.wait(PATIENCE_S)
+        assert asks.get("/api/export").status_code == 503
+        go_on.set()
+        assert first.result().content == b"made"
+    assert asks.get("/api/export").status_code == 200
+    viewer.close()
 
 
 # ---- hostile values ----

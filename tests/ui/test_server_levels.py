@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -197,6 +198,15 @@ def test_moving_the_range_does_not_change_what_is_inside(viewer: Viewer) -> None
 
 
 # ---- details ----
+
+
+def test_no_wait_is_because_of_the_same_thread(viewer: Viewer) -> None:
+    numbers = {n for n in column(ask(viewer, "spans", by="thread",
+               rows=all_rows(viewer, "thread"), width=16384), "wait_id").tolist() if n}  # fmt: skip
+    assert numbers
+    for number in sorted(numbers)[:500]:
+        threads = [wait["thread"]["row"] for wait in viewer.wait(number)["chain"]]
+        assert all(a != b for a, b in pairwise(threads)), number
 
 
 def test_waits_are_those_of_the_table(viewer: Viewer, trace: Path) -> None:
