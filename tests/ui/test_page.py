@@ -235,7 +235,7 @@ def test_next_and_previous_of_the_same_object(look: Look, ptt: Ptt, story: Path)
     # Each sentence differs from the one before it, so that no step can be missed.
     is_current = """line => {
         const row = document.querySelector('.events-body [aria-selected=true]');
-        return row !== null && line.includes(row.children[3].textContent);
+        return row !== null && line.includes(row.children[3].textContent.replaceAll(' µs', ' us'));
     }"""
     look.wait_for(is_current, told[0])
     for line in told[1:]:
