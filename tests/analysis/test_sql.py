@@ -119,6 +119,13 @@ def test_time_of_threads(contended: Any) -> None:
     assert rows(contended, query) == [(20, 100, "contended"), (100, 150, "running")]
 
 
+def test_a_wait_that_never_ended_is_life(build: Callable[..., Any]) -> None:
+    """As in the report: a thread lives at least as long as it waits."""
+    traces = build(t1=[taken(0), taken(900, B)], t2=[taken(100, 0x40C0), wait(300, owner=1)])
+    query = "select tid, life_ns, running_ns, contended_ns from idle_vs_contended order by tid"
+    assert rows(traces, query) == [(1, 900, 900, 0), (2, 800, 200, 600)]
+
+
 def test_moments(contended: Any) -> None:
     query = "select tid, owner_tid, waited_ns from wait_graph({}) order by tid"
     assert rows(contended, query.format(60)) == [(2, 1, 40), (3, 1, 10)]

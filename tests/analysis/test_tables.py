@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -313,6 +313,27 @@ def test_page_is_what_the_declaration_says() -> None:
 def test_no_such_table(recorded: list[Path]) -> None:
     with pytest.raises(nptltrace.UsageError, match=r"no table 'wait': there are runs, .*waits"):
         nptltrace.open(recorded[0]).table("wait")
+
+
+@pytest.mark.parametrize(
+    ("ask", "what"),
+    [
+        (lambda ts: ts.table("waits", ["tid", "typo"]), "no column 'typo': it has run_id, "),
+        (lambda ts: ts.table("waits", "kind"), "columns must be a list of names"),
+        (lambda ts: next(ts.table_batches("events", ["typo"])), "no column 'typo'"),
+        (lambda ts: next(ts.batches(batch_size=0)), "batch_size must be 1 or more, not 0"),
+        (lambda ts: next(ts.batches(batch_size=-1)), "batch_size must be 1 or more, not -1"),
+        (lambda ts: ts.middle_time(max_events=-1), "max_events must not be negative"),
+        (lambda ts: ts.events(fields="wait_ns"), "fields must be a list of names"),
+        (lambda ts: nptltrace.open(cast("Any", ts.source.paths())), "one by one"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    tmp_path: Path, ask: Callable[[Any], object], what: str
+) -> None:
+    traces = nptltrace.open(chain(tmp_path / "run.ptt"))
+    with pytest.raises(nptltrace.UsageError, match=what):
+        ask(traces)
 
 
 def test_traces_that_lack_something(tmp_path: Path) -> None:

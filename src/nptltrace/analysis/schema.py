@@ -99,8 +99,16 @@ class TableType:
 
         Args:
             columns: Only these, in the order of the table; None for all.
+
+        Raises:
+            UsageError: It has no such column.
         """
-        chosen = None if columns is None else set(columns)
+        chosen = None if columns is None else set(_names(columns, "columns"))
+        unknown = sorted((chosen or set()).difference(self.names))
+        if unknown:
+            raise UsageError(
+                f"table {self.name} has no column {unknown[0]!r}: it has {', '.join(self.names)}"
+            )
         fields = [c.field for c in self.columns if chosen is None or c.name in chosen]
         about = {
             "nptltrace.table": self.name,
@@ -108,6 +116,13 @@ class TableType:
             "nptltrace.version": __version__,
         }
         return pa.schema(fields, metadata=about)
+
+
+def _names(given: Iterable[str], what: str) -> Iterable[str]:
+    """Return names; a text alone is no list of them."""
+    if isinstance(given, str):
+        raise UsageError(f"{what} must be a list of names, such as [{given!r}]")
+    return given
 
 
 _RUN = Column("run_id", "word", "the trace, by its UUID", "id")

@@ -163,9 +163,9 @@ VIEWS = (
         "idle_vs_contended",
         "What each thread did with its time: run (or be runnable), wait for others, wait for work.",
         """
-        select t.tid, t.name as thread, t.last_ns - t.start_ns as life_ns,
-               greatest(t.last_ns - t.start_ns - coalesce(sum(w.dur_ns), 0), 0)::bigint
-                   as running_ns,
+        select t.tid, t.name as thread,
+               greatest(t.last_ns, max(w.t_ns + w.dur_ns)) - t.start_ns as life_ns,
+               greatest(life_ns - coalesce(sum(w.dur_ns), 0), 0)::bigint as running_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'contended'), 0)::bigint as contended_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'idle'), 0)::bigint as idle_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'join'), 0)::bigint as join_ns,

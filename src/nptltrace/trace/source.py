@@ -104,6 +104,11 @@ class Source:
         self._last_events: dict[int, int] | None = None
         self._before: list[tuple[TraceFiles, Source]] | None = None
         self._names: dict[int, str] = {}  # of threads, as far as they were asked for
+        for path in paths:
+            if not isinstance(path, str | os.PathLike):
+                raise UsageError(
+                    f"{path!r} is not the path of a trace; several are given one by one"
+                )
         self._given = [Path(path) for path in paths]
         for path in paths:
             self._add(posix_log.as_trace(path) if posix_log.is_log(path) else Path(path))

@@ -245,6 +245,8 @@ class Traceset:
             batch_size: Events a table.
         """
         _check_fields(fields)
+        if batch_size < 1:
+            raise UsageError(f"batch_size must be 1 or more, not {batch_size}")
         reader = self.source.reader
         start = None if start_ns is None else reader.key_of_time(start_ns)
         end = None if end_ns is None else reader.key_of_time(end_ns)
@@ -273,6 +275,8 @@ class Traceset:
     ) -> pa.Table:
         """Read up to a limit."""
         _check_fields(fields or ())
+        if max_events is not None and max_events < 0:
+            raise UsageError(f"max_events must not be negative, as {max_events} is")
         if end_key is not None:
             self._cursor.limit_key(end_key)
         elif end_place is not None:
@@ -302,6 +306,8 @@ def _join(tables: list[Any]) -> Any:
 
 
 def _check_fields(fields: Sequence[str]) -> None:
+    if isinstance(fields, str):
+        raise UsageError(f"fields must be a list of names, such as [{fields!r}]")
     for name in fields:
         if name not in FIELD_NAMES:
             raise UsageError(f"no event has a field {name}")
