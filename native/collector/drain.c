@@ -92,7 +92,7 @@ static void look(struct ptt_collector *c, bool partly)
 			c->wanted[thread] = serial + 1;
 	}
 	c->stats.free_chunks = free_chunks;
-	if (!c->prompt && be_prompt(c)) {
+	if (!c->prompt && be_prompt(c, 0)) {
 		c->prompt = true;
 		grow_to_the_end(c);
 	}

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define FIRST_PART (UINT64_C(2) << 20)
-#define SECOND_PART (UINT64_C(12) << 20)
+#define SECOND_PART (UINT64_C(16) << 20)
 #define STEP (UINT64_C(2) << 20)
 #define USUAL_BUDGET (UINT64_C(64) << 20)
 
@@ -144,11 +144,10 @@ static void *grow(void *collector)
 {
 	struct ptt_collector *c = collector;
 	uint32_t count = c->head.chunk_count, step = (uint32_t)(STEP / c->head.chunk_size);
-	bool prompt = false;
 
+	/* relaxed: for grow_to_the_end() */
+	__atomic_store_n(&c->grower_tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
 	while (there(c) < count) {
-		if (!prompt)
-			prompt = be_prompt(c);
 		/* relaxed: pairs with want_more() and grow_end(), which hand over nothing but the word */
 		uint32_t wanted = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
 
@@ -225,8 +224,11 @@ void grow_more(struct ptt_collector *c)
 /* grow_to_the_end - have all chunks as soon as can be */
 void grow_to_the_end(struct ptt_collector *c)
 {
-	if (!c->grows)
+	/* there is no such thread any more once all is there */
+	if (!c->grows || there(c) >= c->head.chunk_count)
 		return;
+	/* relaxed: set before there was anything to bring */
+	be_prompt(c, __atomic_load_n(&c->grower_tid, __ATOMIC_RELAXED));
 	want(c, c->head.chunk_count);
 	tell(c);
 }

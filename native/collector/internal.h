@@ -118,6 +118,7 @@ struct ptt_collector {
 	uint32_t kept;       /* chunks whose note says so */
 	uint32_t room;       /* chunks that were free for any thread when the last pass began; 0 while the reserve is in use */
 	pthread_t grower;    /* the thread that brings the rest of the chunks, if there is one */
+	pid_t grower_tid;
 	int grow_fd;
 	uint32_t there;      /* chunks that the file has pages for */
 	uint32_t grow_word;  /* futex: how many chunks there shall be, or GROW_STOP */
@@ -171,7 +172,7 @@ uint64_t now_ns(void);
 /* release.c */
 void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end);
 void wake_writers(struct ptt_collector *c, uint32_t chunks);
-bool be_prompt(const struct ptt_collector *c);
+bool be_prompt(const struct ptt_collector *c, pid_t tid);
 
 /* scan.c */
 enum run_end {

@@ -31,17 +31,17 @@ void wake_writers(struct ptt_collector *c, uint32_t chunks)
 }
 
 /*
- * Real-time threads do not wait for room. Once there are any, nobody but they may keep the calling thread from the
- * processor, as far as the system lets it have precedence; a real-time policy of its own would get in their way.
+ * Real-time threads do not wait for room. Once there are any, nobody but they may keep the thread @tid of ours, 0 for the
+ * calling one, from the processor, as far as the system lets it have precedence; a real-time policy would get in their way.
  * Return: true if there are real-time threads.
  */
-bool be_prompt(const struct ptt_collector *c)
+bool be_prompt(const struct ptt_collector *c, pid_t tid)
 {
 	const int least_nice = -20;
 
 	/* relaxed: a flag that hands nothing over */
 	if (!__atomic_load_n(&c->segment->real_time, __ATOMIC_RELAXED))
 		return false;
-	setpriority(PRIO_PROCESS, 0, least_nice);
+	setpriority(PRIO_PROCESS, (id_t)tid, least_nice);
 	return true;
 }
