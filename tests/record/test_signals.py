@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shlex
 import signal
@@ -18,7 +19,7 @@ from nptltrace.record import launch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.support import Ptt
+    from tests.support import Compiler, Ptt
 
 STATUS = "grep -E 'Sig(Blk|Ign)' /proc/self/status"
 
@@ -122,3 +123,59 @@ def test_search_goes_on_behind_a_directory_without_permission(
     with pytest.raises(launch.CannotRun, match="closed/other: Permission denied") as found:
         launch.find_program("other")
     assert found.value.exit_status == 126
+
+
+HANGS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static void *short_lived(void *arg)
+{
+    return arg;
+}
+static void *sleeps(void *arg)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    pause();
+    return arg;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, short_lived, NULL);
+    pthread_join(thread, NULL);
+    pthread_create(&thread, NULL, sleeps, NULL);
+    puts("up");
+    fflush(stdout);
+    pause();
+    return 0;
+}
+"""
+
+
+def test_threads_live_until_their_process_is_killed(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace"
+    program = compile_c(HANGS)
+    with subprocess.Popen(
+        ptt.command("record", "-q", "-o", trace, "--", program),
+        env=ptt.environment(), stdout=subprocess.PIPE, encoding="utf-8",
+    ) as process:  # fmt: skip
+        assert process.stdout
+        assert process.stdout.readline() == "up\n"
+        time.sleep(0.5)  # of which no event tells
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    stat = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    assert stat["duration_ns"] >= 500_000_000
+    (traced,) = stat["processes"]
+    lives = [thread["end_ns"] - thread["start_ns"] for thread in traced["threads"]]
+    assert sum(life >= 500_000_000 for life in lives) == 2
+    assert min(lives) < 500_000_000
+    report = json.loads(ptt("report", "--format", "json", trace).stdout)
+    assert report["elapsed_ns"] >= 500_000_000
+    lives = [thread["end_ns"] - thread["start_ns"] for thread in report["threads"]]
+    assert sum(life >= 500_000_000 for life in lives) == 2

@@ -39,7 +39,7 @@ __all__ = [
 ROW_TABLES = ("waits", "holds", "wakeups")
 
 _MODES = ("exclusive", "shared")
-_THREAD_ENDED = 2
+THREAD_ENDED = 2
 _UNKNOWN = 2**32 - 1
 _BATCH = 1 << 16
 
@@ -245,7 +245,7 @@ def _tell_last(model: _native.Model, source: Source, window: Window) -> None:
     """Tell the model which threads live on behind all that it has seen, if it matters."""
     rows = model.table("threads", copy=False)[1:]
     quiet = (rows["first_ns"] < window.end_ns) & (rows["last_ns"] < window.end_ns)
-    if (quiet & (rows["flags"] & _THREAD_ENDED == 0)).any():
+    if (quiet & (rows["flags"] & THREAD_ENDED == 0)).any():
         for number, last_ns in source.last_events().items():
             model.last(number, last_ns)
 

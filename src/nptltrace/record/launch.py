@@ -283,6 +283,10 @@ class Child:
                 self._set(status)
         return self.status is not None
 
+    def status_of(self, pid: int) -> int | None:
+        """Return its exit status if it is the process of that id, and has ended."""
+        return self.status if pid == self.pid and self.poll() else None
+
     def wait(self) -> int:
         """Wait for its end and return its status."""
         while self.status is None:

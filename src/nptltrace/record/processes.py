@@ -111,7 +111,7 @@ class ProcessWatch:
 
     Attributes:
         seen: How many images there were.
-        statuses: Exit statuses that are known from elsewhere, by pid.
+        status_of: Asks for the exit status of a pid that has ended, if anybody can know it.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class ProcessWatch:
         self._ended: set[int] = set()
         self._recovering = False
         self.seen = 0
-        self.statuses: dict[int, int] = {}
+        self.status_of: Callable[[int], int | None] = lambda _: None
 
     # ---- what others ask -----------------------------------------------------------------------
 
@@ -349,7 +349,7 @@ class ProcessWatch:
             end_unix_ns=time.time_ns(),
             # What is noticed late may have happened long ago, but not before this.
             alive_unix_ns=self._looked_ns if self._looked_ns > process.learnt_ns else None,
-            status=self.statuses.get(process.pid) if pid_gone else None,
+            status=self.status_of(process.pid) if pid_gone else None,
             executed=not pid_gone,
         )
         if forget_files:

@@ -258,6 +258,8 @@ class _Recorder:
             self._clean_up(trace)
             raise
         self._watch_processes(trace)
+        if self._watch is not None:
+            self._watch.status_of = child.status_of
         self._loop(child, drain)
         return self._finish(child, trace, drain)
 
@@ -273,7 +275,7 @@ class _Recorder:
             ended = child.status is not None
             if ended or flush or now - looked >= _LOOK_S:
                 looked = now
-                self._look(child, flush=flush)
+                self._look(flush=flush)
             if flush:
                 flushed = now
                 self._progress.show(stats)
@@ -282,12 +284,10 @@ class _Recorder:
             if not stop:
                 drain.sleep(_LINGER_S if ended else _FLUSH_S)
 
-    def _look(self, child: Child, *, flush: bool) -> None:
+    def _look(self, *, flush: bool) -> None:
         watch = self._watch
         if watch is None:
             return
-        if child.status is not None:
-            watch.statuses[child.pid] = child.status
         watch.sites()
         watch.step()
         if flush:

@@ -34,6 +34,7 @@ __all__ = ["BEFORE", "Source", "TraceFiles"]
 BEFORE = "info/before"
 _RECORDS = 1  # the stream class of the handlers shared and file
 _BATCH = 16384
+_SIGNAL_BASE = 128  # a process killed by signal n has the exit status 128 + n
 _COMM_MAX = 15  # bytes of a name that the kernel keeps
 _GENERATION = re.compile(r"(?P<stream>.*?)(?:\.(?P<generation>\d+))?")
 
@@ -230,6 +231,22 @@ class Source:
             min(begins) if len(begins) == whole else None,
             max(ends) if len(ends) == whole else None,
         )
+
+    def killed_ns(self) -> list[int | None]:
+        """Return when each process was killed by a signal, None where it was not seen to be.
+
+        Its threads lived until then, whatever their last events are.
+        """
+        if self.part_ns()[1] is not None:
+            return [None] * len(self.processes())
+        return [
+            process.end_unix_ns - self.start_unix_ns
+            if process.end_unix_ns is not None
+            and isinstance(process.status, int)
+            and process.status > _SIGNAL_BASE
+            else None
+            for process in self.processes()
+        ]
 
     def before(self) -> list[tuple[TraceFiles, Source]]:
         """Return for traces that were cut out of others the events that led to their beginnings.

@@ -73,7 +73,7 @@ class Statistics:
         lost: Events that are known to be missing.
         lost_by_cause: The same by cause, where the recorder says it.
         first_ns: Time of the first event, None when there is none.
-        last_ns: Time of the last one.
+        last_ns: Time of the last one, or of the end of a process that was killed.
         start_unix_ns: Unix time of time 0.
         level: Detail level, as it was asked for.
         nptl: The thread library: `stock`, or what a trace-enabled one calls itself.
@@ -105,7 +105,7 @@ class Statistics:
 
     @property
     def duration_ns(self) -> int:
-        """Time from the first event to the last."""
+        """Time from the first event to the last, or to the end of a process that was killed."""
         if self.first_ns is None or self.last_ns is None:
             return 0
         return self.last_ns - self.first_ns
@@ -150,7 +150,15 @@ def statistics(
         lost=max(discarded, sum(causes.values())),
         lost_by_cause=causes,
         first_ns=min((first for first, _ in times), default=None),
-        last_ns=max((last for _, last in times), default=None),
+        last_ns=max(
+            (
+                thread.end_ns
+                for one in processes
+                for thread in one.threads
+                if thread.end_ns is not None
+            ),
+            default=max((last for _, last in times), default=None),
+        ),
         start_unix_ns=source.start_unix_ns,
         level=", ".join(filter(None, levels)),
         nptl=", ".join(filter(None, libraries)),
@@ -219,6 +227,14 @@ def _processes(
         if count.thread in threads:
             types = threads[count.thread].types
             types[_name(count.id)] = types.get(_name(count.id), 0) + count.events
+    for one, killed_ns in zip(made, source.killed_ns(), strict=True):
+        for thread in one.threads:
+            if (
+                killed_ns is not None
+                and thread.end_ns is not None
+                and "THREAD_END" not in thread.types
+            ):
+                thread.end_ns = max(thread.end_ns, killed_ns)
     return [p for p in made if p.threads or p.exe]
 
 
