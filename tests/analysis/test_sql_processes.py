@@ -89,3 +89,28 @@ def test_sums_of_views_are_those_of_the_tables(forked: Any) -> None:
         assert rows(forked, query.format(view)) == waited
     assert rows(forked, "select sum(waits), sum(wait_caused_ns) from blame") == waited
     assert rows(forked, "select count(*) from lock_order_cycles") == [(0,)]
+
+
+def test_owner_and_waker_may_be_of_another_process(tmp_path: Path) -> None:
+    made = Builder(tmp_path / "shared.ptt")
+    for index in (0, 1):
+        start = 0x7000_0000 + index * 0x10000
+        place = {"start": hex(start), "end": hex(start + 0x1000), "file": "f", "offset": 0}
+        known = process(index, None)
+        known[1]["modules"]["modules"][0] |= {
+            "path": f"/bin/p{index}",
+            "build_id": f"{index}a" * 20,
+        }
+        made.processes += [*known, {"shared": {"process": index, "shared": [place]}}]
+        made.processes.append({"thread": {"process": index, "tid": index + 1, "name": f"n{index}"}})
+    made.thread(1, [taken(0, lock=0x7000_0040), free(100, 0x7000_0040)], pid=100, process=0)
+    theirs = 0x7001_0040
+    second = [wait(20, 1, theirs), taken(100, 80, theirs), free(150, theirs)]
+    made.thread(2, second, pid=101, process=1)
+    traces = nptltrace.open(made.write())
+    query = "select process, owner_process, waker_process, owner, waker from named_waits"
+    assert rows(traces, query) == [(1, 0, 0, "n0", "n0")]
+    query = "select s.module, w.owner_stack is null from waits w join sites s on {} = site_id"
+    for column in ("owner_stack", "waker_stack"):
+        assert rows(traces, query.format(column)) == [("p0", False)]
+    assert rows(traces, "select waker, wakee from who_wakes_whom") == [("n0", "n1")]

@@ -437,6 +437,10 @@ class _Numbers:
         """Return the processes of threads."""
         return pa.array(self.threads["process"][threads])
 
+    def other_process(self, threads: NDArray[Any]) -> pa.Array:
+        """Return the processes of threads, null for none."""
+        return pa.array(self.threads["process"][threads], mask=self._tid[threads] == 0)
+
     def site(self, rows: NDArray[Any]) -> pa.Array:
         """Return addresses of call sites."""
         return pa.array(self._site[rows])
@@ -554,8 +558,10 @@ def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "result": _plain(rows["result"]),
             "open": _flag(rows["open"]),
             "queue_depth": _plain(rows["queue_depth"]),
+            "owner_process": names.other_process(rows["owner"]),
             "owner_tid": names.tid(rows["owner"]),
             "owner_site": names.site(rows["owner_site"]),
+            "waker_process": names.other_process(rows["waker"]),
             "waker_tid": names.tid(rows["waker"]),
             "waker_site": names.site(rows["waker_site"]),
             "waker_t_ns": _times(rows["waker_t_ns"]),
@@ -588,6 +594,7 @@ def _wakeups(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "process": names.process(rows["wakee"]),
             "t_ns": _plain(rows["t_ns"]),
             "woken_ns": _plain(rows["woken_ns"]),
+            "waker_process": names.other_process(rows["waker"]),
             "waker_tid": names.tid(rows["waker"]),
             "wakee_tid": names.tid(rows["wakee"]),
             "object_id": _plain(rows["object"]),

@@ -282,8 +282,11 @@ _DECLARED = (
             Column("open", "bool", "it never ended"),
             Column("owner_tid", "uint32", "who held the object when it began, or whose end was "
                    "waited for; null when nobody"),
+            Column("owner_process", "uint32", "its process image, another one where the object is "
+                   "shared; null likewise", "id"),
             _stack("owner_stack", "the owner's taking it"),
             Column("waker_tid", "uint32", "who ended it; null when nobody in the trace"),
+            Column("waker_process", "uint32", "its process image; null likewise", "id"),
             _stack("waker_stack", "the wake-up"),
             Column("waker_t_ns", "int64", "when the wake-up was given; null when unknown", "ns"),
             Column("queue_depth", "uint32", "waiters of the object, this one included"),
@@ -317,6 +320,7 @@ _DECLARED = (
             *_WHO,
             Column("t_ns", "int64", "when the wake-up was given", "ns"),
             Column("woken_ns", "int64", "when the thread went on", "ns"),
+            Column("waker_process", "uint32", "the process image of who woke", "id"),
             Column("waker_tid", "uint32", "who woke"),
             Column("wakee_tid", "uint32", "who was woken"),
             _LOCK,

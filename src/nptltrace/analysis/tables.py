@@ -193,8 +193,9 @@ class TraceTables:
             "run_id": numbers.run(process), "process": raw["process"], "pid": numbers.pid[process],
         }  # fmt: skip
 
-    def _stack(self, raw: pa.Table, column: str) -> pa.Array:
-        return self._sites.ids(_numpy(raw["process"]), _numpy(raw[column]))
+    def _stack(self, raw: pa.Table, column: str, process: str = "process") -> pa.Array:
+        """Return the stacks of call sites, which are in the process that a column names."""
+        return self._sites.ids(_numpy(raw[process].fill_null(0)), _numpy(raw[column]))
 
     def _threads(self, raw: pa.Table) -> dict[str, Any]:
         # A policy that is not the ordinary one is told of when a thread or a process begins.
@@ -244,8 +245,8 @@ class TraceTables:
             **self._who(raw),
             "lock_id": raw["object_id"],
             "op": _operations(raw),
-            "owner_stack": self._stack(raw, "owner_site"),
-            "waker_stack": self._stack(raw, "waker_site"),
+            "owner_stack": self._stack(raw, "owner_site", "owner_process"),
+            "waker_stack": self._stack(raw, "waker_site", "waker_process"),
             "stack_id": self._stack(raw, "site"),
         }
 
@@ -263,7 +264,7 @@ class TraceTables:
             **{name: raw[name] for name in raw.column_names if name in TABLES["wakeups"].names},
             **self._who(raw),
             "lock_id": raw["object_id"],
-            "waker_stack": self._stack(raw, "waker_site"),
+            "waker_stack": self._stack(raw, "waker_site", "waker_process"),
         }
 
     def _edges(self, raw: pa.Table) -> dict[str, Any]:

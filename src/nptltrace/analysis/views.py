@@ -75,9 +75,9 @@ VIEWS = (
         from waits w
         left join thread_names t on (t.run_id, t.process, t.tid) = (w.run_id, w.process, w.tid)
         left join thread_names ot
-               on (ot.run_id, ot.process, ot.tid) = (w.run_id, w.process, w.owner_tid)
+               on (ot.run_id, ot.process, ot.tid) = (w.run_id, w.owner_process, w.owner_tid)
         left join thread_names wt
-               on (wt.run_id, wt.process, wt.tid) = (w.run_id, w.process, w.waker_tid)
+               on (wt.run_id, wt.process, wt.tid) = (w.run_id, w.waker_process, w.waker_tid)
         left join objects o on (o.run_id, o.lock_id) = (w.run_id, w.lock_id)
         left join stack_sites s on (s.run_id, s.stack_id) = (w.run_id, w.stack_id)
         left join stack_sites os on (os.run_id, os.stack_id) = (w.run_id, w.owner_stack)
@@ -298,7 +298,7 @@ VIEWS = (
                max(u.woken_ns - u.t_ns) as latency_max_ns, u.pid, u.run_id
         from wakeups u
         left join thread_names a
-               on (a.run_id, a.process, a.tid) = (u.run_id, u.process, u.waker_tid)
+               on (a.run_id, a.process, a.tid) = (u.run_id, u.waker_process, u.waker_tid)
         left join thread_names b
                on (b.run_id, b.process, b.tid) = (u.run_id, u.process, u.wakee_tid)
         group by all order by times desc, u.waker_tid, u.wakee_tid""",
