@@ -215,29 +215,59 @@ static int look_at_each(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/* The handle of a library is its entry in the dynamic linker's list, or was; so it is looked for there. */
-static int look_at_library(struct dl_phdr_info *info, size_t size, void *library)
+/*
+ * Our own entry in the dynamic linker's list; what is opened later comes after it. Asked for outside dl_iterate_phdr():
+ * dladdr1() takes the lock that dlopen() holds when it waits for the one of dl_iterate_phdr().
+ */
+static const struct link_map *own_entry(void)
 {
-	struct link_map *map = NULL;
+	static const struct link_map *known;
+	/* relaxed: whoever does not see it finds the same */
+	struct link_map *entry = (struct link_map *)__atomic_load_n(&known, __ATOMIC_RELAXED);
 	Dl_info self;
+
+	if (!entry && dladdr1(&ptt_real, &self, (void **)&entry, RTLD_DL_LINKMAP))
+		__atomic_store_n(&known, entry, __ATOMIC_RELAXED);
+	return entry;
+}
+
+struct looked_for {
+	const struct link_map *first;
+	const void *library;
+};
+
+/*
+ * The handle of a library is its entry in the list, or was; so it is looked for there. The list stays as it is under the
+ * lock of dl_iterate_phdr(), for which alone this is called by it.
+ */
+static int look_at_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const struct looked_for *wanted = arg;
+	const struct link_map *map = wanted->first;
 
 	(void)info;
 	(void)size;
-	if (!dladdr1(&ptt_real, &self, (void **)&map, RTLD_DL_LINKMAP))
-		return 1;
-	while (map && map != library)
+	while (map && map != wanted->library)
 		map = map->l_next;
 	if (map)
 		look_at(&search, map->l_name, map->l_addr, map->l_ld);
 	return 1;
 }
 
+static void look_before_it_goes(const void *library)
+{
+	struct looked_for wanted = {.first = own_entry(), .library = library};
+
+	if (dl_iterate_phdr(find_library, NULL))
+		dl_iterate_phdr(look_at_library, &wanted);
+}
+
 EXPORT int dlclose(void *library)
 {
 	int result;
 
-	if (__nptl_trace_enabled && !__nptl_trace_confined && dl_iterate_phdr(find_library, NULL))
-		dl_iterate_phdr(look_at_library, library);
+	if (__nptl_trace_enabled && !__nptl_trace_confined)
+		look_before_it_goes(library);
 	ptt_begin_closing();
 	result = ptt_real.dlclose(library);
 	ptt_end_closing(library);
