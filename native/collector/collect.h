@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define PTT_COLLECT_API __attribute__((visibility("default")))
-#define PTT_COLLECT_ABI 1u
+#define PTT_COLLECT_ABI 2u
 
 struct ptt_collector;
 
@@ -67,6 +67,7 @@ struct ptt_collector_stats {
 	uint32_t live_threads;
 	int32_t write_error; /* errno of the last write that failed, or 0 */
 	uint32_t stopped;    /* UNTIL_FULL: the buffers have filled */
+	uint32_t lost_processes; /* that ran untraced, since there were too many at one time */
 	uint64_t lost_real_time; /* of lost_full: by real-time threads, which do not wait for room */
 	uint64_t without_site;   /* events whose process has more call sites than can be told apart */
 };
@@ -78,6 +79,13 @@ struct ptt_collector_thread {
 	uint32_t process;
 	uint32_t index;
 	uint64_t serial;
+};
+
+/* A process entry, and where it is. */
+struct ptt_collector_process {
+	struct ptt_process entry;
+	uint32_t index;
+	uint32_t reserved;
 };
 
 /* One reading of all clocks, as near to the same moment as can be had. */
@@ -150,20 +158,25 @@ PTT_COLLECT_API int ptt_collector_finish(struct ptt_collector *collector, struct
 PTT_COLLECT_API void ptt_collector_destroy(struct ptt_collector *collector);
 
 /*
- * ptt_collector_processes - copy process entries
- * @first: index to begin at
- * Return: how many were copied; entries beyond the last one ever used are not.
+ * ptt_collector_processes - copy process entries that have come, or changed their state, since they were copied last
+ * Return: how many were copied; @count means that there may be more.
  */
-PTT_COLLECT_API int ptt_collector_processes(struct ptt_collector *collector, uint32_t first,
-					    struct ptt_process *processes, uint32_t count);
+PTT_COLLECT_API int ptt_collector_processes(struct ptt_collector *collector, struct ptt_collector_process *processes,
+					    uint32_t count);
 
 /*
- * ptt_collector_process_gone - process image @index does not run any more
- * @pid_gone: its pid neither; 0 if the process lives on as another image
- *
- * What it left unfinished is final now: its threads are drained by the next pass and their entries used again.
+ * ptt_collector_process_pid - by which pid the calling process knows the one of entry @index
+ * Return: 0 if it does not run, or did not fill in its entry. Of a process in another PID namespace this reads /proc.
  */
-PTT_COLLECT_API int ptt_collector_process_gone(struct ptt_collector *collector, uint32_t index, int pid_gone);
+PTT_COLLECT_API uint32_t ptt_collector_process_pid(struct ptt_collector *collector, uint32_t index);
+
+/*
+ * ptt_collector_process_gone - the process image of entry @index does not run any more
+ *
+ * What it left unfinished is final now: its threads are drained by the next pass and their entries used again, as is its
+ * own once its call sites have been taken.
+ */
+PTT_COLLECT_API int ptt_collector_process_gone(struct ptt_collector *collector, uint32_t index);
 
 /* ptt_collector_threads - copy who has a thread entry, as many as @count. Return: how many. */
 PTT_COLLECT_API int ptt_collector_threads(struct ptt_collector *collector, struct ptt_collector_thread *threads,

@@ -110,7 +110,13 @@ struct ptt_collector {
 	struct shared_drain *shared; /* NULL unless there is one buffer for all */
 	struct ptt_collector_stats stats;
 	uint32_t doorbell_seen;
-	uint32_t process_high; /* entries below this have been used */
+	struct process_note *process_note; /* one a process entry */
+	uint8_t *process_used; /* one a process entry: threads of it have entries */
+	uint32_t reap_at; /* so many threads, and it is looked which of them there are */
+	uint32_t gone_processes; /* whose entries have not been given back */
+	uint64_t lost_threads; /* of process entries that have been given back */
+	uint32_t pid_namespace;
+	char device_and_inode[48]; /* of the segment, as /proc/PID/maps has them */
 	uint64_t site_stuck_ns;
 	uint64_t site_stuck_at;
 	uint64_t site_lost_below; /* entries that were given up below this have been counted */
@@ -213,6 +219,20 @@ void threads_recycle(struct ptt_collector *c);
 void threads_sum_losses(struct ptt_collector *c);
 void threads_take_up(struct ptt_collector *c);
 
+void threads_of_process_gone(struct ptt_collector *c, uint32_t process);
+void threads_mark_processes(struct ptt_collector *c);
+
+/* processes.c */
+int processes_init(struct ptt_collector *c) PTT_MUST_CHECK;
+uint32_t process_high(const struct ptt_collector *c);
+uint32_t process_image(const struct ptt_collector *c, uint32_t index);
+void processes_recycle(struct ptt_collector *c);
+uint64_t processes_lost_threads(const struct ptt_collector *c);
+
+/* identity.c: identity_pid - @process's pid here; 0 if no such process runs. May read all of /proc. */
+void identity_init(struct ptt_collector *c, int segment_fd);
+uint32_t identity_pid(const struct ptt_collector *c, const struct ptt_process *process);
+
 /* revoke.c */
 void revoke_idle(struct ptt_collector *c);
 
@@ -223,6 +243,7 @@ int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *m
 void shared_take_up(struct ptt_collector *c);
 void shared_pass(struct ptt_collector *c, uint32_t flags);
 void shared_process_gone(struct ptt_collector *c, uint32_t index);
+void shared_process_reset(struct ptt_collector *c, uint32_t index);
 int shared_threads(const struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count);
 void shared_close(struct ptt_collector *c);
 void shared_finish(struct ptt_collector *c);

@@ -14,11 +14,12 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "segment_map.h"
 
 #define BUDGET_DEFAULT (UINT64_C(64) << 20)
 #define SHARED_SIZE_DEFAULT (UINT64_C(16) << 20)
 #define PROCESS_COUNT 16384u
-#define THREAD_COUNT 16384u
+#define THREAD_COUNT PTT_THREAD_COUNT_MAX
 #define CHUNK_SIZE_MAX (1u << 20)
 #define RESERVE_PART 8u /* of all chunks, one in so many is kept for real-time threads, where threads wait for room */
 
@@ -80,6 +81,7 @@ static bool is_sound(const struct ptt_segment *seg, const char *base, uint64_t s
 	       seg->chunk_size >= PTT_CHUNK_SIZE_MIN && !(seg->chunk_size & (seg->chunk_size - 1)) &&
 	       seg->thread_count <= PTT_THREAD_COUNT_MAX && seg->chunk_count <= size / seg->chunk_size &&
 	       seg->chunk_reserve <= seg->chunk_count && seg->chunk_reserve_at <= seg->chunk_count - seg->chunk_reserve &&
+	       seg->process_count <= PTT_PROCESS_COUNT_MAX &&
 	       seg->process_count <= size / sizeof(struct ptt_process) && seg->chunk_offset <= size &&
 	       seg->chunk_offset + (uint64_t)seg->chunk_count * seg->chunk_size <= size &&
 	       seg->process_offset + (uint64_t)seg->process_count * sizeof(struct ptt_process) <= size &&
@@ -118,13 +120,14 @@ static int check_shared(const struct ptt_collector_options *o, uint64_t size, st
 
 static int map(struct ptt_collector *c, int fd, uint64_t size, struct ptt_message *message)
 {
-	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *base = ptt_segment_map(fd, size);
 
-	if (base == MAP_FAILED)
+	if (!base)
 		return fail(message, -errno, "cannot map the segment");
 	c->base = base;
 	c->segment = base;
 	c->head = *c->segment;
+	identity_init(c, fd);
 	return 0;
 }
 
@@ -146,7 +149,8 @@ static int allocate(struct ptt_collector *c, struct ptt_message *message)
 	c->full = calloc(c->head.thread_count, sizeof(*c->full));
 	c->asked = calloc(c->head.chunk_count, sizeof(*c->asked));
 	c->packet = calloc(1, sizeof(*c->packet));
-	if (!c->note || !c->ready || !c->stream || !c->wanted || !c->full || !c->asked || !c->packet)
+	if (!c->note || !c->ready || !c->stream || !c->wanted || !c->full || !c->asked || !c->packet ||
+	    processes_init(c))
 		return fail(message, -ENOMEM, "cannot keep notes of the segment");
 	for (uint32_t i = 0; i < c->head.chunk_count; i++)
 		c->note[i].serial = UINT64_MAX;
@@ -353,8 +357,10 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 	/* acquire: pairs with the writer's bump in ptt_ring_the_bell(), after what it rings for */
 	c->doorbell_seen = __atomic_load_n(&c->segment->doorbell, __ATOMIC_ACQUIRE);
 	c->stats.freed_chunks = 0;
+	c->stats.lost_processes = __atomic_load_n(&c->segment->lost_processes, __ATOMIC_RELAXED);
 	if (c->shared) {
 		shared_pass(c, flags);
+		processes_recycle(c);
 		if (stats)
 			*stats = c->stats;
 		return 0;
@@ -366,6 +372,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 			revoke_idle(c);
 	}
 	threads_recycle(c);
+	processes_recycle(c);
 	if (!stats)
 		return 0;
 	/* What ended threads lost is in c->stats for good; what live ones lost up to now is added for the caller only. */
@@ -433,6 +440,8 @@ void ptt_collector_destroy(struct ptt_collector *c)
 	free(c->asked);
 	free(c->open);
 	free(c->packet);
+	free(c->process_note);
+	free(c->process_used);
 	free(c);
 }
 

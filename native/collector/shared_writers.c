@@ -165,11 +165,10 @@ static bool has_other_image(const struct ptt_collector *c, uint32_t index)
 {
 	const struct shared_drain *d = c->shared;
 
-	for (uint32_t i = index + 1; i < c->head.process_count; i++) {
-		/* acquire: pairs with the release of LIVE; the entry is filled in */
-		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
-			break;
-		if (c->process[i].pid == c->process[index].pid &&
+	for (uint32_t i = 0; i < process_high(c); i++) {
+		if (i != index && c->process[i].pid == c->process[index].pid &&
+		    c->process[i].pid_namespace == c->process[index].pid_namespace &&
+		    c->process[i].image > c->process[index].image &&
 		    d->process[i].start_time == d->process[index].start_time)
 			return true;
 	}
@@ -187,7 +186,7 @@ static bool is_another(uint32_t pid, uint64_t start_time)
 static bool lives(struct ptt_collector *c, uint32_t index)
 {
 	struct ptt_shared_process *p = &c->shared->process[index];
-	uint32_t pid = c->process[index].pid;
+	uint32_t pid = p->gone ? 0 : ptt_collector_process_pid(c, index);
 
 	if (!p->gone && (!pid || has_ended(pid) || is_another(pid, p->start_time) || has_other_image(c, index)))
 		p->gone = 1;
@@ -196,9 +195,7 @@ static bool lives(struct ptt_collector *c, uint32_t index)
 
 bool shared_any_writer_lives(struct ptt_collector *c)
 {
-	for (uint32_t i = 0; i < c->head.process_count; i++) {
-		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
-			break;
+	for (uint32_t i = 0; i < process_high(c); i++) {
 		/* seq_cst: pairs with the writer's increment before it reserves */
 		if (__atomic_load_n(&c->shared->process[i].writing, __ATOMIC_SEQ_CST) && lives(c, i))
 			return true;
@@ -227,12 +224,10 @@ static bool has_running_thread(uint32_t pid)
 
 bool shared_any_writer_runs(struct ptt_collector *c)
 {
-	for (uint32_t i = 0; i < c->head.process_count; i++) {
-		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
-			break;
+	for (uint32_t i = 0; i < process_high(c); i++) {
 		/* relaxed: who writes by now and did not before came too late to be waited for */
 		if (__atomic_load_n(&c->shared->process[i].writing, __ATOMIC_RELAXED) && lives(c, i) &&
-		    has_running_thread(c->process[i].pid))
+		    has_running_thread(ptt_collector_process_pid(c, i)))
 			return true;
 	}
 	return false;
@@ -241,6 +236,11 @@ bool shared_any_writer_runs(struct ptt_collector *c)
 void shared_process_gone(struct ptt_collector *c, uint32_t index)
 {
 	c->shared->process[index].gone = 1;
+}
+
+void shared_process_reset(struct ptt_collector *c, uint32_t index)
+{
+	c->shared->process[index] = (struct ptt_shared_process){0};
 }
 
 /* ------------------------------------------------------------ notes */
@@ -273,16 +273,14 @@ static bool make_room(struct shared_drain *d)
 	return true;
 }
 
-/* The last process image of that pid. */
+/* The last process image that has that pid. */
 static uint32_t process_of(const struct ptt_collector *c, uint32_t pid)
 {
-	uint32_t found = UINT32_MAX;
+	uint32_t found = PTT_NO_IMAGE;
 
-	for (uint32_t i = 0; i < c->head.process_count; i++) {
-		if (__atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE) == PTT_PROCESS_FREE)
-			break;
-		if (c->process[i].pid == pid)
-			found = i;
+	for (uint32_t i = 0; i < process_high(c); i++) {
+		if (c->process[i].pid == pid && (found == PTT_NO_IMAGE || c->process[i].image > found))
+			found = c->process[i].image;
 	}
 	return found;
 }

@@ -3,6 +3,9 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static uint32_t thread_high(const struct ptt_collector *c)
 {
@@ -16,6 +19,44 @@ static uint32_t owner_of(const struct ptt_collector *c, uint32_t i)
 {
 	/* acquire: pairs with the release of a collector that gave the entry back; what a writer fills in, its state tells */
 	return __atomic_load_n(&c->thread_owner[i], __ATOMIC_ACQUIRE);
+}
+
+#define REAP_MIN 1024u
+
+/* Does the kernel know of no such thread? Ids in other PID namespaces are not ours to ask for. */
+static bool is_dead(const struct ptt_collector *c, uint32_t i)
+{
+	const struct ptt_process *process = &c->process[(owner_of(c, i) - 1) % c->head.process_count];
+	uint32_t pid = process->pid, tid = c->thread[i].tid;
+
+	return process->pid_namespace && process->pid_namespace == c->pid_namespace && pid && tid &&
+	       syscall(SYS_tgkill, pid, tid, 0) < 0 && errno == ESRCH;
+}
+
+/*
+ * A thread that does something when its end has been reported, as destructors of thread-specific data may in their last
+ * round, gets an entry that it does not give back. So whenever there are twice as many as there were, those go that have
+ * no thread any more.
+ */
+static void reap(struct ptt_collector *c)
+{
+	uint32_t live = 0;
+
+	if (c->stats.live_threads < (c->reap_at ? c->reap_at : REAP_MIN))
+		return;
+	for (uint32_t i = 0; i < thread_high(c); i++) {
+		struct stream *s = &c->stream[i];
+
+		/* acquire: pairs with the release of LIVE; the entry is filled in */
+		if (!owner_of(c, i) || s->ended || __atomic_load_n(&c->thread[i].state, __ATOMIC_ACQUIRE) != PTT_THREAD_LIVE)
+			continue;
+		if (is_dead(c, i))
+			s->gone = s->ended = 1;
+		else
+			live++;
+	}
+	c->stats.live_threads = live;
+	c->reap_at = 2 * live > REAP_MIN ? 2 * live : REAP_MIN;
 }
 
 /* Before the chunks are looked at: whoever has ended by now has all its chunks where we shall see them. */
@@ -35,6 +76,7 @@ void threads_look(struct ptt_collector *c)
 		live += !s->ended;
 	}
 	c->stats.live_threads = live;
+	reap(c);
 }
 
 /*
@@ -46,7 +88,8 @@ static void leave_chunks(struct ptt_collector *c)
 	for (uint32_t i = 0; i < c->head.chunk_count; i++) {
 		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state);
 
-		if (state == PTT_CHUNK_FREE || thread >= c->head.thread_count || !c->stream[thread].ended)
+		if (state == PTT_CHUNK_FREE || state == PTT_CHUNK_ABSENT || thread >= c->head.thread_count ||
+		    !c->stream[thread].ended)
 			continue;
 		if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED && c->head.policy != PTT_POLICY_FLUSH)
 			/* a failure means that the chunk has gone another way meanwhile */
@@ -116,7 +159,7 @@ static void keep_undrained(struct ptt_collector *c)
 	for (uint32_t i = 0; i < c->head.chunk_count; i++) {
 		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state);
 
-		if (state != PTT_CHUNK_FREE && thread < c->head.thread_count)
+		if (state != PTT_CHUNK_FREE && state != PTT_CHUNK_ABSENT && thread < c->head.thread_count)
 			c->stream[thread].ended = 0;
 	}
 }
@@ -153,28 +196,25 @@ void threads_sum_losses(struct ptt_collector *c)
 		stats->lost_real_time += __atomic_load_n(&c->thread[i].lost_real_time, __ATOMIC_RELAXED);
 		stats->wait_ns += __atomic_load_n(&c->thread[i].wait_ns, __ATOMIC_RELAXED);
 	}
-	stats->lost_threads = 0;
-	for (uint32_t i = 0; i < c->process_high; i++)
-		stats->lost_threads += __atomic_load_n(&c->process[i].lost_threads, __ATOMIC_RELAXED);
+	stats->lost_threads = processes_lost_threads(c);
 }
 
-int ptt_collector_process_gone(struct ptt_collector *c, uint32_t index, int pid_gone)
+void threads_of_process_gone(struct ptt_collector *c, uint32_t process)
 {
-	uint32_t pid;
-
-	if (index >= c->head.process_count)
-		return -EINVAL;
-	if (c->shared)
-		shared_process_gone(c, index);
-	pid = c->process[index].pid;
-	for (uint32_t i = 0; i < thread_high(c); i++) {
-		if (!pid || owner_of(c, i) != pid)
-			continue;
-		/* An entry that was claimed but never filled in belongs to whichever image the pid has now. */
-		if (__atomic_load_n(&c->thread[i].state, __ATOMIC_ACQUIRE) ? c->thread[i].process == index : pid_gone)
+	for (uint32_t i = 0; i < thread_high(c); i++)
+		if (owner_of(c, i) == process + 1)
 			c->stream[i].gone = 1;
+}
+
+void threads_mark_processes(struct ptt_collector *c)
+{
+	memset(c->process_used, 0, c->head.process_count * sizeof(*c->process_used));
+	for (uint32_t i = 0; i < thread_high(c); i++) {
+		uint32_t owner = owner_of(c, i);
+
+		if (owner && owner <= c->head.process_count)
+			c->process_used[owner - 1] = 1;
 	}
-	return 0;
 }
 
 int ptt_collector_threads(struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count)

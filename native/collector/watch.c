@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* watch.c - what the recorder looks at between passes: the doorbell, process entries, the journal of call sites. */
+/* watch.c - what the recorder looks at between passes: the doorbell, the journal of call sites. */
 #include "internal.h"
 
 #include <errno.h>
@@ -27,25 +27,6 @@ int ptt_collector_wait(struct ptt_collector *c, uint32_t timeout_ms)
 	return 0;
 }
 
-int ptt_collector_processes(struct ptt_collector *c, uint32_t first, struct ptt_process *processes, uint32_t count)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = first; i < c->head.process_count && n < count; i++) {
-		/* acquire: pairs with the release of LIVE after the entry was filled in */
-		uint32_t state = __atomic_load_n(&c->process[i].state, __ATOMIC_ACQUIRE);
-
-		/* Entries are taken in order and never given back. */
-		if (state == PTT_PROCESS_FREE)
-			break;
-		processes[n] = c->process[i];
-		processes[n++].state = state;
-		if (i >= c->process_high)
-			c->process_high = i + 1;
-	}
-	return (int)n;
-}
-
 /* Has the entry at @at been written, all of it, by whom it was given to? Then @site is what it says. */
 static bool read_site(const struct ptt_collector *c, uint64_t at, struct ptt_site *site)
 {
@@ -57,7 +38,7 @@ static bool read_site(const struct ptt_collector *c, uint64_t at, struct ptt_sit
 
 	*site = (struct ptt_site){
 		.address = address & PTT_OBJECT_MASK,
-		.process = process & 0xffff,
+		.process = process_image(c, process & 0xffff),
 		.id = id & 0xffff,
 	};
 	if (!site->address)

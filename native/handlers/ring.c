@@ -64,7 +64,7 @@ EXPORT void nptl_trace_init(char **args)
 	int err;
 
 	if (attached) {
-		err = ptt_ring_fork_child();
+		err = ptt_ring_fork_child(true);
 	} else if (!args[0] || !args[0][0]) {
 		refuse("no session directory given (start the program with ptt record)", 0);
 		return;
@@ -73,7 +73,9 @@ EXPORT void nptl_trace_init(char **args)
 		err = ptt_ring_attach(args[0]);
 	}
 	attached = err == 0;
-	if (err)
+	if (err == -EAGAIN)
+		__nptl_trace_enabled = 0; /* counted in the segment: whose standard error this is nobody knows */
+	else if (err)
 		refuse("cannot join the recording", -err);
 }
 

@@ -50,6 +50,7 @@
 #define NPTL_TRACE_IMPLEMENTATION
 #include "shared.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -100,7 +101,9 @@ EXPORT void nptl_trace_init(char **args)
 	/* in the child of a fork: whatever this thread was writing is its parent's */
 	writing = false;
 	self_tid = 0;
-	if (err)
+	if (err == -EAGAIN)
+		__nptl_trace_enabled = 0; /* counted in the segment: whose standard error this is nobody knows */
+	else if (err)
 		refuse("cannot join the recording", -err);
 }
 

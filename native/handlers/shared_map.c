@@ -79,7 +79,7 @@ int shared_attach(const char *directory)
 	int err;
 
 	shared_buffer.generation++;
-	err = directory ? ptt_ring_attach(directory) : ptt_ring_fork_child();
+	err = directory ? ptt_ring_attach(directory) : ptt_ring_fork_child(false);
 	if (!err && directory)
 		err = map_array();
 	if (err) {

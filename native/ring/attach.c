@@ -14,6 +14,7 @@
 #include "bell.h"
 #include "confined.h"
 #include "handover.h"
+#include "identity.h"
 #include "may_write.h"
 #include "ring.h"
 
@@ -42,12 +43,13 @@ static int map_segment(const char *directory, struct ptt_segment **segment)
 		close(fd);
 		return -EINVAL;
 	}
-	seg = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	seg = ptt_segment_map(fd, (uint64_t)st.st_size);
 	close(fd);
-	if (seg == MAP_FAILED)
+	if (!seg)
 		return -errno;
 	if (memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, 8) != 0 || seg->abi.major != PTT_ABI_MAJOR ||
-	    seg->size != (uint64_t)st.st_size || seg->closed) {
+	    seg->size != (uint64_t)st.st_size || seg->closed ||
+	    seg->thread_offset + seg->thread_count * sizeof(struct ptt_thread) > PTT_SEGMENT_ALIGN) {
 		munmap(seg, (size_t)st.st_size);
 		return -EINVAL;
 	}
@@ -55,29 +57,58 @@ static int map_segment(const char *directory, struct ptt_segment **segment)
 	return 0;
 }
 
+static void raise_high(uint32_t *high, uint32_t wanted)
+{
+	/* release: pairs with the acquire of the collector's look at it */
+	uint32_t seen = __atomic_load_n(high, __ATOMIC_RELAXED);
+
+	while (seen < wanted &&
+	       !__atomic_compare_exchange_n(high, &seen, wanted, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+static bool take_process(struct ptt_segment *seg, uint32_t index)
+{
+	struct ptt_process *table = (struct ptt_process *)((char *)seg + seg->process_offset);
+	uint32_t expected = PTT_PROCESS_FREE;
+
+	/* acquire: pairs with the collector's release when it gave the entry back */
+	if (!__atomic_compare_exchange_n(&table[index].state, &expected, PTT_PROCESS_CLAIMED, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		return false;
+	ptt_session.process = &table[index];
+	ptt_session.process_index = index;
+	raise_high(&seg->process_high, index + 1);
+	/* relaxed: only a hint */
+	__atomic_store_n(&seg->process_hint, index + 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Return: false if there are too many processes; then this one is counted. */
 static bool claim_process(uint32_t parent)
 {
 	struct ptt_segment *seg = ptt_session.segment;
-	struct ptt_process *table = (struct ptt_process *)((char *)seg + seg->process_offset);
-	uint32_t i;
+	uint32_t i, count = seg->process_count, hint = __atomic_load_n(&seg->process_hint, __ATOMIC_RELAXED);
+	struct ptt_process *process;
 
-	for (i = 0; i < seg->process_count; i++) {
-		uint32_t expected = PTT_PROCESS_FREE;
-
-		/* acquire: nobody ever gives an entry back; it orders what is written to it behind the claim */
-		if (!__atomic_compare_exchange_n(&table[i].state, &expected, PTT_PROCESS_CLAIMED, false,
-						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			continue;
-		table[i].pid = ptt_session.pid;
-		table[i].ppid = (uint32_t)getppid();
-		table[i].parent = parent;
-		table[i].start = ptt_clock(ptt_ring.clock);
-		table[i].lost_threads = 0;
-		ptt_session.process = &table[i];
-		ptt_session.process_index = i;
-		return true;
+	for (i = 0; i < count; i++)
+		if (take_process(seg, (hint + i) % count))
+			break;
+	/* relaxed, both: counts */
+	if (i == count) {
+		__atomic_fetch_add(&seg->lost_processes, 1, __ATOMIC_RELAXED);
+		return false;
 	}
-	return false;
+	ptt_session.image = __atomic_fetch_add(&seg->images, 1, __ATOMIC_RELAXED);
+	process = ptt_session.process;
+	process->pid = ptt_session.pid;
+	process->ppid = (uint32_t)getppid();
+	process->parent = parent;
+	process->start = ptt_clock(ptt_ring.clock);
+	process->lost_threads = 0;
+	process->image = ptt_session.image;
+	process->pid_namespace = ptt_is_confined() ? 0 : ptt_pid_namespace(PTT_OWN_PID_NAMESPACE);
+	return true;
 }
 
 /*
@@ -107,7 +138,7 @@ static void save_proc(const char *name)
 	int in;
 
 	snprintf(from, sizeof(from), "/proc/self/%s", name);
-	snprintf(to, sizeof(to), "%s-%u", name, ptt_session.process_index);
+	snprintf(to, sizeof(to), "%s-%u", name, ptt_session.image);
 	if (ptt_is_confined() || !ptt_may_write(PROC_MAX) || session_path(path, sizeof(path), to))
 		return;
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
@@ -153,18 +184,13 @@ int ptt_ring_attach_mapped(struct ptt_segment *seg, const char *directory)
 		return -ENAMETOOLONG;
 	strcpy(ptt_session.directory, directory);
 	ptt_session.segment = seg;
-	ptt_session.thread = (struct ptt_thread *)((char *)seg + seg->thread_offset);
-	ptt_session.thread_owner = (uint32_t *)((char *)seg + seg->thread_owner_offset);
-	ptt_session.chunk_state = (uint32_t *)((char *)seg + seg->chunk_state_offset);
-	ptt_session.site = (struct ptt_site *)((char *)seg + seg->site_offset);
-	ptt_ring.base = (char *)seg;
 	ptt_ring.clock = seg->clock;
 	ptt_ring.chunk_mask = seg->chunk_size - 1;
 	ptt_ring.fast_mask = seg->clock == PTT_CLOCK_TSC ? ptt_ring.chunk_mask : 0;
 	ptt_ring.cpu_offset = find_cpu_offset();
 	/* where it fails, only the second line of defence of ptt_ring_site_slow() is missing */
 	madvise(&ptt_site_table, sizeof(ptt_site_table), MADV_WIPEONFORK);
-	err = join_session(UINT32_MAX);
+	err = join_session(PTT_NO_IMAGE);
 	if (err)
 		ptt_ring_leave_session();
 	return err;
@@ -178,14 +204,19 @@ int ptt_ring_attach(const char *directory)
 	return err ? err : ptt_ring_attach_mapped(seg, directory);
 }
 
-int ptt_ring_fork_child(void)
+int ptt_ring_fork_child(bool move)
 {
-	uint32_t parent = ptt_session.process_index;
+	const struct ptt_thread *self = ptt_ring_self;
+	uint32_t parent = ptt_session.image;
 	int err;
 
 	if (!ptt_session.segment)
 		return -ENODEV;
+	if (move)
+		ptt_session.segment = ptt_segment_move(ptt_session.segment, ptt_ring_is_nowhere(self) ? NULL : self);
 	ptt_ring_forget_thread();
+	if (!ptt_session.segment)
+		return -ENOMEM;
 	err = join_session(parent);
 	if (err)
 		ptt_ring_leave_session();
@@ -211,38 +242,28 @@ void ptt_ring_detach(void)
 
 /* ------------------------------------------------------------ threads */
 
-static void raise_high(uint32_t *high, uint32_t wanted)
-{
-	/* release: pairs with the acquire of the collector's thread_high() */
-	uint32_t seen = __atomic_load_n(high, __ATOMIC_RELAXED);
-
-	while (seen < wanted &&
-	       !__atomic_compare_exchange_n(high, &seen, wanted, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-		;
-}
-
 static struct ptt_thread *claim_thread(void)
 {
 	struct ptt_segment *seg = ptt_session.segment;
-	uint32_t i;
+	uint32_t i, *owner = ptt_thread_owners(seg);
 
 	for (i = 0; i < seg->thread_count; i++) {
 		uint32_t expected = 0;
 
 		/* relaxed: the swap looks again */
-		if (__atomic_load_n(&ptt_session.thread_owner[i], __ATOMIC_RELAXED))
+		if (__atomic_load_n(&owner[i], __ATOMIC_RELAXED))
 			continue;
 		/* acquire: pairs with the collector's release when it gave the entry back */
-		if (__atomic_compare_exchange_n(&ptt_session.thread_owner[i], &expected, ptt_session.pid, false,
-						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		if (__atomic_compare_exchange_n(&owner[i], &expected, ptt_session.process_index + 1, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED)) {
 			raise_high(&seg->thread_high, i + 1);
-			return &ptt_session.thread[i];
+			return &ptt_threads(seg)[i];
 		}
 	}
 	return NULL;
 }
 
-struct ptt_thread *ptt_ring_enter_thread(void)
+static struct ptt_thread *enter_thread(void)
 {
 	struct ptt_thread *self;
 
@@ -259,11 +280,12 @@ struct ptt_thread *ptt_ring_enter_thread(void)
 	self->t_base = ptt_clock(ptt_ring.clock);
 	self->pid = ptt_session.pid;
 	self->tid = ptt_own_tid();
-	self->process = ptt_session.process_index;
-	self->hint = (uint32_t)(self - ptt_session.thread) * PTT_HOME_STRIDE;
+	self->process = ptt_session.image;
+	self->hint = (uint32_t)(self - ptt_threads(ptt_session.segment)) * PTT_HOME_STRIDE;
 	if (!ptt_ring_take_entry(self)) {
 		/* a signal handler registered this thread meanwhile */
-		__atomic_store_n(&ptt_session.thread_owner[self - ptt_session.thread], 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&ptt_thread_owners(ptt_session.segment)[self - ptt_threads(ptt_session.segment)], 0,
+				 __ATOMIC_RELEASE);
 		return ptt_ring_self;
 	}
 	/* release: the collector's acquire load of LIVE sees the entry */
@@ -271,14 +293,31 @@ struct ptt_thread *ptt_ring_enter_thread(void)
 	return self;
 }
 
+/* The tracer's, where there is one. */
+extern void __nptl_trace_thread_enters(void) __attribute__((weak));
+
+/* A child that a signal handler forked in between would take the parent's entry for its own. */
+struct ptt_thread *ptt_ring_enter_thread(void)
+{
+	uint64_t before = ptt_hold_signals();
+	struct ptt_thread *self = enter_thread();
+
+	ptt_let_signals(before);
+	if (self && &__nptl_trace_thread_enters)
+		__nptl_trace_thread_enters();
+	return self;
+}
+
 void ptt_ring_thread_end(void)
 {
+	uint64_t before = ptt_hold_signals();
 	struct ptt_thread *self = ptt_ring_self;
 
-	if (ptt_ring_is_nowhere(self))
-		return;
-	ptt_ring_forget_thread();
-	ptt_leave_to_others();
-	/* release: the collector's acquire load of ENDED sees the thread's last slots */
-	__atomic_store_n(&self->state, PTT_THREAD_ENDED, __ATOMIC_RELEASE);
+	if (!ptt_ring_is_nowhere(self)) {
+		ptt_ring_forget_thread();
+		ptt_leave_to_others();
+		/* release: the collector's acquire load of ENDED sees the thread's last slots */
+		__atomic_store_n(&self->state, PTT_THREAD_ENDED, __ATOMIC_RELEASE);
+	}
+	ptt_let_signals(before);
 }

@@ -26,9 +26,8 @@ static struct timespec wait_slice(uint32_t waiters)
  * Room gets short: the collector should come before threads have to wait.
  * @rung_at: the value of segment.space at which it was called last for this reason; one call is enough for each
  */
-static void hurry(uint32_t *rung_at)
+static void hurry(struct ptt_segment *seg, uint32_t *rung_at)
 {
-	struct ptt_segment *seg = ptt_session.segment;
 	/* relaxed: a call too many, or one that comes with the next chunk, does no harm */
 	uint32_t space = __atomic_load_n(&seg->space, __ATOMIC_RELAXED);
 
@@ -40,7 +39,7 @@ static void hurry(uint32_t *rung_at)
 /* Wait until chunks may be free. Return: false if nothing will ever free them, or this thread does not wait. */
 static bool wait_for_space(struct ptt_thread *self, uint32_t seen)
 {
-	struct ptt_segment *seg = ptt_session.segment;
+	struct ptt_segment *seg = ptt_segment_of(self);
 	struct timespec slice;
 	uint32_t waiters;
 
@@ -65,22 +64,21 @@ static bool wait_for_space(struct ptt_thread *self, uint32_t seen)
 	return true;
 }
 
-static struct ptt_chunk *chunk_at(uint32_t index)
+static uint64_t chunk_offset(const struct ptt_segment *seg, uint32_t index)
 {
-	return (struct ptt_chunk *)(ptt_ring.base + ptt_session.segment->chunk_offset +
-				    (uint64_t)index * ptt_session.segment->chunk_size);
+	return seg->chunk_offset + (uint64_t)index * seg->chunk_size;
 }
 
-static uint64_t chunk_first_slot(uint32_t index)
+static struct ptt_chunk *chunk_at(struct ptt_segment *seg, uint32_t index)
 {
-	return ptt_session.segment->chunk_offset + (uint64_t)index * ptt_session.segment->chunk_size + PTT_CHUNK_HEAD;
+	return (struct ptt_chunk *)((char *)seg + chunk_offset(seg, index));
 }
 
 /* Claim a chunk if its state still is @seen. */
-static bool claim_index(uint32_t index, uint32_t seen, uint32_t claimed)
+static bool claim_index(struct ptt_segment *seg, uint32_t index, uint32_t seen, uint32_t claimed)
 {
 	/* acquire: pairs with the release that freed the chunk, so that its dirty_end is right */
-	return __atomic_compare_exchange_n(&ptt_session.chunk_state[index], &seen, claimed, false, __ATOMIC_ACQUIRE,
+	return __atomic_compare_exchange_n(&ptt_chunk_states(seg)[index], &seen, claimed, false, __ATOMIC_ACQUIRE,
 					   __ATOMIC_RELAXED);
 }
 
@@ -94,16 +92,16 @@ struct among {
  * @passed: how many were looked at in vain
  * Return: index of a chunk that now is CLAIMED, or -1 if none is free.
  */
-static int64_t claim_among(const struct among *among, uint32_t home, uint32_t claimed, uint32_t *passed)
+static int64_t claim_among(struct ptt_segment *seg, const struct among *among, uint32_t home, uint32_t claimed, uint32_t *passed)
 {
-	uint32_t reserve = ptt_session.segment->chunk_reserve, n = among->count ? home % among->count : 0;
+	uint32_t reserve = seg->chunk_reserve, n = among->count ? home % among->count : 0;
 
 	for (*passed = 0; *passed < among->count; ++*passed) {
 		uint32_t index = among->first + n + (n < among->before ? 0 : reserve);
 
 		/* relaxed: the swap looks again */
-		if (__atomic_load_n(&ptt_session.chunk_state[index], __ATOMIC_RELAXED) == PTT_CHUNK_FREE &&
-		    claim_index(index, PTT_CHUNK_FREE, claimed))
+		if (__atomic_load_n(&ptt_chunk_states(seg)[index], __ATOMIC_RELAXED) == PTT_CHUNK_FREE &&
+		    claim_index(seg, index, PTT_CHUNK_FREE, claimed))
 			return index;
 		if (++n == among->count)
 			n = 0;
@@ -115,7 +113,7 @@ static int64_t claim_among(const struct among *among, uint32_t home, uint32_t cl
 static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 {
 	static uint32_t rung_at = UINT32_MAX;
-	const struct ptt_segment *seg = ptt_session.segment;
+	struct ptt_segment *seg = ptt_segment_of(self);
 	/* relaxed: a chunk that is FREE has its pages, whoever says so first */
 	uint32_t there = __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED), passed;
 	struct among among = {.count = there, .before = seg->chunk_reserve_at};
@@ -124,9 +122,9 @@ static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 	if (there > seg->chunk_reserve_at)
 		among.count = there - seg->chunk_reserve_at > seg->chunk_reserve ? there - seg->chunk_reserve
 										 : seg->chunk_reserve_at;
-	index = claim_among(&among, self->hint, claimed, &passed);
+	index = claim_among(seg, &among, self->hint, claimed, &passed);
 	if (index >= 0 && passed >= among.count / 2 && seg->policy == PTT_POLICY_FLUSH)
-		hurry(&rung_at);
+		hurry(seg, &rung_at);
 	return index;
 }
 
@@ -134,7 +132,7 @@ static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 static int64_t claim_reserved(struct ptt_thread *self, uint32_t claimed)
 {
 	static uint32_t rung_at = UINT32_MAX;
-	const struct ptt_segment *seg = ptt_session.segment;
+	struct ptt_segment *seg = ptt_segment_of(self);
 	/* those that are not there are not FREE */
 	struct among among = {seg->chunk_reserve_at, seg->chunk_reserve, seg->chunk_reserve};
 	uint32_t passed;
@@ -142,17 +140,17 @@ static int64_t claim_reserved(struct ptt_thread *self, uint32_t claimed)
 
 	if (!among.count)
 		return -1;
-	index = claim_among(&among, self->hint, claimed, &passed);
-	hurry(&rung_at);
+	index = claim_among(seg, &among, self->hint, claimed, &passed);
+	hurry(seg, &rung_at);
 	return index;
 }
 
 /* Are all slots up to the chunk's end written? A signal handler may have interrupted a writer between reserving and writing. */
-static bool is_whole(uint32_t index)
+static bool is_whole(struct ptt_segment *seg, uint32_t index)
 {
-	const struct ptt_chunk *chunk = chunk_at(index);
+	const struct ptt_chunk *chunk = chunk_at(seg, index);
 	const struct ptt_slot *slot = (const struct ptt_slot *)((const char *)chunk + PTT_CHUNK_HEAD);
-	uint32_t i, count = (ptt_session.segment->chunk_size - PTT_CHUNK_HEAD) / PTT_SLOT_SIZE;
+	uint32_t i, count = (seg->chunk_size - PTT_CHUNK_HEAD) / PTT_SLOT_SIZE;
 
 	for (i = 0; i < count; i++) {
 		/* relaxed: whether there is anything; the state was read with acquire, and is compared again */
@@ -167,27 +165,27 @@ static bool is_whole(uint32_t index)
 }
 
 /* Claim a FULL chunk that is whole. The state is that of before the look: what has come back meanwhile may have a hole. */
-static bool claim_whole(uint32_t index, uint32_t claimed)
+static bool claim_whole(struct ptt_segment *seg, uint32_t index, uint32_t claimed)
 {
 	/* acquire: pairs with the writer's release of FULL, so that its slots are seen */
-	uint32_t seen = __atomic_load_n(&ptt_session.chunk_state[index], __ATOMIC_ACQUIRE);
+	uint32_t seen = __atomic_load_n(&ptt_chunk_states(seg)[index], __ATOMIC_ACQUIRE);
 
-	return PTT_CHUNK_STATUS(seen) == PTT_CHUNK_FULL && is_whole(index) && claim_index(index, seen, claimed);
+	return PTT_CHUNK_STATUS(seen) == PTT_CHUNK_FULL && is_whole(seg, index) &&
+	       claim_index(seg, index, seen, claimed);
 }
 
 /* LOOP: take over what was filled longest ago, going round the chunks like the hand of a clock. */
-static int64_t claim_oldest(uint32_t claimed)
+static int64_t claim_oldest(struct ptt_segment *seg, uint32_t claimed)
 {
-	struct ptt_segment *seg = ptt_session.segment;
 	uint32_t i;
 
 	for (i = 0; i < seg->chunk_count; i++) {
 		/* relaxed: where to look; and a count below */
 		uint32_t index = __atomic_fetch_add(&seg->chunk_hand, 1, __ATOMIC_RELAXED) % seg->chunk_count;
 
-		if (claim_whole(index, claimed)) {
+		if (claim_whole(seg, index, claimed)) {
 			__atomic_fetch_add(&seg->overwritten, seg->chunk_size - PTT_CHUNK_HEAD, __ATOMIC_RELAXED);
-			chunk_at(index)->dirty_end = seg->chunk_size;
+			chunk_at(seg, index)->dirty_end = seg->chunk_size;
 			return index;
 		}
 	}
@@ -196,7 +194,7 @@ static int64_t claim_oldest(uint32_t claimed)
 
 static int64_t claim(struct ptt_thread *self, uint32_t claimed)
 {
-	struct ptt_segment *seg = ptt_session.segment;
+	struct ptt_segment *seg = ptt_segment_of(self);
 	int64_t index;
 
 	/* relaxed: a flag that hands nothing over; chunks that are not FREE stay as they are */
@@ -206,7 +204,7 @@ static int64_t claim(struct ptt_thread *self, uint32_t claimed)
 	if (index >= 0)
 		return index;
 	if (seg->policy == PTT_POLICY_LOOP)
-		return claim_oldest(claimed);
+		return claim_oldest(seg, claimed);
 	if (seg->policy == PTT_POLICY_UNTIL_FULL)
 		__atomic_store_n(&seg->stopped, 1, __ATOMIC_RELAXED);
 	return -1;
@@ -214,11 +212,12 @@ static int64_t claim(struct ptt_thread *self, uint32_t claimed)
 
 void ptt_chunk_close(struct ptt_thread *self, uint64_t head)
 {
-	uint32_t index = ptt_chunk_index(head - 1), changes = PTT_HEAD_CHANGES(head);
+	struct ptt_segment *seg = ptt_segment_of(self);
+	uint32_t index = ptt_chunk_index(seg, head - 1), changes = PTT_HEAD_CHANGES(head);
 	uint32_t owned = PTT_CHUNK_STATE(ptt_thread_index(self), changes, PTT_CHUNK_OWNED);
 
 	/* release: the collector's acquire load of FULL sees the slots of this thread */
-	__atomic_compare_exchange_n(&ptt_session.chunk_state[index], &owned,
+	__atomic_compare_exchange_n(&ptt_chunk_states(seg)[index], &owned,
 				    PTT_CHUNK_STATE(ptt_thread_index(self), changes, PTT_CHUNK_FULL), false, __ATOMIC_RELEASE,
 				    __ATOMIC_RELAXED);
 }
@@ -229,8 +228,9 @@ void ptt_chunk_close(struct ptt_thread *self, uint64_t head)
  */
 static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t serial, uint64_t head)
 {
-	struct ptt_chunk *chunk = chunk_at(index);
-	uint32_t *state = &ptt_session.chunk_state[index];
+	struct ptt_segment *seg = ptt_segment_of(self);
+	struct ptt_chunk *chunk = chunk_at(seg, index);
+	uint32_t *state = &ptt_chunk_states(seg)[index];
 	uint32_t dirty;
 	uint64_t now;
 
@@ -243,20 +243,20 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 	chunk->pid = self->pid;
 	chunk->tid = self->tid;
 	chunk->process = self->process;
-	chunk->dirty_end = ptt_session.segment->chunk_size;
+	chunk->dirty_end = seg->chunk_size;
 	/* release: a collector that took the chunk for its last owner's, and finds this one's serial, finds the claim too */
 	__atomic_store_n(&chunk->serial, serial, __ATOMIC_RELEASE);
 	/* release: the collector's acquire load of OWNED sees the chunk's head and cleared slots */
 	__atomic_store_n(state, PTT_CHUNK_STATE(ptt_thread_index(self), PTT_HEAD_CHANGES(head) + 1, PTT_CHUNK_OWNED),
 			 __ATOMIC_RELEASE);
 	if (ptt_local_cas(&self->head, head,
-			  (head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE + chunk_first_slot(index))) {
+			  (head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE + chunk_offset(seg, index) + PTT_CHUNK_HEAD)) {
 		self->t_base = now;
 		return true;
 	}
 	chunk->dirty_end = PTT_CHUNK_HEAD;
 	__atomic_store_n(state, PTT_CHUNK_FREE, __ATOMIC_RELEASE); /* pairs with the next claim's acquire */
-	ptt_tell_waiters(ptt_session.segment, 1); /* who looked meanwhile did not see it */
+	ptt_tell_waiters(seg, 1); /* who looked meanwhile did not see it */
 	return false;
 }
 
@@ -283,14 +283,15 @@ static void announce_real_time(struct ptt_segment *seg)
 static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *serial)
 {
 	uint32_t claimed = PTT_CHUNK_STATE(ptt_thread_index(self), 0, PTT_CHUNK_CLAIMED);
+	struct ptt_segment *seg = ptt_segment_of(self);
 	bool real_time = ptt_is_real_time();
 	int64_t index = -1;
 
 	if (real_time)
-		announce_real_time(ptt_session.segment);
+		announce_real_time(seg);
 	*serial = __atomic_fetch_add(&self->chunks, 1, __ATOMIC_RELAXED);
 	/* In LOOP chunks become available when others fill them, and nobody tells. */
-	if (space != searched_at || ptt_session.segment->policy != PTT_POLICY_FLUSH) {
+	if (space != searched_at || seg->policy != PTT_POLICY_FLUSH) {
 		index = claim(self, claimed);
 		if (index < 0)
 			searched_at = space; /* until something has been freed */
@@ -305,7 +306,7 @@ static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *seri
 
 enum ptt_refill ptt_chunk_refill(struct ptt_thread *self, uint64_t head, uint64_t *waited_ns)
 {
-	struct ptt_segment *seg = ptt_session.segment;
+	struct ptt_segment *seg = ptt_segment_of(self);
 	enum ptt_refill done = PTT_REFILL_LOST;
 	uint64_t serial, began = 0;
 

@@ -7,14 +7,13 @@
 
 static inline uint32_t ptt_thread_index(const struct ptt_thread *self)
 {
-	return (uint32_t)(self - ptt_session.thread);
+	return (uint32_t)(self - ptt_threads(ptt_segment_of(self)));
 }
 
 /* ptt_chunk_index - the chunk that an offset, or a head, lies in. */
-static inline uint32_t ptt_chunk_index(uint64_t head)
+static inline uint32_t ptt_chunk_index(const struct ptt_segment *segment, uint64_t head)
 {
-	return (uint32_t)(((head & PTT_HEAD_OFFSET_MASK) - ptt_session.segment->chunk_offset) /
-			  ptt_session.segment->chunk_size);
+	return (uint32_t)(((head & PTT_HEAD_OFFSET_MASK) - segment->chunk_offset) / segment->chunk_size);
 }
 
 /* How an attempt to get room ended: here, in a signal handler that came between, or not at all. */

@@ -49,7 +49,7 @@ static void append(const struct iovec *parts, int count)
 {
 	char path[sizeof(ptt_session.directory) + 32];
 	char *end = path + strlen(strcpy(path, ptt_session.directory)), digits[16];
-	uint32_t index = ptt_session.process_index;
+	uint32_t index = ptt_session.image;
 	int n = 0;
 	long fd;
 

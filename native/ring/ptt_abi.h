@@ -17,7 +17,7 @@
  *   thread.head, .t_base      the owning thread               collector
  *   thread.revoke             both (compare and swap)         both
  *   thread_owner[i]           writers claim, collector frees  both (compare and swap)
- *   process[i]                the process claims, collector frees
+ *   process[i]                the process claims, collector frees  both (compare and swap)
  */
 #ifndef PTT_ABI_H
 #define PTT_ABI_H
@@ -96,15 +96,15 @@ enum ptt_clock { PTT_CLOCK_TSC = 1, PTT_CLOCK_MONOTONIC = 2 };
 #define PTT_CHUNK_STATE(thread, changes, status) \
 	(((uint32_t)(changes) & 0x3fffu) << 17 | ((uint32_t)(thread) & 0x7fffu) << 2 | (status))
 #define PTT_THREAD_COUNT_MAX 32768u
-/* CLAIMED by an entry that no segment has: the file has no pages for this chunk yet. The collector makes it FREE. */
-#define PTT_CHUNK_ABSENT PTT_CHUNK_STATE(PTT_THREAD_COUNT_MAX - 1, 0, PTT_CHUNK_CLAIMED)
+/* CLAIMED with a change, as no writer claims: the file has no pages for this chunk yet. The collector makes it FREE. */
+#define PTT_CHUNK_ABSENT PTT_CHUNK_STATE(PTT_THREAD_COUNT_MAX - 1, 1, PTT_CHUNK_CLAIMED)
 
 /* First bytes of a chunk; the slots follow. */
 struct ptt_chunk {
 	uint64_t t_base;     /* full clock value when it was claimed; no event in it is older */
 	uint32_t pid;
 	uint32_t tid;
-	uint32_t process;    /* index in the process table */
+	uint32_t process;    /* process image */
 	uint32_t dirty_end;  /* bytes that the next owner has to clear; kept by collector and LOOP writers */
 	uint64_t serial;     /* counts the chunks of a thread entry, in order */
 };
@@ -186,15 +186,23 @@ _Static_assert(offsetof(struct ptt_thread, serial) == 64, "second line");
 #define PTT_PROCESS_EXECING 3u /* about to execute another program; back to LIVE if that fails */
 #define PTT_PROCESS_ENDED 4u   /* left in an orderly way */
 
+/*
+ * A process image is what a process runs from its start, its fork or its exec on. Images are counted, and known by their
+ * number for ever; an entry is free for another image once this one has ended and all that it left is on disk.
+ */
 struct ptt_process {
 	uint32_t state;
-	uint32_t pid;
+	uint32_t pid;    /* as the process itself sees it: identity.h */
 	uint32_t ppid;
-	uint32_t parent; /* index of the process that forked it, or UINT32_MAX */
+	uint32_t parent; /* image that forked it, or UINT32_MAX */
 	uint64_t start;  /* clock value when it attached */
 	uint64_t lost_threads; /* events of threads that found no thread entry */
+	uint32_t image;
+	uint32_t pid_namespace; /* inode number, 0 = unknown */
 };
-_Static_assert(sizeof(struct ptt_process) == 32, "process entry");
+_Static_assert(sizeof(struct ptt_process) == 40, "process entry");
+#define PTT_NO_IMAGE UINT32_MAX
+#define PTT_PROCESS_COUNT_MAX 65536u /* the journal of call sites has 16 bits for an entry's index */
 
 #define PTT_SEGMENT_MAGIC "PTTSEGM1"
 
@@ -206,7 +214,7 @@ struct ptt_segment {
 	uint32_t thread_count;
 	uint32_t process_count;
 	uint64_t process_offset;      /* struct ptt_process[process_count] */
-	uint64_t thread_owner_offset; /* uint32_t[thread_count]: pid of the owner, 0 = free */
+	uint64_t thread_owner_offset; /* uint32_t[thread_count]: 1 + index of the owner's process entry, 0 = free */
 	uint64_t thread_offset;       /* struct ptt_thread[thread_count] */
 	uint64_t chunk_state_offset;  /* uint32_t[chunk_count] */
 	uint64_t chunk_offset;        /* chunks, aligned on their size */
@@ -238,8 +246,12 @@ struct ptt_segment {
 	uint32_t space;    /* changes when chunks have been freed */
 	uint32_t waiters;  /* writers waiting for space */
 	uint32_t doorbell; /* changes when a writer wants the collector now */
-	uint32_t pad3;
-	uint64_t pad4[6];
+	uint32_t lost_processes; /* that found no process entry */
+	uint32_t process_hint;   /* where to look for a free one first */
+	uint32_t images;         /* process images ever counted */
+	uint32_t process_high;   /* process entries below this have been used */
+	uint32_t pad2;
+	uint64_t pad3[4];
 	/* line 5: a robust process-shared pthread_mutex_t, held by the collector; the kernel marks it when the holder dies */
 	uint8_t collector[64];
 };
@@ -328,7 +340,7 @@ _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
 
 struct ptt_site {
 	uint64_t address; /* 0 = nothing to tell; stored last */
-	uint32_t process;
+	uint32_t process; /* index of its entry; as the collector hands it out, the image */
 	uint32_t id;
 };
 _Static_assert(sizeof(struct ptt_site) == 16, "site journal entry");
@@ -339,16 +351,19 @@ _Static_assert(sizeof(struct ptt_site) == 16, "site journal entry");
 #define PTT_SITE_LAP_SHIFT_SMALL 16 /* in process and id */
 
 /*
- * Beside the segment, the session directory holds maps-<index> and cmdline-<index>: what /proc/self/maps and
- * /proc/self/cmdline say, written by process image <index> when it attaches and, the former, anew when it ends (first to
- * a name with .new at its end, then renamed). modules-<index> has a line for each module that a call was first seen from,
+ * Beside the segment, the session directory holds maps-<image> and cmdline-<image>: what /proc/self/maps and
+ * /proc/self/cmdline say, written by process image <image> when it attaches and, the former, anew when it ends (first to
+ * a name with .new at its end, then renamed). modules-<image> has a line for each module that a call was first seen from,
  * or seen from anew after it was loaded again: the time in ticks, where it begins and ends, what to add to addresses of its
  * own symbol table, all in hexadecimal; its build-id with a - behind it; its path, empty for the program itself.
  */
 
 /* ---------------------------------------------------------- level control */
 
-/* The level control page, control-<pid> in the directory named by the tracing argument control=DIR. */
+/*
+ * The level control page, control-<PID namespace>-<pid> in the directory named by the tracing argument control=DIR. A
+ * process makes a new file, whatever is there: another one may have the old file mapped, which must not shrink.
+ */
 #define PTT_CONTROL_MAGIC "PTTCTRL1"
 
 struct ptt_control {
@@ -383,7 +398,7 @@ struct ptt_packet {
 	uint64_t packet_seq_num;
 	uint32_t pid;
 	uint32_t tid;
-	uint32_t process;   /* index of the process image, key into info/processes.jsonl */
+	uint32_t process;   /* process image, key into info/processes.jsonl */
 	uint32_t crc;       /* CRC-32C of the packet with this field zero */
 	uint64_t chunk_serial; /* last chunk that went in, and how far: where recovery goes on */
 	uint32_t chunk_end;

@@ -10,12 +10,13 @@
 static void leave_chunk(struct ptt_thread *self, uint32_t changes)
 {
 	uint64_t head = ptt_local_load(&self->head);
+	struct ptt_segment *seg = ptt_segment_of(self);
 	uint32_t owned = PTT_CHUNK_STATE(ptt_thread_index(self), changes, PTT_CHUNK_OWNED);
 
 	if (PTT_HEAD_CHANGES(head) != changes)
 		return;
 	/* for frames of this thread that a signal handler interrupted: what they reserved there is void */
-	__atomic_compare_exchange_n(&ptt_session.chunk_state[ptt_chunk_index(head - 1)], &owned,
+	__atomic_compare_exchange_n(&ptt_chunk_states(seg)[ptt_chunk_index(seg, head - 1)], &owned,
 				    owned | PTT_CHUNK_FULL | PTT_CHUNK_TAKEN, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	while (PTT_HEAD_CHANGES(head) == changes &&
 	       !ptt_local_cas(&self->head, head, (head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE))
@@ -28,6 +29,7 @@ static void leave_chunk(struct ptt_thread *self, uint32_t changes)
  */
 static bool settle_revoke(struct ptt_thread *self, uint64_t head)
 {
+	struct ptt_segment *seg = ptt_segment_of(self);
 	uint32_t word, state, changes = PTT_HEAD_CHANGES(head);
 
 	for (;;) {
@@ -45,7 +47,7 @@ static bool settle_revoke(struct ptt_thread *self, uint64_t head)
 					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	}
 	/* acquire: pairs with the collector's make_full() */
-	state = __atomic_load_n(&ptt_session.chunk_state[ptt_chunk_index(head)], __ATOMIC_ACQUIRE);
+	state = __atomic_load_n(&ptt_chunk_states(seg)[ptt_chunk_index(seg, head)], __ATOMIC_ACQUIRE);
 	return state == PTT_CHUNK_STATE(ptt_thread_index(self), changes, PTT_CHUNK_OWNED) ||
 	       state == PTT_CHUNK_STATE(ptt_thread_index(self), changes, PTT_CHUNK_FULL);
 }
@@ -53,9 +55,9 @@ static bool settle_revoke(struct ptt_thread *self, uint64_t head)
 /* ------------------------------------------------------------ recording */
 
 /* Write an event into slots that have been reserved at @head. */
-static void commit(uint64_t head, uint64_t w0, uint64_t w1, const struct ptt_slot *rest, uint32_t count)
+static void commit(const struct ptt_thread *self, uint64_t head, uint64_t w0, uint64_t w1, const struct ptt_slot *rest, uint32_t count)
 {
-	struct ptt_slot *slot = (struct ptt_slot *)(ptt_ring.base + (head & PTT_HEAD_OFFSET_MASK));
+	struct ptt_slot *slot = (struct ptt_slot *)(ptt_segment_base(self) + PTT_HEAD_OFFSET(head));
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
@@ -76,7 +78,7 @@ static void end_chunk(struct ptt_thread *self, uint64_t head, uint32_t revoke)
 		return; /* a signal handler moved it; the caller looks again */
 	if (__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) != revoke && !settle_revoke(self, head))
 		return;
-	commit(head, PTT_ID_END, 0, NULL, 0);
+	commit(self, head, PTT_ID_END, 0, NULL, 0);
 }
 
 static void note_wait(uint64_t waited_ns)
@@ -115,10 +117,10 @@ static bool has_room(const struct ptt_thread *self, uint64_t head, uint32_t slot
 	       !((now - self->t_base) >> PTT_TIME_BITS);
 }
 
-void ptt_ring_put_revoked(uint64_t head, uint64_t w0, uint64_t w1, bool fence)
+void ptt_ring_put_revoked(struct ptt_thread *self, uint64_t head, uint64_t w0, uint64_t w1, bool fence)
 {
-	if (settle_revoke(ptt_ring_self, head))
-		commit(head, w0, w1, NULL, 0);
+	if (settle_revoke(self, head))
+		commit(self, head, w0, w1, NULL, 0);
 	else
 		ptt_ring_put_slow((uint32_t)w0 & PTT_ID_MASK, w1, NULL, 0, fence);
 }
@@ -149,7 +151,7 @@ void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, ui
 		/* read after the reservation: pairs with the collector's ASKED, barrier, read of head */
 		if (__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) != revoke && !settle_revoke(self, head))
 			continue;
-		commit(head, PTT_SLOT_W0(id, ptt_ring_cpu(), now), w1, rest, count);
+		commit(self, head, PTT_SLOT_W0(id, ptt_ring_cpu(), now), w1, rest, count);
 		break;
 	}
 	if (waited_ns)

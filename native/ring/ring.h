@@ -25,9 +25,9 @@
 #include "local.h"
 #include "missing.h"
 #include "ptt_abi.h"
+#include "segment_map.h"
 
 struct ptt_ring {
-	char *base; /* segment; the static nowhere page while detached */
 	uint64_t *sites;
 	uint64_t chunk_mask; /* chunk size - 1 */
 	uint64_t fast_mask;  /* the same where the fast path can read the clock, else 0, which never finds room */
@@ -54,8 +54,12 @@ int ptt_ring_attach_mapped(struct ptt_segment *segment, const char *directory);
 /* ptt_ring_detach - the process ends: note what is mapped, close the calling thread's entry, mark the process ended. */
 void ptt_ring_detach(void);
 
-/* ptt_ring_fork_child - forget the parent's entry and attach as a process of its own. Return: 0 or -errno. */
-int ptt_ring_fork_child(void);
+/*
+ * ptt_ring_fork_child - forget the parent's entry and attach as a process of its own
+ * @move: have the segment elsewhere than the parent, see segment_map.h
+ * Return: 0 or -errno.
+ */
+int ptt_ring_fork_child(bool move);
 
 /* ptt_ring_exec - this process is about to execute another program (begin), or failed to (begin = false). */
 void ptt_ring_exec(bool begin);
@@ -72,7 +76,8 @@ void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, ui
 	__attribute__((cold, noinline));
 
 /* ptt_ring_put_revoked - write into the slot reserved at @head, or elsewhere if the collector has taken the chunk. */
-void ptt_ring_put_revoked(uint64_t head, uint64_t w0, uint64_t w1, bool fence) __attribute__((cold, noinline));
+void ptt_ring_put_revoked(struct ptt_thread *self, uint64_t head, uint64_t w0, uint64_t w1, bool fence)
+	__attribute__((cold, noinline));
 
 /* ptt_ring_cpu - where the calling thread runs, for the price of a load; all ones where the kernel does not tell. */
 static inline uint32_t ptt_ring_cpu(void)
@@ -107,8 +112,8 @@ static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_threa
 	w0 = PTT_SLOT_W0(id, ptt_ring_cpu(), now);
 	/* read after the reservation: pairs with the collector's ASKED, barrier, read of head */
 	if (__builtin_expect(__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) != revoke, 0))
-		return ptt_ring_put_revoked(head, w0, w1, fence);
-	slot = (struct ptt_slot *)(ptt_ring.base + PTT_HEAD_OFFSET(head));
+		return ptt_ring_put_revoked(self, head, w0, w1, fence);
+	slot = (struct ptt_slot *)(ptt_segment_base(self) + PTT_HEAD_OFFSET(head));
 	slot->w1 = w1;
 	/* release: the collector's acquire load of w0 sees w1 */
 	__atomic_store_n(&slot->w0, w0, __ATOMIC_RELEASE);

@@ -8,19 +8,32 @@
 #include <stdint.h>
 
 #include "ptt_abi.h"
+#include "segment_map.h"
 
 /* The session as this process has it mapped; segment is NULL while it is not attached. */
 struct ptt_session {
 	struct ptt_segment *segment;
 	struct ptt_process *process;
-	struct ptt_thread *thread;
-	struct ptt_site *site;
-	uint32_t *thread_owner;
-	uint32_t *chunk_state;
-	uint32_t process_index;
+	uint32_t process_index; /* of its entry */
+	uint32_t image;
 	uint32_t pid;
 	char directory[256];
 };
+
+static inline struct ptt_thread *ptt_threads(struct ptt_segment *segment)
+{
+	return (struct ptt_thread *)((char *)segment + segment->thread_offset);
+}
+
+static inline uint32_t *ptt_thread_owners(struct ptt_segment *segment)
+{
+	return (uint32_t *)((char *)segment + segment->thread_owner_offset);
+}
+
+static inline uint32_t *ptt_chunk_states(struct ptt_segment *segment)
+{
+	return (uint32_t *)((char *)segment + segment->chunk_state_offset);
+}
 
 /* In the entry of the site table that is no site: this table is that of this process. */
 #define PTT_SITE_MARK UINT64_C(1)

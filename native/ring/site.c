@@ -11,9 +11,9 @@
 #include "raw_syscall.h"
 #include "session.h"
 
-static void announce_site(uint64_t at, uint64_t address, uint32_t id)
+static void announce_site(struct ptt_segment *seg, uint64_t at, uint64_t address, uint32_t id)
 {
-	struct ptt_site *site = ptt_session.site + at % PTT_SITE_JOURNAL;
+	struct ptt_site *site = (struct ptt_site *)((char *)seg + seg->site_offset) + at % PTT_SITE_JOURNAL;
 	uint32_t lap = PTT_SITE_LAP(at);
 
 	/* relaxed, both: published by the release below */
@@ -107,9 +107,8 @@ void ptt_ring_forget_sites(void)
 }
 
 /* Put @address into the empty table entry @id unless somebody else just did. */
-static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
+static bool insert_site(struct ptt_segment *seg, uint32_t id, uint64_t address, uint64_t closing)
 {
-	struct ptt_segment *seg = ptt_session.segment;
 	uint64_t at, expected = 0, entry = ptt_is_settled(closing) ? address : address | PTT_SITE_STALE;
 
 	if (!reserve_in_time(seg, &at)) {
@@ -121,11 +120,14 @@ static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
 	if (__atomic_compare_exchange_n(&ptt_ring.sites[id], &expected, entry, false, __ATOMIC_SEQ_CST,
 					__ATOMIC_RELAXED)) {
 		list_site(id);
-		announce_site(at, address, id);
+		announce_site(seg, at, address, id);
+		/* In the child of a fork in a signal handler, that was the parent's journal, and is nobody's. */
+		if (seg != ptt_session.segment && ptt_session.segment && reserve_site(ptt_session.segment, &at))
+			announce_site(ptt_session.segment, at, address, id);
 		make_stale_if_closed(id, address, closing);
 		return true;
 	}
-	announce_site(at, 0, 0);
+	announce_site(seg, at, 0, 0);
 	return (expected & ~PTT_SITE_STALE) == address;
 }
 
@@ -141,10 +143,11 @@ static bool is_strange_child(void)
 
 uint32_t ptt_ring_site_slow(uint64_t address)
 {
+	struct ptt_segment *seg = ptt_session.segment;
 	uint64_t closing = ptt_closing();
 	uint32_t probe, id = PTT_SITE_HASH(address);
 
-	if (!ptt_session.segment || !address)
+	if (!seg || !address)
 		return PTT_SITE_NONE;
 	if (is_strange_child()) {
 		ptt_ring_leave_session();
@@ -166,7 +169,7 @@ uint32_t ptt_ring_site_slow(uint64_t address)
 			}
 			return id;
 		}
-		if (!found && insert_site(id, address, closing))
+		if (!found && insert_site(seg, id, address, closing))
 			return id;
 		if (!found && !__atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED))
 			break; /* the journal is full */

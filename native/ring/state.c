@@ -13,7 +13,7 @@ struct ptt_site_table ptt_site_table;
 __thread struct ptt_thread *ptt_ring_self __attribute__((tls_model("initial-exec"))) = &nowhere;
 static __thread uint32_t no_cpu __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
 
-struct ptt_ring ptt_ring = {.base = (char *)&nowhere, .sites = ptt_site_table.entry, .chunk_mask = PTT_CHUNK_SIZE - 1};
+struct ptt_ring ptt_ring = {.sites = ptt_site_table.entry, .chunk_mask = PTT_CHUNK_SIZE - 1};
 #ifdef __SANITIZE_THREAD__
 uint64_t ptt_handover_point[PTT_HANDOVER_POINTS];
 #endif

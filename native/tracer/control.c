@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "identity.h"
 #include "may_write.h"
 #include "tracer.h"
 
@@ -106,11 +107,13 @@ void ptt_map_control(const char *directory)
 	now.abi.minor = PTT_ABI_MINOR;
 	now.abi.struct_size = sizeof(now);
 	now.pid = (uint32_t)getpid();
-	if (snprintf(control_path, sizeof(control_path), "%s/control-%u", directory, now.pid) >= (int)sizeof(control_path))
+	if (snprintf(control_path, sizeof(control_path), "%s/control-%u-%u", directory,
+		     ptt_pid_namespace(PTT_OWN_PID_NAMESPACE), now.pid) >= (int)sizeof(control_path))
 		return;
 	if (!ptt_may_write(sizeof(ptt_control)))
 		return;
-	fd = open(control_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	unlink(control_path); /* of a process that was killed, or of what this one was before an exec */
+	fd = open(control_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return;
 	/* allocated, not only sized: a store into a hole of a full file system would be a fatal signal */

@@ -9,6 +9,7 @@
 
 #include "confined.h"
 #include "handler.h"
+#include "identity.h"
 #include "signals.h"
 
 #define ARGS_MAX 63
@@ -235,7 +236,8 @@ void ptt_report_uncovered(void)
 
 	if (!tracing_option("control", directory, sizeof(directory)))
 		return;
-	snprintf(path, sizeof(path), "%s/uncovered-%d", directory, (int)ptt_pid);
+	snprintf(path, sizeof(path), "%s/uncovered-%u-%d", directory, ptt_pid_namespace(PTT_OWN_PID_NAMESPACE),
+		 (int)ptt_pid);
 	ptt_tell_uncovered(path);
 }
 

@@ -30,9 +30,11 @@ static uint32_t created;
 
 static pthread_key_t end_key;
 static bool have_end_key;
+static uint32_t end_key_users; /* threads that are about to set its value */
 
 static __thread struct {
 	bool known; /* begins and ends are reported */
+	bool ended; /* and its end has been */
 	bool leaves; /* by pthread_exit or thrd_exit */
 	bool inside; /* the thread library tells of its start, and will of its end */
 	bool cancelled;
@@ -53,6 +55,7 @@ static void report_end(void)
 		EMIT_WITH(THREAD, THREAD_END, thread_end, pthread_self(), NULL, .cancelled = self.cancelled,
 			  .retval = (uintptr_t)self.value);
 	self.known = false;
+	self.ended = true;
 }
 
 /* In the last round ThreadSanitizer forgets the thread, and what is built with it must have come to its end. */
@@ -62,6 +65,47 @@ static void report_end(void)
 #define END_ROUNDS PTHREAD_DESTRUCTOR_ITERATIONS
 #endif
 
+/* The key may be given up at any time; then its number is somebody else's, and nobody may set a value. */
+static bool set_end_key(uintptr_t round)
+{
+	bool set;
+
+	/* seq_cst, all: this thread sees that there is no key any more, or give_end_key_up() sees this thread */
+	__atomic_fetch_add(&end_key_users, 1, __ATOMIC_SEQ_CST);
+	set = __atomic_load_n(&have_end_key, __ATOMIC_SEQ_CST) && pthread_setspecific(end_key, (void *)round) == 0;
+	__atomic_fetch_sub(&end_key_users, 1, __ATOMIC_SEQ_CST);
+	return set;
+}
+
+/* The program wants as many keys as there are. The ends of threads are then reported when their routine has ended. */
+static bool give_end_key_up(void)
+{
+	if (!__atomic_exchange_n(&have_end_key, false, __ATOMIC_SEQ_CST))
+		return false;
+	while (__atomic_load_n(&end_key_users, __ATOMIC_SEQ_CST))
+		sched_yield();
+	pthread_key_delete(end_key);
+	return true;
+}
+
+EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+{
+	int result = ptt_real.pthread_key_create(key, destructor);
+
+	if (result == EAGAIN && give_end_key_up())
+		result = ptt_real.pthread_key_create(key, destructor);
+	return result;
+}
+
+EXPORT int tss_create(tss_t *key, tss_dtor_t destructor)
+{
+	int result = ptt_real.tss_create(key, destructor);
+
+	if (result != thrd_success && give_end_key_up())
+		result = ptt_real.tss_create(key, destructor);
+	return result;
+}
+
 /*
  * Destructors of thread-specific data run last, in up to PTHREAD_DESTRUCTOR_ITERATIONS rounds, and may use locks. Ours
  * asks for another round until the last one, so that the end is reported after what the others did.
@@ -70,7 +114,7 @@ static void thread_ends(void *round)
 {
 	uintptr_t next = (uintptr_t)round + 1;
 
-	if (self.inside || (next <= END_ROUNDS && pthread_setspecific(end_key, (void *)next) == 0))
+	if (self.inside || (next <= END_ROUNDS && set_end_key(next)))
 		return;
 	if (self.known)
 		report_end();
@@ -79,13 +123,12 @@ static void thread_ends(void *round)
 static void watch_end(void)
 {
 	self.known = true;
-	if (have_end_key)
-		pthread_setspecific(end_key, (void *)1);
+	set_end_key(1);
 }
 
 void ptt_start_threads(void)
 {
-	have_end_key = pthread_key_create(&end_key, thread_ends) == 0;
+	have_end_key = ptt_real.pthread_key_create(&end_key, thread_ends) == 0;
 	watch_end();
 }
 
@@ -124,6 +167,9 @@ static void left(bool *returned)
 		self.cancelled = true;
 		self.value = PTHREAD_CANCELED;
 	}
+	/* relaxed: without the key this is where a thread ends */
+	if (!__atomic_load_n(&have_end_key, __ATOMIC_RELAXED) && self.known && !self.inside)
+		report_end();
 }
 
 static void report_begin(void *routine, uint32_t creator, uint32_t serial)
@@ -173,6 +219,15 @@ static int c11_trampoline(void *given)
 	self.value = (void *)(intptr_t)value;
 	returned = true;
 	return value;
+}
+
+/* A thread that the C library started by itself, as for SIGEV_THREAD: its first event says that it has begun. */
+EXPORT void __nptl_trace_thread_enters(void)
+{
+	if (self.known || self.ended || self.inside)
+		return;
+	watch_end();
+	report_begin(NULL, 0, 0);
 }
 
 /* ------------------------------------------------------------ what a trace-enabled thread library tells */

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,7 +25,6 @@ from tests.handlers.helpers import agreed_counts, babeltrace, stat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from nptltrace.record.library import Collector
     from tests.support import Ptt, Recorder
@@ -171,6 +171,9 @@ def _wait_for(what: Callable[[], bool], seconds: float = 120) -> None:
         time.sleep(0.01)
 
 
+PROCESS_HIGH = 280  # its place in the head of the segment
+
+
 @dataclass
 class Buffer:
     """The shared buffer, written to by hand."""
@@ -218,7 +221,10 @@ class Buffer:
 
     def writing(self, pid: int, start: int = 0) -> None:
         """Enter a process that is in the middle of a record."""
-        struct.pack_into("<IIII", self.memory, 384, 2, pid, 1, 0xFFFFFFFF)
+        namespace = Path("/proc/self/ns/pid").stat().st_ino
+        struct.pack_into("<I", self.memory, PROCESS_HIGH, 1)
+        entry = (2, pid, 1, 0xFFFFFFFF, 0, 0, 0, namespace)
+        struct.pack_into("<IIIIQQII", self.memory, 384, *entry)
         struct.pack_into("<IIQ", self.memory, self.processes, 1, 0, start)
 
     def events(self) -> int:

@@ -258,7 +258,7 @@ int main(int argc, char **argv)
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		die("the writers failed");
-	ptt_collector_process_gone(collector, 0, 1);
+	ptt_collector_process_gone(collector, 0);
 	ptt_collector_pass(collector, PTT_PASS_FLUSH, NULL);
 	ptt_collector_close(collector);
 	ptt_collector_finish(collector, NULL);

@@ -235,7 +235,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < threads; i++)
 		pthread_join(line[i], NULL);
 	ptt_ring_detach();
-	ptt_collector_process_gone(collector, 0, 1);
+	ptt_collector_process_gone(collector, 0);
 	ptt_collector_pass(collector, PTT_PASS_FLUSH, &stats);
 	ptt_collector_close(collector);
 	ptt_collector_finish(collector, &stats);

@@ -49,8 +49,8 @@ def collect(
             collector.wait(0.002)
         assert process.stdout is not None
         said = int(process.stdout.read())
-    for index, _ in enumerate(collector.processes(0)):
-        collector.process_gone(index, pid_gone=True)
+    for entry in collector.processes():
+        collector.process_gone(entry.index)
     collector.close()
     stats = collector.finish()
     now = read_clock(collector.clock)
@@ -112,7 +112,7 @@ def test_real_time_threads_have_room_where_others_wait(
         collector.destroy()
         pytest.skip("real-time policies need a right that is missing here")
     assert said == "recorded\n"
-    collector.process_gone(0, pid_gone=True)
+    collector.process_gone(0)
     collector.close()
     stats = collector.finish()
     collector.destroy()
@@ -142,7 +142,7 @@ def test_a_thread_killed_while_it_waits_waits_no_longer(
     if not said:
         collector.destroy()
         pytest.skip("real-time policies need a right that is missing here")
-    collector.process_gone(0, pid_gone=True)
+    collector.process_gone(0)
     for _ in range(3):
         collector.drain(flush=True)
     assert waiters() == 0
@@ -206,7 +206,7 @@ def test_clocks_agree() -> None:
 def test_structs_have_the_sizes_of_c() -> None:
     from nptltrace.record import library
 
-    assert ctypes.sizeof(library.ProcessEntry) == 32
+    assert ctypes.sizeof(library.ProcessEntry) == 48
     assert ctypes.sizeof(library.Site) == 16
     assert ctypes.sizeof(library.ThreadEntry) == 24
     assert ctypes.sizeof(library.Time) == 32

@@ -164,6 +164,8 @@ def run(args: argparse.Namespace) -> int:
             say(args, f"{stats.removed} older events were in files that --max-files removed")
         if stats.stopped:
             say(args, "the buffers filled and recording stopped there (until-full)")
+        if stats.lost_processes:
+            say(args, f"{stats.lost_processes} processes ran untraced: too many at one time")
         say(args, recorder.summary(outcome))
     if viewer is not None:
         viewer.wait(lambda: say(args, "the viewer goes on (interrupt to end it)"))

@@ -77,6 +77,7 @@ def as_json(found: Statistics) -> dict[str, Any]:
         "events": found.events,
         "lost": found.lost,
         "lost_by_cause": found.lost_by_cause,
+        "untraced_processes": found.untraced_processes,
         "duration_ns": found.duration_ns,
         "first_ns": found.first_ns,
         "last_ns": found.last_ns,
@@ -175,6 +176,9 @@ def _summary(found: Statistics, name: str) -> Iterator[str]:
         yield f"  {found.lost:,} events lost" + (f" ({causes})" if causes else "")
     else:
         yield "  no events lost"
+    if found.untraced_processes:
+        untraced = _many(found.untraced_processes, "process", "es")
+        yield f"  {untraced} ran untraced: there were too many at one time"
     if found.damage_bytes:
         yield f"  {size(found.damage_bytes)} damaged and left out"
 

@@ -50,12 +50,16 @@ class ControlPage(NamedTuple):
             raise UsageError(f"no process {pid}") from None
         except OSError as error:
             raise UsageError(f"process {pid}: {error.strerror}") from None
+        inner = str(inner_pid(pid))
         for line in maps.splitlines():
             path = line.partition("/")[2]
-            if path.rpartition("/")[2] == f"control-{pid}":
-                return cls(pid, Path("/" + path))
-            if path.endswith(f"control-{pid} (deleted)"):
+            # A child that the tracer knows nothing of has its parent's page, and another pid.
+            kind, _, owner = path.rpartition("/")[2].partition("-")
+            if kind != "control" or owner.removesuffix(" (deleted)").rpartition("-")[2] != inner:
+                continue
+            if owner.endswith(" (deleted)"):
                 raise UsageError(f"process {pid} is not recorded any more")
+            return cls(pid, Path("/" + path))
         raise UsageError(f"process {pid} is not recorded: it has no level control page")
 
     def read(self) -> dict[str, int]:
@@ -97,10 +101,20 @@ class ControlPage(NamedTuple):
         finally:
             os.close(fd)
         magic, major, _, size, pid, _ = _HEAD.unpack_from(page)
-        if magic != _MAGIC or major != _MAJOR or size < _SIZE or pid != self.pid:
+        if magic != _MAGIC or major != _MAJOR or size < _SIZE or pid != inner_pid(self.pid):
             page.close()
             raise PttError(f"{self.path} is no level control page of process {self.pid}")
         return page
+
+
+def inner_pid(pid: int) -> int:
+    """Return the pid that a process has in its own PID namespace."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return pid
+    ids = status.partition("\nNSpid:")[2].partition("\n")[0].split()
+    return int(ids[-1]) if ids else pid
 
 
 def levels_changed(session: Path) -> bool:

@@ -41,7 +41,7 @@ __all__ = [
 ]
 __all__ += ["read_clock"]
 
-_ABI = 1
+_ABI = 2
 _FLUSH = 1
 _PROCESS_BATCH = 256
 _SITE_BATCH = 4096
@@ -115,6 +115,7 @@ class Stats(_Struct):
         ("live_threads", c_uint32),
         ("write_error", c_int32),
         ("stopped", c_uint32),
+        ("lost_processes", c_uint32),
         ("lost_real_time", c_uint64),
         ("without_site", c_uint64),
     ]
@@ -150,7 +151,10 @@ class Time(_Struct):
 
 
 class ProcessEntry(_Struct):
-    """An entry of the segment's process table, as struct ptt_process."""
+    """An entry of the segment's process table, as struct ptt_collector_process.
+
+    `pid` is what the process calls itself, `index` where its entry is, and `image` its number.
+    """
 
     _fields_: ClassVar = [
         ("state", c_uint32),
@@ -159,6 +163,10 @@ class ProcessEntry(_Struct):
         ("parent", c_uint32),
         ("start", c_uint64),
         ("lost_threads", c_uint64),
+        ("image", c_uint32),
+        ("pid_namespace", c_uint32),
+        ("index", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -175,7 +183,7 @@ class ThreadEntry(_Struct):
 
 
 class Site(_Struct):
-    """An announced call site, as struct ptt_site."""
+    """An announced call site, as struct ptt_site; `process` is an image."""
 
     _fields_: ClassVar = [("address", c_uint64), ("process", c_uint32), ("id", c_uint32)]
 
@@ -220,8 +228,8 @@ def _load() -> ctypes.CDLL:
         "wait": [handle, c_uint32],
         "close": [handle],
         "finish": [handle, POINTER(Stats)],
-        "processes": [handle, c_uint32, POINTER(ProcessEntry), c_uint32],
-        "process_gone": [handle, c_uint32, c_int],
+        "processes": [handle, POINTER(ProcessEntry), c_uint32],
+        "process_gone": [handle, c_uint32],
         "threads": [handle, POINTER(ThreadEntry), c_uint32],
         "sites": [handle, POINTER(Site), c_uint32],
         "sites_taken": [handle, c_uint32],
@@ -232,6 +240,8 @@ def _load() -> ctypes.CDLL:
         function.argtypes = arguments
         function.restype = c_int
     library.ptt_collector_faults.restype = c_uint64
+    library.ptt_collector_process_pid.argtypes = [handle, c_uint32]
+    library.ptt_collector_process_pid.restype = c_uint32
     library.ptt_collector_destroy.argtypes = [handle]
     library.ptt_collector_destroy.restype = None
     library.ptt_collector_segment.argtypes = [handle]
@@ -344,20 +354,22 @@ class Collector:
             self._lib.ptt_collector_destroy(self._handle)
             self._handle = c_void_p()
 
-    def processes(self, first: int) -> list[ProcessEntry]:
-        """Return the process entries from index `first` on."""
+    def processes(self) -> list[ProcessEntry]:
+        """Return the process entries that have come or changed since the last call."""
         found: list[ProcessEntry] = []
         while True:
-            n = self._lib.ptt_collector_processes(
-                self._handle, first + len(found), self._processes, _PROCESS_BATCH
-            )
+            n = self._lib.ptt_collector_processes(self._handle, self._processes, _PROCESS_BATCH)
             found += [ProcessEntry.from_buffer_copy(self._processes[i]) for i in range(n)]
             if n < _PROCESS_BATCH:
                 return found
 
-    def process_gone(self, index: int, *, pid_gone: bool) -> None:
-        """Say that a process image does not run any more."""
-        self._lib.ptt_collector_process_gone(self._handle, index, int(pid_gone))
+    def process_pid(self, index: int) -> int:
+        """Return by which pid the process of an entry is known here; 0 if it does not run."""
+        return int(self._lib.ptt_collector_process_pid(self._handle, index))
+
+    def process_gone(self, index: int) -> None:
+        """Say that the image of a process entry does not run any more."""
+        self._lib.ptt_collector_process_gone(self._handle, index)
 
     def threads(self) -> list[ThreadEntry]:
         """Return the threads that have an entry now."""

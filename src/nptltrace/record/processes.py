@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ProcessLog", "ProcessWatch"]
 
-_CLAIMED, _LIVE, _EXECING, _ENDED = 1, 2, 3, 4
+_CLAIMED, _EXECING = 1, 3
 _NO_PARENT = 0xFFFFFFFF
 # A process that executes another program is looked at so long after it said so.
 _EXEC_NS = 100_000_000
@@ -69,14 +69,16 @@ class ProcessLog:
 class _Process:
     """A process image that has not ended yet."""
 
-    def __init__(self, index: int, entry: ProcessEntry, pidfd: int | None) -> None:
-        self.index = index
-        self.pid = entry.pid
+    def __init__(self, entry: ProcessEntry, pid: int, pidfd: int | None) -> None:
+        self.index = entry.image
+        self.entry = entry.index
+        self.pid = pid
+        self.inner_pid = entry.pid
+        self.namespace = entry.pid_namespace
         self.parent = None if entry.parent == _NO_PARENT else entry.parent
-        self.start = start_time(entry.pid)
+        self.start = start_time(pid)
         self.learnt_ns = time.time_ns()
         self.pidfd = pidfd
-        self.execing_ns = 0
         self.tids: set[int] = set()
         self.maps = ""
         self.exe = ""
@@ -127,9 +129,10 @@ class ProcessWatch:
         self._unix_ns = unix_ns
         self._modules = Modules()
         self._live: dict[int, _Process] = {}
-        self._claimed: dict[int, int] = {}
+        self._claimed: dict[int, int] = {}  # when entries were first seen that say nothing yet
+        self._execing: dict[int, int] = {}  # when images said so
+        self._images: dict[int, int] = {}  # that came last, by entry
         self._new_sites: dict[int, list[str]] = {}  # of which it is not known yet in what they lie
-        self._next = 0
         self._poll = select.poll()
         self._looked_ns = 0  # when those that live were last seen to
         self._by_fd: dict[int, int] = {}
@@ -175,16 +178,32 @@ class ProcessWatch:
     def _names(self) -> None:
         """Write down the names of threads that have not been seen before."""
         until = time.monotonic_ns() + _NAMES_NS
+        foreign: set[int] = set()
         for thread in self._collector.threads():
             process = self._live.get(thread.process)
             if process is None or thread.tid in process.tids:
                 continue
             if time.monotonic_ns() > until:
                 break  # there may be thousands, and the others wait for room
+            if process.pid != process.inner_pid:
+                foreign.add(process.index)
+                continue
             process.tids.add(thread.tid)
             name = _read(f"/proc/{process.pid}/task/{thread.tid}/comm").rstrip("\n")
-            if name:
-                self._log.add("thread", process.index, pid=process.pid, tid=thread.tid, name=name)
+            self._log_name(process, thread.tid, name)
+        for index in foreign:
+            self._names_inside(self._live[index])
+
+    def _names_inside(self, process: _Process) -> None:
+        """Write down the names of threads that have other ids in there."""
+        for tid, name in _tasks(process.pid).items():
+            if tid not in process.tids:
+                process.tids.add(tid)
+                self._log_name(process, tid, name)
+
+    def _log_name(self, process: _Process, tid: int, name: str) -> None:
+        if name:
+            self._log.add("thread", process.index, pid=process.pid, tid=tid, name=name)
 
     def sites(self) -> None:
         """Write down the call sites that have been announced."""
@@ -202,7 +221,7 @@ class ProcessWatch:
     def _follow_up(self) -> None:
         """Look what was loaded where calls came from: it may be unloaded before the end."""
         now = time.monotonic_ns()
-        for process in self._live.values():
+        for process in list(self._live.values()):
             new = self._new_sites.pop(process.index, ())
             if new:
                 self._log_modules(process)
@@ -213,8 +232,8 @@ class ProcessWatch:
                 maps = _read(f"/proc/{process.pid}/maps")
                 process.strange_ns = now + max(_STRANGE_NS, (now - process.seen_ns) // 8)
                 # Only if it is not about to execute another program, or has done so.
-                entry = next(iter(self._collector.processes(process.index)))
-                if entry.state == _LIVE and str(self._session.segment) in maps:
+                self._notice_new()
+                if process.index not in self._execing and str(self._session.segment) in maps:
                     self._log_maps(process, maps)
 
     def skip(self, known: set[int], ended: set[int]) -> None:
@@ -237,41 +256,46 @@ class ProcessWatch:
     # ---- coming --------------------------------------------------------------------------------
 
     def _notice_new(self) -> None:
-        first = min(self._claimed, default=self._next)
-        for index, entry in enumerate(self._collector.processes(first), start=first):
-            if index >= self._next:
-                self._next = index + 1
-                self._claimed[index] = time.monotonic_ns()
-            if index not in self._claimed:
+        # Of two images of a process, the one that executed the other comes first.
+        for entry in sorted(self._collector.processes(), key=lambda entry: entry.image):
+            if entry.state == _CLAIMED:
+                self._claimed[entry.index] = time.monotonic_ns()
                 continue
-            if entry.state != _CLAIMED:
+            self._claimed.pop(entry.index, None)
+            if self._images.get(entry.index) != entry.image:
+                self._images[entry.index] = entry.image
+                self._come(entry)
+            if entry.state == _EXECING:
+                self._execing[entry.image] = time.monotonic_ns()
+            else:
+                self._execing.pop(entry.image, None)
+        now = time.monotonic_ns()
+        for index in [i for i, since in self._claimed.items() if now - since > _STILLBORN_NS]:
+            # Was it killed before it had told anything about itself?
+            pid = self._collector.process_pid(index)
+            if not pid or start_time(pid) is None:
                 del self._claimed[index]
-                self._come(index, entry)
-            elif self._stillborn(index, entry):
-                del self._claimed[index]
+                self._collector.process_gone(index)
 
-    def _stillborn(self, index: int, entry: ProcessEntry) -> bool:
-        """Was it killed before it had told anything about itself?"""
-        if time.monotonic_ns() - self._claimed[index] < _STILLBORN_NS:
-            return False
-        return not entry.pid or start_time(entry.pid) is None
-
-    def _come(self, index: int, entry: ProcessEntry) -> None:
-        pid = entry.pid
+    def _come(self, entry: ProcessEntry) -> None:
+        index = entry.image
+        pid = self._collector.process_pid(entry.index)
         self.seen += 1
         # Long after the event, the pid may be somebody else's.
-        there = not self._recovering or self._still_maps_segment(pid)
+        there = bool(pid) and (not self._recovering or self._still_maps_segment(pid))
+        pid = pid or entry.pid
         if index in self._ended:
             self._pids.add(pid)
-            self._collector.process_gone(index, pid_gone=start_time(pid) is None)
+            self._collector.process_gone(entry.index)
             return
-        for other in [p.index for p in self._live.values() if p.pid == pid]:
+        for other in [p.index for p in self._live.values() if p.pid == pid] if there else ():
             self._gone(other, pid_gone=False)  # it has executed another program
         try:
             pidfd = os.pidfd_open(pid) if there else None
         except OSError:
             pidfd = None
-        process = _Process(index, entry, pidfd)
+        process = _Process(entry, pid, pidfd)
+        process.start = process.start if there else None
         if pidfd is not None:
             self._poll.register(pidfd, select.POLLIN)
             self._by_fd[pidfd] = index
@@ -282,6 +306,7 @@ class ProcessWatch:
                 "process",
                 index,
                 pid=pid,
+                inner_pid=entry.pid,
                 ppid=entry.ppid,
                 parent=process.parent,
                 start_unix_ns=self._unix_ns(entry.start),
@@ -310,21 +335,11 @@ class ProcessWatch:
 
     def _notice_exec(self) -> None:
         """Find images that were replaced by a program that cannot be traced."""
-        if not self._live:
-            return
-        first = min(self._live)
         now = time.monotonic_ns()
-        for index, entry in enumerate(self._collector.processes(first), start=first):
-            process = self._live.get(index)
-            if process is None:
-                continue
-            if entry.state != _EXECING:
-                process.execing_ns = 0
-            elif not process.execing_ns:
-                process.execing_ns = now
-            elif now - process.execing_ns > _EXEC_NS:
-                process.execing_ns = now
-                if not self._still_maps_segment(process.pid):
+        for index, since in list(self._execing.items()):
+            if index in self._live and now - since > _EXEC_NS:
+                self._execing[index] = now
+                if not self._still_maps_segment(self._live[index].pid):
                     self._gone(index, pid_gone=False)
 
     def _still_maps_segment(self, pid: int) -> bool:
@@ -338,7 +353,8 @@ class ProcessWatch:
             os.close(process.pidfd)
         self.sites()
         self._new_sites.pop(index, None)
-        self._collector.process_gone(index, pid_gone=pid_gone)
+        self._execing.pop(index, None)
+        self._collector.process_gone(process.entry)
         maps = self._session.maps(index)
         self._log_modules(process)
         self._log_maps(process, _read(maps))
@@ -357,7 +373,7 @@ class ProcessWatch:
             self._session.cmdline(process.index).unlink(missing_ok=True)
             self._session.modules(process.index).unlink(missing_ok=True)
             if pid_gone:
-                (self._session.path / f"control-{process.pid}").unlink(missing_ok=True)
+                self._session.control(process.namespace, process.inner_pid).unlink(missing_ok=True)
 
     def _log_maps(self, process: _Process, maps: str) -> None:
         if maps == process.maps:
@@ -408,6 +424,18 @@ def _read_from(path: Path, offset: int) -> str:
             return os.fsdecode(file.read())
     except OSError:
         return ""
+
+
+def _tasks(pid: int) -> dict[int, str]:
+    """Return the names of a process's threads by the ids that they have in its PID namespace."""
+    names: dict[int, str] = {}
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            lines = dict(line.partition(":\t")[::2] for line in _read(task / "status").splitlines())
+            ids = lines.get("NSpid", "").split()
+            if ids:
+                names[int(ids[-1])] = lines.get("Name", "")
+    return names
 
 
 def _program(pid: int | None, maps: str, cmdline: str) -> dict[str, Any]:

@@ -112,6 +112,10 @@ class SessionDir:
         """Return the file with the command line of a process image, its arguments ended by NUL."""
         return self.path / f"cmdline-{index}"
 
+    def control(self, namespace: int, pid: int) -> Path:
+        """Return the level control page of a process, by its own pid and its PID namespace."""
+        return self.path / f"control-{namespace}-{pid}"
+
     def note(self, trace: Path) -> None:
         """Leave word of whose session this is, for `ptt recover`."""
         pid = os.getpid()

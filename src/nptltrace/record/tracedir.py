@@ -148,6 +148,7 @@ class TraceDir:
             facts["lost"] = losses(stats)
             facts["lost_sites"] = stats.lost_sites
             facts["events_without_site"] = stats.without_site
+            facts["untraced_processes"] = stats.lost_processes
             facts["overwritten_bytes"] = stats.overwritten
             facts["removed_events"] = stats.removed
             facts["wait_ns"] = stats.wait_ns

@@ -80,7 +80,8 @@ class Process:
 
     Attributes:
         index: Its number in the trace; packets name it.
-        pid: Process id.
+        pid: Process id, as the recorder knew it.
+        inner_pid: The one that the process itself knew, in its PID namespace.
         ppid: Process id of the parent.
         parent: Number of the image that forked it, or None.
         exe: The program.
@@ -99,6 +100,7 @@ class Process:
 
     index: int
     pid: int = 0
+    inner_pid: int = 0
     ppid: int = 0
     parent: int | None = None
     exe: str = ""
@@ -204,6 +206,11 @@ class Session:
         if not isinstance(found, dict):
             return {}
         return {str(cause): n for cause, n in found.items() if isinstance(n, int) and n}
+
+    @property
+    def untraced_processes(self) -> int:
+        """Processes that found no room among those that were traced at that time."""
+        return self.number("untraced_processes") or 0
 
     @property
     def uncovered(self) -> list[dict[str, Any]]:
@@ -354,6 +361,7 @@ def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> N
 def _apply_process(process: Process, value: dict[str, Any]) -> None:
     """Take a process line in."""
     process.pid = _number(value.get("pid", process.pid))
+    process.inner_pid = _number(value.get("inner_pid", process.pid))
     process.ppid = _number(value.get("ppid", process.ppid))
     if value.get("parent") is not None:
         process.parent = _number(value["parent"])

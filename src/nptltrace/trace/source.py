@@ -290,8 +290,8 @@ class Source:
             found = self.traces[trace].info.processes
             process = found.get(index)
             if process is None and index == _native.ANY:
-                process = next((p for p in found.values() if p.pid == pid), None)
-            self._processes.append(process or Process(index, pid=pid))
+                process = next((p for p in found.values() if p.inner_pid == pid), None)
+            self._processes.append(process or Process(index, pid=pid, inner_pid=pid))
         return self._processes
 
     def threads(self) -> list[tuple[int, int]]:
@@ -319,7 +319,9 @@ class Source:
         known = self.processes()[process]
         name = self.told.names.get(thread) or known.thread_names.get(tid, "")
         # The kernel calls the first thread by the program.
-        return name or (readable(PurePath(known.exe).name)[:_COMM_MAX] if tid == known.pid else "")
+        return name or (
+            readable(PurePath(known.exe).name)[:_COMM_MAX] if tid == known.inner_pid else ""
+        )
 
     def _threads(self) -> list[tuple[int, int]]:
         if self.reader.thread_count() != len(self._known_threads):

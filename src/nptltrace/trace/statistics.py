@@ -83,6 +83,7 @@ class Statistics:
         processes: Processes with their threads.
         event_types: Events by name, in the order of the catalogue.
         objects: Objects with most events first.
+        untraced_processes: Processes that could not be traced: there were too many at one time.
         uncovered: Modules of which not all that they do is in the trace, and why.
         damage_bytes: Bytes that could not be read.
     """
@@ -100,6 +101,7 @@ class Statistics:
     processes: list[ProcessStat]
     event_types: dict[str, int]
     objects: list[ObjectStat]
+    untraced_processes: int
     uncovered: list[dict[str, Any]]
     damage_bytes: int
 
@@ -167,6 +169,7 @@ def statistics(
         processes=processes,
         event_types=_types(counts),
         objects=_objects(source, symbols, found, named),
+        untraced_processes=sum(t.info.session.untraced_processes for t in source.traces),
         uncovered=[item for trace in source.traces for item in trace.info.uncovered],
         damage_bytes=sum(damage.size for damage in source.damages()),
     )
