@@ -72,6 +72,13 @@ def test_values_that_formats_do_not_have(ptt: Ptt, trace: Path) -> None:
     assert "a\\nb" in ptt("sql", trace, query).stdout
 
 
+def test_a_name_stands_for_its_rows(ptt: Ptt, trace: Path) -> None:
+    for name in ("waits", "named_waits"):
+        whole = ptt("sql", trace, f"from {name}", "--format", "csv").stdout
+        assert ptt("sql", trace, name, "--format", "csv").stdout == whole
+        assert len(whole.splitlines()) == 2
+
+
 def test_options_stand_anywhere(ptt: Ptt, trace: Path) -> None:
     query = "select 1 as a"
     for words in (

@@ -22,7 +22,8 @@ objects, events, waits, holds, wakeups, edges, findings, sites, stacks, modules,
 views such as contention_by_object. Tables are made when a query reads them. A query cannot read or
 write files. Without a query there is a prompt; or queries come from standard input.
 
-The last argument is the query if it is not a trace."""
+The last argument is the query if it is not a trace; the name of a table or view stands for all
+of its rows."""
 EXAMPLE = """\
 ptt sql run.ptt 'select lock, waits, wait_ns from contention_by_object limit 5'
 ptt sql run.ptt 'select event, count(*) from events group by all' --format csv
@@ -83,9 +84,18 @@ def _arguments(args: argparse.Namespace) -> tuple[list[str], str | None]:
     last = words[-1]
     if len(words) == 1 or _exists(last):
         return words, None
+    if _is_table(last):
+        return words[:-1], f"from {last}"
     if not any(c.isspace() for c in last.strip()):
         raise UsageError(f"{last} is neither a trace nor a query")
     return words[:-1], last
+
+
+def _is_table(name: str) -> bool:
+    from nptltrace.analysis.schema import TABLES
+    from nptltrace.analysis.views import VIEWS
+
+    return name in TABLES or any(view.call == name for view in VIEWS)
 
 
 def _exists(name: str) -> bool:
