@@ -137,6 +137,41 @@ def test_a_file_that_was_replaced_lends_its_names_to_nobody(
     assert other.startswith(("plugin.so+0x", "begin_of_a"))
 
 
+RACE = """
+#include <dlfcn.h>
+#include <pthread.h>
+pthread_mutex_t of_a = PTHREAD_MUTEX_INITIALIZER, of_b = PTHREAD_MUTEX_INITIALIZER;
+static char **path;
+static void *run(void *mutex)
+{
+    for (int round = 0; round < 500; round++) {
+        void *plugin = dlopen(path[mutex == &of_a ? 1 : 2], RTLD_NOW);
+        ((void (*)(void *, int))dlsym(plugin, "work"))(mutex, 3);
+        dlclose(plugin);
+    }
+    return 0;
+}
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    path = argv;
+    pthread_create(&thread, 0, run, &of_a);
+    run(&of_b);
+    return pthread_join(thread, 0);
+}
+"""
+
+
+def test_two_threads_change_places(
+    record: Recorder, compile_c: Compiler, ptt: Ptt, tmp_path: Path
+) -> None:
+    a, b = (_plugin(compile_c, name, tmp_path / f"{name}.so") for name in ("a", "b"))
+    trace = record(compile_c(RACE), str(a), str(b))
+    taken = [e for e in _events(ptt, trace) if e["event"] == "MUTEX_TAKEN"]
+    places = Counter((e["object_name"], str(e["site_name"]).partition("+")[0]) for e in taken)
+    assert places == {("of_a", "loop_of_a"): 1500, ("of_b", "loop_of_b"): 1500}
+
+
 ROUNDS = """
 #include <dlfcn.h>
 #include <fstream>
