@@ -64,7 +64,7 @@ def test_nothing_found(tmp_path: Path, ptt: Ptt) -> None:
 
 
 def test_some_kinds(trace: Path, ptt: Ptt) -> None:
-    assert [f["kind"] for f in checked(ptt, "--kind", "unlock-unlocked,deadlock", trace)] == [
+    assert [f["kind"] for f in checked(ptt, "--kind", "unlock-unlocked, deadlock", trace)] == [
         "unlock-unlocked"
     ]
     assert checked(ptt, "--kind", "deadlock", trace, status=0) == []

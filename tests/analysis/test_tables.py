@@ -13,9 +13,9 @@ import pytest
 import nptltrace
 from nptltrace.analysis import tables as made
 from nptltrace.analysis.findings import SCHEMA
-from nptltrace.analysis.model import Window, model_tables
+from nptltrace.analysis.model import ROW_TABLES, Window, model_tables
 from nptltrace.analysis.schema import SCHEMA_VERSION, TABLES
-from nptltrace.analysis.tables import STREAMED, TraceTables
+from nptltrace.analysis.tables import TraceTables
 from nptltrace.cli import _tables_page
 from tests.analysis.story import MAIN, Story, pthread
 from tests.support import ROOT
@@ -302,7 +302,7 @@ def test_schemas_say_what_they_are() -> None:
             assert column.meaning
             if column.name.endswith("_ns"):
                 assert (column.unit, column.type) == ("ns", "int64")
-    assert set(STREAMED) <= TABLES.keys()
+    assert set(ROW_TABLES) <= TABLES.keys()
 
 
 def test_page_is_what_the_declaration_says() -> None:

@@ -258,3 +258,14 @@ def test_a_program_without_standard_streams_is_recorded(ptt: Ptt, tmp_path: Path
     )
     assert said.returncode == 7
     assert (tmp_path / "run.ptt" / "metadata").read_text().startswith("/* CTF 1.8 */")
+
+
+class TestHelpCommand:
+    """`ptt help` is what `--help` shows."""
+
+    def test_of_all_and_of_one(self, ptt: Ptt) -> None:
+        assert ptt("help").stdout == ptt("--help").stdout
+        assert ptt("help", "report").stdout == ptt("report", "--help").stdout
+
+    def test_of_none(self, ptt: Ptt) -> None:
+        assert "did you mean report?" in ptt("help", "repotr", status=2).stderr

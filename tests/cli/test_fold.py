@@ -7,8 +7,11 @@ import pty
 import subprocess
 from typing import TYPE_CHECKING
 
+import pytest
+
 from nptltrace.cli._fold import Folder, folded
 from tests.cli.test_top import trace_of
+from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,3 +54,33 @@ def test_view_on_a_terminal(ptt: Ptt, trace_dir: Path) -> None:
         shown = file.read1().decode()
     assert max(map(len, shown.splitlines())) <= 50
     assert " ".join(shown.split()).count("took mutex") == 2
+
+
+@pytest.mark.parametrize("command", ["report", "check"])
+def test_sentences_are_as_wide_as_the_terminal(ptt: Ptt, trace_dir: Path, command: str) -> None:
+    made = Builder(trace_dir)
+    for thread, mine, other in ((1, 64, 128), (2, 128, 64)):
+        made.thread(
+            thread,
+            [
+                Event(10**12, "MUTEX_TAKEN", mine, 5),
+                Event(10**12 + 20, "MUTEX_WAIT", other, 6, fields={"owner": 3 - thread}),
+            ],
+        )
+    made.write()
+
+    def widest(columns: str) -> int:
+        master, terminal = pty.openpty()
+        subprocess.run(
+            ptt.command(command, trace_dir), env=ptt.environment({"COLUMNS": columns}),
+            stdout=terminal, check=False,
+        )  # fmt: skip
+        os.close(terminal)
+        with os.fdopen(master, "rb") as file:
+            lines = file.read1().decode().splitlines()
+        return max(len(line) for line in lines if " waits for " in line)
+
+    assert widest("60") <= 60
+    assert widest("200") > 80
+    piped = ptt(command, trace_dir, status=None).stdout.splitlines()
+    assert max(len(line) for line in piped if " waits for " in line) <= 80

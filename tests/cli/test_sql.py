@@ -273,3 +273,15 @@ def test_prompt_drops_and_stops(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     terminal.expect("42")
     terminal.expect("ptt> ")
     assert terminal.end() == 0
+
+
+def test_commands_of_the_prompt_in_a_script(ptt: Ptt, trace: Path) -> None:
+    script = "\n.tables\nselect 1 as one;\n.format csv\nselect 2 as\n two;\n.schema lost\n.quit\nno"
+    lines = ptt("sql", trace, stdin=script).stdout.splitlines()
+    assert any(line.startswith("waits  ") for line in lines)
+    assert "one" in lines
+    at = lines.index("two")
+    assert lines[at + 1] == "2"
+    assert lines[at + 2].startswith("lost: ")
+    assert ptt("sql", trace, ".tables").stdout.startswith("runs ")
+    assert "no command .tabels" in ptt("sql", trace, ".tabels", status=2).stderr

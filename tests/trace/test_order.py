@@ -296,3 +296,16 @@ def test_seek_far_in_large_packets(tmp_path: Path) -> None:
         assert ts.middle_time(max_events=1)["object"].to_pylist() == [at]
         ts.seek_time(10 * at + 1)
         assert ts.middle_time(max_events=1)["object"].to_pylist() == [at + 1][: 2999 - at]
+
+
+def test_names_of_events_are_those_that_occur(tmp_path: Path) -> None:
+    made = Builder(tmp_path / "t")
+    made.thread(1, [Event(T0, "MUTEX_TAKEN", 64, 5), Event(T0 + 1, "MUTEX_FREE", 64, 6)])
+    ts = Traceset(made.write())
+    assert set(ts.events()["event"].chunk(0).dictionary.to_pylist()) == {
+        "MUTEX_TAKEN", "MUTEX_FREE",
+    }  # fmt: skip
+    assert ts.events()["event"].to_pylist() == ["MUTEX_TAKEN", "MUTEX_FREE"]
+    assert ts.events(10**15)["event"].chunk(0).dictionary.to_pylist() == []
+    ts.seek_time(0)
+    assert ts.middle_time(max_events=1)["event"].chunk(0).dictionary.to_pylist() == ["MUTEX_TAKEN"]

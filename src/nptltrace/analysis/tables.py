@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import TraceFiles
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["STREAMED", "TraceTables"]
+__all__ = ["TraceTables"]
 
-# Those that grow with the number of events.
-STREAMED = (*ROW_TABLES, "events")
 _MODEL = (*ROW_TABLES, "threads", "objects", "edges", "blames")
 # The holds of this many events are kept for the next query; others are made anew for each.
 _KEPT_EVENTS = 4_000_000

@@ -35,6 +35,7 @@ __all__ = [
     "entry",
     "load_command",
     "main",
+    "top_help",
     "top_parser",
 ]
 
@@ -60,6 +61,7 @@ _ORDER = (
     "nptl",
     "config",
     "completion",
+    "help",
 )
 
 _GARBAGE = 20_000  # objects more than before, until it is worth a look whether some are garbage
@@ -243,7 +245,7 @@ def _dispatch(arguments: list[str]) -> int:
     """Find the command, parse its arguments and run it."""
     parser = top_parser()
     if any(word in {"-h", "--help"} for word in _before_command(arguments)):
-        print(_top_help(parser), end="")
+        print(top_help(), end="")
         return 0
     try:
         args = parser.parse_args(arguments)
@@ -268,14 +270,14 @@ def _before_command(arguments: list[str]) -> list[str]:
     return arguments
 
 
-def _top_help(parser: Parser) -> str:
+def top_help() -> str:
     """Return the text of `ptt --help`, with a line for each command."""
     names = command_names()
     width = max(len(name) for name in names)
     lines = [f"  {name:<{width}}  {load_command(name).SUMMARY}\n" for name in names]
     return "".join(
         [
-            parser.format_help(),
+            top_parser().format_help(),
             "\ncommands:\n",
             *lines,
             "\nexample:\n",

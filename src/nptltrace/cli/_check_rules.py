@@ -55,7 +55,7 @@ def read_rules(args: argparse.Namespace) -> Rules:
     """
     from nptltrace.analysis.findings import KINDS
 
-    kinds = [kind for option in args.kind for kind in option.split(",")]
+    kinds = [kind.strip() for option in args.kind for kind in option.split(",")]
     rules = [("--ignore", text) for text in args.ignore]
     for name in args.suppressions:
         try:

@@ -1,4 +1,4 @@
-"""Findings as text."""
+"""Findings as text, as wide as the terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from nptltrace.cli._fold import folded
+from nptltrace.cli._options import columns
 from nptltrace.cli.stat import seconds
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from nptltrace.analysis.findings import Finding
 
 __all__ = ["finding", "lines", "summary"]
-
-_WIDTH = 80
 
 
 def lines(findings: Sequence[Finding], name: str) -> Iterator[str]:
@@ -50,12 +49,12 @@ def finding(found: Finding) -> Iterator[str]:
     for event in sorted(found.events, key=lambda e: e.ts_ns):
         text = f"{event.thread:<{width}}  {event.text}"
         time = f"    {seconds(event.ts_ns):>14}  "
-        yield from folded(time, text, event.site, width=_WIDTH, indent=len(time) + 2)
+        yield from folded(time, text, event.site, width=columns(), indent=len(time) + 2)
     yield ""
 
 
 def _wrap(text: str, indent: str) -> Iterator[str]:
     yield from textwrap.wrap(
-        text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False,
+        text, columns(), initial_indent=indent, subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip

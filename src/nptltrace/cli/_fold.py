@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 __all__ = ["Folder", "folded"]
 
 _INDENT = 16  # behind the time
-_NARROWEST = 40
 _AT = "  at "
 
 
@@ -46,7 +45,7 @@ class Folder:
 
     def __init__(self, write: Callable[[bytes], object], width: int) -> None:
         self._write = write
-        self._width = max(width, _NARROWEST)
+        self._width = width
 
     def write(self, lines: memoryview) -> None:
         """Take whole lines, as bytes."""

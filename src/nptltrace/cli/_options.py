@@ -14,6 +14,7 @@ __all__ = [
     "add_format",
     "add_trace",
     "add_traces",
+    "columns",
     "duration_ns",
     "say",
     "size",
@@ -24,6 +25,9 @@ __all__ = [
 # Texts, compiled when there is something to match: that takes longer than most of the rest.
 _SIZE = r"(?i)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kmgt]?)(?:i?b)?"
 _SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+_ELSEWHERE = 80
+_NARROWEST = 40
 
 _DURATION = r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ns|us|µs|ms|s|min|m|h)?"
 _DURATION_UNITS = {
@@ -106,6 +110,15 @@ def say(args: argparse.Namespace, message: str, *, verbosity: int = 0) -> None:
     if args.verbosity >= verbosity:
         print(end="", flush=True)  # where both go to one file, it stands before that
         print(f"ptt: {message}", file=sys.stderr)
+
+
+def columns() -> int:
+    """Return how wide text may be: as the terminal, and 80 where output goes elsewhere."""
+    if not sys.stdout.isatty():
+        return _ELSEWHERE
+    import shutil
+
+    return max(shutil.get_terminal_size().columns, _NARROWEST)
 
 
 def write_lines(lines: Iterable[str]) -> None:

@@ -1,10 +1,11 @@
-"""The report as text, at most 80 columns wide where names allow."""
+"""The report as text: tables of 80 columns, and sentences as wide as the terminal."""
 
 from __future__ import annotations
 
 import textwrap
 from typing import TYPE_CHECKING
 
+from nptltrace.cli._options import columns
 from nptltrace.cli.stat import duration, seconds
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["lines"]
 
-_WIDTH = 80
 _SHOWN = 3  # holders, wakers and causes of one row
 _CLASSES = {"idle": "idle", "join": "joining", "timeout": "timed out", "cancelled": "given up"}
 _CAUSED = {
@@ -45,7 +45,7 @@ def lines(found: Contention, *, name: str, by: str, top: int | None) -> Iterator
         by: Which table to show.
         top: How many rows, or None for all.
     """
-    yield _cut(name, _WIDTH)
+    yield _cut(name, columns())
     yield from _summary(found)
     yield from _never_ended(found)
     if by == "object":
@@ -116,8 +116,8 @@ def _never_ended(found: Contention) -> Iterator[str]:
 
 def _held_by(thread: ThreadName, cycle: Sequence[OpenWait]) -> str:
     """Return how the wait before the one of this thread hangs on it."""
-    before = next(wait for wait in cycle if wait.owner == thread)
-    return "" if before.kind == "thread" else f", held by {thread}"
+    before = next((wait for wait in cycle if wait.owner == thread), None)
+    return "" if before is None or before.kind == "thread" else f", held by {thread}"
 
 
 def _thing(wait: OpenWait) -> str:
@@ -141,8 +141,8 @@ def _open(wait: OpenWait) -> Iterator[str]:
 
 def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> Iterator[str]:
     yield ""
-    columns = {"lived": 10, "not waiting": 13, "contended": 12, "idle": 10, "joining": 10}
-    yield f"{'threads':<25}" + "".join(f"{name:>{width}}" for name, width in columns.items())
+    heads = {"lived": 10, "not waiting": 13, "contended": 12, "idle": 10, "joining": 10}
+    yield f"{'threads':<25}" + "".join(f"{name:>{width}}" for name, width in heads.items())
     order = sorted(threads, key=lambda t: (-t.figures.wait_ns, -t.figures.blocked_ns))
     # The worst are shown, in the order in which they began.
     shown = {id(thread) for thread in order[:top]}
@@ -153,7 +153,7 @@ def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> 
         label = _cut(f"{thread.thread.tid} {thread.thread.name}", 22)
         other = figures.other_ns
         times = (thread.life_ns, thread.running_ns, figures.wait_ns, other["idle"], other["join"])
-        cells = zip(times, columns.values(), strict=True)
+        cells = zip(times, heads.values(), strict=True)
         yield f"  {label:<23}" + "".join(f"{_short(ns):>{width}}" for ns, width in cells)
         if causes:
             for cause in thread.causes[:_SHOWN]:
@@ -326,7 +326,7 @@ def _cut(text: str, width: int) -> str:
 def _wrap(text: str, indent: str, further: str | None = None) -> list[str]:
     return textwrap.wrap(
         text,
-        _WIDTH,
+        columns(),
         initial_indent=indent,
         subsequent_indent=further or " " * len(indent) + "  ",
         break_long_words=False,

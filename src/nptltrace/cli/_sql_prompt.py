@@ -1,4 +1,7 @@
-"""The prompt of `ptt sql`: statements of several lines, history, completion, a few commands."""
+"""The prompt of `ptt sql`: statements of several lines, history, completion, a few commands.
+
+The commands are understood in what is piped to `ptt sql` too.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.sql import Database
 
-__all__ = ["Prompt"]
+__all__ = ["Prompt", "is_command", "parts"]
 
 _FORMATS = ("text", "json", "jsonl", "csv")
 _HELP = """\
@@ -37,16 +40,43 @@ _WORDS = (
 )  # fmt: skip
 
 
+def is_command(text: str) -> bool:
+    """Return whether a text is a command of the prompt, and not SQL."""
+    return text.lstrip().startswith(".")
+
+
+def parts(text: str, database: Database) -> Iterator[str]:
+    """Yield the commands of a script, and the statements between them.
+
+    A command is a line of its own that no statement goes on over.
+    """
+    lines: list[str] = []
+    for line in text.splitlines():
+        statements = "\n".join(lines)
+        if is_command(line) and (not statements.strip() or database.is_complete(statements)):
+            if statements.strip():
+                yield statements
+            yield line
+            lines.clear()
+        else:
+            lines.append(line)
+    if lines:
+        yield "\n".join(lines)
+
+
 class Prompt:
     """Reads statements from the terminal and answers them.
 
     Args:
         database: Answers.
         style: How to print, at first.
+
+    Attributes:
+        style: How to print.
     """
 
     def __init__(self, database: Database, style: str = "text") -> None:
-        self._database, self._style = database, style
+        self._database, self.style = database, style
 
     def run(self) -> None:
         """Read and answer until the user has enough."""
@@ -61,8 +91,8 @@ class Prompt:
             text = self._read()
             if text is None:
                 return False
-            if text.lstrip().startswith("."):
-                return self._command(text.split())
+            if is_command(text):
+                return self.command(text)
             self._database.interruptible(lambda: self._print(text))
         except KeyboardInterrupt:
             print()
@@ -82,19 +112,24 @@ class Prompt:
             text = "\n".join(lines)
             if not text.strip():
                 lines.clear()
-            elif (len(lines) == 1 and text.lstrip().startswith(".")) or (
+            elif (len(lines) == 1 and is_command(text)) or (
                 text.rstrip().endswith(";") and self._database.is_complete(text)
             ):
                 return text
 
     def _print(self, text: str) -> None:
         for result in self._database.results(text):
-            rows = write(result, self._style, sys.stdout)
-            if self._style == "text":
+            rows = write(result, self.style, sys.stdout)
+            if self.style == "text":
                 print(f"({rows} {'row' if rows == 1 else 'rows'})")
 
-    def _command(self, words: list[str]) -> bool:
-        """Obey a command; False for the one that ends the prompt."""
+    def command(self, text: str) -> bool:
+        """Obey a command; False for the one that ends the prompt.
+
+        Raises:
+            UsageError: There is no such command, or no such table.
+        """
+        words = text.split()
         name, arguments = words[0], words[1:]
         if name in {".quit", ".exit", ".q"}:
             return False
@@ -103,7 +138,7 @@ class Prompt:
         elif name == ".schema":
             self._schema(arguments or [*TABLES, *(view.name for view in VIEWS)])
         elif name == ".format" and len(arguments) == 1 and arguments[0] in _FORMATS:
-            self._style = arguments[0]
+            self.style = arguments[0]
         elif name == ".help":
             print(_HELP, end="")
         else:

@@ -20,7 +20,8 @@ DESCRIPTION = """\
 Runs a query of DuckDB's SQL over the tables of one or more traces: runs, processes, threads,
 objects, events, waits, holds, wakeups, edges, findings, sites, stacks, modules, lost; and over
 views such as contention_by_object. Tables are made when a query reads them. A query cannot read or
-write files. Without a query there is a prompt; or queries come from standard input.
+write files. Without a query there is a prompt; or queries come from standard input. `.tables` and
+`.schema TABLE` show what there is.
 
 The last argument is the query if it is not a trace; the name of a table or view stands for all
 of its rows."""
@@ -86,7 +87,7 @@ def _arguments(args: argparse.Namespace) -> tuple[list[str], str | None]:
         return words, None
     if _is_table(last):
         return words[:-1], f"from {last}"
-    if not any(c.isspace() for c in last.strip()):
+    if not last.startswith(".") and not any(c.isspace() for c in last.strip()):
         raise UsageError(f"{last} is neither a trace nor a query")
     return words[:-1], last
 
@@ -106,8 +107,9 @@ def _exists(name: str) -> bool:
 
 
 def _answer(args: argparse.Namespace, database: Database, query: str) -> None:
-    """Run a query and print or write what it answers."""
+    """Run queries and print or write what they answer."""
     from nptltrace.cli._sql_output import write, write_file
+    from nptltrace.cli._sql_prompt import Prompt, is_command, parts
 
     if args.output is not None:
         results = database.results(query)
@@ -119,7 +121,15 @@ def _answer(args: argparse.Namespace, database: Database, query: str) -> None:
             raise UsageError("-o takes one query that answers something")
         say(args, f"wrote {rows} rows to {args.output}")
         return
-    for number, result in enumerate(database.results(query)):
-        if number and args.format == "text":
-            sys.stdout.write("\n")
-        write(result, args.format, sys.stdout)
+    prompt = Prompt(database, args.format)
+    answered = False
+    for part in parts(query, database):
+        if is_command(part):
+            if not prompt.command(part):
+                return
+            continue
+        for result in database.results(part):
+            if answered and prompt.style == "text":
+                sys.stdout.write("\n")
+            write(result, prompt.style, sys.stdout)
+            answered = True

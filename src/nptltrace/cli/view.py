@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import _traces
-from nptltrace.cli._options import add_format
+from nptltrace.cli._options import add_format, columns
 
 if TYPE_CHECKING:
     import argparse
@@ -56,11 +56,9 @@ def run(args: argparse.Namespace) -> int:
     out = sys.stdout.buffer
     write: Callable[[memoryview], object] = out.write
     if args.format == "text" and sys.stdout.isatty():
-        from shutil import get_terminal_size
-
         from nptltrace.cli._fold import Folder
 
-        write = Folder(out.write, get_terminal_size().columns).write
+        write = Folder(out.write, columns()).write
     printer = Printer(
         source,
         _traces.open_symbols(args, source),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.source import Source
 
-__all__ = ["FIELD_NAMES", "ArrayBuffer", "Converter", "column_of_field"]
+__all__ = ["FIELD_NAMES", "ArrayBuffer", "Converter", "column_of_field", "with_names_that_occur"]
 
 _DTYPES: dict[str, Any] = {
     "ts": np.int64,
@@ -48,6 +48,18 @@ FIELD_NAMES: dict[str, bool] = {
 def column_of_field(name: str) -> str:
     """Return the name of the column for a field: its own, unless every event has a column so."""
     return "target_pid" if name == "pid" else name
+
+
+def with_names_that_occur(table: pa.Table) -> pa.Table:
+    """Return events whose dictionary of names has no others, so that they can be grouped by it."""
+    event = table["event"].combine_chunks()
+    if isinstance(event, pa.ChunkedArray):  # as older versions of Arrow have it
+        event = event.chunk(0) if event.num_chunks else pa.array([], event.type)
+    used, places = np.unique(event.indices.to_numpy(), return_inverse=True)
+    made = pa.DictionaryArray.from_arrays(
+        numbers(places.astype(np.int16)), event.dictionary.take(numbers(used))
+    )
+    return table.set_column(table.schema.get_field_index("event"), "event", made)
 
 
 class ArrayBuffer(_native.Buffer):
@@ -83,12 +95,8 @@ class Converter:
         event_of_id = np.full(1024, -1, np.int16)
         for number, event in BY_ID.items():
             event_of_id[number] = index[event.name]
-        # Ids that the catalogue does not have get names behind all others.
-        for unknown in np.flatnonzero(event_of_id < 0):
-            event_of_id[unknown] = len(names)
-            names.append(f"EVENT_{unknown}")
-        self._event_of_id = numbers(event_of_id)
-        self._event_names = texts(names)
+        self._names, self._index = names, event_of_id
+        self._event_of_id, self._event_names = numbers(event_of_id), texts(names)
         self._fields_of: dict[int, set[str]] = {
             number: {field.name for field in event.fields} for number, event in BY_ID.items()
         }
@@ -112,9 +120,11 @@ class Converter:
         ids, cpu = buffer.column("id"), buffer.column("cpu")
         # Arrow takes by small indices several times as fast as NumPy, which makes large ones first.
         thread, event_id = numbers(buffer.column("thread")), numbers(ids)
-        event = pa.DictionaryArray.from_arrays(
-            self._event_of_id.take(event_id), self._event_names, safe=False
-        )
+        which = self._event_of_id.take(event_id)
+        if which.to_numpy().min(initial=0) < 0:
+            self._learn(ids)
+            which = self._event_of_id.take(event_id)
+        event = pa.DictionaryArray.from_arrays(which, self._event_names, safe=False)
         columns: dict[str, Any] = {
             "ts_ns": numbers(buffer.column("ts")),
             "process": self._process.take(thread),
@@ -129,6 +139,14 @@ class Converter:
         for name in self._occurring(ids) if fields is None else fields:
             columns[column_of_field(name)] = self._field(buffer, name)
         return pa.table(columns)
+
+    def _learn(self, ids: NDArray[Any]) -> None:
+        """Name events that the catalogue does not have, behind those that it has."""
+        for number in np.unique(ids):
+            if self._index[number] < 0:
+                self._index[number] = len(self._names)
+                self._names.append(f"EVENT_{number}")
+        self._event_of_id, self._event_names = numbers(self._index), texts(self._names)
 
     def _occurring(self, ids: NDArray[Any]) -> list[str]:
         present: set[str] = set()

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from nptltrace.errors import UsageError
 from nptltrace.trace import _native
-from nptltrace.trace._columns import FIELD_NAMES, ArrayBuffer, Converter
+from nptltrace.trace._columns import FIELD_NAMES, ArrayBuffer, Converter, with_names_that_occur
 from nptltrace.trace._parallel import parallel_batches
 from nptltrace.trace.source import Source
 
@@ -258,7 +258,7 @@ class Traceset:
         self, start_ns: int | None = None, end_ns: int | None = None, *, fields: Sequence[str] = ()
     ) -> pa.Table:
         """Return all events of a stretch of time as one table; see `batches`."""
-        return _join(list(self.batches(start_ns, end_ns, fields=fields))) or self._empty(fields)
+        return _join(list(self.batches(start_ns, end_ns, fields=fields)) or [self._empty(fields)])
 
     # ---- inside ----
 
@@ -292,17 +292,15 @@ class Traceset:
             tables.append(self._converter.table(buffer, fields))
             left = None if left is None else left - buffer.count
         self.source.reader.ensure_whole()
-        return _join(tables) or self._empty(fields or ())
+        return _join(tables or [self._empty(fields or ())])
 
     def _empty(self, fields: Sequence[str]) -> pa.Table:
         return self._converter.table(ArrayBuffer(1), fields)
 
 
-def _join(tables: list[Any]) -> Any:
+def _join(tables: list[pa.Table]) -> pa.Table:
     """Return tables one after another; columns that some of them lack are null there."""
-    if len(tables) <= 1:
-        return tables[0] if tables else None
-    return pa.concat_tables(tables, promote_options="default")
+    return with_names_that_occur(pa.concat_tables(tables, promote_options="default"))
 
 
 def _check_fields(fields: Sequence[str]) -> None:
