@@ -7,7 +7,8 @@
  * just before the fork until the child is ready, for their handlers may use semaphores.
  *
  * vfork is not hooked: it returns twice on one stack. Its child lives in the memory, and as the thread, of its parent;
- * what it does is traced as its parent's. It shows when it executes a program.
+ * what it does is traced as its parent's. It shows when it executes a program. So it is with children of clone() that the
+ * parent waits for (CLONE_VFORK); of others in its memory see shared_storage.c.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -50,6 +51,7 @@ static void become_child(void)
 
 	ptt_forget_tid();
 	ptt_forget_purposes();
+	ptt_forget_storage();
 	ptt_restart_handler();
 	errno = before;
 }
@@ -150,6 +152,17 @@ static int clone_trampoline(void *given)
 }
 
 /* A child that shares our memory is a thread in all but name, and none of the thread library's: not traced as anything. */
+static int pass_on_clone(int (*routine)(void *), void *stack, int flags, void *arg, pid_t *parent_tid, void *tls,
+			pid_t *child_tid)
+{
+	bool shares = ptt_share_storage((uint64_t)(unsigned int)flags);
+	int child = ptt_real.clone(routine, stack, flags, arg, parent_tid, tls, child_tid);
+
+	if (child < 0 && shares)
+		ptt_own_storage();
+	return child;
+}
+
 EXPORT int clone(int (*routine)(void *), void *stack, int flags, void *arg, ...)
 {
 	void *site = CALL_SITE;
@@ -165,7 +178,7 @@ EXPORT int clone(int (*routine)(void *), void *stack, int flags, void *arg, ...)
 	child_tid = va_arg(more, pid_t *);
 	va_end(more);
 	if ((flags & CLONE_VM) || !routine || !__nptl_trace_enabled)
-		return ptt_real.clone(routine, stack, flags, arg, parent_tid, tls, child_tid);
+		return pass_on_clone(routine, stack, flags, arg, parent_tid, tls, child_tid);
 	hold_signals(&start.mask);
 	child = ptt_real.clone(clone_trampoline, stack, flags, &start, parent_tid, tls, child_tid);
 	restore_signals(&start.mask);
@@ -190,12 +203,16 @@ int ptt_syscall_is_ours(long number, long a, long b)
 	case SYS_seccomp:
 		return true;
 	case SYS_clone:
+		ptt_share_storage((uint64_t)a);
 		return is_fork((uint64_t)a, (uint64_t)b);
 	case SYS_clone3: {
 		const struct clone_args *args = (const struct clone_args *)a;
 
 		/* what the kernel refuses is left to it */
-		return a >= 4096 && b >= CLONE_ARGS_SIZE_VER0 && is_fork(args->flags, args->stack);
+		if (a < 4096 || b < CLONE_ARGS_SIZE_VER0)
+			return false;
+		ptt_share_storage(args->flags);
+		return is_fork(args->flags, args->stack);
 	}
 #ifdef SYS_fork
 	case SYS_fork:
@@ -236,6 +253,13 @@ static void report_vfork(pid_t child, void *site)
 	reported = child;
 }
 
+static void report_own_exec(void *site)
+{
+	ptt_report_lost();
+	if (must_trace(PROCESS, PROCESS_EXEC))
+		EMIT_WITH(PROCESS, PROCESS_EXEC, process_exec, (uintptr_t)ptt_pid, site, .pid = (uint32_t)ptt_pid);
+}
+
 static void report_exec(void *site)
 {
 	int before = errno;
@@ -243,8 +267,8 @@ static void report_exec(void *site)
 
 	if (pid != ptt_pid)
 		report_vfork(pid, site);
-	else if (must_trace(PROCESS, PROCESS_EXEC))
-		EMIT_WITH(PROCESS, PROCESS_EXEC, process_exec, (uintptr_t)pid, site, .pid = (uint32_t)pid);
+	else
+		report_own_exec(site);
 	errno = before;
 }
 

@@ -24,6 +24,24 @@ long ptt_syscall_process(long number, long a, long b, long c, long d, long e, lo
 bool ptt_prctl_is_ours(long option) HIDDEN;
 long ptt_syscall_confine(long number, long a, long b, long c, long d, long e, long f, void *site) HIDDEN;
 
+/* ------------------------------------------------------------ shared_storage.c */
+
+/* Field cause of EVENTS_LOST. */
+#define PTT_LOST_SHARED_STORAGE 1
+
+/*
+ * ptt_share_storage - before a clone() with @flags: if its child uses the thread-local storage of the calling thread,
+ * neither is recorded from now on
+ * Return: whether that begins here. Async-signal-safe.
+ */
+bool ptt_share_storage(uint64_t flags) HIDDEN;
+
+void ptt_own_storage(void) HIDDEN;    /* the kernel has refused the call, and there is no child */
+void ptt_forget_storage(void) HIDDEN; /* in the child of a fork, which has a copy of its own */
+
+/* ptt_report_lost - how many events were not recorded, if any; where the process ends or executes a program. */
+void ptt_report_lost(void) HIDDEN;
+
 /* ------------------------------------------------------------ environment.c */
 
 /*

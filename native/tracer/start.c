@@ -34,6 +34,7 @@ static void end_tracing(void)
 {
 	if (!__nptl_trace_enabled || (!__nptl_trace_confined && ptt_pid != getpid()))
 		return;
+	ptt_report_lost();
 	if (must_trace(PROCESS, PROCESS_EXIT))
 		EMIT(PROCESS, PROCESS_EXIT, (void *)(uintptr_t)ptt_pid, NULL);
 	if (!__nptl_trace_confined) {

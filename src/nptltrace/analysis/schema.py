@@ -432,7 +432,7 @@ _DECLARED = (
             Column("tid", "uint32", "thread; null likewise"),
             Column("t_ns", "int64", "when it was noticed; null likewise", "ns"),
             Column("cause", "string", "`buffers_full`, `real_time`, `nobody_collected`, "
-                   "`too_many_threads`, `not_written`, `unfinished`, `unknown`, "
+                   "`too_many_threads`, `not_written`, `unfinished`, `shared_storage`, `unknown`, "
                    "or what a handler says"),
             Column("count", "uint64", "how many"),
         ),

@@ -20,18 +20,16 @@ from nptltrace.analysis.model import ROW_TABLES, Window, model_batches
 from nptltrace.analysis.schema import EVENT_FIELDS, TABLES, table_type
 from nptltrace.analysis.sites import Sites
 from nptltrace.catalog import EVENTS
-from nptltrace.trace._native import field_column
+from nptltrace.trace.losses import reported_losses
 from nptltrace.trace.readable import readable
 from nptltrace.trace.site import ADDRESS, hex_of_site
 from nptltrace.trace.symbols import Symbols
-from nptltrace.trace.threads import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from nptltrace.trace._native import Buffer
     from nptltrace.trace.info import Process
     from nptltrace.trace.source import TraceFiles
     from nptltrace.trace.traceset import Traceset
@@ -439,27 +437,17 @@ class TraceTables:
             if unknown > 0:
                 causes["unknown"] = unknown
             rows += [{**run, "cause": cause, "count": count} for cause, count in causes.items()]
-        rows += self._told_losses()
+        rows += self._reported_losses()
         return _columns(rows, "lost")
 
-    def _told_losses(self) -> list[dict[str, Any]]:
-        """Return what handlers told in events."""
+    def _reported_losses(self) -> list[dict[str, Any]]:
+        """Return what handlers and the tracer reported in events."""
         threads = self._source.threads()
-        numbers = [event.id for event in EVENTS if event.role == "lost"]
         rows = []
-        for buffer in self._source.reader.find(numbers, ALL):
-            cause, count = (_field(buffer, name) for name in ("cause", "count"))
-            for i in range(buffer.count):
-                process, tid = threads[buffer.arrays["thread"][i]]
-                rows.append(
-                    {
-                        **self._numbers.who(process),
-                        "tid": tid,
-                        "t_ns": buffer.arrays["ts"][i],
-                        "cause": f"cause {cause[i]}",
-                        "count": count[i],
-                    }
-                )
+        for loss in reported_losses(self._source.reader):
+            process, tid = threads[loss.thread]
+            who = {**self._numbers.who(process), "tid": tid}
+            rows.append({**who, "t_ns": loss.t_ns, "cause": loss.cause, "count": loss.events})
         return rows
 
 
@@ -498,13 +486,6 @@ class _Numbers:
         """Return the columns that name a process."""
         run = self._uuid[self._run[process]]
         return {"run_id": run, "process": process, "pid": int(self.pid[process])}
-
-
-def _field(buffer: Buffer, name: str) -> list[int]:
-    """Return a field of events, 0 where there is none."""
-    values, valid = np.zeros(buffer.count, np.int64), np.zeros(buffer.count, np.uint8)
-    field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
-    return [int(value) for value in values]
 
 
 def _numpy(column: pa.ChunkedArray) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace.catalog import BY_ID, DOMAINS, EVENTS
 from nptltrace.trace import _native
+from nptltrace.trace.losses import reported_losses
 from nptltrace.trace.readable import readable
 
 if TYPE_CHECKING:
@@ -143,6 +144,10 @@ def statistics(
     for trace in source.traces:
         for cause, n in trace.info.session.losses.items():
             causes[cause] = causes.get(cause, 0) + n
+    types = _types(counts)
+    if "EVENTS_LOST" in types:
+        for loss in reported_losses(source.reader):
+            causes[loss.cause] = causes.get(loss.cause, 0) + loss.events
     discarded = sum(source.reader.trace_info(trace.number).discarded for trace in source.traces)
     levels = dict.fromkeys(trace.info.session.level for trace in source.traces)
     libraries = dict.fromkeys(trace.info.session.nptl for trace in source.traces)
@@ -167,7 +172,7 @@ def statistics(
         bytes=sum(_stream_bytes(source)),
         state=", ".join(filter(None, states)),
         processes=processes,
-        event_types=_types(counts),
+        event_types=types,
         objects=_objects(source, symbols, found, named),
         untraced_processes=sum(t.info.session.untraced_processes for t in source.traces),
         uncovered=[item for trace in source.traces for item in trace.info.uncovered],

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* shared_storage.c - threads that share their thread-local storage with a child of clone(): neither of the two is recorded. */
+/*
+ * A child of clone() with CLONE_VM and without CLONE_SETTLS uses the thread-local storage of the thread that made it. All
+ * that a handler knows of a thread lies there, so the two would write to the buffer of one thread at the same time. Nothing
+ * says when the child has ended, so it is for good. What is not recorded is counted; that the thread ends and that the
+ * process ends or executes a program is recorded, for only the thread itself reports it.
+ */
+#include <linux/sched.h>
+
+#include "process.h"
+
+static __thread bool shares INITIAL_EXEC;
+static uint64_t lost;
+static ptt_getevent_t *behind;
+
+static bool is_of_the_thread(const struct nptl_trace_event *event)
+{
+	if (event->source != NPTL_TRACE_SOURCE_NPTL)
+		return false;
+	switch (event->domain) {
+	case NPTL_DOMAIN_HANDLER:
+		return true;
+	case NPTL_DOMAIN_THREAD:
+		return event->event == NPTL_EV_THREAD_END;
+	case NPTL_DOMAIN_PROCESS:
+		return event->event != NPTL_EV_PROCESS_FORK && event->event != NPTL_EV_PROCESS_SPAWN;
+	}
+	return false;
+}
+
+/* The call in tail position leaves the return address that of the program, where it sends an event. */
+static void recorded_getevent(struct nptl_trace_event event)
+{
+	if (!shares || is_of_the_thread(&event))
+		behind(event);
+	else
+		__atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED); /* relaxed: a count */
+}
+
+bool ptt_share_storage(uint64_t flags)
+{
+	if (!__nptl_trace_enabled || shares || (flags & (CLONE_VM | CLONE_VFORK | CLONE_SETTLS)) != CLONE_VM)
+		return false;
+	/* two threads that are here at one time store the same */
+	if (ptt_getevent != recorded_getevent) {
+		behind = ptt_getevent;
+		/* release: who calls it finds what is behind it */
+		__atomic_store_n(&ptt_getevent, recorded_getevent, __ATOMIC_RELEASE);
+	}
+	shares = true;
+	return true;
+}
+
+void ptt_own_storage(void)
+{
+	shares = false;
+}
+
+void ptt_forget_storage(void)
+{
+	shares = false;
+	lost = 0;
+}
+
+void ptt_report_lost(void)
+{
+	uint64_t count = __atomic_exchange_n(&lost, 0, __ATOMIC_RELAXED); /* relaxed: a count */
+
+	if (count && must_trace(HANDLER, EVENTS_LOST))
+		EMIT_WITH(HANDLER, EVENTS_LOST, events_lost, NULL, NULL, .cause = PTT_LOST_SHARED_STORAGE, .count = count);
+}

@@ -1,0 +1,59 @@
+"""Lost events that handlers and the tracer report in events of the trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from nptltrace.catalog import EVENTS
+from nptltrace.trace import _native
+from nptltrace.trace.threads import ALL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+__all__ = ["ReportedLoss", "reported_losses"]
+
+# Of the tracer's own field `cause`; see native/tracer/process.h.
+_CAUSES = {1: "shared_storage"}
+
+
+class ReportedLoss(NamedTuple):
+    """One report.
+
+    Attributes:
+        thread: The reporting thread's number in the traceset.
+        t_ns: When it was reported.
+        cause: The cause as commands print it.
+        events: How many events were lost.
+    """
+
+    thread: int
+    t_ns: int
+    cause: str
+    events: int
+
+
+def reported_losses(reader: _native.Reader) -> Iterator[ReportedLoss]:
+    """Yield the reports in order of time."""
+    numbers = [event.id for event in EVENTS if event.role == "lost"]
+    for buffer in reader.find(numbers, ALL):
+        causes, counts = _field(buffer, "cause"), _field(buffer, "count")
+        for i in range(buffer.count):
+            cause = int(causes[i])
+            yield ReportedLoss(
+                int(buffer.arrays["thread"][i]),
+                int(buffer.arrays["ts"][i]),
+                _CAUSES.get(cause, f"cause {cause}"),
+                int(counts[i]),
+            )
+
+
+def _field(buffer: _native.Buffer, name: str) -> NDArray[np.int64]:
+    """Return a field of events, 0 where there is none."""
+    values, valid = np.zeros(buffer.count, np.int64), np.zeros(buffer.count, np.uint8)
+    _native.field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
+    return values

@@ -1,0 +1,106 @@
+"""Children of clone() that use the thread-local storage of the thread that made them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import nptltrace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Compiler, Ptt
+
+# Locks a hundred times, clones a child, and then both lock at the same time.
+PROGRAM = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#define ROUNDS 20000
+
+static pthread_mutex_t before = PTHREAD_MUTEX_INITIALIZER, after = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t of_child = PTHREAD_MUTEX_INITIALIZER, of_other = PTHREAD_MUTEX_INITIALIZER;
+#ifdef WAITED_FOR
+static volatile int go = 1;
+#else
+static volatile int go;
+#endif
+
+static void lock(pthread_mutex_t *mutex, int times)
+{
+    while (times--) {
+        pthread_mutex_lock(mutex);
+        pthread_mutex_unlock(mutex);
+    }
+}
+
+static int child(void *unused)
+{
+    while (!go)
+        ;
+    lock(&of_child, ROUNDS);
+    return 0;
+}
+
+static void *other(void *unused)
+{
+    lock(&of_other, ROUNDS);
+    return NULL;
+}
+
+int main(void)
+{
+    char *stack = malloc(1 << 20);
+    pthread_t thread;
+    int pid;
+
+    lock(&before, 100);
+    pthread_create(&thread, NULL, other, NULL);
+    pid = clone(child, stack + (1 << 20), CLONE_VM | FLAGS | SIGCHLD, NULL);
+    go = 1;
+    lock(&after, ROUNDS);
+    waitpid(pid, NULL, 0);
+    pthread_join(thread, NULL);
+    return 0;
+}
+"""
+ROUNDS = 20000
+
+
+def events(ptt: Ptt, program: Path, trace: Path) -> tuple[dict[str, int], dict[str, int]]:
+    """Record the program. Return the events by mutex, and losses by cause."""
+    ptt("record", "-o", trace, "--", program)
+    found = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    assert found["damage_bytes"] == 0
+    counts = {one["name"]: one["events"] for one in found["objects"] if one["kind"] == "mutex"}
+    return counts, found["lost_by_cause"]
+
+
+def test_neither_of_two_that_share_is_recorded(
+    ptt: Ptt, compile_c: Compiler, trace_dir: Path
+) -> None:
+    """What they did is counted, and others are recorded as ever."""
+    program = compile_c(PROGRAM, "-DFLAGS=0")
+    counts, lost = events(ptt, program, trace_dir)
+    assert counts == {"before": 200, "of_other": 2 * ROUNDS}
+    # With the parent's join of the other thread, where it has one.
+    assert 4 * ROUNDS <= lost["shared_storage"] <= 4 * ROUNDS + 4
+    rows = nptltrace.open(trace_dir).table("lost").to_pylist()
+    assert [row["count"] for row in rows if row["cause"] == "shared_storage"] == [
+        lost["shared_storage"]
+    ]
+
+
+def test_a_child_that_the_parent_waits_for_is_recorded(
+    ptt: Ptt, compile_c: Compiler, trace_dir: Path
+) -> None:
+    """The two never run at the same time: the child's events are the parent's."""
+    program = compile_c(PROGRAM, "-DFLAGS=CLONE_VFORK", "-DWAITED_FOR")
+    counts, lost = events(ptt, program, trace_dir)
+    assert counts == dict.fromkeys(("after", "of_child", "of_other"), 2 * ROUNDS) | {"before": 200}
+    assert "shared_storage" not in lost
