@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -42,6 +43,8 @@ def test_deadlock_of_two(tmp_path: Path) -> None:
     assert deadlock.severity == "error"
     assert deadlock.count == 1
     assert deadlock.message.count(" holds mutex ") == deadlock.message.count("waits for") == 2
+    # A call site stands beside what was called there: nobody is said to hold anything at it.
+    assert re.search(r"waits for mutex \S+ at \S+, held by ", deadlock.message), deadlock.message
     assert [event.text.split()[0] for event in deadlock.events] == ["took", "waits"] * 2
 
 

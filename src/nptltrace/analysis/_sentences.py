@@ -249,7 +249,7 @@ def _blocked(steps: list[_Step]) -> list[str]:
             continue
         holds = f"holds {held.object} and " if held is not None and held.row == step.row else ""
         by = f", held by {step.other}" if step.what == "waits" and step.other_row else ""
-        parts.append(f"{step.thread} {holds}{step.text()}{by}{step.at}")
+        parts.append(f"{step.thread} {holds}{step.text()}{step.at}{by}")
         held = None
     return parts
 
