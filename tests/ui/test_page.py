@@ -396,7 +396,7 @@ def test_all_of_it_by_keyboard(look: Look) -> None:
     look.press("ArrowDown", "Enter")
     look.wait_for_address("sel=wait")
     look.press(">")
-    look.page.locator("#panel-contention [aria-sort=descending]", has_text="Waits").wait_for()
+    look.page.locator("#panel-contention [aria-sort=descending]", has_text="While held").wait_for()
     # What is seen is marked and measured, and let go again.
     look.press("m")
     look.wait_for_address("mark=")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
+from tests.support import ROOT
 from tests.ui.page import opened, serving
 
 if TYPE_CHECKING:
@@ -161,3 +163,22 @@ def test_nothing_contended_is_said_so(browser: Browser, story_url: str) -> None:
     with opened(browser, f"{story_url}#mark=0-1&tab=contention") as look:
         totals = look.page.locator("#panel-contention .totals")
         totals.get_by_text("nothing was contended").wait_for()
+
+
+def test_words_of_the_help_are_those_of_the_glossary(browser: Browser, story_url: str) -> None:
+    glossary = (ROOT / "docs" / "reference" / "glossary.md").read_text()
+    heads: list[str] = re.findall(r"^\*\*(.+)\*\*$", glossary, re.MULTILINE)
+    terms = {term for head in heads for term in head.split(", ")}
+    with opened(browser, story_url) as look:
+        look.press("?")
+        section = look.page.locator("#help section", has_text="Words")
+        words = set(section.locator("kbd").all_inner_texts())
+        assert {"contended wait", "while held", "until awake", "caused"} <= words
+        assert words <= terms
+
+
+def test_each_tab_says_what_its_panel_shows(browser: Browser, story_url: str) -> None:
+    with opened(browser, story_url) as look:
+        tabs = look.page.get_by_role("tab")
+        assert tabs.count() == 7
+        assert all(tab.get_attribute("title") for tab in tabs.all())

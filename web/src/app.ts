@@ -28,6 +28,8 @@ export interface App {
 export interface Panel {
   readonly id: string;
   readonly title: string;
+  /** What it shows, in one line. */
+  readonly help: string;
   /** Fills the element, once, when the panel is first shown. */
   readonly mount: (element: HTMLElement, app: App) => void;
 }

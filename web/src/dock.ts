@@ -12,6 +12,7 @@ export function mountDock(dock: HTMLElement, panels: readonly Panel[], app: App)
       role: "tab",
       id: `tab-${panel.id}`,
       "aria-controls": `panel-${panel.id}`,
+      title: panel.help,
     });
     const body = h("div", {
       role: "tabpanel",

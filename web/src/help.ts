@@ -14,20 +14,33 @@ const GESTURES: readonly (readonly [string, string])[] = [
   ["Double click", "Show it as wide as it fits; on the ruler, the whole trace"],
   ["Drag in the strip", "Move what is seen, or its edges; beside it, choose anew"],
 ];
+/** Words with their meaning in the glossary of the documentation. */
 const WORDS: readonly (readonly [string, string])[] = [
-  ["contended", "Another thread has what is waited for: the only waiting that counts as lost"],
-  ["idle", "Waiting for work, which comes when somebody signals or posts"],
-  ["not waiting", "Neither: the thread ran, was ready to run, or slept in another call"],
-  ["caused", "How long others waited for what a thread, or a call site, had"],
+  ["wait", "From the moment when an operation blocks to the moment when its thread goes on"],
+  ["contended wait", "A wait for something that another thread has"],
+  ["while held", "The part of it in which a thread had the object: the holder is its cause"],
+  ["until awake", "The rest of it: the lock was free, or the signal was given already"],
   [
-    "while held",
-    "The part of a contended wait in which somebody had what it was for: only this is blamed",
+    "idle wait",
+    "A wait for work: for a condition or a unit of a semaphore that no thread kept back",
   ],
-  ["waking", "The rest of it: free or handed over, until the thread went on"],
-  ["shared", "Held by several at the same time, as a lock for reading is"],
-  ["lane", "A line of a row: on top what a thread waits for, below it the locks it has, nested"],
-  ["queue", "Those who wait for a lock at a time"],
-  ["critical path", "The chain of threads and waits that the length of the run depends on"],
+  ["not waiting", "Between two waits: the thread ran, was ready to run, or slept in another call"],
+  ["caused", "How long others waited for what a thread held, or for what was taken at a call site"],
+  ["hold", "From the moment when a thread has taken a lock to the moment when it gives it back"],
+  ["holder", "The thread that has a lock"],
+  ["shared", "Held by several threads at the same time, as a read-write lock for reading"],
+  ["waker", "The thread whose release, signal, post or arrival ended a wait"],
+  ["queue", "The threads that wait for one object at a time"],
+  ["lane", "A part of a row: on top waits or the queue, below it holds, nested"],
+  ["mark", "A window that is chosen on the timeline: the panels show its figures"],
+  ["call site", "Where the program called a function of the thread library"],
+  ["critical path", "The chain of waits and wake-ups from the end of a run back to its beginning"],
+  [
+    "lock order",
+    "From each lock that a thread holds to each that it asks for; a cycle can deadlock",
+  ],
+  ["finding", "A bug, or something that deserves a look, with the events that prove it"],
+  ["lost event", "An event that was reported and is not in the trace"],
 ];
 
 export function mountHelp(place: HTMLElement, app: App): void {

@@ -58,12 +58,10 @@ function itself(wait: Wait, links: Links): HTMLElement {
 }
 
 /** A contended wait: while what it was for was held, and until the thread was awake. */
-function divided({ held_ns, wake_ns }: Wait): [string, string][] {
+function divided({ held_ns, wake_ns, open }: Wait): [string, string][] {
   if (held_ns === null || wake_ns === null) return [];
-  return [
-    ["While held", duration(held_ns)],
-    ["Waking", duration(wake_ns)],
-  ];
+  const held: [string, string] = ["While held", duration(held_ns)];
+  return open ? [held] : [held, ["Until awake", duration(wake_ns)]];
 }
 
 /** One step: who waited for what, and who held it. Its first words lead to that wait. */

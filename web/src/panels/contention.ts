@@ -37,7 +37,12 @@ interface Line extends Figures {
   readonly about: () => HTMLElement | null;
 }
 
-export const CONTENTION: Panel = { id: "contention", title: "Contention", mount };
+export const CONTENTION: Panel = {
+  id: "contention",
+  title: "Contention",
+  help: "Who waited for what another thread had, how long, and where",
+  mount,
+};
 
 function mount(element: HTMLElement, app: App): void {
   let by: By = "object";
@@ -154,8 +159,18 @@ function columns(): Column<Line>[] {
         return line.wait_ns / most;
       },
     },
-    time("held_ns", "While held", "Of that, while what it was for was held: what is blamed"),
-    time("wake_ns", "Waking", "The rest: it was free or handed over, and the thread not yet awake"),
+    {
+      ...time(
+        "held_ns",
+        "While held",
+        "The part in which a thread had it: the holder is its cause",
+      ),
+      width: "minmax(84px, 1fr)",
+    },
+    {
+      ...time("wake_ns", "Until awake", "The rest: it was free, or the signal was given already"),
+      width: "minmax(88px, 1fr)",
+    },
     number("waits", "Waits", "Contended waits"),
     time("wait_max_ns", "Longest", "The longest contended wait"),
     time("wait_p50_ns", "Median", "Half of the contended waits were shorter; within 3 %"),

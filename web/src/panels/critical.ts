@@ -34,7 +34,12 @@ const KINDS: Readonly<Record<(typeof PATH_KINDS)[number], string>> = {
 };
 const WIDTH = 1000;
 
-export const CRITICAL: Panel = { id: "critical", title: "Critical path", mount };
+export const CRITICAL: Panel = {
+  id: "critical",
+  title: "Critical path",
+  help: "The chain of waits and wake-ups from the end of the run to its beginning",
+  mount,
+};
 
 function mount(element: HTMLElement, app: App): void {
   const totals = h("p", { class: "totals" });
@@ -110,7 +115,7 @@ function threadTable(app: App): DataTable<Part> {
         bar: (part) => part.share,
       },
       time("run", "Not waiting", "The thread ran, was ready to run, or slept elsewhere"),
-      time("wake", "Waking", "From the wake-up until the thread went on"),
+      time("wake", "Until awake", "From the wake-up until the thread went on"),
       time("wait", "Waiting", "The thread waited, and no other was to blame"),
     ],
     sort: "share",

@@ -11,7 +11,12 @@ import { pick, stepObject } from "./step";
 /** The list follows the timeline when that has stood still for this long. */
 const SETTLED_MS = 250;
 
-export const EVENTS: Panel = { id: "events", title: "Events", mount };
+export const EVENTS: Panel = {
+  id: "events",
+  title: "Events",
+  help: "All events in the order of time",
+  mount,
+};
 
 function mount(element: HTMLElement, app: App): void {
   const said = h("span", { class: "said", role: "status" });

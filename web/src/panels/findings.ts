@@ -13,7 +13,12 @@ const SOUGHT =
 /** A finding that is one moment is shown with so much of the trace on both sides. */
 const AROUND_NS = 1e6;
 
-export const FINDINGS: Panel = { id: "findings", title: "Findings", mount };
+export const FINDINGS: Panel = {
+  id: "findings",
+  title: "Findings",
+  help: "Bugs, and what deserves a look, with the events that prove it",
+  mount,
+};
 
 function mount(element: HTMLElement, app: App): void {
   const summary = h("p", { class: "totals" });

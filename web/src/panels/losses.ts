@@ -3,7 +3,12 @@ import type { App, Panel } from "../app";
 import { button, h } from "../dom";
 import { count, plural } from "../units";
 
-export const LOSSES: Panel = { id: "losses", title: "Losses", mount };
+export const LOSSES: Panel = {
+  id: "losses",
+  title: "Losses",
+  help: "What is missing in the trace, and why",
+  mount,
+};
 
 const CLASSES =
   "A wait is contended when another thread has what is waited for. Waiting for work (a condition variable that a signal " +

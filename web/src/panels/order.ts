@@ -11,7 +11,12 @@ import { DataTable } from "./table";
 
 const LIMIT = 300;
 
-export const ORDER: Panel = { id: "order", title: "Lock order", mount };
+export const ORDER: Panel = {
+  id: "order",
+  title: "Lock order",
+  help: "Which locks were asked for while others were held; a cycle can deadlock",
+  mount,
+};
 
 function mount(element: HTMLElement, app: App): void {
   const totals = h("p", { class: "totals" });
@@ -39,12 +44,14 @@ function mount(element: HTMLElement, app: App): void {
       {
         id: "held",
         title: "Held",
+        help: "The lock that a thread had",
         width: "minmax(110px, 1fr)",
         value: (edge) => name(edge.held_row),
       },
       {
         id: "wanted",
         title: "Asked for",
+        help: "The lock that it asked for meanwhile",
         width: "minmax(110px, 1fr)",
         value: (edge) => name(edge.wanted_row),
       },

@@ -14,7 +14,12 @@ interface TypeCount {
   readonly share: number;
 }
 
-export const STATISTICS: Panel = { id: "statistics", title: "Statistics", mount };
+export const STATISTICS: Panel = {
+  id: "statistics",
+  title: "Statistics",
+  help: "How many events of which types there are",
+  mount,
+};
 
 function mount(element: HTMLElement, app: App): void {
   const facts = h("dl", { class: "facts" });
