@@ -83,5 +83,5 @@ test("of what one pane cannot fill the other has the rest", () => {
   assert.equal(dividedBy(900, 900, 1000, 0.6), 0.6);
   assert.equal(dividedBy(100, 900, 800, 0.6), 100 / 800);
   assert.equal(dividedBy(2000, 100, 1000, 0.6), 0.9);
-  assert.equal(dividedBy(300, 100, 1000, 0.6), 0.75);
+  assert.equal(dividedBy(300, 100, 1000, 0.6), 0.3);
 });

@@ -105,10 +105,10 @@ export class Layout {
 
 /**
  * Returns the share of a height that the first of two parts gets: its share of it, but of what one
- * cannot fill the other has the rest.
+ * cannot fill the other has the rest. What neither can fill lies below both.
  */
 export function dividedBy(first: number, second: number, whole: number, share: number): number {
-  if (first + second <= whole) return first / (first + second);
+  if (first + second <= whole) return first / whole;
   if (first < whole * share) return first / whole;
   if (second < whole * (1 - share)) return 1 - second / whole;
   return share;
