@@ -26,6 +26,7 @@ struct ptt_check *ptt_check_create(int64_t long_hold)
 	err |= ck_order_open(c);
 	err |= rd_pool_open(&c->findings, sizeof(struct ptt_check_finding));
 	err |= rd_pool_open(&c->steps, sizeof(struct ptt_check_step));
+	err |= rd_pool_open(&c->shares, sizeof(struct ck_share));
 	if (err) {
 		ptt_check_destroy(c);
 		return NULL;
@@ -37,7 +38,7 @@ struct ptt_check *ptt_check_create(int64_t long_hold)
 void ptt_check_destroy(struct ptt_check *c)
 {
 	struct rd_pool *pools[] = { &c->objects, &c->threads, &c->holds, &c->waits, &c->nodes,
-				    &c->edges, &c->orders, &c->findings, &c->steps, &c->held };
+				    &c->edges, &c->orders, &c->findings, &c->steps, &c->held, &c->shares };
 	struct rd_map *maps[] = { &c->object_of, &c->pthread_of, &c->serial_of, &c->tid_of,
 				  &c->seen, &c->seen_at, &c->edge_of, &c->order_of, &c->set_of };
 
@@ -50,7 +51,6 @@ void ptt_check_destroy(struct ptt_check *c)
 	free(c->processes);
 	free(c->known);
 	free(c->stack);
-	free(c->shares);
 	free(c);
 }
 
@@ -100,20 +100,19 @@ int ptt_check_memory(struct ptt_check *c, uint32_t process, uint64_t from, uint6
 /* What was known of locks before does not say what they are like now. */
 static void level_changed(struct ptt_check *c, const struct ck_event *e)
 {
-	for (uint32_t i = 1; i < c->objects.count; i++) {
+	struct ck_process *p = &c->processes[e->process];
+
+	for (uint32_t i = p->objects; i; i = CK_OBJECT(c, i)->process_next) {
 		struct ck_object *o = CK_OBJECT(c, i);
 
-		if (o->process != e->process)
-			continue;
 		ck_drop_holds(c, i);
 		o->flags |= CK_DOUBT;
 		o->flags &= ~CK_AS_LOCK;
 		o->sem_hold = 0;
 	}
-	for (uint32_t i = 1; i < c->threads.count; i++)
-		if (CK_THREAD(c, i)->pub.process == e->process)
-			CK_THREAD(c, i)->flags &= ~CK_WHOLE;
-	memset(c->processes[e->process].full, 0, sizeof(c->processes[e->process].full));
+	for (uint32_t i = p->threads; i; i = CK_THREAD(c, i)->process_next)
+		CK_THREAD(c, i)->flags &= ~CK_WHOLE;
+	memset(p->full, 0, sizeof(p->full));
 }
 
 /* A process begins; its first thread has been there from the beginning. */
@@ -326,65 +325,12 @@ int ptt_check_feed(struct ptt_check *c, const struct ptt_columns *columns, int64
 
 /* ---- end ---- */
 
-static bool is_gone(const struct ptt_check *c, uint32_t process, const int64_t *ends, uint32_t count, int64_t ts)
-{
-	const struct ck_process *p = &c->processes[process];
-
-	return p->left || p->replaced || (process < count && ends[process] != CK_NEVER && ends[process] < ts);
-}
-
-static uint32_t root_of(const struct ptt_check *c, uint32_t process)
-{
-	for (uint32_t depth = 0; c->processes[process].parent && depth < 64; depth++)
-		process = c->processes[process].parent - 1;
-	return process;
-}
-
-static void find_hung(struct ptt_check *c)
-{
-	for (uint32_t i = 0; i < c->process_count; i++)
-		c->processes[i].hung = !c->processes[i].left && !c->processes[i].replaced;
-	for (uint32_t i = 1; i < c->threads.count; i++) {
-		const struct ck_thread *t = CK_THREAD(c, i);
-
-		/* One that is only known as the owner of something may be of another process, or long gone. */
-		if (t->first_ts == INT64_MAX && !t->created.thread)
-			continue;
-		if (!(t->flags & CK_ENDED_THREAD) && !ck_blocked(c, i))
-			c->processes[t->pub.process].hung = false;
-	}
-}
-
-static bool share_memory(const struct ptt_check *c, uint32_t a, uint32_t b)
-{
-	if (root_of(c, a) == root_of(c, b))
-		return true;
-	for (uint32_t i = 0; i < c->share_count; i++)
-		for (uint32_t k = 0; k < c->share_count && c->shares[i].process == a; k++)
-			if (c->shares[k].process == b && c->shares[k].memory == c->shares[i].memory)
-				return true;
-	return false;
-}
-
-static void find_alone(struct ptt_check *c, const int64_t *ends, uint32_t count)
-{
-	for (uint32_t i = 0; i < c->process_count; i++) {
-		struct ck_process *p = &c->processes[i];
-
-		p->alone = p->hung;
-		for (uint32_t k = 0; k < c->process_count && p->alone; k++)
-			if (share_memory(c, k, i) && !c->processes[k].hung && !is_gone(c, k, ends, count, p->last_ts))
-				p->alone = false;
-	}
-}
-
 /* What can be said only when nothing more will happen. */
 static void at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
 {
 	struct ck_event e = { .ts = c->last_ts };
 
-	find_hung(c);
-	find_alone(c, ends, count);
+	ck_find_hung(c, ends, count);
 	for (uint32_t i = 1; i < c->threads.count; i++)
 		if (CK_THREAD(c, i)->waits)
 			ck_deadlock(c, i, &e, true);

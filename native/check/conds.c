@@ -30,7 +30,7 @@ static uint32_t rival_of(const struct ptt_check *c, const struct ck_object *o, c
 	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
 		const struct ck_wait *other = CK_WAITING(c, wait);
 
-		if (other != w && !other->woken && other->mutex_address != w->mutex_address && !o->woken)
+		if (other != w && !ck_is_woken(c, other) && other->mutex_address != w->mutex_address && !o->woken)
 			return wait;
 	}
 	return 0;
@@ -77,20 +77,21 @@ void ck_cond_in(struct ptt_check *c, const struct ck_event *e)
 	w->mutex = ck_object(c, e, NPTL_DOMAIN_MUTEX, w->mutex_address);
 	w->looked = last_look(c, e->thread, w->mutex);
 	CK_THREAD(c, e->thread)->cond_mutex = w->mutex_address;
-	rival = o->waiters > 1 ? rival_of(c, o, w) : 0;
+	if (o->waiters == 1)
+		o->mutex_address = w->mutex_address;
+	o->two_mutexes = o->waiters > 1 && (o->two_mutexes || o->mutex_address != w->mutex_address);
+	rival = o->two_mutexes ? rival_of(c, o, w) : 0;
 	if (rival)
 		two_mutexes(c, e, object, rival, wait);
 }
 
 /* As many waiters as signals may have woken do not count any more. */
-static void forget_woken(struct ptt_check *c, struct ck_object *o)
+static void forget_woken(struct ck_object *o)
 {
 	if (o->woken > o->waiters)
 		o->woken = o->waiters;
-	if (o->woken)
-		return;
-	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
-		CK_WAITING(c, wait)->woken = false;
+	if (!o->woken)
+		o->woken_to = 0;
 }
 
 void ck_cond_out(struct ptt_check *c, const struct ck_event *e)
@@ -113,7 +114,7 @@ void ck_cond_out(struct ptt_check *c, const struct ck_event *e)
 		CK_FINDING(c, w.rival)->flags &= ~PTT_FINDING_DROPPED;
 	if (o->woken && result == 0)
 		o->woken--;
-	forget_woken(c, o);
+	forget_woken(o);
 }
 
 void ck_wake(struct ptt_check *c, const struct ck_event *e, bool all)
@@ -124,8 +125,7 @@ void ck_wake(struct ptt_check *c, const struct ck_event *e, bool all)
 
 	o->woken = all ? o->waiters : o->woken + (free > 0);
 	if (o->woken == o->waiters)
-		for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
-			CK_WAITING(c, wait)->woken = true;
+		o->woken_to = c->wait_id;
 	o->woke = ck_now(e);
 	o->woke.detail = (all ? CK_WOKE_ALL : 0) | (free ? 0 : CK_WOKE_NOBODY) | (t->locked ? 0 : CK_WOKE_UNLOCKED);
 	t->locked = false;
@@ -140,7 +140,7 @@ static bool missed(const struct ptt_check *c, const struct ck_wait *w)
 	const struct ck_object *o = CK_OBJECT(c, w->object);
 	const struct ck_thread *t = CK_THREAD(c, w->thread);
 
-	if (w->kind != NPTL_DOMAIN_COND || w->timed || w->woken || o->flags & CK_SHARED_MEMORY)
+	if (w->kind != NPTL_DOMAIN_COND || w->timed || ck_is_woken(c, w) || o->flags & CK_SHARED_MEMORY)
 		return false;
 	if (!o->woke.thread || o->woke.ts > w->since || w->looked > o->woke.ts)
 		return false;
@@ -157,7 +157,7 @@ static uint32_t misled(const struct ptt_check *c, const struct ck_wait *w)
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object);
 
-	if (w->kind != NPTL_DOMAIN_COND || w->timed || w->woken || o->flags & CK_SHARED_MEMORY)
+	if (w->kind != NPTL_DOMAIN_COND || w->timed || ck_is_woken(c, w) || o->flags & CK_SHARED_MEMORY)
 		return 0;
 	if (!o->woke.thread || o->woke.ts < w->since || o->woke.detail & (CK_WOKE_NOBODY | CK_WOKE_ALL))
 		return 0;
@@ -177,17 +177,22 @@ static bool is_awaited(const struct ptt_check *c, uint32_t thread)
 {
 	if (!CK_THREAD(c, thread)->created.thread && CK_THREAD(c, thread)->flags & CK_WHOLE)
 		return true;
-	for (uint32_t i = 1; i < c->threads.count; i++) {
-		uint32_t wait = CK_THREAD(c, i)->waits;
+	return CK_THREAD(c, thread)->flags & CK_AWAITED;
+}
 
-		if (wait && CK_WAITING(c, wait)->kind == NPTL_DOMAIN_THREAD && CK_WAITING(c, wait)->owner == thread)
-			return true;
+static void find_awaited(struct ptt_check *c)
+{
+	for (uint32_t i = 1; i < c->threads.count; i++) {
+		const struct ck_wait *w = CK_WAITING(c, CK_THREAD(c, i)->waits);
+
+		if (CK_THREAD(c, i)->waits && w->kind == NPTL_DOMAIN_THREAD && w->owner)
+			CK_THREAD(c, w->owner)->flags |= CK_AWAITED;
 	}
-	return false;
 }
 
 void ck_lost_wakeups(struct ptt_check *c)
 {
+	find_awaited(c);
 	for (uint32_t i = 1; i < c->threads.count; i++) {
 		uint32_t wait = CK_THREAD(c, i)->waits;
 		const struct ck_wait *w = CK_WAITING(c, wait);
@@ -216,11 +221,11 @@ void ck_lost_wakeups(struct ptt_check *c)
 /* All have come who are to come in this round: what they do from now on is after what any of them did before. */
 static void complete(struct ptt_check *c, struct ck_object *o)
 {
-	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
-		if (!CK_WAITING(c, wait)->met) {
-			CK_WAITING(c, wait)->node = o->round;
-			CK_WAITING(c, wait)->met = true;
-		}
+	/* The latest come first: those after one of an earlier round are of earlier rounds too. */
+	for (uint32_t wait = o->waits; wait && !CK_WAITING(c, wait)->met; wait = CK_WAITING(c, wait)->object_next) {
+		CK_WAITING(c, wait)->node = o->round;
+		CK_WAITING(c, wait)->met = true;
+	}
 	o->arrived = o->round = 0;
 }
 

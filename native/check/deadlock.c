@@ -38,13 +38,9 @@ static bool each_latecomer(struct ptt_check *c, const struct ck_wait *w, ck_visi
 
 	if (!o->arrived || o->arrived >= o->barrier_count || !c->processes[o->process].hung || w->met)
 		return false;
-	for (uint32_t i = 1; i < c->threads.count; i++) {
-		uint32_t wait = CK_THREAD(c, i)->waits;
-
-		if (wait && CK_THREAD(c, i)->pub.process == o->process && CK_WAITING(c, wait)->kind != w->kind &&
-		    CK_WAITING(c, wait)->kind != NPTL_DOMAIN_THREAD && visit(c, i, data))
+	for (uint32_t i = c->processes[o->process].late; i; i = CK_THREAD(c, i)->late_next)
+		if (visit(c, i, data))
 			return true;
-	}
 	return false;
 }
 
@@ -70,7 +66,7 @@ bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, 
 	case NPTL_DOMAIN_BARRIER:
 		return at_end && each_latecomer(c, w, visit, data);
 	case NPTL_DOMAIN_COND:
-		if (!at_end || !w->woken || w->retaken || !w->mutex)
+		if (!at_end || !ck_is_woken(c, w) || w->retaken || !w->mutex)
 			return false;
 		for (uint32_t hold = CK_OBJECT(c, w->mutex)->holds; hold; hold = CK_HOLD(c, hold)->object_next)
 			if (CK_HOLD(c, hold)->thread != w->thread && visit(c, CK_HOLD(c, hold)->thread, data))
@@ -218,7 +214,7 @@ bool ck_blocked(const struct ptt_check *check, uint32_t thread)
 	case NPTL_DOMAIN_COND:
 		if (o->flags & CK_SHARED_MEMORY)
 			return false;
-		return !w->woken || ck_each_blocker(c, w, true, anybody, NULL);
+		return !ck_is_woken(c, w) || ck_each_blocker(c, w, true, anybody, NULL);
 	case NPTL_DOMAIN_BARRIER:
 		return o->barrier_count && o->arrived < o->barrier_count;
 	case NPTL_DOMAIN_SEM: /* a signal handler may post it */

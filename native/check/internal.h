@@ -58,7 +58,6 @@ struct ck_wait {
 	uint8_t kind;
 	uint8_t mode;
 	bool timed;
-	bool woken; /* a condition wait that a signal or broadcast has ended, as far as can be told */
 	bool retaken; /* its mutex */
 	bool shared; /* the lock says that other processes may use it */
 	bool met; /* a barrier wait whose round is complete */
@@ -91,6 +90,9 @@ struct ck_object {
 	uint32_t waits;	 /* list, the latest first */
 	uint32_t waiters;
 	uint32_t woken; /* of the waiters, how many have been woken */
+	uint64_t woken_to; /* waits up to this id have been woken, as far as can be told */
+	uint64_t mutex_address; /* of the waits for a condition, */
+	bool two_mutexes;	/* unless they have several */
 	uint32_t arrived; /* at a barrier, in this round */
 	uint32_t barrier_count;
 	uint32_t round; /* node: everything before this round's arrivals */
@@ -105,6 +107,7 @@ struct ck_object {
 	struct ck_last released;
 	struct ck_last woke; /* a condition: the last wake-up; detail: CK_WOKE_…; a semaphore: the last post */
 	uint32_t sem_hold;   /* of a semaphore used as a lock */
+	uint32_t process_next;
 	uint32_t kept;	     /* finding of a thread that ended and had it, as long as nobody asks for it */
 };
 
@@ -117,6 +120,7 @@ struct ck_object {
 #define CK_JOINED 4u
 #define CK_DETACHED 8u
 #define CK_WHOLE 16u /* its events are there from its beginning on */
+#define CK_AWAITED 32u /* another thread waits for its end; known at the end */
 
 #define CK_CACHE 64u
 
@@ -155,6 +159,8 @@ struct ck_thread {
 	uint32_t own;  /* node of what it does now, or 0 */
 	uint32_t mark;
 	uint32_t priority;
+	uint32_t process_next;
+	uint32_t late_next; /* in the list of its process */
 	uint64_t cond_mutex; /* address of the mutex that a wait which has just begun will release */
 	bool locked;	     /* a mutex, since it last woke anybody */
 };
@@ -167,7 +173,13 @@ struct ck_process {
 	bool alone;	 /* and neither will anybody who may have memory in common with it */
 	bool full[CK_KINDS]; /* by domain: what is taken and released is recorded, not only waits */
 	int64_t last_ts;
+	bool explained;	 /* a finding says what keeps it; known at the end */
 	uint32_t first_thread;
+	uint32_t objects; /* lists; */
+	uint32_t threads; /* the first one first */
+	uint32_t threads_last;
+	uint32_t late;	 /* threads that may be what others wait for at a barrier; known at the end */
+	uint32_t shares; /* what was mapped last first */
 	struct ck_last forked; /* thread: of the parent, which made it by fork() */
 	uint64_t stack; /* of the first thread: from here on; 0: not known */
 	uint64_t *memory; /* pairs of addresses */
@@ -181,6 +193,7 @@ struct ck_share {
 	uint64_t offset;
 	uint32_t process;
 	uint32_t memory;
+	uint32_t process_next;
 };
 
 /* Everything that one thread did between two points where threads meet. */
@@ -212,7 +225,7 @@ struct ptt_check {
 	uint64_t futex_waits; /* of the program's own: whose locks these are nobody says */
 	uint64_t wait_id;
 	int64_t last_ts;
-	struct rd_pool objects, threads, holds, waits, nodes, edges, orders, findings, steps, held;
+	struct rd_pool objects, threads, holds, waits, nodes, edges, orders, findings, steps, held, shares;
 	uint32_t free_hold, free_wait;
 	struct rd_map object_of, pthread_of, serial_of, tid_of, seen, seen_at, edge_of, order_of, set_of;
 	struct ck_known {
@@ -224,8 +237,6 @@ struct ptt_check {
 	uint32_t known_count;
 	struct ck_process *processes;
 	uint32_t process_count;
-	struct ck_share *shares;
-	uint32_t share_count;
 	uint32_t mark; /* of the last walk */
 	uint32_t telling; /* the finding that steps are added to */
 	uint64_t crowded; /* locks asked for by threads that held too many others to keep the orders */
@@ -247,6 +258,7 @@ struct ptt_check {
 #define CK_WAITING(c, i) (&((struct ck_wait *)(void *)(c)->waits.items)[i])
 #define CK_NODE(c, i) (&((struct ck_node *)(void *)(c)->nodes.items)[i])
 #define CK_FINDING(c, i) (&((struct ptt_check_finding *)(void *)(c)->findings.items)[i])
+#define CK_SHARE(c, i) (&((struct ck_share *)(void *)(c)->shares.items)[i])
 #define CK_STEP(c, i) (&((struct ptt_check_step *)(void *)(c)->steps.items)[i])
 
 /* What follows is in order: each file calls those above it only, and check.c calls them all. */
@@ -298,6 +310,12 @@ void ck_drop_holds(struct ptt_check *c, uint32_t object);
 uint32_t ck_wait_begin(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode);
 /* ck_wait_end - takes a wait of a thread for an object out of all lists; false: there is none. */
 bool ck_wait_end(struct ptt_check *c, uint32_t thread, uint32_t object, struct ck_wait *out);
+/* ck_is_woken - a signal or broadcast has ended a condition wait, as far as can be told. */
+static inline bool ck_is_woken(const struct ptt_check *c, const struct ck_wait *w)
+{
+	return w->id <= CK_OBJECT(c, w->object)->woken_to;
+}
+
 /* ck_wait_at - the innermost wait of a thread for the object that had this address then. */
 uint32_t ck_wait_at(const struct ptt_check *c, const struct ck_event *e);
 
@@ -404,5 +422,14 @@ void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 void ck_exit_holding(struct ptt_check *c, const struct ck_event *e);
 /* ck_kept_locks - takes back what was said of detached threads whose locks nobody asked for to the process' end. */
 void ck_kept_locks(struct ptt_check *c);
+
+/* ---- hung.c ---- */
+
+/*
+ * ck_find_hung - says of each process whether it is hung and whether it is alone.
+ *
+ * @ends: by process, when it ended; CK_NEVER: that is not known. @count: how many there are
+ */
+void ck_find_hung(struct ptt_check *c, const int64_t *ends, uint32_t count);
 
 #endif

@@ -15,10 +15,10 @@ static void place_of(const struct ptt_check *c, uint32_t *process, uint64_t *add
 {
 	*address &= PTT_OBJECT_MASK;
 	/* What was mapped at an address last is what counts. */
-	for (uint32_t i = c->share_count; i-- > 0;) {
-		const struct ck_share *s = &c->shares[i];
+	for (uint32_t i = c->processes[*process].shares; i; i = CK_SHARE(c, i)->process_next) {
+		const struct ck_share *s = CK_SHARE(c, i);
 
-		if (s->process == *process && *address >= s->start && *address < s->end) {
+		if (*address >= s->start && *address < s->end) {
 			*process = SHARED_SPACE | s->memory;
 			*address = *address - s->start + s->offset;
 			return;
@@ -28,15 +28,18 @@ static void place_of(const struct ptt_check *c, uint32_t *process, uint64_t *add
 
 int ptt_check_share(struct ptt_check *c, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset)
 {
-	struct ck_share *bigger;
+	uint32_t number, *shares;
 
 	if (end <= start || memory >= SHARED_SPACE)
 		return -EINVAL;
-	bigger = realloc(c->shares, (c->share_count + 1) * sizeof(*bigger));
-	if (!bigger)
+	if (rd_array_reach((void **)&c->processes, &c->process_count, process, sizeof(*c->processes)) < 0)
 		return -ENOMEM;
-	c->shares = bigger;
-	c->shares[c->share_count++] = (struct ck_share){ start, end, offset, process, memory };
+	number = ck_new(c, &c->shares);
+	if (!number)
+		return c->error;
+	shares = &c->processes[process].shares;
+	*CK_SHARE(c, number) = (struct ck_share){ start, end, offset, process, memory, *shares };
+	*shares = number;
 	return 0;
 }
 
@@ -71,6 +74,8 @@ static uint32_t object_new(struct ptt_check *c, uint32_t process, uint32_t kind,
 	o->kind = kind;
 	o->taken = o->taken_before = CK_NEVER;
 	o->before = before;
+	o->process_next = c->processes[process].objects;
+	c->processes[process].objects = number;
 	if (before)
 		CK_OBJECT(c, before)->flags |= CK_ENDED;
 	return number;
@@ -209,7 +214,7 @@ static uint32_t sleeper(const struct ptt_check *c, const struct ck_object *o)
 	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
 		if (CK_WAITING(c, wait)->timed)
 			return 0;
-		if (!CK_WAITING(c, wait)->woken)
+		if (!ck_is_woken(c, CK_WAITING(c, wait)))
 			found = wait;
 	}
 	return found;

@@ -24,19 +24,18 @@ static bool for_ever(const struct ptt_check *c, const struct ck_wait *w)
 	return true;
 }
 
-/* What kept it has been told already. */
-static bool is_explained(const struct ptt_check *c, uint32_t process)
+/* What keeps a process has been told already. */
+static void find_explained(struct ptt_check *c)
 {
 	for (uint32_t i = 1; i < c->findings.count; i++) {
 		const struct ptt_check_finding *f = CK_FINDING(c, i);
 
-		if (f->process != process || f->flags & (PTT_FINDING_DROPPED | PTT_FINDING_REFUSED | PTT_FINDING_SUSPECT))
+		if (f->flags & (PTT_FINDING_DROPPED | PTT_FINDING_REFUSED | PTT_FINDING_SUSPECT))
 			continue;
 		if (f->kind == PTT_DEADLOCK || f->kind == PTT_SELF_DEADLOCK || f->kind == PTT_LOST_WAKEUP ||
 		    f->kind == PTT_BARRIER_STUCK || f->kind == PTT_EXIT_HOLDING)
-			return true;
+			c->processes[f->process].explained = true;
 	}
-	return false;
 }
 
 static void tell_thread(struct ptt_check *c, uint32_t thread)
@@ -78,14 +77,14 @@ static void tell(struct ptt_check *c, uint32_t process, uint32_t blocked, uint32
 	struct ck_event at = { .ts = w->since, .site = w->site, .process = process, .thread = last };
 	uint32_t told = 0;
 
-	if (is_explained(c, process) || !ck_found(c, PTT_STUCK, &at, process, 0, PTT_FINDING_WHOLE))
+	if (c->processes[process].explained || !ck_found(c, PTT_STUCK, &at, process, 0, PTT_FINDING_WHOLE))
 		return;
 	CK_FINDING(c, c->telling)->value = blocked;
 	tell_thread(c, last);
-	for (uint32_t i = 1; i < c->threads.count && ++told < TOLD_MAX; i++) {
+	for (uint32_t i = c->processes[process].threads; i && ++told < TOLD_MAX; i = CK_THREAD(c, i)->process_next) {
 		const struct ck_thread *t = CK_THREAD(c, i);
 
-		if (i != last && t->pub.process == process && t->waits && !(t->flags & CK_ENDED_THREAD))
+		if (i != last && t->waits && !(t->flags & CK_ENDED_THREAD))
 			tell_thread(c, i);
 		else
 			told--;
@@ -102,6 +101,7 @@ void ck_stuck(struct ptt_check *c)
 		return;
 	}
 	count_blocked(c, blocked, last);
+	find_explained(c);
 	for (uint32_t i = 0; i < c->process_count; i++)
 		if (blocked[i] && blocked[i] != UINT32_MAX)
 			tell(c, i, blocked[i], last[i]);

@@ -8,9 +8,12 @@ static uint32_t thread_new(struct ptt_check *c, uint32_t process, uint32_t tid, 
 {
 	uint32_t row = ck_new(c, &c->threads);
 	struct ck_thread *t = CK_THREAD(c, row);
+	struct ck_process *p = &c->processes[process];
 
 	if (!row)
 		return 0;
+	*(p->threads ? &CK_THREAD(c, p->threads_last)->process_next : &p->threads) = row;
+	p->threads_last = row;
 	t->pub = (struct ptt_check_thread_row){ .process = process, .tid = tid, .number = number };
 	t->first_ts = INT64_MAX;
 	t->last_ts = t->busy_ts = t->end_ts = t->cond_left_ts = CK_NEVER;

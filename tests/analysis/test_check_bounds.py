@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from nptltrace.analysis import _native
+from nptltrace.analysis._check_native import Check
 from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import model_batches
 from nptltrace.analysis.tables import TraceTables
@@ -15,6 +17,7 @@ from nptltrace.trace.traceset import Traceset
 from tests.analysis.story import MAIN, A, B, C, Story, found, two
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.support import Ptt
@@ -162,3 +165,28 @@ def test_processes_are_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(reader, "processes", counted)
     assert find(source).findings == []
     assert lists < 10
+
+
+# ---- growth ----
+
+
+def hung_processes(n: int) -> Callable[[], object]:
+    """Processes of one parent, in none of which anybody goes on."""
+    check = Check(10**9)
+    for number in range(1, n):
+        check.process(number, 0)
+        check.share(number, 0x1000, 0x2000, number // 2, 0)
+    return lambda: check.finish([], 0)
+
+
+def processor_time(run: Callable[[], object]) -> float:
+    """Return the time of this thread in seconds."""
+    begin = time.thread_time()
+    run()
+    return time.thread_time() - begin
+
+
+def test_time_for_hung_processes_is_linear() -> None:
+    """Four times as many take 16 times as long where each is compared with each."""
+    fewer, more = (min(processor_time(hung_processes(n)) for _ in range(3)) for n in (1000, 4000))
+    assert more < 9 * fewer + 0.05
