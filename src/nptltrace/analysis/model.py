@@ -69,6 +69,15 @@ class Window:
         """Return what lies in traces, which may be parts of what was recorded."""
         return self.common(Window(*source.part_ns()))
 
+    def includes(self, ts: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which of some times lie in the window."""
+        inside = np.ones(ts.shape, np.bool_)
+        if self.begin_ns is not None:
+            inside &= ts >= self.begin_ns
+        if self.end_ns is not None:
+            inside &= ts < self.end_ns
+        return inside
+
     def has(self, ts: NDArray[Any]) -> slice:
         """Return where among times in their order those of the window are."""
         begin = 0 if self.begin_ns is None else int(np.searchsorted(ts, self.begin_ns))

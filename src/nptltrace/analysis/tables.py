@@ -373,6 +373,8 @@ class TraceTables:
         from nptltrace.analysis.findings import findings
 
         found = findings(self._source, self._symbols)
+        ts = _numpy(found["ts_ns"])
+        found = found.filter(pa.array(self._window.includes(ts)))
         return {**{name: found[name] for name in found.column_names}, **self._who(found)}
 
     def _site_rows(self) -> dict[str, Any]:

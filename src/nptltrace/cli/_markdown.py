@@ -14,6 +14,8 @@ from nptltrace import cli
 from nptltrace.cli._describe import arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nptltrace.cli._describe import Argument
 
 __all__ = ["main", "marked", "page", "renewed"]
@@ -29,9 +31,10 @@ def page(name: str) -> str:
     lines = [f"# ptt {name}", "", f"{command.SUMMARY[0].upper()}{command.SUMMARY[1:]}."]
     description = getattr(command, "DESCRIPTION", "").strip()
     if description:
-        lines += ["", *_text(description).splitlines()]
+        lines += ["", *_blocks(description)]
+    lines += [] if description else [""]
     synopsis = ["ptt", name, "[OPTION…]", *(_positional(e) for e in entries if not e.names)]
-    lines += ["", "```text", " ".join(synopsis), "```", "", "| option | |", "|---|---|"]
+    lines += ["```text", " ".join(synopsis), "```", "", "| option | |", "|---|---|"]
     lines += [f"| {_term(entry)} | {_text(entry.help)} |" for entry in entries]
     return "\n".join([*lines, ""])
 
@@ -53,6 +56,18 @@ def marked(text: str, generated: str, begin: str = BEGIN, end: str = END) -> str
     if not begins or not ends:
         before, after = "", text
     return f"{before}{begin}\n\n{generated}\n{end}\n{after}"
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a description; one that is set in is a list, an item a line."""
+    for block in _text(text).split("\n\n"):
+        if not block.startswith(" "):
+            yield from (*block.splitlines(), "")
+            continue
+        for line in block.splitlines():
+            name, _, about = line.strip().partition(" ")
+            yield f"- `{name}`: {about.strip()}"
+        yield ""
 
 
 def _positional(entry: Argument) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from nptltrace.cli._options import say
+from nptltrace.cli._options import duration_ns, say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nptltrace.trace.selection import Selection
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols import Symbols
 
 __all__ = [
+    "Bound",
     "Warner",
     "add_filters",
     "add_names",
@@ -65,25 +68,54 @@ def add_filters(parser: argparse._ActionsContainer, *, events: bool = True) -> N
             group.add_argument(option, metavar=metavar, action="append", default=[], help=what)
 
 
+class Bound(argparse.Action):
+    """Stores when a part of a trace begins or ends; a part that ends before it begins is refused.
+
+    Attributes:
+        parse: What the values are, as `type=` of the option.
+        what: The help of the option for the end.
+    """
+
+    what = "events before this time"
+    parse: Callable[[str], Any] = staticmethod(duration_ns)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Take a value."""
+        del option_string
+        setattr(namespace, self.dest, values)
+        begin, end = getattr(namespace, "begin", None), getattr(namespace, "end", None)
+        if begin is not None and end is not None and begin > end:
+            parser.error("the part begins (--from) after it ends (--to)")
+
+
 def add_window(
-    parser: argparse._ActionsContainer, *, counts: bool = True, end: str = "--to"
+    parser: argparse._ActionsContainer, *, counts: bool = True, end: type[Bound] = Bound
 ) -> None:
     """Add the options that choose a part of the trace.
 
     Args:
         parser: Where to add them.
         counts: Whether it can be chosen by number of events as well.
-        end: What to call the option for the end, where `--to` is something else.
+        end: The action of `--to`, where it takes something else too.
     """
-    from nptltrace.cli._options import duration_ns
-
     group = parser.add_argument_group("which part")
     group.add_argument(
-        "--from", dest="begin", metavar="TIME", type=duration_ns,
+        "--from", dest="begin", metavar="TIME", type=Bound.parse, action=Bound,
         help="events from this time since the trace's start on: 1.5ms, 2s, plain seconds",
     )  # fmt: skip
     group.add_argument(
-        end, dest="end", metavar="TIME", type=duration_ns, help="events before this time"
+        "--to",
+        dest="end",
+        metavar="TIME",
+        type=end.parse,
+        action=end,
+        help=end.what,
     )
     if not counts:
         return

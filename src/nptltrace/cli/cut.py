@@ -33,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the part."""
     from nptltrace.analysis.cutting import write_cut
+    from nptltrace.cli._unmatched import say_unmatched
     from nptltrace.trace import _native
     from nptltrace.trace.copying import Part, default_output
     from nptltrace.trace.source import Source
@@ -61,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
     part = Part(begin, end, begin_ns=begin_ns, end_ns=end_ns)
     written = write_cut(source, output, part, force=args.force)
     warner.say()
+    say_unmatched(args, source)
     none = "" if written.events else ": there is none in this part"
     say(args, f"wrote {written.events} events to {written.path}{none}")
     return 0

@@ -2,29 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+from typing import Any
 
 from nptltrace.cli import _traces
-from nptltrace.cli._options import add_traces, say
+from nptltrace.cli._options import add_traces, duration_ns, say
 from nptltrace.errors import UsageError
 from nptltrace.export import FORMATS, load_format
 
-if TYPE_CHECKING:
-    import argparse
-
 SUMMARY = "write a trace in another program's format"
 EXAMPLE = """\
-ptt export --to parquet -o run.parquet run.ptt
-ptt export --to csv --table waits -o - run.ptt | head"""
+ptt export --format parquet -o run.parquet run.ptt
+ptt export --format csv --table waits -o - run.ptt | head"""
 DESCRIPTION = "Every export keeps every wait and every wake-up. The formats:\n\n" + "\n".join(
     f"  {name:<9} {summary}" for name, summary in FORMATS.items()
 )
 
 
+def _format_or_time(text: str) -> str | int:
+    """Return the name of a format as it is, and anything else as a time."""
+    if text in FORMATS:
+        return text
+    try:
+        return duration_ns(text)
+    except argparse.ArgumentTypeError:
+        names = ", ".join(FORMATS)
+        reason = f"{text!r} is neither a time such as 1.5ms nor a format: {names}"
+        raise argparse.ArgumentTypeError(reason) from None
+
+
+class _To(_traces.Bound):
+    """Takes the end of the part, or the format: no name of a format is a time."""
+
+    what = "events before this time; the name of a format is taken for --format"
+    parse = staticmethod(_format_or_time)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Take a value."""
+        if isinstance(values, str):
+            namespace.format = values
+        else:
+            super().__call__(parser, namespace, values, option_string)
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_traces(parser)
-    parser.add_argument("--to", choices=tuple(FORMATS), required=True, help="the format")
+    parser.add_argument("--format", choices=tuple(FORMATS), help="the format")
     parser.add_argument(
         "-o", "--output", metavar="OUT", required=True, help="what to write; - is standard output"
     )
@@ -33,29 +63,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--table", dest="tables", metavar="NAME,…", action="append", default=[],
         help="with csv and parquet: only these tables",
     )  # fmt: skip
-    _traces.add_window(parser, counts=False, end="--until")
+    _traces.add_window(parser, counts=False, end=_To)
+    parser.add_argument(
+        "--until", dest="end", type=duration_ns, action=_traces.Bound, help=argparse.SUPPRESS
+    )
     _traces.add_names(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the export."""
     from nptltrace.analysis.model import Window
+    from nptltrace.cli._progress import Progress
+    from nptltrace.cli._unmatched import say_unmatched
+    from nptltrace.cli.stat import size
     from nptltrace.export._target import Target
     from nptltrace.trace.traceset import Traceset
 
-    chosen = load_format(args.to)
+    if args.format is None:
+        raise UsageError(f"no --format given: there are {', '.join(FORMATS)}")
+    chosen = load_format(args.format)
     own = _own(args, getattr(chosen, "OPTIONS", ()))
     traceset = Traceset(*args.traces)
     warner = _traces.Warner(args, traceset.source)
     out = Target(None if args.output == "-" else args.output, force=args.force)
-    what = chosen.write(
-        traceset,
-        out,
-        symbols=_traces.open_symbols(args, traceset.source),
-        window=Window(args.begin, args.end),
-        **own,
-    )
+    with Progress(args, lambda: f"{size(out.written())} written"):
+        what = chosen.write(
+            traceset,
+            out,
+            symbols=_traces.open_symbols(args, traceset.source),
+            window=Window(args.begin, args.end),
+            **own,
+        )
     warner.say()
+    say_unmatched(args, traceset.source)
     say(args, f"wrote {what} to {out}")
     return 0
 
@@ -69,5 +109,5 @@ def _own(args: argparse.Namespace, known: tuple[str, ...]) -> dict[str, Any]:
     given = {"tables": [name for names in args.tables for name in names.split(",") if name]}
     for name, value in given.items():
         if value and name not in known:
-            raise UsageError(f"--{name.rstrip('s')} means nothing to {args.to}")
+            raise UsageError(f"--{name.rstrip('s')} means nothing to {args.format}")
     return {name: given[name] for name in known}

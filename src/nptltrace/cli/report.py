@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the report."""
     from nptltrace.analysis.contention import contention
     from nptltrace.analysis.model import Only, Window
+    from nptltrace.cli._unmatched import say_no_object, say_unmatched
     from nptltrace.trace.source import Source
 
     source = Source(args.traces)
@@ -73,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
         pairs=args.by == "thread,object",
     )
     warner.say()
+    if not say_unmatched(args, source, symbols) and not found.all_objects:
+        say_no_object(args)
     if args.format == "text":
         from nptltrace.cli._report_text import lines
 

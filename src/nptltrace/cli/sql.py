@@ -57,12 +57,14 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.analysis.model import Window
     from nptltrace.analysis.sql import Database
     from nptltrace.analysis.tables import TraceTables
+    from nptltrace.cli._unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
     paths, query = _arguments(args)
     traceset = Traceset(*paths)
     warner = _traces.Warner(args, traceset.source)
     warner.say()
+    say_unmatched(args, traceset.source)
     symbols = _traces.open_symbols(args, traceset.source)
     database = Database(TraceTables(traceset, symbols, Window(args.begin, args.end)))
     try:

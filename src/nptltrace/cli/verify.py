@@ -47,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the verdict."""
     from nptltrace.analysis.model import Window
     from nptltrace.analysis.verify import PATIENCE_NS, verify
+    from nptltrace.cli._unmatched import say_unmatched
     from nptltrace.trace.source import Source
 
     source = Source(args.traces)
@@ -58,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
         patience_ns=PATIENCE_NS if args.patience is None else args.patience,
     )
     warner.say()
+    say_unmatched(args, source)
     if args.format == "json":
         import json
 

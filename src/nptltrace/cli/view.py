@@ -44,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the events."""
+    from nptltrace.cli._unmatched import say_no_event, say_unmatched
     from nptltrace.trace.printing import CSV_HEADER, Printer
     from nptltrace.trace.source import Source
 
@@ -59,9 +60,10 @@ def run(args: argparse.Namespace) -> int:
         from nptltrace.cli._fold import Folder
 
         write = Folder(out.write, columns()).write
+    symbols = _traces.open_symbols(args, source)
     printer = Printer(
         source,
-        _traces.open_symbols(args, source),
+        symbols,
         _traces.selection(args),
         style=args.format,
         write=write,
@@ -79,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
         printer.run()
     out.flush()
     warner.say()
+    if not args.follow and not printer.printed and not say_unmatched(args, source, symbols):
+        say_no_event(args, source)
     return 0
 
 

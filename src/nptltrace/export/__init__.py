@@ -43,7 +43,7 @@ def load_format(name: str) -> Format:
     """Import the module of a format.
 
     Args:
-        name: As in `ptt export --to NAME`.
+        name: As in `ptt export --format NAME`.
 
     Raises:
         UsageError: There is no such format.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -35,6 +35,16 @@ class Target:
     def __str__(self) -> str:
         """Return what to call it."""
         return "standard output" if self.path is None else str(self.path)
+
+    def written(self) -> int:
+        """Return how many bytes have been written under the name that is not final yet."""
+        if self.path is None:
+            return 0
+        with suppress(OSError):
+            part = self._part()
+            files = part.rglob("*") if part.is_dir() else [part]
+            return sum(file.stat().st_size for file in files)
+        return 0
 
     @contextmanager
     def file(self) -> Iterator[BinaryIO]:
