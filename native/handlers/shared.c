@@ -120,6 +120,16 @@ EXPORT void nptl_trace_fini(void)
 
 /* ------------------------------------------------------------ writing */
 
+/*
+ * Has a signal handler forked since this writer began, and is this the child? Then the parent does the rest. Asked right
+ * before each step that others see; a fork between the question and the step is not noticed.
+ */
+static inline bool is_inherited(uint32_t generation)
+{
+	/* relaxed: against signal handlers of this thread only */
+	return __atomic_load_n(&shared_buffer.generation, __ATOMIC_RELAXED) != generation;
+}
+
 /* Does this writer interrupt another one of its thread that the reader still waits for? */
 static bool is_nested(const struct ptt_shared *shared)
 {
@@ -127,28 +137,29 @@ static bool is_nested(const struct ptt_shared *shared)
 	return writing && writing_at >= __atomic_load_n(&shared->given_up, __ATOMIC_ACQUIRE);
 }
 
-/* The record is written: say so, unless the reader has given it up. */
-static void commit(struct ptt_shared *shared, uint64_t at, uint32_t words)
+/* The record is written: say so, unless the reader has given it up, or it is not ours. */
+static void commit(struct ptt_shared *shared, uint64_t at, uint32_t words, uint32_t generation)
 {
 	uint64_t written = __atomic_load_n(&shared->written, __ATOMIC_ACQUIRE);
 
 	do {
 		/* after the load of written: if given_up rises now, the reader changes written too, and the swap fails */
-		if (at < __atomic_load_n(&shared->given_up, __ATOMIC_ACQUIRE))
+		if (at < __atomic_load_n(&shared->given_up, __ATOMIC_ACQUIRE) || is_inherited(generation))
 			return;
 		/* release: the reader's acquire load of written sees the record; acquire: the reader's given_up, above */
 	} while (!__atomic_compare_exchange_n(&shared->written, &written, written + words, true, __ATOMIC_ACQ_REL,
 					      __ATOMIC_ACQUIRE));
 }
 
-/* One attempt to reserve. Return: false if somebody else was faster. */
-static bool reserve(struct ptt_shared *shared, uint64_t reserved, uint32_t words, uint64_t *time)
+/* One attempt to reserve. Return: false if somebody else was faster; true also where an inherited writer has not tried. */
+static bool reserve(struct ptt_shared *shared, uint64_t reserved, uint32_t words, uint32_t generation, uint64_t *time)
 {
 	*time = ptt_clock_fenced(shared_buffer.clock);
 #if defined(__x86_64__)
 	__builtin_ia32_lfence(); /* the clock has been read before the swap is tried */
 #endif
-	return __atomic_compare_exchange_n(&shared->reserved, &reserved, reserved + words, false, __ATOMIC_SEQ_CST,
+	return is_inherited(generation) ||
+	       __atomic_compare_exchange_n(&shared->reserved, &reserved, reserved + words, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_RELAXED);
 }
 
@@ -176,10 +187,11 @@ enum outcome { WRITTEN, NO_ROOM, PAUSED };
 
 static enum outcome try_put(uint32_t *record, uint32_t words)
 {
+	/* relaxed: first of all, so that what follows is the parent's only where it has changed since */
+	uint32_t generation = __atomic_load_n(&shared_buffer.generation, __ATOMIC_RELAXED);
 	struct ptt_shared *shared = shared_buffer.shared;
 	struct ptt_shared_process *process = shared_buffer.process;
-	uint32_t generation = shared_buffer.generation;
-	uint64_t outer_at = writing_at, at, time;
+	uint64_t outer_at = writing_at, at, time = 0;
 	bool outer = writing, nested = is_nested(shared);
 	enum outcome outcome;
 
@@ -188,7 +200,8 @@ static enum outcome try_put(uint32_t *record, uint32_t words)
 		writing_at = __atomic_load_n(&shared->reserved, __ATOMIC_ACQUIRE);
 	writing = true;
 	/* seq_cst: a reader that sees our reservation sees this too, and does not take our record for a dead writer's */
-	__atomic_fetch_add(&process->writing, 1, __ATOMIC_SEQ_CST);
+	if (!is_inherited(generation))
+		__atomic_fetch_add(&process->writing, 1, __ATOMIC_SEQ_CST);
 	do {
 		at = __atomic_load_n(&shared->reserved, __ATOMIC_ACQUIRE);
 		if (!nested)
@@ -201,15 +214,17 @@ static enum outcome try_put(uint32_t *record, uint32_t words)
 		if (!nested && __atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE))
 			break;
 		outcome = WRITTEN;
-	} while (!reserve(shared, at, words, &time));
+	} while (!reserve(shared, at, words, generation, &time));
 	if (outcome == WRITTEN) {
 		ptt_record_finish(record, words, time, shared_buffer.pid, own_tid());
-		write_record(at, record, words);
+		if (!is_inherited(generation))
+			write_record(at, record, words);
+		commit(shared, at, words, generation);
 	}
-	if (generation != shared_buffer.generation)
-		return WRITTEN; /* a signal handler forked: this is its child, and the parent does the rest */
-	if (outcome == WRITTEN)
-		commit(shared, at, words);
+	if (is_inherited(generation)) {
+		writing = false; /* it may have been set after the fork */
+		return WRITTEN;
+	}
 	/* here it is first the count, for the same reason */
 	__atomic_fetch_sub(&process->writing, 1, __ATOMIC_RELEASE);
 	writing_at = outer_at;
