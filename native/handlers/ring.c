@@ -25,7 +25,7 @@ EXPORT extern const int nptl_trace_handler_reentrant;
 EXPORT const int nptl_trace_handler_reentrant = 1;
 
 /* By event id: what it does to its object, enum ptt_taking. */
-static uint8_t takings[1024];
+static int8_t takings[1024];
 
 static bool attached;
 
@@ -50,7 +50,7 @@ static enum ptt_taking taking_of(const struct ptt_event_type *type)
 static void choose_takings(void)
 {
 	for (unsigned int i = 0; i < ptt_event_type_count; i++)
-		takings[ptt_event_types[i].id] = (uint8_t)taking_of(&ptt_event_types[i]);
+		takings[ptt_event_types[i].id] = (int8_t)taking_of(&ptt_event_types[i]);
 }
 
 static void refuse(const char *what, int err)
@@ -265,9 +265,9 @@ static __attribute__((noinline)) void put_marked(uint64_t id, uint64_t object, u
 static inline __attribute__((always_inline)) void put_one(uint64_t id, uint64_t object, uint64_t number_of_site)
 {
 	struct ptt_thread *self = ptt_ring_self;
-	enum ptt_taking taking = takings[id];
+	int taking = takings[id];
 
-	if (taking && __builtin_expect(taking == PTT_TAKING_UNKNOWN || !ptt_taker_is_known(object, self), 0))
+	if (taking && __builtin_expect(taking < 0 || !ptt_taker_is_known(object, self), 0))
 		return put_marked(id, object, number_of_site);
 	ptt_ring_put1(self, id, object | number_of_site << PTT_SITE_SHIFT, false);
 }

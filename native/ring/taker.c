@@ -25,14 +25,14 @@ static bool is_shared(enum ptt_taking taking, uint64_t object)
 /* Can @self be noted as the only one who has it to do with @object? */
 static bool is_only_taker(enum ptt_taking taking, uint64_t object, const struct ptt_thread *self)
 {
-	return taking < PTT_TAKING_UNKNOWN && !ptt_ring_is_nowhere(self) && !is_shared(taking, object);
+	return taking <= PTT_TAKING_READ && !ptt_ring_is_nowhere(self) && !is_shared(taking, object);
 }
 
 bool ptt_taker_mark(enum ptt_taking taking, uint64_t object, const struct ptt_thread *self)
 {
 	uint64_t *entry = &ptt_ring_taker[PTT_TAKER_HASH(object)];
 	uint64_t mine = object | (uint64_t)(uintptr_t)self << 41, unused = 0;
-	bool acquired = taking <= PTT_TAKING_UNKNOWN;
+	bool acquired = taking <= PTT_TAKING_READ;
 
 	if (taking == PTT_TAKING_UNKNOWN)
 		return true;

@@ -33,13 +33,13 @@ extern uint64_t ptt_ring_taker[PTT_TAKER_COUNT] __attribute__((visibility("hidde
 
 /* What an event does to an object. */
 enum ptt_taking {
+	PTT_TAKING_UNKNOWN = -1, /* an acquisition of an object whose users are not known: always fenced, leaves no mark */
 	PTT_TAKING_NONE,
-	PTT_TAKING_MUTEX,   /* an acquisition */
-	PTT_TAKING_WRITE,   /* of an rwlock */
-	PTT_TAKING_READ,    /* the same, beside others */
-	PTT_TAKING_UNKNOWN, /* of an object of which is not known who else uses it: always fenced, and leaves no mark */
+	PTT_TAKING_MUTEX, /* an acquisition */
+	PTT_TAKING_WRITE, /* of an rwlock */
+	PTT_TAKING_READ,  /* the same, beside others */
 	PTT_TAKING_RELEASE,
-	PTT_TAKING_INIT,    /* another object begins at this address */
+	PTT_TAKING_INIT, /* another object begins at this address */
 };
 
 /* ptt_taker_is_known - does the table say that nobody but @self can have released @object since @self took it last? */
