@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OWN = {
-    "__nptl_trace_confined", "__nptl_trace_detail_level", "__nptl_trace_enabled",
-    "__nptl_trace_outer_site", "__nptl_trace_point", "nptl_trace_send_posix_event",
-    "nptl_trace_send_user_event",
+    "__nptl_trace_closing", "__nptl_trace_confined", "__nptl_trace_detail_level",
+    "__nptl_trace_enabled", "__nptl_trace_outer_site", "__nptl_trace_point",
+    "__nptl_trace_thread_enters", "nptl_trace_send_posix_event", "nptl_trace_send_user_event",
 }  # fmt: skip
 VERSIONS = {"GLIBC_2.2.5", "GLIBC_2.3.2", "GLIBC_2.15", "GLIBC_2.34"}
 NEWEST = (2, 34)
