@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from tests.ui.page import opened, serving
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser
@@ -101,6 +105,20 @@ SAME_FIGURES = """() => {
 }"""
 
 
+@contextmanager
+def recording(
+    ptt: Ptt, trace: Path, program: Path, rounds: int
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Record a program that runs for 0.6 s a round, and wait until there is something of it."""
+    command = ptt.command("record", "-q", "-o", trace, "--", program, str(rounds))
+    with subprocess.Popen(command, env=ptt.environment()) as recorder:
+        until = time.monotonic() + 30
+        while not (trace / "metadata").exists():
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        yield recorder
+
+
 def longest_not_waiting(ptt: Ptt, trace: Path, name: str) -> float:
     """Return the longest time between two waits of a thread, in ns."""
     query = "select name, w.t_ns, w.dur_ns from waits w join threads using (tid) order by w.t_ns"
@@ -113,17 +131,12 @@ def longest_not_waiting(ptt: Ptt, trace: Path, name: str) -> float:
 def test_threads_that_wait_are_never_drawn_as_not_waiting(
     browser: Browser, ptt: Ptt, compile_c: Compiler, trace_dir: Path
 ) -> None:
-    command = ptt.command("record", "-q", "-o", trace_dir, "--", compile_c(GATE), "18")
-    with subprocess.Popen(command, env=ptt.environment()) as recording:
-        until = time.monotonic() + 30
-        while not (trace_dir / "metadata").exists():
-            assert time.monotonic() < until
-            time.sleep(0.1)
+    with recording(ptt, trace_dir, compile_c(GATE), 18) as recorder:
         seen: dict[str, float] = {}
         contended = 0.0
         with serving(ptt, "--follow", trace_dir) as url, opened(browser, url) as look:
             look.page.locator(".name.row", has_text="second").wait_for()
-            while recording.poll() is None:
+            while recorder.poll() is None:
                 look.page.wait_for_timeout(400)
                 trace = look.page.evaluate("() => fetch('api/trace').then(got => got.json())")
                 length = trace["end_ns"] - trace["first_ns"]
@@ -147,3 +160,37 @@ def figures_are_those_of_the_rows(look: Look) -> None:
     look.panel("contention")
     look.page.select_option("#contention-by", "thread")
     look.wait_for(SAME_FIGURES)
+
+
+@pytest.mark.parametrize("end_s", [3, 60])
+def test_a_mark_in_a_recording_has_the_sums_of_the_report(
+    browser: Browser, ptt: Ptt, compile_c: Compiler, trace_dir: Path, end_s: int
+) -> None:
+    # It begins in the middle of a wait, and ends in one or when the recording does.
+    view = f"#mark=1000000000-{end_s}000000000&tab=contention"
+    with (
+        recording(ptt, trace_dir, compile_c(GATE), 8) as recorder,
+        serving(ptt, "--follow", trace_dir) as url,
+        opened(browser, f"{url}{view}") as look,
+    ):
+        totals = look.page.locator("#panel-contention .totals[data-wait-ns]")
+        totals.wait_for()
+        assert recorder.poll() is None
+        look.grid("Contention")
+        assert recorder.wait(60) == 0
+        told = ptt(
+            "report", "--from", "1s", "--to", f"{end_s}s", "--format", "json", trace_dir
+        ).stdout
+        report: dict[str, Any] = json.loads(told)
+        look.wait_for(
+            """([ns, waits]) => {
+                const { waitNs, waits: n } =
+                    document.querySelector('#panel-contention .totals').dataset;
+                return Number(waitNs) === ns && Number(n) === waits;
+            }""",
+            [report["wait_ns"], report["waits"]],
+        )
+        first = look.grid("Contention")[0]
+        assert int(first["wait_ns"]) == report["objects"][0]["wait_ns"]
+        assert int(first["held_ns"]) == report["objects"][0]["held_ns"]
+        assert int(first["wake_ns"]) == report["objects"][0]["wake_ns"]

@@ -31,15 +31,18 @@ export class Asking<T> {
   private stale = false;
   private giveUp: AbortController | null = null;
   private askedAt = 0;
+  /** It was asked when not all was known. */
+  private early = false;
   private changes = 0;
 
   constructor(private readonly question: Question<T>) {
     const { app } = question;
     app.onChange(() => {
       this.changes++;
+      // What was asked while a recording ran is asked again, and once more when all of it is known.
       const running = app.trace().state === "running";
-      if (!this.wanted && running && performance.now() - this.askedAt > AGAIN_MS)
-        this.wanted = true;
+      const late = running && performance.now() - this.askedAt > AGAIN_MS;
+      if (this.early && (late || this.settled())) this.wanted = true;
       this.askIfSeen();
     });
     app.store.watch(["tab", "dock"], () => this.askIfSeen());
@@ -54,6 +57,11 @@ export class Asking<T> {
     queueMicrotask(() => this.askIfSeen());
   }
 
+  private settled(): boolean {
+    const { state, detail } = this.question.app.trace();
+    return state !== "running" && detail.ready;
+  }
+
   private askIfSeen(): void {
     if (!this.wanted || this.question.panel.hidden || !this.question.app.store.get().dock) return;
     void this.ask();
@@ -65,6 +73,7 @@ export class Asking<T> {
     this.giveUp = giveUp;
     this.wanted = false;
     this.askedAt = performance.now();
+    this.early = !this.settled();
     const { changes } = this;
     if (this.stale) this.say("Working it out …");
     try {
