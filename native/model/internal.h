@@ -120,6 +120,7 @@ struct md_object {
 	uint64_t blamed;    /* of all its holders, when all is over */
 	int64_t release_ts;
 	uint64_t users; /* bit by number of thread, for the first 63 of them */
+	uint64_t address_users; /* of generation 1: who used it or a later one, as `users` */
 	uint64_t places; /* that are taken by holds; the last one is never full */
 	uint32_t tail;      /* who is blamed where holds are not recorded */
 	uint32_t sharing;   /* waiters that count */
@@ -134,6 +135,8 @@ struct md_object {
 	uint32_t arrived;
 	uint32_t units_out; /* threads that have units of a semaphore */
 	uint32_t opens;
+	uint32_t first; /* generation 1 */
+	uint32_t address_threads; /* of generation 1: how many used it or a later one */
 	bool named;         /* an event named an owner that may be about to tell of its acquisition */
 	bool counted;
 };
@@ -278,6 +281,7 @@ struct md_then_thread {
 struct md_then_object {
 	int64_t last_ns;
 	uint32_t threads;
+	uint32_t address_threads;
 	uint32_t max_waiters;
 	uint32_t waiters;
 	uint32_t holders;

@@ -36,7 +36,7 @@ static uint64_t object_key(uint64_t address, uint32_t kind)
 }
 
 static uint32_t object_new(struct ptt_model *m, uint32_t process, uint64_t address, uint32_t kind, int64_t ts,
-			   uint32_t generation)
+			   uint32_t before)
 {
 	uint32_t number = md_new(m, &m->objects);
 	struct md_object *o = MD_OBJECT(m, number);
@@ -47,7 +47,8 @@ static uint32_t object_new(struct ptt_model *m, uint32_t process, uint64_t addre
 	o->pub.process = process;
 	o->pub.kind = kind;
 	o->pub.first_ns = o->pub.last_ns = ts;
-	o->pub.generation = generation;
+	o->pub.generation = before ? MD_OBJECT(m, before)->pub.generation + 1 : 1;
+	o->first = before ? MD_OBJECT(m, before)->first : number;
 	o->counted = !m->only_objects.count || rd_map_find(&m->only_objects, process, address) ||
 		     rd_map_find(&m->only_objects, RD_NONE, address);
 	return number;
@@ -70,11 +71,27 @@ static uint32_t object_find(struct ptt_model *m, uint32_t process, uint64_t addr
 	if (e->value && MD_OBJECT(m, e->value)->pub.process != process)
 		MD_OBJECT(m, e->value)->pub.flags |= PTT_OBJECT_SHARED;
 	if (!e->value)
-		e->value = object_new(m, process, address, kind, ts, 1);
+		e->value = object_new(m, process, address, kind, ts, 0);
 	else if (MD_OBJECT(m, e->value)->pub.flags & PTT_OBJECT_ENDED)
-		e->value = object_new(m, process, address, kind, ts,
-				      MD_OBJECT(m, e->value)->pub.generation + 1);
+		e->value = object_new(m, process, address, kind, ts, (uint32_t)e->value);
 	return (uint32_t)e->value;
+}
+
+#define PAIR_OBJECT 1u
+#define PAIR_ADDRESS 2u
+
+/* Counts the threads that use any generation of an object, at the first of them. */
+static void count_at_address(struct ptt_model *m, uint32_t thread, uint32_t first)
+{
+	struct md_object *o = MD_OBJECT(m, first);
+	uint64_t bit = thread < 64 ? UINT64_C(1) << thread : 0;
+	uint32_t pair = bit ? 0 : md_pair(m, thread, first);
+
+	if (bit ? o->address_users & bit : MD_PAIR(m, pair)->used & PAIR_ADDRESS)
+		return;
+	o->address_users |= bit;
+	MD_PAIR(m, pair)->used |= PAIR_ADDRESS;
+	o->address_threads++;
 }
 
 uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object)
@@ -85,11 +102,12 @@ uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object)
 
 	if (!bit || m->flags & PTT_MODEL_PAIRS_OF)
 		pair = md_pair(m, thread, object);
-	if (bit ? o->users & bit : MD_PAIR(m, pair)->used)
+	if (bit ? o->users & bit : MD_PAIR(m, pair)->used & PAIR_OBJECT)
 		return pair;
 	o->users |= bit;
-	MD_PAIR(m, pair)->used = 1;
+	MD_PAIR(m, pair)->used |= PAIR_OBJECT;
 	o->pub.threads++;
+	count_at_address(m, thread, o->first);
 	return pair;
 }
 

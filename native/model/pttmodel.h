@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 5
+#define PTT_MODEL_VERSION 6
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -97,7 +97,7 @@ struct ptt_model_object {
 	 * threads it takes; semaphore: value.
 	 */
 	uint32_t attributes;
-	uint32_t reserved;
+	uint32_t address_threads; /* how many used it or another generation of it; when the model is finished */
 };
 
 struct ptt_model_site {
@@ -149,7 +149,7 @@ struct ptt_model_pair {
 	uint32_t thread;
 	uint32_t object;
 	uint32_t balance; /* units of a semaphore taken and not given back */
-	uint32_t used;    /* the thread is counted among those that use the object */
+	uint32_t used;    /* the thread is counted: 1 among those that use the object, 2 those that use its address */
 };
 
 struct ptt_model_blame {
@@ -366,9 +366,10 @@ PTT_MODEL_API void ptt_model_window(struct ptt_model *model, int64_t begin, int6
 /* ptt_model_undecided - how many waits and holds that began before the window's end go on. */
 PTT_MODEL_API uint64_t ptt_model_undecided(const struct ptt_model *model);
 /*
- * ptt_model_last - tells when a thread of the reader has its last event, where not all events are fed
+ * ptt_model_last - tells until when a thread of the reader lives at least, unless it has ended
  *
- * Of threads that do not say when they end, nothing else tells whether they live on behind the window.
+ * Of threads that do not say when they end, nothing else tells whether they live on behind the window, or how long they
+ * were in no call when their process was killed.
  */
 PTT_MODEL_API void ptt_model_last(struct ptt_model *model, uint32_t number, int64_t ts);
 PTT_MODEL_API int ptt_model_feed(struct ptt_model *model, const struct ptt_columns *columns, int64_t n);

@@ -38,7 +38,7 @@ void ptt_model_last(struct ptt_model *m, uint32_t number, int64_t ts)
 	if (number >= m->known_count || !m->known[number].thread)
 		return;
 	t = &MD_THREAD(m, m->known[number].thread)->pub;
-	if (t->last_ns < ts)
+	if (t->last_ns < ts && !(t->flags & PTT_THREAD_ENDED))
 		t->last_ns = ts;
 }
 
@@ -50,8 +50,8 @@ static void begin_window(struct ptt_model *m)
 	for (uint32_t i = 1; i < m->objects.count; i++) {
 		struct md_object *o = MD_OBJECT(m, i);
 
-		o->users = 0;
-		o->pub.threads = 0;
+		o->users = o->address_users = 0;
+		o->pub.threads = o->address_threads = 0;
 		o->pub.max_waiters = o->holds ? o->pub.waiters + o->awaited : o->pub.waiters;
 	}
 	for (uint32_t i = 1; i < m->threads.count; i++) {
@@ -92,6 +92,7 @@ static void end_window(struct ptt_model *m)
 
 		w->objects[i] = (struct md_then_object){
 			.last_ns = o->last_ns, .threads = o->threads, .max_waiters = o->max_waiters,
+			.address_threads = MD_OBJECT(m, i)->address_threads,
 			.waiters = o->waiters, .holders = o->holders, .holder = o->holder, .flags = o->flags,
 		};
 	}
@@ -115,11 +116,12 @@ static void objects_then(struct ptt_model *m)
 		struct ptt_model_object *o = &MD_OBJECT(m, i)->pub;
 
 		if (i >= m->window.object_count) {
-			o->threads = 0;
+			o->threads = MD_OBJECT(m, i)->address_threads = 0;
 			continue;
 		}
 		o->last_ns = then->last_ns;
 		o->threads = then->threads;
+		MD_OBJECT(m, i)->address_threads = then->address_threads;
 		o->max_waiters = then->max_waiters;
 		o->waiters = then->waiters;
 		o->holders = then->holders;
@@ -172,4 +174,6 @@ void md_window_finish(struct ptt_model *m)
 	}
 	if (m->window.ended)
 		objects_then(m);
+	for (uint32_t i = 1; i < m->objects.count; i++)
+		MD_OBJECT(m, i)->pub.address_threads = MD_OBJECT(m, MD_OBJECT(m, i)->first)->address_threads;
 }

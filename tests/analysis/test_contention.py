@@ -203,6 +203,32 @@ def test_a_destroyed_lock_is_another_one(build: Callable[..., Path]) -> None:
     assert [item.generations for item in report_of(trace).objects] == [3]
 
 
+@pytest.mark.parametrize("crowd", [0, 80])
+def test_threads_are_counted_once_for_all_objects_of_an_address(
+    build: Callable[..., Path], crowd: int
+) -> None:
+    """Two threads use the first lock; one of them, and another, the second."""
+    others = {f"t{tid}": [taken(tid, OTHER), free(tid, OTHER)] for tid in range(1000, 1000 + crowd)}
+    destroy = Event(T0 + 10_000, "MUTEX_DESTROY", LOCK, 2)
+    trace = build(
+        **others,
+        t2000=[taken(2000), free(2010), destroy],
+        t2001=[taken(3000), free(3010), taken(20_000), free(20_010)],
+        t2002=[taken(30_000), free(30_010)],
+    )
+    assert model_tables(Source([trace])).objects["threads"].to_pylist()[-2:] == [2, 2]
+    lock = next(item for item in report_of(trace).objects if item.address == LOCK)
+    assert (lock.generations, lock.threads) == (2, 3)
+    (lock,) = report_of(trace, window=Window(15_000, None)).objects
+    assert lock.threads == 2
+    lock = next(
+        item
+        for item in report_of(trace, window=Window(None, 25_000)).objects
+        if item.address == LOCK
+    )
+    assert lock.threads == 2
+
+
 def test_two_kinds_at_one_address(build: Callable[..., Path]) -> None:
     post = Event(T0 + 30, "SEM_POST", LOCK, 3)
     trace = build(t1=[taken(0), free(10), post])
@@ -314,3 +340,22 @@ def test_critical_path(build: Callable[..., Path]) -> None:
     parts = {part.thread.tid: (part.run_ns, part.wake_ns, part.wait_ns) for part in path.threads}
     assert parts == {2: (390, 10, 0), 1: (100, 0, 0)}
     assert (path.start_ns, path.end_ns) == (0, 500)
+
+
+def test_columns_of_threads_never_touch(build: Callable[..., Path], ptt: Ptt) -> None:
+    """Times take ten characters at most, as 123.456 ms does."""
+    signal = 123_456_000
+    trace = build(
+        t1=[
+            taken(0), Event(T0 + 10, "COND_WAIT_IN", COND, 8, fields={"mutex": LOCK}), free(11),
+            taken(signal + 50),
+            Event(T0 + signal + 60, "COND_WAIT_OUT", COND, 8,
+                  fields={"result": 0, "wait_ns": signal + 50}),
+        ],
+        t2=[Event(T0 + signal, "COND_SIGNAL", COND, 9)],
+    )  # fmt: skip
+    printed = ptt("report", trace).stdout.splitlines()
+    head = next(n for n, line in enumerate(printed) if line.startswith("threads"))
+    assert len(printed[head]) == 80
+    row = next(line for line in printed[head + 1 :] if line.startswith("  1 "))
+    assert row.split() == ["1", "123.456", "ms", "10", "ns", "-", "123.456", "ms", "-"]

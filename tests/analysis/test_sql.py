@@ -116,7 +116,7 @@ def test_time_of_threads(contended: Any) -> None:
     query = "select tid, life_ns, running_ns, contended_ns from idle_vs_contended order by tid"
     assert rows(contended, query) == [(1, 100, 100, 0), (2, 130, 50, 80), (3, 110, 10, 100)]
     query = "select start_ns, end_ns, state from thread_timeline where tid = 2"
-    assert rows(contended, query) == [(20, 100, "contended"), (100, 150, "running")]
+    assert rows(contended, query) == [(20, 100, "contended"), (100, 150, "not waiting")]
 
 
 def test_a_wait_that_never_ended_is_life(build: Callable[..., Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import os
@@ -175,7 +176,18 @@ def test_threads_live_until_their_process_is_killed(
     lives = [thread["end_ns"] - thread["start_ns"] for thread in traced["threads"]]
     assert sum(life >= 500_000_000 for life in lives) == 2
     assert min(lives) < 500_000_000
+    ends = sorted(thread["end_ns"] for thread in traced["threads"])
     report = json.loads(ptt("report", "--format", "json", trace).stdout)
     assert report["elapsed_ns"] >= 500_000_000
-    lives = [thread["end_ns"] - thread["start_ns"] for thread in report["threads"]]
-    assert sum(life >= 500_000_000 for life in lives) == 2
+    assert sorted(thread["end_ns"] for thread in report["threads"]) == ends
+    query = "select last_ns from threads order by last_ns"
+    assert ptt("sql", trace, query, "--format", "csv").stdout.split()[1:] == [*map(str, ends)]
+    query = "select max(end_ns) from thread_timeline group by tid order by 1"
+    assert ptt("sql", trace, query, "--format", "csv").stdout.split()[1:] == [*map(str, ends)]
+    exported = tmp_path / "threads.csv"
+    ptt("export", trace, "--format", "csv", "--table", "threads", "-o", exported)
+    with exported.open() as file:
+        assert sorted(int(row["last_ns"]) for row in csv.DictReader(file)) == ends
+    until = ends[-1] - 100_000_000
+    report = json.loads(ptt("report", "--format", "json", "--to", f"{until}ns", trace).stdout)
+    assert sum(thread["end_ns"] == until for thread in report["threads"]) == 2

@@ -25,7 +25,7 @@ __all__ = [
     "Model", "percentile",
 ]  # fmt: skip
 
-VERSION = 5
+VERSION = 6
 ROWS, EDGES, PATH, PAIRS = 1, 2, 4, 8
 CLASSES = ("contended", "idle", "join", "timeout", "cancelled")
 KINDS = {
@@ -55,7 +55,8 @@ _TABLES: dict[str, tuple[int, list[Any]]] = {
     "objects": (0, [
         *_SUMS, ("address", "u8"), ("first_ns", "i8"), ("last_ns", "i8"), ("wasted", "u8"),
         *_u32("process", "kind", "generation", "threads", "max_waiters", "waiters", "holders",
-              "holder", "first_site", "histogram", "flags", "init_site", "attributes", "reserved"),
+              "holder", "first_site", "histogram", "flags", "init_site", "attributes",
+              "address_threads"),
     ]),
     "sites": (1, [
         *_SUMS, ("address", "u8"), ("caused_ns", "u8"),
@@ -242,7 +243,7 @@ class Model:
         return int(self._lib.ptt_model_undecided(self.handle))
 
     def last(self, number: int, ts_ns: int) -> None:
-        """Tell when a thread (the reader's number) has its last event, fed or not."""
+        """Tell until when a thread (the reader's number) lives at least, unless it has ended."""
         self._lib.ptt_model_last(self.handle, number, ts_ns)
 
     def feed(self, buffer: Buffer) -> None:

@@ -23,12 +23,12 @@ from nptltrace.analysis.figures import (
     SiteFigures,
     ThreadFigures,
 )
-from nptltrace.analysis.model import THREAD_ENDED, Window, run_model
+from nptltrace.analysis.model import run_model
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.model import Only
+    from nptltrace.analysis.model import Only, Window
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols import Symbols
 
@@ -62,9 +62,7 @@ def contention(
     source.learn_threads()
     flags = _native.PATH | (_native.PAIRS if pairs else 0)
     model = run_model(source, flags, window=window, only=only)
-    report = _Report(source, symbols, model, named, causes)
-    report.live_until(source.killed_ns(), (window or Window()).end_ns)
-    return report.contention(pairs=pairs)
+    return told_by(model, source, symbols, named=named, causes=causes, pairs=pairs)
 
 
 def told_by(
@@ -124,18 +122,6 @@ class _Report:
             deadlocks=deadlocks,
             path=critical_path(self.model, self.names),
         )
-
-    def live_until(self, killed_ns: list[int | None], end_ns: int | None) -> None:
-        """Let threads that did not end live until they were killed, or the window ends."""
-        rows = self.threads
-        if all(t is None for t in killed_ns):
-            return
-        known = np.array([_native.NEVER if t is None else t for t in killed_ns], np.int64)
-        killed = known[rows["process"]]
-        if end_ns is not None:
-            killed = np.minimum(killed, end_ns)
-        alive = (rows["first_ns"] != 2**63 - 1) & (rows["flags"] & THREAD_ENDED == 0)
-        rows["last_ns"] = np.where(alive, np.maximum(rows["last_ns"], killed), rows["last_ns"])
 
     # ---- parts ----
 
@@ -210,7 +196,7 @@ class _Report:
                     label=self.names.object(number),
                     first_site=self.names.site(int(mine["first_site"][0])),
                     generations=len(mine),
-                    threads=int(mine["threads"].max()),
+                    threads=int(mine["address_threads"].max()),
                     max_waiters=int(mine["max_waiters"].max()),
                     wasted_signals=int(mine["wasted"].sum()),
                     figures=self._figures(sums[at], self._histogram(mine["histogram"])),

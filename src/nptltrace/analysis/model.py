@@ -39,7 +39,7 @@ __all__ = [
 ROW_TABLES = ("waits", "holds", "wakeups")
 
 _MODES = ("exclusive", "shared")
-THREAD_ENDED = 2
+_THREAD_ENDED = 2
 _UNKNOWN = 2**32 - 1
 _BATCH = 1 << 16
 
@@ -189,21 +189,25 @@ def feed_window(model: _native.Model, source: Source, window: Window) -> Iterato
             break
     if reached:
         _tell_last(model, source, window)
-    else:
-        tell_lives(model, source)
+    tell_lives(model, source)
 
 
 def tell_lives(model: _native.Model, source: Source) -> None:
-    """Tell a model that has seen all of a part of a recording that threads live to its end.
+    """Tell a model which threads live on behind their last events; it has seen all it is to see.
 
-    Of those that have not ended, and whose process has not, the part does not say when they do.
+    Those of a process that was killed lived until then. Of a part of a recording, those that have
+    not ended, and whose process has not, live to its end.
     """
     end = source.part_ns()[1]
-    if end is None:
-        return
-    ends = process_ends(source)
+    ends = source.killed_ns() if end is None else process_ends(source)
     for number, process in model.threads().items():
-        model.last(number, end if ends[process] == _native.NEVER else min(ends[process], end))
+        lived = ends[process]
+        if lived == _native.NEVER:
+            lived = end
+        elif lived is not None and end is not None:
+            lived = min(lived, end)
+        if lived is not None:
+            model.last(number, lived)
 
 
 def begin_window(model: _native.Model, source: Source, window: Window) -> None:
@@ -254,7 +258,7 @@ def _tell_last(model: _native.Model, source: Source, window: Window) -> None:
     """Tell the model which threads live on behind all that it has seen, if it matters."""
     rows = model.table("threads", copy=False)[1:]
     quiet = (rows["first_ns"] < window.end_ns) & (rows["last_ns"] < window.end_ns)
-    if (quiet & (rows["flags"] & THREAD_ENDED == 0)).any():
+    if (quiet & (rows["flags"] & _THREAD_ENDED == 0)).any():
         for number, last_ns in source.last_events().items():
             model.last(number, last_ns)
 

@@ -161,7 +161,7 @@ VIEWS = (
     ),
     View(
         "idle_vs_contended",
-        "What each thread did with its time: run (or be runnable), wait for others, wait for work.",
+        "What each thread did with its time: not wait, wait for others, or wait for work.",
         """
         select t.tid, t.name as thread,
                greatest(t.last_ns, max(w.t_ns + w.dur_ns)) - t.start_ns as life_ns,
@@ -181,7 +181,7 @@ VIEWS = (
     ),
     View(
         "thread_timeline",
-        "Stretches of time of each thread: `running` (or runnable), or blocked, with the class of "
+        "Stretches of time of each thread: `not waiting`, or blocked, with the class of "
         "the wait and what it was for.",
         """
         with blocked as (
@@ -203,7 +203,7 @@ VIEWS = (
             select l.run_id, l.process, l.pid, l.tid, coalesce(max(b.end_ns), l.start_ns), l.end_ns
             from lives l left join blocked b using (run_id, process, pid, tid)
             group by l.run_id, l.process, l.pid, l.tid, l.start_ns, l.end_ns)
-        select tid, start_ns, end_ns, 'running' as state, null as op, null as lock_id,
+        select tid, start_ns, end_ns, 'not waiting' as state, null as op, null as lock_id,
                process, pid, run_id
         from gaps where end_ns > start_ns
         union all

@@ -141,8 +141,8 @@ def _open(wait: OpenWait) -> Iterator[str]:
 
 def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> Iterator[str]:
     yield ""
-    heads = {"lived": 10, "not waiting": 13, "contended": 12, "idle": 10, "joining": 10}
-    yield f"{'threads':<25}" + "".join(f"{name:>{width}}" for name, width in heads.items())
+    heads = {"lived": 10, "not waiting": 13, "contended": 12, "idle": 11, "joining": 11}
+    yield f"{'threads':<23}" + "".join(f"{name:>{width}}" for name, width in heads.items())
     order = sorted(threads, key=lambda t: (-t.figures.wait_ns, -t.figures.blocked_ns))
     # The worst are shown, in the order in which they began.
     shown = {id(thread) for thread in order[:top]}
@@ -150,11 +150,11 @@ def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> 
         if id(thread) not in shown:
             continue
         figures = thread.figures
-        label = _cut(f"{thread.thread.tid} {thread.thread.name}", 22)
+        label = _cut(f"{thread.thread.tid} {thread.thread.name}", 20)
         other = figures.other_ns
         times = (thread.life_ns, thread.running_ns, figures.wait_ns, other["idle"], other["join"])
         cells = zip(times, heads.values(), strict=True)
-        yield f"  {label:<23}" + "".join(f"{_short(ns):>{width}}" for ns, width in cells)
+        yield f"  {label:<21}" + "".join(f"{_short(ns):>{width}}" for ns, width in cells)
         if causes:
             for cause in thread.causes[:_SHOWN]:
                 yield from _wrap(_because(cause), "      ")
