@@ -3,7 +3,8 @@
 """Measures how processor time and memory of commands grow with what a trace has much of.
 
 Traces of n and of 2n processes, threads, locks held at once and so on are made by hand, and read
-by `ptt stat`, `report`, `check` and `sql`. What is linear takes twice as much.
+by `ptt stat`, `report`, `check` and `sql`; programs of n and of 2n processes and threads are
+recorded. What is linear takes twice as much. Time is that in user mode, of the fastest round.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from common import PTT, ROOT, compile_c, environment, scratch
+
+# The traces are made as those of the tests are.
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from tests.analysis.story import MAIN, A, Story  # noqa: E402
 
@@ -89,6 +92,15 @@ def sites(n: int) -> Story:
     return story
 
 
+def modules(n: int) -> Story:
+    """Libraries that a process has loaded, each of which takes the same lock."""
+    story: Any = Story()
+    story.modules = n
+    for number in range(n):
+        story.lock(MAIN, A, site=1 + number).do(MAIN, "MUTEX_FREE", A, site=1 + number)
+    return story
+
+
 SUBJECTS: dict[str, Callable[[int], Story]] = {
     "processes": processes,
     "threads": threads,
@@ -96,18 +108,107 @@ SUBJECTS: dict[str, Callable[[int], Story]] = {
     "locks held at once": held,
     "objects": objects,
     "call sites": sites,
+    "modules": modules,
 }
 
 
-def measure(arguments: list[str], trace: Path) -> tuple[float, int]:
-    """Return the processor time in seconds and the memory in kB that a command takes."""
-    command = [sys.executable, "-m", "nptltrace", arguments[0], str(trace), *arguments[1:]]
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+# Short processes one after the other, or threads alive at once.
+PROGRAM = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t barrier;
+
+static void *once(void *unused)
+{
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+	return unused;
+}
+
+static void *meet(void *unused)
+{
+	once(unused);
+	pthread_barrier_wait(&barrier);
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	int n = atoi(argv[argc - 1]);
+	pthread_t *threads = calloc(n, sizeof(*threads));
+	pthread_attr_t small;
+
+	if (argv[1][0] == 'p') {
+		for (int i = 0; i < n; i++) {
+			pid_t child = fork();
+
+			if (!child) {
+				once(NULL);
+				_exit(0);
+			}
+			waitpid(child, NULL, 0);
+		}
+		return 0;
+	}
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	pthread_barrier_init(&barrier, NULL, n + 1);
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&threads[i], &small, meet, NULL))
+			abort();
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < n; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+"""
+RECORDED = ("processes", "threads")
+
+
+def measure(command: list[str]) -> tuple[float, int]:
+    """Return the time in user mode in seconds and the memory in kB that a command takes."""
+    child = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment()
+    )
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode not in {0, 1}:
         raise SystemExit(f"{' '.join(command)}: status {child.returncode}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss
+    return used.ru_utime, used.ru_maxrss
+
+
+def growth(rounds: int, commands: tuple[list[str], list[str]]) -> tuple[float, float, float, float]:
+    """Return time and memory of a command for n, and both for 2n."""
+    seen: list[list[tuple[float, int]]] = [[], []]
+    for _ in range(rounds):
+        for rows, command in zip(seen, commands, strict=True):
+            rows.append(measure(command))
+    (time, memory), (time2, memory2) = (
+        (min(row[0] for row in rows), min(row[1] for row in rows)) for rows in seen
+    )
+    return time, memory, time2, memory2
+
+
+def commands_of(
+    subject: str, make: Callable[[int], Story], n: int, directory: Path, program: Path
+) -> dict[str, tuple[list[str], list[str]]]:
+    """Make the traces; return the commands for n and for 2n, by name."""
+    counts = (n, 2 * n)
+    traces = [str(make(count).exit().write_to(directory / f"{count}.ptt")) for count in counts]
+    commands = {
+        name: [[*PTT, words[0], trace, *words[1:]] for trace in traces]
+        for name, words in COMMANDS.items()
+    }
+    if subject in RECORDED:
+        out = ["--force", "-o", str(directory / "recorded.ptt")]
+        commands["record"] = [
+            [*PTT, "record", "-q", *out, str(program), subject, str(count)] for count in counts
+        ]
+    return {name: (first, second) for name, (first, second) in commands.items()}
 
 
 def main() -> int:
@@ -115,19 +216,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("-n", type=int, default=10_000, help="how many (default: %(default)s)")
     parser.add_argument("-k", default="", metavar="NAME", help="only subjects with NAME in them")
+    parser.add_argument("--rounds", type=int, default=3, help="(default: %(default)s)")
     options = parser.parse_args()
     worst = 0.0
     print(f"{'':<20}{'command':<9}{'time':>9}{'of 2n':>9}{'':>7}{'memory':>11}{'of 2n':>11}")
-    with tempfile.TemporaryDirectory() as directory:
+    directory = scratch()
+    try:
+        source = directory / "program.c"
+        source.write_text(PROGRAM, encoding="utf-8")
+        program = compile_c(source, directory / "program")
         for subject, make in SUBJECTS.items():
             if options.k not in subject:
                 continue
-            traces = [
-                make(n).exit().write_to(Path(directory) / f"{n}.ptt")
-                for n in (options.n, 2 * options.n)
-            ]
-            for name, words in COMMANDS.items():
-                (time, memory), (time2, memory2) = (measure(words, trace) for trace in traces)
+            for name, pair in commands_of(subject, make, options.n, directory, program).items():
+                time, memory, time2, memory2 = growth(options.rounds, pair)
                 grown, more = time2 / time, memory2 / memory
                 worst = max(worst, grown, more)
                 print(
@@ -135,6 +237,8 @@ def main() -> int:
                     f"{memory / 1024:>8.0f} MB{memory2 / 1024:>8.0f} MB{more:>6.2f}x",
                     flush=True,
                 )
+    finally:
+        rmtree(directory)
     print(f"at most {worst:.2f} x from n to 2n; linear is 2, up to {LIMIT} is allowed")
     return int(worst > LIMIT)
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 T0 = 10**12
 MAIN = 100
 BASE = 0x401000
+# From the beginning of one module to that of the next.
+APART = 0x100000
 # In the data of the program, which nothing else uses; and on some heap.
 A, B, C, D, E = (0x404000 + 64 * n for n in range(5))
 HEAP, HEAP2 = 0x7F0000000040, 0x7F0000000080
@@ -39,8 +41,10 @@ class Story:
         self.session: dict[str, Any] = {"state": "complete", "level": "2"}
         self.discarded = 0
         self.processes: dict[int, dict[str, Any]] = {MAIN: {"index": 0, "ppid": 1}}
+        self.modules = 1
         self.shared: dict[int, list[dict[str, str]]] = {}
         self._site = 0
+        self._last_site = 0
         self._serial = 0
         if main:
             self.do(MAIN, "PROCESS_START", MAIN, ppid=1)
@@ -54,6 +58,7 @@ class Story:
         if not site:
             self._site += 1
             site = self._site
+        self._last_site = max(self._last_site, site)
         event = Event(T0 + self.now, name, obj, site, variant=variant, fields=fields)
         self.events.setdefault((pid, tid), []).append(event)
         return self
@@ -170,17 +175,24 @@ class Story:
         for (pid, tid), events in self.events.items():
             made.thread(tid, events, pid=pid, process=self.processes[pid]["index"])
             made.threads[-1].discarded = self.discarded
-        module = {
-            "path": "/bin/x", "start": hex(0x400000), "end": hex(0x410000), "offset": 0,
-            "bias": "0x400000", "build_id": "",
-        }  # fmt: skip
-        sites = {str(n): hex(BASE + n) for n in range(1, self._site + 100)}
+        modules = [
+            {
+                "path": "/bin/x" if not n else f"/lib/{n}.so", "start": hex(start),
+                "end": hex(start + 0x10000), "offset": 0, "bias": hex(start), "build_id": "",
+            }
+            for n, start in enumerate(range(0x400000, 0x400000 + self.modules * APART, APART))
+        ]  # fmt: skip
+        # Each module has as many sites as the others, one after the other.
+        sites = {
+            str(n): hex(BASE + n + n % self.modules * APART)
+            for n in range(1, self._last_site + 100)
+        }
         for pid, process in self.processes.items():
             index = process["index"]
             fixed = {"pid": pid, "exe": "/bin/x", "cmdline": ["x"]}
             made.processes += [
                 {"process": {**fixed, **process}},
-                {"modules": {"process": index, "modules": [module]}},
+                {"modules": {"process": index, "modules": modules}},
                 {"sites": {"process": index, "sites": sites}},
                 {"shared": {"process": index, "shared": self.shared.get(pid, [])}},
             ]
