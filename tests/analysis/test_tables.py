@@ -324,6 +324,8 @@ def test_no_such_table(recorded: list[Path]) -> None:
         (lambda ts: next(ts.batches(batch_size=0)), "batch_size must be 1 or more, not 0"),
         (lambda ts: next(ts.batches(batch_size=-1)), "batch_size must be 1 or more, not -1"),
         (lambda ts: ts.middle_time(max_events=-1), "max_events must not be negative"),
+        (lambda ts: ts.events(1.5), "a time is a whole number of ns, not 1.5"),
+        (lambda ts: ts.middle_time("1ms"), "a time is a whole number of ns, not '1ms'"),
         (lambda ts: ts.events(fields="wait_ns"), "fields must be a list of names"),
         (lambda ts: nptltrace.open(cast("Any", ts.source.paths())), "one by one"),
     ],

@@ -8,6 +8,7 @@ Events with equal time stamps always come in the same order.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -169,7 +170,7 @@ class Traceset:
         Args:
             t_ns: Nanoseconds since the traceset's start.
         """
-        self._cursor.seek_key(self.source.reader.key_of_time(t_ns))
+        self._cursor.seek_key(self._key(t_ns))
 
     def middle_time(
         self, end_ns: int | None = None, max_events: int | None = None,
@@ -183,12 +184,12 @@ class Traceset:
                 complete: events that share it are all delivered.
             fields: Which of the events' own fields to add as columns; None for all that occur.
         """
-        reader, cursor = self.source.reader, self._cursor
-        end = None if end_ns is None else reader.key_of_time(end_ns)
+        cursor = self._cursor
+        end = None if end_ns is None else self._key(end_ns)
         tables = [self._read(end, None, max_events, fields)]
         if max_events is not None and tables[0].num_rows and tables[0].num_rows >= max_events:
             last = tables[0]["ts_ns"][-1].as_py()
-            after = reader.key_of_time(last + 1)
+            after = self._key(last + 1)
             tables.append(self._read(after if end is None else min(end, after), None, None, fields))
         cursor.no_limit()
         return _join(tables)
@@ -247,9 +248,8 @@ class Traceset:
         _check_fields(fields)
         if batch_size < 1:
             raise UsageError(f"batch_size must be 1 or more, not {batch_size}")
-        reader = self.source.reader
-        start = None if start_ns is None else reader.key_of_time(start_ns)
-        end = None if end_ns is None else reader.key_of_time(end_ns)
+        start = None if start_ns is None else self._key(start_ns)
+        end = None if end_ns is None else self._key(end_ns)
         yield from parallel_batches(
             self.source, self._converter, start, end, fields=fields, batch_size=batch_size
         )
@@ -261,6 +261,13 @@ class Traceset:
         return _join(list(self.batches(start_ns, end_ns, fields=fields)) or [self._empty(fields)])
 
     # ---- inside ----
+
+    def _key(self, t_ns: int) -> int:
+        """Return where events of a time or later begin."""
+        try:
+            return self.source.reader.key_of_time(operator.index(t_ns))
+        except TypeError:
+            raise UsageError(f"a time is a whole number of ns, not {t_ns!r}") from None
 
     def _check(self, position: Position) -> None:
         if position.traceset != self._identity:
