@@ -19,11 +19,14 @@ struct rd_guard {
 	_Atomic uintptr_t start; /* 0: the node is free */
 	size_t size;
 	atomic_bool cut;         /* set by the handler, relaxed: the reading thread looks at it itself */
-	atomic_bool taken;
 	struct rd_guard *next;   /* set before the node is published */
+	struct rd_guard *spare_next; /* of those that are free */
 };
 
 static struct rd_guard *_Atomic guards;
+/* The handler takes no lock: this one is for whoever maps and unmaps. */
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+static struct rd_guard *spare;
 static pthread_once_t installed = PTHREAD_ONCE_INIT;
 static struct sigaction before;
 static uintptr_t page;
@@ -73,28 +76,22 @@ static void install(void)
 
 static struct rd_guard *take(void)
 {
-	struct rd_guard *made;
+	struct rd_guard *g;
 
-	/* acquire: pairs with the release that published the node; the same of `taken`, given back by rd_guard_unmap() */
-	for (struct rd_guard *g = atomic_load_explicit(&guards, memory_order_acquire); g; g = g->next) {
-		bool free = false;
-
-		if (atomic_load_explicit(&g->taken, memory_order_relaxed))
-			continue;
-		if (atomic_compare_exchange_strong_explicit(&g->taken, &free, true, memory_order_acquire,
-							    memory_order_relaxed))
-			return g;
+	pthread_mutex_lock(&changing);
+	g = spare;
+	if (g) {
+		spare = g->spare_next;
+	} else {
+		g = calloc(1, sizeof(*g));
+		if (g) {
+			/* relaxed: only this changes it, under the lock; release: the handler's acquire load sees `next` */
+			g->next = atomic_load_explicit(&guards, memory_order_relaxed);
+			atomic_store_explicit(&guards, g, memory_order_release);
+		}
 	}
-	made = calloc(1, sizeof(*made));
-	if (!made)
-		return NULL;
-	atomic_init(&made->taken, true);
-	/* relaxed, for the swap checks it; release: who walks the list sees `next` and `taken` */
-	made->next = atomic_load_explicit(&guards, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&guards, &made->next, made, memory_order_release,
-						      memory_order_relaxed))
-		;
-	return made;
+	pthread_mutex_unlock(&changing);
+	return g;
 }
 
 struct rd_guard *rd_guard_map(int fd, size_t size)
@@ -127,7 +124,10 @@ void rd_guard_unmap(struct rd_guard *guard)
 	/* before the memory is unmapped: the handler must not map anything there again */
 	start = atomic_exchange_explicit(&guard->start, 0, memory_order_acq_rel);
 	munmap((void *)start, guard->size);
-	atomic_store_explicit(&guard->taken, false, memory_order_release);
+	pthread_mutex_lock(&changing);
+	guard->spare_next = spare;
+	spare = guard;
+	pthread_mutex_unlock(&changing);
 }
 
 const void *rd_guard_data(const struct rd_guard *guard)
