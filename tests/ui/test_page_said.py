@@ -131,7 +131,8 @@ def test_a_tooltip_is_of_what_is_under_the_pointer(browser: Browser, story_url: 
                 break
         assert tooltip.is_visible()
         before = tooltip.inner_text()
-        look.press(*"wwwwwwww", *"dddddddddddddddd")
+        # However long that is, it was not there yet when the trace began.
+        look.press(*"wwwwwwwwwwwwwwww", "Home")
         look.wait_for(
             """text => {
                 const box = document.querySelector('.tooltip');
