@@ -131,8 +131,7 @@ def test_a_tooltip_is_of_what_is_under_the_pointer(browser: Browser, story_url: 
                 break
         assert tooltip.is_visible()
         before = tooltip.inner_text()
-        # However long that is, it was not there yet when the trace began.
-        look.press(*"wwwwwwwwwwwwwwww", "Home")
+        look.press(*"wwwwwwww", *"dddddddddddddddd")
         look.wait_for(
             """text => {
                 const box = document.querySelector('.tooltip');
