@@ -10,6 +10,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -86,16 +87,53 @@ static uint64_t mix(uint64_t hash, const void *data, size_t size)
 	return hash;
 }
 
-/* Only headers that lie in the first page, which is mapped as a whole. */
-static const Elf64_Phdr *headers_of(const struct dl_find_object *found, size_t *count)
+/* What the dynamic linker knows as a module, and its program headers; without any where they are not known. */
+struct extent {
+	uintptr_t begin, end;
+	const Elf64_Phdr *headers;
+	size_t count;
+};
+
+/*
+ * The program itself may have holes between its segments, for it is the kernel that maps it: the linker then finds each
+ * segment by itself, and the headers lie where the kernel says.
+ */
+static struct extent extent_of_program(const struct dl_find_object *found)
+{
+	struct extent whole = {(uintptr_t)found->dlfo_map_start, (uintptr_t)found->dlfo_map_end, NULL, 0};
+	uintptr_t base = found->dlfo_link_map->l_addr, begin, end;
+	size_t count = getauxval(AT_PHNUM), i;
+	const Elf64_Phdr *p = (const void *)getauxval(AT_PHDR);
+
+	if (!p || found->dlfo_link_map->l_prev)
+		return whole;
+	for (i = 0; i < count; i++) {
+		begin = base + (p[i].p_vaddr & ~(uintptr_t)4095);
+		end = base + p[i].p_vaddr + p[i].p_memsz;
+		if (p[i].p_type == PT_LOAD && begin < whole.begin)
+			whole.begin = begin;
+		if (p[i].p_type == PT_LOAD && end > whole.end)
+			whole.end = end;
+	}
+	whole.headers = p;
+	whole.count = count;
+	return whole;
+}
+
+/* Of other modules only headers that lie in the first page, which is mapped as a whole. */
+static struct extent extent_of(const struct dl_find_object *found)
 {
 	const Elf64_Ehdr *head = found->dlfo_map_start;
+	struct extent whole = {(uintptr_t)head, (uintptr_t)found->dlfo_map_end, NULL, 0};
 
-	if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_phentsize != sizeof(Elf64_Phdr) ||
-	    head->e_phoff % 8 || head->e_phoff + head->e_phnum * sizeof(Elf64_Phdr) > 4096)
-		return NULL;
-	*count = head->e_phnum;
-	return (const Elf64_Phdr *)((const char *)head + head->e_phoff);
+	if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0)
+		return extent_of_program(found);
+	if (head->e_phentsize == sizeof(Elf64_Phdr) && head->e_phoff % 8 == 0 &&
+	    head->e_phoff + head->e_phnum * sizeof(Elf64_Phdr) <= 4096) {
+		whole.headers = (const Elf64_Phdr *)((const char *)head + head->e_phoff);
+		whole.count = head->e_phnum;
+	}
+	return whole;
 }
 
 static bool find_build_id(const char *notes, size_t size, struct build_id *id)
@@ -117,38 +155,28 @@ static bool find_build_id(const char *notes, size_t size, struct build_id *id)
 	return false;
 }
 
-static struct build_id build_id_of(const struct dl_find_object *found)
+static struct build_id build_id_of(const struct extent *whole, uintptr_t base)
 {
-	uintptr_t base = found->dlfo_link_map->l_addr, begin = (uintptr_t)found->dlfo_map_start;
 	struct build_id id = {0};
-	size_t count = 0, i;
-	const Elf64_Phdr *p = headers_of(found, &count);
 
-	for (i = 0; p && i < count; i++) {
-		uintptr_t at = base + p[i].p_vaddr;
+	for (size_t i = 0; i < whole->count; i++) {
+		const Elf64_Phdr *p = &whole->headers[i];
+		uintptr_t at = base + p->p_vaddr;
 
-		if (p[i].p_type == PT_NOTE && at >= begin && at < (uintptr_t)found->dlfo_map_end &&
-		    p[i].p_filesz <= (uintptr_t)found->dlfo_map_end - at &&
-		    find_build_id((const char *)at, p[i].p_filesz, &id))
+		if (p->p_type == PT_NOTE && at >= whole->begin && at < whole->end && p->p_filesz <= whole->end - at &&
+		    find_build_id((const char *)at, p->p_filesz, &id))
 			break;
 	}
 	return id;
 }
 
-static uint64_t identity_of(const struct dl_find_object *found, const struct build_id *id)
+static uint64_t identity_of(const struct extent *whole, const char *path, const struct build_id *id)
 {
-	uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), &found->dlfo_map_end, sizeof(found->dlfo_map_end));
-	const char *path = found->dlfo_link_map->l_name;
-	size_t count = 0;
-	const Elf64_Phdr *p;
+	uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), &whole->end, sizeof(whole->end));
 
 	if (id->size)
 		return mix(hash, id->at, id->size);
-	p = headers_of(found, &count);
-	if (p) {
-		hash = mix(hash, found->dlfo_map_start, sizeof(Elf64_Ehdr));
-		hash = mix(hash, p, count * sizeof(*p));
-	}
+	hash = mix(hash, whole->headers, whole->count * sizeof(*whole->headers));
 	return mix(hash, path, strlen(path));
 }
 
@@ -210,11 +238,12 @@ static struct ptt_module *add(const struct dl_find_object *found, uint64_t ident
  * The handler says since when the module is there before anybody relies on its having said so. A second thread may say it
  * too: the earlier time counts.
  */
-static void tell(struct ptt_module *m, const struct dl_find_object *found, const struct build_id *id)
+static void tell(struct ptt_module *m, const struct dl_find_object *found, const struct extent *whole,
+		 const struct build_id *id)
 {
 	struct nptl_trace_module module = {
-		.start = found->dlfo_map_start,
-		.end = found->dlfo_map_end,
+		.start = (const void *)whole->begin,
+		.end = (const void *)whole->end,
 		.bias = found->dlfo_link_map->l_addr,
 		.path = found->dlfo_link_map->l_name,
 		.build_id = id->at,
@@ -231,8 +260,9 @@ static void tell(struct ptt_module *m, const struct dl_find_object *found, const
 
 const struct ptt_module *ptt_module_of(const struct dl_find_object *found)
 {
-	struct build_id id = build_id_of(found);
-	uint64_t identity = identity_of(found, &id);
+	struct extent whole = extent_of(found);
+	struct build_id id = build_id_of(&whole, found->dlfo_link_map->l_addr);
+	uint64_t identity = identity_of(&whole, found->dlfo_link_map->l_name, &id);
 	uint32_t place;
 	struct ptt_module *m = find((uintptr_t)found->dlfo_map_start, identity, &place);
 
@@ -241,7 +271,7 @@ const struct ptt_module *ptt_module_of(const struct dl_find_object *found)
 		m = add(found, identity, place);
 	/* acquire: pairs with tell() */
 	if (m && !ptt_is_confined() && !__atomic_load_n(&m->present, __ATOMIC_ACQUIRE))
-		tell(m, found, &id);
+		tell(m, found, &whole, &id);
 	return m;
 }
 

@@ -137,6 +137,26 @@ def test_a_file_that_was_replaced_lends_its_names_to_nobody(
     assert other.startswith(("plugin.so+0x", "begin_of_a"))
 
 
+def test_a_program_with_holes_is_one_module(record: Recorder, compile_c: Compiler) -> None:
+    """The dynamic linker finds the segments of such a program one by one."""
+    text = """
+    #include <pthread.h>
+    int main(void)
+    {
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        return pthread_mutex_lock(&mutex) + pthread_mutex_unlock(&mutex);
+    }
+    """
+    pages = "-Wl,-z,separate-code,-z,max-page-size=0x200000"
+    program = compile_c(text, pages)
+    trace = record(program)
+    lines = (trace / "info" / "processes.jsonl").read_text(encoding="utf-8").splitlines()
+    found = [m for line in lines for m in json.loads(line).get("modules", {}).get("modules", [])]
+    ours = {(m["start"], m["end"], m["build_id"]) for m in found if m["path"] == str(program)}
+    assert len(ours) == 1, ours
+    assert any("since_clock" in m for m in found if m["path"] == str(program))
+
+
 RACE = """
 #include <dlfcn.h>
 #include <pthread.h>
