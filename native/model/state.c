@@ -2,17 +2,25 @@
 /* state.c - which events have led to what goes on: enough of them to begin in the middle of a trace. */
 #include "internal.h"
 
-/* An event of a thread that lives; others would bring back to life who has ended. */
+static void add_row(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t times)
+{
+	struct ptt_model_event *row = md_row(m, &m->state_rows);
+
+	if (row)
+		*row = (struct ptt_model_event){ ts, thread, times };
+}
+
+/* Add an event that had a part in it; of a thread that has ended, its end as well, or it would live again. */
 static void led_here(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t times)
 {
 	const struct ptt_model_thread *t = &MD_THREAD(m, thread)->pub;
-	struct ptt_model_event *row;
+	bool ended = t->flags & PTT_THREAD_ENDED;
 
-	if (!thread || !t->tid || ts == MD_NEVER || t->flags & PTT_THREAD_ENDED)
+	if (!thread || !t->tid || ts == MD_NEVER || (ended && ts >= t->end_ns))
 		return;
-	row = md_row(m, &m->state_rows);
-	if (row)
-		*row = (struct ptt_model_event){ ts, thread, times };
+	add_row(m, thread, ts, times);
+	if (ended)
+		add_row(m, thread, t->end_ns, 1);
 }
 
 /* Who had the mutex of a condition since a wait began decides what the wait is, once it is over. */
