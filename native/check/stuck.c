@@ -33,7 +33,8 @@ static void find_explained(struct ptt_check *c)
 		if (f->flags & (PTT_FINDING_DROPPED | PTT_FINDING_REFUSED | PTT_FINDING_SUSPECT))
 			continue;
 		if (f->kind == PTT_DEADLOCK || f->kind == PTT_SELF_DEADLOCK || f->kind == PTT_LOST_WAKEUP ||
-		    f->kind == PTT_BARRIER_STUCK || f->kind == PTT_EXIT_HOLDING)
+		    f->kind == PTT_BARRIER_STUCK || f->kind == PTT_EXIT_HOLDING || f->kind == PTT_COND_UNLOCKED ||
+		    f->kind == PTT_COND_TWO_MUTEXES)
 			c->processes[f->process].explained = true;
 	}
 }

@@ -24,6 +24,8 @@ _ELSEWHERE = {
     "__register_atfork": "what pthread_atfork() calls: see the cases of fork",
     "execvpe": "tests/tracer/test_children.py",
     "mlockall": "tests/tracer/test_memory.py",
+    "pthread_key_create": "tests/record/test_thread_ends.py",
+    "tss_create": "as pthread_key_create",
 }
 
 
