@@ -88,7 +88,8 @@ static bool give_end_key_up(void)
 	return true;
 }
 
-EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+/* ThreadSanitizer calls it before it can watch anything. */
+EXPORT __attribute__((no_sanitize_thread)) int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 {
 	int result = ptt_real.pthread_key_create(key, destructor);
 

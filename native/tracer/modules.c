@@ -302,7 +302,9 @@ void ptt_end_closing(const void *library)
 		const struct link_map *map = __atomic_load_n(&m->map, __ATOMIC_RELAXED);
 
 		/* another one may be there by now, whose memory must not be looked at: it may be closed as well */
-		if (m->present && (map == library || ptt_find_object((void *)m->begin, &found) != 0 || found.dlfo_link_map != map))
+		/* relaxed: who calls dlclose() has seen the library loaded; of others it does not matter when */
+		if (__atomic_load_n(&m->present, __ATOMIC_RELAXED) &&
+		    (map == library || ptt_find_object((void *)m->begin, &found) != 0 || found.dlfo_link_map != map))
 			__atomic_store_n(&m->present, false, __ATOMIC_RELAXED);
 	}
 	forget();
