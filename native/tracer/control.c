@@ -24,7 +24,7 @@ __asm__(".globl __nptl_trace_detail_level\n"
 static char control_path[512];
 static bool shared; /* a file is mapped over ptt_control */
 static uint32_t inherited[NPTL_DOMAIN_COUNT];
-static uint32_t suspended[NPTL_DOMAIN_COUNT];
+static uint32_t suspended_level[NPTL_DOMAIN_COUNT];
 
 static const char *const domain_names[NPTL_DOMAIN_COUNT] = {
 	[NPTL_DOMAIN_THREAD] = "thread", [NPTL_DOMAIN_MUTEX] = "mutex",     [NPTL_DOMAIN_RWLOCK] = "rwlock",
@@ -146,13 +146,13 @@ bool ptt_leave_control(void)
 
 void ptt_suspend_levels(void)
 {
-	memcpy(suspended, ptt_control.control.level, sizeof(suspended));
+	memcpy(suspended_level, ptt_control.control.level, sizeof(suspended_level));
 	memset(ptt_control.control.level, 0, sizeof(ptt_control.control.level));
 }
 
 void ptt_resume_levels(void)
 {
-	memcpy(ptt_control.control.level, suspended, sizeof(suspended));
+	memcpy(ptt_control.control.level, suspended_level, sizeof(suspended_level));
 }
 
 void ptt_inherit_levels(void)

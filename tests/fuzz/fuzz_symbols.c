@@ -8,8 +8,20 @@
 #include "../../native/tracer/wrappers.c"
 
 int __nptl_trace_confined;
+struct ptt_real ptt_real;
 
 int (*ptt_find_object)(void *address, struct dl_find_object *found);
+
+void *ptt_take_memory(size_t size)
+{
+	return calloc(1, size);
+}
+
+const struct ptt_module *ptt_module_of(const struct dl_find_object *found)
+{
+	(void)found;
+	return NULL;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,7 +36,7 @@ static void must(bool good, const char *what)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct file file = {.at = (const char *)data, .size = size};
-	struct module module = {.base = 0};
+	struct ptt_module module = {.base = 0};
 	struct symbols symbols = {.base = 0};
 	size_t i;
 
@@ -34,7 +46,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < symbols.count; i++)
 		if ((uint32_t)symbols.symbol[i].st_value && is_wrapper(&symbols, &symbols.symbol[i]))
 			must(is_in(&module, symbols.symbol[i].st_value), "a wrapper that is not in the set");
-	if (module.set)
-		munmap((void *)(uintptr_t)module.set, (module.mask + 1) * sizeof(*module.set));
+	free((void *)(uintptr_t)module.wrappers);
 	return 0;
 }
