@@ -269,6 +269,7 @@ static void count_lost(struct ptt_thread *self, bool closed)
 /* The values of segment.space at which this thread last searched all chunks, and the reserve, in vain. */
 static __thread uint32_t searched_at __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
 static __thread uint32_t reserve_searched_at __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
+static __thread bool policy_asked __attribute__((tls_model("initial-exec")));
 
 /* The collector sees to it early that there is room where threads do not wait for it. */
 static void announce_real_time(struct ptt_segment *seg)
@@ -284,9 +285,11 @@ static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *seri
 {
 	uint32_t claimed = PTT_CHUNK_STATE(ptt_thread_index(self), 0, PTT_CHUNK_CLAIMED);
 	struct ptt_segment *seg = ptt_segment_of(self);
-	bool real_time = ptt_is_real_time();
+	/* a system call: asked with the first chunk, and when there is none */
+	bool real_time = !policy_asked && ptt_is_real_time();
 	int64_t index = -1;
 
+	policy_asked = true;
 	if (real_time)
 		announce_real_time(seg);
 	*serial = __atomic_fetch_add(&self->chunks, 1, __ATOMIC_RELAXED);
@@ -296,7 +299,8 @@ static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *seri
 		if (index < 0)
 			searched_at = space; /* until something has been freed */
 	}
-	if (index < 0 && real_time && space != reserve_searched_at) {
+	if (index < 0 && space != reserve_searched_at && (real_time || ptt_is_real_time())) {
+		announce_real_time(seg);
 		index = claim_reserved(self, claimed);
 		if (index < 0)
 			reserve_searched_at = space;
