@@ -9,7 +9,7 @@ int ptt_check_version(void)
 
 /* ---- beginning ---- */
 
-struct ptt_check *ptt_check_create(int64_t long_hold)
+struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait)
 {
 	struct ptt_check *c = calloc(1, sizeof(*c));
 	int err = 0;
@@ -17,6 +17,7 @@ struct ptt_check *ptt_check_create(int64_t long_hold)
 	if (!c)
 		return NULL;
 	c->long_hold = long_hold;
+	c->long_wait = long_wait;
 	c->last_ts = INT64_MIN;
 	err |= rd_pool_open(&c->objects, sizeof(struct ck_object));
 	err |= rd_pool_open(&c->threads, sizeof(struct ck_thread));
@@ -24,7 +25,7 @@ struct ptt_check *ptt_check_create(int64_t long_hold)
 	err |= rd_pool_open(&c->waits, sizeof(struct ck_wait));
 	err |= rd_pool_open(&c->nodes, sizeof(struct ck_node));
 	err |= ck_order_open(c);
-	err |= rd_pool_open(&c->findings, sizeof(struct ptt_check_finding));
+	err |= rd_pool_open(&c->facts, sizeof(struct ptt_check_fact));
 	err |= rd_pool_open(&c->steps, sizeof(struct ptt_check_step));
 	err |= rd_pool_open(&c->shares, sizeof(struct ck_share));
 	if (err) {
@@ -38,7 +39,7 @@ struct ptt_check *ptt_check_create(int64_t long_hold)
 void ptt_check_destroy(struct ptt_check *c)
 {
 	struct rd_pool *pools[] = { &c->objects, &c->threads, &c->holds, &c->waits, &c->nodes,
-				    &c->edges, &c->orders, &c->findings, &c->steps, &c->held, &c->shares };
+				    &c->edges, &c->orders, &c->facts, &c->steps, &c->held, &c->shares };
 	struct rd_map *maps[] = { &c->object_of, &c->pthread_of, &c->serial_of, &c->tid_of,
 				  &c->seen, &c->seen_at, &c->edge_of, &c->order_of, &c->set_of };
 
@@ -352,18 +353,18 @@ static void settle(struct ptt_check *c, uint32_t flags)
 		if (!(t->flags & CK_WHOLE) && t->first_ts != INT64_MAX && t->first_ts > ragged)
 			ragged = t->first_ts;
 	}
-	for (uint32_t i = 1; i < c->findings.count; i++) {
-		struct ptt_check_finding *f = CK_FINDING(c, i);
+	for (uint32_t i = 1; i < c->facts.count; i++) {
+		struct ptt_check_fact *f = CK_FACT(c, i);
 
-		if (f->flags & PTT_FINDING_WHOLE && flags & PTT_CHECK_INCOMPLETE)
-			f->flags |= PTT_FINDING_DROPPED;
+		if (f->flags & PTT_FLAG_WHOLE && flags & PTT_CHECK_INCOMPLETE)
+			f->flags |= PTT_FLAG_DROPPED;
 		for (uint32_t k = f->first_step; k < f->first_step + f->steps; k++) {
 			const struct ptt_check_step *s = CK_STEP(c, k);
 			uint32_t wait;
 
-			if (f->flags & PTT_FINDING_WHOLE && s->ts < ragged)
-				f->flags |= PTT_FINDING_DROPPED;
-			if (!(f->flags & PTT_FINDING_CLOSED) || !s->wait)
+			if (f->flags & PTT_FLAG_WHOLE && s->ts < ragged)
+				f->flags |= PTT_FLAG_DROPPED;
+			if (!(f->flags & PTT_FLAG_CLOSED) || !s->wait)
 				continue;
 			wait = CK_THREAD(c, s->thread)->waits;
 			while (wait && CK_WAITING(c, wait)->id != s->wait)
@@ -371,7 +372,7 @@ static void settle(struct ptt_check *c, uint32_t flags)
 			/* With events missing, a release may be: then the lock itself must say the same. */
 			if (!wait || (flags & PTT_CHECK_INCOMPLETE && s->kind == NPTL_DOMAIN_MUTEX &&
 				      CK_WAITING(c, wait)->owner && CK_WAITING(c, wait)->owner != s->other))
-				f->flags |= PTT_FINDING_DROPPED;
+				f->flags |= PTT_FLAG_DROPPED;
 		}
 	}
 }
@@ -401,7 +402,7 @@ uint64_t ptt_check_futex_waits(const struct ptt_check *c)
 
 int ptt_check_table(const struct ptt_check *c, uint32_t which, struct ptt_check_table *out)
 {
-	const struct rd_pool *pool = which == PTT_CHECK_FINDINGS ? &c->findings :
+	const struct rd_pool *pool = which == PTT_CHECK_FACTS ? &c->facts :
 				     which == PTT_CHECK_STEPS	 ? &c->steps :
 				     which == PTT_CHECK_THREADS	 ? &c->threads :
 								   NULL;

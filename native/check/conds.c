@@ -9,14 +9,14 @@ void ck_cond_unlocked(struct ptt_check *c, const struct ck_event *e, uint32_t mu
 	uint32_t wait = CK_THREAD(c, e->thread)->waits, hold = CK_OBJECT(c, mutex)->holds;
 
 	if (!wait || CK_WAITING(c, wait)->kind != NPTL_DOMAIN_COND ||
-	    !ck_found(c, PTT_COND_UNLOCKED, e, (uint64_t)mutex << 16, e->site, flags))
+	    !ck_found(c, PTT_FACT_COND_MUTEX_NOT_HELD, e, (uint64_t)mutex << 16, e->site, flags))
 		return;
 	if (hold)
 		ck_step_hold(c, hold);
 	else
 		ck_step_last(c, PTT_STEP_RELEASED, &CK_OBJECT(c, mutex)->released, mutex);
 	ck_step_wait(c, wait, 0);
-	if (flags & PTT_FINDING_REFUSED)
+	if (flags & PTT_FLAG_REFUSED)
 		ck_step_now(c, PTT_STEP_REFUSED, e, mutex)->value = EPERM;
 	else
 		ck_step_now(c, PTT_STEP_UNLOCKS, e, mutex);
@@ -40,8 +40,8 @@ static uint32_t rival_of(const struct ptt_check *c, const struct ck_object *o, c
 static void two_mutexes(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint32_t first, uint32_t second)
 {
 	struct ck_wait *a = CK_WAITING(c, first);
-	uint32_t found = ck_found(c, PTT_COND_TWO_MUTEXES, e, (uint64_t)object << 16, e->site,
-				  PTT_FINDING_WHOLE | (a->timed ? PTT_FINDING_DROPPED : 0));
+	uint32_t found = ck_found(c, PTT_FACT_COND_TWO_MUTEXES, e, (uint64_t)object << 16, e->site,
+				  PTT_FLAG_WHOLE | (a->timed ? PTT_FLAG_DROPPED : 0));
 
 	if (!found)
 		return;
@@ -104,14 +104,15 @@ void ck_cond_out(struct ptt_check *c, const struct ck_event *e)
 
 	if (wait && result == EPERM && CK_WAITING(c, wait)->mutex && CK_THREAD(c, e->thread)->flags & CK_WHOLE &&
 	    !ck_hold_of(c, e->thread, CK_WAITING(c, wait)->mutex))
-		ck_cond_unlocked(c, e, CK_WAITING(c, wait)->mutex, PTT_FINDING_REFUSED | PTT_FINDING_WHOLE);
+		ck_cond_unlocked(c, e, CK_WAITING(c, wait)->mutex, PTT_FLAG_REFUSED | PTT_FLAG_WHOLE);
 	CK_THREAD(c, e->thread)->cond_mutex = 0;
+	ck_waited_with_holds(c, e, wait);
 	if (!ck_wait_end(c, e->thread, object, &w))
 		return;
 	CK_THREAD(c, e->thread)->cond_left = object;
 	CK_THREAD(c, e->thread)->cond_left_ts = e->ts;
 	if (w.rival && result == 0)
-		CK_FINDING(c, w.rival)->flags &= ~PTT_FINDING_DROPPED;
+		CK_FACT(c, w.rival)->flags &= ~PTT_FLAG_DROPPED;
 	if (o->woken && result == 0)
 		o->woken--;
 	forget_woken(o);
@@ -207,7 +208,7 @@ void ck_lost_wakeups(struct ptt_check *c)
 		if (!hung && !(o->woke.detail & CK_WOKE_UNLOCKED && is_awaited(c, i)))
 			continue;
 		at = (struct ck_event){ .ts = w->since, .site = w->site, .process = o->process, .thread = i };
-		if (!ck_found(c, PTT_LOST_WAKEUP, &at, (uint64_t)w->object << 16 ^ i, w->site, PTT_FINDING_WHOLE))
+		if (!ck_found(c, PTT_FACT_SIGNAL_MISSED, &at, (uint64_t)w->object << 16 ^ i, w->site, PTT_FLAG_WHOLE))
 			continue;
 		ck_step_last(c, o->woke.detail & CK_WOKE_ALL ? PTT_STEP_BROADCAST : PTT_STEP_SIGNALLED, &o->woke, w->object);
 		if (instead)
@@ -253,6 +254,7 @@ void ck_barrier_out(struct ptt_check *c, const struct ck_event *e)
 	/* How many it takes is not known: those who are there when the first one leaves. */
 	if (!CK_WAITING(c, wait)->met)
 		complete(c, CK_OBJECT(c, object));
+	ck_waited_with_holds(c, e, wait);
 	ck_wait_end(c, e->thread, object, &w);
 	t->base = ck_joined_node(c, ck_publish(c, e->thread), w.node);
 }
@@ -277,9 +279,9 @@ void ck_stuck_barriers(struct ptt_check *c)
 				at.site = CK_WAITING(c, wait)->site;
 			}
 		}
-		if (!waiting || !ck_found(c, PTT_BARRIER_STUCK, &at, (uint64_t)i << 16, 0, PTT_FINDING_WHOLE))
+		if (!waiting || !ck_found(c, PTT_FACT_BARRIER_INCOMPLETE, &at, (uint64_t)i << 16, 0, PTT_FLAG_WHOLE))
 			continue;
-		CK_FINDING(c, c->findings.count - 1)->value = o->barrier_count - o->arrived;
+		CK_FACT(c, c->facts.count - 1)->value = o->barrier_count - o->arrived;
 		ck_step_last(c, PTT_STEP_INIT, &o->init, i);
 		for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next)
 			if (!CK_WAITING(c, wait)->met)

@@ -130,7 +130,7 @@ static void tell_cycle(struct ptt_check *c, const struct ck_event *e, const stru
 			at.process = CK_THREAD(c, w->thread)->pub.process;
 		}
 	}
-	if (!ck_found(c, walk->depth > 1 ? PTT_DEADLOCK : PTT_SELF_DEADLOCK, &at, sum, walk->depth, PTT_FINDING_CLOSED))
+	if (!ck_found(c, walk->depth > 1 ? PTT_FACT_WAIT_CYCLE : PTT_FACT_WAIT_FOR_SELF, &at, sum, walk->depth, PTT_FLAG_CLOSED))
 		return;
 	/* Each thread with what it has that the one before it wants. */
 	for (uint32_t i = 0; i < walk->depth; i++) {
@@ -184,7 +184,7 @@ void ck_forked_locks(struct ptt_check *c)
 		if (!wait || !left_behind(c, w))
 			continue;
 		at.process = CK_THREAD(c, i)->pub.process;
-		if (!ck_found(c, PTT_DEADLOCK, &at, rd_hash(w->id, 0), 0, PTT_FINDING_CLOSED))
+		if (!ck_found(c, PTT_FACT_WAIT_CYCLE, &at, rd_hash(w->id, 0), 0, PTT_FLAG_CLOSED))
 			continue;
 		ck_step(c, PTT_STEP_FORKED, forked->thread, forked->ts, forked->site, 0)->other = w->owner;
 		ck_step_wait(c, wait, w->owner);

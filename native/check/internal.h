@@ -48,7 +48,7 @@ struct ck_wait {
 	uint32_t owner;	 /* thread that the lock itself named, or whose end is waited for */
 	uint32_t mutex;	 /* of a condition wait */
 	uint32_t node;	 /* of a barrier wait whose round is complete: all that came before, if anything */
-	uint32_t rival;	 /* finding to be told if this condition wait ends by a wake-up */
+	uint32_t rival;	 /* fact that stands if this condition wait ends by a wake-up */
 	uint32_t inverter; /* thread of lower priority that had the lock when the wait began */
 	uint32_t thread_next; /* the innermost first */
 	uint32_t object_prev;
@@ -108,7 +108,7 @@ struct ck_object {
 	struct ck_last woke; /* a condition: the last wake-up; detail: CK_WOKE_…; a semaphore: the last post */
 	uint32_t sem_hold;   /* of a semaphore used as a lock */
 	uint32_t process_next;
-	uint32_t kept;	     /* finding of a thread that ended and had it, as long as nobody asks for it */
+	uint32_t kept;	     /* fact of a thread that ended and had it, as long as nobody asks for it */
 };
 
 #define CK_WOKE_ALL 1u
@@ -173,7 +173,7 @@ struct ck_process {
 	bool alone;	 /* and neither will anybody who may have memory in common with it */
 	bool full[CK_KINDS]; /* by domain: what is taken and released is recorded, not only waits */
 	int64_t last_ts;
-	bool explained;	 /* a finding says what keeps it; known at the end */
+	bool explained;	 /* a fact says what keeps it; known at the end */
 	uint32_t first_thread;
 	uint32_t objects; /* lists; */
 	uint32_t threads; /* the first one first */
@@ -220,12 +220,13 @@ enum ck_field {
 
 struct ptt_check {
 	int64_t long_hold;
+	int64_t long_wait;
 	int error;
 	uint64_t lost;
 	uint64_t futex_waits; /* of the program's own: whose locks these are nobody says */
 	uint64_t wait_id;
 	int64_t last_ts;
-	struct rd_pool objects, threads, holds, waits, nodes, edges, orders, findings, steps, held, shares;
+	struct rd_pool objects, threads, holds, waits, nodes, edges, orders, facts, steps, held, shares;
 	uint32_t free_hold, free_wait;
 	struct rd_map object_of, pthread_of, serial_of, tid_of, seen, seen_at, edge_of, order_of, set_of;
 	struct ck_known {
@@ -238,7 +239,7 @@ struct ptt_check {
 	struct ck_process *processes;
 	uint32_t process_count;
 	uint32_t mark; /* of the last walk */
-	uint32_t telling; /* the finding that steps are added to */
+	uint32_t telling; /* the fact that steps are added to */
 	uint64_t crowded; /* locks asked for by threads that held too many others to keep the orders */
 	uint64_t walked; /* steps of searches for orders, which are bounded */
 	uint32_t *stack;
@@ -257,7 +258,7 @@ struct ptt_check {
 #define CK_HOLD(c, i) (&((struct ck_hold *)(void *)(c)->holds.items)[i])
 #define CK_WAITING(c, i) (&((struct ck_wait *)(void *)(c)->waits.items)[i])
 #define CK_NODE(c, i) (&((struct ck_node *)(void *)(c)->nodes.items)[i])
-#define CK_FINDING(c, i) (&((struct ptt_check_finding *)(void *)(c)->findings.items)[i])
+#define CK_FACT(c, i) (&((struct ptt_check_fact *)(void *)(c)->facts.items)[i])
 #define CK_SHARE(c, i) (&((struct ck_share *)(void *)(c)->shares.items)[i])
 #define CK_STEP(c, i) (&((struct ptt_check_step *)(void *)(c)->steps.items)[i])
 
@@ -319,22 +320,22 @@ static inline bool ck_is_woken(const struct ptt_check *c, const struct ck_wait *
 /* ck_wait_at - the innermost wait of a thread for the object that had this address then. */
 uint32_t ck_wait_at(const struct ptt_check *c, const struct ck_event *e);
 
-/* ---- findings.c ---- */
+/* ---- facts.c ---- */
 
 /*
- * ck_found - a new finding, or 0 if it is known already or there are too many of its kind from this place
+ * ck_found - a new fact, or 0 if it is known already or there are too many of its kind from this place
  *
  * @a, @b: what makes it the same as another one
  */
-uint32_t ck_found(struct ptt_check *c, enum ptt_check_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
+uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
 		  uint32_t flags);
 /*
  * ck_found_more - as ck_found(), for what has a size: of the same ones the largest is told. Of one that is larger than
  * those before, all steps are to be given anew.
  */
-uint32_t ck_found_more(struct ptt_check *c, enum ptt_check_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
+uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
 		       int64_t value);
-/* ck_step - one more step of the finding that ck_found() or ck_found_more() has returned last. */
+/* ck_step - one more step of the fact that ck_found() or ck_found_more() has returned last. */
 struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, uint32_t thread, int64_t ts, uint64_t site,
 			       uint32_t object);
 void ck_step_last(struct ptt_check *c, enum ptt_check_what what, const struct ck_last *last, uint32_t object);
@@ -355,6 +356,11 @@ bool ck_lasting(const struct ptt_check *c, const struct ck_object *o);
 void ck_init(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
 void ck_destroy(struct ptt_check *c, const struct ck_event *e, uint32_t kind);
 void ck_use_destroyed(struct ptt_check *c, const struct ck_event *e, uint32_t object);
+
+/* ---- held_waits.c ---- */
+
+/* ck_waited_with_holds - a wait for no lock ends now: what its thread kept meanwhile, although others asked for it. */
+void ck_waited_with_holds(struct ptt_check *c, const struct ck_event *e, uint32_t wait);
 
 /* ---- order.c ---- */
 

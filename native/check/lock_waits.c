@@ -29,7 +29,7 @@ static void tell_self(struct ptt_check *c, const struct ck_event *e, uint32_t wa
 {
 	const struct ck_wait *w = CK_WAITING(c, wait);
 
-	if (!ck_found(c, PTT_SELF_DEADLOCK, e, rd_hash(w->id, 0), 1, PTT_FINDING_CLOSED))
+	if (!ck_found(c, PTT_FACT_WAIT_FOR_SELF, e, rd_hash(w->id, 0), 1, PTT_FLAG_CLOSED))
 		return;
 	ck_step_hold(c, ck_hold_of(c, w->thread, w->object));
 	ck_step_wait(c, wait, w->thread);
@@ -68,15 +68,12 @@ void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 	ck_deadlock(c, e->thread, e, false);
 }
 
-/* Waits shorter than this do no harm that anybody would notice. */
-#define INVERSION_NS 1000000
-
 static void inversion(struct ptt_check *c, const struct ck_event *e, const struct ck_wait *w)
 {
 	struct ck_event at = *e;
 
 	at.site = w->site;
-	if (!ck_found_more(c, PTT_PRIORITY_INVERSION, &at, (uint64_t)w->object << 16, w->site, e->ts - w->since))
+	if (!ck_found_more(c, PTT_FACT_WAIT_FOR_LOWER, &at, (uint64_t)w->object << 16, w->site, e->ts - w->since))
 		return;
 	ck_step(c, PTT_STEP_PRIORITY, w->inverter, w->since, 0, 0)->value = w->inverter_priority;
 	ck_step_hold(c, ck_hold_of(c, w->inverter, w->object));
@@ -91,7 +88,7 @@ void ck_lock_waited(struct ptt_check *c, const struct ck_event *e, uint32_t obje
 
 	if (!ck_wait_end(c, e->thread, object, &w))
 		return;
-	if (w.inverter && e->ts - w.since >= INVERSION_NS && ck_number(c, e, CK_RESULT, 0) == 0)
+	if (w.inverter && e->ts - w.since >= c->long_wait && ck_number(c, e, CK_RESULT, 0) == 0)
 		inversion(c, e, &w);
 }
 
@@ -103,8 +100,12 @@ void ck_sem_taken(struct ptt_check *c, const struct ck_event *e, bool waited)
 	struct ck_object *o = CK_OBJECT(c, object);
 
 	/* The semaphore may be gone, and another at its place. */
-	if (waited)
-		ck_lock_waited(c, e, CK_WAITING(c, ck_wait_at(c, e))->object);
+	if (waited) {
+		uint32_t wait = ck_wait_at(c, e);
+
+		ck_waited_with_holds(c, e, wait);
+		ck_lock_waited(c, e, CK_WAITING(c, wait)->object);
+	}
 	if (o->sem_hold)
 		o->flags &= ~CK_AS_LOCK;
 	o->sem_hold = e->thread;

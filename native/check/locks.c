@@ -49,25 +49,25 @@ static void long_hold(struct ptt_check *c, const struct ck_event *e, uint32_t ho
 	struct ck_event at = *e;
 
 	at.site = h->site; /* what is to be changed */
-	if (!ck_found_more(c, PTT_LONG_HOLD, &at, (uint64_t)h->object << 16, h->site, e->ts - h->since))
+	if (!ck_found_more(c, PTT_FACT_LONG_HOLD, &at, (uint64_t)h->object << 16, h->site, e->ts - h->since))
 		return;
 	ck_step_hold(c, hold);
 	ck_step_now(c, PTT_STEP_RELEASED, e, h->object);
 }
 
-/* Somebody else's lock, or nobody's. @flags: of the finding. */
+/* Somebody else's lock, or nobody's. @flags: of the fact. */
 static void release_of_other(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint32_t flags)
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
 	uint32_t hold = o->holds;
 
-	if (!ck_found(c, hold ? PTT_UNLOCK_NOT_OWNER : PTT_UNLOCK_UNLOCKED, e, (uint64_t)object << 16, e->site, flags))
+	if (!ck_found(c, hold ? PTT_FACT_RELEASE_OF_OTHERS : PTT_FACT_RELEASE_OF_FREE, e, (uint64_t)object << 16, e->site, flags))
 		return;
 	if (hold)
 		ck_step_hold(c, hold);
 	else
 		ck_step_last(c, PTT_STEP_RELEASED, &o->released, object);
-	ck_step_now(c, flags & PTT_FINDING_REFUSED ? PTT_STEP_REFUSED : PTT_STEP_UNLOCKS, e, object)->value =
+	ck_step_now(c, flags & PTT_FLAG_REFUSED ? PTT_STEP_REFUSED : PTT_STEP_UNLOCKS, e, object)->value =
 		ck_number(c, e, CK_RESULT, 0);
 }
 
@@ -82,9 +82,9 @@ static void release_unheld(struct ptt_check *c, const struct ck_event *e, uint32
 		return;
 	if (t->flags & CK_WHOLE && !(o->flags & CK_DOUBT)) {
 		if (for_wait)
-			ck_cond_unlocked(c, e, object, PTT_FINDING_WHOLE);
+			ck_cond_unlocked(c, e, object, PTT_FLAG_WHOLE);
 		else
-			release_of_other(c, e, object, PTT_FINDING_WHOLE);
+			release_of_other(c, e, object, PTT_FLAG_WHOLE);
 	}
 	/* It is free now, whoever held it; what they do with it says nothing of them. */
 	o->flags |= CK_DOUBT;
@@ -138,7 +138,7 @@ static bool is_lock_routine(uint32_t kind, int64_t routine)
 
 static void refused_again(struct ptt_check *c, const struct ck_event *e, uint32_t object, int64_t result)
 {
-	if (!ck_found(c, PTT_SELF_DEADLOCK, e, (uint64_t)object << 16, e->site, PTT_FINDING_REFUSED))
+	if (!ck_found(c, PTT_FACT_WAIT_FOR_SELF, e, (uint64_t)object << 16, e->site, PTT_FLAG_REFUSED))
 		return;
 	ck_step_hold(c, ck_hold_of(c, e->thread, object));
 	ck_step_now(c, PTT_STEP_REFUSED, e, object)->value = result;
@@ -148,7 +148,7 @@ static void refused_destroy(struct ptt_check *c, const struct ck_event *e, uint3
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
 
-	if (!ck_found(c, PTT_DESTROY_LOCKED, e, (uint64_t)object << 16, e->site, PTT_FINDING_REFUSED))
+	if (!ck_found(c, PTT_FACT_DESTROY_IN_USE, e, (uint64_t)object << 16, e->site, PTT_FLAG_REFUSED))
 		return;
 	for (uint32_t hold = o->holds; hold; hold = CK_HOLD(c, hold)->object_next)
 		ck_step_hold(c, hold);
@@ -175,7 +175,7 @@ void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 		refused_again(c, e, object, result);
 	else if (unlock && (result == EPERM || result == EINVAL) && !ck_hold_of(c, e->thread, object) &&
 		 CK_THREAD(c, e->thread)->flags & CK_WHOLE && !(o->flags & CK_DOUBT))
-		release_of_other(c, e, object, PTT_FINDING_WHOLE | PTT_FINDING_REFUSED);
+		release_of_other(c, e, object, PTT_FLAG_WHOLE | PTT_FLAG_REFUSED);
 	else if (mutex && routine == NPTL_EV_MUTEX_DESTROY_IN && result == EBUSY)
 		refused_destroy(c, e, object);
 }
@@ -186,11 +186,11 @@ void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 void ck_kept_locks(struct ptt_check *c)
 {
 	for (uint32_t i = 1; i < c->objects.count; i++) {
-		struct ptt_check_finding *f = CK_FINDING(c, CK_OBJECT(c, i)->kept);
+		struct ptt_check_fact *f = CK_FACT(c, CK_OBJECT(c, i)->kept);
 
 		if (CK_OBJECT(c, i)->kept && c->processes[f->process].left &&
 		    CK_THREAD(c, CK_STEP(c, f->first_step)->thread)->flags & CK_DETACHED)
-			f->flags |= PTT_FINDING_DROPPED;
+			f->flags |= PTT_FLAG_DROPPED;
 	}
 }
 
@@ -213,7 +213,7 @@ void ck_exit_holding(struct ptt_check *c, const struct ck_event *e)
 		if (CK_OBJECT(c, h->object)->flags & CK_ROBUST || h->kind == NPTL_DOMAIN_ONCE)
 			continue;
 		at.site = h->site;
-		found = ck_found(c, PTT_EXIT_HOLDING, &at, (uint64_t)h->object << 16, h->site, PTT_FINDING_WHOLE);
+		found = ck_found(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FLAG_WHOLE);
 		if (!found)
 			continue;
 		CK_OBJECT(c, h->object)->kept = may_keep(c, h) ? found : 0;

@@ -137,7 +137,7 @@ void ck_use_destroyed(struct ptt_check *c, const struct ck_event *e, uint32_t ob
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
 
-	if (!ck_found(c, PTT_USE_AFTER_DESTROY, e, (uint64_t)object << 16, e->site, PTT_FINDING_WHOLE))
+	if (!ck_found(c, PTT_FACT_USE_OF_DESTROYED, e, (uint64_t)object << 16, e->site, PTT_FLAG_WHOLE))
 		return;
 	ck_step_last(c, PTT_STEP_INIT, &o->init, object);
 	ck_step_last(c, PTT_STEP_DESTROYED, &o->destroyed, object);
@@ -237,8 +237,8 @@ void ck_destroy(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 	}
 	waits = kind == NPTL_DOMAIN_SEM ? hungry(c, o) : sleeper(c, o);
 	if ((waits || (o->holds && !(o->flags & CK_DOUBT))) &&
-	    ck_found(c, PTT_DESTROY_LOCKED, e, (uint64_t)object << 16, e->site,
-		     PTT_FINDING_WHOLE | (kind == NPTL_DOMAIN_SEM ? PTT_FINDING_CLOSED : 0))) {
+	    ck_found(c, PTT_FACT_DESTROY_IN_USE, e, (uint64_t)object << 16, e->site,
+		     PTT_FLAG_WHOLE | (kind == NPTL_DOMAIN_SEM ? PTT_FLAG_CLOSED : 0))) {
 		for (uint32_t hold = o->holds; hold; hold = CK_HOLD(c, hold)->object_next)
 			ck_step_hold(c, hold);
 		if (waits)

@@ -165,7 +165,7 @@ static bool is_one(const struct ptt_check *c, const struct search *s, const stru
 
 static void tell(struct ptt_check *c, const struct ck_event *e, const struct search *s)
 {
-	uint32_t flags = PTT_FINDING_WHOLE;
+	uint32_t flags = PTT_FLAG_WHOLE;
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < s->depth; i++) {
@@ -173,9 +173,9 @@ static void tell(struct ptt_check *c, const struct ck_event *e, const struct sea
 
 		sum += rd_hash(from, 1);
 		if (!is_one(c, s, CK_OBJECT(c, from)))
-			flags |= PTT_FINDING_SUSPECT;
+			flags |= PTT_FLAG_SUSPECT;
 	}
-	if (!ck_found(c, PTT_LOCK_ORDER, e, sum, s->depth, flags))
+	if (!ck_found(c, PTT_FACT_ORDER_CYCLE, e, sum, s->depth, flags))
 		return;
 	for (uint32_t i = 0; i < s->depth; i++) {
 		const struct ck_order *o = CK_ORDER(c, s->path[i]);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* pttcheck.h - finds bugs in what threads did: deadlocks, orders of locks, lost wake-ups, misuse. */
+/* pttcheck.h - facts about what threads did: cycles of waits, orders of locks, missed signals, misuse. */
 /*
- * Model. Events are fed in the order of time, as the reader's cursors deliver them; findings come as they show, each with
- * the few steps that prove it. A cycle of waits is told at once and taken back at the end if one of the waits has ended
- * after all; what is only true when no event is missing is taken back if some are.
+ * Model. Events are fed in the order of time, as the reader's cursors deliver them; facts come as they show, each with
+ * the few steps that prove it. A cycle of waits comes at once and is dropped at the end if one of the waits has ended
+ * after all; what is only true when no event is missing is dropped if some are. A fact is neutral: which facts are
+ * findings, how severe, and in which words, src/nptltrace/analysis/findings decides.
  *
- *     check = ptt_check_create(&options);
+ *     check = ptt_check_create(long_hold, long_wait);
  *     ptt_check_thread(check, number, process, tid);           (every thread of the reader)
  *     ptt_check_process(check, process, parent, forked);
  *     ptt_check_memory(check, process, from, to);              (static data)
  *     while ((n = ptt_cursor_read(cursor, &columns, max)) > 0)
  *             ptt_check_feed(check, &columns, n);
  *     ptt_check_finish(check, ends, count, flags);
- *     ptt_check_table(check, PTT_CHECK_FINDINGS, &table); …
+ *     ptt_check_table(check, PTT_CHECK_FACTS, &table); …
  *
- * The rules stand in docs/explanation/findings.md. Functions return 0 or negated errno values; a check belongs to one
- * thread at a time.
+ * Functions return 0 or negated errno values; a check belongs to one thread at a time.
  */
 #ifndef PTTCHECK_H
 #define PTTCHECK_H
@@ -25,30 +25,32 @@
 struct ptt_columns;
 struct ptt_check;
 
-#define PTT_CHECK_VERSION 3
+#define PTT_CHECK_VERSION 4
 #define PTT_CHECK_API __attribute__((visibility("default")))
 
-enum ptt_check_kind {
-	PTT_DEADLOCK,
-	PTT_SELF_DEADLOCK,
-	PTT_LOCK_ORDER,
-	PTT_LOST_WAKEUP,
-	PTT_UNLOCK_NOT_OWNER,
-	PTT_UNLOCK_UNLOCKED,
-	PTT_DESTROY_LOCKED,
-	PTT_USE_AFTER_DESTROY,
-	PTT_COND_UNLOCKED,
-	PTT_COND_TWO_MUTEXES,
-	PTT_EXIT_HOLDING,
-	PTT_THREAD_LEAK,
-	PTT_BARRIER_STUCK,
-	PTT_LONG_HOLD,
-	PTT_PRIORITY_INVERSION,
-	PTT_STUCK,
-	PTT_CHECK_KINDS,
+/* What a fact is about. New ones come last: Python knows them by their numbers. */
+enum ptt_fact_kind {
+	PTT_FACT_WAIT_CYCLE,	   /* each waits for what the next one has */
+	PTT_FACT_WAIT_FOR_SELF,
+	PTT_FACT_ORDER_CYCLE,	   /* locks, each asked for with the one before it held */
+	PTT_FACT_SIGNAL_MISSED,	   /* a wait to the end for what was signalled before it, or to another one */
+	PTT_FACT_RELEASE_OF_OTHERS, /* a lock that another thread holds */
+	PTT_FACT_RELEASE_OF_FREE,  /* a lock that no thread holds */
+	PTT_FACT_DESTROY_IN_USE,
+	PTT_FACT_USE_OF_DESTROYED,
+	PTT_FACT_COND_MUTEX_NOT_HELD,
+	PTT_FACT_COND_TWO_MUTEXES, /* at the same time */
+	PTT_FACT_END_WITH_HOLD,	   /* of a thread */
+	PTT_FACT_END_UNJOINED,	   /* of a thread that was not detached either */
+	PTT_FACT_BARRIER_INCOMPLETE, /* and nobody else will come */
+	PTT_FACT_LONG_HOLD,
+	PTT_FACT_WAIT_FOR_LOWER,   /* a long one, for a thread of lower priority */
+	PTT_FACT_ALL_BLOCKED,	   /* all threads of a process */
+	PTT_FACT_WAIT_WITH_HOLD,   /* for no lock, while others waited long for a lock that the thread held */
+	PTT_FACT_KINDS,
 };
 
-/* What a thread did in a step of a finding. `object` is what it did it to. */
+/* What a thread did in a step of a fact. `object` is what it did it to. */
 enum ptt_check_what {
 	PTT_STEP_TOOK,	 /* a lock; value: it is shared */
 	PTT_STEP_WAITS,	 /* for a lock; value: for reading; other: who has it */
@@ -70,15 +72,15 @@ enum ptt_check_what {
 	PTT_STEP_FORKED, /* the process, while other had a lock */
 };
 
-#define PTT_FINDING_CLOSED 1u  /* waits that close a cycle: stands only while none of them ends */
-#define PTT_FINDING_WHOLE 2u   /* stands only if no event is missing */
-#define PTT_FINDING_SUSPECT 4u /* memory of a lock may have been used again for another */
-#define PTT_FINDING_DROPPED 8u /* did not stand */
-#define PTT_FINDING_REFUSED 16u /* the library refused, and the program was told */
+#define PTT_FLAG_CLOSED 1u  /* waits that close a cycle: stands only while none of them ends */
+#define PTT_FLAG_WHOLE 2u   /* stands only if no event is missing */
+#define PTT_FLAG_SUSPECT 4u /* memory of a lock may have been used again for another */
+#define PTT_FLAG_DROPPED 8u /* did not stand */
+#define PTT_FLAG_REFUSED 16u /* the library refused, and the program was told */
 
-struct ptt_check_finding {
+struct ptt_check_fact {
 	int64_t ts;
-	int64_t value;	/* ns of a long hold or of a wait; threads that will not come, or are blocked */
+	int64_t value;	/* ns of a hold or of a wait; threads that will not come, or are blocked */
 	uint64_t count; /* how often the same was seen */
 	uint32_t kind;
 	uint32_t flags;
@@ -115,11 +117,15 @@ struct ptt_check_table {
 	uint64_t stride;
 };
 
-enum ptt_check_table_id { PTT_CHECK_FINDINGS, PTT_CHECK_STEPS, PTT_CHECK_THREADS };
+enum ptt_check_table_id { PTT_CHECK_FACTS, PTT_CHECK_STEPS, PTT_CHECK_THREADS };
 
 PTT_CHECK_API int ptt_check_version(void);
-/* ptt_check_create - @long_hold: ns from which on a hold is too long */
-PTT_CHECK_API struct ptt_check *ptt_check_create(int64_t long_hold);
+/*
+ * ptt_check_create - a check that has seen nothing yet
+ *
+ * @long_hold: ns from which on a hold is a fact; @long_wait: ns from which on a wait is one
+ */
+PTT_CHECK_API struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait);
 PTT_CHECK_API void ptt_check_destroy(struct ptt_check *check);
 /* ptt_check_thread - tells which thread stands behind a number of the reader; known ones may be told again. */
 PTT_CHECK_API int ptt_check_thread(struct ptt_check *check, uint32_t number, uint32_t process, uint32_t tid);

@@ -27,14 +27,14 @@ static bool for_ever(const struct ptt_check *c, const struct ck_wait *w)
 /* What keeps a process has been told already. */
 static void find_explained(struct ptt_check *c)
 {
-	for (uint32_t i = 1; i < c->findings.count; i++) {
-		const struct ptt_check_finding *f = CK_FINDING(c, i);
+	for (uint32_t i = 1; i < c->facts.count; i++) {
+		const struct ptt_check_fact *f = CK_FACT(c, i);
 
-		if (f->flags & (PTT_FINDING_DROPPED | PTT_FINDING_REFUSED | PTT_FINDING_SUSPECT))
+		if (f->flags & (PTT_FLAG_DROPPED | PTT_FLAG_REFUSED | PTT_FLAG_SUSPECT))
 			continue;
-		if (f->kind == PTT_DEADLOCK || f->kind == PTT_SELF_DEADLOCK || f->kind == PTT_LOST_WAKEUP ||
-		    f->kind == PTT_BARRIER_STUCK || f->kind == PTT_EXIT_HOLDING || f->kind == PTT_COND_UNLOCKED ||
-		    f->kind == PTT_COND_TWO_MUTEXES)
+		if (f->kind == PTT_FACT_WAIT_CYCLE || f->kind == PTT_FACT_WAIT_FOR_SELF || f->kind == PTT_FACT_SIGNAL_MISSED ||
+		    f->kind == PTT_FACT_BARRIER_INCOMPLETE || f->kind == PTT_FACT_END_WITH_HOLD || f->kind == PTT_FACT_COND_MUTEX_NOT_HELD ||
+		    f->kind == PTT_FACT_COND_TWO_MUTEXES)
 			c->processes[f->process].explained = true;
 	}
 }
@@ -78,9 +78,9 @@ static void tell(struct ptt_check *c, uint32_t process, uint32_t blocked, uint32
 	struct ck_event at = { .ts = w->since, .site = w->site, .process = process, .thread = last };
 	uint32_t told = 0;
 
-	if (c->processes[process].explained || !ck_found(c, PTT_STUCK, &at, process, 0, PTT_FINDING_WHOLE))
+	if (c->processes[process].explained || !ck_found(c, PTT_FACT_ALL_BLOCKED, &at, process, 0, PTT_FLAG_WHOLE))
 		return;
-	CK_FINDING(c, c->telling)->value = blocked;
+	CK_FACT(c, c->telling)->value = blocked;
 	tell_thread(c, last);
 	for (uint32_t i = c->processes[process].threads; i && ++told < TOLD_MAX; i = CK_THREAD(c, i)->process_next) {
 		const struct ck_thread *t = CK_THREAD(c, i);

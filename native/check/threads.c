@@ -200,7 +200,7 @@ static void refused_join(struct ptt_check *c, const struct ck_event *e, uint32_t
 	bool self = target == e->thread || CK_THREAD(c, e->thread)->pthread == e->object;
 	uint32_t wait = CK_THREAD(c, target)->waits;
 
-	if (!ck_found(c, self ? PTT_SELF_DEADLOCK : PTT_DEADLOCK, e, e->object, e->site, PTT_FINDING_REFUSED))
+	if (!ck_found(c, self ? PTT_FACT_WAIT_FOR_SELF : PTT_FACT_WAIT_CYCLE, e, e->object, e->site, PTT_FLAG_REFUSED))
 		return;
 	if (!self && wait)
 		ck_step_wait(c, wait, e->thread);
@@ -214,6 +214,7 @@ void ck_join_out(struct ptt_check *c, const struct ck_event *e)
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	struct ck_wait w;
 
+	ck_waited_with_holds(c, e, ck_wait_at(c, e));
 	if (ck_wait_end(c, e->thread, object, &w))
 		target = w.owner;
 	if (!target || CK_THREAD(c, target)->flags & CK_JOINED)
@@ -240,7 +241,7 @@ void ck_leaks(struct ptt_check *c)
 		if (!(t->flags & CK_ENDED_THREAD) || t->flags & (CK_JOINED | CK_DETACHED) || !t->created.site ||
 		    !c->processes[t->pub.process].left)
 			continue;
-		if (!ck_found(c, PTT_THREAD_LEAK, &at, (uint64_t)i << 16, 0, PTT_FINDING_WHOLE))
+		if (!ck_found(c, PTT_FACT_END_UNJOINED, &at, (uint64_t)i << 16, 0, PTT_FLAG_WHOLE))
 			continue;
 		ck_step(c, PTT_STEP_CREATED, t->created.thread, t->created.ts, t->created.site, 0)->other = i;
 		ck_step(c, PTT_STEP_ENDED, i, t->end_ts, 0, 0);

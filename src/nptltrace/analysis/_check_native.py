@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from nptltrace.trace._native import Buffer
 
 __all__ = [
-    "CLOSED", "DROPPED", "INCOMPLETE", "KINDS", "NEVER", "RAGGED", "REFUSED", "RUNNING", "STEPS",
+    "CLOSED", "DROPPED", "FACTS", "INCOMPLETE", "NEVER", "RAGGED", "REFUSED", "RUNNING", "STEPS",
     "SUSPECT", "WHOLE", "Check",
 ]  # fmt: skip
 
-VERSION = 3
-KINDS = (
-    "deadlock", "self-deadlock", "lock-order-inversion", "lost-wakeup", "unlock-not-owner",
-    "unlock-unlocked", "destroy-locked", "use-after-destroy", "cond-wait-unlocked-mutex",
-    "cond-two-mutexes", "exit-holding-lock", "thread-leak", "barrier-stuck", "long-hold",
-    "priority-inversion", "stuck",
+VERSION = 4
+FACTS = (
+    "wait-cycle", "wait-for-self", "order-cycle", "signal-missed", "release-of-others",
+    "release-of-free", "destroy-in-use", "use-of-destroyed", "cond-mutex-not-held",
+    "cond-two-mutexes", "end-with-hold", "end-unjoined", "barrier-incomplete", "long-hold",
+    "wait-for-lower", "all-blocked", "wait-with-hold",
 )  # fmt: skip
 STEPS = (
     "took", "waits", "asked", "cond", "joins", "barrier", "released", "unlocks", "refused", "init",
@@ -38,7 +38,7 @@ INCOMPLETE, RUNNING, RAGGED = 1, 2, 4
 NEVER = -(2**63)
 
 _TABLES: dict[str, tuple[int, Any]] = {
-    "findings": (0, [
+    "facts": (0, [
         ("ts", "i8"), ("value", "i8"), ("count", "u8"), ("kind", "u4"), ("flags", "u4"),
         ("process", "u4"), ("first_step", "u4"), ("steps", "u4"), ("reserved", "u4"),
     ]),
@@ -64,7 +64,7 @@ class _Table(ctypes.Structure):
 _p, _n, _u64, _i64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 _PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ptt_check_version": (ctypes.c_int, ()),
-    "ptt_check_create": (_p, (_i64,)),
+    "ptt_check_create": (_p, (_i64, _i64)),
     "ptt_check_destroy": (None, (_p,)),
     "ptt_check_thread": (ctypes.c_int, (_p, _n, _n, _n)),
     "ptt_check_process": (ctypes.c_int, (_p, _n, _n)),
@@ -87,16 +87,17 @@ def library() -> ctypes.CDLL:
 
 
 class Check:
-    """Finds bugs, event by event.
+    """Collects facts, event by event.
 
     Args:
-        long_hold_ns: From which time on a lock is held for too long.
+        long_hold_ns: From which time on a hold is a fact.
+        long_wait_ns: From which time on a wait is one.
     """
 
-    def __init__(self, long_hold_ns: int) -> None:
+    def __init__(self, long_hold_ns: int, long_wait_ns: int) -> None:
         lib = library()
         self._lib = lib
-        self.handle = made("make a check", lib.ptt_check_create(long_hold_ns))
+        self.handle = made("make a check", lib.ptt_check_create(long_hold_ns, long_wait_ns))
         own(self, lib.ptt_check_destroy, self.handle)
 
     def thread(self, number: int, process: int, tid: int) -> None:

@@ -23,7 +23,17 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "SCHEMA", "Finding", "Findings", "find", "findings", "findings_of"]
 
-KINDS = native.KINDS
+_KIND_OF = {
+    "wait-cycle": "deadlock", "wait-for-self": "self-deadlock",
+    "order-cycle": "lock-order-inversion", "signal-missed": "lost-wakeup",
+    "release-of-others": "unlock-not-owner", "release-of-free": "unlock-unlocked",
+    "destroy-in-use": "destroy-locked", "use-of-destroyed": "use-after-destroy",
+    "cond-mutex-not-held": "cond-wait-unlocked-mutex", "cond-two-mutexes": "cond-two-mutexes",
+    "end-with-hold": "exit-holding-lock", "end-unjoined": "thread-leak",
+    "barrier-incomplete": "barrier-stuck", "long-hold": "long-hold",
+    "wait-for-lower": "priority-inversion", "all-blocked": "stuck",
+}  # fmt: skip
+KINDS = tuple(_KIND_OF.values())
 _WARNINGS = {"lock-order-inversion", "thread-leak", "long-hold", "priority-inversion"}
 
 SCHEMA = pa.schema(
@@ -139,15 +149,15 @@ def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> li
         symbols: Names addresses, or None.
         checker: The checker.
     """
-    rows = checker.check.table("findings")[1:]
+    rows = checker.check.table("facts")[1:]
     teller = Teller(source, symbols, checker.check)
     ordered = knows_orders(source)
     found = []
     for row in rows:
         if int(row["flags"]) & native.DROPPED:
             continue
-        kind = native.KINDS[int(row["kind"])]
-        if kind == "lock-order-inversion" and not ordered:
+        kind = _KIND_OF.get(native.FACTS[int(row["kind"])])
+        if kind is None or (kind == "lock-order-inversion" and not ordered):
             continue
         told = teller.tell(kind, row)
         found.append(
@@ -167,7 +177,7 @@ def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> li
                 suspect=bool(int(row["flags"]) & native.SUSPECT),
             )
         )
-    found.sort(key=lambda finding: (finding.ts_ns, native.KINDS.index(finding.kind)))
+    found.sort(key=lambda finding: (finding.ts_ns, KINDS.index(finding.kind)))
     # What has happened need not be called possible.
     happened = [finding for finding in found if finding.kind == "deadlock"]
     return [f for f in found if f.kind != "lock-order-inversion" or not _among(f, happened)]

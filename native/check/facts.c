@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* findings.c - findings and the steps that prove them; the same one is told once and counted. */
+/* facts.c - facts and the steps that prove them; the same one is kept once and counted. */
 #include "internal.h"
 
 /* Of one kind at one call site; a loop over many objects shall not bury the rest. */
 #define SAME_SITE_MAX 20
 
-static uint64_t what_of(enum ptt_check_kind kind, uint32_t flags)
+static uint64_t what_of(enum ptt_fact_kind kind, uint32_t flags)
 {
-	return (uint64_t)kind << 8 | (flags & (PTT_FINDING_CLOSED | PTT_FINDING_SUSPECT));
+	return (uint64_t)kind << 8 | (flags & (PTT_FLAG_CLOSED | PTT_FLAG_SUSPECT));
 }
 
-uint32_t ck_found(struct ptt_check *c, enum ptt_check_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
+uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
 		  uint32_t flags)
 {
 	uint64_t what = what_of(kind, flags);
 	struct rd_entry *entry = rd_map_put(&c->seen, a ^ what << 48, b), *site;
-	struct ptt_check_finding *f;
+	struct ptt_check_fact *f;
 	uint32_t number;
 
 	if (!entry) {
@@ -24,7 +24,7 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_check_kind kind, const struct ck
 	}
 	if (entry->value) {
 		/* The same waits are looked at again at the end. */
-		CK_FINDING(c, entry->value)->count += !(flags & PTT_FINDING_CLOSED);
+		CK_FACT(c, entry->value)->count += !(flags & PTT_FLAG_CLOSED);
 		return 0;
 	}
 	site = rd_map_put(&c->seen_at, e->site, (uint64_t)e->process << 16 | what);
@@ -34,32 +34,32 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_check_kind kind, const struct ck
 	}
 	/* Low half: how many; high half: the last of them. */
 	if (e->site && (uint32_t)site->value >= SAME_SITE_MAX) {
-		CK_FINDING(c, site->value >> 32)->count++;
+		CK_FACT(c, site->value >> 32)->count++;
 		return 0;
 	}
-	number = ck_new(c, &c->findings);
+	number = ck_new(c, &c->facts);
 	if (!number)
 		return 0;
 	entry->value = c->telling = number;
 	site->value = (uint64_t)number << 32 | ((uint32_t)site->value + 1);
-	f = CK_FINDING(c, number);
-	*f = (struct ptt_check_finding){
+	f = CK_FACT(c, number);
+	*f = (struct ptt_check_fact){
 		.ts = e->ts, .count = 1, .kind = kind, .flags = flags, .process = e->process,
 		.first_step = c->steps.count,
 	};
 	return number;
 }
 
-uint32_t ck_found_more(struct ptt_check *c, enum ptt_check_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
+uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
 		       int64_t value)
 {
-	uint32_t number = ck_found(c, kind, e, a, b, PTT_FINDING_WHOLE);
-	const struct rd_entry *entry = rd_map_find(&c->seen, a ^ what_of(kind, PTT_FINDING_WHOLE) << 48, b);
-	struct ptt_check_finding *f;
+	uint32_t number = ck_found(c, kind, e, a, b, PTT_FLAG_WHOLE);
+	const struct rd_entry *entry = rd_map_find(&c->seen, a ^ what_of(kind, PTT_FLAG_WHOLE) << 48, b);
+	struct ptt_check_fact *f;
 
 	if (!entry || !entry->value)
 		return 0;
-	f = CK_FINDING(c, entry->value);
+	f = CK_FACT(c, entry->value);
 	if (!number) {
 		if (value <= f->value)
 			return 0;
@@ -88,7 +88,7 @@ struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, ui
 		s->kind = (uint16_t)CK_OBJECT(c, object)->kind;
 	}
 	if (number)
-		CK_FINDING(c, c->telling)->steps++;
+		CK_FACT(c, c->telling)->steps++;
 	return s;
 }
 
