@@ -581,7 +581,7 @@ def outputs(events: list[Event], points: list[Point], lll_purposes: list[str]) -
     return {
         ROOT / "native/include/nptl_trace_events.h": c_header(events),
         ROOT / "native/include/nptl_trace_points.h": c_points(points, lll_purposes),
-        ROOT / "native/tracer/point_table.c": c_point_table(points),
+        ROOT / "native/tracer/points/point_table.c": c_point_table(points),
         ROOT / "native/catalog/event_table.c": c_table(events, lll_purposes),
         ROOT / "native/catalog/metadata_text.c": c_metadata(events),
         package / "_domains.py": py_domains(events, lll_purposes),

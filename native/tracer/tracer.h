@@ -221,14 +221,14 @@ extern struct ptt_old ptt_old HIDDEN;
 
 /* ------------------------------------------------------------ parts */
 
-/* The program has given up system calls (hook_confine.c); handlers look at it too. */
+/* The program has given up system calls (confine.c); handlers look at it too. */
 extern int __nptl_trace_confined __attribute__((visibility("default")));
 
 void ptt_suspend(void) HIDDEN; /* handler.c: trace nothing more in this process, and do not look at the clock */
 void ptt_resume(void) HIDDEN;  /* after all, as before; pairs with ptt_suspend(), by the same thread */
-void ptt_report_own_priority(void) HIDDEN;     /* hook_sched.c: unless it is the ordinary one */
-void ptt_start_threads(void) HIDDEN;	       /* hook_thread.c: the first thread */
-void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* control.c */
+void ptt_report_own_priority(void) HIDDEN;     /* sched.c: unless it is the ordinary one */
+void ptt_start_threads(void) HIDDEN;	       /* thread.c: the first thread */
+void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* levels.c */
 int ptt_domain(const char *name, size_t length) HIDDEN; /* its number, or 0 if there is none of that name */
 void ptt_map_control(const char *directory) HIDDEN;
 void ptt_tell_uncovered(const char *path) HIDDEN; /* covered.c: write down which modules are, if any */
@@ -261,6 +261,6 @@ void ptt_resume_levels(void) HIDDEN;
 bool ptt_leave_control(void) HIDDEN;   /* in the child: levels 0, on a page that is not the parent's */
 void ptt_inherit_levels(void) HIDDEN;  /* in the child, once it is ready */
 void ptt_restart_handler(void) HIDDEN; /* handler.c: in the child of a fork */
-extern pid_t ptt_pid HIDDEN;	       /* state.c: the process that is traced */
+extern pid_t ptt_pid HIDDEN;	       /* globals.c: the process that is traced */
 
 #endif

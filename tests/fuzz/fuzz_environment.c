@@ -5,13 +5,13 @@
  * An input is the variable, a zero byte, and the entries of an environment that a program is started with, a zero byte
  * after each.
  */
-#include "../../native/tracer/control.c"
-#include "../../native/tracer/environment.c"
-#include "../../native/tracer/filter.c"
+#include "../../native/tracer/handler/levels.c"
+#include "../../native/tracer/process/environment.c"
+#include "../../native/tracer/handler/event_filter.c"
 /* both files have such a thing */
 #undef TRACE
-#include "../../native/tracer/handler.c"
-#include "../../native/tracer/state.c"
+#include "../../native/tracer/handler/handler.c"
+#include "../../native/tracer/globals.c"
 
 struct ptt_real ptt_real;
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../native/tracer/wrapper_names.c"
-#include "../../native/tracer/wrappers.c"
+#include "../../native/tracer/call_site/wrapper_names.c"
+#include "../../native/tracer/call_site/wrappers.c"
 
 int __nptl_trace_confined;
 struct ptt_real ptt_real;

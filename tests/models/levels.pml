@@ -2,7 +2,7 @@
 /* levels.pml - model of levels and fork: a page that others write, a child that must not record in its parent's name. */
 /*
  * A level is one word that a hook tests once, so a change needs no protocol. What does is the child of a fork: it has the
- * parent's page of levels mapped, and the parent's entry in its thread-local storage. tracer/control.c and handler.c do, in
+ * parent's page of levels mapped, and the parent's entry in its thread-local storage. tracer/handler/levels.c and handler.c do, in
  * the child: levels 0 on a page of its own; forget the entry, join the session; inherit what the levels were before the
  * fork. Signal handlers, which may trace, are held back from just before the fork until then, and so is not the one who
  * changes levels from outside. A child made behind the tracer's back does none of this: the kernel has cleared its page

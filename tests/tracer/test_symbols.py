@@ -44,7 +44,7 @@ def libc() -> str:
 
 def hooks() -> set[str]:
     """Return the functions of hooks.def."""
-    text = (ROOT / "native" / "tracer" / "hooks.def").read_text(encoding="utf-8")
+    text = (ROOT / "native" / "tracer" / "real" / "hooks.def").read_text(encoding="utf-8")
     return set(re.findall(r"^(?:HOOK|VERSIONED)\([^,]+, (\w+),", text, re.MULTILINE))
 
 

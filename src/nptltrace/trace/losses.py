@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportedLoss", "reported_losses"]
 
-# Of the tracer's own field `cause`; see native/tracer/process.h.
+# Of the tracer's own field `cause`; see native/tracer/process/process.h.
 _CAUSES = {1: "shared_storage"}
 
 

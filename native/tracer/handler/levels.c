@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* control.c - levels of detail: from the environment, and changed from outside while the program runs. */
+/* levels.c - levels of detail: from the environment, and changed from outside while the program runs. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

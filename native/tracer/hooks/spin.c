@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_spin.c - pthread_spin_*: taken, free, and how long a thread span. */
+/* spin.c - pthread_spin_*: taken, free, and how long a thread span. */
 #include "tracer.h"
 
 /* Held by another thread: say so, then spin. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_futex.c - syscall(): futex calls, through which the locks of Rust and C++20 go, and calls that make processes. */
+/* futex.c - syscall(): futex calls, through which the locks of Rust and C++20 go, and calls that make processes. */
 /*
  * syscall() passes its arguments on to numbers that return twice, or on another stack, so nothing of ours may be left on
  * the stack while the real one runs: the entry point is written in assembly, looks at the number, and jumps. Only what
- * is traced goes to C: futex calls, fork and exec (hook_process.c), and clone where it is a fork.
+ * is traced goes to C: futex calls, fork and exec (process.c), and clone where it is a fork.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_cond.c - pthread_cond_*: waits, with the mutex that they give up and take back inside the library, and signals. */
+/* cond.c - pthread_cond_*: waits, with the mutex that they give up and take back inside the library, and signals. */
 /*
  * Programs linked since glibc 2.3.2 ask for pthread_cond_*@GLIBC_2.3.2. The older functions, which only x86-64 still has,
  * take a condition of another shape, of which events have the address only. So there is one body of each routine, given

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_rwlock.c - pthread_rwlock_*: taken for reading or writing, free, and who keeps whom waiting. */
+/* rwlock.c - pthread_rwlock_*: taken for reading or writing, free, and who keeps whom waiting. */
 #include "deadline.h"
 #include "tracer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_barrier.c - pthread_barrier_*: who reached it when, and how long each thread waited for the last. */
+/* barrier.c - pthread_barrier_*: who reached it when, and how long each thread waited for the last. */
 #include "wait.h"
 
 static void report_error(pthread_barrier_t *barrier, int routine, int result, void *site)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_process.c - fork, clone, exec and spawn, as far as the tracing of children needs it. */
+/* process.c - fork, clone, exec and spawn, as far as the tracing of children needs it. */
 /*
  * A forked child is a process of its own: before anything in it is traced it forgets whose thread it was. Functions given
  * to pthread_atfork() run in the child before fork returns, and may use locks; ours has to be the first of them, so it is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_thread.c - life of threads: creation, begin, end, join, detach, cancel, names. */
+/* thread.c - life of threads: creation, begin, end, join, detach, cancel, names. */
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>

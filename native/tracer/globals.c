@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state.c - what all parts of the tracer look at: is it on, in which process, and whom events go to. */
+/* globals.c - what all parts of the tracer read: whether it is on, in which process, and which function takes events. */
 #include "tracer.h"
 
 EXPORT int __nptl_trace_enabled;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* filter.c - types of events that are not wanted, left out in front of whatever handler there is. */
+/* event_filter.c - leaves out the types of events that the user does not want, in front of any handler. */
 /*
  * Where nothing is filtered, events go past this. A filter leaves out neither the life of processes and threads nor what
  * handlers say themselves: without these a trace could not say whose events it holds, and handlers give back what belongs

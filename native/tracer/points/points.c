@@ -2,7 +2,7 @@
 /* points.c - makes events of what a trace-enabled thread library says of its inside. */
 /*
  * Nothing is reported of a thread before its begin and after its end: a thread number can be used again, and only these
- * two say whose it is. So a thread made by pthread_create() begins in hook_thread.c's trampoline, and ends here, in the
+ * two say whose it is. So a thread made by pthread_create() begins in thread.c's trampoline, and ends here, in the
  * last instructions that it has; one that the hooks did not see being made begins here too.
  */
 #include <string.h>

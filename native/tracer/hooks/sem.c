@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_sem.c - sem_*: posts, takes and waits of semaphores, unnamed and named. */
+/* sem.c - sem_*: posts, takes and waits of semaphores, unnamed and named. */
 /*
  * These functions report errors through errno. Events carry 0 or that number as their result; what the program finds in
  * errno is what the real function left there.

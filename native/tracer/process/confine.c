@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_confine.c - prctl() and seccomp(): a program that gives up system calls is traced without them; names of threads. */
+/* confine.c - prctl() and seccomp(): a program that gives up system calls is traced without them; names of threads. */
 /*
  * A filter may make any call fatal that the program itself does not make. So once there is one, tracer and handlers do
  * with what threads need anyway, futexes and memory: no files are opened, nobody is asked for his number, and the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_mutex.c - pthread_mutex_*: taken, free, and who waits for whom. */
+/* mutex.c - pthread_mutex_*: taken, free, and who waits for whom. */
 #include "deadline.h"
 #include "mutex.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_c11.c - <threads.h>: in glibc these call the POSIX functions inside the library, where no hook sees it. */
+/* c11.c - <threads.h>: in glibc these call the POSIX functions inside the library, where no hook sees it. */
 /*
  * mtx_t and cnd_t are pthread_mutex_t and pthread_cond_t there, and so are their events; only the full call pairs are of
  * a domain of their own. Results in those pairs are thrd_*, in the others 0 or an error number.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* self.c - the kernel's id of the calling thread. */
+/* tid.c - the kernel's id of the calling thread. */
 #include "confined.h"
 #include "tracer.h"
 

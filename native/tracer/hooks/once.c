@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_once.c - pthread_once: who runs the routine, and who waits for the one that does. */
+/* once.c - pthread_once: who runs the routine, and who waits for the one that does. */
 #include "once.h"
 
 /* glibc's control word: bit 1 when the routine has been run, bit 0 while it is being run. */

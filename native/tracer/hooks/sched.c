@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hook_sched.c - priorities of threads, as far as they are set by the program or are not the ordinary one. */
+/* sched.c - priorities of threads, as far as they are set by the program or are not the ordinary one. */
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -11,7 +11,7 @@
 /* Field kind of PROCESS_FORK. */
 enum ptt_fork_kind { PTT_FORK, PTT_BARE_FORK, PTT_VFORK, PTT_CLONE, PTT_FORK_BY_SYSCALL };
 
-/* ------------------------------------------------------------ hook_process.c */
+/* ------------------------------------------------------------ process.c */
 
 /* ptt_start_process - see to the children of forks, before anybody else does. */
 void ptt_start_process(void) HIDDEN;
@@ -20,7 +20,7 @@ void ptt_start_process(void) HIDDEN;
 int ptt_syscall_is_ours(long number, long a, long b) HIDDEN;
 long ptt_syscall_process(long number, long a, long b, long c, long d, long e, long f) HIDDEN;
 
-/* hook_confine.c: prctl() and seccomp() as system calls */
+/* confine.c: prctl() and seccomp() as system calls */
 bool ptt_prctl_is_ours(long option) HIDDEN;
 long ptt_syscall_confine(long number, long a, long b, long c, long d, long e, long f, void *site) HIDDEN;
 
