@@ -33,4 +33,52 @@ static inline bool ptt_local_cas(uint64_t *p, uint64_t expected, uint64_t wanted
 #endif
 }
 
+/*
+ * What only looks at a word: a relaxed load, and the comparison in the same instruction, which compilers keep apart from
+ * atomic loads.
+ *
+ * ptt_local_is32, ptt_local_is64 - does the word hold this value?
+ * ptt_local_has_any - has it one of these bits?
+ */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+static inline bool ptt_local_is32(const uint32_t *p, uint32_t value)
+{
+	bool same;
+
+	__asm__ volatile("cmpl %2, %1" : "=@cce"(same) : "m"(*p), "r"(value));
+	return same;
+}
+
+static inline bool ptt_local_is64(const uint64_t *p, uint64_t value)
+{
+	bool same;
+
+	__asm__ volatile("cmpq %2, %1" : "=@cce"(same) : "m"(*p), "r"(value));
+	return same;
+}
+
+static inline bool ptt_local_has_any(const uint64_t *p, uint64_t bits)
+{
+	bool any;
+
+	__asm__ volatile("testq %2, %1" : "=@ccnz"(any) : "m"(*p), "r"(bits));
+	return any;
+}
+#else
+static inline bool ptt_local_is32(const uint32_t *p, uint32_t value)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED) == value;
+}
+
+static inline bool ptt_local_is64(const uint64_t *p, uint64_t value)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED) == value;
+}
+
+static inline bool ptt_local_has_any(const uint64_t *p, uint64_t bits)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED) & bits;
+}
+#endif
+
 #endif

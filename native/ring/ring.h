@@ -82,7 +82,15 @@ void ptt_ring_put_revoked(struct ptt_thread *self, uint64_t head, uint64_t w0, u
 /* ptt_ring_cpu - where the calling thread runs, for the price of a load; all ones where the kernel does not tell. */
 static inline uint32_t ptt_ring_cpu(void)
 {
+#if defined(__x86_64__)
+	uint32_t cpu;
+
+	/* the thread pointer is the base of a segment: to add it takes no instruction */
+	__asm__ volatile("movl %%fs:(%1), %0" : "=r"(cpu) : "r"(ptt_ring.cpu_offset));
+	return cpu;
+#else
 	return *(volatile uint32_t *)((char *)ptt_thread_pointer() + ptt_ring.cpu_offset);
+#endif
 }
 
 /*
@@ -105,13 +113,13 @@ static inline __attribute__((always_inline)) void ptt_ring_put1(struct ptt_threa
 	head = ptt_local_load(&self->head);
 	now = fence ? ptt_clock_fenced(PTT_CLOCK_TSC) : ptt_clock(PTT_CLOCK_TSC);
 
-	if (__builtin_expect(!(head & ptt_ring.fast_mask), 0) ||
+	if (__builtin_expect(!ptt_local_has_any(&ptt_ring.fast_mask, head), 0) ||
 	    __builtin_expect((now - self->t_base) >> PTT_TIME_BITS != 0, 0) ||
 	    __builtin_expect(!ptt_local_cas(&self->head, head, head + PTT_SLOT_SIZE), 0))
 		return ptt_ring_put_slow(id, w1, NULL, 0, fence);
 	w0 = PTT_SLOT_W0(id, ptt_ring_cpu(), now);
 	/* read after the reservation: pairs with the collector's ASKED, barrier, read of head */
-	if (__builtin_expect(__atomic_load_n(&self->revoke, __ATOMIC_RELAXED) != revoke, 0))
+	if (__builtin_expect(!ptt_local_is32(&self->revoke, revoke), 0))
 		return ptt_ring_put_revoked(self, head, w0, w1, fence);
 	slot = (struct ptt_slot *)(ptt_segment_base(self) + PTT_HEAD_OFFSET(head));
 	slot->w1 = w1;

@@ -18,10 +18,8 @@ void ptt_ring_forget_sites(void);
 /* ptt_ring_knows_site - is the id of this call site simply its hash? That of nearly every site is. */
 static inline bool ptt_ring_knows_site(uint64_t address)
 {
-	uint32_t id = PTT_SITE_HASH(address);
-
 	/* relaxed: an entry, once set, only becomes stale and fresh again; entry 0 is no site, and holds no address */
-	return __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED) == address;
+	return ptt_local_is64(&ptt_ring.sites[PTT_SITE_HASH(address)], address);
 }
 
 static inline uint32_t ptt_ring_site(uint64_t address)

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "local.h"
 #include "ptt_abi.h"
 
 #define PTT_TAKER_COUNT 32768u
@@ -45,11 +46,11 @@ enum ptt_taking {
 /* ptt_taker_is_known - does the table say that nobody but @self can have released @object since @self took it last? */
 static inline bool ptt_taker_is_known(uint64_t object, const struct ptt_thread *self)
 {
-	/* relaxed: the object's own acquire and release order it against those of its other takers */
-	uint64_t entry = __atomic_load_n(&ptt_ring_taker[PTT_TAKER_HASH(object)], __ATOMIC_RELAXED);
-
 	/* thread entries are 128 bytes each, so their numbers get into the upper 16 bits */
-	return entry == (object | (uint64_t)(uintptr_t)self << 41);
+	uint64_t mine = object | (uint64_t)(uintptr_t)self << 41;
+
+	/* relaxed: the object's own acquire and release order it against those of its other takers */
+	return ptt_local_is64(&ptt_ring_taker[PTT_TAKER_HASH(object)], mine);
 }
 
 /*
