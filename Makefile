@@ -36,7 +36,7 @@ web-lint: $(WEB)/packages ## types, lint and format of the page's sources
 	cd web && $(WEB_BIN)/tsc --noEmit -p . && $(WEB_BIN)/biome check --error-on-warnings .
 
 web-protocol:   ## write the page's declarations of what the server answers anew
-	PYTHONPATH=src $(PYTHON) -m nptltrace.ui._typescript web/src/protocol.ts
+	PYTHONPATH=src $(PYTHON) -m nptltrace.ui.typescript web/src/protocol.ts
 
 web-format: $(WEB)/packages ## let biome format the page's sources
 	cd web && $(WEB_BIN)/biome check --write .
@@ -59,8 +59,8 @@ docs:           ## build the documentation into build/site
 	$(PYTHON) -m sphinx -q -W --keep-going -b html -d build/site/.doctrees docs build/site
 
 commands:       ## write the generated parts of docs/reference anew: commands and tables
-	PYTHONPATH=src $(PYTHON) -m nptltrace.cli._markdown docs/reference/commands
-	PYTHONPATH=src $(PYTHON) -m nptltrace.cli._tables_page docs/reference/tables.md
+	PYTHONPATH=src $(PYTHON) -m nptltrace.cli.pages.markdown docs/reference/commands
+	PYTHONPATH=src $(PYTHON) -m nptltrace.cli.pages.tables_page docs/reference/tables.md
 
 format:         ## let ruff format the Python files
 	$(PYTHON) -m ruff format

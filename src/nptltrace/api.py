@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from nptltrace.analysis.sql import Database
-    from nptltrace.analysis.tables import TraceTables
+    from nptltrace.analysis.sql.query import Database
+    from nptltrace.analysis.sql.tables import TraceTables
 
 __all__ = ["Traceset", "open_traceset"]
 
@@ -56,7 +56,7 @@ class Traceset(Reader):
             UsageError: The query is wrong; the text says where.
             PttError: DuckDB is not installed.
         """
-        from nptltrace.analysis.sql import Database
+        from nptltrace.analysis.sql.query import Database
 
         if self._database is None:
             self._database = Database(self._tables())
@@ -75,7 +75,7 @@ class Traceset(Reader):
             self._database = None
 
     def _tables(self) -> TraceTables:
-        from nptltrace.analysis.tables import TraceTables
+        from nptltrace.analysis.sql.tables import TraceTables
 
         if self._made is None:
             self._made = TraceTables(self)

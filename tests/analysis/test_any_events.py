@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nptltrace.analysis import _native
-from nptltrace.analysis.contention import contention
 from nptltrace.analysis.model import model_tables
+from nptltrace.analysis.report.contention import contention
 from nptltrace.trace.source import Source
 from tests.analysis.any_events import any_steps, write_steps
 

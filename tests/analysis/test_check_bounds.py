@@ -11,7 +11,7 @@ from nptltrace.analysis import _native
 from nptltrace.analysis._check_native import Check
 from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import model_batches
-from nptltrace.analysis.tables import TraceTables
+from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.trace.source import Source
 from nptltrace.trace.traceset import Traceset
 from tests.analysis.story import MAIN, A, B, C, Story, found, two

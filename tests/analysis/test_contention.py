@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nptltrace.analysis.contention import contention
 from nptltrace.analysis.model import Only, Window, model_tables
+from nptltrace.analysis.report.contention import contention
 from nptltrace.trace.source import Source
 from tests.trace.builder import Builder, Event
 

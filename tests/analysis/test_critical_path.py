@@ -13,7 +13,7 @@ from tests.support import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nptltrace.analysis.critical_path import CriticalPath
+    from nptltrace.analysis.report.critical_path import CriticalPath
 
 # Of the finished waits so many stay in memory.
 _HELD = 65_536
@@ -30,7 +30,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _path(trace: Path) -> CriticalPath:
-    from nptltrace.analysis.contention import contention
+    from nptltrace.analysis.report.contention import contention
     from nptltrace.trace.source import Source
 
     return contention(Source([trace])).path

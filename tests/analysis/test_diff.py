@@ -179,7 +179,7 @@ def _noise(rng: np.random.Generator, rows: int, runs: int) -> Any:
 
 @pytest.mark.parametrize("runs", [4, 5])
 def test_chance_is_rarely_mistaken_for_change(runs: int) -> None:
-    from nptltrace.analysis.significance import chances
+    from nptltrace.analysis.report.significance import chances
 
     rng = np.random.default_rng(runs)
     wrong = 0
@@ -191,7 +191,7 @@ def test_chance_is_rarely_mistaken_for_change(runs: int) -> None:
 
 @pytest.mark.parametrize("runs", [4, 6])
 def test_a_change_stands_out_among_many_rows(runs: int) -> None:
-    from nptltrace.analysis.significance import chances
+    from nptltrace.analysis.report.significance import chances
 
     rng = np.random.default_rng(runs)
     hits = 0
@@ -204,7 +204,7 @@ def test_a_change_stands_out_among_many_rows(runs: int) -> None:
 
 
 def test_few_runs_give_what_arithmetic_allows() -> None:
-    from nptltrace.analysis.significance import chances, least_chance
+    from nptltrace.analysis.report.significance import chances, least_chance
 
     assert least_chance(1, 9) == 1
     assert least_chance(3, 3) == pytest.approx(0.1)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nptltrace.analysis.contention import contention
 from nptltrace.analysis.model import model_tables
+from nptltrace.analysis.report.contention import contention
 from nptltrace.trace.source import Source
 from tests.trace.builder import Builder, Event
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace.analysis.model import Window
-from nptltrace.trace import ahead
+from nptltrace.trace.reading import prefetch
 from nptltrace.trace.source import Source
 from tests.analysis.compare import assert_same
 from tests.support import ROOT
@@ -95,7 +95,7 @@ def test_windows(
     seed: int, program: Callable[[str], Path], record: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What begins before a window or ends after it is known all the same."""
-    monkeypatch.setattr(ahead, "_BATCH", 64)  # not all that follows is read
+    monkeypatch.setattr(prefetch, "_BATCH", 64)  # not all that follows is read
     trace = record(program("mix"), str(seed), "200", options=("-l", str(seed)))
     end = Source([trace]).end_ns()
     assert end is not None

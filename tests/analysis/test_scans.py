@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import nptltrace
-from nptltrace.analysis.tables import TraceTables
-from nptltrace.trace.ahead import reading_ahead
-from nptltrace.trace.stopping import CancelledError, stoppable
+from nptltrace.analysis.sql.tables import TraceTables
+from nptltrace.trace.reading.cancellation import CancelledError, stoppable
+from nptltrace.trace.reading.prefetch import reading_ahead
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_an_interrupt_ends_scans(ptt: Ptt, trace: Path, query: str) -> None:
 
 
 def test_a_query_after_one_that_was_stopped(trace: Path) -> None:
-    from nptltrace.analysis.sql import Database
+    from nptltrace.analysis.sql.query import Database
 
     traces = nptltrace.open(trace)
     database = Database(TraceTables(traces))

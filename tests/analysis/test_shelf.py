@@ -9,7 +9,7 @@ from typing import NoReturn
 import pyarrow as pa
 import pytest
 
-from nptltrace.analysis._shelf import Shelf
+from nptltrace.analysis.sql.spill import Shelf
 from nptltrace.errors import PttError
 
 

@@ -12,8 +12,8 @@ from nptltrace.analysis import _native, snapshots
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.model import Only, Window, run_model
 from nptltrace.trace import _native as reading
-from nptltrace.trace import ahead
 from nptltrace.trace.copying import Part
+from nptltrace.trace.reading import prefetch
 from nptltrace.trace.source import Source
 from nptltrace.ui.viewer import Viewer
 
@@ -33,7 +33,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where states are kept, also of small traces."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(snapshots, "_EVENTS", 100)
-    monkeypatch.setattr(ahead, "_BATCH", 64)
+    monkeypatch.setattr(prefetch, "_BATCH", 64)
     return tmp_path / "cache" / "nptltrace" / "states"
 
 

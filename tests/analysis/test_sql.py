@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 import pytest
 
 import nptltrace
-from nptltrace.analysis._shelf import Shelf
-from nptltrace.analysis.sql import Database
-from nptltrace.analysis.tables import TraceTables
-from nptltrace.analysis.views import VIEWS
+from nptltrace.analysis.sql.query import Database
+from nptltrace.analysis.sql.spill import Shelf
+from nptltrace.analysis.sql.tables import TraceTables
+from nptltrace.analysis.sql.views import VIEWS
 from nptltrace.errors import PttError
 from nptltrace.trace.traceset import Traceset
 from tests.trace.builder import Builder, Event

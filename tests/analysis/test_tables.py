@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 import pytest
 
 import nptltrace
-from nptltrace.analysis import tables as made
 from nptltrace.analysis.findings import SCHEMA
 from nptltrace.analysis.model import ROW_TABLES, Window, model_tables
-from nptltrace.analysis.schema import SCHEMA_VERSION, TABLES
-from nptltrace.analysis.tables import TraceTables
-from nptltrace.cli import _tables_page
+from nptltrace.analysis.sql import tables as made
+from nptltrace.analysis.sql.schema import SCHEMA_VERSION, TABLES
+from nptltrace.analysis.sql.tables import TraceTables
+from nptltrace.cli.pages import tables_page
 from tests.analysis.story import MAIN, Story, pthread
 from tests.support import ROOT
 from tests.trace.builder import Builder, Event
@@ -307,7 +307,7 @@ def test_schemas_say_what_they_are() -> None:
 
 def test_page_is_what_the_declaration_says() -> None:
     text = (ROOT / "docs" / "reference" / "tables.md").read_text(encoding="utf-8")
-    assert text == _tables_page.renewed(text), "run `make commands`"
+    assert text == tables_page.renewed(text), "run `make commands`"
 
 
 def test_no_such_table(recorded: list[Path]) -> None:

@@ -13,10 +13,10 @@ from nptltrace.analysis import _verifier
 from nptltrace.analysis.model import Window
 from nptltrace.analysis.verify import verify
 from nptltrace.catalog import BY_ID
-from nptltrace.trace.alias import read_aliases
 from nptltrace.trace.copying import Part, write_trace
 from nptltrace.trace.source import Source
-from nptltrace.trace.symbols import Symbols
+from nptltrace.trace.symbols.alias import read_aliases
+from nptltrace.trace.symbols.lookup import Symbols
 from tests.analysis.verify_cases import (
     A_LOCK,
     CASES,

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nptltrace.analysis.verify import verify
-from nptltrace.cli.verify import as_json
-from nptltrace.trace.alias import read_aliases
+from nptltrace.cli.commands.verify import as_json
 from nptltrace.trace.source import Source
-from nptltrace.trace.symbols import Symbols
+from nptltrace.trace.symbols.alias import read_aliases
+from nptltrace.trace.symbols.lookup import Symbols
 from tests.analysis.any_events import any_steps, write_steps
 from tests.analysis.simulator import simulate
 

@@ -13,17 +13,17 @@ import pytest
 
 import nptltrace
 from nptltrace.analysis import _native
-from nptltrace.analysis.contention import contention
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import Window, model_tables, run_model
-from nptltrace.analysis.present import Follower
-from nptltrace.analysis.sql import Database
-from nptltrace.analysis.tables import TraceTables
+from nptltrace.analysis.report.contention import contention
+from nptltrace.analysis.report.live_contention import Follower
+from nptltrace.analysis.sql.query import Database
+from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.export._timeline import Timeline
 from nptltrace.trace import _native as reading
-from nptltrace.trace import ahead
 from nptltrace.trace.copying import Part
+from nptltrace.trace.reading import prefetch
 from nptltrace.trace.source import Source
 from nptltrace.ui.viewer import Viewer
 from tests.analysis.compare import cut
@@ -187,7 +187,7 @@ def cut_sums(table: pa.Table, window: Window, *keys: str) -> Counter[Any]:
 
 
 def test_report_of_windows(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "_BATCH", 256)  # not all that follows is read
+    monkeypatch.setattr(prefetch, "_BATCH", 256)  # not all that follows is read
     source = Source([recorded])
     whole = model_tables(source)
     for window in windows(1, source.end_ns() or 0, 100):
@@ -243,7 +243,7 @@ def all_sums(model: _native.Model) -> Counter[Any]:
 def test_adjacent_windows_add_up(
     seed: int, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ahead, "_BATCH", 256)
+    monkeypatch.setattr(prefetch, "_BATCH", 256)
     source = Source([recorded])
     end = source.end_ns() or 0
     whole = all_sums(run_model(source, _native.PAIRS))

@@ -59,8 +59,8 @@ class TestStart:
 
     def test_one_command_does_not_load_another(self, ptt: Ptt) -> None:
         loaded = imported(ptt, "config", "--libdir")
-        commands = {f"nptltrace.cli.{name.replace('-', '_')}" for name in COMMANDS}
-        assert loaded & commands == {"nptltrace.cli.config"}
+        commands = {f"nptltrace.cli.commands.{name.replace('-', '_')}" for name in COMMANDS}
+        assert loaded & commands == {"nptltrace.cli.commands.config"}
 
 
 class TestCommands:
@@ -85,9 +85,9 @@ class TestCommands:
             assert f"\n  {name} " in shown
 
     def test_record_comes_first(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        for name in ("_private.py", "config.py", "record.py", "two_words.py", "view.py", "notes"):
+        for name in ("__init__.py", "config.py", "record.py", "two_words.py", "view.py", "notes"):
             (tmp_path / name).touch()
-        monkeypatch.setattr(cli, "__path__", [str(tmp_path)])
+        monkeypatch.setattr(cli.commands, "__path__", [str(tmp_path)])
         assert cli.command_names() == ["record", "view", "config", "two-words"]
 
 
@@ -127,7 +127,7 @@ class TestMain:
     @pytest.fixture
     def command(self, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         """Return the module of a command whose `run` a test may replace."""
-        from nptltrace.cli import config
+        from nptltrace.cli.commands import config
 
         monkeypatch.setattr(config, "run", lambda args: 0)
         return config

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace import cli
-from nptltrace.cli import completion
+from nptltrace.cli.commands import completion
 from tests.support import ROOT, clean_environment
 
 if TYPE_CHECKING:

@@ -9,22 +9,22 @@ from pathlib import Path
 import pytest
 
 from nptltrace import cli
-from nptltrace.cli import _man
-from nptltrace.cli._describe import arguments
+from nptltrace.cli.pages import man
+from nptltrace.cli.pages.describe import arguments
 from tests.support import ROOT
 
 COMMANDS = cli.command_names()
 
 
 def test_one_page_a_command_and_one_for_all(tmp_path: Path) -> None:
-    _man.main(tmp_path / "man1")
+    man.main(tmp_path / "man1")
     pages = {page.name for page in (tmp_path / "man1").iterdir()}
     assert pages == {"ptt.1"} | {f"ptt-{name}.1" for name in COMMANDS}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_page_has_every_option(name: str) -> None:
-    page = _man.command_page(name)
+    page = man.command_page(name)
     for entry in arguments(cli.command_parser(name)):
         for option in entry.names:
             assert option.replace("-", r"\-") in page
@@ -33,7 +33,7 @@ def test_page_has_every_option(name: str) -> None:
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
 @pytest.mark.parametrize("name", [None, *COMMANDS])
 def test_groff_has_nothing_to_say(name: str | None) -> None:
-    page = _man.top_page() if name is None else _man.command_page(name)
+    page = man.top_page() if name is None else man.command_page(name)
     shown = subprocess.run(
         ["groff", "-man", "-ww", "-Kutf8", "-Tutf8", "-P-cbou"],
         input=page,
@@ -55,7 +55,7 @@ def test_mandoc_has_nothing_to_say(name: str | Path | None, tmp_path: Path) -> N
     if isinstance(name, Path):
         page.write_text(name.read_text())
     else:
-        page.write_text(_man.top_page() if name is None else _man.command_page(name))
+        page.write_text(man.top_page() if name is None else man.command_page(name))
     said = subprocess.run(
         ["mandoc", "-T", "lint", "-W", "warning", page],
         capture_output=True,
@@ -66,11 +66,11 @@ def test_mandoc_has_nothing_to_say(name: str | Path | None, tmp_path: Path) -> N
 
 
 def test_text_is_taken_literally() -> None:
-    assert _man._line(r".so -v a\b") == r"\&.so \-v a\eb"
-    assert _man._line("'tis") == r"\&'tis"
+    assert man._line(r".so -v a\b") == r"\&.so \-v a\eb"
+    assert man._line("'tis") == r"\&'tis"
 
 
 def test_indented_blocks_keep_their_lines() -> None:
-    assert _man._paragraphs("one\ntwo\n\n  a\n  b\n") == (
+    assert man._paragraphs("one\ntwo\n\n  a\n  b\n") == (
         ["one two", ".PP", ".nf", "  a", "  b", ".fi"]
     )

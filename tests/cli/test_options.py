@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from nptltrace.cli import _options
+from nptltrace.cli import options
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,13 @@ from nptltrace.cli import _options
     ],
 )
 def test_size(text: str, expected: int) -> None:
-    assert _options.size(text) == expected
+    assert options.size(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "M", "-1", "1.5.2", "12x", "1e3", "0x10", "1 M M"])
 def test_size_refuses(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is not a size"):
-        _options.size(text)
+        options.size(text)
 
 
 @pytest.mark.parametrize(
@@ -53,18 +53,18 @@ def test_size_refuses(text: str) -> None:
     ],
 )
 def test_duration(text: str, expected: int) -> None:
-    assert _options.duration_ns(text) == expected
+    assert options.duration_ns(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "s", "-1s", "1d", "1 2", "1..2s"])
 def test_duration_refuses(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is not a duration"):
-        _options.duration_ns(text)
+        options.duration_ns(text)
 
 
 def test_format_takes_the_first_choice_by_default() -> None:
     parser = argparse.ArgumentParser()
-    _options.add_format(parser, ("text", "jsonl"))
+    options.add_format(parser, ("text", "jsonl"))
     assert parser.parse_args([]).format == "text"
     assert parser.parse_args(["--format", "jsonl"]).format == "jsonl"
 
@@ -76,7 +76,7 @@ def test_format_takes_the_first_choice_by_default() -> None:
 def test_say(
     capsys: pytest.CaptureFixture[str], verbosity: int, needed: int, *, shown: bool
 ) -> None:
-    _options.say(argparse.Namespace(verbosity=verbosity), "hello", verbosity=needed)
+    options.say(argparse.Namespace(verbosity=verbosity), "hello", verbosity=needed)
     captured = capsys.readouterr()
     assert captured.err == ("ptt: hello\n" if shown else "")
     assert not captured.out

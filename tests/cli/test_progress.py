@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from nptltrace.cli import _progress
+from nptltrace.cli.output import progress
 
 
 class Terminal(io.StringIO):
@@ -24,8 +24,8 @@ class Terminal(io.StringIO):
 def test_line_is_shown_and_taken_away(
     monkeypatch: pytest.MonkeyPatch, verbosity: int, *, said: bool
 ) -> None:
-    monkeypatch.setattr(_progress, "_AFTER_S", 0)
-    monkeypatch.setattr(_progress, "_EVERY_S", 0.01)
+    monkeypatch.setattr(progress, "_AFTER_S", 0)
+    monkeypatch.setattr(progress, "_EVERY_S", 0.01)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     asked = threading.Event()
@@ -34,7 +34,7 @@ def test_line_is_shown_and_taken_away(
         asked.set()
         return "5 MB written"
 
-    with _progress.Progress(argparse.Namespace(verbosity=verbosity), state):
+    with progress.Progress(argparse.Namespace(verbosity=verbosity), state):
         assert asked.wait(30 if said else 0.1) is said
     text = terminal.getvalue()
     assert ("5 MB written" in text) is said

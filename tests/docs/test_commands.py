@@ -7,7 +7,7 @@ import re
 import pytest
 
 from nptltrace import cli
-from nptltrace.cli._markdown import END, renewed
+from nptltrace.cli.pages.markdown import END, renewed
 from tests.docs.pages import read_page
 from tests.support import ROOT
 

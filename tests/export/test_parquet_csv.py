@@ -17,11 +17,11 @@ import pytest
 import nptltrace
 import nptltrace.export
 from nptltrace.analysis.model import Window
-from nptltrace.analysis.schema import TABLES
+from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.errors import one_line
 from nptltrace.export import FORMATS, load_format, parquet
 from nptltrace.export._target import Target
-from nptltrace.trace.symbols import Symbols
+from nptltrace.trace.symbols.lookup import Symbols
 
 if TYPE_CHECKING:
     from collections.abc import Callable

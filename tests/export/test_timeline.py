@@ -85,11 +85,11 @@ def test_records_are_those_of_the_whole_trace_in_order(
     """Waits and holds that go on from batch to batch are told like those within one."""
     from nptltrace.export import _records as rec
     from nptltrace.export._timeline import Timeline
-    from nptltrace.trace import ahead
+    from nptltrace.trace.reading import prefetch
     from nptltrace.trace.source import Source
 
     def told(batch: int) -> NDArray[Any]:
-        monkeypatch.setattr(ahead, "_BATCH", batch)
+        monkeypatch.setattr(prefetch, "_BATCH", batch)
         batches = list(Timeline(Source([recorded("mix")]), None, None).records())
         # Viewers see what ends and what begins at one time together.
         assert all(a["ts"][-1] < b["ts"][0] for a, b in pairwise(batches))

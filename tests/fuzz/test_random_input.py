@@ -17,13 +17,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nptltrace.cli._options import duration_ns, size
+from nptltrace.cli.options import duration_ns, size
 from nptltrace.errors import PttError
-from nptltrace.record.filters import parse_filter
-from nptltrace.record.levels import parse_levels
-from nptltrace.trace.alias import read_aliases
+from nptltrace.record.settings.filters import parse_filter
+from nptltrace.record.settings.levels import parse_levels
 from nptltrace.trace.info import read_info
-from nptltrace.trace.metadata import read_metadata
+from nptltrace.trace.symbols.alias import read_aliases
+from nptltrace.trace.tsdl_reader import read_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.record.options import BufferOptions
-from nptltrace.record.session import start_time
+from nptltrace.record.files.session import start_time
+from nptltrace.record.settings.options import BufferOptions
 from nptltrace.record.shared import SharedCollector, fault_lines
 from tests.handlers.helpers import agreed_counts, babeltrace, stat
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.record.session import SessionDir
+from nptltrace.record.files.session import SessionDir
 from tests.support import ROOT, Compiler
 
 if TYPE_CHECKING:

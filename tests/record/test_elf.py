@@ -13,7 +13,7 @@ import pytest
 
 from nptltrace.record.elf import read_elf
 from nptltrace.record.launch import CannotRun, find_program, why_untraceable
-from nptltrace.record.modules import Modules
+from nptltrace.record.mappings import Modules
 
 if TYPE_CHECKING:
     from tests.support import Compiler

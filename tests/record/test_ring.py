@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace.record.files.tsdl_writer import Calibration, metadata_text
 from nptltrace.record.library import Collector, CollectorError, read_clock
-from nptltrace.record.metadata import Calibration, metadata_text
-from nptltrace.record.options import BufferOptions
+from nptltrace.record.settings.options import BufferOptions
 from tests.record.packets import babeltrace_count, streams
 
 if TYPE_CHECKING:

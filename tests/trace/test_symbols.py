@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.trace import code
-from nptltrace.trace.demangle import demangle
 from nptltrace.trace.source import Source
-from nptltrace.trace.symbols import Symbols
+from nptltrace.trace.symbols import code
+from nptltrace.trace.symbols.demangle import demangle
+from nptltrace.trace.symbols.lookup import Symbols
 from tests.trace.builder import Builder, Event
 from tests.trace.conftest import T0
 

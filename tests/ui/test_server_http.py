@@ -22,10 +22,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nptltrace.errors import PttError
-from nptltrace.ui import _typescript, protocol
-from nptltrace.ui.access import Access
-from nptltrace.ui.app import application
-from nptltrace.ui.export import page
+from nptltrace.ui import protocol, typescript
+from nptltrace.ui.page_file import page
+from nptltrace.ui.server.access import Access
+from nptltrace.ui.server.app import application
 from nptltrace.ui.viewer import Viewer
 from tests.support import ROOT
 from tests.trace.builder import Builder, Event
@@ -356,7 +356,7 @@ def test_one_file_is_written_at_a_time(
         assert go_on.wait(PATIENCE_S)
         return b"made"
 
-    monkeypatch.setattr("nptltrace.ui.app.page", slow)
+    monkeypatch.setattr("nptltrace.ui.server.app.page", slow)
     viewer = Viewer([trace])
     asks = Asks(Access(application(viewer, None), host="testserver", port=80, token="t"))  # noqa: S106
     with ThreadPoolExecutor(1) as aside:
@@ -721,4 +721,4 @@ def test_the_viewer_of_a_killed_recording_says_so_and_ends_when_nobody_looks(
 
 def test_the_page_has_the_declarations_of_now() -> None:
     path = ROOT / "web" / "src" / "protocol.ts"
-    assert path.read_text(encoding="utf-8") == _typescript.generated(), "make web-protocol"
+    assert path.read_text(encoding="utf-8") == typescript.generated(), "make web-protocol"

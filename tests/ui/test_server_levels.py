@@ -19,9 +19,9 @@ from nptltrace.analysis.model import model_tables
 from nptltrace.errors import PttError
 from nptltrace.trace.source import Source
 from nptltrace.ui import protocol
-from nptltrace.ui.drawing import bin_width
-from nptltrace.ui.jobs import Later
-from nptltrace.ui.ranges import Whole
+from nptltrace.ui.answers.drawing import bin_width
+from nptltrace.ui.answers.ranges import Whole
+from nptltrace.ui.server.jobs import Later
 from nptltrace.ui.shapes import fits
 from nptltrace.ui.viewer import NotFound, Viewer
 from tests.analysis.simulator import simulate

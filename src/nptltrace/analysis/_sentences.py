@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace.analysis import _check_native as native
 from nptltrace.catalog import BY_ID
-from nptltrace.trace.site import hex_of_site
+from nptltrace.trace.symbols.site import hex_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Event", "Teller", "Told"]
 

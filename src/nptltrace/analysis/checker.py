@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace.analysis import _check_native as native
-from nptltrace.analysis.loading import behind_all, loaded_for_good
 from nptltrace.analysis.model import share_memory
+from nptltrace.analysis.static_data import behind_all, loaded_for_good
 from nptltrace.trace import _native as reading
-from nptltrace.trace.ahead import reading_ahead
 from nptltrace.trace.filtered import whole_filter
+from nptltrace.trace.reading.prefetch import reading_ahead
 
 if TYPE_CHECKING:
     from nptltrace.trace.info import Process

@@ -20,8 +20,8 @@ from nptltrace.analysis.model import (
     new_model,
 )
 from nptltrace.trace import _native as reading
-from nptltrace.trace._columns import ArrayBuffer
 from nptltrace.trace.copying import Part, write_trace
+from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.source import BEFORE, Source
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from nptltrace.trace.traceset import Traceset
 if TYPE_CHECKING:
     from nptltrace.analysis._sentences import Event, Told
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["KINDS", "SCHEMA", "Finding", "Findings", "find", "findings", "findings_of"]
 

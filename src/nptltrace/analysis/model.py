@@ -16,9 +16,9 @@ import pyarrow as pa
 from nptltrace.analysis import _native
 from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.trace import _native as reading
-from nptltrace.trace._columns import ArrayBuffer
-from nptltrace.trace.ahead import reading_ahead
 from nptltrace.trace.filtered import whole_filter
+from nptltrace.trace.reading.columns import ArrayBuffer
+from nptltrace.trace.reading.prefetch import reading_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nptltrace.trace.source import Source, TraceFiles
-    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["PATIENCE_NS", "Evidence", "Verdict", "Violation", "gaps", "verify"]
 

@@ -23,6 +23,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from nptltrace import __version__
+from nptltrace.cli import commands
 from nptltrace.errors import PttError, UsageError, one_line
 
 if TYPE_CHECKING:
@@ -112,9 +113,9 @@ def command_names() -> list[str]:
     # pkgutil finds modules too, and brings half of the standard library to do so.
     found = {
         name.removesuffix(".py").replace("_", "-")
-        for place in __path__
+        for place in commands.__path__
         for name in os.listdir(place)  # noqa: PTH208 -- pathlib is not imported yet
-        if name.endswith(".py") and not name.startswith("_")
+        if name.endswith(".py") and name != "__init__.py"
     }
     first = [name for name in _ORDER if name in found]
     return first + sorted(found.difference(first))
@@ -135,7 +136,7 @@ def load_command(name: str) -> Command:
         close = get_close_matches(name, command_names(), n=1)
         hint = f"; did you mean {close[0]}?" if close else " (see ptt --help)"
         raise UsageError(f"no command {name!r}{hint}")
-    return cast("Command", import_module(f"{__name__}.{name.replace('-', '_')}"))
+    return cast("Command", import_module(f"{commands.__name__}.{name.replace('-', '_')}"))
 
 
 def top_parser() -> Parser:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace.analysis import _native
-from nptltrace.analysis._naming import Naming
 from nptltrace.analysis.model import Window, model_steps
+from nptltrace.analysis.report.naming import Naming
 from nptltrace.export import _records as rec
 from nptltrace.export._sorting import Sorter, in_order
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.analysis._naming import ThreadName
+    from nptltrace.analysis.report.naming import ThreadName
     from nptltrace.trace.info import Process
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Depths", "Lane", "Timeline", "chosen"]
 

@@ -16,7 +16,7 @@ from nptltrace.export import _records as rec
 from nptltrace.export import _timeline as tl
 from nptltrace.export._lines import Ordered, Words, decimals, digits
 from nptltrace.export._timeline import Timeline, chosen
-from nptltrace.trace.readable import readable
+from nptltrace.trace.escaping import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.model import Window
     from nptltrace.export._target import Target
-    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
 __all__ = ["write"]

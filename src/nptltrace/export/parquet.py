@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.model import Window
     from nptltrace.export._target import Target
-    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
 OPTIONS = ("tables",)
@@ -44,8 +44,8 @@ def write(
     Raises:
         UsageError: There is no such table.
     """
-    from nptltrace.analysis.schema import TABLES, table_type
-    from nptltrace.analysis.tables import TraceTables
+    from nptltrace.analysis.sql.schema import TABLES, table_type
+    from nptltrace.analysis.sql.tables import TraceTables
 
     chosen = [table_type(name) for name in dict.fromkeys(tables)] or list(TABLES.values())
     made = TraceTables(traceset, symbols, window)

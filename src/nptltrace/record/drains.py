@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace.record.library import Collector
-    from nptltrace.record.options import HandlerChoice
+    from nptltrace.record.settings.options import HandlerChoice
 
 __all__ = ["Drain", "NoDrain", "RingDrain"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from nptltrace.record.elf import Elf
-    from nptltrace.record.options import HandlerChoice, RecordOptions
+    from nptltrace.record.settings.options import HandlerChoice, RecordOptions
 
 __all__ = [
     "CannotRun",

@@ -27,7 +27,7 @@ from nptltrace.errors import PttError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nptltrace.record.options import BufferOptions
+    from nptltrace.record.settings.options import BufferOptions
 
 __all__ = [
     "Collector",

@@ -11,20 +11,20 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from nptltrace.record.files.session import start_time
 from nptltrace.record.library import SITE_VOID
-from nptltrace.record.modules import (
+from nptltrace.record.mappings import (
     Modules,
     modules_of_log,
     program_of_maps,
     shared_of_maps,
 )
-from nptltrace.record.session import start_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nptltrace.record.files.session import SessionDir
     from nptltrace.record.library import Collector, ProcessEntry
-    from nptltrace.record.session import SessionDir
 
 __all__ = ["ProcessLog", "ProcessWatch"]
 

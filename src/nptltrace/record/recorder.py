@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace.errors import PttError, UsageError
 from nptltrace.record import launch
 from nptltrace.record.drains import NoDrain, RingDrain
+from nptltrace.record.files.session import SessionDir, left_overs, make_trace_dir, start_time
+from nptltrace.record.files.tracedir import Clockwork, TraceDir
 from nptltrace.record.interrupts import Interrupts
-from nptltrace.record.levels import HIGHEST
 from nptltrace.record.library import Collector, CollectorError, Stats
-from nptltrace.record.session import SessionDir, left_overs, make_trace_dir, start_time
-from nptltrace.record.tracedir import Clockwork, TraceDir
+from nptltrace.record.settings.levels import HIGHEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from nptltrace.nptl.store import Built
     from nptltrace.record.drains import Drain
     from nptltrace.record.launch import Child
-    from nptltrace.record.options import RecordOptions
     from nptltrace.record.processes import ProcessWatch
+    from nptltrace.record.settings.options import RecordOptions
 
 __all__ = ["Outcome", "run", "summary"]
 
@@ -375,7 +375,7 @@ class _Recorder:
 
     def _write_result(self, child: Child, stats: Stats) -> None:
         from nptltrace.record.control import levels_changed
-        from nptltrace.record.uncovered import uncovered
+        from nptltrace.record.files.uncovered import uncovered
 
         self._trace.facts["state"] = "complete"
         self._trace.facts["exit_status"] = child.status

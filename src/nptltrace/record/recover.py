@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace.errors import UsageError
-from nptltrace.record.host import boot_id
+from nptltrace.record.files.host import boot_id
+from nptltrace.record.files.session import SessionDir
+from nptltrace.record.files.tracedir import Clockwork, TraceDir
+from nptltrace.record.files.tsdl_writer import Calibration
 from nptltrace.record.library import Collector, CollectorError, Time
-from nptltrace.record.metadata import Calibration
-from nptltrace.record.options import BufferOptions
 from nptltrace.record.processes import ProcessLog, ProcessWatch
-from nptltrace.record.session import SessionDir
-from nptltrace.record.tracedir import Clockwork, TraceDir
+from nptltrace.record.settings.options import BufferOptions
 
 if TYPE_CHECKING:
     from nptltrace.record.library import Stats
@@ -89,7 +89,7 @@ def _find(directory: Path) -> tuple[Path, SessionDir | None]:
 
 def _session_of(trace: Path) -> SessionDir | None:
     """Return the session that names this trace, which was killed before it could say so itself."""
-    from nptltrace.record.session import left_overs
+    from nptltrace.record.files.session import left_overs
 
     wanted = trace.absolute()
     return next((SessionDir(left.path) for left in left_overs() if left.trace == wanted), None)
@@ -164,7 +164,7 @@ def _complete_facts(
     facts: dict[str, Any], collector: Collector, session: SessionDir, clock: Clockwork
 ) -> None:
     """Fill in what the killed recorder had not come to say."""
-    from nptltrace.record.host import describe_host
+    from nptltrace.record.files.host import describe_host
 
     for name, value in describe_host().items():
         facts.setdefault(name, value)

@@ -9,15 +9,15 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.errors import UsageError
+from nptltrace.record.files.tsdl_writer import write_atomically
 from nptltrace.record.library import Collector, Stats
-from nptltrace.record.metadata import write_atomically
-from nptltrace.record.options import Policy
+from nptltrace.record.settings.options import Policy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nptltrace.record.filters import EventFilter
-    from nptltrace.record.options import BufferOptions, HandlerChoice, RecordOptions
+    from nptltrace.record.settings.filters import EventFilter
+    from nptltrace.record.settings.options import BufferOptions, HandlerChoice, RecordOptions
 
 __all__ = [
     "Fault",
@@ -42,7 +42,7 @@ def shared_size(choice: HandlerChoice) -> int:
     """Return the size that the arguments of `--handler shared[:size=SIZE]` ask for.
 
     Example:
-        >>> from nptltrace.record.options import HandlerChoice
+        >>> from nptltrace.record.settings.options import HandlerChoice
         >>> shared_size(HandlerChoice.parse("shared:size=1M"))
         1048576
     """

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from nptltrace.trace.modules import Tenant
+    from nptltrace.trace.symbols.module_table import Tenant
 
 __all__ = [
     "ANY",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace.trace.info import Session
-    from nptltrace.trace.metadata import Metadata
+    from nptltrace.trace.tsdl_reader import Metadata
 
 __all__ = ["Alignment", "Clocked", "Placement", "align"]
 

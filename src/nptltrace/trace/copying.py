@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from nptltrace.errors import PttError, UsageError
 from nptltrace.trace import _native
-from nptltrace.trace.bundling import copy_bundle
+from nptltrace.trace.symbols.bundle_writer import copy_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

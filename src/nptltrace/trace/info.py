@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.trace.modules import ModuleMap
-from nptltrace.trace.readable import readable
-from nptltrace.trace.whole import read_whole
+from nptltrace.trace.escaping import readable
+from nptltrace.trace.reading.small_files import read_whole
+from nptltrace.trace.symbols.module_table import ModuleMap
 
 if TYPE_CHECKING:
     import os

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace.trace import _names, _native
-from nptltrace.trace.readable import for_terminal, readable
+from nptltrace.trace.escaping import for_terminal, readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nptltrace.trace.selection import Selection
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["CSV_HEADER", "STYLES", "Printer"]
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from nptltrace.catalog import EVENTS
 from nptltrace.errors import UsageError
 from nptltrace.trace import _native
-from nptltrace.trace.site import address_of_site
+from nptltrace.trace.symbols.site import address_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Selection", "address_of", "event_names"]
 

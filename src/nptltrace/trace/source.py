@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 from nptltrace.errors import PttError, TraceFormatError, UsageError
 from nptltrace.trace import _names, _native, posix_log
 from nptltrace.trace.alignment import Clocked, align
+from nptltrace.trace.escaping import readable
 from nptltrace.trace.info import Process, read_info
-from nptltrace.trace.metadata import read_metadata
-from nptltrace.trace.readable import readable
-from nptltrace.trace.site import ENTRY
+from nptltrace.trace.symbols.site import ENTRY
 from nptltrace.trace.threads import ALL, ThreadNames, thread_names
+from nptltrace.trace.tsdl_reader import read_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Info
-    from nptltrace.trace.metadata import Metadata
+    from nptltrace.trace.tsdl_reader import Metadata
 
 __all__ = ["BEFORE", "Source", "TraceFiles"]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace.catalog import BY_ID, DOMAINS, EVENTS
 from nptltrace.trace import _native
+from nptltrace.trace.escaping import readable
 from nptltrace.trace.losses import reported_losses
-from nptltrace.trace.readable import readable
 
 if TYPE_CHECKING:
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["ObjectStat", "ProcessStat", "Statistics", "ThreadStat", "statistics"]
 

@@ -17,8 +17,13 @@ import pyarrow as pa
 
 from nptltrace.errors import UsageError
 from nptltrace.trace import _native
-from nptltrace.trace._columns import FIELD_NAMES, ArrayBuffer, Converter, with_names_that_occur
-from nptltrace.trace._parallel import parallel_batches
+from nptltrace.trace.reading.columns import (
+    FIELD_NAMES,
+    ArrayBuffer,
+    Converter,
+    with_names_that_occur,
+)
+from nptltrace.trace.reading.parallel import parallel_batches
 from nptltrace.trace.source import Source
 
 if TYPE_CHECKING:
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Process
-    from nptltrace.trace.symbols import Symbols
+    from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["Position", "Traceset"]
 
@@ -147,8 +152,8 @@ class Traceset:
             directories: Where to look first for programs and debug files, by build-id or name.
             aliases: Alias files, whose names win.
         """
-        from nptltrace.trace.alias import read_aliases
-        from nptltrace.trace.symbols import Symbols
+        from nptltrace.trace.symbols.alias import read_aliases
+        from nptltrace.trace.symbols.lookup import Symbols
 
         return Symbols(self.source, read_aliases(aliases), directories)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from nptltrace.trace import _arrow
+from nptltrace.trace.reading import arrow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +23,9 @@ def table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
         columns: Arrays or lists by name; more may be there.
     """
     arrays = [
-        _arrow.texts(columns[field.name])
+        arrow.texts(columns[field.name])
         if pa.types.is_string(field.type)
-        else _arrow.numbers(np.ascontiguousarray(columns[field.name], dtype=str(field.type)))
+        else arrow.numbers(np.ascontiguousarray(columns[field.name], dtype=str(field.type)))
         for field in schema
     ]
     return pa.table(arrays, schema=schema)

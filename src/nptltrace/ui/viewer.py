@@ -18,27 +18,28 @@ import numpy as np
 from nptltrace import __version__
 from nptltrace.analysis import _native as analysis
 from nptltrace.analysis.cutting import write_cut
-from nptltrace.analysis.documents import report_document
+from nptltrace.analysis.growing import is_recorded, killed
 from nptltrace.analysis.model import Window
-from nptltrace.analysis.recorded import is_recorded, killed
+from nptltrace.analysis.report.documents import report_document
 from nptltrace.errors import NativeError, PttError, UsageError, one_line
 from nptltrace.trace import _native as reading
-from nptltrace.trace.alias import read_aliases
 from nptltrace.trace.copying import Part, default_output
-from nptltrace.trace.metadata import read_metadata
+from nptltrace.trace.reading.watermark import Settled
 from nptltrace.trace.selection import event_names
-from nptltrace.trace.settled import Settled
 from nptltrace.trace.source import Source
-from nptltrace.trace.symbols import Symbols
-from nptltrace.ui import about, drawing, protocol
-from nptltrace.ui.events import MAX_COUNT, EventList, Filters
+from nptltrace.trace.symbols.alias import read_aliases
+from nptltrace.trace.symbols.lookup import Symbols
+from nptltrace.trace.tsdl_reader import read_metadata
+from nptltrace.ui import protocol
+from nptltrace.ui.answers import drawing, trace_info
+from nptltrace.ui.answers.events import MAX_COUNT, EventList, Filters
+from nptltrace.ui.answers.lock_order import order as lock_order
+from nptltrace.ui.answers.naming import Naming
+from nptltrace.ui.answers.ranges import NAMED, Ranges, Whole, event_types, used, with_rows
+from nptltrace.ui.answers.rows import Rows
 from nptltrace.ui.folder import Folder, identity_of
-from nptltrace.ui.jobs import Later
-from nptltrace.ui.levels import Levels
-from nptltrace.ui.naming import Naming
-from nptltrace.ui.order import order as lock_order
-from nptltrace.ui.ranges import NAMED, Ranges, Whole, event_types, used, with_rows
-from nptltrace.ui.rows import Rows
+from nptltrace.ui.levels_of_detail import Levels
+from nptltrace.ui.server.jobs import Later
 
 if TYPE_CHECKING:
     import os
@@ -129,7 +130,7 @@ class Viewer:
     def remarks(self) -> list[str]:
         """Return what a user should know of the traces."""
         damages = [str(damage) for damage in self._source.damages()]
-        return about.remarks(self._source, self._killed) + damages
+        return trace_info.remarks(self._source, self._killed) + damages
 
     def start(self) -> None:
         """Begin to read the trace."""
@@ -355,7 +356,7 @@ class Viewer:
 
     def _trace(self) -> protocol.TraceInfo:
         source, levels, tables = self._source, self._levels, self._levels.tables
-        losses = about.losses(source)
+        losses = trace_info.losses(source)
         first, last = self._ends()
         rows = self._known() if tables is not None else None
         return {
@@ -368,17 +369,17 @@ class Viewer:
             "events": sum(source.reader.trace_info(t.number).events for t in source.traces),
             "lost": sum(loss["count"] for loss in losses),
             "level": ", ".join(dict.fromkeys(t.info.session.level for t in source.traces)),
-            "state": about.state(source, self._killed),
+            "state": trace_info.state(source, self._killed),
             "follow": self._follow,
-            "processes": about.processes(source),
+            "processes": trace_info.processes(source),
             "threads": rows.count("thread") if rows else len(source.threads()),
             "objects": rows.count("object") if rows else 0,
             "waits": int(tables.threads["wait_n"].sum()) if tables else 0,
             "holds": int(tables.threads["hold_n"].sum()) if tables else 0,
             "losses": losses,
-            "uncovered": about.uncovered(source),
+            "uncovered": trace_info.uncovered(source),
             "damages": [str(damage) for damage in source.damages()[:_HITS]],
-            "remarks": about.remarks(source, self._killed),
+            "remarks": trace_info.remarks(source, self._killed),
             "detail": {
                 "ready": levels.ready,
                 "progress": levels.progress,

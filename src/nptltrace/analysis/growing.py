@@ -1,0 +1,33 @@
+"""Whether traces still grow: one whose recorder was killed does not, though it says so itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.record.files.session import is_killed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from nptltrace.trace.source import Source
+
+__all__ = ["is_recorded", "killed", "remarks"]
+
+
+def killed(source: Source) -> list[Path]:
+    """Return the traces whose recorder was killed, and which nobody has finished."""
+    return [trace.path for trace in source.traces if trace.running and is_killed(trace.path)]
+
+
+def is_recorded(source: Source) -> bool:
+    """Return whether one of the traces still grows."""
+    return any(trace.running and not is_killed(trace.path) for trace in source.traces)
+
+
+def remarks(paths: Iterable[Path]) -> list[str]:
+    """Return what is to be done about such traces, a sentence each."""
+    return [
+        f"{path}: its recorder was killed: `ptt recover {path}` finishes the trace"
+        for path in paths
+    ]

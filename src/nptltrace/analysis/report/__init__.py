@@ -1,0 +1,1 @@
+"""Contention and what follows from it: figures, critical path, differences between runs."""

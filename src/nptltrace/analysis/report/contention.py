@@ -1,0 +1,381 @@
+"""Contention: how long which threads waited for what, where, and because of whom.
+
+The rules by which waits are classed and blamed are told in the documentation, under "Waits".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace.analysis import _native
+from nptltrace.analysis.model import run_model
+from nptltrace.analysis.report.critical_path import critical_path
+from nptltrace.analysis.report.figures import (
+    Blame,
+    Cause,
+    Contention,
+    Figures,
+    ObjectFigures,
+    OpenWait,
+    PairFigures,
+    SiteFigures,
+    ThreadFigures,
+)
+from nptltrace.analysis.report.naming import Naming
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace.analysis.model import Only, Window
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+
+__all__ = ["contention", "told_by"]
+
+
+def contention(
+    source: Source,
+    symbols: Symbols | None = None,
+    *,
+    window: Window | None = None,
+    only: Only | None = None,
+    named: int | None = None,
+    causes: int | None = None,
+    pairs: bool = False,
+) -> Contention:
+    """Return the contention of a traceset.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses; without them objects and sites are numbers.
+        window: The part to look at.
+        only: What to count.
+        named: How many objects, sites and pairs to tell of, those with most waiting; None for all.
+        causes: How many causes of each thread's waits to tell of; None for all.
+        pairs: Whether to add up by thread and object as well, which takes longer.
+
+    Raises:
+        NativeError: Memory is out.
+    """
+    source.learn_threads()
+    flags = _native.PATH | (_native.PAIRS if pairs else 0)
+    model = run_model(source, flags, window=window, only=only)
+    return told_by(model, source, symbols, named=named, causes=causes, pairs=pairs)
+
+
+def told_by(
+    model: _native.Model,
+    source: Source,
+    symbols: Symbols | None = None,
+    *,
+    named: int | None = None,
+    causes: int | None = None,
+    pairs: bool = False,
+) -> Contention:
+    """Return the contention that a finished model knows of, which keeps paths; see `contention`."""
+    return _Report(source, symbols, model, named, causes).contention(pairs=pairs)
+
+
+class _Report:
+    """Reads the tables of a finished model."""
+
+    def __init__(
+        self,
+        source: Source,
+        symbols: Symbols | None,
+        model: _native.Model,
+        named: int | None,
+        most_causes: int | None,
+    ) -> None:
+        self.source, self.model, self.named = source, model, named
+        self.most_causes = most_causes
+        self.threads = model.table("threads")
+        self.threads["first_ns"][0] = 2**63 - 1  # of none
+        self.objects = model.table("objects")
+        self.sites = model.table("sites")
+        self.histograms = model.table("histograms", copy=False)["counts"]
+        self.names = Naming(source, symbols, self.threads, self.objects, self.sites)
+        self.causes = self._by("causes", "ns")
+        self.all_objects = self.waited_objects = 0
+
+    def contention(self, *, pairs: bool) -> Contention:
+        """Put everything together."""
+        lived = self.threads[self.threads["first_ns"] != 2**63 - 1]
+        discarded = [self.source.reader.trace_info(t.number).discarded for t in self.source.traces]
+        open_waits, deadlocks = self._open_waits()
+        ends = [int(lived["last_ns"].max(initial=_native.NEVER))]
+        ends += [wait.since_ns + wait.dur_ns for wait in open_waits]
+        return Contention(
+            first_ns=int(lived["first_ns"].min()) if len(lived) > 0 else 0,
+            last_ns=max(ends) if len(lived) > 0 else 0,
+            lost=max(self.model.lost, sum(discarded)),
+            figures=self._total(lived),
+            objects=self._objects(),
+            all_objects=self.all_objects,
+            waited_objects=self.waited_objects,
+            threads=self._threads(),
+            sites=self._sites(),
+            pairs=self._pairs() if pairs else [],
+            open_waits=open_waits,
+            deadlocks=deadlocks,
+            path=critical_path(self.model, self.names),
+        )
+
+    # ---- parts ----
+
+    def _by(self, table: str, column: str) -> NDArray[Any]:
+        """Return a table without its element 0, the greatest of a column first."""
+        rows = self.model.table(table)[1:]
+        return rows[np.argsort(-rows[column].astype(np.int64), kind="stable")]
+
+    def _top(self, rows: NDArray[Any], *columns: NDArray[Any]) -> NDArray[Any]:
+        """Return the rows to tell of, ordered by columns that go down."""
+        order = np.lexsort([-column.astype(np.int64) for column in reversed(columns)])
+        return rows[order[: self.named]]
+
+    def _figures(self, row: Any, histogram: NDArray[Any] | None) -> Figures:
+        n, ns = row["wait_n"].tolist(), row["wait_ns"].tolist()
+        p50 = p99 = None
+        if histogram is not None:
+            most = int(row["wait_max"])
+            p50, p99 = (_native.percentile(histogram, share, most) for share in (0.5, 0.99))
+        return Figures(
+            waits=n[0],
+            wait_ns=ns[0],
+            held_ns=int(row["held_ns"]),
+            wait_max_ns=int(row["wait_max"]),
+            wait_p50_ns=p50,
+            wait_p99_ns=p99,
+            other_waits=dict(zip(_native.CLASSES[1:], n[1:], strict=True)),
+            other_ns=dict(zip(_native.CLASSES[1:], ns[1:], strict=True)),
+            holds=int(row["hold_n"]),
+            hold_ns=int(row["hold_ns"]),
+            hold_max_ns=int(row["hold_max"]),
+        )
+
+    def _histogram(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return the sum of some histograms; number 0 is an empty one."""
+        numbers = numbers[numbers != 0]
+        if not len(numbers):
+            return np.zeros(_native.BUCKETS, np.uint64)
+        return np.asarray(self.histograms[numbers].sum(axis=0, dtype=np.uint64))
+
+    def _total(self, threads: NDArray[Any]) -> Figures:
+        return self._figures(_sum(threads), self._histogram(threads["histogram"]))
+
+    def _objects(self) -> list[ObjectFigures]:
+        """Return the objects, generations of an address together."""
+        rows = self.objects[1:]
+        numbers = np.flatnonzero((rows["kind"] != 1) & _used(rows)) + 1
+        rows = self.objects[numbers]
+        keys = np.stack([rows["address"], rows["process"].astype(np.uint64) << 8 | rows["kind"]])
+        _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+        group = group.reshape(-1)
+        sums = _group(rows, group, len(first))
+        members = np.argsort(group, kind="stable")
+        starts = np.searchsorted(group[members], np.arange(len(first) + 1))
+        wait, hold = sums["wait_ns"], sums["hold_ns"]
+        self.all_objects = len(first)
+        self.waited_objects = int(np.count_nonzero(sums["wait_n"].any(axis=1)))
+        order = self._top(np.arange(len(first)), wait[:, 0], wait.sum(axis=1), hold)
+        chosen = np.where(np.isin(group, order), group, -1)
+        blamed = self._per_object("blames", "caused_ns", numbers, chosen)
+        wakers = self._per_object("wakers", "ns", numbers, chosen)
+        found = []
+        for at in order.tolist():
+            mine = rows[members[starts[at] : starts[at + 1]]]
+            number = int(numbers[first[at]])
+            found.append(
+                ObjectFigures(
+                    address=int(mine["address"][0]),
+                    pid=self.names.pid(int(mine["process"][0])),
+                    kind=_native.KINDS.get(int(mine["kind"][0]), "object"),
+                    name=self.names.object_name(number),
+                    label=self.names.object(number),
+                    first_site=self.names.site(int(mine["first_site"][0])),
+                    generations=len(mine),
+                    threads=int(mine["address_threads"].max()),
+                    max_waiters=int(mine["max_waiters"].max()),
+                    wasted_signals=int(mine["wasted"].sum()),
+                    figures=self._figures(sums[at], self._histogram(mine["histogram"])),
+                    blamed=blamed.get(at, []),
+                    wakers=wakers.get(at, []),
+                )
+            )
+        return found
+
+    def _per_object(
+        self, table: str, column: str, numbers: NDArray[Any], group: NDArray[Any]
+    ) -> dict[int, list[Blame]]:
+        """Return holders or wakers by group of objects, -1 being none."""
+        group_of = np.full(len(self.objects), -1, np.int64)
+        group_of[numbers] = group
+        found: dict[tuple[int, int, int], list[int]] = {}
+        rows = self._by(table, column)
+        rows = rows[(rows[column] > 0) & (group_of[rows["object"]] >= 0)]
+        counts = rows["n"] if table == "wakers" else np.zeros(len(rows), np.uint64)
+        for at, thread, site, ns, n in zip(
+            group_of[rows["object"]].tolist(), rows["thread"].tolist(), rows["site"].tolist(),
+            rows[column].tolist(), counts.tolist(), strict=True,
+        ):  # fmt: skip
+            sums = found.setdefault((at, thread, site), [0, 0])
+            sums[0] += ns
+            sums[1] += n
+        result: dict[int, list[Blame]] = {}
+        for (at, thread, site), (ns, n) in sorted(found.items(), key=lambda item: -item[1][0]):
+            who = self.names.thread(thread) if thread else None
+            result.setdefault(at, []).append(Blame(who, self.names.site(site), ns, n))
+        return result
+
+    def _threads(self) -> list[ThreadFigures]:
+        causes: dict[int, list[Cause]] = {}
+        for row in self._few_causes():
+            causes.setdefault(int(row["thread"]), []).append(self._cause(row))
+        waiting = self.model.table("open")
+        ends = dict(
+            zip(waiting["thread"].tolist(), (waiting["t_ns"] + waiting["dur_ns"]).tolist(),
+                strict=True)
+        )  # fmt: skip
+        lived = np.flatnonzero(self.threads["first_ns"] != 2**63 - 1)
+        lived = lived[np.argsort(self.threads["first_ns"][lived], kind="stable")]
+        found = []
+        for number in lived.tolist():
+            row = self.threads[number]
+            kinds = {_native.KINDS.get(k, ""): int(v) for k, v in enumerate(row["kind_ns"]) if v}
+            found.append(
+                ThreadFigures(
+                    thread=self.names.thread(number),
+                    start_ns=int(row["first_ns"]),
+                    end_ns=max(int(row["last_ns"]), ends.get(number, int(row["last_ns"]))),
+                    by_kind={("join" if k == "thread" else k): v for k, v in kinds.items()},
+                    wait_caused_ns=int(row["caused_ns"]),
+                    buffer_ns=int(row["buffer_ns"]),
+                    figures=self._figures(row, self._histogram(row["histogram"].reshape(1))),
+                    causes=causes.get(number, []),
+                )
+            )
+        return found
+
+    def _few_causes(self) -> NDArray[Any]:
+        """Return the greatest causes of each thread, or all of them."""
+        if self.most_causes is None:
+            return self.causes
+        order = np.argsort(self.causes["thread"], kind="stable")
+        threads = self.causes["thread"][order]
+        place = np.arange(len(order)) - np.searchsorted(threads, threads)
+        return np.asarray(self.causes[order[place < self.most_causes]])
+
+    def _cause(self, row: Any) -> Cause:
+        cause = int(row["cause"])
+        return Cause(
+            object=self.names.object(int(row["object"])),
+            kind=self.names.kind(int(row["object"])),
+            site=self.names.site(int(row["site"])),
+            wait_class=_native.CLASSES[int(row["wait_class"])],
+            thread=self.names.thread(cause) if cause else None,
+            thread_site=self.names.site(int(row["cause_site"])),
+            waits=int(row["n"]),
+            wait_ns=int(row["ns"]),
+            held_ns=int(row["held_ns"]),
+            wait_max_ns=int(row["max"]),
+        )
+
+    def _sites(self) -> list[SiteFigures]:
+        rows = self.sites[1:]
+        rows = rows[_used(rows) | (rows["caused_ns"] > 0)]
+        wait, hold = rows["wait_ns"], rows["hold_ns"]
+        found = self._top(rows, wait[:, 0], rows["caused_ns"], wait.sum(axis=1), hold)
+        return [
+            SiteFigures(
+                address=int(row["address"]),
+                pid=self.names.pid(int(row["process"])),
+                site=self.names.site_at(int(row["process"]), int(row["address"])),
+                kind=_native.KINDS.get(int(row["kind"]), "object"),
+                wait_caused_ns=int(row["caused_ns"]),
+                figures=self._figures(row, self._histogram(row["histogram"].reshape(1))),
+            )
+            for row in found
+        ]
+
+    def _pairs(self) -> list[PairFigures]:
+        rows = self.model.table("pairs")[1:]
+        rows = rows[(_used(rows) | (rows["caused_ns"] > 0)) & (rows["thread"] > 0)]
+        wait, hold = rows["wait_ns"], rows["hold_ns"]
+        return [
+            PairFigures(
+                thread=self.names.thread(int(row["thread"])),
+                address=int(self.objects["address"][row["object"]]),
+                kind=self.names.kind(int(row["object"])),
+                name=self.names.object_name(int(row["object"])),
+                label=self.names.object(int(row["object"])),
+                wait_caused_ns=int(row["caused_ns"]),
+                figures=self._figures(row, None),
+            )
+            for row in self._top(rows, wait[:, 0], wait.sum(axis=1), hold)
+        ]
+
+    def _open_waits(self) -> tuple[list[OpenWait], list[list[OpenWait]]]:
+        rows = self.model.table("open")
+        found = [self._open_wait(row) for row in rows]
+        return found, [[found[i] for i in cycle] for cycle in _cycles(rows)]
+
+    def _open_wait(self, row: Any) -> OpenWait:
+        owner = int(row["owner"])
+        return OpenWait(
+            thread=self.names.thread(int(row["thread"])),
+            kind=self.names.kind(int(row["object"])),
+            address=int(self.objects["address"][row["object"]]),
+            name=self.names.object_name(int(row["object"])),
+            label=self.names.object(int(row["object"])),
+            since_ns=int(row["t_ns"]),
+            dur_ns=int(row["dur_ns"]),
+            wait_class=_native.CLASSES[int(row["wait_class"])],
+            site=self.names.site(int(row["site"])),
+            owner=self.names.thread(owner) if owner else None,
+            owner_site=self.names.site(int(row["owner_site"])),
+        )
+
+
+def _used(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return which rows have anything to tell."""
+    return np.asarray((rows["wait_n"].sum(axis=1) > 0) | (rows["hold_n"] > 0))
+
+
+_ADDED = ("wait_n", "wait_ns", "held_ns", "hold_n", "hold_ns")
+
+
+def _sum(rows: NDArray[Any]) -> Any:
+    """Return the sums of some rows as one."""
+    return _group(rows, np.zeros(len(rows), np.int64), 1)[0]
+
+
+def _group(rows: NDArray[Any], group: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return the sums of rows by group."""
+    fields = (*_ADDED, "wait_max", "hold_max")
+    sums = np.zeros(count, np.dtype([(f, np.uint64, rows.dtype[f].shape) for f in fields]))
+    for field in _ADDED:
+        np.add.at(sums[field], group, rows[field])
+    for field in ("wait_max", "hold_max"):
+        np.maximum.at(sums[field], group, rows[field])
+    return sums
+
+
+def _cycles(rows: NDArray[Any]) -> list[list[int]]:
+    """Return cycles of open waits, as indices, each once and in the order of owners."""
+    wait_of = {int(row["thread"]): i for i, row in enumerate(rows)}
+    after = {i: wait_of.get(int(row["owner"])) for i, row in enumerate(rows) if row["owner"]}
+    seen: set[int] = set()
+    found = []
+    for start in range(len(rows)):
+        chain: dict[int, None] = {}
+        at: int | None = start
+        while at is not None and at not in chain and at not in seen:
+            chain[at] = None
+            at = after.get(at)
+        if at is not None and at in chain:
+            walk = list(chain)
+            found.append(walk[walk.index(at) :])
+        seen.update(chain)
+    return found

@@ -1,0 +1,120 @@
+"""The critical path: which threads' work the end of a run had to wait for, one after another.
+
+It is walked backwards. From the last event of a thread the path goes back along that thread to
+the end of its last wait, from there to the thread that ended the wait, at the moment of the
+wake-up, and so on to the beginning. A wait that nobody in the trace ended stays part of the path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from nptltrace.analysis import _native
+    from nptltrace.analysis.report.naming import Naming, ThreadName
+
+__all__ = ["CriticalPath", "PathLink", "PathThread", "critical_path"]
+
+RUN, WAKE, WAIT, CREATE = range(4)
+_LINKS = 100  # to tell of
+_NEVER = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PathThread:
+    """What one thread has to do with the path.
+
+    Attributes:
+        thread: The thread.
+        run_ns: The path goes along it while it was not waiting.
+        wake_ns: From wake-ups to its going on.
+        wait_ns: Waits on the path that nobody in the trace ended.
+    """
+
+    thread: ThreadName
+    run_ns: int
+    wake_ns: int
+    wait_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class PathLink:
+    """An object through which the path goes from thread to thread.
+
+    Attributes:
+        object: How to call it.
+        kind: Its kind.
+        count: How often.
+        wake_ns: From wake-ups to going on, added up.
+    """
+
+    object: str
+    kind: str
+    count: int
+    wake_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPath:
+    """The critical path of a run.
+
+    Attributes:
+        start_ns: Where it begins.
+        end_ns: Where it ends.
+        threads: Those with the greatest part first.
+        links: Those passed most often first.
+        segments: Number of its pieces.
+        resolution_ns: Shorter waits were left out; 0 when none was.
+    """
+
+    start_ns: int
+    end_ns: int
+    threads: list[PathThread]
+    links: list[PathLink]
+    segments: int
+    resolution_ns: int
+
+
+def critical_path(model: _native.Model, names: Naming, *, thread: int = 0) -> CriticalPath:
+    """Return the critical path to the end of a thread.
+
+    Args:
+        model: A finished model that keeps paths.
+        names: Names for its rows.
+        thread: Row of the thread; 0 for that of the last event.
+    """
+    sums = np.zeros((4, len(model.table("threads", copy=False))), np.int64)
+    count, spent = np.zeros((2, len(model.table("objects", copy=False))), np.int64)
+    start, end, segments = _NEVER, 0, 0
+    for rows in model.path(thread):
+        dur = rows["end_ns"] - rows["start_ns"]
+        np.add.at(sums, (rows["kind"], rows["thread"]), dur)
+        links = (rows["kind"] == WAKE) & (rows["object"] > 0)
+        np.add.at(count, rows["object"][links], 1)
+        np.add.at(spent, rows["object"][links], dur[links])
+        start = min(start, int(rows["start_ns"].min()))
+        end = max(end, int(rows["end_ns"].max()))
+        segments += len(rows)
+    total = sums.sum(axis=0)
+    return CriticalPath(
+        start_ns=start if segments else 0,
+        end_ns=end,
+        threads=[
+            PathThread(
+                names.thread(at), int(sums[RUN, at]), int(sums[WAKE, at] + sums[CREATE, at]),
+                int(sums[WAIT, at]),
+            )
+            for at in np.argsort(-total, kind="stable").tolist()
+            if total[at]
+        ],
+        links=[
+            PathLink(names.object(at), names.kind(at), int(count[at]), int(spent[at]))
+            for at in np.argsort(-count, kind="stable")[:_LINKS].tolist()
+            if count[at]
+        ],
+        segments=segments,
+        resolution_ns=model.path_resolution_ns,
+    )  # fmt: skip

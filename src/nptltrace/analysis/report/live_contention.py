@@ -1,0 +1,459 @@
+"""What is contended now: follows a recording that goes on, and tells what a stretch of it brought.
+
+Times and durations are ns; times count from the traceset's start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace.analysis import _native
+from nptltrace.analysis.model import Window, begin_window, share_memory, tell_parents
+from nptltrace.analysis.report.naming import Naming
+from nptltrace.trace import _native as reading
+from nptltrace.trace.filtered import whole_filter
+from nptltrace.trace.reading.prefetch import reading_ahead
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace.analysis.report.naming import ThreadName
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+
+__all__ = ["Follower", "NowObject", "NowSite", "NowThread", "Present", "Wanted"]
+
+_UNSEEN = 2**63 - 1
+_CONTENDED, _IDLE = _native.CLASSES.index("contended"), _native.CLASSES.index("idle")
+
+
+@dataclass(frozen=True, slots=True)
+class NowObject:
+    """One object that threads wait for, or waited for.
+
+    Attributes:
+        kind: Its kind.
+        address: Its address.
+        pid: Process id.
+        label: How to call it, never empty.
+        waiters: Threads that wait for it now and are contended.
+        holder: Who holds it now, where the first of the waiters says so.
+        holder_site: Where that thread took it.
+        longest_ns: How long the first of the waiters has waited.
+        waits: Contended waits that ended in the stretch.
+        wait_ns: Contended waiting in the stretch, waits that go on included.
+        total_waits: Contended waits that ended since the start.
+        total_wait_ns: Contended waiting since the start.
+    """
+
+    kind: str
+    address: int
+    pid: int
+    label: str
+    waiters: int
+    holder: ThreadName | None
+    holder_site: str
+    longest_ns: int
+    waits: int
+    wait_ns: int
+    total_waits: int
+    total_wait_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a thread waits for now.
+
+    Attributes:
+        kind: Kind of the object.
+        label: How to call it.
+        wait_class: Class of the wait, as far as it can be told before it ends.
+        since_ns: When it began.
+        dur_ns: How long it has been going on.
+        site: Where.
+        holder: Who holds the object, or None.
+    """
+
+    kind: str
+    label: str
+    wait_class: str
+    since_ns: int
+    dur_ns: int
+    site: str
+    holder: ThreadName | None
+
+
+@dataclass(frozen=True, slots=True)
+class NowThread:
+    """One thread that runs, or that waited in the stretch.
+
+    Attributes:
+        thread: The thread.
+        wanted: What it waits for now, or None.
+        held: How many locks it holds now.
+        waits: Contended waits that ended in the stretch.
+        wait_ns: Contended waiting in the stretch.
+        idle_ns: Waiting for work in the stretch.
+        caused_ns: What others waited for it in the stretch, as far as those waits have ended.
+        total_wait_ns: Contended waiting since the start.
+    """
+
+    thread: ThreadName
+    wanted: Wanted | None
+    held: int
+    waits: int
+    wait_ns: int
+    idle_ns: int
+    caused_ns: int
+    total_wait_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class NowSite:
+    """One call site at which threads wait, or whose holds others waited for.
+
+    Attributes:
+        site: How to call it.
+        pid: Process id.
+        kind: Kind of the objects used there.
+        waiters: Threads that wait there now and are contended.
+        waits: Contended waits that ended in the stretch.
+        wait_ns: Contended waiting in the stretch.
+        caused_ns: What others waited for holds that began there, in the stretch.
+        total_wait_ns: Contended waiting since the start.
+    """
+
+    site: str
+    pid: int
+    kind: str
+    waiters: int
+    waits: int
+    wait_ns: int
+    caused_ns: int
+    total_wait_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What a stretch of a recording brought, and how things stand at its end.
+
+    Attributes:
+        now_ns: End of the stretch.
+        since_ns: Its begin.
+        running: Whether the recording goes on.
+        lost: Events that are known to be lost.
+        waiting: Threads that wait now and are contended.
+        waits: Contended waits that ended in the stretch.
+        wait_ns: Contended waiting in the stretch.
+        objects: The most waited for first.
+        threads: Those that waited most first.
+        sites: Those with most waiting first.
+    """
+
+    now_ns: int
+    since_ns: int
+    running: bool
+    lost: int
+    waiting: int
+    waits: int
+    wait_ns: int
+    objects: list[NowObject]
+    threads: list[NowThread]
+    sites: list[NowSite]
+
+
+class Follower:
+    """Follows the events of a recording, and tells what is contended.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses; without them objects and sites are numbers.
+        begin_ns: Count from this time on.
+    """
+
+    def __init__(
+        self, source: Source, symbols: Symbols | None = None, *, begin_ns: int | None = None
+    ) -> None:
+        self._source, self._symbols = source, symbols
+        self._model = _native.Model()
+        self._cursor = reading.Cursor(source.reader)
+        self._whole = whole_filter(source)
+        part = Window(begin_ns, None).of(source)
+        self._begin: Window | None = part
+        self._begun = part.begin_ns or 0
+        self._now = self._begun
+        self._threads = 0
+        self._told: tuple[int, int] = (0, 0)
+        self._before = _Sums.none(self._now)
+
+    def read(self, until_ns: int | None = None) -> None:
+        """Follow what has not been followed yet.
+
+        Args:
+            until_ns: Stop before this time; None for the end of what is there.
+
+        Raises:
+            NativeError: Memory is out.
+        """
+        self._learn()
+        end = self._source.end_ns()
+        if until_ns is None:
+            self._cursor.no_limit()
+            self._now = max(self._now, self._begun if end is None else end)
+        else:
+            self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
+            self._now = max(self._now, until_ns)
+        with reading_ahead(self._cursor) as batches:
+            for buffer in batches:
+                if self._whole is not None:
+                    self._whole.apply(self._source.reader, buffer)
+                self._model.feed(buffer)
+
+    def refresh(self) -> None:
+        """Take in what has been written since."""
+        self._source.refresh()
+        self._cursor.refresh()
+
+    def present(self, named: int | None = None) -> Present:
+        """Return what the stretch since the last call brought; the first one begins with the trace.
+
+        Args:
+            named: How many objects, threads and sites to tell of; None for all.
+        """
+        sums = _Sums.of(self._model, self._begun, self._now, self._ended())
+        found = _View(self._source, self._symbols, self._model, self._before, sums).present(named)
+        self._before = sums
+        return found
+
+    def _ended(self) -> set[int]:
+        """Return the processes that are gone: whoever waited in them waits no more."""
+        source = self._source
+        return {
+            number
+            for number, process in enumerate(source.processes())
+            if process.end_unix_ns is not None
+            and process.end_unix_ns - source.start_unix_ns <= self._now
+        }
+
+    def _learn(self) -> None:
+        """Tell of threads and processes that are new."""
+        reader, source = self._source.reader, self._source
+        processes = source.processes()
+        if reader.thread_count() != self._threads:
+            for number, (owner, tid) in enumerate(reader.threads()):
+                self._model.thread(number, owner, tid)
+            self._threads = reader.thread_count()
+            source.learn_threads()
+            tell_parents(self._model, source)
+        told = (len(processes), sum(len(process.shared) for process in processes))
+        if told != self._told:
+            self._told = told
+            share_memory(self._model, source)
+        if self._begin is not None:
+            begin_window(self._model, source, self._begin)
+            self._begin = None
+
+
+class _Sums:
+    """Sums up to a time by row of the model, waits that go on included."""
+
+    def __init__(
+        self,
+        begun_ns: int,
+        now_ns: int,
+        tables: dict[str, NDArray[Any]],
+        opened: NDArray[Any],
+    ) -> None:
+        self.now_ns, self.opened = now_ns, opened
+        self.waits = {name: rows["wait_n"][:, _CONTENDED] for name, rows in tables.items()}
+        self.wait_ns = {
+            name: rows["wait_ns"].astype(np.int64) for name, rows in tables.items()
+        }  # by class
+        self.caused = {
+            name: rows["caused_ns"].astype(np.int64)
+            for name, rows in tables.items()
+            if "caused_ns" in (rows.dtype.names or ())
+        }
+        for name, column in (("objects", "object"), ("threads", "thread"), ("sites", "site")):
+            if name in self.wait_ns:
+                at = (opened[column], opened["wait_class"])
+                before = np.maximum(begun_ns - opened["t_ns"], 0)
+                np.add.at(self.wait_ns[name], at, np.maximum(opened["dur_ns"] - before, 0))
+
+    @classmethod
+    def none(cls, now_ns: int) -> _Sums:
+        """Return those of no event."""
+        return cls(now_ns, now_ns, {}, np.zeros(0, np.int64))
+
+    @classmethod
+    def of(cls, model: _native.Model, begun_ns: int, now_ns: int, ended: set[int]) -> _Sums:
+        """Return those of the events that a model has seen, from a time on."""
+        opened = model.waiting(now_ns)
+        process = model.table("threads", copy=False)["process"][opened["thread"]]
+        opened = opened[~np.isin(process, list(ended))]
+        tables = {name: model.table(name) for name in ("objects", "threads", "sites")}
+        return cls(begun_ns, now_ns, tables, opened)
+
+
+class _View:
+    """Tells what there is between two states of a model."""
+
+    def __init__(
+        self,
+        source: Source,
+        symbols: Symbols | None,
+        model: _native.Model,
+        before: _Sums,
+        after: _Sums,
+    ) -> None:
+        self._source, self._before, self._after = source, before, after
+        self._rows = {name: model.table(name) for name in ("objects", "threads", "sites")}
+        rows = self._rows
+        self._names = Naming(source, symbols, rows["threads"], rows["objects"], rows["sites"])
+        self._lost = model.lost
+        opened = after.opened
+        self._contended = opened[opened["wait_class"] == _CONTENDED]
+
+    def present(self, named: int | None) -> Present:
+        """Put everything together."""
+        source = self._source
+        told = [source.reader.trace_info(trace.number).discarded for trace in source.traces]
+        return Present(
+            now_ns=self._after.now_ns,
+            since_ns=self._before.now_ns,
+            running=source.running,
+            lost=max(self._lost, sum(told)),
+            waiting=len(np.unique(self._contended["thread"])),
+            waits=int(self._since("threads", self._after.waits, self._before.waits).sum()),
+            wait_ns=int(self._wait_ns("threads").sum()),
+            objects=self._objects(named),
+            threads=self._threads(named),
+            sites=self._sites(named),
+        )
+
+    # ---- numbers ----
+
+    def _since(
+        self, name: str, after: dict[str, NDArray[Any]], before: dict[str, NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Return what was added to a column; a wait may turn out to be of another class."""
+        new = after[name].astype(np.int64)
+        old = before.get(name)
+        if old is not None:
+            new = new.copy()
+            new[: len(old)] -= old.astype(np.int64)
+        return np.asarray(np.maximum(new, 0))
+
+    def _wait_ns(self, name: str, wait_class: int = _CONTENDED) -> NDArray[Any]:
+        after, before = self._after.wait_ns, self._before.wait_ns
+        return np.asarray(self._since(name, after, before)[:, wait_class])
+
+    def _first_waits(self, column: str) -> dict[int, int]:
+        """Return the row of the oldest contended wait by object, thread or site."""
+        order = np.argsort(-self._contended["t_ns"], kind="stable")
+        return dict(zip(self._contended[column][order].tolist(), order.tolist(), strict=True))
+
+    def _order(
+        self, name: str, column: str, named: int | None, *more: NDArray[Any]
+    ) -> tuple[list[int], NDArray[Any]]:
+        """Return the rows to tell of, the worst first, and how many wait now by row."""
+        count = len(self._rows[name])
+        waiters = np.bincount(self._contended[column], minlength=count)
+        total = self._after.wait_ns[name][:, _CONTENDED]
+        keys = (self._wait_ns(name), *more, waiters, total)
+        seen = np.any([key > 0 for key in keys], axis=0)
+        seen[0] = False  # stands for none
+        order = np.lexsort([-key for key in reversed(keys)])
+        return order[seen[order]][:named].tolist(), waiters
+
+    # ---- parts ----
+
+    def _objects(self, named: int | None) -> list[NowObject]:
+        order, waiters = self._order("objects", "object", named)
+        first = self._first_waits("object")
+        waits = self._since("objects", self._after.waits, self._before.waits)
+        wait_ns, totals = self._wait_ns("objects"), self._after.wait_ns["objects"][:, _CONTENDED]
+        found = []
+        for at in order:
+            row = self._rows["objects"][at]
+            wait = self._contended[first[at]] if at in first else None
+            owner, owner_site, longest = 0, 0, 0
+            if wait is not None:
+                owner, owner_site = int(wait["owner"]), int(wait["owner_site"])
+                longest = int(wait["dur_ns"])
+            found.append(
+                NowObject(
+                    kind=self._names.kind(at),
+                    address=int(row["address"]),
+                    pid=self._names.pid(int(row["process"])),
+                    label=self._names.object(at),
+                    waiters=int(waiters[at]),
+                    holder=self._names.thread(owner) if owner else None,
+                    holder_site=self._names.site(owner_site) if owner else "",
+                    longest_ns=longest,
+                    waits=int(waits[at]),
+                    wait_ns=int(wait_ns[at]),
+                    total_waits=int(row["wait_n"][_CONTENDED]),
+                    total_wait_ns=int(totals[at]),
+                )
+            )
+        return found
+
+    def _threads(self, named: int | None) -> list[NowThread]:
+        idle = self._wait_ns("threads", _IDLE)
+        caused = self._since("threads", self._after.caused, self._before.caused)
+        lives = (self._rows["threads"]["end_ns"] == _native.NEVER) & (
+            self._rows["threads"]["first_ns"] != _UNSEEN
+        )
+        order, _ = self._order("threads", "thread", named, caused, idle, lives.astype(np.int64))
+        opened = self._after.opened
+        wanted = dict(zip(opened["thread"].tolist(), range(len(opened)), strict=True))
+        waits = self._since("threads", self._after.waits, self._before.waits)
+        wait_ns, totals = self._wait_ns("threads"), self._after.wait_ns["threads"][:, _CONTENDED]
+        return [
+            NowThread(
+                thread=self._names.thread(at),
+                wanted=self._wanted(opened[wanted[at]]) if at in wanted else None,
+                held=int(self._rows["threads"]["held"][at]),
+                waits=int(waits[at]),
+                wait_ns=int(wait_ns[at]),
+                idle_ns=int(idle[at]),
+                caused_ns=int(caused[at]),
+                total_wait_ns=int(totals[at]),
+            )
+            for at in order
+        ]
+
+    def _wanted(self, wait: Any) -> Wanted:
+        owner, item = int(wait["owner"]), int(wait["object"])
+        return Wanted(
+            kind=self._names.kind(item),
+            label=self._names.object(item),
+            wait_class=_native.CLASSES[int(wait["wait_class"])],
+            since_ns=int(wait["t_ns"]),
+            dur_ns=int(wait["dur_ns"]),
+            site=self._names.site(int(wait["site"])),
+            holder=self._names.thread(owner) if owner else None,
+        )
+
+    def _sites(self, named: int | None) -> list[NowSite]:
+        caused = self._since("sites", self._after.caused, self._before.caused)
+        order, waiters = self._order("sites", "site", named, caused)
+        waits = self._since("sites", self._after.waits, self._before.waits)
+        wait_ns, totals = self._wait_ns("sites"), self._after.wait_ns["sites"][:, _CONTENDED]
+        return [
+            NowSite(
+                site=self._names.site(at),
+                pid=self._names.pid(int(self._rows["sites"]["process"][at])),
+                kind=_native.KINDS.get(int(self._rows["sites"]["kind"][at]), "object"),
+                waiters=int(waiters[at]),
+                waits=int(waits[at]),
+                wait_ns=int(wait_ns[at]),
+                caused_ns=int(caused[at]),
+                total_wait_ns=int(totals[at]),
+            )
+            for at in order
+        ]

@@ -1,0 +1,202 @@
+"""What one run did, by call site, object or thread: sums to compare with another run's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace.analysis import _native
+from nptltrace.analysis.model import run_model
+from nptltrace.analysis.report.naming import Naming
+from nptltrace.errors import UsageError
+from nptltrace.trace.escaping import readable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Location, Symbols
+
+__all__ = ["METRICS", "Item", "Metric", "Run", "measure"]
+
+_NONE = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """Something that is added up.
+
+    Attributes:
+        name: As in JSON; durations end with `_ns`.
+        word: As users call it in expressions.
+        text: As reports call it.
+    """
+
+    name: str
+    word: str
+    text: str
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is a duration."""
+        return self.name.endswith("_ns")
+
+
+METRICS = (
+    Metric("wait_ns", "wait", "contended"),
+    Metric("held_ns", "held", "contended, while it was held"),
+    Metric("wake_ns", "wake", "contended, until it was awake"),
+    Metric("idle_ns", "idle", "idle"),
+    Metric("join_ns", "join", "joining"),
+    Metric("timeout_ns", "timeout", "timed out"),
+    Metric("cancelled_ns", "cancelled", "given up"),
+    Metric("hold_ns", "hold", "held"),
+    Metric("wait_caused_ns", "caused", "kept others waiting"),
+    Metric("waits", "waits", "contended waits"),
+    Metric("holds", "holds", "holds"),
+    Metric("elapsed_ns", "elapsed", "elapsed"),  # of a whole run only
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A call site, object or thread of one run.
+
+    Attributes:
+        kind: Kind of object.
+        name: What it is called, or empty for one that is known by its place.
+        place: Where it is, or where it was first used.
+        own: Whether that place is in the program itself and not in a library.
+        values: A number for each metric.
+    """
+
+    kind: str
+    name: str
+    place: Location | None
+    own: bool
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run.
+
+    Attributes:
+        name: Its trace.
+        level: The detail level it was recorded at, or empty.
+        elapsed_ns: From its first event to its last.
+        total: A number for each metric.
+        items: What it is made of.
+    """
+
+    name: str
+    level: str
+    elapsed_ns: int
+    total: NDArray[np.float64]
+    items: list[Item]
+
+
+def measure(source: Source, symbols: Symbols, *, by: str, per: str = "run") -> Run:
+    """Return what a run did.
+
+    Args:
+        source: The opened trace.
+        symbols: Names addresses.
+        by: `site`, `object` or `thread`.
+        per: What to divide by: `run`, `second`, or the name of a type of event.
+
+    Raises:
+        UsageError: The trace has no time or no such events to divide by.
+    """
+    source.learn_threads()
+    model = run_model(source)
+    threads, objects = model.table("threads"), model.table("objects")
+    sites = model.table("sites")
+    naming = Naming(source, symbols, threads, objects, sites)
+    name = ", ".join(str(path) for path in source.paths())
+    lived = threads[1:][threads["first_ns"][1:] != _NONE]
+    elapsed = int(lived["last_ns"].max() - lived["first_ns"].min()) if len(lived) else 0
+    divisor = _divisor(source, name, elapsed, per)
+    total = _values(lived).sum(axis=0)
+    total[-1] = elapsed
+    rows = {"site": sites, "object": objects, "thread": threads}[by]
+    values = _values(rows) / divisor
+    make = _Maker(source, symbols, naming, rows, sites)
+    item_of = {"site": make.site, "object": make.object, "thread": make.thread}[by]
+    used = np.flatnonzero(values.any(axis=1)).tolist()
+    items = [item_of(row, values[row]) for row in used if row]
+    level = source.traces[0].info.session.level
+    return Run(name, level, elapsed, total / divisor, items)
+
+
+def _values(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Return all metrics of rows of the model."""
+    caused = rows["caused_ns"] if "caused_ns" in (rows.dtype.names or ()) else np.zeros(len(rows))
+    columns = [
+        rows["wait_ns"][:, 0], rows["held_ns"], rows["wait_ns"][:, 0] - rows["held_ns"],
+        *rows["wait_ns"].T[1:], rows["hold_ns"], caused, rows["wait_n"][:, 0], rows["hold_n"],
+        np.zeros(len(rows)),
+    ]  # fmt: skip
+    return np.column_stack(columns).astype(np.float64)
+
+
+def _divisor(source: Source, name: str, elapsed_ns: int, per: str) -> float:
+    if per == "run":
+        return 1.0
+    if per == "second":
+        if not elapsed_ns:
+            raise UsageError(f"{name}: holds no time to divide by")
+        return elapsed_ns / 1e9
+    from nptltrace.catalog import EVENTS
+    from nptltrace.trace.statistics import statistics
+
+    if per not in {event.name for event in EVENTS}:
+        raise UsageError(f"--per {per}: neither run nor second nor a type of event")
+    count = statistics(source, objects=False).event_types.get(per, 0)
+    if not count:
+        raise UsageError(f"{name}: holds no {per} to divide by")
+    return float(count)
+
+
+class _Maker:
+    """Makes items of rows of the model."""
+
+    def __init__(
+        self,
+        source: Source,
+        symbols: Symbols,
+        naming: Naming,
+        rows: NDArray[Any],
+        sites: NDArray[Any],
+    ) -> None:
+        self._symbols, self._naming = symbols, naming
+        self._rows, self._sites = rows, sites
+        self._programs = [readable(PurePath(process.exe).name) for process in source.processes()]
+
+    def site(self, row: int, values: NDArray[np.float64]) -> Item:
+        """Return a call site."""
+        kind = _native.KINDS.get(int(self._rows["kind"][row]), "object")
+        return Item(kind, "", *self._place(row), values)
+
+    def object(self, row: int, values: NDArray[np.float64]) -> Item:
+        """Return an object."""
+        kind, name = self._naming.kind(row), self._naming.object_name(row)
+        place = (None, False) if name else self._place(int(self._rows["first_site"][row]))
+        return Item(kind, name, *place, values)
+
+    def thread(self, row: int, values: NDArray[np.float64]) -> Item:
+        """Return a thread; those of one name are one, for their numbers change with every run."""
+        name = self._naming.thread(row).name or "unnamed"
+        return Item("thread", name, None, own=False, values=values)
+
+    def _place(self, site: int) -> tuple[Location | None, bool]:
+        """Return where a call site is, and whether in the program itself."""
+        process, address = int(self._sites["process"][site]), int(self._sites["address"][site])
+        if not address:
+            return None, False
+        found = self._symbols.location(process, address)
+        known = process < len(self._programs)
+        return found, known and found.module == self._programs[process]

@@ -1,0 +1,121 @@
+"""Names for the rows of a model: threads, objects, call sites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.analysis import _native
+from nptltrace.catalog import DOMAINS, LLL_PURPOSES
+from nptltrace.trace.symbols.site import hex_of_site
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+
+__all__ = ["Naming", "ThreadName"]
+
+# What the low-level locks of a kind belong to.
+_PURPOSES = {
+    "stdio": "stdio stream", "malloc": "malloc arena", "thread": "thread descriptor",
+    "loader": "dynamic linker",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadName:
+    """Which thread is meant.
+
+    Attributes:
+        pid: Process id.
+        tid: Kernel thread id; 0 for one that never ran.
+        name: Its name, or empty.
+    """
+
+    pid: int
+    tid: int
+    name: str
+
+    def __str__(self) -> str:
+        """Return it as `thread 12 (worker)`."""
+        return f"thread {self.tid}" + (f" ({self.name})" if self.name else "")
+
+
+class Naming:
+    """Names rows of a model, each once.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses, or None.
+        threads: The model's threads.
+        objects: The model's objects.
+        sites: The model's sites.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        symbols: Symbols | None,
+        threads: NDArray[Any],
+        objects: NDArray[Any],
+        sites: NDArray[Any],
+    ) -> None:
+        self._source, self._symbols = source, symbols
+        self._threads, self._objects, self._sites = threads, objects, sites
+        self._processes = source.processes()
+        self._number = {pair: n for n, pair in enumerate(source.threads())}
+        self._known: dict[int, ThreadName] = {}
+
+    def pid(self, process: int) -> int:
+        """Return the process id of a process by its number."""
+        return self._processes[process].pid if process < len(self._processes) else 0
+
+    def thread(self, row: int) -> ThreadName:
+        """Return a thread."""
+        known = self._known.get(row)
+        if known is None:
+            process, tid = int(self._threads["process"][row]), int(self._threads["tid"][row])
+            number = self._number.get((process, tid))
+            name = "" if number is None else self._source.thread_name(number)
+            known = self._known[row] = ThreadName(self.pid(process), tid, name)
+        return known
+
+    def kind(self, row: int) -> str:
+        """Return the kind of an object."""
+        return _native.KINDS.get(int(self._objects["kind"][row]), "object")
+
+    def object_name(self, row: int) -> str:
+        """Return the global variable or alias of an object, or the empty string.
+
+        A low-level lock that is neither is called by what it is for.
+        """
+        item = self._objects[row]
+        address = int(item["address"])
+        found = ""
+        if self._symbols is not None:
+            found = self._symbols.object_name(int(item["process"]), address)
+        if found or int(item["kind"]) != DOMAINS["lll"]:
+            return found
+        number = int(item["flags"]) >> _native.LLL_SHIFT
+        purpose = _PURPOSES.get(LLL_PURPOSES[number]) if number < len(LLL_PURPOSES) else None
+        return f"{purpose} {address:#x}" if purpose else ""
+
+    def object(self, row: int) -> str:
+        """Return how to call an object: its name, or its address."""
+        item = self._objects[row]
+        return self.object_name(row) or f"{int(item['address']):#x}"
+
+    def site(self, row: int) -> str:
+        """Return a call site; empty when there is none."""
+        if not row:
+            return ""
+        return self.site_at(int(self._sites["process"][row]), int(self._sites["address"][row]))
+
+    def site_at(self, process: int, site: int) -> str:
+        """Return a call site as columns have it."""
+        if not site:
+            return ""
+        name = self._symbols.site_name(process, site) if self._symbols is not None else ""
+        return name or hex_of_site(site)

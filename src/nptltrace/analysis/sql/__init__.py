@@ -1,0 +1,1 @@
+"""Tables of a trace, and SQL over them."""

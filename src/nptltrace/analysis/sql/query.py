@@ -1,0 +1,303 @@
+"""SQL over the tables of a traceset, by DuckDB.
+
+Every table is there from the start, and is made when a query first reads it; of events only the
+columns and the stretch of time are read that the query asks for. A query reaches nothing but these
+tables: no files, no network, no settings.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from contextlib import closing
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from nptltrace.analysis.sql.scans import LazyTable, Scans
+from nptltrace.analysis.sql.schema import TABLES
+from nptltrace.analysis.sql.views import VIEWS
+from nptltrace.errors import PttError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from nptltrace.analysis.sql.tables import TraceTables
+
+__all__ = ["Database", "QueryError", "view_columns"]
+
+_SETTINGS = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",
+    # It cannot know that events are many and call sites few: joins stay as they are written.
+    "disabled_optimizers": "join_order,build_side_probe_side",
+}
+# How often it is looked whether a query that was interrupted goes on, or another one.
+_LOOK_S = 0.1
+# Rows of an answer that come at once: Python turns them into text without looking up.
+_ROWS = 1 << 14
+_POSITION = re.compile(r"^LINE (\d+): (.*)$", re.MULTILINE)
+_INTERNAL = ("pg_", "duckdb_", "sqlite_", "pragma_")
+
+T = TypeVar("T")
+
+
+class QueryError(UsageError):
+    """A query that cannot be answered.
+
+    Args:
+        what: What is wrong, in one line.
+        line: In which line of the query, from 1; 0 when unknown.
+        column: In which column, from 1.
+    """
+
+    def __init__(self, what: str, line: int = 0, column: int = 0) -> None:
+        self.line, self.column = line, column
+        where = f" (line {line}, column {column})" if line else ""
+        super().__init__(f"{what}{where}")
+
+
+class Database:
+    """The tables of a traceset, and views on them, behind SQL.
+
+    Args:
+        tables: Makes the tables.
+
+    Raises:
+        PttError: DuckDB is not installed.
+    """
+
+    def __init__(self, tables: TraceTables) -> None:
+        self._duckdb = _duckdb()
+        self._connection = self._duckdb.connect(config=_SETTINGS)
+        self._scans = Scans()
+        # At the interpreter's exit too: no thread of DuckDB may come back to Python after it.
+        self._end = weakref.finalize(self, _end, self._connection, self._scans)
+        self._querying = Lock()
+        self._rows = self._duckdb.ExpectedResultType.QUERY_RESULT
+        self.interruptible(lambda: self._declare(tables))
+
+    def close(self) -> None:
+        """Give everything back; no query may run."""
+        self._end()
+
+    def query(self, sql: str) -> pa.Table:
+        """Return what a query answers; of several statements, the last that returns rows.
+
+        Several threads may ask at once: one query is answered after the other.
+
+        Args:
+            sql: The query.
+
+        Raises:
+            QueryError: It cannot be answered.
+        """
+        return self.interruptible(lambda: self._query(sql))
+
+    def results(self, sql: str) -> Generator[pa.RecordBatchReader, None, None]:
+        """Run the statements of a query, and yield what those return that return rows.
+
+        A result must be read before the next one is asked for.
+
+        Args:
+            sql: The query.
+
+        Raises:
+            QueryError: It cannot be answered.
+        """
+        for statement in self._statements(sql):
+            try:
+                reader = self._run(statement, sql)
+                if reader is not None:
+                    with closing(reader):
+                        batches = self._whole(reader, statement, sql)
+                        yield pa.RecordBatchReader.from_batches(_plain(reader.schema), batches)
+            finally:
+                self._scans.end()
+
+    def is_complete(self, sql: str) -> bool:
+        """Return whether a text ends with a whole statement."""
+        try:
+            found = self._connection.extract_statements(sql)
+        except self._duckdb.Error:
+            return sql.rstrip().endswith(";")
+        return not found or sql.rstrip().endswith(";")
+
+    def interruptible(self, work: Callable[[], T]) -> T:
+        """Do something in a thread of its own, so that Ctrl-C stops the query that it runs.
+
+        Args:
+            work: What to do; called in this thread where that cannot receive signals.
+
+        Raises:
+            KeyboardInterrupt: It was stopped.
+        """
+        import signal
+        from concurrent.futures import ThreadPoolExecutor, wait
+        from threading import current_thread, main_thread
+
+        before = signal.getsignal(signal.SIGINT)
+        if current_thread() is not main_thread() or before is not signal.default_int_handler:
+            return work()
+        stopped = False
+
+        def stop(*_: object) -> None:
+            nonlocal stopped
+            stopped = True
+            self._scans.stop()
+            self._connection.interrupt()
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            with ThreadPoolExecutor(1) as pool:
+                future = pool.submit(work)
+                while wait([future], _LOOK_S).not_done:
+                    if stopped:  # what came between two queries has stopped none
+                        self._scans.stop()
+                        self._connection.interrupt()
+        finally:
+            signal.signal(signal.SIGINT, before)
+            self._scans.end()  # nor is the next query stopped
+        if stopped:
+            raise KeyboardInterrupt
+        try:
+            return future.result()
+        finally:
+            del future  # an error in it would refer to itself by this frame
+
+    # ---- inside ----
+
+    def _declare(self, tables: TraceTables) -> None:
+        for table in TABLES.values():
+            self._connection.register(table.name, LazyTable(table, tables, self._scans))
+        for view in VIEWS:
+            self._connection.execute(view.statement)
+        self._connection.execute("set lock_configuration = true")
+
+    def _query(self, sql: str) -> pa.Table:
+        found = None
+        with self._querying, closing(self.results(sql)) as results:
+            for reader in results:
+                found = reader.read_all()
+        return pa.table({}) if found is None else found
+
+    def _statements(self, sql: str) -> list[Any]:
+        try:
+            return list(self._connection.extract_statements(sql))
+        except self._duckdb.Error as error:
+            raise _query_error(error, sql, sql) from None
+
+    def _run(self, statement: Any, sql: str) -> pa.RecordBatchReader | None:
+        """Run one statement; None for one that returns no rows."""
+        failed = self._duckdb.Error
+        try:
+            if list(statement.expected_result_type) != [self._rows]:
+                self._connection.execute(statement.query)
+                return None
+            return self._connection.sql(statement.query).to_arrow_reader(_ROWS)
+        except failed as error:
+            raise self._explained(error, statement, sql) from None
+
+    def _explained(self, error: Exception, statement: Any, sql: str) -> PttError:
+        """Return an error with its place, which is known where the statement is just executed."""
+        if self._scans.failures:
+            return self._scans.failures.pop()
+        # Names are looked up before anything runs, so it fails again at once.
+        unknown = isinstance(error, self._duckdb.BinderException | self._duckdb.CatalogException)
+        if unknown and not _POSITION.search(str(error)):
+            try:
+                self._connection.execute(statement.query)
+            except self._duckdb.Error as again:
+                error = again
+        return _query_error(error, statement.query, sql)
+
+    def _whole(
+        self, reader: pa.RecordBatchReader, statement: Any, sql: str
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, sums as plain integers."""
+        schema = _plain(reader.schema)
+        try:
+            for batch in reader:
+                yield batch.cast(schema)
+        except (self._duckdb.Error, pa.ArrowException, OSError) as error:
+            if isinstance(error, pa.ArrowInvalid) and not self._scans.failures:
+                raise QueryError(f"{error}: cast it to double") from None
+            raise self._explained(error, statement, sql) from None
+
+
+def _end(connection: Any, scans: Scans) -> None:
+    """Close a connection when no thread is in a scan any more."""
+    connection.interrupt()
+    scans.end()
+    connection.close()
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Return a schema in which the 128 bits that DuckDB adds up in are 64."""
+    wide = pa.decimal128(38, 0)
+    fields = [field.with_type(pa.int64()) if field.type == wide else field for field in schema]
+    return pa.schema(fields)
+
+
+def view_columns() -> dict[str, list[str]]:
+    """Return the columns of each view, and of each macro that returns a table."""
+    connection = _duckdb().connect()
+    for table in TABLES.values():
+        connection.register(table.name, table.schema().empty_table())
+    columns = {}
+    for view in VIEWS:
+        connection.execute(view.statement)
+        if not view.value:
+            arguments = f"({', '.join('0' for _ in view.parameters)})" if view.parameters else ""
+            found = connection.execute(f"describe from {view.name}{arguments}").fetchall()
+            columns[view.name] = [row[0] for row in found]
+    connection.close()
+    return columns
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise PttError("SQL needs DuckDB, which is not installed: pip install duckdb") from None
+    return duckdb
+
+
+def _query_error(error: Exception, statement: str, sql: str) -> QueryError:
+    """Return an error of DuckDB in one line, with the place in the whole text."""
+    text = str(error)
+    line, column = 0, 0
+    place = _POSITION.search(text)
+    if place is not None:
+        line, column = int(place[1]), _column(text, place, statement)
+        before = sql[: max(sql.find(statement), 0)]
+        if line == 1:
+            column += len(before.rpartition("\n")[2])
+        line += before.count("\n")
+    head = text.partition("\n\nLINE ")[0]
+    what, _, hint = head.partition("\n")
+    kind, colon, rest = what.partition(": ")
+    if colon and kind.endswith("Error"):
+        what = rest
+    near = [name for name in re.findall(r'"([^"]+)"', hint) if not name.startswith(_INTERNAL)]
+    if near and hint.startswith(("Did you mean", "Candidate bindings")):
+        what = f"{what.rstrip('!')}; did you mean {' or '.join(near[:3])}?"
+    return QueryError(what.rstrip("!"), line, column)
+
+
+def _column(text: str, place: re.Match[str], statement: str) -> int:
+    """Return the column, from 1, that an arrow in a message points to."""
+    shown = place[2]
+    pointer = text[place.end() :].lstrip("\n").partition("\n")[0]
+    mark = pointer.find("^") - len(f"LINE {place[1]}: ")
+    lines = statement.splitlines()
+    given = lines[int(place[1]) - 1] if int(place[1]) <= len(lines) else ""
+    # Of a long line only a part around the place is shown, between dots.
+    left = len(shown) - len(shown.removeprefix("..."))
+    part = shown.removeprefix("...").removesuffix("...")
+    shift = max(given.find(part), 0) - left
+    return max(mark + shift + 1, 1)

@@ -1,0 +1,541 @@
+"""The tables of a traceset as `schema` declares them, each made when it is asked for.
+
+Waits, holds, wake-ups and events come in pieces, so that what reads them need not hold them all.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import PurePath
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from nptltrace.analysis.model import ROW_TABLES, Window, model_batches
+from nptltrace.analysis.report.sites import Sites
+from nptltrace.analysis.sql.attributes import init_attributes, policies
+from nptltrace.analysis.sql.schema import EVENT_FIELDS, TABLES, table_type
+from nptltrace.analysis.sql.spill import Shelf
+from nptltrace.catalog import EVENTS
+from nptltrace.trace.escaping import readable
+from nptltrace.trace.losses import reported_losses
+from nptltrace.trace.symbols.lookup import Symbols
+from nptltrace.trace.symbols.site import ADDRESS, hex_of_site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.info import Process
+    from nptltrace.trace.source import TraceFiles
+    from nptltrace.trace.traceset import Traceset
+
+__all__ = ["TraceTables"]
+
+_MODEL = (*ROW_TABLES, "threads", "objects", "edges", "blames")
+# The holds of this many events are kept for the next query; others are made anew for each.
+_KEPT_EVENTS = 4_000_000
+
+_OPERATIONS = {
+    "mutex": "mutex_lock", "spinlock": "spin_lock", "cond": "cond_wait", "barrier": "barrier_wait",
+    "semaphore": "sem_wait", "once": "once", "futex": "futex_wait", "thread": "join",
+    "lll": "lll_lock",
+}  # fmt: skip
+_SOURCES = ("nptl", "handler", "user")
+
+
+class TraceTables:
+    """The tables of a traceset; several threads may ask at once.
+
+    Args:
+        traceset: The opened traces.
+        symbols: Names addresses; made from what the traces say otherwise.
+        window: The part of the traces to tell of.
+    """
+
+    def __init__(
+        self, traceset: Traceset, symbols: Symbols | None = None, window: Window | None = None
+    ) -> None:
+        self._traceset, self._source = traceset, traceset.source
+        self._symbols = symbols or Symbols(self._source)
+        self._window = window or Window()
+        self._kept: dict[str, pa.Table] = {}
+        # A query reads several tables at once.
+        self._lock = RLock()
+        self._numbers = _Numbers(traceset)
+        self._sites = Sites(self._source)
+        self._makers: dict[str, Callable[[], dict[str, Any]]] = {
+            "runs": self._runs,
+            "processes": self._processes,
+            "findings": self._findings,
+            "sites": self._site_rows,
+            "stacks": self._stack_rows,
+            "modules": self._modules,
+            "lost": self._lost,
+        }
+        self._finishers: dict[str, Callable[[pa.Table], dict[str, Any]]] = {
+            "threads": self._threads,
+            "objects": self._objects,
+            "waits": self._waits,
+            "holds": self._holds,
+            "wakeups": self._wakeups,
+            "edges": self._edges,
+            "blames": self._blames,
+        }
+
+    # ---- questions ----
+
+    def table(self, name: str, columns: Collection[str] | None = None) -> pa.Table:
+        """Return a table.
+
+        Args:
+            name: One of `schema.TABLES`.
+            columns: Only these; None for all.
+
+        Raises:
+            UsageError: There is no such table.
+        """
+        schema = table_type(name).schema(columns)
+        if self._is_streamed(name):
+            return pa.concat_tables([schema.empty_table(), *self.batches(name, columns)])
+        with self._lock:
+            if name not in self._kept:
+                self._keep(name)
+            return self._kept[name].select(schema.names)
+
+    def batches(
+        self, name: str, columns: Collection[str] | None = None, window: Window | None = None
+    ) -> Iterator[pa.Table]:
+        """Yield a table in pieces.
+
+        Args:
+            name: One of `schema.TABLES`.
+            columns: Only these; None for all.
+            window: Of events, only those in this part.
+        """
+        if name == "events":
+            yield from self._events(columns, window)
+        elif self._is_streamed(name):
+            chosen = table_type(name).schema(columns).names
+            yield from (piece.select(chosen) for _, piece in self.pieces((name,)))
+        else:
+            yield self.table(name, columns)
+
+    def pieces(self, names: Collection[str]) -> Iterator[tuple[str, pa.Table]]:
+        """Yield several tables in pieces, each with its table's name; nothing is kept.
+
+        The events are gone through twice at most: for the model, and for themselves.
+        """
+        if any(name in _MODEL for name in names):
+            rows = [name for name in ROW_TABLES if name in names]
+            for name, raw in self._model(rows, edges="edges" in names):
+                if name in names:
+                    yield name, self._made(name, self._finishers[name](raw))
+        for name in names:
+            if name == "events":
+                yield from ((name, piece) for piece in self._events(None, None))
+            elif name not in _MODEL:
+                yield name, self.table(name)
+
+    # ---- keeping ----
+
+    def _is_streamed(self, name: str) -> bool:
+        events = sum(self._source.reader.trace_info(t.number).events for t in self._source.traces)
+        return name == "events" or (name == "holds" and events > _KEPT_EVENTS)
+
+    def _keep(self, name: str) -> None:
+        """Make a table, and those that come with it; edges come alone."""
+        if name not in _MODEL:
+            self._kept[name] = self._made(name, self._makers[name]())
+            return
+        edges = name == "edges"
+        rows = [row for row in ROW_TABLES if not edges and not self._is_streamed(row)]
+        shelves: dict[str, Shelf] = {}
+        for made, raw in self._model(rows, edges=edges):
+            if made in self._kept:
+                continue
+            shelves.setdefault(made, Shelf()).add(self._made(made, self._finishers[made](raw)))
+        for made, shelf in shelves.items():
+            self._kept[made] = shelf.table()
+
+    def _model(self, rows: Sequence[str], *, edges: bool) -> Iterator[tuple[str, pa.Table]]:
+        with self._lock:
+            self._source.learn_threads()
+        return model_batches(self._source, rows, edges=edges, window=self._window)
+
+    @staticmethod
+    def _made(name: str, columns: dict[str, Any]) -> pa.Table:
+        schema = table_type(name).schema()
+        arrays = []
+        for field in schema:
+            column = columns[field.name]
+            if isinstance(column, pa.ChunkedArray):
+                column = column.combine_chunks()
+            if not isinstance(column, pa.Array):
+                column = pa.array(column, _plain(field.type))
+            arrays.append(_as(column, field.type))
+        return pa.table(arrays, schema=schema)
+
+    # ---- what the model knows ----
+
+    def _who(self, raw: pa.Table) -> dict[str, Any]:
+        process = _numpy(raw["process"])
+        numbers = self._numbers
+        return {
+            "run_id": numbers.run(process), "process": raw["process"], "pid": numbers.pid[process],
+        }  # fmt: skip
+
+    def _stack(self, raw: pa.Table, column: str, process: str = "process") -> pa.Array:
+        """Return the stacks of call sites, which are in the process that a column names."""
+        return self._sites.ids(_numpy(raw[process].fill_null(0)), _numpy(raw[column]))
+
+    def _threads(self, raw: pa.Table) -> dict[str, Any]:
+        # A policy that is not the ordinary one is told of when a thread or a process begins.
+        first = _numpy(raw["tid"]) == self._numbers.pid[_numpy(raw["process"])]
+        scheduled = _numpy(raw["begun"]) | _numpy(raw["scheduled"]) | first
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["threads"].names},
+            **self._who(raw),
+            "gen": raw["generation"],
+            "start_ns": raw["first_ns"],
+            "create_stack": self._stack(raw, "create_site"),
+            "start_routine": raw["routine"],
+            "policy": policies(_numpy(raw["policy"]), scheduled),
+            "prio": pa.array(_numpy(raw["priority"]), mask=~scheduled),
+        }
+
+    def _objects(self, raw: pa.Table) -> dict[str, Any]:
+        process, address = raw["process"].to_pylist(), raw["object"].to_pylist()
+        names = [self._object_name(p, a) for p, a in zip(process, address, strict=True)]
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["objects"].names},
+            **self._who(raw),
+            "lock_id": raw["object_id"],
+            "addr": raw["object"],
+            "gen": raw["generation"],
+            "name": [name for name, _ in names],
+            "name_source": [source for _, source in names],
+            "first_stack": self._stack(raw, "first_site"),
+            "init_stack": self._stack(raw, "init_site"),
+            "init_attr": init_attributes(
+                raw["kind"].combine_chunks(), _numpy(raw["attributes"]), _numpy(raw["made"])
+            ),
+        }
+
+    def _object_name(self, process: int, address: int) -> tuple[str, str]:
+        """Return what to call an object, and where that comes from."""
+        name = self._symbols.object_name(process, address)
+        if not name:
+            return f"{address:#x}", "address"
+        aliases = self._symbols.aliases
+        given = address in aliases.addresses or name.partition("+")[0] in aliases.symbols.values()
+        return name, "alias" if given else "symbol"
+
+    def _waits(self, raw: pa.Table) -> dict[str, Any]:
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["waits"].names},
+            **self._who(raw),
+            "lock_id": raw["object_id"],
+            "op": _operations(raw),
+            "owner_stack": self._stack(raw, "owner_site", "owner_process"),
+            "waker_stack": self._stack(raw, "waker_site", "waker_process"),
+            "stack_id": self._stack(raw, "site"),
+        }
+
+    def _holds(self, raw: pa.Table) -> dict[str, Any]:
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["holds"].names},
+            **self._who(raw),
+            "lock_id": raw["object_id"],
+            "stack_id": self._stack(raw, "site"),
+            "release_stack": self._stack(raw, "release_site"),
+        }
+
+    def _wakeups(self, raw: pa.Table) -> dict[str, Any]:
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["wakeups"].names},
+            **self._who(raw),
+            "lock_id": raw["object_id"],
+            "waker_stack": self._stack(raw, "waker_site", "waker_process"),
+        }
+
+    def _edges(self, raw: pa.Table) -> dict[str, Any]:
+        return {
+            **{name: raw[name] for name in raw.column_names if name in TABLES["edges"].names},
+            **self._who(raw),
+            "held_lock": raw["held_id"],
+            "wanted_lock": raw["wanted_id"],
+            "first_t": raw["first_ns"],
+            "stack_a": self._stack(raw, "held_site"),
+            "stack_b": self._stack(raw, "wanted_site"),
+            "mode_a": raw["held_mode"],
+            "mode_b": raw["wanted_mode"],
+            "guard_set": raw["guards"],
+        }
+
+    def _blames(self, raw: pa.Table) -> dict[str, Any]:
+        return {
+            "tid": raw["tid"],
+            "wait_caused_ns": raw["wait_caused_ns"],
+            **self._who(raw),
+            "lock_id": raw["object_id"],
+            "stack_id": self._stack(raw, "site"),
+        }
+
+    # ---- events ----
+
+    def _events(self, columns: Collection[str] | None, window: Window | None) -> Iterator[pa.Table]:
+        schema = TABLES["events"].schema(columns)
+        fields = [EVENT_FIELDS[name] for name in schema.names if name in EVENT_FIELDS]
+        part = self._window if window is None else self._window.common(window)
+        for table in self._traceset.batches(part.begin_ns, part.end_ns, fields=fields):
+            arrays = [self._event_column(table, field.name) for field in schema]
+            yield pa.table(
+                [_as(array, field.type) for array, field in zip(arrays, schema, strict=True)],
+                schema=schema,
+            )
+
+    def _event_column(self, table: pa.Table, name: str) -> pa.Array:
+        if name == "run_id":
+            return self._numbers.run(_numpy(table["process"]))
+        if name == "source":
+            return self._numbers.source(_numpy(table["event_id"]))
+        if name == "stack_id":
+            return self._stack(table, "site")
+        if name == "site":
+            return pa.array(_numpy(table["site"]) & np.uint64(ADDRESS))
+        return table[name].combine_chunks()
+
+    # ---- what stands beside the events ----
+
+    def _runs(self) -> dict[str, Any]:
+        return _columns([self._run(trace) for trace in self._source.traces], "runs")
+
+    def _run(self, trace: TraceFiles) -> dict[str, Any]:
+        session, env = trace.info.session, trace.metadata.env
+        info = self._source.reader.trace_info(trace.number)
+        processes = trace.info.processes
+        first = processes[min(processes)] if processes else None
+        version = [str(env.get(f"tracer_{part}", "")) for part in ("major", "minor", "patch")]
+        return {
+            "run_id": str(trace.metadata.uuid),
+            "path": readable(str(trace.path)),
+            "host": env.get("hostname") or session.string("hostname"),
+            "boot_id": env.get("boot_id") or session.string("boot_id"),
+            "kernel": env.get("kernel") or session.string("kernel"),
+            "machine": env.get("architecture") or session.string("machine"),
+            "cpus": session.number("cpus"),
+            "t0_unix_ns": self._source.start_unix_ns,
+            "start_unix_ns": session.number("start_unix_ns"),
+            "end_unix_ns": session.number("end_unix_ns"),
+            "clock": env.get("clock") or session.string("clock", "name"),
+            "tool_version": session.string("recorder", "version") or ".".join(version).strip("."),
+            **_program(first),
+            "level": session.level or str(env.get("level", "")),
+            "state": session.state,
+            "events": info.events,
+            "bytes": info.bytes,
+            "lost_total": max(info.discarded, sum(session.losses.values())),
+            "uncovered_modules": [
+                readable(str(item.get("module", ""))) for item in session.uncovered
+            ],
+        }
+
+    def _processes(self) -> dict[str, Any]:
+        by_index = {
+            (trace, index): number
+            for number, (trace, index, _) in enumerate(self._numbers.processes)
+        }
+        rows = []
+        for number, process in enumerate(self._source.processes()):
+            trace, parent = self._numbers.processes[number][0], process.parent
+            rows.append(
+                {
+                    **self._numbers.who(number),
+                    "ppid": process.ppid,
+                    "parent": None if parent is None else by_index.get((trace, parent)),
+                    **_program(process),
+                    "start_ns": self._since_start(process.start_unix_ns),
+                    "end_ns": self._since_start(process.end_unix_ns),
+                    "status": _status(process.status),
+                }
+            )
+        return _columns(rows, "processes")
+
+    def _since_start(self, unix_ns: int | None) -> int | None:
+        return None if unix_ns is None else unix_ns - self._source.start_unix_ns
+
+    def _findings(self) -> dict[str, Any]:
+        from nptltrace.analysis.findings import findings
+
+        found = findings(self._source, self._symbols)
+        ts = _numpy(found["ts_ns"])
+        found = found.filter(pa.array(self._window.includes(ts)))
+        return {**{name: found[name] for name in found.column_names}, **self._who(found)}
+
+    def _site_rows(self) -> dict[str, Any]:
+        rows = []
+        for identity, process, site in self._sites.all(self._traceset):
+            place = self._sites.place(process, site)
+            found = self._symbols.location(process, site)
+            rows.append(
+                {
+                    "run_id": self._numbers.who(process)["run_id"],
+                    "site_id": identity,
+                    "module": place.module,
+                    "build_id": place.build_id,
+                    "offset": place.offset,
+                    "function": found.function,
+                    "file": found.file,
+                    "path": found.path,
+                    "line": found.line or None,
+                    "inlined": [str(frame) for frame in found.inlined],
+                    "site": self._symbols.site_name(process, site) or hex_of_site(site),
+                }
+            )
+        return _columns(rows, "sites")
+
+    def _stack_rows(self) -> dict[str, Any]:
+        rows = []
+        for identity, process, site in self._sites.all(self._traceset):
+            place = self._sites.place(process, site)
+            rows.append(
+                {
+                    "run_id": self._numbers.who(process)["run_id"],
+                    "stack_id": identity,
+                    "site_id": identity,
+                    "frames": [{"build_id": place.build_id, "offset": place.offset}],
+                }
+            )
+        return _columns(rows, "stacks")
+
+    def _modules(self) -> dict[str, Any]:
+        rows = [
+            {
+                **self._numbers.who(number),
+                "path": readable(module.path),
+                "name": readable(PurePath(module.path).name),
+                "build_id": module.build_id,
+                "start": module.start,
+                "end": module.end,
+                "bias": module.bias,
+            }
+            for number, process in enumerate(self._source.processes())
+            for module in process.map.modules()
+        ]
+        return _columns(rows, "modules")
+
+    def _lost(self) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = []
+        for trace in self._source.traces:
+            run = {"run_id": str(trace.metadata.uuid)}
+            causes = dict(trace.info.session.losses)
+            discarded = self._source.reader.trace_info(trace.number).discarded
+            unknown = discarded - sum(causes.values())
+            if unknown > 0:
+                causes["unknown"] = unknown
+            rows += [{**run, "cause": cause, "count": count} for cause, count in causes.items()]
+        rows += self._reported_losses()
+        return _columns(rows, "lost")
+
+    def _reported_losses(self) -> list[dict[str, Any]]:
+        """Return what handlers and the tracer reported in events."""
+        threads = self._source.threads()
+        rows = []
+        for loss in reported_losses(self._source.reader):
+            process, tid = threads[loss.thread]
+            who = {**self._numbers.who(process), "tid": tid}
+            rows.append({**who, "t_ns": loss.t_ns, "cause": loss.cause, "count": loss.events})
+        return rows
+
+
+class _Numbers:
+    """What stands behind numbers of processes and events.
+
+    Attributes:
+        processes: Trace, number in it, and pid of each process.
+        pid: Pids by process.
+    """
+
+    def __init__(self, traceset: Traceset) -> None:
+        source = traceset.source
+        self.processes = source.reader.processes(0)
+        self.pid = np.array([process.pid for process in source.processes()], np.uint32)
+        uuids = [str(trace.metadata.uuid) for trace in source.traces]
+        self._runs = pa.array(uuids, pa.string())
+        self._uuid = uuids
+        self._run = np.array([trace for trace, _, _ in self.processes], np.int32)
+        self._source = np.zeros(1024, np.int32)
+        for event in EVENTS:
+            where = {"handler": "handler", "user": "user"}.get(event.domain, "nptl")
+            self._source[event.id] = _SOURCES.index(where)
+
+    def run(self, process: NDArray[Any]) -> pa.Array:
+        """Return the runs of processes."""
+        return pa.DictionaryArray.from_arrays(pa.array(self._run[process]), self._runs)
+
+    def source(self, event_id: NDArray[Any]) -> pa.Array:
+        """Return where events come from."""
+        return pa.DictionaryArray.from_arrays(
+            pa.array(self._source[event_id]), pa.array(_SOURCES, pa.string())
+        )
+
+    def who(self, process: int) -> dict[str, Any]:
+        """Return the columns that name a process."""
+        run = self._uuid[self._run[process]]
+        return {"run_id": run, "process": process, "pid": int(self.pid[process])}
+
+
+def _numpy(column: pa.ChunkedArray) -> NDArray[Any]:
+    return np.asarray(column.to_numpy())
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+
+def _as(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Return an array as the type that a column has."""
+    if array.type == type_:
+        return array
+    if not pa.types.is_dictionary(type_):
+        return array.cast(type_)
+    if not pa.types.is_dictionary(array.type):
+        return array.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), array.dictionary)
+
+
+def _columns(rows: list[dict[str, Any]], table: str) -> dict[str, Any]:
+    """Return rows as columns."""
+    return {name: [row.get(name) for row in rows] for name in TABLES[table].names}
+
+
+def _operations(raw: pa.Table) -> pa.Array:
+    """Return what waiting threads were about to do."""
+    kind, mode = raw["kind"].combine_chunks(), raw["mode"].combine_chunks()
+    kinds = kind.dictionary.to_pylist()
+    words = [_OPERATIONS.get(name, "rwlock_wrlock") for name in kinds] + ["rwlock_rdlock"]
+    codes = np.asarray(kind.indices).astype(np.int32)
+    shared = (codes == kinds.index("rwlock")) & (np.asarray(mode.indices) == 1)
+    codes[shared] = len(kinds)
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(words, pa.string()))
+
+
+def _program(process: Process | None) -> dict[str, Any]:
+    """Return the columns that name a program."""
+    if process is None:
+        return {"exe": "", "exe_build_id": "", "cmdline": ""}
+    builds = [module.build_id for module in process.modules if module.path == process.exe]
+    return {
+        "exe": readable(process.exe),
+        "exe_build_id": builds[0] if builds else "",
+        "cmdline": shlex.join(process.cmdline),
+    }
+
+
+def _status(status: Any) -> str | None:
+    return status if status is None or isinstance(status, str) else json.dumps(status)

@@ -1,0 +1,43 @@
+"""`ptt bundle`: names into a trace, so that it can be read elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.cli import traces
+from nptltrace.cli.options import add_traces, say
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "put the names of functions, lines and variables into a trace"
+DESCRIPTION = """\
+Looks up every call site, function and variable that occurs in the trace, on the machine where the
+programs and their debug files are, and keeps the names in the trace (info/symbols.jsonl). Other
+machines then need no symbols to read it."""
+EXAMPLE = """\
+ptt bundle run.ptt && tar -czf run.tar.gz run.ptt
+ptt bundle --symbols build/debug run.ptt"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_traces(parser)
+    traces.add_names(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the names."""
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.bundle_writer import write_bundle
+
+    source = Source(args.traces)
+    warner = traces.Warner(args, source)
+    done = write_bundle(source, traces.open_symbols(args, source))
+    warner.say()
+    for trace, found in zip(source.traces, done, strict=True):
+        for module, count in sorted(found.nameless.items()):
+            say(args, f"{module}: no symbols for {count} of its addresses")
+        what = f"{found.names} names, {found.lines} with a source line"
+        say(args, f"put {what}, into {trace.path} ({found.size / 1000:.1f} kB)")
+    return 0

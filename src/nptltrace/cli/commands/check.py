@@ -1,0 +1,164 @@
+"""`ptt check`: what is wrong with what the threads did."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from nptltrace.cli import traces
+from nptltrace.cli.options import add_format, add_traces, duration_ns, say, write_lines
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nptltrace.analysis.findings import Finding
+    from nptltrace.cli.check_rules import Rules
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+
+SUMMARY = "find deadlocks, lock orders that can deadlock, lost wake-ups and misuse"
+DESCRIPTION = """\
+Looks for bugs in what the threads did: deadlocks, locks taken in orders that can deadlock, wake-ups
+that came too early, locks released by others, used after they were destroyed or never released,
+threads that nobody joins, barriers that nobody completes. Each finding is a sentence with the call
+sites of all sides, and the events that prove it. The exit status is 1 if anything was found."""
+EXAMPLE = """\
+ptt check run.ptt
+ptt check --kind deadlock,lock-order-inversion run.ptt
+ptt check --ignore thread-leak --ignore lock-order-inversion:libfoo.so run.ptt
+ptt check --follow run.ptt
+ptt check --format json run.ptt | jq '.findings[].message'"""
+
+_POLL_S = 0.2
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_traces(parser)
+    add_format(parser)
+    parser.add_argument(
+        "--kind", metavar="KIND,…", action="append", default=[], help="look for these kinds only"
+    )
+    parser.add_argument(
+        "--ignore", metavar="KIND[:TEXT]", action="append", default=[],
+        help="leave out findings of this kind (* = any) with this text in the name of an object "
+        "or in a call site",
+    )  # fmt: skip
+    parser.add_argument(
+        "--suppressions", metavar="FILE", action="append", default=[],
+        help="leave out what the lines of this file say, each as for --ignore",
+    )  # fmt: skip
+    parser.add_argument(
+        "--long-hold", metavar="TIME", type=duration_ns, default=1_000_000_000,
+        help="a lock held for this time is a finding (default: 1s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--suspects", action="store_true",
+        help="also lock orders that are none if memory was used again for another lock",
+    )  # fmt: skip
+    parser.add_argument(
+        "-f", "--follow", action="store_true",
+        help="go on while the trace is being recorded, and say at once when a cycle closes",
+    )  # fmt: skip
+    traces.add_names(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the findings."""
+    from nptltrace.analysis.findings import find
+    from nptltrace.cli.check_rules import read_rules
+    from nptltrace.trace.source import Source
+
+    rules = read_rules(args)
+    source = Source(args.traces)
+    warner = traces.Warner(args, source)
+    warner.say()
+    symbols = traces.open_symbols(args, source)
+    if args.follow:
+        return _follow(args, source, symbols, rules, warner)
+    result = find(source, symbols, long_hold_ns=args.long_hold)
+    warner.say()
+    chosen = rules.chosen(result.findings)
+    suspects = 0 if rules.suspects else sum(found.suspect for found in result.findings)
+    if result.partial:
+        what = f"{result.lost:,} events are missing" if result.lost else "events are missing"
+        say(args, f"warning: {what}: findings that need all events to be sure are left out")
+    if suspects:
+        say(args, f"{suspects} possible lock orders are left out (--suspects shows them)")
+    if result.crowded:
+        what = "by threads that held more than 64 others"
+        say(args, f"orders of locks that were taken {what} are not judged ({result.crowded:,})")
+    if result.futex_waits:
+        what = "locks of Rust, of C++20 and others that do without the thread library"
+        say(args, f"waits by system call are not judged ({result.futex_waits:,}): {what}")
+    _print(args, source, chosen)
+    return 1 if chosen else 0
+
+
+def _print(args: argparse.Namespace, source: Source, chosen: list[Finding]) -> None:
+    from nptltrace.analysis.report.documents import findings_document, findings_rows
+    from nptltrace.cli.output import check_text
+
+    if args.format == "text":
+        name = ", ".join(str(path) for path in source.paths())
+        write_lines(check_text.lines(chosen, name))
+    elif args.format == "json":
+        import json
+
+        json.dump(findings_document(chosen), sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        import csv
+
+        csv.writer(sys.stdout, lineterminator="\n").writerows(findings_rows(chosen))
+
+
+def _follow(
+    args: argparse.Namespace,
+    source: Source,
+    symbols: Symbols,
+    rules: Rules,
+    warner: traces.Warner,
+) -> int:
+    """Print findings as they show; the recording's end ends it."""
+    from nptltrace.analysis.checker import Checker
+    from nptltrace.analysis.findings import findings_of
+    from nptltrace.analysis.growing import is_recorded
+    from nptltrace.cli.output import check_text
+    from nptltrace.trace.reading.watermark import Settled
+
+    checker = Checker(source, args.long_hold)
+    settled = Settled(source)
+    shown: set[tuple[str, int, tuple[int, ...]]] = set()
+    chosen: list[Finding] = []
+    known = 0
+    running = is_recorded(source)
+    while True:
+        checker.read(settled.until_ns() if running else None)
+        if not running:
+            checker.finish()
+        if not running or checker.found != known:
+            known = checker.found
+            source.learn_threads()
+            chosen = rules.chosen(findings_of(source, symbols, checker))
+        for found in chosen if args.format == "text" else ():
+            key = (found.kind, found.ts_ns, tuple(found.threads))
+            if key not in shown:
+                write_lines(check_text.finding(found))
+                sys.stdout.flush()
+            shown.add(key)
+        warner.say()
+        if not running:
+            break
+        time.sleep(_POLL_S)
+        # Asked for first: what came until then is read after it.
+        running = is_recorded(source)
+        checker.refresh()
+        running = running and source.running
+    if args.format != "text":
+        _print(args, source, chosen)
+    else:
+        name = ", ".join(str(path) for path in source.paths())
+        write_lines([check_text.summary(chosen, name)])
+    return 1 if chosen else 0

@@ -1,0 +1,77 @@
+"""`ptt cut`: a part of a trace, by time or by count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.cli import traces
+from nptltrace.cli.options import add_trace, say
+from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nptltrace.trace._native import Cursor
+
+SUMMARY = "write a part of a trace as a trace of its own"
+DESCRIPTION = """\
+Takes the events of a stretch of time, or a number of events counted in the order of time. Times in
+the new trace are those of the old one. Who holds and who waits at its beginning is known in it."""
+EXAMPLE = """\
+ptt cut --from 1.5s --to 2s -o stall.ptt run.ptt
+ptt cut --start 1000000 --count 50000 -o middle.ptt run.ptt"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_trace(parser)
+    traces.add_output(parser, "the new trace (default: TRACE with -cut in its name)")
+    traces.add_window(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the part."""
+    from nptltrace.analysis.cutting import write_cut
+    from nptltrace.cli.unmatched import say_unmatched
+    from nptltrace.trace import _native
+    from nptltrace.trace.copying import Part, default_output
+    from nptltrace.trace.source import Source
+
+    if args.begin is None and args.end is None and not args.start and args.count is None:
+        raise UsageError("cut needs --from, --to, --start or --count")
+    source = Source([args.trace])
+    warner = traces.Warner(args, source)
+    cursor = _native.Cursor(source.reader)
+    if args.begin is not None:
+        cursor.seek_key(source.reader.key_of_time(args.begin))
+    if args.end is not None:
+        cursor.limit_key(source.reader.key_of_time(args.end))
+    _skip(cursor, args.start)
+    begin = cursor.place()
+    if args.count is not None:
+        _skip(cursor, args.count)
+        end: _native.Place | None = cursor.place()
+    elif args.end is not None:
+        end = _native.Place(source.reader.key_of_time(args.end), 0, 0, 0, 0)
+    else:
+        end = None
+    output = Path(args.output) if args.output else default_output(Path(args.trace), "cut")
+    begin_ns = args.begin if not args.start else None
+    end_ns = args.end if args.count is None else None
+    part = Part(begin, end, begin_ns=begin_ns, end_ns=end_ns)
+    written = write_cut(source, output, part, force=args.force)
+    warner.say()
+    say_unmatched(args, source)
+    none = "" if written.events else ": there is none in this part"
+    say(args, f"wrote {written.events} events to {written.path}{none}")
+    return 0
+
+
+def _skip(cursor: Cursor, count: int) -> None:
+    """Go over a number of events."""
+    from nptltrace.trace import _native
+
+    buffer = _native.Buffer(65536, ("id",))
+    while count > 0 and (n := cursor.read(buffer, count)):
+        count -= n

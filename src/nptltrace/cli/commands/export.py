@@ -1,0 +1,113 @@
+"""`ptt export`: a trace in other people's formats."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from nptltrace.cli import traces
+from nptltrace.cli.options import add_traces, duration_ns, say
+from nptltrace.errors import UsageError
+from nptltrace.export import FORMATS, load_format
+
+SUMMARY = "write a trace in another program's format"
+EXAMPLE = """\
+ptt export --format parquet -o run.parquet run.ptt
+ptt export --format csv --table waits -o - run.ptt | head"""
+DESCRIPTION = "Every export keeps every wait and every wake-up. The formats:\n\n" + "\n".join(
+    f"  {name:<9} {summary}" for name, summary in FORMATS.items()
+)
+
+
+def _format_or_time(text: str) -> str | int:
+    """Return the name of a format as it is, and anything else as a time."""
+    if text in FORMATS:
+        return text
+    try:
+        return duration_ns(text)
+    except argparse.ArgumentTypeError:
+        names = ", ".join(FORMATS)
+        reason = f"{text!r} is neither a time such as 1.5ms nor a format: {names}"
+        raise argparse.ArgumentTypeError(reason) from None
+
+
+class _To(traces.Bound):
+    """Takes the end of the part, or the format: no name of a format is a time."""
+
+    what = "events before this time; the name of a format is taken for --format"
+    parse = staticmethod(_format_or_time)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Take a value."""
+        if isinstance(values, str):
+            namespace.format = values
+        else:
+            super().__call__(parser, namespace, values, option_string)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_traces(parser)
+    parser.add_argument("--format", choices=tuple(FORMATS), help="the format")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", required=True, help="what to write; - is standard output"
+    )
+    parser.add_argument("--force", action="store_true", help="replace what is already there")
+    parser.add_argument(
+        "--table", dest="tables", metavar="NAME,…", action="append", default=[],
+        help="with csv and parquet: only these tables",
+    )  # fmt: skip
+    traces.add_window(parser, counts=False, end=_To)
+    parser.add_argument(
+        "--until", dest="end", type=duration_ns, action=traces.Bound, help=argparse.SUPPRESS
+    )
+    traces.add_names(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the export."""
+    from nptltrace.analysis.model import Window
+    from nptltrace.cli.commands.stat import size
+    from nptltrace.cli.output.progress import Progress
+    from nptltrace.cli.unmatched import say_unmatched
+    from nptltrace.export._target import Target
+    from nptltrace.trace.traceset import Traceset
+
+    if args.format is None:
+        raise UsageError(f"no --format given: there are {', '.join(FORMATS)}")
+    chosen = load_format(args.format)
+    own = _own(args, getattr(chosen, "OPTIONS", ()))
+    traceset = Traceset(*args.traces)
+    warner = traces.Warner(args, traceset.source)
+    out = Target(None if args.output == "-" else args.output, force=args.force)
+    with Progress(args, lambda: f"{size(out.written())} written"):
+        what = chosen.write(
+            traceset,
+            out,
+            symbols=traces.open_symbols(args, traceset.source),
+            window=Window(args.begin, args.end),
+            **own,
+        )
+    warner.say()
+    say_unmatched(args, traceset.source)
+    say(args, f"wrote {what} to {out}")
+    return 0
+
+
+def _own(args: argparse.Namespace, known: tuple[str, ...]) -> dict[str, Any]:
+    """Return the options that not all formats take.
+
+    Raises:
+        UsageError: One was given that this format does not take.
+    """
+    given = {"tables": [name for names in args.tables for name in names.split(",") if name]}
+    for name, value in given.items():
+        if value and name not in known:
+            raise UsageError(f"--{name.rstrip('s')} means nothing to {args.format}")
+    return {name: given[name] for name in known}

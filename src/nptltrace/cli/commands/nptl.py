@@ -1,0 +1,135 @@
+"""`ptt nptl`: builds, names and describes the trace-enabled thread library."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.cli.options import say
+from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "build the trace-enabled thread library"
+DESCRIPTION = """\
+Builds a glibc of the very version that is installed, with trace points inside: low-level locks of
+streams and of malloc, groups of condition variables, rounds of barriers, futex waits and wakes.
+`ptt record --nptl auto` runs programs on it; the system's own glibc is never touched. It is built
+once, by an ordinary user, into the user's cache."""
+EXAMPLE = """\
+ptt nptl build
+ptt record --nptl auto --level 4 -- ./program
+ptt nptl info
+ptt nptl build --source glibc-2.36.tar.xz --prefix ~/nptl"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what to do, and the options of `build`."""
+    parser.add_argument(
+        "action",
+        choices=("build", "path", "info", "clean"),
+        help="build it; print where it is; say what it is; remove all that was built",
+    )
+    parser.add_argument(
+        "--source",
+        metavar="debian|TARBALL|DIR",
+        help="where glibc's source comes from (default: debian, the package glibc-source)",
+    )
+    parser.add_argument(
+        "--prefix", metavar="DIR", type=Path, help="where to put it (default: in the cache)"
+    )
+    parser.add_argument("--jobs", metavar="N", type=int, help="compile so many files at once")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="how info is printed"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it."""
+    if args.action != "build" and (args.source or args.jobs):
+        raise UsageError(f"--source and --jobs are for ptt nptl build, not for {args.action}")
+    return {"build": _build, "path": _path, "info": _info, "clean": _clean}[args.action](args)
+
+
+def _build(args: argparse.Namespace) -> int:
+    from nptltrace.nptl.build import build
+
+    if args.jobs is not None and args.jobs < 1:
+        raise UsageError("--jobs must be 1 or more")
+    built, new = build(
+        args.source or "debian", args.prefix, lambda line: say(args, line), args.jobs
+    )
+    if new:
+        say(args, f"built {built.label} in {built.facts['seconds']} s")
+        for point in built.facts["missing_points"]:
+            say(args, f"this glibc has no place for the trace point {point}")
+    print(built.prefix)
+    return 0
+
+
+def _path(args: argparse.Namespace) -> int:
+    from nptltrace.nptl.store import find, for_system
+
+    built = find(args.prefix.absolute()) if args.prefix else for_system()
+    if built is None:
+        raise UsageError("there is no trace-enabled thread library yet (see ptt nptl build)")
+    print(built.prefix)
+    return 0
+
+
+def _facts(prefix: Path | None) -> dict[str, Any]:
+    from nptltrace.nptl.libc import installed, probe_notes
+    from nptltrace.nptl.store import find, for_system, revision
+
+    system = installed()
+    notes = probe_notes(system.path)
+    built = find(prefix.absolute()) if prefix else for_system()
+    facts: dict[str, Any] = {
+        "system": {
+            "path": str(system.path),
+            "package": system.package,
+            "version": system.version,
+            "probes": notes.total(),
+            "probe_names": sorted(notes),
+        },
+        "revision": revision(),
+        "built": None,
+    }
+    if built is not None:
+        facts["built"] = {"path": str(built.prefix), "label": built.label, **built.facts}
+    return facts
+
+
+def _info(args: argparse.Namespace) -> int:
+    facts = _facts(args.prefix)
+    if args.format == "json":
+        print(json.dumps(facts, indent=1))
+        return 0
+    system, built = facts["system"], facts["built"]
+    probes = system["probes"]
+    carries = (
+        f"carries {probes} SystemTap probe points ({len(system['probe_names'])} names)"
+        if probes
+        else "carries no SystemTap probe points"
+    )
+    print(f"system          {system['package']}, {system['path']}")
+    print(f"                {carries}")
+    if built is None:
+        print("trace-enabled   not built for this version (ptt nptl build)")
+        return 0
+    print(f"trace-enabled   {built['path']}")
+    print(f"                {built['label']}")
+    print(f"                built from {built['source']} in {built['seconds']} s")
+    if built["missing_points"]:
+        print(f"                without {', '.join(built['missing_points'])}")
+    return 0
+
+
+def _clean(args: argparse.Namespace) -> int:
+    from nptltrace.nptl.store import clean
+
+    size = clean()
+    say(args, f"removed {size / 1e6:.0f} MB" if size else "nothing had been built")
+    return 0

@@ -1,0 +1,39 @@
+"""`ptt recover`: finishes the trace of a recorder that was killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.cli.options import say
+
+if TYPE_CHECKING:
+    import argparse
+
+SUMMARY = "finish the trace that a killed recorder left"
+DESCRIPTION = """\
+Writes what is still in the trace buffers to the trace, cuts off a packet that was torn, and
+removes the buffers. Each event that was committed before the kill is in the trace afterwards,
+once. Processes that still run go on untraced. DIR is the trace directory, or the directory of
+the buffers, /dev/shm/ptt-<uid>-<pid>-..."""
+EXAMPLE = """\
+ptt recover run.ptt"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the argument."""
+    parser.add_argument("directory", metavar="DIR", type=Path, help="trace or buffer directory")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Recover."""
+    from nptltrace.record.recorder import Outcome, summary
+    from nptltrace.record.recover import recover
+
+    found = recover(args.directory)
+    if found.remark:
+        say(args, found.remark)
+    if found.stats is not None:
+        line = summary(Outcome(0, found.trace, found.stats, found.processes))
+        say(args, line.replace("recorded", "recovered", 1))
+    return 0

@@ -1,0 +1,101 @@
+"""`ptt report`: who waited for what, where, how long, and because of whom."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from nptltrace.cli import traces
+from nptltrace.cli.options import add_format, add_traces, write_lines
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nptltrace.analysis.report.figures import Contention
+
+SUMMARY = "say which threads waited for what, where, and who held it"
+DESCRIPTION = """\
+Adds up waits and holds by object, thread or call site. Contended waits are those for something that
+another thread has; waiting for work (idle), for the end of a thread (join), until a time limit or a
+cancellation is told apart. Each contended object comes with those who held it meanwhile, and where
+they took it. Waits that never ended are told first, with the cycle if they are a deadlock."""
+EXAMPLE = """\
+ptt report run.ptt
+ptt report --by thread --from 2s --to 3s run.ptt
+ptt report --object g_lock --by thread,object run.ptt
+ptt report --format json run.ptt | jq '.objects[0].blamed'"""
+
+# How many causes of a thread's waits the text shows.
+_CAUSES = 3
+
+VIEWS = ("object", "thread", "site", "thread,object")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_traces(parser)
+    add_format(parser)
+    parser.add_argument(
+        "--by", choices=VIEWS, default="object", help="what to add up by (default: object)"
+    )
+    parser.add_argument(
+        "-n", "--top", metavar="N", type=traces.whole, default=10,
+        help="how many rows the text shows (default: 10, 0 = all)",
+    )  # fmt: skip
+    traces.add_filters(parser, events=False)
+    traces.add_window(parser, counts=False)
+    traces.add_names(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the report."""
+    from nptltrace.analysis.model import Only, Window
+    from nptltrace.analysis.report.contention import contention
+    from nptltrace.cli.unmatched import say_no_object, say_unmatched
+    from nptltrace.trace.source import Source
+
+    source = Source(args.traces)
+    warner = traces.Warner(args, source)
+    symbols = traces.open_symbols(args, source)
+    chosen = traces.selection(args)
+    only = Only(
+        threads=chosen.thread_numbers(source),
+        objects=chosen.object_pairs(symbols),
+        sites=chosen.site_pairs(source, symbols),
+    )
+    top = args.top or None
+    found = contention(
+        source,
+        symbols,
+        window=Window(args.begin, args.end),
+        only=only,
+        named=top if args.format == "text" else None,
+        causes=_CAUSES if args.format == "text" else None,
+        pairs=args.by == "thread,object",
+    )
+    warner.say()
+    if not say_unmatched(args, source, symbols) and not found.all_objects:
+        say_no_object(args)
+    if args.format == "text":
+        from nptltrace.cli.output.report_text import lines
+
+        name = ", ".join(str(path) for path in source.paths())
+        write_lines(lines(found, name=name, by=args.by, top=top))
+    else:
+        _data(found, args)
+    return 0
+
+
+def _data(found: Contention, args: argparse.Namespace) -> None:
+    """Print JSON or CSV."""
+    from nptltrace.analysis.report.documents import report_document, report_rows
+
+    if args.format == "json":
+        import json
+
+        json.dump(report_document(found, by=args.by), sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        import csv
+
+        csv.writer(sys.stdout, lineterminator="\n").writerows(report_rows(found, by=args.by))

@@ -1,0 +1,137 @@
+"""`ptt sql`: SQL over the tables of a trace."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.cli import traces
+from nptltrace.cli.options import add_format, say
+from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nptltrace.analysis.sql.query import Database
+
+SUMMARY = "ask SQL queries about traces"
+DESCRIPTION = """\
+Runs a query of DuckDB's SQL over the tables of one or more traces: runs, processes, threads,
+objects, events, waits, holds, wakeups, edges, findings, sites, stacks, modules, lost; and over
+views such as contention_by_object. Tables are made when a query reads them. A query cannot read or
+write files. Without a query there is a prompt; or queries come from standard input. `.tables` and
+`.schema TABLE` show what there is.
+
+The last argument is the query if it is not a trace; the name of a table or view stands for all
+of its rows."""
+EXAMPLE = """\
+ptt sql run.ptt 'select lock, waits, wait_ns from contention_by_object limit 5'
+ptt sql run.ptt 'select event, count(*) from events group by all' --format csv
+ptt sql monday.ptt tuesday.ptt < queries.sql
+ptt sql run.ptt"""
+
+INTERMIXED = True
+
+FORMATS = ("text", "json", "jsonl", "csv")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "traces", metavar="TRACE", nargs="+", help="trace directories, read as one traceset"
+    )
+    parser.add_argument("query", metavar="QUERY", nargs="?", help="the query")
+    add_format(parser, FORMATS)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE",
+        help="write the answer to a new file: .parquet, .csv, .json, .jsonl or .txt",
+    )  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    traces.add_window(parser, counts=False)
+    traces.add_names(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer the query, or those that are typed."""
+    from nptltrace.analysis.model import Window
+    from nptltrace.analysis.sql.query import Database
+    from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.cli.unmatched import say_unmatched
+    from nptltrace.trace.traceset import Traceset
+
+    paths, query = _arguments(args)
+    traceset = Traceset(*paths)
+    warner = traces.Warner(args, traceset.source)
+    warner.say()
+    say_unmatched(args, traceset.source)
+    symbols = traces.open_symbols(args, traceset.source)
+    database = Database(TraceTables(traceset, symbols, Window(args.begin, args.end)))
+    try:
+        if query is None and sys.stdin.isatty():
+            from nptltrace.cli.sql_prompt import Prompt
+
+            Prompt(database, args.format).run()
+        else:
+            text = sys.stdin.read() if query is None else query
+            database.interruptible(lambda: _answer(args, database, text))
+    finally:
+        database.close()
+    warner.say()
+    return 0
+
+
+def _arguments(args: argparse.Namespace) -> tuple[list[str], str | None]:
+    """Return the traces and the query, which argparse cannot tell apart."""
+    words = [*args.traces, *([args.query] if args.query is not None else [])]
+    last = words[-1]
+    if len(words) == 1 or _exists(last):
+        return words, None
+    if _is_table(last):
+        return words[:-1], f"from {last}"
+    if not last.startswith(".") and not any(c.isspace() for c in last.strip()):
+        raise UsageError(f"{last} is neither a trace nor a query")
+    return words[:-1], last
+
+
+def _is_table(name: str) -> bool:
+    from nptltrace.analysis.sql.schema import TABLES
+    from nptltrace.analysis.sql.views import VIEWS
+
+    return name in TABLES or any(view.call == name for view in VIEWS)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # too long for a name, as queries are
+        return False
+
+
+def _answer(args: argparse.Namespace, database: Database, query: str) -> None:
+    """Run queries and print or write what they answer."""
+    from nptltrace.cli.output.sql_output import write, write_file
+    from nptltrace.cli.sql_prompt import Prompt, is_command, parts
+
+    if args.output is not None:
+        results = database.results(query)
+        result = next(results, None)
+        if result is None:
+            raise UsageError("the query answers nothing that could be written")
+        rows = write_file(result, Path(args.output), force=args.force)
+        if next(results, None) is not None:
+            raise UsageError("-o takes one query that answers something")
+        say(args, f"wrote {rows} rows to {args.output}")
+        return
+    prompt = Prompt(database, args.format)
+    answered = False
+    for part in parts(query, database):
+        if is_command(part):
+            if not prompt.command(part):
+                return
+            continue
+        for result in database.results(part):
+            if answered and prompt.style == "text":
+                sys.stdout.write("\n")
+            write(result, prompt.style, sys.stdout)
+            answered = True

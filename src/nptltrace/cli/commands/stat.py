@@ -1,0 +1,263 @@
+"""`ptt stat`: what a trace holds."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.cli import traces
+from nptltrace.cli.options import add_format, write_lines
+from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from nptltrace.trace.statistics import ProcessStat, Statistics
+
+SUMMARY = "say what a trace holds: processes, threads, events, objects, losses"
+DESCRIPTION = """\
+Counts the events of one or more traces by thread, type and object. The text shows the busiest of
+each; JSON and CSV hold all of them."""
+EXAMPLE = """\
+ptt stat run.ptt
+ptt stat --format json run.ptt | jq .event_types
+ptt stat -l"""
+
+_WIDTH = 80
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    traces.add_traces_or_list(parser)
+    add_format(parser)
+    parser.add_argument(
+        "-n", "--top", metavar="N", type=traces.whole, default=10,
+        help="how many threads and objects the text shows (default: 10, 0 = all)",
+    )  # fmt: skip
+    traces.add_names(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the statistics."""
+    from nptltrace.analysis.growing import is_recorded, killed
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.statistics import statistics
+
+    if args.list_events:
+        traces.list_events()
+        return 0
+    if not args.traces:
+        raise UsageError("no trace given (see ptt stat --help)")
+    source = Source(args.traces)
+    warner = traces.Warner(args, source)
+    symbols = traces.open_symbols(args, source)
+    top = args.top or None
+    found = statistics(source, symbols, named=top if args.format == "text" else None)
+    if killed(source) and not is_recorded(source):
+        found.state = "killed"
+    warner.say()
+    if args.format == "json":
+        import json
+
+        json.dump(as_json(found), sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    elif args.format == "csv":
+        _csv(found)
+    else:
+        name = ", ".join(str(path) for path in source.paths())
+        write_lines(_text(found, name, top))
+    return 0
+
+
+def as_json(found: Statistics) -> dict[str, Any]:
+    """Return the document of `--format json`."""
+    return {
+        "events": found.events,
+        "lost": found.lost,
+        "lost_by_cause": found.lost_by_cause,
+        "untraced_processes": found.untraced_processes,
+        "duration_ns": found.duration_ns,
+        "first_ns": found.first_ns,
+        "last_ns": found.last_ns,
+        "start_unix_ns": found.start_unix_ns,
+        "level": found.level,
+        "nptl": found.nptl,
+        "state": found.state,
+        "bytes": found.bytes,
+        "damage_bytes": found.damage_bytes,
+        "processes": [
+            {
+                "pid": process.pid,
+                "ppid": process.ppid,
+                "exe": process.exe,
+                "cmdline": process.cmdline,
+                "threads": [
+                    {
+                        "tid": thread.tid,
+                        "name": thread.name,
+                        "events": thread.events,
+                        "start_ns": thread.start_ns,
+                        "end_ns": thread.end_ns,
+                    }
+                    for thread in process.threads
+                ],
+            }
+            for process in found.processes
+        ],
+        "event_types": found.event_types,
+        "objects": [
+            {
+                "object": f"{item.address:#x}",
+                "pid": item.pid,
+                "kind": item.kind,
+                "name": item.name,
+                "events": item.events,
+            }
+            for item in found.objects
+        ],
+        "uncovered": found.uncovered,
+    }
+
+
+def _csv(found: Statistics) -> None:
+    """Print one row a thread and event type: the finest count there is."""
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["pid", "tid", "thread_name", "event", "events"])
+    for process in found.processes:
+        for thread in process.threads:
+            for event, n in thread.types.items():
+                writer.writerow([process.pid, thread.tid, thread.name, event, n])
+
+
+# ---- text ----
+
+
+def _text(found: Statistics, name: str, top: int | None) -> Iterator[str]:
+    """Yield the lines of the text."""
+    yield from _summary(found, name)
+    for process in found.processes:
+        yield ""
+        yield from _process(process, top)
+    if found.event_types:
+        yield ""
+        yield from _types(found)
+    if found.objects:
+        yield ""
+        yield from _objects(found, top)
+    if found.uncovered:
+        yield ""
+        yield "not covered: not all that these modules do is in the trace"
+        for item in found.uncovered:
+            yield f"  {item.get('module', '?')}"
+            yield f"    {item.get('why', '?')}"
+
+
+def _summary(found: Statistics, name: str) -> Iterator[str]:
+    yield _cut(name, _WIDTH)
+    processes, threads = len(found.processes), found.thread_count
+    yield (
+        f"  {found.events:,} events of {_many(threads, 'thread')} in "
+        f"{_many(processes, 'process', 'es')}, {duration(found.duration_ns)}, {size(found.bytes)}"
+    )
+    facts = [f"level {found.level}"] if found.level else []
+    facts += [f"recorded {_date(found.start_unix_ns)}"] if found.events else []
+    state = "recorder killed" if found.state == "killed" else found.state
+    facts += [state] if state and state != "complete" else []
+    if found.nptl not in {"", "stock"}:
+        yield f"  thread library: {found.nptl}"
+    if facts:
+        yield f"  {', '.join(facts)}"
+    if found.lost:
+        causes = ", ".join(f"{cause} {n:,}" for cause, n in found.lost_by_cause.items())
+        yield f"  {found.lost:,} events lost" + (f" ({causes})" if causes else "")
+    else:
+        yield "  no events lost"
+    if found.untraced_processes:
+        untraced = _many(found.untraced_processes, "process", "es")
+        yield f"  {untraced} ran untraced: there were too many at one time"
+    if found.damage_bytes:
+        yield f"  {size(found.damage_bytes)} damaged and left out"
+
+
+def _process(process: ProcessStat, top: int | None) -> Iterator[str]:
+    # One line, whatever a script given as an argument looks like.
+    command = " ".join(" ".join(process.cmdline).split()) or process.exe
+    head = f"process {process.pid}"
+    yield f"{head}  {_cut(command, _WIDTH - len(head) - 2)}"
+    threads = sorted(process.threads, key=lambda thread: -thread.events)
+    # The busiest are shown, in the order in which they began.
+    shown = {id(thread) for thread in threads[:top]}
+    if shown:
+        yield f"  {'thread':>8}  {'name':<20}{'events':>16}{'begins':>15}{'ends':>15}"
+    for thread in process.threads:
+        if id(thread) in shown:
+            begin = "-" if thread.start_ns is None else seconds(thread.start_ns)
+            end = "-" if thread.end_ns is None else seconds(thread.end_ns)
+            name = _cut(thread.name, 20)
+            yield f"  {thread.tid:>8}  {name:<20}{thread.events:>16,}{begin:>15}{end:>15}"
+    if len(threads) > len(shown):
+        rest = sum(thread.events for thread in threads[len(shown) :])
+        more = f"{len(threads) - len(shown)} more"
+        yield f"  {'':>8}  {more:<20}{rest:>16,}"
+
+
+def _types(found: Statistics) -> Iterator[str]:
+    yield f"{'events by type':<46}{'count':>16}{'share':>9}"
+    for name, n in sorted(found.event_types.items(), key=lambda item: -item[1]):
+        yield f"  {name:<44}{n:>16,}{100 * n / found.events:>8.1f}%"
+
+
+def _objects(found: Statistics, top: int | None) -> Iterator[str]:
+    shown = found.objects[:top]
+    pids = len({process.pid for process in found.processes}) > 1
+    yield f"{'objects':<46}{'events':>16}" + (f"{'pid':>9}" if pids else "")
+    for item in shown:
+        what = f"{item.kind} {item.name}" if item.name else f"{item.kind} {item.address:#x}"
+        yield f"  {_cut(what, 43):<44}{item.events:>16,}" + (f"{item.pid:>9}" if pids else "")
+    if len(found.objects) > len(shown):
+        yield f"  {len(found.objects) - len(shown)} more (-n 0 shows all)"
+
+
+def _many(n: int, what: str, plural: str = "s") -> str:
+    return f"{n:,} {what}{'' if n == 1 else plural}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _date(unix_ns: int) -> str:
+    from datetime import datetime
+
+    try:
+        return f"{datetime.fromtimestamp(unix_ns // 10**9).astimezone():%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, ValueError, OSError):
+        return "at an unknown time"
+
+
+def seconds(ns: int) -> str:
+    """Return a time as seconds with six decimals."""
+    sign = "-" if ns < 0 else ""
+    return f"{sign}{abs(ns) // 10**9}.{abs(ns) % 10**9 // 1000:06} s"
+
+
+def duration(ns: int) -> str:
+    """Return a duration with three decimals and the unit that fits."""
+    for unit, name in ((10**9, "s"), (10**6, "ms"), (10**3, "us")):
+        if abs(ns) >= unit:
+            return f"{ns / unit:.3f} {name}"
+    return f"{ns} ns"
+
+
+def size(n: int) -> str:
+    """Return a number of bytes with the unit that fits."""
+    value = float(n)
+    for unit in _UNITS:
+        if value < 1000 or unit == _UNITS[-1]:  # noqa: PLR2004 -- of the prefixes
+            break
+        value /= 1000
+    return f"{n} B" if unit == "B" else f"{value:.1f} {unit}"

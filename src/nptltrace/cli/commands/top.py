@@ -1,0 +1,155 @@
+"""`ptt top`: the present contention of a recording that goes on."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.cli import traces
+from nptltrace.cli.options import add_format, duration_ns, write_lines
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from nptltrace.analysis.report.live_contention import Present
+    from nptltrace.cli.output.top_screen import Screen
+    from nptltrace.trace.source import Source
+
+SUMMARY = "watch the contention of a program while it is being recorded"
+DESCRIPTION = """\
+Shows, again and again, which locks threads wait for, who holds them, and what the last moments
+brought: how many contended waits ended, how long threads waited, and how many of them did on
+average. PID is a process that is being recorded, or its recorder. On a terminal the keys o, t and
+s choose objects, threads or call sites, space stops and goes on, and q quits; elsewhere snapshots
+are printed. A snapshot shows things as they were some two seconds ago, for by then all events are
+on disk. Of a trace that is complete the whole is one snapshot."""
+EXAMPLE = """\
+ptt top 4711
+ptt top --by thread --interval 5s run.ptt
+ptt top --count 0 --format csv run.ptt >contention.csv
+ptt top --format json 4711 | jq '.objects[] | select(.waiters > 0)'"""
+
+VIEWS = ("object", "thread", "site")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "trace", metavar="TRACE|PID", help="a trace directory, or a process that is recorded"
+    )
+    add_format(parser)
+    parser.add_argument(
+        "--by", choices=VIEWS, default="object", help="what to show first (default: object)"
+    )
+    parser.add_argument(
+        "-i", "--interval", metavar="TIME", type=duration_ns, default=1_000_000_000,
+        help="how long a stretch each snapshot tells of (default: 1s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-c", "--count", metavar="N", type=traces.whole,
+        help="stop after N snapshots, 0 = when the recording ends (default: 0 on a terminal, "
+        "1 elsewhere)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-n", "--top", metavar="N", type=traces.whole, default=10,
+        help="how many rows a printed snapshot has (default: 10, 0 = all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--from", dest="begin", metavar="TIME", type=duration_ns,
+        help="count from this time since the trace's start on",
+    )  # fmt: skip
+    traces.add_names(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the present contention until somebody has seen enough."""
+    from nptltrace.cli.output.top_screen import Screen
+    from nptltrace.trace.source import Source
+
+    source = Source([_find(args.trace)])
+    warner = traces.Warner(args, source)
+    warner.say()
+    name = ", ".join(str(path) for path in source.paths())
+    if args.format == "text" and sys.stdin.isatty() and sys.stdout.isatty():
+        with Screen(name, args.by) as screen:
+            last = None
+            for last in _snapshots(args, source, args.count or 0, screen):
+                screen.show(last)
+        if last is not None:
+            screen.leave(last)
+    else:
+        _print(args, name, _snapshots(args, source, 1 if args.count is None else args.count))
+    warner.say()
+    return 0
+
+
+def _find(text: str) -> Path:
+    """Return the trace that is meant: a directory, or where a process is recorded to."""
+    from nptltrace.record.files.session import trace_of
+
+    path = Path(text)
+    return trace_of(int(text)) if text.isascii() and text.isdigit() and not path.exists() else path
+
+
+def _snapshots(
+    args: argparse.Namespace, source: Source, count: int, screen: Screen | None = None
+) -> Iterator[Present]:
+    """Yield a snapshot every interval; what was before the first is told of by sums only."""
+    from nptltrace.analysis.growing import is_recorded
+    from nptltrace.analysis.report.live_contention import Follower
+    from nptltrace.trace.reading.watermark import Settled
+
+    follower = Follower(source, traces.open_symbols(args, source), begin_ns=args.begin)
+    settled = Settled(source)
+    running = is_recorded(source)
+    if running:
+        follower.read(settled.until_ns())
+        follower.present(named=0)
+    number = 0
+    while not (count and number == count):
+        if running:
+            if _wait(args.interval / 1e9, screen):
+                return
+            # Asked for first: what came until then is read after it.
+            running = is_recorded(source)
+            follower.refresh()
+            running = running and source.running
+        follower.read(settled.until_ns() if running else None)
+        yield replace(follower.present(), running=running)
+        number += 1
+        if not running:
+            return
+
+
+def _wait(seconds: float, screen: Screen | None) -> bool:
+    """Wait, or until somebody wants to leave; return whether somebody does."""
+    if screen is not None:
+        return screen.wait(seconds)
+    time.sleep(seconds)
+    return False
+
+
+def _print(args: argparse.Namespace, name: str, snapshots: Iterator[Present]) -> None:
+    """Print snapshots as they come: text, one JSON document each, or rows of one CSV table."""
+    import csv
+    import json
+
+    from nptltrace.cli.output import top_text
+
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    if args.format == "csv":
+        out.writerow(["ts_ns", *top_text.COLUMNS[args.by]])
+    for number, found in enumerate(snapshots):
+        if args.format == "json":
+            sys.stdout.write(json.dumps(top_text.as_json(found)) + "\n")
+        elif args.format == "csv":
+            out.writerows(top_text.as_rows(found, by=args.by, top=args.top or None))
+        else:
+            text = top_text.lines(found, name=name, by=args.by, top=args.top or None)
+            sys.stdout.write("\n" if number else "")
+            write_lines(line.text for line in text)
+        sys.stdout.flush()

@@ -1,0 +1,130 @@
+"""`ptt ui`: the viewer in a browser."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from nptltrace.cli import traces
+from nptltrace.cli.options import add_traces, say
+from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from nptltrace.ui.viewer import Viewer
+
+SUMMARY = "see a trace in a browser"
+DESCRIPTION = """\
+Serves the viewer to a browser on this machine: what each thread and each lock did over time, the
+events, contention, findings. The first line on stdout is its address; nobody is answered who does
+not know the token in it. What a large trace needs to be drawn is worked out once and kept in a
+hidden directory of the trace. Ends with Ctrl-C. With `--export` nothing is served: the page is
+written to a file, with the trace or a part of it inside, to be opened without PTT or a network."""
+EXAMPLE = """\
+ptt ui run.ptt
+ptt ui --follow run.ptt
+ptt ui --no-browser --port 8080 run.ptt
+ptt ui --export report.html --from 1.2s --to 1.3s run.ptt"""
+
+_PLAIN = (
+    "this is plain HTTP: who is between here and a browser elsewhere can read the token and the "
+    "trace; ssh -L with the default --host hides both"
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_traces(parser)
+    parser.add_argument(
+        "--port", metavar="N", type=_port, default=0, help="port to listen at (default: any)"
+    )
+    parser.add_argument(
+        "--host", metavar="ADDRESS", default="127.0.0.1",
+        help="address to listen at, 0.0.0.0 or :: for all of them, which others may then reach "
+        "over plain HTTP (default: 127.0.0.1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-browser", action="store_true", help="only print the address, open no browser"
+    )
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="go on while the trace is being recorded"
+    )
+    # Of `ptt record --ui`: end when stdin has ended and no page is open any more.
+    parser.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--export", metavar="FILE", help="write the page with the trace in it as one HTML file"
+    )
+    parser.add_argument("--force", action="store_true", help="replace a file that is already there")
+    traces.add_window(parser, counts=False)
+    traces.add_names(parser)
+
+
+def _port(text: str) -> int:
+    value = traces.whole(text)
+    if value > 65535:  # noqa: PLR2004 -- the last port
+        raise argparse.ArgumentTypeError(f"{text} is no port")
+    return value
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until a signal comes."""
+    import gc
+    from concurrent.futures import ThreadPoolExecutor
+
+    from nptltrace import _paths
+    from nptltrace.errors import NativeFilesMissing
+    from nptltrace.trace.source import Source
+
+    if args.export is None and (args.begin, args.end) != (None, None):
+        raise UsageError("--from and --to choose what --export writes; the page itself can zoom")
+    # The trace is opened while modules are loaded; there is nothing in them for the collector.
+    gc.disable()
+    with ThreadPoolExecutor(1) as aside:
+        opening = aside.submit(Source, args.traces)
+        from nptltrace.ui.server.access import is_loopback
+        from nptltrace.ui.server.serving import serve
+        from nptltrace.ui.viewer import Viewer
+    gc.enable()
+    viewer = Viewer(
+        args.traces, follow=args.follow, aliases=args.alias, directories=args.symbols,
+        source=opening.result(),
+    )  # fmt: skip
+    for remark in viewer.remarks():
+        say(args, f"warning: {remark}")
+    if args.export is not None:
+        _export(args, viewer)
+        return 0
+    try:
+        _paths.page_dir()
+    except NativeFilesMissing as missing:
+        say(args, f"warning: {missing}")
+
+    def ready(url: str) -> None:
+        print(url, flush=True)
+        if not is_loopback(args.host):
+            say(args, f"warning: {_PLAIN}")
+
+    serve(
+        viewer,
+        host=args.host,
+        port=args.port,
+        browser=not args.no_browser,
+        beside=args.beside,
+        ready=ready,
+    )
+    return 0
+
+
+def _export(args: argparse.Namespace, viewer: Viewer) -> None:
+    """Write the page as one file."""
+    from nptltrace.export._target import Target
+    from nptltrace.ui.page_file import page
+
+    part = (-1 if end is None else end for end in (args.begin, args.end))
+    with Target(args.export, force=args.force).file() as file:
+        viewer.start()
+        try:
+            whole = page(viewer, *part)
+        finally:
+            viewer.close()
+        file.write(whole)
+    say(args, f"wrote {args.export} ({len(whole) / 1e6:.1f} MB)")

@@ -1,0 +1,176 @@
+"""`ptt verify`: whether the thread library kept its promises."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.cli import traces
+from nptltrace.cli.options import add_format, add_traces, duration_ns, write_lines
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from nptltrace.analysis.verify import Evidence, Verdict, Violation
+
+SUMMARY = "check that the thread library itself kept its promises"
+DESCRIPTION = """\
+Holds the trace against what POSIX promises of the thread library, whatever the program does: one
+holder of a mutex at a time, condition waits that return with it, signals that wake somebody,
+barriers that let go all and nobody before, semaphores that are never below zero, once routines that
+run once, joins after the end, and more. Each violation comes with the events that prove it. The
+counts say how often each rule was held against the trace, and why it was silent elsewhere. For bugs
+of the program itself see ptt check. Exit status 1 means that a promise was broken."""
+EXAMPLE = """\
+ptt record -l 3 -o run.ptt -- ./program
+ptt verify run.ptt
+ptt verify --format json run.ptt | jq '.checked'"""
+
+WIDTH = 80
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_traces(parser)
+    add_format(parser)
+    parser.add_argument(
+        "--patience", metavar="TIME", type=duration_ns,
+        help="a thread that could have gone on this long before its process ended was not woken "
+        "(default: 10s)",
+    )  # fmt: skip
+    traces.add_window(parser, counts=False)
+    traces.add_names(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the verdict."""
+    from nptltrace.analysis.model import Window
+    from nptltrace.analysis.verify import PATIENCE_NS, verify
+    from nptltrace.cli.unmatched import say_unmatched
+    from nptltrace.trace.source import Source
+
+    source = Source(args.traces)
+    warner = traces.Warner(args, source)
+    verdict = verify(
+        source,
+        traces.open_symbols(args, source),
+        window=Window(args.begin, args.end),
+        patience_ns=PATIENCE_NS if args.patience is None else args.patience,
+    )
+    warner.say()
+    say_unmatched(args, source)
+    if args.format == "json":
+        import json
+
+        json.dump(as_json(verdict), sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    elif args.format == "csv":
+        _csv(verdict)
+    else:
+        name = ", ".join(str(path) for path in source.paths())
+        write_lines(_text(verdict, name))
+    return 1 if verdict.violations else 0
+
+
+def as_json(verdict: Verdict) -> dict[str, Any]:
+    """Return the document of `--format json`."""
+    return {
+        "violations": [_violation(one) for one in verdict.violations],
+        "checked": verdict.checked,
+        "skipped": verdict.skipped,
+        "gaps": verdict.gaps,
+    }
+
+
+def _violation(one: Violation) -> dict[str, Any]:
+    return {
+        "rule": one.rule,
+        "severity": one.severity,
+        "process": one.pid,
+        "threads": one.threads,
+        "objects": [f"{one.object:#x}"],
+        "names": [one.name],
+        "kind": one.kind,
+        "sites": one.sites,
+        "ts_ns": one.ts_ns,
+        "message": one.message,
+        "count": one.count,
+        "events": [_event(event) for event in one.events],
+    }
+
+
+def _event(event: Evidence) -> dict[str, Any]:
+    return {
+        "ts_ns": event.ts_ns,
+        "pid": event.pid,
+        "tid": event.tid,
+        "event": event.event,
+        "object": f"{event.object:#x}",
+        "site": event.site,
+        "text": event.text,
+    }
+
+
+def _csv(verdict: Verdict) -> None:
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(
+        ["rule", "severity", "pid", "kind", "object", "name", "ts_ns", "count", "message"]
+    )
+    for one in verdict.violations:
+        writer.writerow(
+            [one.rule, one.severity, one.pid, one.kind, f"{one.object:#x}", one.name, one.ts_ns,
+             one.count, one.message]
+        )  # fmt: skip
+
+
+# ---- text ----
+
+
+def _text(verdict: Verdict, name: str) -> Iterator[str]:
+    """Yield the lines of the text."""
+    found = verdict.violations
+    checks = sum(verdict.checked.values())
+    if found:
+        errors = sum(one.severity == "error" for one in found)
+        yield (
+            f"{name}: the thread library broke promises: {_count(errors, 'error')}, "
+            f"{_count(len(found) - errors, 'warning')}"
+        )
+    else:
+        yield f"{name}: no broken promise of the thread library found in {checks:,} checks"
+    for one in found:
+        yield ""
+        yield from _one(one)
+    yield ""
+    yield from _table("checks", verdict.checked)
+    if verdict.skipped:
+        yield ""
+        yield from _table("not judged", verdict.skipped)
+    if verdict.gaps:
+        yield ""
+        yield "Events may be missing; only what single calls show was judged:"
+        yield from (f"  {gap}" for gap in verdict.gaps)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _one(one: Violation) -> Iterator[str]:
+    import textwrap
+
+    times = f", {one.count:,} times" if one.count > 1 else ""
+    yield f"{one.severity}: {one.rule} in process {one.pid}{times}"
+    yield from textwrap.wrap(one.message, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    for event in one.events:
+        yield f"    {event.text}"
+
+
+def _table(title: str, counts: dict[str, int]) -> Iterator[str]:
+    yield f"{'':<28}{title:>12}"
+    for name, number in counts.items():
+        if number:
+            yield f"  {name:<26}{number:>12,}"

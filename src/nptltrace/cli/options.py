@@ -1,0 +1,128 @@
+"""Options that several commands share, and the small languages of their values."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "add_format",
+    "add_trace",
+    "add_traces",
+    "columns",
+    "duration_ns",
+    "say",
+    "size",
+    "suggest",
+    "write_lines",
+]
+
+# Texts, compiled when there is something to match: that takes longer than most of the rest.
+_SIZE = r"(?i)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kmgt]?)(?:i?b)?"
+_SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+_ELSEWHERE = 80
+_NARROWEST = 40
+
+_DURATION = r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ns|us|µs|ms|s|min|m|h)?"
+_DURATION_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "min": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+
+
+def size(text: str) -> int:
+    """Return a number of bytes from `4096`, `64K`, `1.5M`, `1G`; units are powers of 1024.
+
+    Meant as `type=` of an option.
+    """
+    match = re.fullmatch(_SIZE, text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 4096, 64K, 16M or 1G")
+    return _scaled(match["number"], _SIZE_UNITS[match["unit"].lower()])
+
+
+def duration_ns(text: str) -> int:
+    """Return nanoseconds from `250ns`, `10us`, `1.5ms`, `2s`, `3m`, `1h`, or plain seconds.
+
+    Meant as `type=` of an option.
+    """
+    match = re.fullmatch(_DURATION, text.strip())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 10us, 1.5ms or 2s")
+    return _scaled(match["number"], _DURATION_UNITS[match["unit"] or "s"])
+
+
+def _scaled(number: str, unit: int) -> int:
+    """Return `number` times `unit`, exactly, cut to whole units."""
+    whole, _, fraction = number.partition(".")
+    return int(whole) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
+
+
+def add_format(
+    parser: argparse._ActionsContainer, choices: Sequence[str] = ("text", "json", "csv")
+) -> None:
+    """Add `--format`, the first choice being the default."""
+    parser.add_argument(
+        "--format",
+        choices=choices,
+        default=choices[0],
+        help=f"how to print: {', '.join(choices)} (default: {choices[0]})",
+    )
+
+
+def add_trace(parser: argparse._ActionsContainer) -> None:
+    """Add one TRACE argument, as `args.trace`."""
+    parser.add_argument("trace", metavar="TRACE", help="a trace directory")
+
+
+def add_traces(parser: argparse._ActionsContainer) -> None:
+    """Add one or more TRACE arguments, as `args.traces`; several are read as one traceset."""
+    parser.add_argument(
+        "traces", metavar="TRACE", nargs="+", help="trace directories, read as one traceset"
+    )
+
+
+def suggest(action: argparse.Action, *values: str) -> None:
+    """Have shell completion offer these values of an option, which takes others too."""
+    vars(action)["suggestions"] = values
+
+
+def say(args: argparse.Namespace, message: str, *, verbosity: int = 0) -> None:
+    """Print talk on stderr, as `ptt: message`.
+
+    Args:
+        args: The parsed arguments, which hold how much to say.
+        message: One line.
+        verbosity: Shown when the user asked for at least this much; 1 needs `-v`, 0 yields to `-q`.
+    """
+    if args.verbosity >= verbosity:
+        print(end="", flush=True)  # where both go to one file, it stands before that
+        print(f"ptt: {message}", file=sys.stderr)
+
+
+def columns() -> int:
+    """Return how wide text may be: as the terminal, and 80 where output goes elsewhere."""
+    if not sys.stdout.isatty():
+        return _ELSEWHERE
+    import shutil
+
+    return max(shutil.get_terminal_size().columns, _NARROWEST)
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Print lines of text on stdout; what names hold that a terminal would obey is escaped."""
+    from nptltrace.trace.escaping import for_terminal
+
+    sys.stdout.writelines(for_terminal(line.rstrip()) + "\n" for line in lines)

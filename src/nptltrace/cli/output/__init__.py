@@ -1,0 +1,1 @@
+"""What commands print: text as wide as the terminal, screens, progress."""

@@ -1,0 +1,202 @@
+"""Prints what a query answers: text, JSON, JSON lines, CSV; or writes it to a file."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import Decimal
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TextIO
+
+from nptltrace.errors import UsageError
+from nptltrace.trace.escaping import for_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+__all__ = ["write", "write_file"]
+
+# Columns of text are as wide as the widest of so many rows.
+_MEASURED = 1000
+_WIDEST = 60
+_SUFFIXES = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".txt": "text"}
+
+
+def write(result: pa.RecordBatchReader, style: str, out: TextIO) -> int:
+    """Print the rows of a result as they come, and return how many there were.
+
+    Args:
+        result: The rows.
+        style: `text`, `json`, `jsonl` or `csv`.
+        out: Where to.
+    """
+    return {"text": _text, "json": _json, "jsonl": _jsonl, "csv": _csv}[style](result, out)
+
+
+def write_file(result: pa.RecordBatchReader, path: Path, *, force: bool) -> int:
+    """Write a result to a new file in the format that its name says; return how many rows.
+
+    Raises:
+        UsageError: There is a file of that name, or the name says no format.
+    """
+    import io
+
+    from nptltrace.export._target import Target
+
+    style = _SUFFIXES.get(path.suffix)
+    if style is None and path.suffix != ".parquet":
+        known = ", ".join([".parquet", *_SUFFIXES])
+        raise UsageError(f"{path}: the name must end in one of {known}")
+    with Target(path, force=force).file() as file:
+        if style is None:
+            return _parquet(result, file)
+        text = io.TextIOWrapper(file, encoding="utf-8", write_through=True)
+        rows = write(result, style, text)
+        text.detach()
+        return rows
+
+
+def _parquet(result: pa.RecordBatchReader, file: Any) -> int:
+    from pyarrow import parquet
+
+    rows = 0
+    with parquet.ParquetWriter(file, result.schema, compression="zstd") as writer:
+        for batch in result:
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    return rows
+
+
+def _rows(result: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
+    for batch in result:
+        yield from batch.to_pylist()
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Return names for columns that tell those of one name apart."""
+    seen: dict[str, int] = {}
+    unique = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        unique.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return unique
+
+
+# ---- text ----
+
+
+def _text(result: pa.RecordBatchReader, out: TextIO) -> int:
+    rows = (row for batch in result for row in zip(*(c.to_pylist() for c in batch), strict=True))
+    first = [_cells(row) for row in islice(rows, _MEASURED)]
+    names = result.schema.names
+    widths = [
+        min(max(len(name), *(len(row[i]) for row in first), 1), _WIDEST)
+        for i, name in enumerate(names)
+    ]
+    right = [_is_number(field.type) for field in result.schema]
+    out.write(_line(names, widths, right))
+    count = 0
+    for row in chain(first, map(_cells, rows)):
+        out.write(_line(row, widths, right))
+        count += 1
+    return count
+
+
+def _cells(row: tuple[Any, ...]) -> list[str]:
+    return [_cell(value) for value in row]
+
+
+def _cell(value: Any) -> str:
+    """Return a value as text of one line."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return for_terminal(str(value))
+
+
+def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:
+    padded = [
+        cell.rjust(width) if number else cell.ljust(width)
+        for cell, width, number in zip(cells, widths, right, strict=True)
+    ]
+    return "  ".join(padded).rstrip() + "\n"
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)
+    )
+
+
+# ---- for machines ----
+
+
+def _json(result: pa.RecordBatchReader, out: TextIO) -> int:
+    count = 0
+    out.write("[")
+    for row in _named(result):
+        out.write(",\n  " if count else "\n  ")
+        out.write(json.dumps(row, ensure_ascii=False))
+        count += 1
+    out.write("\n]\n" if count else "]\n")
+    return count
+
+
+def _jsonl(result: pa.RecordBatchReader, out: TextIO) -> int:
+    count = 0
+    for row in _named(result):
+        out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        count += 1
+    return count
+
+
+def _named(result: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
+    """Yield rows by name of column."""
+    names = _unique(result.schema.names)
+    for batch in result:
+        for row in batch.rename_columns(names).to_pylist():
+            yield {name: _plain(value) for name, value in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON has."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    return value if value is None or isinstance(value, int | str) else str(value)
+
+
+def _csv(result: pa.RecordBatchReader, out: TextIO) -> int:
+    import csv
+
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(result.schema.names)
+    count = 0
+    for batch in result:
+        rows = zip(*(column.to_pylist() for column in batch), strict=True)
+        writer.writerows([["" if v is None else _field(v) for v in row] for row in rows])
+        count += batch.num_rows
+    return count
+
+
+def _field(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return (
+        json.dumps(_plain(value), ensure_ascii=False) if isinstance(value, list | dict) else value
+    )

@@ -1,0 +1,1 @@
+"""Pages made from the parsers: manual pages and the reference."""

@@ -1,0 +1,99 @@
+"""Pages of the commands: `python -m nptltrace.cli.pages.markdown DIRECTORY` renews them.
+
+Each page has a part between two markers that is made from the parser. What stands around it,
+examples above all, is written by hand and kept.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace import cli
+from nptltrace.cli.pages.describe import arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.cli.pages.describe import Argument
+
+__all__ = ["main", "marked", "page", "renewed"]
+
+BEGIN = "<!-- made from the parser by `make commands`: do not edit -->"
+END = "<!-- end of what is made from the parser -->"
+
+
+def page(name: str) -> str:
+    """Return the generated part of a command's page."""
+    command = cli.load_command(name)
+    entries = arguments(cli.command_parser(name))
+    lines = [f"# ptt {name}", "", f"{command.SUMMARY[0].upper()}{command.SUMMARY[1:]}."]
+    description = getattr(command, "DESCRIPTION", "").strip()
+    if description:
+        lines += ["", *_blocks(description)]
+    lines += [] if description else [""]
+    synopsis = ["ptt", name, "[OPTION…]", *(_positional(e) for e in entries if not e.names)]
+    lines += ["```text", " ".join(synopsis), "```", "", "| option | |", "|---|---|"]
+    lines += [f"| {_term(entry)} | {_text(entry.help)} |" for entry in entries]
+    return "\n".join([*lines, ""])
+
+
+def renewed(name: str, text: str) -> str:
+    """Return a page with its generated part made anew.
+
+    Args:
+        name: The command.
+        text: The page as it is; empty for a new one.
+    """
+    return marked(text, page(name))
+
+
+def marked(text: str, generated: str, begin: str = BEGIN, end: str = END) -> str:
+    """Return a text whose part between two markers is another; without markers, it comes first."""
+    before, begins, rest = text.partition(begin)
+    _, ends, after = rest.partition(f"{end}\n")
+    if not begins or not ends:
+        before, after = "", text
+    return f"{before}{begin}\n\n{generated}\n{end}\n{after}"
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a description; one that is set in is a list, an item a line."""
+    for block in _text(text).split("\n\n"):
+        if not block.startswith(" "):
+            yield from (*block.splitlines(), "")
+            continue
+        for line in block.splitlines():
+            name, _, about = line.strip().partition(" ")
+            yield f"- `{name}`: {about.strip()}"
+        yield ""
+
+
+def _positional(entry: Argument) -> str:
+    return f"{entry.value} [ARG…]" if entry.is_command else str(entry.value)
+
+
+def _term(entry: Argument) -> str:
+    names = ", ".join(f"`{name}`" for name in entry.names)
+    value = "" if entry.value is None else f"`{entry.value}`".replace("|", "\\|")
+    return f"{names} {value}".strip()
+
+
+def _text(text: str) -> str:
+    """Return text in which what Markdown would take for markup is meant as it stands."""
+    for mark in ("<", "*", "_", "|"):
+        text = text.replace(mark, f"\\{mark}")
+    return text
+
+
+def main(directory: Path) -> None:
+    """Renew all pages in `directory`, and make those that are missing."""
+    for name in cli.command_names():
+        path = directory / f"{name}.md"
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        path.write_text(renewed(name, text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,206 @@
+"""The prompt of `ptt sql`: statements of several lines, history, completion, a few commands.
+
+The commands are understood in what is piped to `ptt sql` too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.analysis.sql.schema import TABLES
+from nptltrace.analysis.sql.views import VIEWS
+from nptltrace.cli.output.sql_output import write
+from nptltrace.errors import PttError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.analysis.sql.query import Database
+
+__all__ = ["Prompt", "is_command", "parts"]
+
+_FORMATS = ("text", "json", "jsonl", "csv")
+_HELP = """\
+A statement ends with a semicolon, and may take several lines. Beside SQL there are:
+  .tables          the tables and views there are
+  .schema [NAME]   the columns of a table, or of all
+  .format NAME     how to print: text, json, jsonl, csv
+  .help            this
+  .quit            end, as Ctrl-D does
+Ctrl-C drops what was typed, and stops a query that takes too long.
+"""
+# What completion offers beside tables and columns.
+_WORDS = (
+    "select", "from", "where", "group by all", "order by", "limit", "having", "left join", "using",
+    "and", "or", "not", "null", "between", "count", "sum", "avg", "min", "max", "distinct", "desc",
+)  # fmt: skip
+
+
+def is_command(text: str) -> bool:
+    """Return whether a text is a command of the prompt, and not SQL."""
+    return text.lstrip().startswith(".")
+
+
+def parts(text: str, database: Database) -> Iterator[str]:
+    """Yield the commands of a script, and the statements between them.
+
+    A command is a line of its own that no statement goes on over.
+    """
+    lines: list[str] = []
+    for line in text.splitlines():
+        statements = "\n".join(lines)
+        if is_command(line) and (not statements.strip() or database.is_complete(statements)):
+            if statements.strip():
+                yield statements
+            yield line
+            lines.clear()
+        else:
+            lines.append(line)
+    if lines:
+        yield "\n".join(lines)
+
+
+class Prompt:
+    """Reads statements from the terminal and answers them.
+
+    Args:
+        database: Answers.
+        style: How to print, at first.
+
+    Attributes:
+        style: How to print.
+    """
+
+    def __init__(self, database: Database, style: str = "text") -> None:
+        self._database, self.style = database, style
+
+    def run(self) -> None:
+        """Read and answer until the user has enough."""
+        with _history(self._words()):
+            print("Tables of a trace: .tables shows which, .help what else there is, Ctrl-D ends.")
+            while self._turn():
+                pass
+
+    def _turn(self) -> bool:
+        """Read and answer once; False when the user has enough."""
+        try:
+            text = self._read()
+            if text is None:
+                return False
+            if is_command(text):
+                return self.command(text)
+            self._database.interruptible(lambda: self._print(text))
+        except KeyboardInterrupt:
+            print()
+        except PttError as error:
+            print(f"error: {error}")
+        return True
+
+    def _read(self) -> str | None:
+        """Return a statement or command, None at the end."""
+        lines: list[str] = []
+        while True:
+            try:
+                lines.append(input("ptt> " if not lines else "...> "))
+            except EOFError:
+                print()
+                return None
+            text = "\n".join(lines)
+            if not text.strip():
+                lines.clear()
+            elif (len(lines) == 1 and is_command(text)) or (
+                text.rstrip().endswith(";") and self._database.is_complete(text)
+            ):
+                return text
+
+    def _print(self, text: str) -> None:
+        for result in self._database.results(text):
+            rows = write(result, self.style, sys.stdout)
+            if self.style == "text":
+                print(f"({rows} {'row' if rows == 1 else 'rows'})")
+
+    def command(self, text: str) -> bool:
+        """Obey a command; False for the one that ends the prompt.
+
+        Raises:
+            UsageError: There is no such command, or no such table.
+        """
+        words = text.split()
+        name, arguments = words[0], words[1:]
+        if name in {".quit", ".exit", ".q"}:
+            return False
+        if name == ".tables":
+            _print_tables()
+        elif name == ".schema":
+            self._schema(arguments or [*TABLES, *(view.name for view in VIEWS)])
+        elif name == ".format" and len(arguments) == 1 and arguments[0] in _FORMATS:
+            self.style = arguments[0]
+        elif name == ".help":
+            print(_HELP, end="")
+        else:
+            raise UsageError(f"no command {' '.join(words)}: .help tells which there are")
+        return True
+
+    def _schema(self, names: list[str]) -> None:
+        views = {view.name: view for view in VIEWS}
+        for name in names:
+            if name in TABLES:
+                print(f"{name}: a row is {TABLES[name].row}")
+                for column in TABLES[name].columns:
+                    print(f"  {column.name:<16} {column.type:<15} {column.meaning}")
+            elif name in views:
+                print(f"{views[name].call}: {views[name].meaning}")
+                if views[name].parameters is None:
+                    described = self._database.query(f"describe {name}").to_pylist()
+                    for row in described:
+                        print(f"  {row['column_name']:<16} {row['column_type'].lower()}")
+            else:
+                raise UsageError(f"no table {name}: .tables shows which there are")
+
+    @staticmethod
+    def _words() -> list[str]:
+        """Return what completion offers."""
+        columns = {name for table in TABLES.values() for name in table.names}
+        names = [*TABLES, *(view.name for view in VIEWS)]
+        commands = [".tables", ".schema", ".format", ".help", ".quit"]
+        return sorted({*columns, *names, *_WORDS}) + commands
+
+
+def _print_tables() -> None:
+    for table in TABLES.values():
+        print(f"{table.name:<22} a row is {table.row}")
+    for view in VIEWS:
+        print(f"{view.call:<22} {view.meaning}")
+
+
+@contextlib.contextmanager
+def _history(words: list[str]) -> Iterator[None]:
+    """Let lines be edited, kept for the next time, and completed."""
+    try:
+        import readline
+    except ImportError:  # a Python built without it
+        yield
+        return
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    path = Path(state) / "ptt" / "sql-history"
+    with contextlib.suppress(OSError):
+        readline.read_history_file(path)
+
+    def complete(text: str, number: int) -> str | None:
+        found = [word for word in words if word.startswith(text)]
+        return found[number] if number < len(found) else None
+
+    readline.set_history_length(1000)
+    readline.set_completer_delims(" \t\n,()=<>*+-/;'\"")
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            readline.write_history_file(path)

@@ -1,0 +1,212 @@
+"""What the commands that read traces share: filter options, symbol options, warnings."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.cli.options import duration_ns, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nptltrace.trace.selection import Selection
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+
+__all__ = [
+    "Bound",
+    "Warner",
+    "add_filters",
+    "add_names",
+    "add_output",
+    "add_traces_or_list",
+    "add_window",
+    "list_events",
+    "open_symbols",
+    "selection",
+    "whole",
+]
+
+
+def whole(text: str) -> int:
+    """Return a number that is not negative; meant as `type=` of an option."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def add_traces_or_list(parser: argparse._ActionsContainer) -> None:
+    """Add the TRACE arguments, and the option that makes them needless."""
+    parser.add_argument(
+        "traces", metavar="TRACE", nargs="*", help="trace directories, read as one traceset"
+    )
+    parser.add_argument(
+        "-l", "--list-events", action="store_true", help="list the event types there are, and stop"
+    )
+
+
+def add_filters(parser: argparse._ActionsContainer, *, events: bool = True) -> None:
+    """Add the options that choose events.
+
+    Args:
+        parser: Where to add them.
+        events: Whether types of events can be chosen as well.
+    """
+    group = parser.add_argument_group(
+        "which events", "commas separate alternatives; of a repeated option each must hold"
+    )
+    for option, metavar, what in (
+        ("--pid", "PID,…", "of these processes"),
+        ("--tid", "TID,…", "of these threads"),
+        ("--object", "NAME|0x…,…", "on these objects, by address, global variable or alias"),
+        ("--event", "PREFIX,…", "whose names begin so"),
+        ("--suffix", "SUFFIX,…", "whose names end so, as _IN,_OUT"),
+        ("--site", "TEXT|0x…,…", "called from there: part of function, file or line, or address"),
+    ):
+        if events or option not in {"--event", "--suffix"}:
+            group.add_argument(option, metavar=metavar, action="append", default=[], help=what)
+
+
+class Bound(argparse.Action):
+    """Stores when a part of a trace begins or ends; a part that ends before it begins is refused.
+
+    Attributes:
+        parse: What the values are, as `type=` of the option.
+        what: The help of the option for the end.
+    """
+
+    what = "events before this time"
+    parse: Callable[[str], Any] = staticmethod(duration_ns)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Take a value."""
+        del option_string
+        setattr(namespace, self.dest, values)
+        begin, end = getattr(namespace, "begin", None), getattr(namespace, "end", None)
+        if begin is not None and end is not None and begin > end:
+            parser.error("the part begins (--from) after it ends (--to)")
+
+
+def add_window(
+    parser: argparse._ActionsContainer, *, counts: bool = True, end: type[Bound] = Bound
+) -> None:
+    """Add the options that choose a part of the trace.
+
+    Args:
+        parser: Where to add them.
+        counts: Whether it can be chosen by number of events as well.
+        end: The action of `--to`, where it takes something else too.
+    """
+    group = parser.add_argument_group("which part")
+    group.add_argument(
+        "--from", dest="begin", metavar="TIME", type=Bound.parse, action=Bound,
+        help="events from this time since the trace's start on: 1.5ms, 2s, plain seconds",
+    )  # fmt: skip
+    group.add_argument(
+        "--to",
+        dest="end",
+        metavar="TIME",
+        type=end.parse,
+        action=end,
+        help=end.what,
+    )
+    if not counts:
+        return
+    group.add_argument(
+        "--start", metavar="N", type=whole, default=0, help="leave out the first N events"
+    )
+    group.add_argument("--count", metavar="N", type=whole, help="at most N events")
+
+
+def add_output(parser: argparse._ActionsContainer, what: str, *, required: bool = False) -> None:
+    """Add the options that say where to write."""
+    parser.add_argument("-o", "--output", metavar="DIR", required=required, help=what)
+    parser.add_argument(
+        "--force", action="store_true", help="replace a trace that is already there"
+    )
+
+
+def add_names(parser: argparse._ActionsContainer) -> None:
+    """Add the options that name addresses."""
+    parser.add_argument(
+        "--alias", metavar="FILE", action="append", default=[],
+        help="names for objects: lines `0xADDRESS name` or `symbol name`",
+    )  # fmt: skip
+    parser.add_argument(
+        "--symbols", "--debug-dir", metavar="DIR", action="append", default=[],
+        help="look here first for programs and debug files, by build-id or name",
+    )  # fmt: skip
+
+
+def selection(args: argparse.Namespace) -> Selection:
+    """Return what the filter options say."""
+    from nptltrace.trace.selection import Selection
+
+    return Selection(
+        pids=args.pid,
+        tids=args.tid,
+        objects=args.object,
+        events=getattr(args, "event", []),
+        suffixes=getattr(args, "suffix", []),
+        sites=args.site,
+    )
+
+
+def open_symbols(args: argparse.Namespace, source: Source) -> Symbols:
+    """Return the names of addresses, with what the options add."""
+    from nptltrace.trace.symbols.alias import read_aliases
+    from nptltrace.trace.symbols.lookup import Symbols
+
+    return Symbols(source, read_aliases(args.alias), args.symbols)
+
+
+class Warner:
+    """Says on stderr what is wrong with a trace, each thing once.
+
+    Args:
+        args: The parsed arguments, which hold how much to say.
+        source: The opened traces.
+    """
+
+    SHOWN = 8
+
+    def __init__(self, args: argparse.Namespace, source: Source) -> None:
+        self._args = args
+        self._source = source
+        self._damages = 0
+        self._said: set[str] = set()
+
+    def say(self) -> None:
+        """Say what has come since the last time."""
+        from nptltrace.analysis import growing
+
+        told = growing.remarks(growing.killed(self._source)) + self._source.remarks()
+        for remark in told:
+            if remark not in self._said:
+                self._said.add(remark)
+                say(self._args, f"warning: {remark}")
+        damages = self._source.damages(self._damages)
+        for number, damage in enumerate(damages, self._damages):
+            if number < self.SHOWN or self._args.verbosity > 0:
+                say(self._args, f"warning: {damage}")
+        if self._damages <= self.SHOWN < self._damages + len(damages) and not self._args.verbosity:
+            say(self._args, "warning: there is more damage (-v shows all of it)")
+        self._damages += len(damages)
+
+
+def list_events() -> None:
+    """Print the event types: name, level, and the sentence that says what it means."""
+    from nptltrace.catalog import EVENTS
+
+    seen: set[str] = set()
+    for event in EVENTS:
+        if event.name not in seen:
+            seen.add(event.name)
+            print(f"{event.name:<26} {event.level}  {event.text}")

@@ -1,0 +1,88 @@
+"""Says what of the options that choose a part of a trace matches nothing in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.cli import traces
+from nptltrace.cli.commands.stat import duration
+from nptltrace.cli.options import say
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+
+__all__ = ["say_no_event", "say_no_object", "say_unmatched"]
+
+_SHOWN = 5  # processes or threads of a trace
+
+
+def say_unmatched(args: argparse.Namespace, source: Source, symbols: Symbols | None = None) -> bool:
+    """Say on stderr which options match nothing, and what there is; return whether any does.
+
+    Args:
+        args: The parsed arguments.
+        source: The opened traces.
+        symbols: Names of addresses, where the command chooses by threads and call sites.
+    """
+    span = source.reader.key_range()
+    if span is None:  # there is nothing to match, and that is said
+        return True
+    first, last = (source.reader.time_of_key(key) for key in span)
+    last = max([last, *(ns for ns in source.killed_ns() if ns is not None)])
+    said = list(_window(args, first, last))
+    if symbols is not None:
+        said += _threads(args, source)
+        said += _sites(args, source, symbols)
+    for text in said:
+        say(args, f"warning: {text}")
+    return bool(said)
+
+
+def say_no_object(args: argparse.Namespace) -> None:
+    """Say on stderr that no object is left, if objects or call sites were chosen."""
+    if args.object or args.site:
+        given = _given(args, "pid", "tid", "object", "site")
+        say(args, f"warning: no object matches {given} (ptt stat lists what there is)")
+
+
+def say_no_event(args: argparse.Namespace, source: Source) -> None:
+    """Say on stderr that no event is left."""
+    events = sum(source.reader.trace_info(trace.number).events for trace in source.traces)
+    say(args, f"warning: no event is left of the {events:,} that there are")
+
+
+def _window(args: argparse.Namespace, first: int, last: int) -> Iterator[str]:
+    begin, end = args.begin, args.end
+    there = f"the trace has events from {duration(first)} to {duration(last)}"
+    if begin is not None and begin == end:
+        yield f"nothing lies between --from {duration(begin)} and --to {duration(end)}"
+    elif begin is not None and begin > last:
+        yield f"nothing comes after --from {duration(begin)}: {there}"
+    elif end is not None and end <= first:
+        yield f"nothing comes before --to {duration(end)}: {there}"
+
+
+def _threads(args: argparse.Namespace, source: Source) -> Iterator[str]:
+    if traces.selection(args).thread_numbers(source) != []:
+        return
+    pids = sorted({process.pid for process in source.processes()})
+    tids = sorted({tid for _, tid in source.threads()})
+    what, numbers = ("threads", tids) if args.tid else ("processes", pids)
+    shown = ", ".join(map(str, numbers[:_SHOWN]))
+    more = f" and {len(numbers) - _SHOWN:,} more" if len(numbers) > _SHOWN else ""
+    yield f"no thread matches {_given(args, 'pid', 'tid')}: the trace has {what} {shown}{more}"
+
+
+def _sites(args: argparse.Namespace, source: Source, symbols: Symbols) -> Iterator[str]:
+    if traces.selection(args).site_pairs(source, symbols) == []:
+        places = len(source.sites())
+        yield f"no call site matches {_given(args, 'site')}: the trace has {places:,} others"
+
+
+def _given(args: argparse.Namespace, *names: str) -> str:
+    """Return options as they were given."""
+    return " ".join(f"--{name} {value}" for name in names for value in getattr(args, name))

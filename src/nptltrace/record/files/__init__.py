@@ -1,0 +1,1 @@
+"""The directories of a recording: the session in shared memory, and the trace."""

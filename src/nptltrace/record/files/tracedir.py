@@ -1,0 +1,195 @@
+"""Writes what stands beside the packets: metadata and `info/session.json`, first and last."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from typing import TYPE_CHECKING, Any
+
+import nptltrace
+from nptltrace.record.files.host import clock_error_ns, clock_uuid, describe_host
+from nptltrace.record.files.tsdl_writer import (
+    RECORDS,
+    SLOTS,
+    Calibration,
+    metadata_text,
+    write_atomically,
+)
+from nptltrace.record.library import read_clock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nptltrace.record.library import Stats, Time
+    from nptltrace.record.settings.options import RecordOptions
+
+__all__ = ["Clockwork", "TraceDir", "losses"]
+
+_CLOCK_NAMES = {1: "tsc", 2: "monotonic"}
+_GIGA = 10**9
+# A first look at the clock's speed takes this long; the last one has the whole recording.
+_FIRST_LOOK_NS = 2_000_000
+# What is said at the end must have room even if the disk is full by then.
+_ROOM_FOR_MORE = 2048
+
+
+class Clockwork:
+    """Measures the trace's clock against the time of day, better the longer it runs.
+
+    Args:
+        kind: Of the clock, as the segment says.
+        first: An earlier reading, of a recording that is taken up again.
+    """
+
+    def __init__(self, kind: int, first: Time | None = None) -> None:
+        self._kind = kind
+        self.first = first or read_clock(kind)
+
+    @property
+    def name(self) -> str:
+        """What the clock is called."""
+        return _CLOCK_NAMES.get(self._kind, "unknown")
+
+    def calibration(self) -> Calibration:
+        """Return how the clock maps to the time of day, as far as is known now."""
+        now, first = read_clock(self._kind), self.first
+        if self.name == "monotonic":
+            return Calibration(_GIGA, first.unix_ns - first.clock, self.name)
+        while now.monotonic_ns - first.monotonic_ns < _FIRST_LOOK_NS:
+            time.sleep(_FIRST_LOOK_NS / _GIGA)
+            now = read_clock(self._kind)
+        elapsed = now.monotonic_ns - first.monotonic_ns
+        frequency = max(1, (now.clock - first.clock) * _GIGA // elapsed)
+        return Calibration(frequency, first.unix_ns - first.clock * _GIGA // frequency, self.name)
+
+
+def losses(stats: Stats) -> dict[str, int]:
+    """Return lost events by cause."""
+    return {
+        "buffers_full": stats.lost_full - stats.lost_real_time,
+        "real_time": stats.lost_real_time,
+        "nobody_collected": stats.lost_closed,
+        "too_many_threads": stats.lost_threads,
+        "not_written": stats.lost_write,
+        "unfinished": stats.unfinished,
+    }
+
+
+class TraceDir:
+    """The trace directory as the recorder keeps it.
+
+    Args:
+        path: The directory.
+        facts: What `info/session.json` says besides what is counted.
+    """
+
+    def __init__(self, path: Path, facts: dict[str, Any]) -> None:
+        self.path = path
+        self.facts = facts
+
+    @classmethod
+    def describe(
+        cls,
+        path: Path,
+        options: RecordOptions,
+        *,
+        uuid: str,
+        session: Path,
+        clock: Clockwork,
+        nptl: str,
+    ) -> TraceDir:
+        """Gather the facts of a new recording."""
+        facts = {
+            "version": 1,
+            "state": "running",
+            "uuid": uuid,
+            "command": list(options.command),
+            "cwd": os.getcwd(),  # noqa: PTH109 -- as text
+            "level": str(options.levels),
+            "nptl": nptl,
+            "handler": ":".join(
+                filter(None, [options.handler.name, ",".join(options.handler.arguments)])
+            ),
+            "children": options.children,
+            "policy": options.buffers.policy.name.lower().replace("_", "-"),
+            "when_full": options.buffers.when_full.name.lower(),
+            "budget": options.buffers.budget,
+            "max_file_size": options.buffers.max_file_size,
+            "max_files": options.buffers.max_files,
+            "session_dir": str(session),
+            "recorder": {"pid": os.getpid(), "version": nptltrace.__version__},
+            "clock": {
+                "name": clock.name,
+                "start": clock.first.clock,
+                "start_unix_ns": clock.first.unix_ns,
+                "start_monotonic_ns": clock.first.monotonic_ns,
+                "spread_ns": clock.first.spread_ns,
+                "max_error_ns": clock_error_ns(),
+            },
+            "start_unix_ns": clock.first.unix_ns,
+            **describe_host(),
+        }
+        if options.filter is not None:
+            facts |= options.filter.facts()
+        return cls(path, facts)
+
+    def write(self, calibration: Calibration, stats: Stats | None = None) -> None:
+        """Write metadata and session.json anew.
+
+        Args:
+            calibration: Of the clock, as well as it is known.
+            stats: What was counted, once the recording is over.
+        """
+        facts = self.facts
+        facts["clock"].update(
+            frequency=calibration.frequency, unix_ns_at_zero=calibration.unix_ns_at_zero
+        )
+        if stats is not None:
+            facts["end_unix_ns"] = time.time_ns()
+            facts["events"] = stats.events
+            facts["bytes"] = stats.bytes
+            facts["threads"] = stats.threads
+            facts["lost"] = losses(stats)
+            facts["lost_sites"] = stats.lost_sites
+            facts["events_without_site"] = stats.without_site
+            facts["untraced_processes"] = stats.lost_processes
+            facts["overwritten_bytes"] = stats.overwritten
+            facts["removed_events"] = stats.removed
+            facts["wait_ns"] = stats.wait_ns
+            facts["write_error"] = os.strerror(stats.write_error) if stats.write_error else ""
+        text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+        if stats is None:
+            text = text.ljust(len(text) + _ROOM_FOR_MORE, "\n")
+        write_atomically(self.path / "metadata", self._metadata(calibration) + "\n" * 32)
+        write_atomically(self.path / "info" / "session.json", text)
+
+    def _metadata(self, calibration: Calibration) -> str:
+        facts = self.facts
+        major, minor, patch = [*nptltrace.__version__.split("."), "0", "0"][:3]
+        env: dict[str, str | int] = {
+            "hostname": facts["hostname"],
+            "tracer_name": "nptltrace",
+            "tracer_major": int(major),
+            "tracer_minor": int(minor),
+            "tracer_patch": int(patch),
+            "kernel": facts["kernel"],
+            "architecture": facts["machine"],
+            "libc": facts["libc"],
+            "boot_id": facts["boot_id"],
+            "clock": calibration.name,
+            "command": shlex.join(facts["command"]),
+            "level": facts["level"],
+            "handler": facts["handler"],
+            "nptl": facts["nptl"],
+        }
+        if facts.get("filter"):
+            env["filter"] = facts["filter"]
+        return metadata_text(
+            uuid=facts["uuid"],
+            clock_uuid=clock_uuid(calibration.name, facts["uuid"]),
+            calibration=calibration,
+            env=env,
+            stream_class=RECORDS if facts["handler"].partition(":")[0] == "shared" else SLOTS,
+        )

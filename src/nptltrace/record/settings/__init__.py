@@ -1,0 +1,1 @@
+"""What a recording is asked to do: options, detail levels, filters."""

@@ -1,0 +1,141 @@
+"""What a recording is asked to do, as plain data."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from nptltrace.errors import UsageError
+from nptltrace.record.settings.levels import Levels
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nptltrace.record.settings.filters import EventFilter
+
+__all__ = ["BufferOptions", "HandlerChoice", "Policy", "RecordOptions", "WhenFull"]
+
+MIB = 1 << 20
+CHUNK_MIN = 8192  # holds the longest event
+CHUNKS_MIN = 4
+
+
+class Policy(enum.IntEnum):
+    """What happens when the buffers are full, in the words of POSIX."""
+
+    FLUSH = 0  # drained while the program runs
+    LOOP = 1  # the oldest events are overwritten
+    UNTIL_FULL = 2  # recording stops
+
+
+class WhenFull(enum.IntEnum):
+    """What a thread does that finds no room."""
+
+    WAIT = 0
+    DROP = 1
+
+
+class BufferOptions(NamedTuple):
+    """Sizes and policies of the buffers and of the files they go to.
+
+    Attributes:
+        budget: Bytes of all buffers together.
+        chunk_size: Bytes of one buffer, a power of two.
+        policy: What happens when all are full.
+        when_full: What a thread does then.
+        max_file_size: A stream goes on in another file before one gets bigger; 0 = no limit.
+        max_files: So many of the last files of a stream are kept; 0 = all.
+    """
+
+    budget: int = 64 * MIB
+    chunk_size: int = 16384
+    policy: Policy = Policy.FLUSH
+    when_full: WhenFull = WhenFull.WAIT
+    max_file_size: int = 0
+    max_files: int = 0
+
+    def check(self) -> None:
+        """Refuse what makes no sense.
+
+        Raises:
+            UsageError: Files are to be kept that never end, or are too small.
+        """
+        if self.max_files and not self.max_file_size:
+            raise UsageError("--max-files needs --max-file-size")
+        if self.max_file_size and self.max_file_size < MIB // 16:
+            raise UsageError("--max-file-size must be 64K or more")
+
+
+_WRITE_TRACES = ("ring", "shared", "file")
+
+
+class HandlerChoice(NamedTuple):
+    """The trace handler and its arguments.
+
+    Attributes:
+        name: A name (`ring`, `shared`, `file`, `text`) or a path.
+        arguments: What the user gave it, in order.
+    """
+
+    name: str = "ring"
+    arguments: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> HandlerChoice:
+        """Read `NAME[:ARG,…]`."""
+        name, _, rest = text.partition(":")
+        if not name:
+            raise UsageError(f"no handler named in {text!r}")
+        if ":" in rest or ";" in rest:
+            raise UsageError(f"the arguments of a handler hold no ':' or ';', as {rest!r} does")
+        return cls(name, tuple(rest.split(",")) if rest else ())
+
+
+class RecordOptions(NamedTuple):
+    """All of `ptt record`.
+
+    Attributes:
+        command: The program and its arguments.
+        output: The trace directory; None = `ptt-<program>-<pid>`.
+        force: Replace what is in the trace directory.
+        levels: Detail levels.
+        filter: Which types of events are recorded; None = all of the level.
+        handler: Where events go.
+        nptl: `stock`, `auto`, or the path of a trace-enabled thread library; None = `auto` where
+            internal events are asked for, else `stock`.
+        buffers: Sizes and policies.
+        children: Follow child processes.
+        original: Run the program untraced.
+        verbosity: How much to say on stderr: -1 nothing but errors, 0 the result, 1 more.
+    """
+
+    command: tuple[str, ...]
+    output: Path | None = None
+    force: bool = False
+    levels: Levels = Levels(2)
+    filter: EventFilter | None = None
+    handler: HandlerChoice = HandlerChoice()
+    nptl: str | None = None
+    buffers: BufferOptions = BufferOptions()
+    children: bool = True
+    original: bool = False
+    verbosity: int = 0
+
+    def check(self) -> None:
+        """Refuse what makes no sense.
+
+        Raises:
+            UsageError: Buffers or files are too small, files are to be kept that never end, or a
+                trace is to be written by a handler that writes none.
+        """
+        self.buffers.check()
+        if self.output is not None and self.handler.name not in _WRITE_TRACES:
+            raise UsageError(
+                f"--output is where a trace goes, and handler {self.handler.name} writes none: "
+                "where its events go is an argument of its own, as in --handler text:FILE"
+            )
+        size = self.buffers.chunk_size
+        if not CHUNK_MIN <= size <= MIB or size & (size - 1):
+            raise UsageError("--buffer-size must be a power of two from 8K to 1M")
+        if self.buffers.budget < CHUNKS_MIN * size:
+            raise UsageError(f"--buffer-budget must have room for {CHUNKS_MIN} buffers or more")

@@ -1,0 +1,1 @@
+"""How events are read: columns, batches, several processors, recordings that go on."""

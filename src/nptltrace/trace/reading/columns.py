@@ -1,0 +1,182 @@
+"""Native columns as Arrow tables."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from nptltrace.catalog import BY_ID, EVENTS
+from nptltrace.trace import _native
+from nptltrace.trace.reading.arrow import numbers, texts, unsigned
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.source import Source
+
+__all__ = ["FIELD_NAMES", "ArrayBuffer", "Converter", "column_of_field", "with_names_that_occur"]
+
+_DTYPES: dict[str, Any] = {
+    "ts": np.int64,
+    "thread": np.uint32,
+    "id": np.uint16,
+    "cpu": np.uint16,
+    "object": np.uint64,
+    "site": np.uint64,
+    "payload": np.uint64,
+}
+_CPU_UNKNOWN = 0x3FFF
+
+# Every field that some event has, with whether it is text; counts of pieces are of the layout only.
+FIELD_NAMES: dict[str, bool] = {
+    field.name: field.type == "bytes"
+    for event in EVENTS
+    for field in event.fields
+    if not (
+        event.fields[-1].type == "bytes"
+        and len(event.fields) > 1
+        and field is event.fields[-2]
+    )
+}  # fmt: skip
+
+
+def column_of_field(name: str) -> str:
+    """Return the name of the column for a field: its own, unless every event has a column so."""
+    return "target_pid" if name == "pid" else name
+
+
+def with_names_that_occur(table: pa.Table) -> pa.Table:
+    """Return events whose dictionary of names has no others, so that they can be grouped by it."""
+    event = table["event"].combine_chunks()
+    if isinstance(event, pa.ChunkedArray):  # as older versions of Arrow have it
+        event = event.chunk(0) if event.num_chunks else pa.array([], event.type)
+    used, places = np.unique(event.indices.to_numpy(), return_inverse=True)
+    made = pa.DictionaryArray.from_arrays(
+        numbers(places.astype(np.int16)), event.dictionary.take(numbers(used))
+    )
+    return table.set_column(table.schema.get_field_index("event"), "event", made)
+
+
+class ArrayBuffer(_native.Buffer):
+    """Columns in NumPy arrays, which Arrow tables can take over."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.count = 0
+        self.numpy: dict[str, NDArray[Any]] = {
+            name: np.empty(size, dtype) for name, dtype in _DTYPES.items()
+        }
+        self.arrays = {}
+        self.columns = _native.columns_at(
+            {name: array.ctypes.data for name, array in self.numpy.items()}
+        )
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return what is filled of a column."""
+        return self.numpy[name][: self.count]
+
+
+class Converter:
+    """Makes tables; knows the names that stand for numbers.
+
+    Args:
+        source: The opened traces.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        names = list(dict.fromkeys(event.name for event in EVENTS))
+        index = {name: number for number, name in enumerate(names)}
+        event_of_id = np.full(1024, -1, np.int16)
+        for number, event in BY_ID.items():
+            event_of_id[number] = index[event.name]
+        self._names, self._index = names, event_of_id
+        self._event_of_id, self._event_names = numbers(event_of_id), texts(names)
+        self._fields_of: dict[int, set[str]] = {
+            number: {field.name for field in event.fields} for number, event in BY_ID.items()
+        }
+        self.renew()
+
+    def renew(self) -> None:
+        """Take in threads that have come since."""
+        processes = self._source.processes()
+        threads = self._source.threads()
+        self._process = unsigned(process for process, _ in threads)
+        self._tid = unsigned(tid for _, tid in threads)
+        self._pid = unsigned(processes[process].pid for process, _ in threads)
+
+    def table(self, buffer: ArrayBuffer, fields: Sequence[str] | None = None) -> pa.Table:
+        """Return the events of a buffer, which must not be used again.
+
+        Args:
+            buffer: The events.
+            fields: Which of the events' own fields to add; None for all that occur.
+        """
+        ids, cpu = buffer.column("id"), buffer.column("cpu")
+        # Arrow takes by small indices several times as fast as NumPy, which makes large ones first.
+        thread, event_id = numbers(buffer.column("thread")), numbers(ids)
+        which = self._event_of_id.take(event_id)
+        if which.to_numpy().min(initial=0) < 0:
+            self._learn(ids)
+            which = self._event_of_id.take(event_id)
+        event = pa.DictionaryArray.from_arrays(which, self._event_names, safe=False)
+        columns: dict[str, Any] = {
+            "ts_ns": numbers(buffer.column("ts")),
+            "process": self._process.take(thread),
+            "pid": self._pid.take(thread),
+            "tid": self._tid.take(thread),
+            "cpu": numbers(cpu, cpu != _CPU_UNKNOWN),
+            "event": event,
+            "event_id": event_id,
+            "object": numbers(buffer.column("object")),
+            "site": numbers(buffer.column("site")),
+        }
+        for name in self._occurring(ids) if fields is None else fields:
+            columns[column_of_field(name)] = self._field(buffer, name)
+        return pa.table(columns)
+
+    def _learn(self, ids: NDArray[Any]) -> None:
+        """Name events that the catalogue does not have, behind those that it has."""
+        for number in np.unique(ids):
+            if self._index[number] < 0:
+                self._index[number] = len(self._names)
+                self._names.append(f"EVENT_{number}")
+        self._event_of_id, self._event_names = numbers(self._index), texts(self._names)
+
+    def _occurring(self, ids: NDArray[Any]) -> list[str]:
+        present: set[str] = set()
+        for number in np.unique(ids):
+            present |= self._fields_of.get(int(number), set())
+        return [name for name in FIELD_NAMES if name in present]
+
+    def _field(self, buffer: ArrayBuffer, name: str) -> Any:
+        """Return one field of the events; null where an event has none."""
+        if FIELD_NAMES.get(name):
+            return self._bytes(buffer, name)
+        values = np.empty(buffer.count, np.int64)
+        valid = np.empty(buffer.count, np.uint8)
+        _native.field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
+        return numbers(values, valid)
+
+    def _bytes(self, buffer: ArrayBuffer, name: str) -> Any:
+        offsets = np.empty(buffer.count + 1, np.int64)
+        need = _native.bytes_column(buffer, name, offsets.ctypes.data, None, 0)
+        data = ctypes.create_string_buffer(max(need, 1))
+        _native.bytes_column(buffer, name, offsets.ctypes.data, data, need)
+        raw = data.raw
+        has = np.isin(buffer.column("id"), self._ids_with(name))
+        return pa.array(
+            [
+                raw[start:end].decode("utf-8", "replace") if valid else None
+                for start, end, valid in zip(offsets[:-1], offsets[1:], has, strict=True)
+            ],
+            pa.string(),
+        )
+
+    def _ids_with(self, name: str) -> list[int]:
+        return [number for number, names in self._fields_of.items() if name in names]

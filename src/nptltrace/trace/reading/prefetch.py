@@ -1,0 +1,44 @@
+"""Reads events while the ones before them are looked at."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from nptltrace.trace.reading.cancellation import ensure_wanted
+from nptltrace.trace.reading.columns import ArrayBuffer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.trace._native import Cursor
+
+__all__ = ["reading_ahead"]
+
+_BATCH = 1 << 16
+
+
+@contextmanager
+def reading_ahead(cursor: Cursor) -> Iterator[Iterator[ArrayBuffer]]:
+    """Give what a cursor reads, batch by batch, without the processors' numbers.
+
+    A batch holds until the next one is taken. Nobody reads any more when the block is left.
+
+    Args:
+        cursor: What to read, up to its limit.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        yield _batches(cursor, pool)
+
+
+def _batches(cursor: Cursor, pool: ThreadPoolExecutor) -> Iterator[ArrayBuffer]:
+    full, empty = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
+    for buffer in (full, empty):
+        buffer.columns.cpu = None  # nobody asks for it
+    ahead = pool.submit(cursor.read, full)
+    while ahead.result():
+        ensure_wanted()
+        ahead = pool.submit(cursor.read, empty)
+        yield full
+        full, empty = empty, full

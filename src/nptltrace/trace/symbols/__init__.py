@@ -1,0 +1,1 @@
+"""Names of addresses: symbol tables, debug information, names that a trace carries."""

@@ -1,0 +1,149 @@
+"""Puts the names of all addresses that occur in a trace into it, where `bundle` finds them."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.errors import PttError
+from nptltrace.trace import _names, _native
+from nptltrace.trace.symbols.bundle import Key, bundle_lines
+from nptltrace.trace.symbols.code import Frame
+from nptltrace.trace.symbols.site import ENTRY, is_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from nptltrace.trace.source import Source, TraceFiles
+    from nptltrace.trace.symbols.lookup import Location, Symbols
+
+__all__ = ["Bundled", "copy_bundle", "write_bundle"]
+
+_BATCH = 16384
+
+
+@dataclass(slots=True)
+class Bundled:
+    """What was put into a trace.
+
+    Attributes:
+        names: How many addresses have a name.
+        lines: How many of them have a source line.
+        nameless: Modules, by path, with addresses that have no name.
+        size: Bytes of the file.
+    """
+
+    names: int = 0
+    lines: int = 0
+    nameless: dict[str, int] = field(default_factory=dict)
+    size: int = 0
+
+
+def write_bundle(source: Source, symbols: Symbols) -> list[Bundled]:
+    """Put the names of all addresses that occur into each trace.
+
+    Returns:
+        What was put there, for each trace.
+
+    Raises:
+        PttError: A trace cannot be written to.
+    """
+    lines = [{key: line for key, _, line in bundle_lines(t.path)} for t in source.traces]
+    done = [Bundled() for _ in source.traces]
+    owners = [trace for trace, _, _ in source.reader.processes()]
+    for kind, process, address in _occurring(source, symbols):
+        owner = owners[process]
+        key, line = _line(symbols, kind, process, address)
+        if key is not None and line is not None:
+            lines[owner][key] = line
+        elif kind != _native.OBJECT:
+            module = symbols.module_at(process, address)
+            if module is not None:
+                nameless = done[owner].nameless
+                nameless[module.path] = nameless.get(module.path, 0) + 1
+    for trace, known, result in zip(source.traces, lines, done, strict=True):
+        result.names = len(known)
+        result.lines = sum(any(f.get("line") for f in v.get("frames", ())) for v in known.values())
+        result.size = _write(trace.path, known.values())
+    return done
+
+
+def _write(trace: Path, lines: Iterable[dict[str, Any]]) -> int:
+    """Write the lines of a trace's names; return how many bytes they take.
+
+    Raises:
+        PttError: The trace cannot be written to.
+    """
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    path = trace / "info" / "symbols.jsonl"
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        raise PttError(f"cannot write {path}: {error.strerror}") from None
+    return len(text)
+
+
+def _occurring(source: Source, symbols: Symbols) -> Iterable[tuple[int, int, int]]:
+    """Yield (kind, process, address) of all that may have a name, each once."""
+    names, cursor = _names.Names(source.reader), _native.Cursor(source.reader)
+    for number in range(len(source.processes())):
+        for start, end in symbols.ranges(number):
+            names.add_range(number, start, end)
+    buffer = _native.Buffer(_BATCH)
+    while cursor.read(buffer):
+        yield from names.missing(buffer)
+
+
+def _line(
+    symbols: Symbols, kind: int, process: int, address: int
+) -> tuple[Key | None, dict[str, Any] | None]:
+    """Return the line of one address, None if it has no name."""
+    if kind == _native.OBJECT:
+        key, name = symbols.variable(process, address)
+    else:
+        site = address | ENTRY if kind == _native.CODE else address
+        location = symbols.location(process, site)
+        module = symbols.module_at(process, address)
+        if module is None or not location.function:
+            return None, None
+        what = "code" if is_entry(site) else "site"
+        key = Key(module.build_id or module.path, what, location.module_offset)
+        return key, {
+            **_head(key, module.path, module.build_id),
+            "offset": location.offset,
+            "frames": [_frame(frame) for frame in _frames(location)],
+        }
+    module = symbols.module_at(process, address)
+    if key is None or module is None or not name:
+        return None, None
+    return key, {**_head(key, module.path, module.build_id), "name": name}
+
+
+def _head(key: Key, path: str, build_id: str) -> dict[str, Any]:
+    head = {"kind": key.kind, "module": path, "at": hex(key.offset)}
+    return head | ({"build_id": build_id} if build_id else {})
+
+
+def _frames(location: Location) -> list[Frame]:
+    return [*location.inlined, Frame(location.function, location.path, location.line)]
+
+
+def _frame(frame: Frame) -> dict[str, Any]:
+    known: dict[str, Any] = {"function": frame.function}
+    if frame.path:
+        known |= {"path": frame.path, "line": frame.line}
+    return known
+
+
+def copy_bundle(traces: Iterable[TraceFiles], target: Path) -> None:
+    """Carry the names of several traces over to one that was made of them."""
+    lines = {json.dumps(line): line for trace in traces for *_, line in bundle_lines(trace.path)}
+    if lines:
+        _write(target, lines.values())

@@ -1,0 +1,291 @@
+"""Names for addresses: functions, lines, inlined calls and global variables.
+
+They come from the names that were put into the trace (`ptt bundle`), and from the files a process
+had mapped or their debug files, found by build-id. Where there are none, an address is
+`module+0x…`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.trace.escaping import readable
+from nptltrace.trace.symbols.alias import Aliases
+from nptltrace.trace.symbols.bundle import Code, Key, read_bundle
+from nptltrace.trace.symbols.code import CodeTable, Frame
+from nptltrace.trace.symbols.debug_files import ModuleFiles, environment_directories
+from nptltrace.trace.symbols.demangle import demangle
+from nptltrace.trace.symbols.module_table import ModuleMap
+from nptltrace.trace.symbols.site import ENTRY, address_of_site, is_entry
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    from nptltrace.trace.info import Module
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.elf import ElfFile
+
+__all__ = ["Location", "Symbols"]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """What is known of a code address.
+
+    Attributes:
+        module: File name of the module, or empty.
+        module_offset: Where in the module, as its own symbol table counts.
+        build_id: Of the module, or empty.
+        function: The function that stands there, demangled, or empty.
+        offset: Bytes from its start.
+        file: Source file, without directories, or empty.
+        line: Source line, or 0.
+        path: Source file as the compiler knew it, or empty.
+        inlined: What the compiler put into that function at this place, deepest first.
+    """
+
+    module: str = ""
+    module_offset: int = 0
+    build_id: str = ""
+    function: str = ""
+    offset: int = 0
+    file: str = ""
+    line: int = 0
+    path: str = ""
+    inlined: tuple[Frame, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it as `worker+0x1c (pool.c:88)`.
+
+        What was inlined stands before: `push (queue.c:30) inlined into worker+0x1c (pool.c:88)`;
+        but not what is from the headers of the language's own library.
+        """
+        if self.function:
+            text = f"{self.function}+{self.offset:#x}"
+        elif self.module:
+            text = f"{self.module}+{self.module_offset:#x}"
+        else:
+            return ""
+        if self.file:
+            text = f"{text} ({self.file}:{self.line})"
+        elif self.function:
+            text = f"{text} ({self.module})"
+        own = [str(frame) for frame in self.inlined if not frame.foreign]
+        return " inlined into ".join([*own, text])
+
+
+@dataclass(slots=True)
+class _Loaded:
+    """A module as it lies in one process."""
+
+    module: Module
+    bias: int
+    began_ns: int | None
+
+    @property
+    def name(self) -> str:
+        return readable(self.module.path.rpartition("/")[2])
+
+    @property
+    def identity(self) -> str:
+        return self.module.build_id or self.module.path
+
+
+class Symbols:
+    """Names addresses of all processes of a traceset.
+
+    Args:
+        source: The opened traces.
+        aliases: Names that win over those of symbol tables.
+        directories: Where to look first for files, by build-id or by name; those of the
+            environment come next.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        aliases: Aliases | None = None,
+        directories: Sequence[str | os.PathLike[str]] = (),
+    ) -> None:
+        self._source = source
+        self.aliases = aliases or Aliases()
+        self._files = ModuleFiles([*map(Path, directories), *environment_directories()])
+        source.notes = self._files.remarks
+        self._bundle: dict[Key, Code | str] = {}
+        for trace in source.traces:
+            self._bundle |= read_bundle(trace.path)
+        self._tables: dict[Path, CodeTable] = {}
+        self._loaded: dict[tuple[int, Module], _Loaded] = {}
+        self._locations: dict[tuple[int, int], Location] = {}
+
+    # ---- questions ----
+
+    def location(self, process: int, site: int) -> Location:
+        """Return what is known of a call site.
+
+        Args:
+            process: Number of the process in the traceset.
+            site: As columns have it: the address that a call returns to, so that the line is that
+                of the call before it, or one at which code is entered.
+        """
+        known = self._locations.get((process, site))
+        if known is None:
+            known = self._locations[process, site] = self._locate(process, site)
+        return known
+
+    def site_name(self, process: int, site: int) -> str:
+        """Return the name of a call site, or the empty string."""
+        found = self.location(process, site)
+        # where code is entered, a function's name says all
+        if is_entry(site) and found.function and not found.offset:
+            return found.function
+        return str(found)
+
+    def code_name(self, process: int, address: int) -> str:
+        """Return the name of a function by its address, or the empty string."""
+        return self.site_name(process, address | ENTRY)
+
+    def object_name(self, process: int, address: int) -> str:
+        """Return the name of a global variable at an address, or the empty string."""
+        alias = self.aliases.addresses.get(address)
+        if alias is not None:
+            return alias
+        return self.variable(process, address)[1]
+
+    def variable(self, process: int, address: int) -> tuple[Key | None, str]:
+        """Return which place in which module an address is, and the name of the variable there."""
+        # Which of several modules it was in, the address does not say.
+        module = self._map(process).only(address)
+        if module is None:
+            return None, ""
+        loaded = self._load(process, module)
+        at = address - loaded.bias
+        key = Key(loaded.identity, "variable", at)
+        for elf in self._files.find(loaded.module, loaded.began_ns):
+            symbol = elf.variable(at)
+            if symbol is not None:
+                start, _, name = symbol
+                text = self.aliases.symbols.get(name) or demangle(name)
+                return key, f"{text}+{at - start:#x}" if at > start else text
+        known = self._bundle.get(key, "")
+        return key, self.aliases.symbols.get(str(known)) or str(known)
+
+    def find_object(self, name: str) -> list[tuple[int, int]]:
+        """Return (process, address) of all global variables of that name or alias."""
+        plain, _, offset = name.partition("+")
+        addresses, symbols = self.aliases.find(name)
+        wanted = {plain, *symbols}
+        found: dict[tuple[int, int], None] = {}
+        for process in range(len(self._source.processes())):
+            for address in addresses:
+                found[process, address] = None
+            for module in self._map(process).modules():
+                loaded = self._load(process, module)
+                for at in self._addresses_of(loaded, wanted):
+                    shift = loaded.bias + (int(offset, 16) if offset else 0)
+                    found[process, at + shift] = None
+        return list(found)
+
+    def ranges(self, process: int) -> list[tuple[int, int]]:
+        """Return where global variables and code of a process lie, without overlaps."""
+        return self._map(process).ranges()
+
+    def forget(self) -> None:
+        """Drop what was derived from module lists, which have been read anew."""
+        self._loaded.clear()
+        self._locations.clear()
+
+    # ---- finding ----
+
+    def _locate(self, process: int, site: int) -> Location:
+        loaded = self._module_at(process, site)
+        if loaded is None:
+            return Location()
+        at, entry = address_of_site(site) - loaded.bias, is_entry(site)
+        bundled = self._bundle.get(Key(loaded.identity, "code" if entry else "site", at))
+        known = _from_bundle(at, bundled) if isinstance(bundled, Code) else Location()
+        if known.file:
+            return known
+        # Where a call is the last thing of a function, its return address is another's.
+        found = self._look_up(loaded, at, at if entry else at - 1)
+        return found if found.function or not known.function else known
+
+    def _look_up(self, loaded: _Loaded, at: int, inside: int) -> Location:
+        """Ask the files, the one with the most to tell first."""
+        frames: list[Frame] = []
+        start = at
+        for elf in self._files.find(loaded.module, loaded.began_ns):
+            frames, start = self._table(elf).find(inside)
+            if frames:
+                break
+        last = frames[-1] if frames else Frame("")
+        return Location(
+            loaded.name, at, loaded.module.build_id, last.function, at - start if frames else 0,
+            last.file, last.line, last.path, tuple(frames[:-1]),
+        )  # fmt: skip
+
+    def _table(self, elf: ElfFile) -> CodeTable:
+        known = self._tables.get(elf.path)
+        if known is None:
+            known = self._tables[elf.path] = CodeTable(elf)
+        return known
+
+    def _addresses_of(self, loaded: _Loaded, names: set[str]) -> list[int]:
+        """Return where variables of these names are in a module."""
+        files = self._files.find(loaded.module, loaded.began_ns)
+        found = [a for elf in files for a, _, name in elf.variables if name in names]
+        if not found:
+            found = [a for a, name in _mangled(files, names) if demangle(name) in names]
+        bundled = (key for key, value in self._bundle.items() if value in names)
+        return found + [key.offset for key in bundled if key.module == loaded.identity]
+
+    def module_at(self, process: int, site: int) -> Module | None:
+        """Return the module that a call site or another address lies in."""
+        loaded = self._module_at(process, site)
+        return loaded.module if loaded is not None else None
+
+    def _module_at(self, process: int, site: int) -> _Loaded | None:
+        module = self._map(process).at(site)
+        return None if module is None else self._load(process, module)
+
+    def _map(self, process: int) -> ModuleMap:
+        processes = self._source.processes()
+        return processes[process].map if process < len(processes) else ModuleMap([])
+
+    def _load(self, process: int, module: Module) -> _Loaded:
+        """Find out what to add to addresses of the file."""
+        known = self._loaded.get((process, module))
+        if known is None:
+            began = self._source.processes()[process].start_unix_ns
+            bias = module.bias
+            if bias is None:
+                files = self._files.find(module, began)
+                biases = (elf.bias(module.start, module.offset) for elf in files)
+                bias = next((b for b in biases if b is not None), module.start - module.offset)
+            known = self._loaded[process, module] = _Loaded(module, bias, began)
+        return known
+
+
+def _mangled(files: Sequence[ElfFile], names: set[str]) -> list[tuple[int, str]]:
+    """Return (address, mangled name) of the variables that may be meant by these names."""
+    # The last word of a name stands in the mangled one as it is.
+    words = [found[-1] for name in names if (found := re.findall(r"\w+", name))]
+    return [
+        (address, name)
+        for elf in files
+        for address, _, name in elf.variables
+        if name.startswith(("_Z", "_R")) and any(word in name for word in words)
+    ]
+
+
+def _from_bundle(at: int, code: Code) -> Location:
+    """Return what was put into the trace of a code address."""
+    last = code.frames[-1]
+    return Location(
+        code.module, at, code.build_id, last.function, code.offset, last.file, last.line, last.path,
+        code.frames[:-1],
+    )  # fmt: skip

@@ -1,0 +1,156 @@
+"""The TSDL text of a trace, as far as reading needs it: identity, clock, environment."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from nptltrace.errors import TraceFormatError
+from nptltrace.trace.reading.small_files import read_whole
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["Clock", "Metadata", "read_metadata"]
+
+NS = 10**9
+
+# Metadata in packets, as other tracers write it, begins with this number.
+_PACKETIZED = {b"\x57\x1d\xd1\x75", b"\x75\xd1\x1d\x57"}
+_VALUE = r'(?:"((?:[^"\\]|\\.)*)"|(-?\d+))'
+_PAIR = re.compile(rf"([A-Za-z_]\w*)\s*:?=\s*{_VALUE}\s*;")
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The clock of a trace.
+
+    Attributes:
+        name: As the metadata calls it.
+        uuid: Traces whose clocks share one ran on the same clock; None when unknown.
+        frequency: Ticks a second.
+        offset_s: Unix time of tick 0, its whole seconds.
+        offset: The rest of it, in ticks.
+    """
+
+    name: str
+    uuid: UUID | None
+    frequency: int
+    offset_s: int
+    offset: int
+
+    def unix_ns(self, ticks: int) -> int:
+        """Return the Unix time of a tick."""
+        return self.offset_s * NS + (self.offset + ticks) * NS // self.frequency
+
+    def ticks(self, unix_ns: int) -> int:
+        """Return the last tick that is not after a Unix time."""
+        return (unix_ns - self.offset_s * NS) * self.frequency // NS - self.offset
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What the metadata file of a trace says.
+
+    Attributes:
+        text: All of it.
+        uuid: The trace's identity, which each packet repeats.
+        clock: Its clock.
+        env: The environment block: who traced what where.
+    """
+
+    text: str
+    uuid: UUID
+    clock: Clock
+    env: dict[str, str | int] = field(default_factory=dict)
+
+
+def read_metadata(trace: str | os.PathLike[str]) -> Metadata:
+    """Read the metadata of a trace directory.
+
+    Raises:
+        TraceFormatError: There is none, or it is not that of a PTT trace.
+    """
+    directory = Path(trace)
+    if not directory.is_dir():
+        what = "is not a trace directory" if directory.exists() else "does not exist"
+        raise TraceFormatError(directory, None, what)
+    path = directory / "metadata"
+    try:
+        data = read_whole(path)
+    except FileNotFoundError:
+        raise TraceFormatError(directory, None, "is not a trace: it has no metadata file") from None
+    except OSError as error:
+        raise TraceFormatError(path, None, error.strerror or "cannot be read") from None
+    if data[:4] in _PACKETIZED:
+        raise TraceFormatError(path, 0, "was written by another tracer: metadata in packets")
+    text = data.decode("utf-8", "replace")
+    if not text.strip():
+        raise TraceFormatError(path, 0, "is empty")
+    if not text.lstrip().startswith("/* CTF 1.8"):
+        raise TraceFormatError(path, 0, "is not CTF 1.8 metadata")
+    if '"MUTEX_TAKEN"' not in text:
+        raise TraceFormatError(path, None, "describes a trace of another tracer")
+    return _parse(path, text)
+
+
+def _parse(path: Path, text: str) -> Metadata:
+    """Take the trace, clock and env blocks out of the text."""
+    trace, clock = _pairs(_block(text, "trace")), _pairs(_block(text, "clock"))
+    try:
+        uuid = UUID(str(trace["uuid"]))
+    except (KeyError, ValueError):
+        raise TraceFormatError(path, None, "names no uuid of the trace") from None
+    frequency = _whole(path, clock, "freq", NS)
+    if frequency <= 0:
+        raise TraceFormatError(path, None, "says that the clock stands still")
+    try:
+        clock_uuid = UUID(str(clock["uuid"])) if "uuid" in clock else None
+    except ValueError:
+        clock_uuid = None
+    offset_s, offset = _whole(path, clock, "offset_s", 0), _whole(path, clock, "offset", 0)
+    name = str(clock.get("name", ""))
+    return Metadata(
+        text,
+        uuid,
+        Clock(name, clock_uuid, frequency, offset_s, offset),
+        _pairs(_block(text, "env")),
+    )
+
+
+def _whole(path: Path, pairs: dict[str, str | int], name: str, otherwise: int) -> int:
+    """Return a number of the clock block."""
+    value = pairs.get(name, otherwise)
+    if not isinstance(value, int) or not -(2**62) < value < 2**62:
+        raise TraceFormatError(path, None, f"the clock's {name} is not a number that can be")
+    return value
+
+
+def _block(text: str, name: str) -> str:
+    """Return the text between the braces of the first block of that name."""
+    start = re.search(rf"(?m)^\s*{name}\s*\{{", text)
+    if start is None:
+        return ""
+    depth, at = 1, start.end()
+    # Strings may hold braces.
+    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[{}]', text[at:]):
+        depth += {"{": 1, "}": -1}.get(token[0], 0)
+        if depth == 0:
+            return text[at : at + token.start()]
+    return text[at:]
+
+
+def _pairs(block: str) -> dict[str, str | int]:
+    """Return the assignments of a block."""
+    found: dict[str, str | int] = {}
+    for name, quoted, number in _PAIR.findall(block):
+        found.setdefault(name, int(number) if number else _unquoted(quoted))
+    return found
+
+
+def _unquoted(text: str) -> str:
+    """Return what a TSDL string means."""
+    return re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], text)

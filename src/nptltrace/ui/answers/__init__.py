@@ -1,0 +1,1 @@
+"""What the viewer answers: one module a kind of question."""

@@ -1,0 +1,176 @@
+"""What is drawn, as the tables that `protocol` declares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace.analysis import _native as analysis
+from nptltrace.ui import _native, protocol
+from nptltrace.ui.arrow import table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from nptltrace.ui.answers.ongoing import Going
+    from nptltrace.ui.levels_of_detail import Tables
+
+__all__ = [
+    "arrow_table", "bin_width", "looked_up", "overview_table", "path_table", "span_table",
+]  # fmt: skip
+
+_WAKE, _HOLD = (protocol.ARROW_KINDS.index(name) for name in ("wake", "hold"))
+_MOST_BINS = 32768
+_WAITS = ("contended_ns", "idle_ns", "other_ns")
+
+
+def bin_width(from_ns: int, to_ns: int, width: int) -> int:
+    """Return the power of two that is nearest to the width of a pixel, in ns.
+
+    Bins begin at multiples of it, so that what is drawn does not flicker when it is moved.
+    """
+    pixel = max((to_ns - from_ns) // min(max(width, 1), protocol.MAX_WIDTH), 1)
+    found = 1 << ((2 * pixel * pixel).bit_length() - 1) // 2
+    while (to_ns - from_ns) // found > _MOST_BINS:
+        found *= 2
+    return int(min(found, 2**62))
+
+
+def looked_up(numbers: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
+    """Return numbers by place; 0 where there is no such place."""
+    if not len(numbers):
+        return np.zeros(len(places), numbers.dtype)
+    return np.where(places < len(numbers), numbers[np.minimum(places, len(numbers) - 1)], 0)
+
+
+# ---- spans ----
+
+
+def span_table(spans: NDArray[Any], by: str, tables: Tables, until_ns: int) -> pa.Table:
+    """Return spans with rows in place of the numbers of objects; all before a time are there."""
+    other = looked_up(tables.row_of, spans["other"]) if by == "thread" else spans["other"]
+    columns = {name: spans[name] for name in _native.SPAN.names or ()}
+    found = table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
+    return found.replace_schema_metadata({"until_ns": str(until_ns)})
+
+
+# ---- arrows ----
+
+
+def arrow_table(
+    spans: NDArray[Any], detail: _native.Detail, tables: Tables, limit: int
+) -> pa.Table:
+    """Return the arrows of the waits among some spans, those of the longest first."""
+    single = spans[(spans["wait"] > 0) & (spans["count"] == 1)]
+    order = np.argsort(-single["dur_ns"], kind="stable")[: min(max(limit, 0), protocol.MAX_WIDTH)]
+    found: list[tuple[int, ...]] = []
+    for number in single["wait"][order].tolist():
+        wait = detail.wait(number)
+        if wait is None:
+            continue
+        object_row = int(looked_up(tables.row_of, wait["object"][None])[0])
+        thread = int(wait["thread"])
+        begin, end = int(wait["t_ns"]), int(wait["t_ns"] + wait["dur_ns"])
+        owner, waker, woken_ns = int(wait["owner"]), int(wait["waker"]), int(wait["waker_t_ns"])
+        if waker and woken_ns != analysis.NEVER:
+            found.append((_WAKE, waker, woken_ns, thread, end, number, object_row))
+        if owner and owner != thread:
+            found.append((_HOLD, owner, begin, thread, begin, number, object_row))
+    found = found[: max(limit, 0)]
+    columns = list(zip(*found, strict=True)) or [()] * len(protocol.ARROWS)
+    return table(protocol.ARROWS, dict(zip(protocol.ARROWS.names, columns, strict=True)))
+
+
+# ---- the overview ----
+
+
+def overview_table(  # noqa: PLR0917
+    begin: int,
+    end: int,
+    width: int,
+    density: NDArray[Any] | None,
+    bins: tuple[NDArray[Any], int, int] | None,
+    going: Going | None,
+    tables: Tables | None,
+    findings: list[int],
+    lost: NDArray[Any],
+) -> pa.Table:
+    """Return the whole trace in bins.
+
+    Args:
+        begin: Where it begins.
+        end: Where it ends.
+        width: How many bins.
+        density: Events by bin, as packets tell; None: they were counted up to the end.
+        bins: What the levels of detail count.
+        going: Waits beside them that go on.
+        tables: What is known of threads.
+        findings: Times of findings.
+        lost: Events that were lost by bin.
+    """
+    edges = begin + (end - begin) * (np.arange(width + 1) / width)
+    columns: dict[str, Any] = {
+        field.name: np.zeros(width, np.uint64) for field in protocol.OVERVIEW
+    }
+    if density is not None:
+        columns["events"] = density
+    if bins is not None and len(bins[0]):
+        counted, first, step = bins
+        places = first + step * np.arange(len(counted) + 1, dtype=np.float64)
+        if density is None:
+            columns["events"] = _spread(counted["events"], places, edges)
+        for n, name in enumerate(_WAITS):
+            columns[name] = _spread(counted["wait_ns"][:, n], places, edges)
+    if going is not None:
+        for name, ns in zip(_WAITS, going.wait_ns(edges), strict=True):
+            columns[name] = columns[name] + np.rint(ns).astype(np.uint64)
+    if tables is not None:
+        threads = tables.threads[1:]
+        threads = threads[threads["first_ns"] != 2**63 - 1]
+        born = np.searchsorted(np.sort(threads["first_ns"]), edges[1:], "left")
+        gone = np.searchsorted(np.sort(threads["last_ns"]), edges[:-1], "left")
+        columns["threads"] = np.maximum(born - gone, 0)
+    columns["lost"] = lost
+    columns["findings"] = np.histogram(np.array(findings, np.float64), edges)[0]
+    return table(protocol.OVERVIEW, columns).replace_schema_metadata(
+        {"from_ns": str(begin), "to_ns": str(end)}
+    )
+
+
+def _spread(values: NDArray[Any], places: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return sums by bins of other edges, each value being spread evenly over its own bin."""
+    sums = np.concatenate([[0.0], np.cumsum(values.astype(np.float64))])
+    at = np.interp(edges, places, sums)
+    at[0], at[-1] = 0, sums[-1]  # bins may be wider than what there is
+    found: NDArray[np.uint64] = np.diff(np.rint(at)).astype(np.uint64)
+    return found
+
+
+# ---- the critical path ----
+
+
+def path_table(tables: Tables, from_ns: int, to_ns: int, bin_ns: int) -> pa.Table:
+    """Return the pieces of the critical path in a range; short ones of a bin are one."""
+    rows = tables.segments
+    rows = rows[(rows["start_ns"] < to_ns) & (rows["end_ns"] > from_ns)]
+    dur = rows["end_ns"] - rows["start_ns"]
+    place = np.where(dur >= bin_ns, -1 - np.arange(len(rows)), rows["start_ns"] // bin_ns)
+    key = np.stack([place, rows["thread"].astype(np.int64), rows["kind"].astype(np.int64)])
+    change = np.ones(len(rows), np.bool_)
+    if len(rows):
+        change[1:] = (key[:, 1:] != key[:, :-1]).any(axis=0)
+    first = np.flatnonzero(change)
+    last = np.append(first[1:], len(rows)) - 1 if len(rows) else first
+    return table(
+        protocol.PATH,
+        {
+            "row": rows["thread"][first],
+            "kind": rows["kind"][first],
+            "t_ns": rows["start_ns"][first],
+            "dur_ns": rows["end_ns"][last] - rows["start_ns"][first],
+            "object_row": looked_up(tables.row_of, rows["object"][first]),
+            "count": last - first + 1,
+        },
+    )

@@ -1,0 +1,340 @@
+"""The event list: a few hundred events around a place, of those that pass the filters.
+
+Positions are those of the reader, so that a list can be gone through in both directions, piece by
+piece, without one event being shown twice or left out.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from nptltrace.catalog import BY_ID
+from nptltrace.errors import UsageError
+from nptltrace.trace import _names, _native
+from nptltrace.trace.printing import Printer
+from nptltrace.trace.reading import arrow
+from nptltrace.trace.selection import Selection
+from nptltrace.trace.traceset import Position
+from nptltrace.ui import protocol
+from nptltrace.ui.answers.naming import shortened
+from nptltrace.ui.arrow import table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.ui.answers.naming import Naming
+    from nptltrace.ui.answers.rows import Rows
+
+__all__ = ["MAX_COUNT", "EventList", "Filters"]
+
+MAX_COUNT = 5000
+# A search is answered after this time at the latest, with what it has found.
+_SEARCH_S = 0.1
+_STEP = 1 << 18
+_CPU_UNKNOWN = 0x3FFF
+_PLACE = np.dtype([("key", "u8"), *((name, "u4") for name in ("stream", "packet", "offset", "_"))])
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which events to list.
+
+    Attributes:
+        threads: Numbers of threads in the traceset; None for all.
+        objects: (process, address) pairs; None for all.
+        event: Beginnings of event names, as `--event`.
+        site: As `--site`.
+        pid: As `--pid`.
+        text: Part of the sentence, upper or lower case.
+    """
+
+    threads: list[int] | None = None
+    objects: list[tuple[int, int]] | None = None
+    event: str = ""
+    site: str = ""
+    pid: str = ""
+    text: str = ""
+
+
+@dataclass(slots=True)
+class _Piece:
+    """Some events in order."""
+
+    buffer: _native.Buffer
+    places: NDArray[Any]
+    sentences: list[str]
+
+
+class EventList:
+    """Lists events of opened traces; one thread at a time may ask.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses.
+        naming: Names threads.
+        identity: What positions carry of the traceset.
+    """
+
+    def __init__(self, source: Source, symbols: Symbols, naming: Naming, identity: str) -> None:
+        self._source, self._symbols, self._naming = source, symbols, naming
+        self._identity = identity
+        self._cursor = _native.Cursor(source.reader)
+        self._printer: Printer | None = None
+
+    def refresh(self) -> None:
+        """Take in what has been written since."""
+        self._cursor.refresh()
+        if self._printer is not None:
+            self._printer.renew()
+
+    # ---- questions ----
+
+    def forward(
+        self, position: str, t_ns: int, count: int, filters: Filters, rows: Rows | None
+    ) -> pa.Table:
+        """Return the events from a place on.
+
+        Args:
+            position: The first event to look at, or the empty text for `t_ns`.
+            t_ns: Where to begin otherwise.
+            count: How many.
+            filters: Which.
+            rows: Tells rows of the timeline.
+        """
+        passing = self._filter(filters)
+        self._go(position, t_ns)
+        pieces: list[_Piece] = []
+        left, end = count, time.monotonic() + _SEARCH_S
+        while left > 0:
+            piece, looked = self._pick(min(left, MAX_COUNT), passing, filters.text, _STEP)
+            left -= len(piece.sentences)
+            pieces.append(piece)
+            if looked < _STEP and left > 0 and not self._more():
+                break
+            if time.monotonic() > end:
+                break
+        more = self._more()
+        return self._table(pieces, rows, more=more, place=self._cursor.place())
+
+    def backward(
+        self, position: str, t_ns: int, count: int, filters: Filters, rows: Rows | None
+    ) -> pa.Table:
+        """Return the events before a place, the nearest ones; see `forward`."""
+        passing = self._filter(filters)
+        self._go(position, t_ns)
+        pieces: list[_Piece] = []
+        left, until = count, time.monotonic() + _SEARCH_S
+        end = self._cursor.place()
+        range_ = self._source.reader.key_range()
+        first = 0 if range_ is None else range_[0]
+        width = self._width(count)
+        while left > 0 and (end.key > first or end.stream or end.packet or end.offset):
+            last = range_[1] + 1 if end.stream == _native.ANY and range_ else end.key
+            begin = max(last - width, first)
+            found, looked = self._between(begin, end, left, passing, filters.text)
+            if found is None:
+                width = max(width // 8, 1)  # there is more than one wants to look at
+                if last - width >= last:
+                    break
+                continue
+            pieces[:0] = found
+            left -= sum(len(piece.sentences) for piece in found)
+            self._cursor.no_limit()
+            self._cursor.seek_key(begin)
+            end = self._cursor.place()
+            if left <= 0 or begin <= first:
+                break
+            if looked < _STEP:
+                width *= 4
+            if time.monotonic() > until:
+                break
+        if pieces and left <= 0:
+            end = _place_of(pieces[0].places[0])
+        self._cursor.no_limit()
+        self._cursor.seek_key(first)
+        start = self._cursor.place()
+        more = (end.key, end.stream, end.packet, end.offset) > (
+            start.key, start.stream, start.packet, start.offset,
+        )  # fmt: skip
+        return self._table(pieces, rows, more=more, place=end)
+
+    # ---- reading ----
+
+    def _go(self, position: str, t_ns: int) -> None:
+        self._cursor.no_limit()
+        if not position:
+            self._cursor.seek_key(self._source.reader.key_of_time(t_ns))
+            return
+        place = Position.parse(position)
+        if place.traceset != self._identity:
+            raise UsageError("the position belongs to another trace")
+        if not self._cursor.seek(place.place()):
+            raise UsageError("the position names no event of this trace")
+
+    def _more(self) -> bool:
+        return self._cursor.place().stream != _native.ANY
+
+    def _width(self, count: int) -> int:
+        """Return a stretch of keys that holds about so many events."""
+        reader = self._source.reader
+        found = reader.key_range()
+        if found is None:
+            return 1
+        events = sum(reader.trace_info(trace.number).events for trace in self._source.traces)
+        return max((found[1] - found[0]) * 2 * count // max(events, 1), 1)
+
+    def _between(
+        self, begin: int, end: _native.Place, count: int, passing: _native.Filter | None, text: str
+    ) -> tuple[list[_Piece] | None, int]:
+        """Return the last events from a key on and before a place; None if there are too many."""
+        self._cursor.no_limit()
+        self._cursor.seek_key(begin)
+        if end.stream != _native.ANY:
+            self._cursor.limit(end)
+        found: list[_Piece] = []
+        looked = 0
+        while True:
+            piece, n = self._pick(MAX_COUNT, passing, text, _STEP)
+            looked += n
+            if len(piece.sentences):
+                found.append(piece)
+            if n == 0:
+                break
+            if looked > 8 * _STEP and begin + 1 < end.key:
+                return None, looked
+        self._cursor.no_limit()
+        return _tail(found, count), looked
+
+    def _pick(
+        self, count: int, passing: _native.Filter | None, text: str, budget: int
+    ) -> tuple[_Piece, int]:
+        """Return the next events that pass, at most so many."""
+        buffer = _native.Buffer(count)
+        places = (_native.Place * count)()
+        _, looked = self._cursor.pick(buffer, places, passing, budget)
+        found = np.frombuffer(memoryview(places).cast("B"), _PLACE)[: buffer.count].copy()
+        sentences = self._sentences(buffer)
+        if not text:
+            return _Piece(buffer, found, sentences), looked
+        from pyarrow import compute  # not needed for the first picture
+
+        hits = compute.match_substring(arrow.texts(sentences), text, ignore_case=True)
+        at = np.flatnonzero(hits.to_numpy(zero_copy_only=False))
+        _keep(buffer, at)
+        return _Piece(buffer, found[at], [sentences[i] for i in at]), looked
+
+    def _sentences(self, buffer: _native.Buffer) -> list[str]:
+        if self._printer is None:
+            self._printer = Printer(
+                self._source, self._symbols, Selection(), style="text", write=lambda _: None
+            )
+        self._printer.name(buffer)
+        data = b"".join(bytes(piece) for piece in self._printer.names.text(buffer, _names.SENTENCE))
+        return data.decode("utf-8", "replace").split("\n")[: buffer.count]
+
+    def _filter(self, filters: Filters) -> _native.Filter | None:
+        """Return the native filter."""
+        chosen = Selection(
+            pids=[filters.pid] if filters.pid else [],
+            events=[filters.event] if filters.event else [],
+            sites=[filters.site] if filters.site else [],
+        )
+        if not chosen and filters.threads is None and filters.objects is None:
+            return None
+        made = chosen.build(self._source, self._symbols)
+        if filters.threads is not None:
+            threads = filters.threads
+            if filters.pid:
+                threads = sorted(set(threads) & set(chosen.thread_numbers(self._source) or []))
+                made = Selection(events=chosen.events, sites=chosen.sites).build(
+                    self._source, self._symbols
+                )
+            made.allow_threads(threads)
+        if filters.objects is not None:
+            made.allow_objects(filters.objects)
+        return made
+
+    # ---- tables ----
+
+    def _table(
+        self, pieces: list[_Piece], rows: Rows | None, *, more: bool, place: _native.Place
+    ) -> pa.Table:
+        """Return the events as a table."""
+        tables = [self._rows(piece, rows) for piece in pieces if piece.sentences]
+        table = pa.concat_tables([protocol.EVENTS.empty_table(), *tables])
+        metadata = {"done": "0" if more else "1", "next": self._text(place) if more else ""}
+        if place.stream != _native.ANY:
+            metadata["searched_ns"] = str(self._source.reader.time_of_key(place.key))
+        return table.replace_schema_metadata(metadata)
+
+    def _text(self, place: _native.Place) -> str:
+        return str(Position(place.key, place.stream, place.packet, place.offset, self._identity))
+
+    def _rows(self, piece: _Piece, rows: Rows | None) -> pa.Table:
+        buffer = piece.buffer
+        threads, processes = self._source.threads(), self._source.processes()
+        number = _column(buffer, "thread").tolist()
+        who = [threads[n] for n in number]
+        objects, sites = (_column(buffer, name).tolist() for name in ("object", "site"))
+        ts, ids = _column(buffer, "ts"), _column(buffer, "id").tolist()
+        cpu = _column(buffer, "cpu").astype(np.int32)
+        cpu[cpu == _CPU_UNKNOWN] = -1
+        owners = [process for process, _ in who]
+        events = [BY_ID[n].name if n in BY_ID else f"EVENT_{n}" for n in ids]
+        columns: list[Any] = [
+            [self._text(_place_of(place)) for place in piece.places],
+            ts,
+            [processes[process].pid for process in owners],
+            [tid for _, tid in who],
+            cpu,
+            rows.rows_of_threads(who, ts.tolist()) if rows else [0] * len(who),
+            [self._naming.thread_label(*pair) for pair in who],
+            events,
+            [f"{address:#x}" if address else "" for address in objects],
+            rows.rows_of_objects(owners, objects, ids) if rows else [0] * len(who),
+            [self._naming.site(process, at) for process, at in zip(owners, sites, strict=True)],
+            [shortened(sentence) for sentence in piece.sentences],
+        ]  # fmt: skip
+        return table(protocol.EVENTS, dict(zip(protocol.EVENTS.names, columns, strict=True)))
+
+
+def _place_of(place: Any) -> _native.Place:
+    key, stream, packet, offset, _ = place.tolist()
+    return _native.Place(key, stream, packet, offset, 0)
+
+
+def _column(buffer: _native.Buffer, name: str) -> NDArray[Any]:
+    """Return what is filled of a column."""
+    array = buffer.arrays[name]
+    return np.frombuffer(array, np.dtype(array._type_))[: buffer.count]
+
+
+def _keep(buffer: _native.Buffer, at: NDArray[Any]) -> None:
+    """Leave only some events in a buffer."""
+    for name in buffer.arrays:
+        column = _column(buffer, name)
+        column[: len(at)] = column[at]
+    buffer.count = len(at)
+
+
+def _tail(pieces: list[_Piece], count: int) -> list[_Piece]:
+    """Return the last events of some pieces."""
+    kept: list[_Piece] = []
+    for piece in reversed(pieces):
+        size = len(piece.sentences)
+        if count <= 0:
+            break
+        if size > count:
+            at = np.arange(size - count, size)
+            _keep(piece.buffer, at)
+            piece.places, piece.sentences = piece.places[at], piece.sentences[size - count :]
+        kept.insert(0, piece)
+        count -= size
+    return kept

@@ -1,0 +1,95 @@
+"""What the viewer calls threads, objects and call sites, each looked up once."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.trace.symbols.site import hex_of_site
+
+if TYPE_CHECKING:
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+
+__all__ = ["Naming", "presentable", "shortened"]
+
+_LONGEST = 512
+
+
+def shortened(text: str) -> str:
+    """Return a text as long as one can look at; what is left out is marked by `…`."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def presentable(value: Any) -> Any:
+    """Return plain data with texts as long as one can look at."""
+    if isinstance(value, str):
+        return shortened(value)
+    if isinstance(value, dict):
+        return {presentable(name): presentable(item) for name, item in value.items()}
+    return [presentable(item) for item in value] if isinstance(value, list) else value
+
+
+class Naming:
+    """Names by process (number in the traceset) and thread id or address; threads may share it.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses.
+    """
+
+    def __init__(self, source: Source, symbols: Symbols) -> None:
+        self._source, self._symbols = source, symbols
+        self._lock = Lock()
+        self._sites: dict[tuple[int, int], str] = {}
+        self._objects: dict[tuple[int, int], str] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
+
+    def pid(self, process: int) -> int:
+        """Return a process id."""
+        processes = self._source.processes()
+        return processes[process].pid if process < len(processes) else 0
+
+    def thread_number(self, process: int, tid: int) -> int | None:
+        """Return the number of a thread in the traceset."""
+        known = self._source.threads()
+        if len(known) != len(self._numbers):
+            self._numbers = {pair: number for number, pair in enumerate(known)}
+        return self._numbers.get((process, tid))
+
+    def thread_name(self, process: int, tid: int) -> str:
+        """Return the name of a thread, or the empty text."""
+        with self._lock:
+            number = self.thread_number(process, tid)
+            return "" if number is None else shortened(self._source.thread_name(number))
+
+    def thread_label(self, process: int, tid: int) -> str:
+        """Return what to call a thread."""
+        name = self.thread_name(process, tid)
+        return f"{name} ({tid})" if name else f"thread {tid}"
+
+    def object_name(self, process: int, address: int) -> str:
+        """Return the variable or alias that an object is, or the empty text."""
+        key = (process, address)
+        with self._lock:
+            name = self._objects.get(key)
+            if name is None:
+                name = shortened(self._symbols.object_name(process, address))
+                self._objects[key] = name
+            return name
+
+    def object_label(self, process: int, address: int, kind: str) -> str:
+        """Return what to call an object."""
+        return self.object_name(process, address) or f"{kind} {address:#x}"
+
+    def site(self, process: int, site: int) -> str:
+        """Return a call site; the empty text for none."""
+        if not site:
+            return ""
+        key = (process, site)
+        with self._lock:
+            name = self._sites.get(key)
+            if name is None:
+                name = shortened(self._symbols.site_name(process, site)) or hex_of_site(site)
+                self._sites[key] = name
+            return name

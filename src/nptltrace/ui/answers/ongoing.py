@@ -1,0 +1,149 @@
+"""What goes on in a recording: waits and holds that have not ended, beside the levels of detail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace.ui import _native, protocol
+from nptltrace.ui.answers.drawing import looked_up
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace.ui.levels_of_detail import Tables
+
+__all__ = ["Going"]
+
+_HELD, _SHARED = (protocol.STATES.index(name) for name in ("held", "shared"))
+_LANES = 32  # the last one takes what finds no other, as in the levels of detail
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """Waits and holds as a model tells them, at one moment.
+
+    Attributes:
+        waiting: Waits.
+        holding: Holds.
+        tables: What the model knew then.
+        until_ns: When that was.
+    """
+
+    waiting: NDArray[Any]
+    holding: NDArray[Any]
+    tables: Tables
+    until_ns: int
+
+    def spans(self, by: str, rows: list[int], from_ns: int, to_ns: int) -> NDArray[Any]:
+        """Return what of them to draw; the waits of an object are its queue."""
+        waiting, row = self._seen(self.waiting, by, rows, from_ns, to_ns)
+        waits = _queues(waiting, row) if by == "object" else _waits(waiting, row)
+        holding, row = self._seen(self.holding, by, rows, from_ns, to_ns)
+        return np.concatenate([waits, _holds(holding, row, by)])
+
+    def wait_ns(self, edges: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Return how long was waited between edges: contended, idle and other waits."""
+        waits = self.waiting
+        begin, end = waits["t_ns"], waits["t_ns"] + waits["dur_ns"]
+        classes = np.minimum(waits["wait_class"], 2)
+        return [
+            np.diff(_since(begin[classes == n], edges) - _since(end[classes == n], edges))
+            for n in range(3)
+        ]
+
+    def lanes(self, by: str, lanes: NDArray[np.uint16]) -> NDArray[np.uint16]:
+        """Return how many lanes rows have with what is held now, from how many they had before."""
+        row, lane = self._rows(self.holding, by), _lanes(self.holding, by)
+        known = (row > 0) & (row < len(lanes))
+        found = lanes.copy()
+        np.maximum.at(found, row[known], lane[known] + 1)
+        return found
+
+    def hold(self, row: int, lane: int, t_ns: int) -> Any:
+        """Return what a thread holds in a lane since before a time, as a span, or None."""
+        holding, _ = self._seen(self.holding, "thread", [row], t_ns, t_ns + 1)
+        found = _holds(holding, holding["thread"], "thread")
+        found = found[found["lane"] == lane]
+        return found[0] if len(found) else None
+
+    def _rows(self, found: NDArray[Any], by: str) -> NDArray[Any]:
+        return found["thread"] if by == "thread" else looked_up(self.tables.row_of, found["object"])
+
+    def _seen(
+        self, found: NDArray[Any], by: str, rows: list[int], from_ns: int, to_ns: int
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return those of some rows in a range, and their rows."""
+        row = self._rows(found, by)
+        seen = np.isin(row, rows) & (row > 0) & (found["t_ns"] < to_ns)
+        seen &= found["t_ns"] + found["dur_ns"] >= from_ns
+        return found[seen], row[seen]
+
+
+def _since(times: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return by edge how much time lies between it and all the times before it, in all."""
+    times = np.sort(times).astype(np.float64)
+    passed = np.searchsorted(times, edges)
+    sums = np.concatenate([[0.0], np.cumsum(times)])
+    found: NDArray[np.float64] = passed * edges - sums[passed]
+    return found
+
+
+def _spans(found: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
+    """Return spans that have what waits and holds share."""
+    spans = np.zeros(len(found), _native.SPAN)
+    for name in ("t_ns", "dur_ns"):
+        spans[name] = found[name]
+    spans["busy_ns"] = found["dur_ns"]
+    spans["row"] = row
+    spans["count"] = 1
+    spans["flags"] = protocol.FLAGS["open"]
+    return spans
+
+
+def _waits(waiting: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
+    spans = _spans(waiting, row)
+    spans["other"] = waiting["object"]
+    spans["depth"] = waiting["queue_depth"]
+    spans["state"] = 1 + waiting["wait_class"]
+    return spans
+
+
+def _holds(holding: NDArray[Any], row: NDArray[Any], by: str) -> NDArray[Any]:
+    spans = _spans(holding, row)
+    spans["other"] = holding["object" if by == "thread" else "thread"]
+    spans["depth"] = holding["max_waiters"]
+    spans["lane"] = _lanes(holding, by)
+    spans["state"] = np.where(holding["mode"] > 0, _SHARED, _HELD)
+    return spans
+
+
+def _lanes(holding: NDArray[Any], by: str) -> NDArray[np.uint16]:
+    """Return the lane of each hold, as `feed.c` has it."""
+    place = holding[f"{by}_place"].astype(np.uint16)
+    return np.minimum(place + 1, _LANES).astype(np.uint16)
+
+
+def _queues(seen: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
+    """Return a step for each waiter that came."""
+    order = np.lexsort([seen["t_ns"], row])
+    seen, row = seen[order], row[order]
+    found = np.zeros(len(seen), _native.SPAN)
+    if not len(seen):
+        return found
+    end = int((seen["t_ns"] + seen["dur_ns"]).max())
+    first = np.searchsorted(row, row)
+    is_last = np.append(row[1:] != row[:-1], True)
+    ends = np.where(is_last, end, np.append(seen["t_ns"][1:], end))
+    found["t_ns"] = seen["t_ns"]
+    found["dur_ns"] = found["busy_ns"] = ends - seen["t_ns"]
+    found["row"] = row
+    found["count"] = 1
+    found["depth"] = np.arange(len(seen)) - first + 1
+    contended = np.cumsum(seen["wait_class"] == 0)
+    before = np.where(first > 0, contended[first - 1], 0)
+    found["state"] = np.where(contended > before, 1, 2)
+    found["flags"] = protocol.FLAGS["open"]
+    return found

@@ -1,0 +1,281 @@
+"""What analysis says of a traceset or a range of it, as documents with the rows beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from nptltrace.analysis import _native as analysis
+from nptltrace.analysis.checker import Checker
+from nptltrace.analysis.findings import findings_of
+from nptltrace.analysis.model import feed_window, new_model, process_ends
+from nptltrace.analysis.report.contention import told_by
+from nptltrace.analysis.report.documents import findings_document, report_document
+from nptltrace.catalog import BY_ID
+from nptltrace.errors import PttError
+from nptltrace.trace.source import Source
+from nptltrace.ui import protocol
+from nptltrace.ui.answers.thread_lines import kept_threads, text_of_threads
+from nptltrace.ui.server.jobs import Jobs
+from nptltrace.ui.shapes import fits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from nptltrace.analysis.model import Window
+    from nptltrace.analysis.report.figures import Contention
+    from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.ui.answers.rows import Rows
+    from nptltrace.ui.folder import Folder
+    from nptltrace.ui.levels_of_detail import Tables
+
+__all__ = ["NAMED", "Ranges", "Whole", "event_types", "used", "with_rows"]
+
+# How many objects, sites and pairs are named at most.
+NAMED = 2000
+# How many causes of the waits of each thread.
+CAUSES = 500
+_IDS = 1024
+_SLICES = 64
+
+
+class Whole:
+    """What is said of the whole traceset; kept beside the levels of detail.
+
+    Attributes:
+        findings: What `ptt check` finds, without rows.
+    """
+
+    def __init__(self) -> None:
+        self.findings: protocol.Findings | None = None
+        self._lock = Lock()
+        self._report: protocol.Report | None = None
+        # A report that was not read yet: it is long, and not always asked for.
+        self._kept: bytes | None = None
+
+    @property
+    def report(self) -> protocol.Report | None:
+        """The report, call sites included; None before there is one.
+
+        Raises:
+            PttError: What was kept of it makes no sense.
+        """
+        with self._lock:
+            if self._report is None and self._kept is not None:
+                found = None
+                with suppress(ValueError, RecursionError):
+                    found = json.loads(self._kept)
+                if not fits(protocol.Report, found):
+                    raise PttError("the report that is kept in .ptt-view is damaged: remove it")
+                self._report = found
+            return self._report
+
+    def open(self, folder: Folder, identity: bytes, source: Source) -> bool:
+        """Take what was kept; False if there is nothing that fits.
+
+        Args:
+            folder: Where it may lie.
+            identity: Of the traces, as `keep` had it.
+            source: The traces; it is told what is known of threads.
+        """
+        fd = folder.read("analysis")
+        if fd is None:
+            return False
+        with suppress(OSError, ValueError, RecursionError), os.fdopen(fd, "rb") as file:
+            if file.read(32) != identity:
+                return False
+            findings, threads, report = json.loads(file.readline()), file.readline(), file.read()
+            told = kept_threads(threads, source)
+            if told is not None and (findings is None or fits(protocol.Findings, findings)):
+                source.know_threads(told)
+                self.findings, self._kept = findings, report
+                return True
+        return False
+
+    def keep(self, folder: Folder, identity: bytes, source: Source) -> None:
+        """Keep it as far as it is there, and what is known of threads, where there is room."""
+        try:
+            with os.fdopen(folder.create("analysis"), "wb") as file:
+                file.write(identity)
+                for text in (json.dumps(self.findings), text_of_threads(source.told)):
+                    file.write(text.encode("utf-8", "surrogatepass") + b"\n")
+                file.write(json.dumps(self.report).encode("utf-8", "surrogatepass"))
+        except OSError:
+            folder.drop("analysis")
+        else:
+            folder.keep("analysis")
+
+    def tell(self, model: analysis.Model, source: Source, symbols: Symbols) -> None:
+        """Fill the report in from a finished model."""
+        found = told_by(model, source, symbols, named=NAMED, causes=CAUSES)
+        self._report = cast("protocol.Report", report_document(found, by="site"))
+
+    def find(self, source: Source, symbols: Symbols, stop: Callable[[], bool]) -> bool:
+        """Fill the findings in; False if it was told to stop."""
+        checker = Checker(source)
+        first, last = source.reader.key_range() or (0, 0)
+        for n in range(1, _SLICES):
+            if stop():
+                return False
+            key = first + (last - first) * n // _SLICES
+            checker.read(source.reader.time_of_key(key))
+        checker.read()
+        checker.finish()
+        source.learn_threads()
+        found = [one for one in findings_of(source, symbols, checker) if not one.suspect]
+        document: Any = findings_document(found)
+        document |= {"rows": [], "lost": checker.lost, "partial": checker.partial}
+        self.findings = document
+        return True
+
+
+class Ranges:
+    """Looks at ranges, one at a time, with traces opened for that alone.
+
+    Args:
+        paths: The traces.
+        symbols: Names addresses of the same traces.
+        changed: Called now and then while an answer is worked out.
+    """
+
+    def __init__(
+        self, paths: Sequence[Path], symbols: Symbols, changed: Callable[[], None]
+    ) -> None:
+        self._paths, self._symbols = paths, symbols
+        self._jobs = Jobs(changed)
+        self._source: Source | None = None
+
+    def forget(self, age_s: float = 0.0) -> None:
+        """Forget the answers, at least those of that age: the traces have changed."""
+        self._source = None
+        self._jobs.forget(age_s)
+
+    def close(self) -> None:
+        """Give up what is being worked out."""
+        self._jobs.close()
+
+    def contention(self, window: Window, *, pairs: bool) -> Contention:
+        """Return the contention of a range; see `analysis.contention`.
+
+        Raises:
+            Later: It is worked on.
+        """
+
+        def find(step: Callable[[float], None]) -> Contention:
+            source = self._opened()
+            source.learn_threads()
+            flags = analysis.PATH | (analysis.PAIRS if pairs else 0)
+            model, _ = _looked_at(source, window, flags, step)
+            return told_by(model, source, self._symbols, named=NAMED, causes=CAUSES, pairs=pairs)
+
+        found: Contention = self._jobs.ask((window, pairs), find)
+        return found
+
+    def statistics(self, window: Window) -> tuple[Contention, NDArray[Any], int]:
+        """Return the contention of a range without names, its events by type, its objects.
+
+        Raises:
+            Later: It is worked on.
+        """
+
+        def find(step: Callable[[float], None]) -> tuple[Contention, NDArray[Any], int]:
+            source = self._opened()
+            model, counts = _looked_at(source, window, analysis.PATH, step)
+            objects = model.table("objects")
+            places = objects[(objects["kind"] != 1) & (objects["threads"] > 0)][
+                ["process", "address", "kind"]
+            ]
+            return told_by(model, source, named=0), counts, len(np.unique(places))
+
+        found: tuple[Contention, NDArray[Any], int] = self._jobs.ask((window,), find)
+        return found
+
+    def _opened(self) -> Source:
+        """Return the traces, which stay open while they do not change."""
+        found = self._source or Source(self._paths)
+        self._source = found
+        return found
+
+
+def _looked_at(
+    source: Source, window: Window, flags: int, step: Callable[[float], None]
+) -> tuple[analysis.Model, NDArray[Any]]:
+    """Return a model that has seen a range, and how many events of each type there are."""
+    model = new_model(source, flags)
+    counts = np.zeros(_IDS, np.int64)
+    end = source.end_ns() or 0 if window.end_ns is None else window.end_ns
+    first = None
+    for buffer in feed_window(model, source, window):
+        ts = buffer.column("ts")
+        counts += np.bincount(buffer.column("id")[window.has(ts)], minlength=_IDS)[:_IDS]
+        first = int(ts[0]) if first is None else first
+        step(min(max((int(ts[-1]) - first) / max(end - first, 1), 0.0), 1.0))
+    model.finish(process_ends(source))
+    return model, counts
+
+
+def event_types(counts: NDArray[Any]) -> dict[str, int]:
+    """Return numbers of events by the names of their types, most frequent first."""
+    found: dict[str, int] = {}
+    for number in np.flatnonzero(counts).tolist():
+        name = BY_ID[number].name if number in BY_ID else f"EVENT_{number}"
+        found[name] = found.get(name, 0) + int(counts[number])
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def with_rows(
+    document: Any, by: str, limit: int, rows: Rows, totals: dict[str, int]
+) -> protocol.Contention:
+    """Return a report as the page wants it: cut to a number of lines, and with their rows.
+
+    Args:
+        document: The report.
+        by: As `ptt report --by`.
+        limit: How many objects, sites and pairs to list.
+        rows: The rows of the timeline.
+        totals: How many there are of each.
+    """
+    hidden = {"site": {"pairs"}, "thread,object": {"sites"}}.get(by, {"sites", "pairs"})
+    report: Any = {name: value for name, value in document.items() if name not in hidden}
+    for name in ("objects", "sites", "pairs"):
+        if name in report:
+            report[name] = report[name][:limit]
+    return {
+        "report": report,
+        "object_rows": [
+            rows.object_row(o["pid"], o["object"], o["kind"]) for o in report["objects"]
+        ],
+        "thread_rows": [rows.thread_row(t["pid"], t["tid"]) for t in report["threads"]],
+        "pair_rows": [
+            [
+                rows.thread_row(pair["pid"], pair["tid"]),
+                rows.object_row(pair["pid"], pair["object"], pair["kind"]),
+            ]
+            for pair in report.get("pairs", [])
+        ],
+        "objects_total": totals.get("objects", len(document["objects"])),
+        "sites_total": totals.get("sites", len(document.get("sites", []))),
+        "pairs_total": totals.get("pairs", len(document.get("pairs", []))),
+    }
+
+
+def used(tables: Tables) -> dict[str, int]:
+    """Return how many objects and sites a report of everything has."""
+
+    def busy(rows: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray((rows["wait_n"].sum(axis=1) > 0) | (rows["hold_n"] > 0))
+
+    rows_in_use = np.unique(tables.row_of[busy(tables.objects)])
+    sites = busy(tables.sites) | (tables.sites["caused_ns"] > 0)
+    return {
+        "objects": int(np.count_nonzero(rows_in_use)),
+        "sites": int(np.count_nonzero(sites[1:])),
+    }

@@ -1,0 +1,368 @@
+"""Rows of the timeline: threads, and objects with all their generations, as tables and by name."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace.analysis import _native as analysis
+from nptltrace.trace.reading import arrow
+from nptltrace.ui import protocol
+from nptltrace.ui.arrow import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from nptltrace.ui.answers.naming import Naming
+    from nptltrace.ui.levels_of_detail import Tables
+
+__all__ = ["Rows"]
+
+_UNSEEN = 2**63 - 1
+# The greatest first; those that are equal in the order of rows.
+_ORDERS = {
+    "wait": ("wait_ns", "hold_ns", "idle_ns"),
+    "hold": ("hold_ns", "wait_ns"),
+    "start": (),
+    "row": (),
+    "name": (),
+}
+_SUMS = ("waits", "wait_ns", "wait_max_ns", "idle_ns", "other_ns", "holds", "hold_ns")
+
+
+class Rows:
+    """The rows that some tables tell of.
+
+    Args:
+        tables: What is known of the traceset.
+        naming: Names threads and objects.
+        lanes: Number of lanes of the first rows: of threads or objects, and how many.
+    """
+
+    def __init__(
+        self, tables: Tables, naming: Naming, lanes: Callable[[str, int], NDArray[Any]]
+    ) -> None:
+        self.tables, self.naming, self._lanes = tables, naming, lanes
+        self._labels: dict[str, list[str]] = {}
+        self._texts: dict[str, pa.Array] = {}
+
+    # ---- numbers ----
+
+    def count(self, by: str) -> int:
+        """Return how many rows there are."""
+        return len(self._numbers(by)["row"])
+
+    def _numbers(self, by: str) -> dict[str, NDArray[Any]]:
+        """Return the columns that are numbers."""
+        return self._of_threads if by == "thread" else self._of_objects
+
+    @cached_property
+    def _of_threads(self) -> dict[str, NDArray[Any]]:
+        rows = self.tables.threads
+        at = np.flatnonzero(rows["first_ns"] != _UNSEEN)
+        at = at[at > 0]
+        found = rows[at]
+        none = np.zeros(len(at), np.uint32)
+        return {
+            "row": at.astype(np.uint32),
+            "process": found["process"],
+            "tid": found["tid"],
+            "generations": found["generation"],
+            "threads": none + 1,
+            "lanes": self._lanes("thread", len(rows))[at],
+            "start_ns": found["first_ns"],
+            "end_ns": np.maximum(found["last_ns"], found["first_ns"]),
+            **_sums(found),
+            "caused_ns": found["caused_ns"],
+            "max_waiters": none,
+        }
+
+    @cached_property
+    def _of_objects(self) -> dict[str, NDArray[Any]]:
+        objects, row_of = self.tables.objects, self.tables.row_of
+        count = len(self.tables.first)
+        own = np.flatnonzero(row_of)
+        objects, row_of = objects[own], row_of[own]
+        first = self.tables.objects[self.tables.first]
+
+        def most(column: NDArray[Any]) -> NDArray[Any]:
+            found = np.zeros(count, column.dtype)
+            np.maximum.at(found, row_of, column)
+            return found
+
+        start, end = np.full(count, _UNSEEN), np.full(count, -(2**63))
+        np.minimum.at(start, row_of, objects["first_ns"])
+        np.maximum.at(end, row_of, objects["last_ns"])
+        sums = {}
+        for name, column in _sums(objects).items():
+            sums[name] = most(column)
+            if name != "wait_max_ns":
+                sums[name] = np.zeros(count, np.uint64)
+                np.add.at(sums[name], row_of, column)
+        columns = {
+            "row": np.arange(count, dtype=np.uint32),
+            "process": first["process"],
+            "tid": np.zeros(count, np.uint32),
+            "generations": np.bincount(row_of, minlength=count).astype(np.uint32),
+            "threads": most(objects["threads"]),
+            "lanes": self._lanes("object", count),
+            "start_ns": start,
+            "end_ns": np.maximum(start, end),
+            **sums,
+            "caused_ns": np.zeros(count, np.uint64),
+            "max_waiters": most(objects["max_waiters"]),
+            "address": first["address"],
+            "kind": first["kind"],
+        }
+        return {name: column[1:] for name, column in columns.items()}
+
+    # ---- tables ----
+
+    def table(
+        self,
+        by: str,
+        *,
+        sort: str = "wait",
+        text: str = "",
+        rows: Sequence[int] = (),
+        offset: int = 0,
+        limit: int,
+    ) -> pa.Table:
+        """Return some rows.
+
+        Args:
+            by: `thread` or `object`.
+            sort: As `protocol` has it.
+            text: Only those in which this occurs.
+            rows: Only these, in this order; empty for all.
+            offset: How many to leave out.
+            limit: How many at most.
+        """
+        numbers = self._numbers(by)
+        if rows:
+            wanted = np.array(rows, np.uint32)
+            at = np.searchsorted(numbers["row"], wanted)
+            at = at[(at < len(numbers["row"]))]
+            at = at[np.isin(numbers["row"][at], wanted)]
+        else:
+            at = self._order(by, sort)
+        if text:
+            hits = np.flatnonzero(self._hits(by, text))
+            at = at[np.isin(at, hits)]
+        shown = at[max(offset, 0) :][: max(limit, 0)]
+        return self._shown(by, shown).replace_schema_metadata({"total": str(len(at))})
+
+    def _order(self, by: str, sort: str) -> NDArray[Any]:
+        numbers = self._numbers(by)
+        if sort == "start":
+            return np.argsort(numbers["start_ns"], kind="stable")
+        if sort == "name":
+            labels = np.array(self.labels(by), dtype=object)
+            return np.argsort(labels, kind="stable")
+        keys = [-numbers[name].astype(np.int64) for name in _ORDERS[sort]]
+        if not keys:
+            return np.arange(len(numbers["row"]))
+        return np.lexsort([numbers["row"], *reversed(keys)])
+
+    def labels(self, by: str) -> list[str]:
+        """Return the labels of all rows, in the order of their numbers."""
+        known = self._labels.get(by)
+        if known is None:
+            known = self._labels[by] = self._labelled(by, np.arange(self.count(by)))
+        return known
+
+    def _labelled(self, by: str, at: NDArray[Any]) -> list[str]:
+        numbers = self._numbers(by)
+        process = numbers["process"][at].tolist()
+        if by == "thread":
+            return [
+                self.naming.thread_label(p, tid)
+                for p, tid in zip(process, numbers["tid"][at].tolist(), strict=True)
+            ]
+        return [
+            self.naming.object_label(p, address, kind)
+            for p, address, kind in zip(
+                process, numbers["address"][at].tolist(), self._kinds(by, at), strict=True
+            )
+        ]
+
+    def _kinds(self, by: str, at: NDArray[Any]) -> list[str]:
+        if by == "thread":
+            return ["thread"] * len(at)
+        kinds = self._numbers(by)["kind"][at].tolist()
+        return [analysis.KINDS.get(kind, "object") for kind in kinds]
+
+    def _hits(self, by: str, text: str) -> NDArray[np.bool_]:
+        """Return in which rows a text occurs."""
+        from pyarrow import compute  # not needed for the first picture
+
+        texts = self._texts.get(by)
+        if texts is None:
+            texts = self._texts[by] = arrow.texts(self._searched(by))
+        hits = compute.match_substring(texts, text.lower())
+        return np.asarray(hits.to_numpy(zero_copy_only=False), np.bool_)
+
+    def _searched(self, by: str) -> list[str]:
+        """Return what is looked through, row by row."""
+        numbers = self._numbers(by)
+        labels, kinds = self.labels(by), self._kinds(by, np.arange(len(numbers["row"])))
+        pids = [self.naming.pid(process) for process in numbers["process"].tolist()]
+        if by == "thread":
+            places = [str(tid) for tid in numbers["tid"].tolist()]
+        else:
+            places = [f"{address:#x}" for address in numbers["address"].tolist()]
+        return [
+            f"{label}\n{kind}\n{pid}\n{place}".lower()
+            for label, kind, pid, place in zip(labels, kinds, pids, places, strict=True)
+        ]
+
+    def _shown(self, by: str, at: NDArray[Any]) -> pa.Table:
+        numbers = self._numbers(by)
+        process = numbers["process"][at].tolist()
+        if by == "thread":
+            tids = numbers["tid"][at].tolist()
+            names = [self.naming.thread_name(p, t) for p, t in zip(process, tids, strict=True)]
+            addresses = [""] * len(at)
+        else:
+            places = numbers["address"][at].tolist()
+            names = [self.naming.object_name(p, a) for p, a in zip(process, places, strict=True)]
+            addresses = [f"{address:#x}" for address in places]
+        texts = {
+            "kind": self._kinds(by, at),
+            "label": self._labelled(by, at),
+            "name": names,
+            "pid": [self.naming.pid(p) for p in process],
+            "object": addresses,
+        }
+        return table(protocol.ROWS, {name: n[at] for name, n in numbers.items()} | texts)
+
+    # ---- single ones ----
+
+    def thread(self, row: int) -> protocol.ThreadRef | None:
+        """Return which thread a row is; None for none."""
+        if not 0 < row < len(self.tables.threads):
+            return None
+        found = self.tables.threads[row]
+        process, tid = int(found["process"]), int(found["tid"])
+        return {
+            "row": row,
+            "pid": self.naming.pid(process),
+            "tid": tid,
+            "name": self.naming.thread_name(process, tid),
+            "label": self.naming.thread_label(process, tid),
+        }
+
+    def object(self, number: int) -> protocol.ObjectRef | None:
+        """Return which object a number of the model is; None for none."""
+        if not 0 < number < len(self.tables.objects):
+            return None
+        found = self.tables.objects[number]
+        process, address = int(found["process"]), int(found["address"])
+        kind = analysis.KINDS.get(int(found["kind"]), "object")
+        return {
+            "row": self.row_of(number),
+            "pid": self.naming.pid(process),
+            "kind": kind,
+            "object": f"{address:#x}",
+            "name": self.naming.object_name(process, address),
+            "label": self.naming.object_label(process, address, kind),
+            "generation": int(found["generation"]),
+        }
+
+    def row_of(self, number: int) -> int:
+        """Return the row of an object of the model, 0 for none."""
+        return int(self.tables.row_of[number]) if number < len(self.tables.row_of) else 0
+
+    def site(self, number: int) -> str:
+        """Return a call site by its number, the empty text for none."""
+        if not 0 < number < len(self.tables.sites):
+            return ""
+        found = self.tables.sites[number]
+        return self.naming.site(int(found["process"]), int(found["address"]))
+
+    # ---- from names to rows ----
+
+    @cached_property
+    def _by_thread(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
+        found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        numbers = self._of_threads
+        for process, tid, first, row in zip(
+            *(numbers[name].tolist() for name in ("process", "tid", "start_ns", "row")), strict=True
+        ):
+            found.setdefault((process, tid), []).append((first, row))
+        return found
+
+    @cached_property
+    def _by_object(self) -> dict[tuple[int, int, int], int]:
+        numbers = self._of_objects
+        keys = zip(
+            *(numbers[name].tolist() for name in ("process", "address", "kind")), strict=True
+        )
+        return {key: row for row, key in enumerate(keys, 1)}
+
+    def rows_of_threads(self, who: list[tuple[int, int]], ts: list[int]) -> list[int]:
+        """Return the rows of (process, tid) pairs at times; ids may be used again."""
+        found = []
+        for pair, at in zip(who, ts, strict=True):
+            rows = self._by_thread.get(pair, [])
+            fits = (row for first, row in reversed(rows) if first <= at)
+            found.append(next(fits, rows[0][1] if rows else 0))
+        return found
+
+    def rows_of_objects(
+        self, processes: list[int], objects: list[int], ids: list[int]
+    ) -> list[int]:
+        """Return the rows of the objects of events, by process, address and event id."""
+        return [
+            self._by_object.get((process, address, number >> 6), 0)
+            for process, address, number in zip(processes, objects, ids, strict=True)
+        ]
+
+    @cached_property
+    def _threads_by_pid(self) -> dict[tuple[int, int], int]:
+        return {
+            (self.naming.pid(process), tid): rows[-1][1]
+            for (process, tid), rows in self._by_thread.items()
+        }
+
+    @cached_property
+    def _objects_by_pid(self) -> dict[tuple[int, int, str], int]:
+        found: dict[tuple[int, int, str], int] = {}
+        for (process, address, kind), row in self._by_object.items():
+            key = (self.naming.pid(process), address)
+            found.setdefault((*key, analysis.KINDS.get(kind, "object")), row)
+            found.setdefault((*key, ""), row)
+        return found
+
+    def thread_row(self, pid: int, tid: int) -> int:
+        """Return the row of a thread that a document names, 0 for none."""
+        return self._threads_by_pid.get((pid, tid), 0)
+
+    def object_row(self, pid: int, address: str, kind: str = "") -> int:
+        """Return the row of an object that a document names, 0 for none."""
+        return self._objects_by_pid.get((pid, int(address, 16), kind), 0)
+
+    def thread_numbers(self, rows: list[int]) -> list[int]:
+        """Return the numbers in the traceset of the threads of rows."""
+        known = [self.tables.threads[row] for row in rows if 0 < row < len(self.tables.threads)]
+        found = [self.naming.thread_number(int(t["process"]), int(t["tid"])) for t in known]
+        return [number for number in found if number is not None]
+
+    def object_pairs(self, rows: list[int]) -> list[tuple[int, int]]:
+        """Return (process, address) of the objects of rows."""
+        first = [self.tables.first[row] for row in rows if 0 < row < len(self.tables.first)]
+        found = [self.tables.objects[number] for number in first]
+        return [(int(o["process"]), int(o["address"])) for o in found]
+
+
+def _sums(rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Return the columns of sums."""
+    n, ns = rows["wait_n"], rows["wait_ns"]
+    columns = (n[:, 0], ns[:, 0], rows["wait_max"], ns[:, 1], ns[:, 2:].sum(axis=1),
+               rows["hold_n"], rows["hold_ns"])  # fmt: skip
+    return dict(zip(_SUMS, columns, strict=True))

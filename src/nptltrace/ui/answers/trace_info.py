@@ -1,0 +1,92 @@
+"""What traces say of themselves: how they were recorded, what is missing, which processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from nptltrace.analysis import growing
+from nptltrace.trace.escaping import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from nptltrace.trace.source import Source
+    from nptltrace.ui import protocol
+
+__all__ = ["losses", "processes", "remarks", "state", "uncovered"]
+
+
+def state(
+    source: Source, killed: Collection[Path]
+) -> Literal["running", "complete", "killed", "recovered"]:
+    """Return how far the recording is; of several, what is the least finished.
+
+    Args:
+        source: The opened traces.
+        killed: Those whose recorder is dead, and which nobody has finished.
+    """
+    states = {
+        "killed" if trace.path in killed else trace.info.session.state for trace in source.traces
+    }
+    if "running" in states:
+        return "running"
+    if "killed" in states:
+        return "killed"
+    return "recovered" if "recovered" in states else "complete"
+
+
+def remarks(source: Source, killed: Collection[Path]) -> list[str]:
+    """Return what a user should know of the traces, a sentence each.
+
+    Args:
+        source: The opened traces.
+        killed: Those whose recorder is dead, and which nobody has finished.
+    """
+    return growing.remarks(killed) + source.remarks()
+
+
+def losses(source: Source) -> list[protocol.Loss]:
+    """Return how many events are missing, by trace and cause."""
+    found: list[protocol.Loss] = []
+    for trace in source.traces:
+        causes = dict(trace.info.session.losses)
+        discarded = source.reader.trace_info(trace.number).discarded
+        unknown = discarded - sum(causes.values())
+        if unknown > 0:
+            causes["unknown"] = unknown
+        found += [
+            {"path": str(trace.path), "cause": cause, "count": count}
+            for cause, count in causes.items()
+        ]
+    return found
+
+
+def uncovered(source: Source) -> list[protocol.Uncovered]:
+    """Return the modules of which not all that they do is there."""
+    return [
+        {"module": str(item.get("module", "")), "why": str(item.get("why", ""))}
+        for trace in source.traces
+        for item in trace.info.uncovered
+    ]
+
+
+def processes(source: Source) -> list[protocol.Process]:
+    """Return the processes, in the order of their numbers."""
+
+    def since(unix_ns: int | None) -> int | None:
+        return None if unix_ns is None else unix_ns - source.start_unix_ns
+
+    return [
+        {
+            "process": number,
+            "pid": process.pid,
+            "ppid": process.ppid,
+            "name": readable(process.exe.rpartition("/")[2]) or f"process {process.pid}",
+            "exe": readable(process.exe),
+            "cmdline": [str(word) for word in process.cmdline],
+            "start_ns": since(process.start_unix_ns),
+            "end_ns": since(process.end_unix_ns),
+        }
+        for number, process in enumerate(source.processes())
+    ]

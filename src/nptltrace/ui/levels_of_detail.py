@@ -1,0 +1,375 @@
+"""The levels of detail of a traceset: read once, kept in a file, and taken from there later on."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace.analysis import _native as analysis
+from nptltrace.analysis.model import (
+    Window,
+    begin_window,
+    new_model,
+    process_ends,
+    share_memory,
+    tell_lives,
+    tell_parents,
+)
+from nptltrace.analysis.snapshots import Keeper
+from nptltrace.errors import NativeError
+from nptltrace.trace import _native as reading
+from nptltrace.trace.filtered import whole_filter
+from nptltrace.trace.reading.prefetch import reading_ahead
+from nptltrace.ui import _native
+from nptltrace.ui.answers.ongoing import Going
+from nptltrace.ui.folder import identity_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import RLock
+
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.reading.columns import ArrayBuffer
+    from nptltrace.trace.source import Source
+    from nptltrace.ui.folder import Folder
+
+__all__ = ["Levels", "Tables"]
+
+_IDS = 1024
+# How often what is there so far is shown while a trace is read.
+_SHOWN_S = 0.5
+
+
+@dataclass(slots=True)
+class Tables:
+    """What the model knows of a traceset, or of its beginning.
+
+    Attributes:
+        threads: Threads; the number is the row.
+        objects: Objects, generation by generation.
+        sites: Call sites.
+        edges: Which locks were asked for while others were held; without element 0.
+        segments: The critical path, earliest piece first; empty until the end is reached.
+        row_of: The row of each object, 0 for none.
+        first: The first object of each row.
+        events: Number of events by type.
+    """
+
+    threads: NDArray[Any]
+    objects: NDArray[Any]
+    sites: NDArray[Any]
+    edges: NDArray[Any]
+    segments: NDArray[Any]
+    row_of: NDArray[Any]
+    first: NDArray[Any]
+    events: NDArray[Any]
+
+    def sound(self) -> bool:
+        """Return whether numbers in them lead to what is there; for such as come from a file."""
+        objects, rows, threads = len(self.objects), len(self.first), len(self.threads)
+        inside = [
+            (self.row_of, rows), (self.first, objects), (self.edges["held"], objects),
+            (self.edges["wanted"], objects), (self.edges["guard"], objects),
+            (self.edges["thread"], threads), (self.segments["thread"], threads),
+            (self.segments["object"], objects), (self.segments["kind"], 4),
+            (self.edges["held_site"], len(self.sites)),
+            (self.edges["wanted_site"], len(self.sites)),
+        ]  # fmt: skip
+        return (
+            len(self.row_of) == objects > 0
+            and threads > 0
+            and len(self.sites) > 0
+            and len(self.events) == _IDS
+            and all(not len(numbers) or int(numbers.max()) < count for numbers, count in inside)
+        )
+
+
+class Levels:
+    """Reads a traceset from its beginning, or opens what was kept of it.
+
+    Args:
+        source: The opened traces.
+        folder: Where to keep it.
+        lock: Held while something changes that questions look at.
+
+    Attributes:
+        detail: The native half; None until `begin` or `open`.
+        tables: What is known so far.
+        model: The model, while there is one.
+        going: Waits and holds that go on where the model is; None when all was read.
+        until_ns: Everything before is there.
+        ready: The whole trace was read.
+    """
+
+    def __init__(self, source: Source, folder: Folder, lock: RLock) -> None:
+        self._source, self._folder, self._lock = source, folder, lock
+        self.detail: _native.Detail | None = None
+        self.tables: Tables | None = None
+        self.model: analysis.Model | None = None
+        self.going: Going | None = None
+        self.until_ns = 0
+        self.ready = False
+        self.kept = False
+        self._threads = 0
+        self._shared = (0, 0)
+        self._counts = np.zeros(_IDS, np.int64)
+        self._path = _empty()["segments"]
+        self._read_events = 0
+
+    @property
+    def progress(self) -> float:
+        """How much of the trace was read, 0 to 1."""
+        if self.ready:
+            return 1.0
+        total = sum(self._source.reader.trace_info(t.number).events for t in self._source.traces)
+        return min(self._read_events / total, 0.999) if total else 0.0
+
+    @property
+    def end_ns(self) -> int:
+        """When the last event came, or what went on at the end of its process ended with it."""
+        last = self._source.end_ns() or 0
+        if self.tables is None or len(self.tables.threads) < 2:  # noqa: PLR2004 -- 0 is none
+            return last
+        return max(last, int(self.tables.threads["last_ns"][1:].max()))
+
+    # ---- what was kept ----
+
+    def open(self) -> bool:
+        """Open what was kept; False if there is nothing that fits."""
+        identity = identity_of(self._source)
+        tables, fd = self._open_tables(identity), self._folder.read("detail")
+        if fd is None:
+            return False
+        try:
+            detail = _native.Detail(fd, identity)
+        except NativeError:
+            return False
+        finally:
+            os.close(fd)
+        if tables is None:
+            return False
+        with self._lock:
+            self.detail, self.tables = detail, tables
+            self.until_ns = self.end_ns + 1
+            self.ready = self.kept = True
+        return True
+
+    def _open_tables(self, identity: bytes) -> Tables | None:
+        fd = self._folder.read("tables")
+        if fd is None:
+            return None
+        dtypes = {name: array.dtype for name, array in _empty().items()}
+        arrays: dict[str, NDArray[Any]] = {}
+        try:
+            with os.fdopen(fd, "rb") as file:
+                if file.read(32) != identity:
+                    return None
+                left = os.fstat(file.fileno()).st_size
+                for name, dtype in dtypes.items():
+                    count = int.from_bytes(file.read(8), "little")
+                    if count * dtype.itemsize > left:
+                        return None
+                    arrays[name] = np.frombuffer(file.read(count * dtype.itemsize), dtype)
+                tables = Tables(**arrays)
+                return tables if tables.sound() else None
+        except (OSError, ValueError):
+            return None
+
+    def _keep(self) -> None:
+        """Finish the files, and give them their names, where there is room for both."""
+        assert self.detail is not None and self.tables is not None  # noqa: S101, PT018
+        identity = identity_of(self._source)
+        self.detail.finish(identity)
+        out = io.BytesIO()
+        out.write(identity)
+        for field in fields(Tables):
+            array = getattr(self.tables, field.name)
+            out.write(len(array).to_bytes(8, "little"))
+            out.write(array.tobytes())
+        try:
+            with os.fdopen(self._folder.create("tables"), "wb") as file:
+                file.write(out.getbuffer())
+        except OSError:
+            self._folder.drop("tables")
+            return
+        self._folder.keep("tables")
+        self._folder.keep("detail")
+        self.kept = True
+
+    # ---- reading ----
+
+    def begin(self) -> None:
+        """Begin to read.
+
+        Raises:
+            NativeError: There is no room for the file.
+        """
+        fd = self._folder.create("detail")
+        try:
+            detail = _native.Detail(fd)
+        finally:
+            os.close(fd)
+        self._cursor = reading.Cursor(self._source.reader)
+        self._whole = whole_filter(self._source)
+        self.model = new_model(
+            self._source, analysis.ROWS | analysis.EDGES | analysis.PATH
+        )  # fmt: skip
+        begin_window(self.model, self._source, Window())
+        self._keeper = Keeper(self._source, self.model)
+        self._threads = self._source.reader.thread_count()
+        with self._lock:
+            self.detail = detail
+        self.show()
+
+    def read(
+        self, until_ns: int | None, stop: Callable[[], bool], changed: Callable[[], None]
+    ) -> bool:
+        """Read what was not read yet.
+
+        Args:
+            until_ns: Stop before this time; None for the end.
+            stop: Whether to give up.
+            changed: Called now and then, when there is more to see.
+
+        Returns:
+            Whether any event was read.
+        """
+        self._learn()
+        if until_ns is None:
+            self._cursor.no_limit()
+        else:
+            self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
+        shown, before = time.monotonic(), self._read_events
+        with reading_ahead(self._cursor) as batches:
+            for buffer in batches:
+                if stop():
+                    break
+                self._take(buffer)
+                if time.monotonic() - shown > _SHOWN_S:
+                    self.show()
+                    changed()
+                    shown = time.monotonic()
+            else:
+                if until_ns is not None:
+                    with self._lock:
+                        self.until_ns = max(self.until_ns, until_ns)
+        return self._read_events > before
+
+    def _take(self, buffer: ArrayBuffer) -> None:
+        """Take a batch of events in."""
+        assert self.model is not None and self.detail is not None  # noqa: S101, PT018
+        ts = buffer.column("ts")
+        self._counts += np.bincount(buffer.column("id"), minlength=_IDS)[:_IDS]
+        self._read_events += buffer.count
+        until_ns = int(ts[-1])
+        with self._lock:
+            self.detail.events(ts.ctypes.data, len(ts))
+        # All events are counted; the model sees those that it can rely on.
+        if self._whole is not None:
+            self._whole.apply(self._source.reader, buffer)
+        self.model.feed(buffer)
+        self._keeper.saw(ts)
+        with self._lock:
+            self.detail.feed(self.model)
+            self.until_ns = until_ns
+        self.model.drop_rows()
+
+    def show(self) -> None:
+        """Let questions see what is known by now."""
+        assert self.model is not None and self.detail is not None  # noqa: S101, PT018
+        model = self.model
+        waiting, holding = model.waiting(self.until_ns), model.holding(self.until_ns)
+        self._show(waiting, holding)
+        assert self.tables is not None  # noqa: S101
+        with self._lock:
+            self.going = Going(waiting, holding, self.tables, self.until_ns)
+
+    def _show(self, waiting: NDArray[Any], holding: NDArray[Any]) -> None:
+        """Let questions see the tables; who waits or holds something is there as long as that."""
+        assert self.model is not None and self.detail is not None  # noqa: S101, PT018
+        model = self.model
+        threads, objects = model.table("threads"), model.table("objects")
+        for rows in (waiting, holding):
+            end = rows["t_ns"] + rows["dur_ns"]
+            np.maximum.at(threads["last_ns"], rows["thread"], end)
+            np.maximum.at(objects["last_ns"], rows["object"], end)
+        with self._lock:
+            row_of = self.detail.row_of()
+            row_of = np.concatenate([row_of, np.zeros(len(objects) - len(row_of), np.uint32)])
+            numbers = np.arange(len(row_of), dtype=np.uint32)
+            first = np.zeros(self.detail.rows("object") or 1, np.uint32)
+            first[row_of[::-1]] = numbers[::-1]
+            first[0] = 0
+            self.tables = Tables(
+                threads=threads,
+                objects=objects,
+                sites=model.table("sites"),
+                edges=model.table("edges")[1:],
+                segments=self._path,
+                row_of=row_of,
+                first=first,
+                events=self._counts.copy(),
+            )
+
+    def finish(self) -> None:
+        """End what is open, and keep what was found if the trace is complete."""
+        assert self.model is not None and self.detail is not None  # noqa: S101, PT018
+        self._keeper.finish()
+        tell_lives(self.model, self._source)
+        self.model.finish(process_ends(self._source))
+        holding = self.model.table("holds")
+        holding = holding[holding["open"] > 0]
+        with self._lock:
+            self.going = None
+            self.detail.feed(self.model)
+        self.model.drop_rows()
+        pieces = [piece.copy() for piece in self.model.path()]
+        self._path = np.concatenate([self._path, *pieces])[::-1]
+        with self._lock:
+            self._show(self.model.table("open"), holding)
+            self.until_ns = self.end_ns + 1
+            self.ready = True
+        self._keep()
+
+    def refresh(self) -> None:
+        """Take in what has been written since."""
+        with self._lock:
+            self._source.refresh()
+            self._cursor.refresh()
+
+    def close(self) -> None:
+        """Remove what is not finished."""
+        if not self.kept:
+            self._folder.drop("detail")
+
+    def _learn(self) -> None:
+        """Tell the model of threads and processes that are new."""
+        assert self.model is not None  # noqa: S101
+        reader, source = self._source.reader, self._source
+        if reader.thread_count() != self._threads:
+            for number, (owner, tid) in enumerate(reader.threads()):
+                self.model.thread(number, owner, tid)
+            self._threads = reader.thread_count()
+            tell_parents(self.model, source)
+        processes = source.processes()
+        shared = (len(processes), sum(len(process.shared) for process in processes))
+        if shared != self._shared:
+            self._shared = shared
+            share_memory(self.model, source)
+
+
+def _empty() -> dict[str, NDArray[Any]]:
+    """Return empty tables, as they are kept."""
+    model = analysis.Model()
+    tables = {name: model.table(name)[:0] for name in ("threads", "objects", "sites", "edges")}
+    tables["segments"] = model.table("segments")
+    for name in ("row_of", "first"):
+        tables[name] = np.zeros(0, np.uint32)
+    tables["events"] = np.zeros(0, np.int64)
+    return tables

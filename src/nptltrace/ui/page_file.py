@@ -1,0 +1,299 @@
+"""The page with a part of a trace in it: one file that needs no server, no network and no PTT.
+
+What the page would ask of the server it asks of tables in itself (`web/src/embedded`): the answers
+of a `Viewer` for the part, put away by name, each packed. They are the same tables and objects as
+`protocol` declares.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import time
+from functools import partial
+from hashlib import sha256
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nptltrace import _paths
+from nptltrace.errors import PttError, UsageError
+from nptltrace.ui import protocol
+from nptltrace.ui.answers.naming import presentable
+from nptltrace.ui.server.jobs import Later
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from nptltrace.ui.viewer import Viewer
+
+__all__ = ["MAX_EVENTS", "MAX_LISTED", "MAX_WAITS", "page"]
+
+# What is beyond these is left out, and the page says so.
+MAX_EVENTS = 200_000
+MAX_LISTED = 5000
+MAX_WAITS = 20_000
+_MAX_SPANS = 400_000
+_PIECES = 64
+_ARROWS = 20_000
+_OVERVIEW = 2048
+_EDGES = 2000
+_WORST = 2000
+_POLL_S = 0.05
+_VIEWS = ("object", "thread", "site", "thread,object")
+# Nothing of the file may be fetched from anywhere, nor run but what it brings along.
+_POLICY = (
+    "default-src 'none'; script-src '{script}'; style-src '{sheet}'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'"
+)
+
+
+def page(viewer: Viewer, from_ns: int = -1, to_ns: int = -1) -> bytes:
+    """Return the page with a part of what a viewer shows.
+
+    Args:
+        viewer: Answers; it has been started.
+        from_ns: Where the part begins, -1 for the start.
+        to_ns: First time behind it, -1 for the end.
+
+    Raises:
+        NativeFilesMissing: PTT was built without the page.
+        UsageError: The recording goes on and is followed.
+        PttError: The trace cannot be read, or the viewer was told to end.
+    """
+    directory = _paths.page_dir()
+    texts = {
+        name: (directory / name).read_text(encoding="utf-8")
+        for name in ("index.html", "app.css", "app.js")
+    }
+    return _assembled(texts, _Part(viewer, from_ns, to_ns).items()).encode("utf-8", "replace")
+
+
+def _assembled(texts: dict[str, str], items: dict[str, bytes]) -> str:
+    """Return the page with its sheet, its script and the data inside."""
+    data = "".join(
+        f'<script type="text/plain" id="ptt-{name}">{base64.b64encode(packed).decode()}</script>\n'
+        for name, packed in items.items()
+    )
+    html = texts["index.html"]
+    sheet = texts["app.css"].replace("</style", "<\\/style")
+    script = texts["app.js"].replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    told = _POLICY.format(script=_sum(script), sheet=_sum(sheet))
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{told}">'
+    html = html.replace("<head>", f"<head>\n    {policy}", 1)
+    html = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>{sheet}</style>", html)
+    return re.sub(
+        r'<script src="app\.js"[^>]*></script>', lambda _: f"{data}<script>{script}</script>", html
+    )
+
+
+def _sum(text: str) -> str:
+    """Return by what a browser knows the only script, and the only sheet, that may be used."""
+    return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+class _Part:
+    """A part of a trace, as the answers of its viewer."""
+
+    def __init__(self, viewer: Viewer, from_ns: int, to_ns: int) -> None:
+        self._viewer = viewer
+        trace: protocol.TraceInfo = self._wait(lambda: _ready(viewer))
+        self._is_whole = from_ns == -1 and to_ns == -1
+        self._trace = trace
+        self._from = trace["first_ns"] if from_ns == -1 else from_ns
+        self._to = trace["end_ns"] if to_ns == -1 else to_ns
+        self._left_out: list[str] = []
+
+    def items(self) -> dict[str, bytes]:
+        """Return all that the page needs, packed, by name."""
+        viewer = self._viewer
+        window = {"from_ns": self._from, "to_ns": self._to}
+        ends = {"from_ns": -1, "to_ns": -1} if self._is_whole else window
+        made: dict[str, Any] = {}
+        for by in ("thread", "object"):
+            rows = self._rows(by)
+            made[f"rows-{by}"] = rows
+            made[f"spans-{by}"] = self._spans(by, rows["row"].to_pylist())
+        threads = made["rows-thread"]["row"].to_pylist()
+        made["arrows"] = _joined(
+            viewer.arrows(rows=part, width=protocol.MAX_WIDTH, limit=_ARROWS, **window)
+            for part in _parts(threads)
+        )
+        made["waits"] = self._waits(made["spans-thread"])
+        made["events"] = self._events()
+        made["overview"] = viewer.overview(width=_OVERVIEW)
+        made["path"] = self._wait(lambda: viewer.path(width=protocol.MAX_WIDTH, **window))
+        for by in _VIEWS:
+            ask = partial(viewer.contention, by=by, limit=_WORST, **ends)
+            made[f"contention-{by.replace(',', '-')}"] = self._wait(ask)
+        made["findings"] = self._findings()
+        made["order"] = self._wait(lambda: viewer.order(limit=_EDGES))
+        made["critical"] = self._wait(viewer.critical)
+        made["statistics"] = self._wait(lambda: viewer.statistics(**window))
+        made["trace"] = self._about()
+        return {name: _packed(value) for name, value in made.items()}
+
+    def _wait(self, ask: Callable[[], Any]) -> Any:
+        """Ask until the answer is there."""
+        while True:
+            self._go_on()
+            try:
+                return ask()
+            except Later:
+                time.sleep(_POLL_S)
+
+    def _go_on(self) -> None:
+        """Give up if the viewer shall end: then nothing is worked out any more."""
+        if self._viewer.closed:
+            raise PttError("the viewer has ended")
+
+    def _about(self) -> protocol.TraceInfo:
+        """Return what the page says of the trace: what was left out is said openly."""
+        if not self._is_whole:
+            self._left_out.insert(0, "This is a part of a trace; sums in the rows are of the whole")
+        return {
+            **self._trace,
+            "follow": False,
+            "first_ns": max(self._trace["first_ns"], self._from),
+            "end_ns": self._to,
+            "remarks": [*self._trace["remarks"], *self._left_out],
+        }
+
+    def _rows(self, by: str) -> pa.Table:
+        parts = []
+        total = 1
+        for offset in range(0, MAX_LISTED, protocol.MAX_ROWS):
+            if offset >= total:
+                break
+            part = self._viewer.rows(
+                by=by, sort="wait", filter="", rows=[], offset=offset, limit=protocol.MAX_ROWS
+            )
+            total = int((part.schema.metadata or {}).get(b"total", b"0"))
+            parts.append(part)
+        if total > MAX_LISTED:
+            first = f"Only the first {MAX_LISTED:,} of {total:,} {by}s"
+            self._left_out.append(f"{first} are in this file")
+        return _joined(parts)
+
+    def _spans(self, by: str, rows: list[int]) -> pa.Table:
+        """Return what to draw, as finely as there is room for."""
+        pieces = 1
+        best = self._spans_in(by, rows, pieces)
+        while _merged(best) and pieces < _PIECES and best.num_rows * 2 < _MAX_SPANS:
+            pieces *= 4
+            finer = self._spans_in(by, rows, pieces)
+            if finer.num_rows > _MAX_SPANS:
+                break
+            best = finer
+        if _merged(best):
+            self._left_out.append(f"Short spans of {by}s that lie close together are drawn as one")
+        return best
+
+    def _spans_in(self, by: str, rows: list[int], pieces: int) -> pa.Table:
+        """Return the spans of equal pieces of the part, each in the piece in which it begins."""
+        edges = [self._from + (self._to - self._from) * n // pieces for n in range(pieces + 1)]
+        found = []
+        for begin, end in pairwise(edges):
+            for part in _parts(rows):
+                self._go_on()
+                spans = self._viewer.spans(
+                    by=by, rows=part, from_ns=begin, to_ns=end, width=protocol.MAX_WIDTH
+                )
+                if begin > self._from:
+                    spans = spans.filter(pc.greater_equal(spans["t_ns"], begin))
+                found.append(spans)
+        return _joined(found)
+
+    def _waits(self, spans: pa.Table) -> dict[str, Any]:
+        """Return waits by number, and the numbers of their chains; the longest if they are many."""
+        order = pc.sort_indices(spans["dur_ns"], sort_keys=[("", "descending")])
+        numbers = [n for n in dict.fromkeys(spans["wait_id"].take(order).to_pylist()) if n]
+        if len(numbers) > MAX_WAITS:
+            self._left_out.append(f"Only the {MAX_WAITS:,} longest waits can be looked into")
+        waits: dict[int, Any] = {}
+        chains: dict[int, list[int]] = {}
+        for number in numbers[:MAX_WAITS]:
+            self._go_on()
+            chain = self._viewer.wait(id=number)["chain"]
+            waits |= {wait["wait_id"]: wait for wait in chain}
+            chains[number] = [wait["wait_id"] for wait in chain]
+        return {"waits": waits, "chains": chains}
+
+    def _events(self) -> pa.Table:
+        parts: list[pa.Table] = []
+        position, count = "", 0
+        while count < MAX_EVENTS:
+            self._go_on()
+            part = self._viewer.events(
+                position=position, t_ns=self._from, direction="forward", count=5000, thread=[],
+                object=[], event="", site="", pid="", text="",
+            )  # fmt: skip
+            told = part.schema.metadata or {}
+            part = part.filter(pc.less(part["ts_ns"], self._to + (1 if self._is_whole else 0)))
+            parts.append(part)
+            count += part.num_rows
+            position = told.get(b"next", b"").decode()
+            if told.get(b"done") == b"1" or not position or not part.num_rows:
+                break
+        if count >= MAX_EVENTS:
+            self._left_out.append(f"Only the first {MAX_EVENTS:,} events are in this file")
+        return _joined(parts).slice(0, MAX_EVENTS)
+
+    def _findings(self) -> protocol.Findings:
+        found: protocol.Findings = self._wait(self._viewer.findings)
+        pairs = [
+            (one, rows)
+            for one, rows in zip(found["findings"], found["rows"], strict=True)
+            if self._is_whole or self._from <= one["ts_ns"] < self._to
+        ]
+        return {
+            "findings": [one for one, _ in pairs],
+            "rows": [rows for _, rows in pairs],
+            "lost": found["lost"],
+            "partial": found["partial"],
+        }
+
+
+def _ready(viewer: Viewer) -> protocol.TraceInfo:
+    """Return what the trace is when all of it has been read."""
+    trace = viewer.trace()
+    if trace["follow"] and trace["state"] == "running":
+        raise UsageError("the recording goes on: it can be written when it has ended")
+    if trace["detail"]["error"]:
+        raise PttError(trace["detail"]["error"])
+    if not trace["detail"]["ready"]:
+        raise Later(trace["detail"]["progress"])
+    return trace
+
+
+def _parts(rows: list[int]) -> Iterator[list[int]]:
+    """Yield as many rows as are drawn at once as finely as there can be."""
+    step = protocol.MAX_DRAWN // protocol.MAX_WIDTH
+    for at in range(0, max(len(rows), 1), step):
+        yield rows[at : at + step]
+
+
+def _joined(tables: Any) -> pa.Table:
+    return pa.concat_tables([table.replace_schema_metadata(None) for table in tables])
+
+
+def _merged(spans: pa.Table) -> bool:
+    flags = spans["flags"].to_numpy()
+    return bool((flags & protocol.FLAGS["merged"]).any())
+
+
+def _packed(value: Any) -> bytes:
+    """Return a table as an Arrow stream, anything else as JSON, compressed."""
+    if isinstance(value, pa.Table):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, value.schema) as writer:
+            writer.write_table(value.combine_chunks())
+        data = sink.getvalue().to_pybytes()
+    else:
+        text = json.dumps(presentable(value), separators=(",", ":"), ensure_ascii=False)
+        data = text.encode("utf-8", "replace")
+    return gzip.compress(data, 6, mtime=0)

@@ -1,0 +1,276 @@
+"""The application behind the page: from requests to calls of a `Viewer`, and back to bytes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import mimetypes
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from nptltrace.errors import PttError, UsageError, one_line
+from nptltrace.ui import protocol
+from nptltrace.ui.answers.naming import presentable
+from nptltrace.ui.page_file import page
+from nptltrace.ui.server.jobs import Later
+from nptltrace.ui.server.memory import give_back
+from nptltrace.ui.viewer import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from starlette.requests import Request
+
+    from nptltrace.ui.protocol import Endpoint, Parameter
+    from nptltrace.ui.viewer import Viewer
+
+__all__ = ["application"]
+
+_ARROW = "application/vnd.apache.arrow.stream"
+_MAX_TEXT = 4096
+_MAX_BODY = 65536
+# Less is not worth packing; what is more than this is given back to the system behind the answer.
+_PACKED = 1024
+_LARGE = 1 << 20
+_MISSING = """\
+The page of ptt ui was not built: install node and npm, and build again (see docs: Installing).
+"""
+
+
+def application(viewer: Viewer, built: Path | None) -> Starlette:
+    """Return the application.
+
+    Args:
+        viewer: Answers.
+        built: Directory of the page; None if it was not built.
+    """
+    writing = Lock()
+    routes = [
+        Route(
+            protocol.PREFIX + endpoint.path,
+            _route(viewer, endpoint, writing),
+            methods=[endpoint.method],
+        )
+        for endpoint in protocol.ENDPOINTS
+    ]
+    if built is None:
+        routes.append(Route("/", _no_page))
+    else:
+        routes += [Route(f"/{file.name}", _file(file)) for file in built.iterdir()]
+        routes.append(Route("/", _file(built / "index.html")))
+    return Starlette(routes=routes)
+
+
+def _file(path: Path) -> Callable[[Request], Any]:
+    """Return what answers with a file of the page."""
+    data = path.read_bytes()
+    packed = gzip.compress(data, 9, mtime=0)
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+
+    async def answer(request: Request) -> Response:
+        if _takes_packed(request):
+            return Response(packed, media_type=kind, headers=_PACKED_HEADERS)
+        return Response(data, media_type=kind)
+
+    return answer
+
+
+_PACKED_HEADERS = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+
+
+def _takes_packed(request: Request) -> bool:
+    return "gzip" in request.headers.get("accept-encoding", "")
+
+
+def _packed(response: Response) -> Response:
+    """Pack an answer that is long enough: it may go through a slow line to another machine."""
+    if len(response.body) > _PACKED:
+        response.body = gzip.compress(response.body, 1, mtime=0)
+        response.headers.update({**_PACKED_HEADERS, "Content-Length": str(len(response.body))})
+    return response
+
+
+async def _no_page(_: Request) -> Response:
+    return PlainTextResponse(_MISSING, status_code=503)
+
+
+def _route(viewer: Viewer, endpoint: Endpoint, writing: Lock) -> Callable[[Request], Any]:
+    """Return what answers an endpoint; one file at a time is written."""
+
+    async def live(request: Request) -> Response:
+        return StreamingResponse(_events(viewer, request), media_type="text/event-stream")
+
+    async def answer(request: Request) -> Response:
+        try:
+            arguments = _arguments(endpoint, request)
+            if endpoint.body is not None:
+                arguments |= _body(endpoint.body, await _read(request))
+            if endpoint.answer == "file":
+                return await run_in_threadpool(_written, viewer, arguments, writing)
+            packs = _takes_packed(request)
+            return await run_in_threadpool(_answer, viewer, endpoint, arguments, packs=packs)
+        except Later as later:
+            return JSONResponse({"ready": False, "progress": later.progress}, status_code=202)
+        except NotFound as error:
+            return _problem(error, 404)
+        except UsageError as error:
+            return _problem(error, 400)
+        except (PttError, OSError) as error:
+            return _problem(error, 500)
+
+    return live if endpoint.answer == "stream" else answer
+
+
+def _problem(error: Exception, status: int) -> Response:
+    return JSONResponse({"error": one_line(error)}, status_code=status)
+
+
+def _written(viewer: Viewer, arguments: dict[str, Any], writing: Lock) -> Response:
+    """Return the page as one file, unless one is being made."""
+    if not writing.acquire(blocking=False):
+        return JSONResponse({"error": "a file is being written: ask again then"}, status_code=503)
+    try:
+        made = page(viewer, **arguments)
+    finally:
+        writing.release()
+        give_back()
+    headers = {"Content-Disposition": 'attachment; filename="trace.html"'}
+    return Response(made, media_type="text/html; charset=utf-8", headers=headers)
+
+
+def _answer(
+    viewer: Viewer, endpoint: Endpoint, arguments: dict[str, Any], *, packs: bool
+) -> Response:
+    """Ask the viewer; called in a thread of its own."""
+    found = getattr(viewer, endpoint.name)(**arguments)
+    if isinstance(endpoint.answer, pa.Schema):
+        response = Response(_stream(found), media_type=_ARROW)
+    else:
+        text = json.dumps(presentable(found), separators=(",", ":"), ensure_ascii=False)
+        response = Response(text.encode("utf-8", "replace"), media_type="application/json")
+    del found
+    if len(response.body) > _LARGE:
+        give_back()
+    return _packed(response) if packs else response
+
+
+def _stream(table: pa.Table) -> bytes:
+    """Return a table as an Arrow IPC stream of one batch."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+async def _events(viewer: Viewer, request: Request) -> AsyncIterator[str]:
+    """Yield the state now and whenever it changes, and something now and then."""
+    version = -1
+    viewer.looking += 1
+    try:
+        while not await request.is_disconnected():
+            found = await run_in_threadpool(viewer.wait_change, version, 1.0)
+            if viewer.closed:
+                return
+            if found["version"] != version:
+                version = found["version"]
+                yield f"data: {json.dumps(found)}\n\n"
+            else:
+                yield ": \n\n"
+    finally:
+        viewer.looking -= 1
+
+
+# ---- parameters ----
+
+
+def _arguments(endpoint: Endpoint, request: Request) -> dict[str, Any]:
+    """Return the parameters of a request.
+
+    Raises:
+        UsageError: One is missing, twice there, unknown or makes no sense.
+    """
+    given = request.query_params.multi_items()
+    known = {parameter.name for parameter in endpoint.parameters}
+    names = [name for name, _ in given]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{endpoint.path} has no parameter {name[:40]!r}")
+        if names.count(name) > 1:
+            raise UsageError(f"{name} is given twice")
+    values = dict(given) | {name: str(value) for name, value in request.path_params.items()}
+    return {
+        parameter.name: _value(parameter, values.get(parameter.name))
+        for parameter in endpoint.parameters
+    }
+
+
+def _value(parameter: Parameter, text: str | None) -> Any:
+    """Return the value that a parameter has."""
+    name = parameter.name
+    if text is None:
+        if parameter.default is None:
+            raise UsageError(f"{name} is missing")
+        text = str(parameter.default)
+    if parameter.type == "int":
+        return _integer(name, text)
+    if parameter.type == "rows":
+        return _rows(name, text)
+    if len(text) > _MAX_TEXT:
+        raise UsageError(f"{name} is too long")
+    if parameter.type != "text" and text not in parameter.type:
+        raise UsageError(f"{name} is one of {', '.join(parameter.type)}")
+    return text
+
+
+def _integer(name: str, text: str) -> int:
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):  # noqa: PLR2004 -- of 2^63
+        raise UsageError(f"{name} is no integer")
+    value = int(text)
+    if not -(2**63) <= value < 2**63:
+        raise UsageError(f"{name} is no time there can be")
+    return value
+
+
+def _rows(name: str, text: str) -> list[int]:
+    if not text:
+        return []
+    words = text.split(",")
+    if len(words) > protocol.MAX_ROWS:
+        raise UsageError(f"{name} are at most {protocol.MAX_ROWS}")
+    rows = [_integer(name, word) for word in words]
+    if not all(0 < row < 2**32 for row in rows):
+        raise UsageError(f"{name} are numbers of rows")
+    return rows
+
+
+async def _read(request: Request) -> Any:
+    """Return the JSON that came along."""
+    data = b""
+    async for piece in request.stream():
+        data += piece
+        if len(data) > _MAX_BODY:
+            raise UsageError("too much was sent")
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise UsageError("what was sent is not JSON") from None
+
+
+def _body(shape: Any, found: Any) -> dict[str, Any]:
+    """Return an object of integers."""
+    names = set(shape.__required_keys__)
+    if not isinstance(found, dict) or set(found) != names:
+        raise UsageError(f"an object with {' and '.join(sorted(names))} is wanted")
+    for name, value in found.items():
+        if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**63:
+            raise UsageError(f"{name} is no integer")
+    return dict(found)
