@@ -6,7 +6,7 @@ STAGE   = $(BUILD)/stage
 # Manual pages belong to the wheel; a developer's build does not wait for them.
 CMAKE_FLAGS ?= -DPTT_MAN=OFF
 
-.PHONY: help dev test bench ctest lint web web-lint web-format web-test web-protocol docs commands format wheel clean
+.PHONY: help dev test bench ctest lint web web-lint web-format web-test web-protocol binding docs commands format wheel clean
 help:           ## this list
 	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
 
@@ -54,6 +54,9 @@ lint: docs      ## ruff, mypy, the import contract, the page, and the documentat
 	$(PYTHON) -m mypy
 	PYTHONPATH=src $(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()"
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory web-lint; else echo "npm is missing: web/ is not checked"; fi
+
+binding:        ## declare the C headers to Python anew
+	$(PYTHON) tools/bind_headers.py
 
 docs:           ## build the documentation into build/site
 	$(PYTHON) -m sphinx -q -W --keep-going -b html -d build/site/.doctrees docs build/site

@@ -56,12 +56,14 @@ class NativeError(PttError):
     Args:
         what: What was being done, as in "cannot map segment".
         errno: The error number, positive or negated.
+        next_step: What the user can do about it, as in "make room on that file system".
     """
 
-    def __init__(self, what: str, errno: int) -> None:
+    def __init__(self, what: str, errno: int, next_step: str = "") -> None:
         self.what = what
         self.errno = abs(errno)
-        super().__init__(f"{what}: {os.strerror(self.errno)}")
+        text = f"{what}: {os.strerror(self.errno)}"
+        super().__init__(f"{text}; {next_step}" if next_step else text)
 
 
 class NativeFilesMissing(PttError):  # noqa: N818 -- reads as the sentence it reports

@@ -1,0 +1,1 @@
+"""What the C headers declare, a module each; see `tools/bind_headers.py`."""
