@@ -2,7 +2,8 @@
 /* wakes.c - waits that another thread's signal, post or arrival ends: conditions, semaphores, barriers, futexes. */
 /*
  * A wake-up is given to as many waiters as are there and have not been given one; whoever goes on takes the oldest one
- * that was given since it began to wait.
+ * that was given since it began to wait. Who gives up takes none: what it may have been given is for those who waited
+ * beside it then, and is forgotten when there are none of them left, so that it does not stand for the next wake-up.
  */
 #include "holds.h"
 
@@ -40,10 +41,9 @@ static uint64_t unawait(struct ptt_model *m, const struct md_token *token, int64
 	return mutex->held - token->held;
 }
 
-/* No more may be pending than there are waiters: the oldest were not what we thought. */
-static void tokens_clamp(struct ptt_model *m, struct md_tokens *tokens, uint32_t waiters, int64_t ts)
+static void tokens_drop(struct ptt_model *m, struct md_tokens *tokens, uint32_t excess, int64_t ts)
 {
-	while (tokens->pending > waiters && tokens->count) {
+	while (excess-- > 0 && tokens->count) {
 		struct md_token *oldest = &tokens->items[0];
 		uint64_t held = unawait(m, oldest, ts);
 
@@ -57,8 +57,38 @@ static void tokens_clamp(struct ptt_model *m, struct md_tokens *tokens, uint32_t
 
 void md_drop_wakes(struct ptt_model *m, uint32_t object, int64_t ts)
 {
-	if (MD_OBJECT(m, object)->tokens)
-		tokens_clamp(m, tokens_of(m, MD_OBJECT(m, object)), 0, ts);
+	struct md_object *o = MD_OBJECT(m, object);
+
+	if (o->tokens)
+		tokens_drop(m, MD_TOKENS_OF(m, o), MD_TOKENS_OF(m, o)->pending, ts);
+}
+
+/*
+ * How many more were given up to some moment than threads wait that waited then. Who takes one leaves that as it is: it is
+ * the oldest that it could take.
+ */
+static uint32_t tokens_excess(const struct ptt_model *m, const struct md_object *o)
+{
+	const struct md_tokens *tokens = MD_TOKENS_OF(m, o);
+	uint32_t given = tokens->pending, waiters = o->pub.waiters, wait = o->waits, excess = 0;
+
+	for (uint32_t i = tokens->count; given && i-- > 0;) {
+		for (; wait && MD_WAITING(m, wait)->since > tokens->items[i].ts; wait = MD_WAITING(m, wait)->object_next)
+			waiters--;
+		if (given > waiters + excess)
+			excess = given - waiters;
+		given -= tokens->items[i].left;
+	}
+	return excess;
+}
+
+/* A thread left without a wake-up: there may be one that is for nobody now. */
+static void tokens_left(struct ptt_model *m, struct md_object *o, int64_t ts)
+{
+	struct md_tokens *tokens = MD_TOKENS_OF(m, o);
+
+	if (tokens->pending)
+		tokens_drop(m, tokens, tokens_excess(m, o), ts);
 }
 
 static bool token_take(struct md_tokens *tokens, int64_t since, struct md_token *out)
@@ -243,8 +273,9 @@ void md_cond_out(struct ptt_model *m, const struct md_event *e)
 			end.ts = token.ts;
 			end.dur = -1;
 		}
+	} else {
+		tokens_left(m, o, e->ts);
 	}
-	tokens_clamp(m, tokens, o->pub.waiters, e->ts);
 	md_wait_account(m, &w, &end);
 }
 
@@ -351,12 +382,16 @@ static void sem_waited(struct ptt_model *m, const struct md_event *e, uint32_t o
 	struct md_end end = md_end_of(m, e, PTT_IDLE, -1);
 	struct md_token token;
 	struct md_wait w;
+	bool woken;
 
 	md_wait_take(m, e, object, &w);
 	if (end.dur < 0)
 		end.dur = e->ts - w.since;
+	woken = end.wait_class == PTT_IDLE && token_take(tokens, w.since, &token);
+	if (!woken)
+		tokens_left(m, o, e->ts);
 	if (end.wait_class == PTT_IDLE) {
-		if (token_take(tokens, w.since, &token))
+		if (woken)
 			granted(m, &w, &end, &token);
 		else if (tokens->last.thread && tokens->last.ts >= w.since - SKEW_NS)
 			granted(m, &w, &end, &tokens->last);
@@ -365,7 +400,6 @@ static void sem_waited(struct ptt_model *m, const struct md_event *e, uint32_t o
 		if (end.wait_class == PTT_CONTENDED && !end.waker)
 			md_blame_waker(m, &w, &end);
 	}
-	tokens_clamp(m, tokens, o->pub.waiters, e->ts);
 	md_wait_account(m, &w, &end);
 }
 
@@ -431,7 +465,8 @@ void md_futex_out(struct ptt_model *m, const struct md_event *e)
 	md_wait_take(m, e, object, &w);
 	if (!end.result && token_take(tokens, w.since, &token))
 		granted(m, &w, &end, &token);
-	tokens_clamp(m, tokens, o->pub.waiters, e->ts);
+	else
+		tokens_left(m, o, e->ts);
 	if (end.result != EAGAIN) /* the value had changed: it did not block */
 		md_wait_account(m, &w, &end);
 }

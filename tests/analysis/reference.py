@@ -52,7 +52,12 @@ class Reference(Locks):
         return None
 
     def clamp(self, o: Object) -> None:
-        while sum(token.left for token in o.tokens) > len(o.waits):
+        """Forget wake-ups, the oldest first, that nobody is left for who waited when they were."""
+        while any(
+            sum(t.left for t in o.tokens if t.ts <= token.ts)
+            > sum(1 for w in o.waits if w.since <= token.ts)
+            for token in o.tokens
+        ):
             o.tokens[0].left -= 1
             o.tokens = [t for t in o.tokens if t.left]
 

@@ -274,19 +274,14 @@ def cut_of(source: Source, begin: int, path: Path) -> Source:
 
 # Who came last to a barrier that is just opening is not known in a part.
 UNKNOWN = ("barrier",)
-# Nor is which signal was for a thread that has reached its time limit, which decides where a wait
-# for a condition ends and that for its mutex begins.
-UNKNOWN_WITH_LIMITS = ("barrier", "cond", "mutex")
 
 
-def sums_of(
-    source: Source, window: Window | None = None, *, without: tuple[str, ...] = UNKNOWN
-) -> Counter[Any]:
+def sums_of(source: Source, window: Window | None = None) -> Counter[Any]:
     """Return what threads did, but for waits for some kinds of objects."""
     tables = model_tables(source, window=window)
     found: Counter[Any] = Counter()
     for row in tables.waits.to_pylist() + tables.holds.to_pylist():
-        if row.get("kind") not in without:
+        if row.get("kind") not in UNKNOWN:
             key = (row["tid"], row.get("kind"), row.get("class"), row["mode"])
             found[*key, "n"] += 1
             found[*key, "ns"] += row["dur_ns"]
@@ -303,15 +298,15 @@ def test_a_cut_begins_with_the_truth(
     end = source.end_ns() or 0
     for number, window in enumerate(windows(4, end, 5)):
         begin = window.begin_ns or 0
-        whole = sums_of(source, Window(begin, None), without=UNKNOWN_WITH_LIMITS)
+        whole = sums_of(source, Window(begin, None))
         part = cut_of(source, begin, tmp_path / f"{number}.ptt")
-        assert sums_of(part, without=UNKNOWN_WITH_LIMITS) == whole, window
+        assert sums_of(part) == whole, window
         assert find(part).findings == []
         # What was cut out can be cut again.
         later = window.end_ns or 0
         again = cut_of(part, later, tmp_path / f"{number}-again.ptt")
-        whole = sums_of(source, Window(later, None), without=UNKNOWN_WITH_LIMITS)
-        assert sums_of(again, without=UNKNOWN_WITH_LIMITS) == whole, window
+        whole = sums_of(source, Window(later, None))
+        assert sums_of(again) == whole, window
 
 
 def test_a_cut_inside_of_waits(convoy: Path, tmp_path: Path, ptt: Ptt) -> None:
