@@ -254,7 +254,7 @@ enum {
 };
 
 struct ptt_model_wakeup {
-	int64_t t_ns;     /* when the wake-up was given */
+	int64_t t_ns;     /* when the wake-up was given, but not before the wait began */
 	int64_t woken_ns; /* when the thread went on */
 	uint64_t wait;
 	uint32_t waker;

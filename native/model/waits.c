@@ -331,14 +331,22 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 	};
 }
 
+/*
+ * A release or an end of a thread is stamped before it is done, so a wait for it may begin later than that: it is woken
+ * from its beginning on. So the wake-up is in the window if its time is, whatever part of the wait lies inside.
+ */
 static void wakeup_row(struct ptt_model *m, const struct md_wait *w, const struct md_end *end)
 {
-	struct ptt_model_wakeup *row = md_in_window(m, end->wake) ? md_row(m, &m->wakeup_rows) : NULL;
+	int64_t t_ns = end->wake > w->since ? end->wake : w->since;
+	struct ptt_model_wakeup *row;
 
+	if (end->wake == MD_NEVER || !md_in_window(m, t_ns))
+		return;
+	row = md_row(m, &m->wakeup_rows);
 	if (!row)
 		return;
 	*row = (struct ptt_model_wakeup){
-		.t_ns = end->wake,
+		.t_ns = t_ns,
 		.woken_ns = end->ts,
 		.wait = w->id,
 		.waker = end->waker,
@@ -361,7 +369,11 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 
 	if (m->flags & PTT_MODEL_PATH)
 		md_step_add(m, w, end, dur);
-	if (!inside || !md_counted(m, w->thread, w->object, w->site))
+	if (!md_counted(m, w->thread, w->object, w->site))
+		return;
+	if (end->waker && m->flags & PTT_MODEL_ROWS)
+		wakeup_row(m, w, end);
+	if (!inside)
 		return;
 	sum_wait(m, &o->pub.sums, &o->pub.histogram, end, ns);
 	sum_wait(m, &t->pub.sums, &t->pub.histogram, end, ns);
@@ -372,11 +384,8 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 	sum_cause(m, w, end, ns);
 	if (end->waker)
 		sum_waker(m, w, end, ns);
-	if (m->flags & PTT_MODEL_ROWS) {
+	if (m->flags & PTT_MODEL_ROWS)
 		md_wait_row(m, &m->wait_rows, w, end, since, until);
-		if (end->waker)
-			wakeup_row(m, w, end);
-	}
 	if (end->open) /* since when it goes on is told, whatever the window */
 		md_wait_row(m, &m->open_rows, w, end, w->since, until);
 }

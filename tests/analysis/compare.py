@@ -116,9 +116,17 @@ def assert_same(trace: Path, window: Window | None = None) -> dict[str, int]:
         if (part := cut(window, h.since, h.until))
     )  # fmt: skip
     assert_equal(holds, expected_holds)
+    woken: Counter[Any] = Counter(
+        (row["wakee_tid"], row["object"], row["t_ns"], row["waker_tid"])
+        for row in tables.wakeups.to_pylist()
+    )
     begin, end = _limits(window)
-    woken = [r.wake_ns for r in reference.rows if r.waker[0] and r.wake_ns is not None]
-    assert tables.wakeups.num_rows == sum(1 for ts in woken if begin <= ts < end)
+    expected_woken = Counter(
+        (r.tid, r.address, ts, r.waker[0])
+        for r in reference.rows
+        if r.waker[0] and r.wake_ns is not None and begin <= (ts := max(r.wake_ns, r.t_ns)) < end
+    )
+    assert_equal(woken, expected_woken)
     assert_blame(source, reference, window)
     classes: dict[str, int] = {}
     for r in reference.rows:

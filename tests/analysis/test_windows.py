@@ -122,6 +122,31 @@ def test_a_class_is_that_of_the_whole_wait(tmp_path: Path) -> None:
     assert found.objects[0].blamed == []
 
 
+def test_a_wake_up_lies_in_one_window(tmp_path: Path) -> None:
+    """Whether the wait that it ended begins only behind it, or its thread goes on before it."""
+    made = Builder(tmp_path / "stamped.ptt")
+    # Stamped before the lock is free: that it is free comes 30 ms later.
+    made.thread(1, [event(0, "MUTEX_TAKEN", LOCK, 5), event(20, "MUTEX_FREE", LOCK, 6)])
+    made.thread(2, [
+        event(30, "MUTEX_WAIT", LOCK, 7, owner=1),
+        event(52, "MUTEX_TAKEN", LOCK, 7, "WAITED", result=0, wait_ns=20 * MS),
+    ])  # fmt: skip
+    # Two readers: the one that lets go last does so when the writer is asleep no more.
+    made.thread(3, [event(100, "RWLOCK_TAKEN_READ", OTHER, 5), event(155, "RWLOCK_FREE", OTHER, 6)])
+    made.thread(4, [
+        event(110, "RWLOCK_WAIT", OTHER, 7, write=1),
+        event(160, "RWLOCK_TAKEN_WRITE", OTHER, 7, "WAITED", result=0, wait_ns=40 * MS),
+    ])  # fmt: skip
+    source = Source([made.write()])
+    for edges in ([25, 35, 45, 153], [10, 30, 155], [29, 31, 150, 156]):
+        found = [
+            row["t_ns"] // MS
+            for window in pairwise([None, *(ms * MS for ms in edges), None])
+            for row in model_tables(source, window=Window(*window)).wakeups.to_pylist()
+        ]
+        assert found == [30, 155], edges
+
+
 def test_a_wait_that_never_ends(tmp_path: Path) -> None:
     made = Builder(tmp_path / "hung.ptt")
     made.thread(1, [event(0, "MUTEX_TAKEN", LOCK, 5), event(200, "MUTEX_TAKEN", OTHER, 6)])

@@ -318,7 +318,10 @@ _DECLARED = (
         "a wait that another thread ended",
         (
             *_WHO,
-            Column("t_ns", "int64", "when the wake-up was given", "ns"),
+            Column(
+                "t_ns", "int64", "when the wake-up was given, at the earliest when the wait began",
+                "ns",
+            ),
             Column("woken_ns", "int64", "when the thread went on", "ns"),
             Column("waker_process", "uint32", "the process image of who woke", "id"),
             Column("waker_tid", "uint32", "who woke"),
