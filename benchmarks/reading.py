@@ -43,11 +43,11 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 
 COUNT = """
 import os, sys, time
-from nptltrace.trace import _native
+from nptltrace._binding import libpttread
 from nptltrace.trace.source import Source
 
 began = time.perf_counter()
-found, _, _ = _native.count(
+found, _, _ = libpttread.count(
     Source([sys.argv[1]]).reader, workers=len(os.sched_getaffinity(0)), objects=False)
 print(sum(row.events for row in found), time.perf_counter() - began)
 """

@@ -79,12 +79,21 @@ RECORDS = ("DW_TAG_structure_type", "DW_TAG_union_type")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A member: its type is a name of `ctypes_names` or a record's, `count` of them."""
+    """A member.
+
+    Attributes:
+        name: Its name.
+        type: A name of `CTYPES`, or that of a record.
+        offset: In bytes.
+        counts: How many there are, in each dimension of an array.
+        target: What a pointer leads to, if that is a number.
+    """
 
     name: str
     type: str
     offset: int
     counts: tuple[int, ...] = ()
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +193,16 @@ class Types:
             self.record(target, alias)
         return "s" if const and _is_char(target) else "p"
 
+    def _target(self, die: Any) -> str:
+        """Return the number that a pointer leads to."""
+        while die.tag in QUALIFIERS:
+            die = _type(die)
+        target = _type(die)
+        while target is not None and target.tag in QUALIFIERS:
+            target = _type(target)
+        number = target is not None and target.tag == "DW_TAG_base_type"
+        return self.plain(target)[0] if number else ""
+
     def record(self, die: Any, alias: str = "") -> str:
         """Return the Python name of a struct or union, which is declared from now on."""
         kind = "struct" if die.tag == RECORDS[0] else "union"
@@ -197,7 +216,8 @@ class Types:
                     kind, counts = self.plain(_type(child))
                     offset = child.attributes.get("DW_AT_data_member_location")
                     place = offset.value if offset else 0
-                    members.append(Field(_name(child), kind, place, counts))
+                    target = self._target(_type(child)) if kind == "p" else ""
+                    members.append(Field(_name(child), kind, place, counts, target))
             size = die.attributes["DW_AT_byte_size"].value
             found = Record(c_name, name, self.file(die), size, tuple(members))
             self._declared.records[name] = found
@@ -343,11 +363,19 @@ def _class(record: Record) -> list[str]:
     members = [f'("{one.name}", {_ctype(one)}),' for one in record.fields]
     hints = [f"{one.name}: {_hint(one)};" for one in record.fields if not one.name.startswith("_")]
     hints[-1:] = [hint.removesuffix(";") for hint in hints[-1:]]
+    targets = [f'("{one.name}", {one.target}),' for one in record.fields if one.target]
+    if targets:
+        targets = [
+            "    # What its pointers lead to.",
+            "    targets = (",
+            *_wrapped(targets, "        "),
+        ]
+        targets.append("    )")
     return [
         "", "", f"class {record.name}({record.base}):",
         f'    """`{record.c_name}`, {record.size} bytes."""', "",
         "    _fields_ = (", *_wrapped(members, "        "), "    )",
-        *_wrapped(hints, "    "),
+        *_wrapped(hints, "    "), *targets,
     ]  # fmt: skip
 
 
@@ -362,6 +390,7 @@ def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> s
     own = [one for one in declared.records.values() if owners[one.name] == header.module]
     functions = declared.functions
     used = {one.type for record in own for one in record.fields}
+    used |= {one.target for record in own for one in record.fields}
     used |= {kind for result, takes in functions.values() for kind in (result, *takes)}
     foreign: dict[str, list[str]] = {}
     for name in sorted(used & set(owners)):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from nptltrace._binding import libpttread
 from nptltrace.analysis import _native, snapshots
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.model import Only, Window, run_model
-from nptltrace.trace import _native as reading
 from nptltrace.trace.copying import Part
 from nptltrace.trace.reading import prefetch
 from nptltrace.trace.source import Source
@@ -123,7 +123,7 @@ def test_a_cut_begins_from_them(
     run_model(source, window=Window(end, None))
     state = snapshots.latest(source, end)
     assert state is not None
-    cursor = reading.Cursor(source.reader)
+    cursor = libpttread.Cursor(source.reader)
     cursor.seek_key(source.reader.key_of_time(state.ts_ns + 1))
     parts = []
     for name in ("from-a-state.ptt", "from-the-beginning.ptt"):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import nptltrace
+from nptltrace._binding import libpttread
 from nptltrace.analysis import _native
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.findings import find
@@ -21,7 +22,6 @@ from nptltrace.analysis.report.live_contention import Follower
 from nptltrace.analysis.sql.query import Database
 from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.export._timeline import Timeline
-from nptltrace.trace import _native as reading
 from nptltrace.trace.copying import Part
 from nptltrace.trace.reading import prefetch
 from nptltrace.trace.source import Source
@@ -291,7 +291,7 @@ def test_adjacent_windows_add_up(
 
 
 def cut_of(source: Source, begin: int, path: Path) -> Source:
-    cursor = reading.Cursor(source.reader)
+    cursor = libpttread.Cursor(source.reader)
     cursor.seek_key(source.reader.key_of_time(begin))
     write_cut(source, path, Part(cursor.place(), begin_ns=begin))
     return Source([path])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace._binding import libpttread
 from nptltrace.errors import TraceFormatError, UsageError
-from nptltrace.trace import _native
 from nptltrace.trace.source import Source
 from nptltrace.trace.statistics import statistics
 from nptltrace.trace.traceset import Traceset
@@ -182,25 +182,29 @@ def test_the_same_trace_twice(small_trace: Path) -> None:
 
 def _exercise(trace: Path) -> None:
     """Call everything that looks at bytes."""
-    from nptltrace.trace._names import CSV, JSONL, RAW, TEXT, Names
+    from nptltrace._binding.libpttread_text import CSV, JSONL, RAW, TEXT, Names
 
     source = Source([trace])
     source.learn_threads()
-    names, cursor, buffer = Names(source.reader), _native.Cursor(source.reader), _native.Buffer(64)
+    names, cursor, buffer = (
+        Names(source.reader),
+        libpttread.Cursor(source.reader),
+        libpttread.Buffer(64),
+    )
     while cursor.read(buffer):
         names.missing(buffer)
         for style in (TEXT, RAW, JSONL, CSV):
             for piece in names.text(buffer, style):
                 assert len(piece)
         place = cursor.place()
-        other = _native.Cursor(source.reader)
+        other = libpttread.Cursor(source.reader)
         other.seek(place)
         other.seek_key(place.key)
-    counts, _, _ = _native.count(source.reader, workers=2, objects=True)
+    counts, _, _ = libpttread.count(source.reader, workers=2, objects=True)
     assert sum(count.events for count in counts) >= 0
     for stream in range(source.reader.stream_count()):
-        what = _native.Copy(to_packet=_native.ANY, process_filter=_native.ANY)
-        what.thread_filter = _native.ANY
+        what = libpttread.Copy(to_packet=libpttread.ANY, process_filter=libpttread.ANY)
+        what.thread_filter = libpttread.ANY
         what.tick_mul = what.tick_div = 1
         with (trace / ".copy").open("wb") as file:
             source.reader.copy_stream(stream, what, file.fileno())

@@ -14,7 +14,7 @@ from nptltrace.trace._abi import check, load, made, own
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nptltrace.trace._native import Buffer
+    from nptltrace._binding.libpttread import Buffer
 
 __all__ = [
     "CLOSED", "DROPPED", "FACTS", "INCOMPLETE", "NEVER", "RAGGED", "REFUSED", "RUNNING", "STEPS",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.trace._native import Buffer
+    from nptltrace._binding.libpttread import Buffer
 
 __all__ = [
     "CLASSES", "EDGES", "KINDS", "LLL_SHIFT", "NEVER", "PAIRS", "PATH", "ROWS", "WAKES", "Lanes",

@@ -10,7 +10,7 @@ from nptltrace import _paths
 from nptltrace.trace._abi import check, load, made, own
 
 if TYPE_CHECKING:
-    from nptltrace.trace._native import Buffer
+    from nptltrace._binding.libpttread import Buffer
 
 __all__ = ["NEVER", "SEVERITIES", "EventRow", "ProcessFacts", "Row", "Verifier", "rules", "skips"]
 

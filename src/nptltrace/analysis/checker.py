@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nptltrace._binding import libpttread
 from nptltrace.analysis import _check_native as native
 from nptltrace.analysis.model import share_memory
 from nptltrace.analysis.static_data import behind_all, loaded_for_good
-from nptltrace.trace import _native as reading
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
 
@@ -36,7 +36,7 @@ class Checker:
     def __init__(self, source: Source, long_hold_ns: int = LONG_HOLD_NS) -> None:
         self._source = source
         self.check = native.Check(long_hold_ns, LONG_WAIT_NS)
-        self._cursor = reading.Cursor(source.reader)
+        self._cursor = libpttread.Cursor(source.reader)
         self._whole = whole_filter(source)
         self._threads = 0
         self._processes: dict[int, tuple[int | None, int]] = {}

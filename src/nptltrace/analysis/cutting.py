@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nptltrace._binding import libpttread
 from nptltrace.analysis import _native
 from nptltrace.analysis.model import (
     Window,
@@ -19,7 +20,6 @@ from nptltrace.analysis.model import (
     event_buffers,
     new_model,
 )
-from nptltrace.trace import _native as reading
 from nptltrace.trace.copying import Part, write_trace
 from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.source import BEFORE, Source
@@ -49,9 +49,9 @@ def write_cut(source: Source, path: Path, part: Part, *, force: bool = False) ->
         force: Whether to replace a trace that is there.
     """
     begin, end = part.begin, part.end
-    if part.begin_ns is None and begin is not None and begin.stream != reading.ANY:
+    if part.begin_ns is None and begin is not None and begin.stream != libpttread.ANY:
         part = replace(part, begin_ns=source.reader.time_of_key(begin.key))
-    if part.end_ns is None and end is not None and end.stream != reading.ANY:
+    if part.end_ns is None and end is not None and end.stream != libpttread.ANY:
         part = replace(part, end_ns=source.reader.time_of_key(end.key))
     early = [one for _, one in source.before()]
     traces = [trace.path for one in (source, *early) for trace in one.traces]
@@ -64,11 +64,11 @@ def write_cut(source: Source, path: Path, part: Part, *, force: bool = False) ->
     return written
 
 
-def _model_at(source: Source, place: reading.Place) -> _native.Model:
+def _model_at(source: Source, place: libpttread.Position) -> _native.Model:
     """Return a model that has seen all that is before a place."""
     model = new_model(source, 0)
     begin_window(model, source, Window())
-    end = None if place.stream == reading.ANY else place
+    end = None if place.stream == libpttread.ANY else place
     begin_ns = _native.END if end is None else source.reader.time_of_key(end.key)
     state = begun_from(model, source, Window(begin_ns))
     for buffer in event_buffers(source, Window(), state, end):
@@ -106,7 +106,7 @@ def _wanted(source: Source, model: _native.Model, shift: int) -> dict[_Key, int]
 
 def _found(
     everything: Source, wanted: dict[_Key, int], whole: int, source: Source
-) -> list[tuple[reading.Place, int]]:
+) -> list[tuple[libpttread.Position, int]]:
     """Return where the events are that are looked for."""
     if not wanted:
         return []
@@ -114,8 +114,8 @@ def _found(
     known = everything.reader.processes(0)
     who = [(owner[known[p][0]], known[p][1], tid) for p, tid in everything.threads()]
     times = np.unique(np.array([ts for ts, _ in wanted], np.int64))
-    cursor, reader = reading.Cursor(everything.reader), everything.reader
-    buffer, places = ArrayBuffer(_BATCH), (reading.Place * _BATCH)()
+    cursor, reader = libpttread.Cursor(everything.reader), everything.reader
+    buffer, places = ArrayBuffer(_BATCH), (libpttread.Position * _BATCH)()
     found = []
     # Most are of the beginning, where threads begin, or of the last moments.
     gaps = np.flatnonzero(np.diff(times) > (times[-1] - times[0]) // _RUNS) + 1
@@ -127,7 +127,7 @@ def _found(
             for at in _hits(ts, run).tolist():
                 count = wanted.get((int(ts[at]), who[threads[at]]), 0)
                 if count:
-                    found.append((reading.Place.from_buffer_copy(places[at]), count))
+                    found.append((libpttread.Position.from_buffer_copy(places[at]), count))
     return found
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from nptltrace._binding import libpttread
 from nptltrace.analysis import _native
 from nptltrace.analysis.snapshots import Keeper, forget, latest
-from nptltrace.trace import _native as reading
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.reading.prefetch import reading_ahead
@@ -226,7 +226,7 @@ def begin_window(model: _native.Model, source: Source, window: Window) -> None:
         for number, (owner, index, _) in enumerate(source.reader.processes(0)):
             if owner == trace.number and number in processes:
                 model.set_full(number, early.traces[0].info.session.domains.get(index, 0))
-        with reading_ahead(reading.Cursor(early.reader)) as batches:
+        with reading_ahead(libpttread.Cursor(early.reader)) as batches:
             for buffer in batches:
                 threads = buffer.column("thread")
                 threads[:] = numbers[threads]
@@ -320,7 +320,10 @@ def begun_from(model: _native.Model, source: Source, window: Window) -> State | 
 
 
 def event_buffers(
-    source: Source, window: Window, state: State | None = None, end: reading.Place | None = None
+    source: Source,
+    window: Window,
+    state: State | None = None,
+    end: libpttread.Position | None = None,
 ) -> Iterator[ArrayBuffer]:
     """Yield the events; the next ones are read while these are used.
 
@@ -331,7 +334,7 @@ def event_buffers(
         end: Only those before this place.
     """
     reader = source.reader
-    cursor = reading.Cursor(reader)
+    cursor = libpttread.Cursor(reader)
     if state is not None:
         cursor.seek_key(reader.key_of_time(state.ts_ns))
         left = state.same

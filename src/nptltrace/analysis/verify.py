@@ -10,11 +10,11 @@ import errno
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nptltrace._binding import libpttread
 from nptltrace.analysis import _verifier
 from nptltrace.analysis._native import KINDS
 from nptltrace.analysis.model import Window, event_buffers
 from nptltrace.catalog import BY_ID
-from nptltrace.trace import _native
 from nptltrace.trace.printing import Printer
 from nptltrace.trace.selection import Selection
 
@@ -271,7 +271,7 @@ class _Telling:
         )
 
     def _text(self, event: _verifier.EventRow) -> str:
-        buffer = _native.Buffer(1)
+        buffer = libpttread.Buffer(1)
         for name in ("ts", "thread", "id", "object", "site", "payload"):
             buffer.arrays[name][0] = getattr(event, name)
         buffer.arrays["cpu"][0] = _CPU_UNKNOWN

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from nptltrace._binding import libpttread
 from nptltrace.errors import PttError, UsageError
-from nptltrace.trace import _native
 from nptltrace.trace.symbols.bundle_writer import copy_bundle
 
 if TYPE_CHECKING:
@@ -46,13 +46,13 @@ class Part:
         domains: What is known of processes by then: `Session.domains`.
     """
 
-    begin: _native.Place | None = None
-    end: _native.Place | None = None
+    begin: libpttread.Position | None = None
+    end: libpttread.Position | None = None
     process: int | None = None
     thread: int | None = None
     begin_ns: int | None = None
     end_ns: int | None = None
-    events: Sequence[tuple[_native.Place, int]] | None = None
+    events: Sequence[tuple[libpttread.Position, int]] | None = None
     domains: dict[int, int] | None = None
 
 
@@ -134,10 +134,10 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
             written = 0
             with target.open("wb") as file:
                 for sequence, (begin, end) in enumerate(pieces[stream]):
-                    what = _native.Copy(
+                    what = libpttread.Copy(
                         *begin, *end, instance=number,
-                        process_filter=_native.ANY if part.process is None else part.process,
-                        thread_filter=_native.ANY if part.thread is None else part.thread,
+                        process_filter=libpttread.ANY if part.process is None else part.process,
+                        thread_filter=libpttread.ANY if part.thread is None else part.thread,
                         process_shift=shifts[trace.number], sequence=sequence,
                         tick_origin=place.origin, tick_base=clock.bases[trace.number],
                         tick_mul=clock.frequency, tick_div=place.frequency,
@@ -182,7 +182,7 @@ def _pieces(source: Source, part: Part) -> list[list[tuple[_Lane, _Lane]]]:
     if part.events is None:
         return [[piece] for piece in zip(begins, ends, strict=True)]
     found: list[list[tuple[_Lane, _Lane]]] = [[] for _ in begins]
-    cursor, one = _native.Cursor(source.reader), _native.Buffer(1, ("id",))
+    cursor, one = libpttread.Cursor(source.reader), libpttread.Buffer(1, ("id",))
     for place, times in part.events:
         cursor.seek(place)
         begin = cursor.lane(place.stream)
@@ -191,13 +191,15 @@ def _pieces(source: Source, part: Part) -> list[list[tuple[_Lane, _Lane]]]:
     return found
 
 
-def _lanes(source: Source, place: _native.Place | None, *, start: bool) -> list[tuple[int, int]]:
+def _lanes(
+    source: Source, place: libpttread.Position | None, *, start: bool
+) -> list[tuple[int, int]]:
     """Return for each stream the (packet, offset) of its first event from a place on."""
     count = source.reader.stream_count()
     if place is None:
-        return [(0, 0) if start else (_native.ANY, 0)] * count
-    cursor = _native.Cursor(source.reader)
-    if place.packet == 0 and place.offset == 0 and place.stream != _native.ANY:
+        return [(0, 0) if start else (libpttread.ANY, 0)] * count
+    cursor = libpttread.Cursor(source.reader)
+    if place.packet == 0 and place.offset == 0 and place.stream != libpttread.ANY:
         cursor.seek_key(place.key)
     else:
         cursor.seek(place)
@@ -213,7 +215,7 @@ def _process_shifts(source: Source) -> list[int]:
     for trace in source.traces:
         shifts.append(behind)
         numbers = [index for t, index, _ in source.reader.processes() if t == trace.number]
-        behind += 1 + max((n for n in numbers if n != _native.ANY), default=-1)
+        behind += 1 + max((n for n in numbers if n != libpttread.ANY), default=-1)
     return shifts
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nptltrace._binding import libpttread
 from nptltrace.catalog import EVENTS
-from nptltrace.trace import _native
 
 if TYPE_CHECKING:
     from nptltrace.trace.source import Source
@@ -40,12 +40,12 @@ def _levels(source: Source) -> dict[str, int]:
     return found
 
 
-def whole_filter(source: Source) -> _native.Filter | None:
+def whole_filter(source: Source) -> libpttread.Filter | None:
     """Return what lets through the events that an analysis may rely on; None for all of them."""
     incomplete = _levels(source)
     if not incomplete:
         return None
-    made = _native.Filter()
+    made = libpttread.Filter()
     made.allow_events(
         event.id
         for event in EVENTS

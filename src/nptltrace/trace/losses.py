@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from nptltrace._binding import libpttread
 from nptltrace.catalog import EVENTS
-from nptltrace.trace import _native
 from nptltrace.trace.threads import ALL
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class ReportedLoss(NamedTuple):
     events: int
 
 
-def reported_losses(reader: _native.Reader) -> Iterator[ReportedLoss]:
+def reported_losses(reader: libpttread.Reader) -> Iterator[ReportedLoss]:
     """Yield the reports in order of time."""
     numbers = [event.id for event in EVENTS if event.role == "lost"]
     for buffer in reader.find(numbers, ALL):
@@ -52,8 +52,8 @@ def reported_losses(reader: _native.Reader) -> Iterator[ReportedLoss]:
             )
 
 
-def _field(buffer: _native.Buffer, name: str) -> NDArray[np.int64]:
+def _field(buffer: libpttread.Buffer, name: str) -> NDArray[np.int64]:
     """Return a field of events, 0 where there is none."""
     values, valid = np.zeros(buffer.count, np.int64), np.zeros(buffer.count, np.uint8)
-    _native.field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
+    libpttread.field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
     return values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nptltrace.trace import _names, _native
+from nptltrace._binding import libpttread, libpttread_text
 from nptltrace.trace.escaping import for_terminal, readable
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["CSV_HEADER", "STYLES", "Printer"]
 
 STYLES = {
-    "text": _names.TEXT,
-    "raw": _names.RAW,
-    "jsonl": _names.JSONL,
-    "csv": _names.CSV,
+    "text": libpttread_text.TEXT,
+    "raw": libpttread_text.RAW,
+    "jsonl": libpttread_text.JSONL,
+    "csv": libpttread_text.CSV,
 }
 CSV_HEADER = "ts_ns,pid,tid,thread_name,cpu,source,event,object,object_name,site,site_name,fields\n"
 # The first page at once, then batches that stay in the cache.
@@ -57,16 +57,16 @@ class Printer:
         self._symbols = symbols
         self._selection = selection
         self._style = STYLES[style]
-        self._shown = for_terminal if self._style == _names.TEXT else readable
+        self._shown = for_terminal if self._style == libpttread_text.TEXT else readable
         self._write = write
         self._skip = start
         self._left = count
         self.printed = 0
-        self.cursor = _native.Cursor(source.reader)
-        self.names = _names.Names(source.reader)
-        self._filter: _native.Filter | None = None
-        self._first = _native.Buffer(_FIRST)
-        self._batch = _native.Buffer(_BATCH)
+        self.cursor = libpttread.Cursor(source.reader)
+        self.names = libpttread_text.Names(source.reader)
+        self._filter: libpttread.Filter | None = None
+        self._first = libpttread.Buffer(_FIRST)
+        self._batch = libpttread.Buffer(_BATCH)
         self._ranged: set[int] = set()
         self._learnt = 0
         self.renew()
@@ -95,7 +95,7 @@ class Printer:
                 self.names.set_pthread(process_number, pthread, since, thread)
         for number, process in enumerate(processes):
             for address, text in self._symbols.aliases.addresses.items():
-                self.names.set(_native.OBJECT, number, address, self._shown(text))
+                self.names.set(libpttread_text.OBJECT, number, address, self._shown(text))
             if number not in self._ranged and process.modules:
                 self._ranged.add(number)
                 for start, end in self._symbols.ranges(number):
@@ -110,7 +110,7 @@ class Printer:
             self.print_events(buffer)
             buffer = self._batch
 
-    def print_events(self, buffer: _native.Buffer) -> None:
+    def print_events(self, buffer: libpttread.Buffer) -> None:
         """Print what a buffer holds, but for what start and count leave out."""
         if self._skip >= buffer.count:
             self._skip -= buffer.count
@@ -126,12 +126,12 @@ class Printer:
             self._write(lines)
         self.printed += buffer.count
 
-    def name(self, buffer: _native.Buffer) -> None:
+    def name(self, buffer: libpttread.Buffer) -> None:
         """Find the names that these events need."""
         for kind, process, address in self.names.missing(buffer):
-            if kind == _native.SITE:
+            if kind == libpttread_text.SITE:
                 text = self._symbols.site_name(process, address)
-            elif kind == _native.OBJECT:
+            elif kind == libpttread_text.OBJECT:
                 text = self._symbols.object_name(process, address)
             else:
                 text = self._symbols.code_name(process, address)

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nptltrace._binding import libpttread
 from nptltrace.catalog import EVENTS
 from nptltrace.errors import UsageError
-from nptltrace.trace import _native
 from nptltrace.trace.symbols.site import address_of_site
 
 if TYPE_CHECKING:
@@ -86,9 +86,9 @@ class Selection:
             raise UsageError(f"no event type matches {given} (ptt stat -l lists them)")
         return set(passing)
 
-    def build(self, source: Source, symbols: Symbols) -> _native.Filter:
+    def build(self, source: Source, symbols: Symbols) -> libpttread.Filter:
         """Return the native filter for what the traceset holds now."""
-        made = _native.Filter()
+        made = libpttread.Filter()
         ids = self.event_ids()
         if ids is not None:
             made.allow_events(ids)
@@ -179,8 +179,8 @@ def _all(options: Sequence[str], find: _Find, name: str) -> set[tuple[int, int]]
         if passing is None:
             passing = found
             continue
-        free = {address for process, address in passing if process == _native.ANY}
-        also = {address for process, address in found if process == _native.ANY}
+        free = {address for process, address in passing if process == libpttread.ANY}
+        also = {address for process, address in found if process == libpttread.ANY}
         passing = {
             pair
             for pair in passing | found
@@ -193,7 +193,7 @@ def _all(options: Sequence[str], find: _Find, name: str) -> set[tuple[int, int]]
 def _objects(word: str, symbols: Symbols) -> list[tuple[int, int]]:
     address = address_of(word)
     if address is not None:
-        return [(_native.ANY, address)]
+        return [(libpttread.ANY, address)]
     found = symbols.find_object(word)
     if not found:
         raise UsageError(f"no global variable or alias is called {word}")
@@ -203,7 +203,7 @@ def _objects(word: str, symbols: Symbols) -> list[tuple[int, int]]:
 def _sites(word: str, known: list[tuple[int, int, str]]) -> list[tuple[int, int]]:
     address = address_of(word)
     if address is not None:
-        return [(_native.ANY, address)]
+        return [(libpttread.ANY, address)]
     return [(process, at) for process, at, name in known if word in name]
 
 

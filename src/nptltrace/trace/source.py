@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from nptltrace._binding import libpttread, libpttread_text
 from nptltrace.errors import PttError, TraceFormatError, UsageError
-from nptltrace.trace import _names, _native, posix_log
+from nptltrace.trace import posix_log
 from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.info import Process, read_info
@@ -92,7 +93,7 @@ class Source:
     def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
         if not paths:
             raise UsageError("no trace given")
-        self.reader = _native.Reader()
+        self.reader = libpttread.Reader()
         self.traces: list[TraceFiles] = []
         self.alignment: Alignment
         self.start_unix_ns = 0
@@ -100,7 +101,9 @@ class Source:
         self.notes: list[str] = []
         self._processes: list[Process] = []
         self._known_threads: list[tuple[int, int]] = []
-        self._searched: tuple[_native.Cursor, _names.Names, set[tuple[int, int]]] | None = None
+        self._searched: (
+            tuple[libpttread.Cursor, libpttread_text.Names, set[tuple[int, int]]] | None
+        ) = None
         self._looked = 0  # how many bytes `told` is from
         self._last_events: dict[int, int] | None = None
         self._before: list[tuple[TraceFiles, Source]] | None = None
@@ -269,7 +272,7 @@ class Source:
         """Return when each thread, by its number, has its last event; it reads all of the trace."""
         if self._last_events is None:
             workers = len(os.sched_getaffinity(0))
-            spans = _native.count(self.reader, workers=workers, objects=False)[2]
+            spans = libpttread.count(self.reader, workers=workers, objects=False)[2]
             self._last_events = {n: span.last for n, span in enumerate(spans) if span.events}
         return self._last_events
 
@@ -289,7 +292,7 @@ class Source:
         for trace, index, pid in known:
             found = self.traces[trace].info.processes
             process = found.get(index)
-            if process is None and index == _native.ANY:
+            if process is None and index == libpttread.ANY:
                 process = next((p for p in found.values() if p.inner_pid == pid), None)
             self._processes.append(process or Process(index, pid=pid, inner_pid=pid))
         return self._processes
@@ -364,13 +367,19 @@ class Source:
         if all(self.reader.stream_info(n).stream_class != _RECORDS for n in streams):
             return set()
         if self._searched is None:
-            self._searched = (_native.Cursor(self.reader), _names.Names(self.reader), set())
+            self._searched = (
+                libpttread.Cursor(self.reader),
+                libpttread_text.Names(self.reader),
+                set(),
+            )
         cursor, names, found = self._searched
         cursor.refresh()
-        buffer = _native.Buffer(_BATCH)
+        buffer = libpttread.Buffer(_BATCH)
         while cursor.read(buffer):
             missing = names.missing(buffer)
-            found |= {(process, at) for kind, process, at in missing if kind == _native.SITE}
+            found |= {
+                (process, at) for kind, process, at in missing if kind == libpttread_text.SITE
+            }
         return found
 
     # ---- what is wrong ----
@@ -397,7 +406,7 @@ class Source:
             found.append(self.alignment.note)
         return found + self.notes
 
-    def damages(self, start: int = 0) -> list[_native.Damage]:
+    def damages(self, start: int = 0) -> list[libpttread.Damage]:
         """Return the parts that could not be read so far."""
         return self.reader.damages(start)
 

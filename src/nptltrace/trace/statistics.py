@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nptltrace._binding import libpttread
 from nptltrace.catalog import BY_ID, DOMAINS, EVENTS
-from nptltrace.trace import _native
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.losses import reported_losses
 
@@ -134,7 +134,7 @@ def statistics(
         objects: Whether to count by object, which takes longer.
         named: How many of the objects to name; None for all.
     """
-    counts, found, spans = _native.count(
+    counts, found, spans = libpttread.count(
         source.reader, workers=len(os.sched_getaffinity(0)), objects=objects
     )
     source.learn_threads()
@@ -192,7 +192,7 @@ def _stream_bytes(source: Source) -> list[int]:
     return sizes
 
 
-def _types(counts: list[_native.ThreadCount]) -> dict[str, int]:
+def _types(counts: list[libpttread.ThreadCount]) -> dict[str, int]:
     """Return events by name; variants of one name are one type to the user."""
     by_id: dict[int, int] = {}
     for count in counts:
@@ -210,7 +210,7 @@ def _name(number: int) -> str:
 
 
 def _processes(
-    source: Source, counts: list[_native.ThreadCount], spans: list[_native.ThreadSpan]
+    source: Source, counts: list[libpttread.ThreadCount], spans: list[libpttread.ThreadSpan]
 ) -> list[ProcessStat]:
     """Return processes and threads in the order in which they begin."""
     known = source.processes()
@@ -249,7 +249,7 @@ def _processes(
 def _objects(
     source: Source,
     symbols: Symbols | None,
-    found: list[_native.ObjectCount],
+    found: list[libpttread.ObjectCount],
     named: int | None,
 ) -> list[ObjectStat]:
     """Return the objects, those with most events first."""

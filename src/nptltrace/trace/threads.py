@@ -11,8 +11,8 @@ import ctypes
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nptltrace._binding import libpttread
 from nptltrace.catalog import EVENTS
-from nptltrace.trace import _native
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ class ThreadNames:
 
 
 def thread_names(
-    reader: _native.Reader, rows: Sequence[tuple[int, int]], budget: int = ALL
+    reader: libpttread.Reader, rows: Sequence[tuple[int, int]], budget: int = ALL
 ) -> ThreadNames:
     """Look for names in the events.
 
@@ -97,7 +97,9 @@ def thread_names(
     return found
 
 
-def _entries(buffer: _native.Buffer, rows: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _entries(
+    buffer: libpttread.Buffer, rows: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
     """Yield (process, call site) of the first routines of threads."""
     columns = (buffer.arrays[name][: buffer.count] for name in ("id", "thread", "site"))
     for number, thread, site in zip(*columns, strict=True):
@@ -120,19 +122,19 @@ def _tenures(
     }
 
 
-def _numbers(buffer: _native.Buffer, name: str) -> list[int]:
+def _numbers(buffer: libpttread.Buffer, name: str) -> list[int]:
     """Return a field of the events, 0 where there is none."""
     values, valid = (ctypes.c_int64 * buffer.size)(), (ctypes.c_uint8 * buffer.size)()
-    _native.field_column(buffer, name, ctypes.addressof(values), ctypes.addressof(valid))
+    libpttread.field_column(buffer, name, ctypes.addressof(values), ctypes.addressof(valid))
     return list(values[: buffer.count])
 
 
-def _texts(buffer: _native.Buffer) -> list[str]:
+def _texts(buffer: libpttread.Buffer) -> list[str]:
     """Return the field `name` of the events, empty where there is none."""
     offsets = (ctypes.c_int64 * (buffer.size + 1))()
-    need = _native.bytes_column(buffer, "name", ctypes.addressof(offsets), None, 0)
+    need = libpttread.bytes_column(buffer, "name", ctypes.addressof(offsets), None, 0)
     data = ctypes.create_string_buffer(max(need, 1))
-    _native.bytes_column(buffer, "name", ctypes.addressof(offsets), data, need)
+    libpttread.bytes_column(buffer, "name", ctypes.addressof(offsets), data, need)
     raw = data.raw
     return [
         raw[offsets[i] : offsets[i + 1]].decode("utf-8", "replace") for i in range(buffer.count)

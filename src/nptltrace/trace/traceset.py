@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from nptltrace._binding import libpttread
 from nptltrace.errors import UsageError
-from nptltrace.trace import _native
 from nptltrace.trace.reading.columns import (
     FIELD_NAMES,
     ArrayBuffer,
@@ -83,9 +83,9 @@ class Position:
             raise UsageError(f"{text!r} is not a position")
         return cls(key, stream, packet, offset, traceset)
 
-    def place(self) -> _native.Place:
+    def place(self) -> libpttread.Position:
         """Return it as the native reader has it."""
-        return _native.Place(self.key, self.stream, self.packet, self.offset, 0)
+        return libpttread.Position(self.key, self.stream, self.packet, self.offset, 0)
 
 
 class Traceset:
@@ -104,7 +104,7 @@ class Traceset:
 
     def __init__(self, *paths: str | os.PathLike[str]) -> None:
         self.source = Source(paths)
-        self._cursor = _native.Cursor(self.source.reader)
+        self._cursor = libpttread.Cursor(self.source.reader)
         self._converter = Converter(self.source)
         uuids = b"".join(trace.metadata.uuid.bytes for trace in self.source.traces)
         self._identity = sha256(uuids).hexdigest()[:12]
@@ -157,7 +157,7 @@ class Traceset:
 
         return Symbols(self.source, read_aliases(aliases), directories)
 
-    def damages(self) -> list[_native.Damage]:
+    def damages(self) -> list[libpttread.Damage]:
         """Return what could not be read so far; packets are checked when they are reached."""
         return self.source.damages()
 
@@ -281,7 +281,7 @@ class Traceset:
     def _read(
         self,
         end_key: int | None,
-        end_place: _native.Place | None,
+        end_place: libpttread.Position | None,
         max_events: int | None,
         fields: Sequence[str] | None,
     ) -> pa.Table:

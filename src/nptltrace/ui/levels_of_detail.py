@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nptltrace._binding import libpttread
 from nptltrace.analysis import _native as analysis
 from nptltrace.analysis.model import (
     Window,
@@ -22,7 +23,6 @@ from nptltrace.analysis.model import (
 )
 from nptltrace.analysis.snapshots import Keeper
 from nptltrace.errors import NativeError
-from nptltrace.trace import _native as reading
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
 from nptltrace.ui import _native
@@ -215,7 +215,7 @@ class Levels:
             detail = _native.Detail(fd)
         finally:
             os.close(fd)
-        self._cursor = reading.Cursor(self._source.reader)
+        self._cursor = libpttread.Cursor(self._source.reader)
         self._whole = whole_filter(self._source)
         self.model = new_model(
             self._source, analysis.ROWS | analysis.EDGES | analysis.PATH

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from nptltrace import __version__
+from nptltrace._binding import libpttread
 from nptltrace.analysis import _native as analysis
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.growing import is_recorded, killed
 from nptltrace.analysis.model import Window
 from nptltrace.analysis.report.documents import report_document
 from nptltrace.errors import NativeError, PttError, UsageError, one_line
-from nptltrace.trace import _native as reading
 from nptltrace.trace.copying import Part, default_output
 from nptltrace.trace.reading.watermark import Settled
 from nptltrace.trace.selection import event_names
@@ -685,9 +685,9 @@ class Viewer:
         begin, end = self._range(from_ns, to_ns)
         source = Source(self._paths)
         reader = source.reader
-        cursor = reading.Cursor(reader)
+        cursor = libpttread.Cursor(reader)
         cursor.seek_key(reader.key_of_time(begin))
-        last = reading.Place(reader.key_of_time(end), 0, 0, 0, 0)
+        last = libpttread.Position(reader.key_of_time(end), 0, 0, 0, 0)
         path = default_output(self._paths[0], "cut")
         plain, number = path, 1
         while path.exists():

@@ -14,6 +14,7 @@ i32 = ctypes.c_int32
 i64 = ctypes.c_int64
 p = ctypes.c_void_p
 s = ctypes.c_char_p
+u16 = ctypes.c_uint16
 u32 = ctypes.c_uint32
 u64 = ctypes.c_uint64
 u8 = ctypes.c_uint8
@@ -100,6 +101,11 @@ class Columns(Structure):
     )
     ts: int | None; thread: int | None; id: int | None; cpu: int | None; object: int | None;
     site: int | None; payload: int | None
+    # What its pointers lead to.
+    targets = (
+        ("ts", i64), ("thread", u32), ("id", u16), ("cpu", u16), ("object", u64), ("site", u64),
+        ("payload", u64),
+    )
 
 
 class Position(Structure):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nptltrace._binding import libpttread
 from nptltrace.analysis import _native
 from nptltrace.analysis.model import Window, begin_window, share_memory, tell_parents
 from nptltrace.analysis.report.naming import Naming
-from nptltrace.trace import _native as reading
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
 
@@ -179,7 +179,7 @@ class Follower:
     ) -> None:
         self._source, self._symbols = source, symbols
         self._model = _native.Model()
-        self._cursor = reading.Cursor(source.reader)
+        self._cursor = libpttread.Cursor(source.reader)
         self._whole = whole_filter(source)
         part = Window(begin_ns, None).of(source)
         self._begin: Window | None = part

@@ -12,7 +12,7 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from nptltrace.trace._native import Cursor
+    from nptltrace._binding.libpttread import Cursor
 
 SUMMARY = "write a part of a trace as a trace of its own"
 DESCRIPTION = """\
@@ -32,9 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the part."""
+    from nptltrace._binding import libpttread
     from nptltrace.analysis.cutting import write_cut
     from nptltrace.cli.unmatched import say_unmatched
-    from nptltrace.trace import _native
     from nptltrace.trace.copying import Part, default_output
     from nptltrace.trace.source import Source
 
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("cut needs --from, --to, --start or --count")
     source = Source([args.trace])
     warner = traces.Warner(args, source)
-    cursor = _native.Cursor(source.reader)
+    cursor = libpttread.Cursor(source.reader)
     if args.begin is not None:
         cursor.seek_key(source.reader.key_of_time(args.begin))
     if args.end is not None:
@@ -51,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
     begin = cursor.place()
     if args.count is not None:
         _skip(cursor, args.count)
-        end: _native.Place | None = cursor.place()
+        end: libpttread.Position | None = cursor.place()
     elif args.end is not None:
-        end = _native.Place(source.reader.key_of_time(args.end), 0, 0, 0, 0)
+        end = libpttread.Position(source.reader.key_of_time(args.end), 0, 0, 0, 0)
     else:
         end = None
     output = Path(args.output) if args.output else default_output(Path(args.trace), "cut")
@@ -70,8 +70,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _skip(cursor: Cursor, count: int) -> None:
     """Go over a number of events."""
-    from nptltrace.trace import _native
+    from nptltrace._binding import libpttread
 
-    buffer = _native.Buffer(65536, ("id",))
+    buffer = libpttread.Buffer(65536, ("id",))
     while count > 0 and (n := cursor.read(buffer, count)):
         count -= n

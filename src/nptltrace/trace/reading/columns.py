@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from nptltrace._binding import libpttread
 from nptltrace.catalog import BY_ID, EVENTS
-from nptltrace.trace import _native
 from nptltrace.trace.reading.arrow import numbers, texts, unsigned
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def with_names_that_occur(table: pa.Table) -> pa.Table:
     return table.set_column(table.schema.get_field_index("event"), "event", made)
 
 
-class ArrayBuffer(_native.Buffer):
+class ArrayBuffer(libpttread.Buffer):
     """Columns in NumPy arrays, which Arrow tables can take over."""
 
     def __init__(self, size: int) -> None:
@@ -72,7 +72,7 @@ class ArrayBuffer(_native.Buffer):
             name: np.empty(size, dtype) for name, dtype in _DTYPES.items()
         }
         self.arrays = {}
-        self.columns = _native.columns_at(
+        self.columns = libpttread.columns_at(
             {name: array.ctypes.data for name, array in self.numpy.items()}
         )
 
@@ -160,14 +160,14 @@ class Converter:
             return self._bytes(buffer, name)
         values = np.empty(buffer.count, np.int64)
         valid = np.empty(buffer.count, np.uint8)
-        _native.field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
+        libpttread.field_column(buffer, name, values.ctypes.data, valid.ctypes.data)
         return numbers(values, valid)
 
     def _bytes(self, buffer: ArrayBuffer, name: str) -> Any:
         offsets = np.empty(buffer.count + 1, np.int64)
-        need = _native.bytes_column(buffer, name, offsets.ctypes.data, None, 0)
+        need = libpttread.bytes_column(buffer, name, offsets.ctypes.data, None, 0)
         data = ctypes.create_string_buffer(max(need, 1))
-        _native.bytes_column(buffer, name, offsets.ctypes.data, data, need)
+        libpttread.bytes_column(buffer, name, offsets.ctypes.data, data, need)
         raw = data.raw
         has = np.isin(buffer.column("id"), self._ids_with(name))
         return pa.array(

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from threading import Event
 from typing import TYPE_CHECKING
 
-from nptltrace.trace import _native
+from nptltrace._binding import libpttread
 from nptltrace.trace.reading.cancellation import ensure_wanted
 from nptltrace.trace.reading.columns import ArrayBuffer
 
@@ -35,7 +35,7 @@ class _Slice:
     """A part of the order of events, read in turns."""
 
     def __init__(self, source: Source, start: int, end: int | None, over: Event) -> None:
-        self.cursor = _native.Cursor(source.reader)
+        self.cursor = libpttread.Cursor(source.reader)
         self._start, self._end, self._over = start, end, over
         self._begun = False
         self.done = False

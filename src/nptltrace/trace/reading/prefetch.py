@@ -12,7 +12,7 @@ from nptltrace.trace.reading.columns import ArrayBuffer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nptltrace.trace._native import Cursor
+    from nptltrace._binding.libpttread import Cursor
 
 __all__ = ["reading_ahead"]
 

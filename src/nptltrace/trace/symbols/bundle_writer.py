@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nptltrace._binding import libpttread, libpttread_text
 from nptltrace.errors import PttError
-from nptltrace.trace import _names, _native
 from nptltrace.trace.symbols.bundle import Key, bundle_lines
 from nptltrace.trace.symbols.code import Frame
 from nptltrace.trace.symbols.site import ENTRY, is_entry
@@ -59,7 +59,7 @@ def write_bundle(source: Source, symbols: Symbols) -> list[Bundled]:
         key, line = _line(symbols, kind, process, address)
         if key is not None and line is not None:
             lines[owner][key] = line
-        elif kind != _native.OBJECT:
+        elif kind != libpttread_text.OBJECT:
             module = symbols.module_at(process, address)
             if module is not None:
                 nameless = done[owner].nameless
@@ -92,11 +92,11 @@ def _write(trace: Path, lines: Iterable[dict[str, Any]]) -> int:
 
 def _occurring(source: Source, symbols: Symbols) -> Iterable[tuple[int, int, int]]:
     """Yield (kind, process, address) of all that may have a name, each once."""
-    names, cursor = _names.Names(source.reader), _native.Cursor(source.reader)
+    names, cursor = libpttread_text.Names(source.reader), libpttread.Cursor(source.reader)
     for number in range(len(source.processes())):
         for start, end in symbols.ranges(number):
             names.add_range(number, start, end)
-    buffer = _native.Buffer(_BATCH)
+    buffer = libpttread.Buffer(_BATCH)
     while cursor.read(buffer):
         yield from names.missing(buffer)
 
@@ -105,10 +105,10 @@ def _line(
     symbols: Symbols, kind: int, process: int, address: int
 ) -> tuple[Key | None, dict[str, Any] | None]:
     """Return the line of one address, None if it has no name."""
-    if kind == _native.OBJECT:
+    if kind == libpttread_text.OBJECT:
         key, name = symbols.variable(process, address)
     else:
-        site = address | ENTRY if kind == _native.CODE else address
+        site = address | ENTRY if kind == libpttread_text.CODE else address
         location = symbols.location(process, site)
         module = symbols.module_at(process, address)
         if module is None or not location.function:

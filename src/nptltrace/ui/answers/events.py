@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from nptltrace._binding import libpttread, libpttread_text
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import UsageError
-from nptltrace.trace import _names, _native
 from nptltrace.trace.printing import Printer
 from nptltrace.trace.reading import arrow
 from nptltrace.trace.selection import Selection
@@ -67,7 +67,7 @@ class Filters:
 class _Piece:
     """Some events in order."""
 
-    buffer: _native.Buffer
+    buffer: libpttread.Buffer
     places: NDArray[Any]
     sentences: list[str]
 
@@ -85,7 +85,7 @@ class EventList:
     def __init__(self, source: Source, symbols: Symbols, naming: Naming, identity: str) -> None:
         self._source, self._symbols, self._naming = source, symbols, naming
         self._identity = identity
-        self._cursor = _native.Cursor(source.reader)
+        self._cursor = libpttread.Cursor(source.reader)
         self._printer: Printer | None = None
 
     def refresh(self) -> None:
@@ -136,7 +136,7 @@ class EventList:
         first = 0 if range_ is None else range_[0]
         width = self._width(count)
         while left > 0 and (end.key > first or end.stream or end.packet or end.offset):
-            last = range_[1] + 1 if end.stream == _native.ANY and range_ else end.key
+            last = range_[1] + 1 if end.stream == libpttread.ANY and range_ else end.key
             begin = max(last - width, first)
             found, looked = self._between(begin, end, left, passing, filters.text)
             if found is None:
@@ -179,7 +179,7 @@ class EventList:
             raise UsageError("the position names no event of this trace")
 
     def _more(self) -> bool:
-        return self._cursor.place().stream != _native.ANY
+        return self._cursor.place().stream != libpttread.ANY
 
     def _width(self, count: int) -> int:
         """Return a stretch of keys that holds about so many events."""
@@ -191,12 +191,17 @@ class EventList:
         return max((found[1] - found[0]) * 2 * count // max(events, 1), 1)
 
     def _between(
-        self, begin: int, end: _native.Place, count: int, passing: _native.Filter | None, text: str
+        self,
+        begin: int,
+        end: libpttread.Position,
+        count: int,
+        passing: libpttread.Filter | None,
+        text: str,
     ) -> tuple[list[_Piece] | None, int]:
         """Return the last events from a key on and before a place; None if there are too many."""
         self._cursor.no_limit()
         self._cursor.seek_key(begin)
-        if end.stream != _native.ANY:
+        if end.stream != libpttread.ANY:
             self._cursor.limit(end)
         found: list[_Piece] = []
         looked = 0
@@ -213,11 +218,11 @@ class EventList:
         return _tail(found, count), looked
 
     def _pick(
-        self, count: int, passing: _native.Filter | None, text: str, budget: int
+        self, count: int, passing: libpttread.Filter | None, text: str, budget: int
     ) -> tuple[_Piece, int]:
         """Return the next events that pass, at most so many."""
-        buffer = _native.Buffer(count)
-        places = (_native.Place * count)()
+        buffer = libpttread.Buffer(count)
+        places = (libpttread.Position * count)()
         _, looked = self._cursor.pick(buffer, places, passing, budget)
         found = np.frombuffer(memoryview(places).cast("B"), _PLACE)[: buffer.count].copy()
         sentences = self._sentences(buffer)
@@ -230,16 +235,18 @@ class EventList:
         _keep(buffer, at)
         return _Piece(buffer, found[at], [sentences[i] for i in at]), looked
 
-    def _sentences(self, buffer: _native.Buffer) -> list[str]:
+    def _sentences(self, buffer: libpttread.Buffer) -> list[str]:
         if self._printer is None:
             self._printer = Printer(
                 self._source, self._symbols, Selection(), style="text", write=lambda _: None
             )
         self._printer.name(buffer)
-        data = b"".join(bytes(piece) for piece in self._printer.names.text(buffer, _names.SENTENCE))
+        data = b"".join(
+            bytes(piece) for piece in self._printer.names.text(buffer, libpttread_text.SENTENCE)
+        )
         return data.decode("utf-8", "replace").split("\n")[: buffer.count]
 
-    def _filter(self, filters: Filters) -> _native.Filter | None:
+    def _filter(self, filters: Filters) -> libpttread.Filter | None:
         """Return the native filter."""
         chosen = Selection(
             pids=[filters.pid] if filters.pid else [],
@@ -264,17 +271,17 @@ class EventList:
     # ---- tables ----
 
     def _table(
-        self, pieces: list[_Piece], rows: Rows | None, *, more: bool, place: _native.Place
+        self, pieces: list[_Piece], rows: Rows | None, *, more: bool, place: libpttread.Position
     ) -> pa.Table:
         """Return the events as a table."""
         tables = [self._rows(piece, rows) for piece in pieces if piece.sentences]
         table = pa.concat_tables([protocol.EVENTS.empty_table(), *tables])
         metadata = {"done": "0" if more else "1", "next": self._text(place) if more else ""}
-        if place.stream != _native.ANY:
+        if place.stream != libpttread.ANY:
             metadata["searched_ns"] = str(self._source.reader.time_of_key(place.key))
         return table.replace_schema_metadata(metadata)
 
-    def _text(self, place: _native.Place) -> str:
+    def _text(self, place: libpttread.Position) -> str:
         return str(Position(place.key, place.stream, place.packet, place.offset, self._identity))
 
     def _rows(self, piece: _Piece, rows: Rows | None) -> pa.Table:
@@ -305,18 +312,18 @@ class EventList:
         return table(protocol.EVENTS, dict(zip(protocol.EVENTS.names, columns, strict=True)))
 
 
-def _place_of(place: Any) -> _native.Place:
+def _place_of(place: Any) -> libpttread.Position:
     key, stream, packet, offset, _ = place.tolist()
-    return _native.Place(key, stream, packet, offset, 0)
+    return libpttread.Position(key, stream, packet, offset, 0)
 
 
-def _column(buffer: _native.Buffer, name: str) -> NDArray[Any]:
+def _column(buffer: libpttread.Buffer, name: str) -> NDArray[Any]:
     """Return what is filled of a column."""
     array = buffer.arrays[name]
     return np.frombuffer(array, np.dtype(array._type_))[: buffer.count]
 
 
-def _keep(buffer: _native.Buffer, at: NDArray[Any]) -> None:
+def _keep(buffer: libpttread.Buffer, at: NDArray[Any]) -> None:
     """Leave only some events in a buffer."""
     for name in buffer.arrays:
         column = _column(buffer, name)

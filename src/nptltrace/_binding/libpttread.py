@@ -1,4 +1,4 @@
-"""The reader library: one class a handle.
+"""libpttread, which reads traces; see `pttread.h`.
 
 Imports neither NumPy nor pyarrow, so that `ptt view` and `ptt stat` start fast.
 """
@@ -9,28 +9,14 @@ import ctypes
 import errno
 import os
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from nptltrace._binding.handle import Handle
+from nptltrace._binding.headers import pttread as c
+from nptltrace._binding.headers.pttread import Copy, ObjectCount, Position, ThreadCount, ThreadSpan
+from nptltrace._binding.library import Library, check
 from nptltrace.errors import TraceFormatError
-from nptltrace.trace._abi import (
-    COLUMN_TYPES,
-    Columns,
-    Copy,
-    DamageEntry,
-    ObjectCount,
-    Place,
-    ProcessInfo,
-    StreamInfo,
-    ThreadCount,
-    ThreadInfo,
-    ThreadSpan,
-    TraceInfo,
-    check,
-    library,
-    made,
-    own,
-)
-from nptltrace.trace._abi import Tenant as TenantRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,16 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANY",
-    "CODE",
-    "OBJECT",
-    "SITE",
     "Buffer",
     "Copy",
     "Cursor",
     "Damage",
     "Filter",
     "ObjectCount",
-    "Place",
+    "Position",
     "Reader",
     "ThreadCount",
     "ThreadSpan",
@@ -57,12 +40,17 @@ __all__ = [
     "columns_at",
     "count",
     "field_column",
+    "library",
 ]
 
 ANY = 0xFFFF_FFFF
-SITE, OBJECT, CODE = 0, 1, 2
+COLUMN_TYPES: dict[str, Any] = dict(c.Columns.targets)
 
-_u32, _u64, _i64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
+
+@cache
+def library() -> Library:
+    """Load the library."""
+    return Library("libpttread.so", c.FUNCTIONS, ("ptt_read_version", c.PTT_READ_VERSION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +86,7 @@ class Buffer:
         self.size = size
         self.count = 0
         self.arrays: dict[str, Any] = {name: (COLUMN_TYPES[name] * size)() for name in names}
-        self.columns = Columns()
+        self.columns = c.Columns()
         for name, array in self.arrays.items():
             setattr(self.columns, name, ctypes.addressof(array))
 
@@ -117,7 +105,7 @@ class Buffer:
 
 def columns_at(addresses: dict[str, int]) -> Any:
     """Return a `struct ptt_columns` of arrays that someone else owns."""
-    return Columns(**addresses)
+    return c.Columns(**addresses)
 
 
 def field_column(buffer: Buffer, name: str, values: int, valid: int) -> int:
@@ -134,14 +122,13 @@ def bytes_column(buffer: Buffer, name: str, offsets: int, data: Any, room: int) 
     )
 
 
-class Reader:
+class Reader(Handle):
     """A traceset in the library; see `pttread.h`."""
 
     def __init__(self) -> None:
         lib = library()
         self._lib = lib
-        self.handle = made("open a reader", lib.ptt_reader_create())
-        own(self, lib.ptt_reader_destroy, self.handle)
+        self._own("open a reader", lib.ptt_reader_create(), lib.ptt_reader_destroy)
 
     def add_trace(self, uuid: bytes | None) -> int:
         """Add a trace and return its number."""
@@ -159,10 +146,10 @@ class Reader:
     def set_tenants(self, process: int, tenants: Iterable[Tenant]) -> None:
         """Tell which modules had the same addresses, by range and time."""
         rows = [
-            TenantRow(t.start, t.end, t.module.start, t.module.end, t.since, t.generation, 0)
+            c.Tenant(t.start, t.end, t.module.start, t.module.end, t.since, t.generation, 0)
             for t in tenants
         ]
-        array = (TenantRow * len(rows))(*rows)
+        array = (c.Tenant * len(rows))(*rows)
         status = self._lib.ptt_reader_set_tenants(self.handle, process, array, len(rows))
         check("add modules", status)
 
@@ -193,16 +180,16 @@ class Reader:
         """Check every packet; return the number of damages."""
         return int(self._lib.ptt_reader_verify(self.handle))
 
-    def trace_info(self, trace: int) -> TraceInfo:
+    def trace_info(self, trace: int) -> c.TraceInfo:
         """Return what the packets of a trace say."""
-        out = TraceInfo()
+        out = c.TraceInfo()
         status = self._lib.ptt_reader_trace_info(self.handle, trace, ctypes.byref(out))
         check("look at a trace", status)
         return out
 
-    def stream_info(self, stream: int) -> StreamInfo:
+    def stream_info(self, stream: int) -> c.StreamInfo:
         """Return what the packets of a stream say."""
-        out = StreamInfo()
+        out = c.StreamInfo()
         status = self._lib.ptt_reader_stream_info(self.handle, stream, ctypes.byref(out))
         check("look at a stream", status)
         return out
@@ -213,7 +200,7 @@ class Reader:
 
     def processes(self, start: int = 0) -> list[tuple[int, int, int]]:
         """Return (trace, index, pid) of the processes from a number on."""
-        out, found = ProcessInfo(), []
+        out, found = c.ProcessInfo(), []
         for number in range(start, self._lib.ptt_reader_process_count(self.handle)):
             self._lib.ptt_reader_process_info(self.handle, number, ctypes.byref(out))
             found.append((out.trace, out.index, out.pid))
@@ -225,7 +212,7 @@ class Reader:
 
     def threads(self, start: int = 0) -> list[tuple[int, int]]:
         """Return (process, tid) of the threads from a number on."""
-        out, found = ThreadInfo(), []
+        out, found = c.ThreadInfo(), []
         for number in range(start, self._lib.ptt_reader_thread_count(self.handle)):
             self._lib.ptt_reader_thread_info(self.handle, number, ctypes.byref(out))
             found.append((out.process, out.tid))
@@ -237,7 +224,7 @@ class Reader:
         Raises:
             TraceFormatError: A file became shorter while it was read.
         """
-        out = DamageEntry()
+        out = c.Damage()
         if self._lib.ptt_reader_cut(self.handle, ctypes.byref(out)):
             reason = out.reason.decode("utf-8", "replace")
             raise TraceFormatError(os.fsdecode(out.path), None, reason)
@@ -245,7 +232,7 @@ class Reader:
     def damages(self, start: int = 0) -> list[Damage]:
         """Return what could not be read so far."""
         self.ensure_whole()
-        out, found = DamageEntry(), []
+        out, found = c.Damage(), []
         for number in range(start, self._lib.ptt_reader_damage_count(self.handle)):
             self._lib.ptt_reader_damage(self.handle, number, ctypes.byref(out))
             path, reason = os.fsdecode(out.path), out.reason.decode("utf-8", "replace")
@@ -258,7 +245,7 @@ class Reader:
 
     def key_range(self) -> tuple[int, int] | None:
         """Return the least and greatest key there can be, None without packets."""
-        first, last = _u64(), _u64()
+        first, last = c.u64(), c.u64()
         status = self._lib.ptt_reader_key_range(
             self.handle, ctypes.byref(first), ctypes.byref(last)
         )
@@ -287,7 +274,7 @@ class Reader:
         wanted = bytearray(1024)
         for number in ids:
             wanted[number] = 1
-        buffer, place = Buffer(65536), _u64(0)
+        buffer, place = Buffer(65536), c.u64(0)
         while place.value != 2**64 - 1:
             before = place.value
             buffer.count = self._lib.ptt_reader_find(
@@ -304,22 +291,21 @@ class Reader:
         return check("write a stream", status)
 
 
-class Cursor:
+class Cursor(Handle):
     """A place in a traceset, and what moves it."""
 
     def __init__(self, reader: Reader) -> None:
         lib = library()
         self._lib = lib
         self.reader = reader
-        self.handle = made("open a cursor", lib.ptt_cursor_create(reader.handle))
-        # The reader must outlive its cursor whatever the order of collection.
-        own(self, lambda handle, _: lib.ptt_cursor_destroy(handle), self.handle, reader)
+        address = lib.ptt_cursor_create(reader.handle)
+        self._own("open a cursor", address, lib.ptt_cursor_destroy, reader)
 
     def seek_key(self, key: int) -> None:
         """Go to the first event with this key or a later one."""
         check("seek", self._lib.ptt_cursor_seek_key(self.handle, key))
 
-    def seek(self, place: Place) -> bool:
+    def seek(self, place: Position) -> bool:
         """Go to a saved place; False if there is no such event here."""
         status = self._lib.ptt_cursor_seek(self.handle, ctypes.byref(place))
         if status == -errno.EINVAL:
@@ -327,9 +313,9 @@ class Cursor:
         check("seek", status)
         return True
 
-    def place(self) -> Place:
+    def place(self) -> Position:
         """Return where the cursor is."""
-        out = Place()
+        out = Position()
         self._lib.ptt_cursor_position(self.handle, ctypes.byref(out))
         return out
 
@@ -337,7 +323,7 @@ class Cursor:
         """Stop before this key."""
         self._lib.ptt_cursor_limit_key(self.handle, key)
 
-    def limit(self, place: Place) -> None:
+    def limit(self, place: Position) -> None:
         """Stop before this very event."""
         self._lib.ptt_cursor_limit(self.handle, ctypes.byref(place))
 
@@ -360,11 +346,11 @@ class Cursor:
 
         Args:
             buffer: Has all columns; it is filled with at most as many as it has room for.
-            places: An array of `Place` with as much room.
+            places: An array of `Position` with as much room.
             passing: What passes; None for all.
             budget: How many events to look at.
         """
-        looked = _i64()
+        looked = c.i64()
         status = self._lib.ptt_cursor_pick(
             self.handle, self.reader.handle, None if passing is None else passing.handle,
             buffer.pointer, places, buffer.size, budget, ctypes.byref(looked),
@@ -375,7 +361,7 @@ class Cursor:
 
     def lane(self, stream: int) -> tuple[int, int]:
         """Return (packet, offset) of the next event of one stream."""
-        packet, offset = _u32(), _u32()
+        packet, offset = c.u32(), c.u32()
         status = self._lib.ptt_cursor_lane(
             self.handle, stream, ctypes.byref(packet), ctypes.byref(offset)
         )
@@ -387,14 +373,13 @@ class Cursor:
         check("read on", self._lib.ptt_cursor_refresh(self.handle))
 
 
-class Filter:
+class Filter(Handle):
     """Lets events through; what is not restricted passes."""
 
     def __init__(self) -> None:
         lib = library()
         self._lib = lib
-        self.handle = made("make a filter", lib.ptt_filter_create())
-        own(self, lib.ptt_filter_destroy, self.handle)
+        self._own("make a filter", lib.ptt_filter_create(), lib.ptt_filter_destroy)
 
     def allow_events(self, ids: Iterable[int]) -> None:
         """Restrict to these event ids."""
@@ -432,15 +417,21 @@ def count(
 ) -> tuple[list[ThreadCount], list[ObjectCount], list[ThreadSpan]]:
     """Count all events by thread and type, by object if asked, and each thread's span."""
     lib = library()
-    counter = made("count events", lib.ptt_counter_create(reader.handle, workers, objects))
-    try:
-        threads = (ThreadCount * lib.ptt_counter_threads(counter, None, 0))()
-        lib.ptt_counter_threads(counter, threads, len(threads))
-        found = (ObjectCount * lib.ptt_counter_objects(counter, None, 0))()
-        lib.ptt_counter_objects(counter, found, len(found))
-        spans = (ThreadSpan * lib.ptt_counter_spans(counter, None, 0))()
-        lib.ptt_counter_spans(counter, spans, len(spans))
-    finally:
-        lib.ptt_counter_destroy(counter)
+    with _Counter(reader, workers=workers, objects=objects) as counter:
+        threads = (ThreadCount * lib.ptt_counter_threads(counter.handle, None, 0))()
+        lib.ptt_counter_threads(counter.handle, threads, len(threads))
+        found = (ObjectCount * lib.ptt_counter_objects(counter.handle, None, 0))()
+        lib.ptt_counter_objects(counter.handle, found, len(found))
+        spans = (ThreadSpan * lib.ptt_counter_spans(counter.handle, None, 0))()
+        lib.ptt_counter_spans(counter.handle, spans, len(spans))
     reader.ensure_whole()
     return list(threads), list(found), list(spans)
+
+
+class _Counter(Handle):
+    """Counts of all events."""
+
+    def __init__(self, reader: Reader, *, workers: int, objects: bool) -> None:
+        lib = library()
+        address = lib.ptt_counter_create(reader.handle, workers, objects)
+        self._own("count events", address, lib.ptt_counter_destroy, reader)

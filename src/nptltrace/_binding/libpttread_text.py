@@ -1,23 +1,27 @@
-"""The name tables and the formatter of the reader library."""
+"""The name tables and the formatter of libpttread; see `pttread.h`."""
 
 from __future__ import annotations
 
 import ctypes
 from typing import TYPE_CHECKING
 
-from nptltrace.trace._abi import Columns, MissingName, check, library, made, own
+from nptltrace._binding.handle import Handle
+from nptltrace._binding.headers import pttread as c
+from nptltrace._binding.libpttread import library
+from nptltrace._binding.library import check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nptltrace.trace._native import Buffer, Reader
+    from nptltrace._binding.libpttread import Buffer, Reader
 
-__all__ = ["CSV", "JSONL", "RAW", "SENTENCE", "TEXT", "Names"]
+__all__ = ["CODE", "CSV", "JSONL", "OBJECT", "RAW", "SENTENCE", "SITE", "TEXT", "Names"]
 
-TEXT, RAW, JSONL, CSV, SENTENCE = 0, 1, 2, 3, 4
+SITE, OBJECT, CODE = c.PTT_NAME_SITE, c.PTT_NAME_OBJECT, c.PTT_NAME_CODE
+TEXT, RAW, JSONL, CSV, SENTENCE = c.PTT_TEXT, c.PTT_RAW, c.PTT_JSONL, c.PTT_CSV, c.PTT_SENTENCE
 
 
-class Names:
+class Names(Handle):
     """Names for addresses and threads, and the formatter that uses them."""
 
     ROOM = 1 << 20
@@ -26,9 +30,9 @@ class Names:
         lib = library()
         self._lib = lib
         self.reader = reader
-        self.handle = made("make a name table", lib.ptt_names_create(reader.handle))
-        own(self, lambda handle, _: lib.ptt_names_destroy(handle), self.handle, reader)
-        self._missing = (MissingName * 1024)()
+        address = lib.ptt_names_create(reader.handle)
+        self._own("make a name table", address, lib.ptt_names_destroy, reader)
+        self._missing = (c.MissingName * 1024)()
         self._text = ctypes.create_string_buffer(self.ROOM)
 
     def show_process(self, *, on: bool) -> None:
@@ -69,7 +73,7 @@ class Names:
 
     def text(self, buffer: Buffer, style: int) -> Iterable[memoryview]:
         """Yield the events of a buffer as lines; each piece is valid until the next."""
-        done, columns = ctypes.c_int64(), Columns()
+        done, columns = c.i64(), c.Columns()
         ctypes.pointer(columns)[0] = buffer.columns
         left = buffer.count
         while left > 0:
