@@ -158,9 +158,10 @@ struct md_cached {
 
 struct md_thread {
 	struct ptt_model_thread pub;
-	int64_t path_first; /* where the critical path enters and leaves it, and its last event; set by the end */
+	int64_t path_first; /* where the critical path leaves and enters it, and its last event; set by the end */
 	int64_t path_last;
 	int64_t path_event;
+	int64_t path_wait; /* since when it waits at path_last, or MD_NEVER */
 	struct md_cached cache[MD_CACHE];
 	uint64_t site_key[MD_SITES];
 	uint32_t site[MD_SITES];
@@ -275,7 +276,7 @@ struct md_then_thread {
 	uint32_t held;
 	uint32_t policy;
 	int32_t priority;
-	bool waiting;
+	int64_t wait_ns; /* since when it waits, or MD_NEVER */
 };
 
 struct md_then_object {
@@ -549,6 +550,6 @@ int md_finish_waits(struct ptt_model *m, const int64_t *ends);
 /* md_window_reach - before an event, or the end, at this time: begins and ends the window where it is behind that. */
 void md_window_reach(struct ptt_model *m, int64_t ts);
 /* md_window_finish - after all is accounted: leaves threads and objects as they were in the window. */
-void md_window_finish(struct ptt_model *m);
+void md_window_finish(struct ptt_model *m, const int64_t *ends);
 
 #endif

@@ -334,7 +334,7 @@ int ptt_model_finish(struct ptt_model *m, const int64_t *ends, uint32_t count)
 	err = md_finish_waits(m, until);
 	md_hold_open_rows(m, until);
 	md_settle(m);
-	md_window_finish(m);
+	md_window_finish(m, until);
 	free(until);
 	return err < 0 ? err : m->error;
 }

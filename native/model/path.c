@@ -34,57 +34,59 @@ static uint32_t to_creator(struct ptt_model *m, uint32_t thread, int64_t *t)
 	return pub->creator;
 }
 
-static uint32_t last_thread(const struct ptt_model *m)
+/* Whether the path may end at the end of a thread: it is in the window, and @waits or goes on there. */
+static bool ends_there(const struct md_thread *t, bool waits)
+{
+	return t->pub.first_ns != INT64_MAX && waits == (t->path_wait != MD_NEVER);
+}
+
+static uint32_t last_that_goes_on(const struct ptt_model *m)
 {
 	uint32_t last = 0;
 
 	for (uint32_t i = 1; i < m->threads.count; i++) {
 		const struct md_thread *t = MD_THREAD(m, i), *best = MD_THREAD(m, last);
 
-		if (!last || t->path_last > best->path_last ||
-		    (t->path_last == best->path_last && t->path_event > best->path_event))
+		if (ends_there(t, false) && (!last || t->path_last > best->path_last ||
+					     (t->path_last == best->path_last && t->path_event > best->path_event)))
 			last = i;
 	}
 	return last;
 }
 
 /*
- * Where all threads of a process that live wait for ever, the path begins at the end of the wait that began last. A
- * thread that goes on at the end is what an idle wait beside it does not delay.
+ * Where all threads of a process that live wait, the path ends in the wait that began last. A thread that goes on at the
+ * end is what an idle wait beside it does not delay.
  */
-static void begin_stuck(const struct ptt_model *m, uint32_t only, struct md_walk *walk)
+static uint32_t last_that_waits(const struct ptt_model *m, uint32_t last)
 {
-	const struct ptt_model_wait *open = (const void *)m->open_rows.items;
 	bool *goes_on = calloc(m->process_count + 1, sizeof(*goes_on));
-	int64_t since = MD_NEVER;
 
 	for (uint32_t i = 1; goes_on && i < m->threads.count; i++) {
 		const struct md_thread *t = MD_THREAD(m, i);
 
-		if (!t->waits && t->pub.first_ns != INT64_MAX && !(t->pub.flags & PTT_THREAD_ENDED))
+		if (ends_there(t, false) && !(t->pub.flags & PTT_THREAD_ENDED))
 			goes_on[t->pub.process] = true;
 	}
-	for (uint64_t i = 0; goes_on && i < m->open_rows.count; i++) {
-		int64_t end = open[i].t_ns + open[i].dur_ns;
+	for (uint32_t i = 1; goes_on && i < m->threads.count; i++) {
+		const struct md_thread *t = MD_THREAD(m, i), *best = MD_THREAD(m, last);
 
-		if (goes_on[MD_THREAD(m, open[i].thread)->pub.process] || (only && open[i].thread != only) ||
-		    end < walk->t || (end == walk->t && open[i].t_ns < since))
+		if (!ends_there(t, true) || goes_on[t->pub.process])
 			continue;
-		walk->thread = open[i].thread;
-		walk->t = end;
-		since = open[i].t_ns;
+		if (!last || t->path_last > best->path_last ||
+		    (t->path_last == best->path_last && t->path_wait >= best->path_wait))
+			last = i;
 	}
 	free(goes_on);
+	return last;
 }
 
 int ptt_model_path(struct ptt_model *m, uint32_t thread)
 {
-	uint32_t only = thread;
-
 	m->walk = (struct md_walk){ 0 };
 	m->segments.count = 0;
 	if (!thread)
-		thread = last_thread(m);
+		thread = last_that_waits(m, last_that_goes_on(m));
 	if (!thread || thread >= m->threads.count || MD_THREAD(m, thread)->pub.first_ns == INT64_MAX)
 		return m->error;
 	m->walk = (struct md_walk){
@@ -92,8 +94,6 @@ int ptt_model_path(struct ptt_model *m, uint32_t thread)
 		.t = MD_THREAD(m, thread)->path_last,
 		.left = md_step_count(m),
 	};
-	if (!m->window.ended)
-		begin_stuck(m, only, &m->walk);
 	return m->error;
 }
 
@@ -103,8 +103,14 @@ static void pass(struct ptt_model *m, struct md_walk *at, const struct md_step *
 	while (at->thread && MD_THREAD(m, at->thread)->path_first >= step->end && at->hops++ < m->threads.count)
 		at->thread = to_creator(m, at->thread, &at->t);
 	/* A wait that was over before it began kept nobody. */
-	if (step->thread != at->thread || step->end > at->t || (step->wake != MD_NEVER && step->wake < step->start))
+	if (step->thread != at->thread || step->start >= at->t || (step->wake != MD_NEVER && step->wake < step->start))
 		return;
+	/* What ended it is behind the place where the path leads to the thread, or behind the window. */
+	if (step->end > at->t) {
+		piece(m, PTT_PATH_WAIT, at->thread, step->start, at->t, step->object, step->site);
+		at->t = step->start;
+		return;
+	}
 	piece(m, PTT_PATH_RUN, at->thread, step->end, at->t, 0, 0);
 	if (step->waker && step->waker != at->thread && step->wake != MD_NEVER) {
 		piece(m, PTT_PATH_WAKE, at->thread, step->wake, step->end, step->object, step->site);

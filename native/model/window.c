@@ -66,6 +66,12 @@ static void begin_window(struct ptt_model *m)
 	m->window.begun = true;
 }
 
+/* Since when a thread is in the innermost of its waits, or MD_NEVER. */
+static int64_t waits_since(const struct ptt_model *m, const struct md_thread *t)
+{
+	return t->waits ? MD_WAITING(m, t->waits)->since : MD_NEVER;
+}
+
 static void end_window(struct ptt_model *m)
 {
 	struct md_window *w = &m->window;
@@ -84,7 +90,7 @@ static void end_window(struct ptt_model *m)
 		w->threads[i] = (struct md_then_thread){
 			.last_ns = t->last_ns, .end_ns = t->end_ns, .join_ns = t->join_ns, .flags = t->flags,
 			.held = t->held, .policy = t->policy, .priority = t->priority,
-			.waiting = MD_THREAD(m, i)->waits != 0,
+			.wait_ns = waits_since(m, MD_THREAD(m, i)),
 		};
 	}
 	for (uint32_t i = 1; i < w->object_count; i++) {
@@ -156,21 +162,25 @@ static void thread_then(struct ptt_model *m, uint32_t i)
 	t->pub.held = then->held;
 	t->pub.policy = then->policy;
 	t->pub.priority = then->priority;
-	/* Who goes on at the window's end without waiting is where the critical path ends. */
 	t->path_event = then->last_ns;
-	t->path_last = then->waiting ? then->last_ns : t->pub.last_ns;
+	t->path_wait = then->wait_ns;
 }
 
-void md_window_finish(struct ptt_model *m)
+void md_window_finish(struct ptt_model *m, const int64_t *ends)
 {
 	for (uint32_t i = 1; i < m->threads.count; i++) {
 		struct md_thread *t = MD_THREAD(m, i);
 
 		t->path_first = t->pub.first_ns;
+		t->path_wait = waits_since(m, t);
 		cut_life(m, t);
 		t->path_last = t->path_event = t->pub.last_ns;
 		if (m->window.ended && i < m->window.thread_count)
 			thread_then(m, i);
+		if (t->path_wait != MD_NEVER && t->path_last < ends[t->pub.process])
+			t->path_last = ends[t->pub.process];
+		if (t->path_last > m->window.end)
+			t->path_last = m->window.end;
 	}
 	if (m->window.ended)
 		objects_then(m);

@@ -62,7 +62,11 @@ def _walked(trace: Path) -> tuple[dict[int, list[int]], int, int]:
     columns = [column.to_pylist()[::-1] for column in waits.columns]
     for number, tid, begin, dur, waker, wake, is_open in zip(*columns, strict=True):
         end = woken.get(number, begin + dur)
-        if is_open or tid != thread or end > t or (wake is not None and wake < begin):
+        if is_open or tid != thread or begin >= t or (wake is not None and wake < begin):
+            continue
+        if end > t:
+            along(2, begin, t)
+            t = begin
             continue
         along(0, end, t)
         if waker is not None and waker != tid and wake is not None:

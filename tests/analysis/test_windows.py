@@ -27,7 +27,7 @@ from nptltrace.trace.reading import prefetch
 from nptltrace.trace.source import Source
 from nptltrace.ui.viewer import Viewer
 from tests.analysis.compare import cut
-from tests.trace.builder import Builder, Event
+from tests.trace.builder import BOOT, Builder, Event
 from tests.ui.reference import ask
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ T0 = 10**12
 MS = 10**6
 LOCK, OTHER, SEM = 0x404040, 0x404080, 0x404100
 WAITERS = (2, 3, 4)
+PARTS_OF_PATH = ("run_ns", "wake_ns", "wait_ns")
 
 
 def event(ms: int, name: str, obj: int, site: int, variant: str = "", **fields: Any) -> Event:
@@ -156,6 +157,28 @@ def test_a_wait_that_never_ends(tmp_path: Path) -> None:
     assert (found.figures.waits, found.figures.wait_ns) == (1, 10 * MS)
     (wait,) = found.open_waits
     assert (wait.since_ns, wait.dur_ns, wait.owner and wait.owner.tid) == (10 * MS, 50 * MS, 1)
+
+
+@pytest.mark.parametrize("ends", [(), (90,)])
+def test_the_path_through_waits_that_reach_out(ends: tuple[int, ...], tmp_path: Path) -> None:
+    """Who waits at the end of a window waits on its critical path, whether that ends or not."""
+    made = Builder(tmp_path / "all.ptt")
+    for tid, mine, other in ((1, LOCK, OTHER), (2, OTHER, LOCK)):
+        made.thread(tid, [
+            event(0, "THREAD_BEGIN", 0x1000 + tid, 0), event(10, "MUTEX_TAKEN", mine, 5),
+            event(19 + tid, "MUTEX_WAIT", other, 7, owner=3 - tid),
+            *(event(ms, "MUTEX_WAIT_END", other, 7, result=110, wait_ns=60 * MS) for ms in ends),
+        ])  # fmt: skip
+    made.processes = [
+        {"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}},
+        {"exit": {"process": 0, "end_unix_ns": BOOT + T0 + 200 * MS, "status": 137}},
+    ]
+    source = Source([made.write()])
+    for begin, end in ((0, 15), (0, 60), (15, 60), (50, 60)):
+        path = contention(source, window=Window(begin * MS, end * MS)).path
+        assert (path.start_ns, path.end_ns) == (begin * MS, end * MS)
+        spent = [sum(getattr(part, name) for part in path.threads) // MS for name in PARTS_OF_PATH]
+        assert spent == [max(min(21, end) - begin, 0), 0, max(end - max(begin, 21), 0)]
 
 
 def test_top_counts_from_a_time_on(convoy: Path, ptt: Ptt) -> None:
