@@ -48,7 +48,8 @@ web-test: $(WEB)/packages ## the page's unit tests
 ctest: dev      ## run the tests written in C
 	ctest --test-dir $(BUILD) --output-on-failure
 
-lint: docs      ## ruff, mypy, the import contract, the page, and the documentation without a warning
+lint: docs      ## ruff, mypy, the import contract, the page, generated files, and the documentation without a warning
+	$(PYTHON) catalog/generate.py --check
 	$(PYTHON) -m ruff check
 	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 __all__ = [
-    "ROOT", "Compiler", "Ptt", "Recorder", "Result", "clean_environment", "small_file_system",
+    "ROOT", "Compiler", "Ptt", "Recorder", "Result", "clean_environment", "hooked_functions",
+    "small_file_system",
 ]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,6 +37,13 @@ def clean_environment(**more: str | None) -> dict[str, str]:
     merged: dict[str, str | None] = {**os.environ, **dict.fromkeys(_FOREIGN), "COLUMNS": "100"}
     merged.update(more)
     return {name: value for name, value in merged.items() if value is not None}
+
+
+def hooked_functions() -> set[str]:
+    """Return the functions that the tracer has hooks of, under the names of its lists."""
+    real = ROOT / "native" / "tracer" / "real"
+    text = "".join(path.read_text(encoding="utf-8") for path in real.glob("*.def"))
+    return set(re.findall(r"^(?:HOOK|VERSIONED)\([^,]+, (\w+),", text, re.MULTILINE))
 
 
 @contextmanager

@@ -35,8 +35,7 @@ static void end_tracing(void)
 	if (!__nptl_trace_enabled || (!__nptl_trace_confined && ptt_pid != getpid()))
 		return;
 	ptt_report_lost();
-	if (must_trace(PROCESS, PROCESS_EXIT))
-		EMIT(PROCESS, PROCESS_EXIT, (void *)(uintptr_t)ptt_pid, NULL);
+	REPORT(PROCESS, PROCESS_EXIT, (void *)(uintptr_t)ptt_pid, NULL);
 	if (!__nptl_trace_confined) {
 		/* what we do ourselves in the library is no part of the program */
 		ptt_mute_points(true);

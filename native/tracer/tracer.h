@@ -107,14 +107,34 @@ static inline __attribute__((always_inline)) void ptt_emit_plain(char domain, ch
 }
 
 /* EMIT(MUTEX, MUTEX_FREE, mutex, site): an event without fields. */
-#define EMIT(domain, name, object, site) ptt_emit_plain(NPTL_DOMAIN_##domain, NPTL_EV_##name, object, site)
+#define EMIT(domain, name, object, site) \
+	ptt_emit_plain(NPTL_DOMAIN_##domain, NPTL_EV_##name, (const void *)(object), site)
 
 /* EMIT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, mutex, site, .owner = 7): an event with fields. */
-#define EMIT_WITH(domain, name, type, object_, site_, ...)                                              \
-	do {                                                                                            \
-		struct nptl_trace_##type param_ = {                                                     \
-			.object = (void *)(object_), .site = (site_), __VA_ARGS__};                     \
-		ptt_send(NPTL_DOMAIN_##domain, NPTL_EV_##name, &param_, sizeof(param_));                \
+#define EMIT_WITH(domain, name, type, object, site, ...) \
+	EMIT_PARAM(NPTL_DOMAIN_##domain, NPTL_EV_##name, type, object, site, __VA_ARGS__)
+
+#define EMIT_PARAM(domain, event, type, object_, site_, ...)                                         \
+	do {                                                                                         \
+		struct nptl_trace_##type param_ = {                                                  \
+			.object = (void *)(object_), .site = (site_), __VA_ARGS__};                  \
+		ptt_send(domain, event, &param_, sizeof(param_));                                    \
+	} while (0)
+
+/*
+ * The same, where the level of the domain is not known to be high enough for the event. The names are pasted here, since
+ * system headers have macros of some of them.
+ */
+#define REPORT(domain, name, object, site)                                                \
+	do {                                                                              \
+		if (unlikely(ptt_level(NPTL_DOMAIN_##domain) >= NPTL_LEVEL_##name))       \
+			ptt_emit_plain(NPTL_DOMAIN_##domain, NPTL_EV_##name,              \
+				       (const void *)(object), site);                     \
+	} while (0)
+#define REPORT_WITH(domain, name, type, object, site, ...)                                                \
+	do {                                                                                              \
+		if (unlikely(ptt_level(NPTL_DOMAIN_##domain) >= NPTL_LEVEL_##name))                       \
+			EMIT_PARAM(NPTL_DOMAIN_##domain, NPTL_EV_##name, type, object, site, __VA_ARGS__); \
 	} while (0)
 
 /* The call that brought the program into a hook. */
@@ -218,6 +238,14 @@ extern struct ptt_old ptt_old HIDDEN;
 #else
 #define VERSION_X86(hook, name, version) __asm__(".globl " #name "\n.set " #name ", " #hook)
 #endif
+
+/* HOOK_AS(int, hook, (int a), body(a, CALL_SITE)): a hook that VERSION exports under the name of the real function. */
+#define HOOK_AS(type, hook, params, call) \
+	EXPORT type hook params;          \
+	EXPORT type hook params           \
+	{                                 \
+		return call;              \
+	}
 
 /* ------------------------------------------------------------ parts */
 

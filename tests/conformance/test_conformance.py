@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conformance.runs import differences, routines, run_all
-from tests.support import ROOT
+from tests.support import ROOT, hooked_functions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,8 +56,7 @@ def test_untraced_runs_are_all_alike(plain: dict[str, Came], program: Path, tmp_
 
 
 def test_every_hooked_routine_has_cases(plain: dict[str, Came]) -> None:
-    hooks = (ROOT / "native" / "tracer" / "real" / "hooks.def").read_text(encoding="utf-8")
-    hooked = set(re.findall(r"^(?:HOOK|VERSIONED)\([^,]+, (\w+),", hooks, re.MULTILINE))
+    hooked = hooked_functions()
     assert len(hooked) > 80
     assert sorted(hooked - set(plain) - set(_ELSEWHERE)) == []
     assert sum(len(came.out) for came in plain.values()) > 450

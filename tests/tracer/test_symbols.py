@@ -6,7 +6,7 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
-from tests.support import ROOT
+from tests.support import ROOT, hooked_functions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,18 +42,12 @@ def libc() -> str:
     return found[1]
 
 
-def hooks() -> set[str]:
-    """Return the functions of hooks.def."""
-    text = (ROOT / "native" / "tracer" / "real" / "hooks.def").read_text(encoding="utf-8")
-    return set(re.findall(r"^(?:HOOK|VERSIONED)\([^,]+, (\w+),", text, re.MULTILINE))
-
-
 def test_exports_are_the_hooks(native_stage: Path) -> None:
     defined, _ = dynamic_symbols(native_stage / "lib" / "libnptltrace.so")
     names = {symbol.split("@")[0] for symbol in defined}
     # written in terms of execve and execvpe
     derived = {"execv", "execvp", "execl", "execlp", "execle"}
-    assert names == hooks() | derived | OWN
+    assert names == hooked_functions() | derived | OWN
 
 
 def test_exports_are_functions_of_the_c_library(native_stage: Path) -> None:
@@ -87,7 +81,7 @@ def test_needs_no_new_c_library(native_stage: Path) -> None:
         if version:
             assert (int(version[1]), int(version[2])) <= NEWEST, symbol
     # what an older one may lack is looked up, never linked to
-    assert not {symbol.split("@")[0] for symbol in undefined} & hooks()
+    assert not {symbol.split("@")[0] for symbol in undefined} & hooked_functions()
 
 
 def test_build_without_event_generators_exports_nothing(tmp_path: Path) -> None:

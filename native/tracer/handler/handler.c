@@ -261,8 +261,7 @@ void ptt_begin_levels(void)
 
 void ptt_report_start(void)
 {
-	if (must_trace(PROCESS, PROCESS_START))
-		EMIT_WITH(PROCESS, PROCESS_START, process_start, (uintptr_t)getpid(), NULL, .ppid = (uint32_t)getppid());
+	REPORT_WITH(PROCESS, PROCESS_START, process_start, (uintptr_t)getpid(), NULL, .ppid = (uint32_t)getppid());
 	ptt_report_own_priority();
 }
 

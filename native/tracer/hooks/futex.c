@@ -172,15 +172,13 @@ long ptt_syscall_futex(long number, long word, long op, long value, long timeout
 		wait.result = result < 0 ? errno : 0;
 		return result;
 	}
-	if (must_trace(FUTEX, FUTEX_CALL_IN))
-		EMIT_WITH(FUTEX, FUTEX_CALL_IN, futex_call_in, object, site, .op = (uint16_t)op,
-			  .value = (uint32_t)value, .value2 = (uint64_t)timeout);
+	REPORT_WITH(FUTEX, FUTEX_CALL_IN, futex_call_in, object, site, .op = (uint16_t)op,
+		    .value = (uint32_t)value, .value2 = (uint64_t)timeout);
 	/* before the wake-up that it causes */
-	if (wakes(command) && must_trace(FUTEX, FUTEX_WAKE))
-		EMIT_WITH(FUTEX, FUTEX_WAKE, futex_wake, object, site, .op = (uint16_t)op,
-			  .count = command == FUTEX_UNLOCK_PI ? 1 : (int32_t)value);
+	if (wakes(command))
+		REPORT_WITH(FUTEX, FUTEX_WAKE, futex_wake, object, site, .op = (uint16_t)op,
+			    .count = command == FUTEX_UNLOCK_PI ? 1 : (int32_t)value);
 	result = ptt_real.syscall(number, word, op, value, timeout, word2, value3);
-	if (must_trace(FUTEX, FUTEX_CALL_OUT))
-		EMIT_WITH(FUTEX, FUTEX_CALL_OUT, futex_call_out, object, site, .result = result < 0 ? -errno : result);
+	REPORT_WITH(FUTEX, FUTEX_CALL_OUT, futex_call_out, object, site, .result = result < 0 ? -errno : result);
 	return result;
 }

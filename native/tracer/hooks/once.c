@@ -23,16 +23,15 @@ static __thread struct call *innermost INITIAL_EXEC;
 
 static void report_wait(struct call *call)
 {
-	if (must_trace(ONCE, ONCE_WAIT))
-		EMIT(ONCE, ONCE_WAIT, call->control, call->site);
+	REPORT(ONCE, ONCE_WAIT, call->control, call->site);
 	call->wait_reported = true;
 }
 
 static void report_wait_end(struct call *call, int result)
 {
-	if (call->wait_reported && must_trace(ONCE, ONCE_WAIT_END))
-		EMIT_WITH(ONCE, ONCE_WAIT_END, once_wait_end, call->control, call->site, .result = result,
-			  .wait_ns = ptt_now_ns() - call->began);
+	if (call->wait_reported)
+		REPORT_WITH(ONCE, ONCE_WAIT_END, once_wait_end, call->control, call->site, .result = result,
+			    .wait_ns = ptt_now_ns() - call->began);
 	call->wait_reported = false;
 }
 
@@ -46,8 +45,7 @@ struct run {
 /* Left early, by cancellation, pthread_exit or an exception: the next caller runs the routine again. */
 static void end_run(struct run *run)
 {
-	if (must_trace(ONCE, ONCE_END))
-		EMIT_WITH(ONCE, ONCE_END, once_end, run->call->control, run->call->site, .cancelled = !run->returned);
+	REPORT_WITH(ONCE, ONCE_END, once_end, run->call->control, run->call->site, .cancelled = !run->returned);
 }
 
 static void run_routine(void)
@@ -58,9 +56,8 @@ static void run_routine(void)
 	call->ran = true;
 	/* the thread that we waited for gave up, and it is our turn */
 	report_wait_end(call, 0);
-	if (must_trace(ONCE, ONCE_BEGIN))
-		EMIT_WITH(ONCE, ONCE_BEGIN, once_begin, call->control, call->site,
-			  .routine = ptt_ptr48((void *)call->routine));
+	REPORT_WITH(ONCE, ONCE_BEGIN, once_begin, call->control, call->site,
+		    .routine = ptt_ptr48((void *)call->routine));
 	call->routine();
 	run.returned = true;
 }

@@ -10,9 +10,8 @@
 
 static void report(pthread_t thread, int policy, int priority, void *site)
 {
-	if (must_trace(THREAD, THREAD_PRIORITY))
-		EMIT_WITH(THREAD, THREAD_PRIORITY, thread_priority, thread, site, .policy = (uint16_t)policy,
-			  .priority = priority);
+	REPORT_WITH(THREAD, THREAD_PRIORITY, thread_priority, thread, site, .policy = (uint16_t)policy,
+		    .priority = priority);
 }
 
 /* Of the calling thread; what cannot be asked for is taken for the ordinary one. */

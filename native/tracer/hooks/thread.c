@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread.c - life of threads: creation, begin, end, join, detach, cancel, names. */
+/* thread.c - life of threads: creation, begin, end and names. */
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,17 +43,15 @@ static __thread struct {
 
 static void report_error(pthread_t thread, int routine, int result, void *site)
 {
-	if (must_trace(THREAD, THREAD_ERROR))
-		EMIT_WITH(THREAD, THREAD_ERROR, thread_error, thread, site, .routine = (uint16_t)routine, .result = result);
+	REPORT_WITH(THREAD, THREAD_ERROR, thread_error, thread, site, .routine = (uint16_t)routine, .result = result);
 }
 
 /* ------------------------------------------------------------ begin and end */
 
 static void report_end(void)
 {
-	if (must_trace(THREAD, THREAD_END))
-		EMIT_WITH(THREAD, THREAD_END, thread_end, pthread_self(), NULL, .cancelled = self.cancelled,
-			  .retval = (uintptr_t)self.value);
+	REPORT_WITH(THREAD, THREAD_END, thread_end, pthread_self(), NULL, .cancelled = self.cancelled,
+		    .retval = (uintptr_t)self.value);
 	self.known = false;
 	self.ended = true;
 }
@@ -177,11 +175,10 @@ static void report_begin(void *routine, uint32_t creator, uint32_t serial)
 {
 	pthread_t thread = pthread_self();
 
-	if (must_trace(THREAD, THREAD_BEGIN))
-		EMIT_WITH(THREAD, THREAD_BEGIN, thread_begin, thread, routine, .start_routine = ptt_ptr48(routine),
-			  .creator = creator, .serial = serial);
-	if (self.inside && must_trace(THREAD, THREAD_INIT))
-		EMIT_WITH(THREAD, THREAD_INIT, thread_init, thread, routine, .start_routine = ptt_ptr48(routine));
+	REPORT_WITH(THREAD, THREAD_BEGIN, thread_begin, thread, routine, .start_routine = ptt_ptr48(routine),
+		    .creator = creator, .serial = serial);
+	if (self.inside)
+		REPORT_WITH(THREAD, THREAD_INIT, thread_init, thread, routine, .start_routine = ptt_ptr48(routine));
 }
 
 /* The new thread, before it does anything of the program's. Return: what it was given. */
@@ -250,8 +247,7 @@ void ptt_thread_starts(void *routine)
 
 void ptt_thread_dies(void)
 {
-	if (must_trace(THREAD, THREAD_STATE_DEAD))
-		EMIT(THREAD, THREAD_STATE_DEAD, (void *)pthread_self(), NULL);
+	REPORT(THREAD, THREAD_STATE_DEAD, (void *)pthread_self(), NULL);
 	report_end();
 }
 
@@ -283,9 +279,8 @@ static pthread_t created_thread(struct start *start, const pthread_t *thread, bo
 
 	if (!made)
 		made = *thread;
-	if (must_trace(THREAD, NEW_THREAD_CREATED))
-		EMIT_WITH(THREAD, NEW_THREAD_CREATED, new_thread_created, made, site,
-			  .start_routine = ptt_ptr48((void *)start->routine.posix), .detached = detached,
+	REPORT_WITH(THREAD, NEW_THREAD_CREATED, new_thread_created, made, site,
+		    .start_routine = ptt_ptr48((void *)start->routine.posix), .detached = detached,
 			  .serial = start->serial);
 	let_go(start, 1);
 	return made;
@@ -338,12 +333,10 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 	if (!__nptl_trace_enabled)
 		return ptt_real.pthread_create(thread, attr, routine, arg);
-	if (must_trace(THREAD, THREAD_CREATE_IN))
-		EMIT_WITH(THREAD, THREAD_CREATE_IN, thread_create_in, 0, site,
-			  .start_routine = ptt_ptr48((void *)routine), .attr = (uintptr_t)attr);
+	REPORT_WITH(THREAD, THREAD_CREATE_IN, thread_create_in, 0, site,
+		    .start_routine = ptt_ptr48((void *)routine), .attr = (uintptr_t)attr);
 	result = create(thread, attr, routine, arg, &made, site);
-	if (must_trace(THREAD, THREAD_CREATE_OUT))
-		EMIT_WITH(THREAD, THREAD_CREATE_OUT, thread_create_out, made, site, .result = result);
+	REPORT_WITH(THREAD, THREAD_CREATE_OUT, thread_create_out, made, site, .result = result);
 	return result;
 }
 
@@ -358,143 +351,12 @@ void ptt_thread_leaves(void *value)
 EXPORT void pthread_exit(void *value)
 {
 	ptt_thread_leaves(value);
-	if (must_trace(THREAD, THREAD_EXIT_IN))
-		EMIT_WITH(THREAD, THREAD_EXIT_IN, thread_exit_in, pthread_self(), CALL_SITE, .retval = (uintptr_t)value);
+	REPORT_WITH(THREAD, THREAD_EXIT_IN, thread_exit_in, pthread_self(), CALL_SITE, .retval = (uintptr_t)value);
 	ptt_real.pthread_exit(value);
 	__builtin_unreachable();
 }
 
 /* ------------------------------------------------------------ join */
-
-EXPORT int pthread_join(pthread_t thread, void **value)
-{
-	void *site = CALL_SITE;
-
-	if (!ptt_level(NPTL_DOMAIN_THREAD))
-		return ptt_real.pthread_join(thread, value);
-	EMIT(THREAD, THREAD_JOIN_IN, (void *)thread, site);
-	{
-		struct ptt_wait wait WAIT_GUARD = ptt_begin_wait(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_JOIN_OUT, (void *)thread, site);
-
-		wait.result = ptt_real.pthread_join(thread, value);
-		return wait.result;
-	}
-}
-
-EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct timespec *deadline)
-{
-	void *site = CALL_SITE;
-
-	if (!ptt_level(NPTL_DOMAIN_THREAD))
-		return ptt_real.pthread_timedjoin_np(thread, value, deadline);
-	EMIT_WITH(THREAD, THREAD_TIMEDJOIN_IN, thread_timedjoin_in, thread, site, .deadline_ns = ptt_ns(deadline));
-	{
-		struct ptt_wait wait WAIT_GUARD = ptt_begin_wait(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_TIMEDJOIN_OUT, (void *)thread, site);
-
-		wait.result = ptt_real.pthread_timedjoin_np(thread, value, deadline);
-		return wait.result;
-	}
-}
-
-EXPORT int pthread_clockjoin_np(pthread_t thread, void **value, clockid_t clock, const struct timespec *deadline)
-{
-	void *site = CALL_SITE;
-
-	if (!ptt_level(NPTL_DOMAIN_THREAD))
-		return ptt_real.pthread_clockjoin_np(thread, value, clock, deadline);
-	EMIT_WITH(THREAD, THREAD_CLOCKJOIN_IN, thread_clockjoin_in, thread, site, .clock = (uint16_t)clock,
-		  .deadline_ns = ptt_ns(deadline));
-	{
-		struct ptt_wait wait WAIT_GUARD = ptt_begin_wait(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_CLOCKJOIN_OUT, (void *)thread, site);
-
-		wait.result = ptt_real.pthread_clockjoin_np(thread, value, clock, deadline);
-		return wait.result;
-	}
-}
-
-EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
-{
-	void *site = CALL_SITE;
-	int result;
-
-	if (must_trace(THREAD, THREAD_TRYJOIN_IN))
-		EMIT(THREAD, THREAD_TRYJOIN_IN, (void *)thread, site);
-	result = ptt_real.pthread_tryjoin_np(thread, value);
-	/* a successful one is a join like any other */
-	if (result == 0 && must_trace(THREAD, THREAD_JOIN_OUT))
-		EMIT_WITH(THREAD, THREAD_JOIN_OUT, thread_join_out, thread, site, .result = 0);
-	else if (result && result != EBUSY)
-		report_error(thread, NPTL_EV_THREAD_TRYJOIN_IN, result, site);
-	if (must_trace(THREAD, THREAD_TRYJOIN_OUT))
-		EMIT_WITH(THREAD, THREAD_TRYJOIN_OUT, thread_tryjoin_out, thread, site, .result = result);
-	return result;
-}
-
-/* ------------------------------------------------------------ detach, cancel, kill, names */
-
-EXPORT int pthread_detach(pthread_t thread)
-{
-	void *site = CALL_SITE;
-	int result;
-
-	if (must_trace(THREAD, THREAD_DETACH_IN))
-		EMIT(THREAD, THREAD_DETACH_IN, (void *)thread, site);
-	/* afterwards the thread may be gone, and another one have its pthread_t */
-	if (must_trace(THREAD, THREAD_DETACH))
-		EMIT_WITH(THREAD, THREAD_DETACH, thread_detach, thread, site, .result = 0);
-	result = ptt_real.pthread_detach(thread);
-	if (result)
-		report_error(thread, NPTL_EV_THREAD_DETACH_IN, result, site);
-	if (must_trace(THREAD, THREAD_DETACH_OUT))
-		EMIT_WITH(THREAD, THREAD_DETACH_OUT, thread_detach_out, thread, site, .result = result);
-	return result;
-}
-
-EXPORT int pthread_cancel(pthread_t thread)
-{
-	void *site = CALL_SITE;
-	int result;
-
-	if (must_trace(THREAD, THREAD_CANCEL_IN))
-		EMIT(THREAD, THREAD_CANCEL_IN, (void *)thread, site);
-	if (must_trace(THREAD, THREAD_CANCEL))
-		EMIT_WITH(THREAD, THREAD_CANCEL, thread_cancel, thread, site, .result = 0);
-	result = ptt_real.pthread_cancel(thread);
-	if (must_trace(THREAD, THREAD_CANCEL_OUT))
-		EMIT_WITH(THREAD, THREAD_CANCEL_OUT, thread_cancel_out, thread, site, .result = result);
-	return result;
-}
-
-static int send_signal(int (*real)(pthread_t, int), pthread_t thread, int number, void *site)
-{
-	int result;
-
-	if (must_trace(THREAD, THREAD_KILL_IN))
-		EMIT_WITH(THREAD, THREAD_KILL_IN, thread_kill_in, thread, site, .signal = number);
-	if (must_trace(THREAD, THREAD_KILL))
-		EMIT_WITH(THREAD, THREAD_KILL, thread_kill, thread, site, .signal = number);
-	result = real(thread, number);
-	if (must_trace(THREAD, THREAD_KILL_OUT))
-		EMIT_WITH(THREAD, THREAD_KILL_OUT, thread_kill_out, thread, site, .result = result);
-	return result;
-}
-
-EXPORT int ptt_pthread_kill(pthread_t thread, int number);
-EXPORT int ptt_pthread_kill(pthread_t thread, int number)
-{
-	return send_signal(ptt_real.pthread_kill, thread, number, CALL_SITE);
-}
-VERSION(ptt_pthread_kill, pthread_kill, "@@GLIBC_2.34");
-
-#ifdef PTT_OLD_VERSION
-/* Of a thread that has ended and is not joined yet this one says ESRCH, the present one 0. */
-EXPORT int ptt_old_pthread_kill(pthread_t thread, int number);
-EXPORT int ptt_old_pthread_kill(pthread_t thread, int number)
-{
-	return send_signal(ptt_old.pthread_kill, thread, number, CALL_SITE);
-}
-VERSION(ptt_old_pthread_kill, pthread_kill, "@" PTT_OLD_VERSION);
-#endif
 
 void ptt_report_name(pthread_t thread, const char *name, void *site)
 {
@@ -517,12 +379,10 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	void *site = CALL_SITE;
 	int result;
 
-	if (must_trace(THREAD, THREAD_SETNAME_IN))
-		EMIT(THREAD, THREAD_SETNAME_IN, (void *)thread, site);
+	REPORT(THREAD, THREAD_SETNAME_IN, (void *)thread, site);
 	result = ptt_real.pthread_setname_np(thread, name);
 	if (result == 0 && must_trace(THREAD, THREAD_NAME))
 		ptt_report_name(thread, name, site);
-	if (must_trace(THREAD, THREAD_SETNAME_OUT))
-		EMIT_WITH(THREAD, THREAD_SETNAME_OUT, thread_setname_out, thread, site, .result = result);
+	REPORT_WITH(THREAD, THREAD_SETNAME_OUT, thread_setname_out, thread, site, .result = result);
 	return result;
 }

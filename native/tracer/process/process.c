@@ -99,9 +99,8 @@ EXPORT UNWATCHED int __register_atfork(void (*before)(void), void (*parent)(void
 
 static void report_fork(enum ptt_fork_kind kind, long child, void *site)
 {
-	if (must_trace(PROCESS, PROCESS_FORK))
-		EMIT_WITH(PROCESS, PROCESS_FORK, process_fork, (uintptr_t)ptt_pid, site, .kind = kind,
-			  .child = (int32_t)child);
+	REPORT_WITH(PROCESS, PROCESS_FORK, process_fork, (uintptr_t)ptt_pid, site, .kind = kind,
+		    .child = (int32_t)child);
 }
 
 EXPORT pid_t fork(void)
@@ -256,8 +255,7 @@ static void report_vfork(pid_t child, void *site)
 static void report_own_exec(void *site)
 {
 	ptt_report_lost();
-	if (must_trace(PROCESS, PROCESS_EXEC))
-		EMIT_WITH(PROCESS, PROCESS_EXEC, process_exec, (uintptr_t)ptt_pid, site, .pid = (uint32_t)ptt_pid);
+	REPORT_WITH(PROCESS, PROCESS_EXEC, process_exec, (uintptr_t)ptt_pid, site, .pid = (uint32_t)ptt_pid);
 }
 
 static void report_exec(void *site)
@@ -277,8 +275,8 @@ static int report_failed(int result, void *site)
 	int error = errno;
 	pid_t pid = (pid_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 
-	if (pid == ptt_pid && must_trace(PROCESS, PROCESS_EXEC_FAILED))
-		EMIT_WITH(PROCESS, PROCESS_EXEC_FAILED, process_exec_failed, (uintptr_t)pid, site, .result = error);
+	if (pid == ptt_pid)
+		REPORT_WITH(PROCESS, PROCESS_EXEC_FAILED, process_exec_failed, (uintptr_t)pid, site, .result = error);
 	errno = error;
 	return result;
 }
@@ -415,8 +413,8 @@ static int spawn(spawn_function *real, pid_t *pid, const char *path, const posix
 		pid = &own;
 	result = real(pid, path, actions, attr, argv, traced);
 	ptt_room_unmap(&room);
-	if (result == 0 && must_trace(PROCESS, PROCESS_SPAWN))
-		EMIT_WITH(PROCESS, PROCESS_SPAWN, process_spawn, (uintptr_t)ptt_pid, site, .child = *pid);
+	if (result == 0)
+		REPORT_WITH(PROCESS, PROCESS_SPAWN, process_spawn, (uintptr_t)ptt_pid, site, .child = *pid);
 	return result;
 }
 

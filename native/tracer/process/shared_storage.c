@@ -67,6 +67,6 @@ void ptt_report_lost(void)
 {
 	uint64_t count = __atomic_exchange_n(&lost, 0, __ATOMIC_RELAXED); /* relaxed: a count */
 
-	if (count && must_trace(HANDLER, EVENTS_LOST))
-		EMIT_WITH(HANDLER, EVENTS_LOST, events_lost, NULL, NULL, .cause = PTT_LOST_SHARED_STORAGE, .count = count);
+	if (count)
+		REPORT_WITH(HANDLER, EVENTS_LOST, events_lost, NULL, NULL, .cause = PTT_LOST_SHARED_STORAGE, .count = count);
 }

@@ -1,0 +1,70 @@
+"""What is generated from the catalogue is what the catalogue says, and one line makes a hook."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_LAST = '    { number = 30, name = "MUTEX_CONSISTENT"'
+_MUTEX = "pthread_mutex_t *mutex"
+_CASES = {
+    "after": f'takes = "{_MUTEX}, int mark", in = ["mark:u32"], after = "MUTEX_CONSISTENT"',
+    "before": f'takes = "{_MUTEX}", in = [], before = "MUTEX_FREE", expects = ["EPERM"]',
+    "waits": f'takes = "{_MUTEX}", in = [], level = 1, waits = true',
+    "by": f'takes = "{_MUTEX}, const struct timespec *deadline", in = [], by = "ptt_mutex_take"',
+    "versions": f'takes = "{_MUTEX}", in = [], version = "GLIBC_2.34", after = "MUTEX_DESTROY"',
+}
+_FLAGS = ["-std=gnu11", "-O1", "-fPIC", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+_DEFINITIONS = ["-D_GNU_SOURCE", "-DENABLE_NPTL_TRACE=1", "-DPTT_UNWINDS=0"]
+
+
+def test_generated_files_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "catalog" / "generate.py", "--check"],
+        capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kind", list(_CASES))
+def test_a_line_makes_a_hook(kind: str, tmp_path: Path) -> None:
+    """The hook is exported, reports the new events, and compiles without a warning."""
+    shutil.copytree(ROOT / "catalog", tmp_path / "catalog")
+    catalog = tmp_path / "catalog" / "events.toml"
+    text = catalog.read_text(encoding="utf-8")
+    assert text.count(_LAST) == 1
+    results = '"result:s32", "wait_ns:ns"' if kind == "waits" else '"result:s32"'
+    line = (
+        '    { number = 38, name = "MUTEX_MARK", function = "pthread_mutex_mark", '
+        f"out = [{results}], {_CASES[kind]} }},\n"
+    )
+    catalog.write_text(text.replace(_LAST, line + _LAST), encoding="utf-8")
+    subprocess.run([sys.executable, tmp_path / "catalog" / "generate.py"], check=True)
+    tracer, made = ROOT / "native" / "tracer", tmp_path / "native"
+    shutil.copy(tracer / "real" / "hooks.def", made / "tracer" / "real")
+    plain = made / "tracer" / "hooks" / "plain.c"
+    assert "MUTEX_MARK_IN" in plain.read_text(encoding="utf-8")
+    ring = ROOT / "native" / "ring"
+    inside = (path for path in ring.rglob("*") if path.is_dir())
+    places = [made / "include", made / "tracer" / "real", tracer, tracer / "hooks", ring, *inside]
+    places.append(ROOT / "native" / "include")
+    library = tmp_path / "plain.o"
+    compiled = subprocess.run(
+        [
+            "gcc", *_FLAGS, *_DEFINITIONS, *(f"-I{place}" for place in places),
+            "-c", plain, "-o", library,
+        ],
+        capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert compiled.returncode == 0, compiled.stderr
+    symbols = subprocess.run(["nm", library], capture_output=True, encoding="utf-8", check=True)
+    assert " T pthread_mutex_mark" in symbols.stdout
