@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../native/ring/crc32c.h"
-#include "../../native/ring/ptt_abi.h"
+#include "../../native/ring/layout/crc32c.h"
+#include "../../native/ring/layout/ptt_abi.h"
 
 #define PACKET (64u * 1024)
 #define T0 UINT64_C(1000000000000)

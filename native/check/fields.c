@@ -2,7 +2,7 @@
 /* fields.c - the numbers that events carry, found by the names they have in the catalogue. */
 #include "internal.h"
 
-#include "../reader/decode.h"
+#include "../reader/events/decode.h"
 
 static const char *const field_names[CK_FIELDS] = {
 	[CK_RESULT] = "result",	    [CK_OWNER] = "owner",	[CK_COUNT] = "count",

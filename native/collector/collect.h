@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ptt_abi.h"
+#include "layout/ptt_abi.h"
 
 #ifdef __cplusplus
 extern "C" {

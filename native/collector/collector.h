@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what the parts of the collector share: the collector itself, a packet in the making, a stream. */
+/* collector.h - what the parts of the collector share: the collector itself, a packet in the making, a stream. */
 #ifndef PTT_COLLECTOR_INTERNAL_H
 #define PTT_COLLECTOR_INTERNAL_H
 
@@ -203,7 +203,7 @@ void packet_chunk_done(struct ptt_collector *c, uint32_t thread, uint32_t chunk,
 void packet_write(struct ptt_collector *c, uint32_t thread);
 void packet_write_losses(struct ptt_collector *c, uint32_t thread);
 
-/* stream.c */
+/* stream_file.c */
 int streams_init(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;
 void streams_close(struct ptt_collector *c);
 int stream_write(struct ptt_collector *c, uint32_t index, struct iovec *piece, uint32_t pieces, uint32_t size,
@@ -213,7 +213,7 @@ void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generat
 /* drain.c */
 void drain(struct ptt_collector *c, uint32_t flags);
 
-/* threads.c */
+/* thread_entries.c */
 void threads_look(struct ptt_collector *c);
 void threads_recycle(struct ptt_collector *c);
 void threads_sum_losses(struct ptt_collector *c);
@@ -222,7 +222,7 @@ void threads_take_up(struct ptt_collector *c);
 void threads_of_process_gone(struct ptt_collector *c, uint32_t process);
 void threads_mark_processes(struct ptt_collector *c);
 
-/* processes.c */
+/* process_entries.c */
 int processes_init(struct ptt_collector *c) PTT_MUST_CHECK;
 uint32_t process_high(const struct ptt_collector *c);
 uint32_t process_image(const struct ptt_collector *c, uint32_t index);
@@ -236,7 +236,7 @@ uint32_t identity_pid(const struct ptt_collector *c, const struct ptt_process *p
 /* revoke.c */
 void revoke_idle(struct ptt_collector *c);
 
-/* shared_drain.c and shared_writers.c: in place of chunks and threads where there is one buffer for all */
+/* shared/: in place of chunks and threads where there is one buffer for all */
 uint64_t shared_lay_out(struct ptt_segment *segment, struct ptt_shared *shared, uint64_t size);
 bool shared_is_sound(const struct ptt_segment *segment, const char *base);
 int shared_open(struct ptt_collector *c, const char *path, struct ptt_message *message) PTT_MUST_CHECK;

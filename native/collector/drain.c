@@ -12,7 +12,7 @@
  * may be alive all the same, and write there some day; that chunk is therefore kept from others until the thread ends,
  * unless there get to be too many of them.
  */
-#include "internal.h"
+#include "collector.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
  * LOOP and UNTIL_FULL promise a certain amount of events, and have all chunks from the beginning. Where threads do not wait
  * for room, or more was asked for than usual, all of them come at once.
  */
-#include "internal.h"
+#include "collector.h"
 
 #include <fcntl.h>
 #include <linux/futex.h>

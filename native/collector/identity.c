@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* identity.c - by which pid this process knows a traced one, whose own pid may be that of another PID namespace. */
-#include "identity.h"
+#include "writer/identity.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "internal.h"
+#include "collector.h"
 
 #define STATUS_MAX 4096
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* message.c - error messages and the clocks. */
-#include "internal.h"
+#include "collector.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "clock.h"
+#include "platform/clock.h"
 
 int fail(struct ptt_message *message, int error, const char *format, ...)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* packet.c - puts runs of slots together to CTF packets, without copying them, and settles the chunks once they are out. */
-#include "internal.h"
+#include "collector.h"
 
 #include <string.h>
 
-#include "crc32c.h"
+#include "layout/crc32c.h"
 
 void packet_begin(struct ptt_collector *c, uint32_t thread)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* processes.c - process entries: who has come, changed and gone, and giving entries back. */
+/* process_entries.c - process entries: who has come, changed and gone, and giving entries back. */
 /*
  * What is said of an entry is said once: a look costs a few instructions for each entry that was ever in use, and more
  * only for those in which something happened. An entry is given back once its image is gone, its threads' entries have
  * been given back, and the call sites that it had announced are on disk.
  */
-#include "internal.h"
+#include "collector.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * Packets are written one after the other, so only the last one of a file can be torn. The last whole packet says which
  * chunk of its thread it ended with, and where: draining goes on from there, and each event is on disk exactly once.
  */
-#include "internal.h"
+#include "collector.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "crc32c.h"
+#include "layout/crc32c.h"
 
 struct file {
 	uint32_t index;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* release.c - gives room back to the program: chunks that are on disk, and a call for the writers that wait for them. */
-#include "internal.h"
+#include "collector.h"
 
 #include <limits.h>
 #include <linux/futex.h>

@@ -5,7 +5,7 @@
  * asked for, a barrier on all processors makes sure that either the thread sees the question or we see what it reserved,
  * and only a chunk whose reserved slots are all written is taken.
  */
-#include "internal.h"
+#include "collector.h"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

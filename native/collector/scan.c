@@ -4,7 +4,7 @@
  * A slot is committed once its first word is not zero, and an event once its first slot is: its continuation slots were
  * written before. A run therefore never ends within an event.
  */
-#include "internal.h"
+#include "collector.h"
 
 static inline uint64_t first_word(const struct ptt_chunk *chunk, uint32_t at)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* segment.c - makes, maps, takes over and gives back the shared segment; the collector's life as a whole. */
-#include "internal.h"
+#include "collector.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "segment_map.h"
+#include "platform/clock.h"
+#include "writer/segment_map.h"
 
 #define BUDGET_DEFAULT (UINT64_C(64) << 20)
 #define SHARED_SIZE_DEFAULT (UINT64_C(16) << 20)

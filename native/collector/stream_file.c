@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stream.c - stream files: names, rotation, a bounded number of open files, whole packets or nothing. */
-#include "internal.h"
+/* stream_file.c - stream files: names, rotation, a bounded number of open files, whole packets or nothing. */
+#include "collector.h"
 
 #include <errno.h>
 #include <fcntl.h>

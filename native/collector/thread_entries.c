@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* threads.c - thread entries: who has ended, who is dead, what was lost, and giving entries back. */
-#include "internal.h"
+/* thread_entries.c - thread entries: who has ended, who is dead, what was lost, and giving entries back. */
+#include "collector.h"
 
 #include <errno.h>
 #include <string.h>

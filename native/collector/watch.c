@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* watch.c - what the recorder looks at between passes: the doorbell, the journal of call sites. */
-#include "internal.h"
+#include "collector.h"
 
 #include <errno.h>
 #include <linux/futex.h>

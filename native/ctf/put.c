@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 
 int put_write_all(int fd, const void *data, size_t size)
 {

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guard.h"
-#include "map.h"
+#include "hash_map.h"
 #include "pttdetail.h"
+#include "streams/truncation.h"
 
 #define DT_LEAF 16u   /* records of a leaf */
 #define DT_FAN 16u    /* nodes below a node */

@@ -25,13 +25,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "confined.h"
-#include "may_write.h"
+#include "platform/clock.h"
+#include "platform/confined.h"
+#include "platform/may_write.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
-#include "raw_syscall.h"
-#include "record.h"
+#include "platform/raw_syscall.h"
+#include "layout/record.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))

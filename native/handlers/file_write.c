@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "crc32c.h"
+#include "layout/crc32c.h"
 #include "nptl_trace_events.h"
 #include "put.h"
-#include "record.h"
+#include "layout/record.h"
 
 #define ID_THREAD_BEGIN (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN)
 #define PACKET_MAX (1024u * 1024u)

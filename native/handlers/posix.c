@@ -13,7 +13,7 @@
 #define NPTL_TRACE_IMPLEMENTATION
 #include <stdbool.h>
 
-#include "call_site.h"
+#include "writer/call_site.h"
 #include "catalog.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"

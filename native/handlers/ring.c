@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "call_site.h"
-#include "module_log.h"
+#include "writer/call_site.h"
+#include "writer/module_log.h"
 #include "catalog.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
-#include "ring.h"
-#include "site.h"
-#include "taker.h"
+#include "writer/writer.h"
+#include "writer/site.h"
+#include "writer/taker.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -10,7 +10,7 @@
  *     writes its data there,
  *     and adds its size to `written`.
  *
- * The reading process Pr (native/collector/shared_drain.c) waits until `reserved` reaches the middle, sets PAUSE, waits
+ * The reading process Pr (native/collector/shared/drain_shared.c) waits until `reserved` reaches the middle, sets PAUSE, waits
  * until written == reserved, notes end_read = written, clears PAUSE, copies what lies from beg_read to end_read to disk,
  * and sets beg_read = end_read.
  *
@@ -54,14 +54,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "session.h"
-#include "bell.h"
-#include "confined.h"
-#include "module_log.h"
+#include "writer/session.h"
+#include "writer/bell.h"
+#include "platform/confined.h"
+#include "writer/module_log.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
-#include "record.h"
-#include "ring.h"
+#include "layout/record.h"
+#include "writer/writer.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define ID(domain, number) ((uint32_t)(domain) << 6 | (uint32_t)(number))

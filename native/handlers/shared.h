@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ptt_abi.h"
+#include "layout/ptt_abi.h"
 
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 

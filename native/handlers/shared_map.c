@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "session.h"
-#include "bell.h"
-#include "confined.h"
-#include "mirror.h"
-#include "ring.h"
+#include "writer/session.h"
+#include "writer/bell.h"
+#include "platform/confined.h"
+#include "platform/mirror.h"
+#include "writer/writer.h"
 
 struct shared_buffer shared_buffer;
 

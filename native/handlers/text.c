@@ -23,12 +23,12 @@
 #include <unistd.h>
 
 #include "catalog.h"
-#include "clock.h"
+#include "platform/clock.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "put.h"
-#include "raw_syscall.h"
-#include "record.h"
+#include "platform/raw_syscall.h"
+#include "layout/record.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))

@@ -2,7 +2,7 @@
 /* events.c - what the types of events mean to the model, and the numbers they carry. */
 #include "internal.h"
 
-#include "../reader/decode.h"
+#include "../reader/events/decode.h"
 
 static const char *const field_names[MD_FIELDS] = {
 	[MD_RESULT] = "result",     [MD_WAIT_NS] = "wait_ns",     [MD_OWNER] = "owner",

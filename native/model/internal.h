@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../reader/internal.h"
+#include "../reader/traceset.h"
 #include "../reader/tables.h"
 #include "pttmodel.h"
 

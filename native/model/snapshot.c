@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "../ring/crc32c.h"
+#include "../ring/layout/crc32c.h"
 #include "internal.h"
 
 #define SNAPSHOT_MAGIC UINT64_C(0x4c45444f4d545450)

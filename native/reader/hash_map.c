@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* map.c - a hash table from two numbers to one: the parts that change it. */
-#include "map.h"
+/* hash_map.c - a hash table from two numbers to one: the parts that change it. */
+#include "hash_map.h"
 
 #include <stdlib.h>
 

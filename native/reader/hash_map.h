@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* map.h - a hash table from two numbers to one. */
+/* hash_map.h - a hash table from two numbers to one. */
 #ifndef PTTREAD_MAP_H
 #define PTTREAD_MAP_H
 

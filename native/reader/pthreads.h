@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "map.h"
+#include "hash_map.h"
 
 /* From a time on, an address is that of a thread. */
 struct rd_tenure {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* reader.c - the traceset's tables: traces, streams, files, processes, threads, damages. */
-#include "internal.h"
+#include "traceset.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../ring/ptt_abi.h"
+#include "../ring/layout/ptt_abi.h"
 #include "nptl_trace_events.h"
 #include "pttread.h"
 

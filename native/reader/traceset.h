@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what the parts of the reader share: tables of the traceset, clock arithmetic, the decoding of slots. */
+/* traceset.h - what the parts of the reader share: tables of the traceset, clock arithmetic, the decoding of slots. */
 #ifndef PTTREAD_INTERNAL_H
 #define PTTREAD_INTERNAL_H
 
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../ring/ptt_abi.h"
+#include "../ring/layout/ptt_abi.h"
 #include "catalog.h"
-#include "guard.h"
-#include "map.h"
+#include "streams/truncation.h"
+#include "hash_map.h"
 #include "pttread.h"
 #include "sites.h"
 

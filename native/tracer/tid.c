@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tid.c - the kernel's id of the calling thread. */
-#include "confined.h"
+#include "platform/confined.h"
 #include "tracer.h"
 
 static __thread uint32_t tid INITIAL_EXEC;

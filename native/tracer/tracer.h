@@ -20,7 +20,7 @@
 
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
-#include "ptt_abi.h"
+#include "layout/ptt_abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define HIDDEN __attribute__((visibility("hidden")))

@@ -2,7 +2,7 @@
 /* user.c - events of the program itself. */
 #include <string.h>
 
-#include "ptt_abi.h"
+#include "layout/ptt_abi.h"
 #include "tracer.h"
 
 #define BYTES_SMALL 256u

@@ -2,7 +2,7 @@
 /* report.c - the names of rules and of reasons to be silent, the telling of violations, fields of events. */
 #include "internal.h"
 
-#include "../reader/decode.h"
+#include "../reader/events/decode.h"
 
 /* Different violations that are kept; further ones only make the counts of these greater. */
 #define ROWS_MAX 65536u

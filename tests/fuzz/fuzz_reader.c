@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "catalog.h"
-#include "crc32c.h"
-#include "ptt_abi.h"
+#include "layout/crc32c.h"
+#include "layout/ptt_abi.h"
 #include "pttread.h"
 
 #define BATCH 64

@@ -12,8 +12,8 @@ flags=(-std=gnu11 -g -O1 -Wall -Wextra -D_GNU_SOURCE -DENABLE_NPTL_TRACE=1 -fsan
 	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
 	-Inative/include -Inative/ring -Inative/catalog -Inative/reader -Inative/tracer -Inative/tracer/handler -Inative/tracer/real -Inative/tracer/process -Inative/tracer/call_site -Inative/verify)
 declare -A sources=(
-	[reader]="native/reader/*.c native/ring/crc32c.c native/ring/record.c native/catalog/*.c"
-	[verify]="native/verify/*.c native/reader/decode.c native/reader/map.c native/ring/record.c native/ring/crc32c.c native/catalog/*.c"
+	[reader]="native/reader/*.c native/reader/*/*.c native/ring/layout/crc32c.c native/ring/layout/record.c native/catalog/*.c"
+	[verify]="native/verify/*.c native/reader/events/decode.c native/reader/hash_map.c native/ring/layout/record.c native/ring/layout/crc32c.c native/catalog/*.c"
 	[environment]=""
 	[symbols]=""
 )

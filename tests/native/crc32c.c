@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* crc32c.c - the fast checksum against the plain one, on all sizes and alignments, and joined from parts. */
-#include "crc32c.h"
+#include "layout/crc32c.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "collect.h"
-#include "ring.h"
+#include "writer/writer.h"
 
 #define ID (2u << 6 | 3u)
 #define ID_WAITED (13u << 6)

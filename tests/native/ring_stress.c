@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "collect.h"
-#include "internal.h"
-#include "ring.h"
+#include "collector.h"
+#include "writer/writer.h"
 
 #define ID_ONE (2u << 6 | 3u)  /* any event of one slot */
 #define ID_LONG (2u << 6 | 4u) /* any event with continuation slots */

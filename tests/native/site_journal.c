@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "collect.h"
-#include "internal.h"
-#include "ring.h"
-#include "site.h"
+#include "collector.h"
+#include "writer/writer.h"
+#include "writer/site.h"
 
 #define THREADS 4u
 #define SITES 20000u /* of all threads, which see the same ones; the journal has room for 16384 */

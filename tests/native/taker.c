@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* taker.c - where a time stamp may do without a fence: only where nobody else can have released the lock. */
-#include "taker.h"
+#include "writer/taker.h"
 
 #include <pthread.h>
 #include <stdio.h>

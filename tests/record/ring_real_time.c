@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "ring.h"
-#include "session.h"
+#include "writer/writer.h"
+#include "writer/session.h"
 
 #define MUTEX_TAKEN (2u << 6 | 3)
 

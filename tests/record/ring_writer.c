@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <sys/time.h>
 
-#include "ring.h"
-#include "site.h"
+#include "writer/writer.h"
+#include "writer/site.h"
 
 #define MUTEX_WAIT (2u << 6 | 2)
 #define MUTEX_TAKEN (2u << 6 | 3)

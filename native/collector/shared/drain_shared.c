@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_drain.c - one buffer for all threads: the write-and-read mechanism, the reading process Pr. */
+/* drain_shared.c - one buffer for all threads: the write-and-read mechanism, the reading process Pr. */
 /*
  * The writers' side, and why it is right, is told in native/handlers/shared.c. A pass here is one round of Pr:
  *
@@ -17,7 +17,7 @@
  * The packet on disk says in chunk_serial up to which count of words the buffer is on disk; a pass of a recorder that
  * takes over begins there.
  */
-#include "shared_drain.h"
+#include "drain_shared.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -28,9 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "crc32c.h"
+#include "layout/crc32c.h"
 #include "nptl_trace_events.h"
-#include "record.h"
+#include "layout/record.h"
 
 /* Writers take much less than a microsecond; so late, the processor was taken from one of them, or it is dead. */
 #define LOOK_NS UINT64_C(2000000)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_drain.h - what the parts that read the one shared buffer have in common. */
+/* drain_shared.h - what the parts that read the one shared buffer have in common. */
 #ifndef PTT_SHARED_DRAIN_H
 #define PTT_SHARED_DRAIN_H
 
-#include "internal.h"
+#include "../collector.h"
 
 #define FAULTS_KEPT 64u
 

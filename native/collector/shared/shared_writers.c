@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* shared_writers.c - the shared buffer as a whole: laid out, mapped, given back; who writes to it and who is dead. */
-#include "shared_drain.h"
+#include "drain_shared.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "mirror.h"
+#include "platform/mirror.h"
 
 /* ------------------------------------------------------------ the buffer */
 

@@ -6,7 +6,7 @@
 
 #include "flush.h"
 #include "heir.h"
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 #include "wake.h"
 
 #define STACK_SIZE (256u << 10)

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 
 #include "flush.h"
-#include "missing.h"
+#include "platform/missing.h"
 #include "place.h"
 #include "ring_put.h"
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 
 #ifdef __SANITIZE_THREAD__
 /* ThreadSanitizer does not survive in a child that it has not made itself. */

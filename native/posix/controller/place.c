@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 
 /* Cells beyond what was asked for: room for START and FILTER, which an application does not count. */
 #define EXTRA_CELLS 16u

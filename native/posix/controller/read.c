@@ -4,7 +4,7 @@
 
 #include "flush.h"
 #include "gaps.h"
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 
 #define BILLION INT64_C(1000000000)
 /* How long to wait for a writer that has reserved a record and not finished it. */

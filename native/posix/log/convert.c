@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 
 #include "catalog.h"
-#include "crc32c.h"
+#include "layout/crc32c.h"
 #include "record_metadata.h"
 #include "log.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "put.h"
-#include "record.h"
+#include "layout/record.h"
 #include "tracer_type.h"
 
 #define PACKET_WORDS (256u * 1024u)

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "crc32c.h"
+#include "layout/crc32c.h"
 #include "log.h"
 
 struct events {

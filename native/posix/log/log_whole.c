@@ -3,7 +3,7 @@
 #include "buffer.h"
 #include "log.h"
 #include "meet.h"
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 
 #define HEIR_WAIT_NS UINT64_C(30000000000)
 

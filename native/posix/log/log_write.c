@@ -6,7 +6,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "crc32c.h"
+#include "layout/crc32c.h"
 #include "log.h"
 
 /* Places of a LOOP log. */

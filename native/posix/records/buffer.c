@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "handover.h"
+#include "record_handover.h"
 #include "meet.h"
 
 /* A ring up to that size is mapped at once, so that recording never waits for the kernel. */

@@ -4,7 +4,7 @@
 #define PX_CELLS_H
 
 #include "buffer.h"
-#include "handover.h"
+#include "record_handover.h"
 #include "wake.h"
 
 /* ------------------------------------------------------------ marks */

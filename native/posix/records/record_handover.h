@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* handover.h - tells ThreadSanitizer of records that pass from one writer to the next one. */
+/* record_handover.h - tells ThreadSanitizer of records that pass from one writer to the next one. */
 /*
  * A writer's cells become another writer's by way of the reader, which moves tail. The reader has the stream mapped a second
  * time, and ThreadSanitizer, which goes by addresses, does not see that the two met there.

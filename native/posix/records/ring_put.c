@@ -6,7 +6,7 @@
 
 #include "cells.h"
 #include "meet.h"
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 #include "unfinished.h"
 
 /* FLUSH waits for room while its agent makes any; after that time without, it loses events. */

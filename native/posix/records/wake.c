@@ -4,7 +4,7 @@
 
 #include <linux/futex.h>
 
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 
 static void ring_bell(struct px_stream *stream)
 {

@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "missing.h"
-#include "raw_syscall.h"
+#include "platform/missing.h"
+#include "platform/raw_syscall.h"
 #include "system_event.h"
 #include "to_tracer.h"
 #include "trace_point.h"

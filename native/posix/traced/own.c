@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 #include "sweep.h"
 #include "system_event.h"
 #include "to_tracer.h"

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "buffer.h"
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 
 /* Families that live processes belong to; more than that are spared. */
 #define FAMILIES 1024

@@ -2,7 +2,7 @@
 /* decode.c - takes the fields of one event out of its slots or its record. */
 #include "decode.h"
 
-#include "../ring/record.h"
+#include "../../ring/layout/record.h"
 
 uint8_t rd_slots_of[1024];
 

@@ -3,7 +3,7 @@
 #ifndef PTTREAD_DECODE_H
 #define PTTREAD_DECODE_H
 
-#include "internal.h"
+#include "../traceset.h"
 
 /* A payload value carries in bit 0 whether it leads to a record; slots and records are at least 4-aligned. */
 #define RD_PAYLOAD_RECORD 1u

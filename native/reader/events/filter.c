@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* filter.c - lets through the events that the user asked for. */
-#include "internal.h"
+#include "../traceset.h"
 
 struct ptt_filter {
 	bool by_event, by_thread, by_object, by_site;

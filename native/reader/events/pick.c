@@ -4,7 +4,7 @@
  * Reading in batches is fast but forgets where each event was. So a batch is read and filtered first; only one in which
  * something passes is walked again, from event to event that passed, to take down the positions.
  */
-#include "internal.h"
+#include "../traceset.h"
 
 #define BATCH 4096
 

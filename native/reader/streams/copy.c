@@ -4,12 +4,12 @@
  * Slots and records are moved as they are; heads are made anew. Only where clocks are put together does a time stamp
  * change, and with it the checksum of a record.
  */
-#include "decode.h"
+#include "../events/decode.h"
 
 #include <stddef.h>
 #include <unistd.h>
 
-#include "../ring/crc32c.h"
+#include "../../ring/layout/crc32c.h"
 
 #define HEAD sizeof(struct ptt_packet)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* density.c - how the events of a traceset, and those that were lost, lie in time, as the heads of its packets tell. */
-#include "internal.h"
+#include "../traceset.h"
 
 /* Adds n to the bins of [begin, end], to each by its share. */
 static void spread(uint64_t *bins, uint32_t count, int64_t from, int64_t width, int64_t begin, int64_t end, uint64_t n)

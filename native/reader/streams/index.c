@@ -6,7 +6,7 @@
  * time going back) the CRC decides at once whose fault it is, and the search goes on from the next thing that looks like
  * a packet.
  */
-#include "decode.h"
+#include "../events/decode.h"
 
 #include <fcntl.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../ring/crc32c.h"
+#include "../../ring/layout/crc32c.h"
 
 #define HEAD sizeof(struct ptt_packet)
 

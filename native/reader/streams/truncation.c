@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* guard.c - the handler that puts zeros in place of the parts of mapped files that are gone. */
-#include "guard.h"
+/* truncation.c - the handler that puts zeros in place of the parts of mapped files that are gone. */
+#include "truncation.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* guard.h - files that become shorter while they are mapped: reads find zeros there, and whoever reads is told. */
+/* truncation.h - files that become shorter while they are mapped: reads find zeros there, and whoever reads is told. */
 /*
  * The kernel answers a read behind the end of a mapped file with SIGBUS, and no check of the size beforehand is safe
  * from a file that is cut in between. So the first mapping installs a handler: where the fault lies in a mapping known

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* out.c - durations and texts of unknown content in a line. */
-#include "out.h"
+/* line.c - durations and texts of unknown content in a line. */
+#include "line.h"
 
 #include <stdbool.h>
 

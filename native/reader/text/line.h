@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* out.h - puts numbers and texts into a line; the caller sees to it that there is room. */
+/* line.h - puts numbers and texts into a line; the caller sees to it that there is room. */
 #ifndef PTTREAD_OUT_H
 #define PTTREAD_OUT_H
 

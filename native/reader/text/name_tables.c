@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* names.c - tables of names: filled by the caller, who is told which ones are needed. */
-#include "names.h"
+/* name_tables.c - tables of names: filled by the caller, who is told which ones are needed. */
+#include "name_tables.h"
 
 #include <stdio.h>
 
-#include "decode.h"
+#include "../events/decode.h"
 
 bool rd_is_code(const struct ptt_field *field)
 {

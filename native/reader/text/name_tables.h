@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* names.h - names of threads, objects and code, as the formatters look them up. */
+/* name_tables.h - names of threads, objects and code, as the formatters look them up. */
 #ifndef PTTREAD_NAMES_H
 #define PTTREAD_NAMES_H
 
-#include "internal.h"
-#include "pthreads.h"
+#include "../traceset.h"
+#include "../pthreads.h"
 #include "nptl_trace_events.h"
 
 #define RD_NAME_MAX 1024u /* longer names are cut */

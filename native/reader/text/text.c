@@ -3,9 +3,9 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include "decode.h"
-#include "names.h"
-#include "out.h"
+#include "../events/decode.h"
+#include "name_tables.h"
+#include "line.h"
 
 #define TEXT_COLUMN 58 /* where the call site starts, counted from the sentence */
 #define BYTES_SIZE 4608 /* more than slots or a record can hold; six times that fits a line */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "call_site.h"
+#include "../writer/call_site.h"
 #include "catalog.h"
 #include "nptl_trace_events.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "ptt_abi.h"
+#include "../layout/ptt_abi.h"
 
 /* ptt_clock_choose - PTT_CLOCK_TSC if the kernel itself keeps time by it now. Opens a file of /sys. */
 uint32_t ptt_clock_choose(void);

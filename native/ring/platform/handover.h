@@ -15,7 +15,7 @@
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 
-#include "session.h"
+#include "../writer/session.h"
 
 #define PTT_HANDOVER_POINTS 64u
 

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "bell.h"
-#include "confined.h"
-#include "handover.h"
+#include "../platform/confined.h"
+#include "../platform/handover.h"
 #include "identity.h"
-#include "may_write.h"
-#include "ring.h"
+#include "../platform/may_write.h"
+#include "writer.h"
 
 /* ------------------------------------------------------------ the process */
 

@@ -6,8 +6,8 @@
 #include <linux/futex.h>
 #include <stdbool.h>
 
-#include "ptt_abi.h"
-#include "raw_syscall.h"
+#include "../layout/ptt_abi.h"
+#include "../platform/raw_syscall.h"
 
 /* ptt_is_collected - does a live process hold the collector's mutex? */
 static inline bool ptt_is_collected(const struct ptt_segment *segment)

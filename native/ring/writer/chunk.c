@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "bell.h"
-#include "confined.h"
-#include "handover.h"
-#include "ring.h"
+#include "../platform/confined.h"
+#include "../platform/handover.h"
+#include "writer.h"
 
 /*
  * How long a writer sleeps before it looks again whether anybody still collects. Where thousands wait, looking must not keep

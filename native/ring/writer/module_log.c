@@ -9,11 +9,11 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "clock.h"
-#include "confined.h"
-#include "may_write.h"
-#include "raw_syscall.h"
-#include "ring.h"
+#include "../platform/clock.h"
+#include "../platform/confined.h"
+#include "../platform/may_write.h"
+#include "../platform/raw_syscall.h"
+#include "writer.h"
 #include "session.h"
 
 /* The whole log stays below it. */

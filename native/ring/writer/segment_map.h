@@ -9,7 +9,7 @@
 #ifndef PTT_SEGMENT_MAP_H
 #define PTT_SEGMENT_MAP_H
 
-#include "ptt_abi.h"
+#include "../layout/ptt_abi.h"
 
 /* Addresses of the segment are multiples of this, and all thread entries lie in the first so many bytes. */
 #define PTT_SEGMENT_ALIGN (UINT64_C(8) << 20)

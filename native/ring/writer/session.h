@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ptt_abi.h"
+#include "../layout/ptt_abi.h"
 #include "segment_map.h"
 
 /* The session as this process has it mapped; segment is NULL while it is not attached. */

@@ -7,8 +7,8 @@
 
 #include "bell.h"
 #include "call_site.h"
-#include "confined.h"
-#include "raw_syscall.h"
+#include "../platform/confined.h"
+#include "../platform/raw_syscall.h"
 #include "session.h"
 
 static void announce_site(struct ptt_segment *seg, uint64_t at, uint64_t address, uint32_t id)

@@ -4,7 +4,7 @@
 #ifndef PTT_SITE_H
 #define PTT_SITE_H
 
-#include "ring.h"
+#include "writer.h"
 
 #define PTT_SITE_HASH(address) \
 	((uint32_t)(((uint64_t)(address) * UINT64_C(0x9E3779B97F4A7C15)) >> 48))

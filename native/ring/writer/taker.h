@@ -23,8 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "local.h"
-#include "ptt_abi.h"
+#include "../platform/local.h"
+#include "../layout/ptt_abi.h"
 
 #define PTT_TAKER_COUNT 32768u
 #define PTT_TAKER_HASH(object) ((uint32_t)(((uint64_t)(object) * UINT64_C(0x9E3779B97F4A7C15)) >> 49))

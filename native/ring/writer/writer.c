@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ring.c - recording where the fast path could not: a chunk that is full, or taken, or the thread's first. */
-#include "ring.h"
+/* writer.c - recording where the fast path could not: a chunk that is full, or taken, or the thread's first. */
+#include "writer.h"
 
 #include "chunk.h"
 

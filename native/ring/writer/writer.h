@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ring.h - the writer's side of the shared segment: attach, record, thread end, fork. */
+/* writer.h - the writer's side of the shared segment: attach, record, thread end, fork. */
 /*
  * Who may run with whom:
  *
@@ -21,10 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "clock.h"
-#include "local.h"
-#include "missing.h"
-#include "ptt_abi.h"
+#include "../platform/clock.h"
+#include "../platform/local.h"
+#include "../platform/missing.h"
+#include "../layout/ptt_abi.h"
 #include "segment_map.h"
 
 struct ptt_ring {

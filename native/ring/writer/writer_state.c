@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* state.c - what a writer keeps outside the segment: its session, its thread's entry, the table of sites. */
-#include "handover.h"
-#include "ring.h"
+/* writer_state.c - what a writer keeps outside the segment: its session, its thread's entry, the table of sites. */
+#include "../platform/handover.h"
+#include "writer.h"
 #include "session.h"
 
 struct ptt_session ptt_session;

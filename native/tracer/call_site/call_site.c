@@ -10,7 +10,7 @@
  */
 #include <dlfcn.h>
 
-#include "call_site.h"
+#include "writer/call_site.h"
 #include "unwind.h"
 #include "wrappers.h"
 

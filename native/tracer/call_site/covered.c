@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "may_write.h"
+#include "platform/may_write.h"
 #include "tracer.h"
 
 #define TEXT_MAX 8192

@@ -14,10 +14,10 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "confined.h"
+#include "platform/confined.h"
 #include "modules.h"
 #include "nptl_trace.h"
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 #include "wrappers.h"
 
 #define TABLE_BITS 15

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "missing.h"
+#include "platform/missing.h"
 #include "tracer.h"
 
 /* _dl_find_object() of glibc 2.35, which takes no lock; before that nothing is ever found. */

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "confined.h"
-#include "raw_syscall.h"
+#include "platform/confined.h"
+#include "platform/raw_syscall.h"
 #include "wrapper_names.h"
 #include "wrappers.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "confined.h"
+#include "platform/confined.h"
 #include "handler.h"
-#include "identity.h"
+#include "writer/identity.h"
 #include "signals.h"
 
 #define ARGS_MAX 63

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "identity.h"
-#include "may_write.h"
+#include "writer/identity.h"
+#include "platform/may_write.h"
 #include "tracer.h"
 
 union ptt_control_page ptt_control __attribute__((aligned(4096)));

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "missing.h"
+#include "platform/missing.h"
 #include "process.h"
 #include "wait.h"
 

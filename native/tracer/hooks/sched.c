@@ -4,8 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "confined.h"
-#include "raw_syscall.h"
+#include "platform/confined.h"
+#include "platform/raw_syscall.h"
 #include "tracer.h"
 
 static void report(pthread_t thread, int policy, int priority, void *site)

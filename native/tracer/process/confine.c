@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 
 #include "process.h"
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 #include "thread.h"
 
 /* What a call asks for that may confine the process. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "process.h"
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 
 #define PRELOAD "LD_PRELOAD="
 #define TRACE "PTHREAD_NPTL_TRACE="

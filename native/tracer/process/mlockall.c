@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 
 #include "handler.h"
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 #include "tracer.h"
 
 struct mapping {

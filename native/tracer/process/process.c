@@ -17,10 +17,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "missing.h"
+#include "platform/missing.h"
 #include "points.h"
 #include "process.h"
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 #include "signals.h"
 
 #ifndef CLONE_VM

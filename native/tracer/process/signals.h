@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-#include "raw_syscall.h"
+#include "platform/raw_syscall.h"
 
 #define PTT_SIGSET_SIZE 8 /* of the kernel's signal set */
 
