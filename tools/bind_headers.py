@@ -56,7 +56,7 @@ HEADERS = (
     Header("collector/collect.h"),
     Header("reader/pttread.h"),
     Header("model/pttmodel.h"),
-    Header("check/pttcheck.h"),
+    Header("tracker/facts/pttcheck.h"),
     Header("verify/pttverify.h"),
     Header("detail/pttdetail.h"),
     Header("include/trace.h"),

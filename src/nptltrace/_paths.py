@@ -163,7 +163,7 @@ def verify_library() -> Path:
 
 def check_library() -> Path:
     """Return the path of the library that finds bugs."""
-    return library("libpttcheck.so")
+    return library("libptttrack.so")
 
 
 def detail_library() -> Path:

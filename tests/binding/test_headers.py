@@ -22,7 +22,7 @@ LIBRARIES = {
     "collect": "libpttcollect.so",
     "pttread": "libpttread.so",
     "pttmodel": "libpttmodel.so",
-    "pttcheck": "libpttcheck.so",
+    "pttcheck": "libptttrack.so",
     "pttverify": "libpttverify.so",
     "pttdetail": "libpttdetail.so",
     "trace": "libposixtrace.so.0",

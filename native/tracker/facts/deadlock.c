@@ -8,7 +8,7 @@ static bool each_holder(struct ptt_check *c, const struct ck_wait *w, ck_visit_f
 {
 	for (uint32_t hold = CK_OBJECT(c, w->object)->holds; hold; hold = CK_HOLD(c, hold)->object_next) {
 		/* Readers do not keep a reader out. */
-		if (w->mode == CK_SHARED && CK_HOLD(c, hold)->mode == CK_SHARED)
+		if (w->mode == PTT_MODE_SHARED && CK_HOLD(c, hold)->mode == PTT_MODE_SHARED)
 			continue;
 		if (visit(c, CK_HOLD(c, hold)->thread, data))
 			return true;
@@ -22,7 +22,7 @@ static bool each_writer(struct ptt_check *c, const struct ck_wait *w, ck_visit_f
 	for (uint32_t wait = CK_OBJECT(c, w->object)->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
 		const struct ck_wait *other = CK_WAITING(c, wait);
 
-		if (other->mode == CK_EXCLUSIVE && !other->timed && other->id < w->id && visit(c, other->thread, data))
+		if (other->mode == PTT_MODE_EXCLUSIVE && !other->timed && other->id < w->id && visit(c, other->thread, data))
 			return true;
 	}
 	return false;
@@ -36,9 +36,9 @@ static bool each_latecomer(struct ptt_check *c, const struct ck_wait *w, ck_visi
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object);
 
-	if (!o->arrived || o->arrived >= o->barrier_count || !c->processes[o->process].hung || w->met)
+	if (!o->arrived || o->arrived >= o->barrier_count || !CK_PROCESS(c, o->process)->hung || w->met)
 		return false;
-	for (uint32_t i = c->processes[o->process].late; i; i = CK_THREAD(c, i)->late_next)
+	for (uint32_t i = CK_PROCESS(c, o->process)->late; i; i = CK_THREAD(c, i)->late_next)
 		if (visit(c, i, data))
 			return true;
 	return false;
@@ -53,7 +53,7 @@ bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, 
 	case NPTL_DOMAIN_SPIN:
 	case NPTL_DOMAIN_ONCE:
 	case NPTL_DOMAIN_RWLOCK:
-		if (o->holds && !(w->mode == CK_SHARED && CK_HOLD(c, o->holds)->mode == CK_SHARED))
+		if (o->holds && !(w->mode == PTT_MODE_SHARED && CK_HOLD(c, o->holds)->mode == PTT_MODE_SHARED))
 			return each_holder(c, w, visit, data);
 		if (o->holds)
 			return each_writer(c, w, visit, data);
@@ -61,8 +61,8 @@ bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, 
 		return w->owner && !o->released.thread && visit(c, w->owner, data);
 	case NPTL_DOMAIN_SEM:
 		return o->flags & CK_AS_LOCK && o->sem_hold && visit(c, o->sem_hold, data);
-	case NPTL_DOMAIN_THREAD:
-		return w->owner && !(CK_THREAD(c, w->owner)->flags & CK_ENDED_THREAD) && visit(c, w->owner, data);
+	case PTT_KIND_THREAD:
+		return w->owner && !(CK_THREAD(c, w->owner)->flags & PTT_THREAD_ENDED) && visit(c, w->owner, data);
 	case NPTL_DOMAIN_BARRIER:
 		return at_end && each_latecomer(c, w, visit, data);
 	case NPTL_DOMAIN_COND:
@@ -111,13 +111,13 @@ static uint32_t blocking_hold(const struct ptt_check *c, const struct ck_wait *w
 {
 	uint32_t object = w->kind == NPTL_DOMAIN_COND ? w->mutex : w->object;
 
-	return ck_hold_of(c, thread, object);
+	return tk_hold_find(&c->t, thread, object);
 }
 
-static void tell_cycle(struct ptt_check *c, const struct ck_event *e, const struct walk *walk)
+static void tell_cycle(struct ptt_check *c, const struct tk_event *e, const struct walk *walk)
 {
 	uint64_t sum = 0, last = 0;
-	struct ck_event at = *e;
+	struct tk_event at = *e;
 
 	for (uint32_t i = 0; i < walk->depth; i++) {
 		const struct ck_wait *w = CK_WAITING(c, walk->path[i]);
@@ -127,7 +127,7 @@ static void tell_cycle(struct ptt_check *c, const struct ck_event *e, const stru
 			last = w->id;
 			at.ts = w->since;
 			at.site = w->site;
-			at.process = CK_THREAD(c, w->thread)->pub.process;
+			at.process = CK_THREAD(c, w->thread)->process;
 		}
 	}
 	if (!ck_found(c, walk->depth > 1 ? PTT_FACT_WAIT_CYCLE : PTT_FACT_WAIT_FOR_SELF, &at, sum, walk->depth, PTT_FLAG_CLOSED))
@@ -142,7 +142,7 @@ static void tell_cycle(struct ptt_check *c, const struct ck_event *e, const stru
 	}
 }
 
-void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct ck_event *e, bool at_end)
+void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e, bool at_end)
 {
 	static _Thread_local struct walk walk;
 	uint32_t wait = CK_THREAD(c, thread)->waits;
@@ -164,26 +164,26 @@ void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct ck_event *e,
 static bool left_behind(const struct ptt_check *c, const struct ck_wait *w)
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object);
-	uint32_t process = CK_THREAD(c, w->thread)->pub.process, forker = c->processes[process].forked.thread;
+	uint32_t process = CK_THREAD(c, w->thread)->process, forker = CK_PROCESS(c, process)->forked.thread;
 
 	if ((w->kind != NPTL_DOMAIN_MUTEX && w->kind != NPTL_DOMAIN_RWLOCK) || w->timed || w->shared || !w->owner)
 		return false;
-	if (o->flags & CK_SHARED_MEMORY || o->process != process || o->init.thread || o->released.thread || o->holds)
+	if (o->flags & PTT_OBJECT_SHARED || o->process != process || o->init.thread || o->released.thread || o->holds)
 		return false;
-	return forker && w->owner != forker && CK_THREAD(c, w->owner)->pub.process == CK_THREAD(c, forker)->pub.process;
+	return forker && w->owner != forker && CK_THREAD(c, w->owner)->process == CK_THREAD(c, forker)->process;
 }
 
 void ck_forked_locks(struct ptt_check *c)
 {
-	for (uint32_t i = 1; i < c->threads.count; i++) {
+	for (uint32_t i = 1; i < c->t.threads.count; i++) {
 		uint32_t wait = CK_THREAD(c, i)->waits;
 		const struct ck_wait *w = CK_WAITING(c, wait);
-		const struct ck_last *forked = &c->processes[CK_THREAD(c, i)->pub.process].forked;
-		struct ck_event at = { .ts = w->since, .site = w->site, .thread = i };
+		const struct ck_last *forked = &CK_PROCESS(c, CK_THREAD(c, i)->process)->forked;
+		struct tk_event at = { .ts = w->since, .site = w->site, .thread = i };
 
 		if (!wait || !left_behind(c, w))
 			continue;
-		at.process = CK_THREAD(c, i)->pub.process;
+		at.process = CK_THREAD(c, i)->process;
 		if (!ck_found(c, PTT_FACT_WAIT_CYCLE, &at, rd_hash(w->id, 0), 0, PTT_FLAG_CLOSED))
 			continue;
 		ck_step(c, PTT_STEP_FORKED, forked->thread, forked->ts, forked->site, 0)->other = w->owner;
@@ -212,7 +212,7 @@ bool ck_blocked(const struct ptt_check *check, uint32_t thread)
 		return false;
 	switch (w->kind) {
 	case NPTL_DOMAIN_COND:
-		if (o->flags & CK_SHARED_MEMORY)
+		if (o->flags & PTT_OBJECT_SHARED)
 			return false;
 		return !ck_is_woken(c, w) || ck_each_blocker(c, w, true, anybody, NULL);
 	case NPTL_DOMAIN_BARRIER:

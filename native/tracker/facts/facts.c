@@ -10,7 +10,7 @@ static uint64_t what_of(enum ptt_fact_kind kind, uint32_t flags)
 	return (uint64_t)kind << 8 | (flags & (PTT_FLAG_CLOSED | PTT_FLAG_SUSPECT));
 }
 
-uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
+uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
 		  uint32_t flags)
 {
 	uint64_t what = what_of(kind, flags);
@@ -19,7 +19,7 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct ck_
 	uint32_t number;
 
 	if (!entry) {
-		c->error = -ENOMEM;
+		c->t.error = -ENOMEM;
 		return 0;
 	}
 	if (entry->value) {
@@ -29,7 +29,7 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct ck_
 	}
 	site = rd_map_put(&c->seen_at, e->site, (uint64_t)e->process << 16 | what);
 	if (!site) {
-		c->error = -ENOMEM;
+		c->t.error = -ENOMEM;
 		return 0;
 	}
 	/* Low half: how many; high half: the last of them. */
@@ -50,7 +50,7 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct ck_
 	return number;
 }
 
-uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struct ck_event *e, uint64_t a, uint64_t b,
+uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
 		       int64_t value)
 {
 	uint32_t number = ck_found(c, kind, e, a, b, PTT_FLAG_WHOLE);
@@ -80,7 +80,7 @@ struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, ui
 
 	*s = (struct ptt_check_step){
 		.ts = ts, .site = site, .thread = thread, .what = (uint16_t)what,
-		.process = CK_THREAD(c, thread)->pub.process,
+		.process = CK_THREAD(c, thread)->process,
 	};
 	if (object) {
 		s->object = CK_OBJECT(c, object)->address;
@@ -100,7 +100,7 @@ void ck_step_last(struct ptt_check *c, enum ptt_check_what what, const struct ck
 
 void ck_step_hold(struct ptt_check *c, uint32_t hold)
 {
-	const struct ck_hold *h = CK_HOLD(c, hold);
+	const struct tk_hold *h = CK_HOLD(c, hold);
 
 	if (hold)
 		ck_step(c, PTT_STEP_TOOK, h->thread, h->since, h->site, h->object)->value = h->mode;
@@ -112,7 +112,7 @@ void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other)
 	struct ptt_check_step *s;
 
 	switch (w->kind) {
-	case NPTL_DOMAIN_THREAD:
+	case PTT_KIND_THREAD:
 		s = ck_step(c, PTT_STEP_JOINS, w->thread, w->since, w->site, w->object);
 		break;
 	case NPTL_DOMAIN_COND:
@@ -131,7 +131,7 @@ void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other)
 	s->other = other;
 }
 
-struct ptt_check_step *ck_step_now(struct ptt_check *c, enum ptt_check_what what, const struct ck_event *e,
+struct ptt_check_step *ck_step_now(struct ptt_check *c, enum ptt_check_what what, const struct tk_event *e,
 				   uint32_t object)
 {
 	return ck_step(c, what, e->thread, e->ts, e->site, object);

@@ -48,7 +48,7 @@ bool ck_stack_push(struct ptt_check *c, uint32_t *depth, uint32_t value)
 		uint32_t *bigger = realloc(c->stack, room * sizeof(*bigger));
 
 		if (!bigger) {
-			c->error = -ENOMEM;
+			c->t.error = -ENOMEM;
 			return false;
 		}
 		c->stack = bigger;

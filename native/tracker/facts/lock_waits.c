@@ -18,42 +18,42 @@ static bool one_that_is_lower(struct ptt_check *c, uint32_t thread, void *data)
 /* Its own lock keeps it waiting, whatever others do. */
 static bool waits_for_itself(const struct ptt_check *c, const struct ck_wait *w)
 {
-	uint32_t hold = ck_hold_of(c, w->thread, w->object);
+	uint32_t hold = tk_hold_find(&c->t, w->thread, w->object);
 
 	if (hold)
-		return w->mode == CK_EXCLUSIVE || CK_HOLD(c, hold)->mode == CK_EXCLUSIVE;
+		return w->mode == PTT_MODE_EXCLUSIVE || CK_HOLD(c, hold)->mode == PTT_MODE_EXCLUSIVE;
 	return !CK_OBJECT(c, w->object)->holds && w->owner == w->thread;
 }
 
-static void tell_self(struct ptt_check *c, const struct ck_event *e, uint32_t wait)
+static void tell_self(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
 {
 	const struct ck_wait *w = CK_WAITING(c, wait);
 
 	if (!ck_found(c, PTT_FACT_WAIT_FOR_SELF, e, rd_hash(w->id, 0), 1, PTT_FLAG_CLOSED))
 		return;
-	ck_step_hold(c, ck_hold_of(c, w->thread, w->object));
+	ck_step_hold(c, tk_hold_find(&c->t, w->thread, w->object));
 	ck_step_wait(c, wait, w->thread);
 }
 
 #define MUTEX_PRIORITY 0x60
 #define MUTEX_SHARED 0x80
 
-void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
+void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 {
 	uint32_t object = ck_use(c, e, kind), wait;
-	bool read = kind == NPTL_DOMAIN_RWLOCK && !ck_number(c, e, CK_WRITE, 1), inherits;
-	int64_t owner = ck_number(c, e, CK_OWNER, 0), bits;
+	bool read = kind == NPTL_DOMAIN_RWLOCK && !tk_number(&e->e, TK_WRITE, 1), inherits;
+	int64_t owner = tk_number(&e->e, TK_OWNER, 0), bits;
 	struct ck_object *o = CK_OBJECT(c, object);
 	struct ck_wait *w;
 
-	wait = ck_wait_begin(c, e, object, read ? CK_SHARED : CK_EXCLUSIVE);
+	wait = ck_wait_begin(c, e, object, read ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);
 	w = CK_WAITING(c, wait);
 	if (owner > 0)
-		w->owner = ck_thread_of_tid(c, e->process, (uint32_t)owner);
+		w->owner = tk_thread_of_tid(&c->t, e->process, (uint32_t)owner);
 	o->kept = 0;
 	w->priority = (int32_t)CK_THREAD(c, e->thread)->priority;
 	/* A mutex says of itself, in the bits of glibc, whether other processes may use it, and whether it lends priority. */
-	bits = kind == NPTL_DOMAIN_MUTEX ? ck_number(c, e, CK_KIND, 0) : 0;
+	bits = kind == NPTL_DOMAIN_MUTEX ? tk_number(&e->e, TK_KIND, 0) : 0;
 	w->shared = bits & MUTEX_SHARED;
 	inherits = o->flags & CK_INHERITS || bits & MUTEX_PRIORITY;
 	if (w->priority && !inherits)
@@ -61,47 +61,49 @@ void ck_lock_wait(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 	if (w->timed)
 		return;
 	if (kind != NPTL_DOMAIN_SEM && kind != NPTL_DOMAIN_ONCE && CK_THREAD(c, e->thread)->holds &&
-	    !ck_hold_of(c, e->thread, object))
+	    !tk_hold_find(&c->t, e->thread, object))
 		ck_ask(c, e, object, w->mode);
 	if (kind != NPTL_DOMAIN_SEM && waits_for_itself(c, w))
 		tell_self(c, e, wait);
 	ck_deadlock(c, e->thread, e, false);
 }
 
-static void inversion(struct ptt_check *c, const struct ck_event *e, const struct ck_wait *w)
+static void inversion(struct ptt_check *c, const struct tk_event *e, const struct ck_wait *w)
 {
-	struct ck_event at = *e;
+	struct tk_event at = *e;
 
 	at.site = w->site;
 	if (!ck_found_more(c, PTT_FACT_WAIT_FOR_LOWER, &at, (uint64_t)w->object << 16, w->site, e->ts - w->since))
 		return;
 	ck_step(c, PTT_STEP_PRIORITY, w->inverter, w->since, 0, 0)->value = w->inverter_priority;
-	ck_step_hold(c, ck_hold_of(c, w->inverter, w->object));
+	ck_step_hold(c, tk_hold_find(&c->t, w->inverter, w->object));
 	ck_step(c, PTT_STEP_PRIORITY, w->thread, w->since, 0, 0)->value = w->priority;
 	ck_step(c, PTT_STEP_WAITS, w->thread, w->since, w->site, w->object)->other = w->inverter;
 	ck_step_now(c, PTT_STEP_TOOK, e, w->object);
 }
 
-void ck_lock_waited(struct ptt_check *c, const struct ck_event *e, uint32_t object)
+void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 {
-	struct ck_wait w;
+	uint32_t wait = tk_wait_of(&c->t, e->thread, object);
+	const struct ck_wait *w = CK_WAITING(c, wait);
 
-	if (!ck_wait_end(c, e->thread, object, &w))
+	if (!wait)
 		return;
-	if (w.inverter && e->ts - w.since >= c->long_wait && ck_number(c, e, CK_RESULT, 0) == 0)
-		inversion(c, e, &w);
+	tk_wait_end(&c->t, wait);
+	if (w->inverter && e->ts - w->since >= c->long_wait && tk_number(&e->e, TK_RESULT, 0) == 0)
+		inversion(c, e, w);
 }
 
 /* ---- semaphores that are used as locks ---- */
 
-void ck_sem_taken(struct ptt_check *c, const struct ck_event *e, bool waited)
+void ck_sem_taken(struct ptt_check *c, const struct tk_event *e, bool waited)
 {
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
 	struct ck_object *o = CK_OBJECT(c, object);
 
 	/* The semaphore may be gone, and another at its place. */
 	if (waited) {
-		uint32_t wait = ck_wait_at(c, e);
+		uint32_t wait = tk_wait_at(&c->t, e);
 
 		ck_waited_with_holds(c, e, wait);
 		ck_lock_waited(c, e, CK_WAITING(c, wait)->object);
@@ -112,7 +114,7 @@ void ck_sem_taken(struct ptt_check *c, const struct ck_event *e, bool waited)
 	o->released = ck_now(e); /* for a semaphore: who took it */
 }
 
-void ck_sem_post(struct ptt_check *c, const struct ck_event *e)
+void ck_sem_post(struct ptt_check *c, const struct tk_event *e)
 {
 	struct ck_object *o = CK_OBJECT(c, ck_use(c, e, NPTL_DOMAIN_SEM));
 

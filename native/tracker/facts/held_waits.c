@@ -15,11 +15,11 @@ static uint32_t first_wait(const struct ptt_check *c, uint32_t object)
 	return wait;
 }
 
-static void waited_with(struct ptt_check *c, const struct ck_event *e, uint32_t wait, uint32_t hold)
+static void waited_with(struct ptt_check *c, const struct tk_event *e, uint32_t wait, uint32_t hold)
 {
 	const struct ck_wait *w = CK_WAITING(c, wait);
 	uint32_t object = CK_HOLD(c, hold)->object, asked = first_wait(c, object);
-	struct ck_event at = *e;
+	struct tk_event at = *e;
 	int64_t since;
 
 	if (!asked)
@@ -35,7 +35,7 @@ static void waited_with(struct ptt_check *c, const struct ck_event *e, uint32_t 
 	ck_step_wait(c, asked, e->thread);
 }
 
-void ck_waited_with_holds(struct ptt_check *c, const struct ck_event *e, uint32_t wait)
+void ck_waited_with_holds(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
 {
 	const struct ck_wait *w = CK_WAITING(c, wait);
 	uint32_t hold = CK_THREAD(c, e->thread)->holds;

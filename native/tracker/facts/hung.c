@@ -6,16 +6,16 @@
 
 static void find_hung(struct ptt_check *c)
 {
-	for (uint32_t i = 0; i < c->process_count; i++)
-		c->processes[i].hung = !c->processes[i].left && !c->processes[i].replaced;
-	for (uint32_t i = 1; i < c->threads.count; i++) {
+	for (uint32_t i = 0; i < c->t.process_count; i++)
+		CK_PROCESS(c, i)->hung = !CK_PROCESS(c, i)->left && !CK_PROCESS(c, i)->replaced;
+	for (uint32_t i = 1; i < c->t.threads.count; i++) {
 		const struct ck_thread *t = CK_THREAD(c, i);
 
 		/* One that is only known as the owner of something may be of another process, or long gone. */
-		if (t->first_ts == INT64_MAX && !t->created.thread)
+		if (t->first_ns == INT64_MAX && !t->created.thread)
 			continue;
-		if (!(t->flags & CK_ENDED_THREAD) && !ck_blocked(c, i))
-			c->processes[t->pub.process].hung = false;
+		if (!(t->flags & PTT_THREAD_ENDED) && !ck_blocked(c, i))
+			CK_PROCESS(c, t->process)->hung = false;
 	}
 }
 
@@ -32,17 +32,17 @@ static void group_processes(struct ptt_check *c, uint32_t *group)
 {
 	struct rd_map first = { 0 };
 
-	for (uint32_t i = 0; i < c->process_count; i++)
+	for (uint32_t i = 0; i < c->t.process_count; i++)
 		group[i] = i;
-	for (uint32_t i = 0; i < c->process_count; i++)
-		if (c->processes[i].parent && c->processes[i].parent <= c->process_count)
-			group[group_of(group, i)] = group_of(group, c->processes[i].parent - 1);
-	for (uint32_t i = 1; i < c->shares.count; i++) {
-		const struct ck_share *s = CK_SHARE(c, i);
+	for (uint32_t i = 0; i < c->t.process_count; i++)
+		if (CK_PROCESS(c, i)->parent && CK_PROCESS(c, i)->parent <= c->t.process_count)
+			group[group_of(group, i)] = group_of(group, CK_PROCESS(c, i)->parent - 1);
+	for (uint32_t i = 1; i < c->t.shares.count; i++) {
+		const struct tk_share *s = TK_SHARE(&c->t, i);
 		struct rd_entry *e = rd_map_put(&first, s->memory, 0);
 
 		if (!e) {
-			c->error = -ENOMEM;
+			c->t.error = -ENOMEM;
 			break;
 		}
 		if (e->value)
@@ -55,11 +55,11 @@ static void group_processes(struct ptt_check *c, uint32_t *group)
 /* When the last process of each group ends that goes on; INT64_MAX: it does not, as far as is known. */
 static void find_last_ends(const struct ptt_check *c, uint32_t *group, const int64_t *ends, uint32_t count, int64_t *last)
 {
-	for (uint32_t i = 0; i < c->process_count; i++)
+	for (uint32_t i = 0; i < c->t.process_count; i++)
 		last[i] = INT64_MIN;
-	for (uint32_t i = 0; i < c->process_count; i++) {
-		const struct ck_process *p = &c->processes[i];
-		int64_t end = i < count && ends[i] != CK_NEVER ? ends[i] : INT64_MAX;
+	for (uint32_t i = 0; i < c->t.process_count; i++) {
+		const struct ck_process *p = CK_PROCESS(c, i);
+		int64_t end = i < count && ends[i] != TK_NEVER ? ends[i] : INT64_MAX;
 		int64_t *of_group = &last[group_of(group, i)];
 
 		if (!p->hung && !p->left && !p->replaced && end > *of_group)
@@ -69,16 +69,16 @@ static void find_last_ends(const struct ptt_check *c, uint32_t *group, const int
 
 static void find_alone(struct ptt_check *c, const int64_t *ends, uint32_t count)
 {
-	uint32_t *group = calloc(c->process_count + 1, sizeof(*group));
-	int64_t *last = calloc(c->process_count + 1, sizeof(*last));
+	uint32_t *group = calloc(c->t.process_count + 1, sizeof(*group));
+	int64_t *last = calloc(c->t.process_count + 1, sizeof(*last));
 
 	if (group && last) {
 		group_processes(c, group);
 		find_last_ends(c, group, ends, count, last);
-		for (uint32_t i = 0; i < c->process_count; i++)
-			c->processes[i].alone = c->processes[i].hung && last[group_of(group, i)] < c->processes[i].last_ts;
+		for (uint32_t i = 0; i < c->t.process_count; i++)
+			CK_PROCESS(c, i)->alone = CK_PROCESS(c, i)->hung && last[group_of(group, i)] < CK_PROCESS(c, i)->last;
 	} else {
-		c->error = -ENOMEM;
+		c->t.error = -ENOMEM;
 	}
 	free(group);
 	free(last);
@@ -87,14 +87,14 @@ static void find_alone(struct ptt_check *c, const int64_t *ends, uint32_t count)
 /* Threads that wait for something else than a barrier and a thread, which the others at a barrier may wait for. */
 static void find_late(struct ptt_check *c)
 {
-	for (uint32_t i = c->threads.count; i-- > 1;) {
+	for (uint32_t i = c->t.threads.count; i-- > 1;) {
 		struct ck_thread *t = CK_THREAD(c, i);
 		uint8_t kind = CK_WAITING(c, t->waits)->kind;
 
-		if (!t->waits || kind == NPTL_DOMAIN_BARRIER || kind == NPTL_DOMAIN_THREAD)
+		if (!t->waits || kind == NPTL_DOMAIN_BARRIER || kind == PTT_KIND_THREAD)
 			continue;
-		t->late_next = c->processes[t->pub.process].late;
-		c->processes[t->pub.process].late = i;
+		t->late_next = CK_PROCESS(c, t->process)->late;
+		CK_PROCESS(c, t->process)->late = i;
 	}
 }
 

@@ -4,7 +4,7 @@
 
 /* ---- conditions ---- */
 
-void ck_cond_unlocked(struct ptt_check *c, const struct ck_event *e, uint32_t mutex, uint32_t flags)
+void ck_cond_unlocked(struct ptt_check *c, const struct tk_event *e, uint32_t mutex, uint32_t flags)
 {
 	uint32_t wait = CK_THREAD(c, e->thread)->waits, hold = CK_OBJECT(c, mutex)->holds;
 
@@ -37,7 +37,7 @@ static uint32_t rival_of(const struct ptt_check *c, const struct ck_object *o, c
 }
 
 /* A timed wait may have been over already: that shows at its end. */
-static void two_mutexes(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint32_t first, uint32_t second)
+static void two_mutexes(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint32_t first, uint32_t second)
 {
 	struct ck_wait *a = CK_WAITING(c, first);
 	uint32_t found = ck_found(c, PTT_FACT_COND_TWO_MUTEXES, e, (uint64_t)object << 16, e->site,
@@ -56,22 +56,22 @@ static void two_mutexes(struct ptt_check *c, const struct ck_event *e, uint32_t 
 /* When anybody last took a mutex to look what it guards, before the hold that a wait gives up. */
 static int64_t last_look(const struct ptt_check *c, uint32_t thread, uint32_t mutex)
 {
-	uint32_t hold = ck_hold_of(c, thread, mutex);
+	uint32_t hold = tk_hold_find(&c->t, thread, mutex);
 	const struct ck_object *o = CK_OBJECT(c, mutex);
 
 	return hold && CK_HOLD(c, hold)->since == o->taken ? o->taken_before : o->taken;
 }
 
-void ck_cond_in(struct ptt_check *c, const struct ck_event *e)
+void ck_cond_in(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_COND), wait, rival;
 	struct ck_object *o = CK_OBJECT(c, object);
 	struct ck_wait *w;
 
-	wait = ck_wait_begin(c, e, object, CK_EXCLUSIVE);
+	wait = ck_wait_begin(c, e, object, PTT_MODE_EXCLUSIVE);
 	w = CK_WAITING(c, wait);
 	w->timed = e->id != (NPTL_DOMAIN_COND << 6 | NPTL_EV_COND_WAIT_IN);
-	w->mutex_address = (uint64_t)ck_number(c, e, CK_MUTEX, 0) & PTT_OBJECT_MASK;
+	w->mutex_address = (uint64_t)tk_number(&e->e, TK_MUTEX, 0) & PTT_OBJECT_MASK;
 	if (!w->mutex_address)
 		return;
 	w->mutex = ck_object(c, e, NPTL_DOMAIN_MUTEX, w->mutex_address);
@@ -94,31 +94,32 @@ static void forget_woken(struct ck_object *o)
 		o->woken_to = 0;
 }
 
-void ck_cond_out(struct ptt_check *c, const struct ck_event *e)
+void ck_cond_out(struct ptt_check *c, const struct tk_event *e)
 {
 	/* The condition may be gone, and another at its place. */
-	uint32_t wait = ck_wait_at(c, e), object = CK_WAITING(c, wait)->object;
-	int64_t result = ck_number(c, e, CK_RESULT, 0);
+	uint32_t wait = tk_wait_at(&c->t, e), object = CK_WAITING(c, wait)->object;
+	int64_t result = tk_number(&e->e, TK_RESULT, 0);
+	const struct ck_wait *w = CK_WAITING(c, wait);
 	struct ck_object *o = CK_OBJECT(c, object);
-	struct ck_wait w;
 
 	if (wait && result == EPERM && CK_WAITING(c, wait)->mutex && CK_THREAD(c, e->thread)->flags & CK_WHOLE &&
-	    !ck_hold_of(c, e->thread, CK_WAITING(c, wait)->mutex))
+	    !tk_hold_find(&c->t, e->thread, CK_WAITING(c, wait)->mutex))
 		ck_cond_unlocked(c, e, CK_WAITING(c, wait)->mutex, PTT_FLAG_REFUSED | PTT_FLAG_WHOLE);
 	CK_THREAD(c, e->thread)->cond_mutex = 0;
 	ck_waited_with_holds(c, e, wait);
-	if (!ck_wait_end(c, e->thread, object, &w))
+	if (!wait)
 		return;
+	tk_wait_end(&c->t, wait);
 	CK_THREAD(c, e->thread)->cond_left = object;
 	CK_THREAD(c, e->thread)->cond_left_ts = e->ts;
-	if (w.rival && result == 0)
-		CK_FACT(c, w.rival)->flags &= ~PTT_FLAG_DROPPED;
+	if (w->rival && result == 0)
+		CK_FACT(c, w->rival)->flags &= ~PTT_FLAG_DROPPED;
 	if (o->woken && result == 0)
 		o->woken--;
 	forget_woken(o);
 }
 
-void ck_wake(struct ptt_check *c, const struct ck_event *e, bool all)
+void ck_wake(struct ptt_check *c, const struct tk_event *e, bool all)
 {
 	struct ck_object *o = CK_OBJECT(c, ck_use(c, e, NPTL_DOMAIN_COND));
 	struct ck_thread *t = CK_THREAD(c, e->thread);
@@ -126,7 +127,7 @@ void ck_wake(struct ptt_check *c, const struct ck_event *e, bool all)
 
 	o->woken = all ? o->waiters : o->woken + (free > 0);
 	if (o->woken == o->waiters)
-		o->woken_to = c->wait_id;
+		o->woken_to = c->t.wait_id;
 	o->woke = ck_now(e);
 	o->woke.detail = (all ? CK_WOKE_ALL : 0) | (free ? 0 : CK_WOKE_NOBODY) | (t->locked ? 0 : CK_WOKE_UNLOCKED);
 	t->locked = false;
@@ -141,7 +142,7 @@ static bool missed(const struct ptt_check *c, const struct ck_wait *w)
 	const struct ck_object *o = CK_OBJECT(c, w->object);
 	const struct ck_thread *t = CK_THREAD(c, w->thread);
 
-	if (w->kind != NPTL_DOMAIN_COND || w->timed || ck_is_woken(c, w) || o->flags & CK_SHARED_MEMORY)
+	if (w->kind != NPTL_DOMAIN_COND || w->timed || ck_is_woken(c, w) || o->flags & PTT_OBJECT_SHARED)
 		return false;
 	if (!o->woke.thread || o->woke.ts > w->since || w->looked > o->woke.ts)
 		return false;
@@ -158,7 +159,7 @@ static uint32_t misled(const struct ptt_check *c, const struct ck_wait *w)
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object);
 
-	if (w->kind != NPTL_DOMAIN_COND || w->timed || ck_is_woken(c, w) || o->flags & CK_SHARED_MEMORY)
+	if (w->kind != NPTL_DOMAIN_COND || w->timed || ck_is_woken(c, w) || o->flags & PTT_OBJECT_SHARED)
 		return 0;
 	if (!o->woke.thread || o->woke.ts < w->since || o->woke.detail & (CK_WOKE_NOBODY | CK_WOKE_ALL))
 		return 0;
@@ -183,10 +184,10 @@ static bool is_awaited(const struct ptt_check *c, uint32_t thread)
 
 static void find_awaited(struct ptt_check *c)
 {
-	for (uint32_t i = 1; i < c->threads.count; i++) {
+	for (uint32_t i = 1; i < c->t.threads.count; i++) {
 		const struct ck_wait *w = CK_WAITING(c, CK_THREAD(c, i)->waits);
 
-		if (CK_THREAD(c, i)->waits && w->kind == NPTL_DOMAIN_THREAD && w->owner)
+		if (CK_THREAD(c, i)->waits && w->kind == PTT_KIND_THREAD && w->owner)
 			CK_THREAD(c, w->owner)->flags |= CK_AWAITED;
 	}
 }
@@ -194,20 +195,20 @@ static void find_awaited(struct ptt_check *c)
 void ck_lost_wakeups(struct ptt_check *c)
 {
 	find_awaited(c);
-	for (uint32_t i = 1; i < c->threads.count; i++) {
+	for (uint32_t i = 1; i < c->t.threads.count; i++) {
 		uint32_t wait = CK_THREAD(c, i)->waits;
 		const struct ck_wait *w = CK_WAITING(c, wait);
 		const struct ck_object *o = CK_OBJECT(c, w->object);
-		bool hung = c->processes[CK_THREAD(c, i)->pub.process].hung;
+		bool hung = CK_PROCESS(c, CK_THREAD(c, i)->process)->hung;
 		uint32_t instead = wait && hung ? misled(c, w) : 0;
-		struct ck_event at;
+		struct tk_event at;
 
 		if (!wait || (!instead && !missed(c, w)))
 			continue;
 		/* Others may yet come and signal, unless this one could not be heard by whoever keeps to the rules. */
 		if (!hung && !(o->woke.detail & CK_WOKE_UNLOCKED && is_awaited(c, i)))
 			continue;
-		at = (struct ck_event){ .ts = w->since, .site = w->site, .process = o->process, .thread = i };
+		at = (struct tk_event){ .ts = w->since, .site = w->site, .process = o->process, .thread = i };
 		if (!ck_found(c, PTT_FACT_SIGNAL_MISSED, &at, (uint64_t)w->object << 16 ^ i, w->site, PTT_FLAG_WHOLE))
 			continue;
 		ck_step_last(c, o->woke.detail & CK_WOKE_ALL ? PTT_STEP_BROADCAST : PTT_STEP_SIGNALLED, &o->woke, w->object);
@@ -230,45 +231,44 @@ static void complete(struct ptt_check *c, struct ck_object *o)
 	o->arrived = o->round = 0;
 }
 
-void ck_barrier_in(struct ptt_check *c, const struct ck_event *e)
+void ck_barrier_in(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_BARRIER);
 	struct ck_object *o = CK_OBJECT(c, object);
 
-	ck_wait_begin(c, e, object, CK_EXCLUSIVE);
+	ck_wait_begin(c, e, object, PTT_MODE_EXCLUSIVE);
 	o->round = ck_joined_node(c, o->round, ck_publish(c, e->thread));
 	if (++o->arrived == o->barrier_count)
 		complete(c, o);
 }
 
-void ck_barrier_out(struct ptt_check *c, const struct ck_event *e)
+void ck_barrier_out(struct ptt_check *c, const struct tk_event *e)
 {
 	/* The barrier may be gone, and another at its place. */
-	uint32_t wait = ck_wait_at(c, e), object;
+	uint32_t wait = tk_wait_at(&c->t, e);
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	struct ck_wait w;
+	const struct ck_wait *w = CK_WAITING(c, wait);
 
 	if (!wait)
 		return;
-	object = CK_WAITING(c, wait)->object;
 	/* How many it takes is not known: those who are there when the first one leaves. */
-	if (!CK_WAITING(c, wait)->met)
-		complete(c, CK_OBJECT(c, object));
+	if (!w->met)
+		complete(c, CK_OBJECT(c, w->object));
 	ck_waited_with_holds(c, e, wait);
-	ck_wait_end(c, e->thread, object, &w);
-	t->base = ck_joined_node(c, ck_publish(c, e->thread), w.node);
+	tk_wait_end(&c->t, wait);
+	t->base = ck_joined_node(c, ck_publish(c, e->thread), w->node);
 }
 
 void ck_stuck_barriers(struct ptt_check *c)
 {
-	for (uint32_t i = 1; i < c->objects.count; i++) {
+	for (uint32_t i = 1; i < c->t.objects.count; i++) {
 		const struct ck_object *o = CK_OBJECT(c, i);
-		struct ck_event at = { .ts = INT64_MIN, .process = o->process };
+		struct tk_event at = { .ts = INT64_MIN, .process = o->process };
 		uint32_t waiting = 0;
 
 		if (o->kind != NPTL_DOMAIN_BARRIER || !o->arrived || o->arrived >= o->barrier_count)
 			continue;
-		if (!(o->flags & CK_SHARED_MEMORY ? c->processes[o->process].alone : c->processes[o->process].hung))
+		if (!(o->flags & PTT_OBJECT_SHARED ? CK_PROCESS(c, o->process)->alone : CK_PROCESS(c, o->process)->hung))
 			continue;
 		for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
 			if (CK_WAITING(c, wait)->met)

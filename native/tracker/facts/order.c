@@ -59,7 +59,7 @@ int ck_order_open(struct ptt_check *c)
 
 static bool both_shared(uint8_t a, uint8_t b)
 {
-	return a == CK_SHARED && b == CK_SHARED;
+	return a == PTT_MODE_SHARED && b == PTT_MODE_SHARED;
 }
 
 /* Whether one of the locks that they hold lets only one of them come so far. */
@@ -143,7 +143,7 @@ static bool search_from(struct ptt_check *c, struct search *s)
  */
 static bool stack_stood_still(const struct ptt_check *c, const struct search *s, uint32_t process)
 {
-	uint32_t first = c->processes[process].first_thread;
+	uint32_t first = CK_PROCESS(c, process)->first_thread;
 
 	for (uint32_t i = 0; i < s->depth; i++) {
 		const struct ck_order *o = CK_ORDER(c, s->path[i]);
@@ -157,13 +157,13 @@ static bool stack_stood_still(const struct ptt_check *c, const struct search *s,
 /* Whether a lock is the same one in all orders, and not another that came to lie at its address. */
 static bool is_one(const struct ptt_check *c, const struct search *s, const struct ck_object *o)
 {
-	const struct ck_process *p = &c->processes[o->process];
+	const struct ck_process *p = CK_PROCESS(c, o->process);
 
-	return o->flags & CK_INITED || ck_lasting(c, o) ||
+	return o->flags & PTT_OBJECT_MADE || ck_lasting(c, o) ||
 	       (p->stack && o->address >= p->stack && stack_stood_still(c, s, o->process));
 }
 
-static void tell(struct ptt_check *c, const struct ck_event *e, const struct search *s)
+static void tell(struct ptt_check *c, const struct tk_event *e, const struct search *s)
 {
 	uint32_t flags = PTT_FLAG_WHOLE;
 	uint64_t sum = 0;
@@ -186,7 +186,7 @@ static void tell(struct ptt_check *c, const struct ck_event *e, const struct sea
 	}
 }
 
-static void search(struct ptt_check *c, const struct ck_event *e, uint32_t order)
+static void search(struct ptt_check *c, const struct tk_event *e, uint32_t order)
 {
 	struct search s = { .path = { order }, .depth = 1 };
 
@@ -206,7 +206,7 @@ static uint32_t mark_ahead(struct ptt_check *c, uint32_t from)
 
 	CK_OBJECT(c, from)->mark = mark;
 	ck_stack_push(c, &depth, from);
-	while (depth && !c->error && c->walked < WALK_MAX)
+	while (depth && !c->t.error && c->walked < WALK_MAX)
 		for (uint32_t edge = CK_OBJECT(c, c->stack[--depth])->edges_out; edge; edge = CK_EDGE(c, edge)->out_next) {
 			uint32_t to = CK_EDGE(c, edge)->to;
 
@@ -229,7 +229,7 @@ static void find_ways_back(struct ptt_check *c, uint32_t number)
 		return;
 	CK_OBJECT(c, from)->mark = back;
 	ck_stack_push(c, &depth, from);
-	while (depth && !c->error)
+	while (depth && !c->t.error)
 		for (uint32_t edge = CK_OBJECT(c, c->stack[--depth])->edges_in; edge; edge = CK_EDGE(c, edge)->in_next) {
 			struct ck_edge *in = CK_EDGE(c, edge);
 			uint32_t mark = CK_OBJECT(c, in->from)->mark;
@@ -245,14 +245,14 @@ static void find_ways_back(struct ptt_check *c, uint32_t number)
 		}
 }
 
-static uint32_t edge_of(struct ptt_check *c, const struct ck_hold *h, uint32_t object, uint8_t mode)
+static uint32_t edge_of(struct ptt_check *c, const struct tk_hold *h, uint32_t object, uint8_t mode)
 {
 	struct rd_entry *entry = rd_map_put(&c->edge_of, (uint64_t)h->object << 32 | object,
 					    (uint64_t)h->mode << 1 | mode);
 	struct ck_edge *edge;
 
 	if (!entry) {
-		c->error = -ENOMEM;
+		c->t.error = -ENOMEM;
 		return 0;
 	}
 	if (entry->value)
@@ -280,11 +280,11 @@ static void insert_sorted(uint32_t *locks, uint32_t count, uint32_t lock)
 /* The locks that a thread holds, in `held`; threads that hold the same ones have one set of them. */
 static uint32_t set_of(struct ptt_check *c, const struct ck_thread *t)
 {
-	struct rd_entry *e = rd_map_put(&c->set_of, t->held_sum, t->held);
+	struct rd_entry *e = rd_map_put(&c->set_of, t->held_sum, t->locks);
 	uint32_t locks[HELD_MAX], count = 0;
 
 	if (!e) {
-		c->error = -ENOMEM;
+		c->t.error = -ENOMEM;
 		return 0;
 	}
 	if (e->value)
@@ -373,14 +373,14 @@ static uint32_t place_for(struct ptt_check *c, const struct ck_order *new)
 	return number;
 }
 
-static void ask_from(struct ptt_check *c, const struct ck_event *e, const struct ck_hold *h, uint32_t object,
+static void ask_from(struct ptt_check *c, const struct tk_event *e, const struct tk_hold *h, uint32_t object,
 		     uint8_t mode)
 {
 	const struct ck_thread *t = CK_THREAD(c, e->thread);
 	struct ck_order new = {
 		.held_sum = t->held_sum, .held_since = h->since, .ts = e->ts, .held_site = h->site, .site = e->site,
 		.edge = edge_of(c, h, object, mode), .thread = e->thread, .node = ck_own_node(c, e->thread),
-		.locks = set_of(c, t), .held = (uint8_t)t->held,
+		.locks = set_of(c, t), .held = (uint8_t)t->locks,
 	};
 	uint32_t order = new.edge ? place_for(c, &new) : 0;
 
@@ -392,16 +392,16 @@ static void ask_from(struct ptt_check *c, const struct ck_event *e, const struct
 		search(c, e, order);
 }
 
-void ck_ask(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode)
+void ck_ask(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	uint32_t what = object * 2 | mode, node = ck_own_node(c, e->thread);
-	struct ck_asked *asked = &t->asked[rd_hash(t->held_sum, what) % CK_CACHE];
+	struct ck_asked *asked = &t->asked[rd_hash(t->held_sum, what) % TK_CACHE];
 
 	if (likely(asked->held == t->held_sum && asked->object == what && asked->node == node))
 		return;
 	*asked = (struct ck_asked){ .held = t->held_sum, .object = what, .node = node };
-	if (t->held > HELD_MAX) {
+	if (t->locks > HELD_MAX) {
 		c->crowded++;
 		return;
 	}

@@ -17,10 +17,10 @@ static bool for_ever(const struct ptt_check *c, const struct ck_wait *w)
 {
 	const struct ck_object *o = CK_OBJECT(c, w->object);
 
-	if (w->timed || w->shared || o->flags & CK_SHARED_MEMORY)
+	if (w->timed || w->shared || o->flags & PTT_OBJECT_SHARED)
 		return false;
 	if (w->kind == NPTL_DOMAIN_COND)
-		return !o->woken && !(CK_OBJECT(c, w->mutex)->flags & CK_SHARED_MEMORY);
+		return !o->woken && !(CK_OBJECT(c, w->mutex)->flags & PTT_OBJECT_SHARED);
 	return true;
 }
 
@@ -35,7 +35,7 @@ static void find_explained(struct ptt_check *c)
 		if (f->kind == PTT_FACT_WAIT_CYCLE || f->kind == PTT_FACT_WAIT_FOR_SELF || f->kind == PTT_FACT_SIGNAL_MISSED ||
 		    f->kind == PTT_FACT_BARRIER_INCOMPLETE || f->kind == PTT_FACT_END_WITH_HOLD || f->kind == PTT_FACT_COND_MUTEX_NOT_HELD ||
 		    f->kind == PTT_FACT_COND_TWO_MUTEXES)
-			c->processes[f->process].explained = true;
+			CK_PROCESS(c, f->process)->explained = true;
 	}
 }
 
@@ -54,13 +54,13 @@ static void tell_thread(struct ptt_check *c, uint32_t thread)
 /* The threads of each process that are blocked for ever; 0 where one is not, or nothing was seen of its beginning. */
 static void count_blocked(const struct ptt_check *c, uint32_t *blocked, uint32_t *last)
 {
-	for (uint32_t i = 1; i < c->threads.count; i++) {
+	for (uint32_t i = 1; i < c->t.threads.count; i++) {
 		const struct ck_thread *t = CK_THREAD(c, i);
-		uint32_t process = t->pub.process;
+		uint32_t process = t->process;
 
-		if (!t->waits || t->flags & CK_ENDED_THREAD || blocked[process] == UINT32_MAX)
+		if (!t->waits || t->flags & PTT_THREAD_ENDED || blocked[process] == UINT32_MAX)
 			continue;
-		if (!c->processes[process].hung || !c->processes[process].first_thread ||
+		if (!CK_PROCESS(c, process)->hung || !CK_PROCESS(c, process)->first_thread ||
 		    !for_ever(c, CK_WAITING(c, t->waits))) {
 			blocked[process] = UINT32_MAX;
 			continue;
@@ -75,17 +75,17 @@ static void count_blocked(const struct ptt_check *c, uint32_t *blocked, uint32_t
 static void tell(struct ptt_check *c, uint32_t process, uint32_t blocked, uint32_t last)
 {
 	const struct ck_wait *w = CK_WAITING(c, CK_THREAD(c, last)->waits);
-	struct ck_event at = { .ts = w->since, .site = w->site, .process = process, .thread = last };
+	struct tk_event at = { .ts = w->since, .site = w->site, .process = process, .thread = last };
 	uint32_t told = 0;
 
-	if (c->processes[process].explained || !ck_found(c, PTT_FACT_ALL_BLOCKED, &at, process, 0, PTT_FLAG_WHOLE))
+	if (CK_PROCESS(c, process)->explained || !ck_found(c, PTT_FACT_ALL_BLOCKED, &at, process, 0, PTT_FLAG_WHOLE))
 		return;
 	CK_FACT(c, c->telling)->value = blocked;
 	tell_thread(c, last);
-	for (uint32_t i = c->processes[process].threads; i && ++told < TOLD_MAX; i = CK_THREAD(c, i)->process_next) {
+	for (uint32_t i = CK_PROCESS(c, process)->threads; i && ++told < TOLD_MAX; i = CK_THREAD(c, i)->process_next) {
 		const struct ck_thread *t = CK_THREAD(c, i);
 
-		if (i != last && t->waits && !(t->flags & CK_ENDED_THREAD))
+		if (i != last && t->waits && !(t->flags & PTT_THREAD_ENDED))
 			tell_thread(c, i);
 		else
 			told--;
@@ -94,16 +94,16 @@ static void tell(struct ptt_check *c, uint32_t process, uint32_t blocked, uint32
 
 void ck_stuck(struct ptt_check *c)
 {
-	uint32_t *blocked = calloc(c->process_count + 1, 2 * sizeof(*blocked));
-	uint32_t *last = blocked + c->process_count;
+	uint32_t *blocked = calloc(c->t.process_count + 1, 2 * sizeof(*blocked));
+	uint32_t *last = blocked + c->t.process_count;
 
 	if (!blocked) {
-		c->error = -ENOMEM;
+		c->t.error = -ENOMEM;
 		return;
 	}
 	count_blocked(c, blocked, last);
 	find_explained(c);
-	for (uint32_t i = 0; i < c->process_count; i++)
+	for (uint32_t i = 0; i < c->t.process_count; i++)
 		if (blocked[i] && blocked[i] != UINT32_MAX)
 			tell(c, i, blocked[i], last[i]);
 	free(blocked);

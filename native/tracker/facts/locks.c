@@ -5,31 +5,31 @@
 /* ---- taking ---- */
 
 /* Others hold it, as far as is known, and cannot do so any more. */
-static void contradicted(struct ptt_check *c, const struct ck_event *e, uint32_t object)
+static void contradicted(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 {
-	int64_t result = ck_number(c, e, CK_RESULT, 0);
+	int64_t result = tk_number(&e->e, TK_RESULT, 0);
 
 	if (result != EOWNERDEAD)
 		CK_OBJECT(c, object)->flags |= CK_DOUBT;
 	ck_drop_holds(c, object);
 }
 
-void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint8_t mode, enum ck_how how)
+void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode, enum tk_how how)
 {
 	struct ck_object *o = CK_OBJECT(c, object);
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	uint32_t number = o->holds ? ck_hold_of(c, e->thread, object) : 0;
+	uint32_t number = o->holds ? tk_hold_find(&c->t, e->thread, object) : 0;
 
 	if (number) {
 		CK_HOLD(c, number)->depth++;
 		return;
 	}
-	if (unlikely(!c->processes[e->process].full[o->kind]))
+	if (unlikely(!CK_PROCESS(c, e->process)->full[o->kind]))
 		return;
-	if (unlikely(o->holds && (mode == CK_EXCLUSIVE || CK_HOLD(c, o->holds)->mode == CK_EXCLUSIVE)))
+	if (unlikely(o->holds && (mode == PTT_MODE_EXCLUSIVE || CK_HOLD(c, o->holds)->mode == PTT_MODE_EXCLUSIVE)))
 		contradicted(c, e, object);
 	o->kept = 0;
-	if (t->holds && how == CK_PLAIN)
+	if (t->holds && how == TK_PLAIN)
 		ck_ask(c, e, object, mode);
 	t->locked = true;
 	if (unlikely(t->waits) && CK_WAITING(c, t->waits)->mutex == object) {
@@ -43,10 +43,10 @@ void ck_acquire(struct ptt_check *c, const struct ck_event *e, uint32_t object, 
 
 /* ---- releasing ---- */
 
-static void long_hold(struct ptt_check *c, const struct ck_event *e, uint32_t hold)
+static void long_hold(struct ptt_check *c, const struct tk_event *e, uint32_t hold)
 {
-	const struct ck_hold *h = CK_HOLD(c, hold);
-	struct ck_event at = *e;
+	const struct tk_hold *h = CK_HOLD(c, hold);
+	struct tk_event at = *e;
 
 	at.site = h->site; /* what is to be changed */
 	if (!ck_found_more(c, PTT_FACT_LONG_HOLD, &at, (uint64_t)h->object << 16, h->site, e->ts - h->since))
@@ -56,7 +56,7 @@ static void long_hold(struct ptt_check *c, const struct ck_event *e, uint32_t ho
 }
 
 /* Somebody else's lock, or nobody's. @flags: of the fact. */
-static void release_of_other(struct ptt_check *c, const struct ck_event *e, uint32_t object, uint32_t flags)
+static void release_of_other(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint32_t flags)
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
 	uint32_t hold = o->holds;
@@ -68,10 +68,10 @@ static void release_of_other(struct ptt_check *c, const struct ck_event *e, uint
 	else
 		ck_step_last(c, PTT_STEP_RELEASED, &o->released, object);
 	ck_step_now(c, flags & PTT_FLAG_REFUSED ? PTT_STEP_REFUSED : PTT_STEP_UNLOCKS, e, object)->value =
-		ck_number(c, e, CK_RESULT, 0);
+		tk_number(&e->e, TK_RESULT, 0);
 }
 
-static void release_unheld(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
+static void release_unheld(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	bool for_wait = kind == NPTL_DOMAIN_MUTEX && t->cond_mutex == e->object;
@@ -92,23 +92,12 @@ static void release_unheld(struct ptt_check *c, const struct ck_event *e, uint32
 	o->released = ck_now(e);
 }
 
-/* So many of the locks that a thread took last are looked at one by one. */
-#define RELEASED_NEAR 8u
-
-void ck_release(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
+void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	uint64_t address = e->object & PTT_OBJECT_MASK;
-	uint32_t hold = t->holds, near = RELEASED_NEAR;
+	uint32_t hold = tk_hold_released(&c->t, e);
 	struct ck_object *o;
 
-	/* Most threads release what they took last: that needs no search for the object. */
-	while (hold && near && (CK_HOLD(c, hold)->address != address || CK_HOLD(c, hold)->kind != kind)) {
-		hold = CK_HOLD(c, hold)->thread_next;
-		near--;
-	}
-	if (unlikely(hold && !near))
-		hold = ck_hold_of(c, e->thread, ck_known_object(c, e->process, kind, e->object));
 	if (unlikely(!hold)) {
 		release_unheld(c, e, kind);
 		t->cond_mutex = 0;
@@ -136,15 +125,15 @@ static bool is_lock_routine(uint32_t kind, int64_t routine)
 	       routine == NPTL_EV_RWLOCK_CLOCKRDLOCK_IN || routine == NPTL_EV_RWLOCK_CLOCKWRLOCK_IN;
 }
 
-static void refused_again(struct ptt_check *c, const struct ck_event *e, uint32_t object, int64_t result)
+static void refused_again(struct ptt_check *c, const struct tk_event *e, uint32_t object, int64_t result)
 {
 	if (!ck_found(c, PTT_FACT_WAIT_FOR_SELF, e, (uint64_t)object << 16, e->site, PTT_FLAG_REFUSED))
 		return;
-	ck_step_hold(c, ck_hold_of(c, e->thread, object));
+	ck_step_hold(c, tk_hold_find(&c->t, e->thread, object));
 	ck_step_now(c, PTT_STEP_REFUSED, e, object)->value = result;
 }
 
-static void refused_destroy(struct ptt_check *c, const struct ck_event *e, uint32_t object)
+static void refused_destroy(struct ptt_check *c, const struct tk_event *e, uint32_t object)
 {
 	const struct ck_object *o = CK_OBJECT(c, object);
 
@@ -155,25 +144,25 @@ static void refused_destroy(struct ptt_check *c, const struct ck_event *e, uint3
 	ck_step_now(c, PTT_STEP_REFUSED, e, object)->value = EBUSY;
 }
 
-void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
+void ck_lock_error(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 {
 	uint32_t object = ck_object(c, e, kind, e->object);
 	struct ck_object *o = CK_OBJECT(c, object);
-	int64_t routine = ck_number(c, e, CK_ROUTINE, 0), result = ck_number(c, e, CK_RESULT, 0);
+	int64_t routine = tk_number(&e->e, TK_ROUTINE, 0), result = tk_number(&e->e, TK_RESULT, 0);
 	bool mutex = kind == NPTL_DOMAIN_MUTEX;
 	bool unlock = routine == (mutex ? NPTL_EV_MUTEX_UNLOCK_IN : NPTL_EV_RWLOCK_UNLOCK_IN);
 
 	o->kept = 0;
-	if (o->flags & CK_DESTROYED) {
+	if (o->flags & PTT_OBJECT_ENDED) {
 		if (mutex && (result == EINVAL || result == EPERM))
 			ck_use_destroyed(c, e, object);
 		return;
 	}
 	/* The functions of C11 say thrd_error, whatever it was: told as EINVAL. */
 	if (is_lock_routine(kind, routine) &&
-	    (result == EDEADLK || (result == EINVAL && ck_hold_of(c, e->thread, object))))
+	    (result == EDEADLK || (result == EINVAL && tk_hold_find(&c->t, e->thread, object))))
 		refused_again(c, e, object, result);
-	else if (unlock && (result == EPERM || result == EINVAL) && !ck_hold_of(c, e->thread, object) &&
+	else if (unlock && (result == EPERM || result == EINVAL) && !tk_hold_find(&c->t, e->thread, object) &&
 		 CK_THREAD(c, e->thread)->flags & CK_WHOLE && !(o->flags & CK_DOUBT))
 		release_of_other(c, e, object, PTT_FLAG_WHOLE | PTT_FLAG_REFUSED);
 	else if (mutex && routine == NPTL_EV_MUTEX_DESTROY_IN && result == EBUSY)
@@ -185,28 +174,28 @@ void ck_lock_error(struct ptt_check *c, const struct ck_event *e, uint32_t kind)
 /* A detached thread may keep a lock from all others, so that nobody goes on while the process ends. */
 void ck_kept_locks(struct ptt_check *c)
 {
-	for (uint32_t i = 1; i < c->objects.count; i++) {
+	for (uint32_t i = 1; i < c->t.objects.count; i++) {
 		struct ptt_check_fact *f = CK_FACT(c, CK_OBJECT(c, i)->kept);
 
-		if (CK_OBJECT(c, i)->kept && c->processes[f->process].left &&
-		    CK_THREAD(c, CK_STEP(c, f->first_step)->thread)->flags & CK_DETACHED)
+		if (CK_OBJECT(c, i)->kept && CK_PROCESS(c, f->process)->left &&
+		    CK_THREAD(c, CK_STEP(c, f->first_step)->thread)->flags & (PTT_THREAD_DETACHED | PTT_THREAD_GONE))
 			f->flags |= PTT_FLAG_DROPPED;
 	}
 }
 
 /* Others had used what a thread keeps. */
-static bool may_keep(const struct ptt_check *c, const struct ck_hold *h)
+static bool may_keep(const struct ptt_check *c, const struct tk_hold *h)
 {
 	uint32_t before = CK_OBJECT(c, h->object)->released.thread;
 
 	return before && before != h->thread;
 }
 
-void ck_exit_holding(struct ptt_check *c, const struct ck_event *e)
+void ck_exit_holding(struct ptt_check *c, const struct tk_event *e)
 {
 	for (uint32_t hold = CK_THREAD(c, e->thread)->holds; hold; hold = CK_HOLD(c, hold)->thread_next) {
-		const struct ck_hold *h = CK_HOLD(c, hold);
-		struct ck_event at = *e;
+		const struct tk_hold *h = CK_HOLD(c, hold);
+		struct tk_event at = *e;
 		uint32_t found;
 
 		/* Whoever takes a robust mutex next is told. */

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* check.c - the checker as a whole: what each event means to it, its beginning and its end. */
+#include "internal.h"
+
+int ptt_check_version(void)
+{
+	return PTT_CHECK_VERSION;
+}
+
+/* ---- beginning ---- */
+
+static const struct ck_thread new_thread = { .busy_ts = TK_NEVER, .cond_left_ts = TK_NEVER };
+static const struct ck_object new_object = { .taken = TK_NEVER, .taken_before = TK_NEVER };
+static const struct tk_layout layout = {
+	.process = { sizeof(struct ck_process), NULL },
+	.thread = { sizeof(struct ck_thread), &new_thread },
+	.object = { sizeof(struct ck_object), &new_object },
+	.hold = { sizeof(struct tk_hold), NULL },
+	.wait = { sizeof(struct ck_wait), NULL },
+};
+
+struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait)
+{
+	struct ptt_check *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return NULL;
+	c->long_hold = long_hold;
+	c->long_wait = long_wait;
+	c->t.object_made = ck_object_made;
+	err = tk_open(&c->t, &layout);
+	err |= rd_pool_open(&c->nodes, sizeof(struct ck_node));
+	err |= ck_order_open(c);
+	err |= rd_pool_open(&c->facts, sizeof(struct ptt_check_fact));
+	err |= rd_pool_open(&c->steps, sizeof(struct ptt_check_step));
+	if (err) {
+		ptt_check_destroy(c);
+		return NULL;
+	}
+	return c;
+}
+
+void ptt_check_destroy(struct ptt_check *c)
+{
+	struct rd_pool *pools[] = { &c->nodes, &c->edges, &c->orders, &c->facts, &c->steps, &c->held };
+	struct rd_map *maps[] = { &c->seen, &c->seen_at, &c->edge_of, &c->order_of, &c->set_of };
+
+	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
+		rd_pool_close(pools[i]);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
+		rd_map_free(maps[i]);
+	for (uint32_t i = 0; i < c->t.process_count; i++)
+		free(CK_PROCESS(c, i)->memory);
+	free(c->stack);
+	tk_close(&c->t);
+	free(c);
+}
+
+int ptt_check_thread(struct ptt_check *c, uint32_t number, uint32_t process, uint32_t tid)
+{
+	return tk_declare(&c->t, number, process, tid);
+}
+
+int ptt_check_share(struct ptt_check *c, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset)
+{
+	return tk_share(&c->t, process, start, end, memory, offset);
+}
+
+int ptt_check_process(struct ptt_check *c, uint32_t process, uint32_t parent)
+{
+	return tk_fork_of(&c->t, process, parent);
+}
+
+int ptt_check_stack(struct ptt_check *c, uint32_t process, uint64_t from)
+{
+	if (tk_process_reach(&c->t, process) < 0)
+		return -ENOMEM;
+	CK_PROCESS(c, process)->stack = from;
+	return 0;
+}
+
+int ptt_check_memory(struct ptt_check *c, uint32_t process, uint64_t from, uint64_t to)
+{
+	struct ck_process *p;
+	uint64_t *bigger;
+
+	if (tk_process_reach(&c->t, process) < 0)
+		return -ENOMEM;
+	p = CK_PROCESS(c, process);
+	bigger = realloc(p->memory, (p->memory_count + 1) * 2 * sizeof(*bigger));
+	if (!bigger)
+		return -ENOMEM;
+	p->memory = bigger;
+	p->memory[2 * p->memory_count] = from;
+	p->memory[2 * p->memory_count + 1] = to;
+	p->memory_count++;
+	return 0;
+}
+
+/* ---- events ---- */
+
+/* What was known of locks before does not say what they are like now. */
+static void level_changed(struct ptt_check *c, const struct tk_event *e)
+{
+	struct ck_process *p = CK_PROCESS(c, e->process);
+
+	for (uint32_t i = p->objects; i; i = CK_OBJECT(c, i)->process_next) {
+		struct ck_object *o = CK_OBJECT(c, i);
+
+		ck_drop_holds(c, i);
+		o->flags |= CK_DOUBT;
+		o->flags &= ~CK_AS_LOCK;
+		o->sem_hold = 0;
+	}
+	for (uint32_t i = p->threads; i; i = CK_THREAD(c, i)->process_next)
+		CK_THREAD(c, i)->flags &= ~CK_WHOLE;
+	memset(p->full, 0, sizeof(p->full));
+}
+
+/* A process begins; its first thread has been there from the beginning. */
+static void process_starts(struct ptt_check *c, const struct tk_event *e)
+{
+	CK_PROCESS(c, e->process)->first_thread = e->thread;
+	CK_THREAD(c, e->thread)->flags |= CK_WHOLE | PTT_THREAD_BEGUN;
+}
+
+static void lock_taken(struct ptt_check *c, const struct tk_event *e, uint8_t mode)
+{
+	enum tk_how how = (enum tk_how)tk_meanings[e->id].how;
+	uint32_t object = ck_use(c, e, e->id >> 6);
+
+	if (how == TK_WAITED)
+		ck_lock_waited(c, e, object);
+	ck_acquire(c, e, object, mode, how);
+}
+
+static void other_event(struct ptt_check *c, const struct tk_event *e, enum tk_action action)
+{
+	struct ck_process *process = CK_PROCESS(c, e->process);
+	uint32_t kind = e->id >> 6;
+
+	switch (action) {
+	case TK_INIT:
+		ck_init(c, e, kind);
+		break;
+	case TK_DESTROY:
+		ck_destroy(c, e, kind);
+		break;
+	case TK_FAILED:
+		if (kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK)
+			ck_lock_error(c, e, kind);
+		break;
+	case TK_COND_IN:
+		ck_cond_in(c, e);
+		break;
+	case TK_COND_OUT:
+		ck_cond_out(c, e);
+		break;
+	case TK_SIGNAL:
+	case TK_BROADCAST:
+		ck_wake(c, e, action == TK_BROADCAST);
+		break;
+	case TK_BARRIER_IN:
+		ck_barrier_in(c, e);
+		break;
+	case TK_BARRIER_OUT:
+		ck_barrier_out(c, e);
+		break;
+	case TK_SEM_TAKEN:
+		ck_sem_taken(c, e, tk_meanings[e->id].how == TK_WAITED);
+		break;
+	case TK_SEM_POST:
+		ck_sem_post(c, e);
+		break;
+	case TK_CREATE:
+		ck_create(c, e);
+		break;
+	case TK_BEGIN:
+		ck_begin(c, e);
+		break;
+	case TK_END:
+		ck_exit_holding(c, e);
+		ck_end(c, e);
+		break;
+	case TK_DETACH:
+		tk_detach(&c->t, e);
+		break;
+	case TK_PRIORITY_SET:
+		ck_priority(c, e);
+		break;
+	case TK_JOIN_IN:
+		ck_join_in(c, e);
+		break;
+	case TK_JOIN_OUT:
+		ck_join_out(c, e);
+		break;
+	case TK_PROCESS_START:
+		process_starts(c, e);
+		break;
+	case TK_FORK:
+		ck_fork(c, e);
+		break;
+	case TK_PROCESS_EXIT:
+		process->left = true;
+		break;
+	case TK_EXEC:
+	case TK_EXEC_FAILED:
+		process->replaced = action == TK_EXEC;
+		break;
+	case TK_LEVEL:
+		level_changed(c, e);
+		break;
+	case TK_FUTEX_IN:
+		c->futex_waits++;
+		break;
+	case TK_LOST:
+		c->lost += (uint64_t)tk_number(&e->e, TK_COUNT, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+static inline void event(struct tracker *t, struct tk_event *e, enum tk_action action)
+{
+	struct ptt_check *c = (struct ptt_check *)(void *)t;
+	uint32_t kind = e->id >> 6;
+
+	if (kind != PTT_KIND_THREAD)
+		CK_THREAD(c, e->thread)->busy_ts = e->ts;
+	/* What the C library does with locks of its own is not the program's fault. */
+	if (unlikely(kind == PTT_KIND_LLL))
+		return;
+	switch (action) {
+	case TK_IGNORE:
+	case TK_CALL_IN:
+	case TK_CALL_OUT:
+	case TK_TRY_IN:
+	case TK_TRY_OUT:
+		break;
+	case TK_ACQUIRE:
+	case TK_ONCE_BEGIN:
+		lock_taken(c, e, PTT_MODE_EXCLUSIVE);
+		break;
+	case TK_ACQUIRE_SHARED:
+		lock_taken(c, e, PTT_MODE_SHARED);
+		break;
+	case TK_RELEASE:
+	case TK_ONCE_END:
+		ck_release(c, e, kind);
+		break;
+	case TK_WAIT:
+		ck_lock_wait(c, e, kind);
+		break;
+	case TK_WAIT_END:
+		ck_lock_waited(c, e, ck_object(c, e, kind, e->object));
+		break;
+	default:
+		other_event(c, e, action);
+	}
+}
+
+int ptt_check_feed(struct ptt_check *c, const struct ptt_columns *columns, int64_t n)
+{
+	return tk_feed(&c->t, columns, 0, n, event);
+}
+
+/* ---- end ---- */
+
+/* What can be said only when nothing more will happen. */
+static void at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
+{
+	struct tk_event e = { .ts = INT64_MIN };
+
+	for (uint32_t i = 0; i < c->t.process_count; i++)
+		if (CK_PROCESS(c, i)->last > e.ts)
+			e.ts = CK_PROCESS(c, i)->last;
+	ck_find_hung(c, ends, count);
+	for (uint32_t i = 1; i < c->t.threads.count; i++)
+		if (CK_THREAD(c, i)->waits)
+			ck_deadlock(c, i, &e, true);
+	ck_forked_locks(c);
+	ck_kept_locks(c);
+	ck_lost_wakeups(c);
+	ck_stuck_barriers(c);
+	ck_stuck(c);
+	ck_leaks(c);
+}
+
+static void settle(struct ptt_check *c, uint32_t flags)
+{
+	int64_t ragged = INT64_MIN;
+
+	for (uint32_t i = 1; i < c->t.threads.count && flags & PTT_CHECK_RAGGED; i++) {
+		const struct ck_thread *t = CK_THREAD(c, i);
+
+		if (!(t->flags & CK_WHOLE) && t->first_ns != INT64_MAX && t->first_ns > ragged)
+			ragged = t->first_ns;
+	}
+	for (uint32_t i = 1; i < c->facts.count; i++) {
+		struct ptt_check_fact *f = CK_FACT(c, i);
+
+		if (f->flags & PTT_FLAG_WHOLE && flags & PTT_CHECK_INCOMPLETE)
+			f->flags |= PTT_FLAG_DROPPED;
+		for (uint32_t k = f->first_step; k < f->first_step + f->steps; k++) {
+			const struct ptt_check_step *s = CK_STEP(c, k);
+			uint32_t wait;
+
+			if (f->flags & PTT_FLAG_WHOLE && s->ts < ragged)
+				f->flags |= PTT_FLAG_DROPPED;
+			if (!(f->flags & PTT_FLAG_CLOSED) || !s->wait)
+				continue;
+			wait = CK_THREAD(c, s->thread)->waits;
+			while (wait && CK_WAITING(c, wait)->id != s->wait)
+				wait = CK_WAITING(c, wait)->thread_next;
+			/* With events missing, a release may be: then the lock itself must say the same. */
+			if (!wait || (flags & PTT_CHECK_INCOMPLETE && s->kind == NPTL_DOMAIN_MUTEX &&
+				      CK_WAITING(c, wait)->owner && CK_WAITING(c, wait)->owner != s->other))
+				f->flags |= PTT_FLAG_DROPPED;
+		}
+	}
+}
+
+int ptt_check_finish(struct ptt_check *c, const int64_t *ends, uint32_t count, uint32_t flags)
+{
+	if (!(flags & PTT_CHECK_RUNNING))
+		at_end(c, ends, count);
+	settle(c, flags);
+	return c->t.error;
+}
+
+uint64_t ptt_check_lost(const struct ptt_check *c)
+{
+	return c->lost;
+}
+
+uint64_t ptt_check_crowded(const struct ptt_check *c)
+{
+	return c->crowded;
+}
+
+uint64_t ptt_check_futex_waits(const struct ptt_check *c)
+{
+	return c->futex_waits;
+}
+
+int ptt_check_table(const struct ptt_check *c, uint32_t which, struct ptt_check_table *out)
+{
+	const struct rd_pool *pool = which == PTT_CHECK_FACTS ? &c->facts :
+				     which == PTT_CHECK_STEPS	 ? &c->steps :
+				     which == PTT_CHECK_THREADS	 ? &c->t.threads :
+								   NULL;
+
+	if (!pool)
+		return -EINVAL;
+	*out = (struct ptt_check_table){ pool->items, pool->count, pool->size };
+	if (which == PTT_CHECK_THREADS)
+		out->items = &CK_THREAD(c, 0)->process;
+	return 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* ptttrack.h - what every consumer of the tracker reports alike: events, threads and objects. */
+#ifndef PTTTRACK_H
+#define PTTTRACK_H
+
+#include <stdint.h>
+
+/* Kinds of objects are domains of the catalogue. */
+enum {
+	PTT_KIND_THREAD = 1,
+	PTT_KIND_MUTEX = 2,
+	PTT_KIND_RWLOCK = 3,
+	PTT_KIND_SPIN = 4,
+	PTT_KIND_COND = 5,
+	PTT_KIND_BARRIER = 6,
+	PTT_KIND_SEM = 7,
+	PTT_KIND_ONCE = 8,
+	PTT_KIND_FUTEX = 10,
+	PTT_KIND_LLL = 14,
+	PTT_KINDS = 16,
+};
+
+enum { PTT_MODE_EXCLUSIVE, PTT_MODE_SHARED };
+
+/* An event as the reader delivered it; the payload is valid as long as the reader's is. */
+struct ptt_event {
+	int64_t ts;
+	uint64_t object;
+	uint64_t site;
+	uint64_t payload;
+	uint32_t number; /* of the thread, in the reader */
+	uint32_t id;
+};
+
+#define PTT_THREAD_BEGUN 1u /* its begin is in the trace */
+#define PTT_THREAD_ENDED 2u /* its end is in the trace */
+#define PTT_THREAD_JOINED 4u
+#define PTT_THREAD_DETACHED 8u
+#define PTT_THREAD_CANCELLED 16u
+#define PTT_THREAD_PRIORITY 32u /* its policy is known */
+#define PTT_THREAD_GONE 64u	/* another thread has its pthread_t: it was joined or detached */
+#define PTT_THREAD_OWN 256u	/* from here on, flags of a consumer's own */
+
+struct ptt_track_thread {
+	uint64_t pthread;
+	int64_t first_ns; /* INT64_MAX without events */
+	int64_t last_ns;  /* of the event before the current one */
+	int64_t end_ns;
+	uint32_t process;
+	uint32_t tid; /* 0 when it was created and never ran */
+	uint32_t number; /* in the reader; UINT32_MAX for one without events */
+	uint32_t generation;
+	uint32_t creator;
+	uint32_t flags;
+	uint32_t held; /* locks held now */
+	uint32_t holds; /* list, the latest first */
+	uint32_t waits; /* list, the innermost first */
+	uint32_t process_next;
+};
+
+#define PTT_OBJECT_SHARED 1u /* between processes */
+#define PTT_OBJECT_ENDED 2u  /* destroyed, or its address used anew */
+#define PTT_OBJECT_MADE 4u   /* its initialization is in the trace */
+#define PTT_OBJECT_LLL_SHIFT 8 /* bits from here on: purpose of a low-level lock, enum nptl_trace_lll */
+#define PTT_OBJECT_OWN 65536u /* from here on, flags of a consumer's own */
+
+struct ptt_track_object {
+	uint64_t address;
+	int64_t first_ns;
+	uint32_t process;
+	uint32_t kind;
+	uint32_t generation; /* 1 for the first object at this address */
+	uint32_t before;     /* object that had this address, or 0 */
+	uint32_t flags;
+	uint32_t waiters; /* now */
+	uint32_t holders; /* now */
+	uint32_t holder;  /* one of them */
+	uint32_t holds;	  /* list, the latest first */
+	uint32_t waits;	  /* list, the latest first */
+	uint32_t opens;	  /* of a named semaphore */
+	uint32_t process_next;
+};
+
+_Static_assert(sizeof(struct ptt_event) == 40, "event");
+_Static_assert(sizeof(struct ptt_track_thread) == 72, "thread");
+_Static_assert(sizeof(struct ptt_track_object) == 64, "object");
+
+#endif

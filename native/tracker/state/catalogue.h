@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* catalogue.h - what the types of events mean to whoever follows threads and objects, and the numbers that they carry. */
+#ifndef PTT_TRACKER_CATALOGUE_H
+#define PTT_TRACKER_CATALOGUE_H
+
+#include "../../reader/events/decode.h"
+#include "../ptttrack.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define TK_IDS 1024u
+
+enum tk_field {
+	TK_RESULT, TK_WAIT_NS, TK_OWNER, TK_COUNT, TK_VALUE, TK_SERIAL, TK_MUTEX, TK_CREATOR, TK_SHARED, TK_WRITE,
+	TK_CANCELLED, TK_ROUTINE, TK_START_ROUTINE, TK_DETACHED, TK_PURPOSE, TK_KIND, TK_PROTOCOL, TK_ROBUST,
+	TK_PREFERENCE, TK_CLOCK, TK_POLICY, TK_PRIORITY, TK_TIMED, TK_CHILD, TK_DEADLINE, TK_FIELDS,
+};
+
+enum tk_action {
+	TK_IGNORE, TK_ACQUIRE, TK_ACQUIRE_SHARED, TK_RELEASE, TK_WAIT, TK_WAIT_END, TK_CALL_IN, TK_CALL_OUT, TK_TRY_IN,
+	TK_TRY_OUT, TK_INIT, TK_DESTROY, TK_COND_IN, TK_COND_OUT, TK_SIGNAL, TK_BROADCAST, TK_BARRIER_IN, TK_BARRIER_OUT,
+	TK_SEM_TAKEN, TK_SEM_POST, TK_FUTEX_IN, TK_FUTEX_OUT, TK_FUTEX_WAKE, TK_JOIN_IN, TK_JOIN_OUT, TK_ONCE_BEGIN,
+	TK_ONCE_END, TK_CREATE, TK_BEGIN, TK_END, TK_DETACH, TK_PRIORITY_SET, TK_CREATE_IN, TK_CREATE_OUT, TK_FAILED,
+	TK_CONSISTENT, TK_LLL_PURPOSE, TK_FORK, TK_PROCESS_START, TK_PROCESS_EXIT, TK_EXEC, TK_EXEC_FAILED, TK_LEVEL,
+	TK_LOST, TK_BUFFER_WAIT,
+};
+
+/* How a lock was taken: at once, by a routine that would not have waited for ever, or after a wait. */
+enum tk_how { TK_PLAIN, TK_TRIED, TK_WAITED };
+
+struct tk_field_at {
+	uint8_t number; /* of the field + 1, 0 = none */
+	uint8_t offset; /* in slots */
+	uint8_t type;
+};
+
+/* By id; constants from the first tk_learn_catalogue() on. */
+struct tk_meaning {
+	const struct ptt_event_type *type;
+	uint8_t action;
+	uint8_t level;
+	uint8_t how;
+	struct tk_field_at field[TK_FIELDS];
+};
+
+extern struct tk_meaning tk_meanings[TK_IDS];
+
+/* tk_learn_catalogue - before anything else here is used. Threads may call it at once. */
+void tk_learn_catalogue(void);
+
+/* tk_has - whether events of an id have a field. */
+static inline bool tk_has(uint32_t id, enum tk_field field)
+{
+	return tk_meanings[id].field[field].number;
+}
+
+/* tk_number - a field of an event, or @none. */
+static inline int64_t tk_number(const struct ptt_event *e, enum tk_field field, int64_t none)
+{
+	const struct tk_field_at *at = &tk_meanings[e->id].field[field];
+	struct rd_value value;
+
+	if (!at->number)
+		return none;
+	/* What almost all of them are: numbers of 32 or 64 bits in slots. */
+	if (likely(e->payload && !(e->payload & RD_PAYLOAD_RECORD))) {
+		const uint8_t *p = (const uint8_t *)(uintptr_t)e->payload + at->offset;
+
+		if (at->type == PTT_FIELD_S32)
+			return (int32_t)rd_u32(p);
+		if (at->type == PTT_FIELD_NS)
+			return (int64_t)rd_u64(p);
+		if (at->type == PTT_FIELD_TID)
+			return rd_u32(p);
+	}
+	return rd_field(e->payload, tk_meanings[e->id].type, at->number - 1u, &value) ? value.number : none;
+}
+
+#endif

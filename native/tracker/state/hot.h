@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* hot.h - what every event of a trace comes through: elements by number, holds that begin, events fed. */
+/*
+ * A consumer defines TK_IS_PROCESS, TK_IS_THREAD, TK_IS_OBJECT, TK_IS_HOLD and TK_IS_WAIT as the types of its elements before
+ * it includes this, so that the compiler knows how far apart they lie. The tracker's own files ask the layout.
+ */
+#ifndef PTT_TRACKER_HOT_H
+#define PTT_TRACKER_HOT_H
+
+#include "state.h"
+
+#ifdef TK_IS_THREAD
+#define TK_AT(pool, type, is, i) ((struct type *)(void *)&((is *)(void *)(pool)->items)[i])
+#define TK_PROCESS(t, i) ((struct tk_process *)(void *)&((TK_IS_PROCESS *)(void *)(t)->processes)[i])
+#else
+#define TK_AT(pool, type, is, i) ((struct type *)(void *)((pool)->items + (pool)->size * (i)))
+#define TK_PROCESS(t, i) ((struct tk_process *)(void *)((t)->processes + (t)->layout->process.size * (i)))
+#endif
+#define TK_THREAD(t, i) TK_AT(&(t)->threads, ptt_track_thread, TK_IS_THREAD, i)
+#define TK_OBJECT(t, i) TK_AT(&(t)->objects, ptt_track_object, TK_IS_OBJECT, i)
+#define TK_HOLD(t, i) TK_AT(&(t)->holds, tk_hold, TK_IS_HOLD, i)
+#define TK_WAIT(t, i) TK_AT(&(t)->waits, tk_wait, TK_IS_WAIT, i)
+#define TK_SHARE(t, i) (&((struct tk_share *)(void *)(t)->shares.items)[i])
+
+/* tk_cached - the object at an address, whatever became of it; made when nothing was there. */
+static inline struct tk_cached *tk_cached(struct tracker *t, const struct tk_event *e, uint32_t kind, uint64_t address)
+{
+	uint64_t key = tk_key(address, kind);
+	struct tk_cached *of_thread = (struct tk_cached *)(void *)t->caches.items + (size_t)e->thread * TK_CACHE;
+	struct tk_cached *cached = &of_thread[(key >> 3 ^ key >> 6 ^ key >> 12) % TK_CACHE];
+
+	if (unlikely(cached->key != key || TK_OBJECT(t, cached->object)->flags & PTT_OBJECT_ENDED))
+		cached = tk_meet(t, e, kind, address, cached);
+	return cached;
+}
+
+static inline uint32_t tk_object(struct tracker *t, const struct tk_event *e, uint32_t kind, uint64_t address)
+{
+	return tk_cached(t, e, kind, address)->object;
+}
+
+/*
+ * tk_hold_begin - a new hold at the head of both lists. Inline, for every lock comes here; what the consumer has behind it
+ * in the element is for the consumer to set.
+ */
+static inline uint32_t tk_hold_begin(struct tracker *t, const struct tk_event *e, uint32_t object, uint8_t mode)
+{
+	struct ptt_track_object *o = TK_OBJECT(t, object);
+	struct ptt_track_thread *by = TK_THREAD(t, e->thread);
+	uint32_t number = t->free_hold;
+
+	if (likely(number))
+		t->free_hold = TK_HOLD(t, number)->thread_next;
+	else
+		number = rd_pool_new(&t->holds, &t->error);
+	if (unlikely(!number))
+		return 0;
+	*TK_HOLD(t, number) = (struct tk_hold){
+		.since = e->ts, .site = e->site, .address = e->object & PTT_OBJECT_MASK, .thread = e->thread,
+		.object = object, .depth = 1, .thread_next = by->holds, .object_next = o->holds, .kind = (uint8_t)o->kind,
+		.mode = mode,
+	};
+	if (o->holds)
+		TK_HOLD(t, o->holds)->object_prev = number;
+	if (by->holds)
+		TK_HOLD(t, by->holds)->thread_prev = number;
+	o->holds = by->holds = number;
+	o->holders++;
+	o->holder = e->thread;
+	by->held++;
+	return number;
+}
+
+/* So many of the locks that a thread took last are looked at one by one. */
+#define TK_NEAR 8u
+
+/* tk_hold_released - the hold of the thread that an event of its ends; most threads release what they took last. */
+static inline uint32_t tk_hold_released(const struct tracker *t, const struct tk_event *e)
+{
+	uint32_t hold = TK_THREAD(t, e->thread)->holds, kind = e->id >> 6, near = TK_NEAR;
+	uint64_t address = e->object & PTT_OBJECT_MASK;
+
+	while (hold && (TK_HOLD(t, hold)->address != address || TK_HOLD(t, hold)->kind != kind)) {
+		if (unlikely(!--near))
+			return tk_hold_find(t, e->thread, tk_known_object(t, e->process, kind, address));
+		hold = TK_HOLD(t, hold)->thread_next;
+	}
+	return hold;
+}
+
+/* ---- the events ---- */
+
+typedef void tk_event_fn(struct tracker *t, struct tk_event *e, enum tk_action action);
+
+/* tk_feed - follows the events from one number up to another, and hands each to the consumer. Return: the tracker's error. */
+static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, const struct ptt_columns *columns,
+							 int64_t from, int64_t to, tk_event_fn *event)
+{
+	const struct ptt_columns here = *columns, *c = &here;
+
+	for (int64_t i = from; i < to && !t->error; i++) {
+		struct tk_event e = {
+			.e = { c->ts[i], c->object[i], c->site[i], c->payload[i], c->thread[i], c->id[i] & PTT_ID_MASK },
+		};
+		const struct tk_meaning *m = &tk_meanings[e.id];
+		struct tk_process *process;
+		struct ptt_track_thread *thread;
+
+		if (unlikely(e.number >= t->known_count || !t->known[e.number].known))
+			continue;
+		e.process = t->known[e.number].process;
+		e.thread = t->known[e.number].thread;
+		if (unlikely(m->action == TK_BEGIN))
+			e.thread = tk_begin(t, &e, e.number);
+		else if (unlikely(!e.thread))
+			e.thread = tk_thread_of_number(t, e.number);
+		thread = TK_THREAD(t, e.thread);
+		process = TK_PROCESS(t, e.process);
+		if (unlikely(thread->first_ns == INT64_MAX))
+			tk_first_event(t, &e);
+		process->last = e.ts;
+		/* Waits alone do not say who holds what: that needs changes of state. */
+		if (unlikely(!process->full[e.id >> 6]))
+			process->full[e.id >> 6] = m->level >= 2;
+		event(t, &e, (enum tk_action)m->action);
+		thread->last_ns = e.ts;
+	}
+	return t->error;
+}
+
+#endif

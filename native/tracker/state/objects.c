@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* objects.c - objects by address: their generations, and the memory that several processes have mapped. */
+#include "hot.h"
+
+/* Numbers of processes end below this; the objects of shared memory belong to numbers above. */
+#define SHARED_SPACE UINT32_C(0x80000000)
+
+/* ---- shared memory ---- */
+
+int tk_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset)
+{
+	uint32_t number, *shares;
+
+	if (end <= start || memory >= SHARED_SPACE)
+		return -EINVAL;
+	if (tk_process_reach(t, process) < 0)
+		return -ENOMEM;
+	number = rd_pool_new(&t->shares, &t->error);
+	if (!number)
+		return t->error;
+	shares = &TK_PROCESS(t, process)->shares;
+	*TK_SHARE(t, number) = (struct tk_share){ start, end, offset, process, memory, *shares };
+	*shares = number;
+	return 0;
+}
+
+uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address)
+{
+	uint32_t share = TK_PROCESS(t, process)->shares;
+
+	/* What was mapped at an address last is what counts. */
+	while (share && (address < TK_SHARE(t, share)->start || address >= TK_SHARE(t, share)->end))
+		share = TK_SHARE(t, share)->process_next;
+	return share;
+}
+
+/* Where an object lives: in memory that several processes have mapped that is not their address of it. */
+static void place_of(const struct tracker *t, uint32_t *process, uint64_t *address)
+{
+	const struct tk_share *s;
+
+	*address &= PTT_OBJECT_MASK;
+	if (likely(!TK_PROCESS(t, *process)->shares) || t->apart)
+		return;
+	s = TK_SHARE(t, tk_share_at(t, *process, *address));
+	if (!s->end)
+		return;
+	*process = SHARED_SPACE | s->memory;
+	*address = *address - s->start + s->offset;
+}
+
+/* ---- objects ---- */
+
+uint32_t tk_known_object(const struct tracker *t, uint32_t process, uint32_t kind, uint64_t address)
+{
+	place_of(t, &process, &address);
+	return tk_map_get(&t->object_of, tk_key(address, kind), process);
+}
+
+static uint32_t object_new(struct tracker *t, uint32_t process, uint32_t kind, uint64_t address, int64_t ts,
+			   uint32_t before)
+{
+	uint32_t number = tk_new(t, &t->objects, &t->layout->object);
+	struct ptt_track_object *o = TK_OBJECT(t, number);
+
+	if (!number)
+		return 0;
+	o->address = address & PTT_OBJECT_MASK;
+	o->process = process;
+	o->kind = kind;
+	o->first_ns = ts;
+	o->generation = before ? TK_OBJECT(t, before)->generation + 1 : 1;
+	o->before = before;
+	o->process_next = TK_PROCESS(t, process)->objects;
+	TK_PROCESS(t, process)->objects = number;
+	if (before)
+		TK_OBJECT(t, before)->flags |= PTT_OBJECT_ENDED;
+	if (t->object_made)
+		t->object_made(t, number);
+	return number;
+}
+
+/* Puts a new object where another one was, or none. */
+static uint32_t put_object(struct tracker *t, uint32_t process, uint32_t kind, uint64_t address, int64_t ts,
+			   uint32_t before)
+{
+	uint32_t number = object_new(t, process, kind, address, ts, before);
+
+	place_of(t, &process, &address);
+	tk_map_set(t, &t->object_of, tk_key(address, kind), process, number);
+	return number;
+}
+
+uint32_t tk_renew(struct tracker *t, uint32_t object, const struct tk_event *e)
+{
+	return put_object(t, e->process, TK_OBJECT(t, object)->kind, e->object, e->ts, object);
+}
+
+struct tk_cached *tk_meet(struct tracker *t, const struct tk_event *e, uint32_t kind, uint64_t address,
+			  struct tk_cached *cached)
+{
+	uint32_t object = tk_known_object(t, e->process, kind, address);
+
+	if (!object)
+		object = put_object(t, e->process, kind, address, e->ts, 0);
+	else if (TK_OBJECT(t, object)->process != e->process)
+		TK_OBJECT(t, object)->flags |= PTT_OBJECT_SHARED;
+	*cached = (struct tk_cached){ tk_key(address, kind), object, t->used ? t->used(t, e->thread, object) : 0 };
+	return cached;
+}
+
+/* ---- initialized and destroyed ---- */
+
+/* A semaphore with a name: the event that opens one has no word of who may share it. */
+static bool is_named(const struct tk_event *e)
+{
+	return e->id >> 6 == PTT_KIND_SEM && !tk_has(e->id, TK_SHARED);
+}
+
+uint32_t tk_init(struct tracker *t, const struct tk_event *e)
+{
+	uint32_t object = tk_object(t, e, e->id >> 6, e->object);
+	struct ptt_track_object *o = TK_OBJECT(t, object);
+
+	/* One that is open already is the same one again. */
+	if (is_named(e) && o->opens && !(o->flags & PTT_OBJECT_ENDED)) {
+		o->opens++;
+		return 0;
+	}
+	/* Made anew where another was: its memory was used for something else, or was it forgotten to be destroyed? */
+	if (o->first_ns != e->ts || o->flags || o->holds || o->waits)
+		object = tk_renew(t, object, e);
+	o = TK_OBJECT(t, object);
+	o->opens = is_named(e);
+	o->flags |= PTT_OBJECT_MADE | (tk_number(&e->e, TK_SHARED, 0) ? PTT_OBJECT_SHARED : 0);
+	return object;
+}
+
+uint32_t tk_destroy(struct tracker *t, const struct tk_event *e)
+{
+	uint32_t object = tk_object(t, e, e->id >> 6, e->object);
+	struct ptt_track_object *o = TK_OBJECT(t, object);
+
+	if (o->opens > 1) {
+		o->opens--;
+		return 0;
+	}
+	o->flags |= PTT_OBJECT_ENDED;
+	return object;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* state.h - processes, threads, objects, holds and waits as events change them: what all consumers of the tracker share. */
+/*
+ * A consumer has a struct tracker at the beginning of its own state. The elements of its tables begin with those of the
+ * tracker and have behind them what only the consumer needs; it says how large they are when it opens the tracker. Numbers of
+ * elements stand for them everywhere; 0 is none. Functions return what they found or made; where memory is out they
+ * return 0 and leave it in `error`.
+ */
+#ifndef PTT_TRACKER_STATE_H
+#define PTT_TRACKER_STATE_H
+
+#include "../../reader/tables.h"
+#include "catalogue.h"
+
+#define TK_NEVER INT64_MIN
+
+/* An event, and where it belongs: e->ts and e->ts are the same. */
+struct tk_event {
+	union {
+		struct ptt_event;
+		struct ptt_event e;
+	};
+	uint32_t thread;
+	uint32_t process;
+};
+
+struct tk_process {
+	int64_t first; /* INT64_MAX before its first event */
+	int64_t last;
+	uint32_t parent; /* number + 1, or 0 */
+	uint32_t objects; /* list, the latest first */
+	uint32_t threads; /* list, the first one first */
+	uint32_t threads_last;
+	uint32_t shares; /* list, what was mapped last first */
+	uint32_t thread_count; /* with events */
+	bool full[PTT_KINDS]; /* by kind: changes of state are recorded, not only waits */
+};
+
+/* Memory of a process that others have mapped too. */
+struct tk_share {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	uint32_t process;
+	uint32_t memory;
+	uint32_t process_next;
+};
+
+/* A lock that a thread holds, in the lists of its thread and of its object. */
+struct tk_hold {
+	int64_t since;
+	uint64_t site;
+	uint64_t address;
+	uint32_t thread;
+	uint32_t object;
+	uint32_t depth;
+	uint32_t thread_next;
+	uint32_t thread_prev;
+	uint32_t object_next;
+	uint32_t object_prev;
+	uint8_t kind;
+	uint8_t mode;
+};
+
+/* A wait that goes on, in the lists of its thread and of its object. */
+struct tk_wait {
+	int64_t since;
+	uint64_t id; /* from 1, in the order of beginnings */
+	uint64_t site;
+	uint64_t address;
+	uint32_t thread;
+	uint32_t object;
+	uint32_t owner; /* holder, or thread whose end is waited for */
+	uint32_t mutex; /* of a condition wait */
+	uint32_t thread_next;
+	uint32_t object_next;
+	uint32_t object_prev;
+	uint8_t kind;
+	uint8_t mode;
+};
+
+/* What a thread used last, by address. */
+#define TK_CACHE 64u
+
+struct tk_cached {
+	uint64_t key;
+	uint32_t object;
+	uint32_t own; /* the consumer's */
+};
+
+/* The row of a thread, and what is known of it beforehand. */
+struct tk_known {
+	uint32_t thread;
+	uint32_t process;
+	uint32_t tid;
+	bool known;
+	bool allowed;
+};
+
+/* Elements of a consumer: their size, and what they are when they are new; NULL: zero. */
+struct tk_element {
+	size_t size;
+	const void *fresh;
+};
+
+struct tk_layout {
+	struct tk_element process, thread, object, hold, wait;
+};
+
+struct tracker {
+	int error;
+	bool apart; /* objects in memory that processes share are one for each process */
+	uint32_t free_hold, free_wait;
+	uint32_t known_count, process_count;
+	uint64_t wait_id;
+	struct rd_pool threads, objects, holds, waits, shares, caches;
+	struct rd_map object_of, pthread_of, serial_of, tid_of;
+	struct tk_known *known; /* by the reader's number of a thread */
+	uint8_t *processes;
+	const struct tk_layout *layout;
+	/* A thread uses an object that it did not use lately. Return: what is kept beside it. NULL: nothing is. */
+	uint32_t (*used)(struct tracker *t, uint32_t thread, uint32_t object);
+	/* An object is there that was not before. NULL: nothing to do. */
+	void (*object_made)(struct tracker *t, uint32_t object);
+};
+
+/* ---- state.c ---- */
+
+/* tk_open - @layout stays where it is. Return: 0 or -ENOMEM; tk_close() is needed either way. */
+int tk_open(struct tracker *t, const struct tk_layout *layout);
+void tk_close(struct tracker *t);
+/* tk_new - a new element. */
+uint32_t tk_new(struct tracker *t, struct rd_pool *pool, const struct tk_element *element);
+/* tk_process_reach - makes processes known up to a number. Return: 0 or -ENOMEM. */
+int tk_process_reach(struct tracker *t, uint32_t process);
+void tk_map_set(struct tracker *t, struct rd_map *map, uint64_t a, uint64_t b, uint64_t value);
+uint32_t tk_map_get(const struct rd_map *map, uint64_t a, uint64_t b);
+
+/* ---- threads.c ---- */
+
+/* tk_declare - which thread stands behind a number of the reader; known ones may be declared again. 0 or -ENOMEM. */
+int tk_declare(struct tracker *t, uint32_t number, uint32_t process, uint32_t tid);
+/* tk_fork_of - a process took over its parent's memory and levels. Return: 0, -EINVAL or -ENOMEM. */
+int tk_fork_of(struct tracker *t, uint32_t process, uint32_t parent);
+uint32_t tk_thread_new(struct tracker *t, uint32_t process, uint32_t tid, uint32_t number);
+uint32_t tk_thread_of_number(struct tracker *t, uint32_t number);
+/* tk_number_of_tid - the reader's number plus 1 of a kernel thread id, of another process if this one has none. */
+uint32_t tk_number_of_tid(const struct tracker *t, uint32_t process, uint32_t tid);
+/* tk_thread_of_tid - the thread with a kernel thread id, 0 if it was never declared. */
+uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid);
+/* tk_thread_named - the thread whose pthread_t is the object of an event. */
+uint32_t tk_thread_named(const struct tracker *t, const struct tk_event *e);
+/* tk_create - the thread that an event says was created; it may have begun already. */
+uint32_t tk_create(struct tracker *t, const struct tk_event *e);
+/* tk_begin - the thread that begins with this event behind a number of the reader. */
+uint32_t tk_begin(struct tracker *t, const struct tk_event *e, uint32_t number);
+/* tk_first_event - of a thread. */
+void tk_first_event(struct tracker *t, const struct tk_event *e);
+void tk_end(struct tracker *t, const struct tk_event *e);
+void tk_detach(struct tracker *t, const struct tk_event *e);
+/* tk_scheduled - the thread whose scheduling an event is about. */
+uint32_t tk_scheduled(const struct tracker *t, const struct tk_event *e);
+/* tk_joined - the thread that a join which is over was for: @owner if it was known at its beginning. */
+uint32_t tk_join_target(const struct tracker *t, const struct tk_event *e, uint32_t owner);
+
+/* ---- objects.c ---- */
+
+/* tk_share - Return: 0, -EINVAL or -ENOMEM. */
+int tk_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset);
+/* tk_share_at - the shared memory that an address of a process lies in. */
+uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address);
+/* tk_known_object - the object at an address, whatever became of it; 0: never seen. */
+uint32_t tk_known_object(const struct tracker *t, uint32_t process, uint32_t kind, uint64_t address);
+/* tk_renew - what an event is about is another object than this one, which was there. Return: that. */
+uint32_t tk_renew(struct tracker *t, uint32_t object, const struct tk_event *e);
+struct tk_cached *tk_meet(struct tracker *t, const struct tk_event *e, uint32_t kind, uint64_t address,
+			  struct tk_cached *cached);
+/* tk_init - the object that an event initializes; 0 where it is a named semaphore that is open already. */
+uint32_t tk_init(struct tracker *t, const struct tk_event *e);
+/* tk_destroy - the object that an event destroys; 0 where it is a named semaphore that stays open. */
+uint32_t tk_destroy(struct tracker *t, const struct tk_event *e);
+
+static inline uint64_t tk_key(uint64_t address, uint32_t kind)
+{
+	return (address & PTT_OBJECT_MASK) | (uint64_t)kind << 48;
+}
+
+/* ---- holds.c ---- */
+
+uint32_t tk_hold_find(const struct tracker *t, uint32_t thread, uint32_t object);
+/* tk_hold_end - takes a hold out of all lists; its element stays as it is until another hold begins. */
+void tk_hold_end(struct tracker *t, uint32_t number);
+
+/* ---- waits.c ---- */
+
+/* tk_wait_begin - a new wait at the head of both lists; all else in its element is as in the layout. */
+uint32_t tk_wait_begin(struct tracker *t, const struct tk_event *e, uint32_t object, uint8_t mode);
+/* tk_wait_of - the innermost wait of a thread for an object, or 0. */
+uint32_t tk_wait_of(const struct tracker *t, uint32_t thread, uint32_t object);
+/* tk_wait_at - the innermost wait of the thread for what was at the address then; another object may be there by now. */
+uint32_t tk_wait_at(const struct tracker *t, const struct tk_event *e);
+/* tk_wait_end - takes a wait out of all lists; its element stays as it is until another wait begins. */
+void tk_wait_end(struct tracker *t, uint32_t number);
+
+#endif

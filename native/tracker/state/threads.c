@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* threads.c - life of threads: created, begun, ended; which thread a number, kernel id or pthread_t means. */
+#include "hot.h"
+
+#define ANY_PROCESS UINT64_MAX
+
+uint32_t tk_thread_new(struct tracker *t, uint32_t process, uint32_t tid, uint32_t number)
+{
+	uint32_t row = tk_new(t, &t->threads, &t->layout->thread);
+	struct tk_process *p = TK_PROCESS(t, process);
+	struct ptt_track_thread *thread = TK_THREAD(t, row);
+
+	if (!row || !rd_pool_new(&t->caches, &t->error))
+		return 0;
+	*(p->threads ? &TK_THREAD(t, p->threads_last)->process_next : &p->threads) = row;
+	p->threads_last = row;
+	thread->process = process;
+	thread->tid = tid;
+	thread->number = number;
+	thread->generation = 1;
+	thread->first_ns = INT64_MAX;
+	thread->last_ns = thread->end_ns = TK_NEVER;
+	return row;
+}
+
+/* ---- by number and by kernel id ---- */
+
+int tk_declare(struct tracker *t, uint32_t number, uint32_t process, uint32_t tid)
+{
+	struct tk_known *known;
+
+	if (rd_array_reach((void **)&t->known, &t->known_count, number, sizeof(*t->known)) < 0 ||
+	    tk_process_reach(t, process) < 0)
+		return -ENOMEM;
+	known = &t->known[number];
+	if (known->known)
+		return 0;
+	known->process = process;
+	known->tid = tid;
+	known->known = true;
+	tk_map_set(t, &t->tid_of, process, tid, (uint64_t)number + 1);
+	tk_map_set(t, &t->tid_of, ANY_PROCESS, tid, (uint64_t)number + 1);
+	return t->error;
+}
+
+int tk_fork_of(struct tracker *t, uint32_t process, uint32_t parent)
+{
+	if (process == parent)
+		return -EINVAL;
+	if (tk_process_reach(t, process > parent ? process : parent) < 0)
+		return -ENOMEM;
+	TK_PROCESS(t, process)->parent = parent + 1;
+	return 0;
+}
+
+uint32_t tk_thread_of_number(struct tracker *t, uint32_t number)
+{
+	struct tk_known *known = &t->known[number];
+
+	if (!known->thread)
+		known->thread = tk_thread_new(t, known->process, known->tid, number);
+	return known->thread;
+}
+
+uint32_t tk_number_of_tid(const struct tracker *t, uint32_t process, uint32_t tid)
+{
+	uint32_t number = tk_map_get(&t->tid_of, process, tid);
+
+	/* A lock may be shared with another process. */
+	return number ? number : tk_map_get(&t->tid_of, ANY_PROCESS, tid);
+}
+
+uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid)
+{
+	uint32_t number = tk_number_of_tid(t, process, tid);
+
+	return number ? tk_thread_of_number(t, number - 1) : 0;
+}
+
+/* ---- life ---- */
+
+/* Threads of a process by the serial number of their creation, which is never used again as a pthread_t is. */
+static void name_thread(struct tracker *t, uint32_t process, uint64_t pthread, int64_t serial, uint32_t thread)
+{
+	uint32_t before = tk_map_get(&t->pthread_of, process, pthread);
+
+	if (before && before != thread)
+		TK_THREAD(t, before)->flags |= PTT_THREAD_GONE;
+	TK_THREAD(t, thread)->pthread = pthread;
+	if (serial > 0)
+		tk_map_set(t, &t->serial_of, process, (uint64_t)serial, thread);
+	tk_map_set(t, &t->pthread_of, process, pthread, thread);
+}
+
+uint32_t tk_create(struct tracker *t, const struct tk_event *e)
+{
+	int64_t serial = tk_number(&e->e, TK_SERIAL, 0);
+	uint32_t thread = serial > 0 ? tk_map_get(&t->serial_of, e->process, (uint64_t)serial) : 0;
+
+	if (!thread) {
+		thread = tk_thread_new(t, e->process, 0, UINT32_MAX);
+		name_thread(t, e->process, e->object, serial, thread);
+	}
+	TK_THREAD(t, thread)->creator = e->thread;
+	if (tk_number(&e->e, TK_DETACHED, 0))
+		TK_THREAD(t, thread)->flags |= PTT_THREAD_DETACHED;
+	return thread;
+}
+
+uint32_t tk_begin(struct tracker *t, const struct tk_event *e, uint32_t number)
+{
+	uint32_t process = t->known[number].process, before = t->known[number].thread;
+	int64_t serial = tk_number(&e->e, TK_SERIAL, 0);
+	uint32_t thread = serial > 0 ? tk_map_get(&t->serial_of, process, (uint64_t)serial) : 0;
+
+	if (thread && TK_THREAD(t, thread)->flags & PTT_THREAD_BEGUN)
+		thread = 0;
+	/* Known as an owner only: it is this one. */
+	if (before && TK_THREAD(t, before)->first_ns == INT64_MAX && !thread)
+		thread = before;
+	if (!thread)
+		thread = tk_thread_new(t, process, t->known[number].tid, number);
+	t->known[number].thread = thread;
+	TK_THREAD(t, thread)->tid = t->known[number].tid;
+	TK_THREAD(t, thread)->number = number;
+	TK_THREAD(t, thread)->flags |= PTT_THREAD_BEGUN;
+	if (before && before != thread)
+		TK_THREAD(t, thread)->generation = TK_THREAD(t, before)->generation + 1;
+	name_thread(t, process, e->object, serial, thread);
+	return thread;
+}
+
+void tk_first_event(struct tracker *t, const struct tk_event *e)
+{
+	struct tk_process *process = TK_PROCESS(t, e->process);
+
+	TK_THREAD(t, e->thread)->first_ns = e->ts;
+	/* A child is recorded at its parent's levels. */
+	if (!process->thread_count++ && process->parent)
+		memcpy(process->full, TK_PROCESS(t, process->parent - 1)->full, sizeof(process->full));
+	if (process->first > e->ts)
+		process->first = e->ts;
+}
+
+void tk_end(struct tracker *t, const struct tk_event *e)
+{
+	struct ptt_track_thread *thread = TK_THREAD(t, e->thread);
+
+	thread->end_ns = e->ts;
+	thread->flags |= PTT_THREAD_ENDED;
+	if (tk_number(&e->e, TK_CANCELLED, 0))
+		thread->flags |= PTT_THREAD_CANCELLED;
+	if (!thread->pthread)
+		name_thread(t, e->process, e->object, 0, e->thread);
+}
+
+uint32_t tk_thread_named(const struct tracker *t, const struct tk_event *e)
+{
+	return tk_map_get(&t->pthread_of, e->process, e->object);
+}
+
+void tk_detach(struct tracker *t, const struct tk_event *e)
+{
+	uint32_t thread = tk_thread_named(t, e);
+
+	if (thread && tk_number(&e->e, TK_RESULT, 0) == 0)
+		TK_THREAD(t, thread)->flags |= PTT_THREAD_DETACHED;
+}
+
+uint32_t tk_scheduled(const struct tracker *t, const struct tk_event *e)
+{
+	uint32_t thread = tk_thread_named(t, e);
+
+	/* The first thread of a process has no beginning that says what its pthread_t is. */
+	return thread || TK_THREAD(t, e->thread)->pthread ? thread : e->thread;
+}
+
+uint32_t tk_join_target(const struct tracker *t, const struct tk_event *e, uint32_t owner)
+{
+	uint32_t thread = owner && !(TK_THREAD(t, owner)->flags & PTT_THREAD_JOINED) ? owner : tk_thread_named(t, e);
+
+	return thread && !(TK_THREAD(t, thread)->flags & PTT_THREAD_JOINED) ? thread : 0;
+}
