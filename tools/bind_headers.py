@@ -39,30 +39,44 @@ class Header:
     """A header to declare.
 
     Attributes:
-        path: Below `native/`; its stem names the module.
-        functions: Those that Python calls; None for all that it declares.
+        name: Its file; the stem names the module.
+        only: Which functions, structs and constants Python uses; otherwise all of them.
     """
 
-    path: str
-    functions: tuple[str, ...] | None = None
+    name: str
+    only: tuple[str, ...] = ()
 
     @property
     def module(self) -> str:
         """Name of the module."""
-        return Path(self.path).stem
+        return self.name.removesuffix(".h")
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        found = [path for path in NATIVE.rglob(self.name) if "glibc" not in path.parts]
+        if len(found) != 1:
+            raise SystemExit(f"{self.name}: one header of that name is expected, not {len(found)}")
+        return found[0]
+
+    def has(self, name: str) -> bool:
+        """Return whether Python uses something of that name."""
+        return not self.only or name.startswith(self.only)
 
 
 HEADERS = (
-    Header("collector/collect.h"),
-    Header("reader/pttread.h"),
-    Header("model/pttmodel.h"),
-    Header("tracker/facts/pttcheck.h"),
-    Header("verify/pttverify.h"),
-    Header("detail/pttdetail.h"),
-    Header("include/trace.h"),
-    Header("include/nptl_trace.h", functions=("nptl_trace_send_user_event",)),
+    Header("ptt_abi.h", ("PTT_POLICY", "PTT_WHEN_FULL", "PTT_CLOCK", "PTT_PROCESS", "ptt_control")),
+    Header("collect.h"),
+    Header("pttread.h"),
+    Header("pttmodel.h"),
+    Header("pttcheck.h"),
+    Header("pttverify.h"),
+    Header("pttdetail.h"),
+    Header("trace.h"),
+    Header("nptl_trace.h", ("nptl_trace_send_user_event", "NPTL_TRACE_SOURCE")),
 )
-INCLUDES = ("include", "ring", *sorted({os.path.dirname(h.path) for h in HEADERS}))  # noqa: PTH120
+# What they include is named from there.
+INCLUDES = ("include", "ring")
 
 # By size and DWARF's encoding: 2 is bool, 4 float, 5 and 6 signed, 7 and 8 unsigned.
 SCALARS = {
@@ -256,7 +270,8 @@ def _without_comments(text: str) -> str:
 def _function_names(text: str) -> Iterator[str]:
     """Yield the functions that a header declares, in its order."""
     code = re.sub(r"^#.*?(?<!\\)$", "", text, flags=re.MULTILINE | re.DOTALL)
-    yield from dict.fromkeys(re.findall(r"\b((?:ptt|posix_trace)_\w+)\s*\([^;{]*\)\s*;", code))
+    pattern = r"^(?!static)[^\n;{}]*?\b((?:ptt|posix|nptl)_\w+)\s*\([^;{}]*\)[^;{}]*;"
+    yield from dict.fromkeys(re.findall(pattern, code, flags=re.MULTILINE))
 
 
 def _macro_names(text: str) -> Iterator[str]:
@@ -267,17 +282,21 @@ def _macro_names(text: str) -> Iterator[str]:
 
 def compile_header(header: Header, directory: Path) -> Path:
     """Compile a program whose debugging information describes a header."""
-    text = _without_comments((NATIVE / header.path).read_text("utf-8"))
-    functions = header.functions or tuple(_function_names(text))
+    text = _without_comments(header.path.read_text("utf-8"))
+    functions = filter(header.has, _function_names(text))
     lines = [
         "#define NPTL_TRACE_IMPLEMENTATION",
-        f'#include "{Path(header.path).name}"',
+        f'#include "{header.name}"',
         *(f"__typeof__({name}) *function_{name};" for name in functions),
-        *(f"enum {{ constant_{name} = ({name}) }};" for name in _macro_names(text)),
+        *(
+            f"enum {{ constant_{name} = ({name}) }};"
+            for name in filter(header.has, _macro_names(text))
+        ),
     ]
     source, out = directory / f"{header.module}.c", directory / f"{header.module}.o"
     source.write_text("\n".join(lines) + "\n", "utf-8")
-    includes = [f"-I{NATIVE / folder}" for folder in INCLUDES]
+    folders = [*(NATIVE / folder for folder in INCLUDES), *{one.path.parent for one in HEADERS}]
+    includes = [f"-I{folder}" for folder in folders]
     flags = ["-std=gnu11", "-g", "-gdwarf-4", "-O0", "-fno-eliminate-unused-debug-types", "-c"]
     compiler = shlex.split(os.environ.get("CC", "cc"))
     subprocess.run([*compiler, *flags, *includes, "-o", out, source], check=True)
@@ -293,27 +312,27 @@ def read_header(header: Header, directory: Path) -> Declared:
         table: Any = dwarf.line_program_for_CU(unit)
         files = ["", *(entry.name.decode() for entry in table["file_entry"])]
         types = Types(declared, files)
-        here = Path(header.path).name
+        here = header.name
         for die in unit.get_top_DIE().iter_children():
             name = _name(die)
             if die.tag == "DW_TAG_enumeration_type":
-                _read_constants(die, declared, here=types.file(die) == here)
+                _read_constants(die, declared, header if types.file(die) == here else None)
             elif die.tag == "DW_TAG_variable" and name.startswith("function_"):
                 routine = _type(_type(die))
                 arguments = tuple(types.scalar(_type(one)) for one in routine.iter_children())
                 result = types.scalar(_type(routine))
                 declared.functions[name.removeprefix("function_")] = (result, arguments)
-            elif types.file(die) == here and not header.functions and _is_complete_record(die):
+            elif types.file(die) == here and header.has(name) and _is_complete_record(die):
                 types.record(die)
     return declared
 
 
-def _read_constants(die: Any, declared: Declared, *, here: bool) -> None:
+def _read_constants(die: Any, declared: Declared, header: Header | None) -> None:
     for child in die.iter_children():
         name, value = _name(child), child.attributes["DW_AT_const_value"].value
         if name.startswith("constant_"):
             declared.constants[name.removeprefix("constant_")] = value
-        elif here:
+        elif header and header.has(name):
             declared.constants[name] = value
 
 
@@ -398,18 +417,18 @@ def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> s
             foreign.setdefault(owners[name], []).append(name)
     short = [f"{name} = ctypes.{CTYPES[name]}" for name in sorted(used & set(CTYPES))]
     bases = sorted({record.base for record in own})
-    hints = any(_hint(one) == "Any" for record in own for one in record.fields)
     lines = [
-        f'"""What `{Path(header.path).name}` declares.', "",
-        NOTE.format(f"native/{header.path}"), '"""', "",
+        f'"""What `{header.name}` declares.', "",
+        NOTE.format(header.name), '"""', "",
         "from __future__ import annotations", "",
         "import ctypes", *([f"from ctypes import {', '.join(bases)}"] if bases else []),
-        *(["from typing import Any"] if hints else []),
         *([""] if foreign else []),
         *(
             f"from nptltrace._binding.headers.{module} import {', '.join(names)}"
             for module, names in sorted(foreign.items())
         ),
+        "", "TYPE_CHECKING = False  # as `typing` has it, without a recording's paying for that",
+        "if TYPE_CHECKING:", "    from typing import Any",
         "", *short,
     ]  # fmt: skip
     if declared.constants:
@@ -427,9 +446,6 @@ def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> s
             arguments = ", ".join(takes) + ("," if len(takes) == 1 else "")
             lines.append(f'    "{name}": ({result}, ({arguments})),')
         lines.append("}")
-        if not hints:
-            place = lines.index("import ctypes") + 1 + bool(bases)
-            lines.insert(place, "from typing import Any")
     return "\n".join(lines) + "\n"
 
 
@@ -438,7 +454,7 @@ def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> s
 
 def layouts_text(records: Iterable[Record]) -> str:
     """Return the C file that refuses to compile where a layout is another."""
-    names = sorted(Path(header.path).name for header in HEADERS)
+    names = sorted(header.name for header in HEADERS)
     lines = [
         "/* SPDX-License-Identifier: MIT */",
         "/* layouts.c - holds this compiler to the layouts that Python was given. */",
@@ -461,7 +477,7 @@ def generate() -> dict[Path, str]:
     found = read_all()
     owners: dict[str, str] = {}
     for header, declared in found.items():
-        here = Path(header.path).name
+        here = header.name
         for record in declared.records.values():
             if record.header == here:
                 owners[record.name] = header.module

@@ -5,6 +5,7 @@
 
 #include "collect.h"
 #include "nptl_trace.h"
+#include "ptt_abi.h"
 #include "pttcheck.h"
 #include "pttdetail.h"
 #include "pttmodel.h"
@@ -16,6 +17,12 @@
 #define SIZE(size) _Static_assert(sizeof(LAYOUT) == (size), MESSAGE)
 #define AT(field, at) _Static_assert(offsetof(LAYOUT, field) == (at), MESSAGE)
 
+#undef LAYOUT
+#define LAYOUT struct ptt_abi_head
+SIZE(16); AT(magic, 0); AT(major, 8); AT(minor, 10); AT(struct_size, 12);
+#undef LAYOUT
+#define LAYOUT struct ptt_control
+SIZE(128); AT(abi, 0); AT(pid, 16); AT(changes, 20); AT(level, 24); AT(reserved, 88);
 #undef LAYOUT
 #define LAYOUT struct ptt_message
 SIZE(512); AT(text, 0);
@@ -49,9 +56,6 @@ SIZE(24); AT(word, 0); AT(words, 8); AT(kind, 16); AT(pid, 20);
 #undef LAYOUT
 #define LAYOUT struct ptt_site
 SIZE(16); AT(address, 0); AT(process, 8); AT(id, 12);
-#undef LAYOUT
-#define LAYOUT struct ptt_abi_head
-SIZE(16); AT(magic, 0); AT(major, 8); AT(minor, 10); AT(struct_size, 12);
 #undef LAYOUT
 #define LAYOUT struct ptt_segment
 SIZE(384); AT(abi, 0); AT(size, 16); AT(chunk_size, 24); AT(chunk_count, 28); AT(thread_count, 32);

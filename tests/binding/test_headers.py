@@ -66,13 +66,16 @@ def test_every_constant_is_the_compilers(declared: dict[Header, Declared]) -> No
     for header, found in declared.items():
         module = module_of(header)
         for name, value in found.constants.items():
-            assert getattr(module, name) == value, f"{header.path}: {name}"
+            assert getattr(module, name) == value, f"{header.name}: {name}"
 
 
 @pytest.mark.usefixtures("native_in_process")
 def test_every_function_is_in_its_library(declared: dict[Header, Declared]) -> None:
     for header, found in declared.items():
-        assert found.functions, f"{header.path} declares no function"
+        if header.module == "ptt_abi":
+            assert not found.functions  # it is about memory that libraries share
+            continue
+        assert found.functions, f"{header.name} declares no function"
         library = Library(LIBRARIES[header.module], module_of(header).FUNCTIONS)
         for name, (_, arguments) in found.functions.items():
             assert len(getattr(library, name).argtypes) == len(arguments), name

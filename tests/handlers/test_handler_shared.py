@@ -26,7 +26,7 @@ from tests.handlers.helpers import agreed_counts, babeltrace, stat
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from nptltrace.record.library import Collector
+    from nptltrace._binding.libpttcollect import Collector
     from tests.support import Ptt, Recorder
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import random
 import subprocess
 import time
@@ -10,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace._binding.libpttcollect import Collector, CollectorError, read_clock
 from nptltrace.record.files.tsdl_writer import Calibration, metadata_text
-from nptltrace.record.library import Collector, CollectorError, read_clock
 from nptltrace.record.settings.options import BufferOptions
 from tests.record.packets import babeltrace_count, streams
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nptltrace.record.library import Stats
+    from nptltrace._binding.libpttcollect import Stats
 
 
 @pytest.fixture(autouse=True)
@@ -49,8 +48,8 @@ def collect(
             collector.wait(0.002)
         assert process.stdout is not None
         said = int(process.stdout.read())
-    for entry in collector.processes():
-        collector.process_gone(entry.index)
+    for place, _ in collector.processes():
+        collector.process_gone(place)
     collector.close()
     stats = collector.finish()
     now = read_clock(collector.clock)
@@ -201,12 +200,3 @@ def test_clocks_agree() -> None:
         if abs(second.unix_ns - first.unix_ns - elapsed) <= error:
             return
     pytest.fail("the time of day and the monotonic clock disagree")
-
-
-def test_structs_have_the_sizes_of_c() -> None:
-    from nptltrace.record import library
-
-    assert ctypes.sizeof(library.ProcessEntry) == 48
-    assert ctypes.sizeof(library.Site) == 16
-    assert ctypes.sizeof(library.ThreadEntry) == 24
-    assert ctypes.sizeof(library.Time) == 32

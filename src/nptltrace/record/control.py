@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import mmap
 import os
-import struct
+from ctypes import sizeof
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._binding.headers.ptt_abi import Control
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import PttError, UsageError
 
@@ -17,11 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["ControlPage", "group_of", "levels_changed"]
 
 _MAGIC = b"PTTCTRL1"
-_HEAD = struct.Struct("<8sHHIII")  # struct ptt_control up to the levels
-_WORD = struct.Struct("<I")
-_SIZE = 128
+_SIZE = sizeof(Control)
 _MAJOR = 1
-_CHANGES_AT = 20
 # Beside the pages: levels were changed in this session, whatever becomes of the processes.
 _CHANGED = "levels-changed"
 
@@ -64,8 +62,8 @@ class ControlPage(NamedTuple):
 
     def read(self) -> dict[str, int]:
         """Return the level of each domain."""
-        with self._open() as page:
-            return {name: self._word(page, _HEAD.size + 4 * i) for name, i in DOMAINS.items()}
+        page = self._open()
+        return {name: page.level[number] for name, number in DOMAINS.items()}
 
     def write(self, levels: Levels) -> None:
         """Change levels; the process acts on it at its next event."""
@@ -73,23 +71,18 @@ class ControlPage(NamedTuple):
             (self.path.parent / _CHANGED).touch()
         except OSError as error:
             raise PttError(f"{self.path.parent}: {error.strerror}") from None
-        with self._open() as page:
-            for name, i in DOMAINS.items():
-                level = levels.of(name)
-                if level is not None:
-                    # One aligned word, which is stored at once: the hot path tests this very word.
-                    memoryview(page).cast("I")[_HEAD.size // 4 + i] = level
-            # A thread library looks at this one before it calls the tracer.
-            highest = max(self._word(page, _HEAD.size + 4 * i) for i in DOMAINS.values())
-            memoryview(page).cast("I")[_HEAD.size // 4] = highest
-            changes = self._word(page, _CHANGES_AT)
-            memoryview(page).cast("I")[_CHANGES_AT // 4] = (changes + 1) & 0xFFFFFFFF
+        page = self._open()
+        for name, number in DOMAINS.items():
+            level = levels.of(name)
+            if level is not None:
+                # One aligned word, which is stored at once: the hot path tests this very word.
+                page.level[number] = level
+        # A thread library looks at this one before it calls the tracer.
+        page.level[0] = max(page.level[number] for number in DOMAINS.values())
+        page.changes += 1
 
-    @staticmethod
-    def _word(page: mmap.mmap, at: int) -> int:
-        return int(_WORD.unpack_from(page, at)[0])
-
-    def _open(self) -> mmap.mmap:
+    def _open(self) -> Control:
+        """Return the page, which stays mapped as long as it is used."""
         try:
             fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError as error:
@@ -97,12 +90,11 @@ class ControlPage(NamedTuple):
         try:
             if os.fstat(fd).st_size < _SIZE:
                 raise PttError(f"{self.path} is no level control page")
-            page = mmap.mmap(fd, _SIZE)
+            page = Control.from_buffer(mmap.mmap(fd, _SIZE))
         finally:
             os.close(fd)
-        magic, major, _, size, pid, _ = _HEAD.unpack_from(page)
-        if magic != _MAGIC or major != _MAJOR or size < _SIZE or pid != inner_pid(self.pid):
-            page.close()
+        head, ours = page.abi, page.pid == inner_pid(self.pid)
+        if head.magic != _MAGIC or head.major != _MAJOR or head.struct_size < _SIZE or not ours:
             raise PttError(f"{self.path} is no level control page of process {self.pid}")
         return page
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from nptltrace.record.library import Stats
+from nptltrace._binding.libpttcollect import Stats
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nptltrace.record.library import Collector
+    from nptltrace._binding.libpttcollect import Collector
     from nptltrace.record.settings.options import HandlerChoice
 
 __all__ = ["Drain", "NoDrain", "RingDrain"]

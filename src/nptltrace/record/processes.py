@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from nptltrace._binding.headers.ptt_abi import PTT_PROCESS_CLAIMED, PTT_PROCESS_EXECING
+from nptltrace._binding.libpttcollect import SITE_VOID
 from nptltrace.record.files.session import start_time
-from nptltrace.record.library import SITE_VOID
 from nptltrace.record.mappings import (
     Modules,
     modules_of_log,
@@ -23,12 +24,12 @@ from nptltrace.record.mappings import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nptltrace._binding.headers.collect import Process as Entry
+    from nptltrace._binding.libpttcollect import Collector
     from nptltrace.record.files.session import SessionDir
-    from nptltrace.record.library import Collector, ProcessEntry
 
 __all__ = ["ProcessLog", "ProcessWatch"]
 
-_CLAIMED, _EXECING = 1, 3
 _NO_PARENT = 0xFFFFFFFF
 # A process that executes another program is looked at so long after it said so.
 _EXEC_NS = 100_000_000
@@ -69,9 +70,9 @@ class ProcessLog:
 class _Process:
     """A process image that has not ended yet."""
 
-    def __init__(self, entry: ProcessEntry, pid: int, pidfd: int | None) -> None:
+    def __init__(self, place: int, entry: Entry, pid: int, pidfd: int | None) -> None:
         self.index = entry.image
-        self.entry = entry.index
+        self.entry = place
         self.pid = pid
         self.inner_pid = entry.pid
         self.namespace = entry.pid_namespace
@@ -257,15 +258,15 @@ class ProcessWatch:
 
     def _notice_new(self) -> None:
         # Of two images of a process, the one that executed the other comes first.
-        for entry in sorted(self._collector.processes(), key=lambda entry: entry.image):
-            if entry.state == _CLAIMED:
-                self._claimed[entry.index] = time.monotonic_ns()
+        for place, entry in sorted(self._collector.processes(), key=lambda one: one[1].image):
+            if entry.state == PTT_PROCESS_CLAIMED:
+                self._claimed[place] = time.monotonic_ns()
                 continue
-            self._claimed.pop(entry.index, None)
-            if self._images.get(entry.index) != entry.image:
-                self._images[entry.index] = entry.image
-                self._come(entry)
-            if entry.state == _EXECING:
+            self._claimed.pop(place, None)
+            if self._images.get(place) != entry.image:
+                self._images[place] = entry.image
+                self._come(place, entry)
+            if entry.state == PTT_PROCESS_EXECING:
                 self._execing[entry.image] = time.monotonic_ns()
             else:
                 self._execing.pop(entry.image, None)
@@ -277,16 +278,16 @@ class ProcessWatch:
                 del self._claimed[index]
                 self._collector.process_gone(index)
 
-    def _come(self, entry: ProcessEntry) -> None:
+    def _come(self, place: int, entry: Entry) -> None:
         index = entry.image
-        pid = self._collector.process_pid(entry.index)
+        pid = self._collector.process_pid(place)
         self.seen += 1
         # Long after the event, the pid may be somebody else's.
         there = bool(pid) and (not self._recovering or self._still_maps_segment(pid))
         pid = pid or entry.pid
         if index in self._ended:
             self._pids.add(pid)
-            self._collector.process_gone(entry.index)
+            self._collector.process_gone(place)
             return
         for other in [p.index for p in self._live.values() if p.pid == pid] if there else ():
             self._gone(other, pid_gone=False)  # it has executed another program
@@ -294,7 +295,7 @@ class ProcessWatch:
             pidfd = os.pidfd_open(pid) if there else None
         except OSError:
             pidfd = None
-        process = _Process(entry, pid, pidfd)
+        process = _Process(place, entry, pid, pidfd)
         process.start = process.start if there else None
         if pidfd is not None:
             self._poll.register(pidfd, select.POLLIN)

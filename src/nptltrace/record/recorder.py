@@ -13,13 +13,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._binding.libpttcollect import Collector, CollectorError, Stats
 from nptltrace.errors import PttError, UsageError
 from nptltrace.record import launch
 from nptltrace.record.drains import NoDrain, RingDrain
 from nptltrace.record.files.session import SessionDir, left_overs, make_trace_dir, start_time
 from nptltrace.record.files.tracedir import Clockwork, TraceDir
 from nptltrace.record.interrupts import Interrupts
-from nptltrace.record.library import Collector, CollectorError, Stats
 from nptltrace.record.settings.levels import HIGHEST
 
 if TYPE_CHECKING:

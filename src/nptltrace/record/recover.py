@@ -7,17 +7,18 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nptltrace._binding.headers.collect import CollectorTime
+from nptltrace._binding.libpttcollect import Collector, CollectorError
 from nptltrace.errors import UsageError
 from nptltrace.record.files.host import boot_id
 from nptltrace.record.files.session import SessionDir
 from nptltrace.record.files.tracedir import Clockwork, TraceDir
 from nptltrace.record.files.tsdl_writer import Calibration
-from nptltrace.record.library import Collector, CollectorError, Time
 from nptltrace.record.processes import ProcessLog, ProcessWatch
 from nptltrace.record.settings.options import BufferOptions
 
 if TYPE_CHECKING:
-    from nptltrace.record.library import Stats
+    from nptltrace._binding.libpttcollect import Stats
 
 __all__ = ["Recovered", "recover"]
 
@@ -143,7 +144,7 @@ def _clockwork(collector: Collector, facts: dict[str, Any]) -> Clockwork:
     """Measure the clock from where the killed recorder began to."""
     start_clock, start_unix_ns = collector.start
     clock = facts.get("clock", {})
-    first = Time(
+    first = CollectorTime(
         clock=clock.get("start", start_clock),
         unix_ns=clock.get("start_unix_ns", start_unix_ns),
         monotonic_ns=clock.get("start_monotonic_ns", 0),

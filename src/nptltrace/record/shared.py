@@ -8,9 +8,10 @@ import re
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._binding.headers.collect import PTT_FAULT_DAMAGED, PTT_FAULT_UNFINISHED
+from nptltrace._binding.libpttcollect import Collector, Stats
 from nptltrace.errors import UsageError
 from nptltrace.record.files.tsdl_writer import write_atomically
-from nptltrace.record.library import Collector, Stats
 from nptltrace.record.settings.options import Policy
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ _UNITS = {"": 0, "K": 10, "M": 20, "G": 30}
 _DEFAULT = 16 << 20
 _SIZE_MAX = 1 << 34
 _SLEEP_MAX = 0.05
-_KINDS = {1: "left unfinished", 2: "damaged: its checksum is wrong"}
+_KINDS = {
+    PTT_FAULT_UNFINISHED: "left unfinished",
+    PTT_FAULT_DAMAGED: "damaged: its checksum is wrong",
+}
 
 
 def shared_size(choice: HandlerChoice) -> int:

@@ -9,6 +9,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import nptltrace
+from nptltrace._binding.headers.ptt_abi import PTT_CLOCK_MONOTONIC, PTT_CLOCK_TSC
+from nptltrace._binding.libpttcollect import read_clock
 from nptltrace.record.files.host import clock_error_ns, clock_uuid, describe_host
 from nptltrace.record.files.tsdl_writer import (
     RECORDS,
@@ -17,17 +19,17 @@ from nptltrace.record.files.tsdl_writer import (
     metadata_text,
     write_atomically,
 )
-from nptltrace.record.library import read_clock
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nptltrace.record.library import Stats, Time
+    from nptltrace._binding.headers.collect import CollectorTime
+    from nptltrace._binding.libpttcollect import Stats
     from nptltrace.record.settings.options import RecordOptions
 
 __all__ = ["Clockwork", "TraceDir", "losses"]
 
-_CLOCK_NAMES = {1: "tsc", 2: "monotonic"}
+_CLOCK_NAMES = {PTT_CLOCK_TSC: "tsc", PTT_CLOCK_MONOTONIC: "monotonic"}
 _GIGA = 10**9
 # A first look at the clock's speed takes this long; the last one has the whole recording.
 _FIRST_LOOK_NS = 2_000_000
@@ -43,7 +45,7 @@ class Clockwork:
         first: An earlier reading, of a recording that is taken up again.
     """
 
-    def __init__(self, kind: int, first: Time | None = None) -> None:
+    def __init__(self, kind: int, first: CollectorTime | None = None) -> None:
         self._kind = kind
         self.first = first or read_clock(kind)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._binding.headers import ptt_abi
 from nptltrace.errors import UsageError
 from nptltrace.record.settings.levels import Levels
 
@@ -23,16 +24,16 @@ CHUNKS_MIN = 4
 class Policy(enum.IntEnum):
     """What happens when the buffers are full, in the words of POSIX."""
 
-    FLUSH = 0  # drained while the program runs
-    LOOP = 1  # the oldest events are overwritten
-    UNTIL_FULL = 2  # recording stops
+    FLUSH = ptt_abi.PTT_POLICY_FLUSH  # drained while the program runs
+    LOOP = ptt_abi.PTT_POLICY_LOOP  # the oldest events are overwritten
+    UNTIL_FULL = ptt_abi.PTT_POLICY_UNTIL_FULL  # recording stops
 
 
 class WhenFull(enum.IntEnum):
     """What a thread does that finds no room."""
 
-    WAIT = 0
-    DROP = 1
+    WAIT = ptt_abi.PTT_WHEN_FULL_WAIT
+    DROP = ptt_abi.PTT_WHEN_FULL_DROP
 
 
 class BufferOptions(NamedTuple):

@@ -1,0 +1,202 @@
+"""libpttcollect, which drains a recording: one method a function; see `collect.h`.
+
+A `Collector` is no `Handle`: only the thread that created it may end it, so `destroy` is called
+there and nothing else ends it. The kernel marks what it holds when that thread dies before.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from ctypes import byref, c_void_p
+from typing import TYPE_CHECKING
+
+from nptltrace._binding.headers import collect as c
+from nptltrace._binding.library import Library
+from nptltrace.errors import PttError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nptltrace.record.settings.options import BufferOptions
+
+__all__ = ["SITE_VOID", "Collector", "CollectorError", "Stats", "read_clock"]
+
+_PROCESS_BATCH = 256
+_SITE_BATCH = 4096
+_THREAD_MAX = 32768
+_FAULTS_MAX = 64
+SITE_VOID = (1 << 64) - 1
+
+
+class CollectorError(PttError):
+    """The collector library could not do what it was asked for.
+
+    Attributes:
+        errno: The error number, positive.
+    """
+
+    def __init__(self, message: str, error: int) -> None:
+        self.errno = error
+        super().__init__(message)
+
+
+class Stats(c.CollectorStats):
+    """Counts of a recording.
+
+    Attributes:
+        unfinished: Records that their writers left unfinished, or that were damaged.
+    """
+
+    unfinished: int = 0
+
+    @property
+    def lost(self) -> int:
+        """Events that are not in the trace, whatever the cause."""
+        counted = self.lost_full + self.lost_closed + self.lost_threads + self.lost_write
+        return counted + self.unfinished
+
+
+_library: Library | None = None
+
+
+def _lib() -> Library:
+    global _library  # noqa: PLW0603 -- loaded once, and only if something is recorded
+    if _library is None:
+        version = ("ptt_collector_abi", c.PTT_COLLECT_ABI)
+        _library = Library("libpttcollect.so", c.FUNCTIONS, version)
+    return _library
+
+
+def read_clock(kind: int = 0) -> c.CollectorTime:
+    """Read all clocks at the same moment; kind 0 is the clock that a new recording would use."""
+    now = c.CollectorTime()
+    _lib().ptt_collector_read_clock(kind, byref(now))
+    return now
+
+
+class Collector:
+    """Drains one segment into one trace directory. Used by the thread that made it.
+
+    Args:
+        segment: The segment file, which `attach` says to take over and which is made otherwise.
+        trace: The trace directory.
+        options: Sizes and policies.
+        attach: Take over a segment whose recorder was killed.
+    """
+
+    def __init__(
+        self, segment: Path, trace: Path, options: BufferOptions, *, attach: bool = False
+    ) -> None:
+        self._lib = _lib()
+        self._handle = c_void_p()
+        message = c.Message()
+        wanted = c.CollectorOptions(
+            segment=os.fsencode(segment),
+            trace=os.fsencode(trace),
+            budget=options.budget,
+            max_file_size=options.max_file_size,
+            max_files=options.max_files,
+            chunk_size=options.chunk_size,
+            policy=int(options.policy),
+            when_full=int(options.when_full),
+        )
+        status = self._begin(byref(wanted), byref(message), attach=attach)
+        if status < 0:
+            raise CollectorError(message.text.decode(errors="replace"), -status)
+        self._head = c.Segment.from_address(self._lib.ptt_collector_segment(self._handle))
+        self._sites = (c.Site * _SITE_BATCH)()
+        self._processes = (c.CollectorProcess * _PROCESS_BATCH)()
+
+    def _begin(self, options: object, message: object, *, attach: bool) -> int:
+        """Make the collector and return a status."""
+        begin = self._lib.ptt_collector_attach if attach else self._lib.ptt_collector_create
+        return int(begin(options, byref(self._handle), message))
+
+    @property
+    def uuid(self) -> str:
+        """The trace's UUID, in its usual form."""
+        text = bytes(self._head.uuid).hex()
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    @property
+    def clock(self) -> int:
+        """The kind of the trace's clock."""
+        return int(self._head.clock)
+
+    @property
+    def start(self) -> tuple[int, int]:
+        """When the segment was made: clock, and time of day in ns."""
+        return int(self._head.start_clock), int(self._head.start_unix_ns)
+
+    def drain(self, *, flush: bool = False) -> Stats:
+        """Write what is ready; with `flush`, partly filled buffers too."""
+        stats = Stats()
+        self._lib.ptt_collector_pass(self._handle, c.PTT_PASS_FLUSH if flush else 0, byref(stats))
+        return stats
+
+    def wait(self, seconds: float) -> None:
+        """Sleep until a writer needs room, a signal comes, or the time is over."""
+        self._lib.ptt_collector_wait(self._handle, max(1, int(seconds * 1000)))
+
+    def close(self) -> None:
+        """Tell writers that the recording is over."""
+        self._lib.ptt_collector_close(self._handle)
+
+    def finish(self) -> Stats:
+        """Drain all that is left; after `close`."""
+        stats = Stats()
+        self._lib.ptt_collector_finish(self._handle, byref(stats))
+        stats.unfinished = self.faults()[0]
+        return stats
+
+    def faults(self) -> tuple[int, list[c.CollectorFault]]:
+        """Return how many places of a shared buffer held no record, and the first of them."""
+        found = (c.CollectorFault * _FAULTS_MAX)()
+        count = int(self._lib.ptt_collector_faults(self._handle, found, _FAULTS_MAX))
+        return count, list(found[: min(count, _FAULTS_MAX)])
+
+    def destroy(self) -> None:
+        """Give everything back. May be called twice."""
+        if self._handle.value is not None:
+            del self._head  # lies in the mapping that goes now
+            self._lib.ptt_collector_destroy(self._handle)
+            self._handle = c_void_p()
+
+    def processes(self) -> list[tuple[int, c.Process]]:
+        """Return the process entries that have come or changed since the last call, by place."""
+        found: list[tuple[int, c.Process]] = []
+        while True:
+            n = self._lib.ptt_collector_processes(self._handle, self._processes, _PROCESS_BATCH)
+            new = self._processes[:n]
+            found += [(one.index, c.Process.from_buffer_copy(one.entry)) for one in new]
+            if n < _PROCESS_BATCH:
+                return found
+
+    def process_pid(self, index: int) -> int:
+        """Return by which pid the process of an entry is known here; 0 if it does not run."""
+        return int(self._lib.ptt_collector_process_pid(self._handle, index))
+
+    def process_gone(self, index: int) -> None:
+        """Say that the image of a process entry does not run any more."""
+        self._lib.ptt_collector_process_gone(self._handle, index)
+
+    def threads(self) -> list[c.CollectorThread]:
+        """Return the threads that have an entry now."""
+        entries = (c.CollectorThread * _THREAD_MAX)()
+        n = self._lib.ptt_collector_threads(self._handle, entries, _THREAD_MAX)
+        return list(entries[:n])
+
+    def sites(self) -> list[tuple[int, int, int]]:
+        """Return announced call sites, not yet taken: process, site id, address."""
+        n = self._lib.ptt_collector_sites(self._handle, self._sites, _SITE_BATCH)
+        return [(site.process, site.id, site.address) for site in self._sites[:n]]
+
+    def sites_taken(self, count: int) -> None:
+        """Say that the first `count` sites are on disk."""
+        self._lib.ptt_collector_sites_taken(self._handle, count)
+
+    @staticmethod
+    def is_busy(error: CollectorError) -> bool:
+        """Return whether an attach failed because the recorder is still at work."""
+        return error.errno == errno.EBUSY
