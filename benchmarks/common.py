@@ -247,6 +247,11 @@ def scratch() -> Path:
     return Path(tempfile.mkdtemp(prefix="ptt-bench-", dir=os.environ.get("PTT_BENCH_DIR")))
 
 
+def scratch_directory() -> tempfile.TemporaryDirectory[str]:
+    """Return a fresh directory on disk that is removed at the end of a `with` statement."""
+    return tempfile.TemporaryDirectory(prefix="ptt-bench-", dir=os.environ.get("PTT_BENCH_DIR"))
+
+
 def have(*programs: str) -> bool:
     """Say whether all the programs are installed."""
     return all(shutil.which(p) for p in programs)

@@ -3,8 +3,10 @@
 """Measures how processor time and memory of commands grow with what a trace has much of.
 
 Traces of n and of 2n processes, threads, locks held at once and so on are made by hand, and read
-by `ptt stat`, `report`, `check` and `sql`; programs of n and of 2n processes and threads are
-recorded. What is linear takes twice as much. Time is that in user mode, of the fastest round.
+by `ptt stat`, `report`, `check` and `sql`. Programs that have n and 2n of them are recorded, and
+what was recorded of modules is read. What is linear takes twice as much. Time is that of the
+processors, in user and system mode, of the fastest round; of a recording, without what the program
+takes untraced.
 """
 
 from __future__ import annotations
@@ -14,18 +16,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from shutil import rmtree
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
-from common import PTT, ROOT, compile_c, environment, scratch
-
-# The traces are made as those of the tests are.
-sys.path[:0] = [str(ROOT), str(ROOT / "src")]
-
-from tests.analysis.story import MAIN, A, Story  # noqa: E402
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from common import HERE, PTT, compile_c, environment, scratch_directory
 
 LIMIT = 2.2
 COMMANDS: dict[str, list[str]] = {
@@ -34,88 +27,24 @@ COMMANDS: dict[str, list[str]] = {
     "check": ["check"],
     "sql": ["sql", "select count(*) from waits"],
 }
-_HEAP = 0x7F0000000000
+# What traces made by hand have many of; stories.py makes them.
+MADE = (
+    "processes",
+    "threads",
+    "chain of creators",
+    "locks held at once",
+    "objects",
+    "call sites",
+    "modules",
+)
 
-
-def processes(n: int) -> Story:
-    """Forked processes, all of the first one."""
-    story: Any = Story()
-    for number in range(1, n):
-        pid = MAIN + number
-        story.processes[pid] = {"index": number, "ppid": MAIN, "parent": 0}
-        story.do(pid, "PROCESS_START", pid, pid=pid, site=1, ppid=MAIN)
-        story.do(pid, "MUTEX_TAKEN", A, pid=pid, site=2).do(pid, "MUTEX_FREE", A, pid=pid, site=3)
-    return story
-
-
-def threads(n: int) -> Story:
-    """Threads that the first one creates."""
-    story = Story()
-    for tid in range(1000, 1000 + n):
-        story.create(tid).lock(tid, A, site=2).do(tid, "MUTEX_FREE", A, site=3)
-    return story
-
-
-def chain(n: int) -> Story:
-    """Threads that each create the next one."""
-    story, creator = Story(), MAIN
-    for tid in range(1000, 1000 + n):
-        story.create(tid, by=creator)
-        creator = tid
-    return story
-
-
-def held(n: int) -> Story:
-    """Locks that one thread holds at once."""
-    story = Story()
-    for number in range(n):
-        story.lock(MAIN, _HEAP + 64 * number, site=2)
-    for number in range(n):
-        story.do(MAIN, "MUTEX_FREE", _HEAP + 64 * number, site=3)
-    return story
-
-
-def objects(n: int) -> Story:
-    """Locks, one after the other."""
-    story = Story()
-    for number in range(n):
-        lock = _HEAP + 64 * number
-        story.lock(MAIN, lock, site=2).do(MAIN, "MUTEX_FREE", lock, site=3)
-    return story
-
-
-def sites(n: int) -> Story:
-    """Call sites, each of which takes the same lock."""
-    story = Story()
-    for number in range(n):
-        story.lock(MAIN, A, site=1 + number).do(MAIN, "MUTEX_FREE", A, site=1 + number)
-    return story
-
-
-def modules(n: int) -> Story:
-    """Libraries that a process has loaded, each of which takes the same lock."""
-    story: Any = Story()
-    story.modules = n
-    for number in range(n):
-        story.lock(MAIN, A, site=1 + number).do(MAIN, "MUTEX_FREE", A, site=1 + number)
-    return story
-
-
-SUBJECTS: dict[str, Callable[[int], Story]] = {
-    "processes": processes,
-    "threads": threads,
-    "chain of creators": chain,
-    "locks held at once": held,
-    "objects": objects,
-    "call sites": sites,
-    "modules": modules,
-}
-
-
-# Short processes one after the other, or threads alive at once.
+# What is recorded: the first argument says of what there are many, the last how many.
 PROGRAM = r"""
+#include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -136,41 +65,134 @@ static void *meet(void *unused)
 	return unused;
 }
 
-int main(int argc, char **argv)
+/* Each ends at once, or when all have begun. */
+static void have_processes(int n, int together)
 {
-	int n = atoi(argv[argc - 1]);
+	int begun[2], end[2];
+	char byte = 0;
+
+	if (pipe(begun) || pipe(end))
+		abort();
+	for (int i = 0; i < n; i++) {
+		pid_t child = fork();
+
+		if (child < 0)
+			abort();
+		if (!child) {
+			once(NULL);
+			close(end[1]);
+			if (together && (write(begun[1], &byte, 1) != 1 || read(end[0], &byte, 1) < 0))
+				abort();
+			_exit(0);
+		}
+		if (!together)
+			waitpid(child, NULL, 0);
+	}
+	for (int i = 0; together && i < n; i++)
+		if (read(begun[0], &byte, 1) != 1)
+			abort();
+	close(end[1]);
+	while (wait(NULL) > 0)
+		;
+}
+
+static void have_threads(int n, int together)
+{
 	pthread_t *threads = calloc(n, sizeof(*threads));
 	pthread_attr_t small;
 
-	if (argv[1][0] == 'p') {
-		for (int i = 0; i < n; i++) {
-			pid_t child = fork();
-
-			if (!child) {
-				once(NULL);
-				_exit(0);
-			}
-			waitpid(child, NULL, 0);
-		}
-		return 0;
-	}
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, 65536);
 	pthread_barrier_init(&barrier, NULL, n + 1);
-	for (int i = 0; i < n; i++)
-		if (pthread_create(&threads[i], &small, meet, NULL))
+	for (int i = 0; i < n; i++) {
+		if (pthread_create(&threads[i], &small, together ? meet : once, NULL))
 			abort();
+		if (!together)
+			pthread_join(threads[i], NULL);
+	}
+	if (!together)
+		return;
 	pthread_barrier_wait(&barrier);
 	for (int i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
+}
+
+static void have_locks(int n)
+{
+	pthread_mutex_t *locks = calloc(n, sizeof(*locks));
+
+	for (int i = 0; i < n; i++)
+		pthread_mutex_lock(&locks[i]);
+	for (int i = 0; i < n; i++)
+		pthread_mutex_unlock(&locks[i]);
+}
+
+static void have_modules(const char *directory, int n)
+{
+	char path[4096];
+
+	for (int i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%d.so", directory, i);
+		if (!dlopen(path, RTLD_NOW))
+			abort();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int n = atoi(argv[argc - 1]), together = strstr(argv[1], "at once") != NULL;
+
+	if (strstr(argv[1], "processes"))
+		have_processes(n, together);
+	else if (strstr(argv[1], "threads"))
+		have_threads(n, together);
+	else if (strstr(argv[1], "locks"))
+		have_locks(n);
+	else
+		have_modules(argv[2], n);
 	return 0;
 }
 """
-RECORDED = ("processes", "threads")
+# A library as small as can be, which takes a lock when it is loaded.
+MODULE = r"""
+#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+__attribute__((constructor)) static void use(void)
+{
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+}
+"""
+BUILD_ID = bytes([0x11] * 20)
+
+# Of what programs have many that are recorded, and how many of the number asked for: a system has
+# no room for as many processes at once.
+RECORDED = {
+    "processes": 1.0,
+    "processes at once": 0.25,
+    "threads": 1.0,
+    "threads at once": 1.0,
+    "locks held at once": 1.0,
+    "modules loaded at once": 1.0,
+}
 
 
-def measure(command: list[str]) -> tuple[float, int]:
-    """Return the time in user mode in seconds and the memory in kB that a command takes."""
+class Cost(NamedTuple):
+    """What a command takes.
+
+    Attributes:
+        seconds: Processor time, in user and in system mode.
+        memory: Peak of its resident memory in MB.
+    """
+
+    seconds: float
+    memory: float
+
+
+def measure(command: list[str]) -> Cost:
+    """Run a command."""
     child = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment()
     )
@@ -178,37 +200,105 @@ def measure(command: list[str]) -> tuple[float, int]:
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode not in {0, 1}:
         raise SystemExit(f"{' '.join(command)}: status {child.returncode}")
-    return used.ru_utime, used.ru_maxrss
+    return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
-def growth(rounds: int, commands: tuple[list[str], list[str]]) -> tuple[float, float, float, float]:
-    """Return time and memory of a command for n, and both for 2n."""
-    seen: list[list[tuple[float, int]]] = [[], []]
-    for _ in range(rounds):
-        for rows, command in zip(seen, commands, strict=True):
-            rows.append(measure(command))
-    (time, memory), (time2, memory2) = (
-        (min(row[0] for row in rows), min(row[1] for row in rows)) for rows in seen
-    )
-    return time, memory, time2, memory2
+class Growth:
+    """Measures commands for n and for 2n, and prints each as a line of a table.
+
+    Args:
+        rounds: How often each is measured; the least counts.
+
+    Attributes:
+        worst: The most that anything has grown.
+    """
+
+    def __init__(self, rounds: int) -> None:
+        self._rounds = rounds
+        self.worst = 0.0
+
+    def compare(
+        self,
+        subject: str,
+        name: str,
+        commands: tuple[list[str], list[str]],
+        bare: tuple[list[str], list[str]] | None = None,
+    ) -> None:
+        """Compare a command for n with that for 2n.
+
+        Args:
+            subject: Of what there are n.
+            name: Of the command.
+            commands: The command for n and for 2n.
+            bare: What is run by them, whose time is not theirs.
+        """
+        costs: list[list[Cost]] = [[], []]
+        own: list[list[float]] = [[], []]
+        for _ in range(self._rounds):
+            for i in range(2):
+                costs[i].append(measure(commands[i]))
+                own[i].append(measure(bare[i]).seconds if bare else 0.0)
+        time, time2 = (
+            min(cost.seconds for cost in some) - min(program)
+            for some, program in zip(costs, own, strict=True)
+        )
+        memory, memory2 = (min(cost.memory for cost in some) for some in costs)
+        self.worst = max(self.worst, time2 / time, memory2 / memory)
+        print(
+            f"{subject:<24}{name:<8}{time:>7.2f}s{time2:>8.2f}s{time2 / time:>6.2f}x"
+            f"{memory:>7.0f} MB{memory2:>8.0f} MB{memory2 / memory:>6.2f}x",
+            flush=True,
+        )
 
 
-def commands_of(
-    subject: str, make: Callable[[int], Story], n: int, directory: Path, program: Path
-) -> dict[str, tuple[list[str], list[str]]]:
-    """Make the traces; return the commands for n and for 2n, by name."""
+def read_by_all(growth: Growth, subject: str, traces: list[Path]) -> None:
+    """Compare all that reads a trace."""
+    for name, words in COMMANDS.items():
+        first, second = ([*PTT, words[0], str(trace), *words[1:]] for trace in traces)
+        growth.compare(subject, name, (first, second))
+
+
+def measure_made(growth: Growth, subject: str, n: int, directory: Path) -> None:
+    """Compare the reading of traces made by hand."""
+    traces = [directory / f"{count}.ptt" for count in (n, 2 * n)]
+    for count, trace in zip((n, 2 * n), traces, strict=True):
+        # In a process of its own: the memory of commands is measured from their fork on, so that
+        # they have this one's at least.
+        make = [sys.executable, str(HERE / "stories.py"), subject, str(count), str(trace)]
+        subprocess.run(make, check=True)
+    read_by_all(growth, subject, traces)
+
+
+def measure_recorded(growth: Growth, subject: str, n: int, directory: Path) -> None:
+    """Compare recordings."""
     counts = (n, 2 * n)
-    traces = [str(make(count).exit().write_to(directory / f"{count}.ptt")) for count in counts]
-    commands = {
-        name: [[*PTT, words[0], trace, *words[1:]] for trace in traces]
-        for name, words in COMMANDS.items()
-    }
-    if subject in RECORDED:
-        out = ["--force", "-o", str(directory / "recorded.ptt")]
-        commands["record"] = [
-            [*PTT, "record", "-q", *out, str(program), subject, str(count)] for count in counts
-        ]
-    return {name: (first, second) for name, (first, second) in commands.items()}
+    program = str(directory / "program")
+    words = [program, subject]
+    if "modules" in subject:
+        make_modules(directory, 2 * n)
+        words.append(str(directory))
+    runs = [[*words, str(count)] for count in counts]
+    traces = [directory / f"{count}.ptt" for count in counts]
+    first, second = (
+        [*PTT, "record", "-q", "--force", "-o", str(trace), "--", *run]
+        for trace, run in zip(traces, runs, strict=True)
+    )
+    growth.compare(subject, "record", (first, second), (runs[0], runs[1]))
+    if "modules" in subject:
+        read_by_all(growth, subject, traces)
+
+
+def make_modules(directory: Path, count: int) -> None:
+    """Make libraries that differ in their build-ids."""
+    source = directory / "module.c"
+    source.write_text(MODULE, encoding="utf-8")
+    flags = ["-shared", "-fPIC", "-nostdlib", "-s", f"-Wl,--build-id=0x{BUILD_ID.hex()}"]
+    # Two segments each: a process may have 65,530.
+    flags += ["-Wl,-z,noseparate-code", "-Wl,-z,norelro"]
+    module = compile_c(source, directory / "module.so", *flags).read_bytes()
+    for number in range(count):
+        own = module.replace(BUILD_ID, number.to_bytes(len(BUILD_ID), "big"))
+        (directory / f"{number}.so").write_bytes(own)
 
 
 def main() -> int:
@@ -218,29 +308,22 @@ def main() -> int:
     parser.add_argument("-k", default="", metavar="NAME", help="only subjects with NAME in them")
     parser.add_argument("--rounds", type=int, default=3, help="(default: %(default)s)")
     options = parser.parse_args()
-    worst = 0.0
-    print(f"{'':<20}{'command':<9}{'time':>9}{'of 2n':>9}{'':>7}{'memory':>11}{'of 2n':>11}")
-    directory = scratch()
-    try:
-        source = directory / "program.c"
-        source.write_text(PROGRAM, encoding="utf-8")
-        program = compile_c(source, directory / "program")
-        for subject, make in SUBJECTS.items():
-            if options.k not in subject:
-                continue
-            for name, pair in commands_of(subject, make, options.n, directory, program).items():
-                time, memory, time2, memory2 = growth(options.rounds, pair)
-                grown, more = time2 / time, memory2 / memory
-                worst = max(worst, grown, more)
-                print(
-                    f"{subject:<20}{name:<9}{time:>8.2f}s{time2:>8.2f}s{grown:>6.2f}x"
-                    f"{memory / 1024:>8.0f} MB{memory2 / 1024:>8.0f} MB{more:>6.2f}x",
-                    flush=True,
-                )
-    finally:
-        rmtree(directory)
-    print(f"at most {worst:.2f} x from n to 2n; linear is 2, up to {LIMIT} is allowed")
-    return int(worst > LIMIT)
+    growth = Growth(options.rounds)
+    print(f"{'':<24}{'command':<8}{'time':>8}{'of 2n':>9}{'':>7}{'memory':>10}{'of 2n':>11}")
+    for subject in MADE:
+        if options.k in subject:
+            with scratch_directory() as directory:
+                measure_made(growth, subject, options.n, Path(directory))
+    for subject, part in RECORDED.items():
+        if options.k in subject:
+            with scratch_directory() as name:
+                directory = Path(name)
+                source = directory / "program.c"
+                source.write_text(PROGRAM, encoding="utf-8")
+                compile_c(source, directory / "program")
+                measure_recorded(growth, subject, int(options.n * part), directory)
+    print(f"at most {growth.worst:.2f} x from n to 2n; linear is 2, up to {LIMIT} is allowed")
+    return int(growth.worst > LIMIT)
 
 
 if __name__ == "__main__":
