@@ -90,7 +90,6 @@ class _Process:
         self.seen_ns = time.monotonic_ns()
         self.look_ns = self.seen_ns
         self.strange_ns = 0  # until then such calls are not followed up; each time it takes longer
-        self.strange = False
 
     def knows(self, address: int) -> bool:
         """Is there a module at an address?"""
@@ -134,7 +133,11 @@ class ProcessWatch:
         self._execing: dict[int, int] = {}  # when images said so
         self._images: dict[int, int] = {}  # that came last, by entry
         self._new_sites: dict[int, list[str]] = {}  # of which it is not known yet in what they lie
-        self._poll = select.poll()
+        # With thousands of processes a look must cost no more than what it finds.
+        self._poll = select.epoll()
+        self._of_pid: dict[int, int] = {}  # the image that runs in a process
+        self._without_fd: set[int] = set()
+        self._strange: set[int] = set()  # with calls from where no module is known
         self._looked_ns = 0  # when those that live were last seen to
         self._by_fd: dict[int, int] = {}
         self._pids: set[int] = set()
@@ -222,19 +225,23 @@ class ProcessWatch:
     def _follow_up(self) -> None:
         """Look what was loaded where calls came from: it may be unloaded before the end."""
         now = time.monotonic_ns()
-        for process in list(self._live.values()):
-            new = self._new_sites.pop(process.index, ())
-            if new:
-                self._log_modules(process)
-            for site in new:
-                process.strange = process.strange or not process.knows(int(site, 16))
-            if process.strange and now >= process.strange_ns:
-                process.strange = False
+        announced, self._new_sites = self._new_sites, {}
+        for index, sites in announced.items():
+            process = self._live.get(index)
+            if process is None:
+                continue
+            self._log_modules(process)
+            if not all(process.knows(int(site, 16)) for site in sites):
+                self._strange.add(index)
+        for process in [self._live[index] for index in self._strange]:
+            if now >= process.strange_ns:
+                self._strange.discard(process.index)
                 maps = _read(f"/proc/{process.pid}/maps")
                 process.strange_ns = now + max(_STRANGE_NS, (now - process.seen_ns) // 8)
                 # Only if it is not about to execute another program, or has done so.
                 self._notice_new()
-                if process.index not in self._execing and str(self._session.segment) in maps:
+                runs = process.index in self._live and process.index not in self._execing
+                if runs and str(self._session.segment) in maps:
                     self._log_maps(process, maps)
 
     def skip(self, known: set[int], ended: set[int]) -> None:
@@ -252,6 +259,7 @@ class ProcessWatch:
         for process in self._live.values():
             if process.pidfd is not None:
                 os.close(process.pidfd)
+        self._poll.close()
         self._log.close()
 
     # ---- coming --------------------------------------------------------------------------------
@@ -289,8 +297,8 @@ class ProcessWatch:
             self._pids.add(pid)
             self._collector.process_gone(place)
             return
-        for other in [p.index for p in self._live.values() if p.pid == pid] if there else ():
-            self._gone(other, pid_gone=False)  # it has executed another program
+        if there and pid in self._of_pid:
+            self._gone(self._of_pid[pid], pid_gone=False)  # it has executed another program
         try:
             pidfd = os.pidfd_open(pid) if there else None
         except OSError:
@@ -298,9 +306,12 @@ class ProcessWatch:
         process = _Process(place, entry, pid, pidfd)
         process.start = process.start if there else None
         if pidfd is not None:
-            self._poll.register(pidfd, select.POLLIN)
+            self._poll.register(pidfd, select.EPOLLIN)
             self._by_fd[pidfd] = index
+        else:
+            self._without_fd.add(index)
         self._live[index] = process
+        self._of_pid[pid] = index
         maps = _read(self._session.maps(index))
         if index not in self._known:
             self._log.add(
@@ -322,10 +333,10 @@ class ProcessWatch:
 
     def _notice_gone(self) -> None:
         now = time.time_ns()
-        dead = {self._by_fd[fd] for fd, _ in self._poll.poll(0)} if self._by_fd else set()
-        for process in list(self._live.values()):
-            if process.index in dead or (process.pidfd is None and not self._runs(process)):
-                self._gone(process.index, pid_gone=True)
+        dead = [self._by_fd[fd] for fd, _ in self._poll.poll(0)] if self._by_fd else []
+        dead += [index for index in self._without_fd if not self._runs(self._live[index])]
+        for index in sorted(dead):
+            self._gone(index, pid_gone=True)
         self._looked_ns = now
         self._notice_exec()
 
@@ -348,6 +359,10 @@ class ProcessWatch:
 
     def _gone(self, index: int, *, pid_gone: bool, forget_files: bool = True) -> None:
         process = self._live.pop(index)
+        if self._of_pid.get(process.pid) == index:
+            del self._of_pid[process.pid]
+        self._without_fd.discard(index)
+        self._strange.discard(index)
         if process.pidfd is not None:
             self._poll.unregister(process.pidfd)
             del self._by_fd[process.pidfd]

@@ -1,0 +1,146 @@
+"""What the recorder does for a process does not depend on how many others there are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from nptltrace.record.processes import ProcessLog, ProcessWatch
+from nptltrace.record.session import SessionDir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from types import FrameType
+
+LIVE, NO_PARENT = 2, 0xFFFFFFFF
+
+
+class Table:
+    """A collector that has a process table and nothing else."""
+
+    def __init__(self) -> None:
+        self.news: list[Any] = []
+        self.pids: list[int] = []
+        self.announced: list[tuple[int, int, int]] = []
+        self.gone: list[int] = []
+
+    def add(self, pid: int) -> int:
+        index = len(self.pids)
+        self.pids.append(pid)
+        entry = SimpleNamespace(
+            index=index, image=index, state=LIVE, pid=pid, ppid=1, parent=NO_PARENT, start=0,
+            pid_namespace=0,
+        )  # fmt: skip
+        self.news.append(entry)
+        return index
+
+    def processes(self) -> list[Any]:
+        news, self.news = self.news, []
+        return news
+
+    def process_pid(self, index: int) -> int:
+        return self.pids[index]
+
+    def process_gone(self, index: int) -> None:
+        self.gone.append(index)
+
+    def sites(self) -> list[tuple[int, int, int]]:
+        return self.announced
+
+    def sites_taken(self, count: int) -> None:
+        del self.announced[:count]
+
+
+class Watched:
+    """Processes that sleep, and the watch that knows them."""
+
+    def __init__(self, directory: Path, stack: ExitStack, count: int) -> None:
+        self.table = Table()
+        self._stack = stack
+        log = ProcessLog(directory / f"processes-{count}.jsonl")
+        session = SessionDir(directory)
+        self.watch = ProcessWatch(cast("Any", self.table), session, log, lambda clock: clock)
+        stack.callback(self.watch.close)
+        self.children = [self.start() for _ in range(count)]
+        self.watch.step()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        child = subprocess.Popen(["sleep", "600"])
+        self._stack.callback(child.wait)
+        self._stack.callback(child.kill)
+        self.table.add(child.pid)
+        return child
+
+    def end(self) -> None:
+        child = self.children.pop()
+        child.kill()
+        child.wait()
+
+
+def instructions(call: Callable[[], object]) -> int:
+    """Return how many instructions of Python's a call takes."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.fixture(name="few_and_many")
+def _few_and_many(tmp_path: Path) -> Iterator[list[Watched]]:
+    with ExitStack() as stack:
+        yield [Watched(tmp_path, stack, count) for count in (4, 40)]
+
+
+def test_a_look_costs_what_it_finds(few_and_many: list[Watched]) -> None:
+    few, many = (instructions(watched.watch.step) for watched in few_and_many)
+    assert many == few
+
+
+def test_one_that_comes_costs_the_same_among_many(few_and_many: list[Watched]) -> None:
+    costs = []
+    for watched in few_and_many:
+        watched.start()
+        costs.append(instructions(watched.watch.step))
+        assert watched.watch.seen == len(watched.table.pids)
+    few, many = costs
+    assert many < 1.2 * few
+
+
+def test_one_that_calls_from_elsewhere_costs_the_same_among_many(
+    few_and_many: list[Watched],
+) -> None:
+    costs = []
+    for watched in few_and_many:
+        watched.table.announced.append((2, 1, 0x1000))
+        watched.watch.sites()
+        costs.append(instructions(watched.watch.step))
+    few, many = costs
+    assert many < 1.2 * few
+
+
+def test_one_that_ends_costs_the_same_among_many(few_and_many: list[Watched]) -> None:
+    costs = []
+    for watched in few_and_many:
+        watched.end()
+        costs.append(instructions(watched.watch.step))
+        assert watched.table.gone == [len(watched.children)]
+        assert len(watched.watch.live) == len(watched.children)
+    few, many = costs
+    assert many < 1.2 * few
