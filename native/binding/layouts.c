@@ -67,7 +67,7 @@ AT(chunk_reserve_at, 148); AT(pad1, 152); AT(closed, 192); AT(thread_high, 196);
 AT(chunk_hand, 200); AT(stopped, 204); AT(overwritten, 208); AT(site_head, 216); AT(site_tail, 224);
 AT(site_lost, 232); AT(chunks_there, 240); AT(real_time, 244); AT(without_site, 248);
 AT(space, 256); AT(waiters, 260); AT(doorbell, 264); AT(lost_processes, 268); AT(process_hint, 272);
-AT(images, 276); AT(process_high, 280); AT(pad2, 284); AT(pad3, 288); AT(collector, 320);
+AT(images, 276); AT(process_high, 280); AT(thread_hint, 284); AT(pad3, 288); AT(collector, 320);
 #undef LAYOUT
 #define LAYOUT struct ptt_tenant
 SIZE(48); AT(range_start, 0); AT(range_end, 8); AT(start, 16); AT(end, 24); AT(since, 32);

@@ -43,7 +43,7 @@ struct stream {
 	uint32_t pid;            /* of the last packet */
 	uint32_t tid;
 	uint32_t process;
-	int32_t open;            /* index in the table of open files, or -1 */
+	uint32_t open;           /* 1 + index in the table of open files; 0 = its file is not open */
 	uint8_t used;            /* has a file */
 	uint8_t gone;            /* its process is dead: holes are final */
 	uint8_t ended;           /* the thread said good-bye, or its process is dead; set anew by each pass */
@@ -78,8 +78,9 @@ struct packet {
 };
 
 struct open_file {
-	int fd; /* -1 = free */
+	int fd;
 	uint32_t stream;
+	bool open;
 	bool used; /* since the hand of free_slot() came by last */
 };
 
@@ -206,6 +207,7 @@ void packet_write_losses(struct ptt_collector *c, uint32_t thread);
 /* stream_file.c */
 int streams_init(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;
 void streams_close(struct ptt_collector *c);
+void streams_free(struct ptt_collector *c);
 int stream_write(struct ptt_collector *c, uint32_t index, struct iovec *piece, uint32_t pieces, uint32_t size,
 		 uint32_t events) PTT_MUST_CHECK;
 void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generation, char name[static 32]);
@@ -214,18 +216,18 @@ void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generat
 void drain(struct ptt_collector *c, uint32_t flags);
 
 /* thread_entries.c */
+uint32_t threads_high(const struct ptt_collector *c); /* entries below this have been used */
 void threads_look(struct ptt_collector *c);
 void threads_recycle(struct ptt_collector *c);
 void threads_sum_losses(struct ptt_collector *c);
 void threads_take_up(struct ptt_collector *c);
-
-void threads_of_process_gone(struct ptt_collector *c, uint32_t process);
 void threads_mark_processes(struct ptt_collector *c);
 
 /* process_entries.c */
 int processes_init(struct ptt_collector *c) PTT_MUST_CHECK;
 uint32_t process_high(const struct ptt_collector *c);
 uint32_t process_image(const struct ptt_collector *c, uint32_t index);
+bool process_is_gone(const struct ptt_collector *c, uint32_t index); /* index of its entry */
 void processes_recycle(struct ptt_collector *c);
 uint64_t processes_lost_threads(const struct ptt_collector *c);
 

@@ -77,13 +77,17 @@ uint32_t process_image(const struct ptt_collector *c, uint32_t index)
 	return index < c->head.process_count ? c->process[index].image : PTT_NO_IMAGE;
 }
 
+bool process_is_gone(const struct ptt_collector *c, uint32_t index)
+{
+	return index < c->head.process_count && c->process_note[index].gone;
+}
+
 int ptt_collector_process_gone(struct ptt_collector *c, uint32_t index)
 {
 	if (index >= c->head.process_count)
 		return -EINVAL;
 	if (c->shared)
 		shared_process_gone(c, index);
-	threads_of_process_gone(c, index);
 	/* acquire: whatever the process announced it had reserved before it went */
 	c->process_note[index].sites = __atomic_load_n(&c->segment->site_head, __ATOMIC_ACQUIRE);
 	if (!c->process_note[index].gone)

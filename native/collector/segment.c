@@ -406,7 +406,7 @@ int ptt_collector_finish(struct ptt_collector *c, struct ptt_collector_stats *st
 	ptt_collector_pass(c, PTT_PASS_FLUSH, stats);
 	if (c->shared)
 		shared_finish(c);
-	for (i = 0; !c->shared && i < c->head.thread_count; i++)
+	for (i = 0; !c->shared && i < threads_high(c); i++)
 		if (c->thread_owner[i])
 			packet_write_losses(c, i);
 	if (stats) {
@@ -425,8 +425,8 @@ void ptt_collector_destroy(struct ptt_collector *c)
 	streams_close(c);
 	if (c->held)
 		let_go(c);
-	for (uint32_t i = 0; c->stream && i < c->head.thread_count; i++)
-		free(c->stream[i].generation_events);
+	if (c->stream)
+		streams_free(c);
 	shared_destroy(c);
 	if (c->base)
 		munmap(c->base, c->head.size);
@@ -434,7 +434,6 @@ void ptt_collector_destroy(struct ptt_collector *c)
 		close(c->trace_fd);
 	free(c->note);
 	free(c->ready);
-	free(c->stream);
 	free(c->wanted);
 	free(c->full);
 	free(c->asked);

@@ -37,7 +37,6 @@ static void raise_limit(struct rlimit *limit)
 int streams_init(struct ptt_collector *c, struct ptt_message *message)
 {
 	struct rlimit limit = {.rlim_cur = 1024};
-	uint32_t i;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	raise_limit(&limit);
@@ -48,26 +47,33 @@ int streams_init(struct ptt_collector *c, struct ptt_message *message)
 	c->open = calloc(c->open_count, sizeof(*c->open));
 	if (!c->open)
 		return fail(message, -ENOMEM, "cannot keep a table of open files");
-	for (i = 0; i < c->open_count; i++)
-		c->open[i].fd = -1;
-	for (i = 0; i < c->head.thread_count; i++)
-		c->stream[i].open = -1;
 	return 0;
 }
 
 static void close_file(struct ptt_collector *c, uint32_t slot)
 {
-	if (c->open[slot].fd < 0)
+	struct open_file *file = &c->open[slot];
+
+	if (!file->open)
 		return;
-	close(c->open[slot].fd);
-	c->open[slot].fd = -1;
-	c->stream[c->open[slot].stream].open = -1;
+	close(file->fd);
+	file->open = false;
+	c->stream[file->stream].open = 0;
 }
 
 void streams_close(struct ptt_collector *c)
 {
 	for (uint32_t i = 0; c->open && i < c->open_count; i++)
 		close_file(c, i);
+}
+
+void streams_free(struct ptt_collector *c)
+{
+	uint32_t count = c->shared ? c->head.thread_count : threads_high(c);
+
+	for (uint32_t i = 0; i < count; i++)
+		free(c->stream[i].generation_events);
+	free(c->stream);
 }
 
 /* A free slot in the table of open files: the next one that has not been used since the hand came by last. */
@@ -80,7 +86,7 @@ static uint32_t free_slot(struct ptt_collector *c)
 		slot = c->open_hand;
 		file = &c->open[slot];
 		c->open_hand = slot + 1 < c->open_count ? slot + 1 : 0;
-		if (file->fd < 0)
+		if (!file->open)
 			return slot;
 		if (!file->used)
 			break;
@@ -98,9 +104,9 @@ static int stream_fd(struct ptt_collector *c, uint32_t index)
 	uint32_t slot;
 	int fd;
 
-	if (s->open >= 0) {
-		c->open[s->open].used = true;
-		return c->open[s->open].fd;
+	if (s->open) {
+		c->open[s->open - 1].used = true;
+		return c->open[s->open - 1].fd;
 	}
 	slot = free_slot(c);
 	stream_name(c, index, s->generation, name);
@@ -108,8 +114,8 @@ static int stream_fd(struct ptt_collector *c, uint32_t index)
 	if (fd < 0)
 		return -errno;
 	s->used = 1;
-	s->open = (int32_t)slot;
-	c->open[slot] = (struct open_file){fd, index, true};
+	s->open = slot + 1;
+	c->open[slot] = (struct open_file){.fd = fd, .stream = index, .open = true, .used = true};
 	return fd;
 }
 
@@ -120,8 +126,8 @@ static int next_generation(struct ptt_collector *c, uint32_t index)
 	struct stream *s = &c->stream[index];
 	char name[32];
 
-	if (s->open >= 0)
-		close_file(c, (uint32_t)s->open);
+	if (s->open)
+		close_file(c, s->open - 1);
 	s->generation++;
 	s->file_size = 0;
 	s->used = 0;
@@ -194,7 +200,7 @@ int stream_write(struct ptt_collector *c, uint32_t index, struct iovec *piece, u
 	if (err) {
 		/* No torn packet stays behind. Should that fail as well, readers drop it by its CRC. */
 		if (ftruncate(fd, (off_t)s->file_size) < 0)
-			close_file(c, (uint32_t)s->open);
+			close_file(c, s->open - 1);
 		return err;
 	}
 	s->file_size += size;

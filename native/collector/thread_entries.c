@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static uint32_t thread_high(const struct ptt_collector *c)
+uint32_t threads_high(const struct ptt_collector *c)
 {
 	/* acquire: pairs with the release of the writer that took the entry */
 	uint32_t high = __atomic_load_n(&c->segment->thread_high, __ATOMIC_ACQUIRE);
@@ -44,7 +44,7 @@ static void reap(struct ptt_collector *c)
 
 	if (c->stats.live_threads < (c->reap_at ? c->reap_at : REAP_MIN))
 		return;
-	for (uint32_t i = 0; i < thread_high(c); i++) {
+	for (uint32_t i = 0; i < threads_high(c); i++) {
 		struct stream *s = &c->stream[i];
 
 		/* acquire: pairs with the release of LIVE; the entry is filled in */
@@ -64,13 +64,16 @@ void threads_look(struct ptt_collector *c)
 {
 	uint32_t live = 0;
 
-	for (uint32_t i = 0; i < thread_high(c); i++) {
+	for (uint32_t i = 0; i < threads_high(c); i++) {
 		struct stream *s = &c->stream[i];
 
-		if (!owner_of(c, i)) {
+		uint32_t owner = owner_of(c, i);
+
+		if (!owner) {
 			s->ended = 0;
 			continue;
 		}
+		s->gone |= process_is_gone(c, owner - 1);
 		/* acquire: pairs with the release of ENDED after the thread's last slot */
 		s->ended = s->gone || __atomic_load_n(&c->thread[i].state, __ATOMIC_ACQUIRE) == PTT_THREAD_ENDED;
 		live += !s->ended;
@@ -115,6 +118,9 @@ static void clear_entry(struct ptt_collector *c, uint32_t i)
 	__atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
 	/* release: pairs with the acquire of whoever takes the entry next */
 	__atomic_store_n(&c->thread_owner[i], 0, __ATOMIC_RELEASE);
+	/* relaxed, both: only a hint */
+	if (i < __atomic_load_n(&c->segment->thread_hint, __ATOMIC_RELAXED))
+		__atomic_store_n(&c->segment->thread_hint, i, __ATOMIC_RELAXED);
 }
 
 static void give_back(struct ptt_collector *c, uint32_t i)
@@ -139,7 +145,7 @@ static void give_back(struct ptt_collector *c, uint32_t i)
 
 void threads_take_up(struct ptt_collector *c)
 {
-	for (uint32_t i = 0; i < thread_high(c); i++) {
+	for (uint32_t i = 0; i < threads_high(c); i++) {
 		struct stream *s = &c->stream[i];
 
 		/* acquire: pairs with the exchange in give_back() of the collector before */
@@ -169,7 +175,7 @@ void threads_recycle(struct ptt_collector *c)
 	uint32_t i, freed = c->stats.freed_chunks;
 	bool any = false;
 
-	for (i = 0; i < thread_high(c) && !any; i++)
+	for (i = 0; i < threads_high(c) && !any; i++)
 		any = c->stream[i].ended;
 	if (!any)
 		return;
@@ -178,7 +184,7 @@ void threads_recycle(struct ptt_collector *c)
 		wake_writers(c, c->stats.freed_chunks - freed);
 	if (c->head.policy == PTT_POLICY_FLUSH || c->final)
 		keep_undrained(c);
-	for (i = 0; i < thread_high(c); i++)
+	for (i = 0; i < threads_high(c); i++)
 		if (c->stream[i].ended && owner_of(c, i))
 			give_back(c, i);
 }
@@ -187,7 +193,7 @@ void threads_sum_losses(struct ptt_collector *c)
 {
 	struct ptt_collector_stats *stats = &c->stats;
 
-	for (uint32_t i = 0; i < thread_high(c); i++) {
+	for (uint32_t i = 0; i < threads_high(c); i++) {
 		if (!owner_of(c, i))
 			continue;
 		/* relaxed: counts, which order nothing */
@@ -199,17 +205,10 @@ void threads_sum_losses(struct ptt_collector *c)
 	stats->lost_threads = processes_lost_threads(c);
 }
 
-void threads_of_process_gone(struct ptt_collector *c, uint32_t process)
-{
-	for (uint32_t i = 0; i < thread_high(c); i++)
-		if (owner_of(c, i) == process + 1)
-			c->stream[i].gone = 1;
-}
-
 void threads_mark_processes(struct ptt_collector *c)
 {
 	memset(c->process_used, 0, c->head.process_count * sizeof(*c->process_used));
-	for (uint32_t i = 0; i < thread_high(c); i++) {
+	for (uint32_t i = 0; i < threads_high(c); i++) {
 		uint32_t owner = owner_of(c, i);
 
 		if (owner && owner <= c->head.process_count)
@@ -223,7 +222,7 @@ int ptt_collector_threads(struct ptt_collector *c, struct ptt_collector_thread *
 
 	if (c->shared)
 		return shared_threads(c, threads, count);
-	for (uint32_t i = 0; i < thread_high(c) && n < count; i++) {
+	for (uint32_t i = 0; i < threads_high(c) && n < count; i++) {
 		const struct ptt_thread *t = &c->thread[i];
 
 		/* acquire: pairs with the release of LIVE; the entry is filled in */

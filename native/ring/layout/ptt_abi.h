@@ -250,7 +250,7 @@ struct ptt_segment {
 	uint32_t process_hint;   /* where to look for a free one first */
 	uint32_t images;         /* process images ever counted */
 	uint32_t process_high;   /* process entries below this have been used */
-	uint32_t pad2;
+	uint32_t thread_hint;    /* as process_hint */
 	uint64_t pad3[4];
 	/* line 5: a robust process-shared pthread_mutex_t, held by the collector; the kernel marks it when the holder dies */
 	uint8_t collector[64];

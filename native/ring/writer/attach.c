@@ -245,11 +245,15 @@ void ptt_ring_detach(void)
 static struct ptt_thread *claim_thread(void)
 {
 	struct ptt_segment *seg = ptt_session.segment;
-	uint32_t i, *owner = ptt_thread_owners(seg);
+	uint32_t n, i, *owner = ptt_thread_owners(seg), count = seg->thread_count;
+	/* relaxed: only a hint; so many threads begin at once that each could not look at the entries of all others */
+	uint32_t hint = __atomic_load_n(&seg->thread_hint, __ATOMIC_RELAXED);
 
-	for (i = 0; i < seg->thread_count; i++) {
+	for (n = 0, i = hint; n < count; n++, i++) {
 		uint32_t expected = 0;
 
+		if (i >= count)
+			i = 0;
 		/* relaxed: the swap looks again */
 		if (__atomic_load_n(&owner[i], __ATOMIC_RELAXED))
 			continue;
@@ -257,6 +261,8 @@ static struct ptt_thread *claim_thread(void)
 		if (__atomic_compare_exchange_n(&owner[i], &expected, ptt_session.process_index + 1, false, __ATOMIC_ACQUIRE,
 						__ATOMIC_RELAXED)) {
 			raise_high(&seg->thread_high, i + 1);
+			/* relaxed: a failure means that a lower one has been given back, which is to be used first */
+			__atomic_compare_exchange_n(&seg->thread_hint, &hint, i + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 			return &ptt_threads(seg)[i];
 		}
 	}

@@ -136,7 +136,7 @@ class Segment(Structure):
         ("site_tail", u64), ("site_lost", u64), ("chunks_there", u32), ("real_time", u32),
         ("without_site", u64), ("space", u32), ("waiters", u32), ("doorbell", u32),
         ("lost_processes", u32), ("process_hint", u32), ("images", u32), ("process_high", u32),
-        ("pad2", u32), ("pad3", u64 * 4), ("collector", u8 * 64),
+        ("thread_hint", u32), ("pad3", u64 * 4), ("collector", u8 * 64),
     )
     abi: AbiHead; size: int; chunk_size: int; chunk_count: int; thread_count: int;
     process_count: int; process_offset: int; thread_owner_offset: int; thread_offset: int;
@@ -146,7 +146,7 @@ class Segment(Structure):
     thread_high: int; chunk_hand: int; stopped: int; overwritten: int; site_head: int;
     site_tail: int; site_lost: int; chunks_there: int; real_time: int; without_site: int;
     space: int; waiters: int; doorbell: int; lost_processes: int; process_hint: int; images: int;
-    process_high: int; pad2: int; pad3: Any; collector: Any
+    process_high: int; thread_hint: int; pad3: Any; collector: Any
 
 
 # Result and arguments of the functions.
