@@ -38,6 +38,8 @@ _LOOK_S = 0.005
 _LINGER_S = 0.02
 # A child that was forked, and has not said so yet, is waited for this long.
 _NEWBORN_S = 1.0
+# To list all processes takes longer than to ask for so many.
+_FEW_PIDS = 64
 # All pids that there are cannot have been used in so short a time.
 _IN_TURN_S = 5.0
 _PROGRESS_AFTER_S = 3.0
@@ -454,11 +456,21 @@ def _pids_after(first: int, age_s: float) -> set[int]:
         first: A pid of the last `age_s` seconds.
         age_s: How long ago that process was started, or longer.
     """
-    pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} - {os.getpid()}  # noqa: PTH208 -- names
-    if age_s > _IN_TURN_S:
-        return pids
     last = int(Path("/proc/loadavg").read_text(encoding="ascii").split()[-1])
-    return {pid for pid in pids if pid > first} if last >= first else pids
+    in_turn = age_s <= _IN_TURN_S and last >= first
+    if in_turn and last - first <= _FEW_PIDS:
+        return {pid for pid in range(first + 1, last + 1) if _is_process(pid)} - {os.getpid()}
+    pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} - {os.getpid()}  # noqa: PTH208 -- names
+    return {pid for pid in pids if pid > first} if in_turn else pids
+
+
+def _is_process(pid: int) -> bool:
+    """Is this the id of a process, and not that of another thread than its first?"""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return f"\nTgid:\t{pid}\n" in status
 
 
 def _of_session(session: SessionDir, pids: set[int]) -> bool:

@@ -20,6 +20,7 @@ __all__ = [
     "is_killed",
     "left_overs",
     "make_trace_dir",
+    "names_in",
     "start_time",
     "trace_files",
     "trace_of",
@@ -180,7 +181,7 @@ def left_overs() -> list[LeftOver]:
     found: list[LeftOver] = []
     ours = f"{PREFIX}-{os.getuid()}-"
     for place in SessionDir.places():
-        for name in _names(place):
+        for name in names_in(place):
             if not name.startswith(ours):
                 continue
             left = _left_over(place / name)
@@ -191,7 +192,7 @@ def left_overs() -> list[LeftOver]:
     return found
 
 
-def _names(directory: Path) -> list[str]:
+def names_in(directory: Path) -> list[str]:
     """Return what is in a directory. A pattern would have to be compiled, which takes longer."""
     try:
         return os.listdir(directory)  # noqa: PTH208 -- names
@@ -246,7 +247,7 @@ _KEPT = ("metadata", "info", ".ptt-view")
 def trace_files(directory: Path) -> list[Path]:
     """Return the files and directories in a trace directory that a recording makes, or a viewer."""
     return [
-        *(directory / name for name in _names(directory) if name.startswith("stream-")),
+        *(directory / name for name in names_in(directory) if name.startswith("stream-")),
         *(path for path in map(directory.joinpath, _KEPT) if path.exists()),
     ]
 
@@ -274,7 +275,8 @@ def make_trace_dir(path: Path, *, force: bool) -> bool:
     if present and not force:
         raise UsageError(f"{path} is not empty; --force replaces what is in it")
     ours = trace_files(path)
-    foreign = sorted(set(present).difference(ours, path.glob(".*.new")))
+    unfinished = {item for item in present if item.name[0] == "." and item.suffix == ".new"}
+    foreign = sorted(set(present).difference(ours, unfinished))
     if foreign:
         raise UsageError(f"{path} holds other things than a trace, such as {foreign[0].name}")
     for item in present:

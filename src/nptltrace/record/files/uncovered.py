@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nptltrace.record.session import names_in
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -17,9 +19,11 @@ def uncovered(session: Path) -> list[dict[str, str]]:
         session: The session directory.
     """
     found: dict[str, str] = {}
-    for path in sorted(session.glob("uncovered-*")):
+    for name in sorted(names_in(session)):
+        if not name.startswith("uncovered-"):
+            continue
         try:
-            text = path.read_text(encoding="utf-8", errors="replace")
+            text = (session / name).read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
         for line in text.splitlines():
