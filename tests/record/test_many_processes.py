@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from nptltrace.record.files.session import SessionDir
 from nptltrace.record.processes import ProcessLog, ProcessWatch
-from nptltrace.record.session import SessionDir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
