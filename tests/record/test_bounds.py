@@ -24,7 +24,7 @@ HEAD = """
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ptt_abi.h"
+#include "layout/ptt_abi.h"
 
 static struct ptt_segment *map(void)
 {

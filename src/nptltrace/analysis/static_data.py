@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nptltrace.trace.info import Module, Process
+    from nptltrace.trace.info import Process
     from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.module_table import Module
 
 __all__ = ["behind_all", "loaded_for_good"]
 

@@ -13,48 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.reading.small_files import read_whole
-from nptltrace.trace.symbols.module_table import ModuleMap
+from nptltrace.trace.symbols.module_table import Module, ModuleMap
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Info", "Module", "Process", "Session", "SharedMemory", "read_info"]
+__all__ = ["Info", "Process", "Session", "SharedMemory", "read_info"]
 
 
 # Runtimes that lock and wait by system calls of their own: name of the library, and what is unseen.
 _DIRECT = {
     "libgomp": "synchronizes through futexes directly: its locks and barriers are not seen",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Module:
-    """A file mapped into a process.
-
-    Attributes:
-        path: Where it was.
-        build_id: Its build-id in hexadecimal, or empty.
-        start: First address.
-        end: First address behind it.
-        offset: Where in the file `start` is.
-        bias: What to add to an address of the file's own symbol table, if it is recorded.
-        since: From when on calls are from it, in ticks of the trace's clock; 0 from the beginning,
-            None if it was found in a later look at the process.
-    """
-
-    path: str
-    build_id: str
-    start: int
-    end: int
-    offset: int = 0
-    bias: int | None = None
-    since: int | None = 0
-
-    def joined(self, other: Module) -> Module:
-        """Return it with another segment of the same file."""
-        first = min(self, other, key=lambda module: module.start)
-        return replace(first, end=max(self.end, other.end))
 
 
 @dataclass(frozen=True, slots=True)

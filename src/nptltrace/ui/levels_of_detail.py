@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import time
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from nptltrace.trace.reading.prefetch import reading_ahead
 from nptltrace.ui import _native
 from nptltrace.ui.answers.ongoing import Going
 from nptltrace.ui.folder import identity_of
+from nptltrace.ui.model_tables import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,55 +40,11 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.ui.folder import Folder
 
-__all__ = ["Levels", "Tables"]
+__all__ = ["Levels"]
 
 _IDS = 1024
 # How often what is there so far is shown while a trace is read.
 _SHOWN_S = 0.5
-
-
-@dataclass(slots=True)
-class Tables:
-    """What the model knows of a traceset, or of its beginning.
-
-    Attributes:
-        threads: Threads; the number is the row.
-        objects: Objects, generation by generation.
-        sites: Call sites.
-        edges: Which locks were asked for while others were held; without element 0.
-        segments: The critical path, earliest piece first; empty until the end is reached.
-        row_of: The row of each object, 0 for none.
-        first: The first object of each row.
-        events: Number of events by type.
-    """
-
-    threads: NDArray[Any]
-    objects: NDArray[Any]
-    sites: NDArray[Any]
-    edges: NDArray[Any]
-    segments: NDArray[Any]
-    row_of: NDArray[Any]
-    first: NDArray[Any]
-    events: NDArray[Any]
-
-    def sound(self) -> bool:
-        """Return whether numbers in them lead to what is there; for such as come from a file."""
-        objects, rows, threads = len(self.objects), len(self.first), len(self.threads)
-        inside = [
-            (self.row_of, rows), (self.first, objects), (self.edges["held"], objects),
-            (self.edges["wanted"], objects), (self.edges["guard"], objects),
-            (self.edges["thread"], threads), (self.segments["thread"], threads),
-            (self.segments["object"], objects), (self.segments["kind"], 4),
-            (self.edges["held_site"], len(self.sites)),
-            (self.edges["wanted_site"], len(self.sites)),
-        ]  # fmt: skip
-        return (
-            len(self.row_of) == objects > 0
-            and threads > 0
-            and len(self.sites) > 0
-            and len(self.events) == _IDS
-            and all(not len(numbers) or int(numbers.max()) < count for numbers, count in inside)
-        )
 
 
 class Levels:

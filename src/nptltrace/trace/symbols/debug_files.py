@@ -16,7 +16,7 @@ from nptltrace.trace.symbols.elf import ElfFile, checksum
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from nptltrace.trace.info import Module
+    from nptltrace.trace.symbols.module_table import Module
 
 __all__ = ["ModuleFiles", "environment_directories"]
 

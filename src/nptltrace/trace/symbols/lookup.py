@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from nptltrace.trace.info import Module
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.elf import ElfFile
+    from nptltrace.trace.symbols.module_table import Module
 
 __all__ = ["Location", "Symbols"]
 

@@ -7,7 +7,7 @@ generation of the range, and which of them is meant stands in the number of a ca
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from nptltrace.trace.symbols.site import address_of_site, generation_of_site
@@ -15,12 +15,40 @@ from nptltrace.trace.symbols.site import address_of_site, generation_of_site
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from nptltrace.trace.info import Module
 
-__all__ = ["GENERATIONS", "ModuleMap", "Tenant"]
+__all__ = ["GENERATIONS", "Module", "ModuleMap", "Tenant"]
 
 # So many fit in the number of a call site.
 GENERATIONS = 0x7FFF
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A file mapped into a process.
+
+    Attributes:
+        path: Where it was.
+        build_id: Its build-id in hexadecimal, or empty.
+        start: First address.
+        end: First address behind it.
+        offset: Where in the file `start` is.
+        bias: What to add to an address of the file's own symbol table, if it is recorded.
+        since: From when on calls are from it, in ticks of the trace's clock; 0 from the beginning,
+            None if it was found in a later look at the process.
+    """
+
+    path: str
+    build_id: str
+    start: int
+    end: int
+    offset: int = 0
+    bias: int | None = None
+    since: int | None = 0
+
+    def joined(self, other: Module) -> Module:
+        """Return it with another segment of the same file."""
+        first = min(self, other, key=lambda module: module.start)
+        return replace(first, end=max(self.end, other.end))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.ui.answers.ongoing import Going
-    from nptltrace.ui.levels_of_detail import Tables
+    from nptltrace.ui.model_tables import Tables
 
 __all__ = [
-    "arrow_table", "bin_width", "looked_up", "overview_table", "path_table", "span_table",
+    "arrow_table", "bin_width", "overview_table", "path_table", "span_table",
 ]  # fmt: skip
 
 _WAKE, _HOLD = (protocol.ARROW_KINDS.index(name) for name in ("wake", "hold"))
@@ -38,19 +38,12 @@ def bin_width(from_ns: int, to_ns: int, width: int) -> int:
     return int(min(found, 2**62))
 
 
-def looked_up(numbers: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers by place; 0 where there is no such place."""
-    if not len(numbers):
-        return np.zeros(len(places), numbers.dtype)
-    return np.where(places < len(numbers), numbers[np.minimum(places, len(numbers) - 1)], 0)
-
-
 # ---- spans ----
 
 
 def span_table(spans: NDArray[Any], by: str, tables: Tables, until_ns: int) -> pa.Table:
     """Return spans with rows in place of the numbers of objects; all before a time are there."""
-    other = looked_up(tables.row_of, spans["other"]) if by == "thread" else spans["other"]
+    other = tables.rows(spans["other"]) if by == "thread" else spans["other"]
     columns = {name: spans[name] for name in _native.SPAN.names or ()}
     found = table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
     return found.replace_schema_metadata({"until_ns": str(until_ns)})
@@ -70,7 +63,7 @@ def arrow_table(
         wait = detail.wait(number)
         if wait is None:
             continue
-        object_row = int(looked_up(tables.row_of, wait["object"][None])[0])
+        object_row = int(tables.rows(wait["object"][None])[0])
         thread = int(wait["thread"])
         begin, end = int(wait["t_ns"]), int(wait["t_ns"] + wait["dur_ns"])
         owner, waker, woken_ns = int(wait["owner"]), int(wait["waker"]), int(wait["waker_t_ns"])
@@ -170,7 +163,7 @@ def path_table(tables: Tables, from_ns: int, to_ns: int, bin_ns: int) -> pa.Tabl
             "kind": rows["kind"][first],
             "t_ns": rows["start_ns"][first],
             "dur_ns": rows["end_ns"][last] - rows["start_ns"][first],
-            "object_row": looked_up(tables.row_of, rows["object"][first]),
+            "object_row": tables.rows(rows["object"][first]),
             "count": last - first + 1,
         },
     )

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace.ui import _native, protocol
-from nptltrace.ui.answers.drawing import looked_up
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nptltrace.ui.levels_of_detail import Tables
+    from nptltrace.ui.model_tables import Tables
 
 __all__ = ["Going"]
 
@@ -70,7 +69,7 @@ class Going:
         return found[0] if len(found) else None
 
     def _rows(self, found: NDArray[Any], by: str) -> NDArray[Any]:
-        return found["thread"] if by == "thread" else looked_up(self.tables.row_of, found["object"])
+        return found["thread"] if by == "thread" else self.tables.rows(found["object"])
 
     def _seen(
         self, found: NDArray[Any], by: str, rows: list[int], from_ns: int, to_ns: int

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.ui.answers.rows import Rows
     from nptltrace.ui.folder import Folder
-    from nptltrace.ui.levels_of_detail import Tables
+    from nptltrace.ui.model_tables import Tables
 
 __all__ = ["NAMED", "Ranges", "Whole", "event_types", "used", "with_rows"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.ui.answers.naming import Naming
-    from nptltrace.ui.levels_of_detail import Tables
+    from nptltrace.ui.model_tables import Tables
 
 __all__ = ["Rows"]
 

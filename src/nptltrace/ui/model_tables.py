@@ -1,0 +1,66 @@
+"""What the model knows of a traceset, as the viewer looks things up in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Tables"]
+
+_IDS = 1024
+
+
+@dataclass(slots=True)
+class Tables:
+    """What the model knows of a traceset, or of its beginning.
+
+    Attributes:
+        threads: Threads; the number is the row.
+        objects: Objects, generation by generation.
+        sites: Call sites.
+        edges: Which locks were asked for while others were held; without element 0.
+        segments: The critical path, earliest piece first; empty until the end is reached.
+        row_of: The row of each object, 0 for none.
+        first: The first object of each row.
+        events: Number of events by type.
+    """
+
+    threads: NDArray[Any]
+    objects: NDArray[Any]
+    sites: NDArray[Any]
+    edges: NDArray[Any]
+    segments: NDArray[Any]
+    row_of: NDArray[Any]
+    first: NDArray[Any]
+    events: NDArray[Any]
+
+    def rows(self, objects: NDArray[Any]) -> NDArray[Any]:
+        """Return the rows of objects by number; 0 where there is no such object."""
+        count = len(self.row_of)
+        if not count:
+            return np.zeros(len(objects), self.row_of.dtype)
+        return np.where(objects < count, self.row_of[np.minimum(objects, count - 1)], 0)
+
+    def sound(self) -> bool:
+        """Return whether numbers in them lead to what is there; for such as come from a file."""
+        objects, rows, threads = len(self.objects), len(self.first), len(self.threads)
+        inside = [
+            (self.row_of, rows), (self.first, objects), (self.edges["held"], objects),
+            (self.edges["wanted"], objects), (self.edges["guard"], objects),
+            (self.edges["thread"], threads), (self.segments["thread"], threads),
+            (self.segments["object"], objects), (self.segments["kind"], 4),
+            (self.edges["held_site"], len(self.sites)),
+            (self.edges["wanted_site"], len(self.sites)),
+        ]  # fmt: skip
+        return (
+            len(self.row_of) == objects > 0
+            and threads > 0
+            and len(self.sites) > 0
+            and len(self.events) == _IDS
+            and all(not len(numbers) or int(numbers.max()) < count for numbers, count in inside)
+        )
