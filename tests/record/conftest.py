@@ -37,7 +37,7 @@ def _with_ring(directory: Path, name: str) -> Path:
     output = directory / name
     sources = [
         HERE / f"{name}.c",
-        *(path for path in ring.glob("*.c") if path.stem != "record"),
+        *(path for path in ring.rglob("*.c") if path.stem != "record"),
     ]
     command = [
         "gcc",

@@ -72,7 +72,8 @@ def test_rows_of_a_library(name: str, tmp_path: Path) -> None:
     subprocess.run(
         [
             "gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=address,undefined",
-            f"-I{tracer}", ROOT / "tests" / "native" / "unwind_rows.c", tracer / "unwind.c",
+            f"-I{tracer}/call_site", ROOT / "tests" / "native" / "unwind_rows.c",
+            tracer / "call_site" / "unwind.c",
             "-o", program,
         ],
         check=True,
