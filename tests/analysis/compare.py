@@ -6,7 +6,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.analysis import _native
+from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import Window, model_tables, run_model
 from nptltrace.trace.source import Source
 from tests.analysis.reference import follow
@@ -145,7 +145,7 @@ def assert_blame(source: Source, reference: Reference, window: Window) -> None:
         item = objects[row["object"]]
         process = source.processes()[int(item["process"])].index
         key = (
-            process, int(item["address"]), _native.KINDS[int(item["kind"])],
+            process, int(item["address"]), libptttrack_sums.KINDS[int(item["kind"])],
             int(threads["tid"][row["thread"]]), int(sites[row["site"]]),
         )  # fmt: skip
         found[key] = found.get(key, 0) + int(row["caused_ns"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nptltrace.analysis import _native
+from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import model_tables
 from nptltrace.analysis.report.contention import contention
 from nptltrace.trace.source import Source
@@ -38,7 +38,7 @@ def test_sums_are_those_of_the_rows(steps: Steps) -> None:
     finally:
         shutil.rmtree(directory)
     waits = tables.waits.to_pylist()
-    for name in _native.CLASSES:
+    for name in libptttrack_sums.CLASSES:
         mine = [row["dur_ns"] for row in waits if row["class"] == name]
         figures = found.figures
         n, ns = (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nptltrace.analysis import _native
-from nptltrace.analysis._check_native import Check
+from nptltrace._binding import libptttrack_sums
+from nptltrace._binding.libptttrack_facts import Check
 from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import model_batches
 from nptltrace.analysis.sql.tables import TraceTables
@@ -110,16 +110,16 @@ def test_edges_grow_with_the_locks(tmp_path: Path) -> None:
 def test_edges_are_made_for_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
-    class Watched(_native.Model):
+    class Watched(libptttrack_sums.Model):
         def __init__(self, flags: int = 0) -> None:
             made.append(flags)
             super().__init__(flags)
 
-    monkeypatch.setattr(_native, "Model", Watched)
+    monkeypatch.setattr(libptttrack_sums, "Model", Watched)
     tables = TraceTables(Traceset(all_at_once(10).write_to(tmp_path / "made.ptt")))
     assert tables.table("waits").num_rows == 0
     assert tables.table("holds").num_rows == 10
-    assert [flags & _native.EDGES for flags in made] == [0]
+    assert [flags & libptttrack_sums.EDGES for flags in made] == [0]
     assert tables.table("edges").num_rows == 45
     assert len(made) == 2
 

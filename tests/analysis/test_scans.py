@@ -220,7 +220,8 @@ def test_a_view_keeps_what_it_shows(trace: Path) -> None:
 
     model = run_model(Source([trace]))
     view, copy = model.table("threads", copy=False), model.table("threads")
-    alive = weakref.ref(model)
+    alive = weakref.ref(model.handle)
+    model.close()
     del model
     gc.collect()
     assert alive() is not None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from nptltrace._binding import libpttread
-from nptltrace.analysis import _native, snapshots
+from nptltrace._binding import libpttread, libptttrack_sums
+from nptltrace.analysis import snapshots
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.model import Only, Window, run_model
 from nptltrace.trace.copying import Part
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tests.support import Recorder
 
-ALL = _native.PAIRS | _native.EDGES | _native.PATH
+ALL = libptttrack_sums.PAIRS | libptttrack_sums.EDGES | libptttrack_sums.PATH
 
 
 @pytest.fixture

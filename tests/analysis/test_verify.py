@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nptltrace.analysis import _verifier
+from nptltrace._binding import libptttrack_promises
 from nptltrace.analysis.model import Window
 from nptltrace.analysis.verify import verify
 from nptltrace.catalog import BY_ID
@@ -113,12 +113,18 @@ def test_warning(name: str, build: Callable[..., Path]) -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    assert {case.rule for case in [*CASES.values(), *WARNINGS.values()]} == set(_verifier.rules())
+    assert {case.rule for case in [*CASES.values(), *WARNINGS.values()]} == set(
+        libptttrack_promises.rules()
+    )
 
 
 def test_every_rule_and_reason_is_documented() -> None:
     text = (ROOT / "docs" / "explanation" / "verify.md").read_text(encoding="utf-8")
-    assert [name for name in _verifier.rules() + _verifier.skips() if f"`{name}`" not in text] == []
+    assert [
+        name
+        for name in libptttrack_promises.rules() + libptttrack_promises.skips()
+        if f"`{name}`" not in text
+    ] == []
 
 
 # ---- when nothing is said ----
@@ -231,7 +237,7 @@ def test_command(build: Callable[..., Path], ptt: Ptt) -> None:
     assert one["objects"] == [hex(LOCK)]
     assert " ".join(e["event"] for e in one["events"]) == "MUTEX_TAKEN MUTEX_TAKEN MUTEX_FREE"
     assert "thread 2 was given it at 0.000000050 s" in one["message"]
-    assert set(out["checked"]) == set(_verifier.rules())
+    assert set(out["checked"]) == set(libptttrack_promises.rules())
     text = ptt("verify", trace, status=1).stdout
     assert "error: mutex-exclusion" in text
     assert "thread 1 took mutex" in text

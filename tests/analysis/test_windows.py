@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import nptltrace
-from nptltrace._binding import libpttread
-from nptltrace.analysis import _native
+from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import Window, model_tables, run_model
@@ -271,7 +270,7 @@ def test_sql_of_windows(recorded: Path) -> None:
         database.close()
 
 
-def all_sums(model: _native.Model) -> Counter[Any]:
+def all_sums(model: libptttrack_sums.Model) -> Counter[Any]:
     """Return everything that is added up."""
     found: Counter[Any] = Counter()
     for name in ("objects", "sites", "threads", "pairs", "blames"):
@@ -282,7 +281,7 @@ def all_sums(model: _native.Model) -> Counter[Any]:
                     for place, value in enumerate(values):
                         found[name, column, row, place] += value
     for row in model.table("threads")[1:]:
-        if row["first_ns"] != _native.END:
+        if row["first_ns"] != libptttrack_sums.END:
             found["life", int(row["tid"])] += int(row["last_ns"] - row["first_ns"])
     return +found
 
@@ -294,12 +293,12 @@ def test_adjacent_windows_add_up(
     monkeypatch.setattr(prefetch, "_BATCH", 256)
     source = Source([recorded])
     end = source.end_ns() or 0
-    whole = all_sums(run_model(source, _native.PAIRS))
+    whole = all_sums(run_model(source, libptttrack_sums.PAIRS))
     choose = random.Random(seed)  # noqa: S311
     cuts = sorted(choose.sample(range(-100, end + 100), 8))
     total: Counter[Any] = Counter()
     for edges in pairwise([None, *cuts, None]):
-        total += all_sums(run_model(source, _native.PAIRS, window=Window(*edges)))
+        total += all_sums(run_model(source, libptttrack_sums.PAIRS, window=Window(*edges)))
     # Blames are numbered as they come up, which is when more is known.
     for table in ("blames", "pairs", "sites"):
         assert sum(n for key, n in total.items() if key[0] == table) == sum(

@@ -22,7 +22,7 @@ _SPANS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0
 @settings(max_examples=60, deadline=None)
 @given(_SPANS)
 def test_lanes_keep_intervals_apart(spans: list[tuple[int, int, int]]) -> None:
-    from nptltrace.analysis._native import Lanes
+    from nptltrace._binding.libptttrack_sums import Lanes
 
     spans = sorted(((g, b, b + d) for g, b, d in spans), key=lambda span: span[2])
     group, begin, end = (np.array(column) for column in zip(*spans, strict=True)) if spans else (
@@ -43,7 +43,7 @@ def test_lanes_keep_intervals_apart(spans: list[tuple[int, int, int]]) -> None:
 
 
 def test_nested_holds_need_as_many_lanes_as_they_are_deep() -> None:
-    from nptltrace.analysis._native import Lanes
+    from nptltrace._binding.libptttrack_sums import Lanes
 
     begin, end = [], []
     for start in range(0, 10_000, 100):  # hand over hand within a longer one

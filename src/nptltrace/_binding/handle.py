@@ -20,7 +20,18 @@ from nptltrace._binding.library import check
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Handle"]
+__all__ = ["Handle", "own"]
+
+
+def own(owner: object, release: Callable[..., object], *what: object) -> None:
+    """Release something when nothing refers to its owner any more, but not at the exit.
+
+    Args:
+        owner: What uses it keeps a reference to this.
+        release: Is called with `what`, once; must not refer to the owner.
+        what: What is released, and what must outlive it.
+    """
+    weakref.finalize(owner, release, *what).atexit = False
 
 
 class _Pointer:
@@ -53,8 +64,7 @@ class Handle:
             return
         self._pointer = _Pointer(address)
         held = [one.handle if isinstance(one, Handle) else one for one in needs]
-        ending = weakref.finalize(self._pointer, _end, release, address, held)
-        ending.atexit = False
+        own(self._pointer, _end, release, address, held)
 
     @property
     def handle(self) -> _Pointer:

@@ -17,8 +17,9 @@ from nptltrace.errors import NativeError, PttError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
 
-__all__ = ["Library", "check"]
+__all__ = ["Library", "check", "words_of"]
 
 _NEXT_STEP = {
     errno.ENOMEM: "give it more memory, or less of the trace at a time",
@@ -86,3 +87,16 @@ def check(what: str, status: int) -> int:
     if status < 0:
         raise NativeError(f"cannot {what}", status, _NEXT_STEP.get(-status, ""))
     return status
+
+
+def words_of(header: ModuleType, prefix: str) -> tuple[str, ...]:
+    """Return what the constants of an enumeration that begins with 0 are called, as words.
+
+    Args:
+        header: The module of the header.
+        prefix: What their names begin with; the constant that only counts them is not among them.
+    """
+    names = {name: value for name, value in vars(header).items() if name.startswith(prefix)}
+    names.pop(f"{prefix}KINDS", None)
+    ordered = sorted(names, key=lambda name: int(names[name]))
+    return tuple(name.removeprefix(prefix).lower().replace("_", "-") for name in ordered)

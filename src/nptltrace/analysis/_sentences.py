@@ -6,7 +6,7 @@ import errno
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.analysis import _check_native as native
+from nptltrace._binding import libptttrack_facts
 from nptltrace.catalog import BY_ID
 from nptltrace.trace.symbols.site import hex_of_site
 
@@ -62,7 +62,7 @@ class _Step:
     """A step of a finding with its names."""
 
     def __init__(self, teller: Teller, row: Any) -> None:
-        self.what = native.STEPS[int(row["what"])]
+        self.what = libptttrack_facts.STEPS[int(row["what"])]
         self.ts, self.value = int(row["ts"]), int(row["value"])
         self.row = int(row["thread"])
         self.tid = teller.tid(self.row)
@@ -133,7 +133,9 @@ class Teller:
         check: The checker.
     """
 
-    def __init__(self, source: Source, symbols: Symbols | None, check: native.Check) -> None:
+    def __init__(
+        self, source: Source, symbols: Symbols | None, check: libptttrack_facts.Check
+    ) -> None:
         self._source, self._symbols = source, symbols
         self._threads, self._steps = check.table("threads"), check.table("steps")
         self._processes = source.processes()
@@ -224,7 +226,7 @@ def _first(steps: list[_Step], *whats: str) -> _Step | None:
 
 
 def _deadlock(steps: list[_Step], row: Any) -> str:
-    if int(row["flags"]) & native.REFUSED:
+    if int(row["flags"]) & libptttrack_facts.REFUSED:
         refused = steps[-1]
         text = f"{refused.thread} would have waited for ever{refused.at}: the call was refused"
         return f"{text} with {refused.error}" + (
@@ -266,7 +268,7 @@ def _stuck(steps: list[_Step], row: Any) -> str:
 def _self_deadlock(steps: list[_Step], row: Any) -> str:
     last, taken = steps[-1], _first(steps, "took")
     where = f", taken{taken.at}" if taken is not None and taken.site else ""
-    if int(row["flags"]) & native.REFUSED:
+    if int(row["flags"]) & libptttrack_facts.REFUSED:
         if not last.address:
             return f"{last.thread} waits for its own end{last.at}: refused with {last.error}"
         return (
@@ -319,7 +321,7 @@ def _unlocked(steps: list[_Step], row: Any) -> str:
 
 
 def _refusal(step: _Step, row: Any) -> str:
-    return f" (refused with {step.error})" if int(row["flags"]) & native.REFUSED else ""
+    return f" (refused with {step.error})" if int(row["flags"]) & libptttrack_facts.REFUSED else ""
 
 
 def _destroy_locked(steps: list[_Step], row: Any) -> str:

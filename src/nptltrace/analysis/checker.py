@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nptltrace._binding import libpttread
-from nptltrace.analysis import _check_native as native
+from nptltrace._binding import libpttread, libptttrack_facts
 from nptltrace.analysis.model import share_memory
 from nptltrace.analysis.static_data import behind_all, loaded_for_good
 from nptltrace.trace.filtered import whole_filter
@@ -35,7 +34,7 @@ class Checker:
 
     def __init__(self, source: Source, long_hold_ns: int = LONG_HOLD_NS) -> None:
         self._source = source
-        self.check = native.Check(long_hold_ns, LONG_WAIT_NS)
+        self.check = libptttrack_facts.Check(long_hold_ns, LONG_WAIT_NS)
         self._cursor = libpttread.Cursor(source.reader)
         self._whole = whole_filter(source)
         self._threads = 0
@@ -102,12 +101,14 @@ class Checker:
 
     def finish(self) -> None:
         """Say what shows at the end only, and take back what did not stand."""
-        flags = native.INCOMPLETE if self.partial else 0
-        flags |= native.RUNNING if self.going_on else 0
-        flags |= native.RAGGED if self._given_up() else 0
+        flags = libptttrack_facts.INCOMPLETE if self.partial else 0
+        flags |= libptttrack_facts.RUNNING if self.going_on else 0
+        flags |= libptttrack_facts.RAGGED if self._given_up() else 0
         start = self._source.start_unix_ns
         ends = [process.end_unix_ns for process in self._source.processes()]
-        self.check.finish([native.NEVER if ns is None else ns - start for ns in ends], flags)
+        self.check.finish(
+            [libptttrack_facts.NEVER if ns is None else ns - start for ns in ends], flags
+        )
 
     def _given_up(self) -> bool:
         """Return whether the oldest events were given up to keep the latest."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nptltrace._binding import libpttread
-from nptltrace.analysis import _native
+from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.model import (
     Window,
     begin_window,
@@ -64,19 +63,19 @@ def write_cut(source: Source, path: Path, part: Part, *, force: bool = False) ->
     return written
 
 
-def _model_at(source: Source, place: libpttread.Position) -> _native.Model:
+def _model_at(source: Source, place: libpttread.Position) -> libptttrack_sums.Model:
     """Return a model that has seen all that is before a place."""
     model = new_model(source, 0)
     begin_window(model, source, Window())
     end = None if place.stream == libpttread.ANY else place
-    begin_ns = _native.END if end is None else source.reader.time_of_key(end.key)
+    begin_ns = libptttrack_sums.END if end is None else source.reader.time_of_key(end.key)
     state = begun_from(model, source, Window(begin_ns))
     for buffer in event_buffers(source, Window(), state, end):
         model.feed(buffer)
     return model
 
 
-def _before(source: Source, everything: Source, model: _native.Model) -> Part:
+def _before(source: Source, everything: Source, model: libptttrack_sums.Model) -> Part:
     """Return the events that have led to what goes on.
 
     Args:
@@ -92,7 +91,7 @@ def _before(source: Source, everything: Source, model: _native.Model) -> Part:
     return Part(events=events, domains={index: model.full(n) for n, (_, index, _) in known})
 
 
-def _wanted(source: Source, model: _native.Model, shift: int) -> dict[_Key, int]:
+def _wanted(source: Source, model: libptttrack_sums.Model, shift: int) -> dict[_Key, int]:
     """Return the events to look for, and how often each counts."""
     rows, threads = model.state(), model.table("threads")
     known = source.reader.processes(0)

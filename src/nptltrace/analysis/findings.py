@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from nptltrace.analysis import _check_native as native
+from nptltrace._binding import libptttrack_facts
 from nptltrace.analysis._sentences import Teller
 from nptltrace.analysis.checker import LONG_HOLD_NS, Checker
 from nptltrace.trace.filtered import knows_orders
@@ -154,9 +154,9 @@ def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> li
     ordered = knows_orders(source)
     found = []
     for row in rows:
-        if int(row["flags"]) & native.DROPPED:
+        if int(row["flags"]) & libptttrack_facts.DROPPED:
             continue
-        kind = _KIND_OF.get(native.FACTS[int(row["kind"])])
+        kind = _KIND_OF.get(libptttrack_facts.FACTS[int(row["kind"])])
         if kind is None or (kind == "lock-order-inversion" and not ordered):
             continue
         told = teller.tell(kind, row)
@@ -174,7 +174,7 @@ def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> li
                 message=told.message,
                 events=told.events,
                 count=int(row["count"]),
-                suspect=bool(int(row["flags"]) & native.SUSPECT),
+                suspect=bool(int(row["flags"]) & libptttrack_facts.SUSPECT),
             )
         )
     found.sort(key=lambda finding: (finding.ts_ns, KINDS.index(finding.kind)))
@@ -185,7 +185,9 @@ def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> li
 
 def _severity(kind: str, row: Any, told: Told) -> str:
     """Return how bad a finding is: what a lock refused has done no harm, as the program knows."""
-    refused = int(row["flags"]) & native.REFUSED and told.objects and kind != "destroy-locked"
+    refused = (
+        int(row["flags"]) & libptttrack_facts.REFUSED and told.objects and kind != "destroy-locked"
+    )
     return "warning" if refused or kind in _WARNINGS else "error"
 
 

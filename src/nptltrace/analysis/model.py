@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from nptltrace._binding import libpttread
-from nptltrace.analysis import _native
+from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.snapshots import Keeper, forget, latest
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.columns import ArrayBuffer
@@ -106,12 +105,12 @@ def run_model(
     *,
     window: Window | None = None,
     only: Only | None = None,
-) -> _native.Model:
+) -> libptttrack_sums.Model:
     """Feed a traceset to a model and finish it.
 
     Args:
         source: The opened traces.
-        flags: What the model keeps, as in `_native.Model`.
+        flags: What the model keeps, as in `libptttrack_sums.Model`.
         window: The part to read.
         only: What to count.
 
@@ -125,7 +124,7 @@ def run_model(
 
 def model_steps(
     source: Source, flags: int, *, window: Window | None = None, only: Only | None = None
-) -> Iterator[tuple[_native.Model, int]]:
+) -> Iterator[tuple[libptttrack_sums.Model, int]]:
     """Feed a traceset to a model, and yield that after every batch, to take rows out.
 
     With it comes the time of the last event so far. It comes once more when it is finished, with a
@@ -133,7 +132,7 @@ def model_steps(
 
     Args:
         source: The opened traces.
-        flags: What the model keeps, as in `_native.Model`.
+        flags: What the model keeps, as in `libptttrack_sums.Model`.
         window: The part to read.
         only: What to count.
 
@@ -151,10 +150,12 @@ def model_steps(
     for buffer in feed_window(model, source, window):
         yield model, int(buffer.column("ts")[-1])
     model.finish(process_ends(source))
-    yield model, _native.END
+    yield model, libptttrack_sums.END
 
 
-def feed_window(model: _native.Model, source: Source, window: Window) -> Iterator[ArrayBuffer]:
+def feed_window(
+    model: libptttrack_sums.Model, source: Source, window: Window
+) -> Iterator[ArrayBuffer]:
     """Feed a new model what it has to see to know a window; `finish` comes after that.
 
     That is all that goes before, for it says who holds and who waits when the window begins, and
@@ -192,7 +193,7 @@ def feed_window(model: _native.Model, source: Source, window: Window) -> Iterato
     tell_lives(model, source)
 
 
-def tell_lives(model: _native.Model, source: Source) -> None:
+def tell_lives(model: libptttrack_sums.Model, source: Source) -> None:
     """Tell a model which threads live on behind their last events; it has seen all it is to see.
 
     Those of a process that was killed lived until then. Of a part of a recording, those that have
@@ -202,7 +203,7 @@ def tell_lives(model: _native.Model, source: Source) -> None:
     ends = source.killed_ns() if end is None else process_ends(source)
     for number, process in model.threads().items():
         lived = ends[process]
-        if lived == _native.NEVER:
+        if lived == libptttrack_sums.NEVER:
             lived = end
         elif lived is not None and end is not None:
             lived = min(lived, end)
@@ -210,7 +211,7 @@ def tell_lives(model: _native.Model, source: Source) -> None:
             model.last(number, lived)
 
 
-def begin_window(model: _native.Model, source: Source, window: Window) -> None:
+def begin_window(model: libptttrack_sums.Model, source: Source, window: Window) -> None:
     """Tell a new model what counts, and what goes on where the traces begin.
 
     Args:
@@ -234,7 +235,7 @@ def begin_window(model: _native.Model, source: Source, window: Window) -> None:
 
 
 def _numbers_of(
-    model: _native.Model, source: Source, trace: TraceFiles, early: Source
+    model: libptttrack_sums.Model, source: Source, trace: TraceFiles, early: Source
 ) -> NDArray[Any]:
     """Return which numbers the threads of the events before a trace have in the traceset."""
     known = {pair: number for number, pair in enumerate(source.threads())}
@@ -254,7 +255,7 @@ def _numbers_of(
     return numbers
 
 
-def _tell_last(model: _native.Model, source: Source, window: Window) -> None:
+def _tell_last(model: libptttrack_sums.Model, source: Source, window: Window) -> None:
     """Tell the model which threads live on behind all that it has seen, if it matters."""
     rows = model.table("threads", copy=False)[1:]
     quiet = (rows["first_ns"] < window.end_ns) & (rows["last_ns"] < window.end_ns)
@@ -263,9 +264,9 @@ def _tell_last(model: _native.Model, source: Source, window: Window) -> None:
             model.last(number, last_ns)
 
 
-def new_model(source: Source, flags: int) -> _native.Model:
+def new_model(source: Source, flags: int) -> libptttrack_sums.Model:
     """Return a model that knows the threads and processes of a traceset."""
-    model = _native.Model(flags)
+    model = libptttrack_sums.Model(flags)
     for number, (process, tid) in enumerate(source.reader.threads()):
         model.thread(number, process, tid)
     tell_parents(model, source)
@@ -280,7 +281,7 @@ class Sharing(Protocol):
         """Take memory that several processes have mapped for one."""
 
 
-def tell_parents(model: _native.Model, source: Source) -> None:
+def tell_parents(model: libptttrack_sums.Model, source: Source) -> None:
     """Tell the model who forked whom."""
     known = source.reader.processes(0)
     number_of = {(trace, index): number for number, (trace, index, _) in enumerate(known)}
@@ -308,7 +309,7 @@ def share_memory(model: Sharing, source: Source) -> None:
             model.share(number, part.start, part.end, several[key], part.offset)
 
 
-def begun_from(model: _native.Model, source: Source, window: Window) -> State | None:
+def begun_from(model: libptttrack_sums.Model, source: Source, window: Window) -> State | None:
     """Let a new model begin with the state that is kept of a place before a window, if one is."""
     if window.begin_ns is None or not model.counts_all:
         return None
@@ -358,7 +359,7 @@ def process_ends(source: Source) -> list[int]:
     """Return when each process ended, as the recorder saw it, or the part that was cut out did."""
     ends = [process.end_unix_ns for process in source.processes()]
     unknown = source.part_ns()[1]
-    unknown = _native.NEVER if unknown is None else unknown
+    unknown = libptttrack_sums.NEVER if unknown is None else unknown
     return [unknown if ns is None else ns - source.start_unix_ns for ns in ends]
 
 
@@ -419,7 +420,7 @@ def model_batches(
         edges: Whether to make the edges, of which there may be many more than events.
         window: The part to read.
     """
-    flags = (_native.ROWS if rows else 0) | (_native.EDGES if edges else 0)
+    flags = (libptttrack_sums.ROWS if rows else 0) | (libptttrack_sums.EDGES if edges else 0)
     for model, _ in model_steps(source, flags, window=window):
         names = _Numbers(model)
         for name in rows:
@@ -439,7 +440,7 @@ def model_batches(
 class _Numbers:
     """Turns row numbers of the model into what users know; valid until the model changes."""
 
-    def __init__(self, model: _native.Model) -> None:
+    def __init__(self, model: libptttrack_sums.Model) -> None:
         self.threads = model.table("threads", copy=False)
         self.objects = model.table("objects", copy=False)
         self._tid = self.threads["tid"]
@@ -473,14 +474,14 @@ def _words(numbers: NDArray[Any], words: tuple[str, ...]) -> pa.Array:
 
 
 def _kinds(numbers: NDArray[Any]) -> pa.Array:
-    known = sorted(_native.KINDS)
-    return _words(np.searchsorted(known, numbers), tuple(_native.KINDS[n] for n in known))
+    known = sorted(libptttrack_sums.KINDS)
+    return _words(np.searchsorted(known, numbers), tuple(libptttrack_sums.KINDS[n] for n in known))
 
 
 def _times(values: NDArray[Any]) -> pa.Array:
     """Return times, null where there is none."""
     values = np.array(values)
-    return pa.array(values, mask=(values == _native.NEVER) | (values == 2**63 - 1))
+    return pa.array(values, mask=(values == libptttrack_sums.NEVER) | (values == 2**63 - 1))
 
 
 def _plain(values: NDArray[Any]) -> pa.Array:
@@ -494,7 +495,7 @@ def _flag(values: NDArray[Any], bit: int = 1) -> pa.Array:
 
 def _threads(source: Source, names: _Numbers, *, part: bool) -> pa.Table:
     rows = names.threads[1:]
-    numbers = np.flatnonzero((rows["first_ns"] != _native.END) | (not part))
+    numbers = np.flatnonzero((rows["first_ns"] != libptttrack_sums.END) | (not part))
     rows = rows[numbers]
     number = {pair: n for n, pair in enumerate(source.threads())}
     keys = zip(rows["process"].tolist(), rows["tid"].tolist(), strict=True)
@@ -569,7 +570,7 @@ def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "dur_ns": _plain(rows["dur_ns"]),
             "held_ns": pa.array(np.array(rows["held_ns"]), mask=rows["wait_class"] != 0),
             "wake_ns": pa.array(rows["dur_ns"] - rows["held_ns"], mask=rows["wait_class"] != 0),
-            "class": _words(rows["wait_class"], _native.CLASSES),
+            "class": _words(rows["wait_class"], libptttrack_sums.CLASSES),
             "mode": _words(rows["mode"], _MODES),
             "result": _plain(rows["result"]),
             "open": _flag(rows["open"]),
@@ -615,7 +616,7 @@ def _wakeups(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "wakee_tid": names.tid(rows["wakee"]),
             "object_id": _plain(rows["object"]),
             "object": names.object(rows["object"]),
-            "kind": _words(rows["kind"], _native.WAKES),
+            "kind": _words(rows["kind"], libptttrack_sums.WAKES),
             "waker_site": names.site(rows["site"]),
             "wait_id": _plain(rows["wait"]),
         }

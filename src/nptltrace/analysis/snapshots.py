@@ -20,7 +20,7 @@ from nptltrace import __version__
 from nptltrace.trace.filtered import whole_filter
 
 if TYPE_CHECKING:
-    from nptltrace.analysis import _native
+    from nptltrace._binding import libptttrack_sums
     from nptltrace.trace.source import Source
 
 __all__ = ["Keeper", "State", "forget", "latest"]
@@ -98,7 +98,7 @@ class Keeper:
         wanted: Whether the traceset is large, and has none yet.
     """
 
-    def __init__(self, source: Source, model: _native.Model) -> None:
+    def __init__(self, source: Source, model: libptttrack_sums.Model) -> None:
         self._model = model
         self._place = _place(source)
         self._every = max(_total(source) // _COUNT, 1)

@@ -10,9 +10,8 @@ import errno
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nptltrace._binding import libpttread
-from nptltrace.analysis import _verifier
-from nptltrace.analysis._native import KINDS
+from nptltrace._binding import libpttread, libptttrack_promises
+from nptltrace._binding.libptttrack_sums import KINDS
 from nptltrace.analysis.model import Window, event_buffers
 from nptltrace.catalog import BY_ID
 from nptltrace.trace.printing import Printer
@@ -134,10 +133,10 @@ def verify(
     window = window or Window()
     source.reader.verify()
     missing = [gaps(source, trace) for trace in source.traces]
-    verifier = _verifier.Verifier()
+    verifier = libptttrack_promises.Verifier()
     alive = _alive_ns(source, window)
     for number, (trace, _, _) in enumerate(source.reader.processes()):
-        facts = _verifier.ProcessFacts(
+        facts = libptttrack_promises.VerifyProcess(
             alive=alive[number],
             monotonic=_monotonic_ns(source, source.traces[trace]),
             realtime=source.start_unix_ns,
@@ -199,7 +198,7 @@ def _alive_ns(source: Source, window: Window) -> list[int]:
         # A part of a trace may end long before the process did.
         derived = "derived_from" in source.traces[trace].info.session.raw
         seen = None if derived else process.alive_unix_ns
-        ns = _verifier.NEVER if seen is None else seen - source.start_unix_ns
+        ns = libptttrack_promises.NEVER if seen is None else seen - source.start_unix_ns
         found.append(ns if window.end_ns is None else min(ns, window.end_ns))
     return found
 
@@ -213,7 +212,7 @@ def _monotonic_ns(source: Source, trace: TraceFiles) -> int:
     elif "derived_from" in session.raw:
         at = None  # a part of a trace says when it starts itself
     if start is None or at is None:
-        return _verifier.NEVER
+        return libptttrack_promises.NEVER
     return at + (place.origin - start) * _NS // place.frequency - place.shift_ns
 
 
@@ -234,9 +233,9 @@ class _Telling:
         self._printer = Printer(
             source, symbols, Selection(), style="text", write=lambda m: self._lines.append(bytes(m))
         )
-        self._rules = _verifier.rules()
+        self._rules = libptttrack_promises.rules()
 
-    def violation(self, row: _verifier.Row) -> Violation:
+    def violation(self, row: libptttrack_promises.VerifyViolation) -> Violation:
         """Return a violation with its events and a sentence."""
         rows = sorted(row.event[: row.event_count], key=lambda event: event.ts)
         rule, kind = self._rules[row.rule], KINDS.get(row.kind, "object")
@@ -246,7 +245,7 @@ class _Telling:
         said = _SENTENCES[rule](_Said(what, events, (row.number[0], row.number[1])))
         return Violation(
             rule=rule,
-            severity=_verifier.SEVERITIES[row.severity],
+            severity=libptttrack_promises.SEVERITIES[row.severity],
             process=row.process,
             pid=self._source.processes()[row.process].pid,
             kind=kind,
@@ -258,7 +257,7 @@ class _Telling:
             events=events,
         )
 
-    def _evidence(self, event: _verifier.EventRow) -> Evidence:
+    def _evidence(self, event: libptttrack_promises.VerifyEvent) -> Evidence:
         process, tid = self._source.threads()[event.thread]
         return Evidence(
             ts_ns=event.ts,
@@ -270,7 +269,7 @@ class _Telling:
             text=self._text(event),
         )
 
-    def _text(self, event: _verifier.EventRow) -> str:
+    def _text(self, event: libptttrack_promises.VerifyEvent) -> str:
         buffer = libpttread.Buffer(1)
         for name in ("ts", "thread", "id", "object", "site", "payload"):
             buffer.arrays[name][0] = getattr(event, name)

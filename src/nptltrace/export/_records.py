@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.analysis import _native
+from nptltrace._binding import libptttrack_sums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class Pairs:
         times: When both records of each row are.
     """
 
-    def __init__(self, name: str, rows: NDArray[Any], lanes: _native.Lanes) -> None:
+    def __init__(self, name: str, rows: NDArray[Any], lanes: libptttrack_sums.Lanes) -> None:
         self.name = name
         end = rows["woken_ns"] if name == "wakeups" else rows["t_ns"] + rows["dur_ns"]
         # Of two parts of one wait the later is told first.
@@ -66,7 +66,7 @@ class Pairs:
         begin = rows["t_ns"]
         if name == "wakeups":
             end = rows["woken_ns"]
-            begin = np.where(begin == _native.NEVER, end, begin)
+            begin = np.where(begin == libptttrack_sums.NEVER, end, begin)
         else:
             end = begin + np.maximum(rows["dur_ns"], 0)
         self.times = np.stack([begin, end], axis=1)
@@ -77,7 +77,9 @@ class Pairs:
             self._lane = self._placed(lanes, HOLDS, rows["thread"])
             self._owner_lane = self._placed(lanes, OWNERS, rows["object"])
 
-    def _placed(self, lanes: _native.Lanes, what: int, of: NDArray[Any]) -> NDArray[np.uint32]:
+    def _placed(
+        self, lanes: libptttrack_sums.Lanes, what: int, of: NDArray[Any]
+    ) -> NDArray[np.uint32]:
         group = of.astype(np.uint64) | np.uint64(what << 32)
         return lanes.place(group, self.times[:, 0], self.times[:, 1])
 
@@ -147,7 +149,7 @@ def lives(threads: NDArray[Any], what: int) -> NDArray[Any]:
         what: CREATED, BEGUN, ENDED or JOINED.
     """
     column = {CREATED: "create_ns", BEGUN: "first_ns", ENDED: "end_ns", JOINED: "join_ns"}[what]
-    known = (threads["tid"] != 0) & ~np.isin(threads[column], (_native.NEVER, 2**63 - 1))
+    known = (threads["tid"] != 0) & ~np.isin(threads[column], (libptttrack_sums.NEVER, 2**63 - 1))
     if what == CREATED:
         known &= threads["creator"] != 0
     rows = np.flatnonzero(known)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.trace._abi import own
+from nptltrace._binding.handle import own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.analysis import _native
+from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import Window, model_steps
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.export import _records as rec
@@ -80,7 +80,7 @@ class Timeline:
         self.counts = {"waits": 0, "holds": 0, "wakeups": 0}
         self._joined: dict[int, int] = {}
         self._first = 0
-        lanes = _native.Lanes()
+        lanes = libptttrack_sums.Lanes()
         model = self._learn(lanes)
         self.threads = model.table("threads")
         self.objects = model.table("objects")
@@ -118,7 +118,7 @@ class Timeline:
         """Return the threads that have a kernel thread id; of a part, those that live in it."""
         found = self.threads["tid"] != 0
         if self._window != Window():
-            found &= self.threads["first_ns"] != _native.END
+            found &= self.threads["first_ns"] != libptttrack_sums.END
         return np.flatnonzero(found).tolist()
 
     def _lives(self, what: int) -> NDArray[Any]:
@@ -184,9 +184,9 @@ class Timeline:
 
         Of equal times, what the model tells first comes first.
         """
-        lanes = _native.Lanes()
+        lanes = libptttrack_sums.Lanes()
         early: list[NDArray[Any]] = []
-        before = _native.NEVER
+        before = libptttrack_sums.NEVER
         for model, reached in self._steps():
             told = [*early, *(pairs.records(before) for pairs in self._pairs(model, lanes))]
             model.drop_rows()
@@ -201,19 +201,21 @@ class Timeline:
                 yield in_order(pieces)
             before = reached
 
-    def _steps(self) -> Iterator[tuple[_native.Model, int]]:
-        return model_steps(self._source, _native.ROWS, window=self._window)
+    def _steps(self) -> Iterator[tuple[libptttrack_sums.Model, int]]:
+        return model_steps(self._source, libptttrack_sums.ROWS, window=self._window)
 
-    def _pairs(self, model: _native.Model, lanes: _native.Lanes) -> Iterator[rec.Pairs]:
+    def _pairs(
+        self, model: libptttrack_sums.Model, lanes: libptttrack_sums.Lanes
+    ) -> Iterator[rec.Pairs]:
         """Yield the rows that the model has told."""
         for name in self.counts:
             rows = model.table(name, copy=False)
             if len(rows):
                 yield rec.Pairs(name, rows, lanes)
 
-    def _learn(self, lanes: _native.Lanes) -> _native.Model:
+    def _learn(self, lanes: libptttrack_sums.Lanes) -> libptttrack_sums.Model:
         """Follow the trace for the first time."""
-        before = _native.NEVER
+        before = libptttrack_sums.NEVER
         for model, reached in self._steps():
             for pairs in self._pairs(model, lanes):
                 self.counts[pairs.name] += len(pairs.rows)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace._binding import libpttread
-from nptltrace.analysis import _native as analysis
+from nptltrace._binding import libpttread, libptttrack_drawing, libptttrack_sums
 from nptltrace.analysis.model import (
     Window,
     begin_window,
@@ -25,7 +24,6 @@ from nptltrace.analysis.snapshots import Keeper
 from nptltrace.errors import NativeError
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
-from nptltrace.ui import _native
 from nptltrace.ui.answers.ongoing import Going
 from nptltrace.ui.folder import identity_of
 from nptltrace.ui.model_tables import Tables
@@ -66,9 +64,9 @@ class Levels:
 
     def __init__(self, source: Source, folder: Folder, lock: RLock) -> None:
         self._source, self._folder, self._lock = source, folder, lock
-        self.detail: _native.Detail | None = None
+        self.detail: libptttrack_drawing.Detail | None = None
         self.tables: Tables | None = None
-        self.model: analysis.Model | None = None
+        self.model: libptttrack_sums.Model | None = None
         self.going: Going | None = None
         self.until_ns = 0
         self.ready = False
@@ -104,7 +102,7 @@ class Levels:
         if fd is None:
             return False
         try:
-            detail = _native.Detail(fd, identity)
+            detail = libptttrack_drawing.Detail(fd, identity)
         except NativeError:
             return False
         finally:
@@ -169,13 +167,13 @@ class Levels:
         """
         fd = self._folder.create("detail")
         try:
-            detail = _native.Detail(fd)
+            detail = libptttrack_drawing.Detail(fd)
         finally:
             os.close(fd)
         self._cursor = libpttread.Cursor(self._source.reader)
         self._whole = whole_filter(self._source)
         self.model = new_model(
-            self._source, analysis.ROWS | analysis.EDGES | analysis.PATH
+            self._source, libptttrack_sums.ROWS | libptttrack_sums.EDGES | libptttrack_sums.PATH
         )  # fmt: skip
         begin_window(self.model, self._source, Window())
         self._keeper = Keeper(self._source, self.model)
@@ -323,7 +321,7 @@ class Levels:
 
 def _empty() -> dict[str, NDArray[Any]]:
     """Return empty tables, as they are kept."""
-    model = analysis.Model()
+    model = libptttrack_sums.Model()
     tables = {name: model.table(name)[:0] for name in ("threads", "objects", "sites", "edges")}
     tables["segments"] = model.table("segments")
     for name in ("row_of", "first"):

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from nptltrace import __version__
-from nptltrace._binding import libpttread
-from nptltrace.analysis import _native as analysis
+from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.growing import is_recorded, killed
 from nptltrace.analysis.model import Window
@@ -56,7 +55,7 @@ __all__ = ["NotFound", "Viewer"]
 _SEARCHED = 64 << 20
 _CHAIN = 100
 _AT_ONCE = 4
-_CLASSES = cast("tuple[protocol.WaitClass, ...]", analysis.CLASSES)
+_CLASSES = cast("tuple[protocol.WaitClass, ...]", libptttrack_sums.CLASSES)
 _POLL_S = 0.2
 # What is said of a range of a running recording may be as old.
 _OLD_S = 3.0
@@ -487,7 +486,7 @@ class Viewer:
             "held_ns": held_ns if is_contended else None,
             "wake_ns": dur_ns - held_ns if is_contended else None,
             "wait_class": _CLASSES[min(wait_class, len(_CLASSES) - 1)],
-            "kind": analysis.KINDS.get(kind, "object"),
+            "kind": libptttrack_sums.KINDS.get(kind, "object"),
             "mode": mode,
             "open": bool(found["open"]),
             "result": int(found["result"]),
@@ -500,7 +499,7 @@ class Viewer:
             "owner_since_ns": self._held_since(owner, object_["row"], int(found["t_ns"])),
             "waker": known.thread(int(found["waker"])),
             "waker_site": known.site(int(found["waker_site"])),
-            "waker_t_ns": None if woken == analysis.NEVER else woken,
+            "waker_t_ns": None if woken == libptttrack_sums.NEVER else woken,
         }
 
     def _held_since(self, thread: int, row: int, t_ns: int) -> int | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.analysis import _native
+from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import run_model
 from nptltrace.analysis.report.critical_path import critical_path
 from nptltrace.analysis.report.figures import (
@@ -60,13 +60,13 @@ def contention(
         NativeError: Memory is out.
     """
     source.learn_threads()
-    flags = _native.PATH | (_native.PAIRS if pairs else 0)
+    flags = libptttrack_sums.PATH | (libptttrack_sums.PAIRS if pairs else 0)
     model = run_model(source, flags, window=window, only=only)
     return told_by(model, source, symbols, named=named, causes=causes, pairs=pairs)
 
 
 def told_by(
-    model: _native.Model,
+    model: libptttrack_sums.Model,
     source: Source,
     symbols: Symbols | None = None,
     *,
@@ -85,7 +85,7 @@ class _Report:
         self,
         source: Source,
         symbols: Symbols | None,
-        model: _native.Model,
+        model: libptttrack_sums.Model,
         named: int | None,
         most_causes: int | None,
     ) -> None:
@@ -105,7 +105,7 @@ class _Report:
         lived = self.threads[self.threads["first_ns"] != 2**63 - 1]
         discarded = [self.source.reader.trace_info(t.number).discarded for t in self.source.traces]
         open_waits, deadlocks = self._open_waits()
-        ends = [int(lived["last_ns"].max(initial=_native.NEVER))]
+        ends = [int(lived["last_ns"].max(initial=libptttrack_sums.NEVER))]
         ends += [wait.since_ns + wait.dur_ns for wait in open_waits]
         return Contention(
             first_ns=int(lived["first_ns"].min()) if len(lived) > 0 else 0,
@@ -140,7 +140,9 @@ class _Report:
         p50 = p99 = None
         if histogram is not None:
             most = int(row["wait_max"])
-            p50, p99 = (_native.percentile(histogram, share, most) for share in (0.5, 0.99))
+            p50, p99 = (
+                libptttrack_sums.percentile(histogram, share, most) for share in (0.5, 0.99)
+            )
         return Figures(
             waits=n[0],
             wait_ns=ns[0],
@@ -148,8 +150,8 @@ class _Report:
             wait_max_ns=int(row["wait_max"]),
             wait_p50_ns=p50,
             wait_p99_ns=p99,
-            other_waits=dict(zip(_native.CLASSES[1:], n[1:], strict=True)),
-            other_ns=dict(zip(_native.CLASSES[1:], ns[1:], strict=True)),
+            other_waits=dict(zip(libptttrack_sums.CLASSES[1:], n[1:], strict=True)),
+            other_ns=dict(zip(libptttrack_sums.CLASSES[1:], ns[1:], strict=True)),
             holds=int(row["hold_n"]),
             hold_ns=int(row["hold_ns"]),
             hold_max_ns=int(row["hold_max"]),
@@ -159,7 +161,7 @@ class _Report:
         """Return the sum of some histograms; number 0 is an empty one."""
         numbers = numbers[numbers != 0]
         if not len(numbers):
-            return np.zeros(_native.BUCKETS, np.uint64)
+            return np.zeros(libptttrack_sums.BUCKETS, np.uint64)
         return np.asarray(self.histograms[numbers].sum(axis=0, dtype=np.uint64))
 
     def _total(self, threads: NDArray[Any]) -> Figures:
@@ -191,7 +193,7 @@ class _Report:
                 ObjectFigures(
                     address=int(mine["address"][0]),
                     pid=self.names.pid(int(mine["process"][0])),
-                    kind=_native.KINDS.get(int(mine["kind"][0]), "object"),
+                    kind=libptttrack_sums.KINDS.get(int(mine["kind"][0]), "object"),
                     name=self.names.object_name(number),
                     label=self.names.object(number),
                     first_site=self.names.site(int(mine["first_site"][0])),
@@ -243,7 +245,9 @@ class _Report:
         found = []
         for number in lived.tolist():
             row = self.threads[number]
-            kinds = {_native.KINDS.get(k, ""): int(v) for k, v in enumerate(row["kind_ns"]) if v}
+            kinds = {
+                libptttrack_sums.KINDS.get(k, ""): int(v) for k, v in enumerate(row["kind_ns"]) if v
+            }
             found.append(
                 ThreadFigures(
                     thread=self.names.thread(number),
@@ -273,7 +277,7 @@ class _Report:
             object=self.names.object(int(row["object"])),
             kind=self.names.kind(int(row["object"])),
             site=self.names.site(int(row["site"])),
-            wait_class=_native.CLASSES[int(row["wait_class"])],
+            wait_class=libptttrack_sums.CLASSES[int(row["wait_class"])],
             thread=self.names.thread(cause) if cause else None,
             thread_site=self.names.site(int(row["cause_site"])),
             waits=int(row["n"]),
@@ -292,7 +296,7 @@ class _Report:
                 address=int(row["address"]),
                 pid=self.names.pid(int(row["process"])),
                 site=self.names.site_at(int(row["process"]), int(row["address"])),
-                kind=_native.KINDS.get(int(row["kind"]), "object"),
+                kind=libptttrack_sums.KINDS.get(int(row["kind"]), "object"),
                 wait_caused_ns=int(row["caused_ns"]),
                 figures=self._figures(row, self._histogram(row["histogram"].reshape(1))),
             )
@@ -331,7 +335,7 @@ class _Report:
             label=self.names.object(int(row["object"])),
             since_ns=int(row["t_ns"]),
             dur_ns=int(row["dur_ns"]),
-            wait_class=_native.CLASSES[int(row["wait_class"])],
+            wait_class=libptttrack_sums.CLASSES[int(row["wait_class"])],
             site=self.names.site(int(row["site"])),
             owner=self.names.thread(owner) if owner else None,
             owner_site=self.names.site(int(row["owner_site"])),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from nptltrace.analysis import _native
+    from nptltrace._binding import libptttrack_sums
     from nptltrace.analysis.report.naming import Naming, ThreadName
 
 __all__ = ["CriticalPath", "PathLink", "PathThread", "critical_path"]
@@ -78,7 +78,7 @@ class CriticalPath:
     resolution_ns: int
 
 
-def critical_path(model: _native.Model, names: Naming, *, thread: int = 0) -> CriticalPath:
+def critical_path(model: libptttrack_sums.Model, names: Naming, *, thread: int = 0) -> CriticalPath:
     """Return the critical path to the end of a thread.
 
     Args:

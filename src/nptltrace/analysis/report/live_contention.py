@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace._binding import libpttread
-from nptltrace.analysis import _native
+from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.model import Window, begin_window, share_memory, tell_parents
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.trace.filtered import whole_filter
@@ -27,7 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["Follower", "NowObject", "NowSite", "NowThread", "Present", "Wanted"]
 
 _UNSEEN = 2**63 - 1
-_CONTENDED, _IDLE = _native.CLASSES.index("contended"), _native.CLASSES.index("idle")
+_CONTENDED, _IDLE = (
+    libptttrack_sums.CLASSES.index("contended"),
+    libptttrack_sums.CLASSES.index("idle"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ class Follower:
         self, source: Source, symbols: Symbols | None = None, *, begin_ns: int | None = None
     ) -> None:
         self._source, self._symbols = source, symbols
-        self._model = _native.Model()
+        self._model = libptttrack_sums.Model()
         self._cursor = libpttread.Cursor(source.reader)
         self._whole = whole_filter(source)
         part = Window(begin_ns, None).of(source)
@@ -289,7 +291,9 @@ class _Sums:
         return cls(now_ns, now_ns, {}, np.zeros(0, np.int64))
 
     @classmethod
-    def of(cls, model: _native.Model, begun_ns: int, now_ns: int, ended: set[int]) -> _Sums:
+    def of(
+        cls, model: libptttrack_sums.Model, begun_ns: int, now_ns: int, ended: set[int]
+    ) -> _Sums:
         """Return those of the events that a model has seen, from a time on."""
         opened = model.waiting(now_ns)
         process = model.table("threads", copy=False)["process"][opened["thread"]]
@@ -305,7 +309,7 @@ class _View:
         self,
         source: Source,
         symbols: Symbols | None,
-        model: _native.Model,
+        model: libptttrack_sums.Model,
         before: _Sums,
         after: _Sums,
     ) -> None:
@@ -405,7 +409,7 @@ class _View:
     def _threads(self, named: int | None) -> list[NowThread]:
         idle = self._wait_ns("threads", _IDLE)
         caused = self._since("threads", self._after.caused, self._before.caused)
-        lives = (self._rows["threads"]["end_ns"] == _native.NEVER) & (
+        lives = (self._rows["threads"]["end_ns"] == libptttrack_sums.NEVER) & (
             self._rows["threads"]["first_ns"] != _UNSEEN
         )
         order, _ = self._order("threads", "thread", named, caused, idle, lives.astype(np.int64))
@@ -432,7 +436,7 @@ class _View:
         return Wanted(
             kind=self._names.kind(item),
             label=self._names.object(item),
-            wait_class=_native.CLASSES[int(wait["wait_class"])],
+            wait_class=libptttrack_sums.CLASSES[int(wait["wait_class"])],
             since_ns=int(wait["t_ns"]),
             dur_ns=int(wait["dur_ns"]),
             site=self._names.site(int(wait["site"])),
@@ -448,7 +452,7 @@ class _View:
             NowSite(
                 site=self._names.site(at),
                 pid=self._names.pid(int(self._rows["sites"]["process"][at])),
-                kind=_native.KINDS.get(int(self._rows["sites"]["kind"][at]), "object"),
+                kind=libptttrack_sums.KINDS.get(int(self._rows["sites"]["kind"][at]), "object"),
                 waiters=int(waiters[at]),
                 waits=int(waits[at]),
                 wait_ns=int(wait_ns[at]),

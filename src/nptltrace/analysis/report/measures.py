@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.analysis import _native
+from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import run_model
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.errors import UsageError
@@ -178,7 +178,7 @@ class _Maker:
 
     def site(self, row: int, values: NDArray[np.float64]) -> Item:
         """Return a call site."""
-        kind = _native.KINDS.get(int(self._rows["kind"][row]), "object")
+        kind = libptttrack_sums.KINDS.get(int(self._rows["kind"][row]), "object")
         return Item(kind, "", *self._place(row), values)
 
     def object(self, row: int, values: NDArray[np.float64]) -> Item:

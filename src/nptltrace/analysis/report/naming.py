@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.analysis import _native
+from nptltrace._binding import libptttrack_sums
 from nptltrace.catalog import DOMAINS, LLL_PURPOSES
 from nptltrace.trace.symbols.site import hex_of_site
 
@@ -84,7 +84,7 @@ class Naming:
 
     def kind(self, row: int) -> str:
         """Return the kind of an object."""
-        return _native.KINDS.get(int(self._objects["kind"][row]), "object")
+        return libptttrack_sums.KINDS.get(int(self._objects["kind"][row]), "object")
 
     def object_name(self, row: int) -> str:
         """Return the global variable or alias of an object, or the empty string.
@@ -98,7 +98,7 @@ class Naming:
             found = self._symbols.object_name(int(item["process"]), address)
         if found or int(item["kind"]) != DOMAINS["lll"]:
             return found
-        number = int(item["flags"]) >> _native.LLL_SHIFT
+        number = int(item["flags"]) >> libptttrack_sums.LLL_SHIFT
         purpose = _PURPOSES.get(LLL_PURPOSES[number]) if number < len(LLL_PURPOSES) else None
         return f"{purpose} {address:#x}" if purpose else ""
 

@@ -8,7 +8,7 @@ import zlib
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.trace._abi import own
+from nptltrace._binding.handle import own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

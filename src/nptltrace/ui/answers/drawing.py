@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.analysis import _native as analysis
-from nptltrace.ui import _native, protocol
+from nptltrace._binding import libptttrack_drawing, libptttrack_sums
+from nptltrace.ui import protocol
 from nptltrace.ui.arrow import table
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def bin_width(from_ns: int, to_ns: int, width: int) -> int:
 def span_table(spans: NDArray[Any], by: str, tables: Tables, until_ns: int) -> pa.Table:
     """Return spans with rows in place of the numbers of objects; all before a time are there."""
     other = tables.rows(spans["other"]) if by == "thread" else spans["other"]
-    columns = {name: spans[name] for name in _native.SPAN.names or ()}
+    columns = {name: spans[name] for name in libptttrack_drawing.SPAN.names or ()}
     found = table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
     return found.replace_schema_metadata({"until_ns": str(until_ns)})
 
@@ -53,7 +53,7 @@ def span_table(spans: NDArray[Any], by: str, tables: Tables, until_ns: int) -> p
 
 
 def arrow_table(
-    spans: NDArray[Any], detail: _native.Detail, tables: Tables, limit: int
+    spans: NDArray[Any], detail: libptttrack_drawing.Detail, tables: Tables, limit: int
 ) -> pa.Table:
     """Return the arrows of the waits among some spans, those of the longest first."""
     single = spans[(spans["wait"] > 0) & (spans["count"] == 1)]
@@ -67,7 +67,7 @@ def arrow_table(
         thread = int(wait["thread"])
         begin, end = int(wait["t_ns"]), int(wait["t_ns"] + wait["dur_ns"])
         owner, waker, woken_ns = int(wait["owner"]), int(wait["waker"]), int(wait["waker_t_ns"])
-        if waker and woken_ns != analysis.NEVER:
+        if waker and woken_ns != libptttrack_sums.NEVER:
             found.append((_WAKE, waker, woken_ns, thread, end, number, object_row))
         if owner and owner != thread:
             found.append((_HOLD, owner, begin, thread, begin, number, object_row))

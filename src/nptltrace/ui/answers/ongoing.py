@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.ui import _native, protocol
+from nptltrace._binding import libptttrack_drawing
+from nptltrace.ui import protocol
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,7 +93,7 @@ def _since(times: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.float6
 
 def _spans(found: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
     """Return spans that have what waits and holds share."""
-    spans = np.zeros(len(found), _native.SPAN)
+    spans = np.zeros(len(found), libptttrack_drawing.SPAN)
     for name in ("t_ns", "dur_ns"):
         spans[name] = found[name]
     spans["busy_ns"] = found["dur_ns"]
@@ -129,7 +130,7 @@ def _queues(seen: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
     """Return a step for each waiter that came."""
     order = np.lexsort([seen["t_ns"], row])
     seen, row = seen[order], row[order]
-    found = np.zeros(len(seen), _native.SPAN)
+    found = np.zeros(len(seen), libptttrack_drawing.SPAN)
     if not len(seen):
         return found
     end = int((seen["t_ns"] + seen["dur_ns"]).max())

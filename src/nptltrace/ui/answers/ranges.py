@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from nptltrace.analysis import _native as analysis
+from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.checker import Checker
 from nptltrace.analysis.findings import findings_of
 from nptltrace.analysis.model import feed_window, new_model, process_ends
@@ -113,7 +113,7 @@ class Whole:
         else:
             folder.keep("analysis")
 
-    def tell(self, model: analysis.Model, source: Source, symbols: Symbols) -> None:
+    def tell(self, model: libptttrack_sums.Model, source: Source, symbols: Symbols) -> None:
         """Fill the report in from a finished model."""
         found = told_by(model, source, symbols, named=NAMED, causes=CAUSES)
         self._report = cast("protocol.Report", report_document(found, by="site"))
@@ -163,7 +163,7 @@ class Ranges:
         self._jobs.close()
 
     def contention(self, window: Window, *, pairs: bool) -> Contention:
-        """Return the contention of a range; see `analysis.contention`.
+        """Return the contention of a range; see `libptttrack_sums.contention`.
 
         Raises:
             Later: It is worked on.
@@ -172,7 +172,7 @@ class Ranges:
         def find(step: Callable[[float], None]) -> Contention:
             source = self._opened()
             source.learn_threads()
-            flags = analysis.PATH | (analysis.PAIRS if pairs else 0)
+            flags = libptttrack_sums.PATH | (libptttrack_sums.PAIRS if pairs else 0)
             model, _ = _looked_at(source, window, flags, step)
             return told_by(model, source, self._symbols, named=NAMED, causes=CAUSES, pairs=pairs)
 
@@ -188,7 +188,7 @@ class Ranges:
 
         def find(step: Callable[[float], None]) -> tuple[Contention, NDArray[Any], int]:
             source = self._opened()
-            model, counts = _looked_at(source, window, analysis.PATH, step)
+            model, counts = _looked_at(source, window, libptttrack_sums.PATH, step)
             objects = model.table("objects")
             places = objects[(objects["kind"] != 1) & (objects["threads"] > 0)][
                 ["process", "address", "kind"]
@@ -207,7 +207,7 @@ class Ranges:
 
 def _looked_at(
     source: Source, window: Window, flags: int, step: Callable[[float], None]
-) -> tuple[analysis.Model, NDArray[Any]]:
+) -> tuple[libptttrack_sums.Model, NDArray[Any]]:
     """Return a model that has seen a range, and how many events of each type there are."""
     model = new_model(source, flags)
     counts = np.zeros(_IDS, np.int64)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.analysis import _native as analysis
+from nptltrace._binding import libptttrack_sums
 from nptltrace.trace.reading import arrow
 from nptltrace.ui import protocol
 from nptltrace.ui.arrow import table
@@ -195,7 +195,7 @@ class Rows:
         if by == "thread":
             return ["thread"] * len(at)
         kinds = self._numbers(by)["kind"][at].tolist()
-        return [analysis.KINDS.get(kind, "object") for kind in kinds]
+        return [libptttrack_sums.KINDS.get(kind, "object") for kind in kinds]
 
     def _hits(self, by: str, text: str) -> NDArray[np.bool_]:
         """Return in which rows a text occurs."""
@@ -263,7 +263,7 @@ class Rows:
             return None
         found = self.tables.objects[number]
         process, address = int(found["process"]), int(found["address"])
-        kind = analysis.KINDS.get(int(found["kind"]), "object")
+        kind = libptttrack_sums.KINDS.get(int(found["kind"]), "object")
         return {
             "row": self.row_of(number),
             "pid": self.naming.pid(process),
@@ -335,7 +335,7 @@ class Rows:
         found: dict[tuple[int, int, str], int] = {}
         for (process, address, kind), row in self._by_object.items():
             key = (self.naming.pid(process), address)
-            found.setdefault((*key, analysis.KINDS.get(kind, "object")), row)
+            found.setdefault((*key, libptttrack_sums.KINDS.get(kind, "object")), row)
             found.setdefault((*key, ""), row)
         return found
 

@@ -1,4 +1,4 @@
-"""The model library: one class a handle, tables as NumPy arrays; see `pttmodel.h`."""
+"""The sums, rows and states of the tracker, as NumPy arrays; see `pttmodel.h`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace import _paths
-from nptltrace.trace._abi import check, load, made, own
+from nptltrace._binding.arrays import dtype_of, rows
+from nptltrace._binding.handle import Handle, own
+from nptltrace._binding.headers import pttmodel as c
+from nptltrace._binding.library import Library, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,8 +27,9 @@ __all__ = [
     "Model", "percentile",
 ]  # fmt: skip
 
-VERSION = 6
-ROWS, EDGES, PATH, PAIRS = 1, 2, 4, 8
+ROWS, EDGES = c.PTT_MODEL_ROWS, c.PTT_MODEL_EDGES
+PATH, PAIRS = c.PTT_MODEL_PATH, c.PTT_MODEL_PAIRS_OF
+BUCKETS = c.PTT_BUCKETS
 CLASSES = ("contended", "idle", "join", "timeout", "cancelled")
 KINDS = {
     1: "thread", 2: "mutex", 3: "rwlock", 4: "spinlock", 5: "cond", 6: "barrier", 7: "semaphore",
@@ -36,142 +39,36 @@ WAKES = ("", "unlock", "signal", "broadcast", "post", "barrier", "end", "once", 
 NEVER = -(2**63)
 END = 2**63 - 1
 # From this bit on, the flags of a low-level lock say what it is for: a place in LLL_PURPOSES.
-LLL_SHIFT = 8
-BUCKETS = 768
+LLL_SHIFT = c.PTT_OBJECT_LLL_SHIFT
 _ANY = 2**32 - 1
 
-_SUMS = [
-    ("wait_n", "u8", (5,)), ("wait_ns", "u8", (5,)), ("wait_max", "u8"), ("held_ns", "u8"),
-    ("hold_n", "u8"), ("hold_ns", "u8"), ("hold_max", "u8"),
-]  # fmt: skip
-
-
-def _u32(*names: str) -> list[tuple[str, str]]:
-    return [(name, "u4") for name in names]
-
-
-# Number of the table, and its columns as they stand in the C structs.
-_TABLES: dict[str, tuple[int, list[Any]]] = {
-    "objects": (0, [
-        *_SUMS, ("address", "u8"), ("first_ns", "i8"), ("last_ns", "i8"), ("wasted", "u8"),
-        *_u32("process", "kind", "generation", "threads", "max_waiters", "waiters", "holders",
-              "holder", "first_site", "histogram", "flags", "init_site", "attributes",
-              "address_threads"),
-    ]),
-    "sites": (1, [
-        *_SUMS, ("address", "u8"), ("caused_ns", "u8"),
-        *_u32("process", "kind", "histogram", "reserved"),
-    ]),
-    "threads": (2, [
-        *_SUMS, ("kind_ns", "u8", (16,)), ("caused_ns", "u8"), ("pthread", "u8"),
-        ("routine", "u8"), ("first_ns", "i8"), ("last_ns", "i8"), ("create_ns", "i8"),
-        ("end_ns", "i8"), ("join_ns", "i8"), ("buffer_ns", "u8"),
-        *_u32("process", "tid", "generation", "creator", "create_site", "histogram", "flags",
-              "held", "policy"),
-        ("priority", "i4"),
-    ]),
-    "pairs": (3, [
-        *_SUMS, ("caused_ns", "u8"), ("balance_ns", "i8"),
-        *_u32("thread", "object", "balance", "used"),
-    ]),
-    "blames": (4, [("caused_ns", "u8"), *_u32("object", "thread", "site", "reserved")]),
-    "causes": (5, [
-        ("n", "u8"), ("ns", "u8"), ("held_ns", "u8"), ("max", "u8"),
-        *_u32("thread", "object", "site", "cause", "cause_site", "wait_class"),
-    ]),
-    "wakers": (6, [("n", "u8"), ("ns", "u8"), *_u32("object", "thread", "site", "reserved")]),
-    "edges": (7, [
-        ("n", "u8"), ("first_ns", "i8"),
-        *_u32("held", "wanted", "held_site", "wanted_site", "thread", "threads"),
-        ("guard", "u4", (4,)), ("held_mode", "u1"), ("wanted_mode", "u1"), ("blocked", "u1"),
-        ("tries", "u1"), ("reserved", "u4"),
-    ]),
-    "histograms": (8, [("counts", "u4", (BUCKETS,))]),
-    "waits": (9, [
-        ("t_ns", "i8"), ("dur_ns", "i8"), ("held_ns", "i8"), ("waker_t_ns", "i8"), ("id", "u8"),
-        ("parent", "u8"), ("chain", "u8"),
-        *_u32("thread", "object", "site", "owner", "owner_site", "waker", "waker_site",
-              "queue_depth"),
-        ("result", "i4"), ("wait_class", "u1"), ("kind", "u1"), ("mode", "u1"), ("open", "u1"),
-    ]),
-    "holds": (10, [
-        ("t_ns", "i8"), ("dur_ns", "i8"),
-        *_u32("thread", "object", "site", "release_site", "max_waiters"),
-        ("mode", "u1"), ("open", "u1"), ("thread_place", "u1"), ("object_place", "u1"),
-    ]),
-    "wakeups": (11, [
-        ("t_ns", "i8"), ("woken_ns", "i8"), ("wait", "u8"),
-        *_u32("waker", "wakee", "object", "site"), ("kind", "u1"), ("reserved", "u1", (7,)),
-    ]),
-    "segments": (13, [
-        ("start_ns", "i8"), ("end_ns", "i8"), *_u32("thread", "object", "site"), ("kind", "u1"),
-        ("reserved", "u1", (3,)),
-    ]),
-    "state": (14, [("t_ns", "i8"), *_u32("thread", "times")]),
-}  # fmt: skip
-_TABLES["open"] = (12, _TABLES["waits"][1])
-_LANE = np.dtype([("group", "u8"), *_u32("place", "reserved")], align=True)
-
-
-class _Table(ctypes.Structure):
-    _fields_ = (
-        ("items", ctypes.c_void_p),
-        ("count", ctypes.c_uint64),
-        ("stride", ctypes.c_uint64),
-    )
-    items: int | None
-    count: int
-    stride: int
-
-
-_p, _n = ctypes.c_void_p, ctypes.c_uint32
-_PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "ptt_model_version": (ctypes.c_int, ()),
-    "ptt_model_create": (_p, (_n,)),
-    "ptt_model_destroy": (None, (_p,)),
-    "ptt_model_thread": (ctypes.c_int, (_p, _n, _n, _n)),
-    "ptt_model_child": (ctypes.c_int, (_p, _n, _n)),
-    "ptt_model_share": (
-        ctypes.c_int,
-        (_p, _n, ctypes.c_uint64, ctypes.c_uint64, _n, ctypes.c_uint64),
-    ),
-    "ptt_model_only_thread": (ctypes.c_int, (_p, _n)),
-    "ptt_model_only_object": (ctypes.c_int, (_p, _n, ctypes.c_uint64)),
-    "ptt_model_only_site": (ctypes.c_int, (_p, _n, ctypes.c_uint64)),
-    "ptt_model_window": (None, (_p, ctypes.c_int64, ctypes.c_int64)),
-    "ptt_model_undecided": (ctypes.c_uint64, (_p,)),
-    "ptt_model_last": (None, (_p, _n, ctypes.c_int64)),
-    "ptt_model_feed": (ctypes.c_int, (_p, _p, ctypes.c_int64)),
-    "ptt_model_waiting": (ctypes.c_int, (_p, ctypes.c_int64)),
-    "ptt_model_holding": (ctypes.c_int, (_p, ctypes.c_int64)),
-    "ptt_model_state": (ctypes.c_int, (_p,)),
-    "ptt_model_save": (ctypes.c_int64, (_p, ctypes.c_int)),
-    "ptt_model_load": (ctypes.c_int, (_p, ctypes.c_char_p, ctypes.c_uint64)),
-    "ptt_model_full": (ctypes.c_uint32, (_p, _n)),
-    "ptt_model_set_full": (ctypes.c_int, (_p, _n, _n)),
-    "ptt_model_finish": (ctypes.c_int, (_p, _p, _n)),
-    "ptt_model_path_file": (None, (_p, ctypes.c_int)),
-    "ptt_model_path": (ctypes.c_int, (_p, _n)),
-    "ptt_model_path_next": (ctypes.c_int, (_p,)),
-    "ptt_model_path_resolution": (ctypes.c_int64, (_p,)),
-    "ptt_model_table": (ctypes.c_int, (_p, _n, _p)),
-    "ptt_model_drop_rows": (None, (_p,)),
-    "ptt_model_bucket_ns": (ctypes.c_double, (_n,)),
-    "ptt_model_lost": (ctypes.c_uint64, (_p,)),
-    "ptt_model_lanes_create": (_p, ()),
-    "ptt_model_lanes_destroy": (None, (_p,)),
-    "ptt_model_lanes_place": (ctypes.c_int, (_p, _p, _p, _p, _p, ctypes.c_int64)),
-    "ptt_model_lanes_table": (ctypes.c_int, (_p, _p)),
+# Number of the table, and what a row of it is.
+_TABLES: dict[str, tuple[int, np.dtype[Any]]] = {
+    "objects": (c.PTT_MODEL_OBJECTS, dtype_of(c.ModelObject)),
+    "sites": (c.PTT_MODEL_SITES, dtype_of(c.ModelSite)),
+    "threads": (c.PTT_MODEL_THREADS, dtype_of(c.ModelThread)),
+    "pairs": (c.PTT_MODEL_PAIRS, dtype_of(c.ModelPair)),
+    "blames": (c.PTT_MODEL_BLAMES, dtype_of(c.ModelBlame)),
+    "causes": (c.PTT_MODEL_CAUSES, dtype_of(c.ModelCause)),
+    "wakers": (c.PTT_MODEL_WAKERS, dtype_of(c.ModelWaker)),
+    "edges": (c.PTT_MODEL_EDGES_TABLE, dtype_of(c.ModelEdge)),
+    "histograms": (c.PTT_MODEL_HISTOGRAMS, np.dtype([("counts", "u4", (c.PTT_BUCKETS,))])),
+    "waits": (c.PTT_MODEL_WAITS, dtype_of(c.ModelWait)),
+    "holds": (c.PTT_MODEL_HOLDS, dtype_of(c.ModelHold)),
+    "wakeups": (c.PTT_MODEL_WAKEUPS, dtype_of(c.ModelWakeup)),
+    "open": (c.PTT_MODEL_OPEN, dtype_of(c.ModelWait)),
+    "segments": (c.PTT_MODEL_SEGMENTS, dtype_of(c.ModelSegment)),
+    "state": (c.PTT_MODEL_STATE, dtype_of(c.ModelEvent)),
 }
 
 
 @cache
-def library() -> ctypes.CDLL:
-    """Load the model library."""
-    return load(_paths.model_library(), _PROTOTYPES, "ptt_model_version", VERSION)
+def library() -> Library:
+    """Load the library."""
+    return Library("libpttmodel.so", c.FUNCTIONS, ("ptt_model_version", c.PTT_MODEL_VERSION))
 
 
-class Model:
+class Model(Handle):
     """The states of threads and objects, event by event.
 
     Args:
@@ -183,8 +80,7 @@ class Model:
         self._lib = lib
         self._process_of: dict[int, int] = {}
         self.counts_all = True
-        self.handle = made("make a model", lib.ptt_model_create(flags))
-        own(self, lib.ptt_model_destroy, self.handle)
+        self._own("make a model", lib.ptt_model_create(flags), lib.ptt_model_destroy)
         if flags & PATH:
             with suppress(OSError):  # without it short waits are left out
                 file = tempfile.TemporaryFile(prefix="ptt-path-")  # noqa: SIM115 -- closed below
@@ -291,7 +187,7 @@ class Model:
 
     def finish(self, ends: list[int]) -> None:
         """End what is open; `ends` says when each process ended, `NEVER` where nobody knows."""
-        array = (ctypes.c_int64 * max(len(ends), 1))(*ends)
+        array = (c.i64 * max(len(ends), 1))(*ends)
         check("finish", self._lib.ptt_model_finish(self.handle, array, len(ends)))
 
     def path(self, thread: int = 0) -> Iterator[NDArray[Any]]:
@@ -324,12 +220,12 @@ class Model:
             name: As in `pttmodel.h`, in lower case.
             copy: Otherwise it is valid until the model changes.
         """
-        array = _array(self, self.raw(name), np.dtype(_TABLES[name][1], align=True))
+        array = rows(self, self.raw(name), _TABLES[name][1])
         return array.copy() if copy else array
 
-    def raw(self, name: str) -> _Table:
+    def raw(self, name: str) -> c.ModelTable:
         """Return a table as other libraries take it; valid until the model changes."""
-        found = _Table()
+        found = c.ModelTable()
         status = self._lib.ptt_model_table(self.handle, _TABLES[name][0], ctypes.byref(found))
         check("read a table", status)
         return found
@@ -339,23 +235,13 @@ class Model:
         self._lib.ptt_model_drop_rows(self.handle)
 
 
-def _array(owner: object, table: _Table, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return a table of the library as it lies in memory; the array keeps the owner of that."""
-    if not table.items or not table.count:
-        return np.empty(0, dtype)
-    memory = (ctypes.c_uint8 * (table.count * table.stride)).from_address(table.items)
-    vars(memory)["owner"] = owner
-    return np.ndarray((table.count,), dtype, memoryview(memory).cast("B"), strides=(table.stride,))
-
-
-class Lanes:
+class Lanes(Handle):
     """Rows to draw intervals in, so that within a row none overlaps another."""
 
     def __init__(self) -> None:
         lib = library()
         self._lib = lib
-        self._handle = made("make rows", lib.ptt_model_lanes_create())
-        own(self, lib.ptt_model_lanes_destroy, self._handle)
+        self._own("make rows", lib.ptt_model_lanes_create(), lib.ptt_model_lanes_destroy)
 
     def place(
         self, group: NDArray[Any], begin: NDArray[Any], end: NDArray[Any]
@@ -375,15 +261,15 @@ class Lanes:
             lanes,
         )
         pointers = [column.ctypes.data for column in columns]
-        check("place", self._lib.ptt_model_lanes_place(self._handle, *pointers, len(group)))
+        check("place", self._lib.ptt_model_lanes_place(self.handle, *pointers, len(group)))
         return lanes
 
     def table(self) -> NDArray[Any]:
         """Return the rows: their `group`, and their `place` in it, from 0."""
-        found = _Table()
-        status = self._lib.ptt_model_lanes_table(self._handle, ctypes.byref(found))
+        found = c.ModelTable()
+        status = self._lib.ptt_model_lanes_table(self.handle, ctypes.byref(found))
         check("read a table", status)
-        return _array(self, found, _LANE).copy()
+        return rows(self, found, dtype_of(c.ModelLane)).copy()
 
 
 @cache

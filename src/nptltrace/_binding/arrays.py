@@ -1,0 +1,57 @@
+"""Memory of the C libraries as NumPy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace._binding.handle import Handle
+
+__all__ = ["dtype_of", "rows"]
+
+
+class _Table(Protocol):
+    """A struct of items, their count, and the bytes from one to the next."""
+
+    items: int | None
+    count: int
+    stride: int
+
+
+@cache
+def dtype_of(record: type[ctypes.Structure]) -> np.dtype[Any]:
+    """Return a struct as NumPy has it; the fields of a struct inside it are among its own."""
+    names: list[str] = []
+    formats: list[Any] = []
+    offsets: list[int] = []
+    for name, kind, *_ in record._fields_:
+        offset = getattr(record, name).offset
+        if issubclass(kind, ctypes.Structure):
+            inner = dtype_of(kind)
+            fields: Any = inner.fields
+            names += fields
+            formats += [field[0] for field in fields.values()]
+            offsets += [offset + field[1] for field in fields.values()]
+        else:
+            names.append(name)
+            formats.append(np.dtype(kind))
+            offsets.append(offset)
+    layout: Any = {"names": names, "formats": formats, "offsets": offsets}
+    layout["itemsize"] = ctypes.sizeof(record)
+    found: np.dtype[Any] = np.dtype(layout, align=True)
+    return found
+
+
+def rows(owner: Handle, table: _Table, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a table as it lies in memory; the array keeps what owns that alive."""
+    if not table.items or not table.count:
+        return np.empty(0, dtype)
+    memory = (ctypes.c_uint8 * (table.count * table.stride)).from_address(table.items)
+    vars(memory)["owner"] = owner.handle
+    return np.ndarray((table.count,), dtype, memoryview(memory).cast("B"), strides=(table.stride,))

@@ -1,0 +1,137 @@
+"""What the viewer draws, as fine as the pixels; see `pttdetail.h`."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace._binding.arrays import dtype_of
+from nptltrace._binding.handle import Handle
+from nptltrace._binding.headers import pttdetail as c
+from nptltrace._binding.library import Library, check
+from nptltrace.errors import NativeError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace._binding.libptttrack_sums import Model
+
+__all__ = ["BINS", "SPAN", "WAIT", "Detail"]
+
+BINS = c.PTT_DETAIL_BINS
+SPAN, WAIT, _BIN = dtype_of(c.DetailSpan), dtype_of(c.DetailWait), dtype_of(c.DetailBin)
+_BY = {"thread": c.PTT_DETAIL_THREADS, "object": c.PTT_DETAIL_OBJECTS}
+_SPANS = 1 << 14
+
+
+@cache
+def library() -> Library:
+    """Load the library."""
+    version = ("ptt_detail_version", c.PTT_DETAIL_VERSION)
+    return Library("libpttdetail.so", c.FUNCTIONS, version, keeps_errno=True)
+
+
+class Detail(Handle):
+    """Waits and holds by row, as fine as pixels are.
+
+    Args:
+        fd: The file they are kept in; it may be closed afterwards.
+        identity: 32 bytes: open what was finished under them. Without them, begin anew.
+
+    Raises:
+        NativeError: The file cannot be used; ESTALE: it is of something else.
+    """
+
+    def __init__(self, fd: int, identity: bytes | None = None) -> None:
+        lib = library()
+        self._lib = lib
+        # Where it is written to, the file grows under a descriptor of its own.
+        self._fd = os.dup(fd)
+        if identity is None:
+            address = lib.ptt_detail_create(self._fd)
+        else:
+            address = lib.ptt_detail_open(self._fd, identity)
+        if not address:
+            code = ctypes.get_errno() or errno.EIO
+            os.close(self._fd)
+            raise NativeError("cannot use the levels of detail", code)
+        self._own("draw", address, partial(_destroy, lib, self._fd))
+
+    def events(self, ts: int, count: int) -> None:
+        """Count events by the address of their times."""
+        check("count events", self._lib.ptt_detail_events(self.handle, ts, count))
+
+    def feed(self, model: Model) -> None:
+        """Take in the rows that a model told since its `drop_rows`."""
+        tables = [ctypes.byref(model.raw(name)) for name in ("waits", "holds", "objects")]
+        check("keep waits and holds", self._lib.ptt_detail_feed(self.handle, *tables))
+
+    def finish(self, identity: bytes) -> None:
+        """Make the file whole."""
+        check("keep the levels of detail", self._lib.ptt_detail_finish(self.handle, identity))
+
+    def rows(self, by: str) -> int:
+        """Return how many rows there are, row 0 included."""
+        return int(self._lib.ptt_detail_rows(self.handle, _BY[by]))
+
+    def lanes(self, by: str, count: int) -> NDArray[np.uint16]:
+        """Return the number of lanes of the first rows."""
+        found = np.empty(count, np.uint16)
+        self._lib.ptt_detail_lanes(self.handle, _BY[by], found.ctypes.data, count)
+        return found
+
+    def row_of(self) -> NDArray[np.uint32]:
+        """Return the row of each object of the model."""
+        count = self._lib.ptt_detail_row_of(self.handle, None, 0)
+        found = np.zeros(count, np.uint32)
+        self._lib.ptt_detail_row_of(self.handle, found.ctypes.data, count)
+        return found
+
+    def spans(
+        self, by: str, rows: list[int], from_ns: int, to_ns: int, bin_ns: int
+    ) -> NDArray[Any]:
+        """Return what to draw, as `SPAN`; see `ptt_detail_spans`."""
+        wanted = np.array(rows, np.uint32)
+        room = _SPANS
+        while True:
+            out = np.empty(room, SPAN)
+            status = self._lib.ptt_detail_spans(
+                self.handle, _BY[by], wanted.ctypes.data, len(wanted), from_ns, to_ns, bin_ns,
+                out.ctypes.data, room,
+            )  # fmt: skip
+            count = check("find what to draw", status)
+            if count <= room:
+                return out[:count]
+            room = count
+
+    def find(self, by: str, row: int, lane: int, t_ns: int) -> Any:
+        """Return the wait or hold of a lane at a time, as a row of `SPAN`, or None."""
+        out = np.zeros(1, SPAN)
+        status = self._lib.ptt_detail_find(
+            self.handle, _BY[by], row, lane, t_ns, out.ctypes.data
+        )  # fmt: skip
+        return None if status < 0 else out[0]
+
+    def wait(self, number: int) -> Any:
+        """Return a wait, as a row of `WAIT`, or None."""
+        out = np.zeros(1, WAIT)
+        status = self._lib.ptt_detail_wait(self.handle, number, out.ctypes.data)
+        return None if status < 0 else out[0]
+
+    def overview(self) -> tuple[NDArray[Any], int, int]:
+        """Return the bins (`events`, and `wait_ns` contended, idle, other), begin and width."""
+        out, begin, width = np.zeros(BINS, _BIN), c.i64(), c.i64()
+        count = self._lib.ptt_detail_overview(
+            self.handle, out.ctypes.data, ctypes.byref(begin), ctypes.byref(width)
+        )
+        return out[:count], begin.value, width.value
+
+
+def _destroy(lib: Library, fd: int, address: int) -> None:
+    lib.ptt_detail_destroy(address)
+    os.close(fd)

@@ -1,0 +1,112 @@
+"""The facts of the tracker, as NumPy arrays; see `pttcheck.h`."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from nptltrace._binding.arrays import dtype_of, rows
+from nptltrace._binding.handle import Handle
+from nptltrace._binding.headers import pttcheck as c
+from nptltrace._binding.library import Library, check, words_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nptltrace._binding.libpttread import Buffer
+
+__all__ = [
+    "CLOSED", "DROPPED", "FACTS", "INCOMPLETE", "NEVER", "RAGGED", "REFUSED", "RUNNING", "STEPS",
+    "SUSPECT", "WHOLE", "Check",
+]  # fmt: skip
+
+FACTS = words_of(c, "PTT_FACT_")
+STEPS = words_of(c, "PTT_STEP_")
+CLOSED, WHOLE, SUSPECT = c.PTT_FLAG_CLOSED, c.PTT_FLAG_WHOLE, c.PTT_FLAG_SUSPECT
+DROPPED, REFUSED = c.PTT_FLAG_DROPPED, c.PTT_FLAG_REFUSED
+INCOMPLETE, RUNNING, RAGGED = c.PTT_CHECK_INCOMPLETE, c.PTT_CHECK_RUNNING, c.PTT_CHECK_RAGGED
+NEVER = -(2**63)
+
+# Number of the table, and what a row of it is.
+_TABLES: dict[str, tuple[int, np.dtype[Any]]] = {
+    "facts": (c.PTT_CHECK_FACTS, dtype_of(c.CheckFact)),
+    "steps": (c.PTT_CHECK_STEPS, dtype_of(c.CheckStep)),
+    "threads": (c.PTT_CHECK_THREADS, dtype_of(c.CheckThreadRow)),
+}
+
+
+@cache
+def library() -> Library:
+    """Load the library."""
+    return Library("libptttrack.so", c.FUNCTIONS, ("ptt_check_version", c.PTT_CHECK_VERSION))
+
+
+class Check(Handle):
+    """Collects facts, event by event.
+
+    Args:
+        long_hold_ns: From which time on a hold is a fact.
+        long_wait_ns: From which time on a wait is one.
+    """
+
+    def __init__(self, long_hold_ns: int, long_wait_ns: int) -> None:
+        lib = library()
+        self._lib = lib
+        address = lib.ptt_check_create(long_hold_ns, long_wait_ns)
+        self._own("make a check", address, lib.ptt_check_destroy)
+
+    def thread(self, number: int, process: int, tid: int) -> None:
+        """Tell which thread the reader's number means."""
+        check("follow a thread", self._lib.ptt_check_thread(self.handle, number, process, tid))
+
+    def process(self, number: int, parent: int) -> None:
+        """Tell that a process was forked by another."""
+        check("follow a process", self._lib.ptt_check_process(self.handle, number, parent))
+
+    def stack(self, process: int, start: int) -> None:
+        """Tell that nothing lies behind an address but the stack of the first thread."""
+        check("follow a process", self._lib.ptt_check_stack(self.handle, process, start))
+
+    def memory(self, process: int, start: int, end: int) -> None:
+        """Tell of memory that is never used for anything else."""
+        check("follow a process", self._lib.ptt_check_memory(self.handle, process, start, end))
+
+    def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
+        """Tell of memory that several processes have mapped; objects in it are one for all."""
+        status = self._lib.ptt_check_share(self.handle, process, start, end, memory, offset)
+        check("follow a process", status)
+
+    def feed(self, buffer: Buffer) -> None:
+        """Take in the events of a buffer, which has all columns but `cpu`."""
+        check(
+            "follow the events", self._lib.ptt_check_feed(self.handle, buffer.pointer, buffer.count)
+        )
+
+    def finish(self, ends: list[int], flags: int) -> None:
+        """End it; `ends` says when each process ended, flags what the trace is like."""
+        array = (c.i64 * max(len(ends), 1))(*ends)
+        check("finish", self._lib.ptt_check_finish(self.handle, array, len(ends), flags))
+
+    @property
+    def lost(self) -> int:
+        """Events that the trace itself says were lost."""
+        return int(self._lib.ptt_check_lost(self.handle))
+
+    @property
+    def crowded(self) -> int:
+        """How often a lock was asked for while too many others were held to keep the orders."""
+        return int(self._lib.ptt_check_crowded(self.handle))
+
+    @property
+    def futex_waits(self) -> int:
+        """Waits for locks that are not the thread library's, which are not judged."""
+        return int(self._lib.ptt_check_futex_waits(self.handle))
+
+    def table(self, name: str) -> NDArray[Any]:
+        """Return a table, as in `pttcheck.h`; element 0 stands for none."""
+        number, dtype = _TABLES[name]
+        found = c.CheckTable()
+        check("read a table", self._lib.ptt_check_table(self.handle, number, ctypes.byref(found)))
+        return rows(self, found, dtype).copy()

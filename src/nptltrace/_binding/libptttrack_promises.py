@@ -1,0 +1,101 @@
+"""What the tracker found of the promises of POSIX; see `pttverify.h`."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import TYPE_CHECKING
+
+from nptltrace._binding.handle import Handle
+from nptltrace._binding.headers import pttverify as c
+from nptltrace._binding.headers.pttverify import VerifyEvent, VerifyProcess, VerifyViolation
+from nptltrace._binding.library import Library, check
+
+if TYPE_CHECKING:
+    from nptltrace._binding.libpttread import Buffer
+
+__all__ = [
+    "NEVER", "SEVERITIES", "Verifier", "VerifyEvent", "VerifyProcess", "VerifyViolation", "rules",
+    "skips",
+]  # fmt: skip
+
+NEVER = -(2**63)
+SEVERITIES = ("error", "warning")
+
+
+@cache
+def library() -> Library:
+    """Load the library."""
+    return Library("libpttverify.so", c.FUNCTIONS, ("ptt_verify_version", c.PTT_VERIFY_VERSION))
+
+
+def _names(function: str) -> tuple[str, ...]:
+    found: list[str] = []
+    name_of = getattr(library(), function)
+    while (name := name_of(len(found))) is not None:
+        found.append(name.decode())
+    return tuple(found)
+
+
+@cache
+def rules() -> tuple[str, ...]:
+    """Return the names of the rules by their number."""
+    return _names("ptt_verify_rule_name")
+
+
+@cache
+def skips() -> tuple[str, ...]:
+    """Return the names of the reasons to be silent by their number."""
+    return _names("ptt_verify_skip_name")
+
+
+class Verifier(Handle):
+    """Holds events against the rules, in the order of time."""
+
+    def __init__(self) -> None:
+        lib = library()
+        self._lib = lib
+        self._own("make a verifier", lib.ptt_verify_create(), lib.ptt_verify_destroy)
+
+    def process(self, number: int, facts: VerifyProcess) -> None:
+        """Tell what is known of a process beside its events."""
+        status = self._lib.ptt_verify_process(self.handle, number, ctypes.byref(facts))
+        check("follow a process", status)
+
+    def share(self, process: int, start: int, end: int) -> None:
+        """Tell of memory that other processes may have as well."""
+        status = self._lib.ptt_verify_share(self.handle, process, start, end)
+        check("follow shared memory", status)
+
+    def thread(self, number: int, process: int, tid: int) -> None:
+        """Tell which thread the reader's number means."""
+        status = self._lib.ptt_verify_thread(self.handle, number, process, tid)
+        check("follow a thread", status)
+
+    def feed(self, buffer: Buffer) -> None:
+        """Take in the events of a buffer, which has all columns but `cpu`."""
+        status = self._lib.ptt_verify_feed(self.handle, buffer.pointer, buffer.count)
+        check("verify the events", status)
+
+    def finish(self, patience_ns: int) -> None:
+        """Judge what never ended."""
+        check("finish", self._lib.ptt_verify_finish(self.handle, patience_ns))
+
+    def violations(self) -> list[VerifyViolation]:
+        """Return copies of all violations."""
+        count = c.u64()
+        address = self._lib.ptt_verify_violations(self.handle, ctypes.byref(count))
+        if not count.value:
+            return []
+        rows = (VerifyViolation * count.value).from_address(address)
+        return [VerifyViolation.from_buffer_copy(row) for row in rows]
+
+    def checks(self) -> dict[str, int]:
+        """Return how often each rule was applied."""
+        ask = self._lib.ptt_verify_checks
+        return {name: int(ask(self.handle, n)) for n, name in enumerate(rules())}
+
+    def skipped(self) -> dict[str, int]:
+        """Return how often a rule was silent, by reason."""
+        ask = self._lib.ptt_verify_skips
+        return {name: int(ask(self.handle, n)) for n, name in enumerate(skips())}
