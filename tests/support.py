@@ -40,9 +40,14 @@ def clean_environment(**more: str | None) -> dict[str, str]:
 
 
 def hooked_functions() -> set[str]:
-    """Return the functions that the tracer has hooks of, under the names of its lists."""
+    """Return the functions that the tracer has hooks of, with the C library that is there."""
     real = ROOT / "native" / "tracer" / "real"
     text = "".join(path.read_text(encoding="utf-8") for path in real.glob("*.def"))
+    have = tuple(map(int, re.findall(r"\d+", os.confstr("CS_GNU_LIBC_VERSION") or "")))
+    since = re.compile(
+        r"^#if __GLIBC_PREREQ\((\d+), (\d+)\)$(.*?)^#endif$", re.MULTILINE | re.DOTALL
+    )
+    text = since.sub(lambda m: m[3] if have >= (int(m[1]), int(m[2])) else "", text)
     return set(re.findall(r"^(?:HOOK|VERSIONED)\([^,]+, (\w+),", text, re.MULTILINE))
 
 

@@ -26,6 +26,8 @@ static const struct ptt_field fields_95[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_97[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_98[] = {{"signal", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_99[] = {{"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_100[] = {{"signal", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_101[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_104[] = {{"start_routine", PTT_FIELD_PTR, 18}};
 static const struct ptt_field fields_105[] = {{"futex", PTT_FIELD_PTR, 18}};
 static const struct ptt_field fields_106[] = {{"futex", PTT_FIELD_PTR, 18}, {"result", PTT_FIELD_S32, 24}};
@@ -37,6 +39,7 @@ static const struct ptt_field fields_130[] = {{"owner", PTT_FIELD_TID, 20}, {"ki
 static const struct ptt_field fields_132[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_135[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_136[] = {{"routine", PTT_FIELD_U16, 18}, {"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_138[] = {{"ceiling", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_144[] = {{"attr", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_145[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_147[] = {{"result", PTT_FIELD_S32, 20}};
@@ -48,6 +51,8 @@ static const struct ptt_field fields_154[] = {{"clock", PTT_FIELD_U16, 18}, {"de
 static const struct ptt_field fields_155[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_157[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_159[] = {{"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_160[] = {{"ceiling", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_161[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_171[] = {{"count", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_172[] = {{"count", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_192[] = {{"preference", PTT_FIELD_U16, 18}, {"shared", PTT_FIELD_U16, 20}};
@@ -218,6 +223,8 @@ const struct ptt_event_type ptt_event_types[] = {
 	{97, 3, 1, 0, 1, fields_97, "THREAD_SETNAME_OUT", "thread", "call-out", "thread {thread} returns from pthread_setname_np, thread = {object}, result = {result}"},
 	{98, 3, 1, 0, 1, fields_98, "THREAD_KILL_IN", "thread", "call-in", "thread {thread} calls pthread_kill, thread = {object}, signal = {signal}"},
 	{99, 3, 1, 0, 1, fields_99, "THREAD_KILL_OUT", "thread", "call-out", "thread {thread} returns from pthread_kill, thread = {object}, result = {result}"},
+	{100, 3, 1, 0, 1, fields_100, "THREAD_SIGQUEUE_IN", "thread", "call-in", "thread {thread} calls pthread_sigqueue, thread = {object}, signal = {signal}"},
+	{101, 3, 1, 0, 1, fields_101, "THREAD_SIGQUEUE_OUT", "thread", "call-out", "thread {thread} returns from pthread_sigqueue, thread = {object}, result = {result}"},
 	{104, 4, 1, 0, 1, fields_104, "THREAD_INIT", "thread", "note", "thread {thread} comes into being as {object}, start routine = {start_routine}"},
 	{105, 4, 1, 0, 1, fields_105, "THREAD_STATE_WAIT", "thread", "note", "thread {thread} is blocked on futex {futex}"},
 	{106, 4, 1, 0, 2, fields_106, "THREAD_STATE_WAKE", "thread", "note", "thread {thread} is resumed on futex {futex}, result = {result}"},
@@ -236,6 +243,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{135, 1, 1, 0, 2, fields_135, "MUTEX_WAIT_END", "mutex", "wait-out", "thread {thread} gave up waiting for mutex {object} after {wait_ns}, result = {result}"},
 	{136, 2, 1, 0, 2, fields_136, "MUTEX_ERROR", "mutex", "error", "thread {thread} failed in {routine} on mutex {object}, result = {result}"},
 	{137, 2, 0, 0, 0, 0, "MUTEX_TAKEN", "mutex", "acquire", "thread {thread} took mutex {object}"},
+	{138, 2, 1, 0, 1, fields_138, "MUTEX_CEILING", "mutex", "note", "thread {thread} set the priority ceiling of mutex {object} to {ceiling}"},
 	{144, 3, 1, 0, 1, fields_144, "MUTEX_INIT_IN", "mutex", "call-in", "thread {thread} calls pthread_mutex_init, mutex = {object}, attr = {attr}"},
 	{145, 3, 1, 0, 1, fields_145, "MUTEX_INIT_OUT", "mutex", "call-out", "thread {thread} returns from pthread_mutex_init, mutex = {object}, result = {result}"},
 	{146, 3, 0, 0, 0, 0, "MUTEX_DESTROY_IN", "mutex", "call-in", "thread {thread} calls pthread_mutex_destroy, mutex = {object}"},
@@ -252,6 +260,8 @@ const struct ptt_event_type ptt_event_types[] = {
 	{157, 3, 1, 0, 1, fields_157, "MUTEX_UNLOCK_OUT", "mutex", "call-out", "thread {thread} returns from pthread_mutex_unlock, mutex = {object}, result = {result}"},
 	{158, 3, 0, 0, 0, 0, "MUTEX_CONSISTENT_IN", "mutex", "call-in", "thread {thread} calls pthread_mutex_consistent, mutex = {object}"},
 	{159, 3, 1, 0, 1, fields_159, "MUTEX_CONSISTENT_OUT", "mutex", "call-out", "thread {thread} returns from pthread_mutex_consistent, mutex = {object}, result = {result}"},
+	{160, 3, 1, 0, 1, fields_160, "MUTEX_SETPRIOCEILING_IN", "mutex", "call-in", "thread {thread} calls pthread_mutex_setprioceiling, mutex = {object}, ceiling = {ceiling}"},
+	{161, 3, 1, 0, 1, fields_161, "MUTEX_SETPRIOCEILING_OUT", "mutex", "call-out", "thread {thread} returns from pthread_mutex_setprioceiling, mutex = {object}, result = {result}"},
 	{168, 4, 0, 0, 0, 0, "MUTEX_STATE_REQUIRE", "mutex", "note", "mutex {object} is required by thread {thread}"},
 	{169, 4, 0, 0, 0, 0, "MUTEX_STATE_TAKEN", "mutex", "note", "mutex {object} is taken by thread {thread}"},
 	{170, 4, 0, 0, 0, 0, "MUTEX_STATE_FREE", "mutex", "note", "mutex {object} is freed by thread {thread}"},

@@ -60,6 +60,8 @@ enum nptl_trace_number {
 	NPTL_EV_THREAD_SETNAME_OUT = 33,
 	NPTL_EV_THREAD_KILL_IN = 34,
 	NPTL_EV_THREAD_KILL_OUT = 35,
+	NPTL_EV_THREAD_SIGQUEUE_IN = 36,
+	NPTL_EV_THREAD_SIGQUEUE_OUT = 37,
 	NPTL_EV_THREAD_INIT = 40,
 	NPTL_EV_THREAD_STATE_WAIT = 41,
 	NPTL_EV_THREAD_STATE_WAKE = 42,
@@ -78,6 +80,7 @@ enum nptl_trace_number {
 	NPTL_EV_MUTEX_WAIT_END = 7,
 	NPTL_EV_MUTEX_ERROR = 8,
 	NPTL_EV_MUTEX_TAKEN_TRIED = 9,
+	NPTL_EV_MUTEX_CEILING = 10,
 	NPTL_EV_MUTEX_INIT_IN = 16,
 	NPTL_EV_MUTEX_INIT_OUT = 17,
 	NPTL_EV_MUTEX_DESTROY_IN = 18,
@@ -94,6 +97,8 @@ enum nptl_trace_number {
 	NPTL_EV_MUTEX_UNLOCK_OUT = 29,
 	NPTL_EV_MUTEX_CONSISTENT_IN = 30,
 	NPTL_EV_MUTEX_CONSISTENT_OUT = 31,
+	NPTL_EV_MUTEX_SETPRIOCEILING_IN = 32,
+	NPTL_EV_MUTEX_SETPRIOCEILING_OUT = 33,
 	NPTL_EV_MUTEX_STATE_REQUIRE = 40,
 	NPTL_EV_MUTEX_STATE_TAKEN = 41,
 	NPTL_EV_MUTEX_STATE_FREE = 42,
@@ -348,6 +353,8 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_THREAD_SETNAME_OUT = 3,
 	NPTL_LEVEL_THREAD_KILL_IN = 3,
 	NPTL_LEVEL_THREAD_KILL_OUT = 3,
+	NPTL_LEVEL_THREAD_SIGQUEUE_IN = 3,
+	NPTL_LEVEL_THREAD_SIGQUEUE_OUT = 3,
 	NPTL_LEVEL_THREAD_INIT = 4,
 	NPTL_LEVEL_THREAD_STATE_WAIT = 4,
 	NPTL_LEVEL_THREAD_STATE_WAKE = 4,
@@ -366,6 +373,7 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_MUTEX_WAIT_END = 1,
 	NPTL_LEVEL_MUTEX_ERROR = 2,
 	NPTL_LEVEL_MUTEX_TAKEN_TRIED = 2,
+	NPTL_LEVEL_MUTEX_CEILING = 2,
 	NPTL_LEVEL_MUTEX_INIT_IN = 3,
 	NPTL_LEVEL_MUTEX_INIT_OUT = 3,
 	NPTL_LEVEL_MUTEX_DESTROY_IN = 3,
@@ -382,6 +390,8 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_MUTEX_UNLOCK_OUT = 3,
 	NPTL_LEVEL_MUTEX_CONSISTENT_IN = 3,
 	NPTL_LEVEL_MUTEX_CONSISTENT_OUT = 3,
+	NPTL_LEVEL_MUTEX_SETPRIOCEILING_IN = 3,
+	NPTL_LEVEL_MUTEX_SETPRIOCEILING_OUT = 3,
 	NPTL_LEVEL_MUTEX_STATE_REQUIRE = 4,
 	NPTL_LEVEL_MUTEX_STATE_TAKEN = 4,
 	NPTL_LEVEL_MUTEX_STATE_FREE = 4,
@@ -816,6 +826,24 @@ struct nptl_trace_thread_kill_out {
 	uint8_t _pad24[8];
 };
 
+struct nptl_trace_thread_sigqueue_in {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	int32_t signal;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_thread_sigqueue_out {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	int32_t result;
+	uint8_t _pad24[8];
+};
+
 struct nptl_trace_thread_init {
 	void *object;
 	void *site;
@@ -916,6 +944,15 @@ struct nptl_trace_mutex_error {
 	uint8_t _pad24[8];
 };
 
+struct nptl_trace_mutex_ceiling {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	int32_t ceiling;
+	uint8_t _pad24[8];
+};
+
 struct nptl_trace_mutex_init_in {
 	void *object;
 	void *site;
@@ -1005,6 +1042,24 @@ struct nptl_trace_mutex_unlock_out {
 };
 
 struct nptl_trace_mutex_consistent_out {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	int32_t result;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_mutex_setprioceiling_in {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	int32_t ceiling;
+	uint8_t _pad24[8];
+};
+
+struct nptl_trace_mutex_setprioceiling_out {
 	void *object;
 	void *site;
 	uint16_t _slot1;

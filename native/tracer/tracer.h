@@ -15,6 +15,7 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <threads.h>
 #include <time.h>
 
@@ -22,11 +23,16 @@
 #include "nptl_trace_events.h"
 #include "layout/ptt_abi.h"
 
+struct termios;
+struct winsize;
+
 #define EXPORT __attribute__((visibility("default")))
 #define HIDDEN __attribute__((visibility("hidden")))
 #define COLD __attribute__((cold, noinline))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+/* ThreadSanitizer, where the tracer is built with it, calls such a function before it can watch anything. */
+#define UNWATCHED __attribute__((no_sanitize_thread))
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
 /* ------------------------------------------------------------ levels */
@@ -231,13 +237,16 @@ extern struct ptt_old ptt_old HIDDEN;
 #ifdef PTT_OLD_VERSION
 #define VERSION(hook, name, version) __asm__(".symver " #hook ", " #name version)
 #else
-#define VERSION(hook, name, version) __asm__(".globl " #name "\n.set " #name ", " #hook)
+#define VERSION(hook, name, version) ALIAS(name, hook)
 #endif
 #if defined(__x86_64__)
 #define VERSION_X86(hook, name, version) VERSION(hook, name, version)
 #else
-#define VERSION_X86(hook, name, version) __asm__(".globl " #name "\n.set " #name ", " #hook)
+#define VERSION_X86(hook, name, version) ALIAS(name, hook)
 #endif
+
+/* ALIAS(__fork, fork): export a hook of this file under another name, which the C library has too. */
+#define ALIAS(name, hook) __asm__(".globl " #name "\n.set " #name ", " #hook)
 
 /* HOOK_AS(int, hook, (int a), body(a, CALL_SITE)): a hook that VERSION exports under the name of the real function. */
 #define HOOK_AS(type, hook, params, call) \

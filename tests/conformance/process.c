@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <linux/futex.h>
+#include <pty.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/prctl.h>
@@ -183,6 +184,48 @@ CASE(posix_spawnp, "not there", posix_spawnp(&spawned, "ptt-there-is-no-such-pro
 CASE(posix_spawnp, "not found in the path", posix_spawnp(&spawned, "/nowhere/env", NULL, NULL, show_words, environ))
 CASE(system, "status", system("exit 14") >> 8)
 CASE(popen, "status", pclose(popen("exit 15", "r")) >> 8)
+
+CASE(system, "is there a shell", system(NULL))
+CASE(system, "not there", system("exec /nowhere/nothing 2>/dev/null") >> 8)
+CASE_PENDING(system, "cancelled before", system("exit 0"))
+CASE(popen, "not a mode", popen("exit 0", "x") != NULL)
+
+static long from_terminal(void)
+{
+	char said[16] = "";
+	int master;
+	pid_t pid = forkpty(&master, NULL, NULL, NULL);
+
+	if (pid == 0)
+		_exit(write(1, "here", 4) == 4 && isatty(0) ? 16 : 1);
+	if (pid < 0 || read(master, said, sizeof(said)) != 4 || memcmp(said, "here", 4) != 0)
+		return -1;
+	return both(status_of(pid), close(master));
+}
+
+/* The daemon answers through a pipe; the child that became it has ended in between. */
+static long as_daemon(void)
+{
+	int ends[2], answer[2] = {-1, -1};
+	pid_t pid;
+
+	if (pipe(ends))
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		answer[0] = daemon(1, 1);
+		answer[1] = getppid() == pid; /* 0 */
+		_exit(write(ends[1], answer, sizeof(answer)) != sizeof(answer));
+	}
+	close(ends[1]);
+	if (status_of(pid) || read(ends[0], answer, sizeof(answer)) != sizeof(answer))
+		return -1;
+	close(ends[0]);
+	return both(answer[0], answer[1]);
+}
+
+CASE(forkpty, "says it is there", from_terminal())
+CASE(daemon, "answers", as_daemon())
 
 /* ------------------------------------------------------------ syscall() */
 

@@ -24,7 +24,10 @@ _ELSEWHERE = {
     "__register_atfork": "what pthread_atfork() calls: see the cases of fork",
     "execvpe": "tests/tracer/test_children.py",
     "mlockall": "tests/tracer/test_memory.py",
+    "pidfd_spawn": "tests/tracer/test_children.py",
+    "pidfd_spawnp": "tests/tracer/test_children.py",
     "pthread_key_create": "tests/record/test_thread_ends.py",
+    "sched_setattr": "as the system call: tests/tracer/test_more_routines.py",
     "tss_create": "as pthread_key_create",
 }
 

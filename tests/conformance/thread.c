@@ -280,6 +280,16 @@ CASE(pthread_kill, "itself", pthread_kill(pthread_self(), SIGUSR1))
 CASE(pthread_kill, "ended", pthread_kill(ended(NULL), SIGUSR1))
 CASE_PENDING(pthread_kill, "cancelled before", pthread_kill(pthread_self(), 0))
 
+static long queued(pthread_t thread, int signal)
+{
+	return pthread_sigqueue(thread, signal, (union sigval){.sival_int = 7});
+}
+
+CASE(pthread_sigqueue, "signal 0", queued(sleeper(), 0))
+CASE(pthread_sigqueue, "no signal", queued(pthread_self(), 1000))
+CASE(pthread_sigqueue, "the library's own", queued(pthread_self(), 33))
+CASE(pthread_sigqueue, "itself", queued(pthread_self(), SIGUSR1))
+
 static long name_of(pthread_t thread, const char *name)
 {
 	char now[32] = "";
@@ -310,6 +320,16 @@ static long scheduled_process(pid_t pid, int policy, int priority)
 	return sched_setscheduler(pid, policy, &param);
 }
 
+static long given_priority(pid_t pid, int priority)
+{
+	struct sched_param param = {.sched_priority = priority};
+
+	return sched_setparam(pid, &param);
+}
+
+CASE(sched_setparam, "itself", given_priority(0, 0))
+CASE(sched_setparam, "no priority of it", given_priority(0, 1))
+CASE(sched_setparam, "no process", given_priority(-1, 0))
 CASE(pthread_setschedparam, "ordinary", scheduled(pthread_self(), SCHED_OTHER, 0))
 CASE(pthread_setschedparam, "another", scheduled(sleeper(), SCHED_OTHER, 0))
 CASE(pthread_setschedparam, "no priority of it", scheduled(pthread_self(), SCHED_OTHER, 1))

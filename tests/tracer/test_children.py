@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import hooked_functions
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.support import Compiler
     from tests.tracer.counted import Runner
@@ -118,6 +120,91 @@ def test_old_spawn_takes_a_script_without_a_first_line(
     assert run.processes[0].names()["PROCESS_SPAWN"] == (status != 127)
 
 
+# Functions that make a child inside the C library, where no hook sees it.
+INSIDE = """
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int by_popen(void)
+{
+    char word[16] = "";
+    FILE *file = popen("echo word", "r");
+    int good = file && fgets(word, sizeof(word), file) && strcmp(word, "word\\n") == 0;
+    return pclose(file) || !good;
+}
+static int by_forkpty(void)
+{
+    int master, status = 1;
+    pid_t child = forkpty(&master, NULL, NULL, NULL);
+    if (child == 0)
+        execl("/bin/true", "true", NULL);
+    return waitpid(child, &status, 0) != child || status;
+}
+static int by_daemon(void)
+{
+    char end;
+    int alive[2], result;
+    pid_t child;
+    if (pipe(alive) || (child = fork()) < 0)
+        return 1;
+    if (child == 0) {
+        result = daemon(1, 1);
+        _exit(result);
+    }
+    close(alive[1]);
+    /* until the last process that has the other end is gone */
+    return read(alive[0], &end, 1) || waitpid(child, &result, 0) != child || result;
+}
+int main(int argc, char **argv)
+{
+    pid_t older = fork(); /* another child, which stays until the end */
+    int result = 1;
+    if (older == 0)
+        for (;;)
+            pause();
+    if (argc > 1 && strcmp(argv[1], "system") == 0)
+        result = system("exit 7") >> 8 != 7;
+    if (argc > 1 && strcmp(argv[1], "popen") == 0)
+        result = by_popen();
+    if (argc > 1 && strcmp(argv[1], "forkpty") == 0)
+        result = by_forkpty();
+    if (argc > 1 && strcmp(argv[1], "daemon") == 0)
+        result = by_daemon();
+    kill(older, SIGKILL);
+    waitpid(older, NULL, 0);
+    return result;
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["system", "popen", "forkpty", "daemon"])
+def test_children_made_inside_the_library(how: str, traced: Runner, compile_c: Compiler) -> None:
+    program = compile_c(INSIDE, "-lutil")
+    assert traced.plain(program, how).status == 0
+    run = traced(program, how)
+    assert run.status == 0
+    parent, *others = run.processes
+    forked = [event.fields["child"] for event in parent.of("PROCESS_FORK")]
+    made = {process.pid: process for process in others if process.pid != forked[0]}
+    if how == "daemon":  # a child of the program becomes the daemon's parent
+        between = made.pop(forked[1])
+        (daemon,) = between.of("PROCESS_FORK")
+        assert [daemon.fields["child"]] == list(made)
+        return
+    (child,) = made.values()
+    assert child.events[0].fields["ppid"] == parent.pid
+    if how == "forkpty":
+        assert forked[1:] == [child.pid]
+        return
+    (spawned,) = parent.of("PROCESS_SPAWN")
+    listed = how == "popen" and Path("/proc/thread-self/children").exists()
+    assert spawned.fields["child"] == (child.pid if listed else 0)
+
+
 @pytest.mark.parametrize("how", EXECS)
 def test_exec(how: str, traced: Runner, program: Callable[[str], Path]) -> None:
     plain = traced.plain(program("children"), how)
@@ -164,6 +251,36 @@ def test_spawn(how: str, traced: Runner, program: Callable[[str], Path]) -> None
     assert spawned.fields["child"] == child.pid
     assert child.names()["MUTEX_TAKEN"] == 1
     assert run.stdout.endswith("done\n")
+
+
+PIDFD = """
+#define _GNU_SOURCE
+#include <spawn.h>
+#include <sys/wait.h>
+int main(void)
+{
+    char *arguments[] = {"true", NULL}, *env[] = {NULL};
+    siginfo_t info = {0};
+    int fd;
+    if (pidfd_spawn(&fd, "/bin/true", NULL, NULL, arguments, env))
+        return 1;
+    waitid(P_PIDFD, fd, &info, WEXITED);
+    if (pidfd_spawnp(&fd, "true", NULL, NULL, arguments, env))
+        return 2;
+    waitid(P_PIDFD, fd, &info, WEXITED);
+    return info.si_status || pidfd_spawn(&fd, "/nowhere", NULL, NULL, arguments, env) != 2;
+}
+"""
+
+
+@pytest.mark.skipif("pidfd_spawn" not in hooked_functions(), reason="came with glibc 2.39")
+def test_spawn_with_a_descriptor(traced: Runner, compile_c: Compiler) -> None:
+    program = compile_c(PIDFD)
+    run = traced(program)
+    assert (traced.plain(program).status, run.status) == (0, 0)
+    parent, *children = run.processes
+    spawned = [event.fields["child"] for event in parent.of("PROCESS_SPAWN")]
+    assert spawned == [child.pid for child in children]
 
 
 @pytest.mark.parametrize("how", ["fork", "clone", "vfork", "posix_spawn", "execve", "execv"])

@@ -142,6 +142,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 		return lock(mutex);
 	return level < NPTL_LEVEL_MUTEX_TAKEN ? lock_silently(mutex, CALL_SITE) : lock_in_full(mutex, CALL_SITE);
 }
+ALIAS(__pthread_mutex_lock, pthread_mutex_lock);
 _Static_assert(NPTL_LEVEL_MUTEX_LOCK_IN == NPTL_LEVEL_MUTEX_TAKEN + 1, "no level between them");
 
 /* A mutex that is free counts as tried: the routine would not have waited for ever. */
@@ -210,4 +211,31 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	/* stamped before the release, so that the next holder's time is later */
 	EMIT(MUTEX, MUTEX_FREE, mutex, CALL_SITE);
 	return ptt_real.pthread_mutex_unlock(mutex);
+}
+ALIAS(__pthread_mutex_unlock, pthread_mutex_unlock);
+
+/* ------------------------------------------------------------ priority ceiling */
+
+/* Takes the mutex inside the library, without raising the priority, and releases it: it can wait, and holds nothing after. */
+EXPORT int pthread_mutex_setprioceiling(pthread_mutex_t *mutex, int ceiling, int *old)
+{
+	void *site = CALL_SITE;
+	uint64_t began = 0;
+	int result;
+
+	if (!ptt_level(NPTL_DOMAIN_MUTEX))
+		return ptt_real.pthread_mutex_setprioceiling(mutex, ceiling, old);
+	REPORT_WITH(MUTEX, MUTEX_SETPRIOCEILING_IN, mutex_setprioceiling_in, mutex, site, .ceiling = ceiling);
+	if ((ptt_mutex_kind(mutex) & PTT_MUTEX_CEILING) && ptt_mutex_is_busy(mutex))
+		began = report_wait(mutex, false, site);
+	result = ptt_real.pthread_mutex_setprioceiling(mutex, ceiling, old);
+	if (began)
+		REPORT_WITH(MUTEX, MUTEX_WAIT_END, mutex_wait_end, mutex, site, .result = result,
+			    .wait_ns = ptt_now_ns() - began);
+	if (result)
+		report_error(mutex, NPTL_EV_MUTEX_SETPRIOCEILING_IN, result, site);
+	else
+		REPORT_WITH(MUTEX, MUTEX_CEILING, mutex_ceiling, mutex, site, .ceiling = ceiling);
+	REPORT_WITH(MUTEX, MUTEX_SETPRIOCEILING_OUT, mutex_setprioceiling_out, mutex, site, .result = result);
+	return result;
 }

@@ -133,3 +133,4 @@ EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
 		return once_in_full(control, routine, CALL_SITE);
 	return ptt_once(ptt_real.pthread_once, control, routine, CALL_SITE);
 }
+ALIAS(__pthread_once, pthread_once);

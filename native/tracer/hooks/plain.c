@@ -123,6 +123,20 @@ HOOK_AS(int, ptt_old_pthread_kill, (pthread_t thread, int signal), call_pthread_
 VERSION(ptt_old_pthread_kill, pthread_kill, "@" PTT_OLD_VERSION);
 #endif
 
+EXPORT int pthread_sigqueue(pthread_t thread, int signal, const union sigval value)
+{
+	void *site = CALL_SITE;
+	int result;
+
+	if (ptt_level(NPTL_DOMAIN_THREAD) < NPTL_LEVEL_THREAD_KILL)
+		return ptt_real.pthread_sigqueue(thread, signal, value);
+	REPORT_WITH(THREAD, THREAD_SIGQUEUE_IN, thread_sigqueue_in, thread, site, .signal = signal);
+	EMIT_WITH(THREAD, THREAD_KILL, thread_kill, thread, site, .signal = signal);
+	result = ptt_real.pthread_sigqueue(thread, signal, value);
+	REPORT_WITH(THREAD, THREAD_SIGQUEUE_OUT, thread_sigqueue_out, thread, site, .result = result);
+	return result;
+}
+
 static void report_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr, void *site)
 {
 	int kind = 0, protocol = 0, shared = 0, robust = 0;
@@ -154,6 +168,7 @@ EXPORT int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t 
 	REPORT_WITH(MUTEX, MUTEX_INIT_OUT, mutex_init_out, mutex, site, .result = result);
 	return result;
 }
+ALIAS(__pthread_mutex_init, pthread_mutex_init);
 
 EXPORT int pthread_mutex_destroy(pthread_mutex_t *mutex)
 {
@@ -170,6 +185,7 @@ EXPORT int pthread_mutex_destroy(pthread_mutex_t *mutex)
 	REPORT_WITH(MUTEX, MUTEX_DESTROY_OUT, mutex_destroy_out, mutex, site, .result = result);
 	return result;
 }
+ALIAS(__pthread_mutex_destroy, pthread_mutex_destroy);
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
@@ -184,6 +200,7 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 	REPORT_WITH(MUTEX, MUTEX_TRYLOCK_OUT, mutex_trylock_out, mutex, site, .result = result);
 	return result;
 }
+ALIAS(__pthread_mutex_trylock, pthread_mutex_trylock);
 
 EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *deadline)
 {
@@ -231,6 +248,7 @@ EXPORT int pthread_mutex_consistent(pthread_mutex_t *mutex)
 	REPORT_WITH(MUTEX, MUTEX_CONSISTENT_OUT, mutex_consistent_out, mutex, site, .result = result);
 	return result;
 }
+ALIAS(pthread_mutex_consistent_np, pthread_mutex_consistent);
 
 static void report_rwlock_init(pthread_rwlock_t *rwlock, const pthread_rwlockattr_t *attr, void *site)
 {
@@ -261,6 +279,7 @@ EXPORT int pthread_rwlock_init(pthread_rwlock_t *rwlock, const pthread_rwlockatt
 	REPORT_WITH(RWLOCK, RWLOCK_INIT_OUT, rwlock_init_out, rwlock, site, .result = result);
 	return result;
 }
+ALIAS(__pthread_rwlock_init, pthread_rwlock_init);
 
 EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *rwlock)
 {
@@ -277,6 +296,7 @@ EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *rwlock)
 	REPORT_WITH(RWLOCK, RWLOCK_DESTROY_OUT, rwlock_destroy_out, rwlock, site, .result = result);
 	return result;
 }
+ALIAS(__pthread_rwlock_destroy, pthread_rwlock_destroy);
 
 EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *rwlock)
 {
@@ -291,6 +311,7 @@ EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *rwlock)
 	REPORT_WITH(RWLOCK, RWLOCK_RDLOCK_OUT, rwlock_rdlock_out, rwlock, site, .result = result);
 	return result;
 }
+ALIAS(__pthread_rwlock_rdlock, pthread_rwlock_rdlock);
 
 EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *rwlock)
 {
@@ -305,6 +326,7 @@ EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *rwlock)
 	REPORT_WITH(RWLOCK, RWLOCK_WRLOCK_OUT, rwlock_wrlock_out, rwlock, site, .result = result);
 	return result;
 }
+ALIAS(__pthread_rwlock_wrlock, pthread_rwlock_wrlock);
 
 EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *rwlock)
 {
@@ -321,6 +343,7 @@ EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *rwlock)
 	REPORT_WITH(RWLOCK, RWLOCK_TRYRDLOCK_OUT, rwlock_tryrdlock_out, rwlock, site, .result = result);
 	return result;
 }
+ALIAS(__pthread_rwlock_tryrdlock, pthread_rwlock_tryrdlock);
 
 EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *rwlock)
 {
@@ -337,6 +360,7 @@ EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *rwlock)
 	REPORT_WITH(RWLOCK, RWLOCK_TRYWRLOCK_OUT, rwlock_trywrlock_out, rwlock, site, .result = result);
 	return result;
 }
+ALIAS(__pthread_rwlock_trywrlock, pthread_rwlock_trywrlock);
 
 EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *rwlock, const struct timespec *deadline)
 {
@@ -418,6 +442,7 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *rwlock)
 	REPORT_WITH(RWLOCK, RWLOCK_UNLOCK_OUT, rwlock_unlock_out, rwlock, site, .result = result);
 	return result;
 }
+ALIAS(__pthread_rwlock_unlock, pthread_rwlock_unlock);
 
 EXPORT int pthread_spin_init(pthread_spinlock_t *lock, int shared)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sched.c - priorities of threads, as far as they are set by the program or are not the ordinary one. */
+/* sched.c - scheduling policy and priority of threads: reported where the program sets them, or if not the ordinary ones. */
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "platform/confined.h"
 #include "platform/raw_syscall.h"
-#include "tracer.h"
+#include "syscall_numbers.h"
 
 static void report(pthread_t thread, int policy, int priority, void *site)
 {
@@ -57,13 +57,62 @@ EXPORT int pthread_setschedprio(pthread_t thread, int priority)
 	return result;
 }
 
-/* Of another thread only its kernel thread id is known, which the trace knows no pthread_t by. */
+/* Of another thread only its kernel thread id is known, by which the trace does not know its pthread_t. */
+static bool is_own(pid_t pid)
+{
+	return pid == 0 || (uint32_t)pid == ptt_tid();
+}
+
 EXPORT int sched_setscheduler(pid_t pid, int policy, const struct sched_param *param)
 {
 	void *site = CALL_SITE;
 	int result = ptt_real.sched_setscheduler(pid, policy, param);
 
-	if (result >= 0 && (pid == 0 || (uint32_t)pid == ptt_tid()))
+	if (result >= 0 && is_own(pid))
 		report(pthread_self(), policy & ~SCHED_RESET_ON_FORK, param->sched_priority, site);
+	return result;
+}
+ALIAS(__sched_setscheduler, sched_setscheduler);
+
+/* After a call that has set part of them: the kernel has the rest. A confined program may not ask it. */
+static void report_set(pid_t pid, void *site)
+{
+	struct sched_param param = {0};
+	int policy;
+
+	if (!is_own(pid) || __nptl_trace_confined || !must_trace(THREAD, THREAD_PRIORITY))
+		return;
+	policy = own_policy(&param);
+	report(pthread_self(), policy, param.sched_priority, site);
+}
+
+EXPORT int sched_setparam(pid_t pid, const struct sched_param *param)
+{
+	void *site = CALL_SITE;
+	int result = ptt_real.sched_setparam(pid, param);
+
+	if (result >= 0)
+		report_set(pid, site);
+	return result;
+}
+
+#if __GLIBC_PREREQ(2, 41)
+EXPORT int sched_setattr(pid_t pid, struct sched_attr *attr, unsigned int flags)
+{
+	void *site = CALL_SITE;
+	int result = ptt_real.sched_setattr(pid, attr, flags);
+
+	if (result >= 0)
+		report_set(pid, site);
+	return result;
+}
+#endif
+
+long ptt_syscall_sched(long number, const long *arg, void *site)
+{
+	long result = ptt_real.syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+
+	if (result >= 0)
+		report_set((pid_t)arg[0], site);
 	return result;
 }

@@ -86,8 +86,7 @@ static bool give_end_key_up(void)
 	return true;
 }
 
-/* ThreadSanitizer calls it before it can watch anything. */
-EXPORT __attribute__((no_sanitize_thread)) int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
+EXPORT UNWATCHED int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
 {
 	int result = ptt_real.pthread_key_create(key, destructor);
 
@@ -95,6 +94,7 @@ EXPORT __attribute__((no_sanitize_thread)) int pthread_key_create(pthread_key_t 
 		result = ptt_real.pthread_key_create(key, destructor);
 	return result;
 }
+ALIAS(__pthread_key_create, pthread_key_create);
 
 EXPORT int tss_create(tss_t *key, tss_dtor_t destructor)
 {

@@ -12,6 +12,7 @@
 
 #include "process.h"
 #include "platform/raw_syscall.h"
+#include "syscall_numbers.h"
 #include "thread.h"
 
 /* What a call asks for that may confine the process. */
@@ -83,17 +84,17 @@ bool ptt_prctl_is_ours(long option)
 	return option == PR_SET_SECCOMP || option == PR_SET_NAME;
 }
 
-long ptt_syscall_confine(long number, long a, long b, long c, long d, long e, long f, void *site)
+long ptt_syscall_confine(long number, const long *arg, void *site)
 {
-	enum demand demand = number == SYS_prctl ? demand_of_prctl(a, b, c) : demand_of_seccomp(a, c);
+	enum demand demand = number == SYS_prctl ? demand_of_prctl(arg[0], arg[1], arg[2]) : demand_of_seccomp(arg[0], arg[2]);
 	long result;
 
 	confine(demand);
-	result = ptt_real.syscall(number, a, b, c, d, e, f);
+	result = ptt_real.syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 	if (result < 0)
 		release(demand);
 	if (number == SYS_prctl)
-		report_own_name(a, b, result, site);
+		report_own_name(arg[0], arg[1], result, site);
 	return result;
 }
 

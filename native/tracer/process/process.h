@@ -11,18 +11,19 @@
 /* Field kind of PROCESS_FORK. */
 enum ptt_fork_kind { PTT_FORK, PTT_BARE_FORK, PTT_VFORK, PTT_CLONE, PTT_FORK_BY_SYSCALL };
 
-/* ------------------------------------------------------------ process.c */
+/* ------------------------------------------------------------ fork.c */
 
 /* ptt_start_process - see to the children of forks, before anybody else does. */
 void ptt_start_process(void) HIDDEN;
 
-/* Calls of syscall() that make processes or execute programs; the others are not for C to handle. */
-int ptt_syscall_is_ours(long number, long a, long b) HIDDEN;
-long ptt_syscall_process(long number, long a, long b, long c, long d, long e, long f) HIDDEN;
+/* ptt_report_fork - the calling thread has made process @child, 0 if its id is not known. */
+void ptt_report_fork(enum ptt_fork_kind kind, long child, void *site) HIDDEN;
 
-/* confine.c: prctl() and seccomp() as system calls */
-bool ptt_prctl_is_ours(long option) HIDDEN;
-long ptt_syscall_confine(long number, long a, long b, long c, long d, long e, long f, void *site) HIDDEN;
+/* ------------------------------------------------------------ children.c */
+
+/* ptt_report_daemon - in the parent of a fork: it ends inside daemon(), if it is there, so this is the time to report. */
+void ptt_report_daemon(void) HIDDEN;
+void ptt_leave_daemon(void) HIDDEN; /* in the child */
 
 /* ------------------------------------------------------------ shared_storage.c */
 

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* children.c - functions that make a child inside the C library: their hooks report it, and surround the real call. */
+/*
+ * No hook sees the fork or the spawn itself, so the process id of the child is not known of all of them. The kernel lists
+ * the children that a thread has, if it was built to; the newest is the last one. 0 stands for an id that is not known.
+ */
+#include <fcntl.h>
+#include <pty.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "platform/raw_syscall.h"
+
+static void report_spawn(pid_t child, void *site)
+{
+	REPORT_WITH(PROCESS, PROCESS_SPAWN, process_spawn, (uintptr_t)ptt_pid, site, .child = child);
+}
+
+/* ------------------------------------------------------------ the newest child */
+
+/* A list of process ids that is read piece by piece. */
+struct children {
+	pid_t number; /* that is being read */
+	pid_t last;
+	pid_t known;  /* the last one of an earlier list, or 0 */
+	bool is_newer; /* the last one follows the known one, so it was made later */
+};
+
+static void add_digit(struct children *c, char digit)
+{
+	if (digit >= '0' && digit <= '9') {
+		c->number = c->number * 10 + (digit - '0');
+	} else if (c->number) {
+		c->is_newer = c->is_newer || c->last == c->known;
+		c->last = c->number;
+		c->number = 0;
+	}
+}
+
+/* The children of the calling thread, by raw calls: this is no cancellation point, and errno stays. */
+static struct children list_children(pid_t known)
+{
+	struct children c = {.known = known};
+	char text[512];
+	long i, n, fd;
+
+	if (__nptl_trace_confined)
+		return c;
+	fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/children", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	if (fd < 0)
+		return c;
+	while ((n = ptt_raw_syscall(SYS_read, fd, (long)text, sizeof(text), 0, 0, 0)) > 0)
+		for (i = 0; i < n; i++)
+			add_digit(&c, text[i]);
+	ptt_raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	return c;
+}
+
+/* Return: the child made since @known was the last one; 0 where that is not certain. */
+static pid_t newest_child(pid_t known)
+{
+	struct children c = list_children(known);
+
+	return c.is_newer ? c.last : 0;
+}
+
+/* ------------------------------------------------------------ hooks */
+
+EXPORT int forkpty(int *master, char *name, const struct termios *settings, const struct winsize *size)
+{
+	void *site = CALL_SITE;
+	pid_t child = ptt_real.forkpty(master, name, settings, size);
+
+	if (child > 0)
+		ptt_report_fork(PTT_FORK, child, site);
+	return child;
+}
+
+EXPORT FILE *popen(const char *command, const char *mode)
+{
+	void *site = CALL_SITE;
+	pid_t known;
+	FILE *pipe;
+
+	if (!must_trace(PROCESS, PROCESS_SPAWN))
+		return ptt_real.popen(command, mode);
+	known = list_children(0).last;
+	pipe = ptt_real.popen(command, mode);
+	if (pipe)
+		report_spawn(newest_child(known), site);
+	return pipe;
+}
+ALIAS(_IO_popen, popen);
+
+/* Before the call, which returns when the child has ended. */
+EXPORT int system(const char *command)
+{
+	report_spawn(0, CALL_SITE);
+	return ptt_real.system(command);
+}
+
+/* A call of daemon() in progress: the parent ends inside it, as soon as it has forked. */
+static __thread struct {
+	bool inside;
+	pid_t known;
+	void *site;
+} leaving INITIAL_EXEC;
+
+EXPORT int daemon(int stay, int keep)
+{
+	int result;
+
+	leaving.inside = must_trace(PROCESS, PROCESS_FORK);
+	leaving.site = CALL_SITE;
+	if (leaving.inside)
+		leaving.known = list_children(0).last;
+	result = ptt_real.daemon(stay, keep);
+	leaving.inside = false;
+	return result;
+}
+
+void ptt_report_daemon(void)
+{
+	if (leaving.inside)
+		ptt_report_fork(PTT_FORK, newest_child(leaving.known), leaving.site);
+}
+
+void ptt_leave_daemon(void)
+{
+	leaving.inside = false;
+}

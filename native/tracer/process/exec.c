@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* exec.c - the exec functions: the program that is executed is traced too. */
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "process.h"
+#include "platform/raw_syscall.h"
+#include "syscall_numbers.h"
+
+/* A child of vfork, traced as its parent, which must not be taken for a process that executes something. */
+static void report_vfork(pid_t child, void *site)
+{
+	static pid_t reported;
+
+	/* programs try execve() in one directory after the other */
+	if (reported != child)
+		ptt_report_fork(PTT_VFORK, child, site);
+	reported = child;
+}
+
+static void report_own_exec(void *site)
+{
+	ptt_report_lost();
+	REPORT_WITH(PROCESS, PROCESS_EXEC, process_exec, (uintptr_t)ptt_pid, site, .pid = (uint32_t)ptt_pid);
+}
+
+static void report_exec(void *site)
+{
+	int before = errno;
+	pid_t pid = (pid_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+
+	if (pid != ptt_pid)
+		report_vfork(pid, site);
+	else
+		report_own_exec(site);
+	errno = before;
+}
+
+static int report_failed(int result, void *site)
+{
+	int error = errno;
+	pid_t pid = (pid_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+
+	if (pid == ptt_pid)
+		REPORT_WITH(PROCESS, PROCESS_EXEC_FAILED, process_exec_failed, (uintptr_t)pid, site, .result = error);
+	errno = error;
+	return result;
+}
+
+/* EXEC(site, environment, call): the real function, called with env_, the environment to use. */
+#define EXEC(site, environment, call)                                \
+	({                                                           \
+		struct ptt_room room_ = {0};                         \
+		char **env_ = WITH_TRACER(&room_, environment, true); \
+		long result_;                                        \
+                                                                     \
+		if (__nptl_trace_enabled)                            \
+			report_exec(site);                           \
+		result_ = (call);                                    \
+		ptt_room_unmap(&room_);                              \
+		report_failed((int)result_, site);                   \
+	})
+
+EXPORT int execve(const char *path, char *const argv[], char *const env[])
+{
+	return EXEC(CALL_SITE, env, ptt_real.execve(path, argv, env_));
+}
+
+EXPORT int execv(const char *path, char *const argv[])
+{
+	return EXEC(CALL_SITE, environ, ptt_real.execve(path, argv, env_));
+}
+
+EXPORT int execvp(const char *file, char *const argv[])
+{
+	return EXEC(CALL_SITE, environ, ptt_real.execvpe(file, argv, env_));
+}
+
+EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
+{
+	return EXEC(CALL_SITE, env, ptt_real.execvpe(file, argv, env_));
+}
+
+EXPORT int fexecve(int fd, char *const argv[], char *const env[])
+{
+	return EXEC(CALL_SITE, env, ptt_real.fexecve(fd, argv, env_));
+}
+
+EXPORT int execveat(int directory, const char *path, char *const argv[], char *const env[], int flags)
+{
+	return EXEC(CALL_SITE, env, ptt_real.execveat(directory, path, argv, env_, flags));
+}
+
+/*
+ * LIST_ARGUMENTS - argv of a function that takes it as a list, on the stack; @list is left behind the NULL
+ * The first one must not be NULL, and the compiler believes it; where it is, the real function shall see that.
+ */
+#define LIST_ARGUMENTS(argv, first, list)                                              \
+	do {                                                                           \
+		char *volatile first_ = (char *)(first);                               \
+		char *next_ = first_;                                                  \
+		size_t count_ = 0, i_;                                                 \
+		va_list counted_;                                                      \
+                                                                                       \
+		va_copy(counted_, list);                                               \
+		for (; next_; next_ = va_arg(counted_, char *))                        \
+			count_++;                                                      \
+		va_end(counted_);                                                      \
+		(argv) = alloca((count_ + 1) * sizeof(char *));                        \
+		(argv)[0] = first_;                                                    \
+		for (i_ = 1; i_ <= count_; i_++)                                       \
+			(argv)[i_] = va_arg(list, char *);                             \
+	} while (0)
+
+EXPORT int execl(const char *path, const char *first, ...)
+{
+	void *site = CALL_SITE;
+	va_list list;
+	char **argv;
+
+	va_start(list, first);
+	LIST_ARGUMENTS(argv, first, list);
+	va_end(list);
+	return EXEC(site, environ, ptt_real.execve(path, argv, env_));
+}
+
+EXPORT int execlp(const char *file, const char *first, ...)
+{
+	void *site = CALL_SITE;
+	va_list list;
+	char **argv;
+
+	va_start(list, first);
+	LIST_ARGUMENTS(argv, first, list);
+	va_end(list);
+	return EXEC(site, environ, ptt_real.execvpe(file, argv, env_));
+}
+
+EXPORT int execle(const char *path, const char *first, ...)
+{
+	void *site = CALL_SITE;
+	char **argv, **env;
+	va_list list;
+
+	va_start(list, first);
+	LIST_ARGUMENTS(argv, first, list);
+	env = va_arg(list, char **);
+	va_end(list);
+	return EXEC(site, env, ptt_real.execve(path, argv, env_));
+}
+
+long ptt_syscall_exec(long number, const long *arg, void *site)
+{
+	if (number == SYS_execve)
+		return EXEC(site, (char **)arg[2],
+			    ptt_real.syscall(number, arg[0], arg[1], (long)env_, arg[3], arg[4], arg[5]));
+	return EXEC(site, (char **)arg[3], ptt_real.syscall(number, arg[0], arg[1], arg[2], (long)env_, arg[4], arg[5]));
+}
