@@ -72,6 +72,7 @@ HEADERS = (
     Header("pttcheck.h"),
     Header("pttverify.h"),
     Header("pttdetail.h"),
+    Header("convert.h"),
     Header("trace.h"),
     Header("nptl_trace.h", ("nptl_trace_send_user_event", "NPTL_TRACE_SOURCE")),
 )

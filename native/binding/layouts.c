@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "collect.h"
+#include "convert.h"
 #include "nptl_trace.h"
 #include "ptt_abi.h"
 #include "pttcheck.h"

@@ -4,40 +4,32 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
+
+from nptltrace._binding.headers.nptl_trace import (
+    FUNCTIONS,
+    NPTL_TRACE_SOURCE_PROGRAM,
+    NptlTraceEvent,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["is_traced", "user_event"]
 
-_PROGRAM = 2
 _NUMBER_MAX = 127
 
 
-class _Event(ctypes.Structure):
-    """As struct nptl_trace_event of nptl_trace.h."""
-
-    _fields_: ClassVar = [
-        ("source", ctypes.c_int8),
-        ("domain", ctypes.c_int8),
-        ("event", ctypes.c_int8),
-        ("param_size", ctypes.c_size_t),
-        ("param", ctypes.c_char_p),
-    ]
-
-
 @cache
-def _sender() -> Callable[[_Event], None] | None:
+def _sender() -> Callable[[NptlTraceEvent], None] | None:
     """Return the tracer's function in this process; None if there is no tracer."""
     try:
         send = ctypes.CDLL(None).nptl_trace_send_user_event
     except (AttributeError, OSError):
         return None
-    send.argtypes = [_Event]
-    send.restype = None
+    send.restype, send.argtypes = FUNCTIONS["nptl_trace_send_user_event"]
 
-    def call(event: _Event) -> None:
+    def call(event: NptlTraceEvent) -> None:
         send(event)
 
     return call
@@ -69,4 +61,5 @@ def user_event(data: str | bytes, *, domain: int = 0, event: int = 0) -> None:
     if send is None:
         return
     payload = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data)
-    send(_Event(_PROGRAM, domain, event, len(payload), payload))
+    address = ctypes.cast(ctypes.c_char_p(payload), ctypes.c_void_p)
+    send(NptlTraceEvent(NPTL_TRACE_SOURCE_PROGRAM, domain, event, len(payload), address.value))

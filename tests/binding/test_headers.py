@@ -25,6 +25,7 @@ LIBRARIES = {
     "pttcheck": "libptttrack.so",
     "pttverify": "libpttverify.so",
     "pttdetail": "libpttdetail.so",
+    "convert": "libpttposix.so",
     "trace": "libposixtrace.so.0",
     "nptl_trace": "libnptltrace.so",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import signal
@@ -14,8 +13,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace.errors import PttError
-from nptltrace.posix import constants, native
-from tests.posix.building import Builder, run
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -32,34 +29,6 @@ def posix(native_stage: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     from nptltrace import posix
 
     return posix
-
-
-def test_constants_and_structures_are_those_of_the_header(
-    native_stage: Path, tmp_path: Path
-) -> None:
-    values = {
-        member.name: member.value
-        for name in constants.__all__
-        for member in getattr(constants, name)
-    }
-    structures = {
-        "trace_attr_t": native.TraceAttr,
-        "trace_event_set_t": native.TraceEventSet,
-        "struct posix_trace_event_info": native.EventInfo,
-        "struct posix_trace_status_info": native.StatusInfo,
-        "trace_id_t": ctypes.c_uint,
-        "trace_event_id_t": ctypes.c_uint,
-    }
-    source = tmp_path / "values.c"
-    lines = ["#include <stdio.h>", "#include <trace.h>", "int main(void)", "{"]
-    lines += [f'printf("{name} %d\\n", (int)POSIX_TRACE_{name});' for name in values]
-    lines += [f'printf("%d\\n", (int)sizeof({name}));' for name in structures]
-    lines += ['printf("%d %d\\n", TRACE_EVENT_NAME_MAX, TRACE_NAME_MAX);', "return 0; }", ""]
-    source.write_text("\n".join(lines), encoding="utf-8")
-    said = run(Builder(native_stage, tmp_path)("values", [source])).splitlines()
-    wanted = [f"{name} {value}" for name, value in values.items()]
-    wanted += [str(ctypes.sizeof(structure)) for structure in structures.values()]
-    assert said == [*wanted, f"{native.EVENT_NAME_MAX} {native.NAME_MAX}"]
 
 
 def test_one_process_is_all_three(posix: ModuleType) -> None:

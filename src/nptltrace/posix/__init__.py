@@ -23,6 +23,7 @@ whose `errno` is what the function gave. After `os.fork()` the streams are the p
 
 from __future__ import annotations
 
+from nptltrace._binding.libposixtrace import PosixTraceError
 from nptltrace.posix.attributes import Attributes
 from nptltrace.posix.constants import (
     FilterChange,
@@ -32,7 +33,6 @@ from nptltrace.posix.constants import (
     Truncation,
 )
 from nptltrace.posix.events import Event, EventSet, EventType, event, event_type
-from nptltrace.posix.native import PosixTraceError
 from nptltrace.posix.streams import Log, Status, Stream, create, open_log
 
 __all__ = [

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
+from nptltrace._binding.headers import trace as c
+from nptltrace._binding.libposixtrace import call, ns_of
 from nptltrace.posix.constants import Inheritance, LogFullPolicy, StreamFullPolicy
-from nptltrace.posix.native import NAME_MAX, Timespec, TraceAttr, call
 
 __all__ = ["Attributes", "attributes_of", "native_attributes"]
 
@@ -40,13 +41,13 @@ class Attributes:
     clock_resolution_ns: int = 0
 
 
-def native_attributes(attributes: Attributes) -> TraceAttr:
+def native_attributes(attributes: Attributes) -> c.TraceAttr:
     """Return an attributes object of the library.
 
     Raises:
         PosixTraceError: A value is not allowed.
     """
-    attr = TraceAttr()
+    attr = c.TraceAttr()
     call("attr_init", attr)
     call("attr_setname", attr, attributes.name.encode())
     inherited = Inheritance.INHERITED if attributes.inherited else Inheritance.CLOSE_FOR_CHILD
@@ -64,33 +65,33 @@ def native_attributes(attributes: Attributes) -> TraceAttr:
     return attr
 
 
-def _text(attr: TraceAttr, name: str) -> str:
-    text = ctypes.create_string_buffer(NAME_MAX + 1)
+def _text(attr: c.TraceAttr, name: str) -> str:
+    text = ctypes.create_string_buffer(c.TRACE_NAME_MAX + 1)
     call(f"attr_get{name}", attr, text)
     return text.value.decode("utf-8", "surrogateescape")
 
 
-def _number(attr: TraceAttr, name: str) -> int:
+def _number(attr: c.TraceAttr, name: str) -> int:
     number = ctypes.c_int()
     call(f"attr_get{name}", attr, number)
     return number.value
 
 
-def _size(attr: TraceAttr, name: str) -> int:
+def _size(attr: c.TraceAttr, name: str) -> int:
     size = ctypes.c_size_t()
     call(f"attr_get{name}", attr, size)
     return size.value
 
 
-def _time(attr: TraceAttr, name: str) -> int:
-    time = Timespec()
+def _time(attr: c.TraceAttr, name: str) -> int:
+    time = c.Timespec()
     call(f"attr_get{name}", attr, time)
-    return time.ns
+    return ns_of(time)
 
 
 def attributes_of(trid: int) -> Attributes:
     """Return the attributes of an active stream or of a log."""
-    attr = TraceAttr()
+    attr = c.TraceAttr()
     call("attr_init", attr)
     call("get_attr", trid, attr)
     return Attributes(

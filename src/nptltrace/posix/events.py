@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from nptltrace._binding.headers.trace import TraceEventSet
+from nptltrace._binding.libposixtrace import call, library
 from nptltrace.posix.constants import EventFill
-from nptltrace.posix.native import TraceEventSet, call, library
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

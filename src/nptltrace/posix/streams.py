@@ -10,18 +10,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from nptltrace._binding.headers import trace as c
+from nptltrace._binding.libposixtrace import PosixTraceError, call, ns_of, timespec_of
 from nptltrace.posix.attributes import Attributes, attributes_of, native_attributes
 from nptltrace.posix.constants import FilterChange, StreamState, Truncation
 from nptltrace.posix.events import Event, EventSet, EventType
-from nptltrace.posix.native import (
-    EVENT_NAME_MAX,
-    EventInfo,
-    PosixTraceError,
-    StatusInfo,
-    Timespec,
-    TraceEventSet,
-    call,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Log", "Status", "Stream", "create", "open_log"]
 
 # The largest data of the system's own: the two sets of a change of filter.
-_SYSTEM_DATA = 2 * ctypes.sizeof(TraceEventSet)
+_SYSTEM_DATA = 2 * ctypes.sizeof(c.TraceEventSet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +79,16 @@ class _Readable:
         Raises:
             PosixTraceError: EINVAL, there is no such stream any more.
         """
-        info = StatusInfo()
+        info = c.PosixTraceStatusInfo()
         call("get_status", self._trid, info)
         return Status(
-            running=info.stream_status == StreamState.RUNNING,
-            full=info.stream_full_status == StreamState.FULL,
-            overrun=info.stream_overrun_status == StreamState.OVERRUN,
-            flushing=info.stream_flush_status == StreamState.FLUSHING,
-            flush_error=info.stream_flush_error,
-            log_overrun=info.log_overrun_status == StreamState.OVERRUN,
-            log_full=info.log_full_status == StreamState.FULL,
+            running=info.posix_stream_status == StreamState.RUNNING,
+            full=info.posix_stream_full_status == StreamState.FULL,
+            overrun=info.posix_stream_overrun_status == StreamState.OVERRUN,
+            flushing=info.posix_stream_flush_status == StreamState.FLUSHING,
+            flush_error=info.posix_stream_flush_error,
+            log_overrun=info.posix_log_overrun_status == StreamState.OVERRUN,
+            log_full=info.posix_log_full_status == StreamState.FULL,
         )
 
     def name_of(self, event_id: int) -> str:
@@ -104,7 +97,7 @@ class _Readable:
         Raises:
             PosixTraceError: EINVAL, there is no such type.
         """
-        name = ctypes.create_string_buffer(EVENT_NAME_MAX + 1)
+        name = ctypes.create_string_buffer(c.TRACE_EVENT_NAME_MAX + 1)
         call("eventid_get_name", self._trid, event_id, name)
         return name.value.decode("utf-8", "surrogateescape")
 
@@ -128,7 +121,7 @@ class _Readable:
         return buffer
 
     def _read(self, function: str, *more: object, accept: tuple[int, ...] = ()) -> Event | None:
-        info, buffer = EventInfo(), self._buffer()
+        info, buffer = c.PosixTraceEventInfo(), self._buffer()
         length, none_left = ctypes.c_size_t(), ctypes.c_int()
         error = call(
             function, self._trid, info, buffer, len(buffer), length, none_left, *more,
@@ -137,13 +130,13 @@ class _Readable:
         if error or none_left.value:
             return None
         return Event(
-            type=EventType(info.event_id, self.name_of(info.event_id)),
-            time_ns=info.timestamp.ns,
-            pid=info.pid,
-            thread_id=info.thread_id,
-            address=info.prog_address or 0,
+            type=EventType(info.posix_event_id, self.name_of(info.posix_event_id)),
+            time_ns=ns_of(info.posix_timestamp),
+            pid=info.posix_pid,
+            thread_id=info.posix_thread_id,
+            address=info.posix_prog_address or 0,
             data=ctypes.string_at(buffer, length.value),
-            truncation=Truncation(info.truncation_status),
+            truncation=Truncation(info.posix_truncation_status),
         )
 
     def _end(self, function: str) -> None:
@@ -242,7 +235,7 @@ class Stream(_Readable):
             return self._read("getnext_event")
         if timeout <= 0:
             return self._read("trygetnext_event")
-        until = Timespec.of_ns(time.time_ns() + int(timeout * 1e9))
+        until = timespec_of(time.time_ns() + int(timeout * 1e9))
         return self._read("timedgetnext_event", until, accept=(errno.ETIMEDOUT,))
 
     def pending(self) -> Iterator[Event]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import errno
 import os
 import shutil
 import tempfile
-from functools import cache
 from pathlib import Path
 
-from nptltrace import _paths
+from nptltrace._binding.headers import convert
+from nptltrace._binding.library import Library
 from nptltrace.errors import TraceFormatError
 
 __all__ = ["as_trace", "is_log"]
@@ -36,15 +35,6 @@ def is_log(path: str | os.PathLike[str]) -> bool:
     return at >= 0
 
 
-@cache
-def _library() -> ctypes.CDLL:
-    """Load the library that converts logs."""
-    library = ctypes.CDLL(str(_paths.library("libpttposix.so")))
-    library.ptt_posix_convert.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
-    library.ptt_posix_convert.restype = ctypes.c_int
-    return library
-
-
 def as_trace(log: str | os.PathLike[str]) -> Path:
     """Convert a log, and return the directory of the trace, which goes when this process ends.
 
@@ -58,7 +48,8 @@ def as_trace(log: str | os.PathLike[str]) -> Path:
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     directory = place / (Path(log).name or "log")
     directory.mkdir()
-    status = _library().ptt_posix_convert(os.fsencode(log), os.fsencode(directory))
+    library = Library("libpttposix.so", convert.FUNCTIONS)
+    status = library.ptt_posix_convert(os.fsencode(log), os.fsencode(directory))
     if status:
         what = "holds no log of a trace stream" if -status == errno.EINVAL else os.strerror(-status)
         raise TraceFormatError(Path(log), None, what)
