@@ -62,9 +62,10 @@ binding:        ## declare the C headers to Python anew
 docs:           ## build the documentation into build/site
 	$(PYTHON) -m sphinx -q -W --keep-going -b html -d build/site/.doctrees docs build/site
 
-commands:       ## write the generated parts of docs/reference anew: commands and tables
+commands:       ## write the generated parts of docs/reference anew: commands, tables and JSON
 	PYTHONPATH=src $(PYTHON) -m nptltrace.cli.pages.markdown docs/reference/commands
 	PYTHONPATH=src $(PYTHON) -m nptltrace.cli.pages.tables_page docs/reference/tables.md
+	PYTHONPATH=src $(PYTHON) -m nptltrace.cli.pages.json_page docs/reference/json.md
 
 format:         ## let ruff format the Python files
 	$(PYTHON) -m ruff format

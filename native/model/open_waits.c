@@ -85,6 +85,25 @@ int md_finish_waits(struct ptt_model *m, const int64_t *ends)
 	return m->error;
 }
 
+/* How long a wait that goes on was for what was held, up to now; nothing is charged to anybody. */
+static uint64_t held_so_far(const struct ptt_model *m, const struct md_wait *w, int64_t now)
+{
+	const struct md_object *o = MD_OBJECT(m, w->object);
+	uint64_t dur = (uint64_t)md_portion(m, w->since, now, 1, 1);
+	uint64_t held = o->held - w->held;
+	int64_t from = o->share_ts;
+
+	if (!md_is_lock(w->kind))
+		return dur;
+	if (!o->holds && !o->tail && (w->named || !o->release_thread))
+		from = o->release_thread && o->release_ts > w->since ? o->release_ts : w->since;
+	else if (!o->pub.holders && !o->tail)
+		from = now;
+	if (now > from)
+		held += (uint64_t)md_portion(m, from, now, 1, 1);
+	return held < dur ? held : dur;
+}
+
 int ptt_model_waiting(struct ptt_model *m, int64_t now)
 {
 	struct md_end end = { .ts = now, .dur = -1, .wake = MD_NEVER, .open = true };
@@ -98,6 +117,7 @@ int ptt_model_waiting(struct ptt_model *m, int64_t now)
 
 			wait_for_holder(m, &w);
 			end.wait_class = open_class(m, &w);
+			end.held = end.wait_class == PTT_CONTENDED ? held_so_far(m, &w, now) : 0;
 			md_wait_row(m, &m->open_rows, &w, &end, w.since, now > w.since ? now : w.since);
 		}
 	}

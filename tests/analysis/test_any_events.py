@@ -54,5 +54,5 @@ def test_sums_are_those_of_the_rows(steps: Steps) -> None:
     assert threads == found.figures.wait_ns
     assert sum(pair.figures.wait_ns for pair in found.pairs) == found.figures.wait_ns
     path = found.path
-    parts = sum(part.run_ns + part.wake_ns + part.wait_ns for part in path.threads)
+    parts = sum(part.run_ns + part.latency_ns + part.open_ns for part in path.threads)
     assert parts <= path.end_ns - path.start_ns

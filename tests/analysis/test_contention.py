@@ -85,7 +85,7 @@ def test_deadlock_is_told(program: Callable[[str], Path], record: Recorder, ptt:
     assert "1 thread was still waiting for work at the end" in text
     out = json.loads(ptt("report", "--format", "json", trace).stdout)
     (cycle,) = out["deadlocks"]
-    assert {item["name"] for item in cycle} == {"first", "second"}
+    assert {item["object_name"] for item in cycle} == {"first", "second"}
     assert {item["owner_tid"] for item in cycle} == {item["tid"] for item in cycle}
     assert all(item["dur_ns"] > 300 * MS for item in cycle)
     assert max(map(len, text.splitlines()[1:])) <= 80
@@ -337,7 +337,7 @@ def test_critical_path(build: Callable[..., Path]) -> None:
         t2=[taken(5, OTHER), wait(20), taken(110, waited=90), free(500)],
     )
     path = report_of(trace).path
-    parts = {part.thread.tid: (part.run_ns, part.wake_ns, part.wait_ns) for part in path.threads}
+    parts = {part.thread.tid: (part.run_ns, part.latency_ns, part.open_ns) for part in path.threads}
     assert parts == {2: (390, 10, 0), 1: (100, 0, 0)}
     assert (path.start_ns, path.end_ns) == (0, 500)
 

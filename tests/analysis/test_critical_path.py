@@ -85,7 +85,7 @@ def test_the_path_leads_through_all_waits(trace: Path) -> None:
     assert waits > 2 * _HELD
     assert path.resolution_ns == 0
     assert path.segments == pieces
-    found = {part.thread.tid: [part.run_ns, part.wake_ns, part.wait_ns] for part in path.threads}
+    found = {part.thread.tid: [part.run_ns, part.latency_ns, part.open_ns] for part in path.threads}
     assert found == {tid: times for tid, times in spent.items() if any(times)}
 
 
@@ -99,5 +99,5 @@ def test_short_waits_are_left_out_where_nothing_can_be_stored(
     path = _path(trace)
     assert path.resolution_ns > 0
     # Nothing of the time is missing: what has no wait is time in which a thread runs.
-    parts = (part.run_ns + part.wake_ns + part.wait_ns for part in path.threads)
+    parts = (part.run_ns + part.latency_ns + part.open_ns for part in path.threads)
     assert sum(parts) == path.end_ns - path.start_ns

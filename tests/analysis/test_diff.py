@@ -54,8 +54,9 @@ def _json(ptt: Ptt, before: list[Path], after: list[Path], *options: str) -> dic
 
 
 def _row(document: dict[str, Any], what: str) -> dict[str, Any]:
-    rows = [r["metrics"] for r in document["rows"] if r[document["by"]].startswith(what)]
-    assert rows, [row[document["by"]] for row in document["rows"]]
+    key = "site" if document["by"] == "site" else "name"
+    rows = [r["metrics"] for r in document["rows"] if r[key].startswith(what)]
+    assert rows, [row[key] for row in document["rows"]]
     return max(rows, key=lambda row: row.get("hold_ns", {}).get("after", 0))
 
 
@@ -135,7 +136,7 @@ def test_too_few_runs_are_said_to_be_too_few(ptt: Ptt, runs: dict[str, list[Path
 def test_divided(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
     whole = _json(ptt, runs["short"][:1], runs["long"][:1])
     second = _json(ptt, runs["short"][:1], runs["long"][:1], "--per", "second")
-    seconds = whole["before"][0]["elapsed_ns"] / 1e9
+    seconds = whole["runs_before"][0]["elapsed_ns"] / 1e9
     expected = whole["total"]["hold_ns"]["before"] / seconds
     assert second["total"]["hold_ns"]["before"] == pytest.approx(expected)
     event = _json(ptt, runs["short"][:1], runs["long"][:1], "--per", "BARRIER_WAIT_OUT")

@@ -113,7 +113,7 @@ def test_blame_and_sites(contended: Any) -> None:
 
 
 def test_time_of_threads(contended: Any) -> None:
-    query = "select tid, life_ns, running_ns, contended_ns from idle_vs_contended order by tid"
+    query = "select tid, life_ns, running_ns, wait_ns from idle_vs_contended order by tid"
     assert rows(contended, query) == [(1, 100, 100, 0), (2, 130, 50, 80), (3, 110, 10, 100)]
     query = "select start_ns, end_ns, state from thread_timeline where tid = 2"
     assert rows(contended, query) == [(20, 100, "contended"), (100, 150, "not waiting")]
@@ -122,16 +122,16 @@ def test_time_of_threads(contended: Any) -> None:
 def test_a_wait_that_never_ended_is_life(build: Callable[..., Any]) -> None:
     """As in the report: a thread lives at least as long as it waits."""
     traces = build(t1=[taken(0), taken(900, B)], t2=[taken(100, 0x40C0), wait(300, owner=1)])
-    query = "select tid, life_ns, running_ns, contended_ns from idle_vs_contended order by tid"
+    query = "select tid, life_ns, running_ns, wait_ns from idle_vs_contended order by tid"
     assert rows(traces, query) == [(1, 900, 900, 0), (2, 800, 200, 600)]
 
 
 def test_moments(contended: Any) -> None:
-    query = "select tid, owner_tid, waited_ns from wait_graph({}) order by tid"
+    query = "select tid, owner_tid, age_ns from wait_graph({}) order by tid"
     assert rows(contended, query.format(60)) == [(2, 1, 40), (3, 1, 10)]
     assert rows(contended, query.format(120)) == [(3, 1, 70)]
     assert rows(contended, query.format(155)) == []
-    assert rows(contended, "select tid, held_ns from held_at(120)") == [(2, 20)]
+    assert rows(contended, "select tid, age_ns from held_at(120)") == [(2, 20)]
 
 
 def test_chains(build: Callable[..., Any]) -> None:
@@ -154,7 +154,7 @@ def test_lock_order_cycles(build: Callable[..., Any]) -> None:
         t2=[taken(10, B), taken(11, c), free(12, c), free(13, B)],
         t3=[taken(20, c), taken(21, A), free(22, A), free(23, c)],
     )
-    query = "select names, guarded, one_thread from lock_order_cycles"
+    query = "select object_names, guarded, one_thread from lock_order_cycles"
     assert rows(traces, query) == [([f"{A:#x}", f"{B:#x}", f"{c:#x}"], False, False)]
 
 
@@ -267,7 +267,7 @@ def test_refresh_begins_anew(tmp_path: Path) -> None:
     ("query", "what"),
     [
         ("selec 1", 'syntax error at or near "selec" (line 1, column 1)'),
-        ("select 1,\n  lokc\nfrom named_waits", "did you mean lock"),
+        ("select 1,\n  objekt\nfrom named_waits", "did you mean object"),
         ("select 1,\n  lokc\nfrom named_waits", "(line 2, column 3)"),
         ("select 1;\nselect *\n  from nope", "Table with name nope does not exist"),
         ("select 1;\nselect nope from waits", "(line 2, column 8)"),

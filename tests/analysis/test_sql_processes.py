@@ -108,9 +108,9 @@ def test_owner_and_waker_may_be_of_another_process(tmp_path: Path) -> None:
     second = [wait(20, 1, theirs), taken(100, 80, theirs), free(150, theirs)]
     made.thread(2, second, pid=101, process=1)
     traces = nptltrace.open(made.write())
-    query = "select process, owner_process, waker_process, owner, waker from named_waits"
+    query = "select process, owner_process, waker_process, owner_name, waker_name from named_waits"
     assert rows(traces, query) == [(1, 0, 0, "n0", "n0")]
     query = "select s.module, w.owner_stack is null from waits w join sites s on {} = site_id"
     for column in ("owner_stack", "waker_stack"):
         assert rows(traces, query.format(column)) == [("p0", False)]
-    assert rows(traces, "select waker, wakee from who_wakes_whom") == [("n0", "n1")]
+    assert rows(traces, "select waker_name, wakee_name from who_wakes_whom") == [("n0", "n1")]

@@ -12,11 +12,13 @@ import pytest
 from nptltrace._binding import libptttrack_promises
 from nptltrace.analysis.model import Window
 from nptltrace.analysis.verify import verify
+from nptltrace.analysis.vocabulary.document_types import Verify
 from nptltrace.catalog import BY_ID
 from nptltrace.trace.copying import Part, write_trace
 from nptltrace.trace.source import Source
 from nptltrace.trace.symbols.alias import read_aliases
 from nptltrace.trace.symbols.lookup import Symbols
+from nptltrace.ui.shapes import fits
 from tests.analysis.verify_cases import (
     A_LOCK,
     CASES,
@@ -230,10 +232,11 @@ def test_command(build: Callable[..., Path], ptt: Ptt) -> None:
     trace = build(CASES["mutex"].broken)
     out = json.loads(ptt("verify", "--format", "json", trace, status=1).stdout)
     assert set(out) == {"violations", "checked", "skipped", "gaps"}
+    assert fits(Verify, out)
     (one,) = out["violations"]
-    assert {"rule", "severity", "process", "threads", "objects", "sites", "ts_ns"} < set(one)
+    assert {"rule", "severity", "pid", "threads", "objects", "sites", "ts_ns"} < set(one)
     assert {"message", "count", "events"} < set(one)
-    assert (one["rule"], one["process"], one["threads"]) == ("mutex-exclusion", 100, [1, 2])
+    assert (one["rule"], one["pid"], one["threads"]) == ("mutex-exclusion", 100, [1, 2])
     assert one["objects"] == [hex(LOCK)]
     assert " ".join(e["event"] for e in one["events"]) == "MUTEX_TAKEN MUTEX_TAKEN MUTEX_FREE"
     assert "thread 2 was given it at 0.000000050 s" in one["message"]
@@ -243,7 +246,7 @@ def test_command(build: Callable[..., Path], ptt: Ptt) -> None:
     assert "thread 1 took mutex" in text
     assert "not judged" not in text
     rows = list(csv.reader(io.StringIO(ptt("verify", "--format", "csv", trace, status=1).stdout)))
-    assert [len(row) for row in rows] == [9, 9]
+    assert [len(row) for row in rows] == [11, 11]
     good = build(CASES["mutex"].kept)
     assert "no broken promise" in ptt("verify", good).stdout
     assert ptt("verify", good / "nothing", status=2).stderr.startswith("ptt: error: ")

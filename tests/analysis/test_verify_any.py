@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nptltrace.analysis.report.documents import verify_document
 from nptltrace.analysis.verify import verify
-from nptltrace.cli.commands.verify import as_json
 from nptltrace.trace.source import Source
 from nptltrace.trace.symbols.alias import read_aliases
 from nptltrace.trace.symbols.lookup import Symbols
@@ -72,7 +72,7 @@ def test_any_events_have_a_verdict(steps: Steps) -> None:
     try:
         source = Source([write_steps(directory / "run.ptt", steps)])
         verdict = verify(source, Symbols(source, read_aliases([]), []), patience_ns=0)
-        document = as_json(verdict)
+        document = verify_document(verdict)
     finally:
         shutil.rmtree(directory)
     for one in document["violations"]:

@@ -84,7 +84,7 @@ def test_a_broken_library_is_caught(rule: str, found: dict[str, Any]) -> None:
     if found["level"] < BREAKABLE[rule]:
         pytest.skip("needs calls and returns")
     assert found["gaps"] == []
-    broken = {v["rule"]: v for v in found["violations"] if v["process"] == found["pids"][rule]}
+    broken = {v["rule"]: v for v in found["violations"] if v["pid"] == found["pids"][rule]}
     # A routine that runs twice is not over when the second run is.
     assert set(broken) - {"once-early"} == {rule}
     assert broken[rule]["severity"] == "error"

@@ -155,7 +155,7 @@ def test_a_wait_that_never_ends(tmp_path: Path) -> None:
     found = contention(source, window=Window(50 * MS, 60 * MS))
     assert (found.figures.waits, found.figures.wait_ns) == (1, 10 * MS)
     (wait,) = found.open_waits
-    assert (wait.since_ns, wait.dur_ns, wait.owner and wait.owner.tid) == (10 * MS, 50 * MS, 1)
+    assert (wait.t_ns, wait.dur_ns, wait.owner and wait.owner.tid) == (10 * MS, 50 * MS, 1)
 
 
 @pytest.mark.parametrize("ends", [(), (90,)])
@@ -185,11 +185,11 @@ def test_top_counts_from_a_time_on(convoy: Path, ptt: Ptt) -> None:
     follower.read(70 * MS)
     before = follower.present()
     (lock,) = before.objects
-    assert (before.wait_ns, before.waits) == (90 * MS, 0)
+    assert (before.figures.wait_ns, before.figures.waits) == (90 * MS, 0)
     assert (lock.waiters, lock.longest_ns, lock.holder and lock.holder.tid) == (3, 40 * MS, 1)
     follower.read()
     after = follower.present()
-    assert (after.wait_ns, after.waits) == ((30 + 40 + 50) * MS, 3)
+    assert (after.figures.wait_ns, after.figures.waits) == ((30 + 40 + 50) * MS, 3)
     told = ptt("top", "--from", "40ms", "--format", "json", convoy).stdout
     assert json.loads(told)["wait_ns"] == 210 * MS
 

@@ -138,7 +138,7 @@ def test_answers_go_to_files(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (("select lokc from named_waits",), "did you mean lock"),
+        (("select objekt from named_waits",), "did you mean object"),
         (("select 1,\nnope from waits",), "(line 2, column 1)"),
         (("selec",), "selec is neither a trace nor a query"),
         (("select 1", "-o", "x.xls"), "x.xls: the name must end in one of .parquet, .csv"),

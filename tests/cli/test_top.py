@@ -122,9 +122,14 @@ def test_who_waits_and_who_holds(ptt: Ptt, held: Held) -> None:
     assert "main" in gate["holder_site"]
     waiting = {t["name"]: t for t in found["threads"] if t["waits_for"]}
     assert waiting.keys() == {"first", "second"}
-    assert {(t["waits_for"], t["holder_tid"]) for t in waiting.values()} == {("gate", held.pid)}
+    wanted = [t["waits_for"] for t in waiting.values()]
+    assert {(w["name"], w["object"], w["owner_tid"]) for w in wanted} == {
+        ("gate", gate["object"], held.pid)
+    }
     # Waits that go on count for what they have taken so far.
-    assert gate["total_wait_ns"] == sum(t["waiting_ns"] for t in waiting.values())
+    assert gate["total_wait_ns"] == sum(wait["dur_ns"] for wait in wanted)
+    # The lock is held all the time, also by waits that have not ended.
+    assert (gate["total_held_ns"], gate["total_wake_ns"]) == (gate["total_wait_ns"], 0)
     assert sum(site["waiters"] for site in found["sites"]) == 2
 
 
@@ -140,9 +145,13 @@ def test_whole_of_a_finished_recording_is_what_report_says(ptt: Ptt, held: Held)
     report = json.loads(ptt("report", "--format", "json", held.trace).stdout)
     assert not found["running"]
     assert (found["waits"], found["wait_ns"]) == (report["waits"], report["wait_ns"])
-    assert {o["name"]: o["total_wait_ns"] for o in found["objects"]} == {
-        o["name"]: o["wait_ns"] for o in report["objects"] if o["wait_ns"]
-    }
+    sums = ("waits", "wait_ns", "held_ns", "wake_ns")
+    for rows, key in (("objects", "object"), ("threads", "tid")):
+        assert {one[key]: [one[f"total_{name}"] for name in sums] for one in found[rows]} == {
+            one[key]: [one[name] for name in sums]
+            for one in report[rows]
+            if one["wait_ns"] or rows == "threads"
+        }
 
 
 def test_follows_to_the_end_of_the_recording(ptt: Ptt, held: Held) -> None:

@@ -97,7 +97,7 @@ def test_sites_die_with_their_module(
     assert {(e["event"], e["site_name"]) for e in found} == {("THREAD_BEGIN", "begin_of_b")}
     assert len(_events(ptt, trace, "--site", str(taken[0]["site"]), "--event", "MUTEX_TAKEN")) == 80
     views = {
-        "select lock, site from named_holds where lock in ('of_a', 'of_b')":
+        "select object_name, site from named_holds where object_name in ('of_a', 'of_b')":
             {("of_a", "loop_of_a"), ("of_b", "loop_of_b")},
         "select s.module, s.site from sites s where s.site like 'begin_of_%'":
             {("a.so", "begin_of_a"), ("b.so", "begin_of_b")},

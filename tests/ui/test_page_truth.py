@@ -185,11 +185,11 @@ def test_what_never_ended_reaches_to_the_end(
     trace = record(compile_c(STUCK), status=None)
     told = json.loads(ptt("report", "--format", "json", trace).stdout)
     waits = told["never_ended"]
-    end = max(wait["since_ns"] + wait["dur_ns"] for wait in waits)
+    end = max(wait["t_ns"] + wait["dur_ns"] for wait in waits)
     length = end - told["first_ns"]
     path = told["critical_path"]
     assert path["end_ns"] == end
-    assert sum(thread["wait_ns"] for thread in path["threads"]) > 0.9 * length
+    assert sum(thread["open_ns"] for thread in path["threads"]) > 0.9 * length
     with serving(ptt, trace) as url, opened(browser, url, color_scheme="light") as look:
         known = look.page.evaluate("() => fetch('api/trace').then(got => got.json())")
         assert known["end_ns"] == end

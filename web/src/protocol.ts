@@ -145,7 +145,7 @@ export interface Contention {
   pairs_total: number;
 }
 
-// The document of `ptt report --format json`.
+// The document of `ptt report`, with `sites` or `pairs` where they are asked for.
 export interface Report {
   sites?: ReportSite[];
   pairs?: ReportPair[];
@@ -230,11 +230,11 @@ export interface ReportPair {
   thread_name: string;
   object: string;
   kind: string;
-  name: string;
+  object_name: string;
   wait_caused_ns: number;
 }
 
-// An object in a report.
+// An object in a report; the generations of an address are one.
 export interface ReportObject {
   waits: number;
   wait_ns: number;
@@ -267,7 +267,7 @@ export interface ReportObject {
   wakers: Waker[];
 }
 
-// Who held an object while others waited; a thread may be unknown.
+// A thread that held an object while others waited, null where it is not known.
 export interface Blamed {
   tid: number | null;
   pid: number | null;
@@ -276,14 +276,14 @@ export interface Blamed {
   wait_caused_ns: number;
 }
 
-// Who ended waits for an object.
+// A thread that ended waits for an object, null where it is not known.
 export interface Waker {
-  tid: number;
-  pid: number;
+  tid: number | null;
+  pid: number | null;
   name: string;
   site: string;
-  waits: number;
-  wait_ns: number;
+  count: number;
+  blocked_ns: number;
 }
 
 // A thread in a report.
@@ -319,9 +319,11 @@ export interface ReportThread {
   waited_for: Cause[];
 }
 
+// An object that a thread waited for at one call site, because of one other thread.
 export interface Cause {
   object: string;
   kind: string;
+  name: string;
   class: "contended" | "idle" | "join" | "timeout" | "cancelled";
   site: string;
   because_of_tid: number | null;
@@ -332,15 +334,16 @@ export interface Cause {
   wait_max_ns: number;
 }
 
+// A wait that had not ended when the trace did.
 export interface OpenWait {
   tid: number;
   pid: number;
   thread_name: string;
   object: string;
   kind: string;
-  name: string;
+  object_name: string;
   class: "contended" | "idle" | "join" | "timeout" | "cancelled";
-  since_ns: number;
+  t_ns: number;
   dur_ns: number;
   site: string;
   owner_tid: number | null;
@@ -363,16 +366,18 @@ export interface PathThread {
   pid: number;
   name: string;
   run_ns: number;
-  wake_ns: number;
-  wait_ns: number;
+  latency_ns: number;
+  open_ns: number;
 }
 
 // An object through which the critical path goes from thread to thread.
 export interface PathLink {
   object: string;
+  pid: number;
   kind: string;
+  name: string;
   count: number;
-  wake_ns: number;
+  latency_ns: number;
 }
 
 // The document of `ptt check --format json`, and the rows of each finding by its place.
@@ -385,7 +390,7 @@ export interface Findings {
   partial: boolean;
 }
 
-// One thing that is wrong, as `ptt check --format json` has it.
+// One thing that is wrong.
 export interface Finding {
   kind: string;
   severity: "error" | "warning";
@@ -466,7 +471,7 @@ export interface Statistics {
   running_ns: number;
 }
 
-// Sums, as `ptt report --format json` has them; only contended waits count in `waits`.
+// Sums of waits and holds; only contended waits count in `waits`.
 export interface Figures {
   waits: number;
   wait_ns: number;

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
     "add_format",
@@ -19,6 +19,8 @@ __all__ = [
     "say",
     "size",
     "suggest",
+    "write_csv",
+    "write_json",
     "write_lines",
 ]
 
@@ -126,3 +128,18 @@ def write_lines(lines: Iterable[str]) -> None:
     from nptltrace.trace.escaping import for_terminal
 
     sys.stdout.writelines(for_terminal(line.rstrip()) + "\n" for line in lines)
+
+
+def write_json(document: Mapping[str, Any]) -> None:
+    """Print a document of JSON on stdout."""
+    import json
+
+    json.dump(document, sys.stdout, indent=2)
+    sys.stdout.write("\n")
+
+
+def write_csv(rows: Iterable[Sequence[Any]]) -> None:
+    """Print rows of CSV on stdout, the header being the first."""
+    import csv
+
+    csv.writer(sys.stdout, lineterminator="\n").writerows(rows)

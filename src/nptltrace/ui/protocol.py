@@ -14,6 +14,14 @@ from typing import Any, Literal, TypedDict
 
 import pyarrow as pa
 
+from nptltrace.analysis.vocabulary.document_types import (  # noqa: TC001 -- shapes are read at run time
+    CriticalPath,
+    Figures,
+    Finding,
+    Report,
+    WaitClass,
+)
+
 __all__ = [
     "ARROWS", "ARROW_KINDS", "ENDPOINTS", "EVENTS", "FLAGS", "MAX_ROWS", "MAX_WIDTH", "OVERVIEW",
     "PATH", "PATH_KINDS", "PREFIX", "ROWS", "SHAPES", "SPANS", "STATES", "Endpoint", "Parameter",
@@ -209,9 +217,6 @@ class ObjectRef(TypedDict):
     generation: int
 
 
-WaitClass = Literal["contended", "idle", "join", "timeout", "cancelled"]
-
-
 class Wait(TypedDict):
     """A wait. The owner is who held the object when it began; the waker ended it.
 
@@ -260,194 +265,6 @@ class Hold(TypedDict):
     release_site: str
 
 
-class Figures(TypedDict):
-    """Sums, as `ptt report --format json` has them; only contended waits count in `waits`."""
-
-    waits: int
-    wait_ns: int
-    held_ns: int
-    wake_ns: int
-    wait_max_ns: int
-    wait_p50_ns: int | None
-    wait_p99_ns: int | None
-    idle_waits: int
-    idle_ns: int
-    join_waits: int
-    join_ns: int
-    timeout_waits: int
-    timeout_ns: int
-    cancelled_waits: int
-    cancelled_ns: int
-    holds: int
-    hold_ns: int
-    hold_max_ns: int
-
-
-class Blamed(TypedDict):
-    """Who held an object while others waited; a thread may be unknown."""
-
-    tid: int | None
-    pid: int | None
-    name: str
-    site: str
-    wait_caused_ns: int
-
-
-class Waker(TypedDict):
-    """Who ended waits for an object."""
-
-    tid: int
-    pid: int
-    name: str
-    site: str
-    waits: int
-    wait_ns: int
-
-
-class ReportObject(Figures):
-    """An object in a report."""
-
-    object: str
-    pid: int
-    kind: str
-    name: str
-    first_site: str
-    generations: int
-    threads: int
-    max_waiters: int
-    wasted_signals: int
-    blamed: list[Blamed]
-    wakers: list[Waker]
-
-
-# What a thread waited for, where, and because of whom.
-Cause = TypedDict(
-    "Cause",
-    {
-        "object": str,
-        "kind": str,
-        "class": WaitClass,
-        "site": str,
-        "because_of_tid": int | None,
-        "because_of_site": str,
-        "waits": int,
-        "wait_ns": int,
-        "held_ns": int,
-        "wait_max_ns": int,
-    },
-)
-
-
-class ReportThread(Figures):
-    """A thread in a report."""
-
-    tid: int
-    pid: int
-    name: str
-    start_ns: int
-    end_ns: int
-    blocked_ns: int
-    running_ns: int
-    by_kind: dict[str, int]
-    wait_caused_ns: int
-    buffer_wait_ns: int
-    waited_for: list[Cause]
-
-
-class ReportSite(Figures):
-    """A call site in a report."""
-
-    site: str
-    site_address: str
-    pid: int
-    kind: str
-    wait_caused_ns: int
-
-
-class ReportPair(Figures):
-    """What one thread did with one object."""
-
-    tid: int
-    pid: int
-    thread_name: str
-    object: str
-    kind: str
-    name: str
-    wait_caused_ns: int
-
-
-# A wait that had not ended when the trace did.
-OpenWait = TypedDict(
-    "OpenWait",
-    {
-        "tid": int,
-        "pid": int,
-        "thread_name": str,
-        "object": str,
-        "kind": str,
-        "name": str,
-        "class": WaitClass,
-        "since_ns": int,
-        "dur_ns": int,
-        "site": str,
-        "owner_tid": int | None,
-        "owner_site": str,
-    },
-)
-
-
-class PathThread(TypedDict):
-    """A thread's part of the critical path."""
-
-    tid: int
-    pid: int
-    name: str
-    run_ns: int
-    wake_ns: int
-    wait_ns: int
-
-
-class PathLink(TypedDict):
-    """An object through which the critical path goes from thread to thread."""
-
-    object: str
-    kind: str
-    count: int
-    wake_ns: int
-
-
-class CriticalPath(TypedDict):
-    """The critical path to the last event."""
-
-    start_ns: int
-    end_ns: int
-    resolution_ns: int
-    segments: int
-    threads: list[PathThread]
-    links: list[PathLink]
-
-
-class ReportParts(TypedDict, total=False):
-    """What a report holds when it is asked for."""
-
-    sites: list[ReportSite]
-    pairs: list[ReportPair]
-
-
-class Report(ReportParts, Figures):
-    """The document of `ptt report --format json`."""
-
-    elapsed_ns: int
-    first_ns: int
-    last_ns: int
-    lost: int
-    objects: list[ReportObject]
-    threads: list[ReportThread]
-    never_ended: list[OpenWait]
-    deadlocks: list[list[OpenWait]]
-    critical_path: CriticalPath
-
-
 class Contention(TypedDict):
     """A report, and the rows of what it lists, by the same places; 0 where there is none.
 
@@ -461,33 +278,6 @@ class Contention(TypedDict):
     objects_total: int
     sites_total: int
     pairs_total: int
-
-
-class FindingEvent(TypedDict):
-    """An event that proves a finding."""
-
-    ts_ns: int
-    pid: int
-    tid: int
-    text: str
-    site: str
-
-
-class Finding(TypedDict):
-    """One thing that is wrong, as `ptt check --format json` has it."""
-
-    kind: str
-    severity: Literal["error", "warning"]
-    threads: list[int]
-    objects: list[str]
-    sites: list[str]
-    ts_ns: int
-    message: str
-    pid: int
-    object_names: list[str]
-    count: int
-    suspect: bool
-    events: list[FindingEvent]
 
 
 class FindingRows(TypedDict):

@@ -11,7 +11,7 @@ from ctypes import c_uint64
 from hashlib import sha256
 from pathlib import Path
 from threading import Condition, Event, RLock, Thread
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.growing import is_recorded, killed
 from nptltrace.analysis.model import Window
 from nptltrace.analysis.report.documents import report_document
+from nptltrace.analysis.vocabulary import document_types
 from nptltrace.errors import NativeError, PttError, UsageError, one_line
 from nptltrace.trace.copying import Part, default_output
 from nptltrace.trace.reading.watermark import Settled
@@ -55,7 +56,7 @@ __all__ = ["NotFound", "Viewer"]
 _SEARCHED = 64 << 20
 _CHAIN = 100
 _AT_ONCE = 4
-_CLASSES = cast("tuple[protocol.WaitClass, ...]", libptttrack_sums.CLASSES)
+_CLASSES = document_types.WAIT_CLASSES
 _POLL_S = 0.2
 # What is said of a range of a running recording may be as old.
 _OLD_S = 3.0
@@ -594,7 +595,7 @@ class Viewer:
         begin, end = self._range(from_ns, to_ns)
         found, counts, objects = self._ranges.statistics(Window(begin, end))
         document: Any = report_document(found, by="object")
-        figures: Any = {name: document[name] for name in protocol.Figures.__required_keys__}
+        figures: Any = {name: document[name] for name in document_types.Figures.__required_keys__}
         return {
             "from_ns": begin,
             "to_ns": end,

@@ -22,7 +22,7 @@ export function holdersOf(item: ReportObject): HTMLElement {
         ),
       )
     : item.wakers.map((waker) =>
-        line(plural(waker.waits, "wait"), `ended by ${who(waker)} at ${place(waker.site)}`),
+        line(plural(waker.count, "wait"), `ended by ${who(waker)} at ${place(waker.site)}`),
       );
   return about(title, facts.filter(Boolean).join(", "), lines);
 }
@@ -30,7 +30,7 @@ export function holdersOf(item: ReportObject): HTMLElement {
 /** Returns what a thread waited for, where, and because of whom. */
 export function causesOf(item: ReportThread): HTMLElement {
   const lines = item.waited_for.map((cause) => {
-    const what = cause.kind === "thread" ? "the end of a thread" : `${cause.kind} ${cause.object}`;
+    const what = cause.kind === "thread" ? "the end of a thread" : `${cause.kind} ${cause.name || cause.object}`;
     const where = cause.site ? ` at ${cause.site}` : "";
     const whom = cause.because_of_tid ? `, because of thread ${cause.because_of_tid}` : "";
     const theirs = cause.because_of_site ? ` at ${cause.because_of_site}` : "";

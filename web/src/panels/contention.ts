@@ -195,14 +195,14 @@ function linesOf(answer: Contention, by: By): Line[] {
   const { report } = answer;
   const pids = new Set(report.threads.map((thread) => thread.pid)).size > 1;
   const of = (pid: number) => (pids ? ` of ${pid}` : "");
-  const object = (item: ReportObject | ReportPair) => `${item.kind} ${item.name || item.object}`;
+  const object = (kind: string, name: string, address: string) => `${kind} ${name || address}`;
   const none = { by: "object" as RowKind, row: 0, site: "", caused: 0 };
   switch (by) {
     case "object":
       return report.objects.map((item: ReportObject, at) => ({
         ...none,
         ...item,
-        label: object(item) + of(item.pid),
+        label: object(item.kind, item.name, item.object) + of(item.pid),
         row: answer.object_rows[at] ?? 0,
         caused: item.blamed.reduce((sum, one) => sum + one.wait_caused_ns, 0),
         about: () => holdersOf(item),
@@ -230,7 +230,7 @@ function linesOf(answer: Contention, by: By): Line[] {
       return (report.pairs ?? []).map((item: ReportPair, at) => ({
         ...none,
         ...item,
-        label: `${who(item.tid, item.thread_name)}, ${object(item)}${of(item.pid)}`,
+        label: `${who(item.tid, item.thread_name)}, ${object(item.kind, item.object_name, item.object)}${of(item.pid)}`,
         row: answer.pair_rows[at]?.[1] ?? 0,
         caused: item.wait_caused_ns,
         about: () => null,

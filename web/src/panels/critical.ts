@@ -56,7 +56,7 @@ function mount(element: HTMLElement, app: App): void {
       const { path, thread_rows } = answer.critical;
       const total = Math.max(1, path.end_ns - path.start_ns);
       const links = path.links.slice(0, 3).map((link) => {
-        const what = link.kind === "thread" ? "ends of threads" : `${link.kind} ${link.object}`;
+        const what = link.kind === "thread" ? "ends of threads" : `${link.kind} ${link.name || link.object}`;
         return `${what} (${plural(link.count, "time")})`;
       });
       totals.textContent = [
@@ -70,10 +70,10 @@ function mount(element: HTMLElement, app: App): void {
         path.threads.map((part, at) => ({
           label: `${part.tid} ${part.name}`.trim(),
           row: thread_rows[at] ?? 0,
-          share: (part.run_ns + part.wake_ns + part.wait_ns) / total,
+          share: (part.run_ns + part.latency_ns + part.open_ns) / total,
           run: part.run_ns,
-          wake: part.wake_ns,
-          wait: part.wait_ns,
+          wake: part.latency_ns,
+          wait: part.open_ns,
         })),
       );
       pieces.set(answer.pieces);

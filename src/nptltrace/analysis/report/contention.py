@@ -24,6 +24,7 @@ from nptltrace.analysis.report.figures import (
     ThreadFigures,
 )
 from nptltrace.analysis.report.naming import Naming
+from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,7 +107,7 @@ class _Report:
         discarded = [self.source.reader.trace_info(t.number).discarded for t in self.source.traces]
         open_waits, deadlocks = self._open_waits()
         ends = [int(lived["last_ns"].max(initial=libptttrack_sums.NEVER))]
-        ends += [wait.since_ns + wait.dur_ns for wait in open_waits]
+        ends += [wait.t_ns + wait.dur_ns for wait in open_waits]
         return Contention(
             first_ns=int(lived["first_ns"].min()) if len(lived) > 0 else 0,
             last_ns=max(ends) if len(lived) > 0 else 0,
@@ -274,10 +275,11 @@ class _Report:
     def _cause(self, row: Any) -> Cause:
         cause = int(row["cause"])
         return Cause(
-            object=self.names.object(int(row["object"])),
+            address=self.names.address(int(row["object"])),
             kind=self.names.kind(int(row["object"])),
+            name=self.names.object_name(int(row["object"])),
             site=self.names.site(int(row["site"])),
-            wait_class=libptttrack_sums.CLASSES[int(row["wait_class"])],
+            wait_class=WAIT_CLASSES[int(row["wait_class"])],
             thread=self.names.thread(cause) if cause else None,
             thread_site=self.names.site(int(row["cause_site"])),
             waits=int(row["n"]),
@@ -333,9 +335,9 @@ class _Report:
             address=int(self.objects["address"][row["object"]]),
             name=self.names.object_name(int(row["object"])),
             label=self.names.object(int(row["object"])),
-            since_ns=int(row["t_ns"]),
+            t_ns=int(row["t_ns"]),
             dur_ns=int(row["dur_ns"]),
-            wait_class=libptttrack_sums.CLASSES[int(row["wait_class"])],
+            wait_class=WAIT_CLASSES[int(row["wait_class"])],
             site=self.names.site(int(row["site"])),
             owner=self.names.thread(owner) if owner else None,
             owner_site=self.names.site(int(row["owner_site"])),

@@ -30,14 +30,14 @@ class PathThread:
     Attributes:
         thread: The thread.
         run_ns: The path goes along it while it was not waiting.
-        wake_ns: From wake-ups to its going on.
-        wait_ns: Waits on the path that nobody in the trace ended.
+        latency_ns: From wake-ups to its going on.
+        open_ns: Waits on the path that nobody in the trace ended.
     """
 
     thread: ThreadName
     run_ns: int
-    wake_ns: int
-    wait_ns: int
+    latency_ns: int
+    open_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +45,25 @@ class PathLink:
     """An object through which the path goes from thread to thread.
 
     Attributes:
-        object: How to call it.
+        address: Its address.
+        pid: Process id.
         kind: Its kind.
+        name: Global variable or alias, or empty.
         count: How often.
-        wake_ns: From wake-ups to going on, added up.
+        latency_ns: From wake-ups to going on, added up.
     """
 
-    object: str
+    address: int
+    pid: int
     kind: str
+    name: str
     count: int
-    wake_ns: int
+    latency_ns: int
+
+    @property
+    def label(self) -> str:
+        """Its name, or its address."""
+        return self.name or f"{self.address:#x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,10 @@ def critical_path(model: libptttrack_sums.Model, names: Naming, *, thread: int =
             if total[at]
         ],
         links=[
-            PathLink(names.object(at), names.kind(at), int(count[at]), int(spent[at]))
+            PathLink(
+                names.address(at), names.object_pid(at), names.kind(at), names.object_name(at),
+                int(count[at]), int(spent[at]),
+            )
             for at in np.argsort(-count, kind="stable")[:_LINKS].tolist()
             if count[at]
         ],

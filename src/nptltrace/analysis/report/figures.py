@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.report.critical_path import CriticalPath
     from nptltrace.analysis.report.naming import ThreadName
+    from nptltrace.analysis.vocabulary.document_types import WaitClass
 
 __all__ = [
     "Blame", "Cause", "Contention", "Figures", "ObjectFigures", "OpenWait", "PairFigures",
@@ -85,8 +86,9 @@ class Cause:
     """Waits of one thread for one object at one call site with one cause.
 
     Attributes:
-        object: The object.
+        address: Address of the object.
         kind: Its kind.
+        name: Global variable or alias, or empty.
         site: Where it waited.
         wait_class: Class of these waits.
         thread: Who held the object when they began, or ended them where nothing is held.
@@ -97,16 +99,22 @@ class Cause:
         wait_max_ns: The longest.
     """
 
-    object: str
+    address: int
     kind: str
+    name: str
     site: str
-    wait_class: str
+    wait_class: WaitClass
     thread: ThreadName | None
     thread_site: str
     waits: int
     wait_ns: int
     held_ns: int
     wait_max_ns: int
+
+    @property
+    def label(self) -> str:
+        """How to call the object: its name, or its address."""
+        return self.name or f"{self.address:#x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +241,7 @@ class OpenWait:
         address: Its address.
         name: Global variable or alias, or empty.
         label: How to call it, never empty.
-        since_ns: Since when.
+        t_ns: When it began.
         dur_ns: For how long, up to the end of the process.
         wait_class: Its class.
         site: Where.
@@ -246,9 +254,9 @@ class OpenWait:
     address: int
     name: str
     label: str
-    since_ns: int
+    t_ns: int
     dur_ns: int
-    wait_class: str
+    wait_class: WaitClass
     site: str
     owner: ThreadName | None
     owner_site: str

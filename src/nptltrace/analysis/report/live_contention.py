@@ -1,4 +1,4 @@
-"""What is contended now: follows a recording that goes on, and tells what a stretch of it brought.
+"""What is contended now: follows a recording that goes on, and reports its latest interval.
 
 Times and durations are ns; times count from the traceset's start.
 """
@@ -13,6 +13,7 @@ import numpy as np
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.model import Window, begin_window, share_memory, tell_parents
 from nptltrace.analysis.report.naming import Naming
+from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
 
@@ -20,10 +21,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.report.naming import ThreadName
+    from nptltrace.analysis.vocabulary.document_types import WaitClass
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["Follower", "NowObject", "NowSite", "NowThread", "Present", "Wanted"]
+__all__ = [
+    "Follower", "LiveContention", "LiveFigures", "LiveObject", "LiveSite", "LiveThread", "LiveWait",
+]  # fmt: skip
 
 _UNSEEN = 2**63 - 1
 _CONTENDED, _IDLE = (
@@ -33,88 +37,121 @@ _CONTENDED, _IDLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class NowObject:
+class LiveFigures:
+    """Contended waits in the interval, and since the start.
+
+    Attributes:
+        waits: Those that ended in the interval.
+        wait_ns: Their duration in the interval, waits that go on included.
+        held_ns: The part of it in which the object was held.
+        total_waits: Those that ended since the start.
+        total_wait_ns: Duration since the start.
+        total_held_ns: The part of it in which the object was held.
+    """
+
+    waits: int
+    wait_ns: int
+    held_ns: int
+    total_waits: int
+    total_wait_ns: int
+    total_held_ns: int
+
+    @property
+    def wake_ns(self) -> int:
+        """The part of `wait_ns` in which nobody held the object any more."""
+        return self.wait_ns - self.held_ns
+
+    @property
+    def total_wake_ns(self) -> int:
+        """The part of `total_wait_ns` in which nobody held the object any more."""
+        return self.total_wait_ns - self.total_held_ns
+
+
+@dataclass(frozen=True, slots=True)
+class LiveObject:
     """One object that threads wait for, or waited for.
 
     Attributes:
         kind: Its kind.
         address: Its address.
         pid: Process id.
-        label: How to call it, never empty.
+        name: Global variable or alias, or empty.
         waiters: Threads that wait for it now and are contended.
         holder: Who holds it now, where the first of the waiters says so.
         holder_site: Where that thread took it.
         longest_ns: How long the first of the waiters has waited.
-        waits: Contended waits that ended in the stretch.
-        wait_ns: Contended waiting in the stretch, waits that go on included.
-        total_waits: Contended waits that ended since the start.
-        total_wait_ns: Contended waiting since the start.
+        figures: Waits for it.
     """
 
     kind: str
     address: int
     pid: int
-    label: str
+    name: str
     waiters: int
     holder: ThreadName | None
     holder_site: str
     longest_ns: int
-    waits: int
-    wait_ns: int
-    total_waits: int
-    total_wait_ns: int
+    figures: LiveFigures
+
+    @property
+    def label(self) -> str:
+        """Its name, or its address."""
+        return self.name or f"{self.address:#x}"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LiveWait:
     """What a thread waits for now.
 
     Attributes:
         kind: Kind of the object.
-        label: How to call it.
-        wait_class: Class of the wait, as far as it can be told before it ends.
-        since_ns: When it began.
+        address: Its address.
+        name: Global variable or alias, or empty.
+        wait_class: Class of the wait, as far as it is known before it ends.
+        t_ns: When it began.
         dur_ns: How long it has been going on.
         site: Where.
-        holder: Who holds the object, or None.
+        owner: The thread that holds the object, or None.
     """
 
     kind: str
-    label: str
-    wait_class: str
-    since_ns: int
+    address: int
+    name: str
+    wait_class: WaitClass
+    t_ns: int
     dur_ns: int
     site: str
-    holder: ThreadName | None
+    owner: ThreadName | None
+
+    @property
+    def label(self) -> str:
+        """The object's name, or its address."""
+        return self.name or f"{self.address:#x}"
 
 
 @dataclass(frozen=True, slots=True)
-class NowThread:
-    """One thread that runs, or that waited in the stretch.
+class LiveThread:
+    """One thread that runs, or that waited in the interval.
 
     Attributes:
         thread: The thread.
         wanted: What it waits for now, or None.
         held: How many locks it holds now.
-        waits: Contended waits that ended in the stretch.
-        wait_ns: Contended waiting in the stretch.
-        idle_ns: Waiting for work in the stretch.
-        caused_ns: What others waited for it in the stretch, as far as those waits have ended.
-        total_wait_ns: Contended waiting since the start.
+        figures: Its waits.
+        idle_ns: Waiting for work in the interval.
+        caused_ns: What others waited for it in the interval, as far as those waits have ended.
     """
 
     thread: ThreadName
-    wanted: Wanted | None
+    wanted: LiveWait | None
     held: int
-    waits: int
-    wait_ns: int
+    figures: LiveFigures
     idle_ns: int
     caused_ns: int
-    total_wait_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class NowSite:
+class LiveSite:
     """One call site at which threads wait, or whose holds others waited for.
 
     Attributes:
@@ -122,34 +159,29 @@ class NowSite:
         pid: Process id.
         kind: Kind of the objects used there.
         waiters: Threads that wait there now and are contended.
-        waits: Contended waits that ended in the stretch.
-        wait_ns: Contended waiting in the stretch.
-        caused_ns: What others waited for holds that began there, in the stretch.
-        total_wait_ns: Contended waiting since the start.
+        figures: Waits that began there.
+        caused_ns: What others waited for holds that began there, in the interval.
     """
 
     site: str
     pid: int
     kind: str
     waiters: int
-    waits: int
-    wait_ns: int
+    figures: LiveFigures
     caused_ns: int
-    total_wait_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
-    """What a stretch of a recording brought, and how things stand at its end.
+class LiveContention:
+    """What an interval of a recording brought, and how things stand at its end.
 
     Attributes:
-        now_ns: End of the stretch.
+        now_ns: End of the interval.
         since_ns: Its begin.
         running: Whether the recording goes on.
         lost: Events that are known to be lost.
         waiting: Threads that wait now and are contended.
-        waits: Contended waits that ended in the stretch.
-        wait_ns: Contended waiting in the stretch.
+        figures: Waits of all threads.
         objects: The most waited for first.
         threads: Those that waited most first.
         sites: Those with most waiting first.
@@ -160,11 +192,10 @@ class Present:
     running: bool
     lost: int
     waiting: int
-    waits: int
-    wait_ns: int
-    objects: list[NowObject]
-    threads: list[NowThread]
-    sites: list[NowSite]
+    figures: LiveFigures
+    objects: list[LiveObject]
+    threads: list[LiveThread]
+    sites: list[LiveSite]
 
 
 class Follower:
@@ -219,8 +250,8 @@ class Follower:
         self._source.refresh()
         self._cursor.refresh()
 
-    def present(self, named: int | None = None) -> Present:
-        """Return what the stretch since the last call brought; the first one begins with the trace.
+    def present(self, named: int | None = None) -> LiveContention:
+        """Return the interval since the last call; the first one begins with the trace.
 
         Args:
             named: How many objects, threads and sites to tell of; None for all.
@@ -274,6 +305,7 @@ class _Sums:
         self.wait_ns = {
             name: rows["wait_ns"].astype(np.int64) for name, rows in tables.items()
         }  # by class
+        self.held_ns = {name: rows["held_ns"].astype(np.int64) for name, rows in tables.items()}
         self.caused = {
             name: rows["caused_ns"].astype(np.int64)
             for name, rows in tables.items()
@@ -284,6 +316,7 @@ class _Sums:
                 at = (opened[column], opened["wait_class"])
                 before = np.maximum(begun_ns - opened["t_ns"], 0)
                 np.add.at(self.wait_ns[name], at, np.maximum(opened["dur_ns"] - before, 0))
+                np.add.at(self.held_ns[name], opened[column], opened["held_ns"])
 
     @classmethod
     def none(cls, now_ns: int) -> _Sums:
@@ -321,18 +354,17 @@ class _View:
         opened = after.opened
         self._contended = opened[opened["wait_class"] == _CONTENDED]
 
-    def present(self, named: int | None) -> Present:
+    def present(self, named: int | None) -> LiveContention:
         """Put everything together."""
         source = self._source
         told = [source.reader.trace_info(trace.number).discarded for trace in source.traces]
-        return Present(
+        return LiveContention(
             now_ns=self._after.now_ns,
             since_ns=self._before.now_ns,
             running=source.running,
             lost=max(self._lost, sum(told)),
             waiting=len(np.unique(self._contended["thread"])),
-            waits=int(self._since("threads", self._after.waits, self._before.waits).sum()),
-            wait_ns=int(self._wait_ns("threads").sum()),
+            figures=self._figures("threads", slice(None)),
             objects=self._objects(named),
             threads=self._threads(named),
             sites=self._sites(named),
@@ -355,6 +387,18 @@ class _View:
         after, before = self._after.wait_ns, self._before.wait_ns
         return np.asarray(self._since(name, after, before)[:, wait_class])
 
+    def _figures(self, name: str, at: int | slice) -> LiveFigures:
+        """Return the sums of a row, or of all."""
+        after, before = self._after, self._before
+        return LiveFigures(
+            waits=int(self._since(name, after.waits, before.waits)[at].sum()),
+            wait_ns=int(self._wait_ns(name)[at].sum()),
+            held_ns=int(self._since(name, after.held_ns, before.held_ns)[at].sum()),
+            total_waits=int(after.waits[name][at].sum()),
+            total_wait_ns=int(after.wait_ns[name][at, _CONTENDED].sum()),
+            total_held_ns=int(after.held_ns[name][at].sum()),
+        )
+
     def _first_waits(self, column: str) -> dict[int, int]:
         """Return the row of the oldest contended wait by object, thread or site."""
         order = np.argsort(-self._contended["t_ns"], kind="stable")
@@ -375,11 +419,9 @@ class _View:
 
     # ---- parts ----
 
-    def _objects(self, named: int | None) -> list[NowObject]:
+    def _objects(self, named: int | None) -> list[LiveObject]:
         order, waiters = self._order("objects", "object", named)
         first = self._first_waits("object")
-        waits = self._since("objects", self._after.waits, self._before.waits)
-        wait_ns, totals = self._wait_ns("objects"), self._after.wait_ns["objects"][:, _CONTENDED]
         found = []
         for at in order:
             row = self._rows["objects"][at]
@@ -389,24 +431,21 @@ class _View:
                 owner, owner_site = int(wait["owner"]), int(wait["owner_site"])
                 longest = int(wait["dur_ns"])
             found.append(
-                NowObject(
+                LiveObject(
                     kind=self._names.kind(at),
                     address=int(row["address"]),
                     pid=self._names.pid(int(row["process"])),
-                    label=self._names.object(at),
+                    name=self._names.object_name(at),
                     waiters=int(waiters[at]),
                     holder=self._names.thread(owner) if owner else None,
                     holder_site=self._names.site(owner_site) if owner else "",
                     longest_ns=longest,
-                    waits=int(waits[at]),
-                    wait_ns=int(wait_ns[at]),
-                    total_waits=int(row["wait_n"][_CONTENDED]),
-                    total_wait_ns=int(totals[at]),
+                    figures=self._figures("objects", at),
                 )
             )
         return found
 
-    def _threads(self, named: int | None) -> list[NowThread]:
+    def _threads(self, named: int | None) -> list[LiveThread]:
         idle = self._wait_ns("threads", _IDLE)
         caused = self._since("threads", self._after.caused, self._before.caused)
         lives = (self._rows["threads"]["end_ns"] == libptttrack_sums.NEVER) & (
@@ -415,49 +454,42 @@ class _View:
         order, _ = self._order("threads", "thread", named, caused, idle, lives.astype(np.int64))
         opened = self._after.opened
         wanted = dict(zip(opened["thread"].tolist(), range(len(opened)), strict=True))
-        waits = self._since("threads", self._after.waits, self._before.waits)
-        wait_ns, totals = self._wait_ns("threads"), self._after.wait_ns["threads"][:, _CONTENDED]
         return [
-            NowThread(
+            LiveThread(
                 thread=self._names.thread(at),
                 wanted=self._wanted(opened[wanted[at]]) if at in wanted else None,
                 held=int(self._rows["threads"]["held"][at]),
-                waits=int(waits[at]),
-                wait_ns=int(wait_ns[at]),
+                figures=self._figures("threads", at),
                 idle_ns=int(idle[at]),
                 caused_ns=int(caused[at]),
-                total_wait_ns=int(totals[at]),
             )
             for at in order
         ]
 
-    def _wanted(self, wait: Any) -> Wanted:
+    def _wanted(self, wait: Any) -> LiveWait:
         owner, item = int(wait["owner"]), int(wait["object"])
-        return Wanted(
+        return LiveWait(
             kind=self._names.kind(item),
-            label=self._names.object(item),
-            wait_class=libptttrack_sums.CLASSES[int(wait["wait_class"])],
-            since_ns=int(wait["t_ns"]),
+            address=self._names.address(item),
+            name=self._names.object_name(item),
+            wait_class=WAIT_CLASSES[int(wait["wait_class"])],
+            t_ns=int(wait["t_ns"]),
             dur_ns=int(wait["dur_ns"]),
             site=self._names.site(int(wait["site"])),
-            holder=self._names.thread(owner) if owner else None,
+            owner=self._names.thread(owner) if owner else None,
         )
 
-    def _sites(self, named: int | None) -> list[NowSite]:
+    def _sites(self, named: int | None) -> list[LiveSite]:
         caused = self._since("sites", self._after.caused, self._before.caused)
         order, waiters = self._order("sites", "site", named, caused)
-        waits = self._since("sites", self._after.waits, self._before.waits)
-        wait_ns, totals = self._wait_ns("sites"), self._after.wait_ns["sites"][:, _CONTENDED]
         return [
-            NowSite(
+            LiveSite(
                 site=self._names.site(at),
                 pid=self._names.pid(int(self._rows["sites"]["process"][at])),
                 kind=libptttrack_sums.KINDS.get(int(self._rows["sites"]["kind"][at]), "object"),
                 waiters=int(waiters[at]),
-                waits=int(waits[at]),
-                wait_ns=int(wait_ns[at]),
+                figures=self._figures("sites", at),
                 caused_ns=int(caused[at]),
-                total_wait_ns=int(totals[at]),
             )
             for at in order
         ]

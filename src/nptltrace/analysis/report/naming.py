@@ -82,6 +82,14 @@ class Naming:
             known = self._known[row] = ThreadName(self.pid(process), tid, name)
         return known
 
+    def address(self, row: int) -> int:
+        """Return the address of an object."""
+        return int(self._objects["address"][row])
+
+    def object_pid(self, row: int) -> int:
+        """Return the process id of an object."""
+        return self.pid(int(self._objects["process"][row]))
+
     def kind(self, row: int) -> str:
         """Return the kind of an object."""
         return libptttrack_sums.KINDS.get(int(self._objects["kind"][row]), "object")
@@ -104,8 +112,7 @@ class Naming:
 
     def object(self, row: int) -> str:
         """Return how to call an object: its name, or its address."""
-        item = self._objects[row]
-        return self.object_name(row) or f"{int(item['address']):#x}"
+        return self.object_name(row) or f"{self.address(row):#x}"
 
     def site(self, row: int) -> str:
         """Return a call site; empty when there is none."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.sql.tables import TraceTables
 
-__all__ = ["Database", "QueryError", "view_columns"]
+__all__ = ["Database", "QueryError", "view_columns", "view_schemas"]
 
 _SETTINGS = {
     "enable_external_access": "false",
@@ -245,18 +245,24 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
 def view_columns() -> dict[str, list[str]]:
     """Return the columns of each view, and of each macro that returns a table."""
+    return {name: schema.names for name, schema in view_schemas().items()}
+
+
+def view_schemas() -> dict[str, pa.Schema]:
+    """Return the schema of each view, and of each macro that returns a table."""
     connection = _duckdb().connect()
     for table in TABLES.values():
         connection.register(table.name, table.schema().empty_table())
-    columns = {}
+    schemas = {}
     for view in VIEWS:
         connection.execute(view.statement)
         if not view.value:
             arguments = f"({', '.join('0' for _ in view.parameters)})" if view.parameters else ""
-            found = connection.execute(f"describe from {view.name}{arguments}").fetchall()
-            columns[view.name] = [row[0] for row in found]
+            found = connection.sql(f"from {view.name}{arguments}").to_arrow_reader(1)
+            schemas[view.name] = _plain(found.schema)
+            found.close()
     connection.close()
-    return columns
+    return schemas
 
 
 def _duckdb() -> Any:

@@ -50,10 +50,29 @@ VIEWS = (
         value=True,
     ),
     View(
+        "middle_ns",
+        "The middle of a range of durations, of which an octave has 16, as those of percentiles.",
+        """
+        if(ns < 16, ns,
+           (ns >> (length(bin(ns)) - 5) << (length(bin(ns)) - 5))
+           + ((1::bigint << (length(bin(ns)) - 5)) - 1) // 2)""",
+        ("ns",),
+        value=True,
+    ),
+    View(
+        "percentile_ns",
+        "A percentile as `ptt report` has it, within 3 %: of `n` durations, whose longest is "
+        "`most`, the one at `share` is `exact`.",
+        """
+        if(ceil(share * n) >= n, most, least(most, middle_ns(exact)))""",
+        ("exact", "share", "n", "most"),
+        value=True,
+    ),
+    View(
         "thread_names",
         "The name of each thread id; of several threads that had it, the last one's.",
         """
-        select run_id, process, tid, arg_max(name, gen) as thread
+        select run_id, process, tid, arg_max(name, gen) as thread_name
         from threads where tid is not null group by all""",
     ),
     View(
@@ -68,10 +87,11 @@ VIEWS = (
         "`waits` with the names of threads, object and call sites; of a join, the thread stands "
         "for the object.",
         """
-        select w.*, t.thread,
-               if(w.op = 'join', 'thread ' || w.owner_tid, o.name) as lock,
+        select w.*, t.thread_name, o.addr as object,
+               if(w.op = 'join', 'thread ' || w.owner_tid, o.name) as object_name,
                s.site, s.function, s.file, s.line,
-               ot.thread as owner, os.site as owner_site, wt.thread as waker, ws.site as waker_site
+               ot.thread_name as owner_name, os.site as owner_site,
+               wt.thread_name as waker_name, ws.site as waker_site
         from waits w
         left join thread_names t on (t.run_id, t.process, t.tid) = (w.run_id, w.process, w.tid)
         left join thread_names ot
@@ -87,8 +107,8 @@ VIEWS = (
         "named_holds",
         "`holds` with the names of thread, object and call sites.",
         """
-        select h.*, t.thread, o.kind, o.name as lock, s.site, s.function, s.file, s.line,
-               rs.site as release_site
+        select h.*, t.thread_name, o.kind, o.addr as object, o.name as object_name,
+               s.site, s.function, s.file, s.line, rs.site as release_site
         from holds h
         left join thread_names t on (t.run_id, t.process, t.tid) = (h.run_id, h.process, h.tid)
         left join objects o on (o.run_id, o.lock_id) = (h.run_id, h.lock_id)
@@ -99,7 +119,7 @@ VIEWS = (
         "contention_by_object",
         "Contended waits, idle time and holds of each object, the most waited for first.",
         """
-        select o.name as lock, o.kind,
+        select o.name, o.kind, o.addr as object,
                coalesce(w.waits, 0) as waits, coalesce(w.wait_ns, 0) as wait_ns,
                coalesce(w.held_ns, 0) as held_ns, coalesce(w.wake_ns, 0) as wake_ns,
                w.wait_max_ns, w.wait_p50_ns, w.wait_p99_ns, coalesce(w.idle_ns, 0) as idle_ns,
@@ -112,8 +132,14 @@ VIEWS = (
                    (sum(dur_ns) filter (class = 'contended'))::bigint as wait_ns,
                    sum(held_ns)::bigint as held_ns, sum(wake_ns)::bigint as wake_ns,
                    max(dur_ns) filter (class = 'contended') as wait_max_ns,
-                   (quantile_disc(dur_ns, 0.5) filter (class = 'contended')) as wait_p50_ns,
-                   (quantile_disc(dur_ns, 0.99) filter (class = 'contended')) as wait_p99_ns,
+                   percentile_ns(
+                       quantile_disc(dur_ns, 0.5) filter (class = 'contended'), 0.5,
+                       count(*) filter (class = 'contended'),
+                       max(dur_ns) filter (class = 'contended')) as wait_p50_ns,
+                   percentile_ns(
+                       quantile_disc(dur_ns, 0.99) filter (class = 'contended'), 0.99,
+                       count(*) filter (class = 'contended'),
+                       max(dur_ns) filter (class = 'contended')) as wait_p99_ns,
                    (sum(dur_ns) filter (class = 'idle'))::bigint as idle_ns
             from waits group by all) w on (w.run_id, w.lock_id) = (o.run_id, o.lock_id)
         left join (
@@ -143,7 +169,8 @@ VIEWS = (
         "Who held a lock while others waited for it, and where they had taken it: how long others "
         "waited meanwhile, and the waits that began then.",
         """
-        select o.name as lock, b.tid as owner_tid, t.thread as owner, s.site as owner_site,
+        select o.name as object_name, o.addr as object, b.tid as owner_tid,
+               t.thread_name as owner_name, s.site as owner_site,
                coalesce(w.waits, 0) as waits, b.wait_caused_ns, w.wait_max_ns,
                b.lock_id, o.pid, b.run_id
         from blames b
@@ -163,10 +190,10 @@ VIEWS = (
         "idle_vs_contended",
         "What each thread did with its time: not wait, wait for others, or wait for work.",
         """
-        select t.tid, t.name as thread,
+        select t.tid, t.name,
                greatest(t.last_ns, max(w.t_ns + w.dur_ns)) - t.start_ns as life_ns,
                greatest(life_ns - coalesce(sum(w.dur_ns), 0), 0)::bigint as running_ns,
-               coalesce(sum(w.dur_ns) filter (w.class = 'contended'), 0)::bigint as contended_ns,
+               coalesce(sum(w.dur_ns) filter (w.class = 'contended'), 0)::bigint as wait_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'idle'), 0)::bigint as idle_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'join'), 0)::bigint as join_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'timeout'), 0)::bigint as timeout_ns,
@@ -219,8 +246,8 @@ VIEWS = (
         "wait_graph",
         "Who waited for whom at one moment, in ns since the start.",
         """
-        select tid, thread, op, lock, owner_tid, owner, owner_site, site,
-               at_ns - t_ns as waited_ns, dur_ns, class, lock_id, pid, run_id
+        select tid, thread_name, op, object, object_name, owner_tid, owner_name, owner_site, site,
+               at_ns - t_ns as age_ns, dur_ns, class, lock_id, pid, run_id
         from named_waits
         where t_ns <= at_ns and (t_ns + dur_ns > at_ns or open)
         order by t_ns""",
@@ -230,7 +257,7 @@ VIEWS = (
         "held_at",
         "Which locks were held at one moment, in ns since the start.",
         """
-        select tid, thread, mode, lock, site, at_ns - t_ns as held_ns, dur_ns,
+        select tid, thread_name, mode, object, object_name, site, at_ns - t_ns as age_ns, dur_ns,
                lock_id, pid, run_id
         from named_holds
         where t_ns <= at_ns and (t_ns + dur_ns > at_ns or open)
@@ -244,15 +271,16 @@ VIEWS = (
         """
         with recursive chain as (
             select run_id, wait_id, chain_id, 0 as depth,
-                   format('thread {} → {}', tid, lock) as path
+                   format('thread {} → {}', tid, object_name) as path
             from named_waits where parent_wait is null
             union all
             select w.run_id, w.wait_id, w.chain_id, c.depth + 1,
-                   format('thread {} → ', w.tid) || if(w.op = 'join', '', w.lock || ' → ') || c.path
+                   format('thread {} → ', w.tid)
+                   || if(w.op = 'join', '', w.object_name || ' → ') || c.path
             from chain c join named_waits w
               on w.run_id = c.run_id and w.parent_wait = c.wait_id and w.chain_id = c.chain_id)
-        select w.chain_id, c.depth, c.path, w.tid, w.thread, w.lock, w.owner_tid, w.t_ns, w.dur_ns,
-               w.class, w.site, w.wait_id, w.lock_id, w.pid, w.run_id
+        select w.chain_id, c.depth, c.path, w.tid, w.thread_name, w.object, w.object_name,
+               w.owner_tid, w.t_ns, w.dur_ns, w.class, w.site, w.wait_id, w.lock_id, w.pid, w.run_id
         from chain c join named_waits w using (run_id, wait_id)
         where exists (select 1 from waits p
                       where (p.run_id, p.chain_id) = (w.run_id, c.chain_id)
@@ -278,29 +306,30 @@ VIEWS = (
               on (e.run_id, e.process, e.held_lock) = (p.run_id, p.process, p.last)
             where e.wanted_lock > p.first and len(p.locks) < 8
               and not list_contains(p.locks, e.wanted_lock))
-        select list_transform(p.locks, lambda l: (names.of[l])) as names,
+        select list_transform(p.locks, lambda l: (names.of[l])) as object_names,
                len(list_intersect(p.guards, e.guard_set)) > 0 as guarded,
                p.one_thread and e.one_thread and p.tid = e.tid as one_thread,
                p.tries or e.tries as tries,
-               greatest(p.first_t, e.first_t) as closed_ns, p.locks, p.pid, p.run_id
+               greatest(p.first_t, e.first_t) as ts_ns, p.locks as lock_ids, p.pid, p.run_id
         from path p join edges e
           on (e.run_id, e.process, e.held_lock, e.wanted_lock)
            = (p.run_id, p.process, p.last, p.first),
         (select map(list(lock_id), list(name)) as of from objects) names
-        order by closed_ns""",
+        order by ts_ns""",
     ),
     View(
         "who_wakes_whom",
         "How often a thread ended waits of another, and how long that took to go on.",
         """
-        select u.waker_tid, a.thread as waker, u.wakee_tid, b.thread as wakee,
-               u.kind, count(*) as times, avg(u.woken_ns - u.t_ns)::bigint as latency_ns,
+        select u.waker_tid, a.thread_name as waker_name, u.wakee_tid,
+               b.thread_name as wakee_name, u.kind, count(*) as count,
+               avg(u.woken_ns - u.t_ns)::bigint as latency_ns,
                max(u.woken_ns - u.t_ns) as latency_max_ns, u.pid, u.run_id
         from wakeups u
         left join thread_names a
                on (a.run_id, a.process, a.tid) = (u.run_id, u.waker_process, u.waker_tid)
         left join thread_names b
                on (b.run_id, b.process, b.tid) = (u.run_id, u.process, u.wakee_tid)
-        group by all order by times desc, u.waker_tid, u.wakee_tid""",
+        group by all order by count desc, u.waker_tid, u.wakee_tid""",
     ),
 )

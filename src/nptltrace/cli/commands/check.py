@@ -7,7 +7,15 @@ import time
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import traces
-from nptltrace.cli.options import add_format, add_traces, duration_ns, say, write_lines
+from nptltrace.cli.options import (
+    add_format,
+    add_traces,
+    duration_ns,
+    say,
+    write_csv,
+    write_json,
+    write_lines,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -104,14 +112,9 @@ def _print(args: argparse.Namespace, source: Source, chosen: list[Finding]) -> N
         name = ", ".join(str(path) for path in source.paths())
         write_lines(check_text.lines(chosen, name))
     elif args.format == "json":
-        import json
-
-        json.dump(findings_document(chosen), sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        write_json(findings_document(chosen))
     else:
-        import csv
-
-        csv.writer(sys.stdout, lineterminator="\n").writerows(findings_rows(chosen))
+        write_csv(findings_rows(chosen))
 
 
 def _follow(

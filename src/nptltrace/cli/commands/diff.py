@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import gate, traces
-from nptltrace.cli.options import add_format, say, write_lines
+from nptltrace.cli.options import add_format, say, write_csv, write_json, write_lines
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -129,16 +128,12 @@ def _compare_levels(args: argparse.Namespace, before: list[Run], after: list[Run
 
 
 def _print(found: Difference, args: argparse.Namespace) -> None:
-    from nptltrace.cli.output import diff_output as output
+    from nptltrace.analysis.report.documents import diff_document, diff_rows
+    from nptltrace.cli.output.diff_text import lines
 
     if args.format == "text":
-        write_lines(output.lines(found, by=args.by, per=args.per, top=args.top or None))
+        write_lines(lines(found, by=args.by, per=args.per, top=args.top or None))
     elif args.format == "json":
-        import json
-
-        json.dump(output.as_json(found, by=args.by, per=args.per), sys.stdout, indent=2)
-        print()
+        write_json(diff_document(found, by=args.by, per=args.per))
     else:
-        import csv
-
-        csv.writer(sys.stdout, lineterminator="\n").writerows(output.as_rows(found, by=args.by))
+        write_csv(diff_rows(found, by=args.by))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import traces
-from nptltrace.cli.options import add_format, add_traces, write_lines
+from nptltrace.cli.options import add_format, add_traces, write_csv, write_json, write_lines
 
 if TYPE_CHECKING:
     import argparse
 
-    from nptltrace.analysis.report.figures import Contention
 
 SUMMARY = "say which threads waited for what, where, and who held it"
 DESCRIPTION = """\
@@ -51,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the report."""
     from nptltrace.analysis.model import Only, Window
     from nptltrace.analysis.report.contention import contention
+    from nptltrace.analysis.report.documents import report_document, report_rows
     from nptltrace.cli.unmatched import say_no_object, say_unmatched
     from nptltrace.trace.source import Source
 
@@ -81,21 +80,8 @@ def run(args: argparse.Namespace) -> int:
 
         name = ", ".join(str(path) for path in source.paths())
         write_lines(lines(found, name=name, by=args.by, top=top))
+    elif args.format == "json":
+        write_json(report_document(found, by=args.by))
     else:
-        _data(found, args)
+        write_csv(report_rows(found, by=args.by))
     return 0
-
-
-def _data(found: Contention, args: argparse.Namespace) -> None:
-    """Print JSON or CSV."""
-    from nptltrace.analysis.report.documents import report_document, report_rows
-
-    if args.format == "json":
-        import json
-
-        json.dump(report_document(found, by=args.by), sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    else:
-        import csv
-
-        csv.writer(sys.stdout, lineterminator="\n").writerows(report_rows(found, by=args.by))

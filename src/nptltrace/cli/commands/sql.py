@@ -26,7 +26,7 @@ write files. Without a query there is a prompt; or queries come from standard in
 The last argument is the query if it is not a trace; the name of a table or view stands for all
 of its rows."""
 EXAMPLE = """\
-ptt sql run.ptt 'select lock, waits, wait_ns from contention_by_object limit 5'
+ptt sql run.ptt 'select name, waits, wait_ns from contention_by_object limit 5'
 ptt sql run.ptt 'select event, count(*) from events group by all' --format csv
 ptt sql monday.ptt tuesday.ptt < queries.sql
 ptt sql run.ptt"""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nptltrace.cli import traces
-from nptltrace.cli.options import add_format, write_lines
+from nptltrace.cli.options import add_format, write_csv, write_json, write_lines
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the statistics."""
     from nptltrace.analysis.growing import is_recorded, killed
+    from nptltrace.analysis.report.documents import stat_document, stat_rows
     from nptltrace.trace.source import Source
     from nptltrace.trace.statistics import statistics
 
@@ -58,79 +58,14 @@ def run(args: argparse.Namespace) -> int:
     if killed(source) and not is_recorded(source):
         found.state = "killed"
     warner.say()
-    if args.format == "json":
-        import json
-
-        json.dump(as_json(found), sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    elif args.format == "csv":
-        _csv(found)
-    else:
+    if args.format == "text":
         name = ", ".join(str(path) for path in source.paths())
         write_lines(_text(found, name, top))
+    elif args.format == "json":
+        write_json(stat_document(found))
+    else:
+        write_csv(stat_rows(found))
     return 0
-
-
-def as_json(found: Statistics) -> dict[str, Any]:
-    """Return the document of `--format json`."""
-    return {
-        "events": found.events,
-        "lost": found.lost,
-        "lost_by_cause": found.lost_by_cause,
-        "untraced_processes": found.untraced_processes,
-        "duration_ns": found.duration_ns,
-        "first_ns": found.first_ns,
-        "last_ns": found.last_ns,
-        "start_unix_ns": found.start_unix_ns,
-        "level": found.level,
-        "nptl": found.nptl,
-        "state": found.state,
-        "bytes": found.bytes,
-        "damage_bytes": found.damage_bytes,
-        "processes": [
-            {
-                "pid": process.pid,
-                "ppid": process.ppid,
-                "exe": process.exe,
-                "cmdline": process.cmdline,
-                "threads": [
-                    {
-                        "tid": thread.tid,
-                        "name": thread.name,
-                        "events": thread.events,
-                        "start_ns": thread.start_ns,
-                        "end_ns": thread.end_ns,
-                    }
-                    for thread in process.threads
-                ],
-            }
-            for process in found.processes
-        ],
-        "event_types": found.event_types,
-        "objects": [
-            {
-                "object": f"{item.address:#x}",
-                "pid": item.pid,
-                "kind": item.kind,
-                "name": item.name,
-                "events": item.events,
-            }
-            for item in found.objects
-        ],
-        "uncovered": found.uncovered,
-    }
-
-
-def _csv(found: Statistics) -> None:
-    """Print one row a thread and event type: the finest count there is."""
-    import csv
-
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(["pid", "tid", "thread_name", "event", "events"])
-    for process in found.processes:
-        for thread in process.threads:
-            for event, n in thread.types.items():
-                writer.writerow([process.pid, thread.tid, thread.name, event, n])
 
 
 # ---- text ----

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from nptltrace.analysis.report.live_contention import Present
+    from nptltrace.analysis.report.live_contention import LiveContention
     from nptltrace.cli.output.top_screen import Screen
     from nptltrace.trace.source import Source
 
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "-i", "--interval", metavar="TIME", type=duration_ns, default=1_000_000_000,
-        help="how long a stretch each snapshot tells of (default: 1s)",
+        help="the interval of each snapshot (default: 1s)",
     )  # fmt: skip
     parser.add_argument(
         "-c", "--count", metavar="N", type=traces.whole,
@@ -97,7 +97,7 @@ def _find(text: str) -> Path:
 
 def _snapshots(
     args: argparse.Namespace, source: Source, count: int, screen: Screen | None = None
-) -> Iterator[Present]:
+) -> Iterator[LiveContention]:
     """Yield a snapshot every interval; what was before the first is told of by sums only."""
     from nptltrace.analysis.growing import is_recorded
     from nptltrace.analysis.report.live_contention import Follower
@@ -133,21 +133,22 @@ def _wait(seconds: float, screen: Screen | None) -> bool:
     return False
 
 
-def _print(args: argparse.Namespace, name: str, snapshots: Iterator[Present]) -> None:
+def _print(args: argparse.Namespace, name: str, snapshots: Iterator[LiveContention]) -> None:
     """Print snapshots as they come: text, one JSON document each, or rows of one CSV table."""
     import csv
     import json
 
+    from nptltrace.analysis.report.documents import TOP_COLUMNS, top_document, top_rows
     from nptltrace.cli.output import top_text
 
     out = csv.writer(sys.stdout, lineterminator="\n")
     if args.format == "csv":
-        out.writerow(["ts_ns", *top_text.COLUMNS[args.by]])
+        out.writerow(TOP_COLUMNS[args.by])
     for number, found in enumerate(snapshots):
         if args.format == "json":
-            sys.stdout.write(json.dumps(top_text.as_json(found)) + "\n")
+            sys.stdout.write(json.dumps(top_document(found)) + "\n")
         elif args.format == "csv":
-            out.writerows(top_text.as_rows(found, by=args.by, top=args.top or None))
+            out.writerows(top_rows(found, by=args.by, top=args.top or None))
         else:
             text = top_text.lines(found, name=name, by=args.by, top=args.top or None)
             sys.stdout.write("\n" if number else "")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nptltrace.cli import traces
-from nptltrace.cli.options import add_format, add_traces, duration_ns, write_lines
+from nptltrace.cli.options import (
+    add_format,
+    add_traces,
+    duration_ns,
+    write_csv,
+    write_json,
+    write_lines,
+)
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from nptltrace.analysis.verify import Evidence, Verdict, Violation
+    from nptltrace.analysis.verify import Verdict, Violation
 
 SUMMARY = "check that the thread library itself kept its promises"
 DESCRIPTION = """\
@@ -46,6 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the verdict."""
     from nptltrace.analysis.model import Window
+    from nptltrace.analysis.report.documents import verify_document, verify_rows
     from nptltrace.analysis.verify import PATIENCE_NS, verify
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.source import Source
@@ -60,70 +67,14 @@ def run(args: argparse.Namespace) -> int:
     )
     warner.say()
     say_unmatched(args, source)
-    if args.format == "json":
-        import json
-
-        json.dump(as_json(verdict), sys.stdout, indent=2)
-        sys.stdout.write("\n")
-    elif args.format == "csv":
-        _csv(verdict)
-    else:
+    if args.format == "text":
         name = ", ".join(str(path) for path in source.paths())
         write_lines(_text(verdict, name))
+    elif args.format == "json":
+        write_json(verify_document(verdict))
+    else:
+        write_csv(verify_rows(verdict))
     return 1 if verdict.violations else 0
-
-
-def as_json(verdict: Verdict) -> dict[str, Any]:
-    """Return the document of `--format json`."""
-    return {
-        "violations": [_violation(one) for one in verdict.violations],
-        "checked": verdict.checked,
-        "skipped": verdict.skipped,
-        "gaps": verdict.gaps,
-    }
-
-
-def _violation(one: Violation) -> dict[str, Any]:
-    return {
-        "rule": one.rule,
-        "severity": one.severity,
-        "process": one.pid,
-        "threads": one.threads,
-        "objects": [f"{one.object:#x}"],
-        "names": [one.name],
-        "kind": one.kind,
-        "sites": one.sites,
-        "ts_ns": one.ts_ns,
-        "message": one.message,
-        "count": one.count,
-        "events": [_event(event) for event in one.events],
-    }
-
-
-def _event(event: Evidence) -> dict[str, Any]:
-    return {
-        "ts_ns": event.ts_ns,
-        "pid": event.pid,
-        "tid": event.tid,
-        "event": event.event,
-        "object": f"{event.object:#x}",
-        "site": event.site,
-        "text": event.text,
-    }
-
-
-def _csv(verdict: Verdict) -> None:
-    import csv
-
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(
-        ["rule", "severity", "pid", "kind", "object", "name", "ts_ns", "count", "message"]
-    )
-    for one in verdict.violations:
-        writer.writerow(
-            [one.rule, one.severity, one.pid, one.kind, f"{one.object:#x}", one.name, one.ts_ns,
-             one.count, one.message]
-        )  # fmt: skip
 
 
 # ---- text ----

@@ -108,7 +108,7 @@ def _never_ended(found: Contention) -> Iterator[str]:
         many = "1 thread was" if len(idle) == 1 else f"{len(idle)} threads were"
         yield f"{many} still waiting for work at the end"
         for wait in idle[:_SHOWN]:
-            text = f"{wait.thread} for {_thing(wait)} since {seconds(wait.since_ns)}"
+            text = f"{wait.thread} for {_thing(wait)} since {seconds(wait.t_ns)}"
             yield from _wrap(text + (f" at {wait.site}" if wait.site else ""), "  ")
         if len(idle) > _SHOWN:
             yield f"  and {len(idle) - _SHOWN:,} more"
@@ -127,7 +127,7 @@ def _thing(wait: OpenWait) -> str:
 
 
 def _open(wait: OpenWait) -> Iterator[str]:
-    since = f"{wait.thread} waits since {seconds(wait.since_ns)} ({duration(wait.dur_ns)})"
+    since = f"{wait.thread} waits since {seconds(wait.t_ns)} ({duration(wait.dur_ns)})"
     yield from _wrap(f"{since} for {_thing(wait)}", "  ")
     if wait.site:
         yield from _wrap(f"at {wait.site}", "      ")
@@ -164,7 +164,7 @@ def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> 
 
 
 def _because(cause: Cause) -> str:
-    what = "the end of a thread" if cause.kind == "thread" else f"{cause.kind} {cause.object}"
+    what = "the end of a thread" if cause.kind == "thread" else f"{cause.kind} {cause.label}"
     if cause.kind == "thread" and cause.thread:
         what = f"the end of {cause.thread}"
     text = f"{duration(cause.wait_ns)} for {what}"
@@ -295,12 +295,12 @@ def _path(path: CriticalPath) -> Iterator[str]:
     yield ""
     yield f"critical path: {duration(total)}, and the threads it leads along"
     for part in path.threads[:5]:
-        share = 100 * (part.run_ns + part.wake_ns + part.wait_ns) / total
+        share = 100 * (part.run_ns + part.latency_ns + part.open_ns) / total
         text = f"{share:5.1f}%  {part.thread}: {duration(part.run_ns)} not waiting"
-        text += f", {duration(part.wake_ns)} until it was awake" if part.wake_ns else ""
-        text += f", {duration(part.wait_ns)} waiting" if part.wait_ns else ""
+        text += f", {duration(part.latency_ns)} until it was awake" if part.latency_ns else ""
+        text += f", {duration(part.open_ns)} waiting" if part.open_ns else ""
         yield from _wrap(text, "  ", "          ")
-    through = [f"{link.kind} {link.object} ({link.count:,})" for link in path.links[:_SHOWN]]
+    through = [f"{link.kind} {link.label} ({link.count:,})" for link in path.links[:_SHOWN]]
     through = [text for text in through if not text.startswith("thread ")]
     if through:
         yield from _wrap(f"from thread to thread through {', '.join(through)}", "  ", "      ")

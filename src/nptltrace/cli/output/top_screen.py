@@ -20,7 +20,7 @@ from nptltrace.cli.output.top_text import lines
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from nptltrace.analysis.report.live_contention import Present
+    from nptltrace.analysis.report.live_contention import LiveContention
     from nptltrace.cli.output.top_text import Line
 
 __all__ = ["Screen"]
@@ -46,7 +46,7 @@ class Screen:
         self.closed = False
         self._name, self._by = name, by
         self._stopped = False
-        self._shown: Present | None = None
+        self._shown: LiveContention | None = None
         self._console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
         self._live = Live(console=self._console, screen=True, auto_refresh=False)
         self._stack = contextlib.ExitStack()
@@ -69,12 +69,12 @@ class Screen:
         """Give the terminal back as it was."""
         self._stack.close()
 
-    def show(self, found: Present) -> None:
+    def show(self, found: LiveContention) -> None:
         """Show a snapshot."""
         self._shown = found
         self._draw()
 
-    def leave(self, found: Present) -> None:
+    def leave(self, found: LiveContention) -> None:
         """Leave the last snapshot on the terminal."""
         for line in lines(found, name=self._name, by=self._by, top=10):
             self._console.print(_styled(line))

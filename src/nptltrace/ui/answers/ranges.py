@@ -6,7 +6,7 @@ import json
 import os
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from nptltrace.analysis.findings import findings_of
 from nptltrace.analysis.model import feed_window, new_model, process_ends
 from nptltrace.analysis.report.contention import told_by
 from nptltrace.analysis.report.documents import findings_document, report_document
+from nptltrace.analysis.vocabulary import document_types
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import PttError
 from nptltrace.trace.source import Source
@@ -57,12 +58,12 @@ class Whole:
     def __init__(self) -> None:
         self.findings: protocol.Findings | None = None
         self._lock = Lock()
-        self._report: protocol.Report | None = None
+        self._report: document_types.Report | None = None
         # A report that was not read yet: it is long, and not always asked for.
         self._kept: bytes | None = None
 
     @property
-    def report(self) -> protocol.Report | None:
+    def report(self) -> document_types.Report | None:
         """The report, call sites included; None before there is one.
 
         Raises:
@@ -73,7 +74,7 @@ class Whole:
                 found = None
                 with suppress(ValueError, RecursionError):
                     found = json.loads(self._kept)
-                if not fits(protocol.Report, found):
+                if not fits(document_types.Report, found):
                     raise PttError("the report that is kept in .ptt-view is damaged: remove it")
                 self._report = found
             return self._report
@@ -116,7 +117,7 @@ class Whole:
     def tell(self, model: libptttrack_sums.Model, source: Source, symbols: Symbols) -> None:
         """Fill the report in from a finished model."""
         found = told_by(model, source, symbols, named=NAMED, causes=CAUSES)
-        self._report = cast("protocol.Report", report_document(found, by="site"))
+        self._report = report_document(found, by="site")
 
     def find(self, source: Source, symbols: Symbols, stop: Callable[[], bool]) -> bool:
         """Fill the findings in; False if it was told to stop."""

@@ -1,8 +1,8 @@
-"""Differences between runs as text, JSON and CSV."""
+"""Differences between runs as text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nptltrace.analysis.report.measures import METRICS
 from nptltrace.cli.commands.stat import duration
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.report.diff import Change, Difference, Row
     from nptltrace.analysis.report.measures import Metric, Run
 
-__all__ = ["as_json", "as_rows", "lines"]
+__all__ = ["lines"]
 
 _VERDICTS = {"sure": "sure", "chance": "may be chance", "unknown": ""}
 _MANIFOLD = 1000  # per cent from which on a change is told as a factor
@@ -107,49 +107,3 @@ def _percent(change: Change) -> str:
     if change.percent < _MANIFOLD:
         return f"{change.percent:+,.0f} %"
     return f"× {1 + change.percent / 100:,.0f}"
-
-
-# ---- data ----
-
-
-def as_json(found: Difference, *, by: str, per: str) -> dict[str, Any]:
-    """Return the document of `--format json`."""
-    return {
-        "by": by,
-        "per": per,
-        "before": [{"trace": run.name, "elapsed_ns": run.elapsed_ns} for run in found.before],
-        "after": [{"trace": run.name, "elapsed_ns": run.elapsed_ns} for run in found.after],
-        "confidence": found.confidence,
-        "enough_runs": found.enough,
-        "total": _metrics(found, found.total),
-        "rows": [
-            {by: row.label, "kind": row.kind, "metrics": _metrics(found, row)} for row in found.rows
-        ],
-    }
-
-
-def _metrics(found: Difference, row: Row) -> dict[str, Any]:
-    return {
-        metric.name: {
-            "before": change.mean_before,
-            "after": change.mean_after,
-            "change_percent": change.percent,
-            "chance": change.chance,
-            "verdict": found.verdict(change),
-            "runs_before": list(change.before),
-            "runs_after": list(change.after),
-        }
-        for metric in METRICS
-        if any((change := row.changes[metric.name]).before) or any(change.after)
-    }
-
-
-def as_rows(found: Difference, *, by: str) -> Iterator[list[Any]]:
-    """Yield the rows of `--format csv`, the header first: one for each metric of each row."""
-    yield [by, "kind", "metric", "before", "after", "change_percent", "chance", "verdict"]
-    for row in (found.total, *found.rows):
-        for name, metric in _metrics(found, row).items():
-            yield [
-                row.label, row.kind, name, metric["before"], metric["after"],
-                metric["change_percent"], metric["chance"], metric["verdict"],
-            ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The vocabulary of JSON documents, tables and exports: one name for a thing, with one type."""

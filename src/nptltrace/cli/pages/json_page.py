@@ -1,0 +1,109 @@
+"""The page of JSON documents: `python -m nptltrace.cli.pages.json_page FILE` renews its tables."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+from nptltrace.analysis.vocabulary import document_types
+from nptltrace.analysis.vocabulary.meanings import NAMES, TYPES
+from nptltrace.cli.pages.markdown import marked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["DOCUMENTS", "main", "page", "renewed", "shapes_of"]
+
+# The shape of what a command prints with `--format json`, or of each line that it prints.
+DOCUMENTS: dict[str, Any] = {
+    "stat": document_types.Stat,
+    "report": document_types.Report,
+    "check": document_types.Check,
+    "verify": document_types.Verify,
+    "diff": document_types.Diff,
+    "top": document_types.Top,
+    "view": document_types.Event,
+}
+_BEGIN = "<!-- made from the declaration of the documents by `make commands`: do not edit -->"
+_END = "<!-- end of what is made from the declaration of the documents -->"
+# What several shapes have in common is described once.
+_COMMON = (document_types.Figures, document_types.LiveFigures)
+_PLAIN = {str: "text", int: "integer", float: "number", bool: "flag", type(None): "null"}
+
+
+def shapes_of(shape: Any) -> list[Any]:
+    """Return a shape and those of its elements, each once."""
+    found = [shape]
+    for one in found:
+        for hint in get_type_hints(one).values():
+            found += [part for part in _parts(hint) if part not in found]
+    return found
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    if hasattr(hint, "__required_keys__"):
+        yield hint
+    for argument in get_args(hint):
+        yield from _parts(argument)
+
+
+def page() -> str:
+    """Return the generated part of the page."""
+    lines = ["## Types", "", "| type | a value is |", "|---|---|"]
+    lines += [f"| {name} | {meaning} |" for name, meaning in TYPES.items()]
+    lines += ["", "## Documents"]
+    told: set[str] = set()
+    for shape in (*DOCUMENTS.values(), *_COMMON):
+        for one in shapes_of(shape):
+            if one.__name__ not in told:
+                told.add(one.__name__)
+                lines += ["", *_shape(one)]
+    lines += ["", "## Names", "", "| name | type | meaning |", "|---|---|---|"]
+    for name in sorted(NAMES):
+        type_ = "count or list" if NAMES[name].plural else NAMES[name].type
+        lines.append(f"| `{name}` | {type_} | {NAMES[name].meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def _shape(shape: Any) -> Iterator[str]:
+    yield f"### {shape.__name__}"
+    yield ""
+    yield (shape.__doc__ or "").strip()
+    yield ""
+    fields = get_type_hints(shape)
+    common = [one for one in _COMMON if one is not shape and one.__required_keys__ <= fields.keys()]
+    names = [f"all of [{one.__name__}](#{one.__name__.lower()})" for one in common]
+    for name, hint in fields.items():
+        if not any(name in one.__required_keys__ for one in common):
+            text = f"`{name}`: {_type(hint)}"
+            names.append(text if name in shape.__required_keys__ else f"{text}, where it applies")
+    yield "; ".join(names) + "."
+
+
+def _type(hint: Any) -> str:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in arguments)
+    if origin is types.UnionType:
+        return " or ".join(_type(part) for part in arguments)
+    if origin is list:
+        return f"list of {_type(arguments[0])}"
+    if origin is dict:
+        return f"{_type(arguments[1])} by name"
+    return _PLAIN.get(hint) or f"[{hint.__name__}](#{hint.__name__.lower()})"
+
+
+def renewed(text: str) -> str:
+    """Return the page with its generated part made anew."""
+    return marked(text, page(), _BEGIN, _END)
+
+
+def main(path: Path) -> None:
+    """Renew the page."""
+    path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,148 @@
+"""Figures of one name are one number, in reports and in SQL."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from tests.support import Compiler, Ptt, Recorder
+
+FIGURES = ("waits", "wait_ns", "held_ns", "wake_ns", "idle_ns", "holds", "hold_ns")
+GREATEST = ("wait_max_ns", "hold_max_ns", "max_waiters")
+CLASSES = ("wait_ns", "idle_ns", "join_ns", "timeout_ns", "cancelled_ns")
+
+# Three processes of one program, in each of which threads contend for two locks.
+FORKS = r"""
+#include <pthread.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER, cold = PTHREAD_MUTEX_INITIALIZER;
+
+static void *work(void *unused)
+{
+	struct timespec rest = {0, 300000};
+
+	for (int i = 0; i < 20; i++) {
+		pthread_mutex_lock(&hot);
+		nanosleep(&rest, NULL);
+		pthread_mutex_unlock(&hot);
+		pthread_mutex_lock(&cold);
+		pthread_mutex_unlock(&cold);
+	}
+	return unused;
+}
+
+static void run(void)
+{
+	pthread_t threads[3];
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, work, NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
+int main(void)
+{
+	for (int i = 0; i < 2; i++)
+		if (fork() == 0) {
+			run();
+			_exit(0);
+		}
+	run();
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+"""
+
+
+@pytest.fixture(params=["mix", "forks", "deadlock", "window"])
+def trace(
+    request: pytest.FixtureRequest, record: Recorder, program: Any, compile_c: Compiler
+) -> tuple[Path, list[str]]:
+    """A recording, and the options that choose a part of it."""
+    if request.param == "forks":
+        return record(compile_c(FORKS)), []
+    if request.param == "deadlock":
+        return record(program("deadlock"), "end", status=None), []
+    part = ["--from", "10ms", "--to", "40ms"] if request.param == "window" else []
+    return record(program("mix"), "3", "80", options=("-l", "3")), part
+
+
+def asked(ptt: Ptt, trace: tuple[Path, list[str]], query: str) -> Any:
+    path, part = trace
+    return json.loads(ptt("sql", "--format", "json", *part, path, query).stdout)
+
+
+def report(ptt: Ptt, trace: tuple[Path, list[str]], *options: str) -> Any:
+    path, part = trace
+    return json.loads(ptt("report", "--format", "json", *options, *part, path).stdout)
+
+
+def added(rows: Iterable[Mapping[str, Any]], key: tuple[str, ...], names: Iterable[str]) -> Any:
+    """Return sums of rows by a key, without those that are nothing."""
+    sums: dict[tuple[Any, ...], Counter[str]] = {}
+    for row in rows:
+        mine = sums.setdefault(tuple(row[name] for name in key), Counter())
+        for name in names:
+            mine[name] += row[name] or 0
+    return {at: +found for at, found in sums.items() if +found}
+
+
+def test_objects(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+    rows = asked(ptt, trace, "select *, address(object) as at from contention_by_object")
+    rows = [row | {"object": row["at"]} for row in rows]
+    told = report(ptt, trace)["objects"]
+    key = ("object", "pid", "kind")
+    assert added(rows, key, FIGURES) == added(told, key, FIGURES)
+    once = {tuple(one[name] for name in key): one for one in told if one["generations"] == 1}
+    for row in rows:
+        one = once.get(tuple(row[name] for name in key))
+        if one is not None:
+            assert {name: row[name] or 0 for name in GREATEST} == {n: one[n] for n in GREATEST}
+            if one["waits"]:
+                for name in ("wait_p50_ns", "wait_p99_ns"):
+                    assert row[name] == one[name], name
+
+
+def test_threads(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+    rows = asked(ptt, trace, "from idle_vs_contended")
+    told = report(ptt, trace)["threads"]
+    key = ("pid", "tid")
+    names = (*CLASSES, "running_ns")
+    assert added(rows, key, names) == added(told, key, names)
+
+
+def test_sites(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+    rows = asked(ptt, trace, "from contention_by_site")
+    told = report(ptt, trace, "--by", "site")["sites"]
+    names = ("waits", "wait_ns", "held_ns", "wake_ns")
+    assert added(rows, ("site", "pid"), names) == added(told, ("site", "pid"), names)
+
+
+def test_blame(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
+    query = "select address(object) as object, pid, owner_tid as tid, owner_site as site, {}"
+    rows = asked(ptt, trace, query.format("wait_caused_ns") + " from blame")
+    rows = [row | {"site": row["site"] or ""} for row in rows]
+    told = report(ptt, trace)
+    blamed = [
+        {"object": one["object"], "pid": one["pid"], **{k: b[k] for k in ("tid", "site")},
+         "wait_caused_ns": b["wait_caused_ns"]}
+        for one in told["objects"]
+        for b in one["blamed"]
+    ]  # fmt: skip
+    key, names = ("object", "pid", "tid", "site"), ("wait_caused_ns",)
+    assert added(rows, key, names) == added(blamed, key, names)
+    # All of it is what waits were held up by.
+    assert sum(row["wait_caused_ns"] for row in rows) == told["held_ns"]
+    assert told["wait_ns"] == told["held_ns"] + told["wake_ns"]

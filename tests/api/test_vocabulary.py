@@ -1,0 +1,230 @@
+"""One name for a thing, with one type, in every document, table and view."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+import pytest
+
+from nptltrace._binding import libptttrack_sums
+from nptltrace.analysis.sql.query import view_columns, view_schemas
+from nptltrace.analysis.sql.schema import EVENT_FIELDS, TABLES
+from nptltrace.analysis.sql.views import VIEWS
+from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
+from nptltrace.analysis.vocabulary.meanings import NAMES
+from nptltrace.cli.pages import json_page
+from nptltrace.ui.shapes import fits
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+SHAPES = {
+    shape.__name__: shape
+    for document in json_page.DOCUMENTS.values()
+    for shape in json_page.shapes_of(document)
+}
+# The type of a value in JSON by the type of its name.
+IN_JSON = {
+    "address": str, "call site": str, "text": str, "number": int, "count": int, "ns": int,
+    "unix ns": int, "share": float, "flag": bool,
+}  # fmt: skip
+IN_TABLES: dict[str, Callable[[pa.DataType], bool]] = {
+    "address": pa.types.is_uint64,
+    "call site": pa.types.is_string,
+    "text": pa.types.is_string,
+    "number": pa.types.is_integer,
+    "count": pa.types.is_integer,
+    "ns": pa.types.is_int64,
+    "unix ns": pa.types.is_int64,
+    "share": pa.types.is_floating,
+    "flag": pa.types.is_boolean,
+}
+ADDRESS = re.compile(r"0x[0-9a-f]+")
+# Of an event it is the address, as `ptt view` prints it, and `site_name` is the text.
+SITE_OF_EVENT = ("events", "site")
+
+
+# ---- declarations ----
+
+
+def without_null(hint: Any) -> Any:
+    """Return the type of a value where there is one."""
+    if get_origin(hint) is UnionType:
+        (hint,) = (part for part in get_args(hint) if part is not type(None))
+    return str if get_origin(hint) is Literal else hint
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_each_name_of_a_document_has_its_type(shape: str) -> None:
+    for name, hint in get_type_hints(SHAPES[shape]).items():
+        kind, plain = NAMES[name], without_null(hint)
+        if kind.type == "element":
+            assert hasattr(plain, "__required_keys__") or get_origin(plain) is dict, name
+        elif kind.type == "counts":
+            assert get_args(plain) == (str, int), name
+        elif kind.type == "list":
+            assert get_origin(plain) is list or (kind.plural and plain is int), name
+        else:
+            assert plain is IN_JSON[kind.type], name
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_each_column_has_the_type_of_its_name(table: str) -> None:
+    for field in TABLES[table].schema():
+        if field.name in NAMES and not (table == "events" and field.name in EVENT_FIELDS):
+            agrees(table, field.name, field.type)
+
+
+def test_each_column_of_a_view_has_the_type_of_its_name() -> None:
+    for view, schema in view_schemas().items():
+        for field in schema:
+            if field.name in NAMES:
+                agrees(view, field.name, field.type)
+
+
+def agrees(table: str, name: str, type_: pa.DataType) -> None:
+    """Check that a column has the type that its name has everywhere."""
+    kind = NAMES[name]
+    if (table, name) == SITE_OF_EVENT:
+        assert pa.types.is_uint64(type_)
+        return
+    plain = type_.value_type if pa.types.is_dictionary(type_) else type_
+    if kind.type == "list":
+        is_text = name == "cmdline" and pa.types.is_string(plain)
+        assert pa.types.is_list(plain) or is_text or (kind.plural and pa.types.is_integer(plain))
+    else:
+        assert IN_TABLES[kind.type](plain), (table, name, str(type_))
+
+
+def test_classes_of_waits_are_those_of_the_model() -> None:
+    assert libptttrack_sums.CLASSES == WAIT_CLASSES
+
+
+def test_the_page_is_fresh() -> None:
+    text = (ROOT / "docs" / "reference" / "json.md").read_text()
+    assert text == json_page.renewed(text), "run `make commands`"
+
+
+def test_views_name_no_column_twice() -> None:
+    for columns in view_columns().values():
+        assert len(columns) == len(set(columns))
+    assert len({view.name for view in VIEWS}) == len(VIEWS)
+
+
+# ---- what commands print ----
+
+
+def values(document: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every value of a document with its name, lists by their elements."""
+    if isinstance(document, dict):
+        for key, value in document.items():
+            yield from values(value, key)
+    elif isinstance(document, list):
+        for value in document:
+            yield from values(value, name)
+    else:
+        yield name, document
+
+
+def check_document(command: str, document: Any) -> None:
+    """Check a document against its shape, and its values against their names."""
+    assert fits(json_page.DOCUMENTS[command], document), f"{command} prints another shape"
+    for name, value in values(document):
+        known = NAMES.get(name)
+        if value is None or known is None:
+            continue
+        if known.type == "address" or (name == "objects" and isinstance(value, str)):
+            assert ADDRESS.fullmatch(value), (command, name, value)
+
+
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, program: Any) -> list[Path]:
+    """Traces of a program that does a bit of everything, of several processes, and of a hang."""
+    directory = tmp_path_factory.mktemp("rich")
+    commands = {
+        "mix": (program("mix"), "7", "60"),
+        "children": (program("children"),),
+        "deadlock": (program("deadlock"), "end"),
+    }
+    for name, command in commands.items():
+        ptt("record", "-o", directory / name, "-l", "3", "--", *command, status=None)
+    return [directory / name for name in commands]
+
+
+COMMANDS = {
+    "stat": [()],
+    "report": [(), ("--by", "site"), ("--by", "thread,object")],
+    "check": [(), ("--suspects", "--long-hold", "1us")],
+    "verify": [()],
+    "diff": [(), ("--by", "object"), ("--by", "thread")],
+    "top": [()],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_documents_have_their_shapes(ptt: Ptt, rich: list[Path], command: str) -> None:
+    for options in COMMANDS[command]:
+        for trace in rich:
+            traces = [trace, rich[0]] if command == "diff" else [trace]
+            printed = ptt(command, "--format", "json", *options, *traces, status=None).stdout
+            check_document(command, json.loads(printed))
+
+
+def test_several_traces_have_the_same_shapes(ptt: Ptt, rich: list[Path]) -> None:
+    for command in ("stat", "report", "check", "verify"):
+        printed = ptt(command, "--format", "json", *rich, status=None).stdout
+        check_document(command, json.loads(printed))
+
+
+def test_findings_of_the_hang_are_among_them(ptt: Ptt, rich: list[Path]) -> None:
+    """The shapes above are not of empty lists."""
+    found = json.loads(ptt("check", "--format", "json", rich[2], status=1).stdout)
+    assert "deadlock" in {one["kind"] for one in found["findings"]}
+    report = json.loads(ptt("report", "--format", "json", *rich).stdout)
+    for name in ("objects", "threads", "never_ended", "deadlocks"):
+        assert report[name], name
+    assert any(thread["waited_for"] for thread in report["threads"])
+    assert report["critical_path"]["links"]
+
+
+def test_lines_of_events(ptt: Ptt, rich: list[Path]) -> None:
+    own = set(EVENT_FIELDS.values())
+    shape = get_type_hints(json_page.DOCUMENTS["view"])
+    for line in ptt("view", "--format", "jsonl", rich[0]).stdout.splitlines():
+        event = json.loads(line)
+        common = {name: event.pop(name) for name in shape if name in event}
+        check_document("view", common)
+        assert ADDRESS.fullmatch(common["site"]) or not common["site"]
+        assert event.keys() <= own
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "view"])
+def test_columns_of_csv_are_names(ptt: Ptt, rich: list[Path], command: str) -> None:
+    for options in COMMANDS.get(command, [()]):
+        traces = [rich[2], rich[0]] if command == "diff" else [rich[2]]
+        printed = ptt(command, "--format", "csv", *options, *traces, status=None).stdout
+        header, *rows = csv.reader(io.StringIO(printed))
+        assert set(header) <= NAMES.keys()
+        for row in rows:
+            for name, cell in zip(header, row, strict=True):
+                if NAMES[name].type == "address" and cell:
+                    assert ADDRESS.fullmatch(cell), (command, name, cell)
+
+
+def test_tables_and_documents_have_the_same_objects(ptt: Ptt, rich: list[Path]) -> None:
+    query = "select address(addr) as object, pid, kind from objects where kind <> 'thread'"
+    rows = json.loads(ptt("sql", "--format", "json", rich[0], query).stdout)
+    stat = json.loads(ptt("stat", "--format", "json", rich[0]).stdout)
+    named = {(one["object"], one["pid"]) for one in stat["objects"]}
+    assert named
+    assert named == {(row["object"], row["pid"]) for row in rows}
