@@ -161,7 +161,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, program: Any) -> li
     return [directory / name for name in commands]
 
 
-COMMANDS = {
+COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "stat": [()],
     "report": [(), ("--by", "site"), ("--by", "thread,object")],
     "check": [(), ("--suspects", "--long-hold", "1us")],
