@@ -59,6 +59,10 @@ static enum md_action action_of(const struct ptt_event_type *type)
 		return MD_DETACH;
 	if (strcmp(type->name, "THREAD_PRIORITY") == 0)
 		return MD_SCHEDULE;
+	if (strcmp(type->name, "PROCESS_EXEC") == 0)
+		return MD_EXEC;
+	if (strcmp(type->name, "PROCESS_EXIT") == 0)
+		return MD_EXIT;
 	if (strcmp(type->name, "LEVEL_CHANGED") == 0)
 		return MD_LEVEL;
 	if (strcmp(type->name, "BUFFER_WAIT") == 0)

@@ -171,6 +171,7 @@ struct md_thread {
 	uint32_t serial;
 	bool counted;
 	bool trying; /* inside a try-lock, as level 3 tells */
+	bool replaced; /* another one has its kernel thread id now */
 };
 
 /* The row of a thread, and what is known of it beforehand. */
@@ -187,6 +188,9 @@ struct md_process {
 	int64_t last;
 	uint32_t threads;
 	uint32_t parent; /* number + 1, 0 = unknown */
+	int64_t exec_ns; /* when a thread last executed another program, by its last event if that did not fail */
+	uint32_t execs; /* that thread */
+	bool exited; /* a thread left it in an orderly way */
 	/* By domain: changes of state are recorded, not only waits. */
 	bool full[PTT_KINDS];
 };
@@ -265,6 +269,7 @@ enum md_action {
 	MD_COND_OUT, MD_WAKE, MD_WAKE_ALL, MD_BARRIER_IN, MD_BARRIER_OUT, MD_SEM_TAKEN, MD_SEM_POST, MD_FUTEX_IN,
 	MD_FUTEX_OUT, MD_FUTEX_WAKE, MD_JOIN_IN, MD_JOIN_OUT, MD_ONCE_BEGIN, MD_ONCE_END, MD_CREATE, MD_BEGIN, MD_END,
 	MD_DETACH, MD_SCHEDULE, MD_LEVEL, MD_LOST, MD_BUFFER, MD_TRY_IN, MD_TRY_OUT, MD_LLL_PURPOSE,
+	MD_EXEC, MD_EXIT,
 };
 
 /* What threads and objects were like when a window ended, for the tables: element by element. */
@@ -475,6 +480,9 @@ void md_end(struct ptt_model *m, const struct md_event *e);
 void md_detach(struct ptt_model *m, const struct md_event *e);
 /* md_schedule - an event told a thread's policy and priority. */
 void md_schedule(struct ptt_model *m, const struct md_event *e);
+
+/* md_lives - lets those that have not ended live until their process does; @ends: when that is, by process. */
+void md_lives(struct ptt_model *m, const int64_t *ends);
 
 /* ---- steps.c ---- */
 

@@ -205,6 +205,13 @@ static void other_event(struct ptt_model *m, const struct md_event *e, enum md_a
 	case MD_LLL_PURPOSE:
 		md_lll_purpose(m, e);
 		break;
+	case MD_EXEC:
+		m->processes[e->process].exec_ns = e->ts;
+		m->processes[e->process].execs = e->thread;
+		break;
+	case MD_EXIT:
+		m->processes[e->process].exited = true;
+		break;
 	case MD_TRY_IN:
 	case MD_TRY_OUT:
 		MD_THREAD(m, e->thread)->trying = action == MD_TRY_IN;
@@ -317,18 +324,28 @@ int ptt_model_feed(struct ptt_model *m, const struct ptt_columns *c, int64_t n)
 
 /* ---- end ---- */
 
-int ptt_model_finish(struct ptt_model *m, const int64_t *ends, uint32_t count)
+/* When a process ended: with its last event if one says so, or else when it was seen that it had. */
+static int64_t end_of(const struct ptt_model *m, const struct md_process *p, int64_t killed, int64_t seen)
+{
+	bool executed = p->execs && MD_THREAD(m, p->execs)->pub.last_ns == p->exec_ns;
+	int64_t end = killed;
+
+	if (end == MD_NEVER && !p->exited && !executed)
+		end = seen;
+	return end < p->last ? p->last : end;
+}
+
+int ptt_model_finish(struct ptt_model *m, const int64_t *killed, const int64_t *seen, uint32_t count)
 {
 	int64_t *until = calloc(m->process_count + 1, sizeof(*until));
 	int err;
 
 	if (!until)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < m->process_count; i++) {
-		until[i] = m->processes[i].last;
-		if (i < count && ends[i] > until[i])
-			until[i] = ends[i];
-	}
+	for (uint32_t i = 0; i < m->process_count; i++)
+		until[i] = end_of(m, &m->processes[i], i < count ? killed[i] : MD_NEVER,
+				  i < count ? seen[i] : MD_NEVER);
+	md_lives(m, until);
 	m->open_rows.count = 0;
 	md_window_reach(m, m->window.begin);
 	err = md_finish_waits(m, until);

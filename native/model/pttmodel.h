@@ -365,13 +365,6 @@ PTT_MODEL_API int ptt_model_only_site(struct ptt_model *model, uint32_t process,
 PTT_MODEL_API void ptt_model_window(struct ptt_model *model, int64_t begin, int64_t end);
 /* ptt_model_undecided - how many waits and holds that began before the window's end go on. */
 PTT_MODEL_API uint64_t ptt_model_undecided(const struct ptt_model *model);
-/*
- * ptt_model_last - tells until when a thread of the reader lives at least, unless it has ended
- *
- * Of threads that do not say when they end, nothing else tells whether they live on behind the window, or how long they
- * were in no call when their process was killed.
- */
-PTT_MODEL_API void ptt_model_last(struct ptt_model *model, uint32_t number, int64_t ts);
 PTT_MODEL_API int ptt_model_feed(struct ptt_model *model, const struct ptt_columns *columns, int64_t n);
 /*
  * ptt_model_waiting - tells of the waits that are going on, as rows of PTT_MODEL_OPEN; none of them ends by that
@@ -408,9 +401,14 @@ PTT_MODEL_API int ptt_model_set_full(struct ptt_model *model, uint32_t process, 
 /*
  * ptt_model_finish - ends what is still open
  *
- * @ends: when each process ended as far as is known otherwise, INT64_MIN where it is not
+ * @killed: when each process was killed, INT64_MIN where it was not
+ * @seen: when else it, or its recording, was seen to have ended; its own events count more
+ * @count: of how many processes
+ *
+ * A thread that has not ended lives until its process ends.
  */
-PTT_MODEL_API int ptt_model_finish(struct ptt_model *model, const int64_t *ends, uint32_t count);
+PTT_MODEL_API int ptt_model_finish(struct ptt_model *model, const int64_t *killed, const int64_t *seen,
+				   uint32_t count);
 /*
  * ptt_model_path_file - where to put waits that the critical path may lead through, 40 bytes each
  *

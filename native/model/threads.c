@@ -154,8 +154,10 @@ uint32_t md_begin(struct ptt_model *m, const struct md_event *e, uint32_t number
 	t = MD_THREAD(m, known->thread);
 	t->counted = !m->only_threads || known->allowed;
 	t->pub.tid = known->tid;
-	if (before && before != known->thread)
+	if (before && before != known->thread) {
 		t->pub.generation = MD_THREAD(m, before)->pub.generation + 1;
+		MD_THREAD(m, before)->replaced = true;
+	}
 	t->pub.flags |= PTT_THREAD_BEGUN;
 	t->pub.routine = (uint64_t)md_number(m, e, MD_ROUTINE, 0);
 	made = known->thread;
@@ -176,6 +178,22 @@ void md_end(struct ptt_model *m, const struct md_event *e)
 		t->pub.flags |= PTT_THREAD_CANCELLED;
 	if (!t->pub.pthread)
 		name_thread(m, e->process, e->object, 0, e->thread);
+}
+
+void md_lives(struct ptt_model *m, const int64_t *ends)
+{
+	for (uint32_t i = 1; i < m->threads.count; i++) {
+		struct md_thread *t = MD_THREAD(m, i);
+		int64_t until = ends[t->pub.process];
+
+		t->path_event = t->pub.last_ns;
+		if (t->pub.first_ns == INT64_MAX || t->replaced || t->pub.flags & PTT_THREAD_ENDED)
+			continue;
+		if (t->pub.flags & PTT_THREAD_JOINED && t->pub.join_ns < until)
+			until = t->pub.join_ns;
+		if (t->pub.last_ns < until)
+			t->pub.last_ns = until;
+	}
 }
 
 uint32_t md_thread_named(const struct ptt_model *m, const struct md_event *e)

@@ -31,17 +31,6 @@ uint64_t ptt_model_undecided(const struct ptt_model *m)
 	return found;
 }
 
-void ptt_model_last(struct ptt_model *m, uint32_t number, int64_t ts)
-{
-	struct ptt_model_thread *t;
-
-	if (number >= m->known_count || !m->known[number].thread)
-		return;
-	t = &MD_THREAD(m, m->known[number].thread)->pub;
-	if (t->last_ns < ts && !(t->flags & PTT_THREAD_ENDED))
-		t->last_ns = ts;
-}
-
 /* Only what is used from here on counts as used, and who waits or holds uses what for. */
 static void begin_window(struct ptt_model *m)
 {
@@ -174,7 +163,7 @@ void md_window_finish(struct ptt_model *m, const int64_t *ends)
 		t->path_first = t->pub.first_ns;
 		t->path_wait = waits_since(m, t);
 		cut_life(m, t);
-		t->path_last = t->path_event = t->pub.last_ns;
+		t->path_last = t->pub.last_ns;
 		if (m->window.ended && i < m->window.thread_count)
 			thread_then(m, i);
 		if (t->path_wait != MD_NEVER && t->path_last < ends[t->pub.process])

@@ -10,6 +10,7 @@ from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import Window, model_tables, run_model
 from nptltrace.trace.source import Source
 from tests.analysis.reference import follow
+from tests.analysis.state import End
 from tests.analysis.text_events import read
 
 if TYPE_CHECKING:
@@ -27,9 +28,8 @@ def reference_of(trace: Path, source: Source, window: Window) -> Reference:
     processes = source.processes()
     sites = {p.index: p.sites for p in processes}
     ends = {
-        p.index: p.end_unix_ns - source.start_unix_ns
-        for p in processes
-        if p.end_unix_ns is not None
+        p.index: End(*times)
+        for p, *times in zip(processes, source.killed_ns(), source.ended_ns(), strict=True)
     }
     images: dict[int, int] = {}
     for process in processes:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.analysis.reference_locks import REMEMBERED, Locks, classed
-from tests.analysis.state import KINDS, LOCKS, NOBODY, Thread, Token, Wait
+from tests.analysis.state import KINDS, LOCKS, NOBODY, End, Thread, Token, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -181,7 +181,11 @@ class Reference(Locks):
 
     def feed(self, e: Event) -> None:
         domain = e.name.partition("_")[0]
-        self.last[e.process] = e.ts
+        self.last[e.process] = self.last_of[e.process, e.tid] = e.ts
+        if e.name == "PROCESS_EXIT":
+            self.exited.add(e.process)
+        elif e.name == "PROCESS_EXEC":
+            self.executed[e.process] = (e.tid, e.ts)
         kind = KINDS.get(domain, "")
         waited = "wait_ns" in e.fields
         if kind and FULL.fullmatch(e.name) and not ALWAYS.fullmatch(e.name) and not waited:
@@ -286,14 +290,21 @@ class Reference(Locks):
 
     # ---- the end ----
 
-    def end(self, ends: dict[int, int]) -> None:
+    def end(self, ends: dict[int, End]) -> None:
         for (process, tid), waits in self.open.items():
-            until = max(self.last[process], ends.get(process, 0))
+            until = self.end_of(process, ends.get(process, End()))
             for w in waits:
                 self.end_wait(w, process, tid, until)
         for o in self.all:
             for hold in o.holders:
                 self.holds.append((o, hold))
+
+    def end_of(self, process: int, end: End) -> int:
+        """Return when a process ended, which its last event says unless it was killed."""
+        tid, since = self.executed.get(process, (0, 0))
+        over = process in self.exited or (tid and self.last_of[process, tid] == since)
+        seen = None if over else end.seen
+        return max([self.last[process], *(t for t in (end.killed or seen,) if t is not None)])
 
     def end_wait(self, w: Wait, process: int, tid: int, until: int) -> None:
         o = next(o for o in self.all if w in o.waits)
@@ -323,7 +334,7 @@ class Reference(Locks):
 
 
 def follow(
-    events: Iterable[Event], ends: dict[int, int], begin: int = -(2**62), end: int = 2**62
+    events: Iterable[Event], ends: dict[int, End], begin: int = -(2**62), end: int = 2**62
 ) -> Reference:
     """Return the reference after all events of a trace, which blames for a window of it."""
     reference = Reference(begin, end)

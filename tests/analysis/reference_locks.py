@@ -47,6 +47,9 @@ class Locks:
         self.pthreads: dict[tuple[int, int], Thread] = {}
         self.threads: dict[tuple[int, int], Thread] = {}
         self.last: dict[int, int] = {}
+        self.last_of: dict[tuple[int, int], int] = {}
+        self.exited: set[int] = set()
+        self.executed: dict[int, tuple[int, int]] = {}
         self.balance: dict[tuple[Object, int], int] = {}
 
     # ---- objects ----

@@ -115,3 +115,11 @@ class Thread:
     tid: int
     end: int | None = None
     joined: bool = False
+
+
+@dataclass(frozen=True)
+class End:
+    """When a process was killed, and when else it or its recording was seen to have ended."""
+
+    killed: int | None = None
+    seen: int | None = None

@@ -38,10 +38,11 @@ def _path(trace: Path) -> CriticalPath:
 
 def _walked(trace: Path) -> tuple[dict[int, list[int]], int, int]:
     """Return time on the path by thread (running, waking, waiting), its pieces, and the waits."""
-    from nptltrace.analysis.model import model_tables
+    from nptltrace.analysis.model import Window, event_buffers, model_tables
     from nptltrace.trace.source import Source
 
-    tables = model_tables(Source([trace]))
+    source = Source([trace])
+    tables = model_tables(source)
     lived = {row["tid"]: row for row in tables.threads.to_pylist() if row["tid"]}
     names = ["wait_id", "tid", "t_ns", "dur_ns", "waker_tid", "waker_t_ns", "open"]
     waits = tables.waits.select(names)
@@ -49,7 +50,9 @@ def _walked(trace: Path) -> tuple[dict[int, list[int]], int, int]:
     woken = dict(
         zip(*tables.wakeups.select(["wait_id", "woken_ns"]).to_pydict().values(), strict=True)
     )
-    thread = max(lived, key=lambda tid: lived[tid]["last_ns"])
+    # All live to the end; the path begins with the last event.
+    number = [int(buffer.column("thread")[-1]) for buffer in event_buffers(source, Window())][-1]
+    _, thread = source.threads()[number]
     t = lived[thread]["last_ns"]
     spent: dict[int, list[int]] = {tid: [0, 0, 0] for tid in lived}
     pieces = 0

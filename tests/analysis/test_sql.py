@@ -114,9 +114,9 @@ def test_blame_and_sites(contended: Any) -> None:
 
 def test_time_of_threads(contended: Any) -> None:
     query = "select tid, life_ns, running_ns, wait_ns from idle_vs_contended order by tid"
-    assert rows(contended, query) == [(1, 100, 100, 0), (2, 130, 50, 80), (3, 110, 10, 100)]
+    assert rows(contended, query) == [(1, 160, 160, 0), (2, 140, 60, 80), (3, 110, 10, 100)]
     query = "select start_ns, end_ns, state from thread_timeline where tid = 2"
-    assert rows(contended, query) == [(20, 100, "contended"), (100, 150, "not waiting")]
+    assert rows(contended, query) == [(20, 100, "contended"), (100, 160, "not waiting")]
 
 
 def test_a_wait_that_never_ended_is_life(build: Callable[..., Any]) -> None:

@@ -138,10 +138,6 @@ class Model(Handle):
         """How many waits and holds that began before the window's end go on."""
         return int(self._lib.ptt_model_undecided(self.handle))
 
-    def last(self, number: int, ts_ns: int) -> None:
-        """Tell until when a thread (the reader's number) lives at least, unless it has ended."""
-        self._lib.ptt_model_last(self.handle, number, ts_ns)
-
     def feed(self, buffer: Buffer) -> None:
         """Take in the events of a buffer, which has all columns but `cpu`."""
         status = self._lib.ptt_model_feed(self.handle, buffer.pointer, buffer.count)
@@ -185,10 +181,16 @@ class Model(Handle):
         status = self._lib.ptt_model_set_full(self.handle, process, kinds)
         check("follow a process", status)
 
-    def finish(self, ends: list[int]) -> None:
-        """End what is open; `ends` says when each process ended, `NEVER` where nobody knows."""
-        array = (c.i64 * max(len(ends), 1))(*ends)
-        check("finish", self._lib.ptt_model_finish(self.handle, array, len(ends)))
+    def finish(self, killed: list[int | None], seen: list[int | None]) -> None:
+        """End what is open.
+
+        Args:
+            killed: When each process was killed, None where it was not.
+            seen: When else it, or its recording, was seen to have ended.
+        """
+        times = c.i64 * max(len(seen), 1)
+        arrays = (times(*(NEVER if ns is None else ns for ns in one)) for one in (killed, seen))
+        check("finish", self._lib.ptt_model_finish(self.handle, *arrays, len(seen)))
 
     def path(self, thread: int = 0) -> Iterator[NDArray[Any]]:
         """Yield the critical path to the end of a thread (a row): pieces, the latest first.

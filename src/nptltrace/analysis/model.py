@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "begin_window", "begun_from",
     "event_buffers", "feed_window",
-    "model_batches", "model_steps", "model_tables", "new_model", "process_ends", "run_model",
-    "share_memory", "tell_lives", "tell_parents",
+    "finish_model", "model_batches", "model_steps", "model_tables", "new_model", "run_model",
+    "share_memory", "tell_parents",
 ]  # fmt: skip
 
 ROW_TABLES = ("waits", "holds", "wakeups")
@@ -149,7 +149,7 @@ def model_steps(
         model.only_sites(only.sites)
     for buffer in feed_window(model, source, window):
         yield model, int(buffer.column("ts")[-1])
-    model.finish(process_ends(source))
+    finish_model(model, source)
     yield model, libptttrack_sums.END
 
 
@@ -174,7 +174,6 @@ def feed_window(
     keeper = Keeper(source, model)
     if state is not None or window.begin_ns is None or not model.counts_all:
         keeper.drop()
-    reached = False
     for buffer in event_buffers(source, Window(), state):
         if not buffer.count:
             continue
@@ -186,29 +185,7 @@ def feed_window(
         yield buffer
         last = int(buffer.column("ts")[-1])
         if window.end_ns is not None and last >= window.end_ns and not model.undecided:
-            reached = True
             break
-    if reached:
-        _tell_last(model, source, window)
-    tell_lives(model, source)
-
-
-def tell_lives(model: libptttrack_sums.Model, source: Source) -> None:
-    """Tell a model which threads live on behind their last events; it has seen all it is to see.
-
-    Those of a process that was killed lived until then. Of a part of a recording, those that have
-    not ended, and whose process has not, live to its end.
-    """
-    end = source.part_ns()[1]
-    ends = source.killed_ns() if end is None else process_ends(source)
-    for number, process in model.threads().items():
-        lived = ends[process]
-        if lived == libptttrack_sums.NEVER:
-            lived = end
-        elif lived is not None and end is not None:
-            lived = min(lived, end)
-        if lived is not None:
-            model.last(number, lived)
 
 
 def begin_window(model: libptttrack_sums.Model, source: Source, window: Window) -> None:
@@ -253,15 +230,6 @@ def _numbers_of(
             numbers[at] = known.setdefault((number, tid), len(known))
             model.thread(int(numbers[at]), number, tid)
     return numbers
-
-
-def _tell_last(model: libptttrack_sums.Model, source: Source, window: Window) -> None:
-    """Tell the model which threads live on behind all that it has seen, if it matters."""
-    rows = model.table("threads", copy=False)[1:]
-    quiet = (rows["first_ns"] < window.end_ns) & (rows["last_ns"] < window.end_ns)
-    if (quiet & (rows["flags"] & _THREAD_ENDED == 0)).any():
-        for number, last_ns in source.last_events().items():
-            model.last(number, last_ns)
 
 
 def new_model(source: Source, flags: int) -> libptttrack_sums.Model:
@@ -355,12 +323,9 @@ def event_buffers(
             yield buffer
 
 
-def process_ends(source: Source) -> list[int]:
-    """Return when each process ended, as the recorder saw it, or the part that was cut out did."""
-    ends = [process.end_unix_ns for process in source.processes()]
-    unknown = source.part_ns()[1]
-    unknown = libptttrack_sums.NEVER if unknown is None else unknown
-    return [unknown if ns is None else ns - source.start_unix_ns for ns in ends]
+def finish_model(model: libptttrack_sums.Model, source: Source) -> None:
+    """End what is open in a model that has seen all it is to see."""
+    model.finish(source.killed_ns(), source.ended_ns())
 
 
 # ---- tables ----

@@ -32,7 +32,7 @@ def say_unmatched(args: argparse.Namespace, source: Source, symbols: Symbols | N
     if span is None:  # there is nothing to match, and that is said
         return True
     first, last = (source.reader.time_of_key(key) for key in span)
-    last = max([last, *(ns for ns in source.killed_ns() if ns is not None)])
+    last = max([last, *(ns for ns in source.ended_ns() if ns is not None)])
     said = list(_window(args, first, last))
     if symbols is not None:
         said += _threads(args, source)

@@ -105,7 +105,6 @@ class Source:
             tuple[libpttread.Cursor, libpttread_text.Names, set[tuple[int, int]]] | None
         ) = None
         self._looked = 0  # how many bytes `told` is from
-        self._last_events: dict[int, int] | None = None
         self._before: list[tuple[TraceFiles, Source]] | None = None
         self._names: dict[int, str] = {}  # of threads, as far as they were asked for
         for path in paths:
@@ -142,7 +141,7 @@ class Source:
         self.reader.index(running=self.running)
         self._looked = 0
         self._names.clear()
-        self._last_events = self._before = None
+        self._before = None
         self._set_clocks()
 
     def _add_processes(self, trace: TraceFiles) -> None:
@@ -224,10 +223,8 @@ class Source:
         """
         found: list[list[int | None]] = [[], []]
         for trace in self.traces:
-            place = self.alignment.placements[trace.number]
             for side, ticks in zip(found, trace.info.session.window, strict=True):
-                past = None if ticks is None else (ticks - place.origin) * 10**9
-                side.append(None if past is None else past // place.frequency + place.shift_ns)
+                side.append(None if ticks is None else self._time_of(trace, ticks))
         begins, ends = ([ns for ns in side if ns is not None] for side in found)
         whole = len(self.traces)
         return (
@@ -240,16 +237,44 @@ class Source:
 
         Its threads lived until then, whatever their last events are.
         """
-        if self.part_ns()[1] is not None:
-            return [None] * len(self.processes())
         return [
-            process.end_unix_ns - self.start_unix_ns
-            if process.end_unix_ns is not None
-            and isinstance(process.status, int)
-            and process.status > _SIGNAL_BASE
-            else None
-            for process in self.processes()
+            ns if isinstance(process.status, int) and process.status > _SIGNAL_BASE else None
+            for process, ns in zip(self.processes(), self._seen_ns(), strict=True)
         ]
+
+    def ended_ns(self) -> list[int | None]:
+        """Return when each process, or else its recording, was seen to have ended.
+
+        That is somewhat late: a process that left in an orderly way has said so itself.
+        """
+        recorded = [self._recorded_ns(trace) for trace in self.traces]
+        places = self.reader.processes()
+        return [
+            recorded[trace] if ns is None else ns
+            for (trace, _, _), ns in zip(places, self._seen_ns(), strict=True)
+        ]
+
+    def _seen_ns(self) -> list[int | None]:
+        """Return when each process, or the part there is, was seen to have ended, if it was."""
+        last = self.part_ns()[1]
+        seen = (process.end_unix_ns for process in self.processes())
+        found = [None if ns is None else ns - self.start_unix_ns for ns in seen]
+        return [ns if ns is None or last is None else min(ns, last) for ns in found]
+
+    def _recorded_ns(self, trace: TraceFiles) -> int | None:
+        """Return until when a trace, or the recording that it is a part of, goes; if known."""
+        info, session = self.reader.trace_info(trace.number), trace.info.session
+        part = session.window[1]
+        if part is not None or not info.packets:
+            return None if part is None else self._time_of(trace, part)
+        last = self._time_of(trace, info.end)
+        ended = session.number("end_unix_ns")
+        return last if ended is None else max(last, ended - self.start_unix_ns)
+
+    def _time_of(self, trace: TraceFiles, ticks: int) -> int:
+        """Return a time of a trace in the time of the traceset."""
+        place = self.alignment.placements[trace.number]
+        return (ticks - place.origin) * 10**9 // place.frequency + place.shift_ns
 
     def before(self) -> list[tuple[TraceFiles, Source]]:
         """Return for traces that were cut out of others the events that led to their beginnings.
@@ -267,14 +292,6 @@ class Source:
                         early.reader.set_clock(0, place.frequency, place.origin, place.shift_ns)
                         self._before.append((trace, early))
         return self._before
-
-    def last_events(self) -> dict[int, int]:
-        """Return when each thread, by its number, has its last event; it reads all of the trace."""
-        if self._last_events is None:
-            workers = len(os.sched_getaffinity(0))
-            spans = libpttread.count(self.reader, workers=workers, objects=False)[2]
-            self._last_events = {n: span.last for n, span in enumerate(spans) if span.events}
-        return self._last_events
 
     def _origin(self, trace: TraceFiles) -> int | None:
         """Return the tick at which a trace begins, None for one that is empty."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -235,15 +236,20 @@ def _processes(
         if count.thread in threads:
             types = threads[count.thread].types
             types[_name(count.id)] = types.get(_name(count.id), 0) + count.events
-    for one, killed_ns in zip(made, source.killed_ns(), strict=True):
-        for thread in one.threads:
-            if (
-                killed_ns is not None
-                and thread.end_ns is not None
-                and "THREAD_END" not in thread.types
-            ):
-                thread.end_ns = max(thread.end_ns, killed_ns)
+    for one, killed_ns, seen_ns in zip(made, source.killed_ns(), source.ended_ns(), strict=True):
+        _let_live(one.threads, killed_ns, seen_ns)
     return [p for p in made if p.threads or p.exe]
+
+
+def _let_live(threads: list[ThreadStat], killed_ns: int | None, seen_ns: int | None) -> None:
+    """Let the threads of a process live until it ends, but for those that said that they end."""
+    lasts = [thread.end_ns for thread in threads if thread.end_ns is not None]
+    types = sum((Counter(thread.types) for thread in threads), Counter[str]())
+    said = types["PROCESS_EXIT"] or types["PROCESS_EXEC"] > types["PROCESS_EXEC_FAILED"]
+    end_ns = killed_ns if killed_ns is not None or said else seen_ns
+    for thread in threads:
+        if thread.end_ns is not None and "THREAD_END" not in thread.types:
+            thread.end_ns = max(lasts if end_ns is None else [*lasts, end_ns])
 
 
 def _objects(

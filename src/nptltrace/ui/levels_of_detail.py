@@ -14,10 +14,9 @@ from nptltrace._binding import libpttread, libptttrack_drawing, libptttrack_sums
 from nptltrace.analysis.model import (
     Window,
     begin_window,
+    finish_model,
     new_model,
-    process_ends,
     share_memory,
-    tell_lives,
     tell_parents,
 )
 from nptltrace.analysis.snapshots import Keeper
@@ -276,8 +275,7 @@ class Levels:
         """End what is open, and keep what was found if the trace is complete."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         self._keeper.finish()
-        tell_lives(self.model, self._source)
-        self.model.finish(process_ends(self._source))
+        finish_model(self.model, self._source)
         holding = self.model.table("holds")
         holding = holding[holding["open"] > 0]
         with self._lock:

@@ -106,11 +106,9 @@ class _Report:
         lived = self.threads[self.threads["first_ns"] != 2**63 - 1]
         discarded = [self.source.reader.trace_info(t.number).discarded for t in self.source.traces]
         open_waits, deadlocks = self._open_waits()
-        ends = [int(lived["last_ns"].max(initial=libptttrack_sums.NEVER))]
-        ends += [wait.t_ns + wait.dur_ns for wait in open_waits]
         return Contention(
             first_ns=int(lived["first_ns"].min()) if len(lived) > 0 else 0,
-            last_ns=max(ends) if len(lived) > 0 else 0,
+            last_ns=int(lived["last_ns"].max()) if len(lived) > 0 else 0,
             lost=max(self.model.lost, sum(discarded)),
             figures=self._total(lived),
             objects=self._objects(),
@@ -236,11 +234,6 @@ class _Report:
         causes: dict[int, list[Cause]] = {}
         for row in self._few_causes():
             causes.setdefault(int(row["thread"]), []).append(self._cause(row))
-        waiting = self.model.table("open")
-        ends = dict(
-            zip(waiting["thread"].tolist(), (waiting["t_ns"] + waiting["dur_ns"]).tolist(),
-                strict=True)
-        )  # fmt: skip
         lived = np.flatnonzero(self.threads["first_ns"] != 2**63 - 1)
         lived = lived[np.argsort(self.threads["first_ns"][lived], kind="stable")]
         found = []
@@ -253,7 +246,7 @@ class _Report:
                 ThreadFigures(
                     thread=self.names.thread(number),
                     start_ns=int(row["first_ns"]),
-                    end_ns=max(int(row["last_ns"]), ends.get(number, int(row["last_ns"]))),
+                    end_ns=int(row["last_ns"]),
                     by_kind={("join" if k == "thread" else k): v for k, v in kinds.items()},
                     wait_caused_ns=int(row["caused_ns"]),
                     buffer_ns=int(row["buffer_ns"]),

@@ -191,7 +191,7 @@ _DECLARED = (
             Column("gen", "uint32", "counts the threads of a process that had the same `tid`"),
             Column("name", "string", "its name, or empty"),
             Column("start_ns", "int64", "its first event", "ns"),
-            Column("last_ns", "int64", "its last event, or when it was killed", "ns"),
+            Column("last_ns", "int64", "when it, its process or the recording ended", "ns"),
             Column("end_ns", "int64", "its end; null when it is not in the trace", "ns"),
             Column("create_ns", "int64", "when it was created; null when unknown", "ns"),
             Column("join_ns", "int64", "when another had joined it; null when nobody did", "ns"),

@@ -13,7 +13,7 @@ import numpy as np
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.checker import Checker
 from nptltrace.analysis.findings import findings_of
-from nptltrace.analysis.model import feed_window, new_model, process_ends
+from nptltrace.analysis.model import feed_window, finish_model, new_model
 from nptltrace.analysis.report.contention import told_by
 from nptltrace.analysis.report.documents import findings_document, report_document
 from nptltrace.analysis.vocabulary import document_types
@@ -219,7 +219,7 @@ def _looked_at(
         counts += np.bincount(buffer.column("id")[window.has(ts)], minlength=_IDS)[:_IDS]
         first = int(ts[0]) if first is None else first
         step(min(max((int(ts[-1]) - first) / max(end - first, 1), 0.0), 1.0))
-    model.finish(process_ends(source))
+    finish_model(model, source)
     return model, counts
 
 

@@ -1,0 +1,146 @@
+"""Until when threads live that do not say that they end."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nptltrace.analysis.model import Window, model_tables
+from nptltrace.trace.source import Source
+from tests.trace.builder import BOOT, Builder, Event
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Compiler, Ptt, Recorder
+
+T0 = 10**12
+MS = 10**6
+LOCK = 0x404040
+SEEN = 300
+KILLED = 128 + 9
+
+
+def at(ms: int, name: str, obj: int = 1, **fields: Any) -> Event:
+    return Event(T0 + ms * MS, name, obj, 5, fields=fields)
+
+
+def lives(source: Source, window: Window | None = None) -> dict[int, tuple[int, int]]:
+    """Return when each thread begins and ends, in ms."""
+    rows = model_tables(source, window=window).threads.to_pylist()
+    return {
+        row["tid"]: (row["first_ns"] // MS, row["last_ns"] // MS)
+        for row in rows
+        if row["first_ns"] is not None
+    }
+
+
+def made(path: Path, last: list[Event], exit_line: dict[str, Any] | None) -> Builder:
+    """Return a process with an idle thread, one that ends, and one that does what is last."""
+    built = Builder(path)
+    built.thread(100, [at(0, "PROCESS_START", 100, ppid=1), *last], pid=100)
+    built.thread(1, [at(10, "THREAD_BEGIN", 1, creator=100, serial=1)], pid=100)
+    built.thread(
+        2, [at(11, "THREAD_BEGIN", 2, creator=100, serial=2), at(20, "THREAD_END", 2)], pid=100
+    )
+    built.thread(900, [at(0, "PROCESS_START", 900, ppid=1), at(500, "MUTEX_TAKEN", LOCK)],
+                 pid=900, process=1)  # fmt: skip
+    for index, pid in ((0, 100), (1, 900)):
+        built.processes.append(
+            {"process": {"index": index, "pid": pid, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}}
+        )
+    if exit_line is not None:
+        seen = BOOT + T0 + SEEN * MS
+        built.processes.append({"exit": {"process": 0, "end_unix_ns": seen, **exit_line}})
+    return built
+
+
+TAKEN, LEFT = at(100, "MUTEX_TAKEN", LOCK), at(100, "PROCESS_EXIT", 0)
+EXECUTED, FAILED = at(100, "PROCESS_EXEC", pid=100), at(101, "PROCESS_EXEC_FAILED", result=2)
+
+
+@pytest.mark.parametrize(
+    ("last", "exit_line", "end"),
+    [
+        # What the process says of its end counts more than when that was noticed.
+        pytest.param([LEFT], {"status": 0}, 100, id="left"),
+        pytest.param([LEFT], None, 100, id="left, not seen"),
+        pytest.param([EXECUTED], {"status": None}, 100, id="executed"),
+        pytest.param([EXECUTED, FAILED], {"status": 0}, SEEN, id="not executed"),
+        # Unless it was stopped in the middle of that.
+        pytest.param([LEFT], {"status": KILLED}, SEEN, id="killed while it left"),
+        pytest.param([TAKEN], {"status": KILLED}, SEEN, id="killed"),
+        pytest.param([TAKEN], {"status": 0}, SEEN, id="left without a word"),
+        pytest.param([TAKEN], {"status": None}, SEEN, id="how is not known"),
+        pytest.param([TAKEN], None, 500, id="went on"),
+    ],
+)
+def test_until_the_process_ends(
+    last: list[Event], exit_line: dict[str, Any] | None, end: int, tmp_path: Path, ptt: Ptt
+) -> None:
+    trace = made(tmp_path / "x.ptt", last, exit_line).write()
+    whole = {100: (0, end), 1: (10, end), 2: (11, 20), 900: (0, 500)}
+    assert lives(Source([trace])) == whole
+    # The same in a part that ends before or behind that.
+    for limits in ((5, 60), (15, 250), (50, 400)):
+        window = Window(*(ms * MS for ms in limits))
+        expected = {
+            tid: (max(limits[0], first), min(limits[1], last_ms))
+            for tid, (first, last_ms) in whole.items()
+            if first < limits[1] and last_ms > limits[0]
+        }
+        assert lives(Source([trace]), window) == expected, limits
+    found = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    told = {t["tid"]: t["end_ns"] // MS for p in found["processes"] for t in p["threads"]}
+    assert told == {tid: last_ms for tid, (_, last_ms) in whole.items()}
+
+
+def test_who_has_the_number_now(tmp_path: Path) -> None:
+    """A thread that lost its end does not live beside the one that has its number."""
+    built = Builder(tmp_path / "x.ptt")
+    built.thread(100, [at(0, "PROCESS_START", 100, ppid=1), at(100, "PROCESS_EXIT", 0)], pid=100)
+    built.thread(7, [
+        at(10, "THREAD_BEGIN", 1, creator=100, serial=1), at(20, "MUTEX_TAKEN", LOCK),
+        at(50, "THREAD_BEGIN", 2, creator=100, serial=2), at(60, "MUTEX_FREE", LOCK),
+    ], pid=100)  # fmt: skip
+    rows = model_tables(Source([built.write()])).threads.to_pylist()
+    found = [(r["first_ns"] // MS, r["last_ns"] // MS) for r in rows if r["tid"] == 7]
+    assert found == [(10, 20), (50, 100)]
+
+
+WORKERS = r"""
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *idle(void *unused) { (void)unused; for (;;) pause(); }
+int main(int argc, char **argv)
+{
+	pthread_t thread;
+	pid_t child = argc > 1 ? fork() : 0;
+	(void)argv;
+	if (child) {
+		usleep(400000);
+		kill(child, SIGKILL);
+		usleep(100000);
+		return 0;
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread, NULL, idle, NULL);
+	usleep(argc > 1 ? 10000000 : 200000);
+	exit(0);
+}
+"""
+
+
+@pytest.mark.parametrize("arguments", [(), ("killed",)])
+def test_idle_threads(arguments: tuple[str, ...], compile_c: Compiler, record: Recorder) -> None:
+    """Threads that do nothing more live on; nobody saw how the child of a child ended."""
+    trace = record(compile_c(WORKERS), *arguments)
+    rows = model_tables(Source([trace])).threads.to_pylist()
+    idle = [r for r in rows if r["first_ns"] is not None and r["creator_tid"]]
+    assert len(idle) == 3
+    for row in idle:
+        assert 100 * MS < row["last_ns"] - row["first_ns"] < 60_000 * MS
