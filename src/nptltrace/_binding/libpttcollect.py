@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from nptltrace.record.settings.options import BufferOptions
 
-__all__ = ["SITE_VOID", "Collector", "CollectorError", "Stats", "read_clock"]
+__all__ = [
+    "SITE_VOID", "Collector", "CollectorError", "SharedCollector", "Stats", "read_clock",
+]  # fmt: skip
 
 _PROCESS_BATCH = 256
 _SITE_BATCH = 4096
@@ -200,3 +202,24 @@ class Collector:
     def is_busy(error: CollectorError) -> bool:
         """Return whether an attach failed because the recorder is still at work."""
         return error.errno == errno.EBUSY
+
+
+class SharedCollector(Collector):
+    """Drains the one buffer of the handler `shared`.
+
+    Args:
+        segment: The segment file to make.
+        trace: The trace directory.
+        options: Files and policies.
+        size: Bytes of the buffer.
+    """
+
+    def __init__(self, segment: Path, trace: Path, options: BufferOptions, *, size: int) -> None:
+        self._size = size
+        super().__init__(segment, trace, options)
+
+    def _begin(self, options: object, message: object, *, attach: bool) -> int:
+        if attach:
+            return super()._begin(options, message, attach=attach)
+        create = self._lib.ptt_collector_create_shared
+        return int(create(options, self._size, byref(self._handle), message))

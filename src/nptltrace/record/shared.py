@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import re
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.headers.collect import PTT_FAULT_DAMAGED, PTT_FAULT_UNFINISHED
-from nptltrace._binding.libpttcollect import Collector, Stats
+from nptltrace._binding.libpttcollect import SharedCollector, Stats
 from nptltrace.errors import UsageError
 from nptltrace.record.files.tsdl_writer import write_atomically
 from nptltrace.record.settings.options import Policy
@@ -17,8 +16,9 @@ from nptltrace.record.settings.options import Policy
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from nptltrace._binding.libpttcollect import Collector
     from nptltrace.record.settings.filters import EventFilter
-    from nptltrace.record.settings.options import BufferOptions, HandlerChoice, RecordOptions
+    from nptltrace.record.settings.options import HandlerChoice, RecordOptions
 
 __all__ = [
     "Fault",
@@ -80,27 +80,6 @@ class Fault(NamedTuple):
     def __str__(self) -> str:
         who = f" of process {self.pid}" if self.pid else ""
         return f"shared buffer, word {self.word}: a record{who} ({self.words} words) is {self.what}"
-
-
-class SharedCollector(Collector):
-    """Drains the one buffer of the handler `shared`.
-
-    Args:
-        segment: The segment file to make.
-        trace: The trace directory.
-        options: Files and policies.
-        size: Bytes of the buffer.
-    """
-
-    def __init__(self, segment: Path, trace: Path, options: BufferOptions, *, size: int) -> None:
-        self._size = size
-        super().__init__(segment, trace, options)
-
-    def _begin(self, options: object, message: object, *, attach: bool) -> int:
-        if attach:
-            return super()._begin(options, message, attach=attach)
-        create = self._lib.ptt_collector_create_shared
-        return int(create(options, self._size, ctypes.byref(self._handle), message))
 
 
 def make_collector(options: RecordOptions, segment: Path, trace: Path) -> Collector:

@@ -6,10 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-__all__ = ["boot_id", "clock_error_ns", "clock_uuid", "describe_host"]
-
-_UNSYNCHRONISED = 0x40
-_TIMEX_WORDS = 26
+__all__ = ["boot_id", "clock_uuid", "describe_host"]
 
 
 def boot_id() -> str:
@@ -30,20 +27,6 @@ def clock_uuid(name: str, otherwise: str) -> str:
         return otherwise
     digits = f"{number & ~(0xF000_C000 << 48) | 0x8000_8000 << 48:032x}"
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]))
-
-
-def clock_error_ns() -> int | None:
-    """Return how far the time of day may be off, as the kernel knows; None if nobody sets it."""
-    import ctypes
-
-    # struct timex: modes, offset, freq, maxerror, esterror, status, …
-    state = (ctypes.c_long * _TIMEX_WORDS)()
-    try:
-        ctypes.CDLL(None).adjtimex(state)
-    except AttributeError:
-        return None
-    unset = state[5] & 0xFFFF_FFFF & _UNSYNCHRONISED
-    return None if unset or state[3] < 0 else state[3] * 1000
 
 
 def describe_host() -> dict[str, Any]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import nptltrace
 from nptltrace._binding.headers.ptt_abi import PTT_CLOCK_MONOTONIC, PTT_CLOCK_TSC
+from nptltrace._binding.libc import clock_error_ns
 from nptltrace._binding.libpttcollect import read_clock
-from nptltrace.record.files.host import clock_error_ns, clock_uuid, describe_host
+from nptltrace.record.files.host import clock_uuid, describe_host
 from nptltrace.record.files.tsdl_writer import (
     RECORDS,
     SLOTS,

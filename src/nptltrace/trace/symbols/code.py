@@ -18,7 +18,7 @@ from nptltrace.trace.symbols.demangle import demangle
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from nptltrace.trace.symbols.elf import ElfFile
+    from nptltrace.trace.symbols.object_file import ElfFile
 
 __all__ = ["CodeTable", "Frame"]
 

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nptltrace.trace.symbols.elf import ElfFile, checksum
+from nptltrace.trace.symbols.object_file import ElfFile, checksum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from functools import cache
-from typing import Any
 
-from nptltrace.trace.symbols import _rust
+from nptltrace._binding.libc import demangler
+from nptltrace.trace.symbols import rust_names
 
 __all__ = ["demangle"]
 
@@ -19,33 +18,15 @@ def demangle(name: str) -> str:
     """Return a name as its author wrote it, or as it is where it follows no known scheme."""
     name = _ADDED.sub("", name)
     if name.startswith("_R"):
-        return _rust.v0(name) or name
+        return rust_names.v0(name) or name
     if not name.startswith("_Z"):
         return name
-    return _rust.legacy(name) or _cxx(name) or name
+    return rust_names.legacy(name) or _cxx_name(name) or name
 
 
-@cache
-def _library() -> Any:
-    """Return the function of the C++ library that demangles, or None where there is none."""
-    try:
-        function = getattr(ctypes.CDLL("libstdc++.so.6"), "__cxa_demangle")
-    except (OSError, AttributeError):
-        return None
-    function.restype = ctypes.c_void_p
-    function.argtypes = (ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-    return function
+_cxx = cache(demangler)
 
 
-def _cxx(name: str) -> str:
+def _cxx_name(name: str) -> str:
     """Return a C++ name demangled, or empty."""
-    function = _library()
-    pointer = function(name.encode(), None, None, None) if function is not None else None
-    if not pointer:
-        return ""
-    try:
-        return ctypes.string_at(pointer).decode("utf-8", "replace")
-    finally:
-        free = ctypes.CDLL(None).free
-        free.argtypes = (ctypes.c_void_p,)
-        free(pointer)
+    return (_cxx()(name.encode()) or b"").decode("utf-8", "replace")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols.elf import ElfFile
     from nptltrace.trace.symbols.module_table import Module
+    from nptltrace.trace.symbols.object_file import ElfFile
 
 __all__ = ["Location", "Symbols"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 from threading import Lock
 
+from nptltrace._binding import libc
+
 __all__ = ["few_arenas", "give_back"]
 
-_M_ARENA_MAX = -8  # of <malloc.h>
 _ARENAS = 2
 # Giving back costs a walk through what is free: not after each of many answers.
 _REST_S = 0.5
@@ -21,9 +21,7 @@ def few_arenas() -> None:
 
     To be called before there are threads. Where the C library has no such thing, nothing is done.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_ARENA_MAX, _ARENAS)
+    libc.few_arenas(_ARENAS)
 
 
 def give_back() -> None:
@@ -31,10 +29,9 @@ def give_back() -> None:
     if not _turn.acquire(blocking=False):
         return
     try:
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         now = time.monotonic()
-        if trim is not None and now - _state["given"] > _REST_S:
+        if now - _state["given"] > _REST_S:
             _state["given"] = now
-            trim(0)
+            libc.give_back()
     finally:
         _turn.release()

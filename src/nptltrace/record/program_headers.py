@@ -1,4 +1,8 @@
-"""As much of ELF as recording needs: the kind of program, its build-id, where it is loaded."""
+"""The program headers of an ELF file: the kind of program, its build-id, where it is loaded.
+
+What reads traces uses pyelftools (`trace/symbols/object_file.py`). Recording needs nothing but the
+standard library, and asks this of every program and library: most of it is in one read of 4 KiB.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Rust's mangled names as they were written: the v0 scheme, and the older one, a guest in C++'s."""
+"""Rust's mangled names as they were written: the v0 scheme, and the older one, a guest in C++'s.
+
+No library that PTT depends on does this: the Python package of `symbolic` leaves out the demangler
+of its Rust crates, and libstdc++ knows C++ alone. Of others, `rust-demangler` fails for lifetimes
+(`FG_RL0_hEu`) and recurses without end (`_RNvB_1a`); LLVM's leaves the older scheme as it is.
+"""
 
 from __future__ import annotations
 
