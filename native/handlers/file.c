@@ -32,6 +32,7 @@
 #include "nptl_trace_events.h"
 #include "platform/raw_syscall.h"
 #include "layout/record.h"
+#include "module_list.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
@@ -268,6 +269,12 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 		buffer.others = 1;
 	if (process && event.event == NPTL_EV_PROCESS_EXEC)
 		before_exec();
+}
+
+EXPORT void nptl_trace_handler_module(const struct nptl_trace_module *module)
+{
+	if (module)
+		module_list_add(module, ptt_clock_monotonic_ns());
 }
 
 EXPORT void nptl_trace_fini(void)

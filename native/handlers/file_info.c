@@ -13,23 +13,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "module_list.h"
 #include "nptl_trace.h"
 #include "put.h"
 
 #define MODULES_MAX 512u
 #define GIGA UINT64_C(1000000000)
 
-static struct module {
-	char path[240];
-	uint64_t start, end, bias;
-	uint8_t build_id[32];
-	uint32_t build_id_size;
-} module[MODULES_MAX];
+/* What is mapped when the process begins or ends; since when calls come from it is in the list of notes. */
+static struct module_note module[MODULES_MAX];
 static uint32_t module_count;
 
 /* ------------------------------------------------------------ modules */
 
-static void read_notes(struct module *m, const char *notes, size_t size)
+static void read_notes(struct module_note *m, const char *notes, size_t size)
 {
 	while (size >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *note = (const void *)notes;
@@ -50,7 +47,7 @@ static void read_notes(struct module *m, const char *notes, size_t size)
 
 static int note_module(struct dl_phdr_info *info, size_t size, void *first)
 {
-	struct module *m = &module[module_count];
+	struct module_note *m = &module[module_count];
 	const char *name = info->dlpi_name;
 	ssize_t n;
 
@@ -92,26 +89,45 @@ void file_note_modules(void)
 	dl_iterate_phdr(note_module, &first);
 }
 
+static void put_module(struct put *put, const struct module_note *m, const char *path)
+{
+	put_string(put, "{\"path\": ");
+	put_json(put, path, strlen(path));
+	put_string(put, ", \"start\": \"");
+	put_hex(put, m->start);
+	put_string(put, "\", \"end\": \"");
+	put_hex(put, m->end);
+	put_string(put, "\", \"offset\": 0, \"bias\": \"");
+	put_hex(put, m->bias);
+	put_string(put, "\", \"build_id\": \"");
+	for (uint32_t k = 0; k < m->build_id_size; k++) {
+		put_text(put, &"0123456789abcdef"[m->build_id[k] >> 4], 1);
+		put_text(put, &"0123456789abcdef"[m->build_id[k] & 15], 1);
+	}
+	put_string(put, "\"");
+	if (m->since) {
+		put_string(put, ", \"since_clock\": ");
+		put_decimal(put, m->since, 1);
+	}
+	put_string(put, "}");
+}
+
+/* The program itself is the first of the mapped modules. */
 static void put_modules(struct put *put)
 {
-	put_string(put, "{\"modules\": {\"process\": 0, \"modules\": [");
-	for (uint32_t i = 0; i < module_count; i++) {
-		const struct module *m = &module[i];
+	const char *program = module_count ? module[0].path : "";
+	const char *separator = "";
+	uint32_t i;
 
-		put_string(put, i ? ", {\"path\": " : "{\"path\": ");
-		put_json(put, m->path, strlen(m->path));
-		put_string(put, ", \"start\": \"");
-		put_hex(put, m->start);
-		put_string(put, "\", \"end\": \"");
-		put_hex(put, m->end);
-		put_string(put, "\", \"offset\": 0, \"bias\": \"");
-		put_hex(put, m->bias);
-		put_string(put, "\", \"build_id\": \"");
-		for (uint32_t k = 0; k < m->build_id_size; k++) {
-			put_text(put, &"0123456789abcdef"[m->build_id[k] >> 4], 1);
-			put_text(put, &"0123456789abcdef"[m->build_id[k] & 15], 1);
-		}
-		put_string(put, "\"}");
+	put_string(put, "{\"modules\": {\"process\": 0, \"modules\": [");
+	for (i = 0; i < module_count + MODULE_NOTES_MAX; i++) {
+		const struct module_note *m = i < module_count ? &module[i] : module_list_at(i - module_count);
+
+		if (!m)
+			continue;
+		put_string(put, separator);
+		put_module(put, m, m->path[0] ? m->path : program);
+		separator = ", ";
 	}
 	put_string(put, "]}}\n");
 }

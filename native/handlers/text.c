@@ -10,8 +10,8 @@
  * is one write(2), so that lines of several threads do not mix; it is a plain system call, no cancellation point, and
  * leaves errno alone. That a system call an event is slow is the price of seeing it at once.
  *
- * Addresses are told as module and offset by a table that is made when the handler starts: dladdr() takes a lock and may
- * not be called where events happen. What was loaded later is told as a bare address.
+ * Addresses are printed as module and offset: dladdr() takes a lock and may not be called where events happen, so there is a
+ * table of the modules that are there when the handler starts, and a list of those that calls came from since.
  */
 #define NPTL_TRACE_IMPLEMENTATION
 #include <errno.h>
@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "catalog.h"
+#include "module_list.h"
 #include "platform/clock.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
@@ -127,18 +128,36 @@ EXPORT void nptl_trace_fini(void)
 		fprintf(stderr, "ptt: text: %llu lines could not be written\n", (unsigned long long)count);
 }
 
+EXPORT void nptl_trace_handler_module(const struct nptl_trace_module *newer)
+{
+	if (newer)
+		module_list_add(newer, 0);
+}
+
 /* ------------------------------------------------------------ sentences */
+
+static void put_place(struct put *put, const char *name, uint64_t offset)
+{
+	put_string(put, name);
+	put_text(put, "+", 1);
+	put_hex(put, offset);
+}
 
 static void put_address(struct put *put, uint64_t address)
 {
+	const struct module_note *note = module_list_find(address);
+	const char *slash = note ? strrchr(note->path, '/') : NULL;
+
+	if (slash) {
+		put_place(put, slash + 1, address - note->bias);
+		return;
+	}
 	for (uint32_t i = 0; i < module_count; i++) {
 		const struct module *m = &module[i];
 
 		if (address < m->start || address >= m->end)
 			continue;
-		put_string(put, m->name);
-		put_text(put, "+", 1);
-		put_hex(put, address - m->bias);
+		put_place(put, m->name, address - m->bias);
 		return;
 	}
 	put_hex(put, address);

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.handlers.helpers import run_traced
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,6 +122,23 @@ def test_sites_die_with_their_module(
             "select distinct name from modules where name like '_.so'").stdout
     )  # fmt: skip
     assert {row["name"] for row in modules} == {"a.so", "b.so"}
+
+
+def test_sites_without_a_recorder(compile_c: Compiler, ptt: Ptt, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        _plugin(compile_c, name, tmp_path / f"{name}.so")
+    host, a = compile_c(HOST), tmp_path / "a.so"
+    done = run_traced(ptt, "text", host, a, "./b.so", cwd=tmp_path)
+    assert done.returncode == 0
+    taken = re.findall(r" took mutex (0x\w+) at (\S+)\+0x\w+$", done.stderr, re.MULTILINE)
+    assert len({address for address, _ in taken}) == 2
+    assert Counter(module for _, module in taken) == {"a.so": 40, "b.so": 40}
+    done = run_traced(ptt, f"file:{tmp_path}/run.ptt", host, a, "./b.so", cwd=tmp_path)
+    assert done.returncode == 0
+    taken_at = [e for e in _events(ptt, tmp_path / "run.ptt") if e["event"] == "MUTEX_TAKEN"]
+    places = Counter((e["object_name"], str(e["site_name"]).partition("+")[0]) for e in taken_at)
+    assert places == {("of_a", "loop_of_a"): 30, ("of_b", "loop_of_b"): 30}
+    assert len({e["site"] for e in taken_at}) == 1  # or this test shows nothing
 
 
 def test_a_file_that_was_replaced_lends_its_names_to_nobody(
