@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* covered.c - the modules whose thread calls go past the tracer, and why: looked for when they or the process end. */
 /*
- * A module that was opened with RTLD_DEEPBIND, or lies in a namespace of its own, has its calls bound to the C library
- * where others have theirs bound to us; its relocations tell. One that was linked with -Bsymbolic and brings functions of
- * these names along calls its own; then there are no relocations, but a flag and the definitions.
+ * A module that was opened with RTLD_DEEPBIND has its calls bound to the C library where others have theirs bound to us, as
+ * its relocations show. One that was linked with -Bsymbolic and brings functions of these names along calls its own; then
+ * there are no relocations, but a flag and the definitions. One that dlmopen() loaded into a namespace of its own calls the
+ * C library of that namespace, which has no tracer.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -60,7 +61,7 @@ struct module {
 
 struct search {
 	uintptr_t begin, end; /* where the C library lies */
-	char text[TEXT_MAX];  /* what is to be told */
+	char text[TEXT_MAX];  /* what is to be written */
 	size_t size;
 };
 
@@ -122,22 +123,29 @@ static bool read_dynamic(uintptr_t base, const ElfW(Dyn) *entry, struct module *
 	return m->strings && m->symbols;
 }
 
-/* The first function that is bound to the C library, or NULL. */
-static const char *bound_elsewhere(const struct module *m, const ElfW(Rela) *rela, size_t size, const struct search *s)
+/* The first function that is bound to something from @begin to @end, or NULL. */
+static const char *bound_between(const struct module *m, const ElfW(Rela) *rela, size_t size, uintptr_t begin, uintptr_t end)
 {
-	const ElfW(Rela) *end = (const ElfW(Rela) *)((const char *)rela + size);
+	const ElfW(Rela) *last = (const ElfW(Rela) *)((const char *)rela + size);
 
-	for (; rela && rela < end; rela++) {
+	for (; rela && rela < last; rela++) {
 		uint32_t symbol = (uint32_t)(rela->r_info >> 32);
 		const char *name;
 
 		if (!symbol)
 			continue;
 		name = m->strings + m->symbols[symbol].st_name;
-		if (is_hooked(name) && *(const uintptr_t *)(m->base + rela->r_offset) - s->begin < s->end - s->begin)
+		if (is_hooked(name) && *(const uintptr_t *)(m->base + rela->r_offset) - begin < end - begin)
 			return name;
 	}
 	return NULL;
+}
+
+static const char *bound_elsewhere(const struct module *m, uintptr_t begin, uintptr_t end)
+{
+	const char *name = bound_between(m, m->jumps, m->jumps_size, begin, end);
+
+	return name ? name : bound_between(m, m->others, m->others_size, begin, end);
 }
 
 /* The first function that the module defines itself, or NULL. The hash table lists what is defined. */
@@ -164,7 +172,7 @@ static const char *own_definition(const struct module *m)
 	return NULL;
 }
 
-static void tell(struct search *s, const char *module, const char *name, const char *why)
+static void note(struct search *s, const char *module, const char *name, const char *why)
 {
 	int n;
 
@@ -182,14 +190,58 @@ static void look_at(struct search *s, const char *path, uintptr_t base, const El
 
 	if (!path || !path[0] || !read_dynamic(base, dynamic, &m))
 		return;
-	name = bound_elsewhere(&m, m.jumps, m.jumps_size, s);
-	if (!name)
-		name = bound_elsewhere(&m, m.others, m.others_size, s);
+	name = bound_elsewhere(&m, s->begin, s->end);
 	if (name)
-		tell(s, path, name, "is bound to the C library (opened with RTLD_DEEPBIND?)");
+		note(s, path, name, "is bound to the C library (opened with RTLD_DEEPBIND?)");
 	else if (m.symbolic && (name = own_definition(&m)))
-		tell(s, path, name, "is its own (linked with -Bsymbolic)");
+		note(s, path, name, "is its own (linked with -Bsymbolic)");
 }
+
+/* ------------------------------------------------------------ namespaces */
+
+/* What debuggers read: a list of modules for each namespace, of which that of the program is the first. */
+struct namespace {
+	struct r_debug list;
+	struct namespace *next; /* since glibc 2.35, whose r_version is 2 where there is more than one */
+};
+
+static const struct namespace *next_namespace(const struct namespace *space)
+{
+	return _r_debug.r_version >= 2 ? space->next : NULL;
+}
+
+/* In a namespace of its own; wherever its functions are bound to, it is not the tracer. */
+static void look_at_foreign(struct search *s, const struct link_map *map)
+{
+	struct module m;
+	const char *name;
+
+	if (!map->l_name || !map->l_name[0] || !read_dynamic(map->l_addr, map->l_ld, &m))
+		return;
+	name = bound_elsewhere(&m, 0, UINTPTR_MAX);
+	if (name)
+		note(s, map->l_name, name, "is that of another namespace (opened with dlmopen)");
+}
+
+/*
+ * The lists stay as they are under the lock of dl_iterate_phdr(), for which alone this is called by it.
+ * @wanted: a module, or NULL for all of them
+ */
+static int look_at_namespaces(struct dl_phdr_info *info, size_t size, void *wanted)
+{
+	const struct namespace *space = (const struct namespace *)&_r_debug;
+	const struct link_map *map;
+
+	(void)info;
+	(void)size;
+	while ((space = next_namespace(space)))
+		for (map = space->list.r_map; map; map = map->l_next)
+			if (!wanted || map == wanted)
+				look_at_foreign(&search, map);
+	return 1;
+}
+
+/* ------------------------------------------------------------ the program's own namespace */
 
 static int find_library(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -260,6 +312,7 @@ static void look_before_it_goes(const void *library)
 
 	if (dl_iterate_phdr(find_library, NULL))
 		dl_iterate_phdr(look_at_library, &wanted);
+	dl_iterate_phdr(look_at_namespaces, (void *)library);
 }
 
 EXPORT int dlclose(void *library)
@@ -281,6 +334,7 @@ void ptt_tell_uncovered(const char *path)
 	if (!dl_iterate_phdr(find_library, NULL))
 		return;
 	dl_iterate_phdr(look_at_each, NULL);
+	dl_iterate_phdr(look_at_namespaces, NULL);
 	if (!search.size || !ptt_may_write(search.size))
 		return;
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -39,6 +39,7 @@ def test_libraries_come_and_go(hostile: Hostile) -> None:
     ("how", "flags", "why"),
     [
         ("deep", (), "RTLD_DEEPBIND"),
+        ("space", (), "dlmopen"),
         ("now", ("-DOWN", "-Wl,-Bsymbolic"), "-Bsymbolic"),
     ],
 )
@@ -51,6 +52,17 @@ def test_modules_that_go_past_the_tracer_are_told(
     assert told["module"] == str(module)
     assert why in told["why"]
     assert f"{module}\n    pthread_mutex" in hostile.ptt("stat", hostile.trace).stdout
+
+
+@pytest.mark.parametrize("handler", ["ring", "shared", "file"])
+def test_many_namespaces_at_once(handler: str, hostile: Hostile) -> None:
+    program, module = hostile.program("modules.c"), _module(hostile)
+    was = hostile.plain(program, module, "spaces", "20")
+    now = hostile.traced(program, module, "spaces", "20", options=("--handler", handler))
+    assert (now.out, now.err, now.status) == (was.out, was.err, 0)
+    if handler != "file":
+        (told,) = hostile.facts()["uncovered"]
+        assert (told["module"], "dlmopen" in told["why"]) == (str(module), True)
 
 
 # ---- ends ----
