@@ -198,6 +198,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, ModuleNotFoundError):
+            from nptltrace.cli.missing import missing_libraries
+
+            line = missing_libraries(error)
+            if line is not None:
+                print(f"ptt: error: {line}", file=sys.stderr)
+                return EXIT_USAGE
         what = f"{type(error).__name__}: {one_line(error)}"
         print(f"ptt: internal error: {what} (--debug shows where)", file=sys.stderr)
         return EXIT_INTERNAL

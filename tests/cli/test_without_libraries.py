@@ -1,0 +1,87 @@
+"""Where none of the libraries is installed: recording works, and the rest says what it misses."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.cli.missing import LIBRARIES
+from tests.support import ROOT, clean_environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt, Result
+
+# -I -S: nothing but the standard library can be imported. The rest is what `ptt` does.
+ALONE = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "src")!r})
+from nptltrace.cli import entry
+sys.argv = ["ptt", *sys.argv[1:]]
+entry()
+"""
+READING = [
+    ["check"], ["report"], ["stat"], ["top"], ["verify"], ["sql", "select 1"], ["cut", "-o", "out"],
+    ["ui", "--no-browser"], ["export", "--format", "parquet", "-o", "out"],
+]  # fmt: skip
+
+
+def alone(ptt: Ptt, *args: str, status: int = 0, cwd: Path | None = None) -> Result:
+    """Run `ptt ARGS` with the standard library alone."""
+    result = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", ALONE, *args],
+        env=clean_environment(NPTLTRACE_NATIVE_DIR=str(ptt.native)),
+        cwd=cwd,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert result.returncode == status, result.stderr
+    return result
+
+
+@pytest.fixture
+def recorded(ptt: Ptt, tmp_path: Path) -> Path:
+    """A trace, recorded with the standard library alone."""
+    trace = tmp_path / "run.ptt"
+    said = alone(ptt, "record", "-o", str(trace), "--", "/bin/true").stderr
+    assert re.fullmatch(r"ptt: recorded \d+ events from 1 process, .*\n", said)
+    return trace
+
+
+def test_what_is_recorded_so_can_be_read(ptt: Ptt, recorded: Path) -> None:
+    assert "1 process" in ptt("stat", recorded).stdout
+
+
+def test_recording_stands_alone(ptt: Ptt, recorded: Path) -> None:
+    assert alone(ptt, "record", "--help").stdout
+    assert alone(ptt, "config", "--libdir").stdout == f"{ptt.native}/lib\n"
+    assert alone(ptt, "recover", str(recorded)).stderr == ptt("recover", recorded).stderr
+    refused = alone(ptt, "level", str(os.getpid()), "2", status=2).stderr
+    assert refused.startswith(f"ptt: error: process {os.getpid()} is not recorded: ")
+
+
+@pytest.mark.parametrize("command", READING, ids=lambda command: command[0])
+def test_reading_says_what_to_install(
+    ptt: Ptt, recorded: Path, tmp_path: Path, command: list[str]
+) -> None:
+    name, *rest = command
+    said = alone(ptt, name, str(recorded), *rest, status=2, cwd=tmp_path).stderr
+    wanted = " ".join(LIBRARIES.values())
+    assert re.fullmatch(
+        rf"ptt: error: (\w+) is not installed, which reading traces needs: pip install {wanted}\n",
+        said,
+    )
+
+
+def test_every_dependency_is_known() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    names = {re.match(r"[\w-]+", one)[0] for one in project["dependencies"]}  # type: ignore[index]
+    assert names == set(LIBRARIES.values())
