@@ -2,7 +2,7 @@
 /* call_site.c - where a program calls the thread library, past the functions of its language's library in between. */
 /*
  * A hook knows the call that brought it about. Where that lies in a wrapper, such as std::mutex::lock(), the stack is
- * gone up to the first function that is none. Only handlers that were told a site that they do not know ask for this, so
+ * gone up to the first function that is none. Only handlers that got a site that they do not know ask for this, so
  * programs without wrappers pay nothing for it.
  *
  * What is known of a return address fits into a word: the kind of its function and the way from its frame to the next. So
@@ -140,7 +140,7 @@ static bool find_hook_caller(struct frame *f, uintptr_t site)
 
 /*
  * Go up from a call in a wrapper to the program's. A thread may have none, as one that std::async() made; the outermost
- * wrapper that was compiled into the program then tells more than the innermost.
+ * wrapper that was compiled into the program then says more than the innermost.
  */
 static void *find_program(struct frame *f, uint64_t entry)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* modules.c - tells apart the modules that have the same addresses one after the other. */
+/* modules.c - distinguishes the modules that have the same addresses one after the other. */
 /*
  * A module is known by where it lies and by its build-id, or its headers where it has none. Whatever caches something by
  * address, here and in handlers, forgets it when a module is closed; what the first event after that finds is looked up
@@ -238,7 +238,7 @@ static struct ptt_module *add(const struct dl_find_object *found, uint64_t ident
  * The handler says since when the module is there before anybody relies on its having said so. A second thread may say it
  * too: the earlier time counts.
  */
-static void tell(struct ptt_module *m, const struct dl_find_object *found, const struct extent *whole,
+static void report_module(struct ptt_module *m, const struct dl_find_object *found, const struct extent *whole,
 		 const struct build_id *id)
 {
 	struct nptl_trace_module module = {
@@ -269,9 +269,9 @@ const struct ptt_module *ptt_module_of(const struct dl_find_object *found)
 	/* a program that has given up system calls keeps what was known by then */
 	if (!m && !ptt_is_confined() && place < TABLE_SIZE)
 		m = add(found, identity, place);
-	/* acquire: pairs with tell() */
+	/* acquire: pairs with report_module() */
 	if (m && !ptt_is_confined() && !__atomic_load_n(&m->present, __ATOMIC_ACQUIRE))
-		tell(m, found, &whole, &id);
+		report_module(m, found, &whole, &id);
 	return m;
 }
 
@@ -302,7 +302,7 @@ void ptt_end_closing(const void *library)
 		const struct link_map *map = __atomic_load_n(&m->map, __ATOMIC_RELAXED);
 
 		/* another one may be there by now, whose memory must not be looked at: it may be closed as well */
-		/* relaxed: who calls dlclose() has seen the library loaded; of others it does not matter when */
+		/* relaxed: the caller of dlclose() has seen the library loaded; of others it does not matter when */
 		if (__atomic_load_n(&m->present, __ATOMIC_RELAXED) &&
 		    (map == library || ptt_find_object((void *)m->begin, &found) != 0 || found.dlfo_link_map != map))
 			__atomic_store_n(&m->present, false, __ATOMIC_RELAXED);

@@ -20,7 +20,7 @@ struct ptt_module {
 	uint64_t identity;	    /* of its contents */
 	const struct link_map *map; /* of the last time that it was loaded */
 	struct ptt_module *next;
-	bool present;		    /* the handler was told since it was loaded */
+	bool present;		    /* the handler got it since it was loaded */
 	bool passed_over;	    /* nothing of the program is to be seen in it */
 	bool foreign;		    /* nor in what calls it */
 	uint32_t mask;		    /* wrappers: offsets of functions, hashed, 0 where there is none */
@@ -30,7 +30,7 @@ struct ptt_module {
 /*
  * ptt_module_of - the entry of a module that was found.
  *
- * Reads the symbols of a module that it sees for the first time, and tells the handler of one that was not there at the
+ * Reads the symbols of a module that it sees for the first time, and reports to the handler one that was not there at the
  * last event. Safe in signal handlers, no cancellation point, keeps errno; takes no lock.
  * Return: NULL if it is not known and cannot be looked at now.
  */

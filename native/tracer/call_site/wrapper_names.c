@@ -73,7 +73,7 @@ static const char *const of_rust[] = {
 	"3std6thread9lifecycle",
 };
 
-/* Of most names the first letters tell; a call of a library's function would cost more than they do. */
+/* Most names are known by their first letters; a call of a library's function would cost more than they do. */
 static inline bool begins_with(const char *name, const char *beginning)
 {
 	while (*beginning && *name == *beginning) {

@@ -11,7 +11,7 @@ enum ptt_kind_of_name {
 	PTT_NAME_OF_WRAPPER,
 };
 
-/* ptt_wrapper_name - tell by the name in a symbol table. Pure. */
+/* ptt_wrapper_name - decide by the name in a symbol table. Pure. */
 enum ptt_kind_of_name ptt_wrapper_name(const char *name);
 
 /* ptt_foreign_module - does a library make calls for a language that the tracer sees nothing of? By its path. Pure. */

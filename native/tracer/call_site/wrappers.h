@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wrappers.h - the functions that stand between a program and the thread library, and are nobody's call site. */
+/* wrappers.h - the functions that stand between a program and the thread library, and are never the call site. */
 #ifndef PTT_WRAPPERS_H
 #define PTT_WRAPPERS_H
 

@@ -292,7 +292,7 @@ static void restart_handler(void)
 		ptt_getevent = ptt_ignore_event;
 		return;
 	}
-	if (__nptl_trace_confined) { /* it could neither tell of itself nor leave anything behind */
+	if (__nptl_trace_confined) { /* it could neither report itself nor leave anything behind */
 		__nptl_trace_enabled = 0;
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* once.c - pthread_once: who runs the routine, and who waits for the one that does. */
+/* once.c - pthread_once: reports the thread that runs the routine, and those that wait for it. */
 #include "once.h"
 
 /* glibc's control word: bit 1 when the routine has been run, bit 0 while it is being run. */
@@ -96,7 +96,7 @@ static COLD int call_real(ptt_once_function *real, pthread_once_t *control, void
 
 int ptt_once(ptt_once_function *real, pthread_once_t *control, void (*routine)(void), void *site)
 {
-	/* acquire: who sees that the routine has been run sees what it did; the real function looks again */
+	/* acquire: a thread that sees that the routine has been run sees what it did; the real function looks again */
 	int state = __atomic_load_n(control, __ATOMIC_ACQUIRE);
 
 	if (likely(state & ONCE_DONE))

@@ -8,7 +8,7 @@
 typedef int ptt_once_function(pthread_once_t *control, void (*routine)(void));
 
 /*
- * ptt_once - call @real, and report who runs the routine and who waits for it
+ * ptt_once - call @real, and report which thread runs the routine and which ones wait for it
  * @real: is given @control and either @routine or one of the tracer's that calls it
  */
 int ptt_once(ptt_once_function *real, pthread_once_t *control, void (*routine)(void), void *site) HIDDEN;

@@ -16,7 +16,7 @@ struct start {
 		int (*c11)(void *);
 	} routine;
 	void *arg;
-	pthread_t thread; /* the new thread says who it is */
+	pthread_t thread; /* set by the new thread */
 	uint32_t creator;
 	uint32_t serial;
 	uint32_t users;
@@ -36,7 +36,7 @@ static __thread struct {
 	bool known; /* begins and ends are reported */
 	bool ended; /* and its end has been */
 	bool leaves; /* by pthread_exit or thrd_exit */
-	bool inside; /* the thread library tells of its start, and will of its end */
+	bool inside; /* the thread library reports its start, and will report its end */
 	bool cancelled;
 	void *value; /* what the thread returns */
 } self INITIAL_EXEC;
@@ -228,14 +228,14 @@ EXPORT void __nptl_trace_thread_enters(void)
 	report_begin(NULL, 0, 0);
 }
 
-/* ------------------------------------------------------------ what a trace-enabled thread library tells */
+/* ------------------------------------------------------------ what a trace-enabled thread library reports */
 
 bool ptt_thread_is_known(void)
 {
 	return self.known;
 }
 
-/* Ours begins in its trampoline; of one that was made past the hooks nobody knows by whom. */
+/* Ours begins in its trampoline; the creator of one that was made past the hooks is not known. */
 void ptt_thread_starts(void *routine)
 {
 	self.inside = true;
@@ -270,7 +270,7 @@ static struct start *prepare(void *arg)
 
 /*
  * After a creation. The real function has filled in *@thread before the new thread ran, so the program may have done
- * anything with it since; it is looked at only where the new thread has not yet said who it is.
+ * anything with it since; it is looked at only where the new thread has not yet set its own.
  */
 static pthread_t created_thread(struct start *start, const pthread_t *thread, bool detached, void *site)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread.h - beginning and end of threads, for the C11 functions and for a thread library that tells of them itself. */
+/* thread.h - beginning and end of threads, for the C11 functions and for a thread library that reports them itself. */
 #ifndef PTT_THREAD_H
 #define PTT_THREAD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* points.c - makes events of what a trace-enabled thread library says of its inside. */
+/* points.c - turns what a trace-enabled thread library reports of its inside into events. */
 /*
  * Nothing is reported of a thread before its begin and after its end: a thread number can be used again, and only these
  * two say whose it is. So a thread made by pthread_create() begins in thread.c's trampoline, and ends here, in the
@@ -24,7 +24,7 @@ void ptt_mute_points(bool mute)
 
 /*
  * A handler that uses the C library must not be called by a thread that has one of the library's locks: it would ask for
- * the same one again, and wait for itself. Such handlers are told of nothing from the inside meanwhile.
+ * the same one again, and wait for itself. Such handlers get nothing from the inside meanwhile.
  */
 static bool locks_the_library(unsigned int point)
 {
@@ -46,22 +46,22 @@ static bool locks_the_library(unsigned int point)
 
 /* ------------------------------------------------------------ low-level locks */
 
-/* Locks whose purpose has been told, by a hash of their addresses: one that lost its place is told of again. */
-#define TOLD_BITS 12
-static uintptr_t told[1u << TOLD_BITS];
+/* Locks whose purpose has been reported, by a hash of their addresses: one that lost its place is reported again. */
+#define REPORTED_BITS 12
+static uintptr_t reported[1u << REPORTED_BITS];
 
 void ptt_forget_purposes(void)
 {
-	memset(told, 0, sizeof(told));
+	memset(reported, 0, sizeof(reported));
 }
 
 /* Once for each lock, so that the events of taking and freeing need not carry it. */
-static void tell_purpose(const void *lock, unsigned long purpose, void *site)
+static void report_purpose(const void *lock, unsigned long purpose, void *site)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)lock * UINT64_C(0x9e3779b97f4a7c15);
-	uintptr_t *place = &told[hash >> (64 - TOLD_BITS)];
+	uintptr_t *place = &reported[hash >> (64 - REPORTED_BITS)];
 
-	/* relaxed: two threads may both tell, which does no harm */
+	/* relaxed: two threads may both report it, which does no harm */
 	if (likely(__atomic_load_n(place, __ATOMIC_RELAXED) == (uintptr_t)lock) || purpose == NPTL_TRACE_LLL_OTHER)
 		return;
 	__atomic_store_n(place, (uintptr_t)lock, __ATOMIC_RELAXED);
@@ -88,7 +88,7 @@ static void report_lll(unsigned int point, const void *lock, unsigned long purpo
 {
 	if (!must_trace(LLL, LLL_TAKEN))
 		return;
-	tell_purpose(lock, purpose, site);
+	report_purpose(lock, purpose, site);
 	switch (point) {
 	case NPTL_POINT_lll_taken:
 		EMIT(LLL, LLL_TAKEN, lock, site);

@@ -20,7 +20,7 @@ static char trace[sizeof(TRACE) + 4096];
 static bool ready, with_children;
 
 /*
- * Where we are, as the dynamic linker can be told it: blanks and colons part the entries of LD_PRELOAD. A link is not
+ * Where we are, in a form that the dynamic linker takes: blanks and colons part the entries of LD_PRELOAD. A link is not
  * resolved, for it may have been made to avoid these.
  */
 static bool find_ourselves(char *path)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exec.c - the exec functions: the program that is executed is traced too. */
+/* exec.c - the exec functions: reports them, and passes the tracer on to the program that is executed. */
 #include <stdarg.h>
 #include <sys/syscall.h>
 #include <unistd.h>

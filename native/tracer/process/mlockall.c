@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mlockall.c - mlockall(): the program's memory is locked, and not the trace buffers. */
+/* mlockall.c - mlockall(): locks the program's memory, and not the trace buffers. */
 /*
  * The buffers are mapped whole, 67 MB of which little is in use. The kernel compares all that is mapped with
  * RLIMIT_MEMLOCK, so the call fails under the tracer where it succeeds without; and where there is no limit it makes all

@@ -45,7 +45,7 @@ bool ptt_share_storage(uint64_t flags)
 	/* two threads that are here at one time store the same */
 	if (ptt_getevent != recorded_getevent) {
 		behind = ptt_getevent;
-		/* release: who calls it finds what is behind it */
+		/* release: a thread that calls it finds what is behind it */
 		__atomic_store_n(&ptt_getevent, recorded_getevent, __ATOMIC_RELEASE);
 	}
 	shares = true;

@@ -9,8 +9,8 @@
 #endif
 
 /*
- * A function that this C library does not have: a program that looks for it at run time finds the hook. It is told what a
- * system without the function says.
+ * A function that this C library does not have: a program that looks for it at run time finds the hook, which answers as a
+ * system without the function.
  */
 static COLD long absent(const char *name)
 {
@@ -71,7 +71,7 @@ static const void *module_of(void *function)
  * Not inlined and not a tail call: the dynamic linker takes the address that dlsym returns to for its caller, and a jump
  * would make it take somebody else's.
  *
- * Versions tell functions of the C library apart. Who else stands in front of it, as ThreadSanitizer does, has one function
+ * Versions distinguish functions of the C library. A library in front of it, such as ThreadSanitizer, has one function
  * for all of them, and must not be passed by.
  */
 static COLD void *find(const char *name, const char *version)
