@@ -125,7 +125,7 @@ def test_aliases_name_objects(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
 def test_answers_go_to_files(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     for name in ("a.parquet", "a.csv", "a.json", "a.jsonl", "a.txt"):
         done = ptt("sql", trace, QUERY, "-o", tmp_path / name)
-        assert (done.stdout, done.stderr) == ("", f"ptt: wrote 1 rows to {tmp_path / name}\n")
+        assert (done.stdout, done.stderr) == ("", f"ptt: wrote 1 row to {tmp_path / name}\n")
     assert pyarrow.parquet.read_table(tmp_path / "a.parquet")["dur_ns"].to_pylist() == [80]
     assert json.loads((tmp_path / "a.json").read_text())[0]["dur_ns"] == 80
     assert (tmp_path / "a.csv").read_text().startswith("tid,class")

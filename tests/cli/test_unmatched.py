@@ -38,7 +38,7 @@ def deadlock(trace_dir: Path) -> Path:
         (["--to", "0"], "nothing comes before --to 0 ns: the trace has events from 0 ns to 20 ns"),
         (["--from", "10ns", "--to", "10ns"], "nothing lies between --from 10 ns and --to 10 ns"),
         (["--tid", "99"], "no thread matches --tid 99: the trace has threads 1, 2"),
-        (["--pid", "7"], "no thread matches --pid 7: the trace has processes "),
+        (["--pid", "7"], "no thread matches --pid 7: the trace has process"),
         (["--site", "zzz"], "no call site matches --site zzz: the trace has "),
     ],
 )

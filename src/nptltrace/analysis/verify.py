@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread, libptttrack_promises
 from nptltrace._binding.libptttrack_sums import KINDS
+from nptltrace._plural import plural
 from nptltrace.analysis.model import Window, event_buffers
 from nptltrace.catalog import BY_ID
 from nptltrace.trace.printing import Printer
@@ -179,7 +180,7 @@ def gaps(source: Source, trace: TraceFiles) -> list[str]:
         "nobody says that the recording was finished": (
             not trace.running and session.state != "complete"
         ),
-        f"{lost} events were lost": lost,
+        f"{lost} {plural(lost, 'event was', 'events were')} lost": lost,
         "older events were overwritten": session.number("overwritten_bytes"),
         "older files were removed": session.number("removed_events"),
         "parts of it are damaged": damaged,

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.analysis.sql.views import VIEWS
 from nptltrace.cli.output.sql_output import write
@@ -121,7 +122,7 @@ class Prompt:
         for result in self._database.results(text):
             rows = write(result, self.style, sys.stdout)
             if self.style == "text":
-                print(f"({rows} {'row' if rows == 1 else 'rows'})")
+                print(f"({rows} {plural(rows, 'row')})")
 
     def command(self, text: str) -> bool:
         """Obey a command; False for the one that ends the prompt.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.cli import traces
 from nptltrace.cli.commands.stat import duration
 from nptltrace.cli.options import say
@@ -71,7 +72,11 @@ def _threads(args: argparse.Namespace, source: Source) -> Iterator[str]:
         return
     pids = sorted({process.pid for process in source.processes()})
     tids = sorted({tid for _, tid in source.threads()})
-    what, numbers = ("threads", tids) if args.tid else ("processes", pids)
+    what, numbers = (
+        (plural(len(tids), "thread"), tids)
+        if args.tid
+        else (plural(len(pids), "process", "processes"), pids)
+    )
     shown = ", ".join(map(str, numbers[:_SHOWN]))
     more = f" and {len(numbers) - _SHOWN:,} more" if len(numbers) > _SHOWN else ""
     yield f"no thread matches {_given(args, 'pid', 'tid')}: the trace has {what} {shown}{more}"
@@ -80,7 +85,8 @@ def _threads(args: argparse.Namespace, source: Source) -> Iterator[str]:
 def _sites(args: argparse.Namespace, source: Source, symbols: Symbols) -> Iterator[str]:
     if traces.selection(args).site_pairs(source, symbols) == []:
         places = len(source.sites())
-        yield f"no call site matches {_given(args, 'site')}: the trace has {places:,} others"
+        others = f"{places:,} {plural(places, 'other')}"
+        yield f"no call site matches {_given(args, 'site')}: the trace has {others}"
 
 
 def _given(args: argparse.Namespace, *names: str) -> str:

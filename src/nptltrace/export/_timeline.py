@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace._plural import plural
 from nptltrace.analysis.model import Window, model_steps
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.export import _records as rec
@@ -162,8 +163,10 @@ class Timeline:
         n = self.counts
         threads = len(self.lived())
         return (
-            f"{n['waits']:,} waits, {n['holds']:,} holds and {n['wakeups']:,} wake-ups "
-            f"of {threads} thread{'s' * (threads != 1)}"
+            f"{n['waits']:,} {plural(n['waits'], 'wait')}, "
+            f"{n['holds']:,} {plural(n['holds'], 'hold')} and "
+            f"{n['wakeups']:,} {plural(n['wakeups'], 'wake-up')} "
+            f"of {threads} {plural(threads, 'thread')}"
         )
 
     # ---- records ----

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
+from nptltrace._plural import plural
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -61,7 +63,7 @@ def write(
         for name, piece in made.pieces(list(writers)):
             writers[name].write(piece)
             rows += piece.num_rows
-    return f"{rows} rows of {len(chosen)} {'table' if len(chosen) == 1 else 'tables'}"
+    return f"{rows} {plural(rows, 'row')} of {len(chosen)} {plural(len(chosen), 'table')}"
 
 
 class _Writer:

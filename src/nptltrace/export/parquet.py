@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 from urllib.parse import quote
 
+from nptltrace._plural import plural
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
@@ -63,7 +65,7 @@ def write(
             for run, part in _by_run(piece, list(runs)):
                 files[name, run].write(part)
             rows += piece.num_rows
-    return f"{rows} rows of {len(chosen)} {'table' if len(chosen) == 1 else 'tables'}"
+    return f"{rows} {plural(rows, 'row')} of {len(chosen)} {plural(len(chosen), 'table')}"
 
 
 def _partition(run: dict[str, object]) -> str:

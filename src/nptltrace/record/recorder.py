@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.libpttcollect import Collector, CollectorError, Stats
+from nptltrace._plural import plural
 from nptltrace.errors import PttError, UsageError
 from nptltrace.record import launch
 from nptltrace.record.drains import NoDrain, RingDrain
@@ -62,10 +63,6 @@ class Outcome(NamedTuple):
     processes: int = 0
 
 
-def _plural(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
-
-
 def _size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{count / 1e3:.1f} kB"  # noqa: PLR2004
 
@@ -74,9 +71,9 @@ def summary(outcome: Outcome) -> str:
     """Return the last line of `ptt record`."""
     stats = outcome.stats
     return (
-        f"recorded {_plural(stats.events, 'event', 'events')} from "
-        f"{_plural(outcome.processes, 'process', 'processes')}, "
-        f"{_plural(stats.threads, 'thread', 'threads')} in {outcome.trace} "
+        f"recorded {stats.events} {plural(stats.events, 'event')} from "
+        f"{outcome.processes} {plural(outcome.processes, 'process', 'processes')}, "
+        f"{stats.threads} {plural(stats.threads, 'thread')} in {outcome.trace} "
         f"({stats.lost} lost, {_size(stats.bytes)})"
     )
 
@@ -504,7 +501,8 @@ class _Progress:
             return
         self._shown = True
         print(
-            f"\rptt: {elapsed:.0f} s, {stats.events} events, {stats.live_threads} threads, "
+            f"\rptt: {elapsed:.0f} s, {stats.events} {plural(stats.events, 'event')}, "
+            f"{stats.live_threads} {plural(stats.live_threads, 'thread')}, "
             f"{stats.bytes / 1e6:.1f} MB, {stats.lost} lost\x1b[K",
             end="",
             file=sys.stderr,

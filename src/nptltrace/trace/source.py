@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread, libpttread_text
+from nptltrace._plural import plural
 from nptltrace.errors import PttError, TraceFormatError, UsageError
 from nptltrace.trace import posix_log
 from nptltrace.trace.alignment import Clocked, align
@@ -413,8 +414,9 @@ class Source:
                 )
             without = trace.info.session.number("events_without_site")
             if without:
+                have = plural(without, "event has", "events have")
                 found.append(
-                    f"{trace.path}: {without} events have no call site: "
+                    f"{trace.path}: {without} {have} no call site: "
                     "their process has more of them than can be told apart"
                 )
             if self.reader.trace_info(trace.number).packets == 0 and not trace.running:

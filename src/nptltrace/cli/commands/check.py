@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import (
     add_format,
@@ -90,10 +91,12 @@ def run(args: argparse.Namespace) -> int:
     chosen = rules.chosen(result.findings)
     suspects = 0 if rules.suspects else sum(found.suspect for found in result.findings)
     if result.partial:
-        what = f"{result.lost:,} events are missing" if result.lost else "events are missing"
+        are = plural(result.lost, "event is", "events are")
+        what = f"{result.lost:,} {are} missing" if result.lost else "events are missing"
         say(args, f"warning: {what}: findings that need all events to be sure are left out")
     if suspects:
-        say(args, f"{suspects} possible lock orders are left out (--suspects shows them)")
+        orders = plural(suspects, "order is", "orders are")
+        say(args, f"{suspects} possible lock {orders} left out (--suspects shows them)")
     if result.crowded:
         what = "by threads that held more than 64 others"
         say(args, f"orders of locks that were taken {what} are not judged ({result.crowded:,})")

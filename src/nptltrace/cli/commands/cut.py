@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_trace, say
 from nptltrace.errors import UsageError
@@ -64,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
     warner.say()
     say_unmatched(args, source)
     none = "" if written.events else ": there is none in this part"
-    say(args, f"wrote {written.events} events to {written.path}{none}")
+    events = plural(written.events, "event")
+    say(args, f"wrote {written.events} {events} to {written.path}{none}")
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_traces, say
 from nptltrace.errors import UsageError
@@ -38,5 +39,6 @@ def run(args: argparse.Namespace) -> int:
     warner = traces.Warner(args, source)
     written = write_trace(source, Path(args.output), Part(), force=args.force)
     warner.say()
-    say(args, f"wrote {written.events} events of {len(args.traces)} traces to {written.path}")
+    events = f"{written.events} {plural(written.events, 'event')}"
+    say(args, f"wrote {events} of {len(args.traces)} traces to {written.path}")
     return 0

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.cli.options import say, size, suggest
 from nptltrace.errors import UsageError
 
@@ -161,11 +162,13 @@ def run(args: argparse.Namespace) -> int:
                 f"flight recorder: {stats.overwritten / 1e6:.1f} MB of older events overwritten",
             )
         if stats.removed:
-            say(args, f"{stats.removed} older events were in files that --max-files removed")
+            were = plural(stats.removed, "event was", "events were")
+            say(args, f"{stats.removed} older {were} in files that --max-files removed")
         if stats.stopped:
             say(args, "the buffers filled and recording stopped there (until-full)")
         if stats.lost_processes:
-            say(args, f"{stats.lost_processes} processes ran untraced: too many at one time")
+            processes = plural(stats.lost_processes, "process", "processes")
+            say(args, f"{stats.lost_processes} {processes} ran untraced: too many at one time")
         say(args, recorder.summary(outcome))
     if viewer is not None:
         viewer.wait(lambda: say(args, "the viewer goes on (interrupt to end it)"))

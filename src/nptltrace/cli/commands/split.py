@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_trace, say
 
@@ -48,10 +49,11 @@ def run(args: argparse.Namespace) -> int:
     made = 0
     for name, part in _parts(source, args.by).items():
         written = write_trace(source, directory / name, part, force=args.force)
-        say(args, f"wrote {written.events} events to {written.path}", verbosity=1)
+        events = plural(written.events, "event")
+        say(args, f"wrote {written.events} {events} to {written.path}", verbosity=1)
         made += 1
     warner.say()
-    say(args, f"wrote {made} traces to {directory}")
+    say(args, f"wrote {made} {plural(made, 'trace')} to {directory}")
     return 0
 
 

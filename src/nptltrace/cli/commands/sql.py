@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_format, say
 from nptltrace.errors import UsageError
@@ -121,7 +122,7 @@ def _answer(args: argparse.Namespace, database: Database, query: str) -> None:
         rows = write_file(result, Path(args.output), force=args.force)
         if next(results, None) is not None:
             raise UsageError("-o takes one query that answers something")
-        say(args, f"wrote {rows} rows to {args.output}")
+        say(args, f"wrote {rows} {plural(rows, 'row')} to {args.output}")
         return
     prompt = Prompt(database, args.format)
     answered = False

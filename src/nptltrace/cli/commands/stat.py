@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_format, write_csv, write_json, write_lines
 from nptltrace.errors import UsageError
@@ -95,8 +96,9 @@ def _summary(found: Statistics, name: str) -> Iterator[str]:
     yield _cut(name, _WIDTH)
     processes, threads = len(found.processes), found.thread_count
     yield (
-        f"  {found.events:,} events of {_many(threads, 'thread')} in "
-        f"{_many(processes, 'process', 'es')}, {duration(found.duration_ns)}, {size(found.bytes)}"
+        f"  {_many(found.events, 'event')} of {_many(threads, 'thread')} in "
+        f"{_many(processes, 'process', 'processes')}, {duration(found.duration_ns)}, "
+        f"{size(found.bytes)}"
     )
     facts = [f"level {found.level}"] if found.level else []
     facts += [f"recorded {_date(found.start_unix_ns)}"] if found.events else []
@@ -108,11 +110,11 @@ def _summary(found: Statistics, name: str) -> Iterator[str]:
         yield f"  {', '.join(facts)}"
     if found.lost:
         causes = ", ".join(f"{cause} {n:,}" for cause, n in found.lost_by_cause.items())
-        yield f"  {found.lost:,} events lost" + (f" ({causes})" if causes else "")
+        yield f"  {_many(found.lost, 'event')} lost" + (f" ({causes})" if causes else "")
     else:
         yield "  no events lost"
     if found.untraced_processes:
-        untraced = _many(found.untraced_processes, "process", "es")
+        untraced = _many(found.untraced_processes, "process", "processes")
         yield f"  {untraced} ran untraced: there were too many at one time"
     if found.damage_bytes:
         yield f"  {size(found.damage_bytes)} damaged and left out"
@@ -157,8 +159,8 @@ def _objects(found: Statistics, top: int | None) -> Iterator[str]:
         yield f"  {len(found.objects) - len(shown)} more (-n 0 shows all)"
 
 
-def _many(n: int, what: str, plural: str = "s") -> str:
-    return f"{n:,} {what}{'' if n == 1 else plural}"
+def _many(n: int, what: str, many: str = "") -> str:
+    return f"{n:,} {plural(n, what, many)}"
 
 
 def _cut(text: str, width: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import (
     add_format,
@@ -107,7 +108,7 @@ def _text(verdict: Verdict, name: str) -> Iterator[str]:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    return f"{number} {plural(number, noun)}"
 
 
 def _one(one: Violation) -> Iterator[str]:

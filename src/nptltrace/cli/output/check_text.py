@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.cli.commands.stat import seconds
 from nptltrace.cli.options import columns
 from nptltrace.cli.output.folding import folded
@@ -36,7 +37,7 @@ def summary(findings: Sequence[Finding], name: str) -> str:
     counts: dict[str, int] = {}
     for found in findings:
         counts[found.kind] = counts.get(found.kind, 0) + 1
-    many = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
+    many = f"{len(findings)} {plural(len(findings), 'finding')}"
     return f"{name}: {many}: " + ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items()))
 
 

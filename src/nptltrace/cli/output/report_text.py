@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
 from nptltrace.cli.commands.stat import duration, seconds
 from nptltrace.cli.options import columns
 
@@ -71,7 +72,8 @@ def _summary(found: Contention) -> Iterator[str]:
     if parts:
         yield from _wrap(f"not contention: {', '.join(parts)}", "  ")
     if found.lost:
-        yield f"  {found.lost:,} events were lost: what follows is incomplete"
+        were = plural(found.lost, "event was", "events were")
+        yield f"  {found.lost:,} {were} lost: what follows is incomplete"
 
 
 def _others(figures: Figures) -> list[str]:
@@ -312,7 +314,7 @@ def _path(path: CriticalPath) -> Iterator[str]:
 
 
 def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    return f"{n:,} {plural(n, what)}"
 
 
 def _short(ns: int) -> str:

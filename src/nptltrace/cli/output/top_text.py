@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._plural import plural
 from nptltrace.cli.commands.stat import duration, seconds
 
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ def lines(found: LiveContention, *, name: str, by: str, top: int | None) -> Iter
 def _summary(found: LiveContention) -> Iterator[Line]:
     interval = found.now_ns - found.since_ns
     state = "" if found.running else ", the recording has ended"
-    lost = f", {found.lost:,} events lost" if found.lost else ""
+    lost = f", {found.lost:,} {plural(found.lost, 'event')} lost" if found.lost else ""
     yield Line(f"  at {seconds(found.now_ns)}, the last {duration(interval)}{state}{lost}")
-    waits = "1 wait" if found.figures.waits == 1 else f"{found.figures.waits:,} waits"
+    waits = f"{found.figures.waits:,} {plural(found.figures.waits, 'wait')}"
     now = "1 thread waits" if found.waiting == 1 else f"{found.waiting:,} threads wait"
     yield Line(
         f"  contended: {duration(found.figures.wait_ns)}, {waits} ended; "
