@@ -24,7 +24,6 @@ FILES = [
     f"{NATIVE}/include/nptl_trace_events.h",
     f"{NATIVE}/lib/libnptltrace.so",
     f"{NATIVE}/lib/libpttcollect.so",
-    f"{NATIVE}/lib/libpttmodel.so",
     f"{NATIVE}/lib/libpttread.so",
     f"{NATIVE}/lib/libptttrack.so",
     f"{NATIVE}/lib/libpttverify.so",

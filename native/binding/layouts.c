@@ -120,21 +120,22 @@ SIZE(120); AT(wait_n, 0); AT(wait_ns, 40); AT(wait_max, 80); AT(held_ns, 88); AT
 AT(hold_ns, 104); AT(hold_max, 112);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_object
-SIZE(208); AT(sums, 0); AT(address, 120); AT(first_ns, 128); AT(last_ns, 136); AT(wasted, 144);
-AT(process, 152); AT(kind, 156); AT(generation, 160); AT(threads, 164); AT(max_waiters, 168);
-AT(waiters, 172); AT(holders, 176); AT(holder, 180); AT(first_site, 184); AT(histogram, 188);
-AT(flags, 192); AT(init_site, 196); AT(attributes, 200); AT(address_threads, 204);
+SIZE(232); AT(address, 0); AT(first_ns, 8); AT(process, 16); AT(kind, 20); AT(generation, 24);
+AT(before, 28); AT(flags, 32); AT(waiters, 36); AT(holders, 40); AT(holder, 44); AT(holds, 48);
+AT(waits, 52); AT(opens, 56); AT(process_next, 60); AT(sums, 64); AT(last_ns, 184); AT(wasted, 192);
+AT(threads, 200); AT(max_waiters, 204); AT(first_site, 208); AT(histogram, 212); AT(init_site, 216);
+AT(attributes, 220); AT(address_threads, 224);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_site
 SIZE(152); AT(sums, 0); AT(address, 120); AT(caused_ns, 128); AT(process, 136); AT(kind, 140);
 AT(histogram, 144); AT(reserved, 148);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_thread
-SIZE(360); AT(sums, 0); AT(kind_ns, 120); AT(caused_ns, 248); AT(pthread, 256); AT(routine, 264);
-AT(first_ns, 272); AT(last_ns, 280); AT(create_ns, 288); AT(end_ns, 296); AT(join_ns, 304);
-AT(buffer_ns, 312); AT(process, 320); AT(tid, 324); AT(generation, 328); AT(creator, 332);
-AT(create_site, 336); AT(histogram, 340); AT(flags, 344); AT(held, 348); AT(policy, 352);
-AT(priority, 356);
+SIZE(376); AT(pthread, 0); AT(first_ns, 8); AT(last_ns, 16); AT(end_ns, 24); AT(process, 32);
+AT(tid, 36); AT(number, 40); AT(generation, 44); AT(creator, 48); AT(flags, 52); AT(held, 56);
+AT(holds, 60); AT(waits, 64); AT(process_next, 68); AT(sums, 72); AT(kind_ns, 192);
+AT(caused_ns, 320); AT(routine, 328); AT(create_ns, 336); AT(join_ns, 344); AT(buffer_ns, 352);
+AT(create_site, 360); AT(histogram, 364); AT(policy, 368); AT(priority, 372);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_pair
 SIZE(152); AT(sums, 0); AT(caused_ns, 120); AT(balance_ns, 128); AT(thread, 136); AT(object, 140);

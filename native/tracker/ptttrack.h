@@ -39,46 +39,52 @@ struct ptt_event {
 #define PTT_THREAD_CANCELLED 16u
 #define PTT_THREAD_PRIORITY 32u /* its policy is known */
 #define PTT_THREAD_GONE 64u	/* another thread has its pthread_t: it was joined or detached */
+#define PTT_THREAD_REPLACED 128u /* another thread has its kernel thread id */
 #define PTT_THREAD_OWN 256u	/* from here on, flags of a consumer's own */
 
-struct ptt_track_thread {
-	uint64_t pthread;
-	int64_t first_ns; /* INT64_MAX without events */
-	int64_t last_ns;  /* of the event before the current one */
-	int64_t end_ns;
-	uint32_t process;
-	uint32_t tid; /* 0 when it was created and never ran */
-	uint32_t number; /* in the reader; UINT32_MAX for one without events */
-	uint32_t generation;
-	uint32_t creator;
-	uint32_t flags;
-	uint32_t held; /* locks held now */
-	uint32_t holds; /* list, the latest first */
-	uint32_t waits; /* list, the innermost first */
+#define PTT_TRACK_THREAD \
+	uint64_t pthread; \
+	int64_t first_ns; /* INT64_MAX without events */ \
+	int64_t last_ns; /* of the event before the current one */ \
+	int64_t end_ns; \
+	uint32_t process; \
+	uint32_t tid; /* 0 when it was created and never ran */ \
+	uint32_t number; /* in the reader; UINT32_MAX for one without events */ \
+	uint32_t generation; \
+	uint32_t creator; \
+	uint32_t flags; \
+	uint32_t held; /* locks held now */ \
+	uint32_t holds; /* list, the latest first */ \
+	uint32_t waits; /* list, the innermost first */ \
 	uint32_t process_next;
+
+struct ptt_track_thread {
+	PTT_TRACK_THREAD
 };
 
 #define PTT_OBJECT_SHARED 1u /* between processes */
 #define PTT_OBJECT_ENDED 2u  /* destroyed, or its address used anew */
 #define PTT_OBJECT_MADE 4u   /* its initialization is in the trace */
-#define PTT_OBJECT_LLL_SHIFT 8 /* bits from here on: purpose of a low-level lock, enum nptl_trace_lll */
-#define PTT_OBJECT_OWN 65536u /* from here on, flags of a consumer's own */
+#define PTT_OBJECT_OWN 256u /* from here on, flags of a consumer's own */
+
+#define PTT_TRACK_OBJECT \
+	uint64_t address; \
+	int64_t first_ns; \
+	uint32_t process; \
+	uint32_t kind; \
+	uint32_t generation; /* 1 for the first object at this address */ \
+	uint32_t before; /* object that had this address, or 0 */ \
+	uint32_t flags; \
+	uint32_t waiters; /* now */ \
+	uint32_t holders; /* now */ \
+	uint32_t holder; /* one of them */ \
+	uint32_t holds; /* list, the latest first */ \
+	uint32_t waits; /* list, the latest first */ \
+	uint32_t opens; /* of a named semaphore */ \
+	uint32_t process_next;
 
 struct ptt_track_object {
-	uint64_t address;
-	int64_t first_ns;
-	uint32_t process;
-	uint32_t kind;
-	uint32_t generation; /* 1 for the first object at this address */
-	uint32_t before;     /* object that had this address, or 0 */
-	uint32_t flags;
-	uint32_t waiters; /* now */
-	uint32_t holders; /* now */
-	uint32_t holder;  /* one of them */
-	uint32_t holds;	  /* list, the latest first */
-	uint32_t waits;	  /* list, the latest first */
-	uint32_t opens;	  /* of a named semaphore */
-	uint32_t process_next;
+	PTT_TRACK_OBJECT
 };
 
 _Static_assert(sizeof(struct ptt_event) == 40, "event");

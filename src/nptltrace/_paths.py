@@ -153,7 +153,7 @@ def reader_library() -> Path:
 
 def model_library() -> Path:
     """Return the path of the library that follows threads and objects."""
-    return library("libpttmodel.so")
+    return library("libptttrack.so")
 
 
 def verify_library() -> Path:
@@ -168,7 +168,7 @@ def check_library() -> Path:
 
 def detail_library() -> Path:
     """Return the path of the library that knows what to draw."""
-    return library("libpttdetail.so")
+    return library("libptttrack.so")
 
 
 def preload_path() -> str:

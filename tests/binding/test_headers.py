@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 LIBRARIES = {
     "collect": "libpttcollect.so",
     "pttread": "libpttread.so",
-    "pttmodel": "libpttmodel.so",
+    "pttmodel": "libptttrack.so",
     "pttcheck": "libptttrack.so",
     "pttverify": "libpttverify.so",
-    "pttdetail": "libpttdetail.so",
+    "pttdetail": "libptttrack.so",
     "convert": "libpttposix.so",
     "trace": "libposixtrace.so.0",
     "nptl_trace": "libnptltrace.so",
@@ -74,7 +74,7 @@ def test_every_constant_is_the_compilers(declared: dict[Header, Declared]) -> No
 def test_every_function_is_in_its_library(declared: dict[Header, Declared]) -> None:
     for header, found in declared.items():
         if header.module == "ptt_abi":
-            assert not found.functions  # it is about memory that libraries share
+            assert not found.functions  # what others share
             continue
         assert found.functions, f"{header.name} declares no function"
         library = Library(LIBRARIES[header.module], module_of(header).FUNCTIONS)

@@ -17,6 +17,7 @@ static const struct tk_layout layout = {
 	.object = { sizeof(struct ck_object), &new_object },
 	.hold = { sizeof(struct tk_hold), NULL },
 	.wait = { sizeof(struct ck_wait), NULL },
+	.cache = sizeof(struct ck_cache),
 };
 
 struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait)
@@ -127,8 +128,9 @@ static void process_starts(struct ptt_check *c, const struct tk_event *e)
 
 static void lock_taken(struct ptt_check *c, const struct tk_event *e, uint8_t mode)
 {
-	enum tk_how how = (enum tk_how)tk_meanings[e->id].how;
-	uint32_t object = ck_use(c, e, e->id >> 6);
+	uint32_t kind = e->id >> 6, object = ck_use(c, e, kind);
+	/* A once control is run by whoever comes first: nobody asks for it as for a lock. */
+	enum tk_how how = kind == PTT_KIND_ONCE ? TK_TRIED : (enum tk_how)tk_meanings[e->id].how;
 
 	if (how == TK_WAITED)
 		ck_lock_waited(c, e, object);
@@ -137,7 +139,6 @@ static void lock_taken(struct ptt_check *c, const struct tk_event *e, uint8_t mo
 
 static void other_event(struct ptt_check *c, const struct tk_event *e, enum tk_action action)
 {
-	struct ck_process *process = CK_PROCESS(c, e->process);
 	uint32_t kind = e->id >> 6;
 
 	switch (action) {
@@ -202,11 +203,8 @@ static void other_event(struct ptt_check *c, const struct tk_event *e, enum tk_a
 		ck_fork(c, e);
 		break;
 	case TK_PROCESS_EXIT:
-		process->left = true;
-		break;
 	case TK_EXEC:
-	case TK_EXEC_FAILED:
-		process->replaced = action == TK_EXEC;
+		tk_process_ends(&c->t, e, action);
 		break;
 	case TK_LEVEL:
 		level_changed(c, e);

@@ -7,7 +7,7 @@
 static void find_hung(struct ptt_check *c)
 {
 	for (uint32_t i = 0; i < c->t.process_count; i++)
-		CK_PROCESS(c, i)->hung = !CK_PROCESS(c, i)->left && !CK_PROCESS(c, i)->replaced;
+		CK_PROCESS(c, i)->hung = !tk_process_left(&c->t, TK_PROCESS(&c->t, i));
 	for (uint32_t i = 1; i < c->t.threads.count; i++) {
 		const struct ck_thread *t = CK_THREAD(c, i);
 
@@ -62,7 +62,7 @@ static void find_last_ends(const struct ptt_check *c, uint32_t *group, const int
 		int64_t end = i < count && ends[i] != TK_NEVER ? ends[i] : INT64_MAX;
 		int64_t *of_group = &last[group_of(group, i)];
 
-		if (!p->hung && !p->left && !p->replaced && end > *of_group)
+		if (!p->hung && !tk_process_left(&c->t, TK_PROCESS(&c->t, i)) && end > *of_group)
 			*of_group = end;
 	}
 }

@@ -76,7 +76,6 @@ struct ck_asked {
 
 struct ck_thread {
 	struct ptt_track_thread;
-	struct ck_asked asked[TK_CACHE];
 	uint32_t cond_left; /* object of the last condition wait that has ended, */
 	int64_t cond_left_ts; /* and when */
 	uint64_t held_sum; /* of what it holds, whatever the order */
@@ -92,10 +91,13 @@ struct ck_thread {
 	bool locked;	     /* a mutex, since it last woke anybody */
 };
 
+struct ck_cache {
+	struct tk_cached object[TK_CACHE];
+	struct ck_asked asked[TK_CACHE];
+};
+
 struct ck_process {
 	struct tk_process;
-	bool left;	 /* in an orderly way */
-	bool replaced;	 /* by another program */
 	bool hung;	 /* nobody in it will do anything any more, unless from outside; known at the end */
 	bool alone;	 /* and neither will anybody who may have memory in common with it */
 	bool explained;	 /* a fact says what keeps it; known at the end */
@@ -118,6 +120,7 @@ struct ck_node {
 #define TK_IS_OBJECT struct ck_object
 #define TK_IS_HOLD struct tk_hold
 #define TK_IS_WAIT struct ck_wait
+#define TK_IS_CACHE struct ck_cache
 #include "../state/hot.h"
 
 struct ptt_check {

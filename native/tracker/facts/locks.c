@@ -177,7 +177,7 @@ void ck_kept_locks(struct ptt_check *c)
 	for (uint32_t i = 1; i < c->t.objects.count; i++) {
 		struct ptt_check_fact *f = CK_FACT(c, CK_OBJECT(c, i)->kept);
 
-		if (CK_OBJECT(c, i)->kept && CK_PROCESS(c, f->process)->left &&
+		if (CK_OBJECT(c, i)->kept && CK_PROCESS(c, f->process)->exited &&
 		    CK_THREAD(c, CK_STEP(c, f->first_step)->thread)->flags & (PTT_THREAD_DETACHED | PTT_THREAD_GONE))
 			f->flags |= PTT_FLAG_DROPPED;
 	}

@@ -396,7 +396,7 @@ void ck_ask(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	uint32_t what = object * 2 | mode, node = ck_own_node(c, e->thread);
-	struct ck_asked *asked = &t->asked[rd_hash(t->held_sum, what) % TK_CACHE];
+	struct ck_asked *asked = &((struct ck_cache *)(void *)c->t.caches.items)[e->thread].asked[rd_hash(t->held_sum, what) % TK_CACHE];
 
 	if (likely(asked->held == t->held_sum && asked->object == what && asked->node == node))
 		return;

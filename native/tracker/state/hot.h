@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hot.h - what every event of a trace comes through: elements by number, holds that begin, events fed. */
 /*
- * A consumer defines TK_IS_PROCESS, TK_IS_THREAD, TK_IS_OBJECT, TK_IS_HOLD and TK_IS_WAIT as the types of its elements before
+ * A consumer defines TK_IS_PROCESS, TK_IS_THREAD, TK_IS_OBJECT, TK_IS_HOLD, TK_IS_WAIT and TK_IS_CACHE as the types of its elements before
  * it includes this, so that the compiler knows how far apart they lie. The tracker's own files ask the layout.
  */
 #ifndef PTT_TRACKER_HOT_H
@@ -26,7 +26,7 @@
 static inline struct tk_cached *tk_cached(struct tracker *t, const struct tk_event *e, uint32_t kind, uint64_t address)
 {
 	uint64_t key = tk_key(address, kind);
-	struct tk_cached *of_thread = (struct tk_cached *)(void *)t->caches.items + (size_t)e->thread * TK_CACHE;
+	struct tk_cached *of_thread = TK_AT(&t->caches, tk_cached, TK_IS_CACHE, e->thread);
 	struct tk_cached *cached = &of_thread[(key >> 3 ^ key >> 6 ^ key >> 12) % TK_CACHE];
 
 	if (unlikely(cached->key != key || TK_OBJECT(t, cached->object)->flags & PTT_OBJECT_ENDED))
@@ -99,21 +99,20 @@ static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, cons
 	const struct ptt_columns here = *columns, *c = &here;
 
 	for (int64_t i = from; i < to && !t->error; i++) {
-		struct tk_event e = {
-			.e = { c->ts[i], c->object[i], c->site[i], c->payload[i], c->thread[i], c->id[i] & PTT_ID_MASK },
-		};
-		const struct tk_meaning *m = &tk_meanings[e.id];
+		uint32_t number = c->thread[i], id = c->id[i] & PTT_ID_MASK;
+		const struct tk_meaning *m = &tk_meanings[id];
+		enum tk_action action = (enum tk_action)m->action;
 		struct tk_process *process;
 		struct ptt_track_thread *thread;
+		struct tk_event e;
 
-		if (unlikely(e.number >= t->known_count || !t->known[e.number].known))
+		if (unlikely(number >= t->known_count))
 			continue;
-		e.process = t->known[e.number].process;
-		e.thread = t->known[e.number].thread;
-		if (unlikely(m->action == TK_BEGIN))
-			e.thread = tk_begin(t, &e, e.number);
-		else if (unlikely(!e.thread))
-			e.thread = tk_thread_of_number(t, e.number);
+		e.e = (struct ptt_event){ c->ts[i], c->object[i], c->site[i], c->payload[i], number, id };
+		e.process = t->known[number].process;
+		e.thread = t->known[number].thread;
+		if (unlikely(!e.thread || action == TK_BEGIN) && !tk_thread_of_event(t, &e, action))
+			continue;
 		thread = TK_THREAD(t, e.thread);
 		process = TK_PROCESS(t, e.process);
 		if (unlikely(thread->first_ns == INT64_MAX))
@@ -122,7 +121,7 @@ static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, cons
 		/* Waits alone do not say who holds what: that needs changes of state. */
 		if (unlikely(!process->full[e.id >> 6]))
 			process->full[e.id >> 6] = m->level >= 2;
-		event(t, &e, (enum tk_action)m->action);
+		event(t, &e, action);
 		thread->last_ns = e.ts;
 	}
 	return t->error;

@@ -24,6 +24,18 @@ int tk_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, 
 	return 0;
 }
 
+void tk_relink_shares(struct tracker *t)
+{
+	for (uint32_t i = 0; i < t->process_count; i++)
+		TK_PROCESS(t, i)->shares = 0;
+	for (uint32_t i = 1; i < t->shares.count && !tk_process_reach(t, TK_SHARE(t, i)->process); i++) {
+		struct tk_process *p = TK_PROCESS(t, TK_SHARE(t, i)->process);
+
+		TK_SHARE(t, i)->process_next = p->shares;
+		p->shares = i;
+	}
+}
+
 uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address)
 {
 	uint32_t share = TK_PROCESS(t, process)->shares;
@@ -101,8 +113,8 @@ struct tk_cached *tk_meet(struct tracker *t, const struct tk_event *e, uint32_t 
 {
 	uint32_t object = tk_known_object(t, e->process, kind, address);
 
-	if (!object)
-		object = put_object(t, e->process, kind, address, e->ts, 0);
+	if (!object || (t->renew && TK_OBJECT(t, object)->flags & PTT_OBJECT_ENDED))
+		object = put_object(t, e->process, kind, address, e->ts, object);
 	else if (TK_OBJECT(t, object)->process != e->process)
 		TK_OBJECT(t, object)->flags |= PTT_OBJECT_SHARED;
 	*cached = (struct tk_cached){ tk_key(address, kind), object, t->used ? t->used(t, e->thread, object) : 0 };

@@ -13,7 +13,7 @@ int tk_open(struct tracker *t, const struct tk_layout *layout)
 	err |= rd_pool_open(&t->holds, layout->hold.size);
 	err |= rd_pool_open(&t->waits, layout->wait.size);
 	err |= rd_pool_open(&t->shares, sizeof(struct tk_share));
-	err |= rd_pool_open(&t->caches, TK_CACHE * sizeof(struct tk_cached));
+	err |= rd_pool_open(&t->caches, layout->cache);
 	return err ? -ENOMEM : 0;
 }
 

@@ -33,6 +33,9 @@ struct tk_process {
 	uint32_t threads_last;
 	uint32_t shares; /* list, what was mapped last first */
 	uint32_t thread_count; /* with events */
+	int64_t exec_ns; /* when a thread last executed another program, by its last event if that did not fail */
+	uint32_t execs;	 /* that thread */
+	bool exited; /* a thread left it in an orderly way */
 	bool full[PTT_KINDS]; /* by kind: changes of state are recorded, not only waits */
 };
 
@@ -105,11 +108,13 @@ struct tk_element {
 
 struct tk_layout {
 	struct tk_element process, thread, object, hold, wait;
+	size_t cache; /* of a thread: TK_CACHE of struct tk_cached, and what the consumer has behind them */
 };
 
 struct tracker {
 	int error;
 	bool apart; /* objects in memory that processes share are one for each process */
+	bool renew; /* what is used after its end is another object */
 	uint32_t free_hold, free_wait;
 	uint32_t known_count, process_count;
 	uint64_t wait_id;
@@ -152,8 +157,12 @@ uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid);
 uint32_t tk_thread_named(const struct tracker *t, const struct tk_event *e);
 /* tk_create - the thread that an event says was created; it may have begun already. */
 uint32_t tk_create(struct tracker *t, const struct tk_event *e);
-/* tk_begin - the thread that begins with this event behind a number of the reader. */
-uint32_t tk_begin(struct tracker *t, const struct tk_event *e, uint32_t number);
+/* tk_process_ends - a thread leaves it, or executes another program. */
+void tk_process_ends(struct tracker *t, const struct tk_event *e, enum tk_action action);
+/* tk_process_left - after all events: it ended in an orderly way, or became another program. */
+bool tk_process_left(const struct tracker *t, const struct tk_process *p);
+/* tk_thread_of_event - finds or makes the thread of an event, which may begin it. False: it was never declared. */
+bool tk_thread_of_event(struct tracker *t, struct tk_event *e, enum tk_action action);
 /* tk_first_event - of a thread. */
 void tk_first_event(struct tracker *t, const struct tk_event *e);
 void tk_end(struct tracker *t, const struct tk_event *e);
@@ -173,6 +182,8 @@ uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address
 uint32_t tk_known_object(const struct tracker *t, uint32_t process, uint32_t kind, uint64_t address);
 /* tk_renew - what an event is about is another object than this one, which was there. Return: that. */
 uint32_t tk_renew(struct tracker *t, uint32_t object, const struct tk_event *e);
+/* tk_relink_shares - after `processes` was replaced: shared memory stays as it was told. */
+void tk_relink_shares(struct tracker *t);
 struct tk_cached *tk_meet(struct tracker *t, const struct tk_event *e, uint32_t kind, uint64_t address,
 			  struct tk_cached *cached);
 /* tk_init - the object that an event initializes; 0 where it is a named semaphore that is open already. */

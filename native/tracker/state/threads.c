@@ -79,6 +79,24 @@ uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid)
 
 /* ---- life ---- */
 
+void tk_process_ends(struct tracker *t, const struct tk_event *e, enum tk_action action)
+{
+	struct tk_process *p = TK_PROCESS(t, e->process);
+
+	if (action == TK_PROCESS_EXIT) {
+		p->exited = true;
+		return;
+	}
+	p->exec_ns = e->ts;
+	p->execs = e->thread;
+}
+
+bool tk_process_left(const struct tracker *t, const struct tk_process *p)
+{
+	/* A thread that goes on could not execute the other program, or did so in a child that has its memory. */
+	return p->exited || (p->execs && TK_THREAD(t, p->execs)->last_ns == p->exec_ns);
+}
+
 /* Threads of a process by the serial number of their creation, which is never used again as a pthread_t is. */
 static void name_thread(struct tracker *t, uint32_t process, uint64_t pthread, int64_t serial, uint32_t thread)
 {
@@ -107,9 +125,10 @@ uint32_t tk_create(struct tracker *t, const struct tk_event *e)
 	return thread;
 }
 
-uint32_t tk_begin(struct tracker *t, const struct tk_event *e, uint32_t number)
+/* The thread that begins with this event: it may be another one than had this kernel thread id before. */
+static uint32_t begin(struct tracker *t, const struct tk_event *e)
 {
-	uint32_t process = t->known[number].process, before = t->known[number].thread;
+	uint32_t number = e->number, process = t->known[number].process, before = t->known[number].thread;
 	int64_t serial = tk_number(&e->e, TK_SERIAL, 0);
 	uint32_t thread = serial > 0 ? tk_map_get(&t->serial_of, process, (uint64_t)serial) : 0;
 
@@ -124,10 +143,20 @@ uint32_t tk_begin(struct tracker *t, const struct tk_event *e, uint32_t number)
 	TK_THREAD(t, thread)->tid = t->known[number].tid;
 	TK_THREAD(t, thread)->number = number;
 	TK_THREAD(t, thread)->flags |= PTT_THREAD_BEGUN;
-	if (before && before != thread)
+	if (before && before != thread) {
 		TK_THREAD(t, thread)->generation = TK_THREAD(t, before)->generation + 1;
+		TK_THREAD(t, before)->flags |= PTT_THREAD_REPLACED;
+	}
 	name_thread(t, process, e->object, serial, thread);
 	return thread;
+}
+
+bool tk_thread_of_event(struct tracker *t, struct tk_event *e, enum tk_action action)
+{
+	if (!t->known[e->number].known)
+		return false;
+	e->thread = action == TK_BEGIN ? begin(t, e) : tk_thread_of_number(t, e->number);
+	return true;
 }
 
 void tk_first_event(struct tracker *t, const struct tk_event *e)

@@ -33,7 +33,7 @@ _SPANS = 1 << 14
 def library() -> Library:
     """Load the library."""
     version = ("ptt_detail_version", c.PTT_DETAIL_VERSION)
-    return Library("libpttdetail.so", c.FUNCTIONS, version, keeps_errno=True)
+    return Library("libptttrack.so", c.FUNCTIONS, version, keeps_errno=True)
 
 
 class Detail(Handle):

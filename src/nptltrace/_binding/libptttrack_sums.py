@@ -65,7 +65,7 @@ _TABLES: dict[str, tuple[int, np.dtype[Any]]] = {
 @cache
 def library() -> Library:
     """Load the library."""
-    return Library("libpttmodel.so", c.FUNCTIONS, ("ptt_model_version", c.PTT_MODEL_VERSION))
+    return Library("libptttrack.so", c.FUNCTIONS, ("ptt_model_version", c.PTT_MODEL_VERSION))
 
 
 class Model(Handle):

@@ -26,19 +26,6 @@ PTT_JOIN = 2
 PTT_TIMEOUT = 3
 PTT_CANCELLED = 4
 PTT_CLASSES = 5
-PTT_KIND_THREAD = 1
-PTT_KIND_MUTEX = 2
-PTT_KIND_RWLOCK = 3
-PTT_KIND_SPIN = 4
-PTT_KIND_COND = 5
-PTT_KIND_BARRIER = 6
-PTT_KIND_SEM = 7
-PTT_KIND_ONCE = 8
-PTT_KIND_FUTEX = 10
-PTT_KIND_LLL = 14
-PTT_KINDS = 16
-PTT_MODE_EXCLUSIVE = 0
-PTT_MODE_SHARED = 1
 PTT_WAKE_RELEASE = 1
 PTT_WAKE_SIGNAL = 2
 PTT_WAKE_BROADCAST = 3
@@ -67,23 +54,14 @@ PTT_MODEL_OPEN = 12
 PTT_MODEL_SEGMENTS = 13
 PTT_MODEL_STATE = 14
 PTT_MODEL_TABLES = 15
-PTT_MODEL_VERSION = 6
+PTT_MODEL_VERSION = 7
 PTT_MODEL_ROWS = 1
 PTT_MODEL_EDGES = 2
 PTT_MODEL_PATH = 4
 PTT_MODEL_PAIRS_OF = 8
 PTT_MODEL_PLACES = 64
 PTT_BUCKETS = 768
-PTT_OBJECT_SHARED = 1
-PTT_OBJECT_ENDED = 2
-PTT_OBJECT_MADE = 4
 PTT_OBJECT_LLL_SHIFT = 8
-PTT_THREAD_BEGUN = 1
-PTT_THREAD_ENDED = 2
-PTT_THREAD_JOINED = 4
-PTT_THREAD_DETACHED = 8
-PTT_THREAD_CANCELLED = 16
-PTT_THREAD_PRIORITY = 32
 
 
 class Sums(Structure):
@@ -97,19 +75,20 @@ class Sums(Structure):
 
 
 class ModelObject(Structure):
-    """`struct ptt_model_object`, 208 bytes."""
+    """`struct ptt_model_object`, 232 bytes."""
 
     _fields_ = (
-        ("sums", Sums), ("address", u64), ("first_ns", i64), ("last_ns", i64), ("wasted", u64),
-        ("process", u32), ("kind", u32), ("generation", u32), ("threads", u32),
-        ("max_waiters", u32), ("waiters", u32), ("holders", u32), ("holder", u32),
-        ("first_site", u32), ("histogram", u32), ("flags", u32), ("init_site", u32),
-        ("attributes", u32), ("address_threads", u32),
+        ("address", u64), ("first_ns", i64), ("process", u32), ("kind", u32), ("generation", u32),
+        ("before", u32), ("flags", u32), ("waiters", u32), ("holders", u32), ("holder", u32),
+        ("holds", u32), ("waits", u32), ("opens", u32), ("process_next", u32), ("sums", Sums),
+        ("last_ns", i64), ("wasted", u64), ("threads", u32), ("max_waiters", u32),
+        ("first_site", u32), ("histogram", u32), ("init_site", u32), ("attributes", u32),
+        ("address_threads", u32),
     )
-    sums: Sums; address: int; first_ns: int; last_ns: int; wasted: int; process: int; kind: int;
-    generation: int; threads: int; max_waiters: int; waiters: int; holders: int; holder: int;
-    first_site: int; histogram: int; flags: int; init_site: int; attributes: int;
-    address_threads: int
+    address: int; first_ns: int; process: int; kind: int; generation: int; before: int; flags: int;
+    waiters: int; holders: int; holder: int; holds: int; waits: int; opens: int; process_next: int;
+    sums: Sums; last_ns: int; wasted: int; threads: int; max_waiters: int; first_site: int;
+    histogram: int; init_site: int; attributes: int; address_threads: int
 
 
 class ModelSite(Structure):
@@ -123,19 +102,20 @@ class ModelSite(Structure):
 
 
 class ModelThread(Structure):
-    """`struct ptt_model_thread`, 360 bytes."""
+    """`struct ptt_model_thread`, 376 bytes."""
 
     _fields_ = (
-        ("sums", Sums), ("kind_ns", u64 * 16), ("caused_ns", u64), ("pthread", u64),
-        ("routine", u64), ("first_ns", i64), ("last_ns", i64), ("create_ns", i64), ("end_ns", i64),
-        ("join_ns", i64), ("buffer_ns", u64), ("process", u32), ("tid", u32), ("generation", u32),
-        ("creator", u32), ("create_site", u32), ("histogram", u32), ("flags", u32), ("held", u32),
+        ("pthread", u64), ("first_ns", i64), ("last_ns", i64), ("end_ns", i64), ("process", u32),
+        ("tid", u32), ("number", u32), ("generation", u32), ("creator", u32), ("flags", u32),
+        ("held", u32), ("holds", u32), ("waits", u32), ("process_next", u32), ("sums", Sums),
+        ("kind_ns", u64 * 16), ("caused_ns", u64), ("routine", u64), ("create_ns", i64),
+        ("join_ns", i64), ("buffer_ns", u64), ("create_site", u32), ("histogram", u32),
         ("policy", u32), ("priority", i32),
     )
-    sums: Sums; kind_ns: Any; caused_ns: int; pthread: int; routine: int; first_ns: int;
-    last_ns: int; create_ns: int; end_ns: int; join_ns: int; buffer_ns: int; process: int; tid: int;
-    generation: int; creator: int; create_site: int; histogram: int; flags: int; held: int;
-    policy: int; priority: int
+    pthread: int; first_ns: int; last_ns: int; end_ns: int; process: int; tid: int; number: int;
+    generation: int; creator: int; flags: int; held: int; holds: int; waits: int; process_next: int;
+    sums: Sums; kind_ns: Any; caused_ns: int; routine: int; create_ns: int; join_ns: int;
+    buffer_ns: int; create_site: int; histogram: int; policy: int; priority: int
 
 
 class ModelPair(Structure):

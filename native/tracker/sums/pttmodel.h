@@ -22,12 +22,12 @@
 #ifndef PTTMODEL_H
 #define PTTMODEL_H
 
-#include <stdint.h>
+#include "../ptttrack.h"
 
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 6
+#define PTT_MODEL_VERSION 7
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -38,21 +38,6 @@ struct ptt_model;
 
 /* Classes of waits. */
 enum { PTT_CONTENDED, PTT_IDLE, PTT_JOIN, PTT_TIMEOUT, PTT_CANCELLED, PTT_CLASSES };
-
-/* Kinds of objects are domains of the catalogue. */
-enum {
-	PTT_KIND_THREAD = 1,
-	PTT_KIND_MUTEX = 2,
-	PTT_KIND_RWLOCK = 3,
-	PTT_KIND_SPIN = 4,
-	PTT_KIND_COND = 5,
-	PTT_KIND_BARRIER = 6,
-	PTT_KIND_SEM = 7,
-	PTT_KIND_ONCE = 8,
-	PTT_KIND_FUTEX = 10,
-	PTT_KIND_LLL = 14,
-	PTT_KINDS = 16,
-};
 
 #define PTT_MODEL_PLACES 64
 
@@ -69,28 +54,17 @@ struct ptt_sums {
 	uint64_t hold_max;
 };
 
-#define PTT_OBJECT_SHARED 1u
-#define PTT_OBJECT_ENDED 2u /* destroyed, or its address used anew */
-#define PTT_OBJECT_MADE 4u  /* its initialization is in the trace */
-#define PTT_OBJECT_LLL_SHIFT 8 /* from here on, what a low-level lock is for: enum nptl_trace_lll */
+#define PTT_OBJECT_LLL_SHIFT 8 /* bits from here on: purpose of a low-level lock, enum nptl_trace_lll */
 
 struct ptt_model_object {
+	PTT_TRACK_OBJECT
 	struct ptt_sums sums;
-	uint64_t address;
-	int64_t first_ns;
 	int64_t last_ns;
 	uint64_t wasted; /* signals that found nobody waiting */
-	uint32_t process;
-	uint32_t kind;
-	uint32_t generation; /* 1 for the first object at this address */
 	uint32_t threads;    /* how many used it */
 	uint32_t max_waiters;
-	uint32_t waiters; /* now */
-	uint32_t holders; /* now */
-	uint32_t holder;  /* one of them */
 	uint32_t first_site;
 	uint32_t histogram;
-	uint32_t flags;
 	uint32_t init_site;
 	/*
 	 * As it was initialized. Mutex: kind, protocol, robustness, a byte each; rwlock: preference; condition: clock; barrier:
@@ -110,33 +84,17 @@ struct ptt_model_site {
 	uint32_t reserved;
 };
 
-#define PTT_THREAD_BEGUN 1u  /* its begin is in the trace */
-#define PTT_THREAD_ENDED 2u  /* its end is in the trace */
-#define PTT_THREAD_JOINED 4u
-#define PTT_THREAD_DETACHED 8u
-#define PTT_THREAD_CANCELLED 16u
-#define PTT_THREAD_PRIORITY 32u /* its policy was told */
-
 struct ptt_model_thread {
+	PTT_TRACK_THREAD
 	struct ptt_sums sums;
 	uint64_t kind_ns[PTT_KINDS]; /* blocked, whatever the class */
 	uint64_t caused_ns;
-	uint64_t pthread;
 	uint64_t routine;
-	int64_t first_ns; /* INT64_MAX without events */
-	int64_t last_ns;
 	int64_t create_ns;
-	int64_t end_ns;
 	int64_t join_ns;
 	uint64_t buffer_ns; /* waited for room in the trace buffers */
-	uint32_t process;
-	uint32_t tid; /* 0 when it was created and never ran */
-	uint32_t generation;
-	uint32_t creator;
 	uint32_t create_site;
 	uint32_t histogram;
-	uint32_t flags;
-	uint32_t held; /* locks held now */
 	uint32_t policy; /* SCHED_…: the last that is known, if it was ever told */
 	int32_t priority;
 };
@@ -200,8 +158,6 @@ struct ptt_model_edge {
 	uint8_t tries;      /* all of them were try-locks, as far as the trace tells */
 	uint32_t reserved;
 };
-
-enum { PTT_MODE_EXCLUSIVE, PTT_MODE_SHARED };
 
 /* A wait, when it has ended or the trace has. */
 struct ptt_model_wait {
@@ -287,9 +243,9 @@ struct ptt_model_event {
 
 _Static_assert(sizeof(struct ptt_model_event) == 16, "event");
 _Static_assert(sizeof(struct ptt_sums) == 120, "sums");
-_Static_assert(sizeof(struct ptt_model_object) == 208, "object");
+_Static_assert(sizeof(struct ptt_model_object) == 232, "object");
 _Static_assert(sizeof(struct ptt_model_site) == 152, "site");
-_Static_assert(sizeof(struct ptt_model_thread) == 360, "thread");
+_Static_assert(sizeof(struct ptt_model_thread) == 376, "thread");
 _Static_assert(sizeof(struct ptt_model_pair) == 152, "pair");
 _Static_assert(sizeof(struct ptt_model_blame) == 24, "blame");
 _Static_assert(sizeof(struct ptt_model_cause) == 56, "cause");

@@ -3,17 +3,8 @@
 #ifndef PTTMODEL_INTERNAL_H
 #define PTTMODEL_INTERNAL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "../reader/traceset.h"
-#include "../reader/tables.h"
+#include "../state/state.h"
 #include "pttmodel.h"
-
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
-#define MD_NEVER INT64_MIN
 
 /* Rows that are handed out and dropped. */
 struct md_rows {
@@ -23,51 +14,32 @@ struct md_rows {
 	uint64_t room;
 };
 
-/* A lock that a thread holds, in the lists of its thread and of its object. */
+/* A hold, and what it has cost others. */
 struct md_hold {
-	int64_t since;
+	struct tk_hold;
 	uint64_t share; /* of the object when it began */
-	uint64_t address;
-	uint32_t thread;
-	uint32_t object;
 	uint32_t pair;
-	uint32_t site;
-	uint32_t depth;
+	uint32_t site_row;
 	uint32_t max_waiters;
-	uint32_t thread_next;
-	uint32_t thread_prev;
-	uint32_t object_prev;
-	uint32_t object_next;
-	uint8_t mode;
 	uint8_t thread_place; /* bits of `places` */
 	uint8_t object_place;
 };
 
-/* A wait that has begun, in the lists of its thread and of its object. */
+/* A wait that has begun, and what it is to be charged to. */
 struct md_wait {
-	int64_t since;
-	uint64_t id;
+	struct tk_wait;
 	uint64_t parent;
 	uint64_t chain; /* where its parents begin, 0 without any */
-	int64_t woken;	 /* when a barrier let it go, else MD_NEVER */
-	int64_t retaken; /* when a condition wait had its mutex back, else MD_NEVER */
+	int64_t woken;	 /* when a barrier let it go, else TK_NEVER */
+	int64_t retaken; /* when a condition wait had its mutex back, else TK_NEVER */
 	uint64_t held;	 /* of the object when it began */
 	uint64_t mutex_held; /* of the mutex when it was retaken */
 	uint64_t mutex_held_all;
-	uint32_t thread;
-	uint32_t object;
-	uint32_t site;
-	uint32_t owner;
+	uint32_t site_row;
 	uint32_t owner_site;
 	uint32_t waker;
 	uint32_t waker_site;
-	uint32_t mutex; /* of a condition wait */
 	uint32_t depth;
-	uint32_t thread_next;
-	uint32_t object_prev;
-	uint32_t object_next;
-	uint8_t mode;
-	uint8_t kind;
 	bool named; /* the owner was named by the event: no hold of it was known */
 	bool counted;
 };
@@ -128,13 +100,10 @@ struct md_object {
 	uint32_t release_thread;
 	uint32_t release_site;
 	uint32_t held_site; /* where the last hold that was over had begun; 0 if it is not known */
-	uint32_t holds;     /* list */
-	uint32_t waits;     /* list, the latest first */
 	uint32_t log;
 	uint32_t tokens;
 	uint32_t arrived;
 	uint32_t units_out; /* threads that have units of a semaphore */
-	uint32_t opens;
 	uint32_t first; /* generation 1 */
 	uint32_t address_threads; /* of generation 1: how many used it or a later one */
 	bool named;         /* an event named an owner that may be about to tell of its acquisition */
@@ -146,14 +115,13 @@ struct md_site {
 	bool counted;
 };
 
-/* What a thread used last, by address. */
-#define MD_CACHE 64u
+/* What a thread used last. */
 #define MD_SITES 16u
 
-struct md_cached {
-	uint64_t key;
-	uint32_t object;
-	uint32_t pair;
+struct md_cache {
+	struct tk_cached object[TK_CACHE];
+	uint64_t site_key[MD_SITES];
+	uint32_t site[MD_SITES];
 };
 
 struct md_thread {
@@ -161,47 +129,9 @@ struct md_thread {
 	int64_t path_first; /* where the critical path leaves and enters it, and its last event; set by the end */
 	int64_t path_last;
 	int64_t path_event;
-	int64_t path_wait; /* since when it waits at path_last, or MD_NEVER */
-	struct md_cached cache[MD_CACHE];
-	uint64_t site_key[MD_SITES];
-	uint32_t site[MD_SITES];
+	int64_t path_wait; /* since when it waits at path_last, or TK_NEVER */
 	uint64_t places; /* as of an object */
-	uint32_t holds; /* list, the latest first */
-	uint32_t waits; /* list, the innermost first */
-	uint32_t serial;
-	bool counted;
 	bool trying; /* inside a try-lock, as level 3 tells */
-	bool replaced; /* another one has its kernel thread id now */
-};
-
-/* The row of a thread, and what is known of it beforehand. */
-struct md_known {
-	uint32_t thread;
-	uint32_t process;
-	uint32_t tid;
-	bool known;
-	bool allowed;
-};
-
-struct md_process {
-	int64_t first;
-	int64_t last;
-	uint32_t threads;
-	uint32_t parent; /* number + 1, 0 = unknown */
-	int64_t exec_ns; /* when a thread last executed another program, by its last event if that did not fail */
-	uint32_t execs; /* that thread */
-	bool exited; /* a thread left it in an orderly way */
-	/* By domain: changes of state are recorded, not only waits. */
-	bool full[PTT_KINDS];
-};
-
-/* Memory of a process that others have mapped too. */
-struct md_shared {
-	uint64_t start;
-	uint64_t end;
-	uint64_t offset;
-	uint32_t process;
-	uint32_t memory;
 };
 
 /* A finished wait, for the critical path. */
@@ -233,21 +163,11 @@ struct md_walk {
 	uint32_t hops; /* to creators */
 };
 
-struct md_event {
-	int64_t ts;
-	uint64_t object;
-	uint64_t site;
-	uint64_t payload;
-	uint32_t thread;
-	uint32_t process;
-	uint16_t id;
-};
-
 /* How a wait ended. */
 struct md_end {
 	int64_t ts;
 	int64_t dur;  /* -1: ts - start */
-	int64_t wake; /* or MD_NEVER */
+	int64_t wake; /* or TK_NEVER */
 	uint64_t held; /* of a contended one */
 	uint32_t waker;
 	uint32_t waker_site;
@@ -255,21 +175,6 @@ struct md_end {
 	uint8_t wait_class;
 	uint8_t wake_kind;
 	bool open;
-};
-
-/* Fields that the model reads. */
-enum md_field {
-	MD_RESULT, MD_WAIT_NS, MD_OWNER, MD_COUNT, MD_VALUE, MD_SERIAL, MD_MUTEX, MD_CREATOR, MD_SHARED, MD_WRITE,
-	MD_CANCELLED, MD_ROUTINE, MD_DETACHED, MD_PURPOSE, MD_KIND, MD_PROTOCOL, MD_ROBUST, MD_PREFERENCE, MD_CLOCK,
-	MD_POLICY, MD_PRIORITY, MD_FIELDS,
-};
-
-enum md_action {
-	MD_IGNORE, MD_ACQUIRE, MD_ACQUIRE_SHARED, MD_RELEASE, MD_WAIT, MD_WAIT_END, MD_INIT, MD_DESTROY, MD_COND_IN,
-	MD_COND_OUT, MD_WAKE, MD_WAKE_ALL, MD_BARRIER_IN, MD_BARRIER_OUT, MD_SEM_TAKEN, MD_SEM_POST, MD_FUTEX_IN,
-	MD_FUTEX_OUT, MD_FUTEX_WAKE, MD_JOIN_IN, MD_JOIN_OUT, MD_ONCE_BEGIN, MD_ONCE_END, MD_CREATE, MD_BEGIN, MD_END,
-	MD_DETACH, MD_SCHEDULE, MD_LEVEL, MD_LOST, MD_BUFFER, MD_TRY_IN, MD_TRY_OUT, MD_LLL_PURPOSE,
-	MD_EXEC, MD_EXIT,
 };
 
 /* What threads and objects were like when a window ended, for the tables: element by element. */
@@ -281,7 +186,7 @@ struct md_then_thread {
 	uint32_t held;
 	uint32_t policy;
 	int32_t priority;
-	int64_t wait_ns; /* since when it waits, or MD_NEVER */
+	int64_t wait_ns; /* since when it waits, or TK_NEVER */
 };
 
 struct md_then_object {
@@ -307,45 +212,37 @@ struct md_window {
 	uint32_t object_count;
 };
 
+#define TK_IS_PROCESS struct tk_process
+#define TK_IS_THREAD struct md_thread
+#define TK_IS_OBJECT struct md_object
+#define TK_IS_HOLD struct md_hold
+#define TK_IS_WAIT struct md_wait
+#define TK_IS_CACHE struct md_cache
+#include "../state/hot.h"
+
 struct ptt_model {
+	struct tracker t;
 	uint32_t flags;
-	int error;
 	struct md_window window;
-	uint64_t wait_id;
 	uint64_t lost;
-	struct rd_pool objects, sites, threads, pairs, blames, causes, wakers, edges, histograms;
-	struct rd_pool holds, waits, logs, tokens; /* open ones; free elements are chained */
-	uint32_t free_hold, free_wait;
+	struct rd_pool sites, pairs, blames, causes, wakers, edges, histograms;
+	struct rd_pool logs, tokens;
 	struct md_rows wait_rows, hold_rows, wakeup_rows, open_rows, state_rows, segments;
 	struct md_steps steps;
 	struct md_walk walk;
-	struct rd_map object_of, site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of, pthread_of,
-		serial_of, tid_of;
+	struct rd_map site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of;
 	struct rd_map only_objects, only_sites;
-	struct md_known *known; /* by the reader's number of a thread */
-	uint32_t known_count;
-	struct md_process *processes;
-	uint32_t process_count;
-	struct md_shared *shared;
-	uint32_t shared_count;
 	bool only_threads;
-	uint8_t action[1024];
-	uint8_t level[1024];
-	struct md_field_at {
-		uint8_t number; /* of the field + 1, 0 = none */
-		uint8_t offset; /* in slots */
-		uint8_t type;
-	} field_at[1024][MD_FIELDS];
-	const struct ptt_event_type *type[1024];
 };
 
-#define MD_OBJECT(m, i) (&((struct md_object *)(void *)(m)->objects.items)[i])
+#define MD_OBJECT(m, i) (&((struct md_object *)(void *)(m)->t.objects.items)[i])
+#define MD_CACHE_OF(m, i) (&((struct md_cache *)(void *)(m)->t.caches.items)[i])
 #define MD_SITE(m, i) (&((struct md_site *)(void *)(m)->sites.items)[i])
-#define MD_THREAD(m, i) (&((struct md_thread *)(void *)(m)->threads.items)[i])
+#define MD_THREAD(m, i) (&((struct md_thread *)(void *)(m)->t.threads.items)[i])
 #define MD_PAIR(m, i) (&((struct ptt_model_pair *)(void *)(m)->pairs.items)[i])
 #define MD_BLAME(m, i) (&((struct ptt_model_blame *)(void *)(m)->blames.items)[i])
-#define MD_HOLD(m, i) (&((struct md_hold *)(void *)(m)->holds.items)[i])
-#define MD_WAITING(m, i) (&((struct md_wait *)(void *)(m)->waits.items)[i])
+#define MD_HOLD(m, i) (&((struct md_hold *)(void *)(m)->t.holds.items)[i])
+#define MD_WAITING(m, i) (&((struct md_wait *)(void *)(m)->t.waits.items)[i])
 #define MD_LOG_OF(m, o) (&((struct md_log *)(void *)(m)->logs.items)[(o)->log])
 #define MD_TOKENS_OF(m, o) (&((struct md_tokens *)(void *)(m)->tokens.items)[(o)->tokens])
 
@@ -354,7 +251,7 @@ struct ptt_model {
 /* md_new - the number of a new zeroed element; 0 when there is no room, which fails the model. */
 static inline uint32_t md_new(struct ptt_model *m, struct rd_pool *pool)
 {
-	return rd_pool_new(pool, &m->error);
+	return rd_pool_new(pool, &m->t.error);
 }
 
 /* ---- what lies in the window ---- */
@@ -398,17 +295,6 @@ static inline int64_t md_portion(const struct ptt_model *m, int64_t from, int64_
 /* md_row - a new zeroed row, or NULL, which fails the model. */
 void *md_row(struct ptt_model *m, struct md_rows *rows);
 
-/* ---- events.c ---- */
-
-void md_learn_catalogue(struct ptt_model *m);
-/* md_number - a field of an event, or `none`. */
-int64_t md_number(const struct ptt_model *m, const struct md_event *e, enum md_field field, int64_t none);
-
-/* ---- shared.c ---- */
-
-/* md_find_shared - where in shared memory an address of a process lies: changes both if it does. */
-void md_find_shared(const struct ptt_model *m, uint32_t *process, uint64_t *address);
-
 /* ---- histogram.c ---- */
 
 void md_histogram_add(struct ptt_model *m, uint32_t *histogram, uint64_t ns);
@@ -418,16 +304,28 @@ void md_histogram_add(struct ptt_model *m, uint32_t *histogram, uint64_t ns);
 /* md_lookup - the element a key leads to, made when new. @made: whether it was. */
 uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool, uint64_t a, uint64_t b, bool *made);
 /* md_object - the object that an event of this kind at this address means, alive; pair: its entry with the thread. */
-uint32_t md_object(struct ptt_model *m, uint32_t thread, uint32_t kind, uint64_t address, int64_t ts, uint32_t *pair);
+static inline uint32_t md_object(struct ptt_model *m, const struct tk_event *e, uint32_t kind, uint64_t address,
+				 uint32_t *pair)
+{
+	const struct tk_cached *cached = tk_cached(&m->t, e, kind, address);
+
+	*pair = cached->own;
+	MD_OBJECT(m, cached->object)->pub.last_ns = e->ts;
+	return cached->object;
+}
+
+/* md_object_made, _used - what the tracker calls: a new object, and a thread that uses one. */
+void md_object_made(struct tracker *t, uint32_t object);
+uint32_t md_object_used(struct tracker *t, uint32_t thread, uint32_t object);
 uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object);
 /* md_user - counts the threads that use an object. Returns the pair, or 0 where none is needed. */
 uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object);
 uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind);
 bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
-void md_init(struct ptt_model *m, const struct md_event *e, uint32_t kind);
-void md_destroy(struct ptt_model *m, const struct md_event *e, uint32_t kind);
+void md_init(struct ptt_model *m, const struct tk_event *e, uint32_t kind);
+void md_destroy(struct ptt_model *m, const struct tk_event *e, uint32_t kind);
 /* md_lll_purpose - an event told what a low-level lock is for. */
-void md_lll_purpose(struct ptt_model *m, const struct md_event *e);
+void md_lll_purpose(struct ptt_model *m, const struct tk_event *e);
 
 /* ---- blame.c ---- */
 
@@ -453,7 +351,7 @@ void md_claim(struct ptt_model *m, struct md_wait *w, uint32_t thread, uint32_t 
  * md_place_owner - the owner that was named has the lock. It had it before it could say so, as who waits may name a thread
  * whose acquisition is stamped later: then it is this hold that was waited for. Before its own wait for it is over.
  */
-void md_place_owner(struct ptt_model *m, const struct md_event *e, uint32_t object);
+void md_place_owner(struct ptt_model *m, const struct tk_event *e, uint32_t object);
 /* md_take_back - takes a part of a wait from those who held it, as far as they are known. Return: how much, up to @most. */
 uint64_t md_take_back(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t most);
 /* md_unblame - takes a wait, or a part of it that was held for @ns, out of what holders are blamed for. */
@@ -465,21 +363,15 @@ void md_settle(struct ptt_model *m);
 
 /* ---- edges.c ---- */
 
-void md_edges(struct ptt_model *m, const struct md_event *e, uint32_t object, uint8_t mode, bool blocked);
+void md_edges(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode, bool blocked);
 
 /* ---- threads.c ---- */
 
-uint32_t md_thread_of_number(struct ptt_model *m, uint32_t number);
+/* md_thread_of_tid - the thread with a kernel thread id, made known if it is not. */
 uint32_t md_thread_of_tid(struct ptt_model *m, uint32_t process, uint32_t tid);
-/* md_thread_named - the one whose pthread_t an event is about, or 0. */
-uint32_t md_thread_named(const struct ptt_model *m, const struct md_event *e);
-void md_create(struct ptt_model *m, const struct md_event *e);
-/* md_begin - returns the thread that begins: it may be another one than had this kernel thread id before. */
-uint32_t md_begin(struct ptt_model *m, const struct md_event *e, uint32_t number);
-void md_end(struct ptt_model *m, const struct md_event *e);
-void md_detach(struct ptt_model *m, const struct md_event *e);
-/* md_schedule - an event told a thread's policy and priority. */
-void md_schedule(struct ptt_model *m, const struct md_event *e);
+void md_create(struct ptt_model *m, const struct tk_event *e);
+void md_begin(struct ptt_model *m, const struct tk_event *e);
+void md_schedule(struct ptt_model *m, const struct tk_event *e);
 
 /* md_lives - lets those that have not ended live until their process does; @ends: when that is, by process. */
 void md_lives(struct ptt_model *m, const int64_t *ends);
@@ -495,13 +387,11 @@ void md_steps_leave(struct ptt_model *m);
 
 /* ---- waits.c ---- */
 
-uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode);
+uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode);
 /* md_wait_behind - says in which wait the one that a wait is for was then; may be the wait itself, to be numbered anew. */
 void md_wait_behind(struct md_wait *w, const struct md_wait *parent);
-/* md_wait_find - the innermost open wait of a thread for an object, or 0. */
-uint32_t md_wait_find(const struct ptt_model *m, uint32_t thread, uint32_t object);
 /* md_wait_take - takes a wait that is over out of all lists. False: its beginning is not in the trace, but guessed. */
-bool md_wait_take(struct ptt_model *m, const struct md_event *e, uint32_t object, struct md_wait *out);
+bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object, struct md_wait *out);
 /* md_wait_account - adds a finished wait to all sums and tells its rows. */
 void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct md_end *end);
 /* md_wait_row - tells of a wait, or the part of it from @since to @until, in rows; only of one that counts. */
@@ -511,43 +401,43 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 void md_crowd(struct ptt_model *m, struct md_object *o, uint32_t waiters);
 bool md_is_lock(uint32_t kind);
 /* md_lock_waited - a wait for a lock is over: taken or given up. */
-void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t object);
+void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object);
 /* md_end_of - the end that @e tells of, its waker not yet known: of class @done where it got what it waited for, and
  * @missing_ns long where @e does not say how long. */
-struct md_end md_end_of(const struct ptt_model *m, const struct md_event *e, uint8_t done, int64_t missing_ns);
+struct md_end md_end_of(const struct tk_event *e, uint8_t done, int64_t missing_ns);
 
 /* ---- locks.c ---- */
 
-void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode);
-void md_release(struct ptt_model *m, const struct md_event *e);
+void md_acquire(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t pair, uint8_t mode);
+void md_release(struct ptt_model *m, const struct tk_event *e);
 void md_hold_open_rows(struct ptt_model *m, const int64_t *ends);
 
 /* ---- wakes.c ---- */
 
-void md_wake(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t count, uint8_t kind,
+void md_wake(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t count, uint8_t kind,
 	     bool gave_back);
-void md_cond_in(struct ptt_model *m, const struct md_event *e);
-void md_cond_out(struct ptt_model *m, const struct md_event *e);
+void md_cond_in(struct ptt_model *m, const struct tk_event *e);
+void md_cond_out(struct ptt_model *m, const struct tk_event *e);
 /* md_cond_open - a condition wait that has been woken and never got its mutex back: what it really waits for. */
 bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled);
 /* md_drop_wakes - forgets the wake-ups that nobody has used. */
 void md_drop_wakes(struct ptt_model *m, uint32_t object, int64_t ts);
-void md_barrier_in(struct ptt_model *m, const struct md_event *e);
-void md_barrier_out(struct ptt_model *m, const struct md_event *e);
-void md_sem_taken(struct ptt_model *m, const struct md_event *e);
-void md_sem_gave_up(struct ptt_model *m, const struct md_event *e);
-void md_sem_post(struct ptt_model *m, const struct md_event *e);
-void md_futex_in(struct ptt_model *m, const struct md_event *e);
-void md_futex_out(struct ptt_model *m, const struct md_event *e);
-void md_futex_wake(struct ptt_model *m, const struct md_event *e);
+void md_barrier_in(struct ptt_model *m, const struct tk_event *e);
+void md_barrier_out(struct ptt_model *m, const struct tk_event *e);
+void md_sem_taken(struct ptt_model *m, const struct tk_event *e);
+void md_sem_gave_up(struct ptt_model *m, const struct tk_event *e);
+void md_sem_post(struct ptt_model *m, const struct tk_event *e);
+void md_futex_in(struct ptt_model *m, const struct tk_event *e);
+void md_futex_out(struct ptt_model *m, const struct tk_event *e);
+void md_futex_wake(struct ptt_model *m, const struct tk_event *e);
 /* md_blame_waker - blames whoever ended a wait, if that is known, for the time up to the wake-up; fills in end->held. */
 void md_blame_waker(struct ptt_model *m, const struct md_wait *w, struct md_end *end);
 uint8_t md_sem_unknown_class(struct ptt_model *m, uint32_t thread, uint32_t object);
 
 /* ---- joins.c ---- */
 
-void md_join_in(struct ptt_model *m, const struct md_event *e);
-void md_join_out(struct ptt_model *m, const struct md_event *e);
+void md_join_in(struct ptt_model *m, const struct tk_event *e);
+void md_join_out(struct ptt_model *m, const struct tk_event *e);
 
 /* ---- open_waits.c ---- */
 

@@ -41,7 +41,7 @@ static int lane_add(struct ptt_model_lanes *lanes, uint64_t group, uint32_t plac
 		lanes->items = items;
 		lanes->room = room;
 	}
-	lanes->items[lanes->count++] = (struct lane){ .pub = { group, place, 0 }, .end = MD_NEVER };
+	lanes->items[lanes->count++] = (struct lane){ .pub = { group, place, 0 }, .end = INT64_MIN };
 	return 0;
 }
 
@@ -49,23 +49,23 @@ static int lane_add(struct ptt_model_lanes *lanes, uint64_t group, uint32_t plac
 static int lane_find(struct ptt_model_lanes *lanes, uint64_t group, int64_t begin, uint32_t *found)
 {
 	struct rd_entry *entry = rd_map_put(&lanes->first, group, 0);
-	uint32_t best = RD_NONE, last = RD_NONE, place = 0;
+	uint32_t best = UINT32_MAX, last = UINT32_MAX, place = 0;
 
 	if (!entry)
 		return -ENOMEM;
-	for (uint32_t i = entry->value ? (uint32_t)entry->value - 1 : RD_NONE; i != RD_NONE; place++) {
+	for (uint32_t i = entry->value ? (uint32_t)entry->value - 1 : UINT32_MAX; i != UINT32_MAX; place++) {
 		const struct lane *lane = &lanes->items[i];
 
-		if (lane->end <= begin && (best == RD_NONE || lane->end > lanes->items[best].end))
+		if (lane->end <= begin && (best == UINT32_MAX || lane->end > lanes->items[best].end))
 			best = i;
 		last = i;
-		i = lane->next ? lane->next : RD_NONE;
+		i = lane->next ? lane->next : UINT32_MAX;
 	}
-	if (best == RD_NONE) {
+	if (best == UINT32_MAX) {
 		best = lanes->count;
 		if (lane_add(lanes, group, place) < 0)
 			return -ENOMEM;
-		if (last == RD_NONE)
+		if (last == UINT32_MAX)
 			entry->value = (uint64_t)best + 1;
 		else
 			lanes->items[last].next = best;

@@ -58,7 +58,7 @@ void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_e
 			drop_shortest(&m->steps);
 	step = md_row(m, &m->steps.held);
 	if (step)
-		*step = (struct md_step){ w->since, end->wake, end->ts, w->thread, end->waker, w->object, w->site };
+		*step = (struct md_step){ w->since, end->wake, end->ts, w->thread, end->waker, w->object, w->site_row };
 }
 
 /* Brings back the part of the file that an element is in. */
@@ -100,7 +100,7 @@ const struct md_step *md_step_at(struct ptt_model *m, uint64_t number)
 	if (steps->back_part != part + 1) {
 		err = bring(steps, part);
 		if (err < 0) {
-			m->error = err;
+			m->t.error = err;
 			return NULL;
 		}
 	}

@@ -9,26 +9,37 @@ int ptt_model_version(void)
 
 /* ---- beginning ---- */
 
+static const struct md_thread new_thread = { .pub = { .create_ns = TK_NEVER, .join_ns = TK_NEVER } };
+static const struct md_wait new_wait = { .woken = TK_NEVER, .retaken = TK_NEVER };
+static const struct tk_layout layout = {
+	.process = { sizeof(struct tk_process), NULL },
+	.thread = { sizeof(struct md_thread), &new_thread },
+	.object = { sizeof(struct md_object), NULL },
+	.hold = { sizeof(struct md_hold), NULL },
+	.wait = { sizeof(struct md_wait), &new_wait },
+	.cache = sizeof(struct md_cache),
+};
+
 struct ptt_model *ptt_model_create(uint32_t flags)
 {
 	struct ptt_model *m = calloc(1, sizeof(*m));
-	int err = 0;
+	int err;
 
 	if (!m)
 		return NULL;
 	m->flags = flags;
 	m->window = (struct md_window){ .begin = INT64_MIN, .end = INT64_MAX, .begun = true };
-	err |= rd_pool_open(&m->objects, sizeof(struct md_object));
+	m->t.renew = true;
+	m->t.used = md_object_used;
+	m->t.object_made = md_object_made;
+	err = tk_open(&m->t, &layout);
 	err |= rd_pool_open(&m->sites, sizeof(struct md_site));
-	err |= rd_pool_open(&m->threads, sizeof(struct md_thread));
 	err |= rd_pool_open(&m->pairs, sizeof(struct ptt_model_pair));
 	err |= rd_pool_open(&m->blames, sizeof(struct ptt_model_blame));
 	err |= rd_pool_open(&m->causes, sizeof(struct ptt_model_cause));
 	err |= rd_pool_open(&m->wakers, sizeof(struct ptt_model_waker));
 	err |= rd_pool_open(&m->edges, sizeof(struct ptt_model_edge));
 	err |= rd_pool_open(&m->histograms, PTT_BUCKETS * sizeof(uint32_t));
-	err |= rd_pool_open(&m->holds, sizeof(struct md_hold));
-	err |= rd_pool_open(&m->waits, sizeof(struct md_wait));
 	err |= rd_pool_open(&m->logs, sizeof(struct md_log));
 	err |= rd_pool_open(&m->tokens, sizeof(struct md_tokens));
 	if (err) {
@@ -42,17 +53,15 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 	m->segments.size = sizeof(struct ptt_model_segment);
 	m->steps.held.size = sizeof(struct md_step);
 	m->steps.file = -1;
-	md_learn_catalogue(m);
 	return m;
 }
 
 void ptt_model_destroy(struct ptt_model *m)
 {
-	struct rd_pool *pools[] = { &m->objects, &m->sites, &m->threads, &m->pairs, &m->blames, &m->causes,
-				    &m->wakers, &m->edges, &m->histograms, &m->holds, &m->waits, &m->logs };
-	struct rd_map *maps[] = { &m->object_of, &m->site_of, &m->pair_of, &m->blame_of, &m->cause_key,
-				  &m->cause_of, &m->waker_of, &m->edge_of, &m->pthread_of, &m->serial_of,
-				  &m->tid_of, &m->only_objects, &m->only_sites };
+	struct rd_pool *pools[] = { &m->sites,  &m->pairs, &m->blames,	   &m->causes,
+				    &m->wakers, &m->edges, &m->histograms, &m->logs };
+	struct rd_map *maps[] = { &m->site_of,	&m->pair_of, &m->blame_of,     &m->cause_key, &m->cause_of,
+				  &m->waker_of, &m->edge_of, &m->only_objects, &m->only_sites };
 	struct md_rows *rows[] = { &m->wait_rows, &m->hold_rows, &m->wakeup_rows, &m->open_rows, &m->state_rows,
 				   &m->segments, &m->steps.held };
 
@@ -66,20 +75,20 @@ void ptt_model_destroy(struct ptt_model *m)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		free(rows[i]->items);
 	free(m->steps.back);
-	free(m->known);
-	free(m->processes);
-	free(m->shared);
 	free(m->window.threads);
 	free(m->window.objects);
+	tk_close(&m->t);
 	free(m);
 }
 
 int ptt_model_child(struct ptt_model *m, uint32_t process, uint32_t parent)
 {
-	if (process >= m->process_count || parent >= m->process_count || process == parent)
-		return -EINVAL;
-	m->processes[process].parent = parent + 1;
-	return 0;
+	return tk_fork_of(&m->t, process, parent);
+}
+
+int ptt_model_share(struct ptt_model *m, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset)
+{
+	return tk_share(&m->t, process, start, end, memory, offset);
 }
 
 int ptt_model_only_object(struct ptt_model *m, uint32_t process, uint64_t address)
@@ -94,200 +103,161 @@ int ptt_model_only_site(struct ptt_model *m, uint32_t process, uint64_t address)
 
 /* ---- events ---- */
 
-static void level_changed(struct ptt_model *m, const struct md_event *e)
+static void level_changed(struct ptt_model *m, const struct tk_event *e)
 {
-	memset(m->processes[e->process].full, 0, sizeof(m->processes[e->process].full));
-	for (uint32_t i = 1; i < m->objects.count; i++)
-		if (MD_OBJECT(m, i)->pub.process == e->process)
-			md_drop_holds(m, i, e->ts);
+	struct tk_process *p = TK_PROCESS(&m->t, e->process);
+
+	memset(p->full, 0, sizeof(p->full));
+	for (uint32_t i = p->objects; i; i = MD_OBJECT(m, i)->pub.process_next)
+		md_drop_holds(m, i, e->ts);
 }
 
-static void lock_event(struct ptt_model *m, const struct md_event *e, enum md_action action)
+static void lock_event(struct ptt_model *m, const struct tk_event *e, enum tk_action action)
 {
-	uint32_t pair, object = md_object(m, e->thread, e->id >> 6, e->object, e->ts, &pair);
-	bool acquires = action == MD_ACQUIRE || action == MD_ACQUIRE_SHARED || action == MD_ONCE_BEGIN;
+	uint32_t pair, object = md_object(m, e, e->id >> 6, e->object, &pair);
+	bool acquires = action == TK_ACQUIRE || action == TK_ACQUIRE_SHARED || action == TK_ONCE_BEGIN;
 
 	if (acquires && unlikely(MD_OBJECT(m, object)->named))
 		md_place_owner(m, e, object);
 	switch (action) {
-	case MD_ACQUIRE:
-	case MD_ACQUIRE_SHARED:
-		if (m->field_at[e->id][MD_WAIT_NS].number)
+	case TK_ACQUIRE:
+	case TK_ACQUIRE_SHARED:
+		if (tk_has(e->id, TK_WAIT_NS))
 			md_lock_waited(m, e, object);
-		md_acquire(m, e, object, pair, action == MD_ACQUIRE_SHARED ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);
+		md_acquire(m, e, object, pair, action == TK_ACQUIRE_SHARED ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);
 		break;
-	case MD_ONCE_BEGIN:
+	case TK_ONCE_BEGIN:
 		md_acquire(m, e, object, pair, PTT_MODE_EXCLUSIVE);
 		break;
-	case MD_WAIT_END:
+	case TK_WAIT_END:
 		md_lock_waited(m, e, object);
 		break;
 	default:
-		md_wait_begin(m, e, object, pair,
-			      e->id >> 6 == PTT_KIND_RWLOCK && !md_number(m, e, MD_WRITE, 1) ? PTT_MODE_SHARED :
+		md_wait_begin(m, e, object,
+			      e->id >> 6 == PTT_KIND_RWLOCK && !tk_number(&e->e, TK_WRITE, 1) ? PTT_MODE_SHARED :
 											      PTT_MODE_EXCLUSIVE);
 	}
 }
 
-static void other_event(struct ptt_model *m, const struct md_event *e, enum md_action action)
+static void other_event(struct ptt_model *m, const struct tk_event *e, enum tk_action action)
 {
 	uint32_t pair;
 
 	switch (action) {
-	case MD_INIT:
+	case TK_INIT:
 		md_init(m, e, e->id >> 6);
 		break;
-	case MD_DESTROY:
+	case TK_DESTROY:
 		md_destroy(m, e, e->id >> 6);
 		break;
-	case MD_COND_IN:
+	case TK_COND_IN:
 		md_cond_in(m, e);
 		break;
-	case MD_COND_OUT:
+	case TK_COND_OUT:
 		md_cond_out(m, e);
 		break;
-	case MD_WAKE:
-	case MD_WAKE_ALL:
-		md_wake(m, e, md_object(m, e->thread, e->id >> 6, e->object, e->ts, &pair),
-			action == MD_WAKE ? 1 : UINT32_MAX,
-			action == MD_WAKE ? PTT_WAKE_SIGNAL : PTT_WAKE_BROADCAST, false);
+	case TK_SIGNAL:
+	case TK_BROADCAST:
+		md_wake(m, e, md_object(m, e, e->id >> 6, e->object, &pair),
+			action == TK_SIGNAL ? 1 : UINT32_MAX,
+			action == TK_SIGNAL ? PTT_WAKE_SIGNAL : PTT_WAKE_BROADCAST, false);
 		break;
-	case MD_BARRIER_IN:
+	case TK_BARRIER_IN:
 		md_barrier_in(m, e);
 		break;
-	case MD_BARRIER_OUT:
+	case TK_BARRIER_OUT:
 		md_barrier_out(m, e);
 		break;
-	case MD_SEM_TAKEN:
+	case TK_SEM_TAKEN:
 		md_sem_taken(m, e);
 		break;
-	case MD_SEM_POST:
+	case TK_SEM_POST:
 		md_sem_post(m, e);
 		break;
-	case MD_FUTEX_IN:
+	case TK_FUTEX_IN:
 		md_futex_in(m, e);
 		break;
-	case MD_FUTEX_OUT:
+	case TK_FUTEX_OUT:
 		md_futex_out(m, e);
 		break;
-	case MD_FUTEX_WAKE:
+	case TK_FUTEX_WAKE:
 		md_futex_wake(m, e);
 		break;
-	case MD_JOIN_IN:
+	case TK_JOIN_IN:
 		md_join_in(m, e);
 		break;
-	case MD_JOIN_OUT:
+	case TK_JOIN_OUT:
 		md_join_out(m, e);
 		break;
-	case MD_CREATE:
+	case TK_CREATE:
 		md_create(m, e);
 		break;
-	case MD_END:
-		md_end(m, e);
+	case TK_BEGIN:
+		md_begin(m, e);
 		break;
-	case MD_SCHEDULE:
+	case TK_END:
+		tk_end(&m->t, e);
+		break;
+	case TK_PRIORITY_SET:
 		md_schedule(m, e);
 		break;
-	case MD_DETACH:
-		md_detach(m, e);
+	case TK_DETACH:
+		tk_detach(&m->t, e);
 		break;
-	case MD_LEVEL:
+	case TK_LEVEL:
 		level_changed(m, e);
 		break;
-	case MD_LOST:
+	case TK_LOST:
 		if (md_in_window(m, e->ts))
-			m->lost += (uint64_t)md_number(m, e, MD_COUNT, 0);
+			m->lost += (uint64_t)tk_number(&e->e, TK_COUNT, 0);
 		break;
-	case MD_BUFFER:
+	case TK_BUFFER_WAIT:
 		MD_THREAD(m, e->thread)->pub.buffer_ns +=
-			(uint64_t)md_portion(m, e->ts - md_number(m, e, MD_WAIT_NS, 0), e->ts, 1, 1);
+			(uint64_t)md_portion(m, e->ts - tk_number(&e->e, TK_WAIT_NS, 0), e->ts, 1, 1);
 		break;
-	case MD_LLL_PURPOSE:
+	case TK_LLL_PURPOSE:
 		md_lll_purpose(m, e);
 		break;
-	case MD_EXEC:
-		m->processes[e->process].exec_ns = e->ts;
-		m->processes[e->process].execs = e->thread;
+	case TK_PROCESS_EXIT:
+	case TK_EXEC:
+		tk_process_ends(&m->t, e, action);
 		break;
-	case MD_EXIT:
-		m->processes[e->process].exited = true;
-		break;
-	case MD_TRY_IN:
-	case MD_TRY_OUT:
-		MD_THREAD(m, e->thread)->trying = action == MD_TRY_IN;
+	case TK_TRY_IN:
+	case TK_TRY_OUT:
+		MD_THREAD(m, e->thread)->trying = action == TK_TRY_IN;
 		break;
 	default:
 		break;
 	}
 }
 
-static inline void event(struct ptt_model *m, struct md_event *e)
+static inline void event(struct tracker *t, struct tk_event *e, enum tk_action action)
 {
-	enum md_action action = m->action[e->id];
-	struct md_process *process;
-	struct md_thread *thread;
+	struct ptt_model *m = (struct ptt_model *)(void *)t;
 
-	thread = MD_THREAD(m, e->thread);
-	process = &m->processes[e->process];
-	if (thread->pub.first_ns == INT64_MAX) {
-		thread->pub.first_ns = e->ts;
-		process->threads++;
-	}
-	thread->pub.last_ns = e->ts;
-	if (process->first > e->ts) {
-		if (process->first == INT64_MAX && process->parent)
-			memcpy(process->full, m->processes[process->parent - 1].full, sizeof(process->full));
-		process->first = e->ts;
-	}
-	process->last = e->ts;
-	/* Waits alone do not tell who holds what: that needs changes of state. */
-	process->full[e->id >> 6] |= m->level[e->id] >= 2;
 	switch (action) {
-	case MD_IGNORE:
-	case MD_BEGIN:
+	case TK_IGNORE:
+	case TK_CALL_IN:
+	case TK_CALL_OUT:
 		break;
-	case MD_ACQUIRE:
-	case MD_ACQUIRE_SHARED:
-	case MD_ONCE_BEGIN:
+	case TK_ACQUIRE:
+	case TK_ACQUIRE_SHARED:
+	case TK_ONCE_BEGIN:
 		lock_event(m, e, action);
 		break;
-	case MD_RELEASE:
-	case MD_ONCE_END:
+	case TK_RELEASE:
+	case TK_ONCE_END:
 		md_release(m, e);
 		break;
-	case MD_WAIT:
-	case MD_WAIT_END:
-		if (e->id >> 6 == PTT_KIND_SEM && action == MD_WAIT_END)
+	case TK_WAIT:
+	case TK_WAIT_END:
+		if (e->id >> 6 == PTT_KIND_SEM && action == TK_WAIT_END)
 			md_sem_gave_up(m, e);
 		else
 			lock_event(m, e, action);
 		break;
 	default:
 		other_event(m, e, action);
-	}
-}
-
-/* Takes in the events from one number up to another. */
-static void take(struct ptt_model *m, const struct ptt_columns *c, int64_t from, int64_t to)
-{
-	for (int64_t i = from; i < to && !m->error; i++) {
-		struct md_event e = {
-			.ts = c->ts[i],
-			.object = c->object[i],
-			.site = c->site[i],
-			.payload = c->payload[i],
-			.id = c->id[i] & PTT_ID_MASK,
-		};
-
-		if (unlikely(c->thread[i] >= m->known_count || !m->known[c->thread[i]].known))
-			continue;
-		e.process = m->known[c->thread[i]].process;
-		e.thread = m->known[c->thread[i]].thread;
-		if (unlikely(m->action[e.id] == MD_BEGIN))
-			e.thread = md_begin(m, &e, c->thread[i]);
-		else if (unlikely(!e.thread))
-			e.thread = md_thread_of_number(m, c->thread[i]);
-		event(m, &e);
 	}
 }
 
@@ -312,39 +282,37 @@ int ptt_model_feed(struct ptt_model *m, const struct ptt_columns *c, int64_t n)
 	int64_t begin = m->window.begun ? 0 : first_at(c, n, m->window.begin);
 	int64_t end = m->window.ended ? n : first_at(c, n, m->window.end);
 
-	take(m, c, 0, begin);
+	tk_feed(&m->t, c, 0, begin, event);
 	if (begin < n)
 		md_window_reach(m, c->ts[begin]);
-	take(m, c, begin, end);
+	tk_feed(&m->t, c, begin, end, event);
 	if (end < n)
 		md_window_reach(m, c->ts[end]);
-	take(m, c, end > begin ? end : begin, n);
-	return m->error;
+	return tk_feed(&m->t, c, end > begin ? end : begin, n, event);
 }
 
 /* ---- end ---- */
 
 /* When a process ended: with its last event if one says so, or else when it was seen that it had. */
-static int64_t end_of(const struct ptt_model *m, const struct md_process *p, int64_t killed, int64_t seen)
+static int64_t end_of(const struct tracker *t, const struct tk_process *p, int64_t killed, int64_t seen)
 {
-	bool executed = p->execs && MD_THREAD(m, p->execs)->pub.last_ns == p->exec_ns;
 	int64_t end = killed;
 
-	if (end == MD_NEVER && !p->exited && !executed)
+	if (end == TK_NEVER && !tk_process_left(t, p))
 		end = seen;
 	return end < p->last ? p->last : end;
 }
 
 int ptt_model_finish(struct ptt_model *m, const int64_t *killed, const int64_t *seen, uint32_t count)
 {
-	int64_t *until = calloc(m->process_count + 1, sizeof(*until));
+	int64_t *until = calloc(m->t.process_count + 1, sizeof(*until));
 	int err;
 
 	if (!until)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < m->process_count; i++)
-		until[i] = end_of(m, &m->processes[i], i < count ? killed[i] : MD_NEVER,
-				  i < count ? seen[i] : MD_NEVER);
+	for (uint32_t i = 0; i < m->t.process_count; i++)
+		until[i] = end_of(&m->t, TK_PROCESS(&m->t, i), i < count ? killed[i] : TK_NEVER,
+				  i < count ? seen[i] : TK_NEVER);
 	md_lives(m, until);
 	m->open_rows.count = 0;
 	md_window_reach(m, m->window.begin);
@@ -353,7 +321,7 @@ int ptt_model_finish(struct ptt_model *m, const int64_t *killed, const int64_t *
 	md_settle(m);
 	md_window_finish(m, until);
 	free(until);
-	return err < 0 ? err : m->error;
+	return err < 0 ? err : m->t.error;
 }
 
 uint64_t ptt_model_lost(const struct ptt_model *m)
@@ -377,11 +345,11 @@ int ptt_model_table(const struct ptt_model *m, uint32_t which, struct ptt_model_
 {
 	switch (which) {
 	case PTT_MODEL_OBJECTS:
-		return of_pool(out, &m->objects);
+		return of_pool(out, &m->t.objects);
 	case PTT_MODEL_SITES:
 		return of_pool(out, &m->sites);
 	case PTT_MODEL_THREADS:
-		return of_pool(out, &m->threads);
+		return of_pool(out, &m->t.threads);
 	case PTT_MODEL_PAIRS:
 		return of_pool(out, &m->pairs);
 	case PTT_MODEL_BLAMES:

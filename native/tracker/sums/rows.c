@@ -11,7 +11,7 @@ void *md_row(struct ptt_model *m, struct md_rows *rows)
 		void *bigger = realloc(rows->items, room * rows->size);
 
 		if (!bigger) {
-			m->error = -ENOMEM;
+			m->t.error = -ENOMEM;
 			return NULL;
 		}
 		rows->items = bigger;

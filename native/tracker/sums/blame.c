@@ -59,7 +59,7 @@ void md_share(struct ptt_model *m, struct md_object *o, int64_t ts)
 		o->share += (uint64_t)part;
 		/* What the division leaves is one holder's, so that the parts add up. */
 		if (rest)
-			MD_HOLD(m, o->holds)->share -= (uint64_t)rest;
+			MD_HOLD(m, o->pub.holds)->share -= (uint64_t)rest;
 	}
 	o->share_ts = ts;
 }
@@ -123,29 +123,29 @@ static void drop_tail(struct ptt_model *m, struct md_object *o, int64_t ts)
 	uint64_t sum = 0;
 
 	md_share(m, o, ts);
-	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next)
+	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next)
 		if (MD_WAITING(m, i)->counted)
 			sum += overlap(m, MD_WAITING(m, i)->since, ts, o->tail_since, ts);
 	/* Somebody has waited for it, and has been told of. */
 	if (sum != o->share - o->tail_share)
 		return;
-	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next)
+	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next)
 		MD_WAITING(m, i)->held += overlap(m, MD_WAITING(m, i)->since, ts, o->tail_since, ts);
 	o->tail = 0;
 }
 
-void md_place_owner(struct ptt_model *m, const struct md_event *e, uint32_t object)
+void md_place_owner(struct ptt_model *m, const struct tk_event *e, uint32_t object)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 	uint32_t site;
 
 	o->named = false;
-	if (!m->processes[e->process].full[o->pub.kind])
+	if (!TK_PROCESS(&m->t, e->process)->full[o->pub.kind])
 		return;
 	if (o->tail && MD_BLAME(m, o->tail)->thread == e->thread)
 		drop_tail(m, o, e->ts);
 	site = md_site(m, e->thread, e->site, o->pub.kind);
-	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next)
+	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next)
 		if (MD_WAITING(m, i)->named && MD_WAITING(m, i)->owner == e->thread)
 			MD_WAITING(m, i)->owner_site = site;
 }
@@ -163,13 +163,13 @@ static uint64_t take_from_holders(struct ptt_model *m, struct md_object *o, int6
 	int64_t first = *end;
 	uint64_t ns, left;
 
-	for (uint32_t hold = o->holds; hold; hold = MD_HOLD(m, hold)->object_next)
+	for (uint32_t hold = o->pub.holds; hold; hold = MD_HOLD(m, hold)->object_next)
 		if (MD_HOLD(m, hold)->since < first)
 			first = MD_HOLD(m, hold)->since;
 	if (o->tail && o->tail_since < first)
 		first = o->tail_since;
 	ns = left = least(overlap(m, first, *end, start, *end), most);
-	for (uint32_t hold = o->holds; hold; hold = MD_HOLD(m, hold)->object_next) {
+	for (uint32_t hold = o->pub.holds; hold; hold = MD_HOLD(m, hold)->object_next) {
 		struct md_hold *h = MD_HOLD(m, hold);
 		int64_t from = h->since > start ? h->since : start;
 		uint64_t part = (uint64_t)md_portion(m, from, *end, 1, o->pub.holders);
@@ -185,8 +185,8 @@ static uint64_t take_from_holders(struct ptt_model *m, struct md_object *o, int6
 		left -= part;
 	}
 	/* What the division leaves */
-	if (o->holds) {
-		struct md_hold *h = MD_HOLD(m, o->holds);
+	if (o->pub.holds) {
+		struct md_hold *h = MD_HOLD(m, o->pub.holds);
 		uint64_t part = least(left, o->share - h->share);
 
 		h->share += part;

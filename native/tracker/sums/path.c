@@ -27,7 +27,7 @@ static uint32_t to_creator(struct ptt_model *m, uint32_t thread, int64_t *t)
 	*t = begin;
 	if (!(pub->flags & PTT_THREAD_BEGUN) || !pub->creator)
 		return 0;
-	if (pub->create_ns != MD_NEVER && pub->create_ns < begin)
+	if (pub->create_ns != TK_NEVER && pub->create_ns < begin)
 		made = pub->create_ns;
 	piece(m, PTT_PATH_CREATE, thread, made, begin, 0, pub->create_site);
 	*t = made;
@@ -37,14 +37,14 @@ static uint32_t to_creator(struct ptt_model *m, uint32_t thread, int64_t *t)
 /* Whether the path may end at the end of a thread: it is in the window, and @waits or goes on there. */
 static bool ends_there(const struct md_thread *t, bool waits)
 {
-	return t->pub.first_ns != INT64_MAX && waits == (t->path_wait != MD_NEVER);
+	return t->pub.first_ns != INT64_MAX && waits == (t->path_wait != TK_NEVER);
 }
 
 static uint32_t last_that_goes_on(const struct ptt_model *m)
 {
 	uint32_t last = 0;
 
-	for (uint32_t i = 1; i < m->threads.count; i++) {
+	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		const struct md_thread *t = MD_THREAD(m, i), *best = MD_THREAD(m, last);
 
 		if (ends_there(t, false) && (!last || t->path_last > best->path_last ||
@@ -60,15 +60,15 @@ static uint32_t last_that_goes_on(const struct ptt_model *m)
  */
 static uint32_t last_that_waits(const struct ptt_model *m, uint32_t last)
 {
-	bool *goes_on = calloc(m->process_count + 1, sizeof(*goes_on));
+	bool *goes_on = calloc(m->t.process_count + 1, sizeof(*goes_on));
 
-	for (uint32_t i = 1; goes_on && i < m->threads.count; i++) {
+	for (uint32_t i = 1; goes_on && i < m->t.threads.count; i++) {
 		const struct md_thread *t = MD_THREAD(m, i);
 
 		if (ends_there(t, false) && !(t->pub.flags & PTT_THREAD_ENDED))
 			goes_on[t->pub.process] = true;
 	}
-	for (uint32_t i = 1; goes_on && i < m->threads.count; i++) {
+	for (uint32_t i = 1; goes_on && i < m->t.threads.count; i++) {
 		const struct md_thread *t = MD_THREAD(m, i), *best = MD_THREAD(m, last);
 
 		if (!ends_there(t, true) || goes_on[t->pub.process])
@@ -87,23 +87,23 @@ int ptt_model_path(struct ptt_model *m, uint32_t thread)
 	m->segments.count = 0;
 	if (!thread)
 		thread = last_that_waits(m, last_that_goes_on(m));
-	if (!thread || thread >= m->threads.count || MD_THREAD(m, thread)->pub.first_ns == INT64_MAX)
-		return m->error;
+	if (!thread || thread >= m->t.threads.count || MD_THREAD(m, thread)->pub.first_ns == INT64_MAX)
+		return m->t.error;
 	m->walk = (struct md_walk){
 		.thread = thread,
 		.t = MD_THREAD(m, thread)->path_last,
 		.left = md_step_count(m),
 	};
-	return m->error;
+	return m->t.error;
 }
 
 /* Over a wait, if the path leads through it. */
 static void pass(struct ptt_model *m, struct md_walk *at, const struct md_step *step)
 {
-	while (at->thread && MD_THREAD(m, at->thread)->path_first >= step->end && at->hops++ < m->threads.count)
+	while (at->thread && MD_THREAD(m, at->thread)->path_first >= step->end && at->hops++ < m->t.threads.count)
 		at->thread = to_creator(m, at->thread, &at->t);
 	/* A wait that was over before it began kept nobody. */
-	if (step->thread != at->thread || step->start >= at->t || (step->wake != MD_NEVER && step->wake < step->start))
+	if (step->thread != at->thread || step->start >= at->t || (step->wake != TK_NEVER && step->wake < step->start))
 		return;
 	/* What ended it is behind the place where the path leads to the thread, or behind the window. */
 	if (step->end > at->t) {
@@ -112,7 +112,7 @@ static void pass(struct ptt_model *m, struct md_walk *at, const struct md_step *
 		return;
 	}
 	piece(m, PTT_PATH_RUN, at->thread, step->end, at->t, 0, 0);
-	if (step->waker && step->waker != at->thread && step->wake != MD_NEVER) {
+	if (step->waker && step->waker != at->thread && step->wake != TK_NEVER) {
 		piece(m, PTT_PATH_WAKE, at->thread, step->wake, step->end, step->object, step->site);
 		at->thread = step->waker;
 		at->t = step->wake;
@@ -131,14 +131,14 @@ int ptt_model_path_next(struct ptt_model *m)
 		const struct md_step *step = md_step_at(m, --at->left);
 
 		if (!step)
-			return m->error;
+			return m->t.error;
 		pass(m, at, step);
 	}
 	if (at->thread && at->left)
-		return m->error;
-	while (at->thread && at->hops++ <= m->threads.count)
+		return m->t.error;
+	while (at->thread && at->hops++ <= m->t.threads.count)
 		at->thread = to_creator(m, at->thread, &at->t);
 	at->thread = 0;
 	md_steps_leave(m);
-	return m->error;
+	return m->t.error;
 }

@@ -8,7 +8,7 @@ static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, u
 	int64_t since = h->since;
 
 	if (!(m->flags & PTT_MODEL_ROWS) || !md_inside(m, &since, &ts) ||
-	    !md_counted(m, h->thread, h->object, h->site))
+	    !md_counted(m, h->thread, h->object, h->site_row))
 		return;
 	row = md_row(m, &m->hold_rows);
 	if (!row)
@@ -17,7 +17,7 @@ static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, u
 	row->dur_ns = ts - since;
 	row->thread = h->thread;
 	row->object = h->object;
-	row->site = h->site;
+	row->site = h->site_row;
 	row->release_site = site;
 	row->max_waiters = h->max_waiters;
 	row->mode = h->mode;
@@ -39,16 +39,16 @@ static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts)
 	int64_t since = h->since;
 	uint64_t ns;
 
-	if (!md_inside(m, &since, &ts) || !md_counted(m, h->thread, h->object, h->site))
+	if (!md_inside(m, &since, &ts) || !md_counted(m, h->thread, h->object, h->site_row))
 		return;
 	ns = (uint64_t)(ts - since);
 	sum_hold(&MD_OBJECT(m, h->object)->pub.sums, ns);
 	sum_hold(&MD_PAIR(m, h->pair)->sums, ns);
 	sum_hold(&MD_THREAD(m, h->thread)->pub.sums, ns);
-	sum_hold(&MD_SITE(m, h->site)->pub.sums, ns);
+	sum_hold(&MD_SITE(m, h->site_row)->pub.sums, ns);
 }
 
-static void hold_end(struct ptt_model *m, uint32_t number, const struct md_event *e)
+static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event *e)
 {
 	struct md_hold *h = MD_HOLD(m, number);
 	struct md_object *o = MD_OBJECT(m, h->object);
@@ -58,19 +58,19 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct md_event
 		site = md_site(m, e->thread, e->site, o->pub.kind);
 	hold_row(m, h, e->ts, site, false);
 	account(m, h, e->ts);
-	md_log_add(m, o, (struct md_log_entry){ h->since, e->ts, h->thread, h->site });
+	md_log_add(m, o, (struct md_log_entry){ h->since, e->ts, h->thread, h->site_row });
 	if (o->share != h->share || md_sharing(o)) {
 		md_share(m, o, e->ts);
-		md_charge(m, md_blame(m, h->object, h->thread, h->site), (int64_t)(o->share - h->share));
+		md_charge(m, md_blame(m, h->object, h->thread, h->site_row), (int64_t)(o->share - h->share));
 	}
 	o->release_ts = e->ts;
 	o->release_thread = e->thread;
 	o->release_site = site;
-	o->held_site = h->thread == e->thread ? h->site : 0;
+	o->held_site = h->thread == e->thread ? h->site_row : 0;
 	md_hold_unlink(m, number);
 }
 
-void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode)
+void md_acquire(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t pair, uint8_t mode)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 	struct md_thread *t = MD_THREAD(m, e->thread);
@@ -79,29 +79,29 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 	if (unlikely(o->tail))
 		md_close_tail(m, o, e->ts);
 	/* A condition wait that has its mutex back. */
-	if (t->waits && MD_WAITING(m, t->waits)->mutex == object && MD_WAITING(m, t->waits)->retaken == MD_NEVER) {
+	if (t->pub.waits && MD_WAITING(m, t->pub.waits)->mutex == object && MD_WAITING(m, t->pub.waits)->retaken == TK_NEVER) {
 		md_share(m, o, e->ts);
-		MD_WAITING(m, t->waits)->retaken = e->ts;
-		MD_WAITING(m, t->waits)->mutex_held = o->held;
-		MD_WAITING(m, t->waits)->mutex_held_all = o->held_all;
+		MD_WAITING(m, t->pub.waits)->retaken = e->ts;
+		MD_WAITING(m, t->pub.waits)->mutex_held = o->held;
+		MD_WAITING(m, t->pub.waits)->mutex_held_all = o->held_all;
 	}
 	if (unlikely(!MD_OBJECT(m, object)->pub.first_site))
 		o->pub.first_site = md_site(m, e->thread, e->site, o->pub.kind);
-	if (!m->processes[e->process].full[o->pub.kind]) {
+	if (!TK_PROCESS(&m->t, e->process)->full[o->pub.kind]) {
 		/* Releases are not recorded: the one who took it is blamed until another one does. */
 		if (o->pub.waiters)
 			md_blame_from(m, object, e->thread, md_site(m, e->thread, e->site, o->pub.kind), e->ts);
 		return;
 	}
-	number = o->holds ? md_hold_find(m, e->thread, object) : 0;
+	number = o->pub.holds ? tk_hold_find(&m->t, e->thread, object) : 0;
 	if (number) {
 		MD_HOLD(m, number)->depth++;
 		return;
 	}
 	/* Held by another as far as the model knows: the release was not recorded. */
-	if (unlikely(o->holds && (mode == PTT_MODE_EXCLUSIVE || MD_HOLD(m, o->holds)->mode == PTT_MODE_EXCLUSIVE)))
+	if (unlikely(o->pub.holds && (mode == PTT_MODE_EXCLUSIVE || MD_HOLD(m, o->pub.holds)->mode == PTT_MODE_EXCLUSIVE)))
 		md_drop_holds(m, object, e->ts);
-	if (t->holds && m->flags & PTT_MODEL_EDGES && !m->field_at[e->id][MD_WAIT_NS].number)
+	if (t->pub.holds && m->flags & PTT_MODEL_EDGES && !tk_has(e->id, TK_WAIT_NS))
 		md_edges(m, e, object, mode, false);
 	if (md_sharing(o))
 		md_share(m, o, e->ts);
@@ -111,39 +111,29 @@ void md_acquire(struct ptt_model *m, const struct md_event *e, uint32_t object, 
 }
 
 /* It was taken when nobody recorded that. */
-static void released_unseen(struct ptt_model *m, const struct md_event *e, struct md_object *o)
+static void released_unseen(struct ptt_model *m, const struct tk_event *e, struct md_object *o)
 {
 	if (o->tail) {
 		md_close_tail(m, o, e->ts);
 		return;
 	}
-	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next)
+	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next)
 		md_claim(m, MD_WAITING(m, i), e->thread, 0, e->ts);
 	md_log_add(m, o, (struct md_log_entry){ o->release_ts, e->ts, e->thread, 0 });
 }
 
-/* So many of the locks that a thread took last are looked at one by one. */
-#define RELEASED_NEAR 8u
-
-void md_release(struct ptt_model *m, const struct md_event *e)
+void md_release(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t hold = MD_THREAD(m, e->thread)->holds, kind = e->id >> 6, near = RELEASED_NEAR, object, pair;
+	uint32_t hold = tk_hold_released(&m->t, e), object, pair;
 	struct md_object *o;
 
-	/* Most threads release what they took last: that needs no search for the object. */
-	while (hold && near && (MD_HOLD(m, hold)->address != e->object ||
-				MD_OBJECT(m, MD_HOLD(m, hold)->object)->pub.kind != kind)) {
-		hold = MD_HOLD(m, hold)->thread_next;
-		near--;
-	}
-	if (hold && near) {
+	if (likely(hold)) {
 		object = MD_HOLD(m, hold)->object;
 		MD_OBJECT(m, object)->pub.last_ns = e->ts;
 	} else {
 		/* A lock may be released by a thread that did not take it, if its kind does not look. */
-		object = md_object(m, e->thread, kind, e->object, e->ts, &pair);
-		hold = md_hold_find(m, e->thread, object);
-		hold = hold ? hold : MD_OBJECT(m, object)->holds;
+		object = md_object(m, e, e->id >> 6, e->object, &pair);
+		hold = MD_OBJECT(m, object)->pub.holds;
 	}
 	o = MD_OBJECT(m, object);
 	if (!hold) {
@@ -161,30 +151,30 @@ void md_release(struct ptt_model *m, const struct md_event *e)
 
 void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
 {
-	for (uint32_t i = 1; i < m->objects.count; i++) {
+	for (uint32_t i = 1; i < m->t.objects.count; i++) {
 		struct md_object *o = MD_OBJECT(m, i);
 		int64_t end = ends[o->pub.process];
 
 		md_close_tail(m, o, end);
 		md_share(m, o, end);
-		for (uint32_t hold = o->holds; hold; hold = MD_HOLD(m, hold)->object_next) {
+		for (uint32_t hold = o->pub.holds; hold; hold = MD_HOLD(m, hold)->object_next) {
 			const struct md_hold *h = MD_HOLD(m, hold);
 
 			hold_row(m, h, end, 0, true);
 			account(m, h, end);
 			if (o->share != h->share)
-				md_charge(m, md_blame(m, i, h->thread, h->site), (int64_t)(o->share - h->share));
+				md_charge(m, md_blame(m, i, h->thread, h->site_row), (int64_t)(o->share - h->share));
 		}
 	}
 }
 
 int ptt_model_holding(struct ptt_model *m, int64_t now)
 {
-	for (uint32_t i = 1; i < m->threads.count; i++)
-		for (uint32_t hold = MD_THREAD(m, i)->holds; hold; hold = MD_HOLD(m, hold)->thread_next) {
+	for (uint32_t i = 1; i < m->t.threads.count; i++)
+		for (uint32_t hold = MD_THREAD(m, i)->pub.holds; hold; hold = MD_HOLD(m, hold)->thread_next) {
 			const struct md_hold *h = MD_HOLD(m, hold);
 
 			hold_row(m, h, now > h->since ? now : h->since, 0, true);
 		}
-	return m->error;
+	return m->t.error;
 }

@@ -16,14 +16,14 @@ static uint8_t class_of(int64_t result, uint8_t done)
 	return result == ETIMEDOUT ? PTT_TIMEOUT : PTT_CANCELLED;
 }
 
-struct md_end md_end_of(const struct ptt_model *m, const struct md_event *e, uint8_t done, int64_t missing_ns)
+struct md_end md_end_of(const struct tk_event *e, uint8_t done, int64_t missing_ns)
 {
-	int64_t result = md_number(m, e, MD_RESULT, 0);
+	int64_t result = tk_number(&e->e, TK_RESULT, 0);
 
 	return (struct md_end){
 		.ts = e->ts,
-		.dur = md_number(m, e, MD_WAIT_NS, missing_ns),
-		.wake = MD_NEVER,
+		.dur = tk_number(&e->e, TK_WAIT_NS, missing_ns),
+		.wake = TK_NEVER,
 		.result = (int32_t)result,
 		.wait_class = class_of(result, done),
 	};
@@ -31,13 +31,13 @@ struct md_end md_end_of(const struct ptt_model *m, const struct md_event *e, uin
 
 /* ---- beginning ---- */
 
-static void find_owner(struct ptt_model *m, const struct md_event *e, struct md_object *o, struct md_wait *w)
+static void find_owner(struct ptt_model *m, const struct tk_event *e, struct md_object *o, struct md_wait *w)
 {
-	int64_t tid = md_number(m, e, MD_OWNER, 0);
+	int64_t tid = tk_number(&e->e, TK_OWNER, 0);
 
-	if (o->holds) {
-		w->owner = MD_HOLD(m, o->holds)->thread;
-		w->owner_site = MD_HOLD(m, o->holds)->site;
+	if (o->pub.holds) {
+		w->owner = MD_HOLD(m, o->pub.holds)->thread;
+		w->owner_site = MD_HOLD(m, o->pub.holds)->site_row;
 	} else {
 		w->owner = tid > 0 ? md_thread_of_tid(m, e->process, (uint32_t)tid) : o->release_thread;
 		w->owner_site = w->owner == o->release_thread ? o->held_site : 0;
@@ -45,7 +45,7 @@ static void find_owner(struct ptt_model *m, const struct md_event *e, struct md_
 	}
 	o->named |= w->named;
 	/* Nobody tells of releases: blamed until somebody takes it. */
-	if (m->processes[e->process].full[o->pub.kind] || o->holds)
+	if (TK_PROCESS(&m->t, e->process)->full[o->pub.kind] || o->pub.holds)
 		return;
 	if (!o->tail || (w->owner && MD_BLAME(m, o->tail)->thread != w->owner))
 		md_blame_from(m, w->object, w->owner, w->owner_site, e->ts);
@@ -55,7 +55,7 @@ void md_crowd(struct ptt_model *m, struct md_object *o, uint32_t waiters)
 {
 	if (o->pub.max_waiters < waiters)
 		o->pub.max_waiters = waiters;
-	for (uint32_t i = o->holds; i; i = MD_HOLD(m, i)->object_next)
+	for (uint32_t i = o->pub.holds; i; i = MD_HOLD(m, i)->object_next)
 		if (MD_HOLD(m, i)->max_waiters < waiters)
 			MD_HOLD(m, i)->max_waiters = waiters;
 }
@@ -68,98 +68,66 @@ void md_wait_behind(struct md_wait *w, const struct md_wait *parent)
 	w->chain = first;
 }
 
-uint32_t md_wait_begin(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t pair, uint8_t mode)
+/* What a wait for a lock is for. */
+static void begin_for_lock(struct ptt_model *m, const struct tk_event *e, struct md_object *o, struct md_wait *w)
+{
+	const struct md_thread *t = MD_THREAD(m, e->thread);
+	uint32_t theirs;
+
+	md_log_of(m, o);
+	find_owner(m, e, o, w);
+	w->held = o->held;
+	o->sharing += w->counted;
+	theirs = w->owner == e->thread ? w->thread_next : MD_THREAD(m, w->owner)->pub.waits;
+	if (w->owner && theirs)
+		md_wait_behind(w, MD_WAITING(m, theirs));
+	if (t->pub.holds && m->flags & PTT_MODEL_EDGES)
+		md_edges(m, e, w->object, w->mode, true);
+}
+
+uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode)
 {
 	struct md_object *o = MD_OBJECT(m, object);
-	struct md_thread *t = MD_THREAD(m, e->thread);
-	uint32_t number = md_wait_find(m, e->thread, object);
+	uint32_t number = tk_wait_of(&m->t, e->thread, object);
 	struct md_wait gone, *w;
 
-	(void)pair;
 	/* The end of an earlier one was lost. */
 	if (unlikely(number))
 		md_wait_take(m, e, object, &gone);
-	number = m->free_wait;
-	if (number)
-		m->free_wait = MD_WAITING(m, number)->thread_next;
-	else
-		number = md_new(m, &m->waits);
+	number = tk_wait_begin(&m->t, e, object, mode);
 	if (!number)
 		return 0;
 	w = MD_WAITING(m, number);
-	*w = (struct md_wait){
-		.since = e->ts,
-		.id = ++m->wait_id,
-		.woken = MD_NEVER,
-		.retaken = MD_NEVER,
-		.thread = e->thread,
-		.object = object,
-		.site = md_site(m, e->thread, e->site, o->pub.kind),
-		.mode = mode,
-		.kind = (uint8_t)o->pub.kind,
-	};
+	w->site_row = md_site(m, e->thread, e->site, o->pub.kind);
 	md_share(m, o, e->ts);
-	w->counted = md_counted(m, e->thread, object, w->site);
-	if (md_is_lock(o->pub.kind)) {
-		md_log_of(m, o);
-		find_owner(m, e, o, w);
-		w->held = o->held;
-		o->sharing += w->counted;
-		if (w->owner && MD_THREAD(m, w->owner)->waits)
-			md_wait_behind(w, MD_WAITING(m, MD_THREAD(m, w->owner)->waits));
-		if (t->holds && m->flags & PTT_MODEL_EDGES)
-			md_edges(m, e, object, mode, true);
-	}
-	w->thread_next = t->waits;
-	w->object_next = o->waits;
-	if (o->waits)
-		MD_WAITING(m, o->waits)->object_prev = number;
-	t->waits = o->waits = number;
-	w->depth = ++o->pub.waiters;
+	w->counted = md_counted(m, e->thread, object, w->site_row);
+	if (md_is_lock(o->pub.kind))
+		begin_for_lock(m, e, o, w);
+	w->depth = o->pub.waiters;
 	md_crowd(m, o, o->pub.waiters + o->awaited);
 	if (!o->pub.first_site)
-		o->pub.first_site = w->site;
+		o->pub.first_site = w->site_row;
 	return number;
 }
 
 /* ---- end ---- */
 
-uint32_t md_wait_find(const struct ptt_model *m, uint32_t thread, uint32_t object)
-{
-	uint32_t wait = MD_THREAD(m, thread)->waits;
-
-	while (wait && MD_WAITING(m, wait)->object != object)
-		wait = MD_WAITING(m, wait)->thread_next;
-	return wait;
-}
-
 static void wait_unlink(struct ptt_model *m, uint32_t number, int64_t ts)
 {
-	struct md_wait *w = MD_WAITING(m, number);
+	const struct md_wait *w = MD_WAITING(m, number);
 	struct md_object *o = MD_OBJECT(m, w->object);
-	uint32_t *at = &MD_THREAD(m, w->thread)->waits;
 
-	while (*at && *at != number)
-		at = &MD_WAITING(m, *at)->thread_next;
-	*at = w->thread_next;
-	if (w->object_prev)
-		MD_WAITING(m, w->object_prev)->object_next = w->object_next;
-	else
-		o->waits = w->object_next;
-	if (w->object_next)
-		MD_WAITING(m, w->object_next)->object_prev = w->object_prev;
 	md_share(m, o, ts);
 	if (md_is_lock(w->kind))
 		o->sharing -= w->counted;
-	if (--o->pub.waiters == 0)
+	tk_wait_end(&m->t, number);
+	if (o->pub.waiters == 0)
 		md_close_tail(m, o, ts);
-	w->thread_next = m->free_wait;
-	m->free_wait = number;
 }
 
-bool md_wait_take(struct ptt_model *m, const struct md_event *e, uint32_t object, struct md_wait *out)
+bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object, struct md_wait *out)
 {
-	uint32_t number = md_wait_find(m, e->thread, object);
+	uint32_t number = tk_wait_of(&m->t, e->thread, object);
 	const struct md_object *o = MD_OBJECT(m, object);
 	int64_t dur;
 
@@ -168,20 +136,20 @@ bool md_wait_take(struct ptt_model *m, const struct md_event *e, uint32_t object
 		wait_unlink(m, number, e->ts);
 		return true;
 	}
-	dur = md_number(m, e, MD_WAIT_NS, 0);
+	dur = tk_number(&e->e, TK_WAIT_NS, 0);
 	*out = (struct md_wait){
 		.since = e->ts - dur,
-		.id = ++m->wait_id,
-		.woken = MD_NEVER,
-		.retaken = MD_NEVER,
+		.id = ++m->t.wait_id,
+		.woken = TK_NEVER,
+		.retaken = TK_NEVER,
 		.thread = e->thread,
 		.object = object,
-		.site = md_site(m, e->thread, e->site, o->pub.kind),
+		.site_row = md_site(m, e->thread, e->site, o->pub.kind),
 		.owner = md_is_lock(o->pub.kind) ? o->release_thread : 0,
 		.depth = o->pub.waiters + 1,
 		.kind = (uint8_t)o->pub.kind,
 	};
-	out->counted = md_counted(m, out->thread, object, out->site);
+	out->counted = md_counted(m, out->thread, object, out->site_row);
 	return false;
 }
 
@@ -207,10 +175,10 @@ static void divide(struct ptt_model *m, const struct md_wait *w, bool known, str
 	}
 }
 
-void md_lock_waited(struct ptt_model *m, const struct md_event *e, uint32_t object)
+void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object)
 {
 	struct md_object *o = MD_OBJECT(m, object);
-	struct md_end end = md_end_of(m, e, PTT_CONTENDED, -1);
+	struct md_end end = md_end_of(e, PTT_CONTENDED, -1);
 	struct md_wait w;
 	bool known = md_wait_take(m, e, object, &w);
 
@@ -256,12 +224,12 @@ static void sum_cause(struct ptt_model *m, const struct md_wait *w, const struct
 	bool lock = md_is_lock(w->kind), made;
 	uint32_t cause = lock ? w->owner : end->waker ? end->waker : w->owner;
 	uint32_t cause_site = lock ? w->owner_site : end->waker_site, key;
-	struct rd_entry *entry = rd_map_put(&m->cause_key, (uint64_t)w->site << 32 | cause_site,
+	struct rd_entry *entry = rd_map_put(&m->cause_key, (uint64_t)w->site_row << 32 | cause_site,
 					    (uint64_t)cause << 8 | end->wait_class);
 	struct ptt_model_cause *c;
 
 	if (!entry) {
-		m->error = -ENOMEM;
+		m->t.error = -ENOMEM;
 		return;
 	}
 	if (!entry->value)
@@ -271,7 +239,7 @@ static void sum_cause(struct ptt_model *m, const struct md_wait *w, const struct
 	if (made) {
 		c->thread = w->thread;
 		c->object = w->object;
-		c->site = w->site;
+		c->site = w->site_row;
 		c->cause = cause;
 		c->cause_site = cause_site;
 		c->wait_class = end->wait_class;
@@ -317,7 +285,7 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 		.chain = w->chain ? w->chain : w->id,
 		.thread = w->thread,
 		.object = w->object,
-		.site = w->site,
+		.site = w->site_row,
 		.owner = w->owner,
 		.owner_site = w->owner_site,
 		.waker = end->waker,
@@ -340,7 +308,7 @@ static void wakeup_row(struct ptt_model *m, const struct md_wait *w, const struc
 	int64_t t_ns = end->wake > w->since ? end->wake : w->since;
 	struct ptt_model_wakeup *row;
 
-	if (end->wake == MD_NEVER || !md_in_window(m, t_ns))
+	if (end->wake == TK_NEVER || !md_in_window(m, t_ns))
 		return;
 	row = md_row(m, &m->wakeup_rows);
 	if (!row)
@@ -365,11 +333,11 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 	uint64_t ns = until > since ? (uint64_t)(until - since) : 0;
 	struct md_object *o = MD_OBJECT(m, w->object);
 	struct md_thread *t = MD_THREAD(m, w->thread);
-	struct md_site *s = MD_SITE(m, w->site);
+	struct md_site *s = MD_SITE(m, w->site_row);
 
 	if (m->flags & PTT_MODEL_PATH)
 		md_step_add(m, w, end, dur);
-	if (!md_counted(m, w->thread, w->object, w->site))
+	if (!md_counted(m, w->thread, w->object, w->site_row))
 		return;
 	if (end->waker && m->flags & PTT_MODEL_ROWS)
 		wakeup_row(m, w, end);

@@ -39,19 +39,17 @@ static uint32_t sizes(void)
 	return (uint32_t)(sizeof(struct md_object) + 3 * sizeof(struct md_site) + 5 * sizeof(struct md_thread) +
 			  7 * sizeof(struct ptt_model_pair) + 11 * sizeof(struct ptt_model_blame) +
 			  13 * sizeof(struct md_hold) + 17 * sizeof(struct md_wait) + 19 * sizeof(struct md_log) +
-			  23 * sizeof(struct md_tokens) + 29 * sizeof(struct md_token) + 31 * sizeof(struct md_known) +
-			  37 * sizeof(struct md_process));
+			  23 * sizeof(struct md_tokens) + 29 * sizeof(struct md_token) + 31 * sizeof(struct tk_known) +
+			  37 * sizeof(struct tk_process));
 }
 
-/* What is copied as it is; threads and tokens have parts of their own. */
-#define PLAIN_POOLS(m) \
-	{ &(m)->objects, &(m)->sites, &(m)->pairs, &(m)->blames, &(m)->holds, &(m)->waits, &(m)->logs }
-#define KEPT_MAPS(m) \
-	{ &(m)->object_of, &(m)->site_of, &(m)->pair_of, &(m)->blame_of, &(m)->pthread_of, &(m)->serial_of, &(m)->tid_of }
-
-/* A thread without what it used last, which is found anew. */
-#define THREAD_HEAD offsetof(struct md_thread, cache)
-#define THREAD_TAIL offsetof(struct md_thread, places)
+/* What is copied as it is; tokens have parts of their own. */
+#define PLAIN_POOLS(m)                                                                                          \
+	{ &(m)->t.threads, &(m)->t.objects, &(m)->sites, &(m)->pairs, &(m)->blames, &(m)->t.holds, &(m)->t.waits, \
+	  &(m)->logs }
+#define KEPT_MAPS(m)                                                                                            \
+	{ &(m)->t.object_of, &(m)->site_of, &(m)->pair_of, &(m)->blame_of, &(m)->t.pthread_of, &(m)->t.serial_of, \
+	  &(m)->t.tid_of }
 
 /* ---- writing ---- */
 
@@ -116,17 +114,6 @@ static void put_map(struct writer *w, const struct rd_map *map)
 	}
 }
 
-static void put_threads(struct writer *w, const struct ptt_model *m)
-{
-	put_number(w, m->threads.count);
-	for (uint32_t i = 1; i < m->threads.count; i++) {
-		const uint8_t *t = (const uint8_t *)MD_THREAD(m, i);
-
-		put(w, t, THREAD_HEAD);
-		put(w, t + THREAD_TAIL, sizeof(struct md_thread) - THREAD_TAIL);
-	}
-}
-
 static void put_tokens(struct writer *w, const struct ptt_model *m)
 {
 	put_number(w, m->tokens.count);
@@ -142,12 +129,11 @@ static void put_all(struct writer *w, const struct ptt_model *m)
 {
 	const struct rd_pool *pools[] = PLAIN_POOLS(m);
 	const struct rd_map *maps[] = KEPT_MAPS(m);
-	struct snapshot_numbers numbers = { m->wait_id, m->free_hold, m->free_wait, m->known_count, m->process_count };
+	struct snapshot_numbers numbers = { m->t.wait_id, m->t.free_hold, m->t.free_wait, m->t.known_count, m->t.process_count };
 
 	put(w, &numbers, sizeof(numbers));
-	put(w, m->known, m->known_count * sizeof(*m->known));
-	put(w, m->processes, m->process_count * sizeof(*m->processes));
-	put_threads(w, m);
+	put(w, m->t.known, m->t.known_count * sizeof(*m->t.known));
+	put(w, m->t.processes, m->t.process_count * sizeof(struct tk_process));
 	put_tokens(w, m);
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++) {
 		put_number(w, pools[i]->count);
@@ -213,21 +199,6 @@ static void take_pool(struct taker *t, struct rd_pool *pool, uint64_t stored, ui
 	}
 }
 
-static void take_threads(struct taker *t, struct ptt_model *m)
-{
-	size_t tail = sizeof(struct md_thread) - THREAD_TAIL;
-	uint64_t count;
-
-	take_pool(t, &m->threads, THREAD_HEAD + tail, &count);
-	for (uint64_t i = 1; i < count; i++) {
-		uint8_t *thread = (uint8_t *)MD_THREAD(m, i);
-
-		take(t, thread, THREAD_HEAD);
-		take(t, thread + THREAD_TAIL, tail);
-	}
-	m->threads.count = (uint32_t)count;
-}
-
 static void take_tokens(struct taker *t, struct ptt_model *m)
 {
 	uint64_t count;
@@ -289,13 +260,12 @@ static void take_all(struct taker *t, struct ptt_model *m)
 	struct snapshot_numbers numbers = { 0 };
 
 	take(t, &numbers, sizeof(numbers));
-	free(m->known);
-	free(m->processes);
-	m->known = take_array(t, numbers.known_count, sizeof(*m->known));
-	m->known_count = m->known ? numbers.known_count : 0;
-	m->processes = take_array(t, numbers.process_count, sizeof(*m->processes));
-	m->process_count = m->processes ? numbers.process_count : 0;
-	take_threads(t, m);
+	free(m->t.known);
+	free(m->t.processes);
+	m->t.known = take_array(t, numbers.known_count, sizeof(*m->t.known));
+	m->t.known_count = m->t.known ? numbers.known_count : 0;
+	m->t.processes = take_array(t, numbers.process_count, sizeof(struct tk_process));
+	m->t.process_count = m->t.processes ? numbers.process_count : 0;
 	take_tokens(t, m);
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++) {
 		uint64_t count;
@@ -306,16 +276,18 @@ static void take_all(struct taker *t, struct ptt_model *m)
 	}
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		take_map(t, maps[i]);
-	m->wait_id = numbers.wait_id;
-	m->free_hold = numbers.free_hold;
-	m->free_wait = numbers.free_wait;
+	m->t.caches.count = m->t.threads.count; /* what a thread used last is found anew */
+	tk_relink_shares(&m->t);
+	m->t.wait_id = numbers.wait_id;
+	m->t.free_hold = numbers.free_hold;
+	m->t.free_wait = numbers.free_wait;
 }
 
 /* ---- what was added up before does not count ---- */
 
 static void forget_objects(struct ptt_model *m)
 {
-	for (uint32_t i = 1; i < m->objects.count; i++) {
+	for (uint32_t i = 1; i < m->t.objects.count; i++) {
 		struct md_object *o = MD_OBJECT(m, i);
 		struct md_tokens *tokens = MD_TOKENS_OF(m, o);
 
@@ -326,13 +298,13 @@ static void forget_objects(struct ptt_model *m)
 		for (uint32_t k = 0; o->tokens && k < tokens->count; k++)
 			tokens->items[k].held = 0;
 		tokens->last.held = 0;
-		for (uint32_t k = o->holds; k; k = MD_HOLD(m, k)->object_next) {
+		for (uint32_t k = o->pub.holds; k; k = MD_HOLD(m, k)->object_next) {
 			MD_HOLD(m, k)->share = 0;
 			/* The model that was saved may not have needed it. */
 			if (m->flags & PTT_MODEL_PAIRS_OF)
 				MD_HOLD(m, k)->pair = md_pair(m, MD_HOLD(m, k)->thread, i);
 		}
-		for (uint32_t k = o->waits; k; k = MD_WAITING(m, k)->object_next)
+		for (uint32_t k = o->pub.waits; k; k = MD_WAITING(m, k)->object_next)
 			MD_WAITING(m, k)->held = MD_WAITING(m, k)->mutex_held = 0;
 	}
 }
@@ -347,7 +319,7 @@ static void forget_sums(struct ptt_model *m)
 		s->caused_ns = 0;
 		s->histogram = 0;
 	}
-	for (uint32_t i = 1; i < m->threads.count; i++) {
+	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		struct ptt_model_thread *t = &MD_THREAD(m, i)->pub;
 
 		t->sums = (struct ptt_sums){ 0 };
@@ -380,6 +352,6 @@ int ptt_model_load(struct ptt_model *m, const void *data, uint64_t size)
 		t.err = -EBADMSG;
 	if (!t.err)
 		forget_sums(m);
-	m->error = m->error ? m->error : t.err;
-	return m->error;
+	m->t.error = m->t.error ? m->t.error : t.err;
+	return m->t.error;
 }

@@ -70,7 +70,7 @@ void md_drop_wakes(struct ptt_model *m, uint32_t object, int64_t ts)
 static uint32_t tokens_excess(const struct ptt_model *m, const struct md_object *o)
 {
 	const struct md_tokens *tokens = MD_TOKENS_OF(m, o);
-	uint32_t given = tokens->pending, waiters = o->pub.waiters, wait = o->waits, excess = 0;
+	uint32_t given = tokens->pending, waiters = o->pub.waiters, wait = o->pub.waits, excess = 0;
 
 	for (uint32_t i = tokens->count; given && i-- > 0;) {
 		for (; wait && MD_WAITING(m, wait)->since > tokens->items[i].ts; wait = MD_WAITING(m, wait)->object_next)
@@ -108,21 +108,21 @@ static bool token_take(struct md_tokens *tokens, int64_t since, struct md_token 
 /* Whom a signal wakes has to take the mutex back, and waits for those who hold it from now on. */
 static void await_mutex(struct ptt_model *m, const struct md_object *cond, struct md_token *token)
 {
-	uint32_t mutex = MD_WAITING(m, cond->waits)->mutex;
+	uint32_t mutex = MD_WAITING(m, cond->pub.waits)->mutex;
 	struct md_object *o = MD_OBJECT(m, mutex);
 
-	if (!mutex || !m->processes[o->pub.process].full[PTT_KIND_MUTEX])
+	if (!mutex || !TK_PROCESS(&m->t, o->pub.process)->full[PTT_KIND_MUTEX])
 		return;
 	md_share(m, o, token->ts);
 	token->mutex = mutex;
 	token->held = o->held;
 	token->held_all = o->held_all;
 	o->awaited += token->left;
-	if (o->holds)
+	if (o->pub.holds)
 		md_crowd(m, o, o->pub.waiters + o->awaited);
 }
 
-void md_wake(struct ptt_model *m, const struct md_event *e, uint32_t object, uint32_t count, uint8_t kind,
+void md_wake(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t count, uint8_t kind,
 	     bool gave_back)
 {
 	struct md_object *o = MD_OBJECT(m, object);
@@ -147,7 +147,7 @@ void md_wake(struct ptt_model *m, const struct md_event *e, uint32_t object, uin
 		struct md_token *bigger = realloc(tokens->items, room * sizeof(*bigger));
 
 		if (!bigger) {
-			m->error = -ENOMEM;
+			m->t.error = -ENOMEM;
 			return;
 		}
 		tokens->items = bigger;
@@ -164,7 +164,7 @@ void md_blame_waker(struct ptt_model *m, const struct md_wait *w, struct md_end 
 	if (end->dur < 0)
 		end->dur = end->ts - w->since;
 	until = w->since + end->dur;
-	if (end->wake != MD_NEVER && end->wake < until)
+	if (end->wake != TK_NEVER && end->wake < until)
 		until = end->wake;
 	end->held = (uint64_t)md_portion(m, w->since, until, 1, 1);
 	if (w->counted)
@@ -181,15 +181,15 @@ static void woken_by(struct md_end *end, const struct md_token *token)
 
 /* ---- conditions ---- */
 
-void md_cond_in(struct ptt_model *m, const struct md_event *e)
+void md_cond_in(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_COND, e->object, e->ts, &pair);
-	uint64_t address = (uint64_t)md_number(m, e, MD_MUTEX, 0);
-	uint32_t wait = md_wait_begin(m, e, object, pair, PTT_MODE_EXCLUSIVE);
+	uint32_t pair, object = md_object(m, e, PTT_KIND_COND, e->object, &pair);
+	uint64_t address = (uint64_t)tk_number(&e->e, TK_MUTEX, 0);
+	uint32_t wait = md_wait_begin(m, e, object, PTT_MODE_EXCLUSIVE);
 
 	if (!address || !wait)
 		return;
-	MD_WAITING(m, wait)->mutex = md_object(m, e->thread, PTT_KIND_MUTEX, address, e->ts, &pair);
+	MD_WAITING(m, wait)->mutex = md_object(m, e, PTT_KIND_MUTEX, address, &pair);
 	md_log_of(m, MD_OBJECT(m, MD_WAITING(m, wait)->mutex));
 }
 
@@ -202,11 +202,11 @@ static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const s
 {
 	bool long_enough;
 	uint64_t held = unawait(m, token, now);
-	uint32_t own = token->mutex ? md_hold_find(m, w->thread, token->mutex) : 0;
+	uint32_t own = token->mutex ? tk_hold_find(&m->t, w->thread, token->mutex) : 0;
 
 	if (!token->mutex)
 		return false;
-	if (w->retaken == MD_NEVER || w->retaken <= token->ts) {
+	if (w->retaken == TK_NEVER || w->retaken <= token->ts) {
 		md_unblame(m, token->mutex, token->ts, now, held);
 		return false;
 	}
@@ -215,7 +215,7 @@ static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const s
 		MD_HOLD(m, own)->share += held - (w->mutex_held - token->held);
 	*out = held = w->mutex_held - token->held;
 	long_enough = w->mutex_held_all - token->held_all >= REACQUIRE_NS;
-	if (!long_enough || !md_counted(m, w->thread, token->mutex, w->site))
+	if (!long_enough || !md_counted(m, w->thread, token->mutex, w->site_row))
 		md_unblame(m, token->mutex, token->ts, w->retaken, held);
 	return long_enough;
 }
@@ -241,7 +241,7 @@ static void reacquired(struct ptt_model *m, const struct md_wait *w, const struc
 	}
 	again.since = token->ts;
 	md_wait_behind(&again, w);
-	again.id = ++m->wait_id;
+	again.id = ++m->t.wait_id;
 	again.object = w->mutex;
 	again.kind = PTT_KIND_MUTEX;
 	again.depth = o->pub.waiters + 1;
@@ -249,17 +249,17 @@ static void reacquired(struct ptt_model *m, const struct md_wait *w, const struc
 	again.owner_site = first.site;
 	end.waker = last.thread;
 	end.waker_site = o->release_thread == last.thread && o->release_ts == last.ended ? o->release_site : 0;
-	end.wake = last.thread ? last.ended : MD_NEVER;
+	end.wake = last.thread ? last.ended : TK_NEVER;
 	end.wake_kind = PTT_WAKE_RELEASE;
 	md_wait_account(m, &again, &end);
 }
 
-void md_cond_out(struct ptt_model *m, const struct md_event *e)
+void md_cond_out(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_COND, e->object, e->ts, &pair);
+	uint32_t pair, object = md_object(m, e, PTT_KIND_COND, e->object, &pair);
 	struct md_object *o = MD_OBJECT(m, object);
 	struct md_tokens *tokens = tokens_of(m, o);
-	struct md_end end = md_end_of(m, e, PTT_IDLE, -1);
+	struct md_end end = md_end_of(e, PTT_IDLE, -1);
 	struct md_token token;
 	struct md_wait w;
 
@@ -285,15 +285,15 @@ bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled)
 	const struct md_object *mutex = MD_OBJECT(m, w->mutex);
 	struct md_token token;
 
-	if (!w->mutex || w->retaken != MD_NEVER || !mutex->holds || MD_HOLD(m, mutex->holds)->thread == w->thread ||
+	if (!w->mutex || w->retaken != TK_NEVER || !mutex->pub.holds || MD_HOLD(m, mutex->pub.holds)->thread == w->thread ||
 	    !token_take(tokens, w->since, &token))
 		return false;
 	*signalled = token.ts;
 	w->since = token.ts;
 	w->held = token.mutex ? token.held : mutex->held;
-	w->counted = md_counted(m, w->thread, w->mutex, w->site);
+	w->counted = md_counted(m, w->thread, w->mutex, w->site_row);
 	md_wait_behind(w, w);
-	w->id = ++m->wait_id;
+	w->id = ++m->t.wait_id;
 	w->object = w->mutex;
 	w->kind = PTT_KIND_MUTEX;
 	return true;
@@ -306,41 +306,41 @@ static void barrier_open(struct ptt_model *m, struct md_object *o, uint32_t last
 {
 	const struct md_wait *by = MD_WAITING(m, last);
 
-	for (uint32_t i = o->waits; i; i = MD_WAITING(m, i)->object_next) {
+	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next) {
 		struct md_wait *w = MD_WAITING(m, i);
 
-		if (w->woken != MD_NEVER)
+		if (w->woken != TK_NEVER)
 			continue;
 		w->woken = by->since;
 		w->waker = by->thread;
-		w->waker_site = by->site;
+		w->waker_site = by->site_row;
 	}
 	o->arrived = 0;
 }
 
-void md_barrier_in(struct ptt_model *m, const struct md_event *e)
+void md_barrier_in(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_BARRIER, e->object, e->ts, &pair);
-	uint32_t wait = md_wait_begin(m, e, object, pair, PTT_MODE_EXCLUSIVE);
+	uint32_t pair, object = md_object(m, e, PTT_KIND_BARRIER, e->object, &pair);
+	uint32_t wait = md_wait_begin(m, e, object, PTT_MODE_EXCLUSIVE);
 	struct md_object *o = MD_OBJECT(m, object);
 
 	if (++o->arrived == o->pub.attributes && wait)
 		barrier_open(m, o, wait);
 }
 
-void md_barrier_out(struct ptt_model *m, const struct md_event *e)
+void md_barrier_out(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_BARRIER, e->object, e->ts, &pair);
+	uint32_t pair, object = md_object(m, e, PTT_KIND_BARRIER, e->object, &pair);
 	struct md_object *o = MD_OBJECT(m, object);
-	uint32_t number = md_wait_find(m, e->thread, object);
-	struct md_end end = md_end_of(m, e, PTT_CONTENDED, -1);
+	uint32_t number = tk_wait_of(&m->t, e->thread, object);
+	struct md_end end = md_end_of(e, PTT_CONTENDED, -1);
 	struct md_wait w;
 
 	if (end.result == PTHREAD_BARRIER_SERIAL_THREAD)
 		end.wait_class = PTT_CONTENDED;
 	/* How many it takes is not known: those who are there when the first one leaves. */
-	if (number && MD_WAITING(m, number)->woken == MD_NEVER && end.wait_class == PTT_CONTENDED)
-		barrier_open(m, o, o->waits);
+	if (number && MD_WAITING(m, number)->woken == TK_NEVER && end.wait_class == PTT_CONTENDED)
+		barrier_open(m, o, o->pub.waits);
 	md_wait_take(m, e, object, &w);
 	if (w.waker == e->thread)
 		return; /* came last, and waited for nobody */
@@ -361,7 +361,7 @@ uint8_t md_sem_unknown_class(struct ptt_model *m, uint32_t thread, uint32_t obje
 	const struct md_object *o = MD_OBJECT(m, object);
 	uint32_t own = MD_PAIR(m, md_pair(m, thread, object))->balance > 0;
 
-	if (!m->processes[o->pub.process].full[PTT_KIND_SEM])
+	if (!TK_PROCESS(&m->t, o->pub.process)->full[PTT_KIND_SEM])
 		return PTT_IDLE;
 	return o->units_out > own ? PTT_CONTENDED : PTT_IDLE;
 }
@@ -375,11 +375,11 @@ static void granted(struct ptt_model *m, const struct md_wait *w, struct md_end 
 		md_blame_waker(m, w, end);
 }
 
-static void sem_waited(struct ptt_model *m, const struct md_event *e, uint32_t object)
+static void sem_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 	struct md_tokens *tokens = tokens_of(m, o);
-	struct md_end end = md_end_of(m, e, PTT_IDLE, -1);
+	struct md_end end = md_end_of(e, PTT_IDLE, -1);
 	struct md_token token;
 	struct md_wait w;
 	bool woken;
@@ -403,11 +403,11 @@ static void sem_waited(struct ptt_model *m, const struct md_event *e, uint32_t o
 	md_wait_account(m, &w, &end);
 }
 
-void md_sem_taken(struct ptt_model *m, const struct md_event *e)
+void md_sem_taken(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_SEM, e->object, e->ts, &pair);
+	uint32_t pair, object = md_object(m, e, PTT_KIND_SEM, e->object, &pair);
 
-	if (m->field_at[e->id][MD_WAIT_NS].number)
+	if (tk_has(e->id, TK_WAIT_NS))
 		sem_waited(m, e, object);
 	pair = md_pair(m, e->thread, object);
 	MD_PAIR(m, pair)->balance_ns = e->ts;
@@ -415,16 +415,16 @@ void md_sem_taken(struct ptt_model *m, const struct md_event *e)
 		MD_OBJECT(m, object)->units_out++;
 }
 
-void md_sem_gave_up(struct ptt_model *m, const struct md_event *e)
+void md_sem_gave_up(struct ptt_model *m, const struct tk_event *e)
 {
 	uint32_t pair;
 
-	sem_waited(m, e, md_object(m, e->thread, PTT_KIND_SEM, e->object, e->ts, &pair));
+	sem_waited(m, e, md_object(m, e, PTT_KIND_SEM, e->object, &pair));
 }
 
-void md_sem_post(struct ptt_model *m, const struct md_event *e)
+void md_sem_post(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_SEM, e->object, e->ts, &pair);
+	uint32_t pair, object = md_object(m, e, PTT_KIND_SEM, e->object, &pair);
 	bool gave_back;
 
 	pair = md_pair(m, e->thread, object);
@@ -436,7 +436,7 @@ void md_sem_post(struct ptt_model *m, const struct md_event *e)
 
 /* ---- futexes ---- */
 
-static void has_waited(struct ptt_model *m, const struct md_event *e, uint32_t object)
+static void has_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object)
 {
 	struct ptt_model_pair *pair = MD_PAIR(m, md_pair(m, e->thread, object));
 
@@ -444,20 +444,20 @@ static void has_waited(struct ptt_model *m, const struct md_event *e, uint32_t o
 	pair->balance_ns = e->ts;
 }
 
-void md_futex_in(struct ptt_model *m, const struct md_event *e)
+void md_futex_in(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_FUTEX, e->object, e->ts, &pair);
+	uint32_t pair, object = md_object(m, e, PTT_KIND_FUTEX, e->object, &pair);
 
 	has_waited(m, e, object);
-	md_wait_begin(m, e, object, pair, PTT_MODE_EXCLUSIVE);
+	md_wait_begin(m, e, object, PTT_MODE_EXCLUSIVE);
 }
 
-void md_futex_out(struct ptt_model *m, const struct md_event *e)
+void md_futex_out(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_FUTEX, e->object, e->ts, &pair);
+	uint32_t pair, object = md_object(m, e, PTT_KIND_FUTEX, e->object, &pair);
 	struct md_object *o = MD_OBJECT(m, object);
 	struct md_tokens *tokens = tokens_of(m, o);
-	struct md_end end = md_end_of(m, e, PTT_IDLE, 0);
+	struct md_end end = md_end_of(e, PTT_IDLE, 0);
 	struct md_token token;
 	struct md_wait w;
 
@@ -471,10 +471,10 @@ void md_futex_out(struct ptt_model *m, const struct md_event *e)
 		md_wait_account(m, &w, &end);
 }
 
-void md_futex_wake(struct ptt_model *m, const struct md_event *e)
+void md_futex_wake(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e->thread, PTT_KIND_FUTEX, e->object, e->ts, &pair);
-	int64_t count = md_number(m, e, MD_COUNT, 1);
+	uint32_t pair, object = md_object(m, e, PTT_KIND_FUTEX, e->object, &pair);
+	int64_t count = tk_number(&e->e, TK_COUNT, 1);
 
 	md_wake(m, e, object, count > 0 ? (uint32_t)count : 0, PTT_WAKE_FUTEX,
 		MD_PAIR(m, md_pair(m, e->thread, object))->balance > 0);

@@ -21,9 +21,9 @@ static void wait_for_holder(struct ptt_model *m, struct md_wait *w)
 {
 	const struct md_object *o = MD_OBJECT(m, w->object);
 
-	if (md_is_lock(w->kind) && o->holds) {
-		w->owner = MD_HOLD(m, o->holds)->thread;
-		w->owner_site = MD_HOLD(m, o->holds)->site;
+	if (md_is_lock(w->kind) && o->pub.holds) {
+		w->owner = MD_HOLD(m, o->pub.holds)->thread;
+		w->owner_site = MD_HOLD(m, o->pub.holds)->site_row;
 	}
 }
 
@@ -38,7 +38,7 @@ static void divide_open(struct ptt_model *m, struct md_wait *w, struct md_end *e
 		return;
 	}
 	md_share(m, o, end->ts);
-	if (!o->holds && !o->tail && (w->named || !o->release_thread))
+	if (!o->pub.holds && !o->tail && (w->named || !o->release_thread))
 		md_claim(m, w, w->owner, w->owner_site, end->ts);
 	end->held = o->held - w->held;
 	if (end->held > dur) {
@@ -50,14 +50,14 @@ static void divide_open(struct ptt_model *m, struct md_wait *w, struct md_end *e
 
 static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t ts)
 {
-	struct md_end end = { .ts = ts, .dur = -1, .wake = MD_NEVER, .open = true };
+	struct md_end end = { .ts = ts, .dur = -1, .wake = TK_NEVER, .open = true };
 	int64_t signalled;
 
 	if (w->kind == PTT_KIND_COND) {
 		struct md_wait cond = *w;
 
 		if (md_cond_open(m, w, &signalled)) {
-			struct md_end woken = { .ts = signalled, .dur = -1, .wake = MD_NEVER, .wait_class = PTT_IDLE };
+			struct md_end woken = { .ts = signalled, .dur = -1, .wake = TK_NEVER, .wait_class = PTT_IDLE };
 
 			md_wait_account(m, &cond, &woken);
 		}
@@ -71,18 +71,18 @@ static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t ts)
 
 int md_finish_waits(struct ptt_model *m, const int64_t *ends)
 {
-	for (uint32_t i = 1; i < m->threads.count; i++) {
+	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		const struct md_thread *t = MD_THREAD(m, i);
 
-		for (uint32_t wait = t->waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
+		for (uint32_t wait = t->pub.waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
 			struct md_wait w = *MD_WAITING(m, wait);
 
 			finish_wait(m, &w, ends[t->pub.process]);
 		}
 	}
-	for (uint32_t i = 1; i < m->objects.count; i++)
+	for (uint32_t i = 1; i < m->t.objects.count; i++)
 		md_drop_wakes(m, i, ends[MD_OBJECT(m, i)->pub.process]);
-	return m->error;
+	return m->t.error;
 }
 
 /* How long a wait that goes on was for what was held, up to now; nothing is charged to anybody. */
@@ -95,7 +95,7 @@ static uint64_t held_so_far(const struct ptt_model *m, const struct md_wait *w, 
 
 	if (!md_is_lock(w->kind))
 		return dur;
-	if (!o->holds && !o->tail && (w->named || !o->release_thread))
+	if (!o->pub.holds && !o->tail && (w->named || !o->release_thread))
 		from = o->release_thread && o->release_ts > w->since ? o->release_ts : w->since;
 	else if (!o->pub.holders && !o->tail)
 		from = now;
@@ -106,13 +106,13 @@ static uint64_t held_so_far(const struct ptt_model *m, const struct md_wait *w, 
 
 int ptt_model_waiting(struct ptt_model *m, int64_t now)
 {
-	struct md_end end = { .ts = now, .dur = -1, .wake = MD_NEVER, .open = true };
+	struct md_end end = { .ts = now, .dur = -1, .wake = TK_NEVER, .open = true };
 
 	m->open_rows.count = 0;
-	for (uint32_t i = 1; i < m->threads.count; i++) {
+	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		const struct md_thread *t = MD_THREAD(m, i);
 
-		for (uint32_t wait = t->waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
+		for (uint32_t wait = t->pub.waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
 			struct md_wait w = *MD_WAITING(m, wait);
 
 			wait_for_holder(m, &w);
@@ -121,5 +121,5 @@ int ptt_model_waiting(struct ptt_model *m, int64_t now)
 			md_wait_row(m, &m->open_rows, &w, &end, w.since, now > w.since ? now : w.since);
 		}
 	}
-	return m->error;
+	return m->t.error;
 }

@@ -20,12 +20,12 @@ uint64_t ptt_model_undecided(const struct ptt_model *m)
 {
 	uint64_t found = 0;
 
-	for (uint32_t i = 1; i < m->threads.count; i++) {
+	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		const struct md_thread *t = MD_THREAD(m, i);
 
-		for (uint32_t wait = t->waits; wait; wait = MD_WAITING(m, wait)->thread_next)
+		for (uint32_t wait = t->pub.waits; wait; wait = MD_WAITING(m, wait)->thread_next)
 			found += MD_WAITING(m, wait)->since < m->window.end;
-		for (uint32_t hold = t->holds; hold; hold = MD_HOLD(m, hold)->thread_next)
+		for (uint32_t hold = t->pub.holds; hold; hold = MD_HOLD(m, hold)->thread_next)
 			found += MD_HOLD(m, hold)->since < m->window.end;
 	}
 	return found;
@@ -36,43 +36,43 @@ static void begin_window(struct ptt_model *m)
 {
 	for (uint32_t i = 1; i < m->pairs.count; i++)
 		MD_PAIR(m, i)->used = 0;
-	for (uint32_t i = 1; i < m->objects.count; i++) {
+	for (uint32_t i = 1; i < m->t.objects.count; i++) {
 		struct md_object *o = MD_OBJECT(m, i);
 
 		o->users = o->address_users = 0;
 		o->pub.threads = o->address_threads = 0;
-		o->pub.max_waiters = o->holds ? o->pub.waiters + o->awaited : o->pub.waiters;
+		o->pub.max_waiters = o->pub.holds ? o->pub.waiters + o->awaited : o->pub.waiters;
 	}
-	for (uint32_t i = 1; i < m->threads.count; i++) {
+	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		struct md_thread *t = MD_THREAD(m, i);
 
-		memset(t->cache, 0, sizeof(t->cache)); /* its next use of each is to be seen */
-		for (uint32_t wait = t->waits; wait; wait = MD_WAITING(m, wait)->thread_next)
+		memset(MD_CACHE_OF(m, i)->object, 0, sizeof(MD_CACHE_OF(m, i)->object)); /* its next use of each is to be seen */
+		for (uint32_t wait = t->pub.waits; wait; wait = MD_WAITING(m, wait)->thread_next)
 			md_user(m, i, MD_WAITING(m, wait)->object);
-		for (uint32_t hold = t->holds; hold; hold = MD_HOLD(m, hold)->thread_next)
+		for (uint32_t hold = t->pub.holds; hold; hold = MD_HOLD(m, hold)->thread_next)
 			md_user(m, i, MD_HOLD(m, hold)->object);
 	}
 	m->window.begun = true;
 }
 
-/* Since when a thread is in the innermost of its waits, or MD_NEVER. */
+/* Since when a thread is in the innermost of its waits, or TK_NEVER. */
 static int64_t waits_since(const struct ptt_model *m, const struct md_thread *t)
 {
-	return t->waits ? MD_WAITING(m, t->waits)->since : MD_NEVER;
+	return t->pub.waits ? MD_WAITING(m, t->pub.waits)->since : TK_NEVER;
 }
 
 static void end_window(struct ptt_model *m)
 {
 	struct md_window *w = &m->window;
 
-	w->threads = calloc(m->threads.count, sizeof(*w->threads));
-	w->objects = calloc(m->objects.count, sizeof(*w->objects));
+	w->threads = calloc(m->t.threads.count, sizeof(*w->threads));
+	w->objects = calloc(m->t.objects.count, sizeof(*w->objects));
 	if (!w->threads || !w->objects) {
-		m->error = -ENOMEM;
+		m->t.error = -ENOMEM;
 		return;
 	}
-	w->thread_count = m->threads.count;
-	w->object_count = m->objects.count;
+	w->thread_count = m->t.threads.count;
+	w->object_count = m->t.objects.count;
 	for (uint32_t i = 1; i < w->thread_count; i++) {
 		const struct ptt_model_thread *t = &MD_THREAD(m, i)->pub;
 
@@ -106,7 +106,7 @@ void md_window_reach(struct ptt_model *m, int64_t ts)
 
 static void objects_then(struct ptt_model *m)
 {
-	for (uint32_t i = 1; i < m->objects.count; i++) {
+	for (uint32_t i = 1; i < m->t.objects.count; i++) {
 		const struct md_then_object *then = &m->window.objects[i];
 		struct ptt_model_object *o = &MD_OBJECT(m, i)->pub;
 
@@ -130,11 +130,11 @@ static void cut_life(struct ptt_model *m, struct md_thread *t)
 {
 	int64_t first = t->pub.first_ns, last = t->pub.last_ns;
 
-	if (t->waits && last < m->window.begin)
+	if (t->pub.waits && last < m->window.begin)
 		last = m->window.begin + 1; /* it waits for ever */
 	if (first == INT64_MAX || !md_inside(m, &first, &last)) {
 		first = INT64_MAX;
-		last = MD_NEVER;
+		last = TK_NEVER;
 	}
 	t->pub.first_ns = first;
 	t->pub.last_ns = last;
@@ -157,7 +157,7 @@ static void thread_then(struct ptt_model *m, uint32_t i)
 
 void md_window_finish(struct ptt_model *m, const int64_t *ends)
 {
-	for (uint32_t i = 1; i < m->threads.count; i++) {
+	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		struct md_thread *t = MD_THREAD(m, i);
 
 		t->path_first = t->pub.first_ns;
@@ -166,13 +166,13 @@ void md_window_finish(struct ptt_model *m, const int64_t *ends)
 		t->path_last = t->pub.last_ns;
 		if (m->window.ended && i < m->window.thread_count)
 			thread_then(m, i);
-		if (t->path_wait != MD_NEVER && t->path_last < ends[t->pub.process])
+		if (t->path_wait != TK_NEVER && t->path_last < ends[t->pub.process])
 			t->path_last = ends[t->pub.process];
 		if (t->path_last > m->window.end)
 			t->path_last = m->window.end;
 	}
 	if (m->window.ended)
 		objects_then(m);
-	for (uint32_t i = 1; i < m->objects.count; i++)
+	for (uint32_t i = 1; i < m->t.objects.count; i++)
 		MD_OBJECT(m, i)->pub.address_threads = MD_OBJECT(m, MD_OBJECT(m, i)->first)->address_threads;
 }

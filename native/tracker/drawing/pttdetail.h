@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#include "pttmodel.h"
+#include "../sums/pttmodel.h"
 
 #define PTT_DETAIL_VERSION 2
 #define PTT_DETAIL_API __attribute__((visibility("default")))

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* holds.h - who holds which lock: the lists of threads and of objects, and the places in which holds are drawn. */
+#ifndef PTTMODEL_HOLDS_H
+#define PTTMODEL_HOLDS_H
+
+#include "internal.h"
+
+/* The first free place, which is taken; the last one has room for all that find no other. */
+static inline uint8_t md_take_place(uint64_t *places)
+{
+	uint8_t place = ~*places ? (uint8_t)__builtin_ctzll(~*places) : PTT_MODEL_PLACES - 1;
+
+	if (place < PTT_MODEL_PLACES - 1)
+		*places |= UINT64_C(1) << place;
+	return place;
+}
+
+/* md_hold_begin - a hold that nobody is blamed for yet; there may be no memory for it. Inline, for every lock comes here. */
+static inline void md_hold_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t pair,
+				 uint32_t site, uint8_t mode)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	uint32_t number = tk_hold_begin(&m->t, e, object, mode);
+	struct md_hold *h = MD_HOLD(m, number);
+
+	h->share = o->share;
+	h->pair = pair;
+	h->site_row = site;
+	h->max_waiters = o->pub.waiters;
+	h->thread_place = md_take_place(&MD_THREAD(m, e->thread)->places);
+	h->object_place = md_take_place(&o->places);
+}
+
+void md_hold_unlink(struct ptt_model *m, uint32_t number);
+/* md_drop_holds - forgets holds whose end cannot be known; they are blamed up to now. */
+void md_drop_holds(struct ptt_model *m, uint32_t object, int64_t ts);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* objects.c - objects and their generations, call sites, and who used what. */
+#include "holds.h"
+
+uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool, uint64_t a, uint64_t b, bool *made)
+{
+	struct rd_entry *e = rd_map_put(map, a, b);
+
+	*made = false;
+	if (unlikely(!e)) {
+		m->t.error = -ENOMEM;
+		return 0;
+	}
+	if (unlikely(!e->value)) {
+		e->value = md_new(m, pool);
+		*made = e->value != 0;
+	}
+	return (uint32_t)e->value;
+}
+
+uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object)
+{
+	bool made;
+	uint32_t number = md_lookup(m, &m->pair_of, &m->pairs, thread, object, &made);
+
+	if (made) {
+		MD_PAIR(m, number)->thread = thread;
+		MD_PAIR(m, number)->object = object;
+	}
+	return number;
+}
+
+void md_object_made(struct tracker *t, uint32_t object)
+{
+	struct ptt_model *m = (struct ptt_model *)(void *)t;
+	struct md_object *o = MD_OBJECT(m, object);
+
+	o->pub.last_ns = o->pub.first_ns;
+	o->first = o->pub.before ? MD_OBJECT(m, o->pub.before)->first : object;
+	o->counted = !m->only_objects.count || rd_map_find(&m->only_objects, o->pub.process, o->pub.address) ||
+		     rd_map_find(&m->only_objects, RD_NONE, o->pub.address);
+}
+
+#define PAIR_OBJECT 1u
+#define PAIR_ADDRESS 2u
+
+/* Counts the threads that use any generation of an object, at the first of them. */
+static void count_at_address(struct ptt_model *m, uint32_t thread, uint32_t first)
+{
+	struct md_object *o = MD_OBJECT(m, first);
+	uint64_t bit = thread < 64 ? UINT64_C(1) << thread : 0;
+	uint32_t pair = bit ? 0 : md_pair(m, thread, first);
+
+	if (bit ? o->address_users & bit : MD_PAIR(m, pair)->used & PAIR_ADDRESS)
+		return;
+	o->address_users |= bit;
+	MD_PAIR(m, pair)->used |= PAIR_ADDRESS;
+	o->address_threads++;
+}
+
+uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	uint64_t bit = thread < 64 ? UINT64_C(1) << thread : 0;
+	uint32_t pair = 0;
+
+	if (!bit || m->flags & PTT_MODEL_PAIRS_OF)
+		pair = md_pair(m, thread, object);
+	if (bit ? o->users & bit : MD_PAIR(m, pair)->used & PAIR_OBJECT)
+		return pair;
+	o->users |= bit;
+	MD_PAIR(m, pair)->used |= PAIR_OBJECT;
+	o->pub.threads++;
+	count_at_address(m, thread, o->first);
+	return pair;
+}
+
+uint32_t md_object_used(struct tracker *t, uint32_t thread, uint32_t object)
+{
+	return md_user((struct ptt_model *)(void *)t, thread, object);
+}
+
+uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind)
+{
+	struct md_cache *t = MD_CACHE_OF(m, thread);
+	uint32_t process = MD_THREAD(m, thread)->pub.process;
+	uint32_t at = (site ^ site >> 3 ^ site >> 8) % MD_SITES;
+	bool made;
+	struct md_site *s;
+
+	if (!site)
+		return 0;
+	if (likely(t->site_key[at] == site))
+		return t->site[at];
+	t->site_key[at] = site;
+	t->site[at] = md_lookup(m, &m->site_of, &m->sites, site, process, &made);
+	s = MD_SITE(m, t->site[at]);
+	if (made) {
+		s->pub.address = site;
+		s->pub.process = process;
+		s->pub.kind = kind;
+		s->counted = !m->only_sites.count || rd_map_find(&m->only_sites, process, site) ||
+			     rd_map_find(&m->only_sites, RD_NONE, site & PTT_SITE_ADDRESS);
+	}
+	return t->site[at];
+}
+
+bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site)
+{
+	uint32_t number = MD_THREAD(m, thread)->pub.number;
+
+	if (unlikely(m->only_threads) && (number >= m->t.known_count || !m->t.known[number].allowed))
+		return false;
+	return MD_OBJECT(m, object)->counted &&
+	       (!m->only_sites.count || MD_SITE(m, site)->counted);
+}
+
+static uint32_t attributes(const struct tk_event *e, uint32_t kind)
+{
+	switch (kind) {
+	case PTT_KIND_MUTEX:
+		return (uint32_t)(tk_number(&e->e, TK_KIND, 0) | tk_number(&e->e, TK_PROTOCOL, 0) << 8 |
+				  tk_number(&e->e, TK_ROBUST, 0) << 16);
+	case PTT_KIND_RWLOCK:
+		return (uint32_t)tk_number(&e->e, TK_PREFERENCE, 0);
+	case PTT_KIND_COND:
+		return (uint32_t)tk_number(&e->e, TK_CLOCK, 0);
+	case PTT_KIND_BARRIER:
+		return (uint32_t)tk_number(&e->e, TK_COUNT, 0);
+	case PTT_KIND_SEM:
+		return (uint32_t)tk_number(&e->e, TK_VALUE, 0);
+	}
+	return 0;
+}
+
+void md_init(struct ptt_model *m, const struct tk_event *e, uint32_t kind)
+{
+	uint32_t pair, object = tk_init(&m->t, e);
+	struct md_object *o;
+
+	/* It is used by that, one that is open already as well. */
+	md_object(m, e, kind, e->object, &pair);
+	if (!object)
+		return;
+	o = MD_OBJECT(m, object);
+	if (MD_OBJECT(m, o->pub.before)->pub.holds || MD_OBJECT(m, o->pub.before)->tail)
+		md_drop_holds(m, o->pub.before, e->ts);
+	o->pub.init_site = md_site(m, e->thread, e->site, kind);
+	o->pub.attributes = attributes(e, kind);
+}
+
+void md_destroy(struct ptt_model *m, const struct tk_event *e, uint32_t kind)
+{
+	uint32_t pair, object = md_object(m, e, kind, e->object, &pair);
+
+	if (tk_destroy(&m->t, e))
+		md_drop_holds(m, object, e->ts);
+}
+
+void md_lll_purpose(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, PTT_KIND_LLL, e->object, &pair);
+	struct ptt_model_object *o = &MD_OBJECT(m, object)->pub;
+
+	o->flags &= (1u << PTT_OBJECT_LLL_SHIFT) - 1;
+	o->flags |= (uint32_t)tk_number(&e->e, TK_PURPOSE, 0) << PTT_OBJECT_LLL_SHIFT;
+}
