@@ -127,6 +127,13 @@ def test_terminals_are_not_commanded(ptt: Ptt, named: Any, command: str) -> None
     assert all(character == "\n" or character.isprintable() for character in text)
 
 
+def test_columns_of_raw_lines_are_not_commanded(ptt: Ptt, named: Any) -> None:
+    """What would turn the direction of a line on a terminal is escaped, as blanks are."""
+    text = ptt("view", "--format", "raw", named(OBEYED.encode())).stdout
+    assert "%1b[31mred%0a%e2%80%ae" in text
+    assert all(character == "\n" or character.isprintable() for character in text)
+
+
 def test_data_has_names_as_they_are(ptt: Ptt, named: Any) -> None:
     trace = named(OBEYED.encode())
     events = [

@@ -112,7 +112,7 @@ char *out_word(char *p, const char *bytes, size_t size)
 	while (size) {
 		size_t n = utf8(s, size);
 
-		if (n > 1 || (n && *s > ' ' && *s != '%' && *s != 0x7f)) {
+		if (n && !is_obeyed(s, n) && *s != ' ' && *s != '%') {
 			p = out_text(p, (const char *)s, n);
 		} else {
 			n = 1;

@@ -82,7 +82,7 @@ char *out_duration(char *p, uint64_t ns);
 char *out_json(char *p, const char *bytes, size_t size);
 /* Bytes as the inside of a CSV field. */
 char *out_csv(char *p, const char *bytes, size_t size);
-/* Bytes without a blank or a line break, those as %NN, so that awk finds its columns. */
+/* Bytes without a blank, or what terminals obey, those as %NN, so that awk finds its columns. */
 char *out_word(char *p, const char *bytes, size_t size);
 /* Bytes for people: printable text as it is, the rest as \xNN. */
 char *out_plain(char *p, const char *bytes, size_t size);
