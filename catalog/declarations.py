@@ -259,11 +259,29 @@ def parse_parameters(text: str) -> tuple[Parameter, ...]:
     """Split the parameters of a C function, some of which may be pointers to functions."""
     parameters: list[Parameter] = []
     for part in re.split(r",\s*(?![^()]*\))", text):
-        name = re.search(r"\(\*(\w+)\)", part) or re.search(r"(\w+)$", part)
+        name = re.search(r"\(\*(\w+)\)", part) or re.search(r"[ *](\w+)$", part)
         if not name:
             sys.exit(f"events.toml: a parameter without a name in '{text}'")
         parameters.append(Parameter(part, name[1]))
     return tuple(parameters)
+
+
+# What a routine may have, besides what its events need.
+HOOK_KEYS = {
+    "also", "after", "as", "before", "by", "errors", "expects", "function", "in", "level", "name",
+    "number", "out", "returns", "roles", "takes", "texts", "version", "waits", "with",
+}  # fmt: skip
+
+
+def check_hook(hook: Hook) -> None:
+    """Insist that every field of the event NAME_IN has a source, if the hook is generated."""
+    given = {p.name for p in hook.parameters} | set(hook.values)
+    for f in hook.entry.fields if hook.generated else ():
+        if f.name.removesuffix("_ns") not in given:
+            sys.exit(
+                f"events.toml: {hook.function} has no parameter for field '{f.name}' of "
+                f"{hook.entry.name}: name it as the parameter, or give its value by 'with'"
+            )
 
 
 def load_hooks(path: Path, events: list[Event]) -> list[Hook]:
@@ -275,6 +293,14 @@ def load_hooks(path: Path, events: list[Event]) -> list[Hook]:
         for r in domain.get("routines", []):
             if "takes" not in r:
                 continue
+            named = [f"{r.get('as', r['name'])}_IN", *(r[k] for k in ("after", "before") if k in r)]
+            for name in named:
+                if name not in known:
+                    sys.exit(
+                        f"events.toml: {r['function']} reports {name}, and no event has that name"
+                    )
+            if unknown := sorted(set(r) - HOOK_KEYS):
+                sys.exit(f"events.toml: {r['function']} has '{unknown[0]}', which means nothing")
             routine = known[f"{r.get('as', r['name'])}_IN"]
             error = known.get(f"{routine.domain.upper()}_ERROR")
             hooks.append(
@@ -298,4 +324,5 @@ def load_hooks(path: Path, events: list[Event]) -> list[Hook]:
                     also=tuple(r.get("also", ())),
                 )
             )
+            check_hook(hooks[-1])
     return hooks

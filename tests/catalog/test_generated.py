@@ -35,20 +35,45 @@ def test_generated_files_are_up_to_date() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def _generate(place: Path, routine: str, *, results: str = '"result:s32"') -> str:
+    """Generate all files in PLACE with one more routine; return the error, if there is one."""
+    shutil.copytree(ROOT / "catalog", place / "catalog")
+    catalog = place / "catalog" / "events.toml"
+    text = catalog.read_text(encoding="utf-8")
+    assert text.count(_LAST) == 1
+    line = (
+        '    { number = 38, name = "MUTEX_MARK", function = "pthread_mutex_mark", '
+        f"out = [{results}], {routine} }},\n"
+    )
+    catalog.write_text(text.replace(_LAST, line + _LAST), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, place / "catalog" / "generate.py"],
+        capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("routine", "fault"),
+    [
+        (f'takes = "{_MUTEX}", in = ["mark:u32"], after = "MUTEX_DESTROY"', "field 'mark'"),
+        (f'takes = "{_MUTEX}", in = [], after = "MUTEX_GONE"', "reports MUTEX_GONE"),
+        (f'takes = "{_MUTEX}", in = [], befor = "MUTEX_FREE"', "has 'befor'"),
+        ('takes = "int", in = [], after = "MUTEX_DESTROY"', "a parameter without a name"),
+    ],
+)
+def test_a_line_that_cannot_be_is_refused(routine: str, fault: str, tmp_path: Path) -> None:
+    said = _generate(tmp_path, routine)
+    assert said.startswith("events.toml: ")
+    assert fault in said
+    assert said.count("\n") == 1
+
+
 @pytest.mark.parametrize("kind", list(_CASES))
 def test_a_line_makes_a_hook(kind: str, tmp_path: Path) -> None:
     """The hook is exported, reports the new events, and compiles without a warning."""
-    shutil.copytree(ROOT / "catalog", tmp_path / "catalog")
-    catalog = tmp_path / "catalog" / "events.toml"
-    text = catalog.read_text(encoding="utf-8")
-    assert text.count(_LAST) == 1
     results = '"result:s32", "wait_ns:ns"' if kind == "waits" else '"result:s32"'
-    line = (
-        '    { number = 38, name = "MUTEX_MARK", function = "pthread_mutex_mark", '
-        f"out = [{results}], {_CASES[kind]} }},\n"
-    )
-    catalog.write_text(text.replace(_LAST, line + _LAST), encoding="utf-8")
-    subprocess.run([sys.executable, tmp_path / "catalog" / "generate.py"], check=True)
+    assert _generate(tmp_path, _CASES[kind], results=results) == ""
     tracer, made = ROOT / "native" / "tracer", tmp_path / "native"
     shutil.copy(tracer / "real" / "hooks.def", made / "tracer" / "real")
     plain = made / "tracer" / "hooks" / "plain.c"
