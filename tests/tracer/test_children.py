@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -203,6 +204,17 @@ def test_children_made_inside_the_library(how: str, traced: Runner, compile_c: C
     (spawned,) = parent.of("PROCESS_SPAWN")
     listed = how == "popen" and Path("/proc/thread-self/children").exists()
     assert spawned.fields["child"] == (child.pid if listed else 0)
+
+
+def test_children_that_proc_has_under_other_ids(traced: Runner, compile_c: Compiler) -> None:
+    """A process with the /proc of another PID namespace cannot find the id of its child there."""
+    own_ids = ["unshare", "--user", "--map-root-user", "--pid", "--fork"]
+    if subprocess.run([*own_ids, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no PID namespaces here")
+    run = traced(*own_ids, compile_c(INSIDE, "-lutil"), "popen")
+    assert run.status == 0
+    spawned = [event for process in run.processes for event in process.of("PROCESS_SPAWN")]
+    assert [event.fields["child"] for event in spawned] == [0]
 
 
 @pytest.mark.parametrize("how", EXECS)

@@ -40,6 +40,18 @@ static void add_digit(struct children *c, char digit)
 	}
 }
 
+bool ptt_proc_has_our_ids(void)
+{
+	char self[16];
+	long n;
+
+	if (__nptl_trace_confined)
+		return false;
+	n = ptt_raw_syscall(SYS_readlinkat, AT_FDCWD, (long)"/proc/self", (long)self, sizeof(self) - 1, 0, 0);
+	self[n > 0 ? n : 0] = '\0';
+	return strtol(self, NULL, 10) == ptt_pid;
+}
+
 /* The children of the calling thread, by raw calls: this is no cancellation point, and errno stays. */
 static struct children list_children(pid_t known)
 {
@@ -47,7 +59,7 @@ static struct children list_children(pid_t known)
 	char text[512];
 	long i, n, fd;
 
-	if (__nptl_trace_confined)
+	if (!ptt_proc_has_our_ids())
 		return c;
 	fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/children", O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	if (fd < 0)

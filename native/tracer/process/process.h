@@ -21,6 +21,12 @@ void ptt_report_fork(enum ptt_fork_kind kind, long child, void *site) HIDDEN;
 
 /* ------------------------------------------------------------ children.c */
 
+/*
+ * ptt_proc_has_our_ids - does /proc have processes under the ids by which this one knows them?
+ * Not if it is that of another PID namespace. Makes a system call; false in a confined program.
+ */
+bool ptt_proc_has_our_ids(void) HIDDEN;
+
 /* ptt_report_daemon - in the parent of a fork: it ends inside daemon(), if it is there, so this is the time to report. */
 void ptt_report_daemon(void) HIDDEN;
 void ptt_leave_daemon(void) HIDDEN; /* in the child */

@@ -58,7 +58,7 @@ static pid_t pid_of(int pidfd)
 	const char *found;
 	long fd, n;
 
-	if (__nptl_trace_confined)
+	if (!ptt_proc_has_our_ids())
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
 	fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
