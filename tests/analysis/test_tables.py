@@ -13,6 +13,7 @@ import pytest
 import nptltrace
 from nptltrace.analysis.findings import SCHEMA
 from nptltrace.analysis.model import ROW_TABLES, Window, model_tables
+from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql import tables as made
 from nptltrace.analysis.sql.schema import SCHEMA_VERSION, TABLES
 from nptltrace.analysis.sql.tables import TraceTables
@@ -260,7 +261,7 @@ def test_policies(tmp_path: Path) -> None:
 
 def test_a_window(tmp_path: Path) -> None:
     traces = nptltrace.open(chain(tmp_path / "run.ptt"))
-    late = TraceTables(traces, window=Window(25, None))
+    late = TraceTables(traces, scope=Scope(Window(25, None)))
     assert late.table("events")["ts_ns"].to_pylist() == [30, 900]
     waits = late.table("waits", ["tid", "t_ns", "dur_ns"]).to_pylist()
     # The first of them began before; of both there is what lies in the window.

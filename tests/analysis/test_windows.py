@@ -18,6 +18,7 @@ from nptltrace.analysis.findings import find
 from nptltrace.analysis.model import Window, model_tables, run_model
 from nptltrace.analysis.report.contention import contention
 from nptltrace.analysis.report.live_contention import Follower
+from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql.query import Database
 from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.export._timeline import Timeline
@@ -41,7 +42,7 @@ T0 = 10**12
 MS = 10**6
 LOCK, OTHER, SEM = 0x404040, 0x404080, 0x404100
 WAITERS = (2, 3, 4)
-PARTS_OF_PATH = ("run_ns", "wake_ns", "wait_ns")
+PARTS_OF_PATH = ("run_ns", "latency_ns", "open_ns")
 
 
 def event(ms: int, name: str, obj: int, site: int, variant: str = "", **fields: Any) -> Event:
@@ -196,7 +197,7 @@ def test_top_counts_from_a_time_on(convoy: Path, ptt: Ptt) -> None:
 
 def test_export_of_a_window(convoy: Path) -> None:
     window = Window(40 * MS, 90 * MS)
-    timeline = Timeline(Source([convoy]), None, window)
+    timeline = Timeline(Source([convoy]), None, Scope(window))
     records = np.concatenate(list(timeline.records()))
     assert set(records["ts"].tolist()) == {40 * MS, 90 * MS}
     assert timeline.counts == {"waits": 3, "holds": 1, "wakeups": 0}
@@ -258,7 +259,7 @@ def test_sql_of_windows(recorded: Path) -> None:
     traces = nptltrace.open(recorded)
     whole = model_tables(traces.source)
     for window in windows(2, traces.source.end_ns() or 0, 25):
-        tables = TraceTables(traces, window=window)
+        tables = TraceTables(traces, scope=Scope(window))
         database = Database(tables)
         for name, columns in (("waits", "tid, class"), ("holds", "tid, mode")):
             query = f"select {columns}, count(*), sum(dur_ns) from {name} group by all"  # noqa: S608

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "begin_window", "begun_from",
     "event_buffers", "feed_window",
-    "finish_model", "model_batches", "model_steps", "model_tables", "new_model", "run_model",
-    "share_memory", "tell_parents",
+    "finish_model", "model_batches", "model_steps", "model_tables", "new_model", "restrict",
+    "run_model", "share_memory", "tell_parents",
 ]  # fmt: skip
 
 ROW_TABLES = ("waits", "holds", "wakeups")
@@ -141,16 +141,21 @@ def model_steps(
     """
     window, only = window or Window(), only or Only()
     model = new_model(source, flags)
+    restrict(model, only)
+    for buffer in feed_window(model, source, window):
+        yield model, int(buffer.column("ts")[-1])
+    finish_model(model, source)
+    yield model, libptttrack_sums.END
+
+
+def restrict(model: libptttrack_sums.Model, only: Only) -> None:
+    """Let a model count some threads, objects and call sites alone; it follows all of them."""
     if only.threads is not None:
         model.only_threads(only.threads)
     if only.objects is not None:
         model.only_objects(only.objects)
     if only.sites is not None:
         model.only_sites(only.sites)
-    for buffer in feed_window(model, source, window):
-        yield model, int(buffer.column("ts")[-1])
-    finish_model(model, source)
-    yield model, libptttrack_sums.END
 
 
 def feed_window(
@@ -373,6 +378,7 @@ def model_batches(
     *,
     edges: bool = True,
     window: Window | None = None,
+    only: Only | None = None,
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a traceset in pieces, each with its name, as the events are read.
 
@@ -384,9 +390,10 @@ def model_batches(
         rows: Which of waits, holds and wakeups to yield.
         edges: Whether to make the edges, of which there may be many more than events.
         window: The part to read.
+        only: What to count.
     """
     flags = (libptttrack_sums.ROWS if rows else 0) | (libptttrack_sums.EDGES if edges else 0)
-    for model, _ in model_steps(source, flags, window=window):
+    for model, _ in model_steps(source, flags, window=window, only=only):
         names = _Numbers(model)
         for name in rows:
             found = model.table(name, copy=False)

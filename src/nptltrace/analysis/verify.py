@@ -7,7 +7,7 @@ Times are ns since the traceset's start.
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread, libptttrack_promises
@@ -21,6 +21,7 @@ from nptltrace.trace.selection import Selection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nptltrace.analysis.scope import Scope
     from nptltrace.trace.source import Source, TraceFiles
     from nptltrace.trace.symbols.lookup import Symbols
 
@@ -110,6 +111,15 @@ class Verdict:
     checked: dict[str, int]
     skipped: dict[str, int]
     gaps: list[str]
+
+    def within(self, scope: Scope) -> Verdict:
+        """Return it with the violations that are about some threads, objects and call sites."""
+        chosen = [
+            one
+            for one in self.violations
+            if scope.includes(one.ts_ns, one.process, one.threads, [one.object], one.sites)
+        ]
+        return replace(self, violations=chosen)
 
 
 def verify(

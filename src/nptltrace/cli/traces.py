@@ -10,6 +10,7 @@ from nptltrace.cli.options import duration_ns, say
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nptltrace.analysis.scope import Scope
     from nptltrace.trace.selection import Selection
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
@@ -24,6 +25,7 @@ __all__ = [
     "add_window",
     "list_events",
     "open_symbols",
+    "scope",
     "selection",
     "whole",
 ]
@@ -157,6 +159,14 @@ def selection(args: argparse.Namespace) -> Selection:
         suffixes=getattr(args, "suffix", []),
         sites=args.site,
     )
+
+
+def scope(args: argparse.Namespace, source: Source, symbols: Symbols) -> Scope:
+    """Return what the options for a window, threads, objects and call sites choose."""
+    from nptltrace.analysis.model import Window
+    from nptltrace.analysis.scope import Scope
+
+    return Scope.of(source, symbols, selection(args), Window(args.begin, args.end))
 
 
 def open_symbols(args: argparse.Namespace, source: Source) -> Symbols:

@@ -4,7 +4,7 @@ The module of a format has
 
 * `write(traceset, out, **options)`: writes what `options` choose to a `Target`, and returns what
   it wrote in a few words, for the user to read. Every format takes the options `symbols` (a
-  `Symbols`, names addresses) and `window` (a `Window`, the part to write);
+  `Symbols`, names addresses) and `scope` (a `Scope`, what to write);
 * `OPTIONS`, where it takes others: their names.
 
 They are imported when they are used, for `ptt --help` must not wait for what they need.

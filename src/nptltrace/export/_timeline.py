@@ -20,6 +20,7 @@ from nptltrace._binding import libptttrack_sums
 from nptltrace._plural import plural
 from nptltrace.analysis.model import Window, model_steps
 from nptltrace.analysis.report.naming import Naming
+from nptltrace.analysis.scope import Scope
 from nptltrace.export import _records as rec
 from nptltrace.export._sorting import Sorter, in_order
 
@@ -61,7 +62,7 @@ class Timeline:
     Args:
         source: The opened traces.
         symbols: Names addresses, or None.
-        window: The part to follow.
+        scope: What to follow: waits, holds and wake-ups of all threads, or of some.
 
     Attributes:
         threads: The model's threads; row 0 is none.
@@ -73,9 +74,11 @@ class Timeline:
         shift_ns: What was added to all times, so that none is negative.
     """
 
-    def __init__(self, source: Source, symbols: Symbols | None, window: Window | None) -> None:
+    def __init__(self, source: Source, symbols: Symbols | None, scope: Scope | None) -> None:
         source.learn_threads()
-        self._source, self._window = source, (window or Window()).of(source)
+        scope = scope or Scope()
+        self._source, self._window = source, scope.window.of(source)
+        self._only = scope.only
         self._late = Sorter(rec.RECORD)
         self._verbs: list[NDArray[np.uint64]] = []
         self.counts = {"waits": 0, "holds": 0, "wakeups": 0}
@@ -205,7 +208,9 @@ class Timeline:
             before = reached
 
     def _steps(self) -> Iterator[tuple[libptttrack_sums.Model, int]]:
-        return model_steps(self._source, libptttrack_sums.ROWS, window=self._window)
+        return model_steps(
+            self._source, libptttrack_sums.ROWS, window=self._window, only=self._only
+        )
 
     def _pairs(
         self, model: libptttrack_sums.Model, lanes: libptttrack_sums.Lanes

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.model import Window
+    from nptltrace.analysis.scope import Scope
     from nptltrace.export._target import Target
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
@@ -41,7 +41,7 @@ def write(
     out: Target,
     *,
     symbols: Symbols | None = None,
-    window: Window | None = None,
+    scope: Scope | None = None,
 ) -> str:
     """Write a trace as JSON.
 
@@ -49,9 +49,9 @@ def write(
         traceset: The opened traces.
         out: A file.
         symbols: Names addresses.
-        window: The part to write.
+        scope: What to write.
     """
-    timeline = Timeline(traceset.source, symbols, window)
+    timeline = Timeline(traceset.source, symbols, scope)
     with out.file() as file:
         about = {"start_unix_ns": timeline.start_unix_ns, "tool": "ptt"}
         file.write(f'{{"displayTimeUnit":"ns","otherData":{json.dumps(about)},'.encode())

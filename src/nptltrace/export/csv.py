@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from nptltrace.analysis.model import Window
+    from nptltrace.analysis.scope import Scope
     from nptltrace.export._target import Target
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
@@ -25,7 +25,7 @@ def write(
     out: Target,
     *,
     symbols: Symbols,
-    window: Window,
+    scope: Scope,
     tables: Sequence[str] = (),
 ) -> str:
     """Write tables as CSV, lists as JSON, nothing where a value is null.
@@ -34,7 +34,7 @@ def write(
         traceset: The opened traces.
         out: Where to; a directory unless one table is chosen.
         symbols: Names addresses.
-        window: The part to write.
+        scope: What to write.
         tables: Which tables; all when empty.
 
     Raises:
@@ -59,7 +59,7 @@ def write(
                 for table in chosen
             }
         writers = {t.name: stack.enter_context(_Writer(files[t.name], t.schema())) for t in chosen}
-        made = TraceTables(traceset, symbols, window)
+        made = TraceTables(traceset, symbols, scope)
         for name, piece in made.pieces(list(writers)):
             writers[name].write(piece)
             rows += piece.num_rows

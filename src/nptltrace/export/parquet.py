@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from nptltrace.analysis.model import Window
+    from nptltrace.analysis.scope import Scope
     from nptltrace.export._target import Target
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
@@ -31,7 +31,7 @@ def write(
     out: Target,
     *,
     symbols: Symbols,
-    window: Window,
+    scope: Scope,
     tables: Sequence[str] = (),
 ) -> str:
     """Write tables as `dataset=TABLE/day=…/host=…/run=…/part-0.parquet`.
@@ -40,7 +40,7 @@ def write(
         traceset: The opened traces.
         out: The directory.
         symbols: Names addresses.
-        window: The part to write.
+        scope: What to write.
         tables: Which tables; all when empty.
 
     Raises:
@@ -50,7 +50,7 @@ def write(
     from nptltrace.analysis.sql.tables import TraceTables
 
     chosen = [table_type(name) for name in dict.fromkeys(tables)] or list(TABLES.values())
-    made = TraceTables(traceset, symbols, window)
+    made = TraceTables(traceset, symbols, scope)
     runs = {row["run_id"]: _partition(row) for row in made.table("runs").to_pylist()}
     rows = 0
     with out.directory() as directory, ExitStack() as stack:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.model import Window
+    from nptltrace.analysis.scope import Scope
     from nptltrace.export._target import Target
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
@@ -68,7 +68,7 @@ def write(
     out: Target,
     *,
     symbols: Symbols | None = None,
-    window: Window | None = None,
+    scope: Scope | None = None,
 ) -> str:
     """Write a trace for Perfetto.
 
@@ -76,9 +76,9 @@ def write(
         traceset: The opened traces.
         out: A file.
         symbols: Names addresses.
-        window: The part to write.
+        scope: What to write.
     """
-    timeline = Timeline(traceset.source, symbols, window)
+    timeline = Timeline(traceset.source, symbols, scope)
     with out.file() as file:
         for packet in _heading(timeline):
             file.write(packet)

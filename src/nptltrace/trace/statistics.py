@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["ObjectStat", "ProcessStat", "Statistics", "ThreadStat", "statistics"]
+__all__ = ["ObjectStat", "Part", "ProcessStat", "Statistics", "ThreadStat", "statistics"]
 
 _KIND = {DOMAINS[event.domain]: event.object_kind for event in EVENTS}
 # Domains whose objects are things of the program, as opposed to processes, handlers and so on.
@@ -120,26 +120,51 @@ class Statistics:
         return sum(len(process.threads) for process in self.processes)
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which events to count.
+
+    Attributes:
+        filter: Lets them through.
+        begin_ns: Those from this time on; None for the start.
+        end_ns: Those before this time; None for the end.
+    """
+
+    filter: libpttread.Filter
+    begin_ns: int | None = None
+    end_ns: int | None = None
+
+
 def statistics(
     source: Source,
     symbols: Symbols | None = None,
     *,
     objects: bool = True,
     named: int | None = None,
+    part: Part | None = None,
 ) -> Statistics:
-    """Count everything.
+    """Count events.
 
     Args:
         source: The opened traces.
         symbols: Names of addresses; objects stay without names otherwise.
         objects: Whether to count by object, which takes longer.
         named: How many of the objects to name; None for all.
+        part: Which events to count; None for all.
     """
-    counts, found, spans = libpttread.count(
-        source.reader, workers=len(os.sched_getaffinity(0)), objects=objects
-    )
+    if part is None:
+        workers = len(os.sched_getaffinity(0))
+        counts, found, spans = libpttread.count(source.reader, workers=workers, objects=objects)
+    else:
+        from nptltrace.trace.reading.counting import count_part
+
+        counts, found, spans = count_part(source, part.filter, part.begin_ns, part.end_ns)
     source.learn_threads()
     processes = _processes(source, counts, spans)
+    if part is not None:
+        for one in processes:
+            one.threads = [thread for thread in one.threads if thread.events]
+        processes = [one for one in processes if one.threads]
     times = [(s.first, s.last) for s in spans if s.events]
     causes: dict[str, int] = {}
     for trace in source.traces:

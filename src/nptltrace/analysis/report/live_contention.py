@@ -11,15 +11,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libpttread, libptttrack_sums
-from nptltrace.analysis.model import Window, begin_window, share_memory, tell_parents
+from nptltrace.analysis.model import (
+    Window,
+    begin_window,
+    restrict,
+    share_memory,
+    tell_parents,
+)
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.prefetch import reading_ahead
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from nptltrace.analysis.model import Only
     from nptltrace.analysis.report.naming import ThreadName
     from nptltrace.analysis.vocabulary.document_types import WaitClass
     from nptltrace.trace.source import Source
@@ -205,11 +214,18 @@ class Follower:
         source: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
         begin_ns: Count from this time on.
+        choose: Returns what to count of the threads that are known by then; None for all.
     """
 
     def __init__(
-        self, source: Source, symbols: Symbols | None = None, *, begin_ns: int | None = None
+        self,
+        source: Source,
+        symbols: Symbols | None = None,
+        *,
+        begin_ns: int | None = None,
+        choose: Callable[[], Only] | None = None,
     ) -> None:
+        self._choose = choose
         self._source, self._symbols = source, symbols
         self._model = libptttrack_sums.Model()
         self._cursor = libpttread.Cursor(source.reader)
@@ -279,6 +295,8 @@ class Follower:
             for number, (owner, tid) in enumerate(reader.threads()):
                 self._model.thread(number, owner, tid)
             self._threads = reader.thread_count()
+            if self._choose is not None:
+                restrict(self._model, self._choose())
             source.learn_threads()
             tell_parents(self._model, source)
         told = (len(processes), sum(len(process.shared) for process in processes))

@@ -11,6 +11,7 @@ import numpy as np
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import run_model
 from nptltrace.analysis.report.naming import Naming
+from nptltrace.analysis.scope import Scope
 from nptltrace.errors import UsageError
 from nptltrace.trace.escaping import readable
 
@@ -99,7 +100,9 @@ class Run:
     items: list[Item]
 
 
-def measure(source: Source, symbols: Symbols, *, by: str, per: str = "run") -> Run:
+def measure(
+    source: Source, symbols: Symbols, *, by: str, per: str = "run", scope: Scope | None = None
+) -> Run:
     """Return what a run did.
 
     Args:
@@ -107,12 +110,14 @@ def measure(source: Source, symbols: Symbols, *, by: str, per: str = "run") -> R
         symbols: Names addresses.
         by: `site`, `object` or `thread`.
         per: What to divide by: `run`, `second`, or the name of a type of event.
+        scope: What to count.
 
     Raises:
         UsageError: The trace has no time or no such events to divide by.
     """
     source.learn_threads()
-    model = run_model(source)
+    scope = scope or Scope()
+    model = run_model(source, window=scope.window, only=scope.only)
     threads, objects = model.table("threads"), model.table("objects")
     sites = model.table("sites")
     naming = Naming(source, symbols, threads, objects, sites)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from nptltrace.analysis.model import ROW_TABLES, Window, model_batches
+from nptltrace.analysis.model import ROW_TABLES, Only, model_batches
 from nptltrace.analysis.report.sites import Sites
+from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql.attributes import init_attributes, policies
 from nptltrace.analysis.sql.schema import EVENT_FIELDS, TABLES, table_type
 from nptltrace.analysis.sql.spill import Shelf
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nptltrace.analysis.model import Window
     from nptltrace.trace.info import Process
     from nptltrace.trace.source import TraceFiles
     from nptltrace.trace.traceset import Traceset
@@ -54,15 +56,16 @@ class TraceTables:
     Args:
         traceset: The opened traces.
         symbols: Names addresses; made from what the traces say otherwise.
-        window: The part of the traces to tell of.
+        scope: What the tables have of the traces.
     """
 
     def __init__(
-        self, traceset: Traceset, symbols: Symbols | None = None, window: Window | None = None
+        self, traceset: Traceset, symbols: Symbols | None = None, scope: Scope | None = None
     ) -> None:
         self._traceset, self._source = traceset, traceset.source
         self._symbols = symbols or Symbols(self._source)
-        self._window = window or Window()
+        self._scope = scope or Scope()
+        self._window = self._scope.window
         self._kept: dict[str, pa.Table] = {}
         # A query reads several tables at once.
         self._lock = RLock()
@@ -134,7 +137,7 @@ class TraceTables:
             rows = [name for name in ROW_TABLES if name in names]
             for name, raw in self._model(rows, edges="edges" in names):
                 if name in names:
-                    yield name, self._made(name, self._finishers[name](raw))
+                    yield name, self._made(name, self._finishers[name](self._chosen(name, raw)))
         for name in names:
             if name == "events":
                 yield from ((name, piece) for piece in self._events(None, None))
@@ -150,7 +153,7 @@ class TraceTables:
     def _keep(self, name: str) -> None:
         """Make a table, and those that come with it; edges come alone."""
         if name not in _MODEL:
-            self._kept[name] = self._made(name, self._makers[name]())
+            self._kept[name] = self._of_processes(self._made(name, self._makers[name]()))
             return
         edges = name == "edges"
         rows = [row for row in ROW_TABLES if not edges and not self._is_streamed(row)]
@@ -158,14 +161,41 @@ class TraceTables:
         for made, raw in self._model(rows, edges=edges):
             if made in self._kept:
                 continue
-            shelves.setdefault(made, Shelf()).add(self._made(made, self._finishers[made](raw)))
+            shelves.setdefault(made, Shelf()).add(
+                self._made(made, self._finishers[made](self._chosen(made, raw)))
+            )
         for made, shelf in shelves.items():
             self._kept[made] = shelf.table()
+
+    def _of_processes(self, table: pa.Table) -> pa.Table:
+        """Return the rows of the processes in the scope, and those of no process."""
+        if self._scope.only.threads is None or "process" not in table.column_names:
+            return table
+        process = table["process"]
+        chosen = self._scope.has_processes(_numpy(process.fill_null(0)))
+        return table.filter(pa.array(chosen | _numpy(process.is_null())))
+
+    def _chosen(self, name: str, raw: pa.Table) -> pa.Table:
+        """Return what is in the scope, of tables that the model does not restrict itself."""
+        if self._scope.only == Only() or name not in {"threads", "objects", "edges"}:
+            return raw
+        process, scope = _numpy(raw["process"]), self._scope
+        if name == "objects":
+            chosen = scope.has_objects(process, _numpy(raw["object"]))
+            return raw.filter(pa.array(chosen & scope.has_processes(process)))
+        chosen = scope.has_threads(process, _numpy(raw["tid"].fill_null(0)))
+        if name == "edges":
+            chosen &= scope.has_sites(process, _numpy(raw["wanted_site"]))
+            chosen &= scope.has_objects(process, _numpy(raw["held"])) | scope.has_objects(
+                process, _numpy(raw["wanted"])
+            )
+        return raw.filter(pa.array(chosen))
 
     def _model(self, rows: Sequence[str], *, edges: bool) -> Iterator[tuple[str, pa.Table]]:
         with self._lock:
             self._source.learn_threads()
-        return model_batches(self._source, rows, edges=edges, window=self._window)
+        window, only = self._scope.window, self._scope.only
+        return model_batches(self._source, rows, edges=edges, window=window, only=only)
 
     @staticmethod
     def _made(name: str, columns: dict[str, Any]) -> pa.Table:
@@ -292,12 +322,22 @@ class TraceTables:
         schema = TABLES["events"].schema(columns)
         fields = [EVENT_FIELDS[name] for name in schema.names if name in EVENT_FIELDS]
         part = self._window if window is None else self._window.common(window)
-        for table in self._traceset.batches(part.begin_ns, part.end_ns, fields=fields):
+        for batch in self._traceset.batches(part.begin_ns, part.end_ns, fields=fields):
+            table = self._chosen_events(batch)
             arrays = [self._event_column(table, field.name) for field in schema]
             yield pa.table(
                 [_as(array, field.type) for array, field in zip(arrays, schema, strict=True)],
                 schema=schema,
             )
+
+    def _chosen_events(self, table: pa.Table) -> pa.Table:
+        if self._scope.only == Only():
+            return table
+        process, scope = _numpy(table["process"]), self._scope
+        chosen = scope.has_threads(process, _numpy(table["tid"]))
+        chosen &= scope.has_objects(process, _numpy(table["object"]))
+        chosen &= scope.has_sites(process, _numpy(table["site"]))
+        return table.filter(pa.array(chosen))
 
     def _event_column(self, table: pa.Table, name: str) -> pa.Array:
         if name == "run_id":
@@ -373,8 +413,14 @@ class TraceTables:
         from nptltrace.analysis.findings import findings
 
         found = findings(self._source, self._symbols)
-        ts = _numpy(found["ts_ns"])
-        found = found.filter(pa.array(self._window.includes(ts)))
+        chosen = [
+            self._scope.includes(
+                row["ts_ns"], row["process"], row["threads"],
+                [int(address, 16) for address in row["objects"]], row["sites"],
+            )
+            for row in found.drop(["events", "message"]).to_pylist()
+        ]  # fmt: skip
+        found = found.filter(pa.array(chosen, pa.bool_()))
         return {**{name: found[name] for name in found.column_names}, **self._who(found)}
 
     def _site_rows(self) -> dict[str, Any]:

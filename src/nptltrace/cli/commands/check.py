@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import argparse
 
     from nptltrace.analysis.findings import Finding
+    from nptltrace.analysis.scope import Scope
     from nptltrace.cli.check_rules import Rules
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
@@ -70,6 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-f", "--follow", action="store_true",
         help="go on while the trace is being recorded, and say at once when a cycle closes",
     )  # fmt: skip
+    traces.add_filters(parser, events=False)
+    traces.add_window(parser, counts=False)
     traces.add_names(parser)
 
 
@@ -77,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the findings."""
     from nptltrace.analysis.findings import find
     from nptltrace.cli.check_rules import read_rules
+    from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.source import Source
 
     rules = read_rules(args)
@@ -88,7 +92,8 @@ def run(args: argparse.Namespace) -> int:
         return _follow(args, source, symbols, rules, warner)
     result = find(source, symbols, long_hold_ns=args.long_hold)
     warner.say()
-    chosen = rules.chosen(result.findings)
+    chosen = _within(traces.scope(args, source, symbols), rules.chosen(result.findings))
+    say_unmatched(args, source, symbols)
     suspects = 0 if rules.suspects else sum(found.suspect for found in result.findings)
     if result.partial:
         are = plural(result.lost, "event is", "events are")
@@ -105,6 +110,15 @@ def run(args: argparse.Namespace) -> int:
         say(args, f"waits by system call are not judged ({result.futex_waits:,}): {what}")
     _print(args, source, chosen)
     return 1 if chosen else 0
+
+
+def _within(scope: Scope, findings: list[Finding]) -> list[Finding]:
+    """Return the findings about what the options choose."""
+    return [
+        one
+        for one in findings
+        if scope.includes(one.ts_ns, one.process, one.threads, one.objects, one.sites)
+    ]
 
 
 def _print(args: argparse.Namespace, source: Source, chosen: list[Finding]) -> None:
@@ -147,7 +161,8 @@ def _follow(
         if not running or checker.found != known:
             known = checker.found
             source.learn_threads()
-            chosen = rules.chosen(findings_of(source, symbols, checker))
+            scope = traces.scope(args, source, symbols)
+            chosen = _within(scope, rules.chosen(findings_of(source, symbols, checker)))
         for found in chosen if args.format == "text" else ():
             key = (found.kind, found.ts_ns, tuple(found.threads))
             if key not in shown:

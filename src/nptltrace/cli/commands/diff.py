@@ -60,6 +60,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-n", "--top", metavar="N", type=traces.whole, default=10,
         help="how many rows the text shows (default: 10, 0 = all)",
     )  # fmt: skip
+    traces.add_filters(parser, events=False)
+    traces.add_window(parser, counts=False)
     traces.add_names(parser)
 
 
@@ -106,14 +108,18 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 def _runs(args: argparse.Namespace, paths: Iterable[str]) -> list[Run]:
     """Return what each trace says."""
     from nptltrace.analysis.report.measures import measure
+    from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.source import Source
 
     runs = []
     for path in paths:
         source = Source([path])
         warner = traces.Warner(args, source)
-        runs.append(measure(source, traces.open_symbols(args, source), by=args.by, per=args.per))
+        symbols = traces.open_symbols(args, source)
+        scope = traces.scope(args, source, symbols)
+        runs.append(measure(source, symbols, by=args.by, per=args.per, scope=scope))
         warner.say()
+        say_unmatched(args, source, symbols)
     return runs
 
 

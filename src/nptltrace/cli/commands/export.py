@@ -63,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--table", dest="tables", metavar="NAME,…", action="append", default=[],
         help="with csv and parquet: only these tables",
     )  # fmt: skip
+    traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False, end=_To)
     parser.add_argument(
         "--until", dest="end", type=duration_ns, action=traces.Bound, help=argparse.SUPPRESS
@@ -72,7 +73,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the export."""
-    from nptltrace.analysis.model import Window
     from nptltrace.cli.commands.stat import size
     from nptltrace.cli.output.progress import Progress
     from nptltrace.cli.unmatched import say_unmatched
@@ -85,17 +85,19 @@ def run(args: argparse.Namespace) -> int:
     own = _own(args, getattr(chosen, "OPTIONS", ()))
     traceset = Traceset(*args.traces)
     warner = traces.Warner(args, traceset.source)
+    symbols = traces.open_symbols(args, traceset.source)
+    scope = traces.scope(args, traceset.source, symbols)
     out = Target(None if args.output == "-" else args.output, force=args.force)
     with Progress(args, lambda: f"{size(out.written())} written"):
         what = chosen.write(
             traceset,
             out,
-            symbols=traces.open_symbols(args, traceset.source),
-            window=Window(args.begin, args.end),
+            symbols=symbols,
+            scope=scope,
             **own,
         )
     warner.say()
-    say_unmatched(args, traceset.source)
+    say_unmatched(args, traceset.source, symbols)
     say(args, f"wrote {what} to {out}")
     return 0
 

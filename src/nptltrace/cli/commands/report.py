@@ -47,7 +47,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the report."""
-    from nptltrace.analysis.model import Only, Window
     from nptltrace.analysis.report.contention import contention
     from nptltrace.analysis.report.documents import report_document, report_rows
     from nptltrace.cli.unmatched import say_no_object, say_unmatched
@@ -56,18 +55,13 @@ def run(args: argparse.Namespace) -> int:
     source = Source(args.traces)
     warner = traces.Warner(args, source)
     symbols = traces.open_symbols(args, source)
-    chosen = traces.selection(args)
-    only = Only(
-        threads=chosen.thread_numbers(source),
-        objects=chosen.object_pairs(symbols),
-        sites=chosen.site_pairs(source, symbols),
-    )
+    scope = traces.scope(args, source, symbols)
     top = args.top or None
     found = contention(
         source,
         symbols,
-        window=Window(args.begin, args.end),
-        only=only,
+        window=scope.window,
+        only=scope.only,
         named=top if args.format == "text" else None,
         causes=_CAUSES if args.format == "text" else None,
         pairs=args.by == "thread,object",

@@ -49,13 +49,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write the answer to a new file: .parquet, .csv, .json, .jsonl or .txt",
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)
     traces.add_names(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Answer the query, or those that are typed."""
-    from nptltrace.analysis.model import Window
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.cli.unmatched import say_unmatched
@@ -65,9 +65,10 @@ def run(args: argparse.Namespace) -> int:
     traceset = Traceset(*paths)
     warner = traces.Warner(args, traceset.source)
     warner.say()
-    say_unmatched(args, traceset.source)
     symbols = traces.open_symbols(args, traceset.source)
-    database = Database(TraceTables(traceset, symbols, Window(args.begin, args.end)))
+    say_unmatched(args, traceset.source, symbols)
+    scope = traces.scope(args, traceset.source, symbols)
+    database = Database(TraceTables(traceset, symbols, scope))
     try:
         if query is None and sys.stdin.isatty():
             from nptltrace.cli.sql_prompt import Prompt

@@ -36,6 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-n", "--top", metavar="N", type=traces.whole, default=10,
         help="how many threads and objects the text shows (default: 10, 0 = all)",
     )  # fmt: skip
+    traces.add_filters(parser)
+    traces.add_window(parser, counts=False)
     traces.add_names(parser)
 
 
@@ -43,8 +45,9 @@ def run(args: argparse.Namespace) -> int:
     """Print the statistics."""
     from nptltrace.analysis.growing import is_recorded, killed
     from nptltrace.analysis.report.documents import stat_document, stat_rows
+    from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.source import Source
-    from nptltrace.trace.statistics import statistics
+    from nptltrace.trace.statistics import Part, statistics
 
     if args.list_events:
         traces.list_events()
@@ -55,7 +58,13 @@ def run(args: argparse.Namespace) -> int:
     warner = traces.Warner(args, source)
     symbols = traces.open_symbols(args, source)
     top = args.top or None
-    found = statistics(source, symbols, named=top if args.format == "text" else None)
+    chosen = traces.selection(args)
+    part = None
+    if chosen or (args.begin, args.end) != (None, None):
+        part = Part(chosen.build(source, symbols), args.begin, args.end)
+    named = top if args.format == "text" else None
+    found = statistics(source, symbols, named=named, part=part)
+    say_unmatched(args, source, symbols)
     if killed(source) and not is_recorded(source):
         found.state = "killed"
     warner.say()

@@ -62,12 +62,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--from", dest="begin", metavar="TIME", type=duration_ns,
         help="count from this time since the trace's start on",
     )  # fmt: skip
+    parser.set_defaults(end=None)  # which the warnings about windows read
+    traces.add_filters(parser, events=False)
     traces.add_names(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Show the present contention until somebody has seen enough."""
     from nptltrace.cli.output.top_screen import Screen
+    from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.source import Source
 
     source = Source([_find(args.trace)])
@@ -84,6 +87,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(args, name, _snapshots(args, source, 1 if args.count is None else args.count))
     warner.say()
+    if not source.running:
+        say_unmatched(args, source, traces.open_symbols(args, source))
     return 0
 
 
@@ -101,9 +106,15 @@ def _snapshots(
     """Yield a snapshot every interval; what was before the first is told of by sums only."""
     from nptltrace.analysis.growing import is_recorded
     from nptltrace.analysis.report.live_contention import Follower
+    from nptltrace.analysis.scope import Scope
     from nptltrace.trace.reading.watermark import Settled
 
-    follower = Follower(source, traces.open_symbols(args, source), begin_ns=args.begin)
+    symbols = traces.open_symbols(args, source)
+    chosen = traces.selection(args)
+    follower = Follower(
+        source, symbols, begin_ns=args.begin,
+        choose=lambda: Scope.of(source, symbols, chosen).only,
+    )  # fmt: skip
     settled = Settled(source)
     running = is_recorded(source)
     if running:

@@ -46,13 +46,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a thread that could have gone on this long before its process ended was not woken "
         "(default: 10s)",
     )  # fmt: skip
+    traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)
     traces.add_names(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the verdict."""
-    from nptltrace.analysis.model import Window
     from nptltrace.analysis.report.documents import verify_document, verify_rows
     from nptltrace.analysis.verify import PATIENCE_NS, verify
     from nptltrace.cli.unmatched import say_unmatched
@@ -60,14 +60,17 @@ def run(args: argparse.Namespace) -> int:
 
     source = Source(args.traces)
     warner = traces.Warner(args, source)
+    symbols = traces.open_symbols(args, source)
+    scope = traces.scope(args, source, symbols)
     verdict = verify(
         source,
-        traces.open_symbols(args, source),
-        window=Window(args.begin, args.end),
+        symbols,
+        window=scope.window,
         patience_ns=PATIENCE_NS if args.patience is None else args.patience,
     )
     warner.say()
-    say_unmatched(args, source)
+    say_unmatched(args, source, symbols)
+    verdict = verdict.within(scope)
     if args.format == "text":
         name = ", ".join(str(path) for path in source.paths())
         write_lines(_text(verdict, name))

@@ -1,0 +1,145 @@
+"""The part of a traceset that a question is about: a window, threads, objects, call sites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace._binding.libpttread import ANY
+from nptltrace.analysis.model import Only, Window
+from nptltrace.trace.symbols.site import ADDRESS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.selection import Selection
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+
+__all__ = ["Scope"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What to look at; what is not given stands for all.
+
+    Attributes:
+        window: The part of the time.
+        only: The threads, objects and call sites.
+        tids: The threads as (process, thread id), for what has no numbers of threads.
+        site_names: The call sites as text, for what has no addresses of them.
+    """
+
+    window: Window = field(default_factory=Window)
+    only: Only = field(default_factory=Only)
+    tids: frozenset[tuple[int, int]] = frozenset()
+    site_names: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls, source: Source, symbols: Symbols, selection: Selection, window: Window | None = None
+    ) -> Scope:
+        """Return what a selection chooses of a traceset.
+
+        Args:
+            source: The opened traces.
+            symbols: Names addresses.
+            selection: The options that choose threads, objects and call sites.
+            window: The part of the time.
+
+        Raises:
+            UsageError: A value is wrong, or nothing has such a name.
+        """
+        threads = selection.thread_numbers(source)
+        sites = selection.site_pairs(source, symbols)
+        known = source.threads()
+        named = sites or ()
+        return cls(
+            window or Window(),
+            Only(threads=threads, objects=selection.object_pairs(symbols), sites=sites),
+            frozenset(known[number] for number in threads or ()),
+            frozenset(_site_names(source, symbols, named)),
+        )
+
+    def includes(
+        self, ts_ns: int, process: int, tids: Iterable[int], objects: Iterable[int],
+        sites: Iterable[str],
+    ) -> bool:  # fmt: skip
+        """Return whether what was found is about it.
+
+        Args:
+            ts_ns: When it was found.
+            process: Number of the process.
+            tids: The threads that take part.
+            objects: Addresses of the objects.
+            sites: The call sites as text.
+        """
+        only = self.only
+        return (
+            bool(self.window.includes(np.array([ts_ns]))[0])
+            and (only.threads is None or any((process, tid) in self.tids for tid in tids))
+            and (
+                only.objects is None
+                or any(_is_among(only.objects, process, address) for address in objects)
+            )
+            and (only.sites is None or not self.site_names.isdisjoint(sites))
+        )
+
+    def has_threads(self, process: NDArray[Any], tid: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which of some threads are in it."""
+        if self.only.threads is None:
+            return np.ones(len(process), np.bool_)
+        wanted = np.array([p << 32 | t for p, t in self.tids], np.uint64)
+        return np.isin(process.astype(np.uint64) << np.uint64(32) | tid.astype(np.uint64), wanted)
+
+    def has_processes(self, process: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which of some processes have threads in it."""
+        if self.only.threads is None:
+            return np.ones(len(process), np.bool_)
+        return np.isin(process, [number for number, _ in self.tids])
+
+    def has_objects(self, process: NDArray[Any], address: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which of some objects are in it."""
+        return _among(self.only.objects, process, address)
+
+    def has_sites(self, process: NDArray[Any], site: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which of some call sites are in it."""
+        return _among(self.only.sites, process, site)
+
+
+def _site_names(
+    source: Source, symbols: Symbols, pairs: Sequence[tuple[int, int]]
+) -> Iterable[str]:
+    everywhere = sorted(source.sites()) if any(p == ANY for p, _ in pairs) else []
+    for process, site in pairs:
+        if process != ANY:
+            yield symbols.site_name(process, site)
+            continue
+        for owner, other in everywhere:
+            if other & ADDRESS == site & ADDRESS:
+                yield symbols.site_name(owner, other)
+
+
+def _is_among(pairs: Sequence[tuple[int, int]], process: int, address: int) -> bool:
+    return (process, address) in pairs or (ANY, address) in pairs
+
+
+def _among(
+    pairs: Sequence[tuple[int, int]] | None, process: NDArray[Any], address: NDArray[Any]
+) -> NDArray[np.bool_]:
+    """Return which addresses are among (process, address) pairs, ANY being every process."""
+    if pairs is None:
+        return np.ones(len(address), np.bool_)
+    found = np.zeros(len(address), np.bool_)
+    by_process: dict[int, list[int]] = {}
+    for owner, at in pairs:
+        by_process.setdefault(owner, []).append(at)
+    for owner, wanted in by_process.items():
+        values = address & np.uint64(ADDRESS) if owner == ANY else address
+        these = np.isin(values, np.array(wanted, np.uint64))
+        found |= these if owner == ANY else these & (process == owner)
+    return found
