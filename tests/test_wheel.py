@@ -26,7 +26,6 @@ FILES = [
     f"{NATIVE}/lib/libpttcollect.so",
     f"{NATIVE}/lib/libpttread.so",
     f"{NATIVE}/lib/libptttrack.so",
-    f"{NATIVE}/lib/libpttverify.so",
     f"{NATIVE}/lib/handlers/libfile.so",
     f"{NATIVE}/lib/handlers/libring.so",
     f"{NATIVE}/lib/handlers/libshared.so",

@@ -158,7 +158,7 @@ def model_library() -> Path:
 
 def verify_library() -> Path:
     """Return the path of the library that holds traces against what POSIX promises."""
-    return library("libpttverify.so")
+    return library("libptttrack.so")
 
 
 def check_library() -> Path:

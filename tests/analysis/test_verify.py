@@ -259,7 +259,7 @@ def test_rules_know_their_routines() -> None:
         for event in BY_ID.values()
         if event.name.endswith("_OUT") and any(f.name == "result" for f in event.fields)
     }
-    text = (ROOT / "native" / "verify" / "results.c").read_text(encoding="utf-8")
+    text = (ROOT / "native" / "tracker" / "promises" / "results.c").read_text(encoding="utf-8")
     missing = {name for name in routines if f'"{name}"' not in text}
     others = {name for name in missing if name.startswith(("MTX_", "CND_", "THRD_", "FUTEX_"))}
     assert missing - others == {"THREAD_SETNAME", "SEM_OPEN", "SEM_CLOSE", "SEM_UNLINK"}

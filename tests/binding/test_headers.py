@@ -23,7 +23,7 @@ LIBRARIES = {
     "pttread": "libpttread.so",
     "pttmodel": "libptttrack.so",
     "pttcheck": "libptttrack.so",
-    "pttverify": "libpttverify.so",
+    "pttverify": "libptttrack.so",
     "pttdetail": "libptttrack.so",
     "convert": "libpttposix.so",
     "trace": "libposixtrace.so.0",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_verify.c - native/verify under libFuzzer: whatever events say, also what no thread can do, there is a verdict. */
+/* fuzz_verify.c - native/tracker/promises under libFuzzer: whatever events say, also what no thread can do, there is a verdict. */
 /*
  * Each event takes sixteen bytes: thread, type, object, how much time has gone by, and what its fields hold. Few threads and
  * objects, so that events have to do with each other.

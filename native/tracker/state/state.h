@@ -125,6 +125,8 @@ struct tracker {
 	const struct tk_layout *layout;
 	/* A thread uses an object that it did not use lately. Return: what is kept beside it. NULL: nothing is. */
 	uint32_t (*used)(struct tracker *t, uint32_t thread, uint32_t object);
+	/* A thread begins with the kernel thread id of another one, which is over. NULL: nothing to do. */
+	void (*replaced)(struct tracker *t, uint32_t thread);
 	/* An object is there that was not before. NULL: nothing to do. */
 	void (*object_made)(struct tracker *t, uint32_t object);
 };

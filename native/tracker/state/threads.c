@@ -146,6 +146,8 @@ static uint32_t begin(struct tracker *t, const struct tk_event *e)
 	if (before && before != thread) {
 		TK_THREAD(t, thread)->generation = TK_THREAD(t, before)->generation + 1;
 		TK_THREAD(t, before)->flags |= PTT_THREAD_REPLACED;
+		if (t->replaced)
+			t->replaced(t, before);
 	}
 	name_thread(t, process, e->object, serial, thread);
 	return thread;

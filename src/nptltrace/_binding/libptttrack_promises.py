@@ -26,7 +26,7 @@ SEVERITIES = ("error", "warning")
 @cache
 def library() -> Library:
     """Load the library."""
-    return Library("libpttverify.so", c.FUNCTIONS, ("ptt_verify_version", c.PTT_VERIFY_VERSION))
+    return Library("libptttrack.so", c.FUNCTIONS, ("ptt_verify_version", c.PTT_VERIFY_VERSION))
 
 
 def _names(function: str) -> tuple[str, ...]:

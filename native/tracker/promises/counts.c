@@ -24,15 +24,15 @@ static bool judged(struct ptt_verify *v, const struct vf_object *o)
 	return vf_private(v, o) && o->barrier.count;
 }
 
-void vf_barrier_in(struct ptt_verify *v, const struct vf_event *e)
+void vf_barrier_in(struct ptt_verify *v, const struct tk_event *e)
 {
-	struct vf_object *o = vf_object(v, e, VF_BARRIER, e->e.object);
+	struct vf_object *o = vf_object(v, e, PTT_KIND_BARRIER, e->object);
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 
 	if (!o)
 		return;
-	vf_settle(v, o, e->e.ts);
-	t->barrier = (struct vf_call){ .object = o->number, .serial = o->serial, .in = e->e };
+	vf_settle(v, o, e->ts);
+	t->barrier = (struct vf_call){ .object = vf_number_of(v, o), .generation = o->generation, .in = e->e };
 	if (!judged(v, o))
 		return;
 	o->barrier.in++;
@@ -43,7 +43,7 @@ void vf_barrier_in(struct ptt_verify *v, const struct vf_event *e)
 		o->barrier.early.id = 0;
 }
 
-static void check_serials(struct ptt_verify *v, struct vf_object *o, const struct vf_event *e)
+static void check_serials(struct ptt_verify *v, struct vf_object *o, const struct tk_event *e)
 {
 	uint64_t inside = o->barrier.in - o->barrier.out;
 	struct ptt_verify_violation *row;
@@ -59,11 +59,11 @@ static void check_serials(struct ptt_verify *v, struct vf_object *o, const struc
 	o->flags |= VF_MISUSED;
 }
 
-void vf_barrier_out(struct ptt_verify *v, const struct vf_event *e)
+void vf_barrier_out(struct ptt_verify *v, const struct tk_event *e)
 {
-	struct vf_object *o = vf_object(v, e, VF_BARRIER, e->e.object);
+	struct vf_object *o = vf_object(v, e, PTT_KIND_BARRIER, e->object);
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
-	int64_t result = vf_number(v, &e->e, VF_F_RESULT, 0);
+	int64_t result = tk_number(&e->e, TK_RESULT, 0);
 	bool mine = o && vf_same(v, &t->barrier) == o;
 
 	vf_result(v, e, &t->barrier.in);
@@ -84,11 +84,10 @@ void vf_barrier_out(struct ptt_verify *v, const struct vf_event *e)
 
 void vf_barriers_finish(struct ptt_verify *v)
 {
-	for (uint32_t i = 1; i < v->objects.count; i++) {
+	for (uint32_t i = 1; i < v->t.objects.count; i++) {
 		const struct vf_object *o = VF_OBJECT(v, i);
 
-		if (!o->serial || o->kind != VF_BARRIER || o->epoch != v->processes[o->process].epoch ||
-		    !judged(v, o))
+		if (o->kind != PTT_KIND_BARRIER || !vf_is_there(v, o) || !judged(v, o))
 			continue;
 		if (o->barrier.out < rounds(o) * o->barrier.count)
 			vf_not_woken(v, o->process, o, o->barrier.full.ts, &o->init, &o->barrier.full);
@@ -97,20 +96,20 @@ void vf_barriers_finish(struct ptt_verify *v)
 
 /* ---- semaphores ---- */
 
-void vf_sem_taken(struct ptt_verify *v, const struct vf_event *e)
+void vf_sem_taken(struct ptt_verify *v, const struct tk_event *e)
 {
-	struct vf_object *o = vf_object(v, e, VF_SEM, e->e.object);
+	struct vf_object *o = vf_object(v, e, PTT_KIND_SEM, e->object);
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 
 	if (!o)
 		return;
 	vf_touch(v, o, e);
-	vf_settle(v, o, e->e.ts);
+	vf_settle(v, o, e->ts);
 	if (t->blocked.in.id && vf_same(v, &t->blocked) == o)
 		t->blocked.in.id = 0;
 	if (!vf_private(v, o))
 		return;
-	if (o->before && t->last_ts <= o->init.ts) {
+	if (o->before_it && t->last_ns <= o->init.ts) {
 		v->skips[VF_SKIP_REUSED]++; /* may be a unit of the one that was here before */
 		return;
 	}
@@ -120,16 +119,16 @@ void vf_sem_taken(struct ptt_verify *v, const struct vf_event *e)
 		o->sem.below = e->e;
 }
 
-void vf_sem_post(struct ptt_verify *v, const struct vf_event *e)
+void vf_sem_post(struct ptt_verify *v, const struct tk_event *e)
 {
-	struct vf_object *o = vf_object(v, e, VF_SEM, e->e.object);
+	struct vf_object *o = vf_object(v, e, PTT_KIND_SEM, e->object);
 
 	if (!o)
 		return;
 	vf_touch(v, o, e);
-	vf_settle(v, o, e->e.ts);
+	vf_settle(v, o, e->ts);
 	if (o->sem.takes >= vf_units(o))
-		o->sem.positive_ts = e->e.ts;
+		o->sem.positive_ts = e->ts;
 	o->sem.posts++;
 	o->sem.post = e->e;
 	if (o->sem.below.id && o->sem.takes <= vf_units(o))
@@ -139,7 +138,7 @@ void vf_sem_post(struct ptt_verify *v, const struct vf_event *e)
 /* ---- once ---- */
 
 /* Was the thread inside of a call, or waiting in it, before that? Then nobody may have set the control anew since. */
-static const struct ptt_verify_event *inside_since(struct ptt_verify *v, const struct vf_thread *t,
+static const struct ptt_event *inside_since(struct ptt_verify *v, const struct vf_thread *t,
 						   const struct vf_object *o, int64_t ts)
 {
 	if (vf_same(v, &t->waited) == o && t->waited.in.ts < ts - VF_SLACK_NS)
@@ -149,11 +148,11 @@ static const struct ptt_verify_event *inside_since(struct ptt_verify *v, const s
 	return NULL;
 }
 
-void vf_once_begin(struct ptt_verify *v, const struct vf_event *e)
+void vf_once_begin(struct ptt_verify *v, const struct tk_event *e)
 {
-	struct vf_object *o = vf_object(v, e, VF_ONCE, e->e.object);
+	struct vf_object *o = vf_object(v, e, PTT_KIND_ONCE, e->object);
 	const struct vf_thread *t = VF_THREAD_AT(v, e->thread);
-	const struct ptt_verify_event *inside;
+	const struct ptt_event *inside;
 
 	if (!o)
 		return;
@@ -173,16 +172,16 @@ void vf_once_begin(struct ptt_verify *v, const struct vf_event *e)
 	o->once.again.id = o->once.early.id = 0;
 }
 
-void vf_once_end(struct ptt_verify *v, const struct vf_event *e)
+void vf_once_end(struct ptt_verify *v, const struct tk_event *e)
 {
-	struct vf_object *o = vf_object(v, e, VF_ONCE, e->e.object);
-	bool cancelled = vf_number(v, &e->e, VF_F_CANCELLED, 0) != 0;
+	struct vf_object *o = vf_object(v, e, PTT_KIND_ONCE, e->object);
+	bool cancelled = tk_number(&e->e, TK_CANCELLED, 0) != 0;
 
 	if (!o || o->once.runner != e->thread)
 		return;
-	if (o->once.again.id && e->e.ts > o->once.again.ts)
+	if (o->once.again.id && e->ts > o->once.again.ts)
 		VF_TELL(v, VF_ONCE_TWICE, o, &o->once.begin, &o->once.again, &e->e);
-	if (o->once.early.id && e->e.ts > o->once.early.ts + VF_SLACK_NS)
+	if (o->once.early.id && e->ts > o->once.early.ts + VF_SLACK_NS)
 		VF_TELL(v, VF_ONCE_EARLY, o, &o->once.begin, &o->once.early, &e->e);
 	o->once.runner = 0;
 	o->once.again.id = o->once.early.id = o->once.end.id = 0;
@@ -190,22 +189,22 @@ void vf_once_end(struct ptt_verify *v, const struct vf_event *e)
 		o->once.end = e->e;
 }
 
-void vf_once_wait(struct ptt_verify *v, const struct vf_event *e)
+void vf_once_wait(struct ptt_verify *v, const struct tk_event *e)
 {
-	struct vf_object *o = vf_object(v, e, VF_ONCE, e->e.object);
+	struct vf_object *o = vf_object(v, e, PTT_KIND_ONCE, e->object);
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 
 	if (!o)
 		return;
-	t->waited = (struct vf_call){ .object = o->number, .serial = o->serial, .in = e->e };
+	t->waited = (struct vf_call){ .object = vf_number_of(v, o), .generation = o->generation, .in = e->e };
 	t->blocked = t->waited;
 }
 
-void vf_once_returned(struct ptt_verify *v, const struct vf_event *e, const struct vf_call *since)
+void vf_once_returned(struct ptt_verify *v, const struct tk_event *e, const struct vf_call *since)
 {
-	struct vf_object *o = vf_object(v, e, VF_ONCE, e->e.object);
+	struct vf_object *o = vf_object(v, e, PTT_KIND_ONCE, e->object);
 
-	if (!o || vf_number(v, &e->e, VF_F_RESULT, 0) != 0)
+	if (!o || tk_number(&e->e, TK_RESULT, 0) != 0)
 		return;
 	v->checks[VF_ONCE_EARLY]++;
 	/* its call began while the routine was being run: that run is not another one */

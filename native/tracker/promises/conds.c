@@ -8,72 +8,57 @@
  */
 #include "internal.h"
 
-/* Takes a waiter out of its condition. Returns false if that is another one by now. */
-static bool leave(struct ptt_verify *v, struct vf_thread *t, struct vf_waiter *out)
+/* Takes a waiter out of its condition. NULL if that is another one by now. */
+static const struct vf_waiter *leave(struct ptt_verify *v, struct vf_thread *t)
 {
 	struct vf_object *o = vf_same(v, &t->cond), *mutex;
-	uint32_t number = t->cond.events, before = 0;
+	const struct vf_waiter *w = VF_WAITER(v, t->cond.events);
 
 	t->cond.in.id = 0;
 	if (!o)
-		return false;
-	*out = *VF_WAITER(v, number);
-	for (uint32_t i = o->cond.waiters; i != number; i = VF_WAITER(v, i)->next)
-		before = i;
-	if (before)
-		VF_WAITER(v, before)->next = out->next;
-	else
-		o->cond.waiters = out->next;
-	if (o->cond.last == number)
-		o->cond.last = before;
+		return NULL;
 	if (o->cond.owed)
 		o->cond.owed--;
-	mutex = vf_mutex_of(v, out);
+	mutex = vf_mutex_of(v, w);
 	if (mutex && mutex->calls)
 		mutex->calls--;
-	vf_drop(&v->waiters, number);
-	return true;
+	tk_wait_end(&v->t, t->cond.events);
+	return w;
 }
 
 void vf_cond_leave(struct ptt_verify *v, struct vf_thread *t)
 {
-	struct vf_waiter gone;
-
 	if (t->cond.in.id)
-		leave(v, t, &gone);
+		leave(v, t);
 }
 
-void vf_cond_in(struct ptt_verify *v, const struct vf_event *e)
+void vf_cond_in(struct ptt_verify *v, const struct tk_event *e)
 {
-	struct vf_object *o = vf_object(v, e, VF_COND, e->e.object), *mutex;
+	struct vf_object *o = vf_object(v, e, PTT_KIND_COND, e->object), *mutex;
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
-	uint64_t address = (uint64_t)vf_number(v, &e->e, VF_F_MUTEX, 0);
+	uint64_t address = (uint64_t)tk_number(&e->e, TK_MUTEX, 0);
 	struct vf_waiter *w;
 	uint32_t number;
 
 	if (!o)
 		return;
 	vf_cond_leave(v, t); /* its end is missing, or a signal handler waits in the middle of a wait */
-	mutex = address ? vf_object(v, e, VF_MUTEX, address) : NULL;
-	number = vf_new(v, &v->waiters);
+	mutex = address ? vf_object(v, e, PTT_KIND_MUTEX, address) : NULL;
+	number = tk_wait_begin(&v->t, e, vf_number_of(v, o), PTT_MODE_EXCLUSIVE);
 	if (!number)
 		return;
 	w = VF_WAITER(v, number);
-	w->thread = e->thread;
-	w->freed = VF_NEVER;
+	w->freed = TK_NEVER;
 	w->in = e->e;
 	if (mutex) {
-		w->mutex = mutex->number;
-		w->mutex_serial = mutex->serial;
+		w->mutex = vf_number_of(v, mutex);
+		w->mutex_generation = mutex->generation;
 		mutex->calls++;
 		vf_touch(v, mutex, e);
 	}
-	if (o->cond.last)
-		VF_WAITER(v, o->cond.last)->next = number;
-	else
-		o->cond.waiters = number;
-	o->cond.last = number;
-	t->cond = (struct vf_call){ .object = o->number, .serial = o->serial, .events = number, .in = e->e };
+	t->cond = (struct vf_call){
+		.object = vf_number_of(v, o), .generation = o->generation, .events = number, .in = e->e,
+	};
 	t->retaken = false;
 }
 
@@ -84,7 +69,7 @@ void vf_cond_mutex_freed(struct ptt_verify *v, struct vf_thread *t, const struct
 	if (!vf_same(v, &t->cond))
 		return;
 	w = VF_WAITER(v, t->cond.events);
-	if (vf_mutex_of(v, w) == mutex && w->freed == VF_NEVER)
+	if (vf_mutex_of(v, w) == mutex && w->freed == TK_NEVER)
 		w->freed = ts;
 }
 
@@ -95,30 +80,31 @@ bool vf_cond_mutex_taken(struct ptt_verify *v, struct vf_thread *t, const struct
 	if (!vf_same(v, &t->cond))
 		return false;
 	w = VF_WAITER(v, t->cond.events);
-	if (w->freed == VF_NEVER || vf_mutex_of(v, w) != mutex)
+	if (w->freed == TK_NEVER || vf_mutex_of(v, w) != mutex)
 		return false;
 	return t->retaken = true;
 }
 
-void vf_cond_out(struct ptt_verify *v, const struct vf_event *e)
+void vf_cond_out(struct ptt_verify *v, const struct tk_event *e)
 {
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
-	struct vf_object *o = vf_object(v, e, VF_COND, e->e.object);
-	int64_t result = vf_number(v, &e->e, VF_F_RESULT, 0);
-	bool mine = o && t->cond.in.id && vf_same(v, &t->cond) == o && t->cond.in.id + 1 == e->e.id;
-	const struct ptt_verify_event none = { .id = 0 };
-	struct vf_waiter w;
+	struct vf_object *o = vf_object(v, e, PTT_KIND_COND, e->object);
+	int64_t result = tk_number(&e->e, TK_RESULT, 0);
+	bool mine = o && t->cond.in.id && vf_same(v, &t->cond) == o && t->cond.in.id + 1 == e->id;
+	const struct ptt_event none = { .id = 0 };
+	const struct vf_waiter *w;
 
 	vf_result(v, e, mine ? &t->cond.in : &none);
-	if (!mine || !leave(v, t, &w))
+	w = mine ? leave(v, t) : NULL;
+	if (!w)
 		return;
-	if (result == EOWNERDEAD && vf_mutex_of(v, &w))
-		vf_mutex_of(v, &w)->inconsistent = true;
-	if ((result != 0 && result != ETIMEDOUT) || w.freed == VF_NEVER)
+	if (result == EOWNERDEAD && vf_mutex_of(v, w))
+		vf_mutex_of(v, w)->inconsistent = true;
+	if ((result != 0 && result != ETIMEDOUT) || w->freed == TK_NEVER)
 		return;
 	v->checks[VF_COND_MUTEX]++;
 	if (!t->retaken)
-		VF_TELL(v, VF_COND_MUTEX, o, &w.in, &e->e);
+		VF_TELL(v, VF_COND_MUTEX, o, &w->in, &e->e);
 }
 
 /* ---- signals ---- */
@@ -128,25 +114,25 @@ static bool known_to_wait(const struct vf_thread *by, const struct vf_waiter *w)
 {
 	uint32_t slot = w->mutex % VF_RECENT;
 
-	return w->freed != VF_NEVER && by->taken[slot].object == w->mutex && by->taken[slot].serial == w->mutex_serial &&
+	return w->freed != TK_NEVER && by->taken[slot].object == w->mutex && by->taken[slot].generation == w->mutex_generation &&
 	       by->taken[slot].ts > w->freed;
 }
 
-void vf_cond_wake(struct ptt_verify *v, const struct vf_event *e, bool all)
+void vf_cond_wake(struct ptt_verify *v, const struct tk_event *e, bool all)
 {
-	struct vf_object *o = vf_object(v, e, VF_COND, e->e.object);
+	struct vf_object *o = vf_object(v, e, PTT_KIND_COND, e->object);
 	const struct vf_thread *by = VF_THREAD_AT(v, e->thread);
 	uint32_t waiting = 0, most;
 
-	if (!o || !o->cond.waiters)
+	if (!o || !o->waits)
 		return;
 	v->checks[VF_COND_WAKEUP]++;
 	most = all ? UINT32_MAX : o->cond.owed + 1;
-	for (uint32_t i = o->cond.waiters; i && waiting < most; i = VF_WAITER(v, i)->next)
+	for (uint32_t i = o->waits; i && waiting < most; i = VF_WAITER(v, i)->object_next)
 		waiting += VF_WAITER(v, i)->thread != e->thread && known_to_wait(by, VF_WAITER(v, i));
 	if (waiting > o->cond.owed) {
 		o->cond.owed = waiting;
-		o->cond.owed_ts = e->e.ts;
+		o->cond.owed_ts = e->ts;
 		o->cond.signal = e->e;
 	}
 }
@@ -156,12 +142,12 @@ void vf_cond_wake(struct ptt_verify *v, const struct vf_event *e, bool all)
 /* Since when those who wait could all have had their mutexes; INT64_MAX = they could not, or it is not known. */
 static int64_t mutexes_free(struct ptt_verify *v, const struct vf_object *o)
 {
-	int64_t since = VF_NEVER;
+	int64_t since = TK_NEVER;
 
-	for (uint32_t i = o->cond.waiters; i; i = VF_WAITER(v, i)->next) {
+	for (uint32_t i = o->waits; i; i = VF_WAITER(v, i)->object_next) {
 		const struct vf_object *mutex = vf_mutex_of(v, VF_WAITER(v, i));
 
-		if (!mutex || mutex->lock.holds || mutex->flags & VF_MISUSED || mutex->lock.free_ts == VF_NEVER)
+		if (!mutex || mutex->holds || mutex->flags & VF_MISUSED || mutex->lock.free_ts == TK_NEVER)
 			return INT64_MAX;
 		if (since < mutex->lock.free_ts)
 			since = mutex->lock.free_ts;
@@ -171,16 +157,16 @@ static int64_t mutexes_free(struct ptt_verify *v, const struct vf_object *o)
 
 static void judge(struct ptt_verify *v, const struct vf_object *o)
 {
-	const struct vf_process *p = &v->processes[o->process];
+	const struct vf_process *p = VF_PROCESS(v, o->process);
 	int64_t since = mutexes_free(v, o), end = p->known.alive > p->last ? p->known.alive : p->last;
-	const struct vf_waiter *w = VF_WAITER(v, o->cond.waiters);
+	const struct vf_waiter *w = NULL; /* the first one */
 	struct ptt_verify_violation *row;
 	uint32_t waiting = 0;
 	bool proven;
 
 	if (since < o->cond.owed_ts)
 		since = o->cond.owed_ts;
-	if (o->flags & VF_SHARED) {
+	if (o->flags & PTT_OBJECT_SHARED) {
 		v->skips[VF_SKIP_SHARED]++;
 		return;
 	}
@@ -189,9 +175,11 @@ static void judge(struct ptt_verify *v, const struct vf_object *o)
 		return;
 	}
 	/* a process that does nothing more may have been stopped; a condition nobody initialized may be shared */
-	proven = o->flags & VF_INITED && p->last - since >= v->patience;
-	for (uint32_t i = o->cond.waiters; i; i = VF_WAITER(v, i)->next)
+	proven = o->flags & PTT_OBJECT_MADE && p->last - since >= v->patience;
+	for (uint32_t i = o->waits; i; i = VF_WAITER(v, i)->object_next) {
 		waiting++;
+		w = VF_WAITER(v, i);
+	}
 	row = vf_tell(v,
 		      &(struct vf_claim){
 			      .rule = VF_COND_WAKEUP,
@@ -209,11 +197,11 @@ static void judge(struct ptt_verify *v, const struct vf_object *o)
 
 void vf_conds_finish(struct ptt_verify *v)
 {
-	for (uint32_t i = 1; i < v->objects.count; i++) {
+	for (uint32_t i = 1; i < v->t.objects.count; i++) {
 		const struct vf_object *o = VF_OBJECT(v, i);
 
-		if (o->serial && o->kind == VF_COND && o->epoch == v->processes[o->process].epoch &&
-		    o->cond.owed && o->cond.waiters && !v->processes[o->process].known.incomplete)
+		if (o->kind == PTT_KIND_COND && vf_is_there(v, o) &&
+		    o->cond.owed && o->waits && !VF_PROCESS(v, o->process)->known.incomplete)
 			judge(v, o);
 	}
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - the names of rules and of reasons to be silent, the telling of violations, fields of events. */
+/* report.c - the names of rules and of reasons to be silent, the telling of violations. */
 #include "internal.h"
-
-#include "../reader/events/decode.h"
 
 /* Different violations that are kept; further ones only make the counts of these greater. */
 #define ROWS_MAX 65536u
@@ -69,16 +67,6 @@ const struct ptt_verify_violation *ptt_verify_violations(const struct ptt_verify
 	return v->rows;
 }
 
-int64_t vf_number(const struct ptt_verify *v, const struct ptt_verify_event *e, enum vf_field field, int64_t none)
-{
-	uint32_t at = v->field_at[e->id][field];
-	struct rd_value value;
-
-	if (!at || !rd_field(e->payload, v->type[e->id], at - 1u, &value))
-		return none;
-	return value.number;
-}
-
 static struct ptt_verify_violation *new_row(struct ptt_verify *v)
 {
 	if (v->row_count == v->row_room) {
@@ -89,7 +77,7 @@ static struct ptt_verify_violation *new_row(struct ptt_verify *v)
 			return NULL;
 		bigger = realloc(v->rows, room * sizeof(*bigger));
 		if (!bigger) {
-			v->error = -ENOMEM;
+			v->t.error = -ENOMEM;
 			return NULL;
 		}
 		v->rows = bigger;
@@ -99,14 +87,14 @@ static struct ptt_verify_violation *new_row(struct ptt_verify *v)
 }
 
 struct ptt_verify_violation *vf_tell(struct ptt_verify *v, const struct vf_claim *claim,
-				     const struct ptt_verify_event *const *events, uint32_t count)
+				     const struct ptt_event *const *events, uint32_t count)
 {
 	uint64_t key = (uint64_t)claim->process << 32 | (uint64_t)claim->rule << 16 | (claim->detail & 0xffff);
 	struct rd_entry *entry = rd_map_put(&v->row_of, key, claim->object ^ claim->detail >> 16 << 48);
 	struct ptt_verify_violation *row;
 
 	if (!entry) {
-		v->error = -ENOMEM;
+		v->t.error = -ENOMEM;
 		return NULL;
 	}
 	row = entry->value ? &v->rows[entry->value - 1] : new_row(v);
@@ -125,12 +113,14 @@ struct ptt_verify_violation *vf_tell(struct ptt_verify *v, const struct vf_claim
 		.severity = claim->severity,
 		.process = claim->process,
 		.kind = claim->kind,
-		.ts = VF_NEVER,
+		.ts = TK_NEVER,
 	};
 	for (uint32_t i = 0; i < count && row->event_count < PTT_VERIFY_EVENTS; i++) {
 		if (!events[i]->id)
 			continue;
-		row->event[row->event_count++] = *events[i];
+		row->event[row->event_count++] = (struct ptt_verify_event){
+			events[i]->ts, events[i]->object, events[i]->site, events[i]->payload, events[i]->number, events[i]->id,
+		};
 		if (row->ts < events[i]->ts)
 			row->ts = events[i]->ts;
 	}
@@ -160,14 +150,14 @@ void vf_forget_recent(struct ptt_verify *v, uint32_t process, int64_t ts, enum v
 
 bool vf_private(struct ptt_verify *v, const struct vf_object *o)
 {
-	const struct vf_process *p = &v->processes[o->process];
+	const struct vf_process *p = VF_PROCESS(v, o->process);
 	enum vf_skip reason;
 
-	if (likely((o->flags & (VF_INITED | VF_SHARED | VF_MISUSED)) == VF_INITED &&
-		   (p->forked == VF_NEVER || o->init.ts > p->forked)))
+	if (likely((o->flags & (PTT_OBJECT_MADE | PTT_OBJECT_SHARED | VF_MISUSED)) == PTT_OBJECT_MADE &&
+		   (p->forked == TK_NEVER || o->init.ts > p->forked)))
 		return true;
-	reason = !(o->flags & VF_INITED) ? VF_SKIP_BEFORE :
-		 o->flags & VF_SHARED    ? VF_SKIP_SHARED :
+	reason = !(o->flags & PTT_OBJECT_MADE) ? VF_SKIP_BEFORE :
+		 o->flags & PTT_OBJECT_SHARED    ? VF_SKIP_SHARED :
 		 o->flags & VF_MISUSED   ? VF_SKIP_MISUSED :
 					   VF_SKIP_FORKED;
 	v->skips[reason]++;
@@ -175,9 +165,9 @@ bool vf_private(struct ptt_verify *v, const struct vf_object *o)
 }
 
 void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object *o, int64_t since,
-		  const struct ptt_verify_event *wait, const struct ptt_verify_event *due)
+		  const struct ptt_event *wait, const struct ptt_event *due)
 {
-	const struct vf_process *p = &v->processes[process];
+	const struct vf_process *p = VF_PROCESS(v, process);
 	int64_t end = p->known.alive > p->last ? p->known.alive : p->last;
 	struct ptt_verify_violation *row;
 
@@ -191,7 +181,7 @@ void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object
 			      .rule = VF_NOT_WOKEN,
 			      .severity = PTT_VERIFY_WARNING,
 			      .process = process,
-			      .kind = o ? o->kind : VF_THREAD,
+			      .kind = o ? o->kind : PTT_KIND_THREAD,
 			      .object = o ? o->address : wait->object,
 		      },
 		      VF_EVENTS(wait, due));

@@ -71,7 +71,7 @@ void vf_learn_calls(struct ptt_verify *v)
 	char name[64];
 
 	for (uint32_t id = 0; id < 1024; id++) {
-		const struct ptt_event_type *type = v->type[id];
+		const struct ptt_event_type *type = tk_meanings[id].type;
 		size_t length = type ? strlen(type->name) : 0;
 
 		if (length < 4 || length >= sizeof(name) || strcmp(type->name + length - 3, "_IN") != 0)
@@ -93,37 +93,37 @@ void vf_learn_calls(struct ptt_verify *v)
 #define MONOTONIC_SLACK_NS INT64_C(1000000)
 #define REALTIME_SLACK_NS INT64_C(100000000)
 
-static int64_t clock_of(struct ptt_verify *v, const struct vf_event *e, const struct ptt_verify_event *in)
+static int64_t clock_of(struct ptt_verify *v, const struct tk_event *e, const struct ptt_event *in)
 {
 	const struct vf_object *o;
 
-	if (v->field_at[in->id][VF_F_CLOCK])
-		return vf_number(v, in, VF_F_CLOCK, -1);
-	if (in->id >> 6 != VF_COND || v->processes[e->process].known.incomplete)
+	if (tk_has(in->id, TK_CLOCK))
+		return tk_number(in, TK_CLOCK, -1);
+	if (in->id >> 6 != PTT_KIND_COND || VF_PROCESS(v, e->process)->known.incomplete)
 		return CLOCK_REALTIME;
-	o = vf_object(v, e, VF_COND, in->object);
-	return o && o->flags & VF_INITED ? o->type : CLOCK_REALTIME;
+	o = vf_object(v, e, PTT_KIND_COND, in->object);
+	return o && o->flags & PTT_OBJECT_MADE ? o->type : CLOCK_REALTIME;
 }
 
-static void timed_out(struct ptt_verify *v, const struct vf_event *e, const struct ptt_verify_event *in)
+static void timed_out(struct ptt_verify *v, const struct tk_event *e, const struct ptt_event *in)
 {
-	const struct ptt_verify_process *known = &v->processes[e->process].known;
-	int64_t deadline = vf_number(v, in, VF_F_DEADLINE, VF_NEVER), clock, base, now, early;
+	const struct ptt_verify_process *known = &VF_PROCESS(v, e->process)->known;
+	int64_t deadline = tk_number(in, TK_DEADLINE, TK_NEVER), clock, base, now, early;
 	struct ptt_verify_violation *row;
 	bool monotonic;
 
-	if (deadline == VF_NEVER)
+	if (deadline == TK_NEVER)
 		return;
 	clock = clock_of(v, e, in);
 	monotonic = clock == CLOCK_MONOTONIC;
-	base = monotonic ? known->monotonic : clock == CLOCK_REALTIME ? known->realtime : VF_NEVER;
-	if (base == VF_NEVER || __builtin_add_overflow(base, e->e.ts, &now) ||
+	base = monotonic ? known->monotonic : clock == CLOCK_REALTIME ? known->realtime : TK_NEVER;
+	if (base == TK_NEVER || __builtin_add_overflow(base, e->ts, &now) ||
 	    __builtin_sub_overflow(deadline, now, &early)) {
 		v->skips[VF_SKIP_CLOCK]++;
 		return;
 	}
 	v->checks[VF_TIMEOUT_EARLY]++;
-	if (early <= (monotonic ? MONOTONIC_SLACK_NS : REALTIME_SLACK_NS) + (e->e.ts > 0 ? e->e.ts / 2000 : 0))
+	if (early <= (monotonic ? MONOTONIC_SLACK_NS : REALTIME_SLACK_NS) + (e->ts > 0 ? e->ts / 2000 : 0))
 		return;
 	/* the time of day may have been set meanwhile */
 	row = vf_tell(v,
@@ -141,8 +141,8 @@ static void timed_out(struct ptt_verify *v, const struct vf_event *e, const stru
 
 /* ---- results ---- */
 
-void vf_result_of(struct ptt_verify *v, const struct vf_event *e, uint32_t call, int64_t result,
-		      const struct ptt_verify_event *in)
+void vf_result_of(struct ptt_verify *v, const struct tk_event *e, uint32_t call, int64_t result,
+		      const struct ptt_event *in)
 {
 	const int16_t *errors = call < 1024 ? v->errors[call] : NULL;
 	struct ptt_verify_violation *row;
@@ -157,14 +157,14 @@ void vf_result_of(struct ptt_verify *v, const struct vf_event *e, uint32_t call,
 		if (*errors == result)
 			return;
 	/* other errors than those listed may be returned, but for this one, and it must be an error at all */
-	never = (result == EINTR && call >> 6 != VF_SEM) || result < 0 || result > 4095;
+	never = (result == EINTR && call >> 6 != PTT_KIND_SEM) || result < 0 || result > 4095;
 	row = vf_tell(v,
 		      &(struct vf_claim){
 			      .rule = VF_RESULT,
 			      .severity = never ? PTT_VERIFY_ERROR : PTT_VERIFY_WARNING,
 			      .process = e->process,
 			      .kind = call >> 6,
-			      .object = e->e.object,
+			      .object = e->object,
 			      .detail = (call & 0x3ff) | (uint64_t)(result & 0xffff) << 16,
 		      },
 		      VF_EVENTS(in, &e->e));
@@ -172,11 +172,11 @@ void vf_result_of(struct ptt_verify *v, const struct vf_event *e, uint32_t call,
 		row->number[0] = result;
 }
 
-void vf_result(struct ptt_verify *v, const struct vf_event *e, const struct ptt_verify_event *in)
+void vf_result(struct ptt_verify *v, const struct tk_event *e, const struct ptt_event *in)
 {
-	int64_t result = vf_number(v, &e->e, VF_F_RESULT, 0);
+	int64_t result = tk_number(&e->e, TK_RESULT, 0);
 
-	vf_result_of(v, e, e->e.id - 1, result, in);
+	vf_result_of(v, e, e->id - 1, result, in);
 	if (result == ETIMEDOUT && in->id)
 		timed_out(v, e, in);
 }

@@ -43,24 +43,24 @@ static void settle_refusal(struct ptt_verify *v, struct vf_object *o, int64_t ts
 		o->refused.id = 0;
 }
 
-void vf_touch(struct ptt_verify *v, struct vf_object *o, const struct vf_event *e)
+void vf_touch(struct ptt_verify *v, struct vf_object *o, const struct tk_event *e)
 {
 	if (unlikely(o->refused.id))
-		settle_refusal(v, o, e->e.ts, o->refused.thread != e->e.thread);
+		settle_refusal(v, o, e->ts, o->refused.number != e->number);
 	o->events++;
 	if (o->last_thread != e->thread) {
 		o->other_ts = o->last_ts;
 		o->last_thread = e->thread;
 	}
-	o->last_ts = e->e.ts;
+	o->last_ts = e->ts;
 }
 
 void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts)
 {
 	if (o->refused.id)
 		settle_refusal(v, o, ts, true);
-	if (o->kind == VF_SEM && o->sem.below.id && ts > o->sem.below.ts)
+	if (o->kind == PTT_KIND_SEM && o->sem.below.id && ts > o->sem.below.ts)
 		tell_below(v, o);
-	if (o->kind == VF_BARRIER && o->barrier.early.id && ts > o->barrier.early.ts)
+	if (o->kind == PTT_KIND_BARRIER && o->barrier.early.id && ts > o->barrier.early.ts)
 		tell_early(v, o);
 }

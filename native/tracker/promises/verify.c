@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/* verify.c - the verifier as a whole: what each event means to it, its beginning and its end. */
+#include "internal.h"
+
+int ptt_verify_version(void)
+{
+	return PTT_VERIFY_VERSION;
+}
+
+/* ---- beginning ---- */
+
+static const struct vf_process new_process = {
+	.known = { .alive = TK_NEVER, .monotonic = TK_NEVER, .realtime = TK_NEVER },
+	.forked = TK_NEVER,
+};
+static const struct tk_layout layout = {
+	.process = { sizeof(struct vf_process), &new_process },
+	.thread = { sizeof(struct vf_thread), NULL },
+	.object = { sizeof(struct vf_object), NULL },
+	.hold = { sizeof(struct vf_hold), NULL },
+	.wait = { sizeof(struct vf_waiter), NULL },
+	.cache = sizeof(struct vf_cache),
+};
+
+struct ptt_verify *ptt_verify_create(void)
+{
+	struct ptt_verify *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	v->t.apart = true;
+	v->t.object_made = vf_object_made;
+	v->t.replaced = vf_replaced;
+	if (tk_open(&v->t, &layout) < 0) {
+		ptt_verify_destroy(v);
+		return NULL;
+	}
+	vf_learn_calls(v);
+	return v;
+}
+
+void ptt_verify_destroy(struct ptt_verify *v)
+{
+	tk_close(&v->t);
+	rd_map_free(&v->begin_of);
+	rd_map_free(&v->row_of);
+	free(v->rows);
+	free(v->begun);
+	free(v);
+}
+
+int ptt_verify_process(struct ptt_verify *v, uint32_t number, const struct ptt_verify_process *known)
+{
+	if (tk_process_reach(&v->t, number) < 0)
+		return -ENOMEM;
+	VF_PROCESS(v, number)->known = *known;
+	return 0;
+}
+
+int ptt_verify_share(struct ptt_verify *v, uint32_t process, uint64_t from, uint64_t to)
+{
+	return tk_share(&v->t, process, from, to, 0, 0);
+}
+
+int ptt_verify_thread(struct ptt_verify *v, uint32_t number, uint32_t process, uint32_t tid)
+{
+	return tk_declare(&v->t, number, process, tid);
+}
+
+/* ---- events ---- */
+
+/* From here on nothing that was known of the process counts. */
+static void start_anew(struct ptt_verify *v, const struct tk_event *e)
+{
+	VF_PROCESS(v, e->process)->epoch++;
+	vf_forget_recent(v, e->process, e->ts, VF_SKIP_LEVEL);
+}
+
+static void thread_anew(struct ptt_verify *v, struct vf_thread *t)
+{
+	t->epoch = VF_PROCESS(v, t->process)->epoch;
+	t->call.in.id = t->blocked.in.id = t->barrier.in.id = t->waited.in.id = t->cond.in.id = 0;
+	t->create.id = t->gone.id = t->bad_free.id = 0;
+}
+
+static void object_gone(struct ptt_verify *v, const struct tk_event *e)
+{
+	struct vf_object *o = VF_OBJECT(v, tk_known_object(&v->t, e->process, e->id >> 6, e->object));
+
+	/* Element 0 is of an object that was never seen. */
+	if (!o->generation || o->flags & PTT_OBJECT_ENDED)
+		return;
+	vf_settle(v, o, e->ts);
+	vf_object_gone(v, o);
+}
+
+static void object_init(struct ptt_verify *v, const struct tk_event *e)
+{
+	uint32_t kind = e->id >> 6;
+	struct vf_object *o = vf_object(v, e, kind, e->object);
+
+	if (!o)
+		return;
+	vf_settle(v, o, e->ts);
+	o->before_it |= o->flags & PTT_OBJECT_MADE || o->last_ts != TK_NEVER;
+	vf_renew(v, o);
+	o->init = e->e;
+	/* one that has a name is for everybody who knows it */
+	o->flags |= PTT_OBJECT_MADE;
+	if (tk_number(&e->e, TK_SHARED, !tk_has(e->id, TK_SHARED)))
+		o->flags |= PTT_OBJECT_SHARED;
+	vf_touch(v, o, e);
+	if (kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK || kind == PTT_KIND_SPIN) {
+		vf_lock_init(e, o);
+	} else if (kind == PTT_KIND_COND) {
+		o->type = (uint8_t)tk_number(&e->e, TK_CLOCK, 0);
+	} else if (kind == PTT_KIND_BARRIER) {
+		o->barrier.count = (uint32_t)tk_number(&e->e, TK_COUNT, 0);
+	} else if (kind == PTT_KIND_SEM) {
+		o->sem.value = (uint32_t)tk_number(&e->e, TK_VALUE, 0);
+		o->sem.positive_ts = e->ts;
+	}
+}
+
+static void once_wait_end(struct ptt_verify *v, const struct tk_event *e)
+{
+	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
+
+	vf_once_returned(v, e, &t->waited);
+	t->waited.in.id = 0;
+	t->blocked.in.id = 0;
+}
+
+static void rare_event(struct ptt_verify *v, const struct tk_event *e, enum tk_action action)
+{
+	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
+	bool once = e->id >> 6 == PTT_KIND_ONCE;
+
+	switch (action) {
+	case TK_INIT:
+		object_init(v, e);
+		break;
+	case TK_DESTROY:
+		object_gone(v, e);
+		break;
+	case TK_WAIT:
+		if (once)
+			vf_once_wait(v, e);
+		else
+			vf_lock_wait(v, e);
+		break;
+	case TK_WAIT_END:
+		if (once)
+			once_wait_end(v, e);
+		else
+			vf_lock_wait_end(v, e);
+		break;
+	case TK_BARRIER_IN:
+		vf_barrier_in(v, e);
+		break;
+	case TK_BARRIER_OUT:
+		vf_barrier_out(v, e);
+		break;
+	case TK_ONCE_BEGIN:
+		vf_once_begin(v, e);
+		break;
+	case TK_ONCE_END:
+		vf_once_end(v, e);
+		break;
+	case TK_CREATE:
+		vf_create(v, e);
+		break;
+	case TK_CREATE_IN:
+		t->create = e->e;
+		vf_call_in(v, e);
+		break;
+	case TK_CREATE_OUT:
+		t->create.id = 0;
+		vf_call_out(v, e);
+		break;
+	case TK_END:
+		vf_end(v, e);
+		break;
+	case TK_JOIN_IN:
+		vf_join_in(v, e);
+		break;
+	case TK_JOIN_OUT:
+		vf_join_out(v, e);
+		break;
+	case TK_FAILED:
+		vf_failed(v, e);
+		break;
+	case TK_CONSISTENT:
+		vf_consistent(v, e);
+		break;
+	case TK_FORK:
+		VF_PROCESS(v, e->process)->forked = e->ts;
+		vf_forget_recent(v, e->process, e->ts, VF_SKIP_FORKED);
+		break;
+	case TK_LEVEL:
+		start_anew(v, e);
+		break;
+	case TK_LOST:
+		VF_PROCESS(v, e->process)->known.incomplete = 1;
+		start_anew(v, e);
+		break;
+	default:
+		break;
+	}
+}
+
+static inline void judged_event(struct ptt_verify *v, const struct tk_event *e, enum tk_action action)
+{
+	switch (action) {
+	case TK_ACQUIRE:
+	case TK_ACQUIRE_SHARED:
+		vf_acquire(v, e, action == TK_ACQUIRE_SHARED);
+		break;
+	case TK_RELEASE:
+		vf_release(v, e);
+		break;
+	case TK_COND_IN:
+		vf_cond_in(v, e);
+		break;
+	case TK_COND_OUT:
+		vf_cond_out(v, e);
+		break;
+	case TK_SIGNAL:
+	case TK_BROADCAST:
+		vf_cond_wake(v, e, action == TK_BROADCAST);
+		break;
+	case TK_SEM_TAKEN:
+		vf_sem_taken(v, e);
+		break;
+	case TK_SEM_POST:
+		vf_sem_post(v, e);
+		break;
+	case TK_CALL_IN:
+	case TK_TRY_IN:
+		vf_call_in(v, e);
+		break;
+	case TK_CALL_OUT:
+	case TK_TRY_OUT:
+		vf_call_out(v, e);
+		break;
+	default:
+		rare_event(v, e, action);
+	}
+}
+
+/* Where events may be missing, a call with its beginning and its end can still be judged. */
+static void lone_event(struct ptt_verify *v, const struct tk_event *e, enum tk_action action)
+{
+	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
+	const struct ptt_event none = { .id = 0 };
+
+	switch (action) {
+	case TK_CALL_IN:
+	case TK_TRY_IN:
+	case TK_CREATE_IN:
+	case TK_COND_IN:
+	case TK_BARRIER_IN:
+	case TK_JOIN_IN:
+		t->call = (struct vf_call){ .in = e->e };
+		break;
+	case TK_CALL_OUT:
+	case TK_TRY_OUT:
+	case TK_CREATE_OUT:
+	case TK_COND_OUT:
+	case TK_BARRIER_OUT:
+	case TK_JOIN_OUT:
+		vf_result(v, e, t->call.in.id + 1 == e->id && t->call.in.object == e->object ? &t->call.in : &none);
+		t->call.in.id = 0;
+		break;
+	case TK_FAILED:
+		vf_failed(v, e);
+		break;
+	default:
+		v->skips[VF_SKIP_INCOMPLETE]++;
+	}
+}
+
+/* Nothing is promised of these; nor of what the C library does with locks of its own. */
+static inline bool is_ignored(const struct tk_event *e, enum tk_action action)
+{
+	const uint64_t ignored = UINT64_C(1) << TK_IGNORE | UINT64_C(1) << TK_FUTEX_IN | UINT64_C(1) << TK_FUTEX_OUT |
+				 UINT64_C(1) << TK_FUTEX_WAKE | UINT64_C(1) << TK_DETACH |
+				 UINT64_C(1) << TK_PRIORITY_SET | UINT64_C(1) << TK_LLL_PURPOSE |
+				 UINT64_C(1) << TK_PROCESS_START | UINT64_C(1) << TK_PROCESS_EXIT |
+				 UINT64_C(1) << TK_EXEC | UINT64_C(1) << TK_BUFFER_WAIT;
+
+	return ignored >> action & 1 || e->id >> 6 == PTT_KIND_LLL;
+}
+
+static inline void event(struct tracker *tracker, struct tk_event *e, enum tk_action action)
+{
+	struct ptt_verify *v = (struct ptt_verify *)(void *)tracker;
+	const struct vf_process *p = VF_PROCESS(v, e->process);
+	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
+
+	if (unlikely(t->epoch != p->epoch))
+		thread_anew(v, t);
+	if (unlikely(action == TK_BEGIN)) {
+		vf_begin(v, e);
+	} else if (is_ignored(e, action)) {
+		return;
+	} else if (unlikely(p->known.incomplete)) {
+		lone_event(v, e, action);
+	} else {
+		if (unlikely(t->bad_free.id))
+			vf_settle_bad_free(v, e);
+		judged_event(v, e, action);
+	}
+}
+
+int ptt_verify_feed(struct ptt_verify *v, const struct ptt_columns *c, int64_t n)
+{
+	return tk_feed(&v->t, c, 0, n, event);
+}
+
+/* ---- end ---- */
+
+int ptt_verify_finish(struct ptt_verify *v, int64_t patience)
+{
+	uint32_t kept = 0;
+
+	v->patience = patience;
+	for (uint32_t i = 1; i < v->t.objects.count; i++)
+		if (vf_is_there(v, VF_OBJECT(v, i)))
+			vf_settle(v, VF_OBJECT(v, i), INT64_MAX);
+	vf_conds_finish(v);
+	vf_barriers_finish(v);
+	vf_blocked_finish(v);
+	for (uint32_t i = 0; i < v->row_count; i++)
+		if (v->rows[i].count)
+			v->rows[kept++] = v->rows[i];
+	v->row_count = kept;
+	return v->t.error;
+}
