@@ -24,6 +24,19 @@ RUN = """async () => {
     .filter(one => ["serious", "critical"].includes(one.impact))
     .map(one => one.id + ": " + one.nodes.map(node => node.target.join(" ")).join(", "));
 }"""
+# Whether the rows are sorted as a column says.
+SORTED = """(grid, number) => {
+  const head = grid.querySelectorAll("[role=columnheader]")[number];
+  const sign = head.ariaSort === "ascending" ? 1 : -1;
+  const cells = [...grid.querySelectorAll(".rows .table-row")].map(row => row.children[number]);
+  return cells.slice(1).every((cell, at) => {
+    const [x, y] = [cells[at].dataset.value, cell.dataset.value];
+    const more = cell.classList.contains("number")
+      ? y - x
+      : y.localeCompare(x, undefined, { numeric: true });
+    return sign * more >= 0;
+  });
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +124,40 @@ def test_screen_readers_are_told(browser: Browser, story_url: str, tmp_path: Pat
                 return active?.getAttribute('aria-selected') === 'true';
             }"""
         )
+
+
+def test_tables_are_sorted_as_they_say(browser: Browser, story_url: str) -> None:
+    """What tells of the order is right for texts, times and lengths, the first time and again."""
+    with opened(browser, f"{story_url}#tab=critical") as look:
+        for label in ("Threads of the critical path", "Pieces of the critical path"):
+            grid = look.page.get_by_role("grid", name=label, exact=True)
+            look.grid(label)
+            heads = grid.get_by_role("columnheader")
+            said = heads.evaluate_all("heads => heads.map(head => head.ariaSort)")
+            assert sum(one != "none" for one in said) == 1
+            for number in range(heads.count()):
+                orders = set()
+                for _ in range(2):
+                    heads.nth(number).get_by_role("button").click()
+                    orders.add(heads.nth(number).get_attribute("aria-sort"))
+                    assert grid.evaluate(SORTED, number), (label, number, orders)
+                assert orders == {"ascending", "descending"}
+
+
+def test_the_legend_of_a_narrow_window(browser: Browser, story_url: str) -> None:
+    """Where it has no room in a line it can be opened, and nothing of it is cut."""
+    with opened(browser, story_url) as look:
+        look.page.get_by_text("not waiting", exact=True).first.wait_for()
+        assert look.page.get_by_role("button", name="Legend").count() == 0
+        look.page.set_viewport_size({"width": 700, "height": 700})
+        entries = look.page.locator("#legend-threads li")
+        assert not entries.first.is_visible()
+        look.page.get_by_role("button", name="Legend").first.click()
+        for entry in entries.all():
+            box = entry.bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 700
+            assert box["y"] + box["height"] <= 700
+        look.press("Escape")
+        entries.first.wait_for(state="hidden")

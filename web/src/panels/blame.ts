@@ -30,7 +30,10 @@ export function holdersOf(item: ReportObject): HTMLElement {
 /** Returns what a thread waited for, where, and because of whom. */
 export function causesOf(item: ReportThread): HTMLElement {
   const lines = item.waited_for.map((cause) => {
-    const what = cause.kind === "thread" ? "the end of a thread" : `${cause.kind} ${cause.name || cause.object}`;
+    const what =
+      cause.kind === "thread"
+        ? "the end of a thread"
+        : `${cause.kind} ${cause.name || cause.object}`;
     const where = cause.site ? ` at ${cause.site}` : "";
     const whom = cause.because_of_tid ? `, because of thread ${cause.because_of_tid}` : "";
     const theirs = cause.because_of_site ? ` at ${cause.because_of_site}` : "";

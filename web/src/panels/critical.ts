@@ -56,7 +56,8 @@ function mount(element: HTMLElement, app: App): void {
       const { path, thread_rows } = answer.critical;
       const total = Math.max(1, path.end_ns - path.start_ns);
       const links = path.links.slice(0, 3).map((link) => {
-        const what = link.kind === "thread" ? "ends of threads" : `${link.kind} ${link.name || link.object}`;
+        const what =
+          link.kind === "thread" ? "ends of threads" : `${link.kind} ${link.name || link.object}`;
         return `${what} (${plural(link.count, "time")})`;
       });
       totals.textContent = [
@@ -132,7 +133,8 @@ function pieceTable(app: App): DataTable<Piece> {
         title: "Time",
         width: "140px",
         numeric: true,
-        value: (piece) => -piece.t,
+        least: true,
+        value: (piece) => piece.t,
         text: (piece) => exact(piece.t),
       },
       {

@@ -15,6 +15,8 @@ export interface Column<T> {
   readonly numeric?: boolean;
   /** What is shown; the value itself otherwise. */
   readonly text?: (row: T) => string;
+  /** Sorted by it the least comes first, as it does of text. */
+  readonly least?: boolean;
   /** A share of the width to fill, 0 to 1, to be compared at a glance. */
   readonly bar?: (row: T) => number;
 }
@@ -22,7 +24,7 @@ export interface Column<T> {
 export interface TableOptions<T> {
   readonly label: string;
   readonly columns: readonly Column<T>[];
-  /** The column sorted by at first, the greatest first. */
+  /** The column sorted by at first. */
   readonly sort: string;
   /** A row was come to, or left alone (null). */
   readonly active?: (row: T | null) => void;
@@ -41,6 +43,7 @@ export class DataTable<T> {
   private sorted: T[] = [];
   private at = -1;
   private by: string;
+  /** Sorted the way that is the first one of the column. */
   private down = true;
 
   constructor(private readonly options: TableOptions<T>) {
@@ -85,12 +88,12 @@ export class DataTable<T> {
 
   private sort(): void {
     const value = this.options.columns.find((column) => column.id === this.by)?.value;
-    const sign = this.down ? -1 : 1;
+    const sign = this.ascends() ? 1 : -1;
     if (value) {
       this.sorted.sort((a, b) => {
         const [x, y] = [value(a), value(b)];
         if (typeof x === "string" || typeof y === "string") {
-          return -sign * String(x).localeCompare(String(y), undefined, { numeric: true });
+          return sign * String(x).localeCompare(String(y), undefined, { numeric: true });
         }
         return sign * (x - y);
       });
@@ -99,10 +102,18 @@ export class DataTable<T> {
     this.body.set(this.sorted.length);
   }
 
+  /** Says whether the least comes first: at first of texts and times, then of all others. */
+  private ascends(): boolean {
+    const column = this.options.columns.find(({ id }) => id === this.by);
+    const any = this.sorted[0];
+    const text = any !== undefined && typeof column?.value(any) === "string";
+    return (column?.least ?? text) === this.down;
+  }
+
   private mark(): void {
+    const sorted = this.ascends() ? "ascending" : "descending";
     for (const [id, head] of this.heads) {
-      const sorted = id === this.by ? (this.down ? "descending" : "ascending") : "none";
-      head.setAttribute("aria-sort", sorted);
+      head.setAttribute("aria-sort", id === this.by ? sorted : "none");
     }
   }
 

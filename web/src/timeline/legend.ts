@@ -29,16 +29,33 @@ const HELP: Readonly<Record<(typeof STATES)[number], string>> = {
   shared: "It has a lock that others may have at the same time: read, not written",
 };
 
+/** A line of what there is, or where that has no room a button that shows it as a list. */
 class Legend {
-  readonly element = h("ul", { class: "legend", "aria-label": "Legend" });
+  readonly element: HTMLElement;
+  private readonly list: HTMLElement;
   private readonly swatches: { surface: Surface; entry: Entry }[] = [];
 
-  constructor(entries: readonly Entry[]) {
+  constructor(id: string, entries: readonly Entry[]) {
+    this.list = h("ul", { id, class: "legend", "aria-label": "Legend", popover: "auto" });
+    const opener = h(
+      "button",
+      { type: "button", class: "legend-opener", popovertarget: id },
+      "Legend",
+    );
+    this.list.addEventListener("beforetoggle", () => this.place(opener));
+    this.element = h("div", { class: "legend-place" }, opener, this.list);
     for (const entry of entries) {
       const canvas = h("canvas", { "aria-hidden": "true" });
       this.swatches.push({ surface: new Surface(canvas), entry });
-      this.element.append(h("li", { title: entry.help }, canvas, entry.name));
+      this.list.append(h("li", { title: entry.help }, canvas, entry.name));
     }
+  }
+
+  /** What pops up lies above all else, wherever its opener is. */
+  private place(opener: HTMLElement): void {
+    const box = opener.getBoundingClientRect();
+    this.list.style.setProperty("--left", `${box.left}px`);
+    this.list.style.setProperty("--top", `${box.bottom}px`);
   }
 
   draw(palette: Palette): void {
@@ -57,14 +74,14 @@ export function threadLegend(): Legend {
     return { name: NAMES[state] ?? state, help: HELP[state], paint };
   });
   const help = "The page has not heard of it yet";
-  return new Legend([
+  return new Legend("legend-threads", [
     ...entries,
     { name: "not known yet", help, paint: (palette) => palette.unknown },
   ]);
 }
 
 export function objectLegend(): Legend {
-  return new Legend([
+  return new Legend("legend-objects", [
     {
       name: "held, a colour for each thread",
       help: "Eight colours, by turns; several holds that are drawn as one are blue",

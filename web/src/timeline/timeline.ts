@@ -302,7 +302,7 @@ export class Timeline {
     const empty = rows
       ? "No row matches the filter"
       : ready
-        ? "Nothing was used"
+        ? "None in this trace"
         : "Reading the trace…";
     this.each((pane) => pane.arrange(folded, empty, rows));
     this.divide();
