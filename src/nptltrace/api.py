@@ -6,39 +6,129 @@ is asked.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
+from nptltrace._binding import libpttread
+from nptltrace.errors import UsageError
 from nptltrace.trace.traceset import Traceset as Reader
+from nptltrace.trace.traceset import check_fields, check_time
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
+    from nptltrace.analysis.report.measures import Run
+    from nptltrace.analysis.scope import Scope
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.analysis.vocabulary.document_types import Check, Diff, Report, Stat
+    from nptltrace.trace.selection import Selection
+    from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["Traceset", "open_traceset"]
+__all__ = ["Choice", "Traceset", "open_traceset"]
+
+# One value, or several of which any will do: process ids, thread ids, names or addresses.
+Choice = int | str | Iterable[int | str] | None
 
 
 class Traceset(Reader):
-    """Traces opened for reading and for questions; see `nptltrace.open`."""
+    """Traces opened for reading and for questions; see `nptltrace.open`.
+
+    It is a context manager. `stat`, `report`, `check` and `diff` return the documents that the
+    commands print with `--format json`; "JSON" in the reference has their names. Where a
+    method takes `start_ns` and `end_ns`, they choose a window, in ns since the traceset's start;
+    `pid`, `tid`, `object` and `site` each take one value or several, as the options of the commands
+    do: numbers, names, and addresses as text (`0x…`).
+    """
 
     _made: TraceTables | None = None
     _database: Database | None = None
+    _names: Symbols | None = None
+
+    def __repr__(self) -> str:
+        """Return what it holds, in a line."""
+        return f"<Traceset {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        """Return what it holds, for notebooks."""
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>"
+            for name, value in self._facts().items()
+        )
+        return f"<table><caption>Traceset</caption>{rows}</table>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it. What it has returned stays valid; it may be closed twice."""
+        self._forget()
+        super().close()
+
+    # ---- what it holds ----
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables that `table` returns and `sql` queries."""
+        from nptltrace.analysis.sql.schema import TABLES
+
+        return list(TABLES)
+
+    @property
+    def start(self) -> int:
+        """Time of the first event, in ns since the traceset's start; 0 if there is none."""
+        return self._span()[0]
+
+    @property
+    def end(self) -> int:
+        """Time of the last event, likewise."""
+        return self._span()[1]
+
+    @property
+    def duration(self) -> int:
+        """From the first event to the last, in ns."""
+        return self.end - self.start
+
+    def stat(
+        self, *, start_ns: int | None = None, end_ns: int | None = None,
+        pid: Choice = None, tid: Choice = None,
+        object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+    ) -> Stat:  # fmt: skip
+        """Return what it holds: processes, threads, events, objects, losses; see `ptt stat`."""
+        from nptltrace.analysis.report.documents import stat_document
+        from nptltrace.trace.statistics import Part, statistics
+
+        chosen = _selection(pid, tid, object, site)
+        part = None
+        if chosen or (start_ns, end_ns) != (None, None):
+            part = Part(chosen.build(self.source, self._symbols()), start_ns, end_ns)
+        return stat_document(statistics(self.source, self._symbols(), part=part))
+
+    # ---- tables ----
 
     def table(self, name: str, columns: Collection[str] | None = None) -> pa.Table:
         """Return one of the tables that `ptt sql` knows.
 
         Args:
-            name: `waits`, `holds`, `threads`, …
-            columns: Only these; None for all.
+            name: `waits`, `holds`, `threads`, …; see `tables`.
+            columns: Only these; None for all, of events those fields that occur.
 
         Raises:
-            UsageError: There is no such table.
+            UsageError: There is no such table or column.
         """
-        return self._tables().table(name, columns)
+        from nptltrace.trace.reading.columns import with_words_that_occur
+
+        if name == "events" and columns is None:
+            return self.events()
+        return with_words_that_occur(self._tables().table(name, columns))
 
     def table_batches(
         self, name: str, columns: Collection[str] | None = None
@@ -46,30 +136,215 @@ class Traceset(Reader):
         """Yield a table in pieces, for one that does not fit into memory; see `table`."""
         yield from self._tables().batches(name, columns)
 
-    def sql(self, query: str) -> pa.Table:
+    def events(
+        self, start_ns: int | None = None, end_ns: int | None = None,
+        *, fields: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Return the events of a window, with the columns of the table `events`.
+
+        Args:
+            start_ns: Begin here; None for the start.
+            end_ns: End before this; None for the end.
+            fields: Which of the events' own fields to add; None for all that occur.
+
+        Raises:
+            UsageError: A time or a field is wrong.
+        """
+        import pyarrow as pa
+
+        from nptltrace.analysis.model import Window
+        from nptltrace.analysis.sql.schema import EVENT_FIELDS, TABLES
+        from nptltrace.trace.reading.columns import column_of_field, with_words_that_occur
+
+        check_fields(fields or ())
+        chosen = self._fields() if fields is None else fields
+        columns = [name for name in TABLES["events"].names if name not in EVENT_FIELDS]
+        columns += [column_of_field(name) for name in chosen]
+        window = Window(_time(start_ns), _time(end_ns))
+        empty = TABLES["events"].schema(columns).empty_table()
+        pieces = self._tables().batches("events", columns, window)
+        return with_words_that_occur(pa.concat_tables([empty, *pieces]))
+
+    def threads(self) -> pa.Table:
+        """Return the table `threads`."""
+        return self.table("threads")
+
+    def findings(self) -> pa.Table:
+        """Return the table `findings`: the bugs that the traces show."""
+        return self.table("findings")
+
+    def sql(self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> pa.Table:
         """Return what an SQL query over the tables answers.
 
         Args:
             query: One or more statements; the last that returns rows counts.
+            params: Values for `?` and `$1` by their places, or for `$name` by name.
 
         Raises:
             UsageError: The query is wrong; the text says where.
             PttError: DuckDB is not installed.
+
+        Example:
+            >>> ts.sql("from waits where dur_ns > $least", {"least": 1_000_000})  # doctest: +SKIP
         """
         from nptltrace.analysis.sql.query import Database
 
         if self._database is None:
             self._database = Database(self._tables())
-        return self._database.query(query)
+        return self._database.query(query, params)
 
-    def findings(self) -> pa.Table:
-        """Return the bugs that the traces show, as `ptt check` finds them."""
-        return self.table("findings")
+    # ---- answers ----
+
+    def report(
+        self, *, by: str = "object", start_ns: int | None = None, end_ns: int | None = None,
+        pid: Choice = None, tid: Choice = None,
+        object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+    ) -> Report:  # fmt: skip
+        """Return which threads waited for what, and because of which others; see `ptt report`.
+
+        Args:
+            by: `site` adds `sites` to objects and threads, `thread,object` adds `pairs`.
+            start_ns: Begin of the window.
+            end_ns: End of the window.
+            pid: Count these processes only.
+            tid: Count these threads only.
+            object: Count these objects only.
+            site: Count these call sites only.
+
+        Raises:
+            UsageError: An argument is wrong.
+        """
+        from nptltrace.analysis.report.contention import contention
+        from nptltrace.analysis.report.documents import report_document
+
+        _one_of("by", by, ("object", "thread", "site", "thread,object"))
+        scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site))
+        found = contention(
+            self.source, self._symbols(), window=scope.window, only=scope.only,
+            pairs=by == "thread,object",
+        )  # fmt: skip
+        return report_document(found, by=by)
+
+    def check(
+        self, *, long_hold_ns: int = 1_000_000_000, suspects: bool = False,
+        start_ns: int | None = None, end_ns: int | None = None,
+        pid: Choice = None, tid: Choice = None,
+        object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+    ) -> Check:  # fmt: skip
+        """Return the bugs that the traces show; see `ptt check`.
+
+        Args:
+            long_hold_ns: A lock that is held for this time is a finding.
+            suspects: Also lock orders that are none if memory was used again for another lock.
+            start_ns: Begin of the window.
+            end_ns: End of the window.
+            pid: Only findings in these processes.
+            tid: Only findings about these threads.
+            object: Only findings about these objects.
+            site: Only findings at these call sites.
+
+        Raises:
+            UsageError: An argument is wrong.
+        """
+        from nptltrace.analysis.findings import find
+        from nptltrace.analysis.report.documents import findings_document
+
+        scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site))
+        found = find(self.source, self._symbols(), long_hold_ns=long_hold_ns)
+        return findings_document(
+            [
+                one
+                for one in found.findings
+                if (suspects or not one.suspect)
+                and scope.includes(one.ts_ns, one.process, one.threads, one.objects, one.sites)
+            ]
+        )
+
+    def diff(
+        self, after: Traceset | Sequence[Traceset], *, before: Sequence[Traceset] = (),
+        by: str = "site", per: str = "run", confidence: float = 0.95,
+    ) -> Diff:  # fmt: skip
+        """Return what changed from this run to others; see `ptt diff`.
+
+        Args:
+            after: The run after, or several.
+            before: Further runs before.
+            by: What to compare: `site`, `object` or `thread`.
+            per: What to divide by: `run`, `second`, or the name of a type of event.
+            confidence: How sure a change must be, between 0.5 and 1.
+
+        Raises:
+            UsageError: An argument is wrong.
+        """
+        from nptltrace.analysis.report.diff import compare
+        from nptltrace.analysis.report.documents import diff_document
+
+        _one_of("by", by, ("site", "object", "thread"))
+        others = [after] if isinstance(after, Traceset) else list(after)
+        runs = [[_measured(run, by, per) for run in side] for side in ([self, *before], others)]
+        return diff_document(compare(*runs, confidence=confidence), by=by, per=per)
+
+    def export(
+        self, format: str,  # noqa: A002 -- as the option is called
+        output: str | os.PathLike[str], *, tables: Sequence[str] = (),
+        force: bool = False, start_ns: int | None = None, end_ns: int | None = None,
+        pid: Choice = None, tid: Choice = None,
+        object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+    ) -> Path:  # fmt: skip
+        """Write it in another program's format; see `ptt export`.
+
+        Args:
+            format: `chrome`, `csv`, `paje`, `parquet` or `perfetto`.
+            output: The file or directory to make.
+            tables: Of `csv` and `parquet`, only these tables.
+            force: Replace what is already there.
+            start_ns: Begin of the window.
+            end_ns: End of the window.
+            pid: Only these processes.
+            tid: Only these threads.
+            object: Only these objects.
+            site: Only these call sites.
+
+        Returns:
+            The path of what was written.
+
+        Raises:
+            UsageError: An argument is wrong, or something is there already.
+        """
+        from nptltrace.export import load_format
+        from nptltrace.export._target import Target
+
+        writer = load_format(format)
+        if tables and "tables" not in getattr(writer, "OPTIONS", ()):
+            raise UsageError(f"tables mean nothing to {format}")
+        options: dict[str, Any] = {"tables": tables} if tables else {}
+        scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site))
+        writer.write(
+            self, Target(os.fspath(output), force=force), symbols=self._symbols(), scope=scope,
+            **options,
+        )  # fmt: skip
+        return Path(output)
 
     def refresh(self) -> None:
         """Take in what a running recording has written since; the place is kept."""
         super().refresh()
-        self._made = None
+        self._forget()
+
+    # ---- inside ----
+
+    def _fields(self) -> list[str]:
+        """Return the events' own fields that occur."""
+        from nptltrace.catalog import BY_ID
+        from nptltrace.trace.reading.columns import FIELD_NAMES
+
+        workers = len(os.sched_getaffinity(0))
+        counts, _, _ = libpttread.count(self.source.reader, workers=workers, objects=False)
+        known = (BY_ID[one.id] for one in counts if one.id in BY_ID)
+        found = {field.name for event in known for field in event.fields}
+        return [name for name in FIELD_NAMES if name in found]
+
+    def _forget(self) -> None:
+        self._made = self._names = None
         if self._database is not None:
             self._database.close()
             self._database = None
@@ -78,8 +353,76 @@ class Traceset(Reader):
         from nptltrace.analysis.sql.tables import TraceTables
 
         if self._made is None:
-            self._made = TraceTables(self)
+            self._made = TraceTables(self, self._symbols())
         return self._made
+
+    def _symbols(self) -> Symbols:
+        if self._names is None:
+            self._names = self.symbols()
+        return self._names
+
+    def _scope(self, start_ns: int | None, end_ns: int | None, selection: Selection) -> Scope:
+        from nptltrace.analysis.model import Window
+        from nptltrace.analysis.scope import Scope
+
+        window = Window(_time(start_ns), _time(end_ns))
+        return Scope.of(self.source, self._symbols(), selection, window)
+
+    def _span(self) -> tuple[int, int]:
+        keys = self.source.reader.key_range()
+        if keys is None:
+            return 0, 0
+        first, last = (self.source.reader.time_of_key(key) for key in keys)
+        return first, last
+
+    def _facts(self) -> dict[str, str]:
+        """Return what it holds by name; cheap, for it is shown without being asked for."""
+        source = self.source
+        infos = [source.reader.trace_info(trace.number) for trace in source.traces]
+        return {
+            "traces": ", ".join(str(path) for path in source.paths()),
+            "events": f"{sum(info.events for info in infos):,}",
+            "processes": f"{len(source.processes()):,}",
+            "threads": f"{len(source.threads()):,}",
+            "duration": f"{self.duration / 1e9:.6f} s",
+        }
+
+    def _summary(self) -> str:
+        if self.closed:
+            return f"{', '.join(map(str, self.source.paths()))}: closed"
+        facts = self._facts()
+        counts = ", ".join(f"{facts[name]} {name}" for name in ("events", "processes", "threads"))
+        return f"{facts['traces']}: {counts}, {facts['duration']}"
+
+
+def _measured(run: Traceset, by: str, per: str) -> Run:
+    from nptltrace.analysis.report.measures import measure
+
+    return measure(run.source, run.symbols(), by=by, per=per)
+
+
+def _selection(pid: Choice, tid: Choice, object_: Choice, site: Choice) -> Selection:
+    from nptltrace.trace.selection import Selection
+
+    pids, tids, objects, sites = (_words(choice) for choice in (pid, tid, object_, site))
+    return Selection(pids=pids, tids=tids, objects=objects, sites=sites)
+
+
+def _words(choice: Choice) -> list[str]:
+    """Return the values of one option, as the selection takes them."""
+    if choice is None:
+        return []
+    values = [choice] if isinstance(choice, int | str) else list(choice)
+    return [",".join(map(str, values))]
+
+
+def _time(t_ns: int | None) -> int | None:
+    return None if t_ns is None else check_time(t_ns)
+
+
+def _one_of(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise UsageError(f"{name} is one of {', '.join(known)}, not {value!r}")
 
 
 def open_traceset(*paths: str | os.PathLike[str]) -> Traceset:
@@ -94,8 +437,7 @@ def open_traceset(*paths: str | os.PathLike[str]) -> Traceset:
 
     Example:
         >>> import nptltrace
-        >>> ts = nptltrace.open("run.ptt")      # doctest: +SKIP
-        >>> ts.seek_time(1_000_000)             # doctest: +SKIP
-        >>> ts.middle_time(max_events=50)       # doctest: +SKIP
+        >>> with nptltrace.open("run.ptt") as ts:      # doctest: +SKIP
+        ...     ts.report()["objects"][0]["wait_ns"]
     """
     return Traceset(*paths)

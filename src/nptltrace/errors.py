@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "NativeError",
@@ -15,6 +15,7 @@ __all__ = [
     "TraceFormatError",
     "UsageError",
     "named",
+    "near",
     "one_line",
 ]
 
@@ -101,3 +102,11 @@ def one_line(error: BaseException) -> str:
         if error.filename is not None:
             text = f"{os.fsdecode(error.filename)}: {text}"
     return " ".join(text.split())
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: which known ones are like it."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, list(known), 3, 0.6)
+    return f"; did you mean {' or '.join(found)}?" if found else ""

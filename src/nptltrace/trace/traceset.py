@@ -1,9 +1,8 @@
 """Several traces read as one, in the order of time; everything comes as Arrow tables.
 
-Two pairs of calls, which may be mixed. `seek_time` and `middle_time` serve who shows a stretch of
-time: a read always ends with all events of its last time stamp. `seek_position` and
-`middle_position` serve who shows a list: a read stops before the very event that a position names.
-Events with equal time stamps always come in the same order.
+`seek` and `read` go to a time or to a position, and read up to one. LTTV's words for them are there
+too: `seek_time` and `middle_time`, which reads all events of its last time stamp, `seek_position`,
+`middle_position` and `position_save`. Events with equal time stamps always come in one order.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from nptltrace._binding import libpttread
-from nptltrace.errors import UsageError
+from nptltrace.errors import UsageError, near
 from nptltrace.trace.reading.columns import (
     FIELD_NAMES,
     ArrayBuffer,
     Converter,
-    with_names_that_occur,
+    with_words_that_occur,
 )
 from nptltrace.trace.reading.parallel import parallel_batches
 from nptltrace.trace.source import Source
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.info import Process
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["Position", "Traceset"]
+__all__ = ["Position", "Traceset", "check_fields", "check_time"]
 
 _BATCH = 65536
 _VERSION = "1"
@@ -104,10 +103,22 @@ class Traceset:
 
     def __init__(self, *paths: str | os.PathLike[str]) -> None:
         self.source = Source(paths)
+        self._closed = False
         self._cursor = libpttread.Cursor(self.source.reader)
         self._converter = Converter(self.source)
         uuids = b"".join(trace.metadata.uuid.bytes for trace in self.source.traces)
         self._identity = sha256(uuids).hexdigest()[:12]
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Close it. What it has returned stays valid; it may be closed twice."""
+        self._closed = True
+        self._cursor.close()
+        self.source.reader.close()
 
     # ---- what it holds ----
 
@@ -167,21 +178,69 @@ class Traceset:
         self._cursor.refresh()
         self._converter.renew()
 
-    # ---- by time ----
+    # ---- reading on ----
 
-    def seek_time(self, t_ns: int) -> None:
-        """Go to the first event at a time or later.
+    def position(self) -> Position:
+        """Return the place before the event that would be read next."""
+        place = self._cursor.place()
+        return Position(place.key, place.stream, place.packet, place.offset, self._identity)
+
+    def seek(self, place: int | Position) -> None:
+        """Go to the first event at a time or later, in ns since the start, or to a position.
+
+        Raises:
+            UsageError: The position belongs to other traces, or its event cannot be read.
+        """
+        if not isinstance(place, Position):
+            self._cursor.seek_key(self._key(place))
+            return
+        self._check(place)
+        before = self._cursor.place()
+        if not self._cursor.seek(place.place()):
+            self._cursor.seek(before)
+            raise UsageError(f"position {place} names no event of these traces")
+
+    def read(
+        self, until: int | Position | None = None, max_events: int | None = None,
+        *, fields: Sequence[str] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Read events from here on.
 
         Args:
-            t_ns: Nanoseconds since the traceset's start.
+            until: End before this time, in ns since the start, or before the event of a position;
+                None for no end.
+            max_events: End earlier, after exactly this many.
+            fields: Which of the events' own fields to add as columns; None for all that occur.
         """
-        self._cursor.seek_key(self._key(t_ns))
+        key = place = None
+        if isinstance(until, Position):
+            self._check(until)
+            place = until.place()
+        elif until is not None:
+            key = self._key(until)
+        table = self._read(key, place, max_events, fields)
+        self._cursor.no_limit()
+        return table
+
+    # ---- the same in the words of LTTV ----
+
+    def seek_time(self, t_ns: int) -> None:
+        """Go to the first event at a time or later: `seek(t_ns)`."""
+        self.seek(t_ns)
+
+    def seek_position(self, position: Position) -> None:
+        """Go to a saved position: `seek(position)`."""
+        self.seek(position)
+
+    def position_save(self) -> Position:
+        """Return the place before the event that would be read next: `position()`."""
+        return self.position()
 
     def middle_time(
         self, end_ns: int | None = None, max_events: int | None = None,
         *, fields: Sequence[str] | None = None,
     ) -> pa.Table:  # fmt: skip
-        """Read events from here on that are before a time.
+        """Read events that are before a time: `read(end_ns)`, but with whole time stamps.
 
         Args:
             end_ns: Events at this time or later are left for the next read; None for no end.
@@ -189,52 +248,25 @@ class Traceset:
                 complete: events that share it are all delivered.
             fields: Which of the events' own fields to add as columns; None for all that occur.
         """
-        cursor = self._cursor
-        end = None if end_ns is None else self._key(end_ns)
-        tables = [self._read(end, None, max_events, fields)]
+        tables = [self.read(end_ns, max_events, fields=fields)]
         if max_events is not None and tables[0].num_rows and tables[0].num_rows >= max_events:
-            last = tables[0]["ts_ns"][-1].as_py()
-            after = self._key(last + 1)
-            tables.append(self._read(after if end is None else min(end, after), None, None, fields))
-        cursor.no_limit()
+            after = tables[0]["ts_ns"][-1].as_py() + 1
+            end = after if end_ns is None else min(check_time(end_ns), after)
+            tables.append(self.read(end, fields=fields))
         return _join(tables)
-
-    # ---- by position ----
-
-    def position_save(self) -> Position:
-        """Return the place before the event that would be read next."""
-        place = self._cursor.place()
-        return Position(place.key, place.stream, place.packet, place.offset, self._identity)
-
-    def seek_position(self, position: Position) -> None:
-        """Go to a saved position.
-
-        Raises:
-            UsageError: It belongs to other traces, or its event cannot be read.
-        """
-        self._check(position)
-        before = self._cursor.place()
-        if not self._cursor.seek(position.place()):
-            self._cursor.seek(before)
-            raise UsageError(f"position {position} names no event of these traces")
 
     def middle_position(
         self, end_position: Position | None = None, max_events: int | None = None,
         *, fields: Sequence[str] | None = None,
     ) -> pa.Table:  # fmt: skip
-        """Read events from here on that are before a position.
+        """Read events that are before a position: `read(end_position)`.
 
         Args:
             end_position: The event it names is not delivered; None for no end.
             max_events: End earlier, after exactly this many.
             fields: Which of the events' own fields to add as columns; None for all that occur.
         """
-        if end_position is not None:
-            self._check(end_position)
-        place = None if end_position is None else end_position.place()
-        table = self._read(None, place, max_events, fields)
-        self._cursor.no_limit()
-        return table
+        return self.read(end_position, max_events, fields=fields)
 
     # ---- everything ----
 
@@ -250,7 +282,7 @@ class Traceset:
             fields: Which of the events' own fields to add as columns.
             batch_size: Events a table.
         """
-        _check_fields(fields)
+        check_fields(fields)
         if batch_size < 1:
             raise UsageError(f"batch_size must be 1 or more, not {batch_size}")
         start = None if start_ns is None else self._key(start_ns)
@@ -269,10 +301,7 @@ class Traceset:
 
     def _key(self, t_ns: int) -> int:
         """Return where events of a time or later begin."""
-        try:
-            return self.source.reader.key_of_time(operator.index(t_ns))
-        except TypeError:
-            raise UsageError(f"a time is a whole number of ns, not {t_ns!r}") from None
+        return self.source.reader.key_of_time(check_time(t_ns))
 
     def _check(self, position: Position) -> None:
         if position.traceset != self._identity:
@@ -286,7 +315,7 @@ class Traceset:
         fields: Sequence[str] | None,
     ) -> pa.Table:
         """Read up to a limit."""
-        _check_fields(fields or ())
+        check_fields(fields or ())
         if max_events is not None and max_events < 0:
             raise UsageError(f"max_events must not be negative, as {max_events} is")
         if end_key is not None:
@@ -312,12 +341,29 @@ class Traceset:
 
 def _join(tables: list[pa.Table]) -> pa.Table:
     """Return tables one after another; columns that some of them lack are null there."""
-    return with_names_that_occur(pa.concat_tables(tables, promote_options="default"))
+    return with_words_that_occur(pa.concat_tables(tables, promote_options="default"))
 
 
-def _check_fields(fields: Sequence[str]) -> None:
+def check_time(t_ns: int) -> int:
+    """Return a time.
+
+    Raises:
+        UsageError: It is not a whole number.
+    """
+    try:
+        return operator.index(t_ns)
+    except TypeError:
+        raise UsageError(f"a time is a whole number of ns, not {t_ns!r}") from None
+
+
+def check_fields(fields: Sequence[str]) -> None:
+    """Refuse names that no field of an event has.
+
+    Raises:
+        UsageError: One of them is not a field.
+    """
     if isinstance(fields, str):
         raise UsageError(f"fields must be a list of names, such as [{fields!r}]")
     for name in fields:
         if name not in FIELD_NAMES:
-            raise UsageError(f"no event has a field {name}")
+            raise UsageError(f"no event has a field {name}{near(name, FIELD_NAMES)}")

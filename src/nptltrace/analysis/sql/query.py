@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import weakref
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +22,7 @@ from nptltrace.analysis.sql.views import VIEWS
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Collection, Generator, Iterator
 
     from nptltrace.analysis.sql.tables import TraceTables
 
@@ -44,6 +45,8 @@ _POSITION = re.compile(r"^LINE (\d+): (.*)$", re.MULTILINE)
 _INTERNAL = ("pg_", "duckdb_", "sqlite_", "pragma_")
 
 T = TypeVar("T")
+# Values for the parameters of a query: by place, or by name.
+Params = Sequence[Any] | Mapping[str, Any] | None
 
 
 class QueryError(UsageError):
@@ -85,33 +88,37 @@ class Database:
         """Give everything back; no query may run."""
         self._end()
 
-    def query(self, sql: str) -> pa.Table:
+    def query(self, sql: str, params: Params = None) -> pa.Table:
         """Return what a query answers; of several statements, the last that returns rows.
 
         Several threads may ask at once: one query is answered after the other.
 
         Args:
             sql: The query.
+            params: Values for its parameters, by place or by name.
 
         Raises:
             QueryError: It cannot be answered.
         """
-        return self.interruptible(lambda: self._query(sql))
+        return self.interruptible(lambda: self._query(sql, params))
 
-    def results(self, sql: str) -> Generator[pa.RecordBatchReader, None, None]:
+    def results(
+        self, sql: str, params: Params = None
+    ) -> Generator[pa.RecordBatchReader, None, None]:
         """Run the statements of a query, and yield what those return that return rows.
 
         A result must be read before the next one is asked for.
 
         Args:
             sql: The query.
+            params: Values for its parameters, by place or by name.
 
         Raises:
             QueryError: It cannot be answered.
         """
         for statement in self._statements(sql):
             try:
-                reader = self._run(statement, sql)
+                reader = self._run(statement, sql, params)
                 if reader is not None:
                     with closing(reader):
                         batches = self._whole(reader, statement, sql)
@@ -178,9 +185,9 @@ class Database:
             self._connection.execute(view.statement)
         self._connection.execute("set lock_configuration = true")
 
-    def _query(self, sql: str) -> pa.Table:
+    def _query(self, sql: str, params: Params) -> pa.Table:
         found = None
-        with self._querying, closing(self.results(sql)) as results:
+        with self._querying, closing(self.results(sql, params)) as results:
             for reader in results:
                 found = reader.read_all()
         return pa.table({}) if found is None else found
@@ -191,14 +198,15 @@ class Database:
         except self._duckdb.Error as error:
             raise _query_error(error, sql, sql) from None
 
-    def _run(self, statement: Any, sql: str) -> pa.RecordBatchReader | None:
+    def _run(self, statement: Any, sql: str, params: Params) -> pa.RecordBatchReader | None:
         """Run one statement; None for one that returns no rows."""
         failed = self._duckdb.Error
+        values = _values(params, statement.named_parameters)
         try:
             if list(statement.expected_result_type) != [self._rows]:
-                self._connection.execute(statement.query)
+                self._connection.execute(statement.query, values)
                 return None
-            return self._connection.sql(statement.query).to_arrow_reader(_ROWS)
+            return self._connection.sql(statement.query, params=values).to_arrow_reader(_ROWS)
         except failed as error:
             raise self._explained(error, statement, sql) from None
 
@@ -227,6 +235,17 @@ class Database:
             if isinstance(error, pa.ArrowInvalid) and not self._scans.failures:
                 raise QueryError(f"{error}: cast it to double") from None
             raise self._explained(error, statement, sql) from None
+
+
+def _values(params: Params, wanted: Collection[str]) -> Any:
+    """Return the values of a statement's parameters; None where it has none."""
+    if not wanted or params is None:
+        return None
+    if isinstance(params, Mapping):
+        return {name: value for name, value in params.items() if name in wanted}
+    if isinstance(params, str):
+        raise UsageError(f"params must be a list of values, such as [{params!r}]")
+    return list(params)
 
 
 def _end(connection: Any, scans: Scans) -> None:

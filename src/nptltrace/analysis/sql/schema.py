@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from nptltrace import __version__
-from nptltrace.errors import UsageError
+from nptltrace.errors import UsageError, near
 from nptltrace.trace.reading.columns import FIELD_NAMES, column_of_field
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ class TableType:
         unknown = sorted((chosen or set()).difference(self.names))
         if unknown:
             raise UsageError(
-                f"table {self.name} has no column {unknown[0]!r}: it has {', '.join(self.names)}"
+                f"table {self.name} has no column {unknown[0]!r}"
+                + (near(unknown[0], self.names) or f": it has {', '.join(self.names)}")
             )
         fields = [c.field for c in self.columns if chosen is None or c.name in chosen]
         about = {
@@ -453,5 +454,6 @@ def table_type(name: str) -> TableType:
     """
     found = TABLES.get(name)
     if found is None:
-        raise UsageError(f"no table {name!r}: there are {', '.join(TABLES)}")
+        known = near(name, TABLES) or f": there are {', '.join(TABLES)}"
+        raise UsageError(f"no table {name!r}{known}")
     return found

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.source import Source
 
-__all__ = ["FIELD_NAMES", "ArrayBuffer", "Converter", "column_of_field", "with_names_that_occur"]
+__all__ = ["FIELD_NAMES", "ArrayBuffer", "Converter", "column_of_field", "with_words_that_occur"]
 
 _DTYPES: dict[str, Any] = {
     "ts": np.int64,
@@ -50,16 +50,26 @@ def column_of_field(name: str) -> str:
     return "target_pid" if name == "pid" else name
 
 
-def with_names_that_occur(table: pa.Table) -> pa.Table:
-    """Return events whose dictionary of names has no others, so that they can be grouped by it."""
-    event = table["event"].combine_chunks()
-    if isinstance(event, pa.ChunkedArray):  # as older versions of Arrow have it
-        event = event.chunk(0) if event.num_chunks else pa.array([], event.type)
-    used, places = np.unique(event.indices.to_numpy(), return_inverse=True)
-    made = pa.DictionaryArray.from_arrays(
-        numbers(places.astype(np.int16)), event.dictionary.take(numbers(used))
-    )
-    return table.set_column(table.schema.get_field_index("event"), "event", made)
+def with_words_that_occur(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries have no other words, so that it can be grouped by them."""
+    for at, column in enumerate(table.schema):
+        if pa.types.is_dictionary(column.type):
+            table = table.set_column(at, column, _with_used_words(table[column.name]))
+    return table
+
+
+def _with_used_words(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column with the words of its dictionary that occur, in their order."""
+    whole = column.unify_dictionaries().combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):  # as older versions of Arrow have it
+        whole = whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
+    valid = whole.is_valid().to_numpy(zero_copy_only=False)
+    indices = whole.indices.fill_null(0).to_numpy()
+    used = np.flatnonzero(np.bincount(indices[valid], minlength=len(whole.dictionary)))
+    places = np.zeros(max(len(whole.dictionary), 1), indices.dtype)
+    places[used] = np.arange(len(used))
+    words = whole.dictionary.take(pa.array(used))
+    return pa.DictionaryArray.from_arrays(numbers(places[indices], valid), words)
 
 
 class ArrayBuffer(libpttread.Buffer):

@@ -1,0 +1,222 @@
+"""`Traceset`, as scripts and notebooks use it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import nptltrace
+from nptltrace.analysis.sql.schema import TABLES
+from nptltrace.errors import UsageError
+from nptltrace.ui.shapes import fits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+pytestmark = pytest.mark.usefixtures("native_in_process")
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, program: Any) -> Path:
+    path = tmp_path_factory.mktemp("api") / "run.ptt"
+    ptt("record", "-o", path, "-l", "3", "--", program("mix"), "5", "60")
+    return path
+
+
+@pytest.fixture
+def ts(trace: Path, native_in_process: None) -> Iterator[nptltrace.Traceset]:
+    del native_in_process
+    with nptltrace.open(trace) as opened:
+        yield opened
+
+
+def printed(ptt: Ptt, *arguments: Any) -> Any:
+    return json.loads(ptt(*arguments, "--format", "json", status=None).stdout)
+
+
+def test_it_says_what_it_holds(ts: nptltrace.Traceset, trace: Path) -> None:
+    text, html = repr(ts), ts._repr_html_()
+    events = ts.stat()["events"]
+    assert text.startswith(f"<Traceset {trace}: {events:,} events")
+    assert f"{events:,}" in html
+    assert "<table>" in html
+    assert ts.start <= ts.end
+    assert ts.duration == ts.end - ts.start == ts.stat()["duration_ns"]
+
+
+def test_a_path_cannot_add_to_the_page(trace: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "<script>"
+    odd.symlink_to(trace)
+    assert "<script>" not in nptltrace.open(odd)._repr_html_()
+
+
+def test_documents_are_those_of_the_commands(ts: nptltrace.Traceset, trace: Path, ptt: Ptt) -> None:
+    from nptltrace.analysis.vocabulary import document_types as types
+
+    assert ts.stat() == printed(ptt, "stat", trace)
+    for by in ("object", "site", "thread,object"):
+        assert ts.report(by=by) == printed(ptt, "report", "--by", by, trace)
+    assert ts.check(long_hold_ns=1000) == printed(ptt, "check", "--long-hold", "1us", trace)
+    found = ts.diff(ts, by="object")
+    assert fits(types.Diff, found)
+    assert found["total"]["wait_ns"]["before"] == found["total"]["wait_ns"]["after"]
+
+
+def test_a_part_is_that_of_the_options(ts: nptltrace.Traceset, trace: Path, ptt: Ptt) -> None:
+    (process,) = ts.stat()["processes"]
+    tids = [thread["tid"] for thread in process["threads"]][:2]
+    chosen = ["--tid", ",".join(map(str, tids)), "--from", "5ms", "--to", "20ms"]
+    part: dict[str, Any] = {"tid": tids, "start_ns": 5_000_000, "end_ns": 20_000_000}
+    assert ts.report(**part) == printed(ptt, "report", *chosen, trace)
+    assert ts.stat(**part) == printed(ptt, "stat", *chosen, trace)
+    assert ts.check(long_hold_ns=1000, **part) == printed(
+        ptt, "check", "--long-hold", "1us", *chosen, trace
+    )
+    lock = next(one for one in ts.report()["objects"] if one["name"].startswith("plain"))
+    assert [one["object"] for one in ts.report(object=lock["object"])["objects"]] == [
+        lock["object"]
+    ]
+    assert ts.report(object=["plain", "rwlock"], pid=process["pid"])["objects"]
+
+
+def test_one_name_for_one_table(ts: nptltrace.Traceset) -> None:
+    assert ts.tables == list(TABLES)
+    for name in ("events", "threads", "findings"):
+        assert getattr(ts, name)().equals(ts.table(name)), name
+    events = ts.events()
+    assert set(events.column_names) <= set(TABLES["events"].names)
+    assert events.num_rows == ts.stat()["events"]
+    few = ts.events(5_000_000, 9_000_000, fields=["wait_ns"])
+    assert (
+        few.equals(
+            ts.sql(
+                f"select {', '.join(few.column_names)} from events "  # noqa: S608 -- of our own
+                "where ts_ns >= $1 and ts_ns < $2",
+                [5_000_000, 9_000_000],
+            ).cast(few.schema)
+        )
+        or few.num_rows
+        == ts.sql(
+            "select count(*) as n from events where ts_ns >= $1 and ts_ns < $2",
+            [5_000_000, 9_000_000],
+        )["n"][0].as_py()
+    )
+    assert events.column("ts_ns").equals(pa.concat_tables(ts.batches())["ts_ns"])
+
+
+def test_dictionaries_have_no_other_words(ts: nptltrace.Traceset) -> None:
+    for name in ts.tables:
+        table = ts.table(name)
+        for column in table.schema:
+            if pa.types.is_dictionary(column.type):
+                whole = table[column.name].combine_chunks()
+                words = whole.dictionary if isinstance(whole, pa.DictionaryArray) else None
+                if words is not None:
+                    assert set(words.to_pylist()) == set(whole.to_pylist()) - {None}, column.name
+
+
+def test_parameters_of_queries(ts: nptltrace.Traceset) -> None:
+    count = "select count(*) as n from waits where class = {} and dur_ns >= {}"
+    (wanted,) = ts.sql(count.format("'contended'", "1000"))["n"].to_pylist()
+    for query, params in (
+        (count.format("?", "?"), ["contended", 1000]),
+        (count.format("$2", "$1"), (1000, "contended")),
+        (count.format("$class", "$least"), {"class": "contended", "least": 1000, "more": 1}),
+    ):
+        assert ts.sql(query, params)["n"].to_pylist() == [wanted], query
+    ts.sql("create temp table few as from waits where dur_ns > ?; select 1", [5])
+    # Values are values: nothing in them is run.
+    assert ts.sql("select ? as text", ["'; drop table few"])["text"].to_pylist() == [
+        "'; drop table few"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda ts: ts.table("wait"), "no table 'wait'; did you mean waits"),
+        (lambda ts: ts.table("nothing_like_it"), "there are runs, processes"),
+        (lambda ts: ts.table("waits", ["dur"]), "has no column 'dur'; did you mean dur_ns?"),
+        (lambda ts: ts.table("waits", "kind"), "columns must be a list of names"),
+        (lambda ts: ts.events(fields=["wait_n"]), "no event has a field wait_n; did you mean"),
+        (lambda ts: ts.events(1.5), "a time is a whole number of ns"),
+        (lambda ts: ts.read(until=0.5), "a time is a whole number of ns"),
+        (lambda ts: ts.seek("now"), "a time is a whole number of ns"),
+        (lambda ts: ts.report(by="lock"), "by is one of object, thread"),
+        (lambda ts: ts.report(tid="x"), "--tid takes numbers"),
+        (lambda ts: ts.report(object="no_such"), "no global variable or alias"),
+        (lambda ts: ts.diff(ts, by="pid"), "by is one of site"),
+        (lambda ts: ts.diff(ts, per="NO"), "neither run nor second"),
+        (lambda ts: ts.export("xml", "out"), "no format 'xml'"),
+        (lambda ts: ts.export("chrome", "out", tables=["waits"]), "tables mean nothing"),
+        (lambda ts: ts.sql("select ?", []), "Values were not provided"),
+        (lambda ts: ts.sql("select ?", "a"), "params must be a list of values"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    ts: nptltrace.Traceset, ask: Callable[[Any], Any], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said.replace("?", r"\?").split("'x")[0][:40]):
+        ask(ts)
+
+
+def test_reading_on_has_two_names(ts: nptltrace.Traceset) -> None:
+    ts.seek(5_000_000)
+    here = ts.position()
+    assert ts.position_save() == here
+    some = ts.read(max_events=10)
+    there = ts.position()
+    assert some.num_rows == 10
+    ts.seek(here)
+    assert ts.read(until=there).equals(some)
+    ts.seek_position(here)
+    assert ts.middle_position(there).equals(some)
+    ts.seek_time(5_000_000)
+    until = ts.end // 2
+    told = ts.middle_time(until)
+    ts.seek(5_000_000)
+    assert ts.read(until).equals(told)
+
+
+def test_exports(ts: nptltrace.Traceset, tmp_path: Path, trace: Path, ptt: Ptt) -> None:
+    path = ts.export("csv", tmp_path / "waits.csv", tables=["waits"], end_ns=20_000_000)
+    wanted = ptt(
+        "export", "--format", "csv", "--table", "waits", "-o", "-", "--to", "20ms", trace
+    ).stdout
+    assert path.read_text() == wanted
+    with pytest.raises(UsageError, match=r"waits\.csv"):
+        ts.export("csv", path, tables=["waits"])
+    assert ts.export("chrome", tmp_path / "t.json").stat().st_size > 0
+
+
+def test_the_end(trace: Path) -> None:
+    with nptltrace.open(trace) as ts:
+        kept, position = ts.events(), ts.position()
+        ts.sql("from waits limit 1")
+    assert ts.closed
+    ts.close()
+    assert "closed" in repr(ts)
+    assert kept.num_rows > 0
+    for ask in (
+        ts.read, ts.events, ts.report, ts.stat,
+        lambda: ts.sql("from waits"), lambda: ts.seek(position), lambda: ts.duration,
+        ts._repr_html_,
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="closed"):
+            ask()
+
+
+def test_names_of_the_package() -> None:
+    public = [name for name in dir(nptltrace) if not name.startswith("_")]
+    for name in ("open", "record", "Traceset", "Position", "is_traced", "user_event"):
+        assert name in public
+    for name in ("Any", "TYPE_CHECKING", "annotations"):
+        assert name not in public
+    assert "level" in inspect.signature(nptltrace.record).parameters
