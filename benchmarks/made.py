@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 def make_trace(path: Path, events: int, threads: int, locks: int) -> None:
     """Write a trace of that many events."""
-    from nptltrace.record.files.tsdl_writer import Calibration, metadata_text
+    from nptltrace.recording.files.tsdl_writer import Calibration, metadata_text
 
     uuid = uuid4()
     path.mkdir(parents=True)

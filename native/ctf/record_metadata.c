@@ -7,7 +7,7 @@
 
 #define GIGA UINT64_C(1000000000)
 
-/* The same text as src/nptltrace/record/files/tsdl_writer.py makes for stream class 1; a test compares them. */
+/* The same text as src/nptltrace/recording/files/tsdl_writer.py makes for stream class 1; a test compares them. */
 #define U8 "integer { size = 8; align = 8; signed = false; }"
 #define U32 "integer { size = 32; align = 32; signed = false; }"
 #define U64 "integer { size = 64; align = 64; signed = false; }"

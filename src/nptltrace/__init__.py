@@ -17,9 +17,9 @@ if TYPE_CHECKING:
         TraceFormatError,
         UsageError,
     )
-    from nptltrace.record.api import record
+    from nptltrace.recording.api import record
     from nptltrace.trace.traceset import Position
-    from nptltrace.user import user_event
+    from nptltrace.user import is_traced, user_event
 
 __all__ = [
     "NativeError",
@@ -30,6 +30,7 @@ __all__ = [
     "Traceset",
     "UsageError",
     "__version__",
+    "is_traced",
     "open",
     "record",
     "user_event",
@@ -46,8 +47,9 @@ _HOME = {
     "TraceFormatError": "nptltrace.errors",
     "Traceset": "nptltrace.api",
     "UsageError": "nptltrace.errors",
+    "is_traced": "nptltrace.user",
     "open": "nptltrace.api:open_traceset",
-    "record": "nptltrace.record",
+    "record": "nptltrace.recording.api",
     "user_event": "nptltrace.user",
 }
 
@@ -59,8 +61,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    if name == "record":  # a package that can be called
-        return import_module(home)
     module, _, theirs = home.partition(":")
     value = getattr(import_module(module), theirs or name)
     globals()[name] = value
@@ -68,5 +68,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names of the package, those not yet loaded included."""
-    return sorted({*globals(), *__all__})
+    """Return the public names, those not yet loaded included."""
+    return sorted(__all__)

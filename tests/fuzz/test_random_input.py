@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from nptltrace.cli.options import duration_ns, size
 from nptltrace.errors import PttError
-from nptltrace.record.settings.filters import parse_filter
-from nptltrace.record.settings.levels import parse_levels
+from nptltrace.recording.settings.filters import parse_filter
+from nptltrace.recording.settings.levels import parse_levels
 from nptltrace.trace.info import read_info
 from nptltrace.trace.symbols.alias import read_aliases
 from nptltrace.trace.tsdl_reader import read_metadata

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.record.files.tsdl_writer import RECORDS, Calibration, metadata_text
+from nptltrace.recording.files.tsdl_writer import RECORDS, Calibration, metadata_text
 from tests.handlers.helpers import agreed_counts, babeltrace, run_traced, stat
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.record.files.session import start_time
-from nptltrace.record.settings.options import BufferOptions
-from nptltrace.record.shared import SharedCollector, fault_lines
+from nptltrace.recording.files.session import start_time
+from nptltrace.recording.settings.options import BufferOptions
+from nptltrace.recording.shared import SharedCollector, fault_lines
 from tests.handlers.helpers import agreed_counts, babeltrace, stat
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.record.files.session import SessionDir
+from nptltrace.recording.files.session import SessionDir
 from tests.support import ROOT, Compiler
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import UsageError
-from nptltrace.record.settings.filters import parse_filter
+from nptltrace.recording.settings.filters import parse_filter
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nptltrace.errors import UsageError
-from nptltrace.record.settings.levels import parse_levels
+from nptltrace.recording.settings.levels import parse_levels
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from nptltrace.record.files.session import SessionDir
-from nptltrace.record.processes import ProcessLog, ProcessWatch
+from nptltrace.recording.files.session import SessionDir
+from nptltrace.recording.processes import ProcessLog, ProcessWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

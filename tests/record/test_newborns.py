@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nptltrace.record import recorder
+from nptltrace.recording import recorder
 
 
 @pytest.fixture(name="no_listing")

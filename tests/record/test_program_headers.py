@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.record.launch import CannotRun, find_program, why_untraceable
-from nptltrace.record.mappings import Modules
-from nptltrace.record.program_headers import read_elf
+from nptltrace.recording.launch import CannotRun, find_program, why_untraceable
+from nptltrace.recording.mappings import Modules
+from nptltrace.recording.program_headers import read_elf
 
 if TYPE_CHECKING:
     from tests.support import Compiler

@@ -23,7 +23,7 @@ from tests.support import small_file_system
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from nptltrace.record.api import Recording
+    from nptltrace.recording.api import Recording
     from tests.support import Compiler, Ptt, Recorder
 
 SUMMARY = re.compile(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace._binding.libpttcollect import Collector, CollectorError, read_clock
-from nptltrace.record.files.tsdl_writer import Calibration, metadata_text
-from nptltrace.record.settings.options import BufferOptions
+from nptltrace.recording.files.tsdl_writer import Calibration, metadata_text
+from nptltrace.recording.settings.options import BufferOptions
 from tests.record.packets import babeltrace_count, streams
 
 if TYPE_CHECKING:

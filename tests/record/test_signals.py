@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.record import launch
+from nptltrace.recording import launch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from nptltrace.catalog import BY_ID, EVENTS
-from nptltrace.record.files.tsdl_writer import Calibration, metadata_text
+from nptltrace.recording.files.tsdl_writer import Calibration, metadata_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from nptltrace.errors import PttError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nptltrace.record.settings.options import BufferOptions
+    from nptltrace.recording.settings.options import BufferOptions
 
 __all__ = [
     "SITE_VOID", "Collector", "CollectorError", "SharedCollector", "Stats", "read_clock",

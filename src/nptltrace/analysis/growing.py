@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nptltrace.record.files.session import is_killed
+from nptltrace.recording.files.session import is_killed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

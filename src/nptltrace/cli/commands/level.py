@@ -32,8 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Change or print levels."""
-    from nptltrace.record.control import ControlPage, group_of
-    from nptltrace.record.settings.levels import parse_levels
+    from nptltrace.recording.control import ControlPage, group_of
+    from nptltrace.recording.settings.levels import parse_levels
 
     levels = parse_levels(args.spec, base=None) if args.spec is not None else None
     pages: list[ControlPage] = []

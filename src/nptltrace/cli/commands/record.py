@@ -11,8 +11,8 @@ from nptltrace.cli.options import say, size, suggest
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from nptltrace.record.settings.options import RecordOptions
-    from nptltrace.record.viewer_process import Beside
+    from nptltrace.recording.settings.options import RecordOptions
+    from nptltrace.recording.viewer_process import Beside
 
 SUMMARY = "run a program traced"
 DESCRIPTION = """\
@@ -110,9 +110,9 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
 
 
 def _options(args: argparse.Namespace) -> RecordOptions:
-    from nptltrace.record.settings.filters import parse_filter
-    from nptltrace.record.settings.levels import parse_levels
-    from nptltrace.record.settings.options import (
+    from nptltrace.recording.settings.filters import parse_filter
+    from nptltrace.recording.settings.levels import parse_levels
+    from nptltrace.recording.settings.options import (
         BufferOptions,
         HandlerChoice,
         Policy,
@@ -149,7 +149,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
 
 def run(args: argparse.Namespace) -> int:
     """Record, and return the program's exit status."""
-    from nptltrace.record import recorder
+    from nptltrace.recording import recorder
 
     options = _options(args)
     viewer = _viewer(options) if args.ui else None
@@ -181,7 +181,7 @@ def _viewer(options: RecordOptions) -> Beside:
     Raises:
         UsageError: The trace comes to be read only when the program has ended.
     """
-    from nptltrace.record.viewer_process import Beside
+    from nptltrace.recording.viewer_process import Beside
 
     if options.handler.name not in {"ring", "shared"} or options.original:
         raise UsageError("--ui needs a trace that is written while the program runs")

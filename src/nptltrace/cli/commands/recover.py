@@ -27,8 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Recover."""
-    from nptltrace.record.recorder import Outcome, summary
-    from nptltrace.record.recover import recover
+    from nptltrace.recording.recorder import Outcome, summary
+    from nptltrace.recording.recover import recover
 
     found = recover(args.directory)
     if found.remark:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from nptltrace.errors import PttError, UsageError
-from nptltrace.record.control import ControlPage
+from nptltrace.recording.control import ControlPage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

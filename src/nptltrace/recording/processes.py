@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from nptltrace._binding.headers.ptt_abi import PTT_PROCESS_CLAIMED, PTT_PROCESS_EXECING
 from nptltrace._binding.libpttcollect import SITE_VOID
-from nptltrace.record.files.session import start_time
-from nptltrace.record.mappings import (
+from nptltrace.recording.files.session import start_time
+from nptltrace.recording.mappings import (
     Modules,
     modules_of_log,
     program_of_maps,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from nptltrace._binding.headers.collect import Process as Entry
     from nptltrace._binding.libpttcollect import Collector
-    from nptltrace.record.files.session import SessionDir
+    from nptltrace.recording.files.session import SessionDir
 
 __all__ = ["ProcessLog", "ProcessWatch"]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace._binding.libpttcollect import Collector
-    from nptltrace.record.settings.options import HandlerChoice
+    from nptltrace.recording.settings.options import HandlerChoice
 
 __all__ = ["Drain", "NoDrain", "RingDrain"]
 

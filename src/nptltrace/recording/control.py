@@ -13,7 +13,7 @@ from nptltrace.catalog import DOMAINS
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
-    from nptltrace.record.settings.levels import Levels
+    from nptltrace.recording.settings.levels import Levels
 
 __all__ = ["ControlPage", "group_of", "levels_changed"]
 

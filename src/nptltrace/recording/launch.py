@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from nptltrace import _paths
 from nptltrace.errors import PttError, UsageError
-from nptltrace.record.program_headers import read_elf
+from nptltrace.recording.program_headers import read_elf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from nptltrace.record.program_headers import Elf
-    from nptltrace.record.settings.options import HandlerChoice, RecordOptions
+    from nptltrace.recording.program_headers import Elf
+    from nptltrace.recording.settings.options import HandlerChoice, RecordOptions
 
 __all__ = [
     "CannotRun",

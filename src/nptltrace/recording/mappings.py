@@ -6,12 +6,12 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.record.program_headers import read_elf
+from nptltrace.recording.program_headers import read_elf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from nptltrace.record.program_headers import Elf
+    from nptltrace.recording.program_headers import Elf
 
 __all__ = ["Modules", "modules_of_log", "program_of_maps", "shared_of_maps"]
 

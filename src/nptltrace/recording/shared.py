@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace._binding.headers.collect import PTT_FAULT_DAMAGED, PTT_FAULT_UNFINISHED
 from nptltrace._binding.libpttcollect import SharedCollector, Stats
 from nptltrace.errors import UsageError
-from nptltrace.record.files.tsdl_writer import write_atomically
-from nptltrace.record.settings.options import Policy
+from nptltrace.recording.files.tsdl_writer import write_atomically
+from nptltrace.recording.settings.options import Policy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace._binding.libpttcollect import Collector
-    from nptltrace.record.settings.filters import EventFilter
-    from nptltrace.record.settings.options import HandlerChoice, RecordOptions
+    from nptltrace.recording.settings.filters import EventFilter
+    from nptltrace.recording.settings.options import HandlerChoice, RecordOptions
 
 __all__ = [
     "Fault",
@@ -46,7 +46,7 @@ def shared_size(choice: HandlerChoice) -> int:
     """Return the size that the arguments of `--handler shared[:size=SIZE]` ask for.
 
     Example:
-        >>> from nptltrace.record.settings.options import HandlerChoice
+        >>> from nptltrace.recording.settings.options import HandlerChoice
         >>> shared_size(HandlerChoice.parse("shared:size=1M"))
         1048576
     """

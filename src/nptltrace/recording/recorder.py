@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace._binding.libpttcollect import Collector, CollectorError, Stats
 from nptltrace._plural import plural
 from nptltrace.errors import PttError, UsageError
-from nptltrace.record import launch
-from nptltrace.record.drains import NoDrain, RingDrain
-from nptltrace.record.files.session import SessionDir, left_overs, make_trace_dir, start_time
-from nptltrace.record.files.tracedir import Clockwork, TraceDir
-from nptltrace.record.interrupts import Interrupts
-from nptltrace.record.settings.levels import HIGHEST
+from nptltrace.recording import launch
+from nptltrace.recording.drains import NoDrain, RingDrain
+from nptltrace.recording.files.session import SessionDir, left_overs, make_trace_dir, start_time
+from nptltrace.recording.files.tracedir import Clockwork, TraceDir
+from nptltrace.recording.interrupts import Interrupts
+from nptltrace.recording.settings.levels import HIGHEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nptltrace.nptl.store import Built
-    from nptltrace.record.drains import Drain
-    from nptltrace.record.launch import Child
-    from nptltrace.record.processes import ProcessWatch
-    from nptltrace.record.settings.options import RecordOptions
+    from nptltrace.recording.drains import Drain
+    from nptltrace.recording.launch import Child
+    from nptltrace.recording.processes import ProcessWatch
+    from nptltrace.recording.settings.options import RecordOptions
 
 __all__ = ["Outcome", "run", "summary"]
 
@@ -100,7 +100,7 @@ def run(options: RecordOptions, started: Callable[[Path], None] | None = None) -
     handler = launch.resolve_handler(options.handler)
     options.check()
     if options.handler.name in {"file", "shared"}:
-        from nptltrace.record.shared import check
+        from nptltrace.recording.shared import check
 
         check(options)
     nptl = _thread_library(options)
@@ -196,7 +196,7 @@ class _Recorder:
         if self._handler not in {"ring", "shared"}:
             self._session = SessionDir.create()
             if self._handler == "file":
-                from nptltrace.record.shared import FileDrain
+                from nptltrace.recording.shared import FileDrain
 
                 return FileDrain(self._options.handler, trace, self._options.filter)
             return NoDrain(self._options.handler, self._session.path)
@@ -218,14 +218,14 @@ class _Recorder:
             raise PttError(f"{trace}: {error.strerror}") from None
         if self._handler == "ring":
             return RingDrain(self._collector, self._session.path)
-        from nptltrace.record.shared import SharedDrain
+        from nptltrace.recording.shared import SharedDrain
 
         return SharedDrain(self._collector, self._session.path)
 
     def _watch_processes(self, trace: Path) -> None:
         if self._collector is None or self._session is None:
             return
-        from nptltrace.record.processes import ProcessLog, ProcessWatch
+        from nptltrace.recording.processes import ProcessLog, ProcessWatch
 
         try:
             log = ProcessLog(trace / "info" / "processes.jsonl")
@@ -364,7 +364,7 @@ class _Recorder:
         """Say where a shared buffer held something else than records."""
         if self._handler != "shared" or self._collector is None:
             return
-        from nptltrace.record.shared import fault_lines
+        from nptltrace.recording.shared import fault_lines
 
         faults = fault_lines(self._collector)
         if faults:
@@ -373,8 +373,8 @@ class _Recorder:
             _say(self._options, line)
 
     def _write_result(self, child: Child, stats: Stats) -> None:
-        from nptltrace.record.control import levels_changed
-        from nptltrace.record.files.uncovered import uncovered
+        from nptltrace.recording.control import levels_changed
+        from nptltrace.recording.files.uncovered import uncovered
 
         self._trace.facts["state"] = "complete"
         self._trace.facts["exit_status"] = child.status
@@ -438,7 +438,7 @@ def _make_collector(options: RecordOptions, segment: Path, trace: Path) -> Colle
     """Make the collector for the handler that was chosen."""
     if options.handler.name != "shared":
         return Collector(segment, trace, options.buffers)
-    from nptltrace.record.shared import make_collector
+    from nptltrace.recording.shared import make_collector
 
     return make_collector(options, segment, trace)
 

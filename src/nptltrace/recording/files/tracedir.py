@@ -12,8 +12,8 @@ import nptltrace
 from nptltrace._binding.headers.ptt_abi import PTT_CLOCK_MONOTONIC, PTT_CLOCK_TSC
 from nptltrace._binding.libc import clock_error_ns
 from nptltrace._binding.libpttcollect import read_clock
-from nptltrace.record.files.host import clock_uuid, describe_host
-from nptltrace.record.files.tsdl_writer import (
+from nptltrace.recording.files.host import clock_uuid, describe_host
+from nptltrace.recording.files.tsdl_writer import (
     RECORDS,
     SLOTS,
     Calibration,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from nptltrace._binding.headers.collect import CollectorTime
     from nptltrace._binding.libpttcollect import Stats
-    from nptltrace.record.settings.options import RecordOptions
+    from nptltrace.recording.settings.options import RecordOptions
 
 __all__ = ["Clockwork", "TraceDir", "losses"]
 

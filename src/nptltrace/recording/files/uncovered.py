@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nptltrace.record.files.session import names_in
+from nptltrace.recording.files.session import names_in
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.headers import ptt_abi
 from nptltrace.errors import UsageError
-from nptltrace.record.settings.levels import Levels
+from nptltrace.recording.settings.levels import Levels
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from nptltrace.record.settings.filters import EventFilter
+    from nptltrace.recording.settings.filters import EventFilter
 
 __all__ = ["BufferOptions", "HandlerChoice", "Policy", "RecordOptions", "WhenFull"]
 

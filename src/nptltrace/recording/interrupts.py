@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from nptltrace.record import launch
+from nptltrace.recording import launch
 
 if TYPE_CHECKING:
     from types import TracebackType

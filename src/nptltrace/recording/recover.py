@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nptltrace._binding.headers.collect import CollectorTime
 from nptltrace._binding.libpttcollect import Collector, CollectorError
 from nptltrace.errors import UsageError
-from nptltrace.record.files.host import boot_id
-from nptltrace.record.files.session import SessionDir
-from nptltrace.record.files.tracedir import Clockwork, TraceDir
-from nptltrace.record.files.tsdl_writer import Calibration
-from nptltrace.record.processes import ProcessLog, ProcessWatch
-from nptltrace.record.settings.options import BufferOptions
+from nptltrace.recording.files.host import boot_id
+from nptltrace.recording.files.session import SessionDir
+from nptltrace.recording.files.tracedir import Clockwork, TraceDir
+from nptltrace.recording.files.tsdl_writer import Calibration
+from nptltrace.recording.processes import ProcessLog, ProcessWatch
+from nptltrace.recording.settings.options import BufferOptions
 
 if TYPE_CHECKING:
     from nptltrace._binding.libpttcollect import Stats
@@ -90,7 +90,7 @@ def _find(directory: Path) -> tuple[Path, SessionDir | None]:
 
 def _session_of(trace: Path) -> SessionDir | None:
     """Return the session that names this trace, which was killed before it could say so itself."""
-    from nptltrace.record.files.session import left_overs
+    from nptltrace.recording.files.session import left_overs
 
     wanted = trace.absolute()
     return next((SessionDir(left.path) for left in left_overs() if left.trace == wanted), None)
@@ -165,7 +165,7 @@ def _complete_facts(
     facts: dict[str, Any], collector: Collector, session: SessionDir, clock: Clockwork
 ) -> None:
     """Fill in what the killed recorder had not come to say."""
-    from nptltrace.record.files.host import describe_host
+    from nptltrace.recording.files.host import describe_host
 
     for name, value in describe_host().items():
         facts.setdefault(name, value)
