@@ -5,9 +5,10 @@ Importing the package costs next to nothing; each public name is loaded when it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from nptltrace.api import Traceset
     from nptltrace.api import open_traceset as open  # noqa: A004 -- as in gzip.open
     from nptltrace.errors import (

@@ -200,6 +200,7 @@ class TestWhole:
     def test_imports_nothing_heavy(self, ptt: Ptt, tmp_path: Path) -> None:
         """Nor what would keep it from ending at once."""
         heavy = {"numpy", "pyarrow", "rich", "elftools", "shutil", "subprocess", "tempfile"}
+        heavy |= {"typing", "dataclasses", "inspect", "locale"}
         code = (
             "import sys; from nptltrace.cli import main; main(sys.argv[1:]); "
             f"print(sorted({heavy | {'atexit', 'threading'}} & set(sys.modules)))"

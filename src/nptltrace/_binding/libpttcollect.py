@@ -9,12 +9,12 @@ from __future__ import annotations
 import errno
 import os
 from ctypes import byref, c_void_p
-from typing import TYPE_CHECKING
 
 from nptltrace._binding.headers import collect as c
 from nptltrace._binding.library import Library
 from nptltrace.errors import PttError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from typing import TYPE_CHECKING, Any
 
 from nptltrace import _paths
 from nptltrace.errors import NativeError, PttError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
+    from typing import Any
 
 __all__ = ["Library", "check", "words_of"]
 

@@ -6,11 +6,13 @@ The table of events is built when it is first asked for: a recorder never does, 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from nptltrace.catalog._domains import DOMAINS, LLL_PURPOSES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from nptltrace.catalog._events import EVENTS
     from nptltrace.catalog.types import EventType, Field
 

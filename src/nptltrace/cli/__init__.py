@@ -20,14 +20,17 @@ import io
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from nptltrace import __version__
 from nptltrace.cli import commands
 from nptltrace.errors import PttError, UsageError, one_line
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any, NoReturn, Protocol
+else:
+    Protocol = object
 
 __all__ = [
     "Command",
@@ -39,6 +42,10 @@ __all__ = [
     "top_help",
     "top_parser",
 ]
+
+# There are no translations: without this, argparse imports what looks for them, and looks.
+argparse._ = str  # type: ignore[attr-defined]
+argparse.ngettext = lambda one, many, count: one if count == 1 else many  # type: ignore[attr-defined]
 
 # How `ptt --help` lists the commands: as one meets them. Others follow by name.
 _ORDER = (
@@ -136,7 +143,9 @@ def load_command(name: str) -> Command:
         close = get_close_matches(name, command_names(), n=1)
         hint = f"; did you mean {close[0]}?" if close else " (see ptt --help)"
         raise UsageError(f"no command {name!r}{hint}")
-    return cast("Command", import_module(f"{commands.__name__}.{name.replace('-', '_')}"))
+    found: Any = import_module(f"{commands.__name__}.{name.replace('-', '_')}")
+    command: Command = found
+    return command
 
 
 def top_parser() -> Parser:

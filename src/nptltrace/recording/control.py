@@ -6,12 +6,13 @@ import mmap
 import os
 from ctypes import sizeof
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.headers.ptt_abi import Control
+from nptltrace._values import Values
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import PttError, UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nptltrace.recording.settings.levels import Levels
 
@@ -24,7 +25,7 @@ _MAJOR = 1
 _CHANGED = "levels-changed"
 
 
-class ControlPage(NamedTuple):
+class ControlPage(Values):
     """The page with the levels of one process.
 
     Attributes:

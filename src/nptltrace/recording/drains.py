@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Protocol
 
 from nptltrace._binding.libpttcollect import Stats
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Protocol
 
     from nptltrace._binding.libpttcollect import Collector
     from nptltrace.recording.settings.options import HandlerChoice
+else:
+    Protocol = object
 
 __all__ = ["Drain", "NoDrain", "RingDrain"]
 

@@ -7,12 +7,13 @@ import os
 import re
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
 
 from nptltrace.recording import launch
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Self
 
 __all__ = ["Interrupts"]
 

@@ -9,12 +9,12 @@ import signal
 import stat
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nptltrace import _paths
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording.program_headers import read_elf
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

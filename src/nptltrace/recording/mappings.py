@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
-from typing import TYPE_CHECKING, Any
 
 from nptltrace.recording.program_headers import read_elf
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from nptltrace.recording.program_headers import Elf
 
 __all__ = ["Modules", "modules_of_log", "program_of_maps", "shared_of_maps"]
-
-_LINE = re.compile(
-    r"(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) (?P<rights>\S{4}) (?P<offset>[0-9a-f]+) "
-    r"(?P<device>\S+) (?P<inode>\d+)\s*(?P<path>.*)"
-)
 
 
 class Modules:
@@ -61,17 +56,27 @@ class Modules:
         return self._seen[key]
 
 
+def _fields(line: str) -> tuple[int, int, int, str, str, str] | None:
+    """Return start, end, offset, device, inode and path of a line; None of one without a file."""
+    addresses, _, offset, device, inode, path = (*line.split(maxsplit=5), *[""] * 6)[:6]
+    start, _, end = addresses.partition("-")
+    try:
+        found = int(start, 16), int(end, 16), int(offset, 16), device, inode, path
+    except ValueError:
+        return None
+    return None if inode in {"", "0"} else found
+
+
 def _file_mappings(text: str) -> Iterator[tuple[int, int, int, str, str]]:
     """Yield start, end, offset, inode and path of each mapping of a file."""
     for line in text.splitlines():
-        match = _LINE.fullmatch(line)
-        if match is None or match["inode"] == "0" or not match["path"].startswith("/"):
+        fields = _fields(line)
+        if fields is None or not fields[-1].startswith("/"):
             continue
-        path = match["path"].removesuffix(" (deleted)")
-        if path.startswith(("/dev/", "/memfd:", "/SYSV")):
-            continue
-        start, end, offset = (int(match[name], 16) for name in ("start", "end", "offset"))
-        yield start, end, offset, match["inode"], path
+        start, end, offset, _, inode, path = fields
+        path = path.removesuffix(" (deleted)")
+        if not path.startswith(("/dev/", "/memfd:", "/SYSV")):
+            yield start, end, offset, inode, path
 
 
 def modules_of_log(text: str, program: str) -> list[dict[str, Any]]:
@@ -111,14 +116,18 @@ def shared_of_maps(text: str, but: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for line in text.splitlines():
         # nearly no line is of such memory, and there may be thousands
-        match = _LINE.fullmatch(line) if " rw-s " in line or " rwxs " in line else None
-        if match is None:
+        fields = _fields(line) if " rw-s " in line or " rwxs " in line else None
+        if fields is None or fields[-1].startswith(but):
             continue
-        if match["inode"] == "0" or match["path"].startswith(but):
-            continue
-        identity = f"{match['device']}:{match['inode']}"
-        start, end, offset = (f"0x{int(match[name], 16):x}" for name in ("start", "end", "offset"))
-        found.append({"start": start, "end": end, "file": identity, "offset": offset})
+        start, end, offset, device, inode, _ = fields
+        found.append(
+            {
+                "start": f"0x{start:x}",
+                "end": f"0x{end:x}",
+                "file": f"{device}:{inode}",
+                "offset": f"0x{offset:x}",
+            }
+        )
     return found
 
 

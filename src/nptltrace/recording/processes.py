@@ -9,7 +9,6 @@ import os
 import select
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
 
 from nptltrace._binding.headers.ptt_abi import PTT_PROCESS_CLAIMED, PTT_PROCESS_EXECING
 from nptltrace._binding.libpttcollect import SITE_VOID
@@ -21,8 +20,10 @@ from nptltrace.recording.mappings import (
     shared_of_maps,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, TextIO
 
     from nptltrace._binding.headers.collect import Process as Entry
     from nptltrace._binding.libpttcollect import Collector

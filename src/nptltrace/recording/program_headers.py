@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import NamedTuple
+
+from nptltrace._values import Values
 
 __all__ = ["Elf", "Segment", "read_elf"]
 
@@ -19,7 +20,7 @@ _NOTES_MAX = 1 << 20
 _BEGIN = 4096
 
 
-class Segment(NamedTuple):
+class Segment(Values):
     """A part of the file that is loaded."""
 
     vaddr: int
@@ -28,7 +29,7 @@ class Segment(NamedTuple):
     memory_size: int
 
 
-class Elf(NamedTuple):
+class Elf(Values):
     """What is known of an ELF file.
 
     Attributes:

@@ -11,10 +11,10 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.libpttcollect import Collector, CollectorError, Stats
 from nptltrace._plural import plural
+from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording import launch
 from nptltrace.recording.drains import NoDrain, RingDrain
@@ -23,6 +23,7 @@ from nptltrace.recording.files.tracedir import Clockwork, TraceDir
 from nptltrace.recording.interrupts import Interrupts
 from nptltrace.recording.settings.levels import HIGHEST
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -47,7 +48,7 @@ _PROGRESS_AFTER_S = 3.0
 _FAULTS_TOLD = 5
 
 
-class Outcome(NamedTuple):
+class Outcome(Values):
     """How a recording ended.
 
     Attributes:
@@ -453,7 +454,7 @@ def _pids_after(first: int, age_s: float) -> set[int]:
         first: A pid of the last `age_s` seconds.
         age_s: How long ago that process was started, or longer.
     """
-    last = int(Path("/proc/loadavg").read_text(encoding="ascii").split()[-1])
+    last = int(Path("/proc/loadavg").read_text(encoding="utf-8").split()[-1])
     in_turn = age_s <= _IN_TURN_S and last >= first
     if in_turn and last - first <= _FEW_PIDS:
         return {pid for pid in range(first + 1, last + 1) if _is_process(pid)} - {os.getpid()}

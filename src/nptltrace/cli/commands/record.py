@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nptltrace._plural import plural
 from nptltrace.cli.options import say, size, suggest
 from nptltrace.errors import UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nptltrace.recording.settings.options import RecordOptions
     from nptltrace.recording.viewer_process import Beside

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["boot_id", "clock_uuid", "describe_host"]
 
@@ -12,7 +15,7 @@ __all__ = ["boot_id", "clock_uuid", "describe_host"]
 def boot_id() -> str:
     """Return the identity of this boot of the machine, or the empty string."""
     try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except OSError:
         return ""
 

@@ -6,11 +6,12 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
+from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording.control import ControlPage
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -128,7 +129,7 @@ class SessionDir:
         _remove_tree(self.path)
 
 
-class LeftOver(NamedTuple):
+class LeftOver(Values):
     """A session whose recorder is dead.
 
     Attributes:
@@ -152,12 +153,12 @@ def trace_of(pid: int) -> Path:
     for place in SessionDir.places():
         for path in place.glob(f"{PREFIX}-{os.getuid()}-*"):
             note = _note(path)
-            if note is not None and note["recorder"] == pid and start_time(pid) == note["start"]:
-                return Path(note["trace"])
+            if note is not None and note.recorder == pid and start_time(pid) == note.start:
+                return Path(note.trace)
     note = _note(ControlPage.of(pid).path.parent)
     if note is None:
         raise UsageError(f"process {pid} is recorded, but nobody says where")
-    return Path(note["trace"])
+    return Path(note.trace)
 
 
 def is_killed(trace: Path) -> bool:
@@ -208,12 +209,12 @@ def _left_over(path: Path) -> LeftOver | None:
     except OSError:
         return None
     note = _note(path)
-    if note is None or start_time(note["recorder"]) == note["start"]:
+    if note is None or start_time(note.recorder) == note.start:
         return None
-    return LeftOver(path, Path(note["trace"]))
+    return LeftOver(path, Path(note.trace))
 
 
-class _Note(TypedDict):
+class _Note(Values):
     """What `SessionDir.note` wrote."""
 
     trace: str

@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import time
-from typing import TYPE_CHECKING, Any
 
 import nptltrace
 from nptltrace._binding.headers.ptt_abi import PTT_CLOCK_MONOTONIC, PTT_CLOCK_TSC
@@ -21,8 +20,10 @@ from nptltrace.recording.files.tsdl_writer import (
     write_atomically,
 )
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from nptltrace._binding.headers.collect import CollectorTime
     from nptltrace._binding.libpttcollect import Stats

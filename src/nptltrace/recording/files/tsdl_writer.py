@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._values import Values
 from nptltrace.catalog import event_classes_tsdl
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -88,7 +89,7 @@ _STREAMS = {
 }
 
 
-class Calibration(NamedTuple):
+class Calibration(Values):
     """How the trace's clock maps to the time of day.
 
     Attributes:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nptltrace.recording.files.session import names_in
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 

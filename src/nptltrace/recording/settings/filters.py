@@ -10,11 +10,13 @@ name, as for `ptt view --event` and `--suffix`; upper and lower case do not matt
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from nptltrace._values import Values
 from nptltrace.errors import UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from nptltrace.catalog import EventType
 
 __all__ = ["EventFilter", "parse_filter"]
@@ -25,7 +27,7 @@ _ALWAYS = frozenset({"NEW_THREAD_CREATED", "THREAD_BEGIN", "THREAD_END", "THREAD
 _ALWAYS_DOMAINS = frozenset({"process", "handler"})
 
 
-class EventFilter(NamedTuple):
+class EventFilter(Values):
     """A choice of event types.
 
     Attributes:

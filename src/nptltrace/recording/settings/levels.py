@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._values import Values
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -20,7 +21,7 @@ _PTT_LEVELS = {"ALL": 4, "IO": 3}
 _ALWAYS = ("handler", "process", "user")
 
 
-class Levels(NamedTuple):
+class Levels(Values):
     """Detail levels of all domains.
 
     Attributes:

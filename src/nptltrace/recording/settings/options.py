@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.headers import ptt_abi
+from nptltrace._values import Values
 from nptltrace.errors import UsageError
 from nptltrace.recording.settings.levels import Levels
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -36,7 +37,7 @@ class WhenFull(enum.IntEnum):
     DROP = ptt_abi.PTT_WHEN_FULL_DROP
 
 
-class BufferOptions(NamedTuple):
+class BufferOptions(Values):
     """Sizes and policies of the buffers and of the files they go to.
 
     Attributes:
@@ -70,7 +71,7 @@ class BufferOptions(NamedTuple):
 _WRITE_TRACES = ("ring", "shared", "file")
 
 
-class HandlerChoice(NamedTuple):
+class HandlerChoice(Values):
     """The trace handler and its arguments.
 
     Attributes:
@@ -92,7 +93,7 @@ class HandlerChoice(NamedTuple):
         return cls(name, tuple(rest.split(",")) if rest else ())
 
 
-class RecordOptions(NamedTuple):
+class RecordOptions(Values):
     """All of `ptt record`.
 
     Attributes:
