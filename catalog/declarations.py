@@ -273,6 +273,10 @@ HOOK_KEYS = {
 }  # fmt: skip
 
 
+# One macro of the tracer reports the errors of all domains.
+ERROR_FIELDS = [("routine", "u16"), ("result", "s32")]
+
+
 def check_hook(hook: Hook) -> None:
     """Insist that every field of the event NAME_IN has a source, if the hook is generated."""
     given = {p.name for p in hook.parameters} | set(hook.values)
@@ -325,4 +329,6 @@ def load_hooks(path: Path, events: list[Event]) -> list[Hook]:
                 )
             )
             check_hook(hooks[-1])
+            if error and [(f.name, f.type) for f in error.fields] != ERROR_FIELDS:
+                sys.exit(f"events.toml: {error.name} has other fields than the error events have")
     return hooks

@@ -53,12 +53,12 @@ def value(hook: Hook, f: Field) -> str | None:
     return CASTS.get(f.type, "") + name
 
 
-def report(hook: Hook, event: Event, *, always: bool = False, **values: str) -> str:
+def report(hook: Hook, event: Event, *, always: bool = False) -> str:
     """The statement that reports an event; `always`: its level is known to be reached."""
     macro = "EMIT" if always else "REPORT"
     target = f"{event.domain.upper()}, {event.symbol}"
     about = f"{hook.parameters[0].name}, site"
-    given = {f.name: values.get(f.name) or value(hook, f) for f in event.fields}
+    given = {f.name: value(hook, f) for f in event.fields}
     fields = ", ".join(f".{name} = {v}" for name, v in given.items() if v)
     if not fields:
         return f"{macro}({target}, {about});"
@@ -70,9 +70,20 @@ def error_number(hook: Hook) -> str:
     return "ptt_error_of_thrd(result)" if hook.results == "thrd" else "result"
 
 
-def report_error(hook: Hook, event: Event) -> str:
+def report_error(hook: Hook) -> str:
     """The statement that reports that the call failed."""
-    return report(hook, event, routine=f"NPTL_EV_{hook.routine.symbol}", result=error_number(hook))
+    return (
+        f"REPORT_ERROR({hook.routine.domain.upper()}, {hook.parameters[0].name}, "
+        f"NPTL_EV_{hook.routine.symbol}, {error_number(hook)}, site);"
+    )
+
+
+def report_leave(hook: Hook) -> str:
+    """The statement that reports the end of the call, with its result if it has one."""
+    target = f"{hook.leave.domain.upper()}, {hook.leave.symbol}"
+    if [f.name for f in hook.leave.fields] == ["result"]:
+        return f"REPORT_RESULT({target}, {hook.parameters[0].name}, result, site);"
+    return report(hook, hook.leave)
 
 
 def needs_attributes(hook: Hook) -> bool:
@@ -100,7 +111,7 @@ def outcome(hook: Hook) -> list[str]:
         condition = f"if ({failed or 'result'})"
         if hook.after:
             condition = f"else {condition}" if failed else "else"
-        lines += [f"\t{condition}", f"\t\t{report_error(hook, hook.error)}"]
+        lines += [f"\t{condition}", f"\t\t{report_error(hook)}"]
     return lines
 
 
@@ -126,7 +137,7 @@ def body(hook: Hook, real: str) -> list[str]:
         always = hook.before.domain == hook.entry.domain
         lines.append(f"\t{report(hook, hook.before, always=always)}")
     if hook.returns == "void":
-        return [*lines, f"\t{call};", *outcome(hook), f"\t{report(hook, hook.leave)}"]
+        return [*lines, f"\t{call};", *outcome(hook), f"\t{report_leave(hook)}"]
     if hook.results == "errno":
         lines += [f"\tdone = {call};", "\tresult = done < 0 ? errno : 0;"]
     else:
@@ -134,7 +145,7 @@ def body(hook: Hook, real: str) -> list[str]:
     return [
         *lines,
         *outcome(hook),
-        f"\t{report(hook, hook.leave, result='result')}",
+        f"\t{report_leave(hook)}",
         f"\treturn {'done' if hook.results == 'errno' else 'result'};",
     ]
 
@@ -177,7 +188,7 @@ def body_by(hook: Hook, real: str) -> list[str]:
     return [
         *lines,
         f"\tresult = {done};",
-        f"\t{report(hook, hook.leave, result='result')}",
+        f"\t{report_leave(hook)}",
         "\treturn result;",
     ]
 

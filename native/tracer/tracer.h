@@ -143,6 +143,12 @@ static inline __attribute__((always_inline)) void ptt_emit_plain(char domain, ch
 			EMIT_PARAM(NPTL_DOMAIN_##domain, NPTL_EV_##name, type, object, site, __VA_ARGS__); \
 	} while (0)
 
+/* The two events that most routines have, with the same fields in all domains: a failure, and the _OUT of a full call. */
+#define REPORT_ERROR(domain, object, routine_, result_, site)                                    \
+	REPORT_WITH(domain, domain##_ERROR, mutex_error, object, site, .routine = (routine_), .result = (result_))
+#define REPORT_RESULT(domain, name, object, result_, site) \
+	REPORT_WITH(domain, name, mutex_lock_out, object, site, .result = (result_))
+
 /* The call that brought the program into a hook. */
 #define CALL_SITE __builtin_extract_return_addr(__builtin_return_address(0))
 

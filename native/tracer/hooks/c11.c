@@ -12,6 +12,7 @@
 
 _Static_assert(sizeof(mtx_t) == sizeof(pthread_mutex_t) && sizeof(cnd_t) == sizeof(pthread_cond_t), "same objects");
 _Static_assert(sizeof(once_flag) == sizeof(pthread_once_t) && sizeof(thrd_t) == sizeof(pthread_t), "same objects");
+_Static_assert(thrd_success == 0, "generated hooks take 0 for success");
 
 int ptt_error_of_thrd(int result)
 {
@@ -29,12 +30,6 @@ int ptt_error_of_thrd(int result)
 }
 
 /* ------------------------------------------------------------ mutexes */
-
-static void mutex_error(mtx_t *mutex, int routine, int result, void *site)
-{
-	REPORT_WITH(MUTEX, MUTEX_ERROR, mutex_error, mutex, site, .routine = (uint16_t)routine,
-		    .result = ptt_error_of_thrd(result));
-}
 
 /* Under the skin it is a POSIX mutex. */
 static const pthread_mutex_t *posix(const mtx_t *mutex)
@@ -71,7 +66,7 @@ int ptt_mtx_take(mtx_t *mutex, const struct ptt_request *r, void *site)
 	else if (result == thrd_success)
 		REPORT(MUTEX, MUTEX_TAKEN, mutex, site);
 	if (result != thrd_success && result != thrd_timedout)
-		mutex_error(mutex, r->routine, result, site);
+		REPORT_ERROR(MUTEX, mutex, r->routine, ptt_error_of_thrd(result), site);
 	return result;
 }
 
@@ -86,10 +81,10 @@ EXPORT int mtx_unlock(mtx_t *mutex)
 		REPORT(MUTEX, MUTEX_FREE, mutex, site);
 	result = ptt_real.mtx_unlock(mutex);
 	if (result != thrd_success)
-		mutex_error(mutex, NPTL_EV_MUTEX_UNLOCK_IN, result, site);
+		REPORT_ERROR(MUTEX, mutex, NPTL_EV_MUTEX_UNLOCK_IN, ptt_error_of_thrd(result), site);
 	else if (unlikely(!expected))
 		REPORT(MUTEX, MUTEX_FREE, mutex, site); /* as in pthread_mutex_unlock() */
-	REPORT_WITH(C11, MTX_UNLOCK_OUT, mtx_unlock_out, mutex, site, .result = result);
+	REPORT_RESULT(C11, MTX_UNLOCK_OUT, mutex, result, site);
 	return result;
 }
 
@@ -191,7 +186,7 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *arg)
 		return ptt_real.thrd_create(thread, routine, arg);
 	REPORT_WITH(C11, THRD_CREATE_IN, thrd_create_in, 0, site, .start_routine = ptt_ptr48((void *)routine));
 	result = ptt_create_c11(thread, routine, arg, site);
-	REPORT_WITH(C11, THRD_CREATE_OUT, thrd_create_out, 0, site, .result = result);
+	REPORT_RESULT(C11, THRD_CREATE_OUT, 0, result, site);
 	return result;
 }
 

@@ -20,11 +20,6 @@ static void report_taken(pthread_mutex_t *mutex, int result, uint64_t began, voi
 	}
 }
 
-static void report_error(pthread_mutex_t *mutex, int routine, int result, void *site)
-{
-	REPORT_WITH(MUTEX, MUTEX_ERROR, mutex_error, mutex, site, .routine = (uint16_t)routine, .result = result);
-}
-
 /* About to block, @timed: with a deadline. Return: when that was, for the duration of the wait. */
 static uint64_t report_wait(pthread_mutex_t *mutex, bool timed, void *site)
 {
@@ -94,7 +89,7 @@ static COLD int take_contended(pthread_mutex_t *mutex, const struct ptt_request 
 	}
 	report_taken(mutex, result, began, site);
 	if (result && result != EOWNERDEAD && result != ETIMEDOUT)
-		report_error(mutex, r->routine, result, site);
+		REPORT_ERROR(MUTEX, mutex, r->routine, result, site);
 	return result;
 }
 
@@ -165,7 +160,7 @@ int ptt_mutex_try(pthread_mutex_t *mutex, const struct ptt_request *r, void *sit
 	else
 		report_taken(mutex, result, 0, site);
 	if (result && result != EBUSY && result != EOWNERDEAD)
-		report_error(mutex, r->routine, result, site);
+		REPORT_ERROR(MUTEX, mutex, r->routine, result, site);
 	return result;
 }
 
@@ -180,7 +175,7 @@ static COLD int unlock_checked(pthread_mutex_t *mutex, void *site)
 		REPORT(MUTEX, MUTEX_FREE, mutex, site);
 	result = ptt_real.pthread_mutex_unlock(mutex);
 	if (result)
-		report_error(mutex, NPTL_EV_MUTEX_UNLOCK_IN, result, site);
+		REPORT_ERROR(MUTEX, mutex, NPTL_EV_MUTEX_UNLOCK_IN, result, site);
 	else if (unlikely(!expected))
 		/* a child of clone() is its parent still to the library, which goes by a thread id that it keeps */
 		REPORT(MUTEX, MUTEX_FREE, mutex, site);
@@ -233,9 +228,9 @@ EXPORT int pthread_mutex_setprioceiling(pthread_mutex_t *mutex, int ceiling, int
 		REPORT_WITH(MUTEX, MUTEX_WAIT_END, mutex_wait_end, mutex, site, .result = result,
 			    .wait_ns = ptt_now_ns() - began);
 	if (result)
-		report_error(mutex, NPTL_EV_MUTEX_SETPRIOCEILING_IN, result, site);
+		REPORT_ERROR(MUTEX, mutex, NPTL_EV_MUTEX_SETPRIOCEILING_IN, result, site);
 	else
 		REPORT_WITH(MUTEX, MUTEX_CEILING, mutex_ceiling, mutex, site, .ceiling = ceiling);
-	REPORT_WITH(MUTEX, MUTEX_SETPRIOCEILING_OUT, mutex_setprioceiling_out, mutex, site, .result = result);
+	REPORT_RESULT(MUTEX, MUTEX_SETPRIOCEILING_OUT, mutex, result, site);
 	return result;
 }

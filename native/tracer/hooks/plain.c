@@ -33,9 +33,8 @@ EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
 	if (!result)
 		REPORT_WITH(THREAD, THREAD_JOIN_OUT, thread_join_out, thread, site, .result = result);
 	else if (result != EBUSY)
-		REPORT_WITH(THREAD, THREAD_ERROR, thread_error, thread, site, .routine = NPTL_EV_THREAD_TRYJOIN_IN,
-				.result = result);
-	REPORT_WITH(THREAD, THREAD_TRYJOIN_OUT, thread_tryjoin_out, thread, site, .result = result);
+		REPORT_ERROR(THREAD, thread, NPTL_EV_THREAD_TRYJOIN_IN, result, site);
+	REPORT_RESULT(THREAD, THREAD_TRYJOIN_OUT, thread, result, site);
 	return result;
 }
 
@@ -81,9 +80,8 @@ EXPORT int pthread_detach(pthread_t thread)
 	EMIT_WITH(THREAD, THREAD_DETACH, thread_detach, thread, site, .result = 0);
 	result = ptt_real.pthread_detach(thread);
 	if (result)
-		REPORT_WITH(THREAD, THREAD_ERROR, thread_error, thread, site, .routine = NPTL_EV_THREAD_DETACH_IN,
-				.result = result);
-	REPORT_WITH(THREAD, THREAD_DETACH_OUT, thread_detach_out, thread, site, .result = result);
+		REPORT_ERROR(THREAD, thread, NPTL_EV_THREAD_DETACH_IN, result, site);
+	REPORT_RESULT(THREAD, THREAD_DETACH_OUT, thread, result, site);
 	return result;
 }
 
@@ -97,7 +95,7 @@ EXPORT int pthread_cancel(pthread_t thread)
 	REPORT(THREAD, THREAD_CANCEL_IN, thread, site);
 	EMIT_WITH(THREAD, THREAD_CANCEL, thread_cancel, thread, site, .result = 0);
 	result = ptt_real.pthread_cancel(thread);
-	REPORT_WITH(THREAD, THREAD_CANCEL_OUT, thread_cancel_out, thread, site, .result = result);
+	REPORT_RESULT(THREAD, THREAD_CANCEL_OUT, thread, result, site);
 	return result;
 }
 
@@ -110,7 +108,7 @@ static int call_pthread_kill(int (*real)(pthread_t thread, int signal), pthread_
 	REPORT_WITH(THREAD, THREAD_KILL_IN, thread_kill_in, thread, site, .signal = signal);
 	EMIT_WITH(THREAD, THREAD_KILL, thread_kill, thread, site, .signal = signal);
 	result = real(thread, signal);
-	REPORT_WITH(THREAD, THREAD_KILL_OUT, thread_kill_out, thread, site, .result = result);
+	REPORT_RESULT(THREAD, THREAD_KILL_OUT, thread, result, site);
 	return result;
 }
 
@@ -133,7 +131,7 @@ EXPORT int pthread_sigqueue(pthread_t thread, int signal, const union sigval val
 	REPORT_WITH(THREAD, THREAD_SIGQUEUE_IN, thread_sigqueue_in, thread, site, .signal = signal);
 	EMIT_WITH(THREAD, THREAD_KILL, thread_kill, thread, site, .signal = signal);
 	result = ptt_real.pthread_sigqueue(thread, signal, value);
-	REPORT_WITH(THREAD, THREAD_SIGQUEUE_OUT, thread_sigqueue_out, thread, site, .result = result);
+	REPORT_RESULT(THREAD, THREAD_SIGQUEUE_OUT, thread, result, site);
 	return result;
 }
 
@@ -163,9 +161,8 @@ EXPORT int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t 
 	if (!result)
 		report_mutex_init(mutex, attr, site);
 	else
-		REPORT_WITH(MUTEX, MUTEX_ERROR, mutex_error, mutex, site, .routine = NPTL_EV_MUTEX_INIT_IN,
-				.result = result);
-	REPORT_WITH(MUTEX, MUTEX_INIT_OUT, mutex_init_out, mutex, site, .result = result);
+		REPORT_ERROR(MUTEX, mutex, NPTL_EV_MUTEX_INIT_IN, result, site);
+	REPORT_RESULT(MUTEX, MUTEX_INIT_OUT, mutex, result, site);
 	return result;
 }
 ALIAS(__pthread_mutex_init, pthread_mutex_init);
@@ -180,9 +177,8 @@ EXPORT int pthread_mutex_destroy(pthread_mutex_t *mutex)
 	if (!result)
 		REPORT(MUTEX, MUTEX_DESTROY, mutex, site);
 	else
-		REPORT_WITH(MUTEX, MUTEX_ERROR, mutex_error, mutex, site, .routine = NPTL_EV_MUTEX_DESTROY_IN,
-				.result = result);
-	REPORT_WITH(MUTEX, MUTEX_DESTROY_OUT, mutex_destroy_out, mutex, site, .result = result);
+		REPORT_ERROR(MUTEX, mutex, NPTL_EV_MUTEX_DESTROY_IN, result, site);
+	REPORT_RESULT(MUTEX, MUTEX_DESTROY_OUT, mutex, result, site);
 	return result;
 }
 ALIAS(__pthread_mutex_destroy, pthread_mutex_destroy);
@@ -197,7 +193,7 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 		return ptt_real.pthread_mutex_trylock(mutex);
 	REPORT(MUTEX, MUTEX_TRYLOCK_IN, mutex, site);
 	result = ptt_mutex_try(mutex, &request, site);
-	REPORT_WITH(MUTEX, MUTEX_TRYLOCK_OUT, mutex_trylock_out, mutex, site, .result = result);
+	REPORT_RESULT(MUTEX, MUTEX_TRYLOCK_OUT, mutex, result, site);
 	return result;
 }
 ALIAS(__pthread_mutex_trylock, pthread_mutex_trylock);
@@ -213,7 +209,7 @@ EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec
 		return ptt_real.pthread_mutex_timedlock(mutex, deadline);
 	REPORT_WITH(MUTEX, MUTEX_TIMEDLOCK_IN, mutex_timedlock_in, mutex, site, .deadline_ns = ptt_ns(deadline));
 	result = ptt_mutex_take(mutex, &request, site);
-	REPORT_WITH(MUTEX, MUTEX_TIMEDLOCK_OUT, mutex_timedlock_out, mutex, site, .result = result);
+	REPORT_RESULT(MUTEX, MUTEX_TIMEDLOCK_OUT, mutex, result, site);
 	return result;
 }
 
@@ -229,7 +225,7 @@ EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, cons
 	REPORT_WITH(MUTEX, MUTEX_CLOCKLOCK_IN, mutex_clocklock_in, mutex, site, .clock = (uint16_t)clock,
 			.deadline_ns = ptt_ns(deadline));
 	result = ptt_mutex_take(mutex, &request, site);
-	REPORT_WITH(MUTEX, MUTEX_CLOCKLOCK_OUT, mutex_clocklock_out, mutex, site, .result = result);
+	REPORT_RESULT(MUTEX, MUTEX_CLOCKLOCK_OUT, mutex, result, site);
 	return result;
 }
 
@@ -243,9 +239,8 @@ EXPORT int pthread_mutex_consistent(pthread_mutex_t *mutex)
 	if (!result)
 		REPORT(MUTEX, MUTEX_CONSISTENT, mutex, site);
 	else
-		REPORT_WITH(MUTEX, MUTEX_ERROR, mutex_error, mutex, site, .routine = NPTL_EV_MUTEX_CONSISTENT_IN,
-				.result = result);
-	REPORT_WITH(MUTEX, MUTEX_CONSISTENT_OUT, mutex_consistent_out, mutex, site, .result = result);
+		REPORT_ERROR(MUTEX, mutex, NPTL_EV_MUTEX_CONSISTENT_IN, result, site);
+	REPORT_RESULT(MUTEX, MUTEX_CONSISTENT_OUT, mutex, result, site);
 	return result;
 }
 ALIAS(pthread_mutex_consistent_np, pthread_mutex_consistent);
@@ -274,9 +269,8 @@ EXPORT int pthread_rwlock_init(pthread_rwlock_t *rwlock, const pthread_rwlockatt
 	if (!result)
 		report_rwlock_init(rwlock, attr, site);
 	else
-		REPORT_WITH(RWLOCK, RWLOCK_ERROR, rwlock_error, rwlock, site, .routine = NPTL_EV_RWLOCK_INIT_IN,
-				.result = result);
-	REPORT_WITH(RWLOCK, RWLOCK_INIT_OUT, rwlock_init_out, rwlock, site, .result = result);
+		REPORT_ERROR(RWLOCK, rwlock, NPTL_EV_RWLOCK_INIT_IN, result, site);
+	REPORT_RESULT(RWLOCK, RWLOCK_INIT_OUT, rwlock, result, site);
 	return result;
 }
 ALIAS(__pthread_rwlock_init, pthread_rwlock_init);
@@ -291,9 +285,8 @@ EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *rwlock)
 	if (!result)
 		REPORT(RWLOCK, RWLOCK_DESTROY, rwlock, site);
 	else
-		REPORT_WITH(RWLOCK, RWLOCK_ERROR, rwlock_error, rwlock, site, .routine = NPTL_EV_RWLOCK_DESTROY_IN,
-				.result = result);
-	REPORT_WITH(RWLOCK, RWLOCK_DESTROY_OUT, rwlock_destroy_out, rwlock, site, .result = result);
+		REPORT_ERROR(RWLOCK, rwlock, NPTL_EV_RWLOCK_DESTROY_IN, result, site);
+	REPORT_RESULT(RWLOCK, RWLOCK_DESTROY_OUT, rwlock, result, site);
 	return result;
 }
 ALIAS(__pthread_rwlock_destroy, pthread_rwlock_destroy);
@@ -308,7 +301,7 @@ EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *rwlock)
 		return ptt_real.pthread_rwlock_rdlock(rwlock);
 	REPORT(RWLOCK, RWLOCK_RDLOCK_IN, rwlock, site);
 	result = ptt_rwlock_read(rwlock, &request, site);
-	REPORT_WITH(RWLOCK, RWLOCK_RDLOCK_OUT, rwlock_rdlock_out, rwlock, site, .result = result);
+	REPORT_RESULT(RWLOCK, RWLOCK_RDLOCK_OUT, rwlock, result, site);
 	return result;
 }
 ALIAS(__pthread_rwlock_rdlock, pthread_rwlock_rdlock);
@@ -323,7 +316,7 @@ EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *rwlock)
 		return ptt_real.pthread_rwlock_wrlock(rwlock);
 	REPORT(RWLOCK, RWLOCK_WRLOCK_IN, rwlock, site);
 	result = ptt_rwlock_write(rwlock, &request, site);
-	REPORT_WITH(RWLOCK, RWLOCK_WRLOCK_OUT, rwlock_wrlock_out, rwlock, site, .result = result);
+	REPORT_RESULT(RWLOCK, RWLOCK_WRLOCK_OUT, rwlock, result, site);
 	return result;
 }
 ALIAS(__pthread_rwlock_wrlock, pthread_rwlock_wrlock);
@@ -338,9 +331,8 @@ EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *rwlock)
 	if (!result)
 		REPORT(RWLOCK, RWLOCK_TAKEN_READ_TRIED, rwlock, site);
 	else if (result != EBUSY)
-		REPORT_WITH(RWLOCK, RWLOCK_ERROR, rwlock_error, rwlock, site, .routine = NPTL_EV_RWLOCK_TRYRDLOCK_IN,
-				.result = result);
-	REPORT_WITH(RWLOCK, RWLOCK_TRYRDLOCK_OUT, rwlock_tryrdlock_out, rwlock, site, .result = result);
+		REPORT_ERROR(RWLOCK, rwlock, NPTL_EV_RWLOCK_TRYRDLOCK_IN, result, site);
+	REPORT_RESULT(RWLOCK, RWLOCK_TRYRDLOCK_OUT, rwlock, result, site);
 	return result;
 }
 ALIAS(__pthread_rwlock_tryrdlock, pthread_rwlock_tryrdlock);
@@ -355,9 +347,8 @@ EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *rwlock)
 	if (!result)
 		REPORT(RWLOCK, RWLOCK_TAKEN_WRITE_TRIED, rwlock, site);
 	else if (result != EBUSY)
-		REPORT_WITH(RWLOCK, RWLOCK_ERROR, rwlock_error, rwlock, site, .routine = NPTL_EV_RWLOCK_TRYWRLOCK_IN,
-				.result = result);
-	REPORT_WITH(RWLOCK, RWLOCK_TRYWRLOCK_OUT, rwlock_trywrlock_out, rwlock, site, .result = result);
+		REPORT_ERROR(RWLOCK, rwlock, NPTL_EV_RWLOCK_TRYWRLOCK_IN, result, site);
+	REPORT_RESULT(RWLOCK, RWLOCK_TRYWRLOCK_OUT, rwlock, result, site);
 	return result;
 }
 ALIAS(__pthread_rwlock_trywrlock, pthread_rwlock_trywrlock);
@@ -374,7 +365,7 @@ EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *rwlock, const struct tim
 	REPORT_WITH(RWLOCK, RWLOCK_TIMEDRDLOCK_IN, rwlock_timedrdlock_in, rwlock, site,
 			.deadline_ns = ptt_ns(deadline));
 	result = ptt_rwlock_read(rwlock, &request, site);
-	REPORT_WITH(RWLOCK, RWLOCK_TIMEDRDLOCK_OUT, rwlock_timedrdlock_out, rwlock, site, .result = result);
+	REPORT_RESULT(RWLOCK, RWLOCK_TIMEDRDLOCK_OUT, rwlock, result, site);
 	return result;
 }
 
@@ -390,7 +381,7 @@ EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *rwlock, const struct tim
 	REPORT_WITH(RWLOCK, RWLOCK_TIMEDWRLOCK_IN, rwlock_timedwrlock_in, rwlock, site,
 			.deadline_ns = ptt_ns(deadline));
 	result = ptt_rwlock_write(rwlock, &request, site);
-	REPORT_WITH(RWLOCK, RWLOCK_TIMEDWRLOCK_OUT, rwlock_timedwrlock_out, rwlock, site, .result = result);
+	REPORT_RESULT(RWLOCK, RWLOCK_TIMEDWRLOCK_OUT, rwlock, result, site);
 	return result;
 }
 
@@ -406,7 +397,7 @@ EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *rwlock, clockid_t clock,
 	REPORT_WITH(RWLOCK, RWLOCK_CLOCKRDLOCK_IN, rwlock_clockrdlock_in, rwlock, site, .clock = (uint16_t)clock,
 			.deadline_ns = ptt_ns(deadline));
 	result = ptt_rwlock_read(rwlock, &request, site);
-	REPORT_WITH(RWLOCK, RWLOCK_CLOCKRDLOCK_OUT, rwlock_clockrdlock_out, rwlock, site, .result = result);
+	REPORT_RESULT(RWLOCK, RWLOCK_CLOCKRDLOCK_OUT, rwlock, result, site);
 	return result;
 }
 
@@ -422,7 +413,7 @@ EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *rwlock, clockid_t clock,
 	REPORT_WITH(RWLOCK, RWLOCK_CLOCKWRLOCK_IN, rwlock_clockwrlock_in, rwlock, site, .clock = (uint16_t)clock,
 			.deadline_ns = ptt_ns(deadline));
 	result = ptt_rwlock_write(rwlock, &request, site);
-	REPORT_WITH(RWLOCK, RWLOCK_CLOCKWRLOCK_OUT, rwlock_clockwrlock_out, rwlock, site, .result = result);
+	REPORT_RESULT(RWLOCK, RWLOCK_CLOCKWRLOCK_OUT, rwlock, result, site);
 	return result;
 }
 
@@ -437,9 +428,8 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *rwlock)
 	EMIT(RWLOCK, RWLOCK_FREE, rwlock, site);
 	result = ptt_real.pthread_rwlock_unlock(rwlock);
 	if (result)
-		REPORT_WITH(RWLOCK, RWLOCK_ERROR, rwlock_error, rwlock, site, .routine = NPTL_EV_RWLOCK_UNLOCK_IN,
-				.result = result);
-	REPORT_WITH(RWLOCK, RWLOCK_UNLOCK_OUT, rwlock_unlock_out, rwlock, site, .result = result);
+		REPORT_ERROR(RWLOCK, rwlock, NPTL_EV_RWLOCK_UNLOCK_IN, result, site);
+	REPORT_RESULT(RWLOCK, RWLOCK_UNLOCK_OUT, rwlock, result, site);
 	return result;
 }
 ALIAS(__pthread_rwlock_unlock, pthread_rwlock_unlock);
@@ -453,7 +443,7 @@ EXPORT int pthread_spin_init(pthread_spinlock_t *lock, int shared)
 	result = ptt_real.pthread_spin_init(lock, shared);
 	if (!result)
 		REPORT_WITH(SPIN, SPIN_INIT, spin_init, lock, site, .shared = (uint16_t)shared);
-	REPORT_WITH(SPIN, SPIN_INIT_OUT, spin_init_out, lock, site, .result = result);
+	REPORT_RESULT(SPIN, SPIN_INIT_OUT, lock, result, site);
 	return result;
 }
 
@@ -466,7 +456,7 @@ EXPORT int pthread_spin_destroy(pthread_spinlock_t *lock)
 	result = ptt_real.pthread_spin_destroy(lock);
 	if (!result)
 		REPORT(SPIN, SPIN_DESTROY, lock, site);
-	REPORT_WITH(SPIN, SPIN_DESTROY_OUT, spin_destroy_out, lock, site, .result = result);
+	REPORT_RESULT(SPIN, SPIN_DESTROY_OUT, lock, result, site);
 	return result;
 }
 
@@ -479,7 +469,7 @@ EXPORT int pthread_spin_trylock(pthread_spinlock_t *lock)
 	result = ptt_real.pthread_spin_trylock(lock);
 	if (!result)
 		REPORT(SPIN, SPIN_TAKEN_TRIED, lock, site);
-	REPORT_WITH(SPIN, SPIN_TRYLOCK_OUT, spin_trylock_out, lock, site, .result = result);
+	REPORT_RESULT(SPIN, SPIN_TRYLOCK_OUT, lock, result, site);
 	return result;
 }
 
@@ -493,7 +483,7 @@ EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 	REPORT(SPIN, SPIN_UNLOCK_IN, lock, site);
 	EMIT(SPIN, SPIN_FREE, lock, site);
 	result = ptt_real.pthread_spin_unlock(lock);
-	REPORT_WITH(SPIN, SPIN_UNLOCK_OUT, spin_unlock_out, lock, site, .result = result);
+	REPORT_RESULT(SPIN, SPIN_UNLOCK_OUT, lock, result, site);
 	return result;
 }
 
@@ -520,9 +510,8 @@ static int call_pthread_cond_init(int (*real)(pthread_cond_t *cond, const pthrea
 	if (!result)
 		report_cond_init(cond, attr, site);
 	else
-		REPORT_WITH(COND, COND_ERROR, cond_error, cond, site, .routine = NPTL_EV_COND_INIT_IN,
-				.result = result);
-	REPORT_WITH(COND, COND_INIT_OUT, cond_init_out, cond, site, .result = result);
+		REPORT_ERROR(COND, cond, NPTL_EV_COND_INIT_IN, result, site);
+	REPORT_RESULT(COND, COND_INIT_OUT, cond, result, site);
 	return result;
 }
 
@@ -545,9 +534,8 @@ static int call_pthread_cond_destroy(int (*real)(pthread_cond_t *cond), pthread_
 	EMIT(COND, COND_DESTROY, cond, site);
 	result = real(cond);
 	if (result)
-		REPORT_WITH(COND, COND_ERROR, cond_error, cond, site, .routine = NPTL_EV_COND_DESTROY_IN,
-				.result = result);
-	REPORT_WITH(COND, COND_DESTROY_OUT, cond_destroy_out, cond, site, .result = result);
+		REPORT_ERROR(COND, cond, NPTL_EV_COND_DESTROY_IN, result, site);
+	REPORT_RESULT(COND, COND_DESTROY_OUT, cond, result, site);
 	return result;
 }
 
@@ -570,9 +558,8 @@ static int call_pthread_cond_signal(int (*real)(pthread_cond_t *cond), pthread_c
 	EMIT(COND, COND_SIGNAL, cond, site);
 	result = real(cond);
 	if (result)
-		REPORT_WITH(COND, COND_ERROR, cond_error, cond, site, .routine = NPTL_EV_COND_SIGNAL_IN,
-				.result = result);
-	REPORT_WITH(COND, COND_SIGNAL_OUT, cond_signal_out, cond, site, .result = result);
+		REPORT_ERROR(COND, cond, NPTL_EV_COND_SIGNAL_IN, result, site);
+	REPORT_RESULT(COND, COND_SIGNAL_OUT, cond, result, site);
 	return result;
 }
 
@@ -595,9 +582,8 @@ static int call_pthread_cond_broadcast(int (*real)(pthread_cond_t *cond), pthrea
 	EMIT(COND, COND_BROADCAST, cond, site);
 	result = real(cond);
 	if (result)
-		REPORT_WITH(COND, COND_ERROR, cond_error, cond, site, .routine = NPTL_EV_COND_BROADCAST_IN,
-				.result = result);
-	REPORT_WITH(COND, COND_BROADCAST_OUT, cond_broadcast_out, cond, site, .result = result);
+		REPORT_ERROR(COND, cond, NPTL_EV_COND_BROADCAST_IN, result, site);
+	REPORT_RESULT(COND, COND_BROADCAST_OUT, cond, result, site);
 	return result;
 }
 
@@ -633,9 +619,8 @@ EXPORT int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrie
 	if (!result)
 		report_barrier_init(barrier, attr, count, site);
 	else
-		REPORT_WITH(BARRIER, BARRIER_ERROR, barrier_error, barrier, site, .routine = NPTL_EV_BARRIER_INIT_IN,
-				.result = result);
-	REPORT_WITH(BARRIER, BARRIER_INIT_OUT, barrier_init_out, barrier, site, .result = result);
+		REPORT_ERROR(BARRIER, barrier, NPTL_EV_BARRIER_INIT_IN, result, site);
+	REPORT_RESULT(BARRIER, BARRIER_INIT_OUT, barrier, result, site);
 	return result;
 }
 
@@ -649,9 +634,8 @@ EXPORT int pthread_barrier_destroy(pthread_barrier_t *barrier)
 	if (!result)
 		REPORT(BARRIER, BARRIER_DESTROY, barrier, site);
 	else
-		REPORT_WITH(BARRIER, BARRIER_ERROR, barrier_error, barrier, site,
-				.routine = NPTL_EV_BARRIER_DESTROY_IN, .result = result);
-	REPORT_WITH(BARRIER, BARRIER_DESTROY_OUT, barrier_destroy_out, barrier, site, .result = result);
+		REPORT_ERROR(BARRIER, barrier, NPTL_EV_BARRIER_DESTROY_IN, result, site);
+	REPORT_RESULT(BARRIER, BARRIER_DESTROY_OUT, barrier, result, site);
 	return result;
 }
 
@@ -681,8 +665,8 @@ EXPORT int sem_init(sem_t *sem, int shared, unsigned int value)
 	if (!result)
 		REPORT_WITH(SEM, SEM_INIT, sem_init, sem, site, .shared = (uint16_t)shared, .value = value);
 	else
-		REPORT_WITH(SEM, SEM_ERROR, sem_error, sem, site, .routine = NPTL_EV_SEM_INIT_IN, .result = result);
-	REPORT_WITH(SEM, SEM_INIT_OUT, sem_init_out, sem, site, .result = result);
+		REPORT_ERROR(SEM, sem, NPTL_EV_SEM_INIT_IN, result, site);
+	REPORT_RESULT(SEM, SEM_INIT_OUT, sem, result, site);
 	return done;
 }
 
@@ -697,9 +681,8 @@ EXPORT int sem_destroy(sem_t *sem)
 	if (!result)
 		REPORT(SEM, SEM_DESTROY, sem, site);
 	else
-		REPORT_WITH(SEM, SEM_ERROR, sem_error, sem, site, .routine = NPTL_EV_SEM_DESTROY_IN,
-				.result = result);
-	REPORT_WITH(SEM, SEM_DESTROY_OUT, sem_destroy_out, sem, site, .result = result);
+		REPORT_ERROR(SEM, sem, NPTL_EV_SEM_DESTROY_IN, result, site);
+	REPORT_RESULT(SEM, SEM_DESTROY_OUT, sem, result, site);
 	return done;
 }
 
@@ -715,8 +698,8 @@ EXPORT int sem_close(sem_t *sem)
 	done = ptt_real.sem_close(sem);
 	result = done < 0 ? errno : 0;
 	if (result)
-		REPORT_WITH(SEM, SEM_ERROR, sem_error, sem, site, .routine = NPTL_EV_SEM_CLOSE_IN, .result = result);
-	REPORT_WITH(SEM, SEM_CLOSE_OUT, sem_close_out, sem, site, .result = result);
+		REPORT_ERROR(SEM, sem, NPTL_EV_SEM_CLOSE_IN, result, site);
+	REPORT_RESULT(SEM, SEM_CLOSE_OUT, sem, result, site);
 	return done;
 }
 
@@ -732,8 +715,8 @@ EXPORT int sem_post(sem_t *sem)
 	done = ptt_real.sem_post(sem);
 	result = done < 0 ? errno : 0;
 	if (result)
-		REPORT_WITH(SEM, SEM_ERROR, sem_error, sem, site, .routine = NPTL_EV_SEM_POST_IN, .result = result);
-	REPORT_WITH(SEM, SEM_POST_OUT, sem_post_out, sem, site, .result = result);
+		REPORT_ERROR(SEM, sem, NPTL_EV_SEM_POST_IN, result, site);
+	REPORT_RESULT(SEM, SEM_POST_OUT, sem, result, site);
 	return done;
 }
 
@@ -759,9 +742,8 @@ EXPORT int sem_trywait(sem_t *sem)
 	if (!result)
 		REPORT(SEM, SEM_TAKEN, sem, site);
 	else if (result != EAGAIN && result != EINTR)
-		REPORT_WITH(SEM, SEM_ERROR, sem_error, sem, site, .routine = NPTL_EV_SEM_TRYWAIT_IN,
-				.result = result);
-	REPORT_WITH(SEM, SEM_TRYWAIT_OUT, sem_trywait_out, sem, site, .result = result);
+		REPORT_ERROR(SEM, sem, NPTL_EV_SEM_TRYWAIT_IN, result, site);
+	REPORT_RESULT(SEM, SEM_TRYWAIT_OUT, sem, result, site);
 	return done;
 }
 
@@ -799,9 +781,8 @@ EXPORT int thrd_detach(thrd_t thread)
 	REPORT_WITH(THREAD, THREAD_DETACH, thread_detach, thread, site, .result = 0);
 	result = ptt_real.thrd_detach(thread);
 	if (result)
-		REPORT_WITH(THREAD, THREAD_ERROR, thread_error, thread, site, .routine = NPTL_EV_THREAD_DETACH_IN,
-				.result = ptt_error_of_thrd(result));
-	REPORT_WITH(C11, THRD_DETACH_OUT, thrd_detach_out, thread, site, .result = result);
+		REPORT_ERROR(THREAD, thread, NPTL_EV_THREAD_DETACH_IN, ptt_error_of_thrd(result), site);
+	REPORT_RESULT(C11, THRD_DETACH_OUT, thread, result, site);
 	return result;
 }
 
@@ -816,9 +797,8 @@ EXPORT int mtx_init(mtx_t *mutex, int type)
 		REPORT_WITH(MUTEX, MUTEX_INIT, mutex_init, mutex, site,
 				.kind = type & mtx_recursive ? PTHREAD_MUTEX_RECURSIVE_NP : PTHREAD_MUTEX_TIMED_NP);
 	else
-		REPORT_WITH(MUTEX, MUTEX_ERROR, mutex_error, mutex, site, .routine = NPTL_EV_MUTEX_INIT_IN,
-				.result = ptt_error_of_thrd(result));
-	REPORT_WITH(C11, MTX_INIT_OUT, mtx_init_out, mutex, site, .result = result);
+		REPORT_ERROR(MUTEX, mutex, NPTL_EV_MUTEX_INIT_IN, ptt_error_of_thrd(result), site);
+	REPORT_RESULT(C11, MTX_INIT_OUT, mutex, result, site);
 	return result;
 }
 
@@ -832,7 +812,7 @@ EXPORT int mtx_lock(mtx_t *mutex)
 		return ptt_real.mtx_lock(mutex);
 	REPORT(C11, MTX_LOCK_IN, mutex, site);
 	result = ptt_mtx_take(mutex, &request, site);
-	REPORT_WITH(C11, MTX_LOCK_OUT, mtx_lock_out, mutex, site, .result = result);
+	REPORT_RESULT(C11, MTX_LOCK_OUT, mutex, result, site);
 	return result;
 }
 
@@ -846,9 +826,8 @@ EXPORT int mtx_trylock(mtx_t *mutex)
 	if (!result)
 		REPORT(MUTEX, MUTEX_TAKEN_TRIED, mutex, site);
 	else if (result != thrd_busy)
-		REPORT_WITH(MUTEX, MUTEX_ERROR, mutex_error, mutex, site, .routine = NPTL_EV_MUTEX_TRYLOCK_IN,
-				.result = ptt_error_of_thrd(result));
-	REPORT_WITH(C11, MTX_TRYLOCK_OUT, mtx_trylock_out, mutex, site, .result = result);
+		REPORT_ERROR(MUTEX, mutex, NPTL_EV_MUTEX_TRYLOCK_IN, ptt_error_of_thrd(result), site);
+	REPORT_RESULT(C11, MTX_TRYLOCK_OUT, mutex, result, site);
 	return result;
 }
 
@@ -863,7 +842,7 @@ EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *deadline)
 		return ptt_real.mtx_timedlock(mutex, deadline);
 	REPORT_WITH(C11, MTX_TIMEDLOCK_IN, mtx_timedlock_in, mutex, site, .deadline_ns = ptt_ns(deadline));
 	result = ptt_mtx_take(mutex, &request, site);
-	REPORT_WITH(C11, MTX_TIMEDLOCK_OUT, mtx_timedlock_out, mutex, site, .result = result);
+	REPORT_RESULT(C11, MTX_TIMEDLOCK_OUT, mutex, result, site);
 	return result;
 }
 
@@ -886,7 +865,7 @@ EXPORT int cnd_init(cnd_t *cond)
 	result = ptt_real.cnd_init(cond);
 	if (!result)
 		REPORT_WITH(COND, COND_INIT, cond_init, cond, site, .clock = CLOCK_REALTIME);
-	REPORT_WITH(C11, CND_INIT_OUT, cnd_init_out, cond, site, .result = result);
+	REPORT_RESULT(C11, CND_INIT_OUT, cond, result, site);
 	return result;
 }
 
@@ -898,7 +877,7 @@ EXPORT int cnd_signal(cnd_t *cond)
 	REPORT(C11, CND_SIGNAL_IN, cond, site);
 	REPORT(COND, COND_SIGNAL, cond, site);
 	result = ptt_real.cnd_signal(cond);
-	REPORT_WITH(C11, CND_SIGNAL_OUT, cnd_signal_out, cond, site, .result = result);
+	REPORT_RESULT(C11, CND_SIGNAL_OUT, cond, result, site);
 	return result;
 }
 
@@ -910,7 +889,7 @@ EXPORT int cnd_broadcast(cnd_t *cond)
 	REPORT(C11, CND_BROADCAST_IN, cond, site);
 	REPORT(COND, COND_BROADCAST, cond, site);
 	result = ptt_real.cnd_broadcast(cond);
-	REPORT_WITH(C11, CND_BROADCAST_OUT, cnd_broadcast_out, cond, site, .result = result);
+	REPORT_RESULT(C11, CND_BROADCAST_OUT, cond, result, site);
 	return result;
 }
 

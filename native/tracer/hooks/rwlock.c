@@ -2,11 +2,6 @@
 /* rwlock.c - how a read-write lock is taken: reports the waits, and which writer or readers are waited for. */
 #include "bodies.h"
 
-static void report_error(pthread_rwlock_t *rwlock, int routine, int result, void *site)
-{
-	REPORT_WITH(RWLOCK, RWLOCK_ERROR, rwlock_error, rwlock, site, .routine = (uint16_t)routine, .result = result);
-}
-
 static inline void report_taken(pthread_rwlock_t *rwlock, bool write, void *site)
 {
 	if (write)
@@ -69,7 +64,7 @@ static COLD int take_contended(pthread_rwlock_t *rwlock, bool write, const struc
 		report_wait_end(rwlock, write, result, began, site);
 	}
 	if (result && result != ETIMEDOUT)
-		report_error(rwlock, r->routine, result, site);
+		REPORT_ERROR(RWLOCK, rwlock, r->routine, result, site);
 	return result;
 }
 
@@ -79,7 +74,7 @@ static COLD int refuse(pthread_rwlock_t *rwlock, bool write, const struct ptt_re
 	int result = lock_real(rwlock, write, r);
 
 	if (result)
-		report_error(rwlock, r->routine, result, site);
+		REPORT_ERROR(RWLOCK, rwlock, r->routine, result, site);
 	return result;
 }
 

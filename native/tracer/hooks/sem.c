@@ -10,11 +10,6 @@
 
 #include "bodies.h"
 
-static void report_error(sem_t *sem, int routine, int result, void *site)
-{
-	REPORT_WITH(SEM, SEM_ERROR, sem_error, sem, site, .routine = (uint16_t)routine, .result = result);
-}
-
 /* ------------------------------------------------------------ waits */
 
 /* A call in progress: its end is reported however the scope is left, with ECANCELED unless it returned. */
@@ -46,7 +41,7 @@ static void end_call(struct call *call)
 	else if (result == 0)
 		REPORT(SEM, SEM_TAKEN, call->sem, call->site);
 	if (result && result != ETIMEDOUT && result != EINTR && result != ECANCELED)
-		report_error(call->sem, call->request->routine, result, call->site);
+		REPORT_ERROR(SEM, call->sem, call->request->routine, result, call->site);
 	if (must_trace(SEM, SEM_WAIT_OUT)) {
 		struct nptl_trace_sem_wait_out param = {.object = call->sem, .site = call->site, .result = result};
 
@@ -156,10 +151,10 @@ EXPORT sem_t *sem_open(const char *name, int flags, ...)
 	REPORT_WITH(SEM, SEM_OPEN_IN, sem_open_in, 0, site, .flags = (uint32_t)flags);
 	sem = ptt_real.sem_open(name, flags, mode, value);
 	if (sem == SEM_FAILED)
-		report_error(NULL, NPTL_EV_SEM_OPEN_IN, errno, site);
+		REPORT_ERROR(SEM, NULL, NPTL_EV_SEM_OPEN_IN, errno, site);
 	else if (must_trace(SEM, SEM_OPEN))
 		report_open(sem, name, flags, value, site);
-	REPORT_WITH(SEM, SEM_OPEN_OUT, sem_open_out, sem, site, .result = sem == SEM_FAILED ? errno : 0);
+	REPORT_RESULT(SEM, SEM_OPEN_OUT, sem, sem == SEM_FAILED ? errno : 0, site);
 	return sem;
 }
 
@@ -172,9 +167,9 @@ EXPORT int sem_unlink(const char *name)
 	done = ptt_real.sem_unlink(name);
 	result = done < 0 ? errno : 0;
 	if (result)
-		report_error(NULL, NPTL_EV_SEM_UNLINK_IN, result, site);
+		REPORT_ERROR(SEM, NULL, NPTL_EV_SEM_UNLINK_IN, result, site);
 	else if (must_trace(SEM, SEM_UNLINK))
 		report_unlink(name, site);
-	REPORT_WITH(SEM, SEM_UNLINK_OUT, sem_unlink_out, NULL, site, .result = result);
+	REPORT_RESULT(SEM, SEM_UNLINK_OUT, NULL, result, site);
 	return done;
 }

@@ -33,6 +33,6 @@ EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 		return ptt_real.pthread_spin_lock(lock);
 	REPORT(SPIN, SPIN_LOCK_IN, lock, site);
 	result = lock_spin(lock, site);
-	REPORT_WITH(SPIN, SPIN_LOCK_OUT, spin_lock_out, lock, site, .result = result);
+	REPORT_RESULT(SPIN, SPIN_LOCK_OUT, lock, result, site);
 	return result;
 }

@@ -41,11 +41,6 @@ static __thread struct {
 	void *value; /* what the thread returns */
 } self INITIAL_EXEC;
 
-static void report_error(pthread_t thread, int routine, int result, void *site)
-{
-	REPORT_WITH(THREAD, THREAD_ERROR, thread_error, thread, site, .routine = (uint16_t)routine, .result = result);
-}
-
 /* ------------------------------------------------------------ begin and end */
 
 static void report_end(void)
@@ -300,7 +295,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine
 	result = ptt_real.pthread_create(thread, attr, trampoline, start);
 	if (result) {
 		let_go(start, 2);
-		report_error(0, NPTL_EV_THREAD_CREATE_IN, result, site);
+		REPORT_ERROR(THREAD, 0, NPTL_EV_THREAD_CREATE_IN, result, site);
 		return result;
 	}
 	*made = created_thread(start, thread, detached == PTHREAD_CREATE_DETACHED, site);
@@ -320,7 +315,7 @@ int ptt_create_c11(thrd_t *thread, thrd_start_t routine, void *arg, void *site)
 		created_thread(start, thread, false, site);
 	} else {
 		let_go(start, 2);
-		report_error(0, NPTL_EV_THREAD_CREATE_IN, result == thrd_nomem ? ENOMEM : EAGAIN, site);
+		REPORT_ERROR(THREAD, 0, NPTL_EV_THREAD_CREATE_IN, result == thrd_nomem ? ENOMEM : EAGAIN, site);
 	}
 	return result;
 }
@@ -336,7 +331,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	REPORT_WITH(THREAD, THREAD_CREATE_IN, thread_create_in, 0, site,
 		    .start_routine = ptt_ptr48((void *)routine), .attr = (uintptr_t)attr);
 	result = create(thread, attr, routine, arg, &made, site);
-	REPORT_WITH(THREAD, THREAD_CREATE_OUT, thread_create_out, made, site, .result = result);
+	REPORT_RESULT(THREAD, THREAD_CREATE_OUT, made, result, site);
 	return result;
 }
 
@@ -383,6 +378,6 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	result = ptt_real.pthread_setname_np(thread, name);
 	if (result == 0 && must_trace(THREAD, THREAD_NAME))
 		ptt_report_name(thread, name, site);
-	REPORT_WITH(THREAD, THREAD_SETNAME_OUT, thread_setname_out, thread, site, .result = result);
+	REPORT_RESULT(THREAD, THREAD_SETNAME_OUT, thread, result, site);
 	return result;
 }
