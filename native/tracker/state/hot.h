@@ -71,6 +71,26 @@ static inline uint32_t tk_hold_begin(struct tracker *t, const struct tk_event *e
 	return number;
 }
 
+/* tk_hold_end - takes a hold out of all lists; its element stays as it is until another hold begins. */
+static inline void tk_hold_end(struct tracker *t, uint32_t number)
+{
+	struct tk_hold *h = TK_HOLD(t, number);
+	struct ptt_track_thread *by = TK_THREAD(t, h->thread);
+	struct ptt_track_object *o = TK_OBJECT(t, h->object);
+
+	*(h->thread_prev ? &TK_HOLD(t, h->thread_prev)->thread_next : &by->holds) = h->thread_next;
+	if (h->thread_next)
+		TK_HOLD(t, h->thread_next)->thread_prev = h->thread_prev;
+	*(h->object_prev ? &TK_HOLD(t, h->object_prev)->object_next : &o->holds) = h->object_next;
+	if (h->object_next)
+		TK_HOLD(t, h->object_next)->object_prev = h->object_prev;
+	by->held--;
+	o->holders--;
+	o->holder = o->holds ? TK_HOLD(t, o->holds)->thread : 0;
+	h->thread_next = t->free_hold;
+	t->free_hold = number;
+}
+
 /* So many of the locks that a thread took last are looked at one by one. */
 #define TK_NEAR 8u
 
@@ -111,12 +131,10 @@ static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, cons
 		e.e = (struct ptt_event){ c->ts[i], c->object[i], c->site[i], c->payload[i], number, id };
 		e.process = t->known[number].process;
 		e.thread = t->known[number].thread;
-		if (unlikely(!e.thread || action == TK_BEGIN) && !tk_thread_of_event(t, &e, action))
+		if (unlikely(!t->known[number].seen || action == TK_BEGIN) && !tk_first_event(t, &e, action))
 			continue;
 		thread = TK_THREAD(t, e.thread);
 		process = TK_PROCESS(t, e.process);
-		if (unlikely(thread->first_ns == INT64_MAX))
-			tk_first_event(t, &e);
 		process->last = e.ts;
 		/* Waits alone do not say who holds what: that needs changes of state. */
 		if (unlikely(!process->full[e.id >> 6]))

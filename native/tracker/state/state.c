@@ -49,7 +49,6 @@ int tk_process_reach(struct tracker *t, uint32_t process)
 	for (uint32_t i = before; i < t->process_count; i++) {
 		if (element->fresh)
 			memcpy(TK_PROCESS(t, i), element->fresh, element->size);
-		TK_PROCESS(t, i)->first = INT64_MAX;
 		TK_PROCESS(t, i)->last = TK_NEVER;
 	}
 	return 0;

@@ -25,8 +25,7 @@ struct tk_event {
 };
 
 struct tk_process {
-	int64_t first; /* INT64_MAX before its first event */
-	int64_t last;
+	int64_t last; /* event */
 	uint32_t parent; /* number + 1, or 0 */
 	uint32_t objects; /* list, the latest first */
 	uint32_t threads; /* list, the first one first */
@@ -98,6 +97,7 @@ struct tk_known {
 	uint32_t tid;
 	bool known;
 	bool allowed;
+	bool seen; /* the thread has had an event */
 };
 
 /* Elements of a consumer: their size, and what they are when they are new; NULL: zero. */
@@ -163,10 +163,12 @@ uint32_t tk_create(struct tracker *t, const struct tk_event *e);
 void tk_process_ends(struct tracker *t, const struct tk_event *e, enum tk_action action);
 /* tk_process_left - after all events: it ended in an orderly way, or became another program. */
 bool tk_process_left(const struct tracker *t, const struct tk_process *p);
-/* tk_thread_of_event - finds or makes the thread of an event, which may begin it. False: it was never declared. */
-bool tk_thread_of_event(struct tracker *t, struct tk_event *e, enum tk_action action);
-/* tk_first_event - of a thread. */
-void tk_first_event(struct tracker *t, const struct tk_event *e);
+/*
+ * tk_first_event - finds or makes the thread of an event that begins it, or that is the first behind its number
+ *
+ * False: it was never declared.
+ */
+bool tk_first_event(struct tracker *t, struct tk_event *e, enum tk_action action);
 void tk_end(struct tracker *t, const struct tk_event *e);
 void tk_detach(struct tracker *t, const struct tk_event *e);
 /* tk_scheduled - the thread whose scheduling an event is about. */
@@ -201,8 +203,6 @@ static inline uint64_t tk_key(uint64_t address, uint32_t kind)
 /* ---- holds.c ---- */
 
 uint32_t tk_hold_find(const struct tracker *t, uint32_t thread, uint32_t object);
-/* tk_hold_end - takes a hold out of all lists; its element stays as it is until another hold begins. */
-void tk_hold_end(struct tracker *t, uint32_t number);
 
 /* ---- waits.c ---- */
 

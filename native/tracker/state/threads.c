@@ -153,24 +153,21 @@ static uint32_t begin(struct tracker *t, const struct tk_event *e)
 	return thread;
 }
 
-bool tk_thread_of_event(struct tracker *t, struct tk_event *e, enum tk_action action)
-{
-	if (!t->known[e->number].known)
-		return false;
-	e->thread = action == TK_BEGIN ? begin(t, e) : tk_thread_of_number(t, e->number);
-	return true;
-}
-
-void tk_first_event(struct tracker *t, const struct tk_event *e)
+bool tk_first_event(struct tracker *t, struct tk_event *e, enum tk_action action)
 {
 	struct tk_process *process = TK_PROCESS(t, e->process);
 
+	if (!t->known[e->number].known)
+		return false;
+	e->thread = action == TK_BEGIN ? begin(t, e) : tk_thread_of_number(t, e->number);
+	t->known[e->number].seen = true;
+	if (TK_THREAD(t, e->thread)->first_ns != INT64_MAX)
+		return true;
 	TK_THREAD(t, e->thread)->first_ns = e->ts;
 	/* A child is recorded at its parent's levels. */
 	if (!process->thread_count++ && process->parent)
 		memcpy(process->full, TK_PROCESS(t, process->parent - 1)->full, sizeof(process->full));
-	if (process->first > e->ts)
-		process->first = e->ts;
+	return true;
 }
 
 void tk_end(struct tracker *t, const struct tk_event *e)
