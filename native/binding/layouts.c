@@ -131,11 +131,11 @@ SIZE(152); AT(sums, 0); AT(address, 120); AT(caused_ns, 128); AT(process, 136); 
 AT(histogram, 144); AT(reserved, 148);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_thread
-SIZE(376); AT(pthread, 0); AT(first_ns, 8); AT(last_ns, 16); AT(end_ns, 24); AT(process, 32);
+SIZE(384); AT(pthread, 0); AT(first_ns, 8); AT(last_ns, 16); AT(end_ns, 24); AT(process, 32);
 AT(tid, 36); AT(number, 40); AT(generation, 44); AT(creator, 48); AT(flags, 52); AT(held, 56);
 AT(holds, 60); AT(waits, 64); AT(process_next, 68); AT(sums, 72); AT(kind_ns, 192);
-AT(caused_ns, 320); AT(routine, 328); AT(create_ns, 336); AT(join_ns, 344); AT(buffer_ns, 352);
-AT(create_site, 360); AT(histogram, 364); AT(policy, 368); AT(priority, 372);
+AT(blocked_ns, 320); AT(caused_ns, 328); AT(routine, 336); AT(create_ns, 344); AT(join_ns, 352);
+AT(buffer_ns, 360); AT(create_site, 368); AT(histogram, 372); AT(policy, 376); AT(priority, 380);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_pair
 SIZE(152); AT(sums, 0); AT(caused_ns, 120); AT(balance_ns, 128); AT(thread, 136); AT(object, 140);

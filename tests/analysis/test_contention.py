@@ -330,6 +330,24 @@ def test_window_and_choice(build: Callable[..., Path]) -> None:
     assert report_of(trace, only=Only(threads=[0])).figures.holds == 2
 
 
+def test_waits_that_are_left_out_are_waits(build: Callable[..., Path]) -> None:
+    """Who waits elsewhere than at what was chosen does not run meanwhile."""
+    trace = build(
+        t1=[taken(0), taken(1, OTHER), free(40), free(70, OTHER), free(100)],
+        t2=[
+            wait(20),
+            taken(41, waited=21),
+            wait(50, OTHER),
+            taken(71, OTHER, waited=21),
+            free(100),
+        ],
+    )  # fmt: skip
+    whole = report_of(trace)
+    assert [t.running_ns for t in whole.threads] == [100, 38]
+    only = contention(Source([trace]), only=Only(objects=[(0, OTHER)]))
+    assert [(t.figures.wait_ns, t.running_ns) for t in only.threads] == [(0, 100), (21, 38)]
+
+
 def test_critical_path(build: Callable[..., Path]) -> None:
     """Thread 1 releases at 100 what thread 2 waits for, and runs on for less long."""
     trace = build(

@@ -88,6 +88,7 @@ struct ptt_model_thread {
 	PTT_TRACK_THREAD
 	struct ptt_sums sums;
 	uint64_t kind_ns[PTT_KINDS]; /* blocked, whatever the class */
+	uint64_t blocked_ns; /* that, with the waits that are not counted */
 	uint64_t caused_ns;
 	uint64_t routine;
 	int64_t create_ns;
@@ -245,7 +246,7 @@ _Static_assert(sizeof(struct ptt_model_event) == 16, "event");
 _Static_assert(sizeof(struct ptt_sums) == 120, "sums");
 _Static_assert(sizeof(struct ptt_model_object) == 232, "object");
 _Static_assert(sizeof(struct ptt_model_site) == 152, "site");
-_Static_assert(sizeof(struct ptt_model_thread) == 376, "thread");
+_Static_assert(sizeof(struct ptt_model_thread) == 384, "thread");
 _Static_assert(sizeof(struct ptt_model_pair) == 152, "pair");
 _Static_assert(sizeof(struct ptt_model_blame) == 24, "blame");
 _Static_assert(sizeof(struct ptt_model_cause) == 56, "cause");

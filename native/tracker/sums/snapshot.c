@@ -324,7 +324,7 @@ static void forget_sums(struct ptt_model *m)
 
 		t->sums = (struct ptt_sums){ 0 };
 		memset(t->kind_ns, 0, sizeof(t->kind_ns));
-		t->caused_ns = t->buffer_ns = 0;
+		t->blocked_ns = t->caused_ns = t->buffer_ns = 0;
 		t->histogram = 0;
 	}
 	for (uint32_t i = 1; i < m->pairs.count; i++) {

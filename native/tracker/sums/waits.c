@@ -337,6 +337,8 @@ void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct 
 
 	if (m->flags & PTT_MODEL_PATH)
 		md_step_add(m, w, end, dur);
+	if (inside)
+		t->pub.blocked_ns += ns;
 	if (!md_counted(m, w->thread, w->object, w->site_row))
 		return;
 	if (end->waker && m->flags & PTT_MODEL_ROWS)

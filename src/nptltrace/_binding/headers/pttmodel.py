@@ -102,20 +102,20 @@ class ModelSite(Structure):
 
 
 class ModelThread(Structure):
-    """`struct ptt_model_thread`, 376 bytes."""
+    """`struct ptt_model_thread`, 384 bytes."""
 
     _fields_ = (
         ("pthread", u64), ("first_ns", i64), ("last_ns", i64), ("end_ns", i64), ("process", u32),
         ("tid", u32), ("number", u32), ("generation", u32), ("creator", u32), ("flags", u32),
         ("held", u32), ("holds", u32), ("waits", u32), ("process_next", u32), ("sums", Sums),
-        ("kind_ns", u64 * 16), ("caused_ns", u64), ("routine", u64), ("create_ns", i64),
-        ("join_ns", i64), ("buffer_ns", u64), ("create_site", u32), ("histogram", u32),
-        ("policy", u32), ("priority", i32),
+        ("kind_ns", u64 * 16), ("blocked_ns", u64), ("caused_ns", u64), ("routine", u64),
+        ("create_ns", i64), ("join_ns", i64), ("buffer_ns", u64), ("create_site", u32),
+        ("histogram", u32), ("policy", u32), ("priority", i32),
     )
     pthread: int; first_ns: int; last_ns: int; end_ns: int; process: int; tid: int; number: int;
     generation: int; creator: int; flags: int; held: int; holds: int; waits: int; process_next: int;
-    sums: Sums; kind_ns: Any; caused_ns: int; routine: int; create_ns: int; join_ns: int;
-    buffer_ns: int; create_site: int; histogram: int; policy: int; priority: int
+    sums: Sums; kind_ns: Any; blocked_ns: int; caused_ns: int; routine: int; create_ns: int;
+    join_ns: int; buffer_ns: int; create_site: int; histogram: int; policy: int; priority: int
 
 
 class ModelPair(Structure):

@@ -248,6 +248,7 @@ class _Report:
                     start_ns=int(row["first_ns"]),
                     end_ns=int(row["last_ns"]),
                     by_kind={("join" if k == "thread" else k): v for k, v in kinds.items()},
+                    blocked_ns=int(row["blocked_ns"]),
                     wait_caused_ns=int(row["caused_ns"]),
                     buffer_ns=int(row["buffer_ns"]),
                     figures=self._figures(row, self._histogram(row["histogram"].reshape(1))),

@@ -159,8 +159,9 @@ class ThreadFigures:
     Attributes:
         thread: Which one.
         start_ns: Its first event.
-        end_ns: Its last event, or the end of its process where it was still waiting then.
+        end_ns: When it ended, or its process or the recording did.
         by_kind: How long it was blocked by kind of object, whatever the class.
+        blocked_ns: How long it waited, for what was chosen or not.
         wait_caused_ns: How long others waited for what it held.
         buffer_ns: How long it waited for room in the trace buffers.
         figures: The sums.
@@ -171,6 +172,7 @@ class ThreadFigures:
     start_ns: int
     end_ns: int
     by_kind: Mapping[str, int]
+    blocked_ns: int
     wait_caused_ns: int
     buffer_ns: int
     figures: Figures
@@ -184,7 +186,7 @@ class ThreadFigures:
     @property
     def running_ns(self) -> int:
         """What is left of its life without waits: it ran, was ready to, or slept elsewhere."""
-        return max(self.life_ns - self.figures.blocked_ns, 0)
+        return max(self.life_ns - self.blocked_ns, 0)
 
 
 @dataclass(frozen=True, slots=True)
