@@ -65,7 +65,18 @@ class Header:
 
 
 HEADERS = (
-    Header("ptt_abi.h", ("PTT_POLICY", "PTT_WHEN_FULL", "PTT_CLOCK", "PTT_PROCESS", "ptt_control")),
+    Header(
+        "ptt_abi.h",
+        (
+            "PTT_CHUNK_SIZE",
+            "PTT_CLOCK",
+            "PTT_POLICY",
+            "PTT_PROCESS",
+            "PTT_SITE_VOID",
+            "PTT_WHEN_FULL",
+            "ptt_control",
+        ),
+    ),
     Header("collect.h"),
     Header("pttread.h"),
     Header("pttmodel.h"),

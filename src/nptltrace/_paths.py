@@ -11,7 +11,6 @@ from nptltrace import _buildinfo
 from nptltrace.errors import NativeFilesMissing, PttError
 
 __all__ = [
-    "collector_library",
     "glibc_dir",
     "handlers",
     "handlers_dir",
@@ -24,7 +23,6 @@ __all__ = [
     "pkgconfig_dir",
     "preload_list",
     "preload_path",
-    "reader_library",
 ]
 
 PRELOAD = "libnptltrace.so"
@@ -139,36 +137,6 @@ def library(name: str) -> Path:
     if not path.is_file():
         raise NativeFilesMissing(name, [str(lib_dir())])
     return path
-
-
-def collector_library() -> Path:
-    """Return the path of the library that drains a recording."""
-    return library("libpttcollect.so")
-
-
-def reader_library() -> Path:
-    """Return the path of the library that reads traces."""
-    return library("libpttread.so")
-
-
-def model_library() -> Path:
-    """Return the path of the library that follows threads and objects."""
-    return library("libptttrack.so")
-
-
-def verify_library() -> Path:
-    """Return the path of the library that holds traces against what POSIX promises."""
-    return library("libptttrack.so")
-
-
-def check_library() -> Path:
-    """Return the path of the library that finds bugs."""
-    return library("libptttrack.so")
-
-
-def detail_library() -> Path:
-    """Return the path of the library that knows what to draw."""
-    return library("libptttrack.so")
 
 
 def preload_path() -> str:

@@ -114,7 +114,7 @@ class TestSearch:
     ) -> None:
         monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", str(make_native(tmp_path / "native")))
         with pytest.raises(NativeFilesMissing, match=r"libpttread\.so not found; looked in .*/lib"):
-            _paths.reader_library()
+            _paths.library("libpttread.so")
 
 
 class TestPreload:

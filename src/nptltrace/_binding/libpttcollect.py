@@ -21,14 +21,13 @@ if TYPE_CHECKING:
     from nptltrace.recording.settings.options import BufferOptions
 
 __all__ = [
-    "SITE_VOID", "Collector", "CollectorError", "SharedCollector", "Stats", "read_clock",
+    "Collector", "CollectorError", "SharedCollector", "Stats", "read_clock",
 ]  # fmt: skip
 
 _PROCESS_BATCH = 256
 _SITE_BATCH = 4096
 _THREAD_MAX = 32768
 _FAULTS_MAX = 64
-SITE_VOID = (1 << 64) - 1
 
 
 class CollectorError(PttError):

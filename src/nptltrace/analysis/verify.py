@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread, libptttrack_promises
+from nptltrace._binding.headers.pttread import PTT_CPU_UNKNOWN
 from nptltrace._binding.libptttrack_sums import KINDS
 from nptltrace._plural import plural
 from nptltrace.analysis.model import Window, event_buffers
@@ -29,7 +30,6 @@ __all__ = ["PATIENCE_NS", "Evidence", "Verdict", "Violation", "gaps", "verify"]
 
 PATIENCE_NS = 10 * 10**9
 _NS = 10**9
-_CPU_UNKNOWN = 0x3FFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ class _Telling:
         buffer = libpttread.Buffer(1)
         for name in ("ts", "thread", "id", "object", "site", "payload"):
             buffer.arrays[name][0] = getattr(event, name)
-        buffer.arrays["cpu"][0] = _CPU_UNKNOWN
+        buffer.arrays["cpu"][0] = PTT_CPU_UNKNOWN
         buffer.count = 1
         self._lines.clear()
         self._printer.print_events(buffer)

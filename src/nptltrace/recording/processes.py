@@ -10,8 +10,7 @@ import select
 import time
 from pathlib import Path
 
-from nptltrace._binding.headers.ptt_abi import PTT_PROCESS_CLAIMED, PTT_PROCESS_EXECING
-from nptltrace._binding.libpttcollect import SITE_VOID
+from nptltrace._binding.headers import ptt_abi
 from nptltrace.recording.files.session import start_time
 from nptltrace.recording.mappings import (
     Modules,
@@ -215,7 +214,7 @@ class ProcessWatch:
         while found := self._collector.sites():
             by_process: dict[int, dict[str, str]] = {}
             for process, site, address in found:
-                if address != SITE_VOID:
+                if address != ptt_abi.PTT_SITE_VOID:
                     by_process.setdefault(process, {})[str(site)] = hex(address)
             for process, sites in by_process.items():
                 self._log.add("sites", process, sites=sites)
@@ -268,14 +267,14 @@ class ProcessWatch:
     def _notice_new(self) -> None:
         # Of two images of a process, the one that executed the other comes first.
         for place, entry in sorted(self._collector.processes(), key=lambda one: one[1].image):
-            if entry.state == PTT_PROCESS_CLAIMED:
+            if entry.state == ptt_abi.PTT_PROCESS_CLAIMED:
                 self._claimed[place] = time.monotonic_ns()
                 continue
             self._claimed.pop(place, None)
             if self._images.get(place) != entry.image:
                 self._images[place] = entry.image
                 self._come(place, entry)
-            if entry.state == PTT_PROCESS_EXECING:
+            if entry.state == ptt_abi.PTT_PROCESS_EXECING:
                 self._execing[entry.image] = time.monotonic_ns()
             else:
                 self._execing.pop(entry.image, None)

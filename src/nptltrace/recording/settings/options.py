@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["BufferOptions", "HandlerChoice", "Policy", "RecordOptions", "WhenFull"]
 
 MIB = 1 << 20
-CHUNK_MIN = 8192  # holds the longest event
+CHUNK_MIN = ptt_abi.PTT_CHUNK_SIZE_MIN  # holds the longest event
 CHUNKS_MIN = 4
 
 
@@ -50,7 +50,7 @@ class BufferOptions(Values):
     """
 
     budget: int = 64 * MIB
-    chunk_size: int = 16384
+    chunk_size: int = ptt_abi.PTT_CHUNK_SIZE
     policy: Policy = Policy.FLUSH
     when_full: WhenFull = WhenFull.WAIT
     max_file_size: int = 0

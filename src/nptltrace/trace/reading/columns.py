@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace._binding import libpttread
+from nptltrace._binding.headers.pttread import PTT_CPU_UNKNOWN
 from nptltrace.catalog import BY_ID, EVENTS
 from nptltrace.trace.reading.arrow import numbers, texts, unsigned
 
@@ -30,7 +31,6 @@ _DTYPES: dict[str, Any] = {
     "site": np.uint64,
     "payload": np.uint64,
 }
-_CPU_UNKNOWN = 0x3FFF
 
 # Every field that some event has, with whether it is text; counts of pieces are of the layout only.
 FIELD_NAMES: dict[str, bool] = {
@@ -140,7 +140,7 @@ class Converter:
             "process": self._process.take(thread),
             "pid": self._pid.take(thread),
             "tid": self._tid.take(thread),
-            "cpu": numbers(cpu, cpu != _CPU_UNKNOWN),
+            "cpu": numbers(cpu, cpu != PTT_CPU_UNKNOWN),
             "event": event,
             "event_id": event_id,
             "object": numbers(buffer.column("object")),

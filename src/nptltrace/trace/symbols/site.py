@@ -7,12 +7,13 @@ to, as a thread enters its first routine.
 
 from __future__ import annotations
 
+from nptltrace._binding.headers import pttread
+
 __all__ = [
     "ADDRESS", "ENTRY", "address_of_site", "generation_of_site", "hex_of_site", "is_entry",
 ]  # fmt: skip
 
-ADDRESS = (1 << 48) - 1
-ENTRY = 1 << 63
+ADDRESS, ENTRY = pttread.PTT_SITE_ADDRESS, pttread.PTT_SITE_ENTRY
 
 
 def address_of_site(site: int) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace._binding import libpttread, libpttread_text
+from nptltrace._binding.headers.pttread import PTT_CPU_UNKNOWN
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import UsageError
 from nptltrace.trace.printing import Printer
@@ -38,7 +39,6 @@ MAX_COUNT = 5000
 # A search is answered after this time at the latest, with what it has found.
 _SEARCH_S = 0.1
 _STEP = 1 << 18
-_CPU_UNKNOWN = 0x3FFF
 _PLACE = np.dtype([("key", "u8"), *((name, "u4") for name in ("stream", "packet", "offset", "_"))])
 
 
@@ -292,7 +292,7 @@ class EventList:
         objects, sites = (_column(buffer, name).tolist() for name in ("object", "site"))
         ts, ids = _column(buffer, "ts"), _column(buffer, "id").tolist()
         cpu = _column(buffer, "cpu").astype(np.int32)
-        cpu[cpu == _CPU_UNKNOWN] = -1
+        cpu[cpu == PTT_CPU_UNKNOWN] = -1
         owners = [process for process, _ in who]
         events = [BY_ID[n].name if n in BY_ID else f"EVENT_{n}" for n in ids]
         columns: list[Any] = [
