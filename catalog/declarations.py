@@ -225,7 +225,8 @@ class Hook:
         before: The event that stands before the call.
         by: The function of the tracer that does the call.
         waits: Whether the call can block, and its end has the duration.
-        expects: Results that are no errors.
+        outcomes: Results that are no errors, with their events.
+        expects: Other results that are no errors.
         values: C expressions of fields that no parameter is named after.
         version: What the C library calls the newer of two functions of this name.
         also: Other names of the function.
@@ -244,6 +245,7 @@ class Hook:
     before: Event | None = None
     by: str = ""
     waits: bool = False
+    outcomes: dict[str, Event] = field(default_factory=dict)
     expects: tuple[str, ...] = ()
     values: dict[str, str] = field(default_factory=dict)
     version: str = ""
@@ -269,7 +271,7 @@ def parse_parameters(text: str) -> tuple[Parameter, ...]:
 # What a routine may have, besides what its events need.
 HOOK_KEYS = {
     "also", "after", "as", "before", "by", "errors", "expects", "function", "in", "level", "name",
-    "number", "out", "returns", "roles", "takes", "texts", "version", "waits", "with",
+    "number", "out", "outcomes", "returns", "roles", "takes", "texts", "version", "waits", "with",
 }  # fmt: skip
 
 
@@ -298,6 +300,7 @@ def load_hooks(path: Path, events: list[Event]) -> list[Hook]:
             if "takes" not in r:
                 continue
             named = [f"{r.get('as', r['name'])}_IN", *(r[k] for k in ("after", "before") if k in r)]
+            named += r.get("outcomes", {}).values()
             for name in named:
                 if name not in known:
                     sys.exit(
@@ -322,6 +325,7 @@ def load_hooks(path: Path, events: list[Event]) -> list[Hook]:
                     before=known[r["before"]] if "before" in r else None,
                     by=r.get("by", ""),
                     waits=r.get("waits", False),
+                    outcomes={k: known[name] for k, name in r.get("outcomes", {}).items()},
                     expects=tuple(r.get("expects", ())),
                     values=r.get("with", {}),
                     version=r.get("version", ""),

@@ -107,6 +107,8 @@ def outcome(hook: Hook) -> list[str]:
         lines = [f"\t{succeeded}"]
         if hook.returns != "void":
             lines = ["\tif (!result)", f"\t\t{succeeded}"]
+    for number, event in hook.outcomes.items():
+        lines += [f"\telse if (result == {number})", f"\t\t{report(hook, event)}"]
     if hook.error and hook.returns != "void":
         condition = f"if ({failed or 'result'})"
         if hook.after:

@@ -11,7 +11,6 @@
 #include "tracer.h"
 
 int ptt_mutex_take(pthread_mutex_t *mutex, const struct ptt_request *r, void *site) HIDDEN; /* with a deadline */
-int ptt_mutex_try(pthread_mutex_t *mutex, const struct ptt_request *r, void *site) HIDDEN;
 
 int ptt_rwlock_read(pthread_rwlock_t *rwlock, const struct ptt_request *r, void *site) HIDDEN;
 int ptt_rwlock_write(pthread_rwlock_t *rwlock, const struct ptt_request *r, void *site) HIDDEN;

@@ -151,19 +151,6 @@ int ptt_mutex_take(pthread_mutex_t *mutex, const struct ptt_request *r, void *si
 	return 0;
 }
 
-int ptt_mutex_try(pthread_mutex_t *mutex, const struct ptt_request *r, void *site)
-{
-	int result = ptt_real.pthread_mutex_trylock(mutex);
-
-	if (result == 0)
-		REPORT(MUTEX, MUTEX_TAKEN_TRIED, mutex, site);
-	else
-		report_taken(mutex, result, 0, site);
-	if (result && result != EBUSY && result != EOWNERDEAD)
-		REPORT_ERROR(MUTEX, mutex, r->routine, result, site);
-	return result;
-}
-
 /* ------------------------------------------------------------ unlock */
 
 static COLD int unlock_checked(pthread_mutex_t *mutex, void *site)

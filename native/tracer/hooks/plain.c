@@ -185,14 +185,17 @@ ALIAS(__pthread_mutex_destroy, pthread_mutex_destroy);
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
-	static const struct ptt_request request = {.clock = UNTIMED, .routine = NPTL_EV_MUTEX_TRYLOCK_IN};
 	void *site = CALL_SITE;
 	int result;
 
-	if (!ptt_level(NPTL_DOMAIN_MUTEX))
-		return ptt_real.pthread_mutex_trylock(mutex);
 	REPORT(MUTEX, MUTEX_TRYLOCK_IN, mutex, site);
-	result = ptt_mutex_try(mutex, &request, site);
+	result = ptt_real.pthread_mutex_trylock(mutex);
+	if (!result)
+		REPORT(MUTEX, MUTEX_TAKEN_TRIED, mutex, site);
+	else if (result == EOWNERDEAD)
+		REPORT_WITH(MUTEX, MUTEX_TAKEN_WAITED, mutex_taken_waited, mutex, site, .result = result);
+	else if (result != EBUSY)
+		REPORT_ERROR(MUTEX, mutex, NPTL_EV_MUTEX_TRYLOCK_IN, result, site);
 	REPORT_RESULT(MUTEX, MUTEX_TRYLOCK_OUT, mutex, result, site);
 	return result;
 }
