@@ -391,8 +391,16 @@ class Traceset(Reader):
         if self.closed:
             return f"{', '.join(map(str, self.source.paths()))}: closed"
         facts = self._facts()
-        counts = ", ".join(f"{facts[name]} {name}" for name in ("events", "processes", "threads"))
+        counts = ", ".join(
+            _counted(facts[name], name) for name in ("events", "processes", "threads")
+        )
         return f"{facts['traces']}: {counts}, {facts['duration']}"
+
+
+def _counted(number: str, plural: str) -> str:
+    """Return `1 thread` or `2 threads`."""
+    one = plural.removesuffix("es" if plural == "processes" else "s")
+    return f"{number} {one if number == '1' else plural}"
 
 
 def _measured(run: Traceset, by: str, per: str) -> Run:

@@ -1,0 +1,91 @@
+"""The cells of every notebook in `examples/` run, one after the other, and show something."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+NOTEBOOKS = sorted((ROOT / "examples").rglob("*.ipynb"))
+# Shows what each cell ends with, as a notebook does: a line of JSON for each.
+RUNNER = """\
+import ast, json, sys
+
+names = {"__name__": "__main__"}
+for number, text in enumerate(json.load(sys.stdin)):
+    body = ast.parse(text).body
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    exec(compile(ast.Module(body, []), f"cell {number}", "exec"), names)
+    shown = None
+    if last is not None:
+        value = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), names)
+        html = getattr(value, "_repr_html_", lambda: None)()
+        shown = None if value is None else {"text": repr(value), "html": html}
+    print("@@" + json.dumps(shown))
+"""
+
+
+def cells(notebook: Path, kind: str) -> list[str]:
+    """Return the texts of the cells of a kind."""
+    document = json.loads(notebook.read_text())
+    assert document["nbformat"] == 4
+    return ["".join(c["source"]) for c in document["cells"] if c["cell_type"] == kind]
+
+
+def run(notebook: Path, ptt: Ptt, directory: Path) -> list[dict[str, Any] | None]:
+    """Run a notebook beside copies of its files, and return what its cells show."""
+    shutil.copytree(notebook.parent, directory)
+    done = subprocess.run(
+        [sys.executable, "-c", RUNNER],
+        input=json.dumps(cells(notebook, "code")), capture_output=True, encoding="utf-8",
+        cwd=directory, env={**ptt.environment(), "PATH": os.environ["PATH"]}, timeout=240,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = (line for line in done.stdout.splitlines() if line.startswith("@@"))
+    return [json.loads(line[2:]) for line in lines]
+
+
+def test_there_are_some() -> None:
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(notebook: Path, ptt: Ptt, tmp_path: Path) -> None:
+    shown = run(notebook, ptt, tmp_path / "here")
+    texts = cells(notebook, "code")
+    assert len(shown) == len(texts)
+    for text, result in zip(texts, shown, strict=True):
+        last = ast.parse(text).body[-1]
+        closes = isinstance(last, ast.Expr) and ast.unparse(last).endswith(".close()")
+        assert closes or result is not None, text
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_kept_without_results(notebook: Path) -> None:
+    for cell in json.loads(notebook.read_text())["cells"]:
+        assert cell.get("outputs", []) == []
+        assert cell.get("execution_count") is None
+
+
+def test_what_the_notebook_of_the_bank_shows(ptt: Ptt, tmp_path: Path) -> None:
+    shown = run(ROOT / "examples" / "bank" / "contention.ipynb", ptt, tmp_path / "here")
+    assert shown[0] == {"text": "0", "html": None}
+    assert shown[1] is not None
+    assert "Traceset bank.ptt" in shown[1]["text"]
+    assert "<table>" in shown[1]["html"]
+    assert any("savings" in one["text"] for one in shown if one is not None)
+    assert any(one["text"].endswith(", True)") for one in shown if one is not None)
