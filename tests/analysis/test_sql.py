@@ -10,6 +10,7 @@ import pytest
 
 import nptltrace
 from nptltrace.analysis.sql.query import Database
+from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.analysis.sql.spill import Shelf
 from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.analysis.sql.views import VIEWS
@@ -221,7 +222,7 @@ def test_tables_may_be_read_at_once(contended: Any) -> None:
 
 
 def test_conditions_hold(contended: Any) -> None:
-    events = contended.table("events")
+    events = contended.table("events", TABLES["events"].names)
     for low, high in ((0, 50), (20, 100), (100, 100), (151, 10**9)):
         inside = pc.and_(
             pc.greater_equal(events["ts_ns"], low), pc.less_equal(events["ts_ns"], high)

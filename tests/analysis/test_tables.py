@@ -76,7 +76,7 @@ def recorded(
 def tables(request: pytest.FixtureRequest, recorded: list[Path]) -> dict[str, pa.Table]:
     """All tables of one trace, and of two at once."""
     traces = nptltrace.open(*recorded[: request.param])
-    return {name: traces.table(name) for name in TABLES}
+    return {name: traces.table(name, TABLES[name].names) for name in TABLES}
 
 
 def test_tables_are_as_declared(tables: dict[str, pa.Table]) -> None:
@@ -156,7 +156,8 @@ def test_columns_may_be_chosen(recorded: list[Path], name: str) -> None:
     chosen = TABLES[name].names[::-3]
     table = traces.table(name, chosen)
     assert table.column_names == [column for column in TABLES[name].names if column in chosen]
-    assert table.equals(traces.table(name).select(table.column_names))
+    whole = traces.table(name, TABLES[name].names)
+    assert table.equals(whole.select(table.column_names))
 
 
 def test_call_sites_are_the_same_in_all_runs(recorded: list[Path]) -> None:
@@ -312,8 +313,10 @@ def test_page_is_what_the_declaration_says() -> None:
 
 
 def test_no_such_table(recorded: list[Path]) -> None:
-    with pytest.raises(nptltrace.UsageError, match=r"no table 'wait': there are runs, .*waits"):
+    with pytest.raises(nptltrace.UsageError, match=r"no table 'wait'; did you mean waits\?"):
         nptltrace.open(recorded[0]).table("wait")
+    with pytest.raises(nptltrace.UsageError, match=r"no table 'x': there are runs, .*waits"):
+        nptltrace.open(recorded[0]).table("x")
 
 
 @pytest.mark.parametrize(
