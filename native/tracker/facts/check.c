@@ -137,88 +137,28 @@ static void lock_taken(struct ptt_check *c, const struct tk_event *e, uint8_t mo
 	ck_acquire(c, e, object, mode, how);
 }
 
-static void other_event(struct ptt_check *c, const struct tk_event *e, enum tk_action action)
+static void futex_wait(struct ptt_check *c, const struct tk_event *e)
 {
-	uint32_t kind = e->id >> 6;
-
-	switch (action) {
-	case TK_INIT:
-		ck_init(c, e, kind);
-		break;
-	case TK_DESTROY:
-		ck_destroy(c, e, kind);
-		break;
-	case TK_FAILED:
-		if (kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK)
-			ck_lock_error(c, e, kind);
-		break;
-	case TK_COND_IN:
-		ck_cond_in(c, e);
-		break;
-	case TK_COND_OUT:
-		ck_cond_out(c, e);
-		break;
-	case TK_SIGNAL:
-	case TK_BROADCAST:
-		ck_wake(c, e, action == TK_BROADCAST);
-		break;
-	case TK_BARRIER_IN:
-		ck_barrier_in(c, e);
-		break;
-	case TK_BARRIER_OUT:
-		ck_barrier_out(c, e);
-		break;
-	case TK_SEM_TAKEN:
-		ck_sem_taken(c, e, tk_meanings[e->id].how == TK_WAITED);
-		break;
-	case TK_SEM_POST:
-		ck_sem_post(c, e);
-		break;
-	case TK_CREATE:
-		ck_create(c, e);
-		break;
-	case TK_BEGIN:
-		ck_begin(c, e);
-		break;
-	case TK_END:
-		ck_exit_holding(c, e);
-		ck_end(c, e);
-		break;
-	case TK_DETACH:
-		tk_detach(&c->t, e);
-		break;
-	case TK_PRIORITY_SET:
-		ck_priority(c, e);
-		break;
-	case TK_JOIN_IN:
-		ck_join_in(c, e);
-		break;
-	case TK_JOIN_OUT:
-		ck_join_out(c, e);
-		break;
-	case TK_PROCESS_START:
-		process_starts(c, e);
-		break;
-	case TK_FORK:
-		ck_fork(c, e);
-		break;
-	case TK_PROCESS_EXIT:
-	case TK_EXEC:
-		tk_process_ends(&c->t, e, action);
-		break;
-	case TK_LEVEL:
-		level_changed(c, e);
-		break;
-	case TK_FUTEX_IN:
-		c->futex_waits++;
-		break;
-	case TK_LOST:
-		c->lost += (uint64_t)tk_number(&e->e, TK_COUNT, 0);
-		break;
-	default:
-		break;
-	}
+	(void)e;
+	c->futex_waits++;
 }
+
+static void lost(struct ptt_check *c, const struct tk_event *e)
+{
+	c->lost += (uint64_t)tk_number(&e->e, TK_COUNT, 0);
+}
+
+/* What is not taken, released or waited for, by what it means. */
+static void (*const handlers[TK_ACTIONS])(struct ptt_check *c, const struct tk_event *e) = {
+	[TK_INIT] = ck_init,		   [TK_DESTROY] = ck_destroy,	    [TK_FAILED] = ck_lock_error,
+	[TK_COND_IN] = ck_cond_in,	   [TK_COND_OUT] = ck_cond_out,	    [TK_SIGNAL] = ck_wake,
+	[TK_BROADCAST] = ck_wake,	   [TK_BARRIER_IN] = ck_barrier_in, [TK_BARRIER_OUT] = ck_barrier_out,
+	[TK_SEM_TAKEN] = ck_sem_taken,	   [TK_SEM_POST] = ck_sem_post,	    [TK_CREATE] = ck_create,
+	[TK_BEGIN] = ck_begin,		   [TK_END] = ck_end,		    [TK_PRIORITY_SET] = ck_priority,
+	[TK_JOIN_IN] = ck_join_in,	   [TK_JOIN_OUT] = ck_join_out,	    [TK_PROCESS_START] = process_starts,
+	[TK_FORK] = ck_fork,		   [TK_LEVEL] = level_changed,	    [TK_FUTEX_IN] = futex_wait,
+	[TK_LOST] = lost,
+};
 
 static inline void event(struct tracker *t, struct tk_event *e, enum tk_action action)
 {
@@ -234,8 +174,6 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 	case TK_IGNORE:
 	case TK_CALL_IN:
 	case TK_CALL_OUT:
-	case TK_TRY_IN:
-	case TK_TRY_OUT:
 		break;
 	case TK_ACQUIRE:
 	case TK_ONCE_BEGIN:
@@ -255,7 +193,10 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 		ck_lock_waited(c, e, ck_object(c, e, kind, e->object));
 		break;
 	default:
-		other_event(c, e, action);
+		if (handlers[action])
+			handlers[action](c, e);
+		else
+			tk_own_event(t, e, action);
 	}
 }
 

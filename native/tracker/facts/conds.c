@@ -119,8 +119,9 @@ void ck_cond_out(struct ptt_check *c, const struct tk_event *e)
 	forget_woken(o);
 }
 
-void ck_wake(struct ptt_check *c, const struct tk_event *e, bool all)
+void ck_wake(struct ptt_check *c, const struct tk_event *e)
 {
+	bool all = tk_meanings[e->id].action == TK_BROADCAST;
 	struct ck_object *o = CK_OBJECT(c, ck_use(c, e, NPTL_DOMAIN_COND));
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	uint32_t free = o->waiters - o->woken;

@@ -252,8 +252,8 @@ void ck_object_made(struct tracker *t, uint32_t object);
 /* ck_use - the object that an event is about, for one that uses it: of a destroyed one another becomes. */
 uint32_t ck_use(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
 bool ck_lasting(const struct ptt_check *c, const struct ck_object *o);
-void ck_init(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
-void ck_destroy(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
+void ck_init(struct ptt_check *c, const struct tk_event *e);
+void ck_destroy(struct ptt_check *c, const struct tk_event *e);
 void ck_use_destroyed(struct ptt_check *c, const struct tk_event *e, uint32_t object);
 
 /* ---- held_waits.c ---- */
@@ -284,7 +284,7 @@ bool ck_blocked(const struct ptt_check *c, uint32_t thread);
 
 void ck_cond_in(struct ptt_check *c, const struct tk_event *e);
 void ck_cond_out(struct ptt_check *c, const struct tk_event *e);
-void ck_wake(struct ptt_check *c, const struct tk_event *e, bool all);
+void ck_wake(struct ptt_check *c, const struct tk_event *e);
 void ck_cond_unlocked(struct ptt_check *c, const struct tk_event *e, uint32_t mutex, uint32_t flags);
 void ck_barrier_in(struct ptt_check *c, const struct tk_event *e);
 void ck_barrier_out(struct ptt_check *c, const struct tk_event *e);
@@ -311,14 +311,14 @@ void ck_leaks(struct ptt_check *c);
 
 void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
 void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t object);
-void ck_sem_taken(struct ptt_check *c, const struct tk_event *e, bool waited);
+void ck_sem_taken(struct ptt_check *c, const struct tk_event *e);
 void ck_sem_post(struct ptt_check *c, const struct tk_event *e);
 
 /* ---- locks.c ---- */
 
 void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode, enum tk_how how);
 void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
-void ck_lock_error(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
+void ck_lock_error(struct ptt_check *c, const struct tk_event *e);
 void ck_exit_holding(struct ptt_check *c, const struct tk_event *e);
 /* ck_kept_locks - takes back what was said of detached threads whose locks nobody asked for to the process' end. */
 void ck_kept_locks(struct ptt_check *c);

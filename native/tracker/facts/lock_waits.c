@@ -96,13 +96,13 @@ void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 
 /* ---- semaphores that are used as locks ---- */
 
-void ck_sem_taken(struct ptt_check *c, const struct tk_event *e, bool waited)
+void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
 	struct ck_object *o = CK_OBJECT(c, object);
 
 	/* The semaphore may be gone, and another at its place. */
-	if (waited) {
+	if (tk_meanings[e->id].how == TK_WAITED) {
 		uint32_t wait = tk_wait_at(&c->t, e);
 
 		ck_waited_with_holds(c, e, wait);

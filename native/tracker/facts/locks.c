@@ -144,14 +144,16 @@ static void refused_destroy(struct ptt_check *c, const struct tk_event *e, uint3
 	ck_step_now(c, PTT_STEP_REFUSED, e, object)->value = EBUSY;
 }
 
-void ck_lock_error(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
+void ck_lock_error(struct ptt_check *c, const struct tk_event *e)
 {
-	uint32_t object = ck_object(c, e, kind, e->object);
+	uint32_t kind = e->id >> 6, object = ck_object(c, e, kind, e->object);
 	struct ck_object *o = CK_OBJECT(c, object);
 	int64_t routine = tk_number(&e->e, TK_ROUTINE, 0), result = tk_number(&e->e, TK_RESULT, 0);
 	bool mutex = kind == NPTL_DOMAIN_MUTEX;
 	bool unlock = routine == (mutex ? NPTL_EV_MUTEX_UNLOCK_IN : NPTL_EV_RWLOCK_UNLOCK_IN);
 
+	if (!mutex && kind != PTT_KIND_RWLOCK)
+		return;
 	o->kept = 0;
 	if (o->flags & PTT_OBJECT_ENDED) {
 		if (mutex && (result == EINVAL || result == EPERM))

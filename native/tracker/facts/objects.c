@@ -72,7 +72,7 @@ uint32_t ck_use(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	return object;
 }
 
-void ck_init(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
+void ck_init(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t object = tk_init(&c->t, e);
 	struct ck_object *o = CK_OBJECT(c, object);
@@ -86,7 +86,7 @@ void ck_init(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	if (tk_number(&e->e, TK_PROTOCOL, 0))
 		o->flags |= CK_INHERITS;
 	/* What the value of one with a name is depends on who made it. */
-	if (kind == PTT_KIND_SEM && !o->opens && tk_number(&e->e, TK_VALUE, 0) == 1)
+	if (o->kind == PTT_KIND_SEM && !o->opens && tk_number(&e->e, TK_VALUE, 0) == 1)
 		o->flags |= CK_AS_LOCK;
 	o->barrier_count = (uint32_t)tk_number(&e->e, TK_COUNT, 0);
 }
@@ -136,9 +136,9 @@ static void destroyed_in_use(struct ptt_check *c, const struct tk_event *e, uint
 	ck_step_now(c, PTT_STEP_DESTROYED, e, object);
 }
 
-void ck_destroy(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
+void ck_destroy(struct ptt_check *c, const struct tk_event *e)
 {
-	uint32_t object = ck_object(c, e, kind, e->object);
+	uint32_t object = ck_object(c, e, e->id >> 6, e->object);
 	struct ck_object *o = CK_OBJECT(c, object);
 
 	if (o->flags & PTT_OBJECT_ENDED) {

@@ -37,6 +37,7 @@ void ck_fork(struct ptt_check *c, const struct tk_event *e)
 
 void ck_end(struct ptt_check *c, const struct tk_event *e)
 {
+	ck_exit_holding(c, e);
 	tk_end(&c->t, e);
 	while (CK_THREAD(c, e->thread)->waits)
 		tk_wait_end(&c->t, CK_THREAD(c, e->thread)->waits);

@@ -15,7 +15,7 @@ void vf_failed(struct ptt_verify *v, const struct tk_event *e)
 	if (VF_PROCESS(v, e->process)->known.incomplete || strcmp(name, "MUTEX_UNLOCK_IN") != 0 || result != EPERM)
 		return;
 	o = vf_object(v, e, PTT_KIND_MUTEX, e->object);
-	h = o ? vf_hold_of(v, o, e->thread) : NULL;
+	h = vf_hold_of(v, o, e->thread);
 	if (!h || !vf_checks_owner(o) || !vf_private(v, o))
 		return;
 	v->checks[VF_MUTEX_OWNER]++;
@@ -53,8 +53,6 @@ void vf_call_in(struct ptt_verify *v, const struct tk_event *e)
 	if ((!counted && kind != PTT_KIND_ONCE) || v->makes[e->id])
 		return;
 	o = vf_object(v, e, kind, e->object);
-	if (!o)
-		return;
 	t->call.object = vf_number_of(v, o);
 	t->call.generation = o->generation;
 	if (!counted)

@@ -40,8 +40,6 @@ void vf_cond_in(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_waiter *w;
 	uint32_t number;
 
-	if (!o)
-		return;
 	vf_cond_leave(v, t); /* its end is missing, or a signal handler waits in the middle of a wait */
 	mutex = address ? vf_object(v, e, PTT_KIND_MUTEX, address) : NULL;
 	number = tk_wait_begin(&v->t, e, vf_number_of(v, o), PTT_MODE_EXCLUSIVE);
@@ -90,7 +88,7 @@ void vf_cond_out(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 	struct vf_object *o = vf_object(v, e, PTT_KIND_COND, e->object);
 	int64_t result = tk_number(&e->e, TK_RESULT, 0);
-	bool mine = o && t->cond.in.id && vf_same(v, &t->cond) == o && t->cond.in.id + 1 == e->id;
+	bool mine = t->cond.in.id && vf_same(v, &t->cond) == o && t->cond.in.id + 1 == e->id;
 	const struct ptt_event none = { .id = 0 };
 	const struct vf_waiter *w;
 
@@ -118,13 +116,14 @@ static bool known_to_wait(const struct vf_thread *by, const struct vf_waiter *w)
 	       by->taken[slot].ts > w->freed;
 }
 
-void vf_cond_wake(struct ptt_verify *v, const struct tk_event *e, bool all)
+void vf_cond_wake(struct ptt_verify *v, const struct tk_event *e)
 {
+	bool all = tk_meanings[e->id].action == TK_BROADCAST;
 	struct vf_object *o = vf_object(v, e, PTT_KIND_COND, e->object);
 	const struct vf_thread *by = VF_THREAD_AT(v, e->thread);
 	uint32_t waiting = 0, most;
 
-	if (!o || !o->waits)
+	if (!o->waits)
 		return;
 	v->checks[VF_COND_WAKEUP]++;
 	most = all ? UINT32_MAX : o->cond.owed + 1;

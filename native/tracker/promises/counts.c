@@ -29,8 +29,6 @@ void vf_barrier_in(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_object *o = vf_object(v, e, PTT_KIND_BARRIER, e->object);
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 
-	if (!o)
-		return;
 	vf_settle(v, o, e->ts);
 	t->barrier = (struct vf_call){ .object = vf_number_of(v, o), .generation = o->generation, .in = e->e };
 	if (!judged(v, o))
@@ -64,7 +62,7 @@ void vf_barrier_out(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_object *o = vf_object(v, e, PTT_KIND_BARRIER, e->object);
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 	int64_t result = tk_number(&e->e, TK_RESULT, 0);
-	bool mine = o && vf_same(v, &t->barrier) == o;
+	bool mine = vf_same(v, &t->barrier) == o;
 
 	vf_result(v, e, &t->barrier.in);
 	t->barrier.in.id = 0;
@@ -101,8 +99,6 @@ void vf_sem_taken(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_object *o = vf_object(v, e, PTT_KIND_SEM, e->object);
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 
-	if (!o)
-		return;
 	vf_touch(v, o, e);
 	vf_settle(v, o, e->ts);
 	if (t->blocked.in.id && vf_same(v, &t->blocked) == o)
@@ -123,8 +119,6 @@ void vf_sem_post(struct ptt_verify *v, const struct tk_event *e)
 {
 	struct vf_object *o = vf_object(v, e, PTT_KIND_SEM, e->object);
 
-	if (!o)
-		return;
 	vf_touch(v, o, e);
 	vf_settle(v, o, e->ts);
 	if (o->sem.takes >= vf_units(o))
@@ -154,8 +148,6 @@ void vf_once_begin(struct ptt_verify *v, const struct tk_event *e)
 	const struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 	const struct ptt_event *inside;
 
-	if (!o)
-		return;
 	v->checks[VF_ONCE_TWICE]++;
 	inside = o->once.end.id ? inside_since(v, t, o, o->once.end.ts) : NULL;
 	if (inside)
@@ -177,7 +169,7 @@ void vf_once_end(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_object *o = vf_object(v, e, PTT_KIND_ONCE, e->object);
 	bool cancelled = tk_number(&e->e, TK_CANCELLED, 0) != 0;
 
-	if (!o || o->once.runner != e->thread)
+	if (o->once.runner != e->thread)
 		return;
 	if (o->once.again.id && e->ts > o->once.again.ts)
 		VF_TELL(v, VF_ONCE_TWICE, o, &o->once.begin, &o->once.again, &e->e);
@@ -194,8 +186,6 @@ void vf_once_wait(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_object *o = vf_object(v, e, PTT_KIND_ONCE, e->object);
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 
-	if (!o)
-		return;
 	t->waited = (struct vf_call){ .object = vf_number_of(v, o), .generation = o->generation, .in = e->e };
 	t->blocked = t->waited;
 }
@@ -204,7 +194,7 @@ void vf_once_returned(struct ptt_verify *v, const struct tk_event *e, const stru
 {
 	struct vf_object *o = vf_object(v, e, PTT_KIND_ONCE, e->object);
 
-	if (!o || tk_number(&e->e, TK_RESULT, 0) != 0)
+	if (tk_number(&e->e, TK_RESULT, 0) != 0)
 		return;
 	v->checks[VF_ONCE_EARLY]++;
 	/* its call began while the routine was being run: that run is not another one */

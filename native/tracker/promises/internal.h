@@ -287,7 +287,7 @@ uint64_t vf_units(const struct vf_object *o);
 
 void vf_cond_in(struct ptt_verify *v, const struct tk_event *e);
 void vf_cond_out(struct ptt_verify *v, const struct tk_event *e);
-void vf_cond_wake(struct ptt_verify *v, const struct tk_event *e, bool all);
+void vf_cond_wake(struct ptt_verify *v, const struct tk_event *e);
 void vf_cond_leave(struct ptt_verify *v, struct vf_thread *t);
 /* vf_cond_mutex_freed, _taken - what the thread's condition wait does with its mutex. */
 void vf_cond_mutex_freed(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex, int64_t ts);
@@ -297,7 +297,7 @@ void vf_conds_finish(struct ptt_verify *v);
 /* ---- locks.c ---- */
 
 void vf_lock_init(const struct tk_event *e, struct vf_object *o);
-void vf_acquire(struct ptt_verify *v, const struct tk_event *e, bool shared);
+void vf_acquire(struct ptt_verify *v, const struct tk_event *e);
 void vf_release(struct ptt_verify *v, const struct tk_event *e);
 void vf_consistent(struct ptt_verify *v, const struct tk_event *e);
 void vf_lock_wait(struct ptt_verify *v, const struct tk_event *e);

@@ -113,8 +113,6 @@ void vf_lock_wait(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_object *o = vf_object(v, e, kind, e->object);
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 
-	if (!o)
-		return;
 	vf_touch(v, o, e);
 	t->blocked = (struct vf_call){ .object = vf_number_of(v, o), .generation = o->generation, .in = e->e };
 	if (!prefers_writers(o))
@@ -142,8 +140,6 @@ void vf_lock_wait_end(struct ptt_verify *v, const struct tk_event *e)
 {
 	struct vf_object *o = vf_object(v, e, e->id >> 6, e->object);
 
-	if (!o)
-		return;
 	vf_touch(v, o, e);
 	if (wait_over(v, e, o) && prefers_writers(o))
 		writer_waited(v, e, o, false);
@@ -219,8 +215,9 @@ static void hold_begin(struct ptt_verify *v, const struct tk_event *e, const str
 	h->conflict.id = 0;
 }
 
-void vf_acquire(struct ptt_verify *v, const struct tk_event *e, bool shared)
+void vf_acquire(struct ptt_verify *v, const struct tk_event *e)
 {
+	bool shared = tk_meanings[e->id].action == TK_ACQUIRE_SHARED;
 	uint32_t kind = e->id >> 6;
 	struct vf_object *o = vf_object(v, e, kind, e->object);
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
@@ -228,8 +225,6 @@ void vf_acquire(struct ptt_verify *v, const struct tk_event *e, bool shared)
 	bool after_wait;
 	uint32_t slot;
 
-	if (!o)
-		return;
 	vf_touch(v, o, e);
 	after_wait = kind == PTT_KIND_MUTEX && t->cond.in.id && vf_cond_mutex_taken(v, t, o);
 	slot = vf_number_of(v, o) % VF_RECENT;
@@ -312,8 +307,6 @@ void vf_release(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 	struct vf_hold *h;
 
-	if (!o)
-		return;
 	vf_touch(v, o, e);
 	o->lock.free_ts = e->ts;
 	if (t->call.in.id && vf_same(v, &t->call) == o)
@@ -335,7 +328,7 @@ void vf_settle_bad_free(struct ptt_verify *v, const struct tk_event *e)
 	struct vf_object *o = vf_object(v, e, PTT_KIND_MUTEX, t->bad_free.object);
 	bool refused = e->object == t->bad_free.object && tk_number(&e->e, TK_RESULT, 0) != 0;
 
-	for (uint32_t i = refused && o ? o->holds : 0; i; i = VF_HOLD(v, i)->object_next) {
+	for (uint32_t i = refused ? o->holds : 0; i; i = VF_HOLD(v, i)->object_next) {
 		struct vf_hold *h = VF_HOLD(v, i);
 
 		if (h->conflict_rule == VF_MUTEX_OWNER && h->conflict.ts == t->bad_free.ts)

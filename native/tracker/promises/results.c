@@ -104,7 +104,7 @@ static int64_t clock_of(struct ptt_verify *v, const struct tk_event *e, const st
 	if (in->id >> 6 != PTT_KIND_COND || VF_PROCESS(v, e->process)->known.incomplete)
 		return CLOCK_REALTIME;
 	o = vf_object(v, e, PTT_KIND_COND, in->object);
-	return o && o->flags & PTT_OBJECT_MADE ? o->type : CLOCK_REALTIME;
+	return o->flags & PTT_OBJECT_MADE ? o->type : CLOCK_REALTIME;
 }
 
 static void timed_out(struct ptt_verify *v, const struct tk_event *e, const struct ptt_event *in)

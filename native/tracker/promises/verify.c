@@ -99,8 +99,6 @@ static void object_init(struct ptt_verify *v, const struct tk_event *e)
 	uint32_t kind = e->id >> 6;
 	struct vf_object *o = vf_object(v, e, kind, e->object);
 
-	if (!o)
-		return;
 	vf_settle(v, o, e->ts);
 	o->before_it |= o->flags & PTT_OBJECT_MADE || o->last_ts != TK_NEVER;
 	vf_renew(v, o);
@@ -122,131 +120,65 @@ static void object_init(struct ptt_verify *v, const struct tk_event *e)
 	}
 }
 
-static void once_wait_end(struct ptt_verify *v, const struct tk_event *e)
+static void lock_wait(struct ptt_verify *v, const struct tk_event *e)
+{
+	if (e->id >> 6 == PTT_KIND_ONCE)
+		vf_once_wait(v, e);
+	else
+		vf_lock_wait(v, e);
+}
+
+static void lock_wait_end(struct ptt_verify *v, const struct tk_event *e)
 {
 	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
 
+	if (e->id >> 6 != PTT_KIND_ONCE) {
+		vf_lock_wait_end(v, e);
+		return;
+	}
 	vf_once_returned(v, e, &t->waited);
 	t->waited.in.id = 0;
 	t->blocked.in.id = 0;
 }
 
-static void rare_event(struct ptt_verify *v, const struct tk_event *e, enum tk_action action)
+static void create_in(struct ptt_verify *v, const struct tk_event *e)
 {
-	struct vf_thread *t = VF_THREAD_AT(v, e->thread);
-	bool once = e->id >> 6 == PTT_KIND_ONCE;
-
-	switch (action) {
-	case TK_INIT:
-		object_init(v, e);
-		break;
-	case TK_DESTROY:
-		object_gone(v, e);
-		break;
-	case TK_WAIT:
-		if (once)
-			vf_once_wait(v, e);
-		else
-			vf_lock_wait(v, e);
-		break;
-	case TK_WAIT_END:
-		if (once)
-			once_wait_end(v, e);
-		else
-			vf_lock_wait_end(v, e);
-		break;
-	case TK_BARRIER_IN:
-		vf_barrier_in(v, e);
-		break;
-	case TK_BARRIER_OUT:
-		vf_barrier_out(v, e);
-		break;
-	case TK_ONCE_BEGIN:
-		vf_once_begin(v, e);
-		break;
-	case TK_ONCE_END:
-		vf_once_end(v, e);
-		break;
-	case TK_CREATE:
-		vf_create(v, e);
-		break;
-	case TK_CREATE_IN:
-		t->create = e->e;
-		vf_call_in(v, e);
-		break;
-	case TK_CREATE_OUT:
-		t->create.id = 0;
-		vf_call_out(v, e);
-		break;
-	case TK_END:
-		vf_end(v, e);
-		break;
-	case TK_JOIN_IN:
-		vf_join_in(v, e);
-		break;
-	case TK_JOIN_OUT:
-		vf_join_out(v, e);
-		break;
-	case TK_FAILED:
-		vf_failed(v, e);
-		break;
-	case TK_CONSISTENT:
-		vf_consistent(v, e);
-		break;
-	case TK_FORK:
-		VF_PROCESS(v, e->process)->forked = e->ts;
-		vf_forget_recent(v, e->process, e->ts, VF_SKIP_FORKED);
-		break;
-	case TK_LEVEL:
-		start_anew(v, e);
-		break;
-	case TK_LOST:
-		VF_PROCESS(v, e->process)->known.incomplete = 1;
-		start_anew(v, e);
-		break;
-	default:
-		break;
-	}
+	VF_THREAD_AT(v, e->thread)->create = e->e;
+	vf_call_in(v, e);
 }
 
-static inline void judged_event(struct ptt_verify *v, const struct tk_event *e, enum tk_action action)
+static void create_out(struct ptt_verify *v, const struct tk_event *e)
 {
-	switch (action) {
-	case TK_ACQUIRE:
-	case TK_ACQUIRE_SHARED:
-		vf_acquire(v, e, action == TK_ACQUIRE_SHARED);
-		break;
-	case TK_RELEASE:
-		vf_release(v, e);
-		break;
-	case TK_COND_IN:
-		vf_cond_in(v, e);
-		break;
-	case TK_COND_OUT:
-		vf_cond_out(v, e);
-		break;
-	case TK_SIGNAL:
-	case TK_BROADCAST:
-		vf_cond_wake(v, e, action == TK_BROADCAST);
-		break;
-	case TK_SEM_TAKEN:
-		vf_sem_taken(v, e);
-		break;
-	case TK_SEM_POST:
-		vf_sem_post(v, e);
-		break;
-	case TK_CALL_IN:
-	case TK_TRY_IN:
-		vf_call_in(v, e);
-		break;
-	case TK_CALL_OUT:
-	case TK_TRY_OUT:
-		vf_call_out(v, e);
-		break;
-	default:
-		rare_event(v, e, action);
-	}
+	VF_THREAD_AT(v, e->thread)->create.id = 0;
+	vf_call_out(v, e);
 }
+
+static void forked(struct ptt_verify *v, const struct tk_event *e)
+{
+	VF_PROCESS(v, e->process)->forked = e->ts;
+	vf_forget_recent(v, e->process, e->ts, VF_SKIP_FORKED);
+}
+
+static void lost(struct ptt_verify *v, const struct tk_event *e)
+{
+	VF_PROCESS(v, e->process)->known.incomplete = 1;
+	start_anew(v, e);
+}
+
+/* By what events mean; of others nothing is promised. */
+static void (*const handlers[TK_ACTIONS])(struct ptt_verify *v, const struct tk_event *e) = {
+	[TK_ACQUIRE] = vf_acquire,	 [TK_ACQUIRE_SHARED] = vf_acquire, [TK_RELEASE] = vf_release,
+	[TK_WAIT] = lock_wait,		 [TK_WAIT_END] = lock_wait_end,	   [TK_INIT] = object_init,
+	[TK_DESTROY] = object_gone,	 [TK_COND_IN] = vf_cond_in,	   [TK_COND_OUT] = vf_cond_out,
+	[TK_SIGNAL] = vf_cond_wake,	 [TK_BROADCAST] = vf_cond_wake,	   [TK_SEM_TAKEN] = vf_sem_taken,
+	[TK_SEM_POST] = vf_sem_post,	 [TK_BARRIER_IN] = vf_barrier_in,  [TK_BARRIER_OUT] = vf_barrier_out,
+	[TK_ONCE_BEGIN] = vf_once_begin, [TK_ONCE_END] = vf_once_end,	   [TK_CALL_IN] = vf_call_in,
+	[TK_CALL_OUT] = vf_call_out,	 [TK_TRY_IN] = vf_call_in,	   [TK_TRY_OUT] = vf_call_out,
+	[TK_CREATE_IN] = create_in,	 [TK_CREATE_OUT] = create_out,	   [TK_CREATE] = vf_create,
+	[TK_BEGIN] = vf_begin,		 [TK_END] = vf_end,		   [TK_JOIN_IN] = vf_join_in,
+	[TK_JOIN_OUT] = vf_join_out,	 [TK_FAILED] = vf_failed,	   [TK_CONSISTENT] = vf_consistent,
+	[TK_FORK] = forked,		 [TK_LEVEL] = start_anew,	   [TK_LOST] = lost,
+};
 
 /* Where events may be missing, a call with its beginning and its end can still be judged. */
 static void lone_event(struct ptt_verify *v, const struct tk_event *e, enum tk_action action)
@@ -280,18 +212,6 @@ static void lone_event(struct ptt_verify *v, const struct tk_event *e, enum tk_a
 	}
 }
 
-/* Nothing is promised of these; nor of what the C library does with locks of its own. */
-static inline bool is_ignored(const struct tk_event *e, enum tk_action action)
-{
-	const uint64_t ignored = UINT64_C(1) << TK_IGNORE | UINT64_C(1) << TK_FUTEX_IN | UINT64_C(1) << TK_FUTEX_OUT |
-				 UINT64_C(1) << TK_FUTEX_WAKE | UINT64_C(1) << TK_DETACH |
-				 UINT64_C(1) << TK_PRIORITY_SET | UINT64_C(1) << TK_LLL_PURPOSE |
-				 UINT64_C(1) << TK_PROCESS_START | UINT64_C(1) << TK_PROCESS_EXIT |
-				 UINT64_C(1) << TK_EXEC | UINT64_C(1) << TK_BUFFER_WAIT;
-
-	return ignored >> action & 1 || e->id >> 6 == PTT_KIND_LLL;
-}
-
 static inline void event(struct tracker *tracker, struct tk_event *e, enum tk_action action)
 {
 	struct ptt_verify *v = (struct ptt_verify *)(void *)tracker;
@@ -302,14 +222,14 @@ static inline void event(struct tracker *tracker, struct tk_event *e, enum tk_ac
 		thread_anew(v, t);
 	if (unlikely(action == TK_BEGIN)) {
 		vf_begin(v, e);
-	} else if (is_ignored(e, action)) {
-		return;
+	} else if (!handlers[action] || e->id >> 6 == PTT_KIND_LLL) {
+		return; /* what the C library does with locks of its own is nobody's to be promised */
 	} else if (unlikely(p->known.incomplete)) {
 		lone_event(v, e, action);
 	} else {
 		if (unlikely(t->bad_free.id))
 			vf_settle_bad_free(v, e);
-		judged_event(v, e, action);
+		handlers[action](v, e);
 	}
 }
 

@@ -159,8 +159,8 @@ uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid);
 uint32_t tk_thread_named(const struct tracker *t, const struct tk_event *e);
 /* tk_create - the thread that an event says was created; it may have begun already. */
 uint32_t tk_create(struct tracker *t, const struct tk_event *e);
-/* tk_process_ends - a thread leaves it, or executes another program. */
-void tk_process_ends(struct tracker *t, const struct tk_event *e, enum tk_action action);
+/* tk_own_event - what only the tracker has to know: a thread ends or is detached, a process exits or becomes another program. */
+void tk_own_event(struct tracker *t, const struct tk_event *e, enum tk_action action);
 /* tk_process_left - after all events: it ended in an orderly way, or became another program. */
 bool tk_process_left(const struct tracker *t, const struct tk_process *p);
 /*
@@ -170,7 +170,6 @@ bool tk_process_left(const struct tracker *t, const struct tk_process *p);
  */
 bool tk_first_event(struct tracker *t, struct tk_event *e, enum tk_action action);
 void tk_end(struct tracker *t, const struct tk_event *e);
-void tk_detach(struct tracker *t, const struct tk_event *e);
 /* tk_scheduled - the thread whose scheduling an event is about. */
 uint32_t tk_scheduled(const struct tracker *t, const struct tk_event *e);
 /* tk_joined - the thread that a join which is over was for: @owner if it was known at its beginning. */

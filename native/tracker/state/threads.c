@@ -79,18 +79,6 @@ uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid)
 
 /* ---- life ---- */
 
-void tk_process_ends(struct tracker *t, const struct tk_event *e, enum tk_action action)
-{
-	struct tk_process *p = TK_PROCESS(t, e->process);
-
-	if (action == TK_PROCESS_EXIT) {
-		p->exited = true;
-		return;
-	}
-	p->exec_ns = e->ts;
-	p->execs = e->thread;
-}
-
 bool tk_process_left(const struct tracker *t, const struct tk_process *p)
 {
 	/* A thread that goes on could not execute the other program, or did so in a child that has its memory. */
@@ -187,14 +175,6 @@ uint32_t tk_thread_named(const struct tracker *t, const struct tk_event *e)
 	return tk_map_get(&t->pthread_of, e->process, e->object);
 }
 
-void tk_detach(struct tracker *t, const struct tk_event *e)
-{
-	uint32_t thread = tk_thread_named(t, e);
-
-	if (thread && tk_number(&e->e, TK_RESULT, 0) == 0)
-		TK_THREAD(t, thread)->flags |= PTT_THREAD_DETACHED;
-}
-
 uint32_t tk_scheduled(const struct tracker *t, const struct tk_event *e)
 {
 	uint32_t thread = tk_thread_named(t, e);
@@ -208,4 +188,30 @@ uint32_t tk_join_target(const struct tracker *t, const struct tk_event *e, uint3
 	uint32_t thread = owner && !(TK_THREAD(t, owner)->flags & PTT_THREAD_JOINED) ? owner : tk_thread_named(t, e);
 
 	return thread && !(TK_THREAD(t, thread)->flags & PTT_THREAD_JOINED) ? thread : 0;
+}
+
+void tk_own_event(struct tracker *t, const struct tk_event *e, enum tk_action action)
+{
+	struct tk_process *p = TK_PROCESS(t, e->process);
+	uint32_t thread;
+
+	switch (action) {
+	case TK_END:
+		tk_end(t, e);
+		break;
+	case TK_DETACH:
+		thread = tk_thread_named(t, e);
+		if (thread && tk_number(&e->e, TK_RESULT, 0) == 0)
+			TK_THREAD(t, thread)->flags |= PTT_THREAD_DETACHED;
+		break;
+	case TK_PROCESS_EXIT:
+		p->exited = true;
+		break;
+	case TK_EXEC:
+		p->exec_ns = e->ts;
+		p->execs = e->thread;
+		break;
+	default:
+		break;
+	}
 }

@@ -322,8 +322,8 @@ uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object);
 uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object);
 uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind);
 bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
-void md_init(struct ptt_model *m, const struct tk_event *e, uint32_t kind);
-void md_destroy(struct ptt_model *m, const struct tk_event *e, uint32_t kind);
+void md_init(struct ptt_model *m, const struct tk_event *e);
+void md_destroy(struct ptt_model *m, const struct tk_event *e);
 /* md_lll_purpose - an event told what a low-level lock is for. */
 void md_lll_purpose(struct ptt_model *m, const struct tk_event *e);
 

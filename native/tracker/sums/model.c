@@ -139,97 +139,48 @@ static void lock_event(struct ptt_model *m, const struct tk_event *e, enum tk_ac
 	}
 }
 
-static void other_event(struct ptt_model *m, const struct tk_event *e, enum tk_action action)
+static void wake(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair;
+	bool all = tk_meanings[e->id].action == TK_BROADCAST;
+	uint32_t pair, object = md_object(m, e, e->id >> 6, e->object, &pair);
 
-	switch (action) {
-	case TK_INIT:
-		md_init(m, e, e->id >> 6);
-		break;
-	case TK_DESTROY:
-		md_destroy(m, e, e->id >> 6);
-		break;
-	case TK_COND_IN:
-		md_cond_in(m, e);
-		break;
-	case TK_COND_OUT:
-		md_cond_out(m, e);
-		break;
-	case TK_SIGNAL:
-	case TK_BROADCAST:
-		md_wake(m, e, md_object(m, e, e->id >> 6, e->object, &pair),
-			action == TK_SIGNAL ? 1 : UINT32_MAX,
-			action == TK_SIGNAL ? PTT_WAKE_SIGNAL : PTT_WAKE_BROADCAST, false);
-		break;
-	case TK_BARRIER_IN:
-		md_barrier_in(m, e);
-		break;
-	case TK_BARRIER_OUT:
-		md_barrier_out(m, e);
-		break;
-	case TK_SEM_TAKEN:
-		md_sem_taken(m, e);
-		break;
-	case TK_SEM_POST:
-		md_sem_post(m, e);
-		break;
-	case TK_FUTEX_IN:
-		md_futex_in(m, e);
-		break;
-	case TK_FUTEX_OUT:
-		md_futex_out(m, e);
-		break;
-	case TK_FUTEX_WAKE:
-		md_futex_wake(m, e);
-		break;
-	case TK_JOIN_IN:
-		md_join_in(m, e);
-		break;
-	case TK_JOIN_OUT:
-		md_join_out(m, e);
-		break;
-	case TK_CREATE:
-		md_create(m, e);
-		break;
-	case TK_BEGIN:
-		md_begin(m, e);
-		break;
-	case TK_END:
-		tk_end(&m->t, e);
-		break;
-	case TK_PRIORITY_SET:
-		md_schedule(m, e);
-		break;
-	case TK_DETACH:
-		tk_detach(&m->t, e);
-		break;
-	case TK_LEVEL:
-		level_changed(m, e);
-		break;
-	case TK_LOST:
-		if (md_in_window(m, e->ts))
-			m->lost += (uint64_t)tk_number(&e->e, TK_COUNT, 0);
-		break;
-	case TK_BUFFER_WAIT:
-		MD_THREAD(m, e->thread)->pub.buffer_ns +=
-			(uint64_t)md_portion(m, e->ts - tk_number(&e->e, TK_WAIT_NS, 0), e->ts, 1, 1);
-		break;
-	case TK_LLL_PURPOSE:
-		md_lll_purpose(m, e);
-		break;
-	case TK_PROCESS_EXIT:
-	case TK_EXEC:
-		tk_process_ends(&m->t, e, action);
-		break;
-	case TK_TRY_IN:
-	case TK_TRY_OUT:
-		MD_THREAD(m, e->thread)->trying = action == TK_TRY_IN;
-		break;
-	default:
-		break;
-	}
+	md_wake(m, e, object, all ? UINT32_MAX : 1, all ? PTT_WAKE_BROADCAST : PTT_WAKE_SIGNAL, false);
 }
+
+static void lost(struct ptt_model *m, const struct tk_event *e)
+{
+	if (md_in_window(m, e->ts))
+		m->lost += (uint64_t)tk_number(&e->e, TK_COUNT, 0);
+}
+
+static void buffer_wait(struct ptt_model *m, const struct tk_event *e)
+{
+	MD_THREAD(m, e->thread)->pub.buffer_ns +=
+		(uint64_t)md_portion(m, e->ts - tk_number(&e->e, TK_WAIT_NS, 0), e->ts, 1, 1);
+}
+
+static void try_in(struct ptt_model *m, const struct tk_event *e)
+{
+	MD_THREAD(m, e->thread)->trying = true;
+}
+
+static void try_out(struct ptt_model *m, const struct tk_event *e)
+{
+	MD_THREAD(m, e->thread)->trying = false;
+}
+
+/* What is not taken, released or waited for, by what it means. */
+static void (*const handlers[TK_ACTIONS])(struct ptt_model *m, const struct tk_event *e) = {
+	[TK_INIT] = md_init,		   [TK_DESTROY] = md_destroy,	    [TK_LLL_PURPOSE] = md_lll_purpose,
+	[TK_COND_IN] = md_cond_in,	   [TK_COND_OUT] = md_cond_out,	    [TK_SIGNAL] = wake,
+	[TK_BROADCAST] = wake,		   [TK_BARRIER_IN] = md_barrier_in, [TK_BARRIER_OUT] = md_barrier_out,
+	[TK_SEM_TAKEN] = md_sem_taken,	   [TK_SEM_POST] = md_sem_post,	    [TK_FUTEX_IN] = md_futex_in,
+	[TK_FUTEX_OUT] = md_futex_out,	   [TK_FUTEX_WAKE] = md_futex_wake, [TK_JOIN_IN] = md_join_in,
+	[TK_JOIN_OUT] = md_join_out,	   [TK_CREATE] = md_create,	    [TK_BEGIN] = md_begin,
+	[TK_PRIORITY_SET] = md_schedule,   [TK_LEVEL] = level_changed,
+	[TK_LOST] = lost,		   [TK_BUFFER_WAIT] = buffer_wait,  [TK_TRY_IN] = try_in,
+	[TK_TRY_OUT] = try_out,
+};
 
 static inline void event(struct tracker *t, struct tk_event *e, enum tk_action action)
 {
@@ -257,7 +208,10 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 			lock_event(m, e, action);
 		break;
 	default:
-		other_event(m, e, action);
+		if (handlers[action])
+			handlers[action](m, e);
+		else
+			tk_own_event(t, e, action);
 	}
 }
 

@@ -133,9 +133,9 @@ static uint32_t attributes(const struct tk_event *e, uint32_t kind)
 	return 0;
 }
 
-void md_init(struct ptt_model *m, const struct tk_event *e, uint32_t kind)
+void md_init(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = tk_init(&m->t, e);
+	uint32_t pair, kind = e->id >> 6, object = tk_init(&m->t, e);
 	struct md_object *o;
 
 	/* It is used by that, one that is open already as well. */
@@ -149,9 +149,9 @@ void md_init(struct ptt_model *m, const struct tk_event *e, uint32_t kind)
 	o->pub.attributes = attributes(e, kind);
 }
 
-void md_destroy(struct ptt_model *m, const struct tk_event *e, uint32_t kind)
+void md_destroy(struct ptt_model *m, const struct tk_event *e)
 {
-	uint32_t pair, object = md_object(m, e, kind, e->object, &pair);
+	uint32_t pair, object = md_object(m, e, e->id >> 6, e->object, &pair);
 
 	if (tk_destroy(&m->t, e))
 		md_drop_holds(m, object, e->ts);

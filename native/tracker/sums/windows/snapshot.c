@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "../ring/layout/crc32c.h"
-#include "internal.h"
+#include "../../../ring/layout/crc32c.h"
+#include "../internal.h"
 
 #define SNAPSHOT_MAGIC UINT64_C(0x4c45444f4d545450)
 #define BUFFERED (1u << 16)
