@@ -211,3 +211,16 @@ def test_findings_of_one_process(ptt: Ptt, trace: Path) -> None:
     query = "select pid from findings where kind = 'lock-order-inversion'"
     rows = ptt("sql", "--format", "json", "--pid", str(pids[0]), trace, query).stdout
     assert json.loads(rows) == [{"pid": pids[0]}]
+
+
+def test_split_writes_what_is_chosen(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+    pids, tids = ids(ptt, trace)
+    ptt("split", "--pid", str(pids[1]), "-o", tmp_path / "one", trace)
+    assert [path.name for path in (tmp_path / "one").iterdir()] == [f"{pids[1]}.ptt"]
+    ptt("split", "--by", "thread", "--tid", f"{tids[0]},{tids[1]}", "-o", tmp_path / "two", trace)
+    assert {path.name for path in (tmp_path / "two").iterdir()} == {
+        f"{pids[0]}-{tid}.ptt" for tid in tids[:2]
+    }
+    none = ptt("split", "--pid", "999999", "-o", tmp_path / "none", trace)
+    assert "no thread matches --pid 999999: the trace has processes" in none.stderr
+    assert not (tmp_path / "none").exists()

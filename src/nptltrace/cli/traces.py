@@ -48,13 +48,18 @@ def add_traces_or_list(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_filters(parser: argparse._ActionsContainer, *, events: bool = True) -> None:
+def add_filters(
+    parser: argparse._ActionsContainer, *, events: bool = True, objects: bool = True
+) -> None:
     """Add the options that choose events.
 
     Args:
         parser: Where to add them.
         events: Whether types of events can be chosen as well.
+        objects: Whether objects and call sites can.
     """
+    left_out = set() if events else {"--event", "--suffix"}
+    left_out |= set() if objects else {"--object", "--site"}
     group = parser.add_argument_group(
         "which events", "commas separate alternatives; of a repeated option each must hold"
     )
@@ -66,7 +71,7 @@ def add_filters(parser: argparse._ActionsContainer, *, events: bool = True) -> N
         ("--suffix", "SUFFIX,…", "whose names end so, as _IN,_OUT"),
         ("--site", "TEXT|0x…,…", "called from there: part of function, file or line, or address"),
     ):
-        if events or option not in {"--event", "--suffix"}:
+        if option not in left_out:
             group.add_argument(option, metavar=metavar, action="append", default=[], help=what)
 
 
@@ -154,10 +159,10 @@ def selection(args: argparse.Namespace) -> Selection:
     return Selection(
         pids=args.pid,
         tids=args.tid,
-        objects=args.object,
+        objects=getattr(args, "object", []),
         events=getattr(args, "event", []),
         suffixes=getattr(args, "suffix", []),
-        sites=args.site,
+        sites=getattr(args, "site", []),
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["say_no_event", "say_no_object", "say_unmatched"]
+__all__ = ["say_no_event", "say_no_object", "say_unmatched", "say_unmatched_threads"]
 
 _SHOWN = 5  # processes or threads of a trace
 
@@ -41,6 +41,12 @@ def say_unmatched(args: argparse.Namespace, source: Source, symbols: Symbols | N
     for text in said:
         say(args, f"warning: {text}")
     return bool(said)
+
+
+def say_unmatched_threads(args: argparse.Namespace, source: Source) -> None:
+    """Say on stderr which threads there are, where none of them is chosen."""
+    for text in _threads(args, source):
+        say(args, f"warning: {text}")
 
 
 def say_no_object(args: argparse.Namespace) -> None:
@@ -91,4 +97,4 @@ def _sites(args: argparse.Namespace, source: Source, symbols: Symbols) -> Iterat
 
 def _given(args: argparse.Namespace, *names: str) -> str:
     """Return options as they were given."""
-    return " ".join(f"--{name} {value}" for name in names for value in getattr(args, name))
+    return " ".join(f"--{name} {value}" for name in names for value in getattr(args, name, []))
