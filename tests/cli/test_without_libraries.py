@@ -81,6 +81,25 @@ def test_reading_says_what_to_install(
     )
 
 
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [("duckdb", ["sql", "select 1"]), ("rich", ["top"]), ("uvicorn", ["ui", "--no-browser"])],
+    ids=["duckdb", "rich", "uvicorn"],
+)
+def test_one_library_is_missing(ptt: Ptt, recorded: Path, module: str, command: list[str]) -> None:
+    hidden = f"import sys; sys.modules[{module!r}] = None; from nptltrace.cli import entry; entry()"
+    name, *rest = command
+    result = subprocess.run(
+        [sys.executable, "-c", hidden, name, str(recorded), *rest],
+        env=ptt.environment(),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert result.returncode == 2
+    assert re.fullmatch(rf"ptt: error: .+ not installed.*: pip install {module}\n", result.stderr)
+
+
 def test_every_dependency_is_known() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     names = {re.match(r"[\w-]+", one)[0] for one in project["dependencies"]}  # type: ignore[index]
