@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* detail.c - levels of detail as a whole: made, kept in a file, opened again. */
-#include "internal.h"
+#include "drawing.h"
 
 #define MAGIC UINT64_C(0x3256454956545450) /* PTTVIEV2, as bytes in memory */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* feed.c - puts the waits and holds that the model tells into tracks. */
-#include "internal.h"
+#include "drawing.h"
 
 /* ---- tables that grow ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* lanes.c - gives intervals rows to be drawn in, so that none overlaps another of its row. */
-#include "internal.h"
+#include "drawing.h"
 
 /* The rows of a group are a list, in the order in which they were made. */
 struct lane {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* overview.c - the whole trace in a few thousand bins, which become wider as it becomes longer. */
-#include "internal.h"
+#include "drawing.h"
 
 #define HALF (PTT_DETAIL_BINS / 2)
 

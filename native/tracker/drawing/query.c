@@ -5,7 +5,7 @@
  * shorter, go into the bin where they begin. The waiters of an object that are drawn as they are become steps of its
  * queue: how many there were from one change to the next.
  */
-#include "internal.h"
+#include "drawing.h"
 
 #define MAX_BINS 65536u
 

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "drawing.h"
 
 #define STEP (UINT64_C(32) << 20)
 #define FIRST_STEP (UINT64_C(1) << 20)

@@ -6,7 +6,7 @@
  * its own number, as the distance from the one before. Extents of a track double in size up to a page or so; the byte JUMP leads
  * from one to the next, always further on in the file.
  */
-#include "internal.h"
+#include "drawing.h"
 
 #define JUMP 0xffu
 #define JUMP_SIZE 9u

@@ -4,7 +4,7 @@
  * What a thread does between two such points is one node, which knows the nodes right before it. Numbers grow with time, so
  * the way back from a node is never long without need. Nodes are made when an order of locks needs one.
  */
-#include "internal.h"
+#include "facts.h"
 
 static uint32_t node_new(struct ptt_check *c, uint32_t a, uint32_t b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c - the checker as a whole: what each event means to it, its beginning and its end. */
-#include "internal.h"
+#include "facts.h"
 
 int ptt_check_version(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* deadlock.c - whom a wait is for, and waits in a circle. */
-#include "internal.h"
+#include "facts.h"
 
 /* ---- for whom ---- */
 

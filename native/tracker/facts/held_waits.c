@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* held_waits.c - waits for no lock, in which a thread keeps a lock that others ask for. */
-#include "internal.h"
+#include "facts.h"
 
 /* So many of the locks that a thread took last, and of the waits for each, are looked at. */
 #define NEAR 8u

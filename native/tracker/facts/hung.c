@@ -2,7 +2,7 @@
 /* hung.c - processes in which nobody goes on, and those of them that nobody outside can let go on either. */
 #include <stdlib.h>
 
-#include "internal.h"
+#include "facts.h"
 
 static void find_hung(struct ptt_check *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* locks.c - locks as they are taken and released: holds that are too long, and releases of what is not theirs. */
-#include "internal.h"
+#include "facts.h"
 
 /* ---- taking ---- */
 

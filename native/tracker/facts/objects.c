@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* objects.c - objects by address, their generations, and what must not be done before or after their life. */
-#include "internal.h"
+#include "facts.h"
 
 void ck_object_made(struct tracker *t, uint32_t object)
 {

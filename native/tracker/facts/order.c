@@ -6,7 +6,7 @@
  * held a lock in common, at each lock one of the two wants it alone, and no two were kept apart in time by a creation, a
  * join or a barrier.
  */
-#include "internal.h"
+#include "facts.h"
 
 /* Orders are kept of who holds no more locks than this at once: a lock that gates them may be any of those. */
 #define HELD_MAX 64u

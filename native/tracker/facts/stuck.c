@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stuck.c - processes in which every thread is blocked for ever, and nobody is left who could let one go on. */
-#include "internal.h"
+#include "facts.h"
 
 /* Of more threads than this the steps would say nothing new. */
 #define TOLD_MAX 16u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* threads.c - life of threads: which one a number, kernel id or pthread_t means, and who never joins them. */
-#include "internal.h"
+#include "facts.h"
 
 void ck_create(struct ptt_check *c, const struct tk_event *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* calls.c - calls as such: what they say is held against what was seen; a try fails only if it must. */
-#include "internal.h"
+#include "promises.h"
 
 void vf_failed(struct ptt_verify *v, const struct tk_event *e)
 {

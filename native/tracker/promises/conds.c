@@ -6,7 +6,7 @@
  * of those who are known to, one more has been woken if there are any beyond the number that have been. Whoever comes
  * back, for whatever reason, makes the number one less: it is never too great.
  */
-#include "internal.h"
+#include "promises.h"
 
 /* Takes a waiter out of its condition. NULL if that is another one by now. */
 static const struct vf_waiter *leave(struct ptt_verify *v, struct vf_thread *t)

@@ -5,7 +5,7 @@
  * arrived than the stamps say, and no fewer have left; where the stamps do not add up, what happened did not either. Of
  * events with the same time stamp nobody knows which was first: a verdict waits for the time to go on.
  */
-#include "internal.h"
+#include "promises.h"
 
 /* ---- barriers ---- */
 

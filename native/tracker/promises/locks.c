@@ -6,7 +6,7 @@
  * first one is still the same hold: memory can be used anew without a word. So nothing is said before its holder lets go
  * of it, which it does not do with a lock that is not there any more.
  */
-#include "internal.h"
+#include "promises.h"
 
 /* The program did what leaves the lock undefined: nothing is known of it until it is initialized anew. */
 static void misused(struct ptt_verify *v, struct vf_object *o)

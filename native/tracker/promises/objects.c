@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* objects.c - objects that are forgotten: destroyed, initialized anew, or not followed for some time. */
-#include "internal.h"
+#include "promises.h"
 
 void vf_drop_holds(struct ptt_verify *v, struct vf_object *o)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c - the names of rules and of reasons to be silent, the telling of violations. */
-#include "internal.h"
+#include "promises.h"
 
 /* Different violations that are kept; further ones only make the counts of these greater. */
 #define ROWS_MAX 65536u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* results.c - what calls return: only errors that they may return, and a time limit not before its time. */
-#include "internal.h"
+#include "promises.h"
 
 /* ---- errors that routines may return ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* settle.c - verdicts that wait for the time to go on: an event of the same moment may still explain what was seen. */
-#include "internal.h"
+#include "promises.h"
 
 uint64_t vf_units(const struct vf_object *o)
 {

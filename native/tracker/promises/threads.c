@@ -4,7 +4,7 @@
  * A thread's end is stamped before it is gone, a join when it has returned: an end that is stamped after the join, or
  * after a mutex that said its owner was dead, was that of a thread that still ran.
  */
-#include "internal.h"
+#include "promises.h"
 
 /* ---- creation ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* verify.c - the verifier as a whole: what each event means to it, its beginning and its end. */
-#include "internal.h"
+#include "promises.h"
 
 int ptt_verify_version(void)
 {

@@ -7,7 +7,7 @@
  * While nobody holds the lock, neither grows: who waits then is about to have it. Where only waits are recorded, the
  * one who took it last, or was named as its owner, stands for the holder: `tail`.
  */
-#include "internal.h"
+#include "sums.h"
 
 uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* histogram.c - how often a wait lasted how long, for percentiles. */
-#include "internal.h"
+#include "sums.h"
 
 /* 16 steps an octave: the middle of a bucket is within 3 % of what it stands for. */
 static uint32_t bucket_of(uint64_t ns)

@@ -3,7 +3,7 @@
 #ifndef PTTMODEL_HOLDS_H
 #define PTTMODEL_HOLDS_H
 
-#include "internal.h"
+#include "sums.h"
 
 /* The first free place, which is taken; the last one has room for all that find no other. */
 static inline uint8_t md_take_place(uint64_t *places)

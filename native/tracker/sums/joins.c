@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* joins.c - waits for the end of a thread. */
-#include "internal.h"
+#include "sums.h"
 
 void md_join_in(struct ptt_model *m, const struct tk_event *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* open_waits.c - waits that go on: what they are at the end of a trace, and at a moment while it is being read. */
-#include "internal.h"
+#include "sums.h"
 
 static uint8_t open_class(struct ptt_model *m, const struct md_wait *w)
 {

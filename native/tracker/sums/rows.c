@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rows.c - rows that are handed out and dropped. */
-#include "internal.h"
+#include "sums.h"
 
 void *md_row(struct ptt_model *m, struct md_rows *rows)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* threads.c - what the tables say of threads beside what the tracker knows, and which of them count. */
-#include "internal.h"
+#include "sums.h"
 
 int ptt_model_thread(struct ptt_model *m, uint32_t number, uint32_t process, uint32_t tid)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* waits.c - waits from their beginning to their end: class, owner, waker, and where they are added up. */
-#include "internal.h"
+#include "sums.h"
 
 bool md_is_lock(uint32_t kind)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* path.c - the critical path: backwards from the end of a thread, and at each wait over to whoever ended it. */
-#include "../internal.h"
+#include "../sums.h"
 
 /* So many pieces are told at once. */
 #define PIECES (UINT64_C(1) << 16)

@@ -2,7 +2,7 @@
 /* steps.c - keeps the finished waits that the critical path may lead through: the latest in memory, others in a file. */
 #include <unistd.h>
 
-#include "../internal.h"
+#include "../sums.h"
 
 /* This many are kept in memory, and as many at once go to the file and come back. */
 #define STEPS_HELD (UINT64_C(1) << 16)

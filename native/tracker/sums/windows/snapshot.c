@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../../../ring/layout/crc32c.h"
-#include "../internal.h"
+#include "../sums.h"
 
 #define SNAPSHOT_MAGIC UINT64_C(0x4c45444f4d545450)
 #define BUFFERED (1u << 16)

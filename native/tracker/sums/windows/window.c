@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "../internal.h"
+#include "../sums.h"
 
 void ptt_model_window(struct ptt_model *m, int64_t begin, int64_t end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what the parts of the levels of detail share: the file, tracks and their trees. */
-#ifndef PTTDETAIL_INTERNAL_H
-#define PTTDETAIL_INTERNAL_H
+/* drawing.h - what the parts of the levels of detail share: the file, tracks and their trees. */
+#ifndef PTT_TRACKER_DRAWING_H
+#define PTT_TRACKER_DRAWING_H
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what the parts of the verifier share: threads, objects, holds, and the telling of violations. */
-#ifndef PTTVERIFY_INTERNAL_H
-#define PTTVERIFY_INTERNAL_H
+/* promises.h - what the parts of the verifier share: threads, objects, holds, and the telling of violations. */
+#ifndef PTT_TRACKER_PROMISES_H
+#define PTT_TRACKER_PROMISES_H
 
 #include "../state/state.h"
 #include "pttverify.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what the parts of the model share: tables that never move, and what each part offers those above it. */
-#ifndef PTTMODEL_INTERNAL_H
-#define PTTMODEL_INTERNAL_H
+/* sums.h - what the parts of the model share: tables that never move, and what each part offers those above it. */
+#ifndef PTT_TRACKER_SUMS_H
+#define PTT_TRACKER_SUMS_H
 
 #include "../state/state.h"
 #include "pttmodel.h"

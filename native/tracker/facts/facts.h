@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what the parts of the checker share: tables that never move, and what each part offers those above it. */
-#ifndef PTTCHECK_INTERNAL_H
-#define PTTCHECK_INTERNAL_H
+/* facts.h - what the parts of the checker share: tables that never move, and what each part offers those above it. */
+#ifndef PTT_TRACKER_FACTS_H
+#define PTT_TRACKER_FACTS_H
 
 #include "../state/state.h"
 #include "nptl_trace_events.h"
