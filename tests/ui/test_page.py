@@ -32,7 +32,8 @@ def report(ptt: Ptt, trace: Path, *options: str) -> Any:
 
 
 def named(item: dict[str, Any]) -> str:
-    return f"{item['kind']} {item['name'] or item['object']}"
+    name = item["object_name"] if "thread_name" in item else item["name"]
+    return f"{item['kind']} {name or item['object']}"
 
 
 COLUMNS = (
