@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* hot.h - what every event of a trace comes through: elements by number, holds that begin, events fed. */
 /*
- * A consumer defines TK_IS_PROCESS, TK_IS_THREAD, TK_IS_OBJECT, TK_IS_HOLD, TK_IS_WAIT and TK_IS_CACHE as the types of its elements before
- * it includes this, so that the compiler knows how far apart they lie. The tracker's own files ask the layout.
+ * A consumer defines TK_IS_PROCESS, TK_IS_THREAD, TK_IS_OBJECT, TK_IS_HOLD, TK_IS_WAIT and TK_IS_CACHE as the types of its
+ * elements before it includes this, so that the compiler knows how far apart they lie. The tracker's own files ask the
+ * layout.
  */
 #ifndef PTT_TRACKER_HOT_H
 #define PTT_TRACKER_HOT_H

@@ -149,8 +149,6 @@ uint32_t tk_map_get(const struct rd_map *map, uint64_t a, uint64_t b);
 int tk_declare(struct tracker *t, uint32_t number, uint32_t process, uint32_t tid);
 /* tk_fork_of - a process took over its parent's memory and levels. Return: 0, -EINVAL or -ENOMEM. */
 int tk_fork_of(struct tracker *t, uint32_t process, uint32_t parent);
-uint32_t tk_thread_new(struct tracker *t, uint32_t process, uint32_t tid, uint32_t number);
-uint32_t tk_thread_of_number(struct tracker *t, uint32_t number);
 /* tk_number_of_tid - the reader's number plus 1 of a kernel thread id, of another process if this one has none. */
 uint32_t tk_number_of_tid(const struct tracker *t, uint32_t process, uint32_t tid);
 /* tk_thread_of_tid - the thread with a kernel thread id, 0 if it was never declared. */
@@ -159,7 +157,7 @@ uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid);
 uint32_t tk_thread_named(const struct tracker *t, const struct tk_event *e);
 /* tk_create - the thread that an event says was created; it may have begun already. */
 uint32_t tk_create(struct tracker *t, const struct tk_event *e);
-/* tk_own_event - what only the tracker has to know: a thread ends or is detached, a process exits or becomes another program. */
+/* tk_own_event - what only the tracker has to know: that a thread ended or was detached, that a process exits or execs. */
 void tk_own_event(struct tracker *t, const struct tk_event *e, enum tk_action action);
 /* tk_process_left - after all events: it ended in an orderly way, or became another program. */
 bool tk_process_left(const struct tracker *t, const struct tk_process *p);
@@ -172,7 +170,7 @@ bool tk_first_event(struct tracker *t, struct tk_event *e, enum tk_action action
 void tk_end(struct tracker *t, const struct tk_event *e);
 /* tk_scheduled - the thread whose scheduling an event is about. */
 uint32_t tk_scheduled(const struct tracker *t, const struct tk_event *e);
-/* tk_joined - the thread that a join which is over was for: @owner if it was known at its beginning. */
+/* tk_join_target - the thread that a join is for: @owner if that was known at the join's beginning, 0 if not. */
 uint32_t tk_join_target(const struct tracker *t, const struct tk_event *e, uint32_t owner);
 
 /* ---- objects.c ---- */
@@ -185,8 +183,9 @@ uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address
 uint32_t tk_known_object(const struct tracker *t, uint32_t process, uint32_t kind, uint64_t address);
 /* tk_renew - what an event is about is another object than this one, which was there. Return: that. */
 uint32_t tk_renew(struct tracker *t, uint32_t object, const struct tk_event *e);
-/* tk_relink_shares - after `processes` was replaced: shared memory stays as it was told. */
+/* tk_relink_shares - puts shared memory into the lists of `processes` that have replaced others. */
 void tk_relink_shares(struct tracker *t);
+/* tk_meet - fills an entry of a thread's cache. Return: the entry. */
 struct tk_cached *tk_meet(struct tracker *t, const struct tk_event *e, uint32_t kind, uint64_t address,
 			  struct tk_cached *cached);
 /* tk_init - the object that an event initializes; 0 where it is a named semaphore that is open already. */

@@ -4,7 +4,7 @@
 
 #define ANY_PROCESS UINT64_MAX
 
-uint32_t tk_thread_new(struct tracker *t, uint32_t process, uint32_t tid, uint32_t number)
+static uint32_t thread_new(struct tracker *t, uint32_t process, uint32_t tid, uint32_t number)
 {
 	uint32_t row = tk_new(t, &t->threads, &t->layout->thread);
 	struct tk_process *p = TK_PROCESS(t, process);
@@ -53,12 +53,12 @@ int tk_fork_of(struct tracker *t, uint32_t process, uint32_t parent)
 	return 0;
 }
 
-uint32_t tk_thread_of_number(struct tracker *t, uint32_t number)
+static uint32_t thread_of_number(struct tracker *t, uint32_t number)
 {
 	struct tk_known *known = &t->known[number];
 
 	if (!known->thread)
-		known->thread = tk_thread_new(t, known->process, known->tid, number);
+		known->thread = thread_new(t, known->process, known->tid, number);
 	return known->thread;
 }
 
@@ -74,7 +74,7 @@ uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid)
 {
 	uint32_t number = tk_number_of_tid(t, process, tid);
 
-	return number ? tk_thread_of_number(t, number - 1) : 0;
+	return number ? thread_of_number(t, number - 1) : 0;
 }
 
 /* ---- life ---- */
@@ -104,7 +104,7 @@ uint32_t tk_create(struct tracker *t, const struct tk_event *e)
 	uint32_t thread = serial > 0 ? tk_map_get(&t->serial_of, e->process, (uint64_t)serial) : 0;
 
 	if (!thread) {
-		thread = tk_thread_new(t, e->process, 0, UINT32_MAX);
+		thread = thread_new(t, e->process, 0, UINT32_MAX);
 		name_thread(t, e->process, e->object, serial, thread);
 	}
 	TK_THREAD(t, thread)->creator = e->thread;
@@ -126,7 +126,7 @@ static uint32_t begin(struct tracker *t, const struct tk_event *e)
 	if (before && TK_THREAD(t, before)->first_ns == INT64_MAX && !thread)
 		thread = before;
 	if (!thread)
-		thread = tk_thread_new(t, process, t->known[number].tid, number);
+		thread = thread_new(t, process, t->known[number].tid, number);
 	t->known[number].thread = thread;
 	TK_THREAD(t, thread)->tid = t->known[number].tid;
 	TK_THREAD(t, thread)->number = number;
@@ -147,7 +147,7 @@ bool tk_first_event(struct tracker *t, struct tk_event *e, enum tk_action action
 
 	if (!t->known[e->number].known)
 		return false;
-	e->thread = action == TK_BEGIN ? begin(t, e) : tk_thread_of_number(t, e->number);
+	e->thread = action == TK_BEGIN ? begin(t, e) : thread_of_number(t, e->number);
 	t->known[e->number].seen = true;
 	if (TK_THREAD(t, e->thread)->first_ns != INT64_MAX)
 		return true;

@@ -276,7 +276,10 @@ static void take_all(struct taker *t, struct ptt_model *m)
 	}
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		take_map(t, maps[i]);
-	m->t.caches.count = m->t.threads.count; /* what a thread used last is found anew */
+	/* What a thread used last is found anew. */
+	m->t.caches.count = m->t.threads.count;
+	if (m->t.caches.count > m->t.caches.room)
+		t->err = t->err ? t->err : -ENOMEM;
 	tk_relink_shares(&m->t);
 	m->t.wait_id = numbers.wait_id;
 	m->t.free_hold = numbers.free_hold;
