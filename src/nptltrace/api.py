@@ -251,14 +251,13 @@ class Traceset(Reader):
 
         scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site))
         found = find(self.source, self._symbols(), long_hold_ns=long_hold_ns)
-        return findings_document(
-            [
-                one
-                for one in found.findings
-                if (suspects or not one.suspect)
-                and scope.includes(one.ts_ns, one.process, one.threads, one.objects, one.sites)
-            ]
-        )
+        chosen = [
+            one
+            for one in found.findings
+            if (suspects or not one.suspect)
+            and scope.includes(one.ts_ns, one.process, one.threads, one.objects, one.sites)
+        ]
+        return findings_document(chosen, self.source.uncovered())
 
     def diff(
         self, after: Traceset | Sequence[Traceset], *, before: Sequence[Traceset] = (),

@@ -21,6 +21,7 @@ from nptltrace.analysis.vocabulary.meanings import NAMES
 from nptltrace.cli.pages import json_page
 from nptltrace.ui.shapes import fits
 from tests.support import ROOT
+from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -228,3 +229,14 @@ def test_tables_and_documents_have_the_same_objects(ptt: Ptt, rich: list[Path]) 
     named = {(one["object"], one["pid"]) for one in stat["objects"]}
     assert named
     assert named == {(row["object"], row["pid"]) for row in rows}
+
+
+def test_what_was_not_covered_is_said_with_every_answer(ptt: Ptt, tmp_path: Path) -> None:
+    made = Builder(tmp_path / "made.ptt")
+    made.thread(1, [Event(10**12, "MUTEX_TAKEN", 64, 5), Event(10**12 + 9, "MUTEX_FREE", 64, 6)])
+    made.session["uncovered"] = [{"module": "/opt/prog", "why": "static pthread"}]
+    trace = made.write()
+    for command in ("stat", "report", "check"):
+        document = json.loads(ptt(command, "--format", "json", trace).stdout)
+        check_document(command, document)
+        assert document["uncovered"] == [{"module": "/opt/prog", "why": "static pthread"}]

@@ -54,7 +54,7 @@ export interface Loss {
   count: number;
 }
 
-// A module whose locks the tracer could not see.
+// A module of which not all that it does is in the trace.
 export interface Uncovered {
   module: string;
   why: string;
@@ -176,6 +176,7 @@ export interface Report {
   never_ended: OpenWait[];
   deadlocks: OpenWait[][];
   critical_path: CriticalPath;
+  uncovered: Uncovered[];
 }
 
 // A call site in a report.
@@ -385,6 +386,7 @@ export interface PathLink {
 // `partial`: events are missing, and what needs all of them to be sure was left out.
 export interface Findings {
   findings: Finding[];
+  uncovered: Uncovered[];
   rows: FindingRows[];
   lost: number;
   partial: boolean;

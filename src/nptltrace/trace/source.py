@@ -10,7 +10,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libpttread, libpttread_text
 from nptltrace._plural import plural
@@ -367,6 +367,10 @@ class Source:
         self._names.clear()
 
     # ---- call sites ----
+
+    def uncovered(self) -> list[dict[str, Any]]:
+        """Return the modules of which not all that they do is in the traces, and why."""
+        return [item for trace in self.traces for item in trace.info.uncovered]
 
     def sites(self) -> set[tuple[int, int]]:
         """Return (process number, call site) of all that there may be by what is known now."""

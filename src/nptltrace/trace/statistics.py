@@ -201,7 +201,7 @@ def statistics(
         event_types=types,
         objects=_objects(source, symbols, found, named),
         untraced_processes=sum(t.info.session.untraced_processes for t in source.traces),
-        uncovered=[item for trace in source.traces for item in trace.info.uncovered],
+        uncovered=source.uncovered(),
         damage_bytes=sum(damage.size for damage in source.damages()),
     )
 

@@ -252,6 +252,7 @@ class _Part:
         ]
         return {
             "findings": [one for one, _ in pairs],
+            "uncovered": found["uncovered"],
             "rows": [rows for _, rows in pairs],
             "lost": found["lost"],
             "partial": found["partial"],

@@ -19,6 +19,7 @@ from nptltrace.analysis.vocabulary.document_types import (  # noqa: TC001 -- sha
     Figures,
     Finding,
     Report,
+    Uncovered,
     WaitClass,
 )
 
@@ -159,13 +160,6 @@ class Loss(TypedDict):
     count: int
 
 
-class Uncovered(TypedDict):
-    """A module whose locks the tracer could not see."""
-
-    module: str
-    why: str
-
-
 class TraceInfo(TypedDict):
     """What is open.
 
@@ -294,6 +288,7 @@ class Findings(TypedDict):
     """
 
     findings: list[Finding]
+    uncovered: list[Uncovered]
     rows: list[FindingRows]
     lost: int
     partial: bool

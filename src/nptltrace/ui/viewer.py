@@ -20,7 +20,7 @@ from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.growing import is_recorded, killed
 from nptltrace.analysis.model import Window
-from nptltrace.analysis.report.documents import report_document
+from nptltrace.analysis.report.documents import report_document, uncovered_modules
 from nptltrace.analysis.vocabulary import document_types
 from nptltrace.errors import NativeError, PttError, UsageError, one_line
 from nptltrace.trace.copying import Part, default_output
@@ -377,7 +377,7 @@ class Viewer:
             "waits": int(tables.threads["wait_n"].sum()) if tables else 0,
             "holds": int(tables.threads["hold_n"].sum()) if tables else 0,
             "losses": losses,
-            "uncovered": trace_info.uncovered(source),
+            "uncovered": uncovered_modules(source.uncovered()),
             "damages": [str(damage) for damage in source.damages()[:_HITS]],
             "remarks": trace_info.remarks(source, self._killed),
             "detail": {

@@ -120,6 +120,7 @@ class _Report:
             open_waits=open_waits,
             deadlocks=deadlocks,
             path=critical_path(self.model, self.names),
+            uncovered=self.source.uncovered(),
         )
 
     # ---- parts ----

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TOP_COLUMNS", "diff_document", "diff_rows", "findings_document", "findings_rows",
     "report_document", "report_rows", "stat_document", "stat_rows", "top_document", "top_rows",
-    "verify_document", "verify_rows",
+    "uncovered_modules", "verify_document", "verify_rows",
 ]  # fmt: skip
 
 
@@ -71,6 +71,7 @@ def report_document(found: Contention, *, by: str) -> shapes.Report:
         "never_ended": [_open(wait) for wait in found.open_waits],
         "deadlocks": [[_open(wait) for wait in cycle] for cycle in found.deadlocks],
         "critical_path": _path(found.path),
+        "uncovered": uncovered_modules(found.uncovered),
     }
 
 
@@ -282,9 +283,26 @@ def _path(path: CriticalPath) -> shapes.CriticalPath:
 # ---- check ----
 
 
-def findings_document(findings: Sequence[Finding]) -> shapes.Check:
-    """Return the document of `ptt check`."""
-    return {"findings": [_finding(found) for found in findings]}
+def findings_document(
+    findings: Sequence[Finding], uncovered: Sequence[Mapping[str, Any]]
+) -> shapes.Check:
+    """Return the document of `ptt check`.
+
+    Args:
+        findings: What was found.
+        uncovered: Modules of which not all that they do is in the trace: `Source.uncovered`.
+    """
+    return {
+        "findings": [_finding(found) for found in findings],
+        "uncovered": uncovered_modules(uncovered),
+    }
+
+
+def uncovered_modules(modules: Sequence[Mapping[str, Any]]) -> list[shapes.Uncovered]:
+    """Return modules of which not all that they do is in the trace, as documents have them."""
+    return [
+        {"module": str(item.get("module", "")), "why": str(item.get("why", ""))} for item in modules
+    ]
 
 
 def _finding(found: Finding) -> shapes.Finding:
@@ -411,10 +429,7 @@ def stat_document(found: Statistics) -> shapes.Stat:
             }
             for item in found.objects
         ],
-        "uncovered": [
-            {"module": str(item.get("module", "")), "why": str(item.get("why", ""))}
-            for item in found.uncovered
-        ],
+        "uncovered": uncovered_modules(found.uncovered),
     }
 
 

@@ -7,7 +7,7 @@ in `waits` and `wait_ns`; those of the other classes stand beside them by class.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -282,6 +282,7 @@ class Contention:
         open_waits: Waits that never ended.
         deadlocks: Cycles of them, each wait's owner being the next one's thread.
         path: The critical path to the last event.
+        uncovered: Modules of which not all that they do is in the trace, and why.
     """
 
     first_ns: int
@@ -297,6 +298,7 @@ class Contention:
     open_waits: list[OpenWait]
     deadlocks: list[list[OpenWait]]
     path: CriticalPath
+    uncovered: list[dict[str, Any]]
 
     @property
     def elapsed_ns(self) -> int:

@@ -23,6 +23,14 @@ WAIT_CLASSES: tuple[WaitClass, ...] = get_args(WaitClass)
 Severity = Literal["error", "warning"]
 Certainty = Literal["sure", "chance", "unknown"]
 
+
+class Uncovered(TypedDict):
+    """A module of which not all that it does is in the trace."""
+
+    module: str
+    why: str
+
+
 # ---- report ----
 
 
@@ -215,6 +223,7 @@ class Report(ReportParts, Figures):
     never_ended: list[OpenWait]
     deadlocks: list[list[OpenWait]]
     critical_path: CriticalPath
+    uncovered: list[Uncovered]
 
 
 # ---- check and verify ----
@@ -251,6 +260,7 @@ class Check(TypedDict):
     """The document of `ptt check`."""
 
     findings: list[Finding]
+    uncovered: list[Uncovered]
 
 
 class ViolationEvent(TypedDict):
@@ -322,13 +332,6 @@ class StatObject(TypedDict):
     kind: str
     name: str
     events: int
-
-
-class Uncovered(TypedDict):
-    """A module of which not all that it does is in the trace."""
-
-    module: str
-    why: str
 
 
 class Stat(TypedDict):

@@ -129,7 +129,7 @@ def _print(args: argparse.Namespace, source: Source, chosen: list[Finding]) -> N
         name = ", ".join(str(path) for path in source.paths())
         write_lines(check_text.lines(chosen, name))
     elif args.format == "json":
-        write_json(findings_document(chosen))
+        write_json(findings_document(chosen, source.uncovered()))
     else:
         write_csv(findings_rows(chosen))
 

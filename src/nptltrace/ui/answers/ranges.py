@@ -132,7 +132,7 @@ class Whole:
         checker.finish()
         source.learn_threads()
         found = [one for one in findings_of(source, symbols, checker) if not one.suspect]
-        document: Any = findings_document(found)
+        document: Any = findings_document(found, source.uncovered())
         document |= {"rows": [], "lost": checker.lost, "partial": checker.partial}
         self.findings = document
         return True

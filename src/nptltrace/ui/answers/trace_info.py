@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.ui import protocol
 
-__all__ = ["losses", "processes", "remarks", "state", "uncovered"]
+__all__ = ["losses", "processes", "remarks", "state"]
 
 
 def state(
@@ -60,15 +60,6 @@ def losses(source: Source) -> list[protocol.Loss]:
             for cause, count in causes.items()
         ]
     return found
-
-
-def uncovered(source: Source) -> list[protocol.Uncovered]:
-    """Return the modules of which not all that they do is there."""
-    return [
-        {"module": str(item.get("module", "")), "why": str(item.get("why", ""))}
-        for trace in source.traces
-        for item in trace.info.uncovered
-    ]
 
 
 def processes(source: Source) -> list[protocol.Process]:
