@@ -377,6 +377,25 @@ def test_a_cut_inside_of_waits(convoy: Path, tmp_path: Path, ptt: Ptt) -> None:
     ptt("report", late)
 
 
+def test_who_has_ended_lives_in_no_cut(tmp_path: Path) -> None:
+    """Also if it held before what is waited for still."""
+    made = Builder(tmp_path / "ended.ptt")
+    made.thread(3, [
+        event(0, "THREAD_BEGIN", 0x3000, 0), event(20, "MUTEX_TAKEN", LOCK, 5),
+        event(30, "MUTEX_FREE", LOCK, 6), event(35, "THREAD_END", 0x3000, 0),
+    ])  # fmt: skip
+    made.thread(2, [
+        event(25, "MUTEX_WAIT", LOCK, 7, owner=3),
+        event(60, "MUTEX_TAKEN", LOCK, 7, "WAITED", result=0, wait_ns=35 * MS),
+    ])  # fmt: skip
+    source = Source([made.write()])
+    part = model_tables(cut_of(source, 50 * MS, tmp_path / "part.ptt"))
+    lived = [row["tid"] for row in part.threads.to_pylist() if row["first_ns"] is not None]
+    assert lived == [2]
+    (wait,) = part.waits.to_pylist()
+    assert (wait["dur_ns"], wait["held_ns"]) == (10 * MS, 0)
+
+
 def test_the_viewer_shows_a_cut_from_its_beginning(convoy: Path, tmp_path: Path) -> None:
     part = tmp_path / "part.ptt"
     cut_of(Source([convoy]), 95 * MS, part)
