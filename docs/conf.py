@@ -31,7 +31,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(pa|pyarrow|collections|os|pathlib|types|subprocess|typing|_native)\..*"),
     (
         "py:.*",
-        r"(.*\.Damage|Process|Source|Aliases|Iterator|Sequence|Mapping|Path|Self|Any|optional|TracebackType)",
+        r"(.*\.Damage|Choice|Stat|Report|Check|Diff|Process|Source|Aliases|Iterator|Sequence|Mapping|Path|Self|Any|optional|TracebackType)",
     ),
 ]
 suppress_warnings = ["config.cache"]
