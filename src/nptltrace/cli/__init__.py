@@ -51,6 +51,7 @@ argparse.ngettext = lambda one, many, count: one if count == 1 else many  # type
 _ORDER = (
     "record",
     "check",
+    "hang",
     "report",
     "ui",
     "view",

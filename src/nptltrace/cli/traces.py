@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nptltrace.analysis.scope import Scope
     from nptltrace.trace.selection import Selection
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.symbols.lookup import Processes, Symbols
 
 __all__ = [
     "Bound",
@@ -174,7 +174,7 @@ def scope(args: argparse.Namespace, source: Source, symbols: Symbols) -> Scope:
     return Scope.of(source, symbols, selection(args), Window(args.begin, args.end))
 
 
-def open_symbols(args: argparse.Namespace, source: Source) -> Symbols:
+def open_symbols(args: argparse.Namespace, source: Processes) -> Symbols:
     """Return the names of addresses, with what the options add."""
     from nptltrace.trace.symbols.alias import read_aliases
     from nptltrace.trace.symbols.lookup import Symbols

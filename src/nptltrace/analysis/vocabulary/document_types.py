@@ -11,7 +11,8 @@ from typing import Literal, TypedDict, get_args
 __all__ = [
     "WAIT_CLASSES", "Blamed", "Cause", "Certainty", "Check", "CriticalPath", "Diff",
     "DiffLabel", "DiffMetric", "DiffRow", "DiffRun", "Event", "Figures", "Finding",
-    "FindingEvent", "LiveFigures", "OpenWait", "PathLink", "PathThread", "Report",
+    "FindingEvent", "Hang", "HangThread", "HangWait", "LiveFigures", "OpenWait", "PathLink",
+    "PathThread", "Report",
     "ReportObject", "ReportPair", "ReportParts", "ReportSite", "ReportThread", "Severity",
     "Stat", "StatObject", "StatProcess", "StatThread", "Top", "TopObject", "TopSite",
     "TopThread", "TopWait", "Uncovered", "Verify", "Violation", "ViolationEvent", "WaitClass",
@@ -261,6 +262,36 @@ class Check(TypedDict):
 
     findings: list[Finding]
     uncovered: list[Uncovered]
+
+
+class HangWait(TypedDict):
+    """What a thread of a running process waits for; `object` is null for a system call."""
+
+    object: str | None
+    kind: str
+    name: str
+    owner_tid: int | None
+    timed: bool
+
+
+class HangThread(TypedDict):
+    """A thread of a running process; `moved` is null unless it was watched."""
+
+    tid: int
+    name: str
+    state: str
+    moved: bool | None
+    waits_for: HangWait | None
+    stack: list[str]
+
+
+class Hang(TypedDict):
+    """The document of `ptt hang`; times of its findings are 0."""
+
+    pid: int
+    name: str
+    threads: list[HangThread]
+    findings: list[Finding]
 
 
 class ViolationEvent(TypedDict):

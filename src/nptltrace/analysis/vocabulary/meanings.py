@@ -147,6 +147,10 @@ NAMES: dict[str, Name] = {
     "open_ns": Name("ns", "waits on the critical path that nothing in the trace ended"),
     "segments": Name("count", "pieces of the critical path"),
     "resolution_ns": Name("ns", "shorter waits are left out of the critical path; 0 when none is"),
+    # A running process.
+    "moved": Name("flag", "the thread ran while it was watched"),
+    "timed": Name("flag", "the wait has a time limit"),
+    "stack": Name("list", "the calls that led to where a thread is, the innermost first"),
     # Findings.
     "severity": Name("text", "`error` or `warning`"),
     "rule": Name("text", "the promise that was broken"),
@@ -161,7 +165,8 @@ NAMES: dict[str, Name] = {
     "level": Name("text", "detail level, as it was asked for"),
     "nptl": Name("text", "the thread library: `stock`, or the name of a trace-enabled one"),
     "state": Name("text", "`running`, `complete`, `recovered` or `killed`; of the view "
-                  "`thread_timeline`, what a thread did"),
+                  "`thread_timeline`, what a thread did; of a thread of `ptt hang`, `runnable`, "
+                  "`asleep` in a system call, or `waiting` for others"),
     "cmdline": Name("list", "the command line; in tables one text, quoted for a shell"),
     "bytes": Name("count", "size of the packets"),
     "damage_bytes": Name("count", "bytes that could not be read"),

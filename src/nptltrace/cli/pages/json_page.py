@@ -21,6 +21,7 @@ DOCUMENTS: dict[str, Any] = {
     "stat": document_types.Stat,
     "report": document_types.Report,
     "check": document_types.Check,
+    "hang": document_types.Hang,
     "verify": document_types.Verify,
     "diff": document_types.Diff,
     "top": document_types.Top,

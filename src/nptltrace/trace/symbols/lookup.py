@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.symbols.alias import Aliases
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.module_table import Module
     from nptltrace.trace.symbols.object_file import ElfFile
 
-__all__ = ["Location", "Symbols"]
+__all__ = ["Location", "Processes", "Symbols"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +77,43 @@ class Location:
         return " inlined into ".join([*own, text])
 
 
+class Mapped(Protocol):
+    """A process: what is mapped into it, and since when it ran."""
+
+    @property
+    def map(self) -> ModuleMap:
+        """Which module lies at an address."""
+
+    @property
+    def start_unix_ns(self) -> int | None:
+        """When it began: files without a build-id must not be younger."""
+
+
+class Trace(Protocol):
+    """A trace that may carry names."""
+
+    @property
+    def path(self) -> Path:
+        """Its directory."""
+
+
+class Processes(Protocol):
+    """What symbols are looked up for: the processes of a traceset, or one that runs.
+
+    Attributes:
+        notes: Set to what is remarkable about the files that were looked for.
+    """
+
+    notes: list[str]
+
+    @property
+    def traces(self) -> Sequence[Trace]:
+        """The traces."""
+
+    def processes(self) -> Sequence[Mapped]:
+        """Return the processes by number."""
+
+
 @dataclass(slots=True)
 class _Loaded:
     """A module as it lies in one process."""
@@ -99,7 +135,7 @@ class Symbols:
     """Names addresses of all processes of a traceset.
 
     Args:
-        source: The opened traces.
+        source: The opened traces, or a process that runs.
         aliases: Names that win over those of symbol tables.
         directories: Where to look first for files, by build-id or by name; those of the
             environment come next.
@@ -107,7 +143,7 @@ class Symbols:
 
     def __init__(
         self,
-        source: Source,
+        source: Processes,
         aliases: Aliases | None = None,
         directories: Sequence[str | os.PathLike[str]] = (),
     ) -> None:

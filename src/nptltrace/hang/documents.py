@@ -1,0 +1,84 @@
+"""What was seen of a running process as a document: the shape of `ptt hang --format json`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nptltrace.analysis.vocabulary.document_types import (
+        Finding,
+        Hang,
+        HangThread,
+        HangWait,
+    )
+    from nptltrace.hang.picture import Picture, ThreadPicture
+    from nptltrace.hang.verdicts import Verdict
+
+__all__ = ["hang_document"]
+
+
+def hang_document(
+    picture: Picture, found: Sequence[Verdict], unmoved: frozenset[int] | None
+) -> Hang:
+    """Return the document of a picture.
+
+    Args:
+        picture: The threads.
+        found: What was found.
+        unmoved: Ids of the threads that did not run while they were watched; None when nobody
+            watched.
+    """
+    outer = {seen.thread.inner_tid: seen.thread.tid for seen in picture.threads}
+    return {
+        "pid": picture.pid,
+        "name": picture.name,
+        "threads": [_thread(seen, outer, unmoved) for seen in picture.threads],
+        "findings": [_finding(picture, one) for one in found],
+    }
+
+
+def _thread(
+    seen: ThreadPicture, outer: dict[int, int], unmoved: frozenset[int] | None
+) -> HangThread:
+    thread = seen.thread
+    return {
+        "tid": thread.tid,
+        "name": thread.name,
+        "state": seen.state,
+        "moved": None if unmoved is None else thread.tid not in unmoved,
+        "waits_for": _wait(seen, outer),
+        "stack": [str(frame) for frame in seen.frames],
+    }
+
+
+def _wait(seen: ThreadPicture, outer: dict[int, int]) -> HangWait | None:
+    wait = seen.wait
+    if wait is None:
+        return None
+    return {
+        "object": f"0x{wait.object:x}" if wait.object else None,
+        "kind": wait.kind if wait.kind != "call" else wait.call,
+        "name": seen.object_name,
+        "owner_tid": outer.get(wait.owner, wait.owner) if wait.owner else None,
+        "timed": wait.timed,
+    }
+
+
+def _finding(picture: Picture, found: Verdict) -> Finding:
+    waits = [seen for seen in found.threads if seen.wait is not None and seen.wait.object]
+    return {
+        "kind": found.kind,
+        "severity": "error",
+        "threads": [seen.thread.tid for seen in found.threads],
+        "objects": [f"0x{seen.wait.object:x}" for seen in waits if seen.wait is not None],
+        "sites": [seen.site for seen in found.threads],
+        "ts_ns": 0,
+        "message": found.message,
+        "pid": picture.pid,
+        "object_names": [seen.object_name for seen in waits],
+        "count": 1,
+        "suspect": False,
+        "events": [],
+    }

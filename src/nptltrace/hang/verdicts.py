@@ -1,0 +1,158 @@
+"""What keeps a process from going on: from a picture of its threads, confirmed by another look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nptltrace.hang.picture import Picture, ThreadPicture
+    from nptltrace.hang.process import Process
+
+__all__ = ["Verdict", "verdicts", "waits_sentence"]
+
+_LOCKS = frozenset({"mutex", "rwlock"})
+_FEW = 8
+_NOBODY = "all threads wait without a time limit, and nobody is left to wake one"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A reason why threads never go on.
+
+    Attributes:
+        kind: As in `ptt check`.
+        message: A sentence, without a capital and full stop.
+        threads: The threads that it is about.
+    """
+
+    kind: str
+    message: str
+    threads: tuple[ThreadPicture, ...]
+
+
+def verdicts(process: Process, picture: Picture) -> list[Verdict]:
+    """Return what is sure: threads that wait for one another, for themselves or for nobody.
+
+    A thread that let go while the picture was taken is seen by a second look, and clears all that
+    it is a part of.
+
+    Args:
+        process: The process, looked at once more.
+        picture: What was seen of it.
+    """
+    by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
+    found = [*_cycles(by_tid), *_ownerless(process, by_tid)]
+    if not found and _all_blocked(picture):
+        found = [Verdict("stuck", _stuck_sentence(picture), picture.threads)]
+    return [one for one in found if _is_still_so(process, one.threads)]
+
+
+def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str:
+    """Return what a thread waits for and who has it, as the end of a sentence."""
+    wait = seen.wait
+    if wait is None:
+        return "can run" if seen.state == "runnable" else "sleeps"
+    limit = ", with a time limit" if wait.timed else ""
+    if wait.kind == "call":
+        return f"sleeps in {wait.call}"
+    if wait.kind == "join":
+        return f"waits for the end of {_named(wait.owner, by_tid)}{limit}"
+    text = f"waits for {wait.kind} {seen.object_name or hex(wait.object)}"
+    if wait.kind == "rwlock":
+        text += " to write" if wait.writes else " to read"
+    if wait.owner:
+        text += f", held by {_named(wait.owner, by_tid)}"
+    elif wait.readers:
+        text += f", held by {wait.readers} reader{'s' * (wait.readers > 1)}"
+    return text + limit
+
+
+def _named(tid: int, by_tid: dict[int, ThreadPicture]) -> str:
+    seen = by_tid.get(tid)
+    if seen is None:
+        return f"thread {tid}, which is not there"
+    return f"thread {seen.thread.tid} ({seen.thread.name})"
+
+
+def _cycles(by_tid: dict[int, ThreadPicture]) -> Iterator[Verdict]:
+    """Yield each cycle of threads that wait for one another without a time limit."""
+    done: set[int] = set()
+    for first in by_tid:
+        path: list[int] = []
+        tid = first
+        while tid in by_tid and tid not in done and tid not in path:
+            path.append(tid)
+            wait = by_tid[tid].wait
+            tid = wait.owner if wait is not None and not wait.timed else 0
+        if tid in path:
+            cycle = [by_tid[member] for member in path[path.index(tid) :]]
+            kind = "deadlock" if len(cycle) > 1 else "self-deadlock"
+            parts = (
+                f"thread {seen.thread.tid} ({seen.thread.name}) {waits_sentence(seen, by_tid)}"
+                f"{_at(seen)}"
+                for seen in cycle
+            )
+            yield Verdict(kind, "; ".join(parts), tuple(cycle))
+        done.update(path)
+
+
+def _ownerless(process: Process, by_tid: dict[int, ThreadPicture]) -> Iterator[Verdict]:
+    """Yield the waits for locks whose owners have ended."""
+    for seen in by_tid.values():
+        wait = seen.wait
+        if wait is None or wait.kind not in _LOCKS or not wait.owner or wait.timed:
+            continue
+        if wait.owner in by_tid or (not wait.private and process.lives(wait.owner)):
+            continue
+        what = f"{wait.kind} {seen.object_name or hex(wait.object)}"
+        yield Verdict(
+            "exit-holding-lock",
+            f"thread {seen.thread.tid} ({seen.thread.name}) waits for {what}{_at(seen)}, which "
+            f"thread {wait.owner} held when it ended",
+            (seen,),
+        )
+
+
+def _all_blocked(picture: Picture) -> bool:
+    """Return whether every thread waits, without a limit, for what only another one can do."""
+    return (
+        bool(picture.threads)
+        and not picture.handles_signals
+        and all(
+            seen.wait is not None
+            and seen.wait.kind not in {"call", "futex"}
+            and seen.wait.private
+            and not seen.wait.timed
+            for seen in picture.threads
+        )
+    )
+
+
+def _stuck_sentence(picture: Picture) -> str:
+    by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
+    shown: Sequence[ThreadPicture] = picture.threads[:_FEW]
+    parts = [
+        f"thread {seen.thread.tid} ({seen.thread.name}) {waits_sentence(seen, by_tid)}"
+        for seen in shown
+    ]
+    if len(picture.threads) > _FEW:
+        parts.append(f"and {len(picture.threads) - _FEW} more threads likewise")
+    return "all threads wait without a time limit, and nobody is left to wake one: " + "; ".join(
+        parts
+    )
+
+
+def _at(seen: ThreadPicture) -> str:
+    return f" in {seen.site}" if seen.site else ""
+
+
+def _is_still_so(process: Process, threads: Sequence[ThreadPicture]) -> bool:
+    """Return whether none of the threads has run since it was looked at."""
+    for seen in threads:
+        now = process.thread(seen.thread.tid)
+        if now is None or now.switches != seen.thread.switches or now.call != seen.thread.call:
+            return False
+    return True
