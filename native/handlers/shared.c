@@ -93,11 +93,11 @@ EXPORT void nptl_trace_init(char **args)
 {
 	int err;
 
-	if (!shared_buffer.segment && (!args[0] || !args[0][0])) {
+	if (!shared_buffer && (!args[0] || !args[0][0])) {
 		refuse("no session directory given (start the program with ptt record)", 0);
 		return;
 	}
-	err = shared_attach(shared_buffer.segment ? NULL : args[0]);
+	err = shared_attach(shared_buffer ? NULL : args[0]);
 	/* in the child of a fork: whatever this thread was writing is its parent's */
 	writing = false;
 	self_tid = 0;
@@ -120,16 +120,6 @@ EXPORT void nptl_trace_fini(void)
 
 /* ------------------------------------------------------------ writing */
 
-/*
- * Has a signal handler forked since this writer began, and is this the child? Then the parent does the rest. Asked right
- * before each step that others see; a fork between the question and the step is not noticed.
- */
-static inline bool is_inherited(uint32_t generation)
-{
-	/* relaxed: against signal handlers of this thread only */
-	return __atomic_load_n(&shared_buffer.generation, __ATOMIC_RELAXED) != generation;
-}
-
 /* Does this writer interrupt another one of its thread that the reader still waits for? */
 static bool is_nested(const struct ptt_shared *shared)
 {
@@ -137,35 +127,34 @@ static bool is_nested(const struct ptt_shared *shared)
 	return writing && writing_at >= __atomic_load_n(&shared->given_up, __ATOMIC_ACQUIRE);
 }
 
-/* The record is written: say so, unless the reader has given it up, or it is not ours. */
-static void commit(struct ptt_shared *shared, uint64_t at, uint32_t words, uint32_t generation)
+/* The record is written: say so, unless the reader has given it up. */
+static void commit(struct ptt_shared *shared, uint64_t at, uint32_t words)
 {
 	uint64_t written = __atomic_load_n(&shared->written, __ATOMIC_ACQUIRE);
 
 	do {
 		/* after the load of written: if given_up rises now, the reader changes written too, and the swap fails */
-		if (at < __atomic_load_n(&shared->given_up, __ATOMIC_ACQUIRE) || is_inherited(generation))
+		if (at < __atomic_load_n(&shared->given_up, __ATOMIC_ACQUIRE))
 			return;
 		/* release: the reader's acquire load of written sees the record; acquire: the reader's given_up, above */
 	} while (!__atomic_compare_exchange_n(&shared->written, &written, written + words, true, __ATOMIC_ACQ_REL,
 					      __ATOMIC_ACQUIRE));
 }
 
-/* One attempt to reserve. Return: false if somebody else was faster; true also where an inherited writer has not tried. */
-static bool reserve(struct ptt_shared *shared, uint64_t reserved, uint32_t words, uint32_t generation, uint64_t *time)
+/* One attempt to reserve. Return: false if somebody else was faster. */
+static bool reserve(const struct shared_buffer *b, uint64_t reserved, uint32_t words, uint64_t *time)
 {
-	*time = ptt_clock_fenced(shared_buffer.clock);
+	*time = ptt_clock_fenced(b->clock);
 #if defined(__x86_64__)
 	__builtin_ia32_lfence(); /* the clock has been read before the swap is tried */
 #endif
-	return is_inherited(generation) ||
-	       __atomic_compare_exchange_n(&shared->reserved, &reserved, reserved + words, false, __ATOMIC_SEQ_CST,
+	return __atomic_compare_exchange_n(&b->shared->reserved, &reserved, reserved + words, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_RELAXED);
 }
 
-static void write_record(uint64_t at, const uint32_t *record, uint32_t words)
+static void write_record(const struct shared_buffer *b, uint64_t at, const uint32_t *record, uint32_t words)
 {
-	uint32_t *to = shared_buffer.array + (at & shared_buffer.mask);
+	uint32_t *to = b->array + (at & b->mask);
 
 	/* who we are and how long it will be, in case that we do not get further */
 	__atomic_store_n(&to[3], record[3], __ATOMIC_RELAXED);
@@ -185,12 +174,9 @@ static bool reached_the_middle(const struct ptt_shared *shared, uint64_t reserve
 
 enum outcome { WRITTEN, NO_ROOM, PAUSED };
 
-static enum outcome try_put(uint32_t *record, uint32_t words)
+static enum outcome try_put(const struct shared_buffer *b, uint32_t *record, uint32_t words)
 {
-	/* relaxed: first of all, so that what follows is the parent's only where it has changed since */
-	uint32_t generation = __atomic_load_n(&shared_buffer.generation, __ATOMIC_RELAXED);
-	struct ptt_shared *shared = shared_buffer.shared;
-	struct ptt_shared_process *process = shared_buffer.process;
+	struct ptt_shared *shared = b->shared;
 	uint64_t outer_at = writing_at, at, time = 0;
 	bool outer = writing, nested = is_nested(shared);
 	enum outcome outcome;
@@ -200,64 +186,59 @@ static enum outcome try_put(uint32_t *record, uint32_t words)
 		writing_at = __atomic_load_n(&shared->reserved, __ATOMIC_ACQUIRE);
 	writing = true;
 	/* seq_cst: a reader that sees our reservation sees this too, and does not take our record for a dead writer's */
-	if (!is_inherited(generation))
-		__atomic_fetch_add(&process->writing, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&b->process->writing, 1, __ATOMIC_SEQ_CST);
 	do {
 		at = __atomic_load_n(&shared->reserved, __ATOMIC_ACQUIRE);
 		if (!nested)
 			writing_at = at;
 		outcome = NO_ROOM;
-		if (!shared_has_room(at, words, nested))
+		if (!shared_has_room(b, at, words, nested))
 			break;
 		outcome = PAUSED;
 		/* acquire: pairs with the reader's release of the end of its pause */
 		if (!nested && __atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE))
 			break;
 		outcome = WRITTEN;
-	} while (!reserve(shared, at, words, generation, &time));
+	} while (!reserve(b, at, words, &time));
 	if (outcome == WRITTEN) {
-		ptt_record_finish(record, words, time, shared_buffer.pid, own_tid());
-		if (!is_inherited(generation))
-			write_record(at, record, words);
-		commit(shared, at, words, generation);
-	}
-	if (is_inherited(generation)) {
-		writing = false; /* it may have been set after the fork */
-		return WRITTEN;
+		ptt_record_finish(record, words, time, b->pid, own_tid());
+		write_record(b, at, record, words);
+		commit(shared, at, words);
 	}
 	/* here it is first the count, for the same reason */
-	__atomic_fetch_sub(&process->writing, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_sub(&b->process->writing, 1, __ATOMIC_RELEASE);
 	writing_at = outer_at;
 	writing = outer;
 	if (outcome == WRITTEN && reached_the_middle(shared, at, words))
-		ptt_ring_the_bell(shared_buffer.segment);
+		ptt_ring_the_bell(b->segment);
 	return outcome;
 }
 
-static void count_lost(struct ptt_shared *shared)
+static void count_lost(const struct shared_buffer *b)
 {
-	bool closed = __atomic_load_n(&shared->fini, __ATOMIC_RELAXED) || !ptt_is_collected(shared_buffer.segment);
+	struct ptt_shared *shared = b->shared;
+	bool closed = __atomic_load_n(&shared->fini, __ATOMIC_RELAXED) || !ptt_is_collected(b->segment);
 
 	/* relaxed: a count */
 	__atomic_fetch_add(closed ? &shared->lost_closed : &shared->lost_full, 1, __ATOMIC_RELAXED);
 }
 
 /* Return: false if the event is lost. */
-static bool put(uint32_t *record, uint32_t words, uint64_t *waited_ns)
+static bool put(const struct shared_buffer *b, uint32_t *record, uint32_t words, uint64_t *waited_ns)
 {
-	struct ptt_shared *shared = shared_buffer.shared;
+	struct ptt_shared *shared = b->shared;
 	uint64_t began = 0;
 	bool done = false;
 
 	/* relaxed: it hands nothing over; pairs with shared_close() */
 	while (!__atomic_load_n(&shared->fini, __ATOMIC_RELAXED)) {
-		enum outcome outcome = try_put(record, words);
+		enum outcome outcome = try_put(b, record, words);
 
 		done = outcome == WRITTEN;
 		if (done)
 			break;
 		if (outcome == PAUSED) {
-			if (!shared_wait_for_pause())
+			if (!shared_wait_for_pause(b))
 				break;
 			continue;
 		}
@@ -265,11 +246,11 @@ static bool put(uint32_t *record, uint32_t words, uint64_t *waited_ns)
 			break;
 		if (!began)
 			began = ptt_clock_monotonic_ns();
-		if (!shared_wait_for_room(words))
+		if (!shared_wait_for_room(b, words))
 			break;
 	}
 	if (!done)
-		count_lost(shared);
+		count_lost(b);
 	if (began) {
 		*waited_ns = ptt_clock_monotonic_ns() - began;
 		__atomic_fetch_add(&shared->wait_ns, *waited_ns, __ATOMIC_RELAXED);
@@ -278,7 +259,7 @@ static bool put(uint32_t *record, uint32_t words, uint64_t *waited_ns)
 }
 
 /* The handler's own event: how long the thread waited for room. */
-static __attribute__((cold, noinline)) void note_wait(uint64_t waited_ns)
+static __attribute__((cold, noinline)) void note_wait(const struct shared_buffer *b, uint64_t waited_ns)
 {
 	struct nptl_trace_buffer_wait param = {.wait_ns = waited_ns};
 	struct nptl_trace_event event = {
@@ -290,35 +271,39 @@ static __attribute__((cold, noinline)) void note_wait(uint64_t waited_ns)
 	};
 	uint32_t record[PTT_RECORD_SMALL], words = ptt_record_make(record, PTT_RECORD_SMALL, &event, NULL);
 
-	put(record, words, &waited_ns);
+	put(b, record, words, &waited_ns);
 }
 
-static void put_event(uint32_t *record, uint32_t room, const struct nptl_trace_event *event, const void *site)
+static void put_event(const struct shared_buffer *b, uint32_t *record, uint32_t room, const struct nptl_trace_event *event,
+		      const void *site)
 {
 	uint32_t words = ptt_record_make(record, room, event, site);
 	uint64_t waited_ns = 0;
 
-	if (words && put(record, words, &waited_ns) && waited_ns)
-		note_wait(waited_ns);
+	if (words && put(b, record, words, &waited_ns) && waited_ns)
+		note_wait(b, waited_ns);
 }
 
-static __attribute__((noinline)) void put_large(const struct nptl_trace_event *event, const void *site)
+static __attribute__((noinline)) void put_large(const struct shared_buffer *b, const struct nptl_trace_event *event,
+						const void *site)
 {
 	uint32_t record[PTT_RECORD_WORDS_MAX];
 
-	put_event(record, PTT_RECORD_WORDS_MAX, event, site);
+	put_event(b, record, PTT_RECORD_WORDS_MAX, event, site);
 }
 
 EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 {
+	/* relaxed: changed by whoever forks, in the child; loaded once, see shared.h */
+	const struct shared_buffer *b = __atomic_load_n(&shared_buffer, __ATOMIC_RELAXED);
 	uint32_t record[PTT_RECORD_SMALL];
 
-	if (__builtin_expect(!shared_buffer.segment, 0))
+	if (__builtin_expect(!b, 0))
 		return;
 	if (__builtin_expect(ptt_record_is_small(&event), 1))
-		put_event(record, PTT_RECORD_SMALL, &event, NULL);
+		put_event(b, record, PTT_RECORD_SMALL, &event, NULL);
 	else
-		put_large(&event, __builtin_return_address(0));
+		put_large(b, &event, __builtin_return_address(0));
 	if (event.source != NPTL_TRACE_SOURCE_NPTL || event.domain != NPTL_DOMAIN_PROCESS)
 		return;
 	if (event.event == NPTL_EV_PROCESS_EXEC)

@@ -15,7 +15,7 @@
 #include "platform/mirror.h"
 #include "writer/writer.h"
 
-struct shared_buffer shared_buffer;
+const struct shared_buffer *shared_buffer;
 
 /* How long a writer sleeps before it looks again whether anybody still reads. */
 static const struct timespec wait_slice = {.tv_nsec = 50 * 1000 * 1000};
@@ -42,60 +42,87 @@ static uint64_t start_time(void)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-static int map_array(void)
+static uint64_t array_size(const struct shared_buffer *b)
+{
+	return (b->mask + 1) * sizeof(*b->array);
+}
+
+static int map_array(struct shared_buffer *b)
 {
 	char path[sizeof(ptt_session.directory) + 16];
-	struct ptt_segment *segment = ptt_session.segment;
+	const struct ptt_segment *segment = ptt_session.segment;
 	int fd;
 
 	if (!segment->shared_offset || segment->shared_offset > segment->size - sizeof(struct ptt_shared))
 		return -EINVAL;
-	shared_buffer.shared = (struct ptt_shared *)((char *)segment + segment->shared_offset);
+	b->shared = (struct ptt_shared *)((char *)segment + segment->shared_offset);
+	b->mask = b->shared->size - 1;
 	snprintf(path, sizeof(path), "%s/segment", ptt_session.directory);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	shared_buffer.array = ptt_mirror_map(fd, shared_buffer.shared->array_offset, shared_buffer.shared->size * 4);
-	shared_buffer.mask = shared_buffer.shared->size - 1;
-	shared_buffer.clock = segment->clock;
+	b->array = ptt_mirror_map(fd, b->shared->array_offset, array_size(b));
 	close(fd);
-	return shared_buffer.array ? 0 : -errno;
+	return b->array ? 0 : -errno;
 }
 
-static void take_process(void)
+/* In the child of a fork: both mappings move, also where this process cannot be recorded. */
+static int move_all(struct shared_buffer *b, const struct shared_buffer *parents)
 {
-	struct ptt_shared_process *table =
-		(void *)((char *)ptt_session.segment + shared_buffer.shared->process_offset);
-	struct ptt_shared_process *process = &table[ptt_session.process_index];
+	int err = ptt_ring_fork_child(true);
 
+	b->array = ptt_mirror_move(parents->array, array_size(parents));
+	b->mask = parents->mask;
+	if (!err && !b->array) {
+		ptt_ring_leave_session();
+		err = -ENOMEM;
+	}
+	if (!err)
+		b->shared = (struct ptt_shared *)((char *)ptt_session.segment + ptt_session.segment->shared_offset);
+	return err;
+}
+
+static void take_process(struct shared_buffer *b)
+{
+	struct ptt_shared_process *table = (void *)((char *)ptt_session.segment + b->shared->process_offset);
+
+	b->segment = ptt_session.segment;
+	b->process = &table[ptt_session.process_index];
+	b->clock = b->segment->clock;
+	b->pid = ptt_session.pid;
 	/* release: before this process counts itself among the writers, which is when the reader looks */
-	__atomic_store_n(&process->start_time, start_time(), __ATOMIC_RELEASE);
-	shared_buffer.process = process;
-	shared_buffer.pid = ptt_session.pid;
+	__atomic_store_n(&b->process->start_time, start_time(), __ATOMIC_RELEASE);
 }
 
 int shared_attach(const char *directory)
 {
+	static struct shared_buffer generation[1 + PTT_GENERATIONS_KEPT];
+	static unsigned int next;
+	const struct shared_buffer *parents = shared_buffer;
+	struct shared_buffer *b = &generation[next];
 	int err;
 
-	shared_buffer.generation++;
-	err = directory ? ptt_ring_attach(directory) : ptt_ring_fork_child(false);
-	if (!err && directory)
-		err = map_array();
-	if (err) {
-		shared_buffer.segment = NULL;
-		return err;
+	shared_buffer = NULL;
+	next = (next + 1) % (1 + PTT_GENERATIONS_KEPT);
+	if (directory) {
+		err = ptt_ring_attach(directory);
+		if (!err)
+			err = map_array(b);
+	} else {
+		err = move_all(b, parents);
 	}
-	take_process();
-	shared_buffer.segment = ptt_session.segment;
+	if (err)
+		return err;
+	take_process(b);
+	shared_buffer = b;
 	return 0;
 }
 
 /* ------------------------------------------------------------ waiting */
 
-bool shared_has_room(uint64_t reserved, uint32_t words, bool nested)
+bool shared_has_room(const struct shared_buffer *b, uint64_t reserved, uint32_t words, bool nested)
 {
-	const struct ptt_shared *shared = shared_buffer.shared;
+	const struct ptt_shared *shared = b->shared;
 	/* acquire: pairs with the reader's release of beg_read, after it zeroed what lies below */
 	int64_t used = (int64_t)(reserved - __atomic_load_n(&shared->beg_read, __ATOMIC_ACQUIRE));
 
@@ -103,16 +130,16 @@ bool shared_has_room(uint64_t reserved, uint32_t words, bool nested)
 	return used + words + (nested ? 0 : (int64_t)shared->headroom) <= (int64_t)shared->size;
 }
 
-bool shared_wait_for_room(uint32_t words)
+bool shared_wait_for_room(const struct shared_buffer *b, uint32_t words)
 {
-	struct ptt_segment *segment = shared_buffer.segment;
+	struct ptt_segment *segment = b->segment;
 	/* acquire: pairs with the reader's bump after it moved beg_read */
 	uint32_t seen = __atomic_load_n(&segment->space, __ATOMIC_ACQUIRE);
 
 	if (segment->when_full != PTT_WHEN_FULL_WAIT || !ptt_is_collected(segment) || ptt_is_real_time())
 		return false;
 	__atomic_fetch_add(&segment->waiters, 1, __ATOMIC_SEQ_CST); /* pairs with the reader's bump of space, then load */
-	if (!shared_has_room(__atomic_load_n(&shared_buffer.shared->reserved, __ATOMIC_SEQ_CST), words, false)) {
+	if (!shared_has_room(b, __atomic_load_n(&b->shared->reserved, __ATOMIC_SEQ_CST), words, false)) {
 		ptt_ring_the_bell(segment);
 		ptt_raw_futex(&segment->space, FUTEX_WAIT, seen, &wait_slice);
 	}
@@ -129,19 +156,19 @@ static void relax(void)
 #endif
 }
 
-bool shared_wait_for_pause(void)
+bool shared_wait_for_pause(const struct shared_buffer *b)
 {
-	struct ptt_shared *shared = shared_buffer.shared;
+	struct ptt_shared *shared = b->shared;
 	uint64_t began = ptt_clock_monotonic_ns();
 	unsigned int i;
 
 	/* a reader killed in its pause leaves it for good: then no event must cost a spin */
-	if (!ptt_is_collected(shared_buffer.segment))
+	if (!ptt_is_collected(b->segment))
 		return false;
 	for (i = 0; i < PAUSE_SPINS && __atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE); i++)
 		relax();
 	while (__atomic_load_n(&shared->pause, __ATOMIC_ACQUIRE)) {
-		if (!ptt_is_collected(shared_buffer.segment) || ptt_is_real_time())
+		if (!ptt_is_collected(b->segment) || ptt_is_real_time())
 			return false;
 		ptt_raw_futex(&shared->pause, FUTEX_WAIT, 1, &wait_slice);
 	}

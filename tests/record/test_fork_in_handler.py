@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,3 +81,88 @@ def test_parent_loses_nothing(
     waits = found["event_types"].get("BUFFER_WAIT", 0)
     # with its start and its end
     assert 0 <= parent["threads"][0]["events"] - (2 * locked + FORKS + 2) <= waits
+
+
+# Goes through an unlock one instruction at a time, each time one further, where a handler forks.
+# The parent lets the child go first.
+STEPS = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define TRAP_FLAG 0x100
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static volatile sig_atomic_t is_child, steps, wanted;
+static volatile int *passed;
+
+static void step(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *interrupted = context;
+    const struct timespec pause = {.tv_nsec = 100000};
+
+    if (steps++ != wanted)
+        return;
+    interrupted->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+    is_child = fork() == 0;
+    for (int i = 0; i < 500 && !is_child && !*passed; i++)
+        syscall(SYS_nanosleep, &pause, NULL);
+}
+
+int main(void)
+{
+    struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
+
+    passed = mmap(NULL, sizeof(*passed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    sigaction(SIGTRAP, &action, NULL);
+    do {
+        steps = *passed = 0;
+        pthread_mutex_lock(&mutex);
+        __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+        pthread_mutex_unlock(&mutex);
+        __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+        if (is_child) {
+            *passed = 1;
+            pthread_mutex_lock(&mutex);
+            pthread_mutex_unlock(&mutex);
+            _exit(0);
+        }
+        wait(NULL);
+    } while (steps > wanted++);
+    printf("%d\\n", (int)wanted);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="steps by a flag of x86-64")
+@pytest.mark.parametrize("handler", ["ring", "shared"])
+def test_fork_at_each_instruction(
+    ptt: Ptt, compile_c: Compiler, trace_dir: Path, handler: str
+) -> None:
+    """A writer that goes on in the child writes nothing that anybody sees, wherever it was."""
+    program = compile_c(STEPS, "-mno-red-zone")
+    # No event comes between what is interrupted and what the child does of it.
+    level = ["-l", "0,mutex=2"]
+    said = ptt("record", *level, "--handler", handler, "-o", trace_dir, "--", program)
+    passes = int(said.stdout)
+    assert passes > 100
+    assert "unfinished" not in said.stderr
+    found = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    assert found["lost"] == found["damage_bytes"] == 0
+    assert len(found["processes"]) == passes
+    events = [sum(thread["events"] for thread in p["threads"]) for p in found["processes"]]
+    waits = found["event_types"].get("BUFFER_WAIT", 0)
+    assert 0 <= max(events) - 2 * (passes + 1) <= waits
+    # Of the interrupted release there is an event in the child where it had not begun.
+    assert all(2 <= count <= 3 + waits for count in sorted(events)[:-1])
+    assert len({thread["tid"] for p in found["processes"] for thread in p["threads"]}) == passes

@@ -11,6 +11,12 @@
  */
 void *ptt_mirror_map(int fd, uint64_t offset, uint64_t size);
 
+/*
+ * ptt_mirror_move - in the child of a fork: map it elsewhere, and private memory in its place
+ * Return: where it is now, or NULL: then private memory has taken its place all the same, if it could.
+ */
+void *ptt_mirror_move(void *base, uint64_t size);
+
 void ptt_mirror_unmap(void *base, uint64_t size);
 
 #endif

@@ -58,12 +58,9 @@ static bool leave_behind(struct ptt_segment *segment, const struct ptt_thread *s
 	return true;
 }
 
-/* Private memory of earlier generations: handlers that fork in handlers that fork are not nested deeper than that. */
-#define GENERATIONS_KEPT 2u
-
 struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct ptt_thread *self)
 {
-	static struct ptt_segment *left[GENERATIONS_KEPT];
+	static struct ptt_segment *left[PTT_GENERATIONS_KEPT];
 	static unsigned int next;
 	uint64_t size = segment->size;
 	char *to = reserve(size);
@@ -79,6 +76,6 @@ struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct p
 	if (left[next])
 		munmap(left[next], size);
 	left[next] = segment;
-	next = (next + 1) % GENERATIONS_KEPT;
+	next = (next + 1) % PTT_GENERATIONS_KEPT;
 	return moved ? (struct ptt_segment *)to : NULL;
 }

@@ -11,6 +11,9 @@
 
 #include "../layout/ptt_abi.h"
 
+/* Private memory of earlier generations is kept: handlers that fork in handlers that fork are not nested deeper than that. */
+#define PTT_GENERATIONS_KEPT 2u
+
 /* Addresses of the segment are multiples of this, and all thread entries lie in the first so many bytes. */
 #define PTT_SEGMENT_ALIGN (UINT64_C(8) << 20)
 
