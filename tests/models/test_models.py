@@ -23,6 +23,7 @@ SEARCHES = [
     ("sites", []),
     ("space", []),
     ("space", ["-DRESERVE=1"]),
+    ("taker", []),
     ("threads", []),
 ]
 # A model that finds nothing is worth little unless it can: these are bugs that were, or might be.
@@ -36,6 +37,7 @@ BROKEN = [
     ("posix", "-DLOOP -DUNSURE"),
     ("sites", "-DNO_LAPS"),
     ("space", "-DRESERVE=1 -DGREEDY"),
+    ("taker", "-DBLIND_RELEASE"),
 ]
 
 # A search takes a minute of a processor that it may have to share.
