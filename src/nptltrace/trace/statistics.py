@@ -160,7 +160,7 @@ def statistics(
 
         counts, found, spans = count_part(source, part.filter, part.begin_ns, part.end_ns)
     source.learn_threads()
-    processes = _processes(source, counts, spans)
+    processes = _processes(source, counts, spans, whole=part is None)
     if part is not None:
         for one in processes:
             one.threads = [thread for thread in one.threads if thread.events]
@@ -236,9 +236,20 @@ def _name(number: int) -> str:
 
 
 def _processes(
-    source: Source, counts: list[libpttread.ThreadCount], spans: list[libpttread.ThreadSpan]
+    source: Source,
+    counts: list[libpttread.ThreadCount],
+    spans: list[libpttread.ThreadSpan],
+    *,
+    whole: bool,
 ) -> list[ProcessStat]:
-    """Return processes and threads in the order in which they begin."""
+    """Return processes and threads in the order in which they begin.
+
+    Args:
+        source: The opened traces.
+        counts: Events by thread and type.
+        spans: First and last events by thread.
+        whole: All events were counted: threads without an end live until that of their process.
+    """
     known = source.processes()
     threads: dict[int, ThreadStat] = {}
     made = [ProcessStat(p.pid, p.ppid, readable(p.exe), p.cmdline) for p in known]
@@ -261,7 +272,8 @@ def _processes(
         if count.thread in threads:
             types = threads[count.thread].types
             types[_name(count.id)] = types.get(_name(count.id), 0) + count.events
-    for one, killed_ns, seen_ns in zip(made, source.killed_ns(), source.ended_ns(), strict=True):
+    ends = zip(made, source.killed_ns(), source.ended_ns(), strict=True)
+    for one, killed_ns, seen_ns in ends if whole else ():
         _let_live(one.threads, killed_ns, seen_ns)
     return [p for p in made if p.threads or p.exe]
 
