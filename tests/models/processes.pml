@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* processes.pml - model of process entries: claimed, used by threads and call sites, given back, and taken by another image. */
+/*
+ * One entry, which three processes want one after the other or at once; each may be killed anywhere. What a process leaves
+ * speaks of it by the index of its entry: a thread entry, and an announcement in the journal of call sites, which the
+ * collector reads when it comes to it.
+ *
+ * Checked: an entry has one owner; what the collector reads belongs to the image that the entry has at that moment; in the
+ * end the entry is free, or its owner was killed before it had told anything.
+ *
+ *     spin -a processes.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
+ *
+ * With -DNO_SITES or -DNO_THREADS, given to spin, the collector does not wait for the one or the other.
+ */
+#define IMAGES 3
+#define FREE 0
+#define CLAIMED 1
+#define LIVE 2
+
+#ifdef NO_SITES
+#define SITES_READ true
+#else
+#define SITES_READ (tail >= sites)
+#endif
+#ifdef NO_THREADS
+#define THREADS_LEFT true
+#else
+#define THREADS_LEFT (!thread_of[image])
+#endif
+
+byte state;             /* of the entry */
+byte image;             /* that has it */
+byte journal[IMAGES];   /* images that announced, in order */
+byte head, tail;
+byte thread_of[1 + IMAGES]; /* image -> has a thread entry that is not given back */
+bool told[1 + IMAGES];  /* LIVE was stored */
+bool dead[1 + IMAGES];
+byte over;
+
+proctype process(byte me)
+{
+	{
+		if
+		:: atomic { state == FREE -> state = CLAIMED; assert(image == 0); image = me }
+			told[me] = true;
+			state = LIVE;
+			thread_of[me] = 1;
+			atomic { journal[head] = me; head++ }
+		:: state != FREE -> skip /* too many processes: counted */
+		fi
+	} unless { dead[me] };
+	atomic { dead[me] = true; over++ }
+}
+
+active proctype killer()
+{
+	byte victim;
+
+	select(victim : 1 .. IMAGES);
+	dead[victim] = true
+}
+
+active proctype collector()
+{
+	byte who, sites;
+	bool gone;
+
+	do
+	:: !gone && state == LIVE && dead[image] -> /* the watch has seen it end, and says so */
+		atomic { gone = true; sites = head }
+	:: tail < head -> atomic { assert(journal[tail] == image); tail++ }
+	:: image && thread_of[image] && gone -> atomic { /* drained and given back, by the owner's index */
+			who = image; thread_of[who] = 0
+		}
+	:: gone && SITES_READ && THREADS_LEFT
+		-> assert(!thread_of[image]);
+		atomic { image = 0; gone = false }
+		state = FREE
+	:: over == IMAGES && tail == head && !gone && (state == FREE || state == CLAIMED) ->
+		assert(state == FREE || !told[image] || dead[image]);
+		break
+	od
+}
+
+init {
+	atomic { run process(1); run process(2); run process(3) }
+}
