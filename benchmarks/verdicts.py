@@ -96,7 +96,7 @@ def judge(program: Program, messages: Sequence[str]) -> Verdict:
     """Return the verdict that the messages of a tool amount to."""
     if program.expected is None:
         return Verdict("accused", short(messages[0])) if messages else Verdict("–")
-    words = "|".join(WORDS[kind] for kind in program.expected.kinds)
+    words = "|".join(WORDS.get(kind, kind) for kind in program.expected.kinds)
     if any(re.search(words, message) for message in messages):
         return Verdict("found")
     return Verdict("other", short(messages[0])) if messages else Verdict("–")

@@ -7,7 +7,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
+from typing import TYPE_CHECKING
+
 from nptltrace import __version__  # after the path above
+from nptltrace.cli.pages import findings_page
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 project = "PTT"
 author = "the PTT authors"
@@ -31,7 +37,17 @@ nitpick_ignore_regex = [
     ("py:.*", r"(pa|pyarrow|collections|os|pathlib|types|subprocess|typing|_native)\..*"),
     (
         "py:.*",
-        r"(.*\.Damage|Choice|Stat|Report|Check|Diff|Process|Source|Aliases|Iterator|Sequence|Mapping|Path|Self|Any|optional|TracebackType)",
+        r"(.*\.Damage|Choice|Stat|Report|Check|Diff|Process|Source|Aliases|Iterator|Sequence|Mapping|Path|Self|Any|optional|TracebackType|Severity|Rows)",
     ),
 ]
 suppress_warnings = ["config.cache"]
+
+
+def setup(app: Sphinx) -> None:
+    """Have the page of the findings say what the modules of the findings say."""
+    app.connect("source-read", _fill)
+
+
+def _fill(_: Sphinx, name: str, source: list[str]) -> None:
+    if name == "reference/findings":
+        source[0] = findings_page.filled(source[0])

@@ -14,6 +14,8 @@ from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING
 
+from nptltrace.findings.kind import kinds
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from concurrent.futures import Future
@@ -21,12 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Build", "Came", "Expected", "Program", "correct", "planted", "run"]
 
 CORPUS = Path(__file__).resolve().parent
-KINDS = (
-    "deadlock", "self-deadlock", "lock-order-inversion", "lost-wakeup", "unlock-not-owner",
-    "unlock-unlocked", "destroy-locked", "use-after-destroy", "cond-wait-unlocked-mutex",
-    "cond-two-mutexes", "exit-holding-lock", "thread-leak", "barrier-stuck", "long-hold",
-    "priority-inversion", "stuck",
-)  # fmt: skip
+KINDS = tuple(name for name, kind in kinds().items() if kind.group)
 NOT_HERE = 77
 """Exit status of a program that cannot do here what it is for."""
 

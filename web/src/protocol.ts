@@ -383,13 +383,16 @@ export interface PathLink {
 
 // The document of `ptt check --format json`, and the rows of each finding by its place.
 //
-// `partial`: events are missing, and what needs all of them to be sure was left out.
+// `partial`: events are missing, and what needs all of them to be sure was left out. `kinds`: what
+// was looked for. `failures`: kinds that users added and that could not be, with the reason.
 export interface Findings {
   findings: Finding[];
   uncovered: Uncovered[];
   rows: FindingRows[];
   lost: number;
   partial: boolean;
+  kinds: string[];
+  failures: string[];
 }
 
 // One thing that is wrong.

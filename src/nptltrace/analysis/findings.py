@@ -1,40 +1,33 @@
 """Findings: what is wrong with what threads did, with the few events that prove it.
 
-The rules are told in the documentation, under "What ptt check accuses".
+What is a finding, and of which kind, the modules of `nptltrace.findings` say; here they are run.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 
-from nptltrace._binding import libptttrack_facts
-from nptltrace.analysis._sentences import Teller
 from nptltrace.analysis.checker import LONG_HOLD_NS, Checker
-from nptltrace.trace.filtered import knows_orders
+from nptltrace.analysis.facts import Facts
+from nptltrace.analysis.trace_data import TraceData
+from nptltrace.errors import PttError
+from nptltrace.findings.facts import Found, Severity
+from nptltrace.findings.kind import kinds, load_installed
+from nptltrace.scripts import place_of, what_failed
 from nptltrace.trace.traceset import Traceset
 
 if TYPE_CHECKING:
-    from nptltrace.analysis._sentences import Event, Told
+    from collections.abc import Collection
+
+    from nptltrace.findings.facts import Event
+    from nptltrace.findings.kind import Kind
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["KINDS", "SCHEMA", "Finding", "Findings", "find", "findings", "findings_of"]
-
-_KIND_OF = {
-    "wait-cycle": "deadlock", "wait-for-self": "self-deadlock",
-    "order-cycle": "lock-order-inversion", "signal-missed": "lost-wakeup",
-    "release-of-others": "unlock-not-owner", "release-of-free": "unlock-unlocked",
-    "destroy-in-use": "destroy-locked", "use-of-destroyed": "use-after-destroy",
-    "cond-mutex-not-held": "cond-wait-unlocked-mutex", "cond-two-mutexes": "cond-two-mutexes",
-    "end-with-hold": "exit-holding-lock", "end-unjoined": "thread-leak",
-    "barrier-incomplete": "barrier-stuck", "long-hold": "long-hold",
-    "wait-for-lower": "priority-inversion", "all-blocked": "stuck",
-}  # fmt: skip
-KINDS = tuple(_KIND_OF.values())
-_WARNINGS = {"lock-order-inversion", "thread-leak", "long-hold", "priority-inversion"}
+__all__ = ["SCHEMA", "Finding", "Findings", "find", "findings", "findings_of"]
 
 SCHEMA = pa.schema(
     [
@@ -70,12 +63,12 @@ class Finding:
     """One thing that is wrong.
 
     Attributes:
-        kind: One of `KINDS`.
+        kind: Name of its kind.
         severity: `error`, or `warning` for what has done no harm yet.
         ts_ns: When it showed.
         process: Number of the process in the traceset.
         pid: Its process id.
-        threads: Kernel thread ids of those who take part.
+        threads: Kernel thread ids of those that take part.
         objects: Addresses of what it is about.
         names: What those are called.
         sites: Where it happened.
@@ -86,7 +79,7 @@ class Finding:
     """
 
     kind: str
-    severity: str
+    severity: Severity
     ts_ns: int
     process: int
     pid: int
@@ -110,6 +103,7 @@ class Findings:
         partial: What does not stand without the missing ones was left out.
         futex_waits: Waits by system call, for locks of other libraries: they are not judged.
         crowded: How often a lock was asked for while so many were held that orders are not judged.
+        failures: Kinds that users added and that could not be looked for, each with the reason.
     """
 
     findings: list[Finding]
@@ -117,10 +111,15 @@ class Findings:
     partial: bool
     futex_waits: int
     crowded: int
+    failures: list[str]
 
 
 def find(
-    source: Source, symbols: Symbols | None = None, *, long_hold_ns: int = LONG_HOLD_NS
+    source: Source,
+    symbols: Symbols | None = None,
+    *,
+    long_hold_ns: int = LONG_HOLD_NS,
+    wanted: Collection[str] = (),
 ) -> Findings:
     """Return what is wrong with a traceset.
 
@@ -128,6 +127,7 @@ def find(
         source: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
         long_hold_ns: From which time on a lock is held for too long.
+        wanted: Of the kinds that users added, only these; empty for all.
 
     Raises:
         NativeError: Memory is out.
@@ -136,66 +136,81 @@ def find(
     checker.read()
     checker.finish()
     source.learn_threads()
-    found = findings_of(source, symbols, checker)
-    check = checker.check
-    return Findings(found, checker.lost, checker.partial, check.futex_waits, check.crowded)
+    return findings_of(source, symbols, checker, wanted=wanted)
 
 
-def findings_of(source: Source, symbols: Symbols | None, checker: Checker) -> list[Finding]:
-    """Return what a checker has found so far, the earliest first.
+def findings_of(
+    source: Source,
+    symbols: Symbols | None,
+    checker: Checker,
+    *,
+    wanted: Collection[str] = (),
+    added: bool = True,
+) -> Findings:
+    """Return what a checker has found so far.
 
     Args:
         source: The opened traces.
         symbols: Names addresses, or None.
         checker: The checker.
+        wanted: Of the kinds that users added, only these; empty for all.
+        added: Whether to look for kinds that users added at all.
     """
-    rows = checker.check.table("facts")[1:]
-    teller = Teller(source, symbols, checker.check)
-    ordered = knows_orders(source)
-    found = []
-    for row in rows:
-        if int(row["flags"]) & libptttrack_facts.DROPPED:
-            continue
-        kind = _KIND_OF.get(libptttrack_facts.FACTS[int(row["kind"])])
-        if kind is None or (kind == "lock-order-inversion" and not ordered):
-            continue
-        told = teller.tell(kind, row)
-        found.append(
-            Finding(
-                kind=kind,
-                severity=_severity(kind, row, told),
-                ts_ns=int(row["ts"]),
-                process=int(row["process"]),
-                pid=teller.pid(int(row["process"])),
-                threads=told.threads,
-                objects=told.objects,
-                names=told.names,
-                sites=told.sites,
-                message=told.message,
-                events=told.events,
-                count=int(row["count"]),
-                suspect=bool(int(row["flags"]) & libptttrack_facts.SUSPECT),
-            )
-        )
-    found.sort(key=lambda finding: (finding.ts_ns, KINDS.index(finding.kind)))
-    # What has happened need not be called possible.
-    happened = [finding for finding in found if finding.kind == "deadlock"]
-    return [f for f in found if f.kind != "lock-order-inversion" or not _among(f, happened)]
-
-
-def _severity(kind: str, row: Any, told: Told) -> str:
-    """Return how bad a finding is: what a lock refused has done no harm, as the program knows."""
-    refused = (
-        int(row["flags"]) & libptttrack_facts.REFUSED and told.objects and kind != "destroy-locked"
+    facts = Facts(source, symbols, checker.check)
+    trace = TraceData(source, symbols, facts)
+    found: list[Finding] = []
+    failures = [f"findings of an installed package: {text}" for text in load_installed()]
+    order = {name: number for number, name in enumerate(kinds())}
+    for kind in kinds().values():
+        if kind.group:
+            found += _findings(kind, trace, facts)
+        elif added and (not wanted or kind.name in wanted):
+            try:
+                found += _findings(kind, trace, facts)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 -- whatever the user's code raises
+                place = place_of(error, kind.file)
+                failures.append(f"{kind.name} ({place}): {what_failed(error)}")
+    trace.close()
+    found.sort(key=lambda finding: (finding.ts_ns, order[finding.kind]))
+    return Findings(
+        findings=found,
+        lost=checker.lost,
+        partial=checker.partial,
+        futex_waits=checker.check.futex_waits,
+        crowded=checker.check.crowded,
+        failures=failures,
     )
-    return "warning" if refused or kind in _WARNINGS else "error"
 
 
-def _among(finding: Finding, others: list[Finding]) -> bool:
-    """Return whether all its locks are those of one of the others."""
-    return any(
-        finding.process == other.process and set(finding.objects) <= set(other.objects)
-        for other in others
+def _findings(kind: Kind, trace: TraceData, facts: Facts) -> list[Finding]:
+    """Return the findings of one kind, all of them or none."""
+    return [_finding(kind, found, facts) for found in kind.find(trace)]
+
+
+def _finding(kind: Kind, found: object, facts: Facts) -> Finding:
+    """Return a finding with names, and with plain numbers where a table had others."""
+    if not isinstance(found, Found):
+        raise PttError(f"yielded a {type(found).__name__}, and not a Found")
+    process, severity = int(found.process), found.severity or kind.severity
+    if not 0 <= process < facts.processes:
+        raise PttError(f"there is no process {process} in this traceset")
+    if severity not in get_args(Severity):
+        raise PttError(f"severity is 'error' or 'warning', not {severity!r}")
+    objects = [int(one, 16) if isinstance(one, str) else int(one) for one in found.objects]
+    return Finding(
+        kind=kind.name,
+        severity=severity,
+        ts_ns=int(found.ts_ns),
+        process=process,
+        pid=facts.pid(process),
+        threads=[int(tid) for tid in found.threads],
+        objects=objects,
+        names=[facts.object_name(process, address) for address in objects],
+        sites=[str(site) for site in found.sites],
+        message=str(found.message),
+        events=list(found.events),
+        count=int(found.count),
+        suspect=bool(found.suspect),
     )
 
 
@@ -208,8 +223,12 @@ def findings(traces: Source | Traceset, symbols: Symbols | None = None) -> pa.Ta
 
     Raises:
         NativeError: Memory is out.
+        PttError: A kind that a user added cannot be looked for.
     """
     source = traces.source if isinstance(traces, Traceset) else traces
+    result = find(source, symbols)
+    if result.failures:
+        raise PttError(result.failures[0])
     rows = [
         {
             "kind": found.kind,
@@ -226,7 +245,7 @@ def findings(traces: Source | Traceset, symbols: Symbols | None = None) -> pa.Ta
                 for e in found.events
             ],
         }
-        for found in find(source, symbols).findings
+        for found in result.findings
         if not found.suspect
     ]
     return pa.Table.from_pylist(rows, schema=SCHEMA)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace.cli.traces import load_rules
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ class Rules:
         kinds: These kinds only; empty for all.
         ignored: (kind or `*`, text or empty) pairs to leave out.
         suspects: Whether to show what may have an innocent explanation.
+        added: Whether any of the kinds was added by a user.
     """
 
     kinds: frozenset[str]
     ignored: tuple[tuple[str, str], ...]
     suspects: bool
+    added: bool
 
     def chosen(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings to show."""
@@ -51,10 +54,14 @@ def read_rules(args: argparse.Namespace) -> Rules:
     """Return what the options say.
 
     Raises:
-        UsageError: There is no such kind, or a file cannot be read.
+        UsageError: There is no such kind, or a file cannot be read or run.
     """
-    from nptltrace.analysis.findings import KINDS
+    from nptltrace.findings.kind import kinds as all_kinds
+    from nptltrace.findings.kind import load_installed
 
+    load_rules(args)
+    load_installed()
+    known = all_kinds()
     kinds = [kind.strip() for option in args.kind for kind in option.split(",")]
     rules = [("--ignore", text) for text in args.ignore]
     for name in args.suppressions:
@@ -72,10 +79,10 @@ def read_rules(args: argparse.Namespace) -> Rules:
     for place, rule in rules:
         kind, _, text = rule.partition(":")
         ignored.append((kind.strip() or "*", text.strip()))
-        kinds_known = (*KINDS, "*")
-        if ignored[-1][0] not in kinds_known:
-            raise UsageError(f"{place}: there is no kind {kind!r}: {', '.join(KINDS)}")
-    unknown = [kind for kind in kinds if kind not in KINDS]
+        if ignored[-1][0] not in {*known, "*"}:
+            raise UsageError(f"{place}: there is no kind {kind!r}: {', '.join(known)}")
+    unknown = [kind for kind in kinds if kind not in known]
     if unknown:
-        raise UsageError(f"--kind: there is no kind {unknown[0]!r}: {', '.join(KINDS)}")
-    return Rules(frozenset(kinds), tuple(ignored), args.suspects)
+        raise UsageError(f"--kind: there is no kind {unknown[0]!r}: {', '.join(known)}")
+    added = any(not known[kind].group for kind in kinds or known)
+    return Rules(frozenset(kinds), tuple(ignored), args.suspects, added)

@@ -21,9 +21,11 @@ __all__ = [
     "add_filters",
     "add_names",
     "add_output",
+    "add_rules",
     "add_traces_or_list",
     "add_window",
     "list_events",
+    "load_rules",
     "open_symbols",
     "scope",
     "selection",
@@ -150,6 +152,27 @@ def add_names(parser: argparse._ActionsContainer) -> None:
         "--symbols", "--debug-dir", metavar="DIR", action="append", default=[],
         help="look here first for programs and debug files, by build-id or name",
     )  # fmt: skip
+
+
+def add_rules(parser: argparse._ActionsContainer) -> None:
+    """Add the option that adds kinds of findings."""
+    parser.add_argument(
+        "--rules", metavar="FILE", action="append", default=[],
+        help="look for the kinds of findings of this Python file too; repeatable",
+    )  # fmt: skip
+
+
+def load_rules(args: argparse.Namespace) -> None:
+    """Add the kinds of findings that the options name.
+
+    Raises:
+        UsageError: A file cannot be read or run.
+    """
+    if args.rules:
+        from nptltrace.findings.kind import load
+
+        for path in args.rules:
+            load(path)
 
 
 def selection(args: argparse.Namespace) -> Selection:

@@ -256,6 +256,8 @@ class _Part:
             "rows": [rows for _, rows in pairs],
             "lost": found["lost"],
             "partial": found["partial"],
+            "kinds": found["kinds"],
+            "failures": found["failures"],
         }
 
 

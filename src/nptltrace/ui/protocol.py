@@ -284,7 +284,8 @@ class FindingRows(TypedDict):
 class Findings(TypedDict):
     """The document of `ptt check --format json`, and the rows of each finding by its place.
 
-    `partial`: events are missing, and what needs all of them to be sure was left out.
+    `partial`: events are missing, and what needs all of them to be sure was left out. `kinds`: what
+    was looked for. `failures`: kinds that users added and that could not be, with the reason.
     """
 
     findings: list[Finding]
@@ -292,6 +293,8 @@ class Findings(TypedDict):
     rows: list[FindingRows]
     lost: int
     partial: bool
+    kinds: list[str]
+    failures: list[str]
 
 
 class OrderNode(TypedDict):

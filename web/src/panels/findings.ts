@@ -6,10 +6,6 @@ import { count, exact, plural, sentence } from "../units";
 import { Asking } from "./asking";
 
 const SHOWN = 200;
-/** What `ptt check` looks for. */
-const SOUGHT =
-  "deadlocks and threads stuck otherwise, orders of locks that may deadlock, lost wake-ups, locks and conditions used " +
-  "against their rules, used after their end or left held, threads never joined, long holds, inverted priorities";
 /** A finding that is one moment is shown with so much of the trace on both sides. */
 const AROUND_NS = 1e6;
 
@@ -42,11 +38,14 @@ function mount(element: HTMLElement, app: App): void {
 function told(answer: Findings): string {
   const { findings } = answer;
   const parts = [
-    findings.length ? plural(findings.length, "finding") : `Nothing found of: ${SOUGHT}`,
+    findings.length
+      ? plural(findings.length, "finding")
+      : `Nothing found of: ${answer.kinds.join(", ")}`,
   ];
   if (findings.length > SHOWN) parts.push(`the first ${SHOWN} are shown`);
   if (answer.partial)
     parts.push("events are missing: what needs all of them to be sure was left out");
+  parts.push(...answer.failures.map((failure) => `Not looked for: ${sentence(failure)}`));
   if (answer.lost) parts.push(`${count(answer.lost)} events were lost`);
   return parts.join(" · ");
 }

@@ -21,6 +21,7 @@ from nptltrace.analysis.sql.attributes import init_attributes, policies
 from nptltrace.analysis.sql.schema import EVENT_FIELDS, TABLES, table_type
 from nptltrace.analysis.sql.spill import Shelf
 from nptltrace.catalog import EVENTS
+from nptltrace.errors import UsageError
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.losses import reported_losses
 from nptltrace.trace.symbols.lookup import Symbols
@@ -57,15 +58,22 @@ class TraceTables:
         traceset: The opened traces.
         symbols: Names addresses; made from what the traces say otherwise.
         scope: What the tables have of the traces.
+        findings: Whether there is a table of findings; what finds them cannot read it.
     """
 
     def __init__(
-        self, traceset: Traceset, symbols: Symbols | None = None, scope: Scope | None = None
+        self,
+        traceset: Traceset,
+        symbols: Symbols | None = None,
+        scope: Scope | None = None,
+        *,
+        findings: bool = True,
     ) -> None:
         self._traceset, self._source = traceset, traceset.source
         self._symbols = symbols or Symbols(self._source)
         self._scope = scope or Scope()
         self._window = self._scope.window
+        self._has_findings = findings
         self._kept: dict[str, pa.Table] = {}
         # A query reads several tables at once.
         self._lock = RLock()
@@ -412,6 +420,8 @@ class TraceTables:
     def _findings(self) -> dict[str, Any]:
         from nptltrace.analysis.findings import findings
 
+        if not self._has_findings:
+            raise UsageError("what looks for findings cannot read the table of findings")
         found = findings(self._source, self._symbols)
         chosen = [
             self._scope.includes(

@@ -13,15 +13,18 @@ from nptltrace.cli.options import (
     add_traces,
     duration_ns,
     say,
+    suggest,
     write_csv,
     write_json,
     write_lines,
 )
+from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Hashable, Iterator
 
-    from nptltrace.analysis.findings import Finding
+    from nptltrace.analysis.findings import Finding, Findings
     from nptltrace.analysis.scope import Scope
     from nptltrace.cli.check_rules import Rules
     from nptltrace.trace.source import Source
@@ -38,18 +41,25 @@ ptt check run.ptt
 ptt check --kind deadlock,lock-order-inversion run.ptt
 ptt check --ignore thread-leak --ignore lock-order-inversion:libfoo.so run.ptt
 ptt check --follow run.ptt
+ptt check --rules my_rules.py run.ptt
 ptt check --format json run.ptt | jq '.findings[].message'"""
 
 _POLL_S = 0.2
+# Kinds that users added are looked for this often, and for at most this part of the time.
+_ADDED_S = 1.0
+_ADDED_SHARE = 10
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
+    from nptltrace.findings.kind import kinds
+
     add_traces(parser)
     add_format(parser)
-    parser.add_argument(
+    kind = parser.add_argument(
         "--kind", metavar="KIND,…", action="append", default=[], help="look for these kinds only"
     )
+    suggest(kind, *kinds())
     parser.add_argument(
         "--ignore", metavar="KIND[:TEXT]", action="append", default=[],
         help="leave out findings of this kind (* = any) with this text in the name of an object "
@@ -73,6 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)
+    traces.add_rules(parser)
     traces.add_names(parser)
 
 
@@ -90,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
     symbols = traces.open_symbols(args, source)
     if args.follow:
         return _follow(args, source, symbols, rules, warner)
-    result = find(source, symbols, long_hold_ns=args.long_hold)
+    result = find(source, symbols, long_hold_ns=args.long_hold, wanted=rules.kinds)
     warner.say()
     chosen = _within(traces.scope(args, source, symbols), rules.chosen(result.findings))
     say_unmatched(args, source, symbols)
@@ -109,7 +120,21 @@ def run(args: argparse.Namespace) -> int:
         what = "locks of Rust, of C++20 and others that do without the thread library"
         say(args, f"waits by system call are not judged ({result.futex_waits:,}): {what}")
     _print(args, source, chosen)
-    return 1 if chosen else 0
+    _say_failures(result, set())
+    return _status(result, chosen)
+
+
+def _status(result: Findings, chosen: list[Finding]) -> int:
+    """Return the exit status: what could not be looked for comes before what was found."""
+    return UsageError.exit_status if result.failures else int(bool(chosen))
+
+
+def _say_failures(result: Findings, said: set[str]) -> None:
+    """Report kinds that could not be looked for, each once."""
+    for failure in result.failures:
+        if failure not in said:
+            print(f"ptt: error: {failure}", file=sys.stderr)
+    said.update(result.failures)
 
 
 def _within(scope: Scope, findings: list[Finding]) -> list[Finding]:
@@ -150,21 +175,28 @@ def _follow(
 
     checker = Checker(source, args.long_hold)
     settled = Settled(source)
-    shown: set[tuple[str, int, tuple[int, ...]]] = set()
+    shown: set[Hashable] = set()
+    said: set[str] = set()
     chosen: list[Finding] = []
-    known = 0
+    known, again_s = 0, 0.0
     running = is_recorded(source)
     while True:
         checker.read(settled.until_ns() if running else None)
         if not running:
             checker.finish()
-        if not running or checker.found != known:
-            known = checker.found
+        # Kinds that users added may read the whole trace each time.
+        added = not running or (rules.added and time.monotonic() >= again_s)
+        if added or checker.found != known:
+            known, begin_s = checker.found, time.monotonic()
             source.learn_threads()
+            result = findings_of(source, symbols, checker, wanted=rules.kinds, added=added)
             scope = traces.scope(args, source, symbols)
-            chosen = _within(scope, rules.chosen(findings_of(source, symbols, checker)))
-        for found in chosen if args.format == "text" else ():
-            key = (found.kind, found.ts_ns, tuple(found.threads))
+            chosen = _within(scope, rules.chosen(result.findings))
+            _say_failures(result, said)
+            if added:
+                end_s = time.monotonic()
+                again_s = end_s + max(_ADDED_S, _ADDED_SHARE * (end_s - begin_s))
+        for key, found in _told_apart(chosen) if args.format == "text" else ():
             if key not in shown:
                 write_lines(check_text.finding(found))
                 sys.stdout.flush()
@@ -182,4 +214,19 @@ def _follow(
     else:
         name = ", ".join(str(path) for path in source.paths())
         write_lines([check_text.summary(chosen, name)])
-    return 1 if chosen else 0
+    return _status(result, chosen)
+
+
+def _told_apart(findings: list[Finding]) -> Iterator[tuple[Hashable, Finding]]:
+    """Yield findings, each with what tells it from others whenever they are looked for."""
+    from nptltrace.findings.kind import kinds
+
+    seen: dict[Hashable, int] = {}
+    for found in findings:
+        if kinds()[found.kind].group:
+            yield (found.kind, found.ts_ns, tuple(found.threads)), found
+            continue
+        # Times of tables change a little once it is known how fast the recording's clock was.
+        what = (found.kind, tuple(found.threads), tuple(found.sites))
+        seen[what] = seen.get(what, 0) + 1
+        yield (what, seen[what]), found

@@ -68,6 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until", dest="end", type=duration_ns, action=traces.Bound, help=argparse.SUPPRESS
     )
+    traces.add_rules(parser)
     traces.add_names(parser)
 
 
@@ -79,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.export._target import Target
     from nptltrace.trace.traceset import Traceset
 
+    traces.load_rules(args)
     if args.format is None:
         raise UsageError(f"no --format given: there are {', '.join(FORMATS)}")
     chosen = load_format(args.format)

@@ -51,6 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)
+    traces.add_rules(parser)
     traces.add_names(parser)
 
 
@@ -61,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.traceset import Traceset
 
+    traces.load_rules(args)
     paths, query = _arguments(args)
     traceset = Traceset(*paths)
     warner = traces.Warner(args, traceset.source)

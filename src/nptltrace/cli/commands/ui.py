@@ -55,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="replace a file that is already there")
     traces.add_window(parser, counts=False)
+    traces.add_rules(parser)
     traces.add_names(parser)
 
 
@@ -76,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.export is None and (args.begin, args.end) != (None, None):
         raise UsageError("--from and --to choose what --export writes; the page itself can zoom")
+    traces.load_rules(args)
     # The trace is opened while modules are loaded; there is nothing in them for the collector.
     gc.disable()
     with ThreadPoolExecutor(1) as aside:

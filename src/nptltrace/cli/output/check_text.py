@@ -51,6 +51,9 @@ def finding(found: Finding) -> Iterator[str]:
         text = f"{event.thread:<{width}}  {event.text}"
         time = f"    {seconds(event.ts_ns):>14}  "
         yield from folded(time, text, event.site, width=columns(), indent=len(time) + 2)
+    if not found.events:
+        for site in found.sites:
+            yield f"    at {site}"
     yield ""
 
 

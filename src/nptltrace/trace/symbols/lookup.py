@@ -8,6 +8,7 @@ had mapped or their debug files, found by build-id. Where there are none, an add
 from __future__ import annotations
 
 import re
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -157,6 +158,13 @@ class Symbols:
         self._tables: dict[Path, CodeTable] = {}
         self._loaded: dict[tuple[int, Module], _Loaded] = {}
         self._locations: dict[tuple[int, int], Location] = {}
+
+    def of(self, source: Source) -> Symbols:
+        """Return the same for the same traces, opened once more."""
+        same = copy(self)
+        same._source = source  # noqa: SLF001 -- of this class
+        same._loaded, same._locations = {}, {}  # noqa: SLF001 -- as above
+        return same
 
     # ---- questions ----
 

@@ -19,6 +19,7 @@ from nptltrace.analysis.report.documents import findings_document, report_docume
 from nptltrace.analysis.vocabulary import document_types
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import PttError
+from nptltrace.findings.kind import digest, kinds
 from nptltrace.trace.source import Source
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.thread_lines import kept_threads, text_of_threads
@@ -93,11 +94,14 @@ class Whole:
         with suppress(OSError, ValueError, RecursionError), os.fdopen(fd, "rb") as file:
             if file.read(32) != identity:
                 return False
-            findings, threads, report = json.loads(file.readline()), file.readline(), file.read()
+            rules, findings = json.loads(file.readline())
+            threads, report = file.readline(), file.read()
             told = kept_threads(threads, source)
             if told is not None and (findings is None or fits(protocol.Findings, findings)):
                 source.know_threads(told)
-                self.findings, self._kept = findings, report
+                # Those of other rules are no use; the rest is.
+                self.findings = findings if rules == digest() else None
+                self._kept = report
                 return True
         return False
 
@@ -106,7 +110,8 @@ class Whole:
         try:
             with os.fdopen(folder.create("analysis"), "wb") as file:
                 file.write(identity)
-                for text in (json.dumps(self.findings), text_of_threads(source.told)):
+                findings = json.dumps([digest(), self.findings])
+                for text in (findings, text_of_threads(source.told)):
                     file.write(text.encode("utf-8", "surrogatepass") + b"\n")
                 file.write(json.dumps(self.report).encode("utf-8", "surrogatepass"))
         except OSError:
@@ -131,9 +136,11 @@ class Whole:
         checker.read()
         checker.finish()
         source.learn_threads()
-        found = [one for one in findings_of(source, symbols, checker) if not one.suspect]
+        result = findings_of(source, symbols, checker)
+        found = [one for one in result.findings if not one.suspect]
         document: Any = findings_document(found, source.uncovered())
-        document |= {"rows": [], "lost": checker.lost, "partial": checker.partial}
+        document |= {"rows": [], "lost": result.lost, "partial": result.partial}
+        document |= {"kinds": list(kinds()), "failures": result.failures}
         self.findings = document
         return True
 

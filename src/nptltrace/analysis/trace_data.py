@@ -1,0 +1,109 @@
+"""What kinds of findings and reports read: facts, tables and SQL, made when asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.errors import UsageError
+from nptltrace.findings.facts import FACTS
+from nptltrace.trace.filtered import knows_orders
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    import pyarrow as pa
+
+    from nptltrace.analysis.facts import Facts
+    from nptltrace.analysis.model import Window
+    from nptltrace.analysis.sql.query import Database
+    from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.findings.facts import Fact
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+
+__all__ = ["TraceData"]
+
+
+class TraceData:
+    """A traceset as `nptltrace.findings.Trace` describes it.
+
+    The tables are read from the traces opened once more: who made this may be in the middle of
+    them.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses, or None.
+        facts: What a checker saw; None where it is to be made from the traces.
+        window: The part of the traces that the tables are about.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        symbols: Symbols | None,
+        facts: Facts | None = None,
+        window: Window | None = None,
+    ) -> None:
+        self._source, self._symbols, self._window = source, symbols, window
+        self._facts = facts
+        self._tables: TraceTables | None = None
+        self._database: Database | None = None
+
+    def facts(self, kind: str) -> Sequence[Fact]:
+        """Return what the checker saw of one kind; see `Trace.facts`.
+
+        Raises:
+            UsageError: There is no such kind.
+        """
+        if kind not in FACTS:
+            raise UsageError(f"there are no facts {kind!r}: {', '.join(FACTS)}")
+        if kind == "order-cycle" and not knows_orders(self._source):
+            return ()
+        if self._facts is None:
+            self._facts = self._seen()
+        return self._facts.of(kind)
+
+    def table(self, name: str, columns: Collection[str] | None = None) -> pa.Table:
+        """Return a table; see `Trace.table`.
+
+        Raises:
+            UsageError: There is no such table or column.
+        """
+        return self._opened().table(name, columns)
+
+    def sql(self, query: str) -> pa.Table:
+        """Return what an SQL query over the tables answers; see `Trace.sql`.
+
+        Raises:
+            UsageError: The query is wrong.
+            PttError: DuckDB is not installed.
+        """
+        if self._database is None:
+            from nptltrace.analysis.sql.query import Database
+
+            self._database = Database(self._opened())
+        return self._database.query(query)
+
+    def close(self) -> None:
+        """Give everything back."""
+        if self._database is not None:
+            self._database.close()
+
+    def _seen(self) -> Facts:
+        from nptltrace.analysis.checker import Checker
+        from nptltrace.analysis.facts import Facts
+
+        checker = Checker(self._source)
+        checker.read()
+        checker.finish()
+        return Facts(self._source, self._symbols, checker.check)
+
+    def _opened(self) -> TraceTables:
+        if self._tables is None:
+            from nptltrace.analysis.sql.tables import TraceTables
+            from nptltrace.trace.traceset import Traceset
+
+            traceset = Traceset(*self._source.paths())
+            symbols = None if self._symbols is None else self._symbols.of(traceset.source)
+            self._tables = TraceTables(traceset, symbols, self._window, findings=False)
+        return self._tables

@@ -1,0 +1,35 @@
+"""What `ptt check` finds, one module a kind, and how to add kinds of one's own.
+
+A kind of finding is a function that reads a trace's facts or tables and yields what is wrong:
+
+    from nptltrace.findings import Found, Trace, finding
+
+    @finding("long-job", severity="warning")
+    def long_job(trace: Trace) -> Iterator[Found]:
+        \"\"\"A job kept its lock for more than a second.\"\"\"
+        for hold in trace.sql("from named_holds where dur_ns > 1e9").to_pylist():
+            yield Found("…", ts_ns=hold["t_ns"], process=hold["process"], threads=[hold["tid"]])
+
+The decorator is all that has to be done: `ptt check` and its options, JSON and CSV, the viewer's
+panel and the table `findings` of SQL have the kind from then on. The kinds of PTT itself are the
+modules of the folders here; `ptt check --rules FILE` and the entry points of the group
+`nptltrace.findings` add others.
+"""
+
+from __future__ import annotations
+
+from nptltrace.findings.facts import Event, Fact, Found, Step, Trace
+from nptltrace.findings.kind import Kind, finding, kinds, load, load_installed
+
+__all__ = [
+    "Event",
+    "Fact",
+    "Found",
+    "Kind",
+    "Step",
+    "Trace",
+    "finding",
+    "kinds",
+    "load",
+    "load_installed",
+]

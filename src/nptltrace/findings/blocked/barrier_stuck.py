@@ -1,0 +1,28 @@
+"""Barriers that nobody completes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+
+@finding("barrier-stuck", severity="error")
+def barrier_stuck(trace: Trace) -> Iterator[Found]:
+    """Threads wait at a barrier for others that will not come.
+
+    The barrier takes more than have come, and every thread of the process has ended or is blocked;
+    if the barrier is process-shared, every thread of all processes that may share it.
+    """
+    for fact in trace.facts("barrier-incomplete"):
+        waits = [step for step in fact.steps if step.what == "barrier"]
+        threads = ", ".join(step.thread for step in waits)
+        yield fact.found(
+            f"{threads} wait{'s' if len(waits) == 1 else ''} at {waits[0].object}{waits[0].at} for "
+            f"ever: {fact.value} of {waits[0].value} will not come"
+        )

@@ -1,0 +1,39 @@
+"""Threads that wait for themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Fact, Found, Trace
+
+
+@finding("self-deadlock", severity="error")
+def self_deadlock(trace: Trace) -> Iterator[Found]:
+    """A thread waits for what it has itself.
+
+    The cycle of one: a mutex, spin lock or `once` asked for by the thread that has it, a rwlock
+    asked for writing by one of its readers. If the library refused with `EDEADLK`, that is a
+    warning: the program knows. So are the other misuses of an error-checking lock that it refused.
+    """
+    for fact in trace.facts("wait-for-self"):
+        yield fact.found(_message(fact), severity="warning" if fact.harmless else None)
+
+
+def _message(fact: Fact) -> str:
+    last, taken = fact.steps[-1], fact.first("took")
+    where = f", taken{taken.at}" if taken is not None and taken.site else ""
+    if fact.refused and last.address:
+        return (
+            f"{last.thread} locks {last.object} again{last.at}, which it holds already{where}: "
+            f"refused with {last.error}"
+        )
+    if fact.refused:
+        return f"{last.thread} waits for its own end{last.at}: refused with {last.error}"
+    if last.kind == "thread":
+        return f"{last.thread} waits for its own end{last.at}"
+    return f"{last.thread} {last.text}{last.at}, which it holds itself{where}"

@@ -1,0 +1,41 @@
+"""Processes in which nobody is left to wake anybody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.blocked.sentences import blocked
+from nptltrace.findings.kind import finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+
+@finding("stuck", severity="error")
+def stuck(trace: Trace) -> Iterator[Found]:
+    """All threads of a process are blocked for ever, for another reason than those above.
+
+    Every thread of a process has ended or is blocked without a time limit, and none is left that
+    could let one of them go on, whatever they wait for: two threads that each wait on a condition
+    for the other to signal, or a *nested monitor*, a thread that waits on a condition while it
+    keeps a lock that the only one who could signal needs. It is reported where no other finding of
+    this group says why. Nothing is reported where something else may come: a thread that is in none
+    of the calls that PTT knows (it may sleep, or read from a file descriptor), a semaphore, which a
+    signal handler may post, an object that other processes have too, a wait by system call, or a
+    wake-up that was given when the trace ended. Threads that the C library starts by itself, for
+    timers and asynchronous input and output, are not seen. A program that is ended by a signal
+    while all its threads wait for work that none of them can bring counts as stuck: a server waits
+    for signals or for input in one of its threads.
+    """
+    for fact in trace.facts("all-blocked"):
+        parts = blocked(fact.steps)
+        one = len(parts) == 1
+        what = "the only thread of this process is" if one else "all threads are"
+        more = fact.value - len(parts)
+        if more > 0:
+            parts.append(f"{more} more wait")
+        yield fact.found(
+            f"{what} blocked for ever, and nobody is left to wake one: {'; '.join(parts)}"
+        )

@@ -1,0 +1,146 @@
+"""The kinds of findings: those of PTT, and those that users add."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import marshal
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast, get_args
+
+from nptltrace.errors import UsageError
+from nptltrace.findings.facts import Severity
+from nptltrace.scripts import installed, run_script
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable
+
+    from nptltrace.findings.facts import Found, Trace
+
+__all__ = ["Kind", "digest", "finding", "kinds", "load", "load_installed"]
+
+_HERE = Path(__file__).parent
+_GROUP = "nptltrace.findings"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of finding.
+
+    Attributes:
+        name: As in JSON, and after `--kind`.
+        severity: `error` for what has gone wrong, `warning` for what has done no harm yet.
+        find: Yields what is wrong with a trace.
+        text: What it is and what it takes, as Markdown.
+        file: The file that has it.
+        line: Where in it.
+        group: The folder of a kind of PTT; empty for one of a user.
+    """
+
+    name: str
+    severity: Severity
+    find: Callable[[Trace], Iterable[Found]]
+    text: str
+    file: str
+    line: int
+    group: str
+
+
+# By name; kinds of PTT first.
+_KINDS: dict[str, Kind] = {}
+
+
+def finding(
+    name: str, *, severity: Severity
+) -> Callable[[Callable[[Trace], Iterable[Found]]], Callable[[Trace], Iterable[Found]]]:
+    """Make a kind of finding of a function that reads a trace and yields what is wrong.
+
+    The function's docstring is the kind's documentation.
+
+    Args:
+        name: Of the kind: lower-case words with hyphens between them.
+        severity: `error` for what has gone wrong, `warning` for what has done no harm yet; `Found`
+            may say otherwise.
+
+    Raises:
+        UsageError: There is such a kind already, or the arguments or the function are wrong.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise UsageError(f"@finding: {name!r} is no name of lower-case words with hyphens")
+    if severity not in get_args(Severity):
+        raise UsageError(f"@finding: severity is 'error' or 'warning', not {severity!r}")
+
+    def add(function: Callable[[Trace], Iterable[Found]]) -> Callable[[Trace], Iterable[Found]]:
+        code = inspect.unwrap(function).__code__
+        if not function.__doc__:
+            raise UsageError(
+                f"@finding: {function.__name__} needs a docstring that says what it is"
+            )
+        path = Path(code.co_filename)
+        built_in = path.is_relative_to(_HERE)
+        known = _KINDS.get(name)
+        if known is not None and known.file != str(path):
+            raise UsageError(f"@finding: there is a kind {name!r} already")
+        _KINDS[name] = Kind(
+            name=name,
+            severity=severity,
+            find=function,
+            text=inspect.cleandoc(function.__doc__),
+            file=str(path),
+            line=code.co_firstlineno,
+            group=path.parent.name if built_in else "",
+        )
+        return function
+
+    return add
+
+
+def kinds() -> dict[str, Kind]:
+    """Return all kinds by name, those of PTT first."""
+    for path in sorted(_HERE.glob("*/[a-z]*.py")):
+        import_module(f"{__package__}.{path.parent.name}.{path.stem}")
+    return dict(sorted(_KINDS.items(), key=lambda item: not item[1].group))
+
+
+def load(path: str | os.PathLike[str]) -> None:
+    """Add the kinds of a file of rules; those that it had before, if it was loaded, are replaced.
+
+    Args:
+        path: A Python file with functions that have the decorator `finding`.
+
+    Raises:
+        UsageError: The file cannot be read or run, or has no kind of finding.
+    """
+    kinds()
+    for name in [name for name, kind in _KINDS.items() if kind.file == str(path)]:
+        del _KINDS[name]
+    run_script(path)
+    if not any(kind.file == str(path) for kind in _KINDS.values()):
+        raise UsageError(f"{path}: has no function with the decorator @finding")
+
+
+@cache
+def load_installed() -> list[str]:
+    """Add the kinds of installed packages; return what is wrong with those that cannot be added."""
+    kinds()
+    return installed(_GROUP)
+
+
+def digest() -> str:
+    """Return a text that is another one when the kinds that users added are."""
+    load_installed()
+    sums = hashlib.sha256()
+    for kind in kinds().values():
+        if not kind.group:
+            try:
+                text = Path(kind.file).read_bytes()
+            except OSError:  # of a notebook
+                code = inspect.unwrap(cast("Callable[..., object]", kind.find)).__code__
+                text = marshal.dumps(code, 2)
+            sums.update(f"{kind.name} {kind.severity} {len(text)} ".encode() + text)
+    return sums.hexdigest()

@@ -1,0 +1,1 @@
+"""Misuse: locks, conditions and threads, used against their rules."""

@@ -1,0 +1,27 @@
+"""Conditions that are waited on with several mutexes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+
+@finding("cond-two-mutexes", severity="error")
+def cond_two_mutexes(trace: Trace) -> Iterator[Found]:
+    """Two threads waited on a condition at the same time with different mutexes.
+
+    A waiter that a signal may have woken already does not count; one with a time limit counts when
+    it turns out that it was woken.
+    """
+    for fact in trace.facts("cond-two-mutexes"):
+        one, two = fact.steps
+        yield fact.found(
+            f"{two.thread} waits on {two.object} with {two.mutex}{two.at} while {one.thread} waits "
+            f"on it with {one.mutex}{one.at}"
+        )

@@ -1,0 +1,30 @@
+"""Condition waits with a mutex that is not held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+from nptltrace.findings.misuse.refusal import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+
+@finding("cond-wait-unlocked-mutex", severity="error")
+def cond_wait_unlocked_mutex(trace: Trace) -> Iterator[Found]:
+    """A thread waited on a condition with a mutex that it did not hold.
+
+    The wait gave up a mutex that another thread held, or none.
+    """
+    for fact in trace.facts("cond-mutex-not-held"):
+        wait = next(step for step in fact.steps if step.what == "cond")
+        held = fact.first("took")
+        who = f"{held.thread} held it" if held is not None else "nobody held it"
+        message = (
+            f"{wait.thread} waited on {wait.object}{wait.at} with {wait.mutex}, which it had not "
+            f"locked: {who}{refusal(fact)}"
+        )
+        yield fact.found(message, severity="warning" if fact.harmless else None)

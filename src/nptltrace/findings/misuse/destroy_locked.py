@@ -1,0 +1,34 @@
+"""Objects that are destroyed while they are in use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+from nptltrace.findings.misuse.refusal import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+
+@finding("destroy-locked", severity="error")
+def destroy_locked(trace: Trace) -> Iterator[Found]:
+    """A thread destroyed an object that was in use.
+
+    A lock was destroyed while a thread held it, or a condition while a thread waited on it that no
+    other had woken, or a semaphore while a thread waited for it that waits to the end of the trace.
+    A refusal with `EBUSY` counts.
+    """
+    for fact in trace.facts("destroy-in-use"):
+        last = fact.steps[-1]
+        held, wait = fact.first("took"), fact.first("cond", "waits")
+        if held is not None:
+            holder = "it" if held.thread_id == last.thread_id else held.thread
+            why = f"while {holder} held it, taken{held.at}"
+        elif wait is not None:
+            why = f"while {wait.thread} was waiting on it{wait.at}"
+        else:
+            why = "while it was in use"
+        yield fact.found(f"{last.thread} destroyed {last.object}{last.at} {why}{refusal(fact)}")

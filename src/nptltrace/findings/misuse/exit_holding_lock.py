@@ -1,0 +1,26 @@
+"""Threads that end while they hold a lock."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+
+@finding("exit-holding-lock", severity="error")
+def exit_holding_lock(trace: Trace) -> Iterator[Found]:
+    """A thread ended while it held a lock.
+
+    Robust mutexes are excepted: the library says it to their next owner. A *program* may end while
+    its threads hold locks. So may a detached thread keep, to the end, what other threads used
+    before it and no thread asks for any more: virtual machines stop their threads in this way when
+    they end.
+    """
+    for fact in trace.facts("end-with-hold"):
+        held = fact.steps[0]
+        yield fact.found(f"{held.thread} ended while it held {held.object}, taken{held.at}")

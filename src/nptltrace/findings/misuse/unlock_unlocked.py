@@ -1,0 +1,29 @@
+"""Free locks that are released."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+from nptltrace.findings.misuse.refusal import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+
+@finding("unlock-unlocked", severity="error")
+def unlock_unlocked(trace: Trace) -> Iterator[Found]:
+    """A thread released a lock that no thread held.
+
+    The rules are those of `unlock-not-owner`.
+    """
+    for fact in trace.facts("release-of-free"):
+        last, released = fact.steps[-1], fact.first("released")
+        since = f" since {released.thread} released it{released.at}" if released is not None else ""
+        message = (
+            f"{last.thread} unlocked {last.object}{last.at}, which nobody held{since}"
+            f"{refusal(fact)}"
+        )
+        yield fact.found(message, severity="warning" if fact.harmless else None)

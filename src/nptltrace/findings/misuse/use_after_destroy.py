@@ -1,0 +1,25 @@
+"""Objects that are used after they were destroyed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+
+@finding("use-after-destroy", severity="error")
+def use_after_destroy(trace: Trace) -> Iterator[Found]:
+    """A thread used an object that had been destroyed.
+
+    A mutex that was destroyed refused to be used (`EINVAL`). Other objects do not refuse; for them
+    it is reported only in static data, where nothing else can have come to lie.
+    """
+    for fact in trace.facts("use-of-destroyed"):
+        last, gone = fact.steps[-1], fact.first("destroyed")
+        by = f", which {gone.thread} had destroyed{gone.at}" if gone is not None else ""
+        yield fact.found(f"{last.thread} used {last.object}{last.at}{by or ' once destroyed'}")

@@ -1,0 +1,1 @@
+"""Time: locks that are held, or waited for, longer than need be."""

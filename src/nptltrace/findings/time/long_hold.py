@@ -1,0 +1,28 @@
+"""Locks that are held for long."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+from nptltrace.findings.words import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+
+@finding("long-hold", severity="warning")
+def long_hold(trace: Trace) -> Iterator[Found]:
+    """A thread held a lock for long.
+
+    The bound is a second (`--long-hold`); of all holds that began at one call site the longest is
+    reported. A hold ends where a condition wait gives the mutex up. Holds that never ended are not
+    reported: what keeps them is another finding.
+    """
+    for fact in trace.facts("long-hold"):
+        held = fact.steps[0]
+        yield fact.found(
+            f"{held.thread} held {held.object} for {duration(fact.value)}, taken{held.at}"
+        )

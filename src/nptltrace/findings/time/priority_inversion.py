@@ -1,0 +1,30 @@
+"""Threads that wait for others of lower priority."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+from nptltrace.findings.words import duration, priority
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+
+@finding("priority-inversion", severity="warning")
+def priority_inversion(trace: Trace) -> Iterator[Found]:
+    """A thread waited for a lock that a thread of lower priority held.
+
+    The thread has a real-time priority and waited a millisecond or more, and the lock does not lend
+    its holder that priority (`PTHREAD_PRIO_INHERIT`, `PTHREAD_PRIO_PROTECT`).
+    """
+    for fact in trace.facts("wait-for-lower"):
+        wait = next(step for step in fact.steps if step.what == "waits")
+        low, high = (step.value for step in fact.steps if step.what == "priority")
+        yield fact.found(
+            f"{wait.thread} with {priority(high)} waited {duration(fact.value)} for {wait.object}"
+            f"{wait.at}, which {wait.other} with {priority(low)} held without "
+            "inheriting its priority"
+        )

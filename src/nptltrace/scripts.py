@@ -1,0 +1,76 @@
+"""Python files and installed packages with which users add findings and reports."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from nptltrace.errors import PttError, UsageError, one_line
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["installed", "place_of", "run_script", "what_failed"]
+
+
+def run_script(path: str | os.PathLike[str]) -> None:
+    """Run a Python file of a user.
+
+    Args:
+        path: The file.
+
+    Raises:
+        UsageError: It cannot be read or run; the text says in which line.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    module = ModuleType(f"ptt_script_{Path(path).stem}")
+    module.__file__ = str(path)
+    # Where dataclasses and pickle look for what it defines.
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(text, str(path), "exec"), module.__dict__)  # noqa: S102 -- the user's own
+    except SyntaxError as error:
+        line = f", line {error.lineno}" if error.filename == str(path) and error.lineno else ""
+        raise UsageError(f"{path}{line}: {error.msg}") from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 -- whatever the user's code raises
+        raise UsageError(f"{place_of(error, str(path))}: {what_failed(error)}") from None
+
+
+def installed(group: str) -> list[str]:
+    """Import what installed packages have to add; return what is wrong with the others.
+
+    Args:
+        group: Of the entry points, each of which names a module.
+    """
+    from importlib.metadata import entry_points
+
+    wrong = []
+    for entry in entry_points(group=group):
+        try:
+            entry.load()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 -- as above
+            wrong.append(f"{entry.name} ({entry.value}): {what_failed(error)}")
+    return wrong
+
+
+def place_of(error: BaseException, path: str) -> str:
+    """Return the file and the line in it where an error came up."""
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f"{path}, line {line}" if line else path
+
+
+def what_failed(error: BaseException) -> str:
+    """Return an error of a user's code in one line."""
+    text = one_line(error)
+    if isinstance(error, PttError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
