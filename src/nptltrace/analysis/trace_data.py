@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from nptltrace.analysis.facts import Facts
-    from nptltrace.analysis.model import Window
+    from nptltrace.analysis.scope import Scope
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.findings.facts import Fact
@@ -34,7 +34,7 @@ class TraceData:
         source: The opened traces.
         symbols: Names addresses, or None.
         facts: What a checker saw; None where it is to be made from the traces.
-        window: The part of the traces that the tables are about.
+        scope: What the tables have of the traces.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class TraceData:
         source: Source,
         symbols: Symbols | None,
         facts: Facts | None = None,
-        window: Window | None = None,
+        scope: Scope | None = None,
     ) -> None:
-        self._source, self._symbols, self._window = source, symbols, window
+        self._source, self._symbols, self._scope = source, symbols, scope
         self._facts = facts
         self._tables: TraceTables | None = None
         self._database: Database | None = None
@@ -105,5 +105,5 @@ class TraceData:
 
             traceset = Traceset(*self._source.paths())
             symbols = None if self._symbols is None else self._symbols.of(traceset.source)
-            self._tables = TraceTables(traceset, symbols, self._window, findings=False)
+            self._tables = TraceTables(traceset, symbols, self._scope, findings=False)
         return self._tables

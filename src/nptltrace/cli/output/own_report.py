@@ -1,0 +1,72 @@
+"""Prints reports that users have written: text, JSON, CSV."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from nptltrace.cli.commands.stat import duration
+from nptltrace.cli.output import sql_output
+from nptltrace.errors import UsageError
+from nptltrace.scripts import place_of, what_failed
+
+if TYPE_CHECKING:
+    from nptltrace.findings.facts import Trace
+    from nptltrace.reports import Report
+
+__all__ = ["rows_of", "write"]
+
+
+def rows_of(report: Report, trace: Trace) -> pa.Table:
+    """Return the rows of a report.
+
+    Args:
+        report: The report.
+        trace: What it reads.
+
+    Raises:
+        UsageError: It failed; the text says in which line.
+    """
+    try:
+        made: Any = report.make(trace)
+        return made if isinstance(made, pa.Table) else pa.Table.from_pylist(list(map(dict, made)))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 -- whatever the user's code raises
+        place = place_of(error, report.file)
+        raise UsageError(f"report {report.name} ({place}): {what_failed(error)}") from None
+
+
+def write(report: Report, rows: pa.Table, style: str, *, top: int | None) -> None:
+    """Print a report.
+
+    Args:
+        report: The report.
+        rows: Its rows.
+        style: `text`, `json` or `csv`.
+        top: How many rows the text shows; None for all.
+    """
+    if style == "json":
+        text = json.dumps({"report": report.name, "rows": rows.to_pylist()}, indent=2, default=str)
+        sys.stdout.write(f"{text}\n")
+    elif style == "csv":
+        sql_output.write(rows.to_reader(), "csv", sys.stdout)
+    else:
+        sys.stdout.write(f"{report.title}\n\n")
+        sql_output.write(_readable(rows.slice(0, top)).to_reader(), "text", sys.stdout)
+        if top is not None and rows.num_rows > top:
+            sys.stdout.write(f"and {rows.num_rows - top} more (-n 0 shows all)\n")
+
+
+def _readable(rows: pa.Table) -> pa.Table:
+    """Return rows with durations as text."""
+    columns = {}
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        if name.endswith("_ns") and pa.types.is_integer(column.type):
+            texts = ["-" if ns is None else duration(ns) for ns in column.to_pylist()]
+            width = max(map(len, texts), default=0)
+            columns[name.removesuffix("_ns")] = pa.array([text.rjust(width) for text in texts])
+        else:
+            columns[name] = column
+    return pa.table(columns)

@@ -1,0 +1,119 @@
+"""How to write a report of one's own: a function that reads a trace's tables and returns rows.
+
+    from nptltrace.reports import report
+
+    @report("by-module", title="Contended waits by module")
+    def by_module(trace):
+        \"\"\"Add up contended waits by the module that asked.\"\"\"
+        return trace.sql("select module, count(*) as waits from …")
+
+`ptt report --script FILE` prints it as text, JSON or CSV; entry points of the group
+`nptltrace.reports` are there without that option.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from nptltrace.errors import UsageError
+from nptltrace.scripts import installed, run_script
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Mapping
+
+    import pyarrow as pa
+
+    from nptltrace.findings.facts import Trace
+
+    Rows: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]
+
+__all__ = ["Report", "load", "load_installed", "report", "reports"]
+
+_GROUP = "nptltrace.reports"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report that a user has written.
+
+    Attributes:
+        name: As after `--by`.
+        title: What stands above the text.
+        make: Returns the rows: a table, or dictionaries of the same keys.
+        file: The file that has it.
+    """
+
+    name: str
+    title: str
+    make: Callable[[Trace], Rows]
+    file: str
+
+
+_REPORTS: dict[str, Report] = {}
+
+
+def report(
+    name: str, *, title: str
+) -> Callable[[Callable[[Trace], Rows]], Callable[[Trace], Rows]]:
+    """Make a report of a function that reads a trace and returns a table or rows.
+
+    Columns whose names end in `_ns` are durations, which text shows with their unit.
+
+    Args:
+        name: Of the report: lower-case words with hyphens between them.
+        title: What stands above the text.
+
+    Raises:
+        UsageError: There is such a report already, or the name is wrong.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or name in (
+        "object",
+        "thread",
+        "site",
+    ):
+        raise UsageError(
+            f"@report: {name!r} is no name of lower-case words with hyphens of its own"
+        )
+
+    def add(make: Callable[[Trace], Rows]) -> Callable[[Trace], Rows]:
+        file = make.__code__.co_filename
+        known = _REPORTS.get(name)
+        if known is not None and known.file != file:
+            raise UsageError(f"@report: there is a report {name!r} already")
+        _REPORTS[name] = Report(name, title, make, file)
+        return make
+
+    return add
+
+
+def reports() -> dict[str, Report]:
+    """Return the reports by name, in the order in which they were added."""
+    return dict(_REPORTS)
+
+
+def load(path: str | os.PathLike[str]) -> list[str]:
+    """Add the reports of a file, and return their names.
+
+    Args:
+        path: A Python file with functions that have the decorator `report`.
+
+    Raises:
+        UsageError: The file cannot be read or run, or has no report.
+    """
+    for name in [name for name, known in _REPORTS.items() if known.file == str(path)]:
+        del _REPORTS[name]
+    run_script(path)
+    names = [name for name, known in _REPORTS.items() if known.file == str(path)]
+    if not names:
+        raise UsageError(f"{path}: has no function with the decorator @report")
+    return names
+
+
+@cache
+def load_installed() -> list[str]:
+    """Add the reports of installed packages; return what is wrong with those that cannot be."""
+    return installed(_GROUP)
