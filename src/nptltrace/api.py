@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from nptltrace._binding import libpttread
-from nptltrace.errors import UsageError
+from nptltrace.errors import PttError, UsageError
 from nptltrace.trace.traceset import Traceset as Reader
 from nptltrace.trace.traceset import check_fields, check_time
 
@@ -251,6 +251,8 @@ class Traceset(Reader):
 
         scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site))
         found = find(self.source, self._symbols(), long_hold_ns=long_hold_ns)
+        if found.failures:
+            raise PttError(found.failures[0])
         chosen = [
             one
             for one in found.findings

@@ -38,8 +38,8 @@ def held_too_long(trace):
     """A thread held a lock for more than 5 us."""
     for hold in trace.sql("from named_holds where dur_ns > 5000").to_pylist():
         yield Found(
-            f"thread {hold['tid']} held {hold['lock']}", hold["t_ns"], hold["process"],
-            threads=[hold["tid"]], objects=[hold['lock']], sites=[hold["site"]],
+            f"thread {hold['tid']} held {hold['object_name']}", hold["t_ns"], hold["process"],
+            threads=[hold["tid"]], objects=[hold['object_name']], sites=[hold["site"]],
         )
 '''
 PLUGIN = '''
@@ -207,7 +207,9 @@ int main(void)
 
 def test_follow(ptt: Ptt, compile_c: Any, tmp_path: Path) -> None:
     rules, trace = tmp_path / "rules.py", tmp_path / "run.ptt"
-    own = RULES.replace("dur_ns > 5000", "lock = 'lock'").replace("objects=[hold['lock']], ", "")
+    own = RULES.replace("dur_ns > 5000", "object_name = 'lock'").replace(
+        "objects=[hold['object_name']], ", ""
+    )
     rules.write_text(own)
     command = ptt.command("record", "-q", "-o", trace, "--", compile_c(LOCKED))
     with subprocess.Popen(command, env=ptt.environment()) as recorder:

@@ -308,7 +308,7 @@ def uncovered_modules(modules: Sequence[Mapping[str, Any]]) -> list[shapes.Uncov
 def _finding(found: Finding) -> shapes.Finding:
     return {
         "kind": found.kind,
-        "severity": cast("shapes.Severity", found.severity),
+        "severity": found.severity,
         "threads": found.threads,
         "objects": [f"{address:#x}" for address in found.objects],
         "sites": found.sites,

@@ -159,7 +159,7 @@ class Symbols:
         self._loaded: dict[tuple[int, Module], _Loaded] = {}
         self._locations: dict[tuple[int, int], Location] = {}
 
-    def of(self, source: Source) -> Symbols:
+    def of(self, source: Processes) -> Symbols:
         """Return the same for the same traces, opened once more."""
         same = copy(self)
         same._source = source  # noqa: SLF001 -- of this class
