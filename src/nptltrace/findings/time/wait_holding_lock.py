@@ -1,0 +1,34 @@
+"""Threads that wait with a lock in hand that others wait for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+from nptltrace.findings.words import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+_LONG_NS = 10**9
+
+
+@finding("wait-holding-lock", severity="warning")
+def wait_holding_lock(trace: Trace) -> Iterator[Found]:
+    """A thread kept a lock while it waited for something else, and others waited for the lock.
+
+    It waited on a condition with another mutex, for a semaphore, at a barrier or for the end of a
+    thread, and at least one thread waited a second or longer for the lock meanwhile. What it waited
+    for did come: where it never comes, that is a deadlock or a process that is stuck.
+    """
+    for fact in trace.facts("wait-with-hold"):
+        if fact.value < _LONG_NS:
+            continue
+        held, wait, other = fact.steps
+        yield fact.found(
+            f"{held.thread} kept {held.object}, taken{held.at}, while it "
+            f"{wait.text.replace('waits', 'waited', 1)}{wait.at}, and {other.thread} waited "
+            f"{duration(fact.value)} for it meanwhile"
+        )
