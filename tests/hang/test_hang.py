@@ -48,6 +48,15 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return get
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _looking_is_allowed(ptt: Ptt) -> None:
+    """Skip where even the user's own processes may not be looked into."""
+    with running("sleep", "60") as pid:
+        said = ptt("hang", pid, status=None).stderr
+    if "cannot look into" in said:
+        pytest.skip(said)
+
+
 @contextmanager
 def running(*command: object) -> Iterator[str]:
     """Run a program as long as it is looked at; yield its process id."""
