@@ -34,10 +34,10 @@ class Table:
         index = len(self.pids)
         self.pids.append(pid)
         entry = SimpleNamespace(
-            index=index, image=index, state=LIVE, pid=pid, ppid=1, parent=NO_PARENT, start=0,
+            image=index, state=LIVE, pid=pid, ppid=1, parent=NO_PARENT, start=0,
             pid_namespace=0,
         )  # fmt: skip
-        self.news.append(entry)
+        self.news.append((index, entry))
         return index
 
     def processes(self) -> list[Any]:
