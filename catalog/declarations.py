@@ -169,8 +169,8 @@ def load(path: Path) -> list[Event]:
     symbols = [e.symbol for e in events]
     if len(set(ids)) != len(ids) or len(set(symbols)) != len(symbols):
         sys.exit("events.toml: two events share an id or a name")
-    if any(not 1 <= e.domain_id <= 14 or not 0 <= e.number <= 62 for e in events):
-        sys.exit("events.toml: domain must be 1-14 and number 0-62")
+    if any(not 1 <= e.domain_id <= 15 or not 0 <= e.number <= 60 for e in events):
+        sys.exit("events.toml: domain must be 1-15 and number 0-60")
     return sorted(events, key=lambda e: e.id)
 
 

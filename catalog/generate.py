@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Generate everything that speaks of events from events.toml; `--check` only compares."""
+"""Generate everything that speaks of events from events.toml, and of what else stands beside it.
+
+`--check` only compares.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cpython_layouts import c_layouts, load_layouts, py_layouts
 from declarations import (
     MARK,
     NOTE,
@@ -19,10 +23,16 @@ from declarations import (
     load_lll_purposes,
     load_points,
 )
+from futex_names import c_futex_kinds, c_futex_names, doc_futexes, load_futexes
+from lock_stubs import c_lock_stubs, doc_locks, load_locks
 from plain_hooks import c_plain_hooks, c_routines
+from sleep_hooks import c_sleep_hooks, c_sleep_routines, load_sleeps
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from declarations import Event, Point
+    from futex_names import Futex
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -111,7 +121,7 @@ def c_points(points: list[Point], lll_purposes: list[str]) -> str:
         "#ifndef NPTL_TRACE_POINTS_H",
         "#define NPTL_TRACE_POINTS_H",
         "",
-        "/* object, first and second number of each are told by the reference page on events. */",
+        "/* object, first and second number of each are on the reference page on events. */",
         "enum nptl_trace_point {",
     ]
     out += [f"\tNPTL_POINT_{p.name} = {p.number}," for p in points]
@@ -159,7 +169,20 @@ def c_point_table(points: list[Point]) -> str:
     return "\n".join([*out, "};", ""])
 
 
-def c_table(events: list[Event], lll_purposes: list[str]) -> str:
+def _numbered(name: str, count: str, words: Iterable[str], first: int = 0) -> list[str]:
+    """A table of words by the number that events carry."""
+    rows = [f'\t[{number}] = "{word}",' for number, word in enumerate(words, start=first)]
+    size = f"const unsigned int {count} = {len(rows) + first};"
+    return [f"const char *const {name}[] = {{", *rows, "};", size, ""]
+
+
+def c_table(
+    events: list[Event],
+    lll_purposes: list[str],
+    lock_types: Iterable[str],
+    calls: list[str],
+    futexes: list[Futex],
+) -> str:
     """The C table that the text handler, the classic records and the reader use."""
     out = [
         "/* SPDX-License-Identifier: MIT */",
@@ -190,9 +213,10 @@ def c_table(events: list[Event], lll_purposes: list[str]) -> str:
         ),
         "",
     ]
-    out.append("const char *const ptt_lll_purposes[] = {")
-    out += [f'\t"{purpose}",' for purpose in lll_purposes]
-    out += ["};", f"const unsigned int ptt_lll_purpose_count = {len(lll_purposes)};", ""]
+    out += _numbered("ptt_lll_purposes", "ptt_lll_purpose_count", lll_purposes)
+    out += _numbered("ptt_lock_types", "ptt_lock_type_count", lock_types, 1)
+    out += _numbered("ptt_sys_calls", "ptt_sys_call_count", calls, 1)
+    out += c_futex_kinds(futexes)
     names = {i: n for n, i in domains(events).items()}
     out.append("const char *const ptt_domain_names[16] = {")
     out += [f'\t[{i}] = "{n}",' for i, n in names.items()]
@@ -268,6 +292,10 @@ def ctf_record_fields(e: Event) -> str:
     return " ".join(parts)
 
 
+# PTT_ID_STACK: no event, but the number of the stack of the event before it, in place of an object.
+STACK_ID = 0x3FD
+
+
 def metadata_events(events: list[Event], stream: int) -> str:
     """TSDL event classes of one stream class."""
     out: list[str] = []
@@ -278,6 +306,8 @@ def metadata_events(events: list[Event], stream: int) -> str:
             f'event {{ name = "{e.name}"; id = {e.id}; stream_id = {stream}; '
             f"loglevel = {e.level};{body} }};"
         )
+    if stream == 0:
+        out.append(f'event {{ name = "STACK"; id = {STACK_ID}; stream_id = 0; loglevel = 1; }};')
     return "\n".join(out) + "\n"
 
 
@@ -338,10 +368,16 @@ def py_table(events: list[Event]) -> str:
     return "\n".join(out)
 
 
-def py_domains(events: list[Event], lll_purposes: list[str]) -> str:
-    """The Python table of domains, for who needs no more than that."""
+def py_domains(
+    events: list[Event],
+    lll_purposes: list[str],
+    lock_types: tuple[str, ...],
+    futexes: list[Futex],
+    calls: list[str],
+) -> str:
+    """The Python table of domains, for code that needs no more than that."""
     out = [
-        '"""The domains of events, with their ids, and what low-level locks are for.',
+        '"""The domains of events with their ids, purposes, types of locks and system calls.',
         "",
         NOTE,
         '"""',
@@ -352,7 +388,13 @@ def py_domains(events: list[Event], lll_purposes: list[str]) -> str:
     ]
     out += [f'    "{n}": {i},' for n, i in domains(events).items()]
     purposes = ", ".join(f'"{purpose}"' for purpose in lll_purposes)
-    return "\n".join([*out, "}", "", f"LLL_PURPOSES: tuple[str, ...] = ({purposes})", ""])
+    types = "".join(f'\n    "{name}",' for name in lock_types)
+    out += ["}", "", f"LLL_PURPOSES: tuple[str, ...] = ({purposes})", ""]
+    out += [f"LOCK_TYPES: tuple[str, ...] = ({types}\n)", ""]
+    kinds = "".join(f'\n    "{name}",' for name in ["futex", *(f.type for f in futexes)])
+    out += [f"FUTEX_KINDS: tuple[str, ...] = ({kinds}\n)", ""]
+    named = "".join(f'\n    "{name}",' for name in ["", *calls])
+    return "\n".join([*out, f"SYS_CALLS: tuple[str, ...] = ({named}\n)", ""])
 
 
 def doc_points(points: list[Point]) -> list[str]:
@@ -384,7 +426,7 @@ def doc_table(events: list[Event], points: list[Point]) -> str:
         f"<!-- {NOTE} -->",
         "",
         (
-            "Every event carries its time, process, thread, processor (where the kernel tells it "
+            "Every event carries its time, process, thread, processor (where the kernel gives it "
             "for nothing), object and call site."
         ),
         "`level` is the least detail level at which the event is recorded.",
@@ -410,18 +452,31 @@ def outputs(source: Path) -> dict[Path, str]:
     points = load_points(source, events)
     lll_purposes = load_lll_purposes(source)
     hooks = load_hooks(source, events)
+    locks = load_locks(source.with_name("locks.toml"))
+    layouts = load_layouts(source.with_name("cpython.toml"))
+    futexes = load_futexes(source.with_name("futexes.toml"))
+    calls, sleep_hooks = load_sleeps(source.with_name("sleeps.toml"))
     return {
         ROOT / "native/include/nptl_trace_events.h": c_header(events),
         ROOT / "native/include/nptl_trace_points.h": c_points(points, lll_purposes),
         ROOT / "native/tracer/hooks/plain.c": c_plain_hooks(hooks),
         ROOT / "native/tracer/real/routines.def": c_routines(hooks),
+        ROOT / "native/tracer/hooks/sleeps.c": c_sleep_hooks(sleep_hooks),
+        ROOT / "native/tracer/real/sleeps.def": c_sleep_routines(sleep_hooks),
+        ROOT / "native/tracer/locks/stubs.c": c_lock_stubs(locks),
+        ROOT / "native/tracer/call_site/futex_names.h": c_futex_names(futexes),
         ROOT / "native/tracer/points/point_table.c": c_point_table(points),
-        ROOT / "native/catalog/event_table.c": c_table(events, lll_purposes),
+        ROOT / "native/catalog/event_table.c": c_table(
+            events, lll_purposes, locks.types, calls, futexes
+        ),
         ROOT / "native/catalog/metadata_text.c": c_metadata(events),
-        package / "_domains.py": py_domains(events, lll_purposes),
+        ROOT / "native/tracer/call_site/python_layouts.h": c_layouts(layouts),
+        package / "_cpython.py": py_layouts(layouts),
+        package / "_domains.py": py_domains(events, lll_purposes, locks.types, futexes, calls),
         package / "_events.py": py_table(events),
         package / "slot_events.tsdl": metadata_events(events, 0),
         package / "record_events.tsdl": metadata_events(events, 1),
+        ROOT / "docs/reference/locks.md": doc_locks(locks, doc_futexes(futexes)),
         ROOT / "docs/reference/events.md": doc_table(events, points),
     }
 
