@@ -5,12 +5,15 @@
 
 #include "collect.h"
 #include "convert.h"
+#include "inject.h"
+#include "lock_function.h"
 #include "nptl_trace.h"
 #include "ptt_abi.h"
 #include "pttcheck.h"
 #include "pttdetail.h"
 #include "pttmodel.h"
 #include "pttread.h"
+#include "ptttrack.h"
 #include "pttverify.h"
 #include "trace.h"
 
@@ -25,19 +28,24 @@ SIZE(16); AT(magic, 0); AT(major, 8); AT(minor, 10); AT(struct_size, 12);
 #define LAYOUT struct ptt_control
 SIZE(128); AT(abi, 0); AT(pid, 16); AT(changes, 20); AT(level, 24); AT(reserved, 88);
 #undef LAYOUT
+#define LAYOUT struct ptt_attach
+SIZE(256); AT(abi, 0); AT(state, 16); AT(wanted, 20); AT(beat, 24); AT(modules, 28); AT(calls, 32);
+AT(refused, 36); AT(reason, 40);
+#undef LAYOUT
 #define LAYOUT struct ptt_message
 SIZE(512); AT(text, 0);
 #undef LAYOUT
 #define LAYOUT struct ptt_collector_options
-SIZE(48); AT(segment, 0); AT(trace, 8); AT(budget, 16); AT(max_file_size, 24); AT(max_files, 32);
-AT(chunk_size, 36); AT(policy, 40); AT(when_full, 44);
+SIZE(64); AT(segment, 0); AT(trace, 8); AT(budget, 16); AT(max_file_size, 24); AT(max_files, 32);
+AT(chunk_size, 36); AT(policy, 40); AT(when_full, 44); AT(stack_depth, 48); AT(stack_all, 52);
+AT(sched, 56); AT(python, 60);
 #undef LAYOUT
 #define LAYOUT struct ptt_collector_stats
-SIZE(144); AT(events, 0); AT(packets, 8); AT(bytes, 16); AT(threads, 24); AT(lost_full, 32);
+SIZE(152); AT(events, 0); AT(packets, 8); AT(bytes, 16); AT(threads, 24); AT(lost_full, 32);
 AT(lost_closed, 40); AT(lost_threads, 48); AT(lost_write, 56); AT(lost_sites, 64);
 AT(overwritten, 72); AT(removed, 80); AT(wait_ns, 88); AT(chunks, 96); AT(free_chunks, 100);
 AT(freed_chunks, 104); AT(live_threads, 108); AT(write_error, 112); AT(stopped, 116);
-AT(lost_processes, 120); AT(lost_real_time, 128); AT(without_site, 136);
+AT(lost_processes, 120); AT(lost_real_time, 128); AT(without_site, 136); AT(without_stack, 144);
 #undef LAYOUT
 #define LAYOUT struct ptt_collector_thread
 SIZE(24); AT(pid, 0); AT(tid, 4); AT(process, 8); AT(index, 12); AT(serial, 16);
@@ -56,7 +64,7 @@ SIZE(32); AT(clock, 0); AT(monotonic_ns, 8); AT(unix_ns, 16); AT(kind, 24); AT(s
 SIZE(24); AT(word, 0); AT(words, 8); AT(kind, 16); AT(pid, 20);
 #undef LAYOUT
 #define LAYOUT struct ptt_site
-SIZE(16); AT(address, 0); AT(process, 8); AT(id, 12);
+SIZE(24); AT(address, 0); AT(process, 8); AT(id, 12); AT(parent, 16); AT(reserved, 20);
 #undef LAYOUT
 #define LAYOUT struct ptt_segment
 SIZE(384); AT(abi, 0); AT(size, 16); AT(chunk_size, 24); AT(chunk_count, 28); AT(thread_count, 32);
@@ -64,11 +72,25 @@ AT(process_count, 36); AT(process_offset, 40); AT(thread_owner_offset, 48); AT(t
 AT(chunk_state_offset, 64); AT(chunk_offset, 72); AT(site_offset, 80); AT(policy, 88);
 AT(when_full, 92); AT(clock, 96); AT(recorder_pid, 100); AT(start_clock, 104);
 AT(start_unix_ns, 112); AT(uuid, 120); AT(shared_offset, 136); AT(chunk_reserve, 144);
-AT(chunk_reserve_at, 148); AT(pad1, 152); AT(closed, 192); AT(thread_high, 196);
-AT(chunk_hand, 200); AT(stopped, 204); AT(overwritten, 208); AT(site_head, 216); AT(site_tail, 224);
-AT(site_lost, 232); AT(chunks_there, 240); AT(real_time, 244); AT(without_site, 248);
-AT(space, 256); AT(waiters, 260); AT(doorbell, 264); AT(lost_processes, 268); AT(process_hint, 272);
-AT(images, 276); AT(process_high, 280); AT(thread_hint, 284); AT(pad3, 288); AT(collector, 320);
+AT(chunk_reserve_at, 148); AT(stack_depth, 152); AT(stack_all, 156); AT(sched, 160);
+AT(python, 164); AT(slow_barrier, 168); AT(pad2, 172); AT(without_stack, 184); AT(closed, 192);
+AT(thread_high, 196); AT(chunk_hand, 200); AT(stopped, 204); AT(overwritten, 208);
+AT(site_head, 216); AT(site_tail, 224); AT(site_lost, 232); AT(chunks_there, 240);
+AT(real_time, 244); AT(without_site, 248); AT(space, 256); AT(waiters, 260); AT(doorbell, 264);
+AT(lost_processes, 268); AT(process_hint, 272); AT(images, 276); AT(process_high, 280);
+AT(thread_hint, 284); AT(pad3, 288); AT(collector, 320);
+#undef LAYOUT
+#define LAYOUT struct ptt_inject
+SIZE(112); AT(pid, 0); AT(tid, 4); AT(number, 8); AT(pc, 16); AT(sp, 24); AT(fp, 32);
+AT(create, 40); AT(detach, 48); AT(dlopen, 56); AT(dlsym, 64); AT(dlerror, 72); AT(munmap, 80);
+AT(library, 88); AT(function, 96); AT(text, 104);
+#undef LAYOUT
+#define LAYOUT struct ptt_kept
+SIZE(48); AT(rbx, 0); AT(rbp, 8); AT(r12, 16); AT(r13, 24); AT(r14, 32); AT(r15, 40);
+#undef LAYOUT
+#define LAYOUT struct ptt_injected
+SIZE(288); AT(memory, 0); AT(size, 8); AT(stopped_ns, 16); AT(status, 24); AT(error, 28);
+AT(text, 32);
 #undef LAYOUT
 #define LAYOUT struct ptt_tenant
 SIZE(48); AT(range_start, 0); AT(range_end, 8); AT(start, 16); AT(end, 24); AT(since, 32);
@@ -92,8 +114,8 @@ SIZE(8); AT(process, 0); AT(tid, 4);
 SIZE(688); AT(path, 0); AT(reason, 512); AT(offset, 672); AT(size, 680);
 #undef LAYOUT
 #define LAYOUT struct ptt_columns
-SIZE(56); AT(ts, 0); AT(thread, 8); AT(id, 16); AT(cpu, 24); AT(object, 32); AT(site, 40);
-AT(payload, 48);
+SIZE(64); AT(ts, 0); AT(thread, 8); AT(id, 16); AT(cpu, 24); AT(object, 32); AT(site, 40);
+AT(payload, 48); AT(stack, 56);
 #undef LAYOUT
 #define LAYOUT struct ptt_position
 SIZE(24); AT(key, 0); AT(stream, 8); AT(packet, 12); AT(offset, 16); AT(reserved, 20);
@@ -111,35 +133,38 @@ SIZE(24); AT(first, 0); AT(last, 8); AT(events, 16);
 SIZE(16); AT(kind, 0); AT(process, 4); AT(address, 8);
 #undef LAYOUT
 #define LAYOUT struct ptt_copy
-SIZE(88); AT(from_packet, 0); AT(from_offset, 4); AT(to_packet, 8); AT(to_offset, 12); AT(uuid, 16);
-AT(instance, 32); AT(process_filter, 40); AT(thread_filter, 44); AT(process_shift, 48);
-AT(sequence, 52); AT(tick_origin, 56); AT(tick_base, 64); AT(tick_mul, 72); AT(tick_div, 80);
+SIZE(104); AT(from_packet, 0); AT(from_offset, 4); AT(to_packet, 8); AT(to_offset, 12);
+AT(uuid, 16); AT(instance, 32); AT(threads, 40); AT(events, 48); AT(event_count, 56);
+AT(process_shift, 64); AT(sequence, 68); AT(tick_origin, 72); AT(tick_base, 80); AT(tick_mul, 88);
+AT(tick_div, 96);
 #undef LAYOUT
 #define LAYOUT struct ptt_sums
-SIZE(120); AT(wait_n, 0); AT(wait_ns, 40); AT(wait_max, 80); AT(held_ns, 88); AT(hold_n, 96);
-AT(hold_ns, 104); AT(hold_max, 112);
+SIZE(152); AT(wait_n, 0); AT(wait_ns, 48); AT(wait_max, 96); AT(held_ns, 104); AT(hold_n, 112);
+AT(hold_ns, 120); AT(hold_max, 128); AT(used_ns, 136); AT(undivided, 144);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_object
-SIZE(232); AT(address, 0); AT(first_ns, 8); AT(process, 16); AT(kind, 20); AT(generation, 24);
+SIZE(296); AT(address, 0); AT(first_ns, 8); AT(process, 16); AT(kind, 20); AT(generation, 24);
 AT(before, 28); AT(flags, 32); AT(waiters, 36); AT(holders, 40); AT(holder, 44); AT(holds, 48);
-AT(waits, 52); AT(opens, 56); AT(process_next, 60); AT(sums, 64); AT(last_ns, 184); AT(wasted, 192);
-AT(threads, 200); AT(max_waiters, 204); AT(first_site, 208); AT(histogram, 212); AT(init_site, 216);
-AT(attributes, 220); AT(address_threads, 224);
+AT(waits, 52); AT(opens, 56); AT(process_next, 60); AT(release_ns, 64); AT(release_site, 72);
+AT(release_stack, 80); AT(releaser, 84); AT(waking, 88); AT(arrived, 92); AT(sums, 96);
+AT(last_ns, 248); AT(wasted, 256); AT(threads, 264); AT(max_waiters, 268); AT(first_site, 272);
+AT(histogram, 276); AT(init_site, 280); AT(attributes, 284); AT(address_threads, 288);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_site
-SIZE(152); AT(sums, 0); AT(address, 120); AT(caused_ns, 128); AT(process, 136); AT(kind, 140);
-AT(histogram, 144); AT(reserved, 148);
+SIZE(184); AT(sums, 0); AT(address, 152); AT(caused_ns, 160); AT(process, 168); AT(kind, 172);
+AT(histogram, 176); AT(reserved, 180);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_thread
-SIZE(384); AT(pthread, 0); AT(first_ns, 8); AT(last_ns, 16); AT(end_ns, 24); AT(process, 32);
+SIZE(440); AT(pthread, 0); AT(first_ns, 8); AT(last_ns, 16); AT(end_ns, 24); AT(process, 32);
 AT(tid, 36); AT(number, 40); AT(generation, 44); AT(creator, 48); AT(flags, 52); AT(held, 56);
-AT(holds, 60); AT(waits, 64); AT(process_next, 68); AT(sums, 72); AT(kind_ns, 192);
-AT(blocked_ns, 320); AT(caused_ns, 328); AT(routine, 336); AT(create_ns, 344); AT(join_ns, 352);
-AT(buffer_ns, 360); AT(create_site, 368); AT(histogram, 372); AT(policy, 376); AT(priority, 380);
+AT(holds, 60); AT(waits, 64); AT(process_next, 68); AT(sums, 72); AT(kind_ns, 224);
+AT(blocked_ns, 352); AT(caused_ns, 360); AT(routine, 368); AT(create_ns, 376); AT(join_ns, 384);
+AT(buffer_ns, 392); AT(silent_ns, 400); AT(create_site, 408); AT(histogram, 412); AT(policy, 416);
+AT(priority, 420); AT(cpu_ns, 424); AT(ready_ns, 432);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_pair
-SIZE(152); AT(sums, 0); AT(caused_ns, 120); AT(balance_ns, 128); AT(thread, 136); AT(object, 140);
-AT(balance, 144); AT(used, 148);
+SIZE(184); AT(sums, 0); AT(caused_ns, 152); AT(balance_ns, 160); AT(thread, 168); AT(object, 172);
+AT(balance, 176); AT(used, 180);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_blame
 SIZE(24); AT(caused_ns, 0); AT(object, 8); AT(thread, 12); AT(site, 16); AT(reserved, 20);
@@ -157,23 +182,28 @@ AT(wanted_site, 28); AT(thread, 32); AT(threads, 36); AT(guard, 40); AT(held_mod
 AT(wanted_mode, 57); AT(blocked, 58); AT(tries, 59); AT(reserved, 60);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_wait
-SIZE(96); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(id, 32);
-AT(parent, 40); AT(chain, 48); AT(thread, 56); AT(object, 60); AT(site, 64); AT(owner, 68);
-AT(owner_site, 72); AT(waker, 76); AT(waker_site, 80); AT(queue_depth, 84); AT(result, 88);
-AT(wait_class, 92); AT(kind, 93); AT(mode, 94); AT(open, 95);
+SIZE(120); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(ready_ns, 32);
+AT(id, 40); AT(parent, 48); AT(chain, 56); AT(thread, 64); AT(object, 68); AT(site, 72);
+AT(owner, 76); AT(owner_site, 80); AT(waker, 84); AT(waker_site, 88); AT(queue_depth, 92);
+AT(result, 96); AT(stack, 100); AT(owner_stack, 104); AT(waker_stack, 108); AT(reserved, 112);
+AT(wait_class, 116); AT(kind, 117); AT(mode, 118); AT(open, 119);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_hold
-SIZE(40); AT(t_ns, 0); AT(dur_ns, 8); AT(thread, 16); AT(object, 20); AT(site, 24);
-AT(release_site, 28); AT(max_waiters, 32); AT(mode, 36); AT(open, 37); AT(thread_place, 38);
-AT(object_place, 39);
+SIZE(64); AT(t_ns, 0); AT(dur_ns, 8); AT(off_ns, 16); AT(ready_ns, 24); AT(thread, 32);
+AT(object, 36); AT(site, 40); AT(release_site, 44); AT(max_waiters, 48); AT(stack, 52);
+AT(release_stack, 56); AT(mode, 60); AT(open, 61); AT(thread_place, 62); AT(object_place, 63);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_state
+SIZE(40); AT(t_ns, 0); AT(dur_ns, 8); AT(wait, 16); AT(thread, 24); AT(state, 28); AT(reserved, 29);
+AT(call, 30); AT(cpu, 32); AT(pad, 34);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_wakeup
 SIZE(48); AT(t_ns, 0); AT(woken_ns, 8); AT(wait, 16); AT(waker, 24); AT(wakee, 28); AT(object, 32);
 AT(site, 36); AT(kind, 40); AT(reserved, 41);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_segment
-SIZE(32); AT(start_ns, 0); AT(end_ns, 8); AT(thread, 16); AT(object, 20); AT(site, 24);
-AT(kind, 28); AT(reserved, 29);
+SIZE(40); AT(start_ns, 0); AT(end_ns, 8); AT(ready_ns, 16); AT(thread, 24); AT(object, 28);
+AT(site, 32); AT(kind, 36); AT(reserved, 37);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_event
 SIZE(16); AT(t_ns, 0); AT(thread, 8); AT(times, 12);
@@ -189,11 +219,12 @@ SIZE(48); AT(ts, 0); AT(value, 8); AT(count, 16); AT(kind, 24); AT(flags, 28); A
 AT(first_step, 36); AT(steps, 40); AT(reserved, 44);
 #undef LAYOUT
 #define LAYOUT struct ptt_check_step
-SIZE(56); AT(ts, 0); AT(object, 8); AT(site, 16); AT(value, 24); AT(wait, 32); AT(thread, 40);
-AT(other, 44); AT(process, 48); AT(kind, 52); AT(what, 54);
+SIZE(64); AT(ts, 0); AT(object, 8); AT(site, 16); AT(value, 24); AT(wait, 32); AT(thread, 40);
+AT(other, 44); AT(process, 48); AT(kind, 52); AT(what, 54); AT(call, 56); AT(reserved, 60);
 #undef LAYOUT
 #define LAYOUT struct ptt_check_thread_row
-SIZE(16); AT(process, 0); AT(tid, 4); AT(number, 8); AT(reserved, 12);
+SIZE(40); AT(first_ns, 0); AT(last_ns, 8); AT(end_ns, 16); AT(process, 24); AT(tid, 28);
+AT(number, 32); AT(generation, 36);
 #undef LAYOUT
 #define LAYOUT struct ptt_check_table
 SIZE(24); AT(items, 0); AT(count, 8); AT(stride, 16);
@@ -213,13 +244,17 @@ SIZE(48); AT(t_ns, 0); AT(dur_ns, 8); AT(busy_ns, 16); AT(row, 24); AT(count, 28
 AT(depth, 36); AT(wait, 40); AT(lane, 44); AT(state, 46); AT(flags, 47);
 #undef LAYOUT
 #define LAYOUT struct ptt_detail_wait
-SIZE(72); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(parent, 32);
+SIZE(80); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(parent, 32);
 AT(thread, 36); AT(object, 40); AT(site, 44); AT(owner, 48); AT(owner_site, 52); AT(waker, 56);
-AT(waker_site, 60); AT(queue_depth, 64); AT(result, 66); AT(wait_class, 68); AT(kind, 69);
-AT(mode, 70); AT(open, 71);
+AT(waker_site, 60); AT(stack, 64); AT(owner_stack, 68); AT(queue_depth, 72); AT(result, 74);
+AT(wait_class, 76); AT(kind, 77); AT(mode, 78); AT(open, 79);
 #undef LAYOUT
 #define LAYOUT struct ptt_detail_bin
 SIZE(32); AT(events, 0); AT(wait_ns, 8);
+#undef LAYOUT
+#define LAYOUT struct ptt_lock_function
+SIZE(40); AT(name, 0); AT(only, 8); AT(stub, 16); AT(does, 24); AT(domain, 25); AT(type, 26);
+AT(object, 27); AT(mutex, 28); AT(result, 29); AT(try_with, 30); AT(limit, 31); AT(needs, 32);
 #undef LAYOUT
 #define LAYOUT struct posix_trace_status_info
 SIZE(28); AT(posix_stream_status, 0); AT(posix_stream_full_status, 4);

@@ -48,6 +48,24 @@ extern const char *const ptt_domain_names[16];
 extern const char *const ptt_lll_purposes[];
 extern const unsigned int ptt_lll_purpose_count;
 
+/* Types of other libraries' locks, by the number that their events carry; 0 is none. Higher ones are of a user's file. */
+extern const char *const ptt_lock_types[];
+extern const unsigned int ptt_lock_type_count;
+
+/* What the word is that a thread waits for: the field `lock` of FUTEX_WAIT_IN is a place in ptt_futex_kinds. */
+enum ptt_futex_waits { PTT_FUTEX_UNKNOWN, PTT_FUTEX_LOCK, PTT_FUTEX_WORK };
+struct ptt_futex_kind {
+	const char *name;
+	unsigned char waits;  /* of enum ptt_futex_waits: for what another thread has, or until there is something to do */
+	unsigned char anyone; /* others than threads may end a wait, as signal handlers */
+};
+extern const struct ptt_futex_kind ptt_futex_kinds[]; /* the first is for words of which nothing is known */
+extern const unsigned int ptt_futex_kind_count;
+
+/* System calls in which threads sleep, by the number that their events carry; 0 is none. */
+extern const char *const ptt_sys_calls[];
+extern const unsigned int ptt_sys_call_count;
+
 /* TSDL of the event classes of PTT's classic records (stream class 1). */
 extern const char ptt_metadata_record_events[];
 

@@ -40,6 +40,7 @@ static const struct ptt_field fields_132[] = {{"result", PTT_FIELD_S32, 20}, {"w
 static const struct ptt_field fields_135[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_136[] = {{"routine", PTT_FIELD_U16, 18}, {"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_138[] = {{"ceiling", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_139[] = {{"type", PTT_FIELD_U16, 18}};
 static const struct ptt_field fields_144[] = {{"attr", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_145[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_147[] = {{"result", PTT_FIELD_S32, 20}};
@@ -61,6 +62,7 @@ static const struct ptt_field fields_196[] = {{"result", PTT_FIELD_S32, 20}, {"w
 static const struct ptt_field fields_198[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_200[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_201[] = {{"routine", PTT_FIELD_U16, 18}, {"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_204[] = {{"type", PTT_FIELD_U16, 18}};
 static const struct ptt_field fields_208[] = {{"attr", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_209[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_211[] = {{"result", PTT_FIELD_S32, 20}};
@@ -89,6 +91,7 @@ static const struct ptt_field fields_279[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_281[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_320[] = {{"clock", PTT_FIELD_U16, 18}, {"shared", PTT_FIELD_U16, 20}};
 static const struct ptt_field fields_324[] = {{"routine", PTT_FIELD_U16, 18}, {"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_325[] = {{"type", PTT_FIELD_U16, 18}};
 static const struct ptt_field fields_336[] = {{"attr", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_337[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_339[] = {{"result", PTT_FIELD_S32, 20}};
@@ -172,7 +175,7 @@ static const struct ptt_field fields_619[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_621[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_624[] = {{"routine", PTT_FIELD_PTR, 18}};
 static const struct ptt_field fields_640[] = {{"op", PTT_FIELD_U16, 18}, {"count", PTT_FIELD_S32, 20}};
-static const struct ptt_field fields_656[] = {{"op", PTT_FIELD_U16, 18}, {"expected", PTT_FIELD_U32, 20}, {"timeout_ns", PTT_FIELD_S64, 24}};
+static const struct ptt_field fields_656[] = {{"op", PTT_FIELD_U16, 18}, {"lock", PTT_FIELD_U16, 20}, {"expected", PTT_FIELD_U32, 24}, {"timeout_ns", PTT_FIELD_S64, 40}};
 static const struct ptt_field fields_657[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_658[] = {{"op", PTT_FIELD_U16, 18}, {"value", PTT_FIELD_U32, 20}, {"value2", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_659[] = {{"result", PTT_FIELD_S64, 24}};
@@ -189,9 +192,12 @@ static const struct ptt_field fields_769[] = {{"type", PTT_FIELD_U16, 18}, {"siz
 static const struct ptt_field fields_832[] = {{"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_833[] = {{"cause", PTT_FIELD_U16, 18}, {"count", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_834[] = {{"levels", PTT_FIELD_U64, 24}};
+static const struct ptt_field fields_835[] = {{"slices", PTT_FIELD_U32, 20}, {"ran_ns", PTT_FIELD_NS, 24}, {"ready_ns", PTT_FIELD_NS, 40}};
 static const struct ptt_field fields_896[] = {{"purpose", PTT_FIELD_U16, 18}};
 static const struct ptt_field fields_898[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_901[] = {{"purpose", PTT_FIELD_U16, 18}};
+static const struct ptt_field fields_976[] = {{"call", PTT_FIELD_U16, 18}};
+static const struct ptt_field fields_977[] = {{"call", PTT_FIELD_U16, 18}, {"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 
 const struct ptt_event_type ptt_event_types[] = {
 	{64, 1, 1, 0, 3, fields_64, "NEW_THREAD_CREATED", "thread", "create", "thread {thread} created thread {object}, start routine = {start_routine}"},
@@ -244,6 +250,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{136, 2, 1, 0, 2, fields_136, "MUTEX_ERROR", "mutex", "error", "thread {thread} failed in {routine} on mutex {object}, result = {result}"},
 	{137, 2, 0, 0, 0, 0, "MUTEX_TAKEN", "mutex", "acquire", "thread {thread} took mutex {object}"},
 	{138, 2, 1, 0, 1, fields_138, "MUTEX_CEILING", "mutex", "note", "thread {thread} set the priority ceiling of mutex {object} to {ceiling}"},
+	{139, 1, 1, 0, 1, fields_139, "MUTEX_TYPE", "mutex", "note", "mutex {object} is a lock of type {type}"},
 	{144, 3, 1, 0, 1, fields_144, "MUTEX_INIT_IN", "mutex", "call-in", "thread {thread} calls pthread_mutex_init, mutex = {object}, attr = {attr}"},
 	{145, 3, 1, 0, 1, fields_145, "MUTEX_INIT_OUT", "mutex", "call-out", "thread {thread} returns from pthread_mutex_init, mutex = {object}, result = {result}"},
 	{146, 3, 0, 0, 0, 0, "MUTEX_DESTROY_IN", "mutex", "call-in", "thread {thread} calls pthread_mutex_destroy, mutex = {object}"},
@@ -281,6 +288,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{201, 2, 1, 0, 2, fields_201, "RWLOCK_ERROR", "rwlock", "error", "thread {thread} failed in {routine} on rwlock {object}, result = {result}"},
 	{202, 2, 0, 0, 0, 0, "RWLOCK_TAKEN_READ", "rwlock", "acquire-shared", "thread {thread} took rwlock {object} for reading"},
 	{203, 2, 0, 0, 0, 0, "RWLOCK_TAKEN_WRITE", "rwlock", "acquire", "thread {thread} took rwlock {object} for writing"},
+	{204, 1, 1, 0, 1, fields_204, "RWLOCK_TYPE", "rwlock", "note", "rwlock {object} is a lock of type {type}"},
 	{208, 3, 1, 0, 1, fields_208, "RWLOCK_INIT_IN", "rwlock", "call-in", "thread {thread} calls pthread_rwlock_init, rwlock = {object}, attr = {attr}"},
 	{209, 3, 1, 0, 1, fields_209, "RWLOCK_INIT_OUT", "rwlock", "call-out", "thread {thread} returns from pthread_rwlock_init, rwlock = {object}, result = {result}"},
 	{210, 3, 0, 0, 0, 0, "RWLOCK_DESTROY_IN", "rwlock", "call-in", "thread {thread} calls pthread_rwlock_destroy, rwlock = {object}"},
@@ -336,6 +344,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{322, 2, 0, 0, 0, 0, "COND_SIGNAL", "cond", "wake", "thread {thread} signalled condition {object}"},
 	{323, 2, 0, 0, 0, 0, "COND_BROADCAST", "cond", "wake-all", "thread {thread} broadcast condition {object}"},
 	{324, 2, 1, 0, 2, fields_324, "COND_ERROR", "cond", "error", "thread {thread} failed in {routine} on condition {object}, result = {result}"},
+	{325, 1, 1, 0, 1, fields_325, "COND_TYPE", "cond", "note", "condition {object} is of type {type}"},
 	{336, 3, 1, 0, 1, fields_336, "COND_INIT_IN", "cond", "call-in", "thread {thread} calls pthread_cond_init, cond = {object}, attr = {attr}"},
 	{337, 3, 1, 0, 1, fields_337, "COND_INIT_OUT", "cond", "call-out", "thread {thread} returns from pthread_cond_init, cond = {object}, result = {result}"},
 	{338, 3, 0, 0, 0, 0, "COND_DESTROY_IN", "cond", "call-in", "thread {thread} calls pthread_cond_destroy, cond = {object}"},
@@ -459,7 +468,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{624, 3, 1, 0, 1, fields_624, "CALL_ONCE_IN", "object", "call-in", "thread {thread} calls call_once, object = {object}, routine = {routine}"},
 	{625, 3, 0, 0, 0, 0, "CALL_ONCE_OUT", "object", "call-out", "thread {thread} returns from call_once, object = {object}"},
 	{640, 2, 1, 0, 2, fields_640, "FUTEX_WAKE", "futex", "wake", "thread {thread} wakes at most {count} waiters of futex {object}"},
-	{656, 1, 1, 0, 3, fields_656, "FUTEX_WAIT_IN", "futex", "wait-in", "thread {thread} waits on futex {object}, expected value = {expected}"},
+	{656, 1, 2, 0, 4, fields_656, "FUTEX_WAIT_IN", "futex", "wait-in", "thread {thread} waits on futex {object}, expected value = {expected}"},
 	{657, 1, 1, 0, 2, fields_657, "FUTEX_WAIT_OUT", "futex", "wait-out", "thread {thread} leaves the wait on futex {object} after {wait_ns}, result = {result}"},
 	{658, 3, 1, 0, 3, fields_658, "FUTEX_CALL_IN", "futex", "call-in", "thread {thread} calls syscall(SYS_futex), futex = {object}, op = {op}, value = {value}, value2 = {value2}"},
 	{659, 3, 1, 0, 1, fields_659, "FUTEX_CALL_OUT", "futex", "call-out", "thread {thread} returns from syscall(SYS_futex), futex = {object}, result = {result}"},
@@ -477,23 +486,102 @@ const struct ptt_event_type ptt_event_types[] = {
 	{832, 1, 1, 0, 1, fields_832, "BUFFER_WAIT", "handler", "note", "thread {thread} waited {wait_ns} for room in the trace buffers"},
 	{833, 1, 1, 0, 2, fields_833, "EVENTS_LOST", "handler", "lost", "{count} events of thread {thread} were lost, cause = {cause}"},
 	{834, 1, 1, 0, 1, fields_834, "LEVEL_CHANGED", "handler", "note", "the levels of detail changed to {levels}"},
+	{835, 1, 2, 0, 3, fields_835, "SCHED_READING", "handler", "note", "thread {thread} was interrupted or lost the processor after its previous event; in its life it has run for {ran_ns} and been ready for {ready_ns}"},
+	{836, 1, 0, 0, 0, 0, "SCHED_SWITCHED", "handler", "note", "thread {thread} was interrupted or lost the processor after its previous event, for how long is not known"},
+	{837, 1, 0, 0, 0, 0, "SCHED_UNKNOWN", "handler", "note", "thread {thread} uses rseq itself: from now on nobody knows when threads of the process lose the processor"},
+	{838, 1, 0, 0, 0, 0, "SCHED_IN", "handler", "note", "thread {thread} gets a processor"},
+	{839, 1, 0, 0, 0, 0, "SCHED_OUT", "handler", "note", "thread {thread} gives its processor up"},
+	{840, 1, 0, 0, 0, 0, "SCHED_PREEMPTED", "handler", "note", "thread {thread} loses its processor, and could go on"},
+	{841, 1, 0, 0, 0, 0, "SCHED_LOST", "handler", "note", "context switches of thread {thread} may be missing here"},
 	{896, 4, 1, 0, 1, fields_896, "LLL_WAIT", "lll", "wait", "thread {thread} is blocked: low-level lock {object} is held, of {purpose}"},
 	{897, 4, 0, 0, 0, 0, "LLL_TAKEN", "lll", "acquire", "low-level lock {object} is taken by thread {thread}"},
 	{898, 4, 1, 0, 2, fields_898, "LLL_TAKEN", "lll", "acquire", "low-level lock {object} is taken by thread {thread} after {wait_ns}, result = {result}"},
 	{899, 4, 0, 0, 0, 0, "LLL_TAKEN", "lll", "acquire", "low-level lock {object} is taken by thread {thread}"},
 	{900, 4, 0, 0, 0, 0, "LLL_FREE", "lll", "release", "low-level lock {object} is freed by thread {thread}"},
 	{901, 4, 1, 0, 1, fields_901, "LLL_PURPOSE", "lll", "note", "low-level lock {object} is one of {purpose}, says thread {thread}"},
+	{976, 2, 1, 0, 1, fields_976, "SYS_CALL_IN", "call", "sleep-in", "thread {thread} calls {call}, in which it may sleep"},
+	{977, 2, 1, 0, 3, fields_977, "SYS_CALL_OUT", "call", "sleep-out", "thread {thread} returns from {call} after {wait_ns}, result = {result}"},
 };
 const unsigned int ptt_event_type_count = sizeof(ptt_event_types) / sizeof(ptt_event_types[0]);
 
 const char *const ptt_lll_purposes[] = {
-	"other",
-	"stdio",
-	"malloc",
-	"thread",
-	"loader",
+	[0] = "other",
+	[1] = "stdio",
+	[2] = "malloc",
+	[3] = "thread",
+	[4] = "loader",
 };
 const unsigned int ptt_lll_purpose_count = 5;
+
+const char *const ptt_lock_types[] = {
+	[1] = "gmutex",
+	[2] = "gcond",
+	[3] = "qmutex",
+	[4] = "omp-lock",
+	[5] = "omp-nest-lock",
+	[6] = "omp-critical",
+	[7] = "qreadwritelock",
+	[8] = "stdio",
+};
+const unsigned int ptt_lock_type_count = 9;
+
+const char *const ptt_sys_calls[] = {
+	[1] = "poll",
+	[2] = "ppoll",
+	[3] = "select",
+	[4] = "pselect",
+	[5] = "epoll_wait",
+	[6] = "epoll_pwait",
+	[7] = "read",
+	[8] = "readv",
+	[9] = "recv",
+	[10] = "recvfrom",
+	[11] = "recvmsg",
+	[12] = "accept",
+	[13] = "accept4",
+	[14] = "nanosleep",
+	[15] = "clock_nanosleep",
+	[16] = "usleep",
+	[17] = "sleep",
+	[18] = "thrd_sleep",
+	[19] = "sigwait",
+	[20] = "sigwaitinfo",
+	[21] = "sigtimedwait",
+	[22] = "mq_receive",
+	[23] = "mq_timedreceive",
+	[24] = "mq_send",
+	[25] = "mq_timedsend",
+	[26] = "wait",
+	[27] = "waitpid",
+	[28] = "waitid",
+	[29] = "wait3",
+	[30] = "wait4",
+	[31] = "flock",
+	[32] = "fsync",
+	[33] = "fdatasync",
+};
+const unsigned int ptt_sys_call_count = 34;
+
+const struct ptt_futex_kind ptt_futex_kinds[] = {
+	{"futex", PTT_FUTEX_UNKNOWN, 1},
+	{"rust-mutex", PTT_FUTEX_LOCK, 0},
+	{"rust-rwlock", PTT_FUTEX_LOCK, 0},
+	{"rust-condvar", PTT_FUTEX_WORK, 0},
+	{"rust-once", PTT_FUTEX_LOCK, 0},
+	{"rust-barrier", PTT_FUTEX_LOCK, 0},
+	{"rust-park", PTT_FUTEX_WORK, 0},
+	{"parking-lot", PTT_FUTEX_LOCK, 0},
+	{"parking-lot", PTT_FUTEX_LOCK, 0},
+	{"parking-lot", PTT_FUTEX_WORK, 0},
+	{"std-semaphore", PTT_FUTEX_UNKNOWN, 0},
+	{"std-latch", PTT_FUTEX_LOCK, 0},
+	{"std-barrier", PTT_FUTEX_LOCK, 0},
+	{"std-atomic", PTT_FUTEX_UNKNOWN, 1},
+	{"qmutex", PTT_FUTEX_LOCK, 0},
+	{"qsemaphore", PTT_FUTEX_UNKNOWN, 0},
+	{"gasyncqueue", PTT_FUTEX_WORK, 0},
+};
+const unsigned int ptt_futex_kind_count = 17;
 
 const char *const ptt_domain_names[16] = {
 	[1] = "thread",
@@ -510,4 +598,5 @@ const char *const ptt_domain_names[16] = {
 	[12] = "user",
 	[13] = "handler",
 	[14] = "lll",
+	[15] = "sys",
 };

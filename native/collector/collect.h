@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define PTT_COLLECT_API __attribute__((visibility("default")))
-#define PTT_COLLECT_ABI 2u
+#define PTT_COLLECT_ABI 5u
 
 struct ptt_collector;
 
@@ -46,6 +46,10 @@ struct ptt_collector_options {
 	uint32_t chunk_size;    /* 0 = PTT_CHUNK_SIZE; a power of two, 8 KiB to 1 MiB */
 	uint32_t policy;        /* enum ptt_policy */
 	uint32_t when_full;     /* enum ptt_when_full */
+	uint32_t stack_depth;   /* frames of a stack, at most PTT_STACK_DEPTH_MAX; 0 = no stacks */
+	uint32_t stack_all;     /* with every event, not only where somebody waits */
+	uint32_t sched;         /* 1 = threads say when they have lost the processor, see readings.h */
+	uint32_t python;        /* 1 = stacks have the functions of Python in place of the interpreter's */
 };
 
 struct ptt_collector_stats {
@@ -69,7 +73,8 @@ struct ptt_collector_stats {
 	uint32_t stopped;    /* UNTIL_FULL: the buffers have filled */
 	uint32_t lost_processes; /* that ran untraced, since there were too many at one time */
 	uint64_t lost_real_time; /* of lost_full: by real-time threads, which do not wait for room */
-	uint64_t without_site;   /* events whose process has more call sites than can be told apart */
+	uint64_t without_site;   /* events whose process has more call sites than can be distinguished */
+	uint64_t without_stack;  /* events whose stack was wanted, and not found, or one too many */
 };
 
 /* A thread that has an entry now. */
@@ -107,7 +112,7 @@ struct ptt_collector_fault {
 	uint64_t word;  /* place in the stream of words, counted from the beginning of the recording */
 	uint64_t words; /* left out */
 	uint32_t kind;  /* enum ptt_fault_kind */
-	uint32_t pid;   /* who wrote it, if that can be made out, else 0 */
+	uint32_t pid;   /* of the writer, if that is known, else 0 */
 };
 
 /* Of ptt_collector_pass(). */
@@ -141,6 +146,14 @@ PTT_COLLECT_API int ptt_collector_create_shared(const struct ptt_collector_optio
  */
 PTT_COLLECT_API int ptt_collector_attach(const struct ptt_collector_options *options,
 					 struct ptt_collector **collector, struct ptt_message *message);
+
+/*
+ * ptt_collector_sched - have the kernel record context switches of process @pid, which is about to execute the program, and of
+ * all that it starts, for streams of this trace
+ *
+ * -EACCES, -EPERM: the kernel does not allow it to this user. Not with one buffer for all.
+ */
+PTT_COLLECT_API int ptt_collector_sched(struct ptt_collector *collector, uint32_t pid, struct ptt_message *message);
 
 /* ptt_collector_pass - drain what is ready and recycle what has ended; @stats may be NULL. Never fails for a full disk. */
 PTT_COLLECT_API int ptt_collector_pass(struct ptt_collector *collector, uint32_t flags,
@@ -178,11 +191,11 @@ PTT_COLLECT_API uint32_t ptt_collector_process_pid(struct ptt_collector *collect
  */
 PTT_COLLECT_API int ptt_collector_process_gone(struct ptt_collector *collector, uint32_t index);
 
-/* ptt_collector_threads - copy who has a thread entry, as many as @count. Return: how many. */
+/* ptt_collector_threads - copy the entries of threads that have not said that they end, as many as @count. Return: how many. */
 PTT_COLLECT_API int ptt_collector_threads(struct ptt_collector *collector, struct ptt_collector_thread *threads,
 					  uint32_t count);
 
-/* ptt_collector_sites - look at announced call sites, oldest first. Return: how many; they stay until they are taken. */
+/* ptt_collector_sites - look at announced call sites and stacks, oldest first. Return: how many; they stay until they are taken. */
 PTT_COLLECT_API int ptt_collector_sites(struct ptt_collector *collector, struct ptt_site *sites, uint32_t count);
 
 /* ptt_collector_sites_taken - the first @count of those that were looked at are on disk. */

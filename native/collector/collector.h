@@ -92,7 +92,7 @@ struct ptt_collector {
 	uint32_t *thread_owner;
 	struct ptt_thread *thread;
 	uint32_t *chunk_state;
-	struct ptt_site *site;
+	struct ptt_site_entry *site;
 	int trace_fd;
 	uint64_t max_file_size;
 	uint32_t max_files;
@@ -109,6 +109,7 @@ struct ptt_collector {
 	struct packet *packet;
 	uint32_t packet_max; /* bytes */
 	struct shared_drain *shared; /* NULL unless there is one buffer for all */
+	struct sched *sched; /* NULL unless context switches are recorded */
 	struct ptt_collector_stats stats;
 	uint32_t doorbell_seen;
 	struct process_note *process_note; /* one a process entry */
@@ -170,6 +171,7 @@ int grow_begin(struct ptt_collector *c, int fd);
 void grow_more(struct ptt_collector *c);
 void grow_to_the_end(struct ptt_collector *c);
 bool grow_is_on(const struct ptt_collector *c);
+void grow_stop(struct ptt_collector *c);
 void grow_end(struct ptt_collector *c);
 
 /* message.c */
@@ -250,6 +252,11 @@ int shared_threads(const struct ptt_collector *c, struct ptt_collector_thread *t
 void shared_close(struct ptt_collector *c);
 void shared_finish(struct ptt_collector *c);
 void shared_destroy(struct ptt_collector *c);
+
+/* sched/switches.c: sched_pass - write what has settled; @everything: partly filled packets, too. */
+void sched_read(struct ptt_collector *c);
+void sched_pass(struct ptt_collector *c, bool everything);
+void sched_end(struct ptt_collector *c);
 
 /* recover.c */
 int recover_streams(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;

@@ -105,7 +105,7 @@ static uint32_t taken(const struct ptt_collector *c)
 /* Have @wanted chunks. */
 static void want(struct ptt_collector *c, uint32_t wanted)
 {
-	/* relaxed: the word is all that this thread and the growing one tell each other */
+	/* relaxed: the word is all that this thread and the growing one exchange */
 	uint32_t before = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
 
 	while (before < wanted && !__atomic_compare_exchange_n(&c->grow_word, &before, wanted, true, __ATOMIC_RELAXED,
@@ -148,7 +148,7 @@ static void *grow(void *collector)
 	/* relaxed: for grow_to_the_end() */
 	__atomic_store_n(&c->grower_tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
 	while (there(c) < count) {
-		/* relaxed: pairs with want_more() and grow_end(), which hand over nothing but the word */
+		/* relaxed: pairs with want_more() and grow_stop(), which hand over nothing but the word */
 		uint32_t wanted = __atomic_load_n(&c->grow_word, __ATOMIC_RELAXED);
 
 		if (wanted == GROW_STOP)
@@ -198,7 +198,7 @@ int grow_begin(struct ptt_collector *c, int fd)
 	return 0;
 }
 
-static void tell(struct ptt_collector *c)
+static void wake_grower(struct ptt_collector *c)
 {
 	syscall(SYS_futex, &c->grow_word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
@@ -218,7 +218,7 @@ void grow_more(struct ptt_collector *c)
 		return;
 	want_more(c);
 	if (grow_is_on(c))
-		tell(c);
+		wake_grower(c);
 }
 
 /* grow_to_the_end - have all chunks as soon as can be */
@@ -230,7 +230,16 @@ void grow_to_the_end(struct ptt_collector *c)
 	/* relaxed: set before there was anything to bring */
 	be_prompt(c, __atomic_load_n(&c->grower_tid, __ATOMIC_RELAXED));
 	want(c, c->head.chunk_count);
-	tell(c);
+	wake_grower(c);
+}
+
+/* grow_stop - nobody writes any more: the thread ends beside what the recorder still has to do */
+void grow_stop(struct ptt_collector *c)
+{
+	if (!c->grows)
+		return;
+	__atomic_store_n(&c->grow_word, GROW_STOP, __ATOMIC_RELAXED);
+	wake_grower(c);
 }
 
 /* grow_end - the segment is not needed any more */
@@ -238,8 +247,7 @@ void grow_end(struct ptt_collector *c)
 {
 	if (!c->grows)
 		return;
-	__atomic_store_n(&c->grow_word, GROW_STOP, __ATOMIC_RELAXED);
-	tell(c);
+	grow_stop(c);
 	pthread_join(c->grower, NULL);
 	close(c->grow_fd);
 	c->grows = false;

@@ -14,22 +14,32 @@
 
 #define REVOKE_PERIOD_NS UINT64_C(20000000)
 
-static void barrier_everywhere(void)
+/* The quick one interrupts those processors that run a process which has asked for it; the other one waits for all to switch. */
+static void barrier_everywhere(const struct ptt_collector *c)
 {
 	const struct timespec while_buffers_empty = {.tv_nsec = 5 * 1000 * 1000};
 
+	/* relaxed: set before its process owned a chunk, and read after the acquire that found the chunk owned */
+	if (!__atomic_load_n(&c->segment->slow_barrier, __ATOMIC_RELAXED) &&
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
+		return;
 	/* Kernels without it, or with processors that are shielded from it: no store stays in a buffer for this long. */
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
 		nanosleep(&while_buffers_empty, NULL);
 }
 
-/* Ask for the chunks of threads that have not moved since the last look. Return: how many were asked: c->asked. */
-static uint32_t ask(struct ptt_collector *c)
+/*
+ * Find threads that have not moved since the last look.
+ * @fresh: how many others have chunks; they are looked at again
+ * Return: how many: c->asked.
+ */
+static uint32_t find_idle(struct ptt_collector *c, uint32_t *fresh)
 {
 	uint32_t n = 0;
 
+	*fresh = 0;
 	for (uint32_t i = 0; i < c->head.chunk_count; i++) {
-		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state), none;
+		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state);
 		uint64_t head;
 
 		if (PTT_CHUNK_STATUS(state) != PTT_CHUNK_OWNED || thread >= c->head.thread_count)
@@ -38,17 +48,31 @@ static uint32_t ask(struct ptt_collector *c)
 		head = __atomic_load_n(&c->thread[thread].head, __ATOMIC_RELAXED);
 		if (chunk_of_head(c, head) != i)
 			continue;
-		if (c->stream[thread].idle_head != head) {
+		if (c->stream[thread].idle_head == head) {
+			c->asked[n++] = thread;
+		} else {
 			c->stream[thread].idle_head = head;
-			continue;
+			++*fresh;
 		}
-		none = __atomic_load_n(&c->thread[thread].revoke, __ATOMIC_RELAXED);
+	}
+	return n;
+}
+
+/* Ask the first @count threads in c->asked for their chunks. Return: how many can be asked, and are the first now. */
+static uint32_t ask(struct ptt_collector *c, uint32_t count)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t thread = c->asked[i], none = __atomic_load_n(&c->thread[thread].revoke, __ATOMIC_RELAXED);
+
 		if (PTT_REVOKE_STATE(none) != PTT_REVOKE_NONE)
 			continue;
 		/* acq_rel: the partner is the writer's settle_revoke() */
 		if (__atomic_compare_exchange_n(&c->thread[thread].revoke, &none,
-						PTT_REVOKE_WORD(PTT_REVOKE_ASKED, PTT_HEAD_CHANGES(head)), false,
-						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+						PTT_REVOKE_WORD(PTT_REVOKE_ASKED,
+								PTT_HEAD_CHANGES(c->stream[thread].idle_head)),
+						false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			c->asked[n++] = thread;
 	}
 	return n;
@@ -73,7 +97,7 @@ static void make_full(struct ptt_collector *c, uint32_t index, uint32_t owned, u
 {
 	uint64_t offset = head & PTT_HEAD_OFFSET_MASK;
 
-	/* its owner, who has settled the matter already, may have marked it; or it was full, and its owner has moved on */
+	/* its owner, which has settled the matter already, may have marked it; or it was full, and its owner has moved on */
 	if (PTT_CHUNK_STATUS(state_of(c, index)) == PTT_CHUNK_FULL && !(state_of(c, index) & PTT_CHUNK_TAKEN))
 		return;
 	if (offset % c->head.chunk_size)
@@ -108,22 +132,26 @@ static bool take(struct ptt_collector *c, uint32_t thread)
 
 void revoke_idle(struct ptt_collector *c)
 {
-	uint32_t n, i;
-	bool any = false;
+	uint32_t n, fresh, i;
+	bool any = false, waited;
 
-	/* relaxed: only a hint; who begins to wait now is seen in the next pass */
-	if (c->room >= c->head.chunk_count / 16 &&
-	    !__atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED))
+	/* relaxed: only a hint; a thread that begins to wait now is seen in the next pass */
+	waited = __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED) != 0;
+	if (c->room >= c->head.chunk_count / 2 && !waited)
 		return;
 	if (grow_is_on(c))
 		return; /* that is quicker */
 	if (now_ns() - c->revoked_ns < REVOKE_PERIOD_NS)
 		return;
 	c->revoked_ns = now_ns();
-	n = ask(c);
+	n = find_idle(c, &fresh);
+	/* Where most have moved of late, there is more to take in a moment, for the price of the same barrier. */
+	if (n < fresh / 4 || (c->room >= c->head.chunk_count / 4 && !waited))
+		return;
+	n = ask(c, n);
 	if (!n)
 		return;
-	barrier_everywhere();
+	barrier_everywhere(c);
 	for (i = 0; i < n; i++)
 		any |= take(c, c->asked[i]);
 	if (any)

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* scan.c - how far a chunk has been written: runs of committed slots, holes, times. */
 /*
- * A slot is committed once its first word is not zero, and an event once its first slot is: its continuation slots were
- * written before. A run therefore never ends within an event.
+ * A slot is committed once its first word is not zero, and an event once its first slot is: its other slots were written
+ * before. A run therefore never ends within an event.
  */
 #include "collector.h"
+
+/* Is a slot of this id the first one of an event? */
+static inline bool begins(uint32_t id)
+{
+	return id != PTT_ID_MORE && id != PTT_ID_STACK;
+}
 
 static inline uint64_t first_word(const struct ptt_chunk *chunk, uint32_t at)
 {
@@ -24,7 +30,7 @@ void run_scan(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t begin
 		id = word & PTT_ID_MASK;
 		if (id == 0 || id == PTT_ID_END)
 			break;
-		events += id != PTT_ID_MORE;
+		events += begins(id);
 	}
 	run->begin = begin;
 	run->end = at;
@@ -47,7 +53,7 @@ uint32_t run_skip_hole(const struct ptt_chunk *chunk, uint32_t chunk_size, uint3
 	while (at < chunk_size) {
 		uint32_t id = first_word(chunk, at) & PTT_ID_MASK;
 
-		if (id != 0 && id != PTT_ID_MORE)
+		if (id != 0 && begins(id))
 			break;
 		at += PTT_SLOT_SIZE;
 	}
@@ -63,7 +69,7 @@ void run_times(const struct ptt_chunk *chunk, const struct run *run, uint64_t *f
 {
 	uint32_t at = run->end - PTT_SLOT_SIZE;
 
-	while (at > run->begin && (first_word(chunk, at) & PTT_ID_MASK) == PTT_ID_MORE)
+	while (at > run->begin && !begins(first_word(chunk, at) & PTT_ID_MASK))
 		at -= PTT_SLOT_SIZE;
 	*first = full_time(chunk, first_word(chunk, run->begin));
 	*last = full_time(chunk, first_word(chunk, at));

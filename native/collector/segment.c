@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "platform/clock.h"
-#include "writer/segment_map.h"
+#include "mapping/segment_map.h"
 
 #define BUDGET_DEFAULT (UINT64_C(64) << 20)
 #define SHARED_SIZE_DEFAULT (UINT64_C(16) << 20)
@@ -60,7 +60,7 @@ static void lay_out(struct ptt_segment *seg, uint64_t budget, uint32_t chunk_siz
 	seg->chunk_state_offset = at;
 	at = align(at + (uint64_t)seg->chunk_count * sizeof(uint32_t), 64);
 	seg->site_offset = at;
-	at += PTT_SITE_JOURNAL * sizeof(struct ptt_site);
+	at += PTT_SITE_JOURNAL * sizeof(struct ptt_site_entry);
 	seg->chunk_offset = align(at, chunk_size);
 	seg->size = seg->chunk_offset + (uint64_t)seg->chunk_count * chunk_size;
 }
@@ -88,7 +88,7 @@ static bool is_sound(const struct ptt_segment *seg, const char *base, uint64_t s
 	       seg->thread_offset + (uint64_t)seg->thread_count * sizeof(struct ptt_thread) <= size &&
 	       seg->thread_owner_offset + (uint64_t)seg->thread_count * sizeof(uint32_t) <= size &&
 	       seg->chunk_state_offset + (uint64_t)seg->chunk_count * sizeof(uint32_t) <= size &&
-	       seg->site_offset + PTT_SITE_JOURNAL * sizeof(struct ptt_site) <= size && shared_is_sound(seg, base);
+	       seg->site_offset + PTT_SITE_JOURNAL * sizeof(struct ptt_site_entry) <= size && shared_is_sound(seg, base);
 }
 
 static int check_options(const struct ptt_collector_options *o, uint64_t *budget, uint32_t *chunk_size,
@@ -101,6 +101,8 @@ static int check_options(const struct ptt_collector_options *o, uint64_t *budget
 			    *chunk_size);
 	if (o->policy > PTT_POLICY_UNTIL_FULL || o->when_full > PTT_WHEN_FULL_DROP)
 		return fail(message, -EINVAL, "unknown policy");
+	if (o->stack_depth > PTT_STACK_DEPTH_MAX)
+		return fail(message, -EINVAL, "stacks of %u frames are more than %u", o->stack_depth, PTT_STACK_DEPTH_MAX);
 	if (*budget / *chunk_size < 4 || *budget / *chunk_size > UINT32_MAX)
 		return fail(message, -EINVAL, "a budget of %llu bytes does not hold a sensible number of buffers",
 			    (unsigned long long)*budget);
@@ -157,7 +159,7 @@ static int allocate(struct ptt_collector *c, struct ptt_message *message)
 	return streams_init(c, message);
 }
 
-/* Hold the mutex that tells writers that somebody collects. */
+/* Hold the mutex that shows writers that somebody collects. */
 static int hold(struct ptt_collector *c, bool fresh, struct ptt_message *message)
 {
 	pthread_mutex_t *mutex = (void *)c->segment->collector;
@@ -226,7 +228,14 @@ static int make_segment(struct ptt_collector *c, const struct ptt_collector_opti
 			struct ptt_message *message)
 {
 	struct ptt_collector_time now;
-	struct ptt_segment seg = {.policy = o->policy, .when_full = o->when_full};
+	struct ptt_segment seg = {
+		.policy = o->policy,
+		.when_full = o->when_full,
+		.stack_depth = o->stack_depth,
+		.stack_all = o->stack_all,
+		.sched = o->sched,
+		.python = o->python,
+	};
 	struct ptt_shared shared = {0};
 	uint64_t budget;
 	uint32_t chunk_size;
@@ -365,6 +374,9 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 			*stats = c->stats;
 		return 0;
 	}
+	/* while the entries of processes that have ended are there */
+	if (c->sched)
+		sched_pass(c, flags & PTT_PASS_FLUSH || c->final);
 	threads_look(c);
 	if (c->head.policy == PTT_POLICY_FLUSH || c->final) {
 		drain(c, flags);
@@ -382,6 +394,7 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 	c->stats.overwritten = __atomic_load_n(&c->segment->overwritten, __ATOMIC_RELAXED);
 	c->stats.lost_sites = __atomic_load_n(&c->segment->site_lost, __ATOMIC_RELAXED);
 	c->stats.without_site = __atomic_load_n(&c->segment->without_site, __ATOMIC_RELAXED);
+	c->stats.without_stack = __atomic_load_n(&c->segment->without_stack, __ATOMIC_RELAXED);
 	c->stats.stopped = __atomic_load_n(&c->segment->stopped, __ATOMIC_RELAXED);
 	*stats = c->stats;
 	c->stats = ended;
@@ -390,11 +403,12 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 
 int ptt_collector_close(struct ptt_collector *c)
 {
-	/* seq_cst: before the bump of space below; who wakes up from that sees it */
+	/* seq_cst: before the bump of space below; a thread that wakes up from that sees it */
 	__atomic_store_n(&c->segment->closed, 1, __ATOMIC_SEQ_CST);
 	if (c->shared)
 		shared_close(c);
 	wake_writers(c, UINT32_MAX);
+	grow_stop(c);
 	return 0;
 }
 
@@ -422,6 +436,7 @@ void ptt_collector_destroy(struct ptt_collector *c)
 	if (!c)
 		return;
 	grow_end(c);
+	sched_end(c);
 	streams_close(c);
 	if (c->held)
 		let_go(c);

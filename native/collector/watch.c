@@ -14,37 +14,54 @@
 /* While writers wait for room: what is idle now may be taken back from them at the next look. */
 #define WAIT_MS_SHORT 10u
 
+/* The kernel's ring buffers for context switches are not full sooner. */
+#define SCHED_MS 20u
+
+/* Return: -ETIMEDOUT; 0 when the bell rang or has rung. */
+static int listen_for(const struct ptt_collector *c, uint32_t timeout_ms)
+{
+	struct timespec timeout = {timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
+
+	if (syscall(SYS_futex, &c->segment->doorbell, FUTEX_WAIT, c->doorbell_seen, &timeout, NULL, 0) < 0 && errno != EAGAIN)
+		return -errno;
+	return 0;
+}
+
 int ptt_collector_wait(struct ptt_collector *c, uint32_t timeout_ms)
 {
-	struct timespec timeout;
+	int err = -ETIMEDOUT;
 
 	/* relaxed: a writer that begins to wait rings the bell, unless another waits already */
 	if (timeout_ms > WAIT_MS_SHORT && __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED))
 		timeout_ms = WAIT_MS_SHORT;
-	timeout = (struct timespec){timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
-	if (syscall(SYS_futex, &c->segment->doorbell, FUTEX_WAIT, c->doorbell_seen, &timeout, NULL, 0) < 0)
-		return errno == EINTR ? -EINTR : 0;
-	return 0;
+	for (; c->sched && err == -ETIMEDOUT && timeout_ms > SCHED_MS; timeout_ms -= SCHED_MS) {
+		err = listen_for(c, SCHED_MS);
+		sched_read(c);
+	}
+	if (err == -ETIMEDOUT)
+		err = listen_for(c, timeout_ms);
+	return err == -EINTR ? err : 0;
 }
 
 /* Has the entry at @at been written, all of it, by whom it was given to? Then @site is what it says. */
 static bool read_site(const struct ptt_collector *c, uint64_t at, struct ptt_site *site)
 {
-	const struct ptt_site *entry = &c->site[at % PTT_SITE_JOURNAL];
-	/* acquire: pairs with the release of address, after process and id */
+	const struct ptt_site_entry *entry = &c->site[at % PTT_SITE_JOURNAL];
+	/* acquire: pairs with the release of address, after process and ids */
 	uint64_t address = __atomic_load_n(&entry->address, __ATOMIC_ACQUIRE);
-	uint32_t process = __atomic_load_n(&entry->process, __ATOMIC_RELAXED);
-	uint32_t id = __atomic_load_n(&entry->id, __ATOMIC_RELAXED), lap = PTT_SITE_LAP(at);
+	uint64_t ids = __atomic_load_n(&entry->ids, __ATOMIC_RELAXED);
+	uint32_t process = __atomic_load_n(&entry->process, __ATOMIC_RELAXED), lap = PTT_SITE_LAP(at);
 
 	*site = (struct ptt_site){
 		.address = address & PTT_OBJECT_MASK,
 		.process = process_image(c, process & 0xffff),
-		.id = id & 0xffff,
+		.id = ids & 0xffffff,
+		.parent = ids >> 24 & 0xffffff,
 	};
 	if (!site->address)
 		site->address = PTT_SITE_VOID;
-	return address >> PTT_SITE_LAP_SHIFT == lap && process >> PTT_SITE_LAP_SHIFT_SMALL == lap &&
-	       id >> PTT_SITE_LAP_SHIFT_SMALL == lap;
+	return address >> PTT_SITE_LAP_SHIFT == lap && ids >> PTT_SITE_LAP_SHIFT == lap &&
+	       process >> PTT_SITE_LAP_SHIFT_SMALL == lap;
 }
 
 /* Has the entry at @at been waited for long enough? */
@@ -60,7 +77,7 @@ static bool is_stuck(struct ptt_collector *c, uint64_t at)
 int ptt_collector_sites(struct ptt_collector *c, struct ptt_site *sites, uint32_t count)
 {
 	struct ptt_segment *seg = c->segment;
-	/* acquire: no partner is needed, for each entry tells by itself whether it is written */
+	/* acquire: no partner is needed, for each entry says by itself whether it is written */
 	uint64_t head = __atomic_load_n(&seg->site_head, __ATOMIC_ACQUIRE), at = seg->site_tail;
 	uint32_t n = 0;
 
@@ -76,7 +93,7 @@ int ptt_collector_sites(struct ptt_collector *c, struct ptt_site *sites, uint32_
 			continue;
 		if (!is_stuck(c, at))
 			break;
-		/* its writer was killed, or stopped; or somebody who had been stopped has spoiled it */
+		/* its writer was killed or stopped; or a writer that had been stopped has overwritten it */
 		sites[n] = (struct ptt_site){.address = PTT_SITE_VOID};
 		if (at >= c->site_lost_below) {
 			c->site_lost_below = at + 1;

@@ -31,7 +31,7 @@
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "platform/raw_syscall.h"
-#include "layout/record.h"
+#include "record/record.h"
 #include "module_list.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -193,7 +193,7 @@ static bool reserve(uint32_t words, uint64_t *at, uint64_t *time)
 	uint64_t reserved = __atomic_load_n(&buffer.reserved, __ATOMIC_ACQUIRE);
 
 	do {
-		/* relaxed: who does not see it yet has reserved before the end that file_write() reads, or is left out */
+		/* relaxed: a writer that does not see it yet has reserved before the end that file_write() reads, or is left out */
 		if (__atomic_load_n(&buffer.stopped, __ATOMIC_RELAXED))
 			return false;
 		if (reserved + words > buffer.size) {
@@ -247,7 +247,7 @@ static void before_exec(void)
 	if ((uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != buffer.pid)
 		return;
 	if (buffer.forked && !buffer.others)
-		return; /* fork and exec, as all programs start others: nothing to tell */
+		return; /* fork and exec, as all programs start others: nothing to report */
 	/* exec is no cancellation point, and what writes the trace is */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	file_write(&buffer);

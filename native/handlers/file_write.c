@@ -13,7 +13,7 @@
 #include "layout/crc32c.h"
 #include "nptl_trace_events.h"
 #include "put.h"
-#include "layout/record.h"
+#include "record/record.h"
 
 #define ID_THREAD_BEGIN (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_BEGIN)
 #define PACKET_MAX (1024u * 1024u)

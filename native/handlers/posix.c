@@ -8,12 +8,12 @@
  * <nptl_trace_events.h>, its address the call site. A stream is made by posix_trace_create(), by this program or by
  * another one; while there is none, an event costs a load and a compare.
  *
- * User events of <trace.h> are in the streams by themselves, so what the tracer tells of them is passed over.
+ * User events of <trace.h> are in the streams by themselves, so what the tracer reports of them is passed over.
  */
 #define NPTL_TRACE_IMPLEMENTATION
 #include <stdbool.h>
 
-#include "writer/call_site.h"
+#include "origin/call_site.h"
 #include "catalog.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"

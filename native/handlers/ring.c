@@ -7,13 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "writer/call_site.h"
-#include "writer/module_log.h"
+#include "origin/call_site.h"
+#include "origin/module_log.h"
+#include "writer/readings.h"
 #include "catalog.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
+#include "platform/removed.h"
+#include "ring_stack.h"
 #include "writer/writer.h"
-#include "writer/site.h"
+#include "origin/site.h"
 #include "writer/taker.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -26,6 +29,9 @@ EXPORT const int nptl_trace_handler_reentrant = 1;
 
 /* By event id: what it does to its object, enum ptt_taking. */
 static int8_t takings[1024];
+
+/* The same as far as it decides about the short way; negative: never that. */
+static int8_t ways[1024];
 
 static bool attached;
 
@@ -49,8 +55,12 @@ static enum ptt_taking taking_of(const struct ptt_event_type *type)
 
 static void choose_takings(void)
 {
-	for (unsigned int i = 0; i < ptt_event_type_count; i++)
-		takings[ptt_event_types[i].id] = (int8_t)taking_of(&ptt_event_types[i]);
+	for (unsigned int i = 0; i < ptt_event_type_count; i++) {
+		uint32_t id = ptt_event_types[i].id;
+
+		takings[id] = (int8_t)taking_of(&ptt_event_types[i]);
+		ways[id] = ptt_stack_needs_look(id) ? PTT_TAKING_LOOK : takings[id];
+	}
 }
 
 static void refuse(const char *what, int err)
@@ -59,22 +69,32 @@ static void refuse(const char *what, int err)
 	__nptl_trace_enabled = 0;
 }
 
+/* The session is not found: it was removed when the recording ended, or this process sees other directories than the recorder. */
+static bool is_over(char **args)
+{
+	return args[1] && ptt_is_removed(args[0], args[1]);
+}
+
 EXPORT void nptl_trace_init(char **args)
 {
 	int err;
 
-	if (attached) {
+	if (attached && ptt_ring_is_in(args[0])) {
 		err = ptt_ring_fork_child(true);
+	} else if (attached) {
+		err = ptt_ring_rejoin(args[0]);
 	} else if (!args[0] || !args[0][0]) {
 		refuse("no session directory given (start the program with ptt record)", 0);
 		return;
 	} else {
-		choose_takings();
 		err = ptt_ring_attach(args[0]);
+		ptt_stack_choose();
+		choose_takings();
 	}
 	attached = err == 0;
-	if (err == -EAGAIN)
-		__nptl_trace_enabled = 0; /* counted in the segment: whose standard error this is nobody knows */
+	/* -EAGAIN is counted in the segment: whose standard error this is nobody knows */
+	if (err == -EAGAIN || err == -ESHUTDOWN || (err == -ENOENT && is_over(args)))
+		__nptl_trace_enabled = 0;
 	else if (err)
 		refuse("cannot join the recording", -err);
 }
@@ -179,6 +199,7 @@ static inline __attribute__((always_inline)) void put_fields(uint32_t id, uint32
 		count += cut_pieces(slot + count, more + count * sizeof(*slot), kept);
 	mark(slot, count);
 	note_taking(id, (uint64_t)(uintptr_t)param->object);
+	count += ptt_stack_slot(id, (uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK, param->site, slot + count);
 	ptt_ring_put_slow(id, place(param), slot, count, true);
 }
 
@@ -202,7 +223,7 @@ static __attribute__((noinline)) void put_long(uint32_t id, const struct nptl_tr
 	left -= type->slots * sizeof(struct ptt_slot);
 	if (type->has_bytes)
 		kept = left < PTT_BYTES_MAX ? left : PTT_BYTES_MAX;
-	if (kept && type->slots + pieces(kept) > FEW_SLOTS)
+	if (kept && type->slots + pieces(kept) + 1 > FEW_SLOTS)
 		put_many_fields(id, type->slots, param, kept);
 	else
 		put_fields(id, type->slots, param, kept, slot);
@@ -223,6 +244,7 @@ static inline __attribute__((always_inline)) void put_user_slots(const struct np
 	memcpy(slot, (const char *)&head + sizeof(param), sizeof(*slot));
 	count = 1 + cut_pieces(slot + 1, event->param, kept);
 	mark(slot, count);
+	count += ptt_stack_slot(ID(NPTL_DOMAIN_USER, NPTL_EV_USER), 0, site, slot + count);
 	ptt_ring_put_slow(ID(NPTL_DOMAIN_USER, NPTL_EV_USER), place(&param), slot, count, true);
 }
 
@@ -246,48 +268,98 @@ static void put_user(const struct nptl_trace_event *event, void *site)
 	size_t size = event->param ? event->param_size : 0;
 	size_t kept = size < PTT_BYTES_MAX ? size : PTT_BYTES_MAX;
 
-	if (1 + pieces(kept) <= FEW_SLOTS)
+	if (1 + pieces(kept) + 1 <= FEW_SLOTS)
 		put_small_user(event, kept, site);
 	else
 		put_large_user(event, kept, site);
 }
 
-/* One that changes who is known as the object's last taker, or is stamped behind a fence. */
-static __attribute__((noinline)) void put_marked(uint64_t id, uint64_t object, uint64_t number_of_site)
+static __attribute__((noinline)) void put_with_stack(uint64_t id, uint64_t w1, void *site, bool fence)
 {
-	struct ptt_thread *self = ptt_ring_self;
-	bool fence = ptt_taker_mark(takings[id], object, self);
+	struct ptt_slot stack;
+	uint32_t count = ptt_stack_find((uint32_t)id, w1 & PTT_OBJECT_MASK, site, &stack);
 
-	ptt_ring_put1(self, id, object | number_of_site << PTT_SITE_SHIFT, fence);
+	ptt_ring_put_slow(id, w1, &stack, count, fence);
+}
+
+/* One whose fence is decided, and that may have a stack. */
+static inline __attribute__((always_inline)) void put_fenced(uint64_t id, uint64_t w1, void *site, bool fence)
+{
+	if (__builtin_expect(ptt_stack_may_follow((uint32_t)id, w1 & PTT_OBJECT_MASK), 0))
+		return put_with_stack(id, w1, site, fence);
+	ptt_ring_put1(ptt_ring_self, id, w1, fence);
+}
+
+/* One that changes what is known of the object's last taker. */
+static __attribute__((noinline)) void put_changing(uint64_t id, uint64_t w1, void *site)
+{
+	put_fenced(id, w1, site, ptt_taker_change(takings[id], w1 & PTT_OBJECT_MASK, ptt_ring_self));
+}
+
+/* One whose taker is not known to be the last one too, or that is stamped behind a fence, or may have a stack. */
+static __attribute__((noinline)) void put_marked(uint64_t id, uint64_t w1, void *site)
+{
+	bool fence;
+
+	if (!ptt_taker_knows(takings[id], w1 & PTT_OBJECT_MASK, &fence))
+		return put_changing(id, w1, site);
+	put_fenced(id, w1, site, fence);
 }
 
 /* An event one slot long. */
-static inline __attribute__((always_inline)) void put_one(uint64_t id, uint64_t object, uint64_t number_of_site)
+static inline __attribute__((always_inline)) void put_one(uint64_t id, uint64_t object, uint64_t number_of_site, void *site)
 {
 	struct ptt_thread *self = ptt_ring_self;
-	int taking = takings[id];
+	int way = ways[id];
 
-	if (taking && __builtin_expect(taking < 0 || !ptt_taker_is_known(object, self), 0))
-		return put_marked(id, object, number_of_site);
+	if (way && __builtin_expect(way < 0 || !ptt_taker_is_known(object, self), 0))
+		return put_marked(id, object | number_of_site << PTT_SITE_SHIFT, site);
 	ptt_ring_put1(self, id, object | number_of_site << PTT_SITE_SHIFT, false);
 }
 
 /* One whose site is not where its hash points, or is new, or in a wrapper. */
 static __attribute__((noinline)) void put_other_site(uint64_t id, uint64_t object, void *site)
 {
-	put_one(id, object, number_of_other_site(site));
+	put_one(id, object, number_of_other_site(site), site);
+}
+
+/* Says before an event that its thread has lost the processor. Return: it is the thread's first, with which its life begins. */
+static bool read_before(void)
+{
+	bool first = ptt_ring_is_nowhere(ptt_ring_self);
+	int tries = 0;
+
+	if (first)
+		return true;
+	/* What is lost between a reading and the time stamp of the event would count as the time behind the event. */
+	do
+		ptt_reading_put();
+	while (!ptt_processor_kept() && ++tries < PTT_READING_TRIES);
+	return false;
+}
+
+/* And behind its first one, from where on it is asked. */
+static void read_behind(bool first)
+{
+	if (first && !ptt_ring_is_nowhere(ptt_ring_self))
+		ptt_reading_put();
 }
 
 /* Entered by a jump, with the caller's own arguments: the return address is that of whoever sent the event. */
 static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event event)
 {
 	uint32_t id = ID((uint8_t)event.domain, (uint8_t)event.event) & PTT_ID_MASK;
+	bool first = false;
 
 	if (event.source == NPTL_TRACE_SOURCE_PROGRAM) {
 		put_user(&event, __builtin_return_address(0));
 		return;
 	}
+	/* what the thread has run in all is known by its end */
+	if (!ptt_processor_kept() || id == ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END))
+		first = read_before();
 	put_long(id, &event);
+	read_behind(first);
 	switch (id) {
 	case ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END):
 		ptt_ring_thread_end();
@@ -301,19 +373,36 @@ static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event
 	}
 }
 
-/* The one common case, in as few instructions as it can be: see what ptt_ring_put1() says of calls in tail position. */
-EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
+/* An event without fields, of a site that is known. */
+static inline __attribute__((always_inline)) void put_plain(const struct nptl_trace_event *event)
 {
-	const struct nptl_trace_param *param = event.param;
+	const struct nptl_trace_param *param = event->param;
 	uint64_t id, object, site;
 
-	if (__builtin_expect(event.source != NPTL_TRACE_SOURCE_NPTL, 0) ||
-	    __builtin_expect(event.param_size != sizeof(*param), 0))
-		return put_uncommon(event);
-	id = (uint64_t)(uint8_t)event.domain << 6 | (uint8_t)event.event;
+	id = (uint64_t)(uint8_t)event->domain << 6 | (uint8_t)event->event;
 	object = (uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK;
 	site = (uint64_t)(uintptr_t)param->site;
 	if (__builtin_expect(!ptt_ring_knows_site(site), 0))
 		return put_other_site(id, object, param->site);
-	put_one(id, object, PTT_SITE_HASH(site));
+	put_one(id, object, PTT_SITE_HASH(site), param->site);
+}
+
+/* The thread has not kept the processor since its previous event, or this is its first. */
+static __attribute__((cold, noinline)) void put_switched(struct nptl_trace_event event)
+{
+	bool first = read_before();
+
+	put_plain(&event);
+	read_behind(first);
+}
+
+/* The one common case, in as few instructions as it can be: see what ptt_ring_put1() says of calls in tail position. */
+EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
+{
+	if (__builtin_expect(event.source != NPTL_TRACE_SOURCE_NPTL, 0) ||
+	    __builtin_expect(event.param_size != sizeof(struct nptl_trace_param), 0))
+		return put_uncommon(event);
+	if (__builtin_expect(!ptt_processor_kept(), 0))
+		return put_switched(event);
+	put_plain(&event);
 }

@@ -33,18 +33,18 @@
  * writer that saw PAUSE clear and reserves just after it was set does no harm.
  *
  * Signal handlers. A handler that interrupts a writer between reserving and having written, and traces itself, must not
- * wait for the reader, which waits for the interrupted writer. The thread-local `writing` tells it: such a nested writer
+ * wait for the reader, which waits for the interrupted writer. The thread-local `writing` shows it: such a nested writer
  * ignores PAUSE, and where room is short it takes the headroom that others leave. If even that is used up, the event is
  * dropped and counted. A handler that never returns (siglongjmp) leaves a record unfinished: see below; the thread then
  * finds that its record was given up and is no nested writer any more.
  *
  * A writer that dies, or is stopped, between reserving and having written would hold up everybody. The record says from
  * the first moment how long it is and that it is unfinished; process[].writing says whose threads are in there. The reader
- * decides: when all who could still finish are dead, or all sleep after two seconds, it raises `given_up` and makes written equal
+ * decides: when all writers that could still finish are dead, or all sleep after two seconds, it raises `given_up` and makes written equal
  * to reserved itself. A writer adds to `written` by compare and swap, and only if its record is not given up, so the sum
- * stays right if it comes back after all. If it then still writes over what is others' by now, their checksum tells.
+ * stays right if it comes back after all. If it then still writes over what is others' by now, their checksum shows it.
  *
- * A dead reader is told by the robust mutex that it holds; whoever waits looks at it every 50 ms. From then on events are
+ * The robust mutex that a reader holds shows that it is dead; a thread that waits looks at it every 50 ms. From then on events are
  * dropped and counted.
  */
 #define NPTL_TRACE_IMPLEMENTATION
@@ -57,10 +57,11 @@
 #include "writer/session.h"
 #include "writer/bell.h"
 #include "platform/confined.h"
-#include "writer/module_log.h"
+#include "platform/removed.h"
+#include "origin/module_log.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
-#include "layout/record.h"
+#include "record/record.h"
 #include "writer/writer.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -75,18 +76,17 @@ static __thread volatile bool writing INITIAL_EXEC;
 static __thread volatile uint64_t writing_at INITIAL_EXEC;
 static __thread uint32_t self_tid INITIAL_EXEC;
 
-static uint32_t own_tid(void)
-{
-	if (__builtin_expect(!self_tid, 0))
-		self_tid = ptt_own_tid();
-	return self_tid;
-}
-
 static void refuse(const char *what, int err)
 {
 	fprintf(stderr, "ptt: shared: %s%s%s; the program runs untraced\n", what, err ? ": " : "",
 		err ? strerror(err) : "");
 	__nptl_trace_enabled = 0;
+}
+
+/* The session is not found: it was removed when the recording ended, or this process sees other directories than the recorder. */
+static bool is_over(char **args)
+{
+	return args[0] && args[1] && ptt_is_removed(args[0], args[1]);
 }
 
 EXPORT void nptl_trace_init(char **args)
@@ -101,8 +101,9 @@ EXPORT void nptl_trace_init(char **args)
 	/* in the child of a fork: whatever this thread was writing is its parent's */
 	writing = false;
 	self_tid = 0;
-	if (err == -EAGAIN)
-		__nptl_trace_enabled = 0; /* counted in the segment: whose standard error this is nobody knows */
+	/* -EAGAIN is counted in the segment: whose standard error this is nobody knows */
+	if (err == -EAGAIN || err == -ESHUTDOWN || (err == -ENOENT && is_over(args)))
+		__nptl_trace_enabled = 0;
 	else if (err)
 		refuse("cannot join the recording", -err);
 }
@@ -156,7 +157,7 @@ static void write_record(const struct shared_buffer *b, uint64_t at, const uint3
 {
 	uint32_t *to = b->array + (at & b->mask);
 
-	/* who we are and how long it will be, in case that we do not get further */
+	/* this process, and the size that follows, in case that it gets no further */
 	__atomic_store_n(&to[3], record[3], __ATOMIC_RELAXED);
 	__atomic_store_n(&to[0], ptt_record_word0(PTT_RECORD_UNFINISHED, words), __ATOMIC_RELEASE);
 	memcpy(to + 1, record + 1, (words - 1) * sizeof(*to));
@@ -201,7 +202,7 @@ static enum outcome try_put(const struct shared_buffer *b, uint32_t *record, uin
 		outcome = WRITTEN;
 	} while (!reserve(b, at, words, &time));
 	if (outcome == WRITTEN) {
-		ptt_record_finish(record, words, time, b->pid, own_tid());
+		ptt_record_finish(record, words, time, b->pid, self_tid);
 		write_record(b, at, record, words);
 		commit(shared, at, words);
 	}
@@ -300,6 +301,10 @@ EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 
 	if (__builtin_expect(!b, 0))
 		return;
+	if (__builtin_expect(!self_tid, 0)) {
+		self_tid = ptt_own_tid();
+		ptt_report_entry();
+	}
 	if (__builtin_expect(ptt_record_is_small(&event), 1))
 		put_event(b, record, PTT_RECORD_SMALL, &event, NULL);
 	else

@@ -12,7 +12,7 @@
 #include "writer/session.h"
 #include "writer/bell.h"
 #include "platform/confined.h"
-#include "platform/mirror.h"
+#include "mapping/mirror.h"
 #include "writer/writer.h"
 
 const struct shared_buffer *shared_buffer;
@@ -151,6 +151,8 @@ static void relax(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb" ::: "memory"); /* longer than yield, which most processors pass over */
 #else
 	__asm__ volatile("" ::: "memory");
 #endif

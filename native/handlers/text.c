@@ -29,7 +29,7 @@
 #include "nptl_trace_events.h"
 #include "put.h"
 #include "platform/raw_syscall.h"
-#include "layout/record.h"
+#include "record/record.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))

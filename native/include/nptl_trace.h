@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-/* Who made the event. */
+/* The thread that made the event. */
 enum nptl_trace_source {
 	NPTL_TRACE_SOURCE_NPTL = 0,
 	NPTL_TRACE_SOURCE_HANDLER = 1,
@@ -97,7 +97,7 @@ void nptl_trace_fini(void);
 void nptl_trace_handler_module(const struct nptl_trace_module *module);
 
 /*
- * State of the tracer, for those who generate events: whether there is a handler, and the highest detail level of any
+ * State of the tracer, for code that generates events: whether there is a handler, and the highest detail level of any
  * domain now. Both may change at any time.
  */
 extern int __nptl_trace_enabled;

@@ -26,6 +26,7 @@ enum nptl_trace_domain {
 	NPTL_DOMAIN_USER = 12,
 	NPTL_DOMAIN_HANDLER = 13,
 	NPTL_DOMAIN_LLL = 14,
+	NPTL_DOMAIN_SYS = 15,
 	NPTL_DOMAIN_COUNT = 16
 };
 
@@ -81,6 +82,7 @@ enum nptl_trace_number {
 	NPTL_EV_MUTEX_ERROR = 8,
 	NPTL_EV_MUTEX_TAKEN_TRIED = 9,
 	NPTL_EV_MUTEX_CEILING = 10,
+	NPTL_EV_MUTEX_TYPE = 11,
 	NPTL_EV_MUTEX_INIT_IN = 16,
 	NPTL_EV_MUTEX_INIT_OUT = 17,
 	NPTL_EV_MUTEX_DESTROY_IN = 18,
@@ -118,6 +120,7 @@ enum nptl_trace_number {
 	NPTL_EV_RWLOCK_ERROR = 9,
 	NPTL_EV_RWLOCK_TAKEN_READ_TRIED = 10,
 	NPTL_EV_RWLOCK_TAKEN_WRITE_TRIED = 11,
+	NPTL_EV_RWLOCK_TYPE = 12,
 	NPTL_EV_RWLOCK_INIT_IN = 16,
 	NPTL_EV_RWLOCK_INIT_OUT = 17,
 	NPTL_EV_RWLOCK_DESTROY_IN = 18,
@@ -173,6 +176,7 @@ enum nptl_trace_number {
 	NPTL_EV_COND_SIGNAL = 2,
 	NPTL_EV_COND_BROADCAST = 3,
 	NPTL_EV_COND_ERROR = 4,
+	NPTL_EV_COND_TYPE = 5,
 	NPTL_EV_COND_INIT_IN = 16,
 	NPTL_EV_COND_INIT_OUT = 17,
 	NPTL_EV_COND_DESTROY_IN = 18,
@@ -314,12 +318,21 @@ enum nptl_trace_number {
 	NPTL_EV_BUFFER_WAIT = 0,
 	NPTL_EV_EVENTS_LOST = 1,
 	NPTL_EV_LEVEL_CHANGED = 2,
+	NPTL_EV_SCHED_READING = 3,
+	NPTL_EV_SCHED_SWITCHED = 4,
+	NPTL_EV_SCHED_UNKNOWN = 5,
+	NPTL_EV_SCHED_IN = 6,
+	NPTL_EV_SCHED_OUT = 7,
+	NPTL_EV_SCHED_PREEMPTED = 8,
+	NPTL_EV_SCHED_LOST = 9,
 	NPTL_EV_LLL_WAIT = 0,
 	NPTL_EV_LLL_TAKEN = 1,
 	NPTL_EV_LLL_TAKEN_WAITED = 2,
 	NPTL_EV_LLL_TAKEN_TRIED = 3,
 	NPTL_EV_LLL_FREE = 4,
 	NPTL_EV_LLL_PURPOSE = 5,
+	NPTL_EV_SYS_CALL_IN = 16,
+	NPTL_EV_SYS_CALL_OUT = 17,
 };
 
 /* Least detail level at which the event is reported. */
@@ -374,6 +387,7 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_MUTEX_ERROR = 2,
 	NPTL_LEVEL_MUTEX_TAKEN_TRIED = 2,
 	NPTL_LEVEL_MUTEX_CEILING = 2,
+	NPTL_LEVEL_MUTEX_TYPE = 1,
 	NPTL_LEVEL_MUTEX_INIT_IN = 3,
 	NPTL_LEVEL_MUTEX_INIT_OUT = 3,
 	NPTL_LEVEL_MUTEX_DESTROY_IN = 3,
@@ -411,6 +425,7 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_RWLOCK_ERROR = 2,
 	NPTL_LEVEL_RWLOCK_TAKEN_READ_TRIED = 2,
 	NPTL_LEVEL_RWLOCK_TAKEN_WRITE_TRIED = 2,
+	NPTL_LEVEL_RWLOCK_TYPE = 1,
 	NPTL_LEVEL_RWLOCK_INIT_IN = 3,
 	NPTL_LEVEL_RWLOCK_INIT_OUT = 3,
 	NPTL_LEVEL_RWLOCK_DESTROY_IN = 3,
@@ -466,6 +481,7 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_COND_SIGNAL = 2,
 	NPTL_LEVEL_COND_BROADCAST = 2,
 	NPTL_LEVEL_COND_ERROR = 2,
+	NPTL_LEVEL_COND_TYPE = 1,
 	NPTL_LEVEL_COND_INIT_IN = 3,
 	NPTL_LEVEL_COND_INIT_OUT = 3,
 	NPTL_LEVEL_COND_DESTROY_IN = 3,
@@ -607,12 +623,21 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_BUFFER_WAIT = 1,
 	NPTL_LEVEL_EVENTS_LOST = 1,
 	NPTL_LEVEL_LEVEL_CHANGED = 1,
+	NPTL_LEVEL_SCHED_READING = 1,
+	NPTL_LEVEL_SCHED_SWITCHED = 1,
+	NPTL_LEVEL_SCHED_UNKNOWN = 1,
+	NPTL_LEVEL_SCHED_IN = 1,
+	NPTL_LEVEL_SCHED_OUT = 1,
+	NPTL_LEVEL_SCHED_PREEMPTED = 1,
+	NPTL_LEVEL_SCHED_LOST = 1,
 	NPTL_LEVEL_LLL_WAIT = 4,
 	NPTL_LEVEL_LLL_TAKEN = 4,
 	NPTL_LEVEL_LLL_TAKEN_WAITED = 4,
 	NPTL_LEVEL_LLL_TAKEN_TRIED = 4,
 	NPTL_LEVEL_LLL_FREE = 4,
 	NPTL_LEVEL_LLL_PURPOSE = 4,
+	NPTL_LEVEL_SYS_CALL_IN = 2,
+	NPTL_LEVEL_SYS_CALL_OUT = 2,
 };
 
 /* What every NPTL event carries; the whole of it where the event has no fields. */
@@ -953,6 +978,14 @@ struct nptl_trace_mutex_ceiling {
 	uint8_t _pad24[8];
 };
 
+struct nptl_trace_mutex_type {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t type;
+	uint8_t _pad20[12];
+};
+
 struct nptl_trace_mutex_init_in {
 	void *object;
 	void *site;
@@ -1140,6 +1173,14 @@ struct nptl_trace_rwlock_error {
 	uint16_t routine;
 	int32_t result;
 	uint8_t _pad24[8];
+};
+
+struct nptl_trace_rwlock_type {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t type;
+	uint8_t _pad20[12];
 };
 
 struct nptl_trace_rwlock_init_in {
@@ -1387,6 +1428,14 @@ struct nptl_trace_cond_error {
 	uint16_t routine;
 	int32_t result;
 	uint8_t _pad24[8];
+};
+
+struct nptl_trace_cond_type {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t type;
+	uint8_t _pad20[12];
 };
 
 struct nptl_trace_cond_init_in {
@@ -2132,7 +2181,12 @@ struct nptl_trace_futex_wait_in {
 	void *site;
 	uint16_t _slot1;
 	uint16_t op;
+	uint16_t lock;
+	uint8_t _pad22[2];
 	uint32_t expected;
+	uint8_t _pad28[4];
+	uint16_t _slot2;
+	uint8_t _pad34[6];
 	int64_t timeout_ns;
 };
 
@@ -2282,6 +2336,18 @@ struct nptl_trace_level_changed {
 	uint64_t levels;
 };
 
+struct nptl_trace_sched_reading {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint8_t _pad18[2];
+	uint32_t slices;
+	uint64_t ran_ns;
+	uint16_t _slot2;
+	uint8_t _pad34[6];
+	uint64_t ready_ns;
+};
+
 struct nptl_trace_lll_wait {
 	void *object;
 	void *site;
@@ -2305,6 +2371,23 @@ struct nptl_trace_lll_purpose {
 	uint16_t _slot1;
 	uint16_t purpose;
 	uint8_t _pad20[12];
+};
+
+struct nptl_trace_sys_call_in {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t call;
+	uint8_t _pad20[12];
+};
+
+struct nptl_trace_sys_call_out {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t call;
+	int32_t result;
+	uint64_t wait_ns;
 };
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef NPTL_TRACE_POINTS_H
 #define NPTL_TRACE_POINTS_H
 
-/* object, first and second number of each are told by the reference page on events. */
+/* object, first and second number of each are on the reference page on events. */
 enum nptl_trace_point {
 	NPTL_POINT_mutex_entry = 1,
 	NPTL_POINT_mutex_timedlock_entry = 2,

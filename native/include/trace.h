@@ -3,7 +3,7 @@
  * trace.h - the Trace option of POSIX.1-2008, with Trace Event Filter, Trace Log and Trace Inherit, for Linux.
  *
  * Link with -lposixtrace (pkg-config posixtrace). All functions but posix_trace_event() and posix_trace_eventid_equal()
- * return 0 or an error number, and leave errno alone. What the standard leaves to us is told in posix-choices of the
+ * return 0 or an error number, and leave errno alone. What the standard leaves to us is said in posix-choices of the
  * documentation of nptltrace.
  */
 #ifndef _TRACE_H

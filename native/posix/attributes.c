@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attributes.c - the attributes object: what a controller asks of a stream, and what it is told of one. */
+/* attributes.c - the attributes object: what a controller asks of a stream, and what it gets to know of one. */
 #include "posix.h"
 
 #define MAGIC UINT64_C(0x7274746170787470) /* "ptxpattr" */

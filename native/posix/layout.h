@@ -3,11 +3,17 @@
 #ifndef PX_LAYOUT_H
 #define PX_LAYOUT_H
 
-/* Of what processes share; part of the directory's name, so that those of different layouts leave each other alone. */
-#define PX_LAYOUT "1"
-
 #include <stddef.h>
 #include <stdint.h>
+
+#include "platform/page.h"
+
+/* Of what processes share; part of the directory's name, so that those of different layouts leave each other alone. */
+#if PTT_PAGE_MAX == 4096u
+#define PX_LAYOUT "1"
+#else
+#define PX_LAYOUT "1-64k"
+#endif
 
 /* ------------------------------------------------------------ event types */
 
@@ -21,7 +27,7 @@
 
 /*
  * A record is one or more cells of 64 bytes: this head, and the data. The same bytes stand in the ring and in a log.
- * owner is written first, and tells who is in the middle of writing; position is the low half of the record's place in
+ * owner is written first, and says which thread is in the middle of writing; position is the low half of the record's place in
  * the ring, so that what an earlier record left there is not taken for it.
  */
 struct px_record {
@@ -58,7 +64,7 @@ _Static_assert(offsetof(struct px_record, time) == 24, "read by Python");
  *   mark    of a record's first cell: place:48 | cells:12 | state:4     RESERVED by the next writer, COMMITTED by its own
  *
  * A writer reads the clock, moves head by the length of its record, writes the record, and commits it by its mark. Before
- * that, it sees to the mark of the record before: head still tells how long that is, so a mark that its writer has not set
+ * that, it sees to the mark of the record before: head still says how long that is, so a mark that its writer has not set
  * is set to RESERVED for it. Hence the length of every record but the last is known, whoever dies: one that will never be
  * committed can be made VOID and be passed. Marks carry their place, so what an earlier round of the ring left there
  * means nothing, and nobody needs to clear anything.
@@ -72,8 +78,8 @@ _Static_assert(offsetof(struct px_record, time) == 24, "read by Python");
  *   head                moved with seq_cst. Writers load it with acquire, behind whoever moved it before them; seq_cst
  *                       where it decides about sleeping, and whether the stream is empty
  *   tail                moved with seq_cst; loaded with acquire: the reader is done with the cells below it
- *   mark                COMMITTED with release, after the record; loaded with acquire by the reader and who recycles
- *   waits, bell         seq_cst: who sleeps sets its bit, looks at head, and sleeps on the old value of bell; who moves
+ *   mark                COMMITTED with release, after the record; loaded with acquire by the reader and the thread that recycles it
+ *   waits, bell         seq_cst: a sleeper sets its bit, looks at head, and sleeps on the old value of bell; who moves
  *                       head looks at waits afterwards, and changes bell
  *   room_wanted, room   seq_cst: the same, of writers that wait for tail to be moved
  *   closed              seq_cst, loaded with acquire: pairs with who takes a stream over and who waits for its room
@@ -101,7 +107,7 @@ _Static_assert(offsetof(struct px_record, time) == 24, "read by Python");
 #define PX_TAIL_GAP UINT64_C(1)
 #define PX_TAIL_PLACE(tail) ((tail) >> 1)
 
-/* stream.waits: who wants to be woken */
+/* stream.waits: what wants to be woken */
 #define PX_WAITS_READER 1u /* by any event */
 #define PX_WAITS_AGENT 2u  /* when the ring is half full */
 
@@ -164,18 +170,18 @@ _Static_assert(__atomic_always_lock_free(sizeof(uint64_t), 0), "words of 64 bits
  * All files lie in a directory of the user: /dev/shm/posixtrace1-UID (or /tmp/posixtrace1-UID). Any process may find any of
  * them as it likes; all zero is a valid beginning of each.
  *
- *   r0              struct px_registry; who changes files holds its flock
+ *   r0              struct px_registry; its flock is held to change files
  *   pPID.START      struct px_control: the control page of a process, which lives from the process's start to its end,
  *                   whatever programs it executes; made by the process or by a controller, whoever comes first
  *   nPID.START      struct px_names: the names of a family of processes, called after the first that had any
  *   sSERIAL         struct px_stream
  */
 #define PX_SLOTS 64u
-#define PX_PAGE 4096u
+#define PX_PAGE PTT_PAGE_MAX
 
 /*
  * serial and active are changed with seq_cst, in px_control_enter() and _leave(). Events load them relaxed: a stream that
- * they do not see yet has not begun for them, and one that has gone is told by the serial in the stream itself, which is
+ * they do not see yet has not begun for them, and one that has gone is known by the serial in the stream itself, which is
  * mapped with acquire. family_start and names come before family_pid, which is stored with release and loaded with acquire.
  */
 struct px_control {
@@ -205,7 +211,7 @@ struct px_registry {
 };
 _Static_assert(sizeof(struct px_registry) <= PX_PAGE, "registry");
 
-/* The counts grow under the lock, with release, after the names; who looks without it loads them with acquire. */
+/* The counts grow under the lock, with release, after the names; a look without it loads them with acquire. */
 struct px_names {
 	uint8_t lock[64];      /* a robust mutex between processes; ready = 1 when it is initialised */
 	uint32_t ready;
@@ -236,7 +242,7 @@ _Static_assert(offsetof(struct px_names, name) == 128, "names");
 
 struct px_block {
 	uint64_t magic;
-	uint64_t log; /* tells logs apart */
+	uint64_t log; /* distinguishes logs */
 	uint64_t number; /* of EVENTS, STATUS and CLEAR, each type for itself; CLEAR: of the first EVENTS after it */
 	uint32_t type;
 	uint32_t size;

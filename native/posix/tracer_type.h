@@ -12,7 +12,7 @@
 #define PX_TRACER_NAME 64u
 
 /*
- * px_tracer_type_name - "nptl_" and the name in lower case; of several types of one name, which tell the same in different
+ * px_tracer_type_name - "nptl_" and the name in lower case; of several types of one name, which say the same in different
  * words, all but the first have their number behind it, as in nptl_mutex_taken.4.
  */
 static inline void px_tracer_type_name(char name[PX_TRACER_NAME], const struct ptt_event_type *type)

@@ -27,7 +27,7 @@ void rd_pthreads_free(struct rd_pthreads *pthreads)
 	rd_map_free(&pthreads->begun_ts);
 }
 
-int rd_pthreads_tell(struct rd_pthreads *pthreads, const struct rd_tenure *told)
+int rd_pthreads_add(struct rd_pthreads *pthreads, const struct rd_tenure *tenure)
 {
 	if (pthreads->count == pthreads->room) {
 		uint32_t room = pthreads->room ? pthreads->room * 2 : FIRST_ROOM;
@@ -38,12 +38,12 @@ int rd_pthreads_tell(struct rd_pthreads *pthreads, const struct rd_tenure *told)
 		pthreads->known = bigger;
 		pthreads->room = room;
 	}
-	pthreads->known[pthreads->count++] = *told;
+	pthreads->known[pthreads->count++] = *tenure;
 	pthreads->sorted = false;
 	return 0;
 }
 
-/* What is told again and again is kept once. */
+/* What is added again and again is kept once. */
 static void sort(struct rd_pthreads *pthreads)
 {
 	uint32_t kept = 0;

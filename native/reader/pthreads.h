@@ -27,8 +27,8 @@ struct rd_pthreads {
 };
 
 void rd_pthreads_free(struct rd_pthreads *pthreads);
-/* rd_pthreads_tell - says so beforehand. Return: 0 or -ENOMEM. */
-int rd_pthreads_tell(struct rd_pthreads *pthreads, const struct rd_tenure *told);
+/* rd_pthreads_add - says so beforehand. Return: 0 or -ENOMEM. */
+int rd_pthreads_add(struct rd_pthreads *pthreads, const struct rd_tenure *tenure);
 /* rd_pthreads_begin - an event says so; without memory it is not remembered. */
 void rd_pthreads_begin(struct rd_pthreads *pthreads, const struct rd_tenure *seen);
 /* rd_pthread_at - number of the thread + 1, 0 for an unknown one. */

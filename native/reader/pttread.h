@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PTT_READ_VERSION 3
+#define PTT_READ_VERSION 4
 #define PTT_API __attribute__((visibility("default")))
 
 struct ptt_reader;
@@ -57,6 +57,12 @@ PTT_API int ptt_reader_add_process(struct ptt_reader *reader, uint32_t trace, ui
 #define PTT_SITE_ENTRY (UINT64_C(1) << 63)
 /* ptt_reader_set_site - address behind a site id of a process (its number in the traceset). */
 PTT_API int ptt_reader_set_site(struct ptt_reader *reader, uint32_t process, uint32_t id, uint64_t address);
+/*
+ * ptt_reader_set_stack_sites - the call sites of events that have a stack, by its number in the process: the frame that a
+ * user is to see, where that is another than the one that was recorded. 0 = as it was recorded.
+ */
+PTT_API int ptt_reader_set_stack_sites(struct ptt_reader *reader, uint32_t process, const uint64_t *sites,
+				       uint32_t count);
 /* A module that lies in a range of addresses which it shares with others, from a time on, in ticks of the trace. */
 struct ptt_tenant {
 	uint64_t range_start, range_end; /* all of what they share */
@@ -175,6 +181,7 @@ struct ptt_columns {
 	uint64_t *object;
 	uint64_t *site;    /* see PTT_SITE_ADDRESS; 0 = unknown */
 	uint64_t *payload; /* where the event lies in memory: for the functions below only */
+	uint32_t *stack;   /* number of its stack in the process; 0 = none */
 };
 
 /* A place between two events, named by the event that follows; at the end of the trace stream is UINT32_MAX. */
@@ -244,6 +251,8 @@ PTT_API int ptt_filter_allow_thread(struct ptt_filter *filter, uint32_t thread);
 /* process UINT32_MAX = any, of a site all that have the address; UINT64_MAX = none at all, to turn the test on. */
 PTT_API int ptt_filter_allow_object(struct ptt_filter *filter, uint32_t process, uint64_t address);
 PTT_API int ptt_filter_allow_site(struct ptt_filter *filter, uint32_t process, uint64_t address);
+/* ptt_filter_keep_event - lets a type of event through on any object and from any call site. */
+PTT_API int ptt_filter_keep_event(struct ptt_filter *filter, uint32_t id);
 /* ptt_filter_apply - moves the events that pass to the front of all columns. Returns how many. */
 PTT_API int64_t ptt_filter_apply(const struct ptt_filter *filter, struct ptt_reader *reader,
 				 const struct ptt_columns *columns, int64_t n);
@@ -309,8 +318,9 @@ PTT_API struct ptt_names *ptt_names_create(struct ptt_reader *reader);
 PTT_API void ptt_names_destroy(struct ptt_names *names);
 /* ptt_names_show_process - whether the text view shows pid/tid instead of tid. */
 PTT_API void ptt_names_show_process(struct ptt_names *names, int on);
-PTT_API int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, const char *text);
-/* ptt_names_set_pthread - which thread a pthread_t is from a time on, until it is another one or the trace itself tells. */
+/* ptt_names_set_thread - what a thread is called from a time on, INT64_MIN for ever; an empty text means that it has no name. */
+PTT_API int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, int64_t since, const char *text);
+/* ptt_names_set_pthread - which thread a pthread_t is from a time on, until it is another one or the trace itself has it. */
 PTT_API int ptt_names_set_pthread(struct ptt_names *names, uint32_t process, uint64_t pthread, int64_t since,
 				  uint32_t thread);
 PTT_API int ptt_names_set(struct ptt_names *names, uint32_t kind, uint32_t process, uint64_t address,
@@ -318,9 +328,9 @@ PTT_API int ptt_names_set(struct ptt_names *names, uint32_t kind, uint32_t proce
 /* ptt_names_add_range - only objects and code inside such ranges are asked for by ptt_names_missing(). */
 PTT_API int ptt_names_add_range(struct ptt_names *names, uint32_t process, uint64_t from, uint64_t to);
 /*
- * ptt_names_missing - addresses in these events that have no name yet, each told once.
+ * ptt_names_missing - addresses in these events that have no name yet, each once.
  *
- * Returns how many were told. When that is `room` there may be more: call again.
+ * Returns how many. When that is `room` there may be more: call again.
  */
 PTT_API int64_t ptt_names_missing(struct ptt_names *names, const struct ptt_columns *columns, int64_t n,
 				  struct ptt_missing_name *out, int64_t room);
@@ -337,14 +347,15 @@ PTT_API int64_t ptt_text(struct ptt_names *names, const struct ptt_columns *colu
 /* ---- copies ---- */
 
 struct ptt_copy {
-	uint32_t from_packet; /* first event to copy, as ptt_cursor_lane() tells it */
+	uint32_t from_packet; /* first event to copy, as ptt_cursor_lane() returns it */
 	uint32_t from_offset;
 	uint32_t to_packet;   /* first event not to copy */
 	uint32_t to_offset;
 	uint8_t uuid[16];
 	uint64_t instance;       /* stream_instance_id of the packets written */
-	uint32_t process_filter; /* only this process of the traceset; UINT32_MAX = all */
-	uint32_t thread_filter;  /* only this thread of the traceset; UINT32_MAX = all */
+	const uint8_t *threads;  /* by number in the traceset: whether to copy its events; NULL = all */
+	const uint64_t *events;  /* the only ones to copy, in order: packet << 32 | offset in it; NULL = all */
+	uint64_t event_count;
 	uint32_t process_shift;  /* added to the process index of each packet */
 	uint32_t sequence;       /* packet_seq_num of the first packet written */
 	/* Each time stamp becomes (ticks - tick_origin) * tick_mul / tick_div + tick_base, rounded down. */

@@ -179,40 +179,39 @@ int ptt_reader_add_file(struct ptt_reader *reader, uint32_t stream, const char *
 /* Keys of process_of: the index as it is, the pid with a bit that no index has. */
 #define KEY_PID (UINT64_C(1) << 32)
 
-uint32_t rd_process(struct ptt_reader *reader, uint32_t trace, uint32_t index, uint32_t pid)
+/* The number of the process that @e stands for, which is added where it is not there. */
+static uint32_t process_of(struct ptt_reader *reader, struct rd_entry *e, struct rd_process process)
 {
-	struct rd_entry *e = rd_map_put(&reader->process_of, trace, index);
-	struct rd_entry *by_pid;
-
 	if (!e)
 		return RD_NONE;
 	if (e->value)
 		return (uint32_t)(e->value - 1);
 	if (RD_GROW(reader, processes, process) < 0)
 		return RD_NONE;
-	reader->processes[reader->process_count] =
-		(struct rd_process){ .trace = trace, .index = index, .pid = pid };
+	reader->processes[reader->process_count] = process;
 	e->value = ++reader->process_count;
+	return reader->process_count - 1;
+}
+
+uint32_t rd_process(struct ptt_reader *reader, uint32_t trace, uint32_t index, uint32_t pid)
+{
+	uint32_t before = reader->process_count;
+	uint32_t number = process_of(reader, rd_map_put(&reader->process_of, trace, index),
+				     (struct rd_process){ .trace = trace, .index = index, .pid = pid });
+	struct rd_entry *by_pid;
+
+	if (reader->process_count == before)
+		return number;
 	by_pid = rd_map_put(&reader->process_of, trace, KEY_PID | pid);
 	if (by_pid && !by_pid->value)
 		by_pid->value = reader->process_count;
-	return reader->process_count - 1;
+	return number;
 }
 
 uint32_t rd_process_of_pid(struct ptt_reader *reader, uint32_t trace, uint32_t pid)
 {
-	struct rd_entry *e = rd_map_put(&reader->process_of, trace, KEY_PID | pid);
-
-	if (!e)
-		return RD_NONE;
-	if (e->value)
-		return (uint32_t)(e->value - 1);
-	if (RD_GROW(reader, processes, process) < 0)
-		return RD_NONE;
-	reader->processes[reader->process_count] =
-		(struct rd_process){ .trace = trace, .index = RD_NONE, .pid = pid };
-	e->value = ++reader->process_count;
-	return reader->process_count - 1;
+	return process_of(reader, rd_map_put(&reader->process_of, trace, KEY_PID | pid),
+			  (struct rd_process){ .trace = trace, .index = RD_NONE, .pid = pid });
 }
 
 uint32_t rd_thread(struct ptt_reader *reader, uint32_t process, uint32_t tid)
@@ -245,6 +244,13 @@ int ptt_reader_set_site(struct ptt_reader *reader, uint32_t process, uint32_t id
 	if (process >= reader->process_count || !id || id >= PTT_SITE_COUNT)
 		return -EINVAL;
 	return rd_sites_set(&reader->processes[process].sites, id, address);
+}
+
+int ptt_reader_set_stack_sites(struct ptt_reader *reader, uint32_t process, const uint64_t *sites, uint32_t count)
+{
+	if (process >= reader->process_count || count > PTT_STACK_COUNT)
+		return -EINVAL;
+	return rd_sites_of_stacks(&reader->processes[process].sites, sites, count);
 }
 
 int ptt_reader_set_tenants(struct ptt_reader *reader, uint32_t process, const struct ptt_tenant *tenants, uint32_t count)

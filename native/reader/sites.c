@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void put(uint64_t *words, uint32_t mask, uint64_t word)
 {
@@ -74,8 +75,23 @@ int rd_sites_add_tenant(struct rd_sites *sites, const struct ptt_tenant *tenant)
 	return 0;
 }
 
+int rd_sites_of_stacks(struct rd_sites *sites, const uint64_t *site, uint32_t count)
+{
+	uint64_t *copy = malloc((count ? count : 1) * sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	if (count)
+		memcpy(copy, site, count * sizeof(*copy));
+	free(sites->of_stack);
+	sites->of_stack = copy;
+	sites->of_stack_count = count;
+	return 0;
+}
+
 void rd_sites_free(struct rd_sites *sites)
 {
+	free(sites->of_stack);
 	free((void *)(uintptr_t)sites->words);
 	free(sites->tenants);
 }

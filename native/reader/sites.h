@@ -21,12 +21,16 @@ struct rd_sites {
 	uint32_t count;
 	uint32_t tenant_count;
 	uint32_t tenant_room;
+	uint64_t *of_stack; /* sites in place of those of events that have a stack, by its number; 0 = as it is */
+	uint32_t of_stack_count;
 };
 
 /* rd_sites_set - what a number stands for, in place of what it stood for. 0 or -ENOMEM. */
 int rd_sites_set(struct rd_sites *sites, uint32_t id, uint64_t address);
 /* rd_sites_add_tenant - to be called in the order in which tenants are kept. 0, -EINVAL or -ENOMEM. */
 int rd_sites_add_tenant(struct rd_sites *sites, const struct ptt_tenant *tenant);
+/* rd_sites_of_stacks - sites by numbers of stacks, in place of those that were set before. 0 or -ENOMEM. */
+int rd_sites_of_stacks(struct rd_sites *sites, const uint64_t *site, uint32_t count);
 void rd_sites_free(struct rd_sites *sites);
 /* rd_sites_generation - the generation of an address at a time, shifted to where it stands in a site. */
 uint64_t rd_sites_generation(const struct rd_sites *sites, uint64_t address, uint64_t ticks);
@@ -38,12 +42,18 @@ static inline bool rd_is_entry(uint32_t id)
 	       id == (NPTL_DOMAIN_THREAD << 6 | NPTL_EV_THREAD_INIT);
 }
 
-/* rd_site_of - the site in the column of an event: its address, and what tells it from others of the same address. */
+/* rd_site_of - the site in the column of an event: its address, and what distinguishes it from others of the same address. */
 static inline uint64_t rd_site_of(const struct rd_sites *sites, uint64_t address, uint32_t id, uint64_t ticks)
 {
 	if (__builtin_expect(sites->tenant_count != 0, 0))
 		address |= rd_sites_generation(sites, address, ticks);
 	return __builtin_expect(rd_is_entry(id), 0) && address ? address | PTT_SITE_ENTRY : address;
+}
+
+/* rd_sites_choose - the site in the column of an event that has a stack. */
+static inline uint64_t rd_sites_choose(const struct rd_sites *sites, uint32_t stack, uint64_t site)
+{
+	return stack < sites->of_stack_count && sites->of_stack[stack] ? sites->of_stack[stack] : site;
 }
 
 /* rd_sites_find - the address that a number stands for; 0 if it is not known. */

@@ -11,7 +11,7 @@
 
 #include "../ring/layout/ptt_abi.h"
 #include "catalog.h"
-#include "streams/truncation.h"
+#include "truncation.h"
 #include "hash_map.h"
 #include "pttread.h"
 #include "sites.h"
@@ -174,12 +174,18 @@ static inline uint64_t rd_slot_ticks(uint64_t w0, uint64_t begin)
 	return begin + (((w0 >> PTT_TIME_SHIFT) - begin) & PTT_TIME_MASK);
 }
 
-/* Slots that are no event: holes, the rest of an event, the end of a chunk. */
+/* Slots that begin no event: holes, the rest of an event, its stack, the end of a chunk. */
 static inline bool rd_slot_skipped(uint64_t w0)
 {
 	uint32_t id = w0 & PTT_ID_MASK;
 
-	return id == 0 || id >= PTT_ID_END;
+	return id == 0 || id >= PTT_ID_STACK;
+}
+
+/* rd_slot_stack - the number of a stack, from the second word of its slot. */
+static inline uint32_t rd_slot_stack(uint64_t w1)
+{
+	return (uint32_t)(w1 & 0xffffff);
 }
 
 /* rd_passes - whether a filter lets an event through. */

@@ -6,6 +6,7 @@ EXPORT int __nptl_trace_enabled;
 EXPORT int __nptl_trace_confined;
 
 pid_t ptt_pid;
+__thread int32_t ptt_held;
 bool ptt_handler_reentrant;
 
 void ptt_ignore_event(struct nptl_trace_event event)

@@ -12,7 +12,10 @@ static void start_tracing(void)
 	const char *variable = getenv("PTHREAD_NPTL_TRACE");
 
 	ptt_resolve();
-	if (!variable || !*variable || !ptt_load_handler(variable) || !ptt_begin_handler())
+	if (!variable || !*variable || !ptt_load_handler(variable))
+		return;
+	ptt_python_start();
+	if (!ptt_begin_handler())
 		return;
 	ptt_start_process();
 	ptt_start_environment(variable, ptt_traces_children());

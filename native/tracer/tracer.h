@@ -9,6 +9,8 @@
 
 #define NPTL_TRACE_IMPLEMENTATION
 #include <errno.h>
+#include <mqueue.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -16,12 +18,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "layout/ptt_abi.h"
+#include "platform/page.h"
 
 struct termios;
 struct winsize;
@@ -40,7 +50,7 @@ struct winsize;
 /* A page of its own: where somebody may change levels from outside, a shared page is mapped over it. */
 union ptt_control_page {
 	struct ptt_control control;
-	char page[4096];
+	char page[PTT_PAGE_MAX];
 };
 extern union ptt_control_page ptt_control HIDDEN;
 
@@ -93,15 +103,51 @@ _Static_assert(offsetof(struct nptl_trace_event, param) == 16, "param");
 /* The handler calls nothing of the C library that could come back to the tracer. */
 extern bool ptt_handler_reentrant HIDDEN;
 
+/*
+ * How many locks the calling thread has, by the events that it has sent: wrong where another thread releases them, or where
+ * levels change. It decides about events that may as well be there or not.
+ */
+extern __thread int32_t ptt_held INITIAL_EXEC HIDDEN;
+
+/* Costs nothing where domain and event are no constants, which those of acquisitions and releases are. */
+static inline __attribute__((always_inline)) void ptt_count_held(char domain, char event)
+{
+	if (!__builtin_constant_p(domain) || !__builtin_constant_p(event))
+		return;
+	switch (domain << 6 | event) {
+	case NPTL_DOMAIN_MUTEX << 6 | NPTL_EV_MUTEX_TAKEN:
+	case NPTL_DOMAIN_MUTEX << 6 | NPTL_EV_MUTEX_TAKEN_WAITED:
+	case NPTL_DOMAIN_MUTEX << 6 | NPTL_EV_MUTEX_TAKEN_TRIED:
+	case NPTL_DOMAIN_RWLOCK << 6 | NPTL_EV_RWLOCK_TAKEN_READ:
+	case NPTL_DOMAIN_RWLOCK << 6 | NPTL_EV_RWLOCK_TAKEN_READ_WAITED:
+	case NPTL_DOMAIN_RWLOCK << 6 | NPTL_EV_RWLOCK_TAKEN_READ_TRIED:
+	case NPTL_DOMAIN_RWLOCK << 6 | NPTL_EV_RWLOCK_TAKEN_WRITE:
+	case NPTL_DOMAIN_RWLOCK << 6 | NPTL_EV_RWLOCK_TAKEN_WRITE_WAITED:
+	case NPTL_DOMAIN_RWLOCK << 6 | NPTL_EV_RWLOCK_TAKEN_WRITE_TRIED:
+	case NPTL_DOMAIN_SPIN << 6 | NPTL_EV_SPIN_TAKEN:
+	case NPTL_DOMAIN_SPIN << 6 | NPTL_EV_SPIN_TAKEN_WAITED:
+	case NPTL_DOMAIN_SPIN << 6 | NPTL_EV_SPIN_TAKEN_TRIED:
+		ptt_held++;
+		break;
+	case NPTL_DOMAIN_MUTEX << 6 | NPTL_EV_MUTEX_FREE:
+	case NPTL_DOMAIN_RWLOCK << 6 | NPTL_EV_RWLOCK_FREE:
+	case NPTL_DOMAIN_SPIN << 6 | NPTL_EV_SPIN_FREE:
+		ptt_held--;
+		break;
+	}
+}
+
 /* Both structs are passed in memory, so a function that takes one can be called with the other. */
 static inline __attribute__((always_inline)) void ptt_send(char domain, char event, void *param, size_t size)
 {
-	struct ptt_event_words e = {
+	struct ptt_event_words e;
+
+	ptt_count_held(domain, event);
+	e = (struct ptt_event_words){
 		.kind = NPTL_TRACE_SOURCE_NPTL | (uint64_t)(uint8_t)domain << 8 | (uint64_t)(uint8_t)event << 16,
 		.param_size = size,
 		.param = param,
 	};
-
 	((void (*)(struct ptt_event_words))(void (*)(void))ptt_getevent)(e);
 }
 
@@ -196,6 +242,13 @@ static inline void ptt_allow_cancellation(int before)
 uint32_t ptt_tid(void) HIDDEN;
 void ptt_forget_tid(void) HIDDEN; /* in the child of a fork */
 
+/*
+ * The thread is in a function of another library's lock, which is reported as a whole: see locks/. The waits inside are a
+ * part of it, and no other; what the library takes and releases there is reported. Counts.
+ */
+extern __thread uint32_t ptt_in_lock INITIAL_EXEC HIDDEN;
+void ptt_forget_lock_types(void) HIDDEN; /* in the child of a fork */
+
 /* A text as the variable last field of an event (name or data), zero-padded. */
 #define PTT_NAME_MAX 255
 #define PTT_PIECES(size) (((size) + 13) / 14)
@@ -271,16 +324,40 @@ void ptt_suspend(void) HIDDEN; /* handler.c: trace nothing more in this process,
 void ptt_resume(void) HIDDEN;  /* after all, as before; pairs with ptt_suspend(), by the same thread */
 void ptt_report_own_priority(void) HIDDEN;     /* sched.c: unless it is the ordinary one */
 void ptt_start_threads(void) HIDDEN;	       /* thread.c: the first thread */
+void ptt_start_threads_attached(void) HIDDEN;  /* thread.c: any number of them, in a process that was not traced before */
 void ptt_set_levels(const char *verbosity, const char *tracing_arg) HIDDEN; /* levels.c */
 int ptt_domain(const char *name, size_t length) HIDDEN; /* its number, or 0 if there is none of that name */
 void ptt_map_control(const char *directory) HIDDEN;
 void ptt_tell_uncovered(const char *path) HIDDEN; /* covered.c: write down which modules are, if any */
 #if PTT_UNWINDS
+/*
+ * call_site.c: the kind of lock that waits for a futex where a call comes from, by the functions on the stack: a place in
+ * catalog/futexes.toml, or 0. Safe in signal handlers, takes no lock.
+ */
+uint16_t ptt_site_futex(const void *site) HIDDEN;
 void ptt_forget_call_sites(void) HIDDEN;	     /* call_site.c: addresses may be another module's */
+void ptt_reach_begin(size_t room) HIDDEN;	     /* reach.c: the calling thread begins, and was given so much stack */
+void ptt_python_start(void) HIDDEN;		     /* python.c: look for an interpreter */
 void ptt_begin_closing(void) HIDDEN;		     /* modules.c: around dlclose() */
 void ptt_end_closing(const void *library) HIDDEN;
 void ptt_closing_in_child(void) HIDDEN;		     /* modules.c: other threads that closed a module are not there */
+void ptt_modules_anew(void) HIDDEN;		     /* modules.c: another recording has heard of none of them */
 #else
+static inline uint16_t ptt_site_futex(const void *site)
+{
+	(void)site;
+	return 0;
+}
+
+static inline void ptt_reach_begin(size_t room)
+{
+	(void)room;
+}
+
+static inline void ptt_python_start(void)
+{
+}
+
 static inline void ptt_begin_closing(void)
 {
 }
@@ -293,12 +370,17 @@ static inline void ptt_end_closing(const void *library)
 static inline void ptt_closing_in_child(void)
 {
 }
+
+static inline void ptt_modules_anew(void)
+{
+}
 #endif
 struct nptl_trace_module;
 /* handler.c: the handler's, or NULL; see nptl_trace_handler_module() */
 extern void (*ptt_handler_module)(const struct nptl_trace_module *module) HIDDEN;
 void ptt_drop_control(void) HIDDEN;
 void ptt_keep_levels(void) HIDDEN;     /* in the parent, just before a fork */
+void ptt_clear_levels(void) HIDDEN;    /* for good */
 void ptt_suspend_levels(void) HIDDEN;  /* they are 0 until they are resumed */
 void ptt_resume_levels(void) HIDDEN;
 bool ptt_leave_control(void) HIDDEN;   /* in the child: levels 0, on a page that is not the parent's */

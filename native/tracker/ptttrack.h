@@ -22,6 +22,28 @@ enum {
 
 enum { PTT_MODE_EXCLUSIVE, PTT_MODE_SHARED };
 
+/* What ends waits. */
+enum {
+	PTT_WAKE_RELEASE = 1,
+	PTT_WAKE_SIGNAL,
+	PTT_WAKE_BROADCAST,
+	PTT_WAKE_POST,
+	PTT_WAKE_BARRIER,
+	PTT_WAKE_END,
+	PTT_WAKE_ONCE,
+	PTT_WAKE_FUTEX,
+};
+
+/* Why a cycle of lock orders cannot close. New ones come last: Python knows them by their numbers. */
+enum ptt_prevented {
+	PTT_PREVENTED_GATE,	  /* two of its threads held another lock in common */
+	PTT_PREVENTED_ONE_THREAD, /* two of its orders are of one thread */
+	PTT_PREVENTED_SHARED,	  /* readers do not keep readers out */
+	PTT_PREVENTED_APART,	  /* a creation, a join or a barrier put one order before another */
+	PTT_PREVENTED_TRY,	  /* a request that did not wait for ever */
+	PTT_PREVENTED_KINDS,
+};
+
 /* An event as the reader delivered it; the payload is valid as long as the reader's is. */
 struct ptt_event {
 	int64_t ts;
@@ -30,6 +52,8 @@ struct ptt_event {
 	uint64_t payload;
 	uint32_t number; /* of the thread, in the reader */
 	uint32_t id;
+	uint32_t stack; /* number in the process, 0 = none */
+	uint32_t reserved;
 };
 
 #define PTT_THREAD_BEGUN 1u /* its begin is in the trace */
@@ -81,14 +105,20 @@ struct ptt_track_thread {
 	uint32_t holds; /* list, the latest first */ \
 	uint32_t waits; /* list, the latest first */ \
 	uint32_t opens; /* of a named semaphore */ \
-	uint32_t process_next;
+	uint32_t process_next; \
+	int64_t release_ns; /* the last release that was seen: when, */ \
+	uint64_t release_site; \
+	uint32_t release_stack; \
+	uint32_t releaser; /* and the thread, or 0 */ \
+	uint32_t waking; /* what was done to wake its waiters, or 0 */ \
+	uint32_t arrived; /* at a barrier, in this round */
 
 struct ptt_track_object {
 	PTT_TRACK_OBJECT
 };
 
-_Static_assert(sizeof(struct ptt_event) == 40, "event");
+_Static_assert(sizeof(struct ptt_event) == 48, "event");
 _Static_assert(sizeof(struct ptt_track_thread) == 72, "thread");
-_Static_assert(sizeof(struct ptt_track_object) == 64, "object");
+_Static_assert(sizeof(struct ptt_track_object) == 96, "object");
 
 #endif

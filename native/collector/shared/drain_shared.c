@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* drain_shared.c - one buffer for all threads: the write-and-read mechanism, the reading process Pr. */
 /*
- * The writers' side, and why it is right, is told in native/handlers/shared.c. A pass here is one round of Pr:
+ * The writers' side, and why it is right, is explained in native/handlers/shared.c. A pass here is one round of Pr:
  *
  *     if `reserved` has reached the middle (or somebody waits for room, or everything is wanted)
  *         PAUSE = 1
@@ -12,7 +12,7 @@
  *         beg_read = end_read
  *
  * The last two steps are taken packet by packet, so that room comes back early. A word is zero unless a writer has been
- * there: where a writer died, the zeroes tell how far it came.
+ * there: where a writer died, the zeroes show how far it came.
  *
  * The packet on disk says in chunk_serial up to which count of words the buffer is on disk; a pass of a recorder that
  * takes over begins there.
@@ -30,7 +30,7 @@
 
 #include "layout/crc32c.h"
 #include "nptl_trace_events.h"
-#include "layout/record.h"
+#include "record/record.h"
 
 /* Writers take much less than a microsecond; so late, the processor was taken from one of them, or it is dead. */
 #define LOOK_NS UINT64_C(2000000)
@@ -250,7 +250,7 @@ static uint64_t gather(struct ptt_collector *c, uint64_t at, uint64_t end)
 	return at;
 }
 
-/* These words are done with: zero them, give them back, and wake who waits for room. */
+/* These words are done with: zero them, give them back, and wake the threads that wait for room. */
 static void give_back(struct ptt_collector *c, uint64_t from, uint64_t to)
 {
 	struct ptt_shared *shared = c->shared->shared;
@@ -265,7 +265,7 @@ static bool worth_it(const struct ptt_collector *c, uint64_t used, uint32_t flag
 {
 	if (!used)
 		return false;
-	/* relaxed: only a hint; who begins to wait now rings the bell */
+	/* relaxed: only a hint; a thread that begins to wait now rings the bell */
 	return used >= c->shared->head.size / 2 || flags & PTT_PASS_FLUSH || c->final ||
 	       __atomic_load_n(&c->segment->waiters, __ATOMIC_RELAXED);
 }
@@ -313,7 +313,7 @@ void shared_pass(struct ptt_collector *c, uint32_t flags)
 
 void shared_finish(struct ptt_collector *c)
 {
-	/* losses that no packet tells yet */
+	/* losses that no packet reports yet */
 	if (discarded(c) != c->stream[0].discarded) {
 		begin(c);
 		put_on_disk(c, c->shared->shared->beg_read);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_writers.c - the shared buffer as a whole: laid out, mapped, given back; who writes to it and who is dead. */
+/* shared_writers.c - the shared buffer as a whole: laid out, mapped, given back; which writers it has and which of them are dead. */
 #include "drain_shared.h"
 
 #include <dirent.h>
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "platform/mirror.h"
+#include "mapping/mirror.h"
 
 /* ------------------------------------------------------------ the buffer */
 
@@ -175,7 +175,7 @@ static bool has_other_image(const struct ptt_collector *c, uint32_t index)
 	return false;
 }
 
-/* Does the pid belong to another process by now? Where /proc does not tell, it is taken for the same one. */
+/* Does the pid belong to another process by now? Where /proc does not show it, it is taken for the same one. */
 static bool is_another(uint32_t pid, uint64_t start_time)
 {
 	uint64_t now = start_time_of(pid);
@@ -225,7 +225,7 @@ static bool has_running_thread(uint32_t pid)
 bool shared_any_writer_runs(struct ptt_collector *c)
 {
 	for (uint32_t i = 0; i < process_high(c); i++) {
-		/* relaxed: who writes by now and did not before came too late to be waited for */
+		/* relaxed: a writer that did not write before came too late to be waited for */
 		if (__atomic_load_n(&c->shared->process[i].writing, __ATOMIC_RELAXED) && lives(c, i) &&
 		    has_running_thread(ptt_collector_process_pid(c, i)))
 			return true;

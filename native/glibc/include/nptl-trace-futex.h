@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nptl-trace-futex.h - futex waits and wakes, told around the macros of lowlevellock-futex.h, which an edit gave other names. */
+/* nptl-trace-futex.h - futex waits and wakes, reported around the macros of lowlevellock-futex.h, which an edit gave other names. */
 #ifndef NPTL_TRACE_FUTEX_H
 #define NPTL_TRACE_FUTEX_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nptl-trace-lll.h - low-level locks, told around the macros of lowlevellock.h, which an edit gave other names.
+ * nptl-trace-lll.h - low-level locks, reported around the macros of lowlevellock.h, which an edit gave other names.
  *
  * What a lock guards is known by the file that uses it, and for streams by the macro. Words that belong to a mutex or a
- * condition are not told here: those have points of their own.
+ * condition are not reported here: those have points of their own.
  */
 #ifndef NPTL_TRACE_LLL_H
 #define NPTL_TRACE_LLL_H

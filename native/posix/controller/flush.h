@@ -18,7 +18,7 @@ bool px_flush_due(const struct px_trace *trace);
 /* px_keep - have a record that an analyzer has taken go to the log all the same. Under trace.lock. */
 void px_keep(struct px_trace *trace, const struct px_record *record);
 
-/* px_note_error - a flush failed; of several errors the first is told. */
+/* px_note_error - a flush failed; of several errors the first is reported. */
 void px_note_error(struct px_trace *trace, int err);
 
 /* px_clear_log - forget what was flushed or kept so far. Return: 0 or an error number. */

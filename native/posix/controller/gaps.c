@@ -2,7 +2,7 @@
 /* gaps.c - puts OVERFLOW and RESUME where events were overwritten. */
 #include "gaps.h"
 
-/* An event that tells of a gap; no process and no thread made it. Return: false if it is filtered out. */
+/* An event that reports a gap; no process and no thread made it. Return: false if it is filtered out. */
 static bool make_mark(const struct px_trace *t, struct px_record *to, trace_event_id_t id, uint64_t time)
 {
 	const struct px_stream *stream = t->buffer.stream;

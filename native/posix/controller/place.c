@@ -8,7 +8,7 @@
 
 /* Cells beyond what was asked for: room for START and FILTER, which an application does not count. */
 #define EXTRA_CELLS 16u
-/* Cells that ordinary events never fill: for what tells that the stream is full, and of flushes. */
+/* Cells that ordinary events never fill: for the events that report that the stream is full, and flushes. */
 #define KEPT_CELLS 32u
 
 static uint64_t since_boot(void)

@@ -85,7 +85,7 @@ static void name_heir(struct px_trace *t, struct px_registry_slot *slot)
 		return;
 	slot->heir_start = t->heir_start = heir.start;
 	slot->heir_pid = heir.pid;
-	/* who opens the log after our death is to wait for the heir; what cannot be written now will not be later either */
+	/* a process that opens the log after our death is to wait for the heir; what cannot be written now will not be later either */
 	px_write_status(t, false);
 }
 
@@ -157,7 +157,7 @@ int posix_trace_shutdown(trace_id_t trid)
 	}
 	px_stop(t, __builtin_return_address(0));
 	px_close(t->buffer.stream);
-	/* those who wait for events go first: the agent is to have the stream for itself */
+	/* those that wait for events go first: the agent is to have the stream for itself */
 	px_trace_done(t);
 	px_trace_quiesce(t);
 	/* not under the guard: the last flush may take its time */

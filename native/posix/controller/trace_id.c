@@ -53,7 +53,7 @@ struct px_trace *px_trace_claim(void)
 
 		if (t->kind != PX_FREE)
 			continue;
-		/* not what is before it: those who try an old id may count themselves as users at any time */
+		/* not what is before it: calls that try an old id may count themselves as users at any time */
 		memset(&t->generation, 0, sizeof(*t) - offsetof(struct px_trace, generation));
 		t->generation = generation + 1;
 		t->kind = PX_STREAM;
@@ -82,7 +82,7 @@ bool px_trace_retract(struct px_trace *trace, trace_id_t id)
 void px_trace_quiesce(struct px_trace *trace)
 {
 	while (__atomic_load_n(&trace->users, __ATOMIC_SEQ_CST)) {
-		/* who waits for an event looks at the id when it is woken */
+		/* a waiter for an event looks at the id when it is woken */
 		if (trace->buffer.stream) {
 			__atomic_fetch_or(&trace->buffer.stream->waits, PX_WAITS_READER, __ATOMIC_SEQ_CST);
 			px_wake(trace->buffer.stream, PX_WAITS_READER);
@@ -93,7 +93,7 @@ void px_trace_quiesce(struct px_trace *trace)
 
 void px_trace_release(struct px_trace *trace)
 {
-	/* nobody is left but those who try an old id, and look no further */
+	/* nothing is left but calls that try an old id, and look no further */
 	px_buffer_unmap(&trace->buffer);
 	if (trace->control)
 		munmap(trace->control, PX_PAGE);
@@ -106,7 +106,7 @@ void px_trace_release(struct px_trace *trace)
 	free(trace->kept);
 	pthread_mutex_destroy(&trace->lock);
 	pthread_mutex_destroy(&trace->log_lock);
-	/* release: pairs with the guard of who claims it next */
+	/* release: pairs with the guard of the thread that claims it next */
 	__atomic_store_n(&trace->kind, PX_FREE, __ATOMIC_RELEASE);
 }
 

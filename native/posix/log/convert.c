@@ -15,7 +15,7 @@
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "put.h"
-#include "layout/record.h"
+#include "record/record.h"
 #include "tracer_type.h"
 
 #define PACKET_WORDS (256u * 1024u)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log.h - logs: written by the agent of a stream, read by an analyzer; layout.h tells what is in them. */
+/* log.h - logs: written by the agent of a stream, read by an analyzer; layout.h says what is in them. */
 #ifndef PX_LOG_H
 #define PX_LOG_H
 
@@ -16,7 +16,7 @@ int px_log_descriptor(const struct px_log *log);
 
 /*
  * px_log_add - put a record into the block in the making
- * @taken: place in the stream up to which records have now been taken out; px_log_taken() tells it
+ * @taken: place in the stream up to which records have now been taken out; px_log_taken() returns it
  * Return: false if the block has to be written before the next one.
  */
 bool px_log_add(struct px_log *log, const struct px_record *record, uint64_t taken);

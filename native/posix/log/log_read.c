@@ -267,7 +267,7 @@ const struct px_record *px_log_next(struct px_log_reader *r)
 
 		if (r->at + PX_CELL > e->size)
 			continue;
-		/* the checksum was right, but who knows who has made the file */
+		/* the checksum was right, but anybody may have made the file */
 		if (!record->cells || record->cells > PX_CELLS_MAX ||
 		    record->cells * (uint64_t)PX_CELL > e->size - r->at ||
 		    record->size > (uint64_t)record->cells * PX_CELL - PX_RECORD_HEAD)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log_write.c - logs as they are written; layout.h tells what is in them. */
+/* log_write.c - logs as they are written; layout.h says what is in them. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -44,7 +44,7 @@ struct px_log {
 	uint64_t names_at;
 	uint32_t names_system; /* names that are in the log */
 	uint32_t names_user;
-	/* also read by those who ask for the status, while the agent writes */
+	/* also read by calls that ask for the status, while the agent writes */
 	bool wrapped;
 	bool stopped; /* UNTIL_FULL: the last event is in */
 	bool overran;
@@ -54,7 +54,7 @@ struct px_log {
 
 static void set(bool *flag, bool value)
 {
-	/* relaxed, as where they are read: each tells of itself only */
+	/* relaxed, as where they are read: each says something of itself only */
 	__atomic_store_n(flag, value, __ATOMIC_RELAXED);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meet.c - the directory of a user and the files in it; processes as /proc tells of them. */
+/* meet.c - the directory of a user and the files in it; processes as /proc shows them. */
 #include "meet.h"
 
 #include <dirent.h>

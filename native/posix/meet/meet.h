@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meet.h - where the processes meet: the directory of a user, its registry, control pages; who a process is and whether it lives. */
+/* meet.h - where the processes meet: the directory of a user, its registry, control pages; the identity of a process and whether it lives. */
 /*
  * Everything here works by raw system calls: no errno, no cancellation point, nothing allocated, safe in signal handlers.
  */
@@ -23,11 +23,11 @@ uint64_t px_raw_size(int fd);
 struct px_process {
 	uint32_t pid;
 	uint32_t ppid;
-	uint64_t start; /* as field 22 of /proc/PID/stat has it: tells a process from a later one of the same pid */
+	uint64_t start; /* as field 22 of /proc/PID/stat has it: a later process of the same pid has another */
 	char state;
 };
 
-/* px_process_find - who has @pid (0 = the caller)? Return: false if nobody, or if that cannot be found out. */
+/* px_process_find - which process has @pid (0 = the caller)? Return: false if nobody, or if that cannot be found out. */
 bool px_process_find(uint32_t pid, struct px_process *process);
 
 /* px_process_exists - is there a process @pid, whoever that is? Needs no descriptor. */
@@ -90,7 +90,7 @@ int px_control_open(const struct px_path *directory, uint32_t pid, uint64_t star
 /* px_control_enter, _leave - a stream begins, or ends, to trace the process of the page. Safe in signal handlers. */
 static inline void px_control_enter(struct px_control *control, uint32_t slot, uint64_t serial)
 {
-	/* seq_cst, in this order: who sees the bit finds the serial; and see px_control_leave() */
+	/* seq_cst, in this order: a load that sees the bit finds the serial; and see px_control_leave() */
 	__atomic_store_n(&control->serial[slot], serial, __ATOMIC_SEQ_CST);
 	__atomic_fetch_or(&control->active, UINT64_C(1) << slot, __ATOMIC_SEQ_CST);
 }

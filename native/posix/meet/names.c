@@ -51,7 +51,7 @@ static void set_up(struct px_names *names)
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(lock_of(names), &attr);
 	pthread_mutexattr_destroy(&attr);
-	/* last, by release: who is killed before leaves it to the next one, who begins anew */
+	/* last, by release: a thread that is killed before leaves it to the next one, which begins anew */
 	__atomic_store_n(&names->ready, 1, __ATOMIC_RELEASE);
 }
 
@@ -130,7 +130,7 @@ trace_event_id_t px_names_add(struct px_names *names, const char *name, bool sys
 	if (!id && first + *count < end) {
 		id = first + *count;
 		strncpy(names->name[id], name, PX_NAME_SIZE - 1);
-		/* release: who sees the count sees the name */
+		/* release: a load that sees the count sees the name */
 		__atomic_store_n(count, *count + 1, __ATOMIC_RELEASE);
 	}
 	pthread_mutex_unlock(lock_of(names));

@@ -33,7 +33,7 @@ trace_event_id_t px_names_next(const struct px_names *names, trace_event_id_t id
 
 static inline uint32_t px_user_count(const struct px_names *names)
 {
-	/* acquire: pairs with the release of who added the name */
+	/* acquire: pairs with the release of the thread that added the name */
 	return names ? __atomic_load_n(&names->user_count, __ATOMIC_ACQUIRE) : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* buffer.h - a stream's ring as a process has it mapped: records go in and come out; layout.h tells how. */
+/* buffer.h - a stream's ring as a process has it mapped: records go in and come out; layout.h says how. */
 /*
  * Who may run with whom:
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cells.h - cells of a ring and their marks: how a place is taken, written, committed. layout.h tells what they hold. */
+/* cells.h - cells of a ring and their marks: how a place is taken, written, committed. layout.h says what they hold. */
 #ifndef PX_CELLS_H
 #define PX_CELLS_H
 
@@ -19,13 +19,13 @@ static inline bool px_is_of(uint64_t mark, uint64_t place)
 	return PX_PLACE(mark) == place && PX_STATE(mark);
 }
 
-/* Is this mark what an earlier round left? One of a later round tells that the caller is late. */
+/* Is this mark what an earlier round left? One of a later round shows that the caller is late. */
 static inline bool px_is_old(uint64_t mark, uint64_t place)
 {
 	return !PX_STATE(mark) || PX_PLACE(mark) < place;
 }
 
-/* Set the mark of the last reservation, which only @head tells the length of, if its writer has not yet. */
+/* Set the mark of the last reservation, the length of which only @head says, if its writer has not yet. */
 static inline void px_help(const struct px_buffer *b, uint64_t head)
 {
 	uint32_t cells = PX_CELLS(head);
@@ -52,7 +52,7 @@ static inline bool px_commit(const struct px_buffer *b, uint64_t place, uint32_t
 	if (__builtin_expect(!px_is_old(seen, place) && seen != PX_WORD(place, PX_CELLS(seen), PX_RESERVED), 0))
 		return false;
 	px_hand_over();
-	/* release: the acquire load of the reader, or of who recycles the record, sees the record */
+	/* release: the acquire load of the reader, or of the thread that recycles the record, sees it */
 	__atomic_store_n(mark, PX_WORD(place, cells, PX_COMMITTED), __ATOMIC_RELEASE);
 	return true;
 }
@@ -105,7 +105,7 @@ static inline bool px_has_room(const struct px_stream *stream, uint64_t head, ui
 	return PX_PLACE(head) + cells - PX_TAIL_PLACE(__atomic_load_n(&stream->tail, __ATOMIC_ACQUIRE)) <= limit;
 }
 
-/* Commit the record of that place, and see who waits for it. Return: false if the record was given up. */
+/* Commit the record of that place, and see what waits for it. Return: false if the record was given up. */
 static inline bool px_finish(const struct px_buffer *b, uint64_t place, uint32_t cells)
 {
 	bool ours = px_commit(b, place, cells);

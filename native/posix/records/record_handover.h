@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record_handover.h - tells ThreadSanitizer of records that pass from one writer to the next one. */
+/* record_handover.h - reports to ThreadSanitizer records that pass from one writer to the next one. */
 /*
  * A writer's cells become another writer's by way of the reader, which moves tail. The reader has the stream mapped a second
  * time, and ThreadSanitizer, which goes by addresses, does not see that the two met there.
@@ -13,7 +13,7 @@
 /* What it takes for their meeting point. */
 extern char px_handover __attribute__((visibility("hidden")));
 
-/* px_hand_over - the record is committed: who writes there later comes after it. px_take_over - the cells are ours. */
+/* px_hand_over - the record is committed: what is written there later comes after it. px_take_over - the cells are ours. */
 static inline void px_hand_over(void)
 {
 	__tsan_release(&px_handover);

@@ -7,7 +7,7 @@
 
 #define STALL_NS UINT64_C(10000000000)
 
-/* By words that writers may be changing meanwhile: the swap of tail tells whether they did. */
+/* By words that writers may be changing meanwhile: the swap of tail shows whether they did. */
 static void copy_out(void *to, const void *from, uint64_t size)
 {
 	uint64_t *out = to;
@@ -38,7 +38,7 @@ static uint64_t gap_time(const struct px_stream *stream, const struct px_reader 
 {
 	const struct px_victim *victim = &stream->victim[reader->expected % PX_VICTIMS];
 
-	/* acquire: pairs with the writer's release; relaxed would do, as tail has told us of the gap */
+	/* acquire: pairs with the writer's release; relaxed would do, as tail has shown the gap */
 	if (__atomic_load_n(&victim->place, __ATOMIC_ACQUIRE) != reader->expected)
 		return end;
 	return __atomic_load_n(&victim->time, __ATOMIC_RELAXED);

@@ -13,7 +13,7 @@ uint32_t px_give_up(const struct px_buffer *b, uint64_t place)
 	    !__atomic_compare_exchange_n(mark, &seen, PX_WORD(place, PX_CELLS(seen), PX_VOID), false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return 0;
-	/* relaxed: a count, and a flag that is told of later */
+	/* relaxed: a count, and a flag that is reported later */
 	__atomic_fetch_add(&b->stream->lost, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&b->stream->overrun, 1, __ATOMIC_RELAXED);
 	return PX_CELLS(seen);

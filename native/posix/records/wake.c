@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wake.c - wakes who waits for a stream. */
+/* wake.c - wakes the waiters of a stream. */
 #include "wake.h"
 
 #include <linux/futex.h>

@@ -103,7 +103,7 @@ static void map_stream(uint32_t slot, uint64_t serial)
 	if (fd < 0)
 		return;
 	if (px_buffer_map(&buffer, fd) == 0) {
-		/* release: who sees the stream sees it mapped */
+		/* release: a load that sees the stream sees it mapped */
 		if (!__atomic_compare_exchange_n(&px_own.stream[slot], &old, buffer.stream, false, __ATOMIC_ACQ_REL,
 						 __ATOMIC_RELAXED))
 			px_raw_munmap(buffer.stream, px_mapped_size(buffer.stream));
@@ -118,7 +118,7 @@ struct px_stream *px_own_stream(uint32_t slot, uint64_t serial)
 	struct px_stream *stream;
 
 	map_stream(slot, serial);
-	/* acquire: pairs with the release of who mapped it */
+	/* acquire: pairs with the release of the thread that mapped it */
 	stream = __atomic_load_n(&px_own.stream[slot], __ATOMIC_ACQUIRE);
 	return stream && stream->serial == serial ? stream : NULL;
 }
@@ -136,7 +136,7 @@ static struct px_buffer buffer_of(struct px_stream *stream)
 /* The stream in @slot, if it is mapped; another one may have come since, which is not. */
 static inline struct px_stream *mapped_in(uint32_t slot)
 {
-	/* acquire: pairs with the release of who mapped it */
+	/* acquire: pairs with the release of the thread that mapped it */
 	struct px_stream *stream = __atomic_load_n(&px_own.stream[slot], __ATOMIC_ACQUIRE);
 
 	return stream && stream->serial == __atomic_load_n(&px_control.serial[slot], __ATOMIC_RELAXED) ? stream : NULL;
@@ -156,7 +156,7 @@ static inline uint64_t own_thread(void)
 #endif
 }
 
-/* Who makes the event: the calling thread. */
+/* The event is the calling thread's. */
 static inline __attribute__((always_inline)) void sign(struct px_event *event)
 {
 	uint32_t pid = __atomic_load_n(&identity->pid, __ATOMIC_RELAXED), tid = self_tid;
@@ -184,7 +184,7 @@ static inline __attribute__((always_inline)) void record(const struct px_event *
 		if (__builtin_expect(px_lives(stream), 1))
 			px_put(&buffer, event);
 		else
-			px_close(stream); /* as its controller has died: the first who notices */
+			px_close(stream); /* as its controller has died: the first that notices */
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* event.h - the calling process as its trace points see it: who it is, its control page, the streams it has mapped. */
+/* event.h - the calling process as its trace points see it: its identity, its control page, the streams it has mapped. */
 #ifndef PX_EVENT_H
 #define PX_EVENT_H
 
@@ -19,13 +19,13 @@ struct px_own {
 	uint64_t start;
 	struct px_path directory; /* empty: there is none */
 
-	/* What those who control streams want to be called for; set under the guard, the latter by release. */
+	/* What the controllers of streams want to be called for; set under the guard, the latter by release. */
 	void (*forked)(void); /* in the child, under no lock */
 	void (*ending)(void);
 };
 extern struct px_own px_own __attribute__((visibility("hidden")));
 
-/* px_own_pid - of the calling process, even if it has come by a fork that nobody told us of. Safe in signal handlers. */
+/* px_own_pid - of the calling process, even if it has come by a fork that was not reported. Safe in signal handlers. */
 uint32_t px_own_pid(void);
 
 /* px_identity_begin - once, before anything else. px_identity_forked - in a child that begins with our memory. */

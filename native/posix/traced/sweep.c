@@ -83,7 +83,7 @@ static bool parse(const char *name, uint64_t *first, uint64_t *second)
 }
 
 /*
- * Is a control page needed: does its process live, or a controller who may ask for its names? If so, its family is noted.
+ * Is a control page needed: does its process live, or a controller that may ask for its names? If so, its family is noted.
  */
 static bool is_page_needed(const struct px_path *path, const struct px_registry *registry, bool lives,
 			   struct family *family, size_t *count)
@@ -115,7 +115,7 @@ static bool is_needed(const struct family *family, size_t count, uint64_t pid, u
 	return count == FAMILIES;
 }
 
-/* First pass: pages and streams; second pass: names, when it is known who needs them. */
+/* First pass: pages and streams; second pass: names, when it is known which are needed. */
 static void sweep_files(DIR *dir, const struct px_path *directory, const struct px_registry *registry,
 			struct family *family, size_t *count, bool names)
 {

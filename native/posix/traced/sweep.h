@@ -8,7 +8,7 @@
 /* px_sweep - remove files of processes that are gone, and free the slots of dead controllers. Blocks on the registry. */
 void px_sweep(const struct px_path *directory);
 
-/* px_sweep_locked - the same, by who has the registry locked. */
+/* px_sweep_locked - the same, by a caller that has the registry locked. */
 void px_sweep_locked(const struct px_path *directory, struct px_registry *registry);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* to_tracer.c - tells a tracer in the same process of user events; where there is none, its functions are null. */
+/* to_tracer.c - reports user events to a tracer in the same process; where there is none, its functions are null. */
 #include "to_tracer.h"
 
 #include <stdio.h>

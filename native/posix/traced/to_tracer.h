@@ -16,7 +16,7 @@ static inline bool px_tracer_listens(void)
 /* px_tracer_begin - find out whether there is one. */
 void px_tracer_begin(void);
 
-/* px_tracer_event - tell it, which is there, of an event. Safe in signal handlers. px_tracer_name - tell it the name of an event type. */
+/* px_tracer_event - report an event to the tracer, which is there. Safe in signal handlers. px_tracer_name - report the name of an event type. */
 void px_tracer_event(const struct px_event *event);
 void px_tracer_name(trace_event_id_t id, const char *name);
 

@@ -4,7 +4,7 @@
  * Workers take packets one by one from a shared number. All events of a packet of slots are one thread's, so a small
  * array by id is enough inside it; it is added to the worker's totals at the packet's end. Totals are joined at the end.
  */
-#include "decode.h"
+#include "../decode.h"
 
 #define IDS 1024u
 
@@ -74,7 +74,7 @@ static int count_ids(struct counter_worker *worker, const struct rd_packet *pack
 	}
 	if (p < q)
 		counts[0][rd_u16(p) & PTT_ID_MASK]++;
-	for (uint32_t id = 1; id < PTT_ID_END; id++) {
+	for (uint32_t id = 1; id < PTT_ID_STACK; id++) {
 		uint64_t n = counts[0][id] + counts[1][id];
 
 		if (n && add(&worker->threads, packet->thread, id, n) < 0)

@@ -5,7 +5,7 @@
  * number). The lane on top may go on until the key of the next best one: events are taken from it in runs, and the heap
  * is put in order once a run. Lanes that are far from now sink to the leaves and cost nothing.
  */
-#include "decode.h"
+#include "../decode.h"
 
 struct lane {
 	const uint8_t *base;  /* of the packet */
@@ -215,6 +215,15 @@ static inline void emit(const struct ptt_columns *out, int64_t i, int64_t ts, ui
 		out->payload[i] = payload;
 }
 
+/* The stack of an event that was emitted; it says from where the program called. Few events have one. */
+static __attribute__((cold, noinline)) void emit_stack(const struct ptt_columns *out, int64_t i, const struct rd_sites *sites, uint32_t stack)
+{
+	if (out->stack)
+		out->stack[i] = stack;
+	if (out->site)
+		out->site[i] = rd_sites_choose(sites, stack, out->site[i]);
+}
+
 /* Takes events of slots. Returns how many; lane->at is the next event, with its key, or behind the packet. */
 static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_reader *reader, struct lane *lane,
 							       const struct run *run,
@@ -239,14 +248,19 @@ static inline __attribute__((always_inline)) int64_t run_slots(const struct ptt_
 		     rd_site_of(&sites, rd_sites_find(&sites, (uint32_t)(w1 >> PTT_SITE_SHIFT)), id, ticks),
 		     rd_payload(p, end, id));
 		n++;
-		do {
+		for (;;) {
 			p += PTT_SLOT_SIZE;
 			if (p >= end) {
 				lane->at = p;
 				return n;
 			}
 			w0 = rd_u64(p);
-		} while (rd_slot_skipped(w0));
+			if (!rd_slot_skipped(w0))
+				break;
+			if ((w0 & PTT_ID_MASK) == PTT_ID_STACK)
+				emit_stack(out, start + n - 1, &reader->processes[lane->process].sites,
+					   rd_slot_stack(rd_u64(p + 8)));
+		}
 		ticks = rd_slot_ticks(w0, begin);
 		key = ticks_are_keys ? ticks : (uint64_t)rd_time(&clock, ticks) ^ RD_KEY_BIAS;
 	}
@@ -481,6 +495,8 @@ int64_t ptt_cursor_read(struct ptt_cursor *cursor, const struct ptt_columns *out
 	struct ptt_reader *reader = cursor->reader;
 	int64_t n = 0;
 
+	if (out->stack && cursor->heap_count) /* most events have none */
+		memset(out->stack, 0, (size_t)max * sizeof(*out->stack));
 	while (n < max && cursor->heap_count) {
 		uint32_t number = cursor->heap[0].lane;
 		struct lane *lane = &cursor->lanes[number];

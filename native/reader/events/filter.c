@@ -5,6 +5,7 @@
 struct ptt_filter {
 	bool by_event, by_thread, by_object, by_site;
 	bool event[1024];
+	bool whatever[1024]; /* passes on any object and from any call site */
 	struct rd_map threads;
 	struct rd_map objects; /* (process, address); process UINT32_MAX for any */
 	struct rd_map sites;
@@ -30,6 +31,13 @@ int ptt_filter_allow_event(struct ptt_filter *filter, uint32_t id)
 	filter->by_event = true;
 	if (id < 1024)
 		filter->event[id] = true;
+	return 0;
+}
+
+int ptt_filter_keep_event(struct ptt_filter *filter, uint32_t id)
+{
+	if (id < 1024)
+		filter->whatever[id] = true;
 	return 0;
 }
 
@@ -72,6 +80,8 @@ bool rd_passes(const struct ptt_filter *filter, const struct ptt_reader *reader,
 		return false;
 	if (filter->by_thread && !rd_map_find(&filter->threads, thread, 0))
 		return false;
+	if (filter->whatever[columns->id[i] & PTT_ID_MASK])
+		return true;
 	if (filter->by_object && !allowed(&filter->objects, process, columns->object[i]))
 		return false;
 	return !filter->by_site || site_allowed(&filter->sites, process, columns->site[i]);
@@ -95,6 +105,8 @@ int64_t ptt_filter_apply(const struct ptt_filter *filter, struct ptt_reader *rea
 		columns->site[to] = columns->site[i];
 		if (columns->payload)
 			columns->payload[to] = columns->payload[i];
+		if (columns->stack)
+			columns->stack[to] = columns->stack[i];
 		to++;
 	}
 	return to;

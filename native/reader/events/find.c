@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* find.c - picks events of a few types out of all packets, without the cost of an order. */
-#include "decode.h"
+#include "../decode.h"
 
 struct search {
 	struct ptt_reader *reader;
@@ -26,6 +26,62 @@ static void take(struct search *search, const struct rd_packet *packet, const st
 	out->object[i] = w1 & PTT_OBJECT_MASK;
 	out->site[i] = rd_site_of(sites, address, w0 & PTT_ID_MASK, ticks);
 	out->payload[i] = rd_payload(p, end, w0 & PTT_ID_MASK);
+	if (out->stack)
+		out->stack[i] = 0; /* a search is for names and the like */
+}
+
+static uint32_t number_of(const struct rd_map *map, uint64_t a, uint64_t b)
+{
+	const struct rd_entry *e = rd_map_find(map, a, b);
+
+	return e ? (uint32_t)(e->value - 1) : RD_NONE;
+}
+
+static void take_record(struct search *search, uint32_t trace, const struct rd_clock *clock, const uint8_t *p)
+{
+	const struct ptt_columns *out = search->out;
+	struct ptt_reader *reader = search->reader;
+	/* Both are known since the packet was indexed. */
+	uint32_t process = number_of(&reader->process_of, trace, UINT64_C(1) << 32 | rd_u32(p + 12));
+	uint32_t thread = process == RD_NONE ? RD_NONE : number_of(&reader->thread_of, process, rd_u32(p + 16));
+	uint64_t site = (rd_u32(p + 28) | (uint64_t)rd_u32(p + 32) << 32) & PTT_SITE_ADDRESS;
+	uint32_t id = rd_u32(p) & PTT_ID_MASK;
+	int64_t i = search->count;
+
+	if (thread == RD_NONE)
+		return;
+	search->count++;
+	out->ts[i] = rd_time(clock, rd_u64(p + 4));
+	out->thread[i] = thread;
+	out->id[i] = (uint16_t)id;
+	out->cpu[i] = PTT_CPU_UNKNOWN;
+	out->object[i] = rd_u32(p + 20) | (uint64_t)rd_u32(p + 24) << 32;
+	out->site[i] = rd_site_of(&reader->processes[process].sites, site, id, rd_u64(p + 4));
+	out->payload[i] = (uint64_t)(uintptr_t)p | RD_PAYLOAD_RECORD;
+	if (out->stack)
+		out->stack[i] = 0;
+}
+
+/* The same as search_packet(), of records. */
+static bool search_records(struct search *search, struct rd_packet *packet, uint32_t trace, const struct rd_clock *clock)
+{
+	const uint8_t *p = rd_data(search->reader, packet) + sizeof(struct ptt_packet);
+	const uint8_t *end = rd_data(search->reader, packet) + packet->content;
+	int64_t before = search->count;
+	bool sound;
+
+	if (!rd_check(search->reader, packet))
+		return true;
+	for (uint32_t size; p < end && (size = rd_record_size(p, end, &sound)); p += size) {
+		if (!sound || !search->ids[rd_u32(p) & PTT_ID_MASK])
+			continue;
+		if (search->count == search->room) {
+			search->count = before;
+			return false;
+		}
+		take_record(search, trace, clock, p);
+	}
+	return true;
 }
 
 /* Returns false when there is no room for all of a packet. */
@@ -55,7 +111,7 @@ int64_t ptt_reader_find(struct ptt_reader *reader, const uint8_t *ids, uint64_t 
 	struct search search = { reader, ids, out, 0, room };
 	uint32_t round = (uint32_t)(*next >> 32), stream = (uint32_t)*next;
 	uint64_t searched = 0;
-	bool more = true;
+	bool more = true, fits;
 
 	/* Round by round, one packet of each stream: names are given early in a thread's life. */
 	for (; more; round++, stream = 0) {
@@ -71,7 +127,10 @@ int64_t ptt_reader_find(struct ptt_reader *reader, const uint8_t *ids, uint64_t 
 				*next = UINT64_MAX;
 				return search.count;
 			}
-			if (!search_packet(&search, &s->packets[round], &reader->traces[s->trace].clock))
+			fits = s->stream_class == PTT_STREAM_RECORDS ?
+				       search_records(&search, &s->packets[round], s->trace, &reader->traces[s->trace].clock) :
+				       search_packet(&search, &s->packets[round], &reader->traces[s->trace].clock);
+			if (!fits)
 				return search.count;
 			searched += s->packets[round].size;
 		}

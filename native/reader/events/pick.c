@@ -16,6 +16,7 @@ struct batch {
 	uint64_t object[BATCH];
 	uint64_t site[BATCH];
 	uint64_t payload[BATCH];
+	uint32_t stack[BATCH];
 	uint16_t passed[BATCH]; /* which of them */
 };
 
@@ -28,6 +29,7 @@ static void copy_event(const struct ptt_columns *to, int64_t at, const struct ba
 	to->object[at] = from->object[i];
 	to->site[at] = from->site[i];
 	to->payload[at] = from->payload[i];
+	to->stack[at] = from->stack[i];
 }
 
 /* Walks from `start` over n events and takes down where the `count` that passed are; ends behind the last one or n. */
@@ -62,7 +64,8 @@ int64_t ptt_cursor_pick(struct ptt_cursor *cursor, struct ptt_reader *reader, co
 	if (!b)
 		return -ENOMEM;
 	while (found < max && *looked < budget && !err) {
-		const struct ptt_columns columns = { b->ts, b->thread, b->id, b->cpu, b->object, b->site, b->payload };
+		const struct ptt_columns columns = { b->ts,	b->thread, b->id,      b->cpu,
+						     b->object, b->site,   b->payload, b->stack };
 		struct ptt_position start;
 		int64_t count = 0, n, i;
 

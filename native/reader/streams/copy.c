@@ -4,7 +4,7 @@
  * Slots and records are moved as they are; heads are made anew. Only where clocks are put together does a time stamp
  * change, and with it the checksum of a record.
  */
-#include "../events/decode.h"
+#include "../decode.h"
 
 #include <stddef.h>
 #include <unistd.h>
@@ -19,6 +19,7 @@ struct copier {
 	int fd;
 	uint8_t *buffer;
 	size_t room;
+	uint64_t next; /* the event of what->events to come */
 	uint64_t sequence;
 	uint64_t discarded; /* before the first packet that is copied */
 	int64_t events;
@@ -55,16 +56,44 @@ static uint64_t new_ticks(const struct ptt_copy *what, uint64_t ticks)
 	return (uint64_t)scaled + what->tick_base;
 }
 
-/* Copies up to @end, or to the first event that is too late for a packet that begins at @begin. Returns where it ended. */
-static const uint8_t *copy_slots(const struct copier *copier, const struct rd_packet *packet, const uint8_t *p,
-				 const uint8_t *end, uint64_t begin, struct content *out)
+static void put_ticks(uint8_t *slot, uint64_t w0, uint64_t ticks)
 {
-	uint8_t *to = copier->buffer + HEAD;
+	w0 = (w0 & ~(PTT_TIME_MASK << PTT_TIME_SHIFT)) | (ticks & PTT_TIME_MASK) << PTT_TIME_SHIFT;
+	memcpy(slot, &w0, sizeof(w0));
+}
 
-	for (; p < end; p += PTT_SLOT_SIZE, out->size += PTT_SLOT_SIZE) {
+/* Whether the event at an offset of a packet is to be copied; may be asked again of the last one. */
+static bool is_chosen(struct copier *copier, uint32_t packet, size_t offset)
+{
+	const struct ptt_copy *what = copier->what;
+	uint64_t place = (uint64_t)packet << 32 | offset;
+
+	if (!what->events)
+		return true;
+	while (copier->next < what->event_count && what->events[copier->next] < place)
+		copier->next++;
+	return copier->next < what->event_count && what->events[copier->next] == place;
+}
+
+/* Copies up to @end, or to the first event that is too late for a packet that begins at @begin. Returns where it ended. */
+static const uint8_t *copy_slots(struct copier *copier, const struct rd_packet *packet, uint32_t number,
+				 const uint8_t *p, const uint8_t *end, uint64_t begin, struct content *out)
+{
+	const uint8_t *base = rd_data(copier->reader, packet);
+	uint8_t *to = copier->buffer + HEAD;
+	bool chosen = !copier->what->events;
+
+	for (; p < end; p += PTT_SLOT_SIZE, out->size += chosen ? PTT_SLOT_SIZE : 0) {
 		uint64_t w0 = rd_u64(p), ticks;
 
+		/* What begins no event belongs to the one before it. */
+		if (!rd_slot_skipped(w0))
+			chosen = is_chosen(copier, number, (size_t)(p - base));
+		if (!chosen)
+			continue;
 		memcpy(to + out->size, p, PTT_SLOT_SIZE);
+		if ((w0 & PTT_ID_MASK) == PTT_ID_STACK)
+			put_ticks(to + out->size, w0, out->last);
 		if (rd_slot_skipped(w0))
 			continue;
 		ticks = new_ticks(copier->what, rd_slot_ticks(w0, packet->begin));
@@ -74,26 +103,26 @@ static const uint8_t *copy_slots(const struct copier *copier, const struct rd_pa
 			break;
 		out->events++;
 		out->last = ticks;
-		w0 = (w0 & ~(PTT_TIME_MASK << PTT_TIME_SHIFT)) | (ticks & PTT_TIME_MASK) << PTT_TIME_SHIFT;
-		memcpy(to + out->size, &w0, sizeof(w0));
+		put_ticks(to + out->size, w0, ticks);
 	}
 	return p;
 }
 
-/* Whether a record is of the process and thread that are wanted. */
-static bool wanted(const struct copier *copier, uint32_t trace, const uint8_t *p)
+static bool is_wanted(const struct ptt_copy *what, uint32_t thread)
 {
-	const struct ptt_copy *what = copier->what;
-	uint32_t process = rd_process_of_pid(copier->reader, trace, rd_u32(p + 12));
-
-	if (what->process_filter != RD_NONE && process != what->process_filter)
-		return false;
-	return what->thread_filter == RD_NONE ||
-	       rd_thread(copier->reader, process, rd_u32(p + 16)) == what->thread_filter;
+	return !what->threads || (thread != RD_NONE && what->threads[thread]);
 }
 
-static void copy_records(const struct copier *copier, uint32_t trace, const uint8_t *p, const uint8_t *end,
-			 struct content *out)
+/* Whether a record is of a thread that is wanted. */
+static bool wanted(const struct copier *copier, uint32_t trace, const uint8_t *p)
+{
+	uint32_t process = rd_process_of_pid(copier->reader, trace, rd_u32(p + 12));
+
+	return !copier->what->threads || is_wanted(copier->what, rd_thread(copier->reader, process, rd_u32(p + 16)));
+}
+
+static void copy_records(struct copier *copier, uint32_t trace, uint32_t number, const uint8_t *base,
+			 const uint8_t *p, const uint8_t *end, struct content *out)
 {
 	uint8_t *to = copier->buffer + HEAD;
 	uint32_t size;
@@ -103,7 +132,7 @@ static void copy_records(const struct copier *copier, uint32_t trace, const uint
 		uint64_t ticks = new_ticks(copier->what, rd_u64(p + 4));
 		uint32_t sum = 0;
 
-		if (!sound || !wanted(copier, trace, p))
+		if (!sound || !wanted(copier, trace, p) || !is_chosen(copier, number, (size_t)(p - base)))
 			continue;
 		memcpy(to, p, size);
 		memcpy(to + 4, &ticks, sizeof(ticks));
@@ -145,7 +174,7 @@ static int write_packet(struct copier *copier, const struct rd_packet *packet, c
 	return write_all(copier->fd, copier->buffer, size);
 }
 
-static int copy_slot_packet(struct copier *copier, const struct rd_packet *packet, const uint8_t *p,
+static int copy_slot_packet(struct copier *copier, const struct rd_packet *packet, uint32_t number, const uint8_t *p,
 			    const uint8_t *end, bool whole)
 {
 	uint64_t begin = whole ? new_ticks(copier->what, packet->begin) : UINT64_MAX;
@@ -154,7 +183,7 @@ static int copy_slot_packet(struct copier *copier, const struct rd_packet *packe
 	while (p < end && !err) {
 		struct content content = { 0 };
 
-		p = copy_slots(copier, packet, p, end, begin, &content);
+		p = copy_slots(copier, packet, number, p, end, begin, &content);
 		/* A part of a packet begins with its first event. */
 		whole = whole && p == end;
 		if (content.events)
@@ -175,9 +204,7 @@ static int copy_packet(struct copier *copier, const struct rd_stream *stream, ui
 
 	if (!rd_check(copier->reader, packet) || from < HEAD || to > packet->content || from >= to)
 		return 0;
-	if (stream->stream_class == PTT_STREAM_SLOTS &&
-	    ((what->process_filter != RD_NONE && what->process_filter != packet->process) ||
-	     (what->thread_filter != RD_NONE && what->thread_filter != packet->thread)))
+	if (stream->stream_class == PTT_STREAM_SLOTS && !is_wanted(what, packet->thread))
 		return 0;
 	if (packet->size + 16 > copier->room) {
 		uint8_t *bigger = realloc(copier->buffer, packet->size + 16);
@@ -188,9 +215,9 @@ static int copy_packet(struct copier *copier, const struct rd_stream *stream, ui
 		copier->room = packet->size + 16;
 	}
 	if (stream->stream_class == PTT_STREAM_SLOTS)
-		return copy_slot_packet(copier, packet, base + from, base + to,
+		return copy_slot_packet(copier, packet, number, base + from, base + to,
 					from == HEAD && to == packet->content);
-	copy_records(copier, stream->trace, base + from, base + to, &content);
+	copy_records(copier, stream->trace, number, base, base + from, base + to, &content);
 	if (!content.events)
 		return 0;
 	return write_packet(copier, packet, &content, from == HEAD && to == packet->content);

@@ -6,7 +6,7 @@
  * time going back) the CRC decides at once whose fault it is, and the search goes on from the next thing that looks like
  * a packet.
  */
-#include "../events/decode.h"
+#include "../decode.h"
 
 #include <fcntl.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ bool rd_check(struct ptt_reader *reader, struct rd_packet *packet)
 	crc = ptt_crc32c(crc, zero, sizeof(zero));
 	crc = ptt_crc32c(crc, data + at + sizeof(zero), packet->size - at - sizeof(zero));
 	good = crc == rd_u32(data + at);
-	/* relaxed: all threads come to the same answer; the swap only makes one of them tell */
+	/* relaxed: all threads come to the same answer; the swap only makes one of them report it */
 	if (__atomic_compare_exchange_n((uint8_t *)&packet->state, &unchecked, good ? RD_GOOD : RD_BAD, false,
 					__ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
 	    !good)

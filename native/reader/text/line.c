@@ -81,7 +81,8 @@ static bool is_obeyed(const uint8_t *s, size_t n)
 	       (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9);
 }
 
-char *out_plain(char *p, const char *bytes, size_t size)
+/* What cannot stay as it is becomes two digits behind @mark; in a word, blanks and percent signs cannot. */
+static inline char *escaped(char *p, const char *bytes, size_t size, const char *mark, bool word)
 {
 	static const char digit[] = "0123456789abcdef";
 	const uint8_t *s = (const uint8_t *)bytes;
@@ -89,12 +90,11 @@ char *out_plain(char *p, const char *bytes, size_t size)
 	while (size) {
 		size_t n = utf8(s, size);
 
-		if (n && !is_obeyed(s, n)) {
+		if (n && !is_obeyed(s, n) && !(word && (*s == ' ' || *s == '%'))) {
 			p = out_text(p, (const char *)s, n);
 		} else {
 			n = 1;
-			*p++ = '\\';
-			*p++ = 'x';
+			p = out_text(p, mark, strlen(mark));
 			*p++ = digit[*s >> 4];
 			*p++ = digit[*s & 15];
 		}
@@ -104,26 +104,14 @@ char *out_plain(char *p, const char *bytes, size_t size)
 	return p;
 }
 
+char *out_plain(char *p, const char *bytes, size_t size)
+{
+	return escaped(p, bytes, size, "\\x", false);
+}
+
 char *out_word(char *p, const char *bytes, size_t size)
 {
-	static const char digit[] = "0123456789abcdef";
-	const uint8_t *s = (const uint8_t *)bytes;
-
-	while (size) {
-		size_t n = utf8(s, size);
-
-		if (n && !is_obeyed(s, n) && *s != ' ' && *s != '%') {
-			p = out_text(p, (const char *)s, n);
-		} else {
-			n = 1;
-			*p++ = '%';
-			*p++ = digit[*s >> 4];
-			*p++ = digit[*s & 15];
-		}
-		s += n;
-		size -= n;
-	}
-	return p;
+	return escaped(p, bytes, size, "%", true);
 }
 
 char *out_csv(char *p, const char *bytes, size_t size)

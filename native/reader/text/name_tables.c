@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* name_tables.c - tables of names: filled by the caller, who is told which ones are needed. */
+/* name_tables.c - tables of names: filled by the caller, which asks for the ones that are needed. */
 #include "name_tables.h"
 
 #include <stdio.h>
 
-#include "../events/decode.h"
+#include "../decode.h"
 
 bool rd_is_code(const struct ptt_field *field)
 {
@@ -98,14 +98,9 @@ void ptt_names_destroy(struct ptt_names *names)
 			free((void *)(uintptr_t)map->entries[i].value);
 		rd_map_free(map);
 	}
-	for (uint32_t i = 0; i < names->thread_room; i++) {
-		free(names->threads[i]);
-		free(names->labels[i]);
-	}
 	for (uint32_t i = 0; i < 1024; i++)
 		free(names->sentences[i].ops);
-	free(names->threads);
-	free(names->labels);
+	rd_thread_names_free(&names->threads);
 	free(names->ranges);
 	rd_pthreads_free(&names->pthreads);
 	free(names);
@@ -114,31 +109,6 @@ void ptt_names_destroy(struct ptt_names *names)
 void ptt_names_show_process(struct ptt_names *names, int on)
 {
 	names->show_process = on;
-}
-
-static int thread_room(struct ptt_names *names, uint32_t thread)
-{
-	uint32_t want = names->thread_room ? names->thread_room : 64;
-	char **bigger;
-
-	if (thread < names->thread_room)
-		return 0;
-	if (thread >= names->reader->thread_count)
-		return -EINVAL;
-	while (want <= thread)
-		want *= 2;
-	bigger = realloc(names->threads, want * sizeof(*bigger));
-	if (!bigger)
-		return -ENOMEM;
-	names->threads = bigger;
-	bigger = realloc(names->labels, want * sizeof(*bigger));
-	if (!bigger)
-		return -ENOMEM;
-	names->labels = bigger;
-	for (uint32_t i = names->thread_room; i < want; i++)
-		names->threads[i] = names->labels[i] = NULL;
-	names->thread_room = want;
-	return 0;
 }
 
 /* Columns that a text takes on a terminal, near enough: its code points. */
@@ -154,33 +124,45 @@ static uint32_t columns_of(const char *text)
 #define LABEL_SIZE (RD_NAME_MAX + 64)
 #define LABEL_WIDTH_MAX 32u
 
-static void label_text(const struct ptt_names *names, uint32_t thread, char *out)
+static uint32_t label_text(struct ptt_names *names, uint32_t thread, const char *name, char *out)
 {
 	const struct rd_thread *t = &names->reader->threads[thread];
-	const char *name = rd_thread_name(names, thread);
-	uint32_t pid = names->reader->processes[t->process].pid;
+	uint32_t pid = names->reader->processes[t->process].pid, width;
 
 	if (names->show_process)
 		snprintf(out, LABEL_SIZE, "%u/%u%s%s", pid, t->tid, name ? " " : "", name ? name : "");
 	else
 		snprintf(out, LABEL_SIZE, "%u%s%s", t->tid, name ? " " : "", name ? name : "");
+	width = columns_of(out);
+	if (width > names->label_width)
+		names->label_width = width < LABEL_WIDTH_MAX ? width : LABEL_WIDTH_MAX;
+	return width;
 }
 
-const char *rd_label(struct ptt_names *names, uint32_t thread)
+/* NULL for a number that is no thread's, too. */
+static struct rd_turn *turn_at(struct ptt_names *names, uint32_t thread, int64_t ts)
 {
+	return thread < names->reader->thread_count ? rd_turn_at(&names->threads, thread, ts) : NULL;
+}
+
+const char *rd_thread_name(struct ptt_names *names, uint32_t thread, int64_t ts)
+{
+	const struct rd_turn *turn = turn_at(names, thread, ts);
+
+	return turn ? turn->name : NULL;
+}
+
+const char *rd_label(struct ptt_names *names, uint32_t thread, int64_t ts)
+{
+	struct rd_turn *turn = turn_at(names, thread, ts);
 	char text[LABEL_SIZE], *label;
 	uint32_t width;
 	size_t size;
 
-	if (thread_room(names, thread) < 0)
-		return NULL;
-	if (names->labels[thread])
-		return names->labels[thread];
-	label_text(names, thread, text);
+	if (!turn || turn->label)
+		return turn ? turn->label : NULL;
+	width = label_text(names, thread, turn->name, text);
 	size = strlen(text);
-	width = columns_of(text);
-	if (width > names->label_width)
-		names->label_width = width < LABEL_WIDTH_MAX ? width : LABEL_WIDTH_MAX;
 	label = malloc(size + LABEL_WIDTH_MAX + 1);
 	if (!label)
 		return NULL;
@@ -188,38 +170,31 @@ const char *rd_label(struct ptt_names *names, uint32_t thread)
 	for (; width < names->label_width; width++)
 		label[size++] = ' ';
 	label[size] = 0;
-	names->labels[thread] = label;
+	turn->label = label;
 	return label;
 }
 
-int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, const char *text)
+int ptt_names_set_thread(struct ptt_names *names, uint32_t thread, int64_t since, const char *text)
 {
-	char label[LABEL_SIZE];
-	uint32_t width;
-	char *copy;
+	char label[LABEL_SIZE], *copy = NULL;
 
-	if (thread_room(names, thread) < 0)
+	if (thread >= names->reader->thread_count)
 		return -EINVAL;
-	copy = strndup(text, RD_NAME_MAX);
-	if (!copy)
-		return -ENOMEM;
-	free(names->threads[thread]);
-	free(names->labels[thread]);
-	names->threads[thread] = copy;
-	names->labels[thread] = NULL;
-	/* Known now, so that all lines have one width from the first on. */
-	label_text(names, thread, label);
-	width = columns_of(label);
-	if (width > names->label_width)
-		names->label_width = width < LABEL_WIDTH_MAX ? width : LABEL_WIDTH_MAX;
-	return 0;
+	if (*text) {
+		copy = strndup(text, RD_NAME_MAX);
+		if (!copy)
+			return -ENOMEM;
+		/* Known now, so that all lines have one width from the first on. */
+		label_text(names, thread, copy, label);
+	}
+	return rd_turn_set(&names->threads, thread, since, copy);
 }
 
 int ptt_names_set_pthread(struct ptt_names *names, uint32_t process, uint64_t pthread, int64_t since, uint32_t thread)
 {
-	struct rd_tenure told = { .pthread = pthread, .since = since, .process = process, .thread = thread };
+	struct rd_tenure tenure = { .pthread = pthread, .since = since, .process = process, .thread = thread };
 
-	return thread < names->reader->thread_count ? rd_pthreads_tell(&names->pthreads, &told) : -EINVAL;
+	return thread < names->reader->thread_count ? rd_pthreads_add(&names->pthreads, &tenure) : -EINVAL;
 }
 
 int ptt_names_set(struct ptt_names *names, uint32_t kind, uint32_t process, uint64_t address, const char *text)

@@ -6,6 +6,7 @@
 #include "../traceset.h"
 #include "../pthreads.h"
 #include "nptl_trace_events.h"
+#include "thread_names.h"
 
 #define RD_NAME_MAX 1024u /* longer names are cut */
 
@@ -35,9 +36,7 @@ struct ptt_names {
 	struct ptt_reader *reader;
 	struct rd_map names[3];     /* by kind: (process, address) -> char *, 0 = has none */
 	struct rd_pthreads pthreads;
-	char **threads;             /* names of threads, NULL = unknown */
-	char **labels;              /* what stands in front of a line, padded; made on first use */
-	uint32_t thread_room;
+	struct rd_thread_names threads;
 	uint32_t label_width;
 	bool show_process;
 	struct rd_range *ranges;    /* sorted by process and address when `sorted` */
@@ -57,14 +56,10 @@ static inline const char *rd_name(const struct ptt_names *names, enum ptt_name_k
 	return e ? (const char *)(uintptr_t)e->value : NULL;
 }
 
-/* rd_thread_name - the name of a thread by its number, or NULL. */
-static inline const char *rd_thread_name(const struct ptt_names *names, uint32_t thread)
-{
-	return thread < names->thread_room ? names->threads[thread] : NULL;
-}
-
-/* rd_label - pid, tid and name of a thread, padded; NULL when memory is out. */
-const char *rd_label(struct ptt_names *names, uint32_t thread);
+/* rd_thread_name - the name that a thread of the reader has at a time, or NULL. */
+const char *rd_thread_name(struct ptt_names *names, uint32_t thread, int64_t ts);
+/* rd_label - pid, tid and name of a thread at a time, padded; NULL when memory is out. */
+const char *rd_label(struct ptt_names *names, uint32_t thread, int64_t ts);
 /* rd_is_code - whether an address field leads to code rather than to an object. */
 bool rd_is_code(const struct ptt_field *field);
 /* rd_is_named - whether objects of a domain are variables, which may have names. */

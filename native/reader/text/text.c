@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include "../events/decode.h"
+#include "../decode.h"
 #include "name_tables.h"
 #include "line.h"
 
@@ -98,7 +98,8 @@ static char *put_errno(char *p, int64_t value)
 static char *put_tid(char *p, const struct event *e, uint32_t tid)
 {
 	const struct rd_entry *known = rd_map_find(&e->names->reader->thread_of, e->process, tid);
-	const char *name = known ? rd_thread_name(e->names, (uint32_t)(known->value - 1)) : NULL;
+	int64_t ts = e->columns->ts[e->i];
+	const char *name = known ? rd_thread_name(e->names, (uint32_t)(known->value - 1), ts) : NULL;
 
 	if (!tid)
 		return OUT_LITERAL(p, "unknown");
@@ -145,6 +146,13 @@ static char *put_object(char *p, const struct event *e)
 	return thread ? put_tid(p, e, e->names->reader->threads[thread - 1].tid) : out_hex(p, object);
 }
 
+static char *put_lock_type(char *p, int64_t type)
+{
+	if (type > 0 && type < ptt_lock_type_count)
+		return out_string(p, ptt_lock_types[type]);
+	return out_s64(p, type);
+}
+
 static char *put_field(char *p, const struct event *e, uint32_t number)
 {
 	static const char *const kinds[] = { "normal", "recursive", "error-checking", "adaptive" };
@@ -174,6 +182,10 @@ static char *put_field(char *p, const struct event *e, uint32_t number)
 			return out_string(p, kinds[value.number]);
 		if (strcmp(field->name, "purpose") == 0 && value.number < ptt_lll_purpose_count)
 			return out_string(p, ptt_lll_purposes[value.number]);
+		if (strcmp(field->name, "type") == 0 && e->id >> 6 != NPTL_DOMAIN_USER)
+			return put_lock_type(p, value.number);
+		if (strcmp(field->name, "call") == 0 && value.number && value.number < ptt_sys_call_count)
+			return out_string(p, ptt_sys_calls[value.number]);
 		return out_u64(p, (uint64_t)value.number);
 	case PTT_FIELD_U64:
 		/* Pointers in disguise: attributes and what threads return. */
@@ -243,7 +255,7 @@ static char *line_sentence(char *p, const struct event *e)
 
 static char *line_text(char *p, const struct event *e)
 {
-	const char *label = rd_label(e->names, e->columns->thread[e->i]);
+	const char *label = rd_label(e->names, e->columns->thread[e->i], e->columns->ts[e->i]);
 	char *start;
 
 	p = out_seconds(p, e->columns->ts[e->i], 4);
@@ -354,7 +366,7 @@ static char *json_string(char *p, const char *text)
 static char *line_json(char *p, const struct event *e)
 {
 	const struct ptt_event_type *type = e->sentence->type;
-	const char *thread = rd_thread_name(e->names, e->columns->thread[e->i]);
+	const char *thread = rd_thread_name(e->names, e->columns->thread[e->i], e->columns->ts[e->i]);
 
 	p = OUT_LITERAL(p, "{\"ts_ns\": ");
 	p = out_s64(p, e->columns->ts[e->i]);
@@ -418,7 +430,7 @@ static char *line_csv(char *p, const struct event *e)
 	p = out_u64(p, e->pid);
 	*p++ = ',';
 	p = out_u64(p, e->tid);
-	p = csv_field(p, rd_thread_name(e->names, e->columns->thread[e->i]));
+	p = csv_field(p, rd_thread_name(e->names, e->columns->thread[e->i], e->columns->ts[e->i]));
 	*p++ = ',';
 	p = put_cpu(p, e, "");
 	p = csv_field(p, source_of(e));
@@ -464,6 +476,7 @@ int64_t ptt_text(struct ptt_names *names, const struct ptt_columns *columns, int
 			struct rd_tenure seen = { columns->object[i], columns->ts[i], e.process, thread };
 
 			rd_pthreads_begin(&names->pthreads, &seen);
+			rd_turn_begin(&names->threads, thread, columns->ts[i]);
 		}
 		p = lines[format](p, &e);
 	}

@@ -50,6 +50,7 @@ _Static_assert(sizeof(struct ptt_slot) == 16, "slot");
 #define PTT_ID_MASK 0x3ffu
 #define PTT_ID_MORE 0x3ffu /* continuation slot; bits 10-15 = how many of the event still follow, 63 = 63 or more */
 #define PTT_ID_END 0x3feu  /* the rest of the chunk is unused */
+#define PTT_ID_STACK 0x3fdu /* after the last slot of an event: its stack, see below; time and cpu are those of the event */
 #define PTT_CPU_SHIFT 50
 #define PTT_CPU_MASK 0x3fffu
 #define PTT_CPU_NONE 0x3fffu
@@ -68,7 +69,7 @@ _Static_assert(sizeof(struct ptt_slot) == 16, "slot");
 #define PTT_SITE_NONE 0u
 #define PTT_PIECE_SIZE 14u       /* payload bytes of a continuation slot */
 #define PTT_BYTES_MAX 4074u      /* longest variable field that is recorded: 291 pieces */
-#define PTT_EVENT_SLOTS_MAX 296u /* head, fixed slots, pieces */
+#define PTT_EVENT_SLOTS_MAX 297u /* head, fixed slots, pieces, stack */
 
 /* ---------------------------------------------------------------- segment */
 
@@ -204,7 +205,7 @@ _Static_assert(sizeof(struct ptt_process) == 40, "process entry");
 #define PTT_NO_IMAGE UINT32_MAX
 #define PTT_PROCESS_COUNT_MAX 65536u /* the journal of call sites has 16 bits for an entry's index */
 
-#define PTT_SEGMENT_MAGIC "PTTSEGM1"
+#define PTT_SEGMENT_MAGIC "PTTSEGM2"
 
 struct ptt_segment {
 	struct ptt_abi_head abi;
@@ -218,7 +219,7 @@ struct ptt_segment {
 	uint64_t thread_offset;       /* struct ptt_thread[thread_count] */
 	uint64_t chunk_state_offset;  /* uint32_t[chunk_count] */
 	uint64_t chunk_offset;        /* chunks, aligned on their size */
-	uint64_t site_offset;         /* struct ptt_site[PTT_SITE_JOURNAL] */
+	uint64_t site_offset;         /* struct ptt_site_entry[PTT_SITE_JOURNAL] */
 	uint32_t policy;
 	uint32_t when_full;
 	uint32_t clock;
@@ -229,7 +230,13 @@ struct ptt_segment {
 	uint64_t shared_offset; /* struct ptt_shared; 0 = events go to chunks */
 	uint32_t chunk_reserve; /* so many chunks are only for real-time threads that find no other */
 	uint32_t chunk_reserve_at; /* the first of them */
-	uint64_t pad1[5];
+	uint32_t stack_depth; /* frames of a stack, at most PTT_STACK_DEPTH_MAX; 0 = no stacks */
+	uint32_t stack_all;   /* with every event, not only where somebody waits */
+	uint32_t sched; /* 1 = events say whether their thread lost the processor before them, where that can be known */
+	uint32_t python; /* 1 = stacks have the functions of Python in place of the interpreter's */
+	uint32_t slow_barrier; /* set by a process that a quick barrier of the collector's does not reach, see revoke.c */
+	uint32_t pad2[3];
+	uint64_t without_stack; /* events that were to have one, and for which nothing was found, or no room */
 	/* line 3: slow paths of writers */
 	uint32_t closed;      /* 1 = recording is over */
 	uint32_t thread_high; /* entries below this have been used */
@@ -318,7 +325,7 @@ _Static_assert(sizeof(struct ptt_shared) == 384, "shared buffer head");
 struct ptt_shared_process {
 	uint32_t writing;    /* threads between reserving and having written */
 	uint32_t gone;       /* the reader: it does not run any more */
-	uint64_t start_time; /* as /proc/PID/stat has it: tells a process from a later one of the same pid */
+	uint64_t start_time; /* as /proc/PID/stat has it: a later process of the same pid has another */
 };
 _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
 
@@ -329,6 +336,10 @@ _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
  * forked child begins with an empty one, or with its parent's where the kernel cannot clear it. Each new site is announced
  * in the journal of the segment, a ring that writers append to by compare and swap of site_head and the collector empties.
  *
+ * Stacks are numbered alike, in a table of their own: a stack is a return address and the stack of its caller, so that
+ * those that begin alike share what they have in common. Stack 0 is none; 1 and 2 have no frames: what was called from 1 was
+ * called by nobody, what was called from 2 by frames that are not known, or too many.
+ *
  * Each word of an entry carries the lap of the journal in its high 16 bits: an entry is written once all three bear the lap
  * that is due. A writer that was stopped for so long that the collector has given its entry up, and that goes on when the
  * entry is somebody else's, thus spoils it where all can see. tests/models/sites.pml checks it.
@@ -338,17 +349,49 @@ _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
 #define PTT_SITE_STALE (UINT64_C(1) << 62)
 #define PTT_SITE_JOURNAL 16384u
 
-struct ptt_site {
-	uint64_t address; /* 0 = nothing to tell; stored last */
-	uint32_t process; /* index of its entry; as the collector hands it out, the image */
-	uint32_t id;
+#define PTT_STACK_COUNT 131072u /* a stack's number has 17 bits */
+#define PTT_STACK_NONE 0u
+#define PTT_STACK_WHOLE 1u
+#define PTT_STACK_CUT 2u
+#define PTT_STACK_FIRST 3u
+#define PTT_STACK_DEPTH_MAX 64u
+#define PTT_NO_PARENT 0xffffffu /* of what is a call site, and no stack */
+
+/*
+ * A function of Python stands in a stack by an address where no code is: PTT_PYTHON_PLACE, the number of its code object, which
+ * has PTT_PYTHON_SHIFT bits to the right, and there the number of the instruction, or the highest that there is room for. What
+ * a code object is, the process writes to python-<image> in the session directory: in hexadecimal, with spaces between them,
+ * its number, the minor version of Python 3, the first line, for file and function each the bytes of a character and of all,
+ * the bytes of the line table; a newline; then file, function and line table; a newline.
+ */
+#define PTT_PYTHON_PLACE UINT64_C(0x400000000000)
+#define PTT_PYTHON_PLACE_END UINT64_C(0x500000000000)
+#define PTT_PYTHON_SHIFT 20
+#define PTT_PYTHON_CODES 32768u
+
+struct ptt_site_entry {
+	uint64_t address; /* 0 = nothing to report; stored last */
+	uint64_t ids;     /* its own in the low 24 bits, that of the caller's stack above */
+	uint32_t process; /* index of its entry */
+	uint32_t pad;
 };
-_Static_assert(sizeof(struct ptt_site) == 16, "site journal entry");
+_Static_assert(sizeof(struct ptt_site_entry) == 24, "site journal entry");
+#define PTT_SITE_IDS(id, parent) ((uint64_t)(parent) << 24 | (id))
+
+/* As the collector hands it out. */
+struct ptt_site {
+	uint64_t address;
+	uint32_t process; /* image */
+	uint32_t id;
+	uint32_t parent; /* PTT_NO_PARENT, or of a stack that of the caller */
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct ptt_site) == 24, "site");
 #define PTT_SITE_VOID UINT64_MAX /* as the collector hands out what has no address */
 /* The lap of entry number @at since the beginning: never 0, which is what entries hold at first. */
 #define PTT_SITE_LAP(at) (1 + (uint32_t)((at) / PTT_SITE_JOURNAL % 0xffff))
-#define PTT_SITE_LAP_SHIFT 48      /* in address */
-#define PTT_SITE_LAP_SHIFT_SMALL 16 /* in process and id */
+#define PTT_SITE_LAP_SHIFT 48      /* in address and ids */
+#define PTT_SITE_LAP_SHIFT_SMALL 16 /* in process */
 
 /*
  * Beside the segment, the session directory holds maps-<image> and cmdline-<image>: what /proc/self/maps and
@@ -375,6 +418,40 @@ struct ptt_control {
 };
 _Static_assert(offsetof(struct ptt_control, level) == 24, "levels");
 _Static_assert(sizeof(struct ptt_control) == 128, "control page");
+
+/* --------------------------------------------------------------- attaching */
+
+/*
+ * The file `attach` in the session directory of a process that was attached while it ran: what its agent, a thread that was
+ * put into it, and the recorder say to each other. state, and what stands behind beat, is written by the agent; wanted and
+ * beat by the recorder. wanted is a futex word.
+ */
+#define PTT_ATTACH_MAGIC "PTTATTC1"
+
+/* attach.state */
+#define PTT_ATTACH_BEGUN 0u
+#define PTT_ATTACH_RECORDS 1u
+#define PTT_ATTACH_LEFT 2u   /* no call leads to the tracer any more, and the process writes nothing */
+#define PTT_ATTACH_REFUSED 3u /* reason says why; nothing was changed */
+
+/* attach.wanted */
+#define PTT_ATTACH_WANT_RECORD 0u
+#define PTT_ATTACH_WANT_LEAVE 1u
+#define PTT_ATTACH_WANT_TIDY 2u /* the same; the memory that the agent began in is not used by anybody else any more */
+
+struct ptt_attach {
+	struct ptt_abi_head abi;
+	uint32_t state;
+	uint32_t wanted;
+	uint32_t beat; /* counts up; when it stands still for PTT_ATTACH_PATIENCE_S, there is no recorder any more */
+	uint32_t modules; /* that were looked at */
+	uint32_t calls;	  /* entries of their tables of imported functions that lead to the tracer */
+	uint32_t refused; /* that could not be changed */
+	char reason[216];
+};
+_Static_assert(offsetof(struct ptt_attach, state) == 16, "attach state");
+_Static_assert(sizeof(struct ptt_attach) == 256, "attach file");
+#define PTT_ATTACH_PATIENCE_S 20u
 
 /* ------------------------------------------------------------ CTF packets */
 
@@ -403,7 +480,7 @@ struct ptt_packet {
 	uint64_t chunk_serial; /* last chunk that went in, and how far: where recovery goes on */
 	uint32_t chunk_end;
 	uint32_t event_count; /* events in the packet, continuation slots not counted */
-	uint64_t thread_serial; /* tells apart the threads that shared this stream */
+	uint64_t thread_serial; /* distinguishes the threads that shared this stream */
 	uint64_t discarded_before; /* part of events_discarded that earlier threads of the stream, or failed writes, lost */
 };
 _Static_assert(sizeof(struct ptt_packet) == 128, "packet head is eight slots");

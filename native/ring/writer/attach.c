@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,9 +14,12 @@
 
 #include "bell.h"
 #include "../platform/confined.h"
-#include "../platform/handover.h"
+#include "handover.h"
 #include "identity.h"
 #include "../platform/may_write.h"
+#include "readings.h"
+#include "retired.h"
+#include "taker.h"
 #include "writer.h"
 
 /* ------------------------------------------------------------ the process */
@@ -48,10 +52,15 @@ static int map_segment(const char *directory, struct ptt_segment **segment)
 	if (!seg)
 		return -errno;
 	if (memcmp(seg->abi.magic, PTT_SEGMENT_MAGIC, 8) != 0 || seg->abi.major != PTT_ABI_MAJOR ||
-	    seg->size != (uint64_t)st.st_size || seg->closed ||
+	    seg->size != (uint64_t)st.st_size ||
 	    seg->thread_offset + seg->thread_count * sizeof(struct ptt_thread) > PTT_SEGMENT_ALIGN) {
 		munmap(seg, (size_t)st.st_size);
 		return -EINVAL;
+	}
+	/* relaxed: a recording that ends just now takes this process in or does not */
+	if (__atomic_load_n(&seg->closed, __ATOMIC_RELAXED)) {
+		munmap(seg, (size_t)st.st_size);
+		return -ESHUTDOWN;
 	}
 	*segment = seg;
 	return 0;
@@ -113,7 +122,7 @@ static bool claim_process(uint32_t parent)
 
 /*
  * At the start, in the child of a fork and at the end, so by one thread alone, whose stack may be small: the buffer is not
- * on it.
+ * on it. The function read() is the tracer's, which would report that it may sleep.
  */
 static void copy_file(int in, const char *path)
 {
@@ -123,7 +132,7 @@ static void copy_file(int in, const char *path)
 
 	if (out < 0)
 		return;
-	while ((n = read(in, buffer, sizeof(buffer))) > 0 && write(out, buffer, (size_t)n) == n)
+	while ((n = ptt_raw_syscall(SYS_read, in, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0 && write(out, buffer, (size_t)n) == n)
 		;
 	close(out);
 }
@@ -161,9 +170,19 @@ static ptrdiff_t find_cpu_offset(void)
 	return ptt_ring_no_cpu_offset();
 }
 
+/* Where the kernel knows that this process takes part, the collector need not wait for all processors when it asks for chunks. */
+static void take_part_in_barriers(struct ptt_segment *seg)
+{
+	if (ptt_is_confined() ||
+	    ptt_raw_syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0, 0, 0, 0) < 0)
+		/* relaxed: pairs with barrier_everywhere(), by way of the states of this process's chunks */
+		__atomic_store_n(&seg->slow_barrier, 1, __ATOMIC_RELAXED);
+}
+
 static int join_session(uint32_t parent)
 {
 	ptt_session.pid = (uint32_t)getpid();
+	take_part_in_barriers(ptt_session.segment);
 	ptt_ring.sites[PTT_SITE_NONE] = PTT_SITE_MARK;
 	if (!claim_process(parent))
 		return -EAGAIN;
@@ -188,6 +207,7 @@ int ptt_ring_attach_mapped(struct ptt_segment *seg, const char *directory)
 	ptt_ring.chunk_mask = seg->chunk_size - 1;
 	ptt_ring.fast_mask = seg->clock == PTT_CLOCK_TSC ? ptt_ring.chunk_mask : 0;
 	ptt_ring.cpu_offset = find_cpu_offset();
+	ptt_readings_choose(seg);
 	/* where it fails, only the second line of defence of ptt_ring_site_slow() is missing */
 	madvise(&ptt_site_table, sizeof(ptt_site_table), MADV_WIPEONFORK);
 	err = join_session(PTT_NO_IMAGE);
@@ -204,6 +224,28 @@ int ptt_ring_attach(const char *directory)
 	return err ? err : ptt_ring_attach_mapped(seg, directory);
 }
 
+bool ptt_ring_is_in(const char *directory)
+{
+	return ptt_session.segment && strcmp(ptt_session.directory, directory) == 0;
+}
+
+int ptt_ring_rejoin(const char *directory)
+{
+	struct ptt_segment *seg, *left = ptt_session.segment;
+	int err = map_segment(directory, &seg);
+
+	if (err)
+		return err;
+	if (left && !ptt_retired_add(left)) {
+		munmap(seg, seg->size);
+		return -ENOMEM;
+	}
+	/* calls and stacks have no numbers in this one, and nobody is known to have taken anything */
+	memset(&ptt_site_table, 0, sizeof(ptt_site_table));
+	memset(ptt_ring_taker, 0, sizeof(ptt_ring_taker));
+	return ptt_ring_attach_mapped(seg, directory);
+}
+
 int ptt_ring_fork_child(bool move)
 {
 	const struct ptt_thread *self = ptt_ring_self;
@@ -215,6 +257,7 @@ int ptt_ring_fork_child(bool move)
 	if (move)
 		ptt_session.segment = ptt_segment_move(ptt_session.segment, ptt_ring_is_nowhere(self) ? NULL : self);
 	ptt_ring_forget_thread();
+	ptt_readings_forget_parent();
 	if (!ptt_session.segment)
 		return -ENOMEM;
 	err = join_session(parent);
@@ -236,6 +279,7 @@ void ptt_ring_detach(void)
 	if (!ptt_session.segment)
 		return;
 	save_proc("maps");
+	ptt_retired_note(ptt_session.segment);
 	/* release: the collector's acquire load of ENDED sees the last maps; late events are still in order */
 	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_ENDED, __ATOMIC_RELEASE);
 }
@@ -294,6 +338,7 @@ static struct ptt_thread *enter_thread(void)
 				 __ATOMIC_RELEASE);
 		return ptt_ring_self;
 	}
+	ptt_readings_begin_thread();
 	/* release: the collector's acquire load of LIVE sees the entry */
 	__atomic_store_n(&self->state, PTT_THREAD_LIVE, __ATOMIC_RELEASE);
 	return self;
@@ -302,6 +347,12 @@ static struct ptt_thread *enter_thread(void)
 /* The tracer's, where there is one. */
 extern void __nptl_trace_thread_enters(void) __attribute__((weak));
 
+void ptt_report_entry(void)
+{
+	if (&__nptl_trace_thread_enters)
+		__nptl_trace_thread_enters();
+}
+
 /* A child that a signal handler forked in between would take the parent's entry for its own. */
 struct ptt_thread *ptt_ring_enter_thread(void)
 {
@@ -309,8 +360,8 @@ struct ptt_thread *ptt_ring_enter_thread(void)
 	struct ptt_thread *self = enter_thread();
 
 	ptt_let_signals(before);
-	if (self && &__nptl_trace_thread_enters)
-		__nptl_trace_thread_enters();
+	if (self)
+		ptt_report_entry();
 	return self;
 }
 
@@ -319,6 +370,7 @@ void ptt_ring_thread_end(void)
 	uint64_t before = ptt_hold_signals();
 	struct ptt_thread *self = ptt_ring_self;
 
+	ptt_readings_end_thread();
 	if (!ptt_ring_is_nowhere(self)) {
 		ptt_ring_forget_thread();
 		ptt_leave_to_others();

@@ -6,7 +6,7 @@
 
 #include "bell.h"
 #include "../platform/confined.h"
-#include "../platform/handover.h"
+#include "handover.h"
 #include "writer.h"
 
 /*
@@ -256,7 +256,7 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 	}
 	chunk->dirty_end = PTT_CHUNK_HEAD;
 	__atomic_store_n(state, PTT_CHUNK_FREE, __ATOMIC_RELEASE); /* pairs with the next claim's acquire */
-	ptt_tell_waiters(seg, 1); /* who looked meanwhile did not see it */
+	ptt_tell_waiters(seg, 1); /* a thread that looked meanwhile did not see it */
 	return false;
 }
 
@@ -293,7 +293,7 @@ static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *seri
 	if (real_time)
 		announce_real_time(seg);
 	*serial = __atomic_fetch_add(&self->chunks, 1, __ATOMIC_RELAXED);
-	/* In LOOP chunks become available when others fill them, and nobody tells. */
+	/* In LOOP chunks become available when others fill them, and nobody reports that. */
 	if (space != searched_at || seg->policy != PTT_POLICY_FLUSH) {
 		index = claim(self, claimed);
 		if (index < 0)

@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 #include "../layout/ptt_abi.h"
-#include "segment_map.h"
+#include "../platform/page.h"
+#include "../mapping/segment_map.h"
+#include "../layout/remembered_stack.h"
 
 /* The session as this process has it mapped; segment is NULL while it is not attached. */
 struct ptt_session {
@@ -41,9 +43,12 @@ static inline uint32_t *ptt_chunk_states(struct ptt_segment *segment)
 /* On pages of its own: the kernel clears them in every child, see ptt_ring_site_slow(). */
 struct ptt_site_table {
 	uint64_t entry[PTT_SITE_COUNT];
+	uint64_t stack[PTT_STACK_COUNT]; /* stack of the caller:17 return address:47; 0 = not in use */
+	uint64_t python[PTT_PYTHON_CODES]; /* identity of a code object; 0 = not in use */
 	uint16_t list[PTT_SITE_COUNT]; /* entries in use */
 	uint32_t listed;
-} __attribute__((aligned(4096)));
+	struct ptt_remembered_stack remembered[PTT_REMEMBERED_STACKS];
+} __attribute__((aligned(PTT_PAGE_MAX)));
 
 extern struct ptt_site_table ptt_site_table __attribute__((visibility("hidden")));
 extern struct ptt_session ptt_session __attribute__((visibility("hidden")));
@@ -52,7 +57,7 @@ extern struct ptt_session ptt_session __attribute__((visibility("hidden")));
  * A thread looks for a free chunk from its home on, always: what the collector has just given back is then used again
  * while it is still in the caches and mapped. Homes lie apart, so that threads do not look at the same chunks.
  */
-#define PTT_HOME_STRIDE 64u
+#define PTT_HOME_STRIDE 61u
 
 /* ptt_ring_enter_thread - claim an entry for the calling thread; NULL if there is none. Safe in signal handlers. */
 struct ptt_thread *ptt_ring_enter_thread(void);
@@ -66,7 +71,9 @@ void ptt_ring_forget_thread(void);
 void ptt_ring_leave_session(void);
 bool ptt_ring_is_nowhere(const struct ptt_thread *self);
 
-/* ptt_ring_no_cpu_offset - where the thread pointer finds "no cpu number", for kernels that do not tell. */
+/* ptt_ring_no_cpu_offset - where the thread pointer finds "no cpu number", for kernels that do not say. */
 ptrdiff_t ptt_ring_no_cpu_offset(void);
+/* ptt_ring_no_section_offset - where it finds a word that stays 0. */
+ptrdiff_t ptt_ring_no_section_offset(void);
 
 #endif

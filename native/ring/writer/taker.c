@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* taker.c - the table of who took which object last, where it is changed. */
+/* taker.c - the table of the last takers of objects, where it is changed. */
 #include "taker.h"
 
 #include <pthread.h>
 
+#include "../platform/other_lock.h"
 #include "session.h"
 
 /* In glibc's word for a mutex's type, protocol and robustness: it may lie in memory of several processes. */
@@ -11,34 +12,39 @@
 
 uint64_t ptt_ring_taker[PTT_TAKER_COUNT];
 
-/* May threads of other processes use the object, of which this process hears nothing? It is held, so it is there. */
+/*
+ * May threads of other processes use the object, of which this process hears nothing? It is held, so it is there; but of another
+ * library's lock, which may be a byte long, that cannot be known.
+ */
 static bool is_shared(enum ptt_taking taking, uint64_t object)
 {
 	const void *at = (const void *)(uintptr_t)object;
 
+	if (taking == PTT_TAKING_MUTEX && ptt_is_other_lock(object))
+		return true;
 	/* relaxed: what it was made with does not change */
 	if (taking == PTT_TAKING_MUTEX)
 		return __atomic_load_n(&((const pthread_mutex_t *)at)->__data.__kind, __ATOMIC_RELAXED) & MUTEX_SHARED;
 	return __atomic_load_n(&((const pthread_rwlock_t *)at)->__data.__shared, __ATOMIC_RELAXED) != 0;
 }
 
-/* Can @self be noted as the only one who has it to do with @object? */
+/* Can @self be noted as the only thread that uses @object? */
 static bool is_only_taker(enum ptt_taking taking, uint64_t object, const struct ptt_thread *self)
 {
 	return taking <= PTT_TAKING_READ && !ptt_ring_is_nowhere(self) && !is_shared(taking, object);
 }
 
-bool ptt_taker_mark(enum ptt_taking taking, uint64_t object, const struct ptt_thread *self)
+bool ptt_taker_change(enum ptt_taking taking, uint64_t object, const struct ptt_thread *self)
 {
 	uint64_t *entry = &ptt_ring_taker[PTT_TAKER_HASH(object)];
 	uint64_t mine = object | (uint64_t)(uintptr_t)self << 41, unused = 0;
 	bool acquired = taking <= PTT_TAKING_READ;
 
-	if (taking == PTT_TAKING_UNKNOWN)
-		return true;
 	if (taking != PTT_TAKING_INIT && ptt_taker_is_known(object, self))
 		return false;
 	/* relaxed throughout: as where it is read */
+	if (taking == PTT_TAKING_INIT && (__atomic_load_n(entry, __ATOMIC_RELAXED) & PTT_OBJECT_MASK) != object)
+		return false; /* what the entry says of others goes on to hold */
 	if (!is_only_taker(taking, object, self))
 		__atomic_store_n(entry, PTT_TAKER_UNSURE, __ATOMIC_RELAXED);
 	else if (taking != PTT_TAKING_READ)
@@ -46,4 +52,10 @@ bool ptt_taker_mark(enum ptt_taking taking, uint64_t object, const struct ptt_th
 	else if (!__atomic_compare_exchange_n(entry, &unused, mine, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		__atomic_store_n(entry, PTT_TAKER_UNSURE, __ATOMIC_RELAXED);
 	return acquired;
+}
+
+void ptt_taker_doubt(uint64_t object)
+{
+	/* relaxed: as where it is read */
+	__atomic_store_n(&ptt_ring_taker[PTT_TAKER_HASH(object)], PTT_TAKER_UNSURE, __ATOMIC_RELAXED);
 }

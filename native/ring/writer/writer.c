@@ -3,6 +3,7 @@
 #include "writer.h"
 
 #include "chunk.h"
+#include "session.h"
 
 /* ------------------------------------------------------------ revocation */
 
@@ -54,6 +55,12 @@ static bool settle_revoke(struct ptt_thread *self, uint64_t head)
 
 /* ------------------------------------------------------------ recording */
 
+/* What is known of a stack slot only when the event is: it has the same time. */
+static inline uint64_t stamped(uint64_t rest, uint64_t w0)
+{
+	return rest == PTT_ID_STACK ? (w0 & ~(uint64_t)PTT_ID_MASK) | PTT_ID_STACK : rest;
+}
+
 /* Write an event into slots that have been reserved at @head. */
 static void commit(const struct ptt_thread *self, uint64_t head, uint64_t w0, uint64_t w1, const struct ptt_slot *rest, uint32_t count)
 {
@@ -62,7 +69,7 @@ static void commit(const struct ptt_thread *self, uint64_t head, uint64_t w0, ui
 
 	for (i = 0; i < count; i++) {
 		slot[i + 1].w1 = rest[i].w1;
-		__atomic_store_n(&slot[i + 1].w0, rest[i].w0, __ATOMIC_RELAXED);
+		__atomic_store_n(&slot[i + 1].w0, stamped(rest[i].w0, w0), __ATOMIC_RELAXED);
 	}
 	slot->w1 = w1;
 	/* release: the collector's acquire load of w0 sees the whole event */
@@ -98,7 +105,7 @@ static bool make_room(struct ptt_thread *self, uint64_t head, uint32_t revoke, u
 	if (!(offset & ptt_ring.chunk_mask)) {
 		enum ptt_refill done = ptt_chunk_refill(self, head, waited_ns);
 
-		/* only who moved the head away from the old chunk may close it */
+		/* only the thread that moved the head away from the old chunk may close it */
 		if (done == PTT_REFILL_DONE && offset)
 			ptt_chunk_close(self, head);
 		return done != PTT_REFILL_LOST;
@@ -130,7 +137,8 @@ void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, ui
 	uint64_t waited_ns = 0;
 	struct ptt_thread *self = ptt_ring_self;
 
-	if (ptt_ring_is_nowhere(self)) {
+	if (ptt_segment_of(self) != ptt_session.segment) {
+		ptt_ring_forget_thread(); /* of an earlier session, or none yet */
 		self = ptt_ring_enter_thread();
 		if (!self)
 			return;

@@ -25,7 +25,7 @@
 #include "../platform/local.h"
 #include "../platform/missing.h"
 #include "../layout/ptt_abi.h"
-#include "segment_map.h"
+#include "../mapping/segment_map.h"
 
 struct ptt_ring {
 	uint64_t *sites;
@@ -33,6 +33,8 @@ struct ptt_ring {
 	uint64_t fast_mask;  /* the same where the fast path can read the clock, else 0, which never finds room */
 	uint32_t clock;
 	ptrdiff_t cpu_offset; /* of the kernel's cpu number from the thread pointer */
+	ptrdiff_t section_offset; /* of the word that readings.h is about, likewise */
+	uint64_t section; /* what it holds while the thread keeps the processor; 0 = that is not asked */
 };
 
 extern struct ptt_ring ptt_ring __attribute__((visibility("hidden")));
@@ -44,14 +46,23 @@ extern __thread struct ptt_thread *ptt_ring_self
 /*
  * ptt_ring_attach - map a session's segment and claim a process entry
  * @directory: session directory
- * Return: 0 or -errno. Blocks and makes system calls.
+ * Return: 0 or -errno; -ESHUTDOWN if the recording is over, which is no error of anybody's. Blocks and makes system calls.
  */
 int ptt_ring_attach(const char *directory);
 
 /* ptt_ring_attach_mapped - the same, to a segment of this very process: sanitizers know memory by its address. */
 int ptt_ring_attach_mapped(struct ptt_segment *segment, const char *directory);
 
-/* ptt_ring_detach - the process ends: note what is mapped, close the calling thread's entry, mark the process ended. */
+/* ptt_ring_is_in - is this process, or was its parent when it forked, in the session of a directory? */
+bool ptt_ring_is_in(const char *directory);
+
+/*
+ * ptt_ring_rejoin - join another session, once nobody records into the one before any more
+ * Return: 0 or -errno. Blocks and makes system calls.
+ */
+int ptt_ring_rejoin(const char *directory);
+
+/* ptt_ring_detach - the process ends, or lets go of the session: note what is mapped, close the calling thread's entry, mark the process ended. */
 void ptt_ring_detach(void);
 
 /*
@@ -64,12 +75,17 @@ int ptt_ring_fork_child(bool move);
 /* ptt_ring_exec - this process is about to execute another program (begin), or failed to (begin = false). */
 void ptt_ring_exec(bool begin);
 
+/*
+ * ptt_report_entry - the calling thread sends its first event: the tracer, where there is one, says before it that a thread
+ * has begun which it does not know yet. Safe in signal handlers.
+ */
+void ptt_report_entry(void);
 /* ptt_ring_thread_end - the calling thread is over; late events take a new entry. */
 void ptt_ring_thread_end(void);
 
 /*
  * ptt_ring_put_slow - record where the fast path could not
- * @rest: continuation slots, marks included, @count of them
+ * @rest: continuation slots, marks included, and the stack's if there is one; @count of them
  * May wait for room, as the segment's policy says.
  */
 void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, uint32_t count, bool fence)
@@ -79,7 +95,7 @@ void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, ui
 void ptt_ring_put_revoked(struct ptt_thread *self, uint64_t head, uint64_t w0, uint64_t w1, bool fence)
 	__attribute__((cold, noinline));
 
-/* ptt_ring_cpu - where the calling thread runs, for the price of a load; all ones where the kernel does not tell. */
+/* ptt_ring_cpu - where the calling thread runs, for the price of a load; all ones where the kernel does not say. */
 static inline uint32_t ptt_ring_cpu(void)
 {
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* writer_state.c - what a writer keeps outside the segment: its session, its thread's entry, the table of sites. */
-#include "../platform/handover.h"
+#include "handover.h"
 #include "writer.h"
 #include "session.h"
 
@@ -12,6 +12,8 @@ struct ptt_site_table ptt_site_table;
 
 __thread struct ptt_thread *ptt_ring_self __attribute__((tls_model("initial-exec"))) = &nowhere;
 static __thread uint32_t no_cpu __attribute__((tls_model("initial-exec"))) = UINT32_MAX;
+
+static __thread uint64_t no_section __attribute__((tls_model("initial-exec")));
 
 struct ptt_ring ptt_ring = {.sites = ptt_site_table.entry, .chunk_mask = PTT_CHUNK_SIZE - 1};
 #ifdef __SANITIZE_THREAD__
@@ -45,4 +47,9 @@ bool ptt_ring_is_nowhere(const struct ptt_thread *self)
 ptrdiff_t ptt_ring_no_cpu_offset(void)
 {
 	return (char *)&no_cpu - (char *)ptt_thread_pointer();
+}
+
+ptrdiff_t ptt_ring_no_section_offset(void)
+{
+	return (char *)&no_section - (char *)ptt_thread_pointer();
 }

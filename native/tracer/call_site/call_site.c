@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* call_site.c - where a program calls the thread library, past the functions of its language's library in between. */
+/* call_site.c - where a program calls the thread library, and the stack of calls that led there. */
 /*
  * A hook knows the call that brought it about. Where that lies in a wrapper, such as std::mutex::lock(), the stack is
  * gone up to the first function that is none. Only handlers that got a site that they do not know ask for this, so
  * programs without wrappers pay nothing for it.
  *
- * What is known of a return address fits into a word: the kind of its function and the way from its frame to the next. So
- * a table of words, filled by compare and swap, is all that is kept; a step up the stack costs a look at it.
+ * What is known of a return address fits into a word: the kind of its function and the number of the rule that leads from
+ * its frame to the next. So a table of words, filled by compare and swap, is all that is kept; a step up the stack costs a
+ * look at it.
  */
 #include <dlfcn.h>
+#include <ucontext.h>
 
-#include "writer/call_site.h"
+#include "python.h"
+#include "reach.h"
+#include "registers.h"
+#include "rules.h"
 #include "unwind.h"
+#include "wrapper_names.h"
 #include "wrappers.h"
+#include "layout/ptt_abi.h"
+#include "origin/call_site.h"
+#include "platform/missing.h"
 
-/* address:47 kind:2 by_frame_pointer:1 cfa:9 fp_below:5, the last two in words; cfa 0: no way up */
+/* address:47 kind:2 rule:15 */
 #define ADDRESS_MASK ((UINT64_C(1) << 47) - 1)
 #define KIND_SHIFT 47
-#define BY_FRAME_POINTER (UINT64_C(1) << 49)
-#define CFA_SHIFT 50
-#define CFA_MAX ((1u << 9) - 1)
-#define FP_SHIFT 59
-#define FP_MAX ((1u << 5) - 1)
+#define RULE_SHIFT 49
 
 #define WORD sizeof(uintptr_t)
 #define KNOWN_BITS 13
@@ -29,6 +34,7 @@
 #define PROBES 8u
 #define OWN_FRAMES_MAX 12 /* of tracer, handler, and the C library's where it calls back, below the program's */
 #define WRAPPERS_MAX 40
+#define PYTHON_STEPS_MAX 512 /* frames of C, most of which do not stay */
 
 static uint64_t known[KNOWN_COUNT];
 
@@ -37,15 +43,15 @@ static enum ptt_kind_of_code kind_of(uint64_t entry)
 	return (enum ptt_kind_of_code)(entry >> KIND_SHIFT & 3);
 }
 
-static uint64_t pack(uintptr_t address, enum ptt_kind_of_code kind, const struct ptt_unwind_rule *rule)
+/* The module of a place in the code, and how to go up from there. */
+static bool find_rule(uintptr_t pc, struct dl_find_object *module, struct ptt_unwind_rule *rule)
 {
-	uint64_t entry = address | (uint64_t)kind << KIND_SHIFT;
+	uintptr_t begin, end;
 
-	if (!rule || rule->cfa_offset / WORD > CFA_MAX || rule->fp_below / WORD > FP_MAX ||
-	    rule->cfa_offset % WORD || rule->fp_below % WORD)
-		return entry;
-	return entry | (rule->by_frame_pointer ? BY_FRAME_POINTER : 0) | rule->cfa_offset / WORD << CFA_SHIFT |
-	       rule->fp_below / WORD << FP_SHIFT;
+	if (ptt_find_object((void *)pc, module) != 0 || !module->dlfo_link_map)
+		return false;
+	ptt_module_extent(module, &begin, &end);
+	return ptt_unwind_rule(module->dlfo_eh_frame, begin, end, pc, rule);
 }
 
 /* The entry to be of a return address. */
@@ -58,10 +64,10 @@ static COLD uint64_t find_out(uintptr_t address)
 	 * The call lies before the address, which may belong to the next function already. What has no rule may be the first
 	 * function of a thread, or code of which nothing is known.
 	 */
-	if (ptt_find_object((void *)(address - 1), &module) != 0 || !module.dlfo_link_map ||
-	    !ptt_unwind_rule(module.dlfo_eh_frame, address - 1, &rule))
-		return pack(address, PTT_CODE_LIBRARY, NULL);
-	return pack(address, ptt_kind_of_code(&module, rule.function), &rule);
+	if (!find_rule(address - 1, &module, &rule))
+		return address | (uint64_t)PTT_CODE_LIBRARY << KIND_SHIFT;
+	return address | (uint64_t)ptt_kind_of_code(&module, rule.function) << KIND_SHIFT |
+	       (uint64_t)ptt_rule_number(&rule) << RULE_SHIFT;
 }
 
 /* From where its hash points, @at. */
@@ -106,26 +112,91 @@ static inline uint64_t look(uintptr_t address)
 
 struct frame {
 	uintptr_t pc, sp, fp;
+	uintptr_t fp_at; /* the word that was read for it */
+	struct ptt_reach reach;
+	struct ptt_registers *all; /* of the last frame that it took all of them to leave */
+	bool outermost;		   /* nothing called it */
 };
 
-/* Go up to the caller, by what is known of the frame's return address. */
-static inline __attribute__((always_inline, no_sanitize_address)) bool step(struct frame *f, uint64_t entry)
+/* Read the word that the frame pointer is in: it decides only what it is used for. */
+static inline __attribute__((always_inline)) PTT_UNWATCHED bool peek_fp(struct frame *f, uintptr_t at, uintptr_t *fp)
 {
-	uintptr_t size = (entry >> CFA_SHIFT & CFA_MAX) * WORD, fp_below = (entry >> FP_SHIFT) * WORD;
-	uintptr_t cfa = (entry & BY_FRAME_POINTER ? f->fp : f->sp) + size;
-
-	/* a frame that is not above the one before, or far above it, is none */
-	if (!size || cfa <= f->sp || cfa - f->sp > 2 * CFA_MAX * WORD || cfa % WORD)
+	if (at % WORD || !ptt_reaches(&f->reach, at))
 		return false;
-	if (fp_below)
-		f->fp = *(const uintptr_t *)(cfa - fp_below);
-	f->pc = *(const uintptr_t *)(cfa - WORD);
+	*fp = *(const uintptr_t *)at;
+	f->fp_at = at;
+	return true;
+}
+
+static inline uintptr_t use_fp(struct frame *f)
+{
+	ptt_note_read(f->reach.read, f->fp_at, f->fp);
+	return f->fp;
+}
+
+/*
+ * Go up from the frame of the function that a signal handler returns to: the kernel has put a ucontext there. The code that
+ * was interrupted is not at a return address, so the next one stands for it.
+ */
+static COLD PTT_UNWATCHED bool step_over_signal(struct frame *f)
+{
+	uintptr_t registers = f->sp + offsetof(ucontext_t, uc_mcontext.gregs), pc, sp, fp;
+
+	if (!ptt_peek(&f->reach, registers + REG_RIP * WORD, &pc) || !ptt_peek(&f->reach, registers + REG_RSP * WORD, &sp) ||
+	    !ptt_peek(&f->reach, registers + REG_RBP * WORD, &fp))
+		return false;
+	/* whatever was interrupted may have been about to change what Python's frames are found by */
+	ptt_read_unlisted(f->reach.read);
+	f->pc = pc + 1;
+	f->sp = sp;
+	f->fp = fp;
+	return true;
+}
+
+/* Go up from a frame that a rule is too small for. */
+static COLD PTT_UNWATCHED bool step_by_row(struct frame *f)
+{
+	/* registers of now decide as well */
+	ptt_read_unlisted(f->reach.read);
+	if (!ptt_registers_leave(f->all, &f->reach, f->pc, f->sp))
+		return false;
+	f->pc = f->all->value[PTT_REG_RA];
+	f->sp = f->all->value[PTT_REG_SP];
+	f->fp = f->all->known >> PTT_REG_BP & 1 ? f->all->value[PTT_REG_BP] : 0;
+	return true;
+}
+
+/* Go up to the caller, by what is known of the frame's return address. */
+static inline __attribute__((always_inline)) PTT_UNWATCHED bool step(struct frame *f, uint64_t entry)
+{
+	uint64_t rule = ptt_rule(entry >> RULE_SHIFT);
+	uintptr_t fp = f->fp, cfa;
+
+	cfa = (PTT_RULE_CFA(rule) == PTT_CFA_SP ? f->sp : use_fp(f)) + (uintptr_t)PTT_RULE_CFA_OFFSET(rule);
+	if (unlikely(PTT_RULE_CFA(rule) != PTT_CFA_SP && PTT_RULE_CFA(rule) != PTT_CFA_FP)) {
+		f->outermost = PTT_RULE_CFA(rule) == PTT_CFA_OUTERMOST;
+		if (PTT_RULE_CFA(rule) == PTT_CFA_SIGNAL)
+			return step_over_signal(f);
+		if (PTT_RULE_CFA(rule) == PTT_CFA_ROW)
+			return step_by_row(f);
+		if (PTT_RULE_CFA(rule) != PTT_CFA_FP_SAVED || !ptt_peek(&f->reach, cfa, &cfa))
+			return false;
+	}
+	/* a frame that is not above the one before is none */
+	if (cfa <= f->sp)
+		return false;
+	if (PTT_RULE_FP(rule) != PTT_FP_SAME &&
+	    !peek_fp(f, (PTT_RULE_FP(rule) == PTT_FP_BY_CFA ? cfa : use_fp(f)) + (uintptr_t)PTT_RULE_FP_OFFSET(rule), &fp))
+		return false;
+	if (!ptt_peek(&f->reach, cfa - WORD, &f->pc))
+		return false;
 	f->sp = cfa;
+	f->fp = fp;
 	return true;
 }
 
 /* Go up from the tracer's and the handler's own frames to the one that called the hook. */
-static bool find_hook_caller(struct frame *f, uintptr_t site)
+static PTT_UNWATCHED bool find_hook_caller(struct frame *f, uintptr_t site)
 {
 	int i;
 
@@ -142,7 +213,7 @@ static bool find_hook_caller(struct frame *f, uintptr_t site)
  * Go up from a call in a wrapper to the program's. A thread may have none, as one that std::async() made; the outermost
  * wrapper that was compiled into the program then says more than the innermost.
  */
-static void *find_program(struct frame *f, uint64_t entry)
+static PTT_UNWATCHED void *find_program(struct frame *f, uint64_t entry)
 {
 	uintptr_t best = f->pc;
 	int i;
@@ -170,17 +241,254 @@ static COLD bool is_foreign(void *site)
 	return module && module->foreign;
 }
 
-EXPORT __attribute__((noinline, no_sanitize_address)) void *__nptl_trace_outer_site(void *site)
+/* The frame that called a function, by the address of that function's own; @all: the way up keeps registers there. */
+static inline PTT_UNWATCHED struct frame frame_above(const uintptr_t *own, struct ptt_registers *all)
 {
-	const uintptr_t *own = __builtin_frame_address(0);
-	struct frame f = {.pc = own[1], .sp = (uintptr_t)(own + 2), .fp = own[0]};
+	all->known = 0;
+	return (struct frame){
+		.pc = own[1],
+		.sp = (uintptr_t)(own + 2),
+		.fp = own[0],
+		.fp_at = (uintptr_t)own,
+		.reach = ptt_reach_from((uintptr_t)own),
+		.all = all,
+	};
+}
+
+__attribute__((noinline)) PTT_UNWATCHED uint16_t ptt_site_futex(const void *site)
+{
+	struct ptt_registers all;
+	struct frame f = frame_above(__builtin_frame_address(0), &all);
+	struct dl_find_object module;
+	struct ptt_unwind_rule rule;
+	uint8_t best = 0, kind;
+	uint64_t entry;
+	int i;
+
+	if (!find_hook_caller(&f, (uintptr_t)site))
+		return 0;
+	for (i = 0; i < WRAPPERS_MAX && find_rule(f.pc - 1, &module, &rule); i++) {
+		kind = ptt_futex_kind(&module, rule.function);
+		best = kind ? kind : best;
+		if (kind && !ptt_futex_is_outer(kind))
+			break;
+		entry = look(f.pc);
+		if ((kind_of(entry) != PTT_CODE_WRAPPER && kind_of(entry) != PTT_CODE_RUNTIME) || !step(&f, entry))
+			break;
+	}
+	return best;
+}
+
+EXPORT __attribute__((noinline)) PTT_UNWATCHED void *__nptl_trace_outer_site(void *site)
+{
 	uint64_t entry = look((uintptr_t)site);
+	struct ptt_registers all;
+	struct frame f;
 
 	if (!entry || kind_of(entry) == PTT_CODE_PROGRAM)
 		return NULL;
 	if (kind_of(entry) == PTT_CODE_LIBRARY)
 		return is_foreign(site) ? PTT_NO_SITE : NULL;
+	f = frame_above(__builtin_frame_address(0), &all);
 	return find_hook_caller(&f, (uintptr_t)site) ? find_program(&f, entry) : site;
+}
+
+/*
+ * The same where an interpreter of Python is in the program: the functions of Python stand in place of the interpreter's, but
+ * for those that the innermost of them has called. Return: 0 if the one and the other do not fit.
+ */
+static inline PTT_UNWATCHED uint32_t walk_with_python(struct frame f, struct ptt_words_read *read, uint64_t *frame, uint32_t room,
+						       bool *whole, ptt_number_python_code *number)
+{
+	bool more = true, seen = false;
+	struct ptt_python p;
+	uint32_t n = 0, i;
+
+	if (!ptt_python_begin(&p, &f.reach, read))
+		return 0;
+	for (i = 0; i < PYTHON_STEPS_MAX && more && n < room && !p.bad; i++) {
+		uintptr_t pc = f.pc, low = f.sp;
+		uint64_t entry = look(pc);
+
+		if (!entry)
+			break;
+		more = step(&f, entry);
+		if (more && ptt_python_is_run_by(&p, low, f.sp, pc)) {
+			n += ptt_python_run(&p, frame + n, room - n, number);
+			seen = true;
+		} else if (!seen || !ptt_python_has(pc)) {
+			frame[n++] = pc;
+		}
+	}
+	*whole = !more && f.outermost;
+	/* where nothing called the last function, all calls of the interpreter were come to */
+	p.bad = p.bad || (*whole && p.frame);
+	while (p.frame && !p.bad && n < room)
+		n += ptt_python_run(&p, frame + n, room - n, number);
+	return p.bad ? 0 : n;
+}
+
+static inline PTT_UNWATCHED uint32_t walk(struct frame f, uint64_t *frame, uint32_t room, bool *whole)
+{
+	uint32_t n = 0;
+
+	while (n < room) {
+		uint64_t entry = look(f.pc);
+
+		if (!entry)
+			break;
+		frame[n++] = f.pc;
+		if (!step(&f, entry)) {
+			*whole = f.outermost;
+			break;
+		}
+	}
+	return n;
+}
+
+/* The words by which a stack is found, as they are read. */
+struct words {
+	struct ptt_words_read of_c, of_python;
+};
+
+/* @kept: where to, or NULL */
+static inline PTT_UNWATCHED void list_words(struct words *words, struct ptt_remembered_stack *kept, struct frame *f)
+{
+	if (!kept)
+		return;
+	words->of_c = (struct ptt_words_read){.word = kept->of_c, .room = PTT_REMEMBERED_WORDS_OF_C};
+	words->of_python = (struct ptt_words_read){.word = kept->of_python, .room = PTT_REMEMBERED_WORDS_OF_PYTHON};
+	f->reach.read = &words->of_c;
+	ptt_note_read(&words->of_c, f->sp - WORD, f->pc);
+}
+
+/* Only what lies on the thread's own stack is there as long as what is below it. */
+static bool can_remember(const struct words *words, const struct ptt_reach *reach)
+{
+	uint32_t i;
+
+	if (words->of_c.count > words->of_c.room || words->of_python.count > words->of_python.room)
+		return false;
+	for (i = 0; i < words->of_c.count; i++)
+		if (words->of_c.word[i].at < reach->low || words->of_c.word[i].at >= reach->high)
+			return false;
+	return true;
+}
+
+static uint32_t remember(struct ptt_remembered_stack *kept, const struct words *words, const struct ptt_reach *reach, uint32_t number)
+{
+	if (kept && can_remember(words, reach)) {
+		kept->words_of_c = words->of_c.count;
+		kept->words_of_python = words->of_python.count;
+		kept->number = number;
+	}
+	return number;
+}
+
+static __attribute__((noinline)) PTT_UNWATCHED uint32_t number_of_c(const uintptr_t *own, uintptr_t site,
+								    const struct ptt_stack_wanted *wanted,
+								    struct ptt_remembered_stack *kept)
+{
+	struct ptt_registers all;
+	struct frame f = frame_above(own, &all);
+	uint64_t frame[PTT_STACK_DEPTH_MAX];
+	bool whole = false;
+	struct words words;
+	uint32_t n;
+
+	list_words(&words, kept, &f);
+	if (!find_hook_caller(&f, site))
+		return 0;
+	n = walk(f, frame, wanted->room, &whole);
+	return n ? remember(kept, &words, &f.reach, wanted->number(frame, n, whole)) : 0;
+}
+
+static __attribute__((noinline)) PTT_UNWATCHED uint32_t number_with_python(const uintptr_t *own, uintptr_t site,
+									   const struct ptt_stack_wanted *wanted,
+									   struct ptt_remembered_stack *kept)
+{
+	uint64_t frame[PTT_STACK_DEPTH_MAX];
+	struct ptt_registers all;
+	struct frame f = frame_above(own, &all);
+	bool whole = false;
+	struct words words;
+	uint32_t n;
+
+	list_words(&words, kept, &f);
+	if (!find_hook_caller(&f, site))
+		return 0;
+	n = walk_with_python(f, kept ? &words.of_python : NULL, frame, wanted->room, &whole, wanted->python);
+	if (!n)
+		return number_of_c(own, site, wanted, NULL);
+	return remember(kept, &words, &f.reach, wanted->number(frame, n, whole));
+}
+
+static inline bool has_python(const struct ptt_stack_wanted *wanted)
+{
+	return __nptl_trace_python && wanted->python;
+}
+
+/* @kept: where to remember it, or NULL */
+static uint32_t number_anew(const uintptr_t *own, uintptr_t site, const struct ptt_stack_wanted *wanted, struct ptt_remembered_stack *kept)
+{
+	return unlikely(has_python(wanted)) ? number_with_python(own, site, wanted, kept) : number_of_c(own, site, wanted, kept);
+}
+
+/* Are all words that a stack was found by as they were? In this order none is read that the walk would not come to. */
+static PTT_UNWATCHED bool holds(const struct ptt_remembered_stack *kept)
+{
+	uint32_t i;
+
+	for (i = 0; i < kept->words_of_c; i++)
+		if (*(const uintptr_t *)kept->of_c[i].at != kept->of_c[i].value)
+			return false;
+	if (unlikely(kept->state) && ptt_python_state() != kept->state)
+		return false;
+	for (i = 0; i < kept->words_of_python; i++)
+		if (*(const uintptr_t *)kept->of_python[i].at != kept->of_python[i].value)
+			return false;
+	return true;
+}
+
+/* The number that is remembered, or one that is found out and remembered. Own frames are the same each time. */
+static uint32_t number_by_memory(const uintptr_t *own, uintptr_t site, const struct ptt_stack_wanted *wanted,
+				 struct ptt_remembered_stack *kept)
+{
+	uintptr_t thread = (uintptr_t)ptt_thread_pointer();
+	uint64_t closing = ptt_closing();
+	uint32_t number;
+
+	if (kept->number && kept->frame == (uintptr_t)own && kept->thread == thread && kept->site == site &&
+	    kept->session == wanted->session && kept->closing == closing && holds(kept))
+		return kept->number;
+	kept->number = 0;
+	kept->frame = (uintptr_t)own;
+	kept->thread = thread;
+	kept->site = site;
+	kept->session = wanted->session;
+	kept->closing = closing;
+	kept->state = has_python(wanted) ? ptt_python_state() : 0; /* without which none with Python is remembered */
+	number = number_anew(own, site, wanted, kept);
+	if (!ptt_is_settled(closing) || ptt_closing() != closing)
+		kept->number = 0;
+	return number;
+}
+
+EXPORT __attribute__((noinline)) uint32_t __nptl_trace_stack(void *site, const struct ptt_stack_wanted *wanted)
+{
+	const uintptr_t *own = __builtin_frame_address(0);
+	struct ptt_remembered_stack *kept;
+	uint32_t number;
+
+	kept = &wanted->remembered[((uintptr_t)own ^ (uintptr_t)site) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+	_Static_assert(PTT_REMEMBERED_STACKS == 256, "eight bits of the hash");
+	/* acquire: pairs with the release below. A signal handler may have interrupted its holder. */
+	if (__atomic_exchange_n(&kept->busy, 1, __ATOMIC_ACQUIRE))
+		return number_anew(own, (uintptr_t)site, wanted, NULL);
+	number = number_by_memory(own, (uintptr_t)site, wanted, kept);
+	/* release: whoever has it next sees it whole */
+	__atomic_store_n(&kept->busy, 0, __ATOMIC_RELEASE);
+	return number;
 }
 
 void ptt_forget_call_sites(void)

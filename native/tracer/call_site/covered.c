@@ -8,12 +8,14 @@
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "platform/may_write.h"
+#include "real_lock.h"
 #include "tracer.h"
 
 #define TEXT_MAX 8192
@@ -183,6 +185,44 @@ static void note(struct search *s, const char *module, const char *name, const c
 		s->size += (size_t)n;
 }
 
+static bool imports_among(const struct module *m, const ElfW(Rela) *rela, size_t size, const char *name)
+{
+	const ElfW(Rela) *last = (const ElfW(Rela) *)((const char *)rela + size);
+
+	for (; rela && rela < last; rela++) {
+		uint32_t index = (uint32_t)(rela->r_info >> 32);
+		const ElfW(Sym) *symbol = &m->symbols[index];
+
+		/* most of a large library have no symbol */
+		if (index && symbol->st_shndx == SHN_UNDEF && strcmp(m->strings + symbol->st_name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool imports(const struct module *m, const char *name)
+{
+	return imports_among(m, m->jumps, m->jumps_size, name) || imports_among(m, m->others, m->others_size, name);
+}
+
+/*
+ * Locks of Rust and of C++20 are compiled into a module, and call syscall() where a thread waits. Rust's panics and C++'s
+ * std::system_error distinguish such a module from others that make system calls.
+ */
+static void look_for_futexes(struct search *s, const char *path, const struct module *m)
+{
+	int n;
+
+	if (!imports(m, "syscall") ||
+	    !(imports(m, "_ZSt20__throw_system_errori") || imports(m, "_Unwind_DeleteException")))
+		return;
+	if (strstr(path, "/libstdc++.so") || strstr(path, "/libc++"))
+		return;
+	n = snprintf(s->text + s->size, TEXT_MAX - s->size, "\tfutex\t%s\n", path);
+	if (n > 0 && (size_t)n < TEXT_MAX - s->size)
+		s->size += (size_t)n;
+}
+
 static void look_at(struct search *s, const char *path, uintptr_t base, const ElfW(Dyn) *dynamic)
 {
 	struct module m;
@@ -256,14 +296,19 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *arg)
 	return search.end != 0;
 }
 
-static int look_at_each(struct dl_phdr_info *info, size_t size, void *arg)
+/* @program: the path of the program, which has none in the dynamic linker's list */
+static int look_at_each(struct dl_phdr_info *info, size_t size, void *program)
 {
+	const char *path = info->dlpi_name && info->dlpi_name[0] ? info->dlpi_name : program;
 	uintptr_t begin, end;
+	struct module m;
 
 	(void)size;
-	(void)arg;
-	if (info->dlpi_addr != search.begin && !find_range(info, (uintptr_t)&ptt_real, &begin, &end))
-		look_at(&search, info->dlpi_name, info->dlpi_addr, dynamic_of(info));
+	if (info->dlpi_addr == search.begin || find_range(info, (uintptr_t)&ptt_real, &begin, &end))
+		return 0;
+	look_at(&search, info->dlpi_name, info->dlpi_addr, dynamic_of(info));
+	if (read_dynamic(info->dlpi_addr, dynamic_of(info), &m))
+		look_for_futexes(&search, path, &m);
 	return 0;
 }
 
@@ -324,16 +369,18 @@ EXPORT int dlclose(void *library)
 	ptt_begin_closing();
 	result = ptt_real.dlclose(library);
 	ptt_end_closing(library);
+	ptt_forget_real_locks();
 	return result;
 }
 
 void ptt_tell_uncovered(const char *path)
 {
+	static char program[PATH_MAX];
 	int fd;
 
-	if (!dl_iterate_phdr(find_library, NULL))
+	if (!dl_iterate_phdr(find_library, NULL) || readlink("/proc/self/exe", program, sizeof(program) - 1) < 0)
 		return;
-	dl_iterate_phdr(look_at_each, NULL);
+	dl_iterate_phdr(look_at_each, program);
 	dl_iterate_phdr(look_at_namespaces, NULL);
 	if (!search.size || !ptt_may_write(search.size))
 		return;

@@ -136,6 +136,14 @@ static struct extent extent_of(const struct dl_find_object *found)
 	return whole;
 }
 
+void ptt_module_extent(const struct dl_find_object *found, uintptr_t *begin, uintptr_t *end)
+{
+	struct extent whole = extent_of(found);
+
+	*begin = whole.begin;
+	*end = whole.end;
+}
+
 static bool find_build_id(const char *notes, size_t size, struct build_id *id)
 {
 	while (size >= sizeof(Elf64_Nhdr)) {
@@ -316,4 +324,14 @@ void ptt_end_closing(const void *library)
 void ptt_closing_in_child(void)
 {
 	__atomic_store_n(&__nptl_trace_closing, own_closing, __ATOMIC_RELAXED);
+}
+
+void ptt_modules_anew(void)
+{
+	/* acquire: pairs with the release of add() */
+	struct ptt_module *m = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
+
+	for (; m; m = m->next)
+		__atomic_store_n(&m->present, false, __ATOMIC_RELAXED);
+	ptt_forget_call_sites();
 }

@@ -24,7 +24,7 @@ struct ptt_module {
 	bool passed_over;	    /* nothing of the program is to be seen in it */
 	bool foreign;		    /* nor in what calls it */
 	uint32_t mask;		    /* wrappers: offsets of functions, hashed, 0 where there is none */
-	const uint32_t *wrappers;   /* or NULL */
+	const uint64_t *wrappers;   /* or NULL */
 };
 
 /*
@@ -35,6 +35,9 @@ struct ptt_module {
  * Return: NULL if it is not known and cannot be looked at now.
  */
 const struct ptt_module *ptt_module_of(const struct dl_find_object *found) HIDDEN;
+
+/* ptt_module_extent - from where to where a module that was found lies, all its segments. */
+void ptt_module_extent(const struct dl_find_object *found, uintptr_t *begin, uintptr_t *end) HIDDEN;
 
 /* ptt_take_memory - some that is never given back, zeroed; NULL if there is none. Safe in signal handlers. */
 void *ptt_take_memory(size_t size) HIDDEN;

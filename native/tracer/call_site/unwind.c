@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* unwind.c - reads unwind tables (.eh_frame_hdr, .eh_frame: DWARF call frame information) as far as stacks need them. */
 /*
- * The common subset only: tables with 32-bit entries, a frame address that is an offset from stack or frame pointer,
- * registers saved at fixed places. Whatever else a table says, the answer is that there is no rule.
+ * The common subset only: tables with 32-bit entries, a frame address that is an offset from stack or frame pointer or was
+ * saved beside the frame pointer, registers saved at fixed places. What counts from other registers has no rule, but a row;
+ * whatever else a table says, the answer is that there is none. A damaged table is nothing else: no byte outside of its module is looked at, and no entry is gone through twice.
  */
 #include <stddef.h>
 #include <string.h>
 
 #include "unwind.h"
-
-/* Numbers that the processor's ABI gives to registers. */
-#define DWARF_FP 6
-#define DWARF_SP 7
-#define DWARF_RA 16
 
 /* Encodings of pointers: the low half says how they are stored, the high one what they count from. */
 #define PE_FORMAT 0x0f
@@ -54,12 +50,38 @@ enum {
 	CFA_GNU_ARGS_SIZE = 0x2e,
 };
 
+/* Operations of expressions. */
+enum {
+	OP_DEREF = 0x06,
+	OP_CONST1U = 0x08,
+	OP_CONST1S = 0x09,
+	OP_AND = 0x1a,
+	OP_MINUS = 0x1c,
+	OP_PLUS = 0x22,
+	OP_PLUS_UCONST = 0x23,
+	OP_SHL = 0x24,
+	OP_GE = 0x2a,
+	OP_LIT0 = 0x30,
+	OP_BREG0 = 0x70,
+	OP_REG_COUNT = 32,
+};
+
 /* ------------------------------------------------------------ bytes */
 
 struct bytes {
 	const uint8_t *at, *end;
 	bool bad; /* something lay past the end, or is not understood */
 };
+
+/* A module, all that may be looked at. */
+struct extent {
+	const uint8_t *from, *end;
+};
+
+static bool lies_in(const struct extent *module, const uint8_t *at, uint64_t size)
+{
+	return at >= module->from && at <= module->end && (uint64_t)(module->end - at) >= size;
+}
 
 static uint64_t take(struct bytes *b, size_t size)
 {
@@ -143,16 +165,19 @@ struct common {
 	int64_t data_unit;
 	uint8_t encoding; /* of the addresses in the entries */
 	bool augmented;	  /* their augmentation has a length */
+	bool signal;	  /* the kernel makes such a frame when it delivers a signal */
 	struct bytes program;
 };
 
 /* An entry begins with its length; the long form is not for tables with 32-bit entries. */
-static bool open_entry(const uint8_t *at, struct bytes *entry)
+static bool open_entry(const struct extent *module, const uint8_t *at, struct bytes *entry)
 {
 	uint32_t length;
 
+	if (!lies_in(module, at, sizeof(length)))
+		return false;
 	memcpy(&length, at, sizeof(length));
-	if (!length || length >= 0xfffffff0)
+	if (!length || length >= 0xfffffff0 || !lies_in(module, at + sizeof(length), length))
 		return false;
 	*entry = (struct bytes){.at = at + sizeof(length), .end = at + sizeof(length) + length};
 	return true;
@@ -176,30 +201,36 @@ static bool read_augmentation(struct bytes *b, const char *letter, struct common
 				return false;
 			skip(b, pointer_size(encoding));
 			break;
-		default: /* 'S' among them: a frame that a signal made */
+		case 'S':
+			c->signal = true;
+			break;
+		default:
 			return false;
 		}
 	}
 	return true;
 }
 
-static bool read_common(const uint8_t *at, struct common *c)
+static bool read_common(const struct extent *module, const uint8_t *at, struct common *c)
 {
 	struct bytes b, more;
 	const char *letters;
 	uint64_t version;
 
-	if (!open_entry(at, &b) || take(&b, 4) != 0)
+	if (!open_entry(module, at, &b) || take(&b, 4) != 0)
 		return false;
 	version = take(&b, 1);
 	letters = (const char *)b.at;
 	while (take(&b, 1))
 		;
+	if (b.bad)
+		return false;
 	c->code_unit = take_uleb(&b);
 	c->data_unit = take_sleb(&b);
-	if ((version == 1 ? take(&b, 1) : take_uleb(&b)) != DWARF_RA || b.bad)
+	if ((version == 1 ? take(&b, 1) : take_uleb(&b)) != PTT_REG_RA || b.bad)
 		return false;
 	c->encoding = PE_ABSPTR;
+	c->signal = false;
 	c->augmented = *letters == 'z';
 	if (c->augmented) {
 		uint64_t size = take_uleb(&b);
@@ -217,42 +248,151 @@ static bool read_common(const uint8_t *at, struct common *c)
 
 /* ------------------------------------------------------------ programs */
 
-#define NOWHERE UINT64_MAX /* that of a register that is not saved in the frame: elsewhere, or not at all */
-
-struct row {
-	uint64_t cfa_register, cfa_offset;
-	uint64_t fp_below; /* 0: unchanged */
-	uint64_t ra_below;
-};
-
 struct machine {
 	const struct common *common;
-	struct row row, initial;
-	struct row saved[4];
+	struct ptt_unwind_row row, initial;
+	struct ptt_unwind_row saved[4];
 	unsigned int depth;
 	uintptr_t location;
+	uintptr_t pc; /* of which the rule is wanted */
 };
 
-static void set_below(struct row *row, uint64_t reg, uint64_t below)
+static void set_place(struct ptt_unwind_row *row, uint64_t reg, enum ptt_how how, int64_t offset)
 {
-	if (reg == DWARF_FP)
-		row->fp_below = below;
-	else if (reg == DWARF_RA)
-		row->ra_below = below;
+	if (reg >= PTT_REG_COUNT)
+		return;
+	row->place[reg] = (struct ptt_place){(int32_t)offset, (uint8_t)how};
+	if (row->place[reg].offset != offset)
+		row->place[reg] = (struct ptt_place){0, PTT_UNKNOWN};
+}
+
+/* Offsets in units are small, or nonsense. */
+static int64_t in_bytes(const struct machine *m, int64_t units)
+{
+	int64_t bytes;
+
+	return __builtin_mul_overflow(units, m->common->data_unit, &bytes) ? INT64_MAX : bytes;
 }
 
 static void set_saved(struct machine *m, uint64_t reg, int64_t units)
 {
-	set_below(&m->row, reg, (uint64_t)-(units * m->common->data_unit));
+	set_place(&m->row, reg, PTT_BY_CFA, in_bytes(m, units));
 }
 
 static void set_unsaved(struct machine *m, uint64_t reg)
 {
-	if (reg == DWARF_FP)
-		m->row.fp_below = m->initial.fp_below;
-	else if (reg == DWARF_RA)
-		m->row.ra_below = m->initial.ra_below;
+	if (reg < PTT_REG_COUNT)
+		m->row.place[reg] = m->initial.place[reg];
 }
+
+static void set_cfa_register(struct ptt_unwind_row *row, uint64_t reg)
+{
+	row->cfa = reg == PTT_REG_SP ? PTT_CFA_SP : reg == PTT_REG_BP ? PTT_CFA_FP : reg < PTT_REG_RA ? PTT_CFA_ROW : PTT_CFA_UNKNOWN;
+	row->cfa_register = (uint8_t)reg;
+}
+
+/* ------------------------------------------------------------ expressions */
+
+/* A value that is not known until the frame is: a number above a register, or the word that lies there. */
+struct value {
+	enum { NO_VALUE, NUMBER, ABOVE_SP, ABOVE_FP, AT_FP } what;
+	int64_t number;
+};
+
+#define VALUES_MAX 8u
+
+static void combine(struct bytes *b, uint8_t op, struct value *left, const struct value *right)
+{
+	bool numbers = left->what == NUMBER && right->what == NUMBER;
+	uint64_t a = (uint64_t)left->number, c = (uint64_t)right->number;
+
+	if (op == OP_PLUS && (left->what == NUMBER || right->what == NUMBER) && left->what != AT_FP && right->what != AT_FP)
+		*left = (struct value){left->what == NUMBER ? right->what : left->what, (int64_t)(a + c)};
+	else if (op == OP_MINUS && right->what == NUMBER && left->what != AT_FP)
+		left->number = (int64_t)(a - c);
+	else if (op == OP_AND && numbers)
+		left->number = (int64_t)(a & c);
+	else if (op == OP_SHL && numbers && c < 64)
+		left->number = (int64_t)(a << c);
+	else if (op == OP_GE && numbers)
+		left->number = left->number >= right->number;
+	else
+		b->bad = true;
+}
+
+static struct value above_register(struct bytes *b, uint64_t reg, uintptr_t pc)
+{
+	int64_t offset = take_sleb(b);
+
+	switch (reg) {
+	case PTT_REG_SP:
+		return (struct value){ABOVE_SP, offset};
+	case PTT_REG_BP:
+		return (struct value){ABOVE_FP, offset};
+	case PTT_REG_RA: /* where the frame itself is, as stubs that push what to call count from it */
+		return (struct value){NUMBER, (int64_t)(pc + (uint64_t)offset)};
+	}
+	b->bad = true;
+	return (struct value){0};
+}
+
+/* What an expression comes to; NO_VALUE if it is none of the few that compilers and linkers write. */
+static struct value evaluate(struct bytes *program, uintptr_t pc)
+{
+	uint64_t size = take_uleb(program);
+	struct bytes b = *program;
+	struct value value[VALUES_MAX];
+	unsigned int n = 0;
+
+	skip(program, size);
+	if (program->bad)
+		return (struct value){0};
+	b.end = program->at;
+	while (b.at < b.end && !b.bad) {
+		uint8_t op = (uint8_t)take(&b, 1);
+
+		if (op >= OP_LIT0 && op < OP_LIT0 + OP_REG_COUNT && n < VALUES_MAX)
+			value[n++] = (struct value){NUMBER, op - OP_LIT0};
+		else if (op >= OP_BREG0 && op < OP_BREG0 + OP_REG_COUNT && n < VALUES_MAX)
+			value[n++] = above_register(&b, op - OP_BREG0, pc);
+		else if (op == OP_CONST1U && n < VALUES_MAX)
+			value[n++] = (struct value){NUMBER, (int64_t)take(&b, 1)};
+		else if (op == OP_CONST1S && n < VALUES_MAX)
+			value[n++] = (struct value){NUMBER, (int8_t)take(&b, 1)};
+		else if (op == OP_DEREF && n && value[n - 1].what == ABOVE_FP)
+			value[n - 1].what = AT_FP;
+		else if (op == OP_PLUS_UCONST && n && value[n - 1].what != AT_FP)
+			value[n - 1].number = (int64_t)((uint64_t)value[n - 1].number + take_uleb(&b));
+		else if (n >= 2) {
+			combine(&b, op, &value[n - 2], &value[n - 1]);
+			n--;
+		} else {
+			b.bad = true;
+		}
+	}
+	return b.bad || n != 1 ? (struct value){0} : value[0];
+}
+
+static void set_cfa_expression(struct machine *m, struct bytes *b)
+{
+	static const enum ptt_cfa cfa[] = {
+		[NO_VALUE] = PTT_CFA_UNKNOWN, [NUMBER] = PTT_CFA_UNKNOWN, [ABOVE_SP] = PTT_CFA_SP, [ABOVE_FP] = PTT_CFA_FP, [AT_FP] = PTT_CFA_FP_SAVED};
+	struct value value = evaluate(b, m->pc);
+
+	m->row.cfa = cfa[value.what];
+	m->row.cfa_register = value.what == ABOVE_SP ? PTT_REG_SP : PTT_REG_BP;
+	m->row.cfa_offset = value.number;
+}
+
+static void set_saved_by_expression(struct machine *m, struct bytes *b)
+{
+	uint64_t reg = take_uleb(b);
+	struct value value = evaluate(b, m->pc);
+
+	set_place(&m->row, reg, value.what == ABOVE_FP ? PTT_BY_FP : PTT_UNKNOWN, value.number);
+}
+
+/* ------------------------------------------------------------ instructions */
 
 static void push_row(struct machine *m, struct bytes *b)
 {
@@ -270,10 +410,9 @@ static void pop_row(struct machine *m, struct bytes *b)
 		m->row = m->saved[--m->depth];
 }
 
-
 static void run_extended(struct machine *m, struct bytes *b, uint8_t code)
 {
-	struct row *row = &m->row;
+	struct ptt_unwind_row *row = &m->row;
 	uint64_t reg;
 
 	switch (code) {
@@ -291,14 +430,14 @@ static void run_extended(struct machine *m, struct bytes *b, uint8_t code)
 		set_unsaved(m, take_uleb(b));
 		break;
 	case CFA_SAME_VALUE:
-		set_saved(m, take_uleb(b), 0);
+		set_place(row, take_uleb(b), PTT_SAME, 0);
 		break;
 	case CFA_UNDEFINED: /* as the return address of whatever comes first in a thread */
-		set_below(row, take_uleb(b), NOWHERE);
+		set_place(row, take_uleb(b), PTT_NOWHERE, 0);
 		break;
 	case CFA_REGISTER:
-		set_below(row, take_uleb(b), NOWHERE);
-		take_uleb(b);
+		reg = take_uleb(b);
+		set_place(row, reg, PTT_IN, (int64_t)take_uleb(b));
 		break;
 	case CFA_REMEMBER_STATE:
 		push_row(m, b);
@@ -307,29 +446,30 @@ static void run_extended(struct machine *m, struct bytes *b, uint8_t code)
 		pop_row(m, b);
 		break;
 	case CFA_DEF_CFA:
-		row->cfa_register = take_uleb(b);
-		row->cfa_offset = take_uleb(b);
+		set_cfa_register(row, take_uleb(b));
+		row->cfa_offset = (int64_t)take_uleb(b);
 		break;
 	case CFA_DEF_CFA_SF:
-		row->cfa_register = take_uleb(b);
-		row->cfa_offset = (uint64_t)(take_sleb(b) * m->common->data_unit);
+		set_cfa_register(row, take_uleb(b));
+		row->cfa_offset = in_bytes(m, take_sleb(b));
 		break;
 	case CFA_DEF_CFA_REGISTER:
-		row->cfa_register = take_uleb(b);
+		set_cfa_register(row, take_uleb(b));
 		break;
 	case CFA_DEF_CFA_OFFSET:
-		row->cfa_offset = take_uleb(b);
+		row->cfa_offset = (int64_t)take_uleb(b);
 		break;
 	case CFA_DEF_CFA_OFFSET_SF:
-		row->cfa_offset = (uint64_t)(take_sleb(b) * m->common->data_unit);
+		row->cfa_offset = in_bytes(m, take_sleb(b));
 		break;
 	case CFA_DEF_CFA_EXPRESSION:
-		row->cfa_register = 0; /* until it is a register again */
-		skip(b, take_uleb(b));
+		set_cfa_expression(m, b);
 		break;
 	case CFA_EXPRESSION:
+		set_saved_by_expression(m, b);
+		break;
 	case CFA_VAL_EXPRESSION:
-		set_below(row, take_uleb(b), NOWHERE);
+		set_place(row, take_uleb(b), PTT_UNKNOWN, 0);
 		skip(b, take_uleb(b));
 		break;
 	case CFA_GNU_ARGS_SIZE:
@@ -367,13 +507,13 @@ static uint64_t run_instruction(struct machine *m, struct bytes *b)
 	return 0;
 }
 
-/* Run a program until it comes to what holds behind @pc only. */
-static bool run(struct machine *m, struct bytes program, uintptr_t pc)
+/* Run a program until it comes to what holds behind the wanted place only. */
+static bool run(struct machine *m, struct bytes program)
 {
 	while (!program.bad && program.at < program.end) {
 		uint64_t units = run_instruction(m, &program);
 
-		if (units * m->common->code_unit > pc - m->location)
+		if (units * m->common->code_unit > m->pc - m->location)
 			break;
 		m->location += units * m->common->code_unit;
 	}
@@ -383,24 +523,26 @@ static bool run(struct machine *m, struct bytes program, uintptr_t pc)
 /* ------------------------------------------------------------ tables */
 
 /* The entry of the last piece of code that begins at @pc or before, by the sorted table; NULL if there is none. */
-static const uint8_t *find_entry(const uint8_t *table, uintptr_t pc, uintptr_t *begin)
+static const uint8_t *find_entry(const struct extent *module, const uint8_t *table, uintptr_t pc, uintptr_t *begin)
 {
 	struct pair {
 		int32_t location, entry; /* both from the beginning of the table */
 	} pair;
 	int64_t wanted = (int64_t)(pc - (uintptr_t)table);
-	const uint8_t *pairs;
+	const uint8_t *pairs = table + 12;
 	uint32_t low = 0, high;
 
 	/* version, then encodings of: the address of .eh_frame, the count, the pairs */
-	if (table[0] != 1 || pointer_size(table[1]) != 4 || table[2] != PE_UDATA4 || table[3] != (PE_FROM_TABLE | PE_SDATA4))
+	if (!lies_in(module, table, 12) || table[0] != 1 || pointer_size(table[1]) != 4 || table[2] != PE_UDATA4 ||
+	    table[3] != (PE_FROM_TABLE | PE_SDATA4))
 		return NULL;
 	memcpy(&high, table + 8, sizeof(high));
-	pairs = table + 12;
+	if (!lies_in(module, pairs, (uint64_t)high * sizeof(pair)))
+		return NULL;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		memcpy(&pair, pairs + middle * sizeof(pair), sizeof(pair));
+		memcpy(&pair, pairs + (uint64_t)middle * sizeof(pair), sizeof(pair));
 		if (pair.location <= wanted)
 			low = middle + 1;
 		else
@@ -408,23 +550,23 @@ static const uint8_t *find_entry(const uint8_t *table, uintptr_t pc, uintptr_t *
 	}
 	if (!low)
 		return NULL;
-	memcpy(&pair, pairs + (low - 1) * sizeof(pair), sizeof(pair));
+	memcpy(&pair, pairs + (uint64_t)(low - 1) * sizeof(pair), sizeof(pair));
 	*begin = (uintptr_t)(table + pair.location);
 	return table + pair.entry;
 }
 
-static bool run_entry(const uint8_t *entry, uintptr_t begin, uintptr_t pc, struct row *row)
+static bool run_entry(const struct extent *module, const uint8_t *entry, uintptr_t begin, uintptr_t pc, struct ptt_unwind_row *row)
 {
-	struct machine m = {.location = begin};
+	struct machine m = {.location = begin, .pc = pc, .row.place[PTT_REG_RA].how = PTT_UNKNOWN};
 	struct common common;
 	struct bytes b;
 	uint32_t back;
 	size_t size;
 
-	if (!open_entry(entry, &b))
+	if (!open_entry(module, entry, &b) || b.end - b.at < (ptrdiff_t)sizeof(back))
 		return false;
 	memcpy(&back, b.at, sizeof(back));
-	if (!back || !read_common(b.at - back, &common))
+	if (!back || !read_common(module, b.at - back, &common))
 		return false;
 	take(&b, sizeof(back));
 	size = pointer_size(common.encoding);
@@ -433,34 +575,69 @@ static bool run_entry(const uint8_t *entry, uintptr_t begin, uintptr_t pc, struc
 	take(&b, size);
 	if (pc - begin >= take(&b, size))
 		return false;
+	if (common.signal) {
+		row->cfa = PTT_CFA_SIGNAL;
+		return !b.bad;
+	}
 	if (common.augmented)
 		skip(&b, take_uleb(&b));
 	m.common = &common;
-	if (b.bad || !run(&m, common.program, pc))
+	if (b.bad || !run(&m, common.program))
 		return false;
 	m.initial = m.row;
-	if (!run(&m, b, pc))
+	if (!run(&m, b))
 		return false;
 	*row = m.row;
 	return true;
 }
 
-bool ptt_unwind_rule(const void *table, uintptr_t pc, struct ptt_unwind_rule *rule)
+/* Does a rule have room for it? */
+static bool is_simple(const struct ptt_unwind_row *row)
 {
-	const uint8_t *entry;
-	uintptr_t begin;
-	struct row row;
+	const struct ptt_place *ra = &row->place[PTT_REG_RA], *fp = &row->place[PTT_REG_BP];
 
-	entry = table ? find_entry(table, pc, &begin) : NULL;
-	if (!entry || !run_entry(entry, begin, pc, &row) || row.fp_below == NOWHERE || row.ra_below != sizeof(void *))
+	return row->cfa != PTT_CFA_ROW && row->cfa_offset == (int32_t)row->cfa_offset && ra->how == PTT_BY_CFA &&
+	       ra->offset == -(int32_t)sizeof(void *) && fp->how <= PTT_BY_FP;
+}
+
+static void simplify(const struct ptt_unwind_row *row, struct ptt_unwind_rule *rule)
+{
+	const struct ptt_place *fp = &row->place[PTT_REG_BP];
+
+	rule->cfa = row->cfa;
+	rule->fp = PTT_FP_SAME;
+	rule->cfa_offset = rule->fp_offset = 0;
+	if (row->cfa == PTT_CFA_SIGNAL)
+		return;
+	if (row->place[PTT_REG_RA].how == PTT_NOWHERE) {
+		rule->cfa = PTT_CFA_OUTERMOST;
+	} else if (!is_simple(row)) {
+		rule->cfa = PTT_CFA_ROW;
+	} else {
+		rule->cfa_offset = (int32_t)row->cfa_offset;
+		rule->fp = fp->how == PTT_BY_CFA ? PTT_FP_BY_CFA : fp->how == PTT_BY_FP ? PTT_FP_BY_FP : PTT_FP_SAME;
+		rule->fp_offset = fp->offset;
+	}
+}
+
+bool ptt_unwind_row(const void *table, uintptr_t from, uintptr_t end, uintptr_t pc, struct ptt_unwind_row *row,
+		    uintptr_t *function)
+{
+	struct extent module = {(const uint8_t *)from, (const uint8_t *)end};
+	const uint8_t *entry;
+
+	*row = (struct ptt_unwind_row){0};
+	entry = table ? find_entry(&module, table, pc, function) : NULL;
+	return entry && run_entry(&module, entry, *function, pc, row) &&
+	       (row->cfa != PTT_CFA_UNKNOWN || row->place[PTT_REG_RA].how == PTT_NOWHERE);
+}
+
+bool ptt_unwind_rule(const void *table, uintptr_t from, uintptr_t end, uintptr_t pc, struct ptt_unwind_rule *rule)
+{
+	struct ptt_unwind_row row;
+
+	if (!ptt_unwind_row(table, from, end, pc, &row, &rule->function))
 		return false;
-	if (row.cfa_register != DWARF_FP && row.cfa_register != DWARF_SP)
-		return false;
-	*rule = (struct ptt_unwind_rule){
-		.function = begin,
-		.by_frame_pointer = row.cfa_register == DWARF_FP,
-		.cfa_offset = row.cfa_offset,
-		.fp_below = row.fp_below,
-	};
+	simplify(&row, rule);
 	return true;
 }

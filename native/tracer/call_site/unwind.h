@@ -6,22 +6,79 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * How to come from a frame to its caller's. The canonical frame address is where the stack pointer was before the call;
- * the return address lies in the word below it.
- */
-struct ptt_unwind_rule {
-	uintptr_t function;  /* where the code begins that the rule is of */
-	bool by_frame_pointer; /* the canonical frame address is so far above the frame pointer, else above the stack pointer */
-	uint64_t cfa_offset;
-	uint64_t fp_below; /* the caller's frame pointer lies so far below it; 0: nothing was done to it */
+/* Registers, by the numbers that the processor's ABI gives them in unwind tables. */
+enum {
+	PTT_REG_BX = 3,
+	PTT_REG_BP = 6,
+	PTT_REG_SP = 7,
+	PTT_REG_12 = 12,
+	PTT_REG_RA = 16, /* the return address */
+	PTT_REG_COUNT,
 };
+
+/* Where the canonical frame address (CFA) of a frame is: where the stack pointer was before the call. */
+enum ptt_cfa {
+	PTT_CFA_UNKNOWN,
+	PTT_CFA_SP,	    /* so far above the stack pointer */
+	PTT_CFA_FP,	    /* so far above the frame pointer */
+	PTT_CFA_FP_SAVED,   /* in the word so far above the frame pointer, as of a frame that was aligned anew */
+	PTT_CFA_SIGNAL,	    /* the kernel made the frame, and saved all registers in it */
+	PTT_CFA_OUTERMOST,  /* it has none: nothing called this function */
+	PTT_CFA_ROW,	    /* a rule does not say it: see ptt_unwind_row() */
+};
+
+/* Where the caller's frame pointer is. */
+enum ptt_fp {
+	PTT_FP_SAME,	/* nothing was done to it */
+	PTT_FP_BY_CFA,	/* in the word so far from the CFA */
+	PTT_FP_BY_FP,	/* in the word so far from the frame pointer */
+};
+
+/* How to come from a frame to its caller's. The return address lies in the word below the CFA. */
+struct ptt_unwind_rule {
+	uintptr_t function; /* where the code begins that the rule is of */
+	enum ptt_cfa cfa;
+	enum ptt_fp fp;
+	int32_t cfa_offset;
+	int32_t fp_offset;
+};
+
+/* Where a register of the caller's is. */
+enum ptt_how {
+	PTT_SAME,    /* still in it */
+	PTT_BY_CFA,  /* in the word so far from the CFA */
+	PTT_BY_FP,   /* in the word so far from the frame pointer */
+	PTT_IN,	     /* in the register of that number */
+	PTT_UNKNOWN,
+	PTT_NOWHERE, /* it has no value */
+};
+
+struct ptt_place {
+	int32_t offset;
+	uint8_t how; /* enum ptt_how */
+};
+
+/* All that a table says of a place in the code. */
+struct ptt_unwind_row {
+	enum ptt_cfa cfa;
+	int64_t cfa_offset;
+	uint8_t cfa_register; /* where it counts from, or where the word is that it was saved in */
+	struct ptt_place place[PTT_REG_COUNT];
+};
+
+/*
+ * ptt_unwind_row - look up what a table says; as ptt_unwind_rule()
+ * @function: where the code begins that the row is of
+ */
+bool ptt_unwind_row(const void *table, uintptr_t from, uintptr_t end, uintptr_t pc, struct ptt_unwind_row *row,
+		    uintptr_t *function);
 
 /*
  * ptt_unwind_rule - look up the rule of a place
  * @table: .eh_frame_hdr of the module that @pc lies in
- * Return: false if there is none, or none as simple as this. Reads memory only: safe in signal handlers.
+ * @from, @end: where that module lies; nothing outside of it is read
+ * Return: false if there is none. Reads memory only: safe in signal handlers.
  */
-bool ptt_unwind_rule(const void *table, uintptr_t pc, struct ptt_unwind_rule *rule);
+bool ptt_unwind_rule(const void *table, uintptr_t from, uintptr_t end, uintptr_t pc, struct ptt_unwind_rule *rule);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "futex_names.h"
 #include "wrapper_names.h"
 
 /* Functions in namespaces std and __gnu_cxx, their const members, their lambdas. */
@@ -35,7 +36,8 @@ static const char *const of_threads[] = {
 	"_ZN9__gnu_cxx13new_allocatorISt7jthread", "_ZNSt15__new_allocatorISt6thread", "_ZNSt15__new_allocatorISt7jthread",
 	"_ZSt9call_onceI", "_ZSt5asyncI", "_ZNSt14__basic_futureI", "_ZNKSt14__basic_futureI", "_ZNSt6futureI", "_ZNSt13shared_futureI",
 	"_ZNSt7promiseI", "_ZNSt13__future_base13_State_baseV2", "_ZNSt13__future_base21_Async_state_commonV2",
-	"_ZNSt18counting_semaphoreI", "_ZNSt20__platform_semaphore",
+	"_ZNSt18counting_semaphoreI", "_ZNSt20__platform_semaphore", "_ZNSt18__atomic_semaphore", "_ZNSt5latch",
+	"_ZNSt8__detail17__platform_notify", "_ZSt23__atomic_notify_address", "_ZSt28__atomic_notify_address_bare",
 };
 
 static const char *const of_boost[] = {
@@ -61,7 +63,7 @@ static const char *const of_modules[] = {
 	"libstdc++.so", "libc++.so", "libSDL2-", "libSDL2.so", "libSDL3.so", "libglib-2.0.so",
 };
 
-/* Of Rust's library, in either mangling: a name has its parts one after the other. */
+/* Of Rust's library and its package parking_lot, in either mangling: a name has its parts one after the other. */
 static const char *const of_rust[] = {
 	"3std3sys4sync", "3std3sys4unix5locks", "3std3sys4unix5futex", "3std3sys3pal4unix5futex", "3std3sys3pal4unix4sync",
 	"3std10sys_common7condvar", "3std10sys_common5mutex", "3std4sync7barrierN", "3std4sync7barrier7Barrier",
@@ -70,7 +72,7 @@ static const char *const of_rust[] = {
 	"3std6thread7current4park", "3std6thread6thread6Thread", "3std6thread10JoinHandle", "3std6thread9JoinInner",
 	"3std6thread9functions4park", "3std6thread9functions12park_timeout", "3std3sys6thread4unix", "3std3sys4unix6thread",
 	"3std3sys3pal4unix6thread", "3std6thread7Builder", "3std6thread5spawn", "3std6thread9functions5spawn",
-	"3std6thread9lifecycle",
+	"3std6thread9lifecycle", "11parking_lot", "16parking_lot_core", "8lock_api",
 };
 
 /* Most names are known by their first letters; a call of a library's function would cost more than they do. */
@@ -119,7 +121,8 @@ static bool is_of_rust(const char *name)
 {
 	size_t i;
 
-	if (!begins_with(name, "_ZN3std") && !begins_with(name, "_R"))
+	if (!begins_with(name, "_ZN3std") && !begins_with(name, "_R") && !begins_with(name, "_ZN11parking_lot") &&
+	    !begins_with(name, "_ZN16parking_lot_core") && !begins_with(name, "_ZN8lock_api"))
 		return false;
 	/* a closure calls the program's code, or has it put into it */
 	if (strstr(name, "closure") || begins_with(name, "_RNC") || begins_with(name, "_RINC"))
@@ -137,6 +140,14 @@ bool ptt_foreign_module(const char *path)
 	return begins_with(name ? name + 1 : path, "libffi.so");
 }
 
+/* Of the modules below: locks that have no other hooks wait in their own functions. */
+bool ptt_futex_module(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return begins_with(name ? name + 1 : path, "libglib-2.0.so");
+}
+
 bool ptt_wrapper_module(const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -144,9 +155,40 @@ bool ptt_wrapper_module(const char *path)
 	return BEGINS_WITH_ANY(name ? name + 1 : path, of_modules);
 }
 
+static bool fits(const char *name, const struct futex_name *pattern)
+{
+	size_t i;
+
+	if (!begins_with(name, pattern->piece[0]))
+		return false;
+	name += strlen(pattern->piece[0]);
+	for (i = 1; pattern->piece[i]; i++) {
+		name = strstr(name, pattern->piece[i]);
+		if (!name)
+			return false;
+		name += strlen(pattern->piece[i]);
+	}
+	return true;
+}
+
+uint8_t ptt_futex_of_name(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(futex_names) / sizeof(futex_names[0]); i++)
+		if (fits(name, &futex_names[i]))
+			return futex_names[i].kind;
+	return 0;
+}
+
+bool ptt_futex_is_outer(uint8_t kind)
+{
+	return futex_outer[kind];
+}
+
 enum ptt_kind_of_name ptt_wrapper_name(const char *name)
 {
-	if (is_of_rust(name))
+	if (ptt_futex_of_name(name) || is_of_rust(name))
 		return PTT_NAME_OF_WRAPPER;
 	if (name[0] != '_' || name[1] != 'Z')
 		return BEGINS_WITH_ANY(name, of_c) ? PTT_NAME_OF_WRAPPER : PTT_NAME_OF_PROGRAM;

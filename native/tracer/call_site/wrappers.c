@@ -53,25 +53,29 @@ static uint32_t place_of(uint32_t offset, uint32_t mask)
 	return (offset * UINT32_C(0x9e3779b1) >> 7) & mask;
 }
 
-static void put_into(uint32_t *set, uint32_t mask, uint32_t offset)
+/* An entry has the offset of a function and, above that, the kind of futex that threads wait for in it, or 0. */
+#define FUTEX_SHIFT 32
+
+static void put_into(uint64_t *set, uint32_t mask, uint32_t offset, uint8_t futex)
 {
 	uint32_t at = place_of(offset, mask);
 
-	while (set[at] && set[at] != offset)
+	while (set[at] && (uint32_t)set[at] != offset)
 		at = (at + 1) & mask;
-	set[at] = offset;
+	set[at] = offset | (uint64_t)futex << FUTEX_SHIFT;
 }
 
-static bool is_in(const struct ptt_module *m, uintptr_t function)
+/* Return: what the set has of a function, or 0. */
+static uint64_t find_in(const struct ptt_module *m, uintptr_t function)
 {
 	uint32_t offset = (uint32_t)(function - m->base), at;
 
 	if (!m->wrappers)
-		return false;
+		return 0;
 	for (at = place_of(offset, m->mask); m->wrappers[at]; at = (at + 1) & m->mask)
-		if (m->wrappers[at] == offset)
-			return true;
-	return false;
+		if ((uint32_t)m->wrappers[at] == offset)
+			return m->wrappers[at];
+	return 0;
 }
 
 /* ------------------------------------------------------------ files */
@@ -165,28 +169,28 @@ static bool has_unoptimised_code(const struct symbols *s, const Elf64_Sym *symbo
 	return at >= s->begin && at < s->end && s->end - at >= PROLOGUE_MAX && is_unoptimised((const uint8_t *)at);
 }
 
-static bool is_wrapper(const struct symbols *s, const Elf64_Sym *symbol)
+/* Return: PTT_NAME_OF_WRAPPER, or _PROGRAM for what is none. */
+static enum ptt_kind_of_name wrapper_of(const struct symbols *s, const Elf64_Sym *symbol)
 {
-	if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF || symbol->st_name >= s->names_size)
-		return false;
-	switch (ptt_wrapper_name(s->names + symbol->st_name)) {
-	case PTT_NAME_OF_WRAPPER:
-		return true;
-	case PTT_NAME_OF_LANGUAGE:
-		return has_unoptimised_code(s, symbol);
-	case PTT_NAME_OF_PROGRAM:
-		break;
-	}
-	return false;
+	enum ptt_kind_of_name kind;
+
+	if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
+	    symbol->st_name >= s->names_size || !symbol->st_value || symbol->st_value > UINT32_MAX)
+		return PTT_NAME_OF_PROGRAM;
+	kind = ptt_wrapper_name(s->names + symbol->st_name);
+	if (kind == PTT_NAME_OF_LANGUAGE)
+		return has_unoptimised_code(s, symbol) ? PTT_NAME_OF_WRAPPER : PTT_NAME_OF_PROGRAM;
+	return kind;
 }
 
 static void collect(struct ptt_module *m, const struct symbols *s)
 {
-	uint32_t count = 0, size = 64, *set;
+	uint32_t count = 0, size = 64;
+	uint64_t *set;
 	size_t i;
 
 	for (i = 0; i < s->count; i++)
-		count += is_wrapper(s, &s->symbol[i]);
+		count += wrapper_of(s, &s->symbol[i]) != PTT_NAME_OF_PROGRAM;
 	if (!count || count > UINT32_C(1) << 28)
 		return;
 	while (size < count * 2)
@@ -194,9 +198,12 @@ static void collect(struct ptt_module *m, const struct symbols *s)
 	set = ptt_take_memory(size * sizeof(*set));
 	if (!set)
 		return;
-	for (i = 0; i < s->count; i++)
-		if (is_wrapper(s, &s->symbol[i]))
-			put_into(set, size - 1, (uint32_t)s->symbol[i].st_value);
+	for (i = 0; i < s->count; i++) {
+		const Elf64_Sym *symbol = &s->symbol[i];
+
+		if (wrapper_of(s, symbol) != PTT_NAME_OF_PROGRAM)
+			put_into(set, size - 1, (uint32_t)symbol->st_value, ptt_futex_of_name(s->names + symbol->st_name));
+	}
 	m->mask = size - 1;
 	m->wrappers = set;
 }
@@ -234,7 +241,9 @@ void ptt_read_wrappers(struct ptt_module *m, const struct dl_find_object *found)
 
 	m->passed_over = ptt_wrapper_module(path);
 	m->foreign = ptt_foreign_module(path);
-	if (m->passed_over || m->foreign || !map_file(*path ? path : "/proc/self/exe", &file))
+	if (m->foreign || (m->passed_over && !ptt_futex_module(path)))
+		return;
+	if (!map_file(*path ? path : "/proc/self/exe", &file))
 		return;
 	if (is_of(&file, found) && open_symbols(&file, &symbols))
 		collect(m, &symbols);
@@ -256,5 +265,12 @@ enum ptt_kind_of_code ptt_kind_of_code(const struct dl_find_object *module, uint
 		return PTT_CODE_LIBRARY;
 	if (m->passed_over)
 		return PTT_CODE_RUNTIME;
-	return is_in(m, function) ? PTT_CODE_WRAPPER : PTT_CODE_PROGRAM;
+	return find_in(m, function) ? PTT_CODE_WRAPPER : PTT_CODE_PROGRAM;
+}
+
+uint8_t ptt_futex_kind(const struct dl_find_object *module, uintptr_t function)
+{
+	const struct ptt_module *m = ptt_module_of(module);
+
+	return m ? (uint8_t)(find_in(m, function) >> FUTEX_SHIFT) : 0;
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "modules.h"
+#include "tracer.h"
 
 enum ptt_kind_of_code {
 	PTT_CODE_PROGRAM, /* the program's own, or a library's that it might like to know about */
@@ -23,6 +24,9 @@ enum ptt_kind_of_code {
  * Reads the symbols of a module when it first sees the module: opens, maps and closes its file. As ptt_module_of().
  */
 enum ptt_kind_of_code ptt_kind_of_code(const struct dl_find_object *module, uintptr_t function);
+
+/* ptt_futex_kind - as ptt_futex_of_name(), of a function. Parameters, and what it does: as ptt_kind_of_code(). */
+uint8_t ptt_futex_kind(const struct dl_find_object *module, uintptr_t function);
 
 /* ptt_read_wrappers - from the symbols of a module's file, if that is still what is mapped. As ptt_module_of(). */
 void ptt_read_wrappers(struct ptt_module *module, const struct dl_find_object *found) HIDDEN;

@@ -10,7 +10,7 @@
 #include "platform/confined.h"
 #include "handler.h"
 #include "writer/identity.h"
-#include "signals.h"
+#include "platform/signals.h"
 
 #define ARGS_MAX 63
 #define FILTER_MAX 512 /* every domain with all its bits */
@@ -246,6 +246,11 @@ bool ptt_session_directory(char *path, size_t size)
 	return __nptl_trace_enabled && tracing_option("control", path, size);
 }
 
+uintptr_t ptt_handler_address(void)
+{
+	return (uintptr_t)handler.getevent;
+}
+
 bool ptt_traces_children(void)
 {
 	char children[4];
@@ -257,6 +262,11 @@ void ptt_begin_levels(void)
 {
 	ptt_set_levels(handler.verbosity, handler.tracing_arg);
 	share_control();
+}
+
+void ptt_begin_levels_attached(void)
+{
+	ptt_set_levels(handler.verbosity, handler.tracing_arg);
 }
 
 void ptt_report_start(void)

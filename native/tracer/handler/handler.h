@@ -14,8 +14,14 @@ bool ptt_begin_handler(void) HIDDEN;
 /* ptt_begin_levels - from now on there are events, and others may change the levels. */
 void ptt_begin_levels(void) HIDDEN;
 
+/* ptt_begin_levels_attached - the same, where nobody may: in the child of a fork they have to be 0 at once. */
+void ptt_begin_levels_attached(void) HIDDEN;
+
 /* ptt_session_directory - where the files of the recording are. Return: false if there is none, or no room for its @path. */
 bool ptt_session_directory(char *path, size_t size) HIDDEN;
+
+/* ptt_handler_address - of a function of the handler. */
+uintptr_t ptt_handler_address(void) HIDDEN;
 
 /* ptt_traces_children - whether programs of other processes are traced too. */
 bool ptt_traces_children(void) HIDDEN;

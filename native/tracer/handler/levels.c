@@ -11,7 +11,7 @@
 #include "platform/may_write.h"
 #include "tracer.h"
 
-union ptt_control_page ptt_control __attribute__((aligned(4096)));
+union ptt_control_page ptt_control __attribute__((aligned(PTT_PAGE_MAX)));
 
 /* The word of the page that is no domain's: the highest of the levels, for a thread library that looks before it calls. */
 #define HIGHEST 0
@@ -32,6 +32,7 @@ static const char *const domain_names[NPTL_DOMAIN_COUNT] = {
 	[NPTL_DOMAIN_SEM] = "sem",       [NPTL_DOMAIN_ONCE] = "once",       [NPTL_DOMAIN_C11] = "c11",
 	[NPTL_DOMAIN_FUTEX] = "futex",   [NPTL_DOMAIN_PROCESS] = "process", [NPTL_DOMAIN_USER] = "user",
 	[NPTL_DOMAIN_HANDLER] = "handler", [NPTL_DOMAIN_LLL] = "lll",
+	[NPTL_DOMAIN_SYS] = "sys",
 };
 
 int ptt_domain(const char *name, size_t length)
@@ -142,6 +143,13 @@ bool ptt_leave_control(void)
 	shared = false;
 	memset(ptt_control.control.level, 0, sizeof(ptt_control.control.level));
 	return true;
+}
+
+void ptt_clear_levels(void)
+{
+	for (unsigned int i = 0; i < sizeof(ptt_control.control.level) / sizeof(*ptt_control.control.level); i++)
+		/* release: what was reported before comes before whatever says that nothing is any more */
+		__atomic_store_n(&ptt_control.control.level[i], 0, __ATOMIC_RELEASE);
 }
 
 void ptt_suspend_levels(void)

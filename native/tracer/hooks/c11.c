@@ -158,7 +158,8 @@ EXPORT int cnd_wait(cnd_t *cond, mtx_t *mutex)
 	REPORT_WITH(C11, CND_WAIT_IN, cnd_wait_in, cond, call.site, .mutex = ptt_ptr48(mutex));
 	if (!ptt_wait_is_traced())
 		return call.result = ptt_real.cnd_wait(cond, mutex);
-	REPORT_WITH(COND, COND_WAIT_IN, cond_wait_in, cond, call.site, .mutex = ptt_ptr48(mutex));
+	if (!ptt_in_lock)
+		REPORT_WITH(COND, COND_WAIT_IN, cond_wait_in, cond, call.site, .mutex = ptt_ptr48(mutex));
 	return call.result = wait_on(cond, mutex, call.site);
 }
 
@@ -170,8 +171,9 @@ EXPORT int cnd_timedwait(cnd_t *cond, mtx_t *mutex, const struct timespec *deadl
 		    .deadline_ns = ptt_ns(deadline));
 	if (!ptt_wait_is_traced())
 		return call.result = ptt_real.cnd_timedwait(cond, mutex, deadline);
-	REPORT_WITH(COND, COND_TIMEDWAIT_IN, cond_timedwait_in, cond, call.site, .mutex = ptt_ptr48(mutex),
-		    .deadline_ns = ptt_ns(deadline));
+	if (!ptt_in_lock)
+		REPORT_WITH(COND, COND_TIMEDWAIT_IN, cond_timedwait_in, cond, call.site, .mutex = ptt_ptr48(mutex),
+			    .deadline_ns = ptt_ns(deadline));
 	return call.result = wait_until(cond, mutex, deadline, call.site);
 }
 

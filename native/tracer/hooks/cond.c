@@ -27,7 +27,8 @@ static int wait_by(wait_routine *real, pthread_cond_t *cond, pthread_mutex_t *mu
 {
 	if (!ptt_wait_is_traced())
 		return real(cond, mutex);
-	REPORT_WITH(COND, COND_WAIT_IN, cond_wait_in, cond, site, .mutex = ptt_ptr48(mutex));
+	if (!ptt_in_lock)
+		REPORT_WITH(COND, COND_WAIT_IN, cond_wait_in, cond, site, .mutex = ptt_ptr48(mutex));
 	{
 		struct ptt_wait wait WAIT_GUARD = begin(cond, mutex, NPTL_EV_COND_WAIT_OUT, site);
 
@@ -39,8 +40,9 @@ static int timedwait_by(timedwait_routine *real, pthread_cond_t *cond, pthread_m
 {
 	if (!ptt_wait_is_traced())
 		return real(cond, mutex, deadline);
-	REPORT_WITH(COND, COND_TIMEDWAIT_IN, cond_timedwait_in, cond, site, .mutex = ptt_ptr48(mutex),
-		    .deadline_ns = ptt_ns(deadline));
+	if (!ptt_in_lock)
+		REPORT_WITH(COND, COND_TIMEDWAIT_IN, cond_timedwait_in, cond, site, .mutex = ptt_ptr48(mutex),
+			    .deadline_ns = ptt_ns(deadline));
 	{
 		struct ptt_wait wait WAIT_GUARD = begin(cond, mutex, NPTL_EV_COND_TIMEDWAIT_OUT, site);
 
@@ -55,8 +57,9 @@ EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, 
 
 	if (!ptt_wait_is_traced())
 		return ptt_real.pthread_cond_clockwait(cond, mutex, clock, deadline);
-	REPORT_WITH(COND, COND_CLOCKWAIT_IN, cond_clockwait_in, cond, site, .mutex = ptt_ptr48(mutex),
-		    .deadline_ns = ptt_ns(deadline), .clock = (uint16_t)clock);
+	if (!ptt_in_lock)
+		REPORT_WITH(COND, COND_CLOCKWAIT_IN, cond_clockwait_in, cond, site, .mutex = ptt_ptr48(mutex),
+			    .deadline_ns = ptt_ns(deadline), .clock = (uint16_t)clock);
 	{
 		struct ptt_wait wait WAIT_GUARD = begin(cond, mutex, NPTL_EV_COND_CLOCKWAIT_OUT, site);
 

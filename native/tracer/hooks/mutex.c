@@ -20,9 +20,11 @@ static void report_taken(pthread_mutex_t *mutex, int result, uint64_t began, voi
 	}
 }
 
-/* About to block, @timed: with a deadline. Return: when that was, for the duration of the wait. */
+/* About to block, @timed: with a deadline. Return: when that was, for the duration of the wait; 0: nothing was reported. */
 static uint64_t report_wait(pthread_mutex_t *mutex, bool timed, void *site)
 {
+	if (ptt_in_lock)
+		return 0;
 	EMIT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, mutex, site, .owner = ptt_mutex_owner(mutex),
 		  .kind = ptt_mutex_kind(mutex), .timed = timed);
 	return ptt_now_ns();

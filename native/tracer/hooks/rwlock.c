@@ -57,7 +57,11 @@ static COLD int take_contended(pthread_rwlock_t *rwlock, bool write, const struc
 {
 	uint64_t began;
 
-	if (result == EBUSY) {
+	if (result == EBUSY && ptt_in_lock) {
+		result = lock_real(rwlock, write, r);
+		if (!result)
+			report_taken(rwlock, write, site);
+	} else if (result == EBUSY) {
 		report_wait(rwlock, write, r, site);
 		began = ptt_now_ns();
 		result = lock_real(rwlock, write, r);

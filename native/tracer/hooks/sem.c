@@ -79,7 +79,7 @@ int ptt_sem_take(sem_t *sem, const struct ptt_request *r, void *site)
 			call.result = 0;
 			return 0;
 		}
-		if (errno == EAGAIN) {
+		if (errno == EAGAIN && !ptt_in_lock) {
 			EMIT_WITH(SEM, SEM_WAIT, sem_wait, sem, site, .timed = ptt_request_is_timed(r));
 			call.began = ptt_now_ns();
 		}

@@ -16,6 +16,7 @@ struct start {
 		int (*c11)(void *);
 	} routine;
 	void *arg;
+	size_t room; /* of its stack, without the guard */
 	pthread_t thread; /* set by the new thread */
 	uint32_t creator;
 	uint32_t serial;
@@ -31,6 +32,7 @@ static uint32_t created;
 static pthread_key_t end_key;
 static bool have_end_key;
 static uint32_t end_key_users; /* threads that are about to set its value */
+static bool attached; /* there were threads before us: that one has its first event does not say that it begins */
 
 static __thread struct {
 	bool known; /* begins and ends are reported */
@@ -126,6 +128,20 @@ void ptt_start_threads(void)
 	watch_end();
 }
 
+/* Values of later keys are kept in memory from malloc(), which a hook must not call: it may be malloc() that takes a lock. */
+#define KEYS_WITHOUT_MALLOC 32
+
+void ptt_start_threads_attached(void)
+{
+	attached = true;
+	if (have_end_key || ptt_real.pthread_key_create(&end_key, thread_ends) != 0)
+		return;
+	if (end_key < KEYS_WITHOUT_MALLOC)
+		__atomic_store_n(&have_end_key, true, __ATOMIC_SEQ_CST);
+	else
+		pthread_key_delete(end_key);
+}
+
 static struct start *take_start(void)
 {
 	/* relaxed: where to look */
@@ -184,6 +200,8 @@ static struct start begin(struct start *given)
 		.routine = given->routine, .arg = given->arg, .creator = given->creator, .serial = given->serial,
 	};
 
+	ptt_reach_begin(given->room);
+
 	/* release: the creator's acquire load sees it */
 	__atomic_store_n(&given->thread, pthread_self(), __ATOMIC_RELEASE);
 	let_go(given, 1);
@@ -220,7 +238,8 @@ EXPORT void __nptl_trace_thread_enters(void)
 	if (self.known || self.ended || self.inside)
 		return;
 	watch_end();
-	report_begin(NULL, 0, 0);
+	if (!attached)
+		report_begin(NULL, 0, 0);
 }
 
 /* ------------------------------------------------------------ what a trace-enabled thread library reports */
@@ -248,14 +267,30 @@ void ptt_thread_dies(void)
 
 /* ------------------------------------------------------------ create */
 
+/* How much stack a thread gets, and can use. The functions are of the C library and look at nothing but its own memory. */
+static size_t room_of(const pthread_attr_t *attr)
+{
+	size_t size = 0, guard = 0;
+	pthread_attr_t usual;
+
+	if (!attr && pthread_attr_init(&usual) != 0)
+		return 0;
+	pthread_attr_getstacksize(attr ? attr : &usual, &size);
+	pthread_attr_getguardsize(attr ? attr : &usual, &guard);
+	if (!attr)
+		pthread_attr_destroy(&usual);
+	return size > guard ? size - guard : 0;
+}
+
 /* A start for a thread that is about to be created; NULL if there is no memory for one. */
-static struct start *prepare(void *arg)
+static struct start *prepare(const pthread_attr_t *attr, void *arg)
 {
 	struct start *start = take_start();
 
 	if (!start)
 		return NULL;
 	start->arg = arg;
+	start->room = room_of(attr);
 	start->thread = 0;
 	start->creator = ptt_tid();
 	/* relaxed: a number that nobody else has */
@@ -284,7 +319,7 @@ static pthread_t created_thread(struct start *start, const pthread_t *thread, bo
 static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *arg, pthread_t *made,
 		  void *site)
 {
-	struct start *start = prepare(arg);
+	struct start *start = prepare(attr, arg);
 	int detached = PTHREAD_CREATE_JOINABLE, result;
 
 	if (!start)
@@ -304,7 +339,7 @@ static int create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine
 
 int ptt_create_c11(thrd_t *thread, thrd_start_t routine, void *arg, void *site)
 {
-	struct start *start = prepare(arg);
+	struct start *start = prepare(NULL, arg);
 	int result;
 
 	if (!start)

@@ -54,7 +54,7 @@ static inline void ptt_wait_end(struct ptt_wait *wait)
 		 */
 		if (wait->result != ENOTRECOVERABLE && wait->result != EPERM)
 			EMIT(MUTEX, MUTEX_TAKEN, wait->mutex, wait->site);
-	if (!ptt_level((enum nptl_trace_domain)wait->domain))
+	if (!ptt_level((enum nptl_trace_domain)wait->domain) || (wait->domain == NPTL_DOMAIN_COND && ptt_in_lock))
 		return;
 	param.wait_ns = ptt_now_ns() - wait->began;
 	ptt_send(wait->domain, wait->out, &param, sizeof(param));

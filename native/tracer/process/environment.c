@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lock_table.h"
 #include "process.h"
 #include "platform/raw_syscall.h"
 
@@ -15,27 +16,27 @@
 #define TRACE "PTHREAD_NPTL_TRACE="
 #define LIBRARY "libnptltrace.so"
 
-static char preload[sizeof(PRELOAD) + PATH_MAX];
+static char preload[sizeof(PRELOAD) + 2 * PATH_MAX];
 static char trace[sizeof(TRACE) + 4096];
 static bool ready, with_children;
 
 /*
- * Where we are, in a form that the dynamic linker takes: blanks and colons part the entries of LD_PRELOAD. A link is not
+ * Where a module is, in a form that the dynamic linker takes: blanks and colons part the entries of LD_PRELOAD. A link is not
  * resolved, for it may have been made to avoid these.
  */
-static bool find_ourselves(char *path)
+static bool find_module(const void *inside, char *path)
 {
-	Dl_info self;
+	Dl_info module;
 
-	if (!dladdr(&ptt_real, &self) || !self.dli_fname)
+	if (!dladdr(inside, &module) || !module.dli_fname)
 		return false;
-	if (self.dli_fname[0] != '/') {
-		if (!realpath(self.dli_fname, path))
+	if (module.dli_fname[0] != '/') {
+		if (!realpath(module.dli_fname, path))
 			return false;
 	} else {
-		if (strlen(self.dli_fname) >= PATH_MAX)
+		if (strlen(module.dli_fname) >= PATH_MAX)
 			return false;
-		strcpy(path, self.dli_fname);
+		strcpy(path, module.dli_fname);
 	}
 	return !strpbrk(path, " :");
 }
@@ -45,11 +46,14 @@ void ptt_start_environment(const char *variable, bool children)
 {
 	char path[PATH_MAX];
 
-	if (!find_ourselves(path))
-		return;
 	if (strlen(variable) >= sizeof(trace) - sizeof(TRACE))
 		return;
 	strcpy(preload, PRELOAD);
+	/* the user's functions come before us, so that we find the real ones behind us */
+	if (__nptl_trace_locks && find_module(__nptl_trace_locks, path))
+		strcat(strcat(preload, path), ":");
+	if (!find_module(&ptt_real, path))
+		return;
 	strcat(preload, path);
 	strcpy(trace, TRACE);
 	strcat(trace, variable);

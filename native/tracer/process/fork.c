@@ -20,7 +20,7 @@
 #include "points.h"
 #include "process.h"
 #include "platform/raw_syscall.h"
-#include "signals.h"
+#include "platform/signals.h"
 #include "syscall_numbers.h"
 
 #ifndef CLONE_VM
@@ -50,6 +50,7 @@ static void become_child(void)
 	int before = errno;
 
 	ptt_forget_tid();
+	ptt_forget_lock_types();
 	ptt_forget_purposes();
 	ptt_forget_storage();
 	ptt_restart_handler();

@@ -3,16 +3,20 @@
 /*
  * The buffers are mapped whole, 67 MB of which little is in use. The kernel compares all that is mapped with
  * RLIMIT_MEMLOCK, so the call fails under the tracer where it succeeds without; and where there is no limit it makes all
- * buffers real. So the buffers are unlocked again. Where the call fails and the rest is within the limit, what is mapped
- * is locked piece by piece: for the future alone the kernel compares nothing.
+ * buffers real. So the buffers are unlocked again, and with them the handler's tables, of whose megabytes little is in use,
+ * too. Where the call fails and the rest is within the limit, what is mapped is locked piece by piece: for the future
+ * alone the kernel compares nothing.
  */
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "handler.h"
 #include "platform/raw_syscall.h"
@@ -21,11 +25,25 @@
 struct mapping {
 	uintptr_t start, end;
 	bool accessible;
-	bool ours; /* a file of the session */
+	bool ours;
 };
 
+/* What is the tracer's: files of the session, and what the handler has in no file. Its code and constants stay locked. */
+struct ours {
+	char session[PATH_MAX];
+	uintptr_t address;    /* in the handler */
+	uintptr_t start, end; /* of the handler */
+};
+
+static bool is_in(const char *path, const char *directory)
+{
+	size_t length = strlen(directory);
+
+	return length && strncmp(path, directory, length) == 0 && path[length] == '/';
+}
+
 /* A line of /proc/self/maps: "start-end perms offset device inode   path". */
-static struct mapping parse(const char *line, const char *session)
+static struct mapping parse(const char *line, const struct ours *ours)
 {
 	struct mapping m = {0};
 	const char *path = strchr(line, '/');
@@ -36,12 +54,34 @@ static struct mapping parse(const char *line, const char *session)
 		return m;
 	m.end = strtoull(rest + 1, &rest, 16);
 	m.accessible = strncmp(rest, " ---", 4) != 0;
-	m.ours = path && *session && strncmp(path, session, strlen(session)) == 0 && path[strlen(session)] == '/';
+	m.ours = path ? is_in(path, ours->session) : m.start >= ours->start && m.end <= ours->end;
 	return m;
 }
 
+/* Of dl_iterate_phdr(): is it the object that the handler's function lies in? Return: nonzero, and its bounds, if so. */
+static int find_handler(struct dl_phdr_info *object, size_t size, void *arg)
+{
+	uintptr_t start = UINTPTR_MAX, end = 0, page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	struct ours *ours = arg;
+
+	(void)size;
+	for (unsigned i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		start = MIN(start, object->dlpi_addr + part->p_vaddr);
+		end = MAX(end, object->dlpi_addr + part->p_vaddr + part->p_memsz);
+	}
+	if (ours->address < start || ours->address >= end)
+		return 0;
+	ours->start = start / page * page;
+	ours->end = (end + page - 1) / page * page;
+	return 1;
+}
+
 /* Call @each for all mappings, with raw calls: this is no cancellation point. Return: false if they cannot be read. */
-static bool visit_mappings(const char *session, void (*each)(const struct mapping *m, void *arg), void *arg)
+static bool visit_mappings(const struct ours *ours, void (*each)(const struct mapping *m, void *arg), void *arg)
 {
 	char text[PATH_MAX + 256], *line, *end;
 	size_t used = 0;
@@ -56,7 +96,7 @@ static bool visit_mappings(const char *session, void (*each)(const struct mappin
 			struct mapping m;
 
 			*end = '\0';
-			m = parse(line, session);
+			m = parse(line, ours);
 			each(&m, arg);
 		}
 		used -= (size_t)(line - text);
@@ -89,26 +129,27 @@ static void lock(const struct mapping *m, void *flags)
 }
 
 /* Is all that is mapped, but for the buffers, within what may be locked? */
-static bool is_within_limit(const char *session)
+static bool is_within_limit(const struct ours *ours)
 {
 	struct rlimit limit;
 	uint64_t size = 0;
 
-	return getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && visit_mappings(session, add_size, &size) && size <= limit.rlim_cur;
+	return getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && visit_mappings(ours, add_size, &size) && size <= limit.rlim_cur;
 }
 
 EXPORT int mlockall(int flags)
 {
-	char session[PATH_MAX];
 	int before = errno, result = ptt_real.mlockall(flags), error = errno;
+	struct ours ours = {.address = ptt_handler_address()};
 
-	if (!(flags & MCL_CURRENT) || __nptl_trace_confined || !ptt_session_directory(session, sizeof(session)))
+	if (!(flags & MCL_CURRENT) || __nptl_trace_confined || !ptt_session_directory(ours.session, sizeof(ours.session)))
 		return result;
+	dl_iterate_phdr(find_handler, &ours);
 	if (result == 0)
-		visit_mappings(session, unlock_ours, NULL);
-	else if (error == ENOMEM && is_within_limit(session) &&
+		visit_mappings(&ours, unlock_ours, NULL);
+	else if (error == ENOMEM && is_within_limit(&ours) &&
 		 (!(flags & MCL_FUTURE) || ptt_real.mlockall(flags & ~MCL_CURRENT) == 0) &&
-		 visit_mappings(session, lock, &flags))
+		 visit_mappings(&ours, lock, &flags))
 		result = 0;
 	errno = result ? error : before;
 	return result;

@@ -56,8 +56,8 @@ static inline __attribute__((always_inline)) long wait_on(long number, const lon
 	struct ptt_wait wait WAIT_GUARD = ptt_begin_wait(NPTL_DOMAIN_FUTEX, NPTL_EV_FUTEX_WAIT_OUT, word, site);
 	long result;
 
-	EMIT_WITH(FUTEX, FUTEX_WAIT_IN, futex_wait_in, word, site, .op = (uint16_t)op, .expected = expected,
-		  .timeout_ns = timeout_of(timeout));
+	EMIT_WITH(FUTEX, FUTEX_WAIT_IN, futex_wait_in, word, site, .op = (uint16_t)op, .lock = ptt_site_futex(site),
+		  .expected = expected, .timeout_ns = timeout_of(timeout));
 	result = call_real(number, arg);
 	wait.result = result < 0 ? errno : 0;
 	return result;
@@ -86,7 +86,7 @@ long ptt_syscall_futex(long number, long word, long op, long value, long timeout
 	int command = (int)op & FUTEX_CMD_MASK, wakes = -1;
 	void *site = CALL_SITE;
 
-	if (!ptt_level(NPTL_DOMAIN_FUTEX))
+	if (!ptt_level(NPTL_DOMAIN_FUTEX) || ptt_in_lock)
 		return call_real(number, arg);
 	if (is_wait(command))
 		return wait_on(number, arg, (void *)word, (int)op, (uint32_t)value, timeout, site);

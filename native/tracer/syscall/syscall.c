@@ -5,7 +5,6 @@
  * the stack while the real one runs: the entry point is written in assembly, looks at the number, and jumps. Only what
  * is traced goes to C.
  */
-#include "process.h"
 #include "syscall_numbers.h"
 
 /* The entry point jumps through the first word of ptt_real. */
@@ -34,7 +33,7 @@ int ptt_syscall_is_ours(long number, long a, long b)
 	case SYS_futex_wake:
 	case SYS_futex_wait:
 	case SYS_futex_requeue:
-		return ptt_level(NPTL_DOMAIN_FUTEX) != 0;
+		return ptt_level(NPTL_DOMAIN_FUTEX) != 0 && !ptt_in_lock;
 	case SYS_seccomp:
 	case SYS_execve:
 	case SYS_execveat:

@@ -2,7 +2,7 @@
 /* detail.c - levels of detail as a whole: made, kept in a file, opened again. */
 #include "drawing.h"
 
-#define MAGIC UINT64_C(0x3256454956545450) /* PTTVIEV2, as bytes in memory */
+#define MAGIC UINT64_C(0x3356454956545450) /* PTTVIEV3, as bytes in memory */
 
 /* A table in the file. */
 struct table {
@@ -16,14 +16,14 @@ struct head {
 	uint8_t identity[32];
 	uint64_t size;
 	struct table tracks;
-	struct table rows[2];
+	struct table rows[PTT_DETAIL_KINDS];
 	struct table row_of;
 	struct table wait_blocks;
 	uint64_t wait_count;
 	uint64_t overview;
 };
 
-_Static_assert(sizeof(struct head) == 48 + 16 * 5 + 16, "head");
+_Static_assert(sizeof(struct head) == 48 + 16 * 6 + 16, "head");
 
 int ptt_detail_version(void)
 {
@@ -61,12 +61,13 @@ void ptt_detail_destroy(struct ptt_detail *d)
 		return;
 	if (!d->store.guard) {
 		free(d->tracks);
-		free(d->rows[0].items);
-		free(d->rows[1].items);
+		for (int by = 0; by < PTT_DETAIL_KINDS; by++)
+			free(d->rows[by].items);
 		free(d->row_of);
 		free(d->wait_blocks);
 		free(d->overview);
 	}
+	dt_turns_free(&d->turns);
 	rd_map_free(&d->row_by_key);
 	dt_store_close(&d->store);
 	free(d);
@@ -95,7 +96,7 @@ int ptt_detail_finish(struct ptt_detail *d, const uint8_t *identity)
 	if (d->finished)
 		return -EROFS;
 	err = err ? err : keep(store, &head.tracks, d->tracks, d->track_count, sizeof(*d->tracks));
-	for (int by = 0; by < 2 && !err; by++)
+	for (int by = 0; by < PTT_DETAIL_KINDS && !err; by++)
 		if (d->rows[by].count)
 			err = keep(store, &head.rows[by], d->rows[by].items, d->rows[by].count,
 				   sizeof(*d->rows[by].items));
@@ -130,7 +131,7 @@ static bool open_tables(struct ptt_detail *d, const struct head *head)
 
 	d->tracks = table_at(&d->store, &head->tracks, sizeof(*d->tracks));
 	d->track_count = (uint32_t)head->tracks.count;
-	for (int by = 0; by < 2; by++) {
+	for (int by = 0; by < PTT_DETAIL_KINDS; by++) {
 		d->rows[by].items = table_at(&d->store, &head->rows[by], sizeof(*d->rows[by].items));
 		d->rows[by].count = (uint32_t)head->rows[by].count;
 	}
@@ -141,8 +142,10 @@ static bool open_tables(struct ptt_detail *d, const struct head *head)
 	d->wait_count = head->wait_count < UINT32_MAX ? (uint32_t)head->wait_count : 0;
 	d->overview = table_at(&d->store, &overview, sizeof(*d->overview));
 	d->finished = true;
-	return d->tracks && d->rows[0].items && d->rows[1].items && d->row_of && d->wait_blocks && d->overview &&
-	       d->overview->width > 0;
+	for (int by = 0; by < PTT_DETAIL_KINDS; by++)
+		if (!d->rows[by].items)
+			return false;
+	return d->tracks && d->row_of && d->wait_blocks && d->overview && d->overview->width > 0;
 }
 
 struct ptt_detail *ptt_detail_open(int fd, const uint8_t *identity)
@@ -169,12 +172,12 @@ struct ptt_detail *ptt_detail_open(int fd, const uint8_t *identity)
 
 uint32_t ptt_detail_rows(const struct ptt_detail *d, uint32_t by)
 {
-	return by < 2 ? d->rows[by].count : 0;
+	return by < PTT_DETAIL_KINDS ? d->rows[by].count : 0;
 }
 
 int ptt_detail_lanes(const struct ptt_detail *d, uint32_t by, uint16_t *lanes, uint32_t n)
 {
-	if (by >= 2)
+	if (by >= PTT_DETAIL_KINDS)
 		return -EINVAL;
 	for (uint32_t i = 0; i < n; i++) {
 		uint16_t known = i < d->rows[by].count ? d->rows[by].items[i].lanes : 0;

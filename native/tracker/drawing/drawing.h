@@ -11,7 +11,7 @@
 
 #include "hash_map.h"
 #include "pttdetail.h"
-#include "streams/truncation.h"
+#include "truncation.h"
 
 #define DT_LEAF 16u   /* records of a leaf */
 #define DT_FAN 16u    /* nodes below a node */
@@ -126,12 +126,31 @@ struct dt_rows {
 	uint32_t room;
 };
 
+/* What a thread had a processor for, without a break. */
+struct dt_turn {
+	int64_t begin;
+	int64_t end;
+	uint32_t thread;
+	uint16_t cpu;
+	uint8_t state; /* how it ended; 0 = there is none */
+	bool open;
+};
+
+struct dt_turns {
+	struct dt_turn *now;   /* by thread: those that may go on */
+	struct dt_turn *ended; /* not in their tracks yet, since threads report them out of order */
+	uint32_t now_room;
+	uint32_t ended_room;
+	uint32_t ended_count;
+};
+
 struct ptt_detail {
 	struct dt_store store;
 	struct dt_track *tracks; /* the first stands for none */
 	uint32_t track_count;
 	uint32_t track_room;
-	struct dt_rows rows[2];
+	struct dt_rows rows[PTT_DETAIL_KINDS];
+	struct dt_turns turns;
 	uint32_t *row_of; /* by object of the model */
 	uint32_t object_count;
 	uint32_t object_room;
@@ -144,6 +163,15 @@ struct ptt_detail {
 };
 
 #define DT_WAITS 4096u
+
+/* dt_more - a table that has room for so many items; what is new is zeroed. 0 or -ENOMEM. */
+int dt_more(void **items, uint32_t *room, uint32_t want, size_t size);
+/* dt_put - a record in the track of a lane and state, which is made if need be. 0 or -errno. */
+int dt_put(struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, uint32_t state,
+	   const struct dt_record *record);
+/* dt_turns_feed - the next state of a thread. 0 or -errno. */
+int dt_turns_feed(struct ptt_detail *d, const struct ptt_model_state *s);
+void dt_turns_free(struct dt_turns *turns);
 
 void dt_overview_events(struct dt_overview *overview, const int64_t *ts, int64_t n);
 void dt_overview_wait(struct dt_overview *overview, int64_t begin, int64_t end, uint32_t which);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* feed.c - puts the waits and holds that the model tells into tracks. */
+/* feed.c - puts the waits and holds, and what threads do besides, as the model reports them, into tracks. */
 #include "drawing.h"
 
 /* ---- tables that grow ---- */
 
-static int more(void **items, uint32_t *room, uint32_t want, size_t size)
+int dt_more(void **items, uint32_t *room, uint32_t want, size_t size)
 {
 	uint32_t now = *room ? *room : 256;
 	void *grown;
@@ -30,7 +30,7 @@ static int know_row(struct ptt_detail *d, uint32_t by, uint32_t row)
 
 	if (row < rows->count)
 		return 0;
-	if (row == UINT32_MAX || more((void **)&rows->items, &rows->room, row + 1, sizeof(*rows->items)) < 0)
+	if (row == UINT32_MAX || dt_more((void **)&rows->items, &rows->room, row + 1, sizeof(*rows->items)) < 0)
 		return -ENOMEM;
 	rows->count = row + 1;
 	return 0;
@@ -41,7 +41,7 @@ static int know_objects(struct ptt_detail *d, const struct ptt_model_table *obje
 {
 	if (objects->count >= UINT32_MAX)
 		return -EOVERFLOW;
-	if (more((void **)&d->row_of, &d->object_room, (uint32_t)objects->count, sizeof(*d->row_of)) < 0 ||
+	if (dt_more((void **)&d->row_of, &d->object_room, (uint32_t)objects->count, sizeof(*d->row_of)) < 0 ||
 	    know_row(d, PTT_DETAIL_OBJECTS, 0) < 0)
 		return -ENOMEM;
 	for (uint32_t i = d->object_count; i < objects->count; i++) {
@@ -78,7 +78,7 @@ static struct dt_track *track_of(struct ptt_detail *d, uint32_t by, uint32_t row
 	for (number = r->track; number; number = d->tracks[number].next)
 		if (d->tracks[number].lane == lane && d->tracks[number].state == state)
 			return &d->tracks[number];
-	if (more((void **)&d->tracks, &d->track_room, d->track_count + 1, sizeof(*d->tracks)) < 0)
+	if (dt_more((void **)&d->tracks, &d->track_room, d->track_count + 1, sizeof(*d->tracks)) < 0)
 		return NULL;
 	number = d->track_count++;
 	d->tracks[number] = (struct dt_track){
@@ -96,8 +96,8 @@ static uint32_t lane_of(uint8_t place)
 	return place < DT_LANES ? 1u + place : DT_LANES;
 }
 
-static int put(struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, uint32_t state,
-	       const struct dt_record *record)
+int dt_put(struct ptt_detail *d, uint32_t by, uint32_t row, uint32_t lane, uint32_t state,
+	   const struct dt_record *record)
 {
 	struct dt_track *track = track_of(d, by, row, lane, state);
 
@@ -113,7 +113,7 @@ static struct ptt_detail_wait *new_wait(struct ptt_detail *d, uint32_t id)
 	if (block >= d->wait_blocks_count) {
 		uint32_t room = d->wait_blocks_count;
 
-		if (more((void **)&d->wait_blocks, &room, block + 1, sizeof(*d->wait_blocks)) < 0)
+		if (dt_more((void **)&d->wait_blocks, &room, block + 1, sizeof(*d->wait_blocks)) < 0)
 			return NULL;
 		d->wait_blocks_count = room;
 	}
@@ -154,6 +154,8 @@ static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 		.owner_site = w->owner_site,
 		.waker = w->waker,
 		.waker_site = w->waker_site,
+		.stack = w->stack,
+		.owner_stack = w->owner_stack || w->waker != w->owner ? w->owner_stack : w->waker_stack,
 		.queue_depth = w->queue_depth < UINT16_MAX ? (uint16_t)w->queue_depth : UINT16_MAX,
 		.result = (int16_t)w->result,
 		.wait_class = w->wait_class,
@@ -162,11 +164,11 @@ static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 		.open = w->open,
 	};
 	dt_overview_wait(d->overview, record.begin, record.end, w->wait_class < 2 ? w->wait_class : 2);
-	err = put(d, PTT_DETAIL_THREADS, w->thread, 0, 1u + w->wait_class, &record);
+	err = dt_put(d, PTT_DETAIL_THREADS, w->thread, 0, 1u + w->wait_class, &record);
 	row = d->row_of[w->object];
 	record.other = w->thread;
 	if (!err && row)
-		err = put(d, PTT_DETAIL_OBJECTS, row, 0, 1u + w->wait_class, &record);
+		err = dt_put(d, PTT_DETAIL_OBJECTS, row, 0, 1u + w->wait_class, &record);
 	return err;
 }
 
@@ -183,12 +185,36 @@ static int feed_hold(struct ptt_detail *d, const struct ptt_model_hold *h)
 
 	if (h->dur_ns < 0 || record.end < record.begin || h->object >= d->object_count)
 		return 0;
-	err = put(d, PTT_DETAIL_THREADS, h->thread, lane_of(h->thread_place), state, &record);
+	err = dt_put(d, PTT_DETAIL_THREADS, h->thread, lane_of(h->thread_place), state, &record);
 	row = d->row_of[h->object];
 	if (err || !row)
 		return err;
 	record.other = h->thread;
-	return put(d, PTT_DETAIL_OBJECTS, row, lane_of(h->object_place), state, &record);
+	return dt_put(d, PTT_DETAIL_OBJECTS, row, lane_of(h->object_place), state, &record);
+}
+
+/* ---- states ---- */
+
+/* Waits are drawn as such, and so is what a thread does of which nothing is known. */
+static int feed_state(struct ptt_detail *d, const struct ptt_model_state *s)
+{
+	static const uint8_t drawn[PTT_STATES] = {
+		[PTT_STATE_RUNNING] = PTT_DETAIL_RUNNING,
+		[PTT_STATE_READY] = PTT_DETAIL_READY,
+		[PTT_STATE_PREEMPTED] = PTT_DETAIL_PREEMPTED,
+		[PTT_STATE_ASLEEP] = PTT_DETAIL_ASLEEP,
+	};
+	struct dt_record record = {
+		.begin = s->t_ns, .end = (int64_t)((uint64_t)s->t_ns + (uint64_t)s->dur_ns), .other = s->call,
+	};
+	int err;
+
+	if (s->dur_ns < 0 || record.end < record.begin || s->state >= PTT_STATES)
+		return 0;
+	err = dt_turns_feed(d, s);
+	if (err || !drawn[s->state] || s->wait)
+		return err;
+	return dt_put(d, PTT_DETAIL_THREADS, s->thread, 0, drawn[s->state], &record);
 }
 
 int ptt_detail_events(struct ptt_detail *d, const int64_t *ts, int64_t n)
@@ -200,7 +226,7 @@ int ptt_detail_events(struct ptt_detail *d, const int64_t *ts, int64_t n)
 }
 
 int ptt_detail_feed(struct ptt_detail *d, const struct ptt_model_table *waits, const struct ptt_model_table *holds,
-		    const struct ptt_model_table *objects)
+		    const struct ptt_model_table *states, const struct ptt_model_table *objects)
 {
 	int err = d->finished ? -EROFS : know_objects(d, objects);
 
@@ -208,5 +234,7 @@ int ptt_detail_feed(struct ptt_detail *d, const struct ptt_model_table *waits, c
 		err = feed_wait(d, (const void *)((const uint8_t *)waits->items + i * waits->stride));
 	for (uint64_t i = 0; i < holds->count && !err; i++)
 		err = feed_hold(d, (const void *)((const uint8_t *)holds->items + i * holds->stride));
+	for (uint64_t i = 0; i < states->count && !err; i++)
+		err = feed_state(d, (const void *)((const uint8_t *)states->items + i * states->stride));
 	return err;
 }

@@ -2,7 +2,8 @@
 /* pttdetail.h - what to draw of a trace: waits and holds by row, as fine as the pixels; made to be called by ctypes. */
 /*
  * Model. Waits and holds come from the model in the order of their ends. Each belongs to two rows: that of its thread
- * and that of its object (all generations of an address together). In a row they lie in tracks, one for each lane and
+ * and that of its object (all generations of an address together). Where context switches are known, each processor has
+ * a row of the turns that threads had on it. In a row they lie in tracks, one for each lane and
  * state; a track is a list of records with a tree above it, whose nodes say what 16, 256, … of them are together. What
  * is asked for is a stretch of time and the width of a bin: what is shorter than a bin is drawn together with its like,
  * a part of the tree that is shorter is not even looked into, and so each answer costs what it shows, whatever there is.
@@ -10,7 +11,8 @@
  * All of it lies in one file that is mapped while it is written and read later on as it stands.
  *
  *     detail = ptt_detail_create(fd);
- *     …for each batch of events: ptt_detail_events(detail, ts, n); ptt_detail_feed(detail, &waits, &holds, &objects);
+ *     …for each batch of events: ptt_detail_events(detail, ts, n); ptt_detail_feed(detail, &waits, &holds, &states, &objects);
+ *     ptt_detail_end(detail);
  *     ptt_detail_finish(detail, identity);
  *     n = ptt_detail_spans(detail, PTT_DETAIL_THREADS, rows, count, from, to, bin, spans, room);
  *
@@ -24,30 +26,44 @@
 
 #include "../sums/pttmodel.h"
 
-#define PTT_DETAIL_VERSION 2
+#define PTT_DETAIL_VERSION 6
 #define PTT_DETAIL_API __attribute__((visibility("default")))
 
 struct ptt_detail;
 
-enum { PTT_DETAIL_THREADS, PTT_DETAIL_OBJECTS };
+enum { PTT_DETAIL_THREADS, PTT_DETAIL_OBJECTS, PTT_DETAIL_PROCESSORS, PTT_DETAIL_KINDS };
 
-/* States of spans: 1 + class of a wait, or one of these. */
-enum { PTT_DETAIL_HELD = 6, PTT_DETAIL_SHARED = 7, PTT_DETAIL_STATES = 8 };
+/*
+ * States of spans: 1 + class of a wait, or one of these. The last four are of threads that do not wait; of processors
+ * they say how a turn ended: RUNNING, the thread gave it up; PREEMPTED, it could have gone on.
+ */
+enum {
+	PTT_DETAIL_HELD = 1 + PTT_CLASSES,
+	PTT_DETAIL_SHARED,
+	PTT_DETAIL_RUNNING,
+	PTT_DETAIL_READY,
+	PTT_DETAIL_ASLEEP,
+	PTT_DETAIL_PREEMPTED, /* while they held locks */
+	PTT_DETAIL_STATES,
+};
 
-#define PTT_DETAIL_OPEN 1u   /* it had not ended when the trace did */
+#define PTT_DETAIL_OPEN 1u   /* it had not ended when the trace did; of a turn: how it ended is not known */
 #define PTT_DETAIL_MERGED 2u /* several were taken together */
 
-/* Rows of threads are numbers of the model; rows of objects are numbered from 1 as they come. Joins have no object row. */
+/*
+ * Rows of threads are numbers of the model; rows of objects are numbered from 1 as they come. Joins have no object row.
+ * That of a processor is its number + 1.
+ */
 struct ptt_detail_span {
 	int64_t t_ns;
 	int64_t dur_ns;
 	int64_t busy_ns;
 	uint32_t row;
 	uint32_t count;
-	uint32_t other; /* number of the object or thread in the model, of the longest */
+	uint32_t other; /* number of the object or thread in the model, of the longest; of a sleeper that of the call */
 	uint32_t depth; /* waiters, the most */
 	uint32_t wait;  /* of the longest; 0 = none */
-	uint16_t lane;  /* 0 = waits, then holds */
+	uint16_t lane;  /* 0 = waits and what threads do else, or turns; then holds */
 	uint8_t state;
 	uint8_t flags;
 };
@@ -65,6 +81,8 @@ struct ptt_detail_wait {
 	uint32_t owner_site;
 	uint32_t waker;
 	uint32_t waker_site;
+	uint32_t stack; /* number in its process; 0 = not known */
+	uint32_t owner_stack; /* of taking the object, or else of the release that ended the wait */
 	uint16_t queue_depth;
 	int16_t result;
 	uint8_t wait_class;
@@ -82,7 +100,7 @@ struct ptt_detail_bin {
 };
 
 _Static_assert(sizeof(struct ptt_detail_span) == 48, "span");
-_Static_assert(sizeof(struct ptt_detail_wait) == 72, "wait");
+_Static_assert(sizeof(struct ptt_detail_wait) == 80, "wait");
 _Static_assert(sizeof(struct ptt_detail_bin) == 32, "bin");
 
 PTT_DETAIL_API int ptt_detail_version(void);
@@ -93,9 +111,12 @@ PTT_DETAIL_API struct ptt_detail *ptt_detail_open(int fd, const uint8_t *identit
 PTT_DETAIL_API void ptt_detail_destroy(struct ptt_detail *detail);
 /* ptt_detail_events - counts events for the overview. */
 PTT_DETAIL_API int ptt_detail_events(struct ptt_detail *detail, const int64_t *ts, int64_t n);
-/* ptt_detail_feed - takes in the rows that the model told since the last time, and all of its objects. */
+/* ptt_detail_feed - takes in the rows that the model has added since the last time, and all of its objects. */
 PTT_DETAIL_API int ptt_detail_feed(struct ptt_detail *detail, const struct ptt_model_table *waits,
-				   const struct ptt_model_table *holds, const struct ptt_model_table *objects);
+				   const struct ptt_model_table *holds, const struct ptt_model_table *states,
+				   const struct ptt_model_table *objects);
+/* ptt_detail_end - there is no more to feed: turns that have not ended are drawn up to where they are known. */
+PTT_DETAIL_API int ptt_detail_end(struct ptt_detail *detail);
 /* ptt_detail_finish - makes the file whole; nothing may be fed any more. */
 PTT_DETAIL_API int ptt_detail_finish(struct ptt_detail *detail, const uint8_t *identity);
 

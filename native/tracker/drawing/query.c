@@ -249,7 +249,7 @@ static int by_time(const void *a, const void *b)
 static void draw_queue(struct query *q)
 {
 	int32_t all = 0, contended = 0;
-	uint32_t first = 0; /* who has waited longest */
+	uint32_t first = 0; /* the one that has waited longest */
 
 	qsort(q->changes, q->change_count, sizeof(*q->changes), by_time);
 	for (uint32_t i = 0; i < q->change_count;) {
@@ -298,7 +298,7 @@ int64_t ptt_detail_spans(const struct ptt_detail *d, uint32_t by, const uint32_t
 	struct query q = { .detail = d, .from = from, .to = to, .bin = bin, .by = by, .out = out, .room = room };
 	uint64_t bins;
 
-	if (by >= 2 || bin <= 0 || from >= to)
+	if (by >= PTT_DETAIL_KINDS || bin <= 0 || from >= to)
 		return -EINVAL;
 	q.first_bin = floor_div(from, bin);
 	bins = (uint64_t)floor_div(to - 1, bin) - (uint64_t)q.first_bin + 1;
@@ -325,7 +325,7 @@ int ptt_detail_find(const struct ptt_detail *d, uint32_t by, uint32_t row, uint3
 	struct ptt_detail_span found[64];
 	struct query q = { .detail = d, .from = ts, .to = ts + 1, .by = by, .row = row, .out = found, .room = 64 };
 
-	if (by >= 2 || ts == INT64_MAX)
+	if (by >= PTT_DETAIL_KINDS || ts == INT64_MAX)
 		return -EINVAL;
 	see_row(&q);
 	free(q.changes);

@@ -17,6 +17,7 @@ static const struct tk_layout layout = {
 	.object = { sizeof(struct ck_object), &new_object },
 	.hold = { sizeof(struct tk_hold), NULL },
 	.wait = { sizeof(struct ck_wait), NULL },
+	.wakeup = { sizeof(struct ck_wakeup), NULL },
 	.cache = sizeof(struct ck_cache),
 };
 
@@ -30,11 +31,14 @@ struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait)
 	c->long_hold = long_hold;
 	c->long_wait = long_wait;
 	c->t.object_made = ck_object_made;
+	c->orders.in_thread = offsetof(struct ck_thread, order);
+	c->orders.in_object = offsetof(struct ck_object, order);
+	c->orders.closed = ck_order_closed;
 	err = tk_open(&c->t, &layout);
-	err |= rd_pool_open(&c->nodes, sizeof(struct ck_node));
-	err |= ck_order_open(c);
+	err |= tk_orders_open(&c->orders, &c->t);
 	err |= rd_pool_open(&c->facts, sizeof(struct ptt_check_fact));
 	err |= rd_pool_open(&c->steps, sizeof(struct ptt_check_step));
+	err |= ck_deadlock_open(c);
 	if (err) {
 		ptt_check_destroy(c);
 		return NULL;
@@ -44,8 +48,8 @@ struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait)
 
 void ptt_check_destroy(struct ptt_check *c)
 {
-	struct rd_pool *pools[] = { &c->nodes, &c->edges, &c->orders, &c->facts, &c->steps, &c->held };
-	struct rd_map *maps[] = { &c->seen, &c->seen_at, &c->edge_of, &c->order_of, &c->set_of };
+	struct rd_pool *pools[] = { &c->facts, &c->steps, &c->links };
+	struct rd_map *maps[] = { &c->seen, &c->seen_at };
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
 		rd_pool_close(pools[i]);
@@ -53,7 +57,7 @@ void ptt_check_destroy(struct ptt_check *c)
 		rd_map_free(maps[i]);
 	for (uint32_t i = 0; i < c->t.process_count; i++)
 		free(CK_PROCESS(c, i)->memory);
-	free(c->stack);
+	tk_orders_close(&c->orders);
 	tk_close(&c->t);
 	free(c);
 }
@@ -134,17 +138,14 @@ static void lock_taken(struct ptt_check *c, const struct tk_event *e, uint8_t mo
 
 	if (how == TK_WAITED)
 		ck_lock_waited(c, e, object);
+	if (unlikely(how == TK_WAITED || CK_OBJECT(c, object)->passes))
+		ck_pass(c, e, object, how);
 	ck_acquire(c, e, object, mode, how);
-}
-
-static void futex_wait(struct ptt_check *c, const struct tk_event *e)
-{
-	(void)e;
-	c->futex_waits++;
 }
 
 static void lost(struct ptt_check *c, const struct tk_event *e)
 {
+	tk_sched_lose(&CK_THREAD(c, e->thread)->sched);
 	c->lost += (uint64_t)tk_number(&e->e, TK_COUNT, 0);
 }
 
@@ -156,8 +157,10 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_check *c, const struct tk_e
 	[TK_SEM_TAKEN] = ck_sem_taken,	   [TK_SEM_POST] = ck_sem_post,	    [TK_CREATE] = ck_create,
 	[TK_BEGIN] = ck_begin,		   [TK_END] = ck_end,		    [TK_PRIORITY_SET] = ck_priority,
 	[TK_JOIN_IN] = ck_join_in,	   [TK_JOIN_OUT] = ck_join_out,	    [TK_PROCESS_START] = process_starts,
-	[TK_FORK] = ck_fork,		   [TK_LEVEL] = level_changed,	    [TK_FUTEX_IN] = futex_wait,
-	[TK_LOST] = lost,
+	[TK_FORK] = ck_fork,		   [TK_LEVEL] = level_changed,	    [TK_FUTEX_IN] = ck_futex_in,
+	[TK_LOST] = lost,		   [TK_SCHED] = ck_sched,	    [TK_SCHED_UNKNOWN] = ck_sched_unknown,
+	[TK_FUTEX_OUT] = ck_futex_out,	   [TK_FUTEX_WAKE] = ck_futex_wake,
+	[TK_SLEEP_IN] = ck_sleep_in,	   [TK_SLEEP_OUT] = ck_sleep_out,
 };
 
 static inline void event(struct tracker *t, struct tk_event *e, enum tk_action action)
@@ -165,8 +168,12 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 	struct ptt_check *c = (struct ptt_check *)(void *)t;
 	uint32_t kind = e->id >> 6;
 
-	if (kind != PTT_KIND_THREAD)
+	/* What is said of it by others than itself is nothing that it does; nor is it what it sleeps in. */
+	if (kind != PTT_KIND_THREAD && kind != NPTL_DOMAIN_SYS && action != TK_SCHED) {
 		CK_THREAD(c, e->thread)->busy_ts = e->ts;
+		/* a signal handler, which may jump elsewhere */
+		CK_THREAD(c, e->thread)->call = 0;
+	}
 	/* What the C library does with locks of its own is not the program's fault. */
 	if (unlikely(kind == PTT_KIND_LLL))
 		return;
@@ -202,7 +209,7 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 
 int ptt_check_feed(struct ptt_check *c, const struct ptt_columns *columns, int64_t n)
 {
-	return tk_feed(&c->t, columns, 0, n, event);
+	return tk_feed(&c->t, columns, 0, n, event, NULL);
 }
 
 /* ---- end ---- */
@@ -216,9 +223,7 @@ static void at_end(struct ptt_check *c, const int64_t *ends, uint32_t count)
 		if (CK_PROCESS(c, i)->last > e.ts)
 			e.ts = CK_PROCESS(c, i)->last;
 	ck_find_hung(c, ends, count);
-	for (uint32_t i = 1; i < c->t.threads.count; i++)
-		if (CK_THREAD(c, i)->waits)
-			ck_deadlock(c, i, &e, true);
+	ck_last_deadlocks(c, &e);
 	ck_forked_locks(c);
 	ck_kept_locks(c);
 	ck_lost_wakeups(c);
@@ -265,6 +270,7 @@ int ptt_check_finish(struct ptt_check *c, const int64_t *ends, uint32_t count, u
 {
 	if (!(flags & PTT_CHECK_RUNNING))
 		at_end(c, ends, count);
+	ck_prevented_cycles(c);
 	settle(c, flags);
 	return c->t.error;
 }
@@ -276,7 +282,7 @@ uint64_t ptt_check_lost(const struct ptt_check *c)
 
 uint64_t ptt_check_crowded(const struct ptt_check *c)
 {
-	return c->crowded;
+	return c->orders.crowded;
 }
 
 uint64_t ptt_check_futex_waits(const struct ptt_check *c)
@@ -295,6 +301,6 @@ int ptt_check_table(const struct ptt_check *c, uint32_t which, struct ptt_check_
 		return -EINVAL;
 	*out = (struct ptt_check_table){ pool->items, pool->count, pool->size };
 	if (which == PTT_CHECK_THREADS)
-		out->items = &CK_THREAD(c, 0)->process;
+		out->items = &CK_THREAD(c, 0)->first_ns;
 	return 0;
 }

@@ -40,7 +40,7 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_
 	number = ck_new(c, &c->facts);
 	if (!number)
 		return 0;
-	entry->value = c->telling = number;
+	entry->value = c->current = number;
 	site->value = (uint64_t)number << 32 | ((uint32_t)site->value + 1);
 	f = CK_FACT(c, number);
 	*f = (struct ptt_check_fact){
@@ -48,6 +48,13 @@ uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_
 		.first_step = c->steps.count,
 	};
 	return number;
+}
+
+bool ck_known(const struct ptt_check *c, enum ptt_fact_kind kind, uint64_t a, uint64_t b, uint32_t flags)
+{
+	const struct rd_entry *entry = rd_map_find(&c->seen, a ^ what_of(kind, flags) << 48, b);
+
+	return entry && entry->value;
 }
 
 uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
@@ -66,10 +73,10 @@ uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struc
 		f->ts = e->ts;
 		f->first_step = c->steps.count;
 		f->steps = 0;
-		c->telling = (uint32_t)entry->value;
+		c->current = (uint32_t)entry->value;
 	}
 	f->value = value;
-	return c->telling;
+	return c->current;
 }
 
 struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, uint32_t thread, int64_t ts, uint64_t site,
@@ -88,7 +95,7 @@ struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, ui
 		s->kind = (uint16_t)CK_OBJECT(c, object)->kind;
 	}
 	if (number)
-		CK_FACT(c, c->telling)->steps++;
+		CK_FACT(c, c->current)->steps++;
 	return s;
 }
 
@@ -96,6 +103,14 @@ void ck_step_last(struct ptt_check *c, enum ptt_check_what what, const struct ck
 {
 	if (last->thread)
 		ck_step(c, what, last->thread, last->ts, last->site, object);
+}
+
+void ck_step_released(struct ptt_check *c, uint32_t object)
+{
+	const struct ck_object *o = CK_OBJECT(c, object);
+
+	if (o->releaser)
+		ck_step(c, PTT_STEP_RELEASED, o->releaser, o->release_ns, o->release_site, object);
 }
 
 void ck_step_hold(struct ptt_check *c, uint32_t hold)
@@ -122,6 +137,10 @@ void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other)
 	case NPTL_DOMAIN_BARRIER:
 		s = ck_step(c, PTT_STEP_BARRIER, w->thread, w->since, w->site, w->object);
 		s->value = CK_OBJECT(c, w->object)->barrier_count;
+		break;
+	case PTT_KIND_FUTEX:
+		s = ck_step(c, PTT_STEP_WAITS, w->thread, w->since, w->site, w->object);
+		s->value = w->futex;
 		break;
 	default:
 		s = ck_step(c, PTT_STEP_WAITS, w->thread, w->since, w->site, w->object);

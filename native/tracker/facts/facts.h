@@ -3,7 +3,8 @@
 #ifndef PTT_TRACKER_FACTS_H
 #define PTT_TRACKER_FACTS_H
 
-#include "../state/state.h"
+#include "../state/orders.h"
+#include "../state/processor.h"
 #include "nptl_trace_events.h"
 #include "pttcheck.h"
 
@@ -12,7 +13,6 @@ struct ck_wait {
 	struct tk_wait;
 	uint64_t mutex_address; /* of a condition wait */
 	int64_t looked;		/* when anybody took that mutex last, before the thread took it for this wait */
-	uint32_t node;	 /* of a barrier wait whose round is complete: all that came before, if anything */
 	uint32_t rival;	 /* fact that stands if this condition wait ends by a wake-up */
 	uint32_t inverter; /* thread of lower priority that had the lock when the wait began */
 	int32_t priority;
@@ -20,87 +20,86 @@ struct ck_wait {
 	bool timed;
 	bool retaken; /* its mutex */
 	bool shared; /* the lock says that other processes may use it */
-	bool met; /* a barrier wait whose round is complete */
+	uint8_t futex; /* its kind: a place in ptt_futex_kinds */
+};
+
+struct ck_wakeup {
+	struct tk_wakeup;
+	uint32_t node; /* of a barrier's round: all that came before, if anything */
+	bool nobody;   /* waited for it */
+	bool unlocked; /* the waker had taken no mutex since it last woke anybody */
 };
 
 /* Flags of objects beside the tracker's. */
 #define CK_ROBUST (PTT_OBJECT_OWN << 0)
 #define CK_INHERITS (PTT_OBJECT_OWN << 1) /* priorities */
-#define CK_DOUBT (PTT_OBJECT_OWN << 2)	/* who holds it was not what the events said: nobody is accused of releasing it */
+#define CK_DOUBT (PTT_OBJECT_OWN << 2)	/* its holder was not the one that the events said: nobody is accused of releasing it */
 #define CK_AS_LOCK (PTT_OBJECT_OWN << 3) /* a semaphore that whoever took it gives back */
+#define CK_READERS_WAIT (PTT_OBJECT_OWN << 4) /* known at the end, as is */
+#define CK_WANTED_BACK (PTT_OBJECT_OWN << 5)  /* a mutex of threads that wait for a condition */
 
-/* Who did something last. */
+/* The last time that something was done. */
 struct ck_last {
 	int64_t ts;
 	uint64_t site;
 	uint32_t thread; /* 0: nobody yet */
-	uint32_t detail;
 };
 
 struct ck_object {
 	struct ptt_track_object;
-	uint32_t woken; /* of the waiters, how many have been woken */
-	uint64_t woken_to; /* waits up to this id have been woken, as far as can be told */
 	uint64_t mutex_address; /* of the waits for a condition, */
 	bool two_mutexes;	/* unless they have several */
-	uint32_t arrived; /* at a barrier, in this round */
 	uint32_t barrier_count;
 	uint32_t round; /* node: everything before this round's arrivals */
-	uint32_t edges_out; /* lists of orders */
-	uint32_t edges_in;
-	uint32_t mark;
+	struct tk_order_object order;
 	int64_t taken;	     /* a mutex: when last, other than by the end of a wait; */
 	int64_t taken_before; /* and before that */
 	struct ck_last init;
 	struct ck_last destroyed;
-	struct ck_last released;
-	struct ck_last woke; /* a condition: the last wake-up; detail: CK_WOKE_…; a semaphore: the last post */
 	uint32_t sem_hold;   /* of a semaphore used as a lock */
+	int64_t convoy_ns;   /* since when it has been handed from waiter to waiter, */
+	int64_t convoy_free; /* how long nobody had it meanwhile, */
+	uint32_t passes;     /* and how often it was */
 	uint32_t kept;	     /* fact of a thread that ended and had it, as long as nobody asks for it */
 };
-
-#define CK_WOKE_ALL 1u
-#define CK_WOKE_NOBODY 4u
-#define CK_WOKE_UNLOCKED 2u /* whoever did it had taken no mutex since it last woke anybody */
 
 /* Flags of threads beside the tracker's. */
 #define CK_WHOLE (PTT_THREAD_OWN << 0)	 /* its events are there from its beginning on */
 #define CK_AWAITED (PTT_THREAD_OWN << 1) /* another thread waits for its end; known at the end */
-
-/* Asked for before in this state: see order.c. */
-struct ck_asked {
-	uint64_t held;
-	uint32_t object;
-	uint32_t node;
-};
+#define CK_ASKED_FOR (PTT_THREAD_OWN << 2) /* another thread has waited for it, by its name and not by a lock's */
+#define CK_CLEAR (PTT_THREAD_OWN << 3)	   /* its waits lead into no cycle; known at the end, as is */
+#define CK_IN_CYCLE (PTT_THREAD_OWN << 4)
 
 struct ck_thread {
 	struct ptt_track_thread;
 	uint32_t cond_left; /* object of the last condition wait that has ended, */
 	int64_t cond_left_ts; /* and when */
-	uint64_t held_sum; /* of what it holds, whatever the order */
-	uint32_t locks;	   /* how much it holds, once routines left out */
+	struct tk_order_thread order;
 	int64_t busy_ts; /* when it last did anything but create and join threads */
 	struct ck_last created; /* thread: the creator */
-	uint32_t base; /* node: everything that came before */
-	uint32_t own;  /* node of what it does now, or 0 */
 	uint32_t mark;
 	uint32_t priority;
 	uint32_t late_next; /* in the list of its process */
 	uint64_t cond_mutex; /* address of the mutex that a wait which has just begun will release */
 	bool locked;	     /* a mutex, since it last woke anybody */
+	struct tk_sched sched;
+	struct tk_sched_mark called; /* when it made the system call in which it is, */
+	int64_t call_ns;
+	uint64_t call_site;
+	uint32_t call; /* which; 0 = none */
 };
 
 struct ck_cache {
 	struct tk_cached object[TK_CACHE];
-	struct ck_asked asked[TK_CACHE];
+	struct tk_asked asked[TK_CACHE];
 };
 
 struct ck_process {
 	struct tk_process;
 	bool hung;	 /* nobody in it will do anything any more, unless from outside; known at the end */
-	bool alone;	 /* and neither will anybody who may have memory in common with it */
+	bool alone;	 /* and neither will any process that may have memory in common with it */
 	bool explained;	 /* a fact says what keeps it; known at the end */
+	bool meets;	 /* threads wait at a barrier; known at the end */
 	uint32_t first_thread;
 	uint32_t late;	 /* threads that may be what others wait for at a barrier; known at the end */
 	struct ck_last forked; /* thread: of the parent, which made it by fork() */
@@ -109,17 +108,12 @@ struct ck_process {
 	uint32_t memory_count;
 };
 
-/* Everything that one thread did between two points where threads meet. */
-struct ck_node {
-	uint32_t before[2];
-	uint32_t mark;
-};
-
 #define TK_IS_PROCESS struct ck_process
 #define TK_IS_THREAD struct ck_thread
 #define TK_IS_OBJECT struct ck_object
 #define TK_IS_HOLD struct tk_hold
 #define TK_IS_WAIT struct ck_wait
+#define TK_IS_WAKEUP struct ck_wakeup
 #define TK_IS_CACHE struct ck_cache
 #include "../state/hot.h"
 
@@ -129,22 +123,20 @@ struct ptt_check {
 	int64_t long_wait;
 	uint64_t lost;
 	uint64_t futex_waits; /* of the program's own: whose locks these are nobody says */
-	struct rd_pool nodes, edges, orders, facts, steps, held;
-	struct rd_map seen, seen_at, edge_of, order_of, set_of;
+	struct tk_orders orders;
+	struct rd_pool facts, steps;
+	struct rd_map seen, seen_at;
 	uint32_t mark; /* of the last walk */
-	uint32_t telling; /* the fact that steps are added to */
-	uint64_t crowded; /* locks asked for by threads that held too many others to keep the orders */
-	uint64_t walked; /* steps of searches for orders, which are bounded */
-	uint32_t *stack;
-	uint32_t stack_room;
+	uint32_t current; /* the fact that steps are added to */
+	struct rd_pool links; /* of the way from wait to wait that deadlock.c walks */
 };
 
 #define CK_OBJECT(c, i) (&((struct ck_object *)(void *)(c)->t.objects.items)[i])
 #define CK_THREAD(c, i) (&((struct ck_thread *)(void *)(c)->t.threads.items)[i])
 #define CK_HOLD(c, i) (&((struct tk_hold *)(void *)(c)->t.holds.items)[i])
 #define CK_WAITING(c, i) (&((struct ck_wait *)(void *)(c)->t.waits.items)[i])
+#define CK_WAKEUP(c, i) (&((struct ck_wakeup *)(void *)(c)->t.wakeups.items)[i])
 #define CK_PROCESS(c, i) (&((struct ck_process *)(void *)(c)->t.processes)[i])
-#define CK_NODE(c, i) (&((struct ck_node *)(void *)(c)->nodes.items)[i])
 #define CK_FACT(c, i) (&((struct ptt_check_fact *)(void *)(c)->facts.items)[i])
 #define CK_STEP(c, i) (&((struct ptt_check_step *)(void *)(c)->steps.items)[i])
 
@@ -160,43 +152,19 @@ static inline struct ck_last ck_now(const struct tk_event *e)
 	return (struct ck_last){ .ts = e->ts, .site = e->site, .thread = e->thread };
 }
 
-/* ---- before.c ---- */
-
-/* ck_publish - the node of all that a thread has done so far; what it does from now on is another one's. */
-uint32_t ck_publish(struct ptt_check *c, uint32_t thread);
-/* ck_joined_node - a node after both. */
-uint32_t ck_joined_node(struct ptt_check *c, uint32_t a, uint32_t b);
-/* ck_own_node - of what a thread does now. */
-uint32_t ck_own_node(struct ptt_check *c, uint32_t thread);
-/* ck_apart_in_time - whether one of two nodes is over when the other begins; also when that is too far to see. */
-bool ck_apart_in_time(struct ptt_check *c, uint32_t a, uint32_t b);
-/* ck_stack_push - for walks along nodes and orders, one at a time; false: no memory. */
-bool ck_stack_push(struct ptt_check *c, uint32_t *depth, uint32_t value);
-
-/* ---- objects.c ---- */
-
-/* ck_share_of - a number that stands for a hold in the sum over what a thread holds. */
-static inline uint64_t ck_share_of(uint32_t object, uint8_t mode)
-{
-	return rd_hash(object, (uint64_t)mode + 1);
-}
+/* ---- object_misuse.c ---- */
 
 static inline void ck_hold_begin(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode)
 {
-	struct ck_thread *t = CK_THREAD(c, e->thread);
-
 	tk_hold_begin(&c->t, e, object, mode);
-	t->locks += CK_OBJECT(c, object)->kind != PTT_KIND_ONCE;
-	t->held_sum += ck_share_of(object, mode);
+	tk_order_hold(&CK_THREAD(c, e->thread)->order, CK_OBJECT(c, object)->kind, object, mode);
 }
 
 static inline void ck_hold_end(struct ptt_check *c, uint32_t number)
 {
 	const struct tk_hold *h = CK_HOLD(c, number);
-	struct ck_thread *t = CK_THREAD(c, h->thread);
 
-	t->locks -= h->kind != PTT_KIND_ONCE;
-	t->held_sum -= ck_share_of(h->object, h->mode);
+	tk_order_release(&CK_THREAD(c, h->thread)->order, h);
 	tk_hold_end(&c->t, number);
 }
 
@@ -210,10 +178,22 @@ static inline void ck_drop_holds(struct ptt_check *c, uint32_t object)
 /* ck_wait_begin - a wait, timed if the event has a word of that. */
 uint32_t ck_wait_begin(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode);
 
-/* ck_is_woken - a signal or broadcast has ended a condition wait, as far as can be told. */
+/* ck_is_woken - a signal, a broadcast or the last arrival has ended a wait for a condition or a barrier, as far as is known. */
 static inline bool ck_is_woken(const struct ptt_check *c, const struct ck_wait *w)
 {
-	return w->id <= CK_OBJECT(c, w->object)->woken_to;
+	return w->id <= TK_WAKING(&c->t, CK_OBJECT(c, w->object))->woken_to;
+}
+
+/* ck_pending - how many of those that wait for an object have been woken. */
+static inline uint32_t ck_pending(const struct ptt_check *c, const struct ck_object *o)
+{
+	return TK_WAKING(&c->t, o)->pending;
+}
+
+/* ck_woke - the last wake-up of an object; thread 0: there was none. */
+static inline const struct ck_wakeup *ck_woke(const struct ptt_check *c, const struct ck_object *o)
+{
+	return CK_WAKEUP(c, TK_WAKING(&c->t, o)->latest);
 }
 
 /* ---- facts.c ---- */
@@ -225,8 +205,10 @@ static inline bool ck_is_woken(const struct ptt_check *c, const struct ck_wait *
  */
 uint32_t ck_found(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
 		  uint32_t flags);
+/* ck_known - whether ck_found() has made such a fact. */
+bool ck_known(const struct ptt_check *c, enum ptt_fact_kind kind, uint64_t a, uint64_t b, uint32_t flags);
 /*
- * ck_found_more - as ck_found(), for what has a size: of the same ones the largest is told. Of one that is larger than
+ * ck_found_more - as ck_found(), for what has a size: of the same ones the largest is kept. Of one that is larger than
  * those before, all steps are to be given anew.
  */
 uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struct tk_event *e, uint64_t a, uint64_t b,
@@ -235,6 +217,8 @@ uint32_t ck_found_more(struct ptt_check *c, enum ptt_fact_kind kind, const struc
 struct ptt_check_step *ck_step(struct ptt_check *c, enum ptt_check_what what, uint32_t thread, int64_t ts, uint64_t site,
 			       uint32_t object);
 void ck_step_last(struct ptt_check *c, enum ptt_check_what what, const struct ck_last *last, uint32_t object);
+/* ck_step_released - the last release of an object, if one was seen. */
+void ck_step_released(struct ptt_check *c, uint32_t object);
 void ck_step_hold(struct ptt_check *c, uint32_t hold);
 void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other);
 /* ck_step_now - what the event itself is. */
@@ -258,14 +242,36 @@ void ck_use_destroyed(struct ptt_check *c, const struct tk_event *e, uint32_t ob
 
 /* ---- held_waits.c ---- */
 
+/* ck_first_wait - the first of the waits for a lock, as far as it is near; 0: there is none. */
+uint32_t ck_first_wait(const struct ptt_check *c, uint32_t object);
 /* ck_waited_with_holds - a wait for no lock ends now: what its thread kept meanwhile, although others asked for it. */
 void ck_waited_with_holds(struct ptt_check *c, const struct tk_event *e, uint32_t wait);
 
-/* ---- order.c ---- */
+/* ck_ask - a thread asks for a lock while it holds others. @tried: in a way that does not block it for ever. */
+static inline void ck_ask(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode, bool tried)
+{
+	tk_ask(&c->orders, e, &CK_THREAD(c, e->thread)->order,
+	       ((struct ck_cache *)(void *)c->t.caches.items)[e->thread].asked, object, mode, tried);
+}
 
-int ck_order_open(struct ptt_check *c);
-/* ck_ask - a thread asks for a lock in a way that may block it for ever, while it holds others. */
-void ck_ask(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode);
+/* ---- off_processor.c ---- */
+
+void ck_sched(struct ptt_check *c, const struct tk_event *e);
+void ck_sched_unknown(struct ptt_check *c, const struct tk_event *e);
+void ck_sleep_in(struct ptt_check *c, const struct tk_event *e);
+void ck_sleep_out(struct ptt_check *c, const struct tk_event *e);
+
+/* ---- convoys.c ---- */
+
+/* ck_pass - a lock is taken that was waited for, or that has been handed on so far. */
+void ck_pass(struct ptt_check *c, const struct tk_event *e, uint32_t object, enum tk_how how);
+
+/* ---- order_cycles.c ---- */
+
+/* ck_order_closed - orders close a cycle that can deadlock. */
+void ck_order_closed(struct tracker *t, const struct tk_event *e, const struct tk_cycle *cycle);
+/* ck_prevented_cycles - those that cannot, and why. */
+void ck_prevented_cycles(struct ptt_check *c);
 
 /* ---- deadlock.c ---- */
 
@@ -273,18 +279,33 @@ typedef bool ck_visit_fn(struct ptt_check *c, uint32_t thread, void *data);
 
 /* ck_each_blocker - calls back with each thread that a wait is for, until one call says true. */
 bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, ck_visit_fn *visit, void *data);
-/* ck_deadlock - looks for a cycle of waits through a thread. @at_end: nothing more will happen. */
-void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e, bool at_end);
+/* ck_asked_for - a thread waits for another one, not only for what that holds. */
+static inline void ck_asked_for(struct ptt_check *c, uint32_t thread)
+{
+	CK_THREAD(c, thread)->flags |= CK_ASKED_FOR;
+}
+
+int ck_deadlock_open(struct ptt_check *c);
+/* ck_deadlock - looks for a cycle of waits through a thread, whose wait has just begun. */
+void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e);
+/* ck_last_deadlocks - looks for the cycles that there are because nothing more will happen. */
+void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e);
 /* ck_forked_locks - waits in forked processes for locks whose owners are not there. */
 void ck_forked_locks(struct ptt_check *c);
 /* ck_blocked - a thread that nobody outside of the trace lets go on. */
 bool ck_blocked(const struct ptt_check *c, uint32_t thread);
 
-/* ---- conds.c ---- */
+/* ---- wakeups.c ---- */
 
 void ck_cond_in(struct ptt_check *c, const struct tk_event *e);
 void ck_cond_out(struct ptt_check *c, const struct tk_event *e);
 void ck_wake(struct ptt_check *c, const struct tk_event *e);
+/* ---- futexes.c ---- */
+
+void ck_futex_in(struct ptt_check *c, const struct tk_event *e);
+void ck_futex_out(struct ptt_check *c, const struct tk_event *e);
+void ck_futex_wake(struct ptt_check *c, const struct tk_event *e);
+
 void ck_cond_unlocked(struct ptt_check *c, const struct tk_event *e, uint32_t mutex, uint32_t flags);
 void ck_barrier_in(struct ptt_check *c, const struct tk_event *e);
 void ck_barrier_out(struct ptt_check *c, const struct tk_event *e);
@@ -293,10 +314,10 @@ void ck_stuck_barriers(struct ptt_check *c);
 
 /* ---- stuck.c ---- */
 
-/* ck_stuck - after all else that may keep a process for ever: it need not be told twice. */
+/* ck_stuck - after all else that may keep a process for ever: it need not be reported twice. */
 void ck_stuck(struct ptt_check *c);
 
-/* ---- threads.c ---- */
+/* ---- thread_ends.c ---- */
 
 void ck_create(struct ptt_check *c, const struct tk_event *e);
 void ck_begin(struct ptt_check *c, const struct tk_event *e);
@@ -314,7 +335,7 @@ void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 void ck_sem_taken(struct ptt_check *c, const struct tk_event *e);
 void ck_sem_post(struct ptt_check *c, const struct tk_event *e);
 
-/* ---- locks.c ---- */
+/* ---- lock_misuse.c ---- */
 
 void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode, enum tk_how how);
 void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind);

@@ -5,8 +5,7 @@
 /* So many of the locks that a thread took last, and of the waits for each, are looked at. */
 #define NEAR 8u
 
-/* The first of the waits for a lock, as far as it is near; 0: there is none. */
-static uint32_t first_wait(const struct ptt_check *c, uint32_t object)
+uint32_t ck_first_wait(const struct ptt_check *c, uint32_t object)
 {
 	uint32_t wait = CK_OBJECT(c, object)->waits;
 
@@ -18,7 +17,7 @@ static uint32_t first_wait(const struct ptt_check *c, uint32_t object)
 static void waited_with(struct ptt_check *c, const struct tk_event *e, uint32_t wait, uint32_t hold)
 {
 	const struct ck_wait *w = CK_WAITING(c, wait);
-	uint32_t object = CK_HOLD(c, hold)->object, asked = first_wait(c, object);
+	uint32_t object = CK_HOLD(c, hold)->object, asked = ck_first_wait(c, object);
 	struct tk_event at = *e;
 	int64_t since;
 

@@ -25,7 +25,7 @@ static bool waits_for_itself(const struct ptt_check *c, const struct ck_wait *w)
 	return !CK_OBJECT(c, w->object)->holds && w->owner == w->thread;
 }
 
-static void tell_self(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
+static void wait_for_self(struct ptt_check *c, const struct tk_event *e, uint32_t wait)
 {
 	const struct ck_wait *w = CK_WAITING(c, wait);
 
@@ -50,6 +50,8 @@ void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	w = CK_WAITING(c, wait);
 	if (owner > 0)
 		w->owner = tk_thread_of_tid(&c->t, e->process, (uint32_t)owner);
+	ck_asked_for(c, w->owner);
+	ck_asked_for(c, o->sem_hold);
 	o->kept = 0;
 	w->priority = (int32_t)CK_THREAD(c, e->thread)->priority;
 	/* A mutex says of itself, in the bits of glibc, whether other processes may use it, and whether it lends priority. */
@@ -58,14 +60,14 @@ void ck_lock_wait(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	inherits = o->flags & CK_INHERITS || bits & MUTEX_PRIORITY;
 	if (w->priority && !inherits)
 		ck_each_blocker(c, w, false, one_that_is_lower, w);
-	if (w->timed)
-		return;
 	if (kind != NPTL_DOMAIN_SEM && kind != NPTL_DOMAIN_ONCE && CK_THREAD(c, e->thread)->holds &&
 	    !tk_hold_find(&c->t, e->thread, object))
-		ck_ask(c, e, object, w->mode);
+		ck_ask(c, e, object, w->mode, w->timed);
+	if (w->timed)
+		return;
 	if (kind != NPTL_DOMAIN_SEM && waits_for_itself(c, w))
-		tell_self(c, e, wait);
-	ck_deadlock(c, e->thread, e, false);
+		wait_for_self(c, e, wait);
+	ck_deadlock(c, e->thread, e);
 }
 
 static void inversion(struct ptt_check *c, const struct tk_event *e, const struct ck_wait *w)
@@ -107,19 +109,23 @@ void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 
 		ck_waited_with_holds(c, e, wait);
 		ck_lock_waited(c, e, CK_WAITING(c, wait)->object);
+		tk_wake_use(&c->t, object, TK_NEVER);
 	}
 	if (o->sem_hold)
 		o->flags &= ~CK_AS_LOCK;
 	o->sem_hold = e->thread;
-	o->released = ck_now(e); /* for a semaphore: who took it */
+	if (o->waiters)
+		ck_asked_for(c, e->thread);
+	tk_released(&c->t, object, e); /* of a semaphore: its last taker */
 }
 
 void ck_sem_post(struct ptt_check *c, const struct tk_event *e)
 {
-	struct ck_object *o = CK_OBJECT(c, ck_use(c, e, NPTL_DOMAIN_SEM));
+	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
+	struct ck_object *o = CK_OBJECT(c, object);
 
 	if (o->sem_hold != e->thread)
 		o->flags &= ~CK_AS_LOCK;
 	o->sem_hold = 0;
-	o->woke = ck_now(e);
+	tk_wake(&c->t, e, object, 1, PTT_WAKE_POST);
 }

@@ -25,7 +25,7 @@
 struct ptt_columns;
 struct ptt_check;
 
-#define PTT_CHECK_VERSION 4
+#define PTT_CHECK_VERSION 6
 #define PTT_CHECK_API __attribute__((visibility("default")))
 
 /* What a fact is about. New ones come last: Python knows them by their numbers. */
@@ -47,13 +47,17 @@ enum ptt_fact_kind {
 	PTT_FACT_WAIT_FOR_LOWER,   /* a long one, for a thread of lower priority */
 	PTT_FACT_ALL_BLOCKED,	   /* all threads of a process */
 	PTT_FACT_WAIT_WITH_HOLD,   /* for no lock, while others waited long for a lock that the thread held */
+	PTT_FACT_ORDER_CYCLE_PREVENTED, /* one that cannot close; value: why, a bit (1 << PTT_PREVENTED_…) each */
+	PTT_FACT_HOLD_PREEMPTED,   /* in the midst of a hold, while others waited for the lock: it could have run */
+	PTT_FACT_HOLD_ASLEEP,	   /* likewise: it slept, in a system call or nobody knows where, and in no wait */
+	PTT_FACT_CONVOY,	   /* a lock is handed from waiter to waiter, and is free for longer than it is held */
 	PTT_FACT_KINDS,
 };
 
 /* What a thread did in a step of a fact. `object` is what it did it to. */
 enum ptt_check_what {
 	PTT_STEP_TOOK,	 /* a lock; value: it is shared */
-	PTT_STEP_WAITS,	 /* for a lock; value: for reading; other: who has it */
+	PTT_STEP_WAITS,	 /* for a lock; value: for reading; other: its holder */
 	PTT_STEP_ASKED,	 /* for a lock while it held others; value: for reading */
 	PTT_STEP_COND,	 /* waits for a condition; value: address of the mutex */
 	PTT_STEP_JOINS,	 /* waits for the end of other */
@@ -70,13 +74,16 @@ enum ptt_check_what {
 	PTT_STEP_CREATED, /* other */
 	PTT_STEP_PRIORITY, /* has priority value, 0 for an ordinary one */
 	PTT_STEP_FORKED, /* the process, while other had a lock */
+	PTT_STEP_SLEPT,	 /* in a system call, for value ns */
+	PTT_STEP_PASSED, /* a lock, the last of value times in a row, to a thread that had waited for it */
+	PTT_STEP_FREE,	 /* took it: nobody had it for value ns in all of that time */
 };
 
 #define PTT_FLAG_CLOSED 1u  /* waits that close a cycle: stands only while none of them ends */
 #define PTT_FLAG_WHOLE 2u   /* stands only if no event is missing */
 #define PTT_FLAG_SUSPECT 4u /* memory of a lock may have been used again for another */
 #define PTT_FLAG_DROPPED 8u /* did not stand */
-#define PTT_FLAG_REFUSED 16u /* the library refused, and the program was told */
+#define PTT_FLAG_REFUSED 16u /* the library refused, and the program knows */
 
 struct ptt_check_fact {
 	int64_t ts;
@@ -101,14 +108,19 @@ struct ptt_check_step {
 	uint32_t process;
 	uint16_t kind; /* of the object: a domain of the catalogue */
 	uint16_t what;
+	uint32_t call; /* of a sleeper: its number in the catalogue */
+	uint32_t reserved;
 };
 
 /* Thread 0 is nobody. The same kernel thread id may stand for several. */
 struct ptt_check_thread_row {
+	int64_t first_ns; /* INT64_MAX without events */
+	int64_t last_ns;
+	int64_t end_ns;
 	uint32_t process;
 	uint32_t tid;
 	uint32_t number; /* the reader's; UINT32_MAX for one without events */
-	uint32_t reserved;
+	uint32_t generation;
 };
 
 struct ptt_check_table {
@@ -127,16 +139,16 @@ PTT_CHECK_API int ptt_check_version(void);
  */
 PTT_CHECK_API struct ptt_check *ptt_check_create(int64_t long_hold, int64_t long_wait);
 PTT_CHECK_API void ptt_check_destroy(struct ptt_check *check);
-/* ptt_check_thread - tells which thread stands behind a number of the reader; known ones may be told again. */
+/* ptt_check_thread - declares the thread behind a number of the reader; known ones may be declared again. */
 PTT_CHECK_API int ptt_check_thread(struct ptt_check *check, uint32_t number, uint32_t process, uint32_t tid);
-/* ptt_check_process - tells that a process is a fork of another, whose locks it took over as they were. */
+/* ptt_check_process - declares that a process is a fork of another, whose locks it took over as they were. */
 PTT_CHECK_API int ptt_check_process(struct ptt_check *check, uint32_t process, uint32_t parent);
-/* ptt_check_stack - tells that nothing lies behind this address but the stack of the first thread. */
+/* ptt_check_stack - declares that nothing lies behind this address but the stack of the first thread. */
 PTT_CHECK_API int ptt_check_stack(struct ptt_check *check, uint32_t process, uint64_t from);
-/* ptt_check_memory - tells of memory whose objects stay the same ones, such as that of global variables. */
+/* ptt_check_memory - declares memory whose objects stay the same ones, such as that of global variables. */
 PTT_CHECK_API int ptt_check_memory(struct ptt_check *check, uint32_t process, uint64_t from, uint64_t to);
 /*
- * ptt_check_share - tells of memory that several processes have mapped: an object there is one object
+ * ptt_check_share - declares memory that several processes have mapped: an object there is one object
  *
  * @memory: a number for the memory; @offset: where in it `start` is
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* promises.h - what the parts of the verifier share: threads, objects, holds, and the telling of violations. */
+/* promises.h - what the parts of the verifier share: threads, objects, holds, and how violations are reported. */
 #ifndef PTT_TRACKER_PROMISES_H
 #define PTT_TRACKER_PROMISES_H
 
@@ -45,6 +45,12 @@ struct vf_waiter {
 	struct ptt_event in;
 };
 
+/* A signal that has woken threads which are known to have waited. */
+struct vf_wakeup {
+	struct tk_wakeup;
+	struct ptt_event signal;
+};
+
 #define VF_MISUSED PTT_OBJECT_OWN /* the program did what POSIX does not define */
 
 /* What is known of an object; another one at the same place takes its element, with the next generation. */
@@ -56,7 +62,7 @@ struct vf_object {
 	bool robust;
 	bool inconsistent; /* taken from a dead owner, and nobody has made it consistent: it has no owner */
 	struct ptt_event init;
-	/* who touched it last, and when somebody else did before */
+	/* the thread that touched it last, and when another one did before */
 	uint32_t events;
 	uint32_t last_thread;
 	int64_t last_ts;
@@ -68,16 +74,10 @@ struct vf_object {
 		struct {
 			uint32_t writers; /* that wait */
 			uint32_t writer;  /* the only one that waits; 0 = not known */
-			int64_t free_ts;
 			struct ptt_event alone;  /* when it began to */
 			struct ptt_event queued; /* what shows that it is queued; id 0 = nothing */
 			struct ptt_event overtaker;
 		} lock;
-		struct {
-			uint32_t owed; /* of those who wait, at least so many have been woken */
-			int64_t owed_ts;
-			struct ptt_event signal;
-		} cond;
 		struct {
 			uint32_t count;
 			uint64_t in, out, serials;
@@ -102,7 +102,7 @@ struct vf_object {
 	};
 };
 
-/* A call in progress, as level 3 tells, or a wait. */
+/* A call in progress, as level 3 shows, or a wait. */
 struct vf_call {
 	uint32_t object, generation;
 	uint32_t thread; /* that a join waits for */
@@ -154,6 +154,7 @@ struct vf_process {
 #define TK_IS_OBJECT struct vf_object
 #define TK_IS_HOLD struct vf_hold
 #define TK_IS_WAIT struct vf_waiter
+#define TK_IS_WAKEUP struct vf_wakeup
 #define TK_IS_CACHE struct vf_cache
 #include "../state/hot.h"
 
@@ -176,9 +177,10 @@ struct ptt_verify {
 #define VF_THREAD_AT(v, i) (&((struct vf_thread *)(void *)(v)->t.threads.items)[i])
 #define VF_HOLD(v, i) (&((struct vf_hold *)(void *)(v)->t.holds.items)[i])
 #define VF_WAITER(v, i) (&((struct vf_waiter *)(void *)(v)->t.waits.items)[i])
+#define VF_WAKEUP(v, i) (&((struct vf_wakeup *)(void *)(v)->t.wakeups.items)[i])
 #define VF_PROCESS(v, i) (&((struct vf_process *)(void *)(v)->t.processes)[i])
 
-/* ---- objects.c ---- */
+/* ---- renewal.c ---- */
 
 /* vf_renew - forgets what was there; what comes is another object. */
 void vf_renew(struct ptt_verify *v, struct vf_object *o);
@@ -217,7 +219,7 @@ static inline struct vf_object *vf_same(const struct ptt_verify *v, const struct
 	return call->in.id && call->object && o->generation == call->generation && vf_is_there(v, o) ? o : NULL;
 }
 
-/* vf_mutex_of - the mutex that somebody who waits for a condition came with; NULL if there is another one by now. */
+/* vf_mutex_of - the mutex that a waiter for a condition came with; NULL if there is another one by now. */
 static inline struct vf_object *vf_mutex_of(const struct ptt_verify *v, const struct vf_waiter *w)
 {
 	struct vf_object *o = VF_OBJECT(v, w->mutex);
@@ -243,23 +245,23 @@ struct vf_claim {
 	uint32_t process;
 	uint32_t kind;
 	uint64_t object;
-	uint64_t detail; /* tells apart what else is the same */
+	uint64_t detail; /* distinguishes what else is the same */
 };
 
-/* vf_tell - a violation; events whose id is 0 are left out. Returns its row if it is the first of its kind. */
-struct ptt_verify_violation *vf_tell(struct ptt_verify *v, const struct vf_claim *claim,
+/* vf_report - a violation; events whose id is 0 are left out. Returns its row if it is the first of its kind. */
+struct ptt_verify_violation *vf_report(struct ptt_verify *v, const struct vf_claim *claim,
 				     const struct ptt_event *const *events, uint32_t count);
 #define VF_EVENTS(...)                                              \
 	((const struct ptt_event *const[]){ __VA_ARGS__ }),  \
 	(uint32_t)(sizeof((const struct ptt_event *const[]){ __VA_ARGS__ }) / sizeof(void *))
 /* VF_TELL(v, VF_ONCE_TWICE, o, &first, &second): an error about an object. */
 #define VF_TELL(v, which, o, ...)                                                                                   \
-	vf_tell(v, &(struct vf_claim){ .rule = which, .process = (o)->process, .kind = (o)->kind,                  \
+	vf_report(v, &(struct vf_claim){ .rule = which, .process = (o)->process, .kind = (o)->kind,                  \
 				       .object = (o)->address },                                                    \
 		VF_EVENTS(__VA_ARGS__))
 /* vf_forget_recent - takes back what was said of a process in the second before: events were missing already. */
 void vf_forget_recent(struct ptt_verify *v, uint32_t process, int64_t ts, enum vf_skip reason);
-/* vf_not_woken - a thread should have gone on at `since`: tells of it if that is long enough before the end. */
+/* vf_not_woken - a thread should have gone on at `since`: reports it if that is long enough before the end. */
 void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object *o, int64_t since,
 		  const struct ptt_event *wait, const struct ptt_event *due);
 /* vf_private - seen since its initialization and used by one process only; else counted as skipped. */
@@ -278,12 +280,12 @@ void vf_result_of(struct ptt_verify *v, const struct tk_event *e, uint32_t call,
 
 /* vf_touch - a thread does something to a lock or semaphore. */
 void vf_touch(struct ptt_verify *v, struct vf_object *o, const struct tk_event *e);
-/* vf_settle - tells what an event of the same moment could still have explained, now that the time is later. */
+/* vf_settle - reports what an event of the same moment could still have explained, now that the time is later. */
 void vf_settle(struct ptt_verify *v, struct vf_object *o, int64_t ts);
 /* vf_units - what a semaphore has had to give so far. */
 uint64_t vf_units(const struct vf_object *o);
 
-/* ---- conds.c ---- */
+/* ---- cond_promises.c ---- */
 
 void vf_cond_in(struct ptt_verify *v, const struct tk_event *e);
 void vf_cond_out(struct ptt_verify *v, const struct tk_event *e);
@@ -294,7 +296,7 @@ void vf_cond_mutex_freed(struct ptt_verify *v, struct vf_thread *t, const struct
 bool vf_cond_mutex_taken(struct ptt_verify *v, struct vf_thread *t, const struct vf_object *mutex);
 void vf_conds_finish(struct ptt_verify *v);
 
-/* ---- locks.c ---- */
+/* ---- lock_promises.c ---- */
 
 void vf_lock_init(const struct tk_event *e, struct vf_object *o);
 void vf_acquire(struct ptt_verify *v, const struct tk_event *e);
@@ -321,7 +323,7 @@ void vf_once_returned(struct ptt_verify *v, const struct tk_event *e, const stru
 
 void vf_barriers_finish(struct ptt_verify *v);
 
-/* ---- threads.c ---- */
+/* ---- thread_promises.c ---- */
 
 void vf_create(struct ptt_verify *v, const struct tk_event *e);
 void vf_begin(struct ptt_verify *v, const struct tk_event *e);

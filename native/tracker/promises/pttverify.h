@@ -2,7 +2,7 @@
 /* pttverify.h - holds a trace against what POSIX promises of the thread library itself. */
 /*
  * Model. Events are fed in the order of time, as the reader's cursors deliver them. The verifier keeps what each thread
- * and object is known to be doing and tells every event, or absence of one, that a library which keeps its promises
+ * and object is known to be doing and reports every event, or absence of one, that a library which keeps its promises
  * cannot have caused. Time stamps bound what really happened from one side only (a release is stamped before it is
  * done, an acquisition afterwards); the rules use nothing else, and docs/explanation/verify.md says what each of them
  * proves and when it is silent.
@@ -30,7 +30,7 @@ struct ptt_verify;
 #define PTT_VERIFY_API __attribute__((visibility("default")))
 #define PTT_VERIFY_EVENTS 4 /* most that prove one violation */
 
-/* An event as the reader told it; the payload is valid as long as the reader's is. */
+/* An event as the reader delivered it; the payload is valid as long as the reader's is. */
 struct ptt_verify_event {
 	int64_t ts;
 	uint64_t object;
@@ -72,9 +72,9 @@ PTT_VERIFY_API int ptt_verify_version(void);
 PTT_VERIFY_API struct ptt_verify *ptt_verify_create(void);
 PTT_VERIFY_API void ptt_verify_destroy(struct ptt_verify *verify);
 PTT_VERIFY_API int ptt_verify_process(struct ptt_verify *verify, uint32_t number, const struct ptt_verify_process *known);
-/* ptt_verify_share - other processes may have this memory as well; told before the events. */
+/* ptt_verify_share - other processes may have this memory as well; called before the events. */
 PTT_VERIFY_API int ptt_verify_share(struct ptt_verify *verify, uint32_t process, uint64_t from, uint64_t to);
-/* ptt_verify_thread - which thread stands behind a number of the reader; known ones may be told again. */
+/* ptt_verify_thread - which thread stands behind a number of the reader; known ones may be declared again. */
 PTT_VERIFY_API int ptt_verify_thread(struct ptt_verify *verify, uint32_t number, uint32_t process, uint32_t tid);
 PTT_VERIFY_API int ptt_verify_feed(struct ptt_verify *verify, const struct ptt_columns *columns, int64_t n);
 /*

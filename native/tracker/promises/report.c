@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* report.c - the names of rules and of reasons to be silent, the telling of violations. */
+/* report.c - the names of rules and of reasons to be silent, and the reporting of violations. */
 #include "promises.h"
 
 /* Different violations that are kept; further ones only make the counts of these greater. */
@@ -86,7 +86,7 @@ static struct ptt_verify_violation *new_row(struct ptt_verify *v)
 	return &v->rows[v->row_count++];
 }
 
-struct ptt_verify_violation *vf_tell(struct ptt_verify *v, const struct vf_claim *claim,
+struct ptt_verify_violation *vf_report(struct ptt_verify *v, const struct vf_claim *claim,
 				     const struct ptt_event *const *events, uint32_t count)
 {
 	uint64_t key = (uint64_t)claim->process << 32 | (uint64_t)claim->rule << 16 | (claim->detail & 0xffff);
@@ -176,7 +176,7 @@ void vf_not_woken(struct ptt_verify *v, uint32_t process, const struct vf_object
 		v->skips[VF_SKIP_LATE]++;
 		return;
 	}
-	row = vf_tell(v,
+	row = vf_report(v,
 		      &(struct vf_claim){
 			      .rule = VF_NOT_WOKEN,
 			      .severity = PTT_VERIFY_WARNING,

@@ -128,7 +128,7 @@ static void timed_out(struct ptt_verify *v, const struct tk_event *e, const stru
 	if (early <= (monotonic ? MONOTONIC_SLACK_NS : REALTIME_SLACK_NS) + (e->ts > 0 ? e->ts / 2000 : 0))
 		return;
 	/* the time of day may have been set meanwhile */
-	row = vf_tell(v,
+	row = vf_report(v,
 		      &(struct vf_claim){
 			      .rule = VF_TIMEOUT_EARLY,
 			      .severity = monotonic ? PTT_VERIFY_ERROR : PTT_VERIFY_WARNING,
@@ -160,7 +160,7 @@ void vf_result_of(struct ptt_verify *v, const struct tk_event *e, uint32_t call,
 			return;
 	/* other errors than those listed may be returned, but for this one, and it must be an error at all */
 	never = (result == EINTR && call >> 6 != PTT_KIND_SEM) || result < 0 || result > 4095;
-	row = vf_tell(v,
+	row = vf_report(v,
 		      &(struct vf_claim){
 			      .rule = VF_RESULT,
 			      .severity = never ? PTT_VERIFY_ERROR : PTT_VERIFY_WARNING,

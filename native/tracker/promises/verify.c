@@ -19,6 +19,7 @@ static const struct tk_layout layout = {
 	.object = { sizeof(struct vf_object), NULL },
 	.hold = { sizeof(struct vf_hold), NULL },
 	.wait = { sizeof(struct vf_waiter), NULL },
+	.wakeup = { sizeof(struct vf_wakeup), NULL },
 	.cache = sizeof(struct vf_cache),
 };
 
@@ -103,7 +104,7 @@ static void object_init(struct ptt_verify *v, const struct tk_event *e)
 	o->before_it |= o->flags & PTT_OBJECT_MADE || o->last_ts != TK_NEVER;
 	vf_renew(v, o);
 	o->init = e->e;
-	/* one that has a name is for everybody who knows it */
+	/* one that has a name is for every process that knows it */
 	o->flags |= PTT_OBJECT_MADE;
 	if (tk_number(&e->e, TK_SHARED, !tk_has(e->id, TK_SHARED)))
 		o->flags |= PTT_OBJECT_SHARED;
@@ -235,7 +236,7 @@ static inline void event(struct tracker *tracker, struct tk_event *e, enum tk_ac
 
 int ptt_verify_feed(struct ptt_verify *v, const struct ptt_columns *c, int64_t n)
 {
-	return tk_feed(&v->t, c, 0, n, event);
+	return tk_feed(&v->t, c, 0, n, event, NULL);
 }
 
 /* ---- end ---- */

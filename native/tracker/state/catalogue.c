@@ -15,7 +15,10 @@ static const char *const field_names[TK_FIELDS] = {
 	[TK_KIND] = "kind",	    [TK_PROTOCOL] = "protocol", [TK_ROBUST] = "robust",
 	[TK_PREFERENCE] = "preference", [TK_CLOCK] = "clock",	[TK_POLICY] = "policy",
 	[TK_PRIORITY] = "priority", [TK_TIMED] = "timed",	[TK_CHILD] = "child",
-	[TK_DEADLINE] = "deadline_ns",
+	[TK_DEADLINE] = "deadline_ns", [TK_LOCK] = "lock",
+	[TK_SLICES] = "slices",	    [TK_RAN] = "ran_ns",	[TK_READY] = "ready_ns",
+	[TK_LOCK_TYPE] = "type",    [TK_CALL] = "call",	[TK_OP] = "op",
+	[TK_TIMEOUT] = "timeout_ns",
 };
 
 /* What the role alone does not say. */
@@ -30,13 +33,23 @@ static const struct {
 	{ "THRD_CREATE_IN", TK_CREATE_IN },
 	{ "THRD_CREATE_OUT", TK_CREATE_OUT },
 	{ "MUTEX_CONSISTENT", TK_CONSISTENT },
-	{ "LLL_PURPOSE", TK_LLL_PURPOSE },
+	{ "LLL_PURPOSE", TK_TYPE },
+	{ "MUTEX_TYPE", TK_TYPE },
+	{ "RWLOCK_TYPE", TK_TYPE },
+	{ "COND_TYPE", TK_TYPE },
 	{ "PROCESS_START", TK_PROCESS_START },
 	{ "PROCESS_FORK", TK_FORK },
 	{ "PROCESS_EXIT", TK_PROCESS_EXIT },
 	{ "PROCESS_EXEC", TK_EXEC },
 	{ "LEVEL_CHANGED", TK_LEVEL },
 	{ "BUFFER_WAIT", TK_BUFFER_WAIT },
+	{ "SCHED_READING", TK_SCHED },
+	{ "SCHED_SWITCHED", TK_SCHED },
+	{ "SCHED_UNKNOWN", TK_SCHED_UNKNOWN },
+	{ "SCHED_IN", TK_SWITCHED_IN },
+	{ "SCHED_OUT", TK_SWITCHED_OUT },
+	{ "SCHED_PREEMPTED", TK_PREEMPTED },
+	{ "SCHED_LOST", TK_SWITCHES_LOST },
 };
 
 /* The first line that fits counts; kind 0 = any. */
@@ -61,6 +74,8 @@ static const struct {
 	{ "wait-in", PTT_KIND_FUTEX, TK_FUTEX_IN },
 	{ "wait-out", PTT_KIND_FUTEX, TK_FUTEX_OUT },
 	{ "wait-out", 0, TK_WAIT_END },
+	{ "sleep-in", 0, TK_SLEEP_IN },
+	{ "sleep-out", 0, TK_SLEEP_OUT },
 	{ "wake", PTT_KIND_SEM, TK_SEM_POST },
 	{ "wake", PTT_KIND_FUTEX, TK_FUTEX_WAKE },
 	{ "wake", 0, TK_SIGNAL },

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* catalogue.h - what the types of events mean to whoever follows threads and objects, and the numbers that they carry. */
+/* catalogue.h - what the types of events mean to the tracker, and the numbers that they carry. */
 #ifndef PTT_TRACKER_CATALOGUE_H
 #define PTT_TRACKER_CATALOGUE_H
 
-#include "../../reader/events/decode.h"
+#include "../../reader/decode.h"
 #include "../ptttrack.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -14,7 +14,8 @@
 enum tk_field {
 	TK_RESULT, TK_WAIT_NS, TK_OWNER, TK_COUNT, TK_VALUE, TK_SERIAL, TK_MUTEX, TK_CREATOR, TK_SHARED, TK_WRITE,
 	TK_CANCELLED, TK_ROUTINE, TK_START_ROUTINE, TK_DETACHED, TK_PURPOSE, TK_KIND, TK_PROTOCOL, TK_ROBUST,
-	TK_PREFERENCE, TK_CLOCK, TK_POLICY, TK_PRIORITY, TK_TIMED, TK_CHILD, TK_DEADLINE, TK_FIELDS,
+	TK_PREFERENCE, TK_CLOCK, TK_POLICY, TK_PRIORITY, TK_TIMED, TK_CHILD, TK_DEADLINE, TK_LOCK, TK_SLICES, TK_RAN,
+	TK_READY, TK_LOCK_TYPE, TK_CALL, TK_OP, TK_TIMEOUT, TK_FIELDS,
 };
 
 enum tk_action {
@@ -22,8 +23,10 @@ enum tk_action {
 	TK_TRY_OUT, TK_INIT, TK_DESTROY, TK_COND_IN, TK_COND_OUT, TK_SIGNAL, TK_BROADCAST, TK_BARRIER_IN, TK_BARRIER_OUT,
 	TK_SEM_TAKEN, TK_SEM_POST, TK_FUTEX_IN, TK_FUTEX_OUT, TK_FUTEX_WAKE, TK_JOIN_IN, TK_JOIN_OUT, TK_ONCE_BEGIN,
 	TK_ONCE_END, TK_CREATE, TK_BEGIN, TK_END, TK_DETACH, TK_PRIORITY_SET, TK_CREATE_IN, TK_CREATE_OUT, TK_FAILED,
-	TK_CONSISTENT, TK_LLL_PURPOSE, TK_FORK, TK_PROCESS_START, TK_PROCESS_EXIT, TK_EXEC, TK_LEVEL,
-	TK_LOST, TK_BUFFER_WAIT, TK_ACTIONS,
+	TK_CONSISTENT, TK_TYPE, TK_FORK, TK_PROCESS_START, TK_PROCESS_EXIT, TK_EXEC, TK_LEVEL,
+	TK_LOST, TK_BUFFER_WAIT, TK_SCHED, TK_SCHED_UNKNOWN, TK_SLEEP_IN, TK_SLEEP_OUT,
+	/* The recorder's, of a thread: what the kernel did with it. They come last. */
+	TK_SWITCHED_IN, TK_SWITCHED_OUT, TK_PREEMPTED, TK_SWITCHES_LOST, TK_ACTIONS,
 };
 
 /* How a lock was taken: at once, by a routine that would not have waited for ever, or after a wait. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* hot.h - what every event of a trace comes through: elements by number, holds that begin, events fed. */
 /*
- * A consumer defines TK_IS_PROCESS, TK_IS_THREAD, TK_IS_OBJECT, TK_IS_HOLD, TK_IS_WAIT and TK_IS_CACHE as the types of its
- * elements before it includes this, so that the compiler knows how far apart they lie. The tracker's own files ask the
+ * A consumer defines TK_IS_PROCESS, TK_IS_THREAD, TK_IS_OBJECT, TK_IS_HOLD, TK_IS_WAIT, TK_IS_WAKEUP and TK_IS_CACHE as the types
+ * of its elements before it includes this, so that the compiler knows how far apart they lie. The tracker's own files ask the
  * layout.
  */
 #ifndef PTT_TRACKER_HOT_H
@@ -21,6 +21,8 @@
 #define TK_OBJECT(t, i) TK_AT(&(t)->objects, ptt_track_object, TK_IS_OBJECT, i)
 #define TK_HOLD(t, i) TK_AT(&(t)->holds, tk_hold, TK_IS_HOLD, i)
 #define TK_WAIT(t, i) TK_AT(&(t)->waits, tk_wait, TK_IS_WAIT, i)
+#define TK_WAKEUP(t, i) TK_AT(&(t)->wakeups, tk_wakeup, TK_IS_WAKEUP, i)
+#define TK_WAKING(t, o) (&((struct tk_waking *)(void *)(t)->wakings.items)[(o)->waking])
 #define TK_SHARE(t, i) (&((struct tk_share *)(void *)(t)->shares.items)[i])
 
 /* tk_cached - the object at an address, whatever became of it; made when nothing was there. */
@@ -58,7 +60,7 @@ static inline uint32_t tk_hold_begin(struct tracker *t, const struct tk_event *e
 		return 0;
 	*TK_HOLD(t, number) = (struct tk_hold){
 		.since = e->ts, .site = e->site, .address = e->object & PTT_OBJECT_MASK, .thread = e->thread,
-		.object = object, .depth = 1, .thread_next = by->holds, .object_next = o->holds, .kind = (uint8_t)o->kind,
+		.object = object, .stack = e->stack, .depth = 1, .thread_next = by->holds, .object_next = o->holds, .kind = (uint8_t)o->kind,
 		.mode = mode,
 	};
 	if (o->holds)
@@ -92,6 +94,17 @@ static inline void tk_hold_end(struct tracker *t, uint32_t number)
 	t->free_hold = number;
 }
 
+/* tk_released - an event releases an object. */
+static inline void tk_released(struct tracker *t, uint32_t object, const struct tk_event *e)
+{
+	struct ptt_track_object *o = TK_OBJECT(t, object);
+
+	o->release_ns = e->ts;
+	o->release_site = e->site;
+	o->release_stack = e->stack;
+	o->releaser = e->thread;
+}
+
 /* So many of the locks that a thread took last are looked at one by one. */
 #define TK_NEAR 8u
 
@@ -112,10 +125,15 @@ static inline uint32_t tk_hold_released(const struct tracker *t, const struct tk
 /* ---- the events ---- */
 
 typedef void tk_event_fn(struct tracker *t, struct tk_event *e, enum tk_action action);
+typedef void tk_switch_fn(struct tracker *t, const struct tk_event *e, enum tk_action action);
 
-/* tk_feed - follows the events from one number up to another, and hands each to the consumer. Return: the tracker's error. */
+/*
+ * tk_feed - follows the events from one number up to another, and hands each to the consumer. Return: the tracker's error.
+ * @switched: context switches of threads that live, which are not events of their own; NULL = they do not matter
+ */
 static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, const struct ptt_columns *columns,
-							 int64_t from, int64_t to, tk_event_fn *event)
+							 int64_t from, int64_t to, tk_event_fn *event,
+							 tk_switch_fn *switched)
 {
 	const struct ptt_columns here = *columns, *c = &here;
 
@@ -129,15 +147,23 @@ static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, cons
 
 		if (unlikely(number >= t->known_count))
 			continue;
-		e.e = (struct ptt_event){ c->ts[i], c->object[i], c->site[i], c->payload[i], number, id };
+		e.e = (struct ptt_event){ c->ts[i], c->object[i], c->site[i], c->payload[i], number, id,
+					  c->stack ? c->stack[i] : 0, 0 };
 		e.process = t->known[number].process;
 		e.thread = t->known[number].thread;
+		if (unlikely(action >= TK_SWITCHED_IN)) {
+			t->known[number].switches = true;
+			t->known[number].cpu = c->cpu ? c->cpu[i] : PTT_CPU_NONE;
+			if (switched && t->known[number].seen && !(TK_THREAD(t, e.thread)->flags & PTT_THREAD_ENDED))
+				switched(t, &e, action);
+			continue;
+		}
 		if (unlikely(!t->known[number].seen || action == TK_BEGIN) && !tk_first_event(t, &e, action))
 			continue;
 		thread = TK_THREAD(t, e.thread);
 		process = TK_PROCESS(t, e.process);
 		process->last = e.ts;
-		/* Waits alone do not say who holds what: that needs changes of state. */
+		/* Waits alone do not say what is held: that needs changes of state. */
 		if (unlikely(!process->full[e.id >> 6]))
 			process->full[e.id >> 6] = m->level >= 2;
 		event(t, &e, action);

@@ -7,9 +7,60 @@
 
 /* ---- shared memory ---- */
 
+/* The first range that ends behind an address. */
+static uint32_t range_behind(const struct tk_process *p, uint64_t address)
+{
+	uint32_t low = 0, high = p->range_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (p->ranges[middle].end > address)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Puts a range in the place of what it covers. Return: 0 or -ENOMEM. */
+static int put_range(struct tk_process *p, struct tk_range range)
+{
+	uint32_t from = range_behind(p, range.start), to = from, count = 0;
+	struct tk_range part[3];
+
+	if (p->range_count + 2 > p->range_room) {
+		uint32_t room = p->range_room ? 2 * p->range_room : 8;
+		struct tk_range *bigger = realloc(p->ranges, room * sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		p->ranges = bigger;
+		p->range_room = room;
+	}
+	while (to < p->range_count && p->ranges[to].start < range.end)
+		to++;
+	if (from < to && p->ranges[from].start < range.start)
+		part[count++] = (struct tk_range){ p->ranges[from].start, range.start, p->ranges[from].share };
+	part[count++] = range;
+	if (from < to && p->ranges[to - 1].end > range.end)
+		part[count++] = (struct tk_range){ range.end, p->ranges[to - 1].end, p->ranges[to - 1].share };
+	memmove(&p->ranges[from + count], &p->ranges[to], (p->range_count - to) * sizeof(range));
+	memcpy(&p->ranges[from], part, count * sizeof(range));
+	p->range_count += count - (to - from);
+	return 0;
+}
+
+static int make_range(struct tracker *t, uint32_t share)
+{
+	const struct tk_share *s = TK_SHARE(t, share);
+
+	return put_range(TK_PROCESS(t, s->process), (struct tk_range){ s->start, s->end, share });
+}
+
 int tk_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, uint32_t memory, uint64_t offset)
 {
-	uint32_t number, *shares;
+	uint32_t number;
 
 	if (end <= start || memory >= SHARED_SPACE)
 		return -EINVAL;
@@ -18,32 +69,33 @@ int tk_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, 
 	number = rd_pool_new(&t->shares, &t->error);
 	if (!number)
 		return t->error;
-	shares = &TK_PROCESS(t, process)->shares;
-	*TK_SHARE(t, number) = (struct tk_share){ start, end, offset, process, memory, *shares };
-	*shares = number;
-	return 0;
+	*TK_SHARE(t, number) = (struct tk_share){ start, end, offset, process, memory };
+	return make_range(t, number);
 }
 
-void tk_relink_shares(struct tracker *t)
+void tk_drop_ranges(struct tracker *t)
 {
 	for (uint32_t i = 0; i < t->process_count; i++)
-		TK_PROCESS(t, i)->shares = 0;
-	for (uint32_t i = 1; i < t->shares.count && !tk_process_reach(t, TK_SHARE(t, i)->process); i++) {
-		struct tk_process *p = TK_PROCESS(t, TK_SHARE(t, i)->process);
+		free(TK_PROCESS(t, i)->ranges);
+}
 
-		TK_SHARE(t, i)->process_next = p->shares;
-		p->shares = i;
+void tk_make_ranges(struct tracker *t)
+{
+	for (uint32_t i = 0; i < t->process_count; i++) {
+		TK_PROCESS(t, i)->ranges = NULL;
+		TK_PROCESS(t, i)->range_count = TK_PROCESS(t, i)->range_room = 0;
 	}
+	for (uint32_t i = 1; i < t->shares.count; i++)
+		if (tk_process_reach(t, TK_SHARE(t, i)->process) < 0 || make_range(t, i) < 0)
+			t->error = -ENOMEM;
 }
 
 uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address)
 {
-	uint32_t share = TK_PROCESS(t, process)->shares;
+	const struct tk_process *p = TK_PROCESS(t, process);
+	uint32_t at = range_behind(p, address);
 
-	/* What was mapped at an address last is what counts. */
-	while (share && (address < TK_SHARE(t, share)->start || address >= TK_SHARE(t, share)->end))
-		share = TK_SHARE(t, share)->process_next;
-	return share;
+	return at < p->range_count && p->ranges[at].start <= address ? p->ranges[at].share : 0;
 }
 
 /* Where an object lives: in memory that several processes have mapped that is not their address of it. */
@@ -52,7 +104,7 @@ static void place_of(const struct tracker *t, uint32_t *process, uint64_t *addre
 	const struct tk_share *s;
 
 	*address &= PTT_OBJECT_MASK;
-	if (likely(!TK_PROCESS(t, *process)->shares) || t->apart)
+	if (likely(!TK_PROCESS(t, *process)->range_count) || t->apart)
 		return;
 	s = TK_SHARE(t, tk_share_at(t, *process, *address));
 	if (!s->end)
@@ -123,7 +175,7 @@ struct tk_cached *tk_meet(struct tracker *t, const struct tk_event *e, uint32_t 
 
 /* ---- initialized and destroyed ---- */
 
-/* A semaphore with a name: the event that opens one has no word of who may share it. */
+/* A semaphore with a name: the event that opens one does not say whether others may share it. */
 static bool is_named(const struct tk_event *e)
 {
 	return e->id >> 6 == PTT_KIND_SEM && !tk_has(e->id, TK_SHARED);

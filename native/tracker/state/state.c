@@ -12,6 +12,8 @@ int tk_open(struct tracker *t, const struct tk_layout *layout)
 	err |= rd_pool_open(&t->objects, layout->object.size);
 	err |= rd_pool_open(&t->holds, layout->hold.size);
 	err |= rd_pool_open(&t->waits, layout->wait.size);
+	err |= rd_pool_open(&t->wakeups, layout->wakeup.size);
+	err |= rd_pool_open(&t->wakings, sizeof(struct tk_waking));
 	err |= rd_pool_open(&t->shares, sizeof(struct tk_share));
 	err |= rd_pool_open(&t->caches, layout->cache);
 	return err ? -ENOMEM : 0;
@@ -19,13 +21,15 @@ int tk_open(struct tracker *t, const struct tk_layout *layout)
 
 void tk_close(struct tracker *t)
 {
-	struct rd_pool *pools[] = { &t->threads, &t->objects, &t->holds, &t->waits, &t->shares, &t->caches };
+	struct rd_pool *pools[] = { &t->threads, &t->objects, &t->holds,  &t->waits,
+				    &t->wakeups, &t->wakings, &t->shares, &t->caches };
 	struct rd_map *maps[] = { &t->object_of, &t->pthread_of, &t->serial_of, &t->tid_of };
 
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
 		rd_pool_close(pools[i]);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		rd_map_free(maps[i]);
+	tk_drop_ranges(t);
 	free(t->known);
 	free(t->processes);
 }

@@ -30,8 +30,10 @@ struct tk_process {
 	uint32_t objects; /* list, the latest first */
 	uint32_t threads; /* list, the first one first */
 	uint32_t threads_last;
-	uint32_t shares; /* list, what was mapped last first */
 	uint32_t thread_count; /* with events */
+	struct tk_range *ranges; /* of its addresses that lie in shared memory: apart, in their order */
+	uint32_t range_count;
+	uint32_t range_room;
 	int64_t exec_ns; /* when a thread last executed another program, by its last event if that did not fail */
 	uint32_t execs;	 /* that thread */
 	bool exited; /* a thread left it in an orderly way */
@@ -45,7 +47,13 @@ struct tk_share {
 	uint64_t offset;
 	uint32_t process;
 	uint32_t memory;
-	uint32_t process_next;
+};
+
+/* What of it was not mapped for something else later. */
+struct tk_range {
+	uint64_t start;
+	uint64_t end;
+	uint32_t share;
 };
 
 /* A lock that a thread holds, in the lists of its thread and of its object. */
@@ -55,6 +63,7 @@ struct tk_hold {
 	uint64_t address;
 	uint32_t thread;
 	uint32_t object;
+	uint32_t stack; /* number in the process, 0 = unknown */
 	uint32_t depth;
 	uint32_t thread_next;
 	uint32_t thread_prev;
@@ -72,6 +81,7 @@ struct tk_wait {
 	uint64_t address;
 	uint32_t thread;
 	uint32_t object;
+	uint32_t stack; /* as of a hold */
 	uint32_t owner; /* holder, or thread whose end is waited for */
 	uint32_t mutex; /* of a condition wait */
 	uint32_t thread_next;
@@ -79,6 +89,27 @@ struct tk_wait {
 	uint32_t object_prev;
 	uint8_t kind;
 	uint8_t mode;
+};
+
+/* A wake-up that waiters of an object were given and have not used, in the list of the object. */
+struct tk_wakeup {
+	int64_t ts;
+	uint64_t site;
+	uint32_t stack; /* as of a hold */
+	uint32_t thread; /* that gave it */
+	uint32_t left; /* so many have not used it */
+	uint32_t next; /* given later */
+	uint32_t prev;
+	uint8_t kind; /* PTT_WAKE_… */
+};
+
+/* What was done to wake the waiters of an object. */
+struct tk_waking {
+	uint64_t woken_to; /* waits up to this id have all been given a wake-up */
+	uint32_t first; /* list, the oldest first */
+	uint32_t last;
+	uint32_t pending; /* waiters that have been given one */
+	uint32_t latest; /* wake-up, whether it is used or anybody waited for it or not */
 };
 
 /* What a thread used last, by address. */
@@ -98,6 +129,8 @@ struct tk_known {
 	bool known;
 	bool allowed;
 	bool seen; /* the thread has had an event */
+	bool switches; /* the kernel's context switches of it are recorded */
+	uint16_t cpu; /* that it got last */
 };
 
 /* Elements of a consumer: their size, and what they are when they are new; NULL: zero. */
@@ -107,7 +140,7 @@ struct tk_element {
 };
 
 struct tk_layout {
-	struct tk_element process, thread, object, hold, wait;
+	struct tk_element process, thread, object, hold, wait, wakeup;
 	size_t cache; /* of a thread: TK_CACHE of struct tk_cached, and what the consumer has behind them */
 };
 
@@ -115,10 +148,10 @@ struct tracker {
 	int error;
 	bool apart; /* objects in memory that processes share are one for each process */
 	bool renew; /* what is used after its end is another object */
-	uint32_t free_hold, free_wait;
+	uint32_t free_hold, free_wait, free_wakeup;
 	uint32_t known_count, process_count;
 	uint64_t wait_id;
-	struct rd_pool threads, objects, holds, waits, shares, caches;
+	struct rd_pool threads, objects, holds, waits, wakeups, wakings, shares, caches;
 	struct rd_map object_of, pthread_of, serial_of, tid_of;
 	struct tk_known *known; /* by the reader's number of a thread */
 	uint8_t *processes;
@@ -149,7 +182,14 @@ uint32_t tk_map_get(const struct rd_map *map, uint64_t a, uint64_t b);
 int tk_declare(struct tracker *t, uint32_t number, uint32_t process, uint32_t tid);
 /* tk_fork_of - a process took over its parent's memory and levels. Return: 0, -EINVAL or -ENOMEM. */
 int tk_fork_of(struct tracker *t, uint32_t process, uint32_t parent);
-/* tk_number_of_tid - the reader's number plus 1 of a kernel thread id, of another process if this one has none. */
+uint32_t tk_child_of_pid(const struct tracker *t, uint32_t parent, uint32_t pid);
+/* tk_number_of_any_tid - the reader's number plus 1 of a kernel thread id in any process, or TK_SEVERAL. */
+#define TK_SEVERAL UINT32_MAX
+uint32_t tk_number_of_any_tid(const struct tracker *t, uint32_t tid);
+/*
+ * tk_number_of_tid - the reader's number plus 1 of a kernel thread id, of another process if this one has none; 0 where that
+ * may be several
+ */
 uint32_t tk_number_of_tid(const struct tracker *t, uint32_t process, uint32_t tid);
 /* tk_thread_of_tid - the thread with a kernel thread id, 0 if it was never declared. */
 uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid);
@@ -183,8 +223,10 @@ uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address
 uint32_t tk_known_object(const struct tracker *t, uint32_t process, uint32_t kind, uint64_t address);
 /* tk_renew - what an event is about is another object than this one, which was there. Return: that. */
 uint32_t tk_renew(struct tracker *t, uint32_t object, const struct tk_event *e);
-/* tk_relink_shares - puts shared memory into the lists of `processes` that have replaced others. */
-void tk_relink_shares(struct tracker *t);
+/* tk_drop_ranges - before `processes` are replaced by others. */
+void tk_drop_ranges(struct tracker *t);
+/* tk_make_ranges - lets `processes` that have replaced others have their shared memory; what they say of it means nothing. */
+void tk_make_ranges(struct tracker *t);
 /* tk_meet - fills an entry of a thread's cache. Return: the entry. */
 struct tk_cached *tk_meet(struct tracker *t, const struct tk_event *e, uint32_t kind, uint64_t address,
 			  struct tk_cached *cached);
@@ -212,5 +254,30 @@ uint32_t tk_wait_of(const struct tracker *t, uint32_t thread, uint32_t object);
 uint32_t tk_wait_at(const struct tracker *t, const struct tk_event *e);
 /* tk_wait_end - takes a wait out of all lists; its element stays as it is until another wait begins. */
 void tk_wait_end(struct tracker *t, uint32_t number);
+
+/* ---- wakeups.c ---- */
+
+/*
+ * tk_wake - gives a wake-up to @count waiters, as far as so many have none yet. Return: it, the object's latest
+ *
+ * What the consumer has behind it in the element is for the consumer to set.
+ */
+uint32_t tk_wake(struct tracker *t, const struct tk_event *e, uint32_t object, uint32_t count, uint8_t kind);
+/* tk_wake_more - gives the latest wake-up to more waiters, whether there are so many or not. */
+void tk_wake_more(struct tracker *t, uint32_t object, uint32_t count);
+/*
+ * tk_wake_use - a waiter uses the oldest wake-up that was given at @since or later. Return: it, or 0
+ *
+ * Its element stays as it is until another one is given.
+ */
+uint32_t tk_wake_use(struct tracker *t, uint32_t object, int64_t since);
+/* tk_wake_excess - how many of the wake-ups are for nobody, after a wait has ended without one. */
+uint32_t tk_wake_excess(const struct tracker *t, uint32_t object);
+/* tk_wake_drop - forgets the oldest wake-ups, so many of them. */
+void tk_wake_drop(struct tracker *t, uint32_t object, uint32_t count);
+/* tk_arrive - a thread arrives at a barrier for so many, 0: not known. Return: whether its round is complete. */
+bool tk_arrive(struct tracker *t, uint32_t object, uint32_t threads);
+/* tk_round_over - the thread that came last to a barrier wakes all that wait there. Return: its wake-up. */
+uint32_t tk_round_over(struct tracker *t, uint32_t object);
 
 #endif

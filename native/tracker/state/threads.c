@@ -25,9 +25,15 @@ static uint32_t thread_new(struct tracker *t, uint32_t process, uint32_t tid, ui
 
 /* ---- by number and by kernel id ---- */
 
+uint32_t tk_number_of_any_tid(const struct tracker *t, uint32_t tid)
+{
+	return tk_map_get(&t->tid_of, ANY_PROCESS, tid);
+}
+
 int tk_declare(struct tracker *t, uint32_t number, uint32_t process, uint32_t tid)
 {
 	struct tk_known *known;
+	uint32_t anywhere;
 
 	if (rd_array_reach((void **)&t->known, &t->known_count, number, sizeof(*t->known)) < 0 ||
 	    tk_process_reach(t, process) < 0)
@@ -39,7 +45,11 @@ int tk_declare(struct tracker *t, uint32_t number, uint32_t process, uint32_t ti
 	known->tid = tid;
 	known->known = true;
 	tk_map_set(t, &t->tid_of, process, tid, (uint64_t)number + 1);
-	tk_map_set(t, &t->tid_of, ANY_PROCESS, tid, (uint64_t)number + 1);
+	anywhere = tk_number_of_any_tid(t, tid);
+	if (anywhere && (anywhere == TK_SEVERAL || t->known[anywhere - 1].process != process))
+		tk_map_set(t, &t->tid_of, ANY_PROCESS, tid, TK_SEVERAL);
+	else
+		tk_map_set(t, &t->tid_of, ANY_PROCESS, tid, (uint64_t)number + 1);
 	return t->error;
 }
 
@@ -62,12 +72,47 @@ static uint32_t thread_of_number(struct tracker *t, uint32_t number)
 	return known->thread;
 }
 
+static bool share_memory(const struct tracker *t, uint32_t a, uint32_t b)
+{
+	const struct tk_process *p = TK_PROCESS(t, a), *q = TK_PROCESS(t, b);
+
+	for (uint32_t i = 0; i < p->range_count; i++)
+		for (uint32_t k = 0; k < q->range_count; k++)
+			if (TK_SHARE(t, p->ranges[i].share)->memory == TK_SHARE(t, q->ranges[k].share)->memory)
+				return true;
+	return false;
+}
+
+/* The kernel gives ids of ended processes to others, and in other PID namespaces the same ones. */
+static uint32_t number_of_several(const struct tracker *t, uint32_t process, uint32_t tid)
+{
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; i < t->known_count; i++) {
+		const struct tk_known *known = &t->known[i];
+
+		if (known->known && known->tid == tid && !TK_PROCESS(t, known->process)->exited &&
+		    share_memory(t, process, known->process)) {
+			if (found)
+				return 0; /* it may be either */
+			found = i + 1;
+		}
+	}
+	return found;
+}
+
 uint32_t tk_number_of_tid(const struct tracker *t, uint32_t process, uint32_t tid)
 {
-	uint32_t number = tk_map_get(&t->tid_of, process, tid);
+	uint32_t number = tk_map_get(&t->tid_of, process, tid), of = process;
 
-	/* A lock may be shared with another process. */
-	return number ? number : tk_map_get(&t->tid_of, ANY_PROCESS, tid);
+	/* A lock may be a copy of one of the process that made this one, or be shared with another. */
+	while (!number && TK_PROCESS(t, of)->parent && TK_PROCESS(t, of)->parent - 1 < of) {
+		of = TK_PROCESS(t, of)->parent - 1;
+		number = tk_map_get(&t->tid_of, of, tid);
+	}
+	if (!number)
+		number = tk_number_of_any_tid(t, tid);
+	return number == TK_SEVERAL ? number_of_several(t, process, tid) : number;
 }
 
 uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* waits.c - who waits for what since when: the lists of threads and of objects. */
+/* waits.c - which thread waits for what since when: the lists of threads and of objects. */
 #include "hot.h"
 
 uint32_t tk_wait_begin(struct tracker *t, const struct tk_event *e, uint32_t object, uint8_t mode)
@@ -21,7 +21,7 @@ uint32_t tk_wait_begin(struct tracker *t, const struct tk_event *e, uint32_t obj
 		memset(TK_WAIT(t, number), 0, element->size);
 	*TK_WAIT(t, number) = (struct tk_wait){
 		.since = e->ts, .id = ++t->wait_id, .site = e->site, .address = e->object & PTT_OBJECT_MASK,
-		.thread = e->thread, .object = object, .thread_next = by->waits, .object_next = o->waits,
+		.thread = e->thread, .object = object, .stack = e->stack, .thread_next = by->waits, .object_next = o->waits,
 		.kind = (uint8_t)o->kind, .mode = mode,
 	};
 	if (o->waits)

@@ -16,10 +16,35 @@ void md_hold_unlink(struct ptt_model *m, uint32_t number)
 	tk_hold_end(&m->t, number);
 }
 
+void md_no_lock(struct ptt_model *m, uint32_t object, int64_t ts)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+
+	if (!o->as_lock)
+		return;
+	md_share(m, o, ts);
+	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next) {
+		struct md_wait *w = MD_WAITING(m, i);
+
+		if (w->counted)
+			md_unblame(m, object, w->since, ts, o->held - w->held);
+		w->owner = w->owner_site = w->owner_stack = 0;
+		w->parent = w->chain = 0;
+	}
+	while (o->pub.holds)
+		md_hold_unlink(m, o->pub.holds);
+	o->sharing = 0;
+	o->as_lock = false;
+}
+
 void md_drop_holds(struct ptt_model *m, uint32_t object, int64_t ts)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 
+	if (o->pub.kind == PTT_KIND_SEM) {
+		md_no_lock(m, object, ts);
+		return;
+	}
 	md_share(m, o, ts);
 	while (o->pub.holds) {
 		const struct md_hold *h = MD_HOLD(m, o->pub.holds);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* holds.h - who holds which lock: the lists of threads and of objects, and the places in which holds are drawn. */
+/* holds.h - which thread holds which lock: the lists of threads and of objects, and the places in which holds are drawn. */
 #ifndef PTTMODEL_HOLDS_H
 #define PTTMODEL_HOLDS_H
 
@@ -20,10 +20,15 @@ static inline void md_hold_begin(struct ptt_model *m, const struct tk_event *e, 
 				 uint32_t site, uint8_t mode)
 {
 	struct md_object *o = MD_OBJECT(m, object);
-	uint32_t number = tk_hold_begin(&m->t, e, object, mode);
-	struct md_hold *h = MD_HOLD(m, number);
+	struct md_hold *h;
+	uint32_t number;
 
+	if (unlikely(o->crowd))
+		md_crowd_pass(m, o);
+	number = tk_hold_begin(&m->t, e, object, mode);
+	h = MD_HOLD(m, number);
 	h->share = o->share;
+	h->sched = MD_THREAD(m, e->thread)->sched.now;
 	h->pair = pair;
 	h->site_row = site;
 	h->max_waiters = o->pub.waiters;
@@ -32,7 +37,12 @@ static inline void md_hold_begin(struct ptt_model *m, const struct tk_event *e, 
 }
 
 void md_hold_unlink(struct ptt_model *m, uint32_t number);
-/* md_drop_holds - forgets holds whose end cannot be known; they are blamed up to now. */
+/*
+ * md_no_lock - a semaphore turns out to be no lock: a unit that was taken has not been held, and nobody is blamed for the
+ * waits that go on. Nothing is done where that is known.
+ */
+void md_no_lock(struct ptt_model *m, uint32_t object, int64_t ts);
+/* md_drop_holds - forgets holds whose end cannot be known; they are blamed up to now, unless it is a semaphore's. */
 void md_drop_holds(struct ptt_model *m, uint32_t object, int64_t ts);
 
 #endif

@@ -2,10 +2,11 @@
 /* locks.c - locks as they are taken and released, and what each hold was: how long, and what it cost others. */
 #include "holds.h"
 
-static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, uint32_t site, bool open)
+static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, uint32_t site, uint32_t stack,
+		     const struct tk_sched_sums *spent)
 {
 	struct ptt_model_hold *row;
-	int64_t since = h->since;
+	int64_t since = h->since, whole = ts - since;
 
 	if (!(m->flags & PTT_MODEL_ROWS) || !md_inside(m, &since, &ts) ||
 	    !md_counted(m, h->thread, h->object, h->site_row))
@@ -15,57 +16,78 @@ static void hold_row(struct ptt_model *m, const struct md_hold *h, int64_t ts, u
 		return;
 	row->t_ns = since;
 	row->dur_ns = ts - since;
+	row->off_ns = row->ready_ns = -1;
+	if (spent && row->dur_ns == whole) {
+		row->off_ns = spent->off_ns;
+		row->ready_ns = spent->ready_ns;
+	}
 	row->thread = h->thread;
 	row->object = h->object;
 	row->site = h->site_row;
 	row->release_site = site;
+	row->stack = h->stack;
+	row->release_stack = stack;
 	row->max_waiters = h->max_waiters;
 	row->mode = h->mode;
-	row->open = open;
+	row->open = !spent;
 	row->thread_place = h->thread_place;
 	row->object_place = h->object_place;
 }
 
-static inline void sum_hold(struct ptt_sums *sums, uint64_t ns)
+static inline void sum_hold(struct ptt_sums *sums, uint64_t ns, int64_t used)
 {
 	sums->hold_n++;
 	sums->hold_ns += ns;
+	if (used < 0)
+		sums->undivided++;
+	else
+		sums->used_ns += (uint64_t)used;
 	if (ns > sums->hold_max)
 		sums->hold_max = ns;
 }
 
-static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts)
+/* @ready: how long its thread could have run and had no processor; -1 = not known. */
+static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts, int64_t ready)
 {
-	int64_t since = h->since;
+	int64_t since = h->since, whole = ts - since, used;
 	uint64_t ns;
 
 	if (!md_inside(m, &since, &ts) || !md_counted(m, h->thread, h->object, h->site_row))
 		return;
 	ns = (uint64_t)(ts - since);
-	sum_hold(&MD_OBJECT(m, h->object)->pub.sums, ns);
-	sum_hold(&MD_PAIR(m, h->pair)->sums, ns);
-	sum_hold(&MD_THREAD(m, h->thread)->pub.sums, ns);
-	sum_hold(&MD_SITE(m, h->site_row)->pub.sums, ns);
+	used = ready < 0 || ts - since != whole ? -1 : whole - ready;
+	sum_hold(&MD_OBJECT(m, h->object)->pub.sums, ns, used);
+	sum_hold(&MD_PAIR(m, h->pair)->sums, ns, used);
+	sum_hold(&MD_THREAD(m, h->thread)->pub.sums, ns, used);
+	sum_hold(&MD_SITE(m, h->site_row)->pub.sums, ns, used);
 }
 
 static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event *e)
 {
 	struct md_hold *h = MD_HOLD(m, number);
 	struct md_object *o = MD_OBJECT(m, h->object);
+	struct tk_sched_sums spent = { -1, -1, -1 };
 	uint32_t site = 0;
 
+	/* What its thread does is known up to an event of its own. */
+	if (h->thread == e->thread)
+		spent = tk_sched_since(&MD_THREAD(m, h->thread)->sched, &h->sched);
+	/* What lies between a reading and the event behind it is not the hold's. */
+	spent.off_ns = spent.off_ns < e->ts - h->since ? spent.off_ns : e->ts - h->since;
+	spent.ready_ns = spent.ready_ns < spent.off_ns ? spent.ready_ns : spent.off_ns;
+	if (unlikely(o->crowd))
+		md_crowd_pass(m, o);
 	if (o->pub.waiters || o->log || m->flags & PTT_MODEL_ROWS)
 		site = md_site(m, e->thread, e->site, o->pub.kind);
-	hold_row(m, h, e->ts, site, false);
-	account(m, h, e->ts);
+	hold_row(m, h, e->ts, site, e->stack, &spent);
+	account(m, h, e->ts, spent.ready_ns);
 	md_log_add(m, o, (struct md_log_entry){ h->since, e->ts, h->thread, h->site_row });
 	if (o->share != h->share || md_sharing(o)) {
 		md_share(m, o, e->ts);
 		md_charge(m, md_blame(m, h->object, h->thread, h->site_row), (int64_t)(o->share - h->share));
 	}
-	o->release_ts = e->ts;
-	o->release_thread = e->thread;
-	o->release_site = site;
+	tk_released(&m->t, h->object, e);
+	o->release_row = site;
 	o->held_site = h->thread == e->thread ? h->site_row : 0;
 	md_hold_unlink(m, number);
 }
@@ -88,7 +110,7 @@ void md_acquire(struct ptt_model *m, const struct tk_event *e, uint32_t object, 
 	if (unlikely(!MD_OBJECT(m, object)->pub.first_site))
 		o->pub.first_site = md_site(m, e->thread, e->site, o->pub.kind);
 	if (!TK_PROCESS(&m->t, e->process)->full[o->pub.kind]) {
-		/* Releases are not recorded: the one who took it is blamed until another one does. */
+		/* Releases are not recorded: the thread that took it is blamed until another one does. */
 		if (o->pub.waiters)
 			md_blame_from(m, object, e->thread, md_site(m, e->thread, e->site, o->pub.kind), e->ts);
 		return;
@@ -101,7 +123,7 @@ void md_acquire(struct ptt_model *m, const struct tk_event *e, uint32_t object, 
 	/* Held by another as far as the model knows: the release was not recorded. */
 	if (unlikely(o->pub.holds && (mode == PTT_MODE_EXCLUSIVE || MD_HOLD(m, o->pub.holds)->mode == PTT_MODE_EXCLUSIVE)))
 		md_drop_holds(m, object, e->ts);
-	if (t->pub.holds && m->flags & PTT_MODEL_EDGES && !tk_has(e->id, TK_WAIT_NS))
+	if (t->pub.holds && m->flags & PTT_MODEL_EDGES && !tk_has(e->id, TK_WAIT_NS) && o->pub.kind != PTT_KIND_SEM)
 		md_edges(m, e, object, mode, false);
 	if (md_sharing(o))
 		md_share(m, o, e->ts);
@@ -119,7 +141,7 @@ static void released_unseen(struct ptt_model *m, const struct tk_event *e, struc
 	}
 	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next)
 		md_claim(m, MD_WAITING(m, i), e->thread, 0, e->ts);
-	md_log_add(m, o, (struct md_log_entry){ o->release_ts, e->ts, e->thread, 0 });
+	md_log_add(m, o, (struct md_log_entry){ o->pub.release_ns, e->ts, e->thread, 0 });
 }
 
 void md_release(struct ptt_model *m, const struct tk_event *e)
@@ -140,9 +162,8 @@ void md_release(struct ptt_model *m, const struct tk_event *e)
 		released_unseen(m, e, o);
 		o->named = false;
 		o->held_site = 0;
-		o->release_ts = e->ts;
-		o->release_thread = e->thread;
-		o->release_site = md_site(m, e->thread, e->site, o->pub.kind);
+		tk_released(&m->t, object, e);
+		o->release_row = md_site(m, e->thread, e->site, o->pub.kind);
 		return;
 	}
 	if (--MD_HOLD(m, hold)->depth == 0)
@@ -157,11 +178,12 @@ void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
 
 		md_close_tail(m, o, end);
 		md_share(m, o, end);
+		md_crowd_pass(m, o);
 		for (uint32_t hold = o->pub.holds; hold; hold = MD_HOLD(m, hold)->object_next) {
 			const struct md_hold *h = MD_HOLD(m, hold);
 
-			hold_row(m, h, end, 0, true);
-			account(m, h, end);
+			hold_row(m, h, end, 0, 0, NULL);
+			account(m, h, end, -1);
 			if (o->share != h->share)
 				md_charge(m, md_blame(m, i, h->thread, h->site_row), (int64_t)(o->share - h->share));
 		}
@@ -174,7 +196,11 @@ int ptt_model_holding(struct ptt_model *m, int64_t now)
 		for (uint32_t hold = MD_THREAD(m, i)->pub.holds; hold; hold = MD_HOLD(m, hold)->thread_next) {
 			const struct md_hold *h = MD_HOLD(m, hold);
 
-			hold_row(m, h, now > h->since ? now : h->since, 0, true);
+			/* Whether a semaphore's unit was held is known when it is given back. */
+			if (h->kind == PTT_KIND_SEM)
+				continue;
+			md_crowd_pass(m, MD_OBJECT(m, h->object));
+			hold_row(m, h, now > h->since ? now : h->since, 0, 0, NULL);
 		}
 	return m->t.error;
 }

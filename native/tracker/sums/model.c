@@ -9,14 +9,16 @@ int ptt_model_version(void)
 
 /* ---- beginning ---- */
 
-static const struct md_thread new_thread = { .pub = { .create_ns = TK_NEVER, .join_ns = TK_NEVER } };
-static const struct md_wait new_wait = { .woken = TK_NEVER, .retaken = TK_NEVER };
+static const struct md_thread new_thread = { .pub = { .create_ns = TK_NEVER, .join_ns = TK_NEVER, .cpu_ns = -1, .ready_ns = -1 },
+					     .reported = TK_NEVER };
+static const struct md_wait new_wait = { .retaken = TK_NEVER };
 static const struct tk_layout layout = {
 	.process = { sizeof(struct tk_process), NULL },
 	.thread = { sizeof(struct md_thread), &new_thread },
 	.object = { sizeof(struct md_object), NULL },
 	.hold = { sizeof(struct md_hold), NULL },
 	.wait = { sizeof(struct md_wait), &new_wait },
+	.wakeup = { sizeof(struct md_wakeup), NULL },
 	.cache = sizeof(struct md_cache),
 };
 
@@ -41,7 +43,6 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 	err |= rd_pool_open(&m->edges, sizeof(struct ptt_model_edge));
 	err |= rd_pool_open(&m->histograms, PTT_BUCKETS * sizeof(uint32_t));
 	err |= rd_pool_open(&m->logs, sizeof(struct md_log));
-	err |= rd_pool_open(&m->tokens, sizeof(struct md_tokens));
 	if (err) {
 		ptt_model_destroy(m);
 		return NULL;
@@ -51,6 +52,7 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 	m->wakeup_rows.size = sizeof(struct ptt_model_wakeup);
 	m->state_rows.size = sizeof(struct ptt_model_event);
 	m->segments.size = sizeof(struct ptt_model_segment);
+	m->thread_states.size = sizeof(struct ptt_model_state);
 	m->steps.held.size = sizeof(struct md_step);
 	m->steps.file = -1;
 	return m;
@@ -63,11 +65,10 @@ void ptt_model_destroy(struct ptt_model *m)
 	struct rd_map *maps[] = { &m->site_of,	&m->pair_of, &m->blame_of,     &m->cause_key, &m->cause_of,
 				  &m->waker_of, &m->edge_of, &m->only_objects, &m->only_sites };
 	struct md_rows *rows[] = { &m->wait_rows, &m->hold_rows, &m->wakeup_rows, &m->open_rows, &m->state_rows,
-				   &m->segments, &m->steps.held };
+				   &m->segments, &m->steps.held, &m->thread_states };
 
-	for (uint32_t i = 1; i < m->tokens.count; i++)
-		free(((struct md_tokens *)(void *)m->tokens.items)[i].items);
-	rd_pool_close(&m->tokens);
+	for (uint32_t i = 1; i < m->t.threads.count; i++)
+		free(MD_THREAD(m, i)->switches);
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
 		rd_pool_close(pools[i]);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
@@ -112,7 +113,7 @@ static void level_changed(struct ptt_model *m, const struct tk_event *e)
 		md_drop_holds(m, i, e->ts);
 }
 
-static void lock_event(struct ptt_model *m, const struct tk_event *e, enum tk_action action)
+static void lock_event(struct ptt_model *m, struct tk_event *e, enum tk_action action)
 {
 	uint32_t pair, object = md_object(m, e, e->id >> 6, e->object, &pair);
 	bool acquires = action == TK_ACQUIRE || action == TK_ACQUIRE_SHARED || action == TK_ONCE_BEGIN;
@@ -122,8 +123,10 @@ static void lock_event(struct ptt_model *m, const struct tk_event *e, enum tk_ac
 	switch (action) {
 	case TK_ACQUIRE:
 	case TK_ACQUIRE_SHARED:
-		if (tk_has(e->id, TK_WAIT_NS))
+		if (tk_has(e->id, TK_WAIT_NS)) {
+			md_take_stack_of_wait(m, e, object);
 			md_lock_waited(m, e, object);
+		}
 		md_acquire(m, e, object, pair, action == TK_ACQUIRE_SHARED ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);
 		break;
 	case TK_ONCE_BEGIN:
@@ -149,6 +152,7 @@ static void wake(struct ptt_model *m, const struct tk_event *e)
 
 static void lost(struct ptt_model *m, const struct tk_event *e)
 {
+	tk_sched_lose(&MD_THREAD(m, e->thread)->sched);
 	if (md_in_window(m, e->ts))
 		m->lost += (uint64_t)tk_number(&e->e, TK_COUNT, 0);
 }
@@ -171,7 +175,7 @@ static void try_out(struct ptt_model *m, const struct tk_event *e)
 
 /* What is not taken, released or waited for, by what it means. */
 static void (*const handlers[TK_ACTIONS])(struct ptt_model *m, const struct tk_event *e) = {
-	[TK_INIT] = md_init,		   [TK_DESTROY] = md_destroy,	    [TK_LLL_PURPOSE] = md_lll_purpose,
+	[TK_INIT] = md_init,		   [TK_DESTROY] = md_destroy,	    [TK_TYPE] = md_type,
 	[TK_COND_IN] = md_cond_in,	   [TK_COND_OUT] = md_cond_out,	    [TK_SIGNAL] = wake,
 	[TK_BROADCAST] = wake,		   [TK_BARRIER_IN] = md_barrier_in, [TK_BARRIER_OUT] = md_barrier_out,
 	[TK_SEM_TAKEN] = md_sem_taken,	   [TK_SEM_POST] = md_sem_post,	    [TK_FUTEX_IN] = md_futex_in,
@@ -179,13 +183,18 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_model *m, const struct tk_e
 	[TK_JOIN_OUT] = md_join_out,	   [TK_CREATE] = md_create,	    [TK_BEGIN] = md_begin,
 	[TK_PRIORITY_SET] = md_schedule,   [TK_LEVEL] = level_changed,
 	[TK_LOST] = lost,		   [TK_BUFFER_WAIT] = buffer_wait,  [TK_TRY_IN] = try_in,
-	[TK_TRY_OUT] = try_out,
+	[TK_TRY_OUT] = try_out,		   [TK_SCHED] = md_sched,
+	[TK_SCHED_UNKNOWN] = md_sched_unknown, [TK_SLEEP_IN] = md_sleep_begin,
 };
 
 static inline void event(struct tracker *t, struct tk_event *e, enum tk_action action)
 {
 	struct ptt_model *m = (struct ptt_model *)(void *)t;
 
+	if (unlikely(e->ts - MD_THREAD(m, e->thread)->pub.last_ns >= PTT_SILENT_NS))
+		md_silence(m, MD_THREAD(m, e->thread), e->ts);
+	if (unlikely(MD_THREAD(m, e->thread)->call) && action != TK_SCHED)
+		md_sleep_end(m, e);
 	switch (action) {
 	case TK_IGNORE:
 	case TK_CALL_IN:
@@ -215,6 +224,14 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 	}
 }
 
+static void switched(struct tracker *t, const struct tk_event *e, enum tk_action action)
+{
+	struct ptt_model *m = (struct ptt_model *)(void *)t;
+
+	if (!tk_process_left(t, TK_PROCESS(t, e->process)))
+		md_switched(m, e, action);
+}
+
 /* The number of the first event at a time or behind it. */
 static int64_t first_at(const struct ptt_columns *c, int64_t n, int64_t ts)
 {
@@ -236,13 +253,32 @@ int ptt_model_feed(struct ptt_model *m, const struct ptt_columns *c, int64_t n)
 	int64_t begin = m->window.begun ? 0 : first_at(c, n, m->window.begin);
 	int64_t end = m->window.ended ? n : first_at(c, n, m->window.end);
 
-	tk_feed(&m->t, c, 0, begin, event);
+	tk_feed(&m->t, c, 0, begin, event, switched);
 	if (begin < n)
 		md_window_reach(m, c->ts[begin]);
-	tk_feed(&m->t, c, begin, end, event);
+	tk_feed(&m->t, c, begin, end, event, switched);
 	if (end < n)
 		md_window_reach(m, c->ts[end]);
-	return tk_feed(&m->t, c, end > begin ? end : begin, n, event);
+	return tk_feed(&m->t, c, end > begin ? end : begin, n, event, switched);
+}
+
+/* The first event of a thread says that it lives; what else it says counts if it is there once more. */
+static void early_event(struct tracker *t, struct tk_event *e, enum tk_action action)
+{
+	const struct ptt_track_thread *by = TK_THREAD(t, e->thread);
+
+	if (action == TK_BEGIN || by->first_ns != e->ts || by->last_ns == e->ts)
+		event(t, e, action);
+}
+
+int ptt_model_feed_early(struct ptt_model *m, const struct ptt_columns *c, int64_t n)
+{
+	int err;
+
+	m->early = true;
+	err = tk_feed(&m->t, c, 0, n, early_event, NULL);
+	m->early = false;
+	return err;
 }
 
 /* ---- end ---- */
@@ -271,6 +307,7 @@ int ptt_model_finish(struct ptt_model *m, const int64_t *killed, const int64_t *
 	m->open_rows.count = 0;
 	md_window_reach(m, m->window.begin);
 	err = md_finish_waits(m, until);
+	md_finish_states(m);
 	md_hold_open_rows(m, until);
 	md_settle(m);
 	md_window_finish(m, until);
@@ -328,11 +365,13 @@ int ptt_model_table(const struct ptt_model *m, uint32_t which, struct ptt_model_
 		return of_rows(out, &m->segments);
 	case PTT_MODEL_STATE:
 		return of_rows(out, &m->state_rows);
+	case PTT_MODEL_THREAD_STATES:
+		return of_rows(out, &m->thread_states);
 	}
 	return -EINVAL;
 }
 
 void ptt_model_drop_rows(struct ptt_model *m)
 {
-	m->wait_rows.count = m->hold_rows.count = m->wakeup_rows.count = 0;
+	m->wait_rows.count = m->hold_rows.count = m->wakeup_rows.count = m->thread_states.count = 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* objects.c - objects and their generations, call sites, and who used what. */
+/* objects.c - objects and their generations, call sites, and which threads used what. */
 #include "holds.h"
 
 uint32_t md_lookup(struct ptt_model *m, struct rd_map *map, struct rd_pool *pool, uint64_t a, uint64_t b, bool *made)
@@ -147,6 +147,10 @@ void md_init(struct ptt_model *m, const struct tk_event *e)
 		md_drop_holds(m, o->pub.before, e->ts);
 	o->pub.init_site = md_site(m, e->thread, e->site, kind);
 	o->pub.attributes = attributes(e, kind);
+	/* One with a name, or that is shared, may be used by processes that are not traced. */
+	o->as_lock = kind == PTT_KIND_SEM && tk_number(&e->e, TK_SHARED, 1) == 0 && o->pub.attributes == 1;
+	o->pool = kind == PTT_KIND_SEM && o->pub.attributes > 1;
+	o->maker = e->thread;
 }
 
 void md_destroy(struct ptt_model *m, const struct tk_event *e)
@@ -157,11 +161,18 @@ void md_destroy(struct ptt_model *m, const struct tk_event *e)
 		md_drop_holds(m, object, e->ts);
 }
 
-void md_lll_purpose(struct ptt_model *m, const struct tk_event *e)
+void md_set_type(struct ptt_model *m, uint32_t object, uint32_t type)
 {
-	uint32_t pair, object = md_object(m, e, PTT_KIND_LLL, e->object, &pair);
 	struct ptt_model_object *o = &MD_OBJECT(m, object)->pub;
 
-	o->flags &= (1u << PTT_OBJECT_LLL_SHIFT) - 1;
-	o->flags |= (uint32_t)tk_number(&e->e, TK_PURPOSE, 0) << PTT_OBJECT_LLL_SHIFT;
+	o->flags &= (1u << PTT_OBJECT_TYPE_SHIFT) - 1;
+	o->flags |= type << PTT_OBJECT_TYPE_SHIFT;
+}
+
+void md_type(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, e->id >> 6, e->object, &pair);
+	enum tk_field field = e->id >> 6 == PTT_KIND_LLL ? TK_PURPOSE : TK_LOCK_TYPE;
+
+	md_set_type(m, object, (uint32_t)tk_number(&e->e, field, 0));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* pttmodel.h - from events to states of threads and objects: waits, holds, who caused and who ended them. */
+/* pttmodel.h - from events to states of threads and objects: waits, holds, what caused and what ended them. */
 /*
  * Model. Events are fed in the order of time, as the reader's cursors deliver them. The model keeps what every thread
  * and object is doing, and adds up waits and holds in tables that grow with the number of threads, objects and call
- * sites, not of events. With PTT_MODEL_ROWS it also tells every wait, hold and wake-up as a row.
+ * sites, not of events. With PTT_MODEL_ROWS it also keeps a row of every wait, hold and wake-up.
  *
  *     model = ptt_model_create(PTT_MODEL_ROWS);
  *     ptt_model_thread(model, number, process, tid);          (every thread of the reader)
@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 7
+#define PTT_MODEL_VERSION 13
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -35,11 +35,15 @@ struct ptt_model;
 #define PTT_MODEL_EDGES 2u /* which locks are asked for while others are held */
 #define PTT_MODEL_PATH 4u  /* keeps what ptt_model_path() needs */
 #define PTT_MODEL_PAIRS_OF 8u /* sums by thread and object */
+#define PTT_MODEL_STATES_OF 16u /* what each thread does, one state after another */
 
-/* Classes of waits. */
-enum { PTT_CONTENDED, PTT_IDLE, PTT_JOIN, PTT_TIMEOUT, PTT_CANCELLED, PTT_CLASSES };
+/* Classes of waits. PTT_UNKNOWN: for a futex that belongs to no lock that is known. */
+enum { PTT_CONTENDED, PTT_IDLE, PTT_JOIN, PTT_TIMEOUT, PTT_CANCELLED, PTT_UNKNOWN, PTT_CLASSES };
 
 #define PTT_MODEL_PLACES 64
+
+/* A thread that has no event for so long, and is in no wait, is silent. */
+#define PTT_SILENT_NS 10000000
 
 /* Histogram of durations: 16 steps an octave, see ptt_model_bucket_ns(). */
 #define PTT_BUCKETS 768
@@ -52,9 +56,15 @@ struct ptt_sums {
 	uint64_t hold_n;
 	uint64_t hold_ns;
 	uint64_t hold_max;
+	uint64_t used_ns; /* of hold_ns: but for the time in which holders could have run and had no processor */
+	uint64_t undivided; /* holds of which that is not known; they are not in it */
 };
 
-#define PTT_OBJECT_LLL_SHIFT 8 /* bits from here on: purpose of a low-level lock, enum nptl_trace_lll */
+/*
+ * Bits from here on: the purpose of a low-level lock, enum nptl_trace_lll; of others the type of lock of another library, as
+ * the recording numbered them, or 0.
+ */
+#define PTT_OBJECT_TYPE_SHIFT 8
 
 struct ptt_model_object {
 	PTT_TRACK_OBJECT
@@ -94,17 +104,21 @@ struct ptt_model_thread {
 	int64_t create_ns;
 	int64_t join_ns;
 	uint64_t buffer_ns; /* waited for room in the trace buffers */
+	uint64_t silent_ns; /* without any event, for PTT_SILENT_NS or more at a time, and not in a wait */
 	uint32_t create_site;
 	uint32_t histogram;
-	uint32_t policy; /* SCHED_…: the last that is known, if it was ever told */
+	uint32_t policy; /* SCHED_…: the last that is known, if it ever was */
 	int32_t priority;
+	/* When the model is finished, of all its life; -1 where that is not known, as in a window. */
+	int64_t cpu_ns;
+	int64_t ready_ns; /* it could have run, and had no processor */
 };
 
 /* Without PTT_MODEL_PAIRS_OF some are missing, and those that are there say nothing. */
 struct ptt_model_pair {
 	struct ptt_sums sums;
 	uint64_t caused_ns;
-	int64_t balance_ns; /* when the last of them was taken, or the thread waited for a futex last */
+	int64_t balance_ns; /* when the last of them was taken */
 	uint32_t thread;
 	uint32_t object;
 	uint32_t balance; /* units of a semaphore taken and not given back */
@@ -119,7 +133,7 @@ struct ptt_model_blame {
 	uint32_t reserved;
 };
 
-/* Who waited for what, where, and because of whom. */
+/* What a thread waited for, where, and because of which thread. */
 struct ptt_model_cause {
 	uint64_t n;
 	uint64_t ns;
@@ -128,12 +142,12 @@ struct ptt_model_cause {
 	uint32_t thread;
 	uint32_t object;
 	uint32_t site;
-	uint32_t cause; /* holder at the wait's beginning, or who ended it where nothing is held */
+	uint32_t cause; /* holder at the wait's beginning, or waker where nothing is held */
 	uint32_t cause_site;
 	uint32_t wait_class;
 };
 
-/* Who ended waits of others. */
+/* Wakers: threads that ended waits of others. */
 struct ptt_model_waker {
 	uint64_t n;
 	uint64_t ns;
@@ -156,7 +170,7 @@ struct ptt_model_edge {
 	uint8_t held_mode;  /* enum below */
 	uint8_t wanted_mode;
 	uint8_t blocked;    /* it had to wait at least once */
-	uint8_t tries;      /* all of them were try-locks, as far as the trace tells */
+	uint8_t tries;      /* all of them were try-locks, as far as the trace says */
 	uint32_t reserved;
 };
 
@@ -166,6 +180,7 @@ struct ptt_model_wait {
 	int64_t dur_ns;
 	int64_t held_ns; /* of a contended one: while what it was for was held; the rest went by until it was awake */
 	int64_t waker_t_ns; /* when the wake-up was given; INT64_MIN when unknown */
+	int64_t ready_ns; /* meanwhile it could have run, and had no processor; -1 = not known */
 	uint64_t id;     /* from 1, in the order of beginnings */
 	uint64_t parent; /* wait in which the holder itself was then, or 0 */
 	uint64_t chain;	 /* the first of the parents, or the wait itself */
@@ -178,6 +193,10 @@ struct ptt_model_wait {
 	uint32_t waker_site;
 	uint32_t queue_depth; /* waiters of the object, this one included */
 	int32_t result;
+	uint32_t stack; /* numbers in the processes of those concerned, 0 = unknown */
+	uint32_t owner_stack;  /* where the holder took it */
+	uint32_t waker_stack;
+	uint32_t reserved;
 	uint8_t wait_class;
 	uint8_t kind;
 	uint8_t mode;
@@ -187,27 +206,45 @@ struct ptt_model_wait {
 struct ptt_model_hold {
 	int64_t t_ns;
 	int64_t dur_ns;
+	int64_t off_ns; /* meanwhile its thread had no processor; -1 = not known */
+	int64_t ready_ns; /* of that, it could have run; -1 likewise */
 	uint32_t thread;
 	uint32_t object;
 	uint32_t site;
 	uint32_t release_site;
 	uint32_t max_waiters; /* most that waited for the object meanwhile */
+	uint32_t stack; /* as of a wait */
+	uint32_t release_stack;
 	uint8_t mode;
 	uint8_t open; /* not released in the trace */
-	/* The first place that was free when it began, among what its thread held and among who held its object. */
+	/* The first place that was free when it began, among what its thread held and among the holders of its object. */
 	uint8_t thread_place;
 	uint8_t object_place; /* PTT_MODEL_PLACES - 1 where there was none left */
 };
 
+/* What a thread does. */
 enum {
-	PTT_WAKE_RELEASE = 1,
-	PTT_WAKE_SIGNAL,
-	PTT_WAKE_BROADCAST,
-	PTT_WAKE_POST,
-	PTT_WAKE_BARRIER,
-	PTT_WAKE_END,
-	PTT_WAKE_ONCE,
-	PTT_WAKE_FUTEX,
+	PTT_STATE_UNKNOWN,
+	PTT_STATE_RUNNING,
+	PTT_STATE_READY,     /* it could run, and has no processor */
+	PTT_STATE_PREEMPTED, /* the same, since its processor was taken away */
+	PTT_STATE_ASLEEP,    /* in a system call that is no wait */
+	PTT_STATE_BLOCKED,   /* it waits for what another thread has, or does */
+	PTT_STATE_IDLE,	     /* it waits for work */
+	PTT_STATES,
+};
+
+/* From the first event of a thread to its end, one after another: they add up to its life. */
+struct ptt_model_state {
+	int64_t t_ns;
+	int64_t dur_ns;
+	uint64_t wait; /* in which it was, or 0 */
+	uint32_t thread;
+	uint8_t state;
+	uint8_t reserved;
+	uint16_t call; /* in which it slept: a number of the catalogue; 0 = that is not known, or it did not sleep */
+	uint16_t cpu; /* on which it ran; UINT16_MAX = that is not known, or it did not run */
+	uint16_t pad[3];
 };
 
 struct ptt_model_wakeup {
@@ -228,6 +265,7 @@ enum { PTT_PATH_RUN, PTT_PATH_WAKE, PTT_PATH_WAIT, PTT_PATH_CREATE };
 struct ptt_model_segment {
 	int64_t start_ns;
 	int64_t end_ns;
+	int64_t ready_ns; /* of PTT_PATH_WAKE: so long the thread could have run, and had no processor; -1 = not known */
 	uint32_t thread;
 	uint32_t object; /* that links it with what went on before */
 	uint32_t site;
@@ -239,23 +277,24 @@ struct ptt_model_segment {
 struct ptt_model_event {
 	int64_t t_ns;
 	uint32_t thread;
-	uint32_t times; /* as often as it counts: a lock taken again, units of a semaphore */
+	uint32_t times; /* how often it is to be fed early: a lock taken again, units of a semaphore, threads yet to go on */
 };
 
 _Static_assert(sizeof(struct ptt_model_event) == 16, "event");
-_Static_assert(sizeof(struct ptt_sums) == 120, "sums");
-_Static_assert(sizeof(struct ptt_model_object) == 232, "object");
-_Static_assert(sizeof(struct ptt_model_site) == 152, "site");
-_Static_assert(sizeof(struct ptt_model_thread) == 384, "thread");
-_Static_assert(sizeof(struct ptt_model_pair) == 152, "pair");
+_Static_assert(sizeof(struct ptt_sums) == 152, "sums");
+_Static_assert(sizeof(struct ptt_model_object) == 296, "object");
+_Static_assert(sizeof(struct ptt_model_site) == 184, "site");
+_Static_assert(sizeof(struct ptt_model_thread) == 440, "thread");
+_Static_assert(sizeof(struct ptt_model_pair) == 184, "pair");
+_Static_assert(sizeof(struct ptt_model_state) == 40, "state");
 _Static_assert(sizeof(struct ptt_model_blame) == 24, "blame");
 _Static_assert(sizeof(struct ptt_model_cause) == 56, "cause");
 _Static_assert(sizeof(struct ptt_model_waker) == 32, "waker");
 _Static_assert(sizeof(struct ptt_model_edge) == 64, "edge");
-_Static_assert(sizeof(struct ptt_model_wait) == 96, "wait");
-_Static_assert(sizeof(struct ptt_model_hold) == 40, "hold");
+_Static_assert(sizeof(struct ptt_model_wait) == 120, "wait");
+_Static_assert(sizeof(struct ptt_model_hold) == 64, "hold");
 _Static_assert(sizeof(struct ptt_model_wakeup) == 48, "wakeup");
-_Static_assert(sizeof(struct ptt_model_segment) == 32, "segment");
+_Static_assert(sizeof(struct ptt_model_segment) == 40, "segment");
 
 enum ptt_model_table_id {
 	PTT_MODEL_OBJECTS,
@@ -273,6 +312,7 @@ enum ptt_model_table_id {
 	PTT_MODEL_OPEN,  /* waits that go on, after ptt_model_waiting(); that never ended, after ptt_model_finish() */
 	PTT_MODEL_SEGMENTS,
 	PTT_MODEL_STATE, /* after ptt_model_state() */
+	PTT_MODEL_THREAD_STATES, /* rows, as PTT_MODEL_WAITS */
 	PTT_MODEL_TABLES,
 };
 
@@ -285,17 +325,17 @@ struct ptt_model_table {
 PTT_MODEL_API int ptt_model_version(void);
 PTT_MODEL_API struct ptt_model *ptt_model_create(uint32_t flags);
 PTT_MODEL_API void ptt_model_destroy(struct ptt_model *model);
-/* ptt_model_thread - tells which thread stands behind a number of the reader; known ones may be told again. */
+/* ptt_model_thread - says which thread stands behind a number of the reader; known ones may be declared again. */
 PTT_MODEL_API int ptt_model_thread(struct ptt_model *model, uint32_t number, uint32_t process, uint32_t tid);
 /*
- * ptt_model_child - tells who forked a process
+ * ptt_model_child - says which process forked another
  *
- * A child is recorded at its parent's levels: from its first event on it is known what its events tell. Both processes
+ * A child is recorded at its parent's levels: from its first event on it is known what its events say. Both processes
  * must have been named by ptt_model_thread().
  */
 PTT_MODEL_API int ptt_model_child(struct ptt_model *model, uint32_t process, uint32_t parent);
 /*
- * ptt_model_share - tells that [start, end) of a process is memory that others have mapped too
+ * ptt_model_share - says that [start, end) of a process is memory that others have mapped too
  *
  * @memory: the same for all that map it
  * @offset: where in it the mapping begins
@@ -316,25 +356,27 @@ PTT_MODEL_API int ptt_model_only_site(struct ptt_model *model, uint32_t process,
  * ptt_model_window - counts only what lies in [begin, end); before the first event
  *
  * Events before it only say what goes on at its beginning. Of a wait or a hold that reaches out of it, sums and rows have
- * the part inside; what a wait is, and who ended it, is that of the whole wait. So events behind the window are to be
+ * the part inside; what a wait is, and its waker, is that of the whole wait. So events behind the window are to be
  * fed as well, until ptt_model_undecided() is 0.
  */
 PTT_MODEL_API void ptt_model_window(struct ptt_model *model, int64_t begin, int64_t end);
 /* ptt_model_undecided - how many waits and holds that began before the window's end go on. */
 PTT_MODEL_API uint64_t ptt_model_undecided(const struct ptt_model *model);
 PTT_MODEL_API int ptt_model_feed(struct ptt_model *model, const struct ptt_columns *columns, int64_t n);
+/* ptt_model_feed_early - as ptt_model_feed(), of the events that ptt_model_state() has named, each as often as it says. */
+PTT_MODEL_API int ptt_model_feed_early(struct ptt_model *model, const struct ptt_columns *columns, int64_t n);
 /*
- * ptt_model_waiting - tells of the waits that are going on, as rows of PTT_MODEL_OPEN; none of them ends by that
+ * ptt_model_waiting - adds the waits that are going on, as rows of PTT_MODEL_OPEN; none of them ends by that
  *
  * @now: the time, which no event that was fed is behind
  */
 PTT_MODEL_API int ptt_model_waiting(struct ptt_model *model, int64_t now);
-/* ptt_model_holding - tells of the holds that are going on, as rows of PTT_MODEL_HOLDS; none of them ends by that. */
+/* ptt_model_holding - adds the holds that are going on, as rows of PTT_MODEL_HOLDS; none of them ends by that. */
 PTT_MODEL_API int ptt_model_holding(struct ptt_model *model, int64_t now);
 /*
- * ptt_model_state - tells of the events that have led to what goes on, as rows of PTT_MODEL_STATE, in no order
+ * ptt_model_state - adds the events that have led to what goes on, as rows of PTT_MODEL_STATE, in no order
  *
- * Who sees these knows who lives, holds and waits; not what objects were made with, nor what was before.
+ * They say which threads live, hold and wait; not how objects were initialized, nor what was before.
  */
 PTT_MODEL_API int ptt_model_state(struct ptt_model *model);
 /*
@@ -346,13 +388,21 @@ PTT_MODEL_API int64_t ptt_model_save(const struct ptt_model *model, int fd);
 /*
  * ptt_model_load - takes over what ptt_model_save() wrote, in place of all events up to there
  *
- * @model: has a window that begins later, shared memory that was told, and has seen no event
+ * @model: has a window that begins later, its shared memory, and has seen no event
  *
  * -EBADMSG: it is damaged, or another build's; the model can be used no more, if it was not refused at once. What it says
  * is relied on.
  */
 PTT_MODEL_API int ptt_model_load(struct ptt_model *model, const void *data, uint64_t size);
-/* ptt_model_full - bits of the kinds of which changes of state are recorded in a process; other events cannot tell. */
+/*
+ * ptt_model_resume - as ptt_model_load(), and goes on from there: the rows of what ends later are as the saved model's
+ *
+ * @model: has the flags of the one that was saved, no window, its shared memory, and has seen no event
+ *
+ * Its tables of sums are of no use: some have begun anew.
+ */
+PTT_MODEL_API int ptt_model_resume(struct ptt_model *model, const void *data, uint64_t size);
+/* ptt_model_full - bits of the kinds of which changes of state are recorded in a process; other events do not say. */
 PTT_MODEL_API uint32_t ptt_model_full(const struct ptt_model *model, uint32_t process);
 PTT_MODEL_API int ptt_model_set_full(struct ptt_model *model, uint32_t process, uint32_t kinds);
 /*
@@ -367,7 +417,7 @@ PTT_MODEL_API int ptt_model_set_full(struct ptt_model *model, uint32_t process, 
 PTT_MODEL_API int ptt_model_finish(struct ptt_model *model, const int64_t *killed, const int64_t *seen,
 				   uint32_t count);
 /*
- * ptt_model_path_file - where to put waits that the critical path may lead through, 40 bytes each
+ * ptt_model_path_file - where to put waits that the critical path may lead through, 48 bytes each
  *
  * @file: open, empty, to be written and read; it stays the caller's
  *
@@ -404,7 +454,7 @@ _Static_assert(sizeof(struct ptt_model_lane) == 16, "lane");
 
 PTT_MODEL_API struct ptt_model_lanes *ptt_model_lanes_create(void);
 PTT_MODEL_API void ptt_model_lanes_destroy(struct ptt_model_lanes *lanes);
-/* ptt_model_lanes_place - tells the row of each of n intervals, end behind begin or equal to it. */
+/* ptt_model_lanes_place - finds the row of each of n intervals, end behind begin or equal to it. */
 PTT_MODEL_API int ptt_model_lanes_place(struct ptt_model_lanes *lanes, const uint64_t *group, const int64_t *begin,
 					const int64_t *end, uint32_t *lane, int64_t n);
 /* ptt_model_lanes_table - the rows there are, as struct ptt_model_lane; valid until intervals are placed. */

@@ -3,6 +3,7 @@
 #ifndef PTT_TRACKER_SUMS_H
 #define PTT_TRACKER_SUMS_H
 
+#include "../state/processor.h"
 #include "../state/state.h"
 #include "pttmodel.h"
 
@@ -18,6 +19,7 @@ struct md_rows {
 struct md_hold {
 	struct tk_hold;
 	uint64_t share; /* of the object when it began */
+	struct tk_sched_mark sched; /* of its thread when it began */
 	uint32_t pair;
 	uint32_t site_row;
 	uint32_t max_waiters;
@@ -30,17 +32,17 @@ struct md_wait {
 	struct tk_wait;
 	uint64_t parent;
 	uint64_t chain; /* where its parents begin, 0 without any */
-	int64_t woken;	 /* when a barrier let it go, else TK_NEVER */
 	int64_t retaken; /* when a condition wait had its mutex back, else TK_NEVER */
 	uint64_t held;	 /* of the object when it began */
 	uint64_t mutex_held; /* of the mutex when it was retaken */
 	uint64_t mutex_held_all;
+	struct tk_sched_mark sched; /* of the thread when it began */
 	uint32_t site_row;
 	uint32_t owner_site;
-	uint32_t waker;
-	uint32_t waker_site;
+	uint32_t owner_stack;
 	uint32_t depth;
 	bool named; /* the owner was named by the event: no hold of it was known */
+	uint8_t futex; /* its kind: a place in ptt_futex_kinds */
 	bool counted;
 };
 
@@ -59,25 +61,14 @@ struct md_log {
 	uint32_t count; /* ever */
 };
 
-/* Wake-ups that were given and not yet used. */
-struct md_token {
-	int64_t ts;
-	uint32_t thread;
-	uint32_t site;
-	uint32_t left;
-	uint32_t mutex; /* that the woken have to take back, where it is known when it is held; else 0 */
-	uint64_t held;	/* of that mutex then */
+/* A wake-up, and what those that it wakes wait for then. */
+struct md_wakeup {
+	struct tk_wakeup;
+	uint64_t held;	/* of the mutex then */
 	uint64_t held_all;
-	uint8_t kind;
-	uint8_t gave_back; /* the poster had taken a unit before, or the waker had waited itself */
-};
-
-struct md_tokens {
-	struct md_token *items;
-	uint32_t count;
-	uint32_t room;
-	uint32_t pending;
-	struct md_token last;
+	uint32_t mutex; /* that the woken have to take back, where it is known when it is held; else 0 */
+	uint32_t site_row;
+	bool gave_back; /* the poster had taken a unit before */
 };
 
 struct md_object {
@@ -90,24 +81,24 @@ struct md_object {
 	int64_t tail_since;
 	uint64_t excess;    /* has been charged for waits that gave up, and of whom nobody remembers */
 	uint64_t blamed;    /* of all its holders, when all is over */
-	int64_t release_ts;
 	uint64_t users; /* bit by number of thread, for the first 63 of them */
-	uint64_t address_users; /* of generation 1: who used it or a later one, as `users` */
+	uint64_t address_users; /* of generation 1: the threads that used it or a later one, as `users` */
 	uint64_t places; /* that are taken by holds; the last one is never full */
 	uint32_t tail;      /* who is blamed where holds are not recorded */
 	uint32_t sharing;   /* waiters that count */
+	uint32_t crowd;     /* most that waited since a hold last began or ended: holds that go on are yet to learn of it */
 	uint32_t awaited;   /* by so many that a signal has woken, and that wait for its condition still */
-	uint32_t release_thread;
-	uint32_t release_site;
+	uint32_t release_row; /* site of the last release */
 	uint32_t held_site; /* where the last hold that was over had begun; 0 if it is not known */
 	uint32_t log;
-	uint32_t tokens;
-	uint32_t arrived;
 	uint32_t units_out; /* threads that have units of a semaphore */
 	uint32_t first; /* generation 1 */
 	uint32_t address_threads; /* of generation 1: how many used it or a later one */
-	bool named;         /* an event named an owner that may be about to tell of its acquisition */
+	bool named;         /* an event named an owner whose acquisition may follow */
 	bool counted;
+	bool as_lock;	    /* a semaphore whose one unit has always come back from the thread that took it */
+	uint32_t maker;	    /* of such a semaphore: the thread that initialized it */
+	bool pool;	    /* a semaphore that began with several units, which threads take and give back */
 };
 
 struct md_site {
@@ -124,14 +115,32 @@ struct md_cache {
 	uint32_t site[MD_SITES];
 };
 
+/* What the kernel did with a thread, from a time on. */
+enum { MD_NEVER /* there was no switch */, MD_ON, MD_OFF, MD_PREEMPTED, MD_MISSED /* that is not known */ };
+
+struct md_switch {
+	int64_t ts;
+	uint16_t cpu;
+	uint8_t now;
+};
+
 struct md_thread {
 	struct ptt_model_thread pub;
+	struct tk_sched sched;
+	int64_t reported; /* its states are reported up to here; TK_NEVER: none is */
 	int64_t path_first; /* where the critical path leaves and enters it, and its last event; set by the end */
 	int64_t path_last;
 	int64_t path_event;
 	int64_t path_wait; /* since when it waits at path_last, or TK_NEVER */
 	uint64_t places; /* as of an object */
-	bool trying; /* inside a try-lock, as level 3 tells */
+	bool trying; /* inside a try-lock, as level 3 shows */
+	uint16_t call; /* a system call in which it sleeps, since its last event; 0 = none */
+	int64_t call_ns;	     /* when that began */
+	struct tk_sched_mark called; /* then */
+	struct md_switch last; /* switch */
+	struct md_switch *switches; /* the first one from before `reported`, where one is known; in order. For states only */
+	uint32_t switch_count;
+	uint32_t switch_room;
 };
 
 /* A finished wait, for the critical path. */
@@ -139,6 +148,7 @@ struct md_step {
 	int64_t start;
 	int64_t wake;
 	int64_t end;
+	int64_t ready; /* so long before the end it could have run, and had no processor; -1 = not known */
 	uint32_t thread;
 	uint32_t waker;
 	uint32_t object;
@@ -171,6 +181,7 @@ struct md_end {
 	uint64_t held; /* of a contended one */
 	uint32_t waker;
 	uint32_t waker_site;
+	uint32_t waker_stack;
 	int32_t result;
 	uint8_t wait_class;
 	uint8_t wake_kind;
@@ -217,6 +228,7 @@ struct md_window {
 #define TK_IS_OBJECT struct md_object
 #define TK_IS_HOLD struct md_hold
 #define TK_IS_WAIT struct md_wait
+#define TK_IS_WAKEUP struct md_wakeup
 #define TK_IS_CACHE struct md_cache
 #include "../state/hot.h"
 
@@ -226,13 +238,14 @@ struct ptt_model {
 	struct md_window window;
 	uint64_t lost;
 	struct rd_pool sites, pairs, blames, causes, wakers, edges, histograms;
-	struct rd_pool logs, tokens;
-	struct md_rows wait_rows, hold_rows, wakeup_rows, open_rows, state_rows, segments;
+	struct rd_pool logs;
+	struct md_rows wait_rows, hold_rows, wakeup_rows, open_rows, state_rows, segments, thread_states;
 	struct md_steps steps;
 	struct md_walk walk;
 	struct rd_map site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of;
 	struct rd_map only_objects, only_sites;
 	bool only_threads;
+	bool early; /* what is fed are the events that ptt_model_state() has named */
 };
 
 #define MD_OBJECT(m, i) (&((struct md_object *)(void *)(m)->t.objects.items)[i])
@@ -244,7 +257,7 @@ struct ptt_model {
 #define MD_HOLD(m, i) (&((struct md_hold *)(void *)(m)->t.holds.items)[i])
 #define MD_WAITING(m, i) (&((struct md_wait *)(void *)(m)->t.waits.items)[i])
 #define MD_LOG_OF(m, o) (&((struct md_log *)(void *)(m)->logs.items)[(o)->log])
-#define MD_TOKENS_OF(m, o) (&((struct md_tokens *)(void *)(m)->tokens.items)[(o)->tokens])
+#define MD_WAKEUP(m, i) (&((struct md_wakeup *)(void *)(m)->t.wakeups.items)[i])
 
 /* What follows is in order: each file calls those above it only, and model.c calls them all. */
 
@@ -324,8 +337,10 @@ uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t k
 bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
 void md_init(struct ptt_model *m, const struct tk_event *e);
 void md_destroy(struct ptt_model *m, const struct tk_event *e);
-/* md_lll_purpose - an event told what a low-level lock is for. */
-void md_lll_purpose(struct ptt_model *m, const struct tk_event *e);
+/* md_type - an event reported what a low-level lock is for, or which type of lock of another library an object is. */
+void md_type(struct ptt_model *m, const struct tk_event *e);
+/* md_set_type - it is of this type from now on: flags from PTT_OBJECT_TYPE_SHIFT on. */
+void md_set_type(struct ptt_model *m, uint32_t object, uint32_t type);
 
 /* ---- blame.c ---- */
 
@@ -348,11 +363,11 @@ void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32
 /* md_claim - a thread turns out to have had the lock since it was last released, while this wait went on. */
 void md_claim(struct ptt_model *m, struct md_wait *w, uint32_t thread, uint32_t site, int64_t ts);
 /*
- * md_place_owner - the owner that was named has the lock. It had it before it could say so, as who waits may name a thread
+ * md_place_owner - the owner that was named has the lock. It had it before it could say so, as a waiter may name a thread
  * whose acquisition is stamped later: then it is this hold that was waited for. Before its own wait for it is over.
  */
 void md_place_owner(struct ptt_model *m, const struct tk_event *e, uint32_t object);
-/* md_take_back - takes a part of a wait from those who held it, as far as they are known. Return: how much, up to @most. */
+/* md_take_back - takes a part of a wait from the threads that held it, as far as they are known. Return: how much, up to @most. */
 uint64_t md_take_back(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t most);
 /* md_unblame - takes a wait, or a part of it that was held for @ns, out of what holders are blamed for. */
 void md_unblame(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t ns);
@@ -372,6 +387,8 @@ uint32_t md_thread_of_tid(struct ptt_model *m, uint32_t process, uint32_t tid);
 void md_create(struct ptt_model *m, const struct tk_event *e);
 void md_begin(struct ptt_model *m, const struct tk_event *e);
 void md_schedule(struct ptt_model *m, const struct tk_event *e);
+/* md_silence - a thread had no event since its last one; that is silence unless it was in a wait. */
+void md_silence(struct ptt_model *m, struct md_thread *t, int64_t until);
 
 /* md_lives - lets those that have not ended live until their process does; @ends: when that is, by process. */
 void md_lives(struct ptt_model *m, const int64_t *ends);
@@ -392,17 +409,21 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t o
 void md_wait_behind(struct md_wait *w, const struct md_wait *parent);
 /* md_wait_take - takes a wait that is over out of all lists. False: its beginning is not in the trace, but guessed. */
 bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object, struct md_wait *out);
-/* md_wait_account - adds a finished wait to all sums and tells its rows. */
+/* md_wait_account - adds a finished wait to all sums and reports its rows. */
 void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct md_end *end);
-/* md_wait_row - tells of a wait, or the part of it from @since to @until, in rows; only of one that counts. */
+/* md_wait_row - reports a wait, or the part of it from @since to @until, in rows; only one that counts. */
 void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
 		 int64_t since, int64_t until);
 /* md_crowd - so many wait for an object now. */
-void md_crowd(struct ptt_model *m, struct md_object *o, uint32_t waiters);
+void md_crowd(struct md_object *o, uint32_t waiters);
+/* md_crowd_pass - lets the holds of an object have what md_crowd() has seen: before one of them begins, ends or is shown. */
+void md_crowd_pass(struct ptt_model *m, struct md_object *o);
 bool md_is_lock(uint32_t kind);
+/* md_take_stack_of_wait - a thread that waited for an object took it by the call that it waited in. */
+void md_take_stack_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_t object);
 /* md_lock_waited - a wait for a lock is over: taken or given up. */
 void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object);
-/* md_end_of - the end that @e tells of, its waker not yet known: of class @done where it got what it waited for, and
+/* md_end_of - the end that @e reports, its waker not yet known: of class @done where it got what it waited for, and
  * @missing_ns long where @e does not say how long. */
 struct md_end md_end_of(const struct tk_event *e, uint8_t done, int64_t missing_ns);
 
@@ -416,6 +437,10 @@ void md_hold_open_rows(struct ptt_model *m, const int64_t *ends);
 
 void md_wake(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t count, uint8_t kind,
 	     bool gave_back);
+/* A post may be stamped before the wait that it ends, for it is stamped before it is done. */
+#define MD_SKEW_NS 1000000
+/* md_wakeup_times - how often the event of a wake-up is to be fed early to become this one. */
+uint32_t md_wakeup_times(const struct md_wakeup *wakeup);
 void md_cond_in(struct ptt_model *m, const struct tk_event *e);
 void md_cond_out(struct ptt_model *m, const struct tk_event *e);
 /* md_cond_open - a condition wait that has been woken and never got its mutex back: what it really waits for. */
@@ -432,7 +457,24 @@ void md_futex_out(struct ptt_model *m, const struct tk_event *e);
 void md_futex_wake(struct ptt_model *m, const struct tk_event *e);
 /* md_blame_waker - blames whoever ended a wait, if that is known, for the time up to the wake-up; fills in end->held. */
 void md_blame_waker(struct ptt_model *m, const struct md_wait *w, struct md_end *end);
+/* md_futex_class - what a wait for a futex is that got what it waited for, or goes on. */
+uint8_t md_futex_class(const struct md_wait *w);
 uint8_t md_sem_unknown_class(struct ptt_model *m, uint32_t thread, uint32_t object);
+
+/* ---- states.c ---- */
+
+void md_sched(struct ptt_model *m, const struct tk_event *e);
+void md_sched_unknown(struct ptt_model *m, const struct tk_event *e);
+/* md_switches_loaded - a thread of a snapshot, which has no memory of the model that was saved. */
+void md_switches_loaded(struct ptt_model *m, struct md_thread *t);
+void md_switched(struct ptt_model *m, const struct tk_event *e, enum tk_action action);
+/* md_state_of_wait - reports a wait of a class that is over at @until, and what the thread did since its last report. */
+void md_state_of_wait(struct ptt_model *m, const struct md_wait *w, uint8_t wait_class, int64_t until);
+void md_sleep_begin(struct ptt_model *m, const struct tk_event *e);
+/* md_sleep_end - at any event of a thread in a call but the readings of the scheduler. */
+void md_sleep_end(struct ptt_model *m, const struct tk_event *e);
+/* md_finish_states - all lives are known, and all waits are reported of. */
+void md_finish_states(struct ptt_model *m);
 
 /* ---- joins.c ---- */
 

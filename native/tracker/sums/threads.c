@@ -28,6 +28,12 @@ uint32_t md_thread_of_tid(struct ptt_model *m, uint32_t process, uint32_t tid)
 	return thread;
 }
 
+void md_silence(struct ptt_model *m, struct md_thread *t, int64_t until)
+{
+	if (!t->pub.waits && !t->call && t->pub.last_ns >= t->pub.first_ns)
+		t->pub.silent_ns += (uint64_t)md_portion(m, t->pub.last_ns, until, 1, 1);
+}
+
 void md_create(struct ptt_model *m, const struct tk_event *e)
 {
 	struct ptt_model_thread *t = &MD_THREAD(m, tk_create(&m->t, e))->pub;
@@ -66,10 +72,14 @@ void md_lives(struct ptt_model *m, const int64_t *ends)
 		int64_t until = ends[t->pub.process];
 
 		t->path_event = t->pub.last_ns;
+		if (t->last.now != MD_NEVER && t->pub.last_ns < t->last.ts)
+			t->pub.last_ns = t->last.ts;
 		if (t->pub.first_ns == INT64_MAX || t->pub.flags & (PTT_THREAD_REPLACED | PTT_THREAD_ENDED))
 			continue;
 		if (t->pub.flags & PTT_THREAD_JOINED && t->pub.join_ns < until)
 			until = t->pub.join_ns;
+		if (until - t->pub.last_ns >= PTT_SILENT_NS)
+			md_silence(m, t, until);
 		if (t->pub.last_ns < until)
 			t->pub.last_ns = until;
 	}

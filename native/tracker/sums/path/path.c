@@ -2,7 +2,7 @@
 /* path.c - the critical path: backwards from the end of a thread, and at each wait over to whoever ended it. */
 #include "../sums.h"
 
-/* So many pieces are told at once. */
+/* So many pieces are returned at once. */
 #define PIECES (UINT64_C(1) << 16)
 
 static void piece(struct ptt_model *m, uint8_t kind, uint32_t thread, int64_t start, int64_t end, uint32_t object,
@@ -14,7 +14,22 @@ static void piece(struct ptt_model *m, uint8_t kind, uint32_t thread, int64_t st
 		return;
 	s = md_row(m, &m->segments);
 	if (s)
-		*s = (struct ptt_model_segment){ start, end, thread, object, site, kind, { 0 } };
+		*s = (struct ptt_model_segment){ start, end, -1, thread, object, site, kind, { 0 } };
+}
+
+/* From a wake-up to the end of a wait; at the end of it, the thread could have run for some time. */
+static void wake_piece(struct ptt_model *m, const struct md_step *step)
+{
+	int64_t dur = step->end - step->wake;
+	uint64_t before = m->segments.count;
+	struct ptt_model_segment *s;
+
+	piece(m, PTT_PATH_WAKE, step->thread, step->wake, step->end, step->object, step->site);
+	if (m->segments.count == before || step->ready < 0)
+		return;
+	s = &((struct ptt_model_segment *)(void *)m->segments.items)[before];
+	if (s->end_ns - s->start_ns == dur)
+		s->ready_ns = step->ready < dur ? step->ready : dur;
 }
 
 /* From the beginning of a thread to its creator; 0 when that is not known. */
@@ -113,7 +128,7 @@ static void pass(struct ptt_model *m, struct md_walk *at, const struct md_step *
 	}
 	piece(m, PTT_PATH_RUN, at->thread, step->end, at->t, 0, 0);
 	if (step->waker && step->waker != at->thread && step->wake != TK_NEVER) {
-		piece(m, PTT_PATH_WAKE, at->thread, step->wake, step->end, step->object, step->site);
+		wake_piece(m, step);
 		at->thread = step->waker;
 		at->t = step->wake;
 	} else {

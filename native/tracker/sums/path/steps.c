@@ -49,6 +49,9 @@ static bool store(struct md_steps *steps)
 
 void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur)
 {
+	const struct tk_sched *now = &MD_THREAD(m, w->thread)->sched;
+	/* It was given a processor once, at the end. */
+	bool once = now->now.slices - w->sched.slices <= 1;
 	struct md_step *step;
 
 	if (dur < m->steps.least || end->ts <= m->window.begin || w->since >= m->window.end)
@@ -58,7 +61,8 @@ void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_e
 			drop_shortest(&m->steps);
 	step = md_row(m, &m->steps.held);
 	if (step)
-		*step = (struct md_step){ w->since, end->wake, end->ts, w->thread, end->waker, w->object, w->site_row };
+		*step = (struct md_step){ w->since, end->wake, end->ts,
+					 once ? tk_sched_since(now, &w->sched).ready_ns : -1, w->thread, end->waker, w->object, w->site_row };
 }
 
 /* Brings back the part of the file that an element is in. */

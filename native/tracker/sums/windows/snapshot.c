@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* snapshot.c - the state of a model in a file, so that a trace can be followed from its middle. */
 /*
- * A snapshot has what goes on and who is who; not what was added up, for who starts from it counts from there on. It is the
- * tables as they lie in memory, for the same build on the same machine: a checksum tells damage, not intent, so it must come
+ * A snapshot has what goes on, and all identities; not all that was added up, for a count starts from there. It is the
+ * tables as they lie in memory, for the same build on the same machine: a checksum shows damage, not intent, so it must come
  * from a place where nobody else writes.
  */
 #include <stddef.h>
@@ -31,7 +31,7 @@ struct snapshot_entry {
 
 struct snapshot_numbers {
 	uint64_t wait_id;
-	uint32_t free_hold, free_wait, known_count, process_count;
+	uint32_t free_hold, free_wait, free_wakeup, known_count, process_count, reserved;
 };
 
 static uint32_t sizes(void)
@@ -39,14 +39,13 @@ static uint32_t sizes(void)
 	return (uint32_t)(sizeof(struct md_object) + 3 * sizeof(struct md_site) + 5 * sizeof(struct md_thread) +
 			  7 * sizeof(struct ptt_model_pair) + 11 * sizeof(struct ptt_model_blame) +
 			  13 * sizeof(struct md_hold) + 17 * sizeof(struct md_wait) + 19 * sizeof(struct md_log) +
-			  23 * sizeof(struct md_tokens) + 29 * sizeof(struct md_token) + 31 * sizeof(struct tk_known) +
+			  23 * sizeof(struct tk_waking) + 29 * sizeof(struct md_wakeup) + 31 * sizeof(struct tk_known) +
 			  37 * sizeof(struct tk_process));
 }
 
-/* What is copied as it is; tokens have parts of their own. */
-#define PLAIN_POOLS(m)                                                                                          \
+#define KEPT_POOLS(m)                                                                                           \
 	{ &(m)->t.threads, &(m)->t.objects, &(m)->sites, &(m)->pairs, &(m)->blames, &(m)->t.holds, &(m)->t.waits, \
-	  &(m)->logs }
+	  &(m)->t.wakeups, &(m)->t.wakings, &(m)->logs }
 #define KEPT_MAPS(m)                                                                                            \
 	{ &(m)->t.object_of, &(m)->site_of, &(m)->pair_of, &(m)->blame_of, &(m)->t.pthread_of, &(m)->t.serial_of, \
 	  &(m)->t.tid_of }
@@ -114,33 +113,30 @@ static void put_map(struct writer *w, const struct rd_map *map)
 	}
 }
 
-static void put_tokens(struct writer *w, const struct ptt_model *m)
-{
-	put_number(w, m->tokens.count);
-	for (uint32_t i = 1; i < m->tokens.count; i++) {
-		const struct md_tokens *tokens = &((struct md_tokens *)(void *)m->tokens.items)[i];
-
-		put(w, tokens, sizeof(*tokens));
-		put(w, tokens->items, tokens->count * sizeof(*tokens->items));
-	}
-}
-
 static void put_all(struct writer *w, const struct ptt_model *m)
 {
-	const struct rd_pool *pools[] = PLAIN_POOLS(m);
+	const struct rd_pool *pools[] = KEPT_POOLS(m);
 	const struct rd_map *maps[] = KEPT_MAPS(m);
-	struct snapshot_numbers numbers = { m->t.wait_id, m->t.free_hold, m->t.free_wait, m->t.known_count, m->t.process_count };
+	struct snapshot_numbers numbers = {
+		.wait_id = m->t.wait_id, .free_hold = m->t.free_hold, .free_wait = m->t.free_wait,
+		.free_wakeup = m->t.free_wakeup, .known_count = m->t.known_count, .process_count = m->t.process_count,
+	};
 
 	put(w, &numbers, sizeof(numbers));
 	put(w, m->t.known, m->t.known_count * sizeof(*m->t.known));
 	put(w, m->t.processes, m->t.process_count * sizeof(struct tk_process));
-	put_tokens(w, m);
 	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++) {
 		put_number(w, pools[i]->count);
 		put(w, pools[i]->items + pools[i]->size, (pools[i]->count - 1) * pools[i]->size);
 	}
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		put_map(w, maps[i]);
+	for (uint32_t i = 1; i < m->t.threads.count; i++) {
+		const struct md_thread *t = MD_THREAD(m, i);
+
+		put_number(w, t->switch_count);
+		put(w, t->switches, t->switch_count * sizeof(*t->switches));
+	}
 }
 
 int64_t ptt_model_save(const struct ptt_model *m, int fd)
@@ -190,37 +186,16 @@ static uint64_t take_count(struct taker *t, uint64_t size)
 	return t->err ? 0 : count;
 }
 
-static void take_pool(struct taker *t, struct rd_pool *pool, uint64_t stored, uint64_t *count)
+static void take_pool(struct taker *t, struct rd_pool *pool)
 {
-	*count = take_count(t, stored);
-	if (!*count || *count > pool->room) {
-		t->err = t->err ? t->err : *count ? -ENOMEM : -EBADMSG;
-		*count = 1;
+	uint64_t count = take_count(t, pool->size);
+
+	if (!count || count > pool->room) {
+		t->err = t->err ? t->err : count ? -ENOMEM : -EBADMSG;
+		count = 1;
 	}
-}
-
-static void take_tokens(struct taker *t, struct ptt_model *m)
-{
-	uint64_t count;
-
-	take_pool(t, &m->tokens, sizeof(struct md_tokens), &count);
-	for (uint64_t i = 1; i < count && !t->err; i++) {
-		struct md_tokens *tokens = &((struct md_tokens *)(void *)m->tokens.items)[i];
-
-		take(t, tokens, sizeof(*tokens));
-		tokens->items = NULL;
-		tokens->room = tokens->count;
-		m->tokens.count = (uint32_t)i + 1;
-		if (t->err || tokens->count > t->left / sizeof(*tokens->items)) {
-			t->err = t->err ? t->err : -EBADMSG;
-			return;
-		}
-		tokens->items = malloc((tokens->count + 1) * sizeof(*tokens->items));
-		if (!tokens->items)
-			t->err = -ENOMEM;
-		else
-			take(t, tokens->items, tokens->count * sizeof(*tokens->items));
-	}
+	take(t, pool->items + pool->size, (count - 1) * pool->size);
+	pool->count = (uint32_t)count;
 }
 
 static void take_map(struct taker *t, struct rd_map *map)
@@ -253,37 +228,57 @@ static void *take_array(struct taker *t, uint64_t count, size_t size)
 	return array;
 }
 
+/* Context switches that are yet to be reported; where there are none, the last one is known by itself. */
+static void take_switches(struct taker *t, const struct ptt_model *m, struct md_thread *thread)
+{
+	uint64_t count = 0;
+	struct md_switch *switches;
+
+	take(t, &count, sizeof(count));
+	if (!count)
+		return;
+	switches = take_array(t, count, sizeof(*switches));
+	if (!switches || count > UINT32_MAX - 1 || !(m->flags & PTT_MODEL_STATES_OF)) {
+		free(switches);
+		return;
+	}
+	free(thread->switches);
+	thread->switches = switches;
+	thread->switch_count = (uint32_t)count;
+	thread->switch_room = (uint32_t)count + 1;
+}
+
 static void take_all(struct taker *t, struct ptt_model *m)
 {
-	struct rd_pool *pools[] = PLAIN_POOLS(m);
+	struct rd_pool *pools[] = KEPT_POOLS(m);
 	struct rd_map *maps[] = KEPT_MAPS(m);
 	struct snapshot_numbers numbers = { 0 };
 
 	take(t, &numbers, sizeof(numbers));
+	tk_drop_ranges(&m->t);
 	free(m->t.known);
 	free(m->t.processes);
 	m->t.known = take_array(t, numbers.known_count, sizeof(*m->t.known));
 	m->t.known_count = m->t.known ? numbers.known_count : 0;
 	m->t.processes = take_array(t, numbers.process_count, sizeof(struct tk_process));
 	m->t.process_count = m->t.processes ? numbers.process_count : 0;
-	take_tokens(t, m);
-	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++) {
-		uint64_t count;
-
-		take_pool(t, pools[i], pools[i]->size, &count);
-		take(t, pools[i]->items + pools[i]->size, (count - 1) * pools[i]->size);
-		pools[i]->count = (uint32_t)count;
-	}
+	for (size_t i = 0; i < sizeof(pools) / sizeof(*pools); i++)
+		take_pool(t, pools[i]);
+	for (uint32_t i = 1; i < m->t.threads.count; i++)
+		md_switches_loaded(m, MD_THREAD(m, i));
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		take_map(t, maps[i]);
+	for (uint32_t i = 1; i < m->t.threads.count; i++)
+		take_switches(t, m, MD_THREAD(m, i));
 	/* What a thread used last is found anew. */
 	m->t.caches.count = m->t.threads.count;
 	if (m->t.caches.count > m->t.caches.room)
 		t->err = t->err ? t->err : -ENOMEM;
-	tk_relink_shares(&m->t);
+	tk_make_ranges(&m->t);
 	m->t.wait_id = numbers.wait_id;
 	m->t.free_hold = numbers.free_hold;
 	m->t.free_wait = numbers.free_wait;
+	m->t.free_wakeup = numbers.free_wakeup;
 }
 
 /* ---- what was added up before does not count ---- */
@@ -292,15 +287,11 @@ static void forget_objects(struct ptt_model *m)
 {
 	for (uint32_t i = 1; i < m->t.objects.count; i++) {
 		struct md_object *o = MD_OBJECT(m, i);
-		struct md_tokens *tokens = MD_TOKENS_OF(m, o);
 
 		o->pub.sums = (struct ptt_sums){ 0 };
 		o->pub.wasted = 0;
 		o->pub.histogram = 0;
 		o->share = o->held = o->tail_share = o->excess = o->blamed = 0;
-		for (uint32_t k = 0; o->tokens && k < tokens->count; k++)
-			tokens->items[k].held = 0;
-		tokens->last.held = 0;
 		for (uint32_t k = o->pub.holds; k; k = MD_HOLD(m, k)->object_next) {
 			MD_HOLD(m, k)->share = 0;
 			/* The model that was saved may not have needed it. */
@@ -315,6 +306,8 @@ static void forget_objects(struct ptt_model *m)
 static void forget_sums(struct ptt_model *m)
 {
 	forget_objects(m);
+	for (uint32_t i = 1; i < m->t.wakeups.count; i++)
+		MD_WAKEUP(m, i)->held = 0;
 	for (uint32_t i = 1; i < m->sites.count; i++) {
 		struct ptt_model_site *s = &MD_SITE(m, i)->pub;
 
@@ -338,7 +331,18 @@ static void forget_sums(struct ptt_model *m)
 		MD_BLAME(m, i)->caused_ns = 0;
 }
 
-int ptt_model_load(struct ptt_model *m, const void *data, uint64_t size)
+/* The sums go on as they are, but for the histograms, which a snapshot does not have. */
+static void forget_histograms(struct ptt_model *m)
+{
+	for (uint32_t i = 1; i < m->t.objects.count; i++)
+		MD_OBJECT(m, i)->pub.histogram = 0;
+	for (uint32_t i = 1; i < m->sites.count; i++)
+		MD_SITE(m, i)->pub.histogram = 0;
+	for (uint32_t i = 1; i < m->t.threads.count; i++)
+		MD_THREAD(m, i)->pub.histogram = 0;
+}
+
+static int load(struct ptt_model *m, const void *data, uint64_t size, void (*forget)(struct ptt_model *m))
 {
 	struct taker t = { .at = data, .left = size };
 	struct snapshot_end end;
@@ -354,7 +358,17 @@ int ptt_model_load(struct ptt_model *m, const void *data, uint64_t size)
 	if (!t.err && t.left)
 		t.err = -EBADMSG;
 	if (!t.err)
-		forget_sums(m);
+		forget(m);
 	m->t.error = m->t.error ? m->t.error : t.err;
 	return m->t.error;
+}
+
+int ptt_model_load(struct ptt_model *m, const void *data, uint64_t size)
+{
+	return load(m, data, size, forget_sums);
+}
+
+int ptt_model_resume(struct ptt_model *m, const void *data, uint64_t size)
+{
+	return load(m, data, size, forget_histograms);
 }

@@ -10,6 +10,15 @@ static void add_row(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t t
 		*row = (struct ptt_model_event){ ts, thread, times };
 }
 
+/* Add that a thread lives. What else its first event says counts if it is there once more. */
+static void lives(struct ptt_model *m, uint32_t thread)
+{
+	int64_t first = MD_THREAD(m, thread)->pub.first_ns;
+
+	if (first != INT64_MAX)
+		add_row(m, thread, first, 1);
+}
+
 /* Add an event that had a part in it; of a thread that has ended, its end as well, or it would live again. */
 static void led_here(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t times)
 {
@@ -18,12 +27,13 @@ static void led_here(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t 
 
 	if (!thread || !t->tid || ts == TK_NEVER || (ended && ts >= t->end_ns))
 		return;
-	add_row(m, thread, ts, times);
+	lives(m, thread);
+	add_row(m, thread, ts, times + (ts == t->first_ns));
 	if (ended)
 		add_row(m, thread, t->end_ns, 1);
 }
 
-/* Who had the mutex of a condition since a wait began decides what the wait is, once it is over. */
+/* The holders of a condition's mutex since a wait began decide what the wait is, once it is over. */
 static void of_mutex(struct ptt_model *m, const struct md_wait *w)
 {
 	const struct md_log *log = MD_LOG_OF(m, MD_OBJECT(m, w->mutex));
@@ -45,42 +55,81 @@ static void of_thread(struct ptt_model *m, uint32_t thread)
 	if (t->pub.flags & PTT_THREAD_ENDED)
 		return;
 	led_here(m, t->pub.creator, t->pub.create_ns, 1);
-	if (t->pub.first_ns != INT64_MAX)
-		led_here(m, thread, t->pub.first_ns, 1);
+	lives(m, thread);
 	for (uint32_t i = t->pub.waits; i; i = MD_WAITING(m, i)->thread_next) {
 		led_here(m, thread, MD_WAITING(m, i)->since, 1);
 		of_mutex(m, MD_WAITING(m, i));
 	}
+	if (t->call)
+		led_here(m, thread, t->call_ns, 1);
 	for (uint32_t i = t->pub.holds; i; i = MD_HOLD(m, i)->thread_next)
 		led_here(m, thread, MD_HOLD(m, i)->since, MD_HOLD(m, i)->depth);
 }
 
-/* Who held a lock last, or woke others, that threads wait for still. */
+static void of_wakeup(struct ptt_model *m, const struct md_wakeup *w)
+{
+	led_here(m, w->thread, w->ts, md_wakeup_times(w));
+}
+
+/*
+ * Wake-ups that are not used up; the last one also decides about waits that found none. The event of one that completes
+ * the round of a barrier begins a wait, which is another matter.
+ */
+static void of_wakeups(struct ptt_model *m, const struct md_object *o)
+{
+	const struct tk_waking *k = TK_WAKING(&m->t, &o->pub);
+
+	if (o->pub.kind == PTT_KIND_BARRIER)
+		return;
+	for (uint32_t i = k->first; i; i = MD_WAKEUP(m, i)->next)
+		of_wakeup(m, MD_WAKEUP(m, i));
+	if (!MD_WAKEUP(m, k->latest)->left)
+		of_wakeup(m, MD_WAKEUP(m, k->latest));
+}
+
+/* The last holder of a lock that threads still wait for. */
 static void of_object(struct ptt_model *m, const struct md_object *o)
 {
-	const struct md_tokens *tokens = MD_TOKENS_OF(m, o);
 	const struct md_log *log = MD_LOG_OF(m, o);
 
 	if (!o->pub.waits)
 		return;
-	if (o->log && log->count) {
+	if (o->log && log->count && o->pub.kind != PTT_KIND_SEM) {
 		const struct md_log_entry *last = &log->entry[(log->count - 1) % MD_LOG];
 
 		if (last->ended != TK_NEVER)
 			led_here(m, last->thread, last->since, 1);
 	}
-	led_here(m, o->release_thread, o->release_ts, 1);
-	for (uint32_t i = 0; o->tokens && i < tokens->count; i++)
-		led_here(m, tokens->items[i].thread, tokens->items[i].ts, 1);
+	led_here(m, o->pub.releaser, o->pub.release_ns, 1);
+}
+
+/* Up to when posts matter to waits that are yet to begin. */
+static int64_t posts_since(const struct ptt_model *m)
+{
+	int64_t last = TK_NEVER;
+
+	for (uint32_t i = 0; i < m->t.process_count; i++)
+		if (TK_PROCESS(&m->t, i)->last > last)
+			last = TK_PROCESS(&m->t, i)->last;
+	return last == TK_NEVER ? TK_NEVER : last - MD_SKEW_NS;
 }
 
 int ptt_model_state(struct ptt_model *m)
 {
+	int64_t since = posts_since(m);
+
 	m->state_rows.count = 0;
 	for (uint32_t i = 1; i < m->t.threads.count; i++)
 		of_thread(m, i);
-	for (uint32_t i = 1; i < m->t.objects.count; i++)
-		of_object(m, MD_OBJECT(m, i));
+	for (uint32_t i = 1; i < m->t.objects.count; i++) {
+		const struct md_object *o = MD_OBJECT(m, i);
+
+		of_object(m, o);
+		if (o->as_lock || o->pool)
+			led_here(m, o->maker, o->pub.first_ns, 1);
+		if (o->pub.waits || MD_WAKEUP(m, TK_WAKING(&m->t, &o->pub)->latest)->ts >= since)
+			of_wakeups(m, o);
+	}
 	for (uint32_t i = 1; i < m->pairs.count; i++) {
 		const struct ptt_model_pair *pair = MD_PAIR(m, i);
 

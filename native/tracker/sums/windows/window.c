@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* window.c - a part of the time that alone counts: what threads and objects were like at its beginning and its end. */
 /*
- * The model follows the events before a window to know who holds and who waits when it begins, and some of those behind
+ * The model follows the events before a window to know holders and waiters when it begins, and some of those behind
  * it to learn how the waits end that reach out of it. What is added up is cut where it is added up: md_inside(). What is
  * not added up, as how many use an object, is begun anew at the window's beginning and put aside at its end.
  */
@@ -31,7 +31,7 @@ uint64_t ptt_model_undecided(const struct ptt_model *m)
 	return found;
 }
 
-/* Only what is used from here on counts as used, and who waits or holds uses what for. */
+/* Only what is used from here on counts as used, and waiters and holders use what they wait for or hold. */
 static void begin_window(struct ptt_model *m)
 {
 	for (uint32_t i = 1; i < m->pairs.count; i++)

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* process_entries.c - process entries: which have come, changed and gone, and giving entries back. */
+/*
+ * What is said of an entry is said once: a look costs a few instructions for each entry that was ever in use, and more
+ * only for those in which something happened. An entry is given back once its image is gone, its threads' entries have
+ * been given back, and the call sites that it had announced are on disk.
+ */
+#include "../collector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What the collector knows of a process entry beyond what the segment says. */
+struct process_note {
+	uint32_t state; /* as it was said last */
+	uint32_t image;
+	uint32_t pid;   /* as this process knows it; 0 = not found, or not looked for */
+	bool gone;
+	uint64_t sites; /* how many had been announced by then */
+};
+
+int processes_init(struct ptt_collector *c)
+{
+	c->process_note = calloc(c->head.process_count, sizeof(*c->process_note));
+	c->process_used = calloc(c->head.process_count, sizeof(*c->process_used));
+	return c->process_note && c->process_used ? 0 : -ENOMEM;
+}
+
+uint32_t process_high(const struct ptt_collector *c)
+{
+	/* acquire: pairs with the release of the process that took the entry */
+	uint32_t high = __atomic_load_n(&c->segment->process_high, __ATOMIC_ACQUIRE);
+
+	return high < c->head.process_count ? high : c->head.process_count;
+}
+
+static uint32_t state_of_process(const struct ptt_collector *c, uint32_t index)
+{
+	/* acquire: pairs with the release of LIVE after the entry was filled in */
+	return __atomic_load_n(&c->process[index].state, __ATOMIC_ACQUIRE);
+}
+
+int ptt_collector_processes(struct ptt_collector *c, struct ptt_collector_process *processes, uint32_t count)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < process_high(c) && n < count; i++) {
+		struct process_note *note = &c->process_note[i];
+		uint32_t state = state_of_process(c, i);
+
+		if (state == note->state || note->gone)
+			continue;
+		note->state = state;
+		processes[n].entry = c->process[i];
+		processes[n].entry.state = state;
+		processes[n++].index = i;
+	}
+	return (int)n;
+}
+
+uint32_t ptt_collector_process_pid(struct ptt_collector *c, uint32_t index)
+{
+	struct ptt_process entry;
+
+	if (index >= c->head.process_count)
+		return 0;
+	entry = c->process[index];
+	if (!c->process_note[index].pid || c->process_note[index].image != entry.image) {
+		c->process_note[index].image = entry.image;
+		c->process_note[index].pid = identity_pid(c, &entry);
+	}
+	return c->process_note[index].pid;
+}
+
+uint32_t process_image(const struct ptt_collector *c, uint32_t index)
+{
+	return index < c->head.process_count ? c->process[index].image : PTT_NO_IMAGE;
+}
+
+bool process_is_gone(const struct ptt_collector *c, uint32_t index)
+{
+	return index < c->head.process_count && c->process_note[index].gone;
+}
+
+int ptt_collector_process_gone(struct ptt_collector *c, uint32_t index)
+{
+	if (index >= c->head.process_count)
+		return -EINVAL;
+	if (c->shared)
+		shared_process_gone(c, index);
+	/* acquire: whatever the process announced it had reserved before it went */
+	c->process_note[index].sites = __atomic_load_n(&c->segment->site_head, __ATOMIC_ACQUIRE);
+	if (!c->process_note[index].gone)
+		c->gone_processes++;
+	c->process_note[index].gone = true;
+	return 0;
+}
+
+static void give_back(struct ptt_collector *c, uint32_t index)
+{
+	struct ptt_process *p = &c->process[index];
+
+	c->lost_threads += p->lost_threads;
+	c->process_note[index] = (struct process_note){0};
+	c->gone_processes--;
+	*p = (struct ptt_process){.state = p->state};
+	if (c->shared)
+		shared_process_reset(c, index);
+	/* release: pairs with the acquire of the process that takes the entry next */
+	__atomic_store_n(&p->state, PTT_PROCESS_FREE, __ATOMIC_RELEASE);
+	/* relaxed: only a hint */
+	if (index < __atomic_load_n(&c->segment->process_hint, __ATOMIC_RELAXED))
+		__atomic_store_n(&c->segment->process_hint, index, __ATOMIC_RELAXED);
+}
+
+void processes_recycle(struct ptt_collector *c)
+{
+	uint64_t read = __atomic_load_n(&c->segment->site_tail, __ATOMIC_RELAXED);
+
+	if (!c->gone_processes)
+		return;
+	threads_mark_processes(c);
+	for (uint32_t i = 0; i < process_high(c); i++) {
+		struct process_note *note = &c->process_note[i];
+
+		if (note->gone && !c->process_used[i] && read >= note->sites)
+			give_back(c, i);
+	}
+}
+
+uint64_t processes_lost_threads(const struct ptt_collector *c)
+{
+	uint64_t lost = c->lost_threads;
+
+	/* relaxed: counts, which order nothing */
+	for (uint32_t i = 0; i < process_high(c); i++)
+		lost += __atomic_load_n(&c->process[i].lost_threads, __ATOMIC_RELAXED);
+	return lost;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* thread_entries.c - thread entries: which have ended or are dead, what was lost, and giving entries back. */
+#include "../collector.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+uint32_t threads_high(const struct ptt_collector *c)
+{
+	/* acquire: pairs with the release of the writer that took the entry */
+	uint32_t high = __atomic_load_n(&c->segment->thread_high, __ATOMIC_ACQUIRE);
+
+	return high < c->head.thread_count ? high : c->head.thread_count;
+}
+
+static uint32_t owner_of(const struct ptt_collector *c, uint32_t i)
+{
+	/* acquire: pairs with the release of a collector that gave the entry back; its state says what a writer has filled in */
+	return __atomic_load_n(&c->thread_owner[i], __ATOMIC_ACQUIRE);
+}
+
+#define REAP_MIN 1024u
+
+/* Does the kernel know of no such thread? Ids in other PID namespaces are not ours to ask for. */
+static bool is_dead(const struct ptt_collector *c, uint32_t i)
+{
+	const struct ptt_process *process = &c->process[(owner_of(c, i) - 1) % c->head.process_count];
+	uint32_t pid = process->pid, tid = c->thread[i].tid;
+
+	return process->pid_namespace && process->pid_namespace == c->pid_namespace && pid && tid &&
+	       syscall(SYS_tgkill, pid, tid, 0) < 0 && errno == ESRCH;
+}
+
+/*
+ * A thread that does something when its end has been reported, as destructors of thread-specific data may in their last
+ * round, gets an entry that it does not give back. So whenever there are twice as many as there were, those go that have
+ * no thread any more.
+ */
+static void reap(struct ptt_collector *c)
+{
+	uint32_t live = 0;
+
+	if (c->stats.live_threads < (c->reap_at ? c->reap_at : REAP_MIN))
+		return;
+	for (uint32_t i = 0; i < threads_high(c); i++) {
+		struct stream *s = &c->stream[i];
+
+		/* acquire: pairs with the release of LIVE; the entry is filled in */
+		if (!owner_of(c, i) || s->ended || __atomic_load_n(&c->thread[i].state, __ATOMIC_ACQUIRE) != PTT_THREAD_LIVE)
+			continue;
+		if (is_dead(c, i))
+			s->gone = s->ended = 1;
+		else
+			live++;
+	}
+	c->stats.live_threads = live;
+	c->reap_at = 2 * live > REAP_MIN ? 2 * live : REAP_MIN;
+}
+
+/* Before the chunks are looked at: whoever has ended by now has all its chunks where we shall see them. */
+void threads_look(struct ptt_collector *c)
+{
+	uint32_t live = 0;
+
+	for (uint32_t i = 0; i < threads_high(c); i++) {
+		struct stream *s = &c->stream[i];
+
+		uint32_t owner = owner_of(c, i);
+
+		if (!owner) {
+			s->ended = 0;
+			continue;
+		}
+		s->gone |= process_is_gone(c, owner - 1);
+		/* acquire: pairs with the release of ENDED after the thread's last slot */
+		s->ended = s->gone || __atomic_load_n(&c->thread[i].state, __ATOMIC_ACQUIRE) == PTT_THREAD_ENDED;
+		live += !s->ended;
+	}
+	c->stats.live_threads = live;
+	reap(c);
+}
+
+/*
+ * A thread that has ended leaves its chunks behind. Where they are drained they are free by now; else, in LOOP and
+ * UNTIL_FULL, they stay for the end of the recording, or for writers to overwrite.
+ */
+static void leave_chunks(struct ptt_collector *c)
+{
+	for (uint32_t i = 0; i < c->head.chunk_count; i++) {
+		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state);
+
+		if (state == PTT_CHUNK_FREE || state == PTT_CHUNK_ABSENT || thread >= c->head.thread_count ||
+		    !c->stream[thread].ended)
+			continue;
+		if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED && c->head.policy != PTT_POLICY_FLUSH)
+			/* a failure means that the chunk has gone another way meanwhile */
+			__atomic_compare_exchange_n(&c->chunk_state[i], &state, state | PTT_CHUNK_FULL, false,
+						    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+		else if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_CLAIMED && c->stream[thread].gone)
+			chunk_free(c, i, c->head.chunk_size); /* killed before it had prepared the chunk */
+	}
+}
+
+/* Make an entry, whose thread has left, ready for the next one. Begun again, it does the same. */
+static void clear_entry(struct ptt_collector *c, uint32_t i)
+{
+	struct ptt_thread *t = &c->thread[i];
+
+	t->head &= ~PTT_HEAD_OFFSET_MASK; /* the count of changes goes on */
+	t->t_base = 0;
+	t->revoke = PTT_REVOKE_NONE;
+	t->lost_full = t->lost_closed = t->lost_real_time = t->wait_ns = 0;
+	t->pid = t->tid = t->process = t->hint = t->waiting = 0;
+	t->serial++;
+	/* release: a collector that takes over sees LEFT, or the whole entry cleared */
+	__atomic_store_n(&t->state, 0, __ATOMIC_RELEASE);
+	/* release: pairs with the acquire of whoever takes the entry next */
+	__atomic_store_n(&c->thread_owner[i], 0, __ATOMIC_RELEASE);
+	/* relaxed, both: only a hint */
+	if (i < __atomic_load_n(&c->segment->thread_hint, __ATOMIC_RELAXED))
+		__atomic_store_n(&c->segment->thread_hint, i, __ATOMIC_RELAXED);
+}
+
+static void give_back(struct ptt_collector *c, uint32_t i)
+{
+	struct ptt_thread *t = &c->thread[i];
+	struct stream *s = &c->stream[i];
+
+	packet_write_losses(c, i);
+	s->discarded_base += t->lost_full + t->lost_closed;
+	c->stats.lost_full += t->lost_full;
+	c->stats.lost_closed += t->lost_closed;
+	c->stats.lost_real_time += t->lost_real_time;
+	c->stats.wait_ns += t->wait_ns;
+	/* relaxed, both: killed while it waited for room, it counts for good */
+	__atomic_fetch_sub(&c->segment->waiters, __atomic_load_n(&t->waiting, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	s->gone = s->ended = 0;
+	s->idle_head = 0;
+	/* A collector that is killed from here on leaves an entry that threads_take_up() knows how to read. */
+	__atomic_exchange_n(&t->state, PTT_THREAD_LEFT, __ATOMIC_SEQ_CST);
+	clear_entry(c, i);
+}
+
+void threads_take_up(struct ptt_collector *c)
+{
+	for (uint32_t i = 0; i < threads_high(c); i++) {
+		struct stream *s = &c->stream[i];
+
+		/* acquire: pairs with the exchange in give_back() of the collector before */
+		if (__atomic_load_n(&c->thread[i].state, __ATOMIC_ACQUIRE) == PTT_THREAD_LEFT) {
+			s->discarded_base = s->discarded;
+			clear_entry(c, i);
+		} else if (s->used && s->last_serial != c->thread[i].serial && c->head.policy == PTT_POLICY_FLUSH) {
+			/* the thread of the last packet has left, and all that it lost counts for good */
+			s->discarded_base = s->discarded;
+		}
+	}
+}
+
+/* Chunks of an ended thread that are not drained yet keep its entry. */
+static void keep_undrained(struct ptt_collector *c)
+{
+	for (uint32_t i = 0; i < c->head.chunk_count; i++) {
+		uint32_t state = state_of(c, i), thread = PTT_CHUNK_THREAD(state);
+
+		if (state != PTT_CHUNK_FREE && state != PTT_CHUNK_ABSENT && thread < c->head.thread_count)
+			c->stream[thread].ended = 0;
+	}
+}
+
+void threads_recycle(struct ptt_collector *c)
+{
+	uint32_t i, freed = c->stats.freed_chunks;
+	bool any = false;
+
+	for (i = 0; i < threads_high(c) && !any; i++)
+		any = c->stream[i].ended;
+	if (!any)
+		return;
+	leave_chunks(c);
+	if (c->stats.freed_chunks != freed)
+		wake_writers(c, c->stats.freed_chunks - freed);
+	if (c->head.policy == PTT_POLICY_FLUSH || c->final)
+		keep_undrained(c);
+	for (i = 0; i < threads_high(c); i++)
+		if (c->stream[i].ended && owner_of(c, i))
+			give_back(c, i);
+}
+
+void threads_sum_losses(struct ptt_collector *c)
+{
+	struct ptt_collector_stats *stats = &c->stats;
+
+	for (uint32_t i = 0; i < threads_high(c); i++) {
+		if (!owner_of(c, i))
+			continue;
+		/* relaxed: counts, which order nothing */
+		stats->lost_full += __atomic_load_n(&c->thread[i].lost_full, __ATOMIC_RELAXED);
+		stats->lost_closed += __atomic_load_n(&c->thread[i].lost_closed, __ATOMIC_RELAXED);
+		stats->lost_real_time += __atomic_load_n(&c->thread[i].lost_real_time, __ATOMIC_RELAXED);
+		stats->wait_ns += __atomic_load_n(&c->thread[i].wait_ns, __ATOMIC_RELAXED);
+	}
+	stats->lost_threads = processes_lost_threads(c);
+}
+
+void threads_mark_processes(struct ptt_collector *c)
+{
+	memset(c->process_used, 0, c->head.process_count * sizeof(*c->process_used));
+	for (uint32_t i = 0; i < threads_high(c); i++) {
+		uint32_t owner = owner_of(c, i);
+
+		if (owner && owner <= c->head.process_count)
+			c->process_used[owner - 1] = 1;
+	}
+}
+
+int ptt_collector_threads(struct ptt_collector *c, struct ptt_collector_thread *threads, uint32_t count)
+{
+	uint32_t n = 0;
+
+	if (c->shared)
+		return shared_threads(c, threads, count);
+	for (uint32_t i = 0; i < threads_high(c) && n < count; i++) {
+		const struct ptt_thread *t = &c->thread[i];
+
+		/* acquire: pairs with the release of LIVE; the entry is filled in */
+		if (!owner_of(c, i) || __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) != PTT_THREAD_LIVE)
+			continue;
+		threads[n++] = (struct ptt_collector_thread){t->pid, t->tid, t->process, i, t->serial};
+	}
+	return (int)n;
+}

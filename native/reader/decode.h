@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* decode.h - the fields of one event, in slots or in a record. */
+#ifndef PTTREAD_DECODE_H
+#define PTTREAD_DECODE_H
+
+#include "traceset.h"
+
+/* A payload value carries in bit 0 whether it leads to a record; slots and records are at least 4-aligned. */
+#define RD_PAYLOAD_RECORD 1u
+
+/* Fixed continuation slots of an id, and whether variable ones follow (bit 7); filled by the loader. */
+extern uint8_t rd_slots_of[1024];
+#define RD_SLOTS_BYTES 0x80u
+
+/* rd_payload - where the fields of the event at `slot` lie, or 0 when they are not all there before `end`. */
+uint64_t rd_payload_checked(const uint8_t *slot, const uint8_t *end, uint32_t id);
+
+static inline uint64_t rd_payload(const uint8_t *slot, const uint8_t *end, uint32_t id)
+{
+	return rd_slots_of[id] ? rd_payload_checked(slot, end, id) : (uint64_t)(uintptr_t)slot;
+}
+
+/* rd_record_size - bytes of the record at p if it is whole and its checksum right; 0 if its length cannot be. */
+uint32_t rd_record_size(const uint8_t *p, const uint8_t *end, bool *sound);
+
+struct rd_value {
+	const uint8_t *bytes; /* of a variable field in a record; NULL in slots */
+	int64_t number;       /* or the length of a variable field */
+};
+
+/* rd_field - one field of an event; false when it is not there. */
+bool rd_field(uint64_t payload, const struct ptt_event_type *type, uint32_t number, struct rd_value *out);
+/* rd_bytes - copies a variable field of rd_value.number bytes. */
+void rd_bytes(uint64_t payload, const struct ptt_event_type *type, const struct rd_value *value, char *out);
+
+#endif

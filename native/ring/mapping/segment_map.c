@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* segment_map.c - maps the segment at an address of its own kind, and moves it in the child of a fork. */
+#include "segment_map.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../platform/page.h"
+
+#define PRIVATE_MEMORY (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+
+/* Addresses for @size bytes that nothing else gets; NULL if there are none. */
+static char *reserve(uint64_t size)
+{
+	char *base = mmap(NULL, size + PTT_SEGMENT_ALIGN, PROT_NONE, PRIVATE_MEMORY, -1, 0);
+	uint64_t before;
+
+	if (base == MAP_FAILED)
+		return NULL;
+	before = -(uintptr_t)base & (PTT_SEGMENT_ALIGN - 1);
+	if (before)
+		munmap(base, before);
+	/* from the next page on */
+	munmap(base + before + ((size + PTT_PAGE_MAX - 1) & ~(uint64_t)(PTT_PAGE_MAX - 1)), PTT_SEGMENT_ALIGN - before);
+	return base + before;
+}
+
+void *ptt_segment_map(int fd, uint64_t size)
+{
+	char *base = reserve(size);
+	int err;
+
+	if (!base)
+		return NULL;
+	if (mmap(base, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED)
+		return base;
+	err = errno;
+	munmap(base, size);
+	errno = err;
+	return NULL;
+}
+
+/* What an interrupted writer of the parent's finds: its own entry, in a segment to which nobody may write any more. */
+static bool leave_behind(struct ptt_segment *segment, const struct ptt_thread *self)
+{
+	struct ptt_segment head = *segment;
+	struct ptt_thread entry = {0};
+
+	if (self)
+		entry = *self;
+	if (mmap(segment, head.size, PROT_READ | PROT_WRITE, PRIVATE_MEMORY | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return false;
+	head.closed = 1;
+	memset(head.collector, 0, sizeof(head.collector));
+	*segment = head;
+	if (self)
+		*(struct ptt_thread *)self = entry;
+	return true;
+}
+
+struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct ptt_thread *self)
+{
+	static struct ptt_segment *left[PTT_GENERATIONS_KEPT];
+	static unsigned int next;
+	uint64_t size = segment->size;
+	char *to = reserve(size);
+	bool moved = to && mremap(segment, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
+
+	if (to && !moved)
+		munmap(to, size);
+	if (!leave_behind(segment, self)) {
+		if (moved)
+			munmap(to, size);
+		return NULL;
+	}
+	if (left[next])
+		munmap(left[next], size);
+	left[next] = segment;
+	next = (next + 1) % PTT_GENERATIONS_KEPT;
+	return moved ? (struct ptt_segment *)to : NULL;
+}
+
+bool ptt_segment_retire(struct ptt_segment *segment)
+{
+	return leave_behind(segment, NULL);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* site.c - numbers a new call site and announces it. */
+#include "site.h"
+
+#include <linux/futex.h>
+#include <time.h>
+
+#include "../writer/bell.h"
+#include "call_site.h"
+#include "../platform/confined.h"
+#include "../platform/raw_syscall.h"
+#include "../writer/session.h"
+
+static void announce(struct ptt_segment *seg, uint64_t at, uint64_t address, uint64_t ids)
+{
+	struct ptt_site_entry *site = (struct ptt_site_entry *)((char *)seg + seg->site_offset) + at % PTT_SITE_JOURNAL;
+	uint32_t lap = PTT_SITE_LAP(at);
+
+	/* relaxed, both: published by the release below */
+	__atomic_store_n(&site->process, lap << PTT_SITE_LAP_SHIFT_SMALL | ptt_session.process_index, __ATOMIC_RELAXED);
+	__atomic_store_n(&site->ids, (uint64_t)lap << PTT_SITE_LAP_SHIFT | ids, __ATOMIC_RELAXED);
+	/* release: the collector's acquire load of address sees process and ids */
+	__atomic_store_n(&site->address, (uint64_t)lap << PTT_SITE_LAP_SHIFT | (address & PTT_OBJECT_MASK),
+			 __ATOMIC_RELEASE);
+}
+
+/* Reserve an entry of the journal; false if it is full. */
+static bool reserve_site(struct ptt_segment *seg, uint64_t *at)
+{
+	uint64_t head = __atomic_load_n(&seg->site_head, __ATOMIC_RELAXED);
+
+	do {
+		/* acquire: pairs with the collector's release of site_tail, after it read the entry */
+		if (head - __atomic_load_n(&seg->site_tail, __ATOMIC_ACQUIRE) >= PTT_SITE_JOURNAL)
+			return false;
+	} while (!__atomic_compare_exchange_n(&seg->site_head, &head, head + 1, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	*at = head;
+	return true;
+}
+
+/* So often, and so long each time, a writer waits for the recorder to empty the journal, which it does several times a second. */
+#define WAITS_MAX 250
+#define WAIT_NS 2000000
+
+/* Reserve an entry of the journal, once there is room; false if there is none, or this thread does not wait. */
+static bool reserve_in_time(struct ptt_segment *seg, uint64_t *at)
+{
+	static uint32_t in_vain; /* nobody has emptied the journal since somebody waited for it */
+	int i;
+
+	/* relaxed, all: it only says whether to wait */
+	for (i = 0; !reserve_site(seg, at); i++) {
+		struct timespec slice = {.tv_nsec = WAIT_NS};
+		uint32_t tail = (uint32_t)__atomic_load_n(&seg->site_tail, __ATOMIC_RELAXED);
+
+		if (seg->when_full != PTT_WHEN_FULL_WAIT || __atomic_load_n(&in_vain, __ATOMIC_RELAXED) ||
+		    __atomic_load_n(&seg->closed, __ATOMIC_RELAXED) || !ptt_is_collected(seg) || ptt_is_confined() ||
+		    ptt_is_real_time())
+			return false;
+		if (i == WAITS_MAX) {
+			__atomic_store_n(&in_vain, 1, __ATOMIC_RELAXED);
+			return false;
+		}
+		ptt_ring_the_bell(seg);
+		ptt_raw_futex((uint32_t *)&seg->site_tail, FUTEX_WAIT, tail, &slice);
+	}
+	if (__atomic_load_n(&in_vain, __ATOMIC_RELAXED))
+		__atomic_store_n(&in_vain, 0, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool ptt_ring_insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t ids, uint64_t *found)
+{
+	struct ptt_segment *seg = ptt_session.segment;
+	uint64_t at;
+
+	*found = 0;
+	if (!reserve_in_time(seg, &at)) {
+		/* relaxed: a count */
+		__atomic_fetch_add(&seg->site_lost, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	/* seq_cst: between the two looks at ptt_closing() */
+	if (!__atomic_compare_exchange_n(entry, found, value, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+		announce(seg, at, 0, 0);
+		return false;
+	}
+	announce(seg, at, address, ids);
+	/* In the child of a fork in a signal handler, that was the parent's journal, and is nobody's. */
+	if (seg != ptt_session.segment && ptt_session.segment && reserve_site(ptt_session.segment, &at))
+		announce(ptt_session.segment, at, address, ids);
+	return true;
+}
+
+/* The entries in use, in the order in which they came. */
+static void list_site(uint32_t id)
+{
+	/* relaxed, both: whoever misses it here is noticed by make_stale_if_closed() */
+	uint32_t at = __atomic_fetch_add(&ptt_site_table.listed, 1, __ATOMIC_RELAXED);
+
+	if (at < PTT_SITE_COUNT)
+		__atomic_store_n(&ptt_site_table.list[at], (uint16_t)id, __ATOMIC_RELAXED);
+}
+
+static void change_site(uint32_t id, uint64_t from, uint64_t to)
+{
+	/* seq_cst: between the two looks at ptt_closing() */
+	__atomic_compare_exchange_n(&ptt_ring.sites[id], &from, to, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+static void make_stale_if_closed(uint32_t id, uint64_t address, uint64_t closing)
+{
+	if (ptt_closing() != closing)
+		change_site(id, address, address | PTT_SITE_STALE);
+}
+
+void ptt_ring_forget_sites(void)
+{
+	/* relaxed, all: sites that come meanwhile are made stale by whoever puts them there */
+	uint32_t i, count = __atomic_load_n(&ptt_site_table.listed, __ATOMIC_RELAXED);
+
+	for (i = 0; i < count && i < PTT_SITE_COUNT; i++) {
+		uint32_t id = __atomic_load_n(&ptt_site_table.list[i], __ATOMIC_RELAXED);
+		uint64_t address = __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED);
+
+		if (id != PTT_SITE_NONE && address && !(address & PTT_SITE_STALE))
+			change_site(id, address, address | PTT_SITE_STALE);
+	}
+}
+
+/* Put @address into the empty table entry @id unless somebody else just did. */
+static bool insert_site(uint32_t id, uint64_t address, uint64_t closing)
+{
+	uint64_t found, entry = ptt_is_settled(closing) ? address : address | PTT_SITE_STALE;
+
+	if (!ptt_ring_insert(&ptt_ring.sites[id], entry, address, PTT_SITE_IDS(id, PTT_NO_PARENT), &found))
+		return (found & ~PTT_SITE_STALE) == address;
+	list_site(id);
+	make_stale_if_closed(id, address, closing);
+	return true;
+}
+
+/*
+ * A child that was made behind the tracer's back, by a system call of its own, would go on writing as a thread of its
+ * parent. The kernel has cleared its table of sites, so its very first event comes here and does not find the mark. (Its
+ * pid would not do: a child of vfork has one of its own, and our memory.)
+ */
+bool ptt_ring_is_strange_child(void)
+{
+	return ptt_ring.sites[PTT_SITE_NONE] != PTT_SITE_MARK;
+}
+
+uint32_t ptt_ring_site_slow(uint64_t address)
+{
+	struct ptt_segment *seg = ptt_session.segment;
+	uint64_t closing = ptt_closing();
+	uint32_t probe, id = PTT_SITE_HASH(address);
+
+	if (!seg || !address)
+		return PTT_SITE_NONE;
+	if (ptt_ring_is_strange_child()) {
+		ptt_ring_leave_session();
+		return PTT_SITE_NONE;
+	}
+	for (probe = 0; probe < 64; probe++, id = (id + 1) % PTT_SITE_COUNT) {
+		uint64_t found;
+
+		if (id == PTT_SITE_NONE)
+			continue;
+		/* relaxed: as in insert_site() */
+		found = __atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED);
+		if (found == address)
+			return id;
+		if (found == (address | PTT_SITE_STALE)) {
+			if (ptt_is_settled(closing)) {
+				change_site(id, found, address);
+				make_stale_if_closed(id, address, closing);
+			}
+			return id;
+		}
+		if (!found && insert_site(id, address, closing))
+			return id;
+		if (!found && !__atomic_load_n(&ptt_ring.sites[id], __ATOMIC_RELAXED))
+			break; /* the journal is full */
+	}
+	/* relaxed: a count */
+	__atomic_fetch_add(&ptt_session.segment->without_site, 1, __ATOMIC_RELAXED);
+	return PTT_SITE_NONE;
+}

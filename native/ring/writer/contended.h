@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* contended.h - which locks threads have waited for lately, and whether one waits now: only of these holders' stacks count. */
+/*
+ * A table by a hash of the address. An entry is used while threads wait, and for some acquisitions more, each of which finds
+ * that nobody had to wait; then the lock is as others are again. Where two contended locks have the same hash, the one that
+ * came first is kept as long as it is waited for.
+ */
+#ifndef PTT_CONTENDED_H
+#define PTT_CONTENDED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../layout/ptt_abi.h"
+
+#define PTT_CONTENDED_BITS 12
+
+/* object:48 waiters:8 calm:8, how many stacks of acquisitions without a wait are still taken */
+extern uint64_t ptt_contended_table[1u << PTT_CONTENDED_BITS] __attribute__((visibility("hidden")));
+
+static inline uint64_t *ptt_contended_entry(uint64_t object)
+{
+	return &ptt_contended_table[object * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PTT_CONTENDED_BITS)];
+}
+
+/* ptt_contended_knows - can ptt_contended_take() or ptt_contended_release() of @object say yes? For the way without a call. */
+static inline bool ptt_contended_knows(uint64_t object)
+{
+	/* relaxed: as where it is written */
+	return (__atomic_load_n(ptt_contended_entry(object), __ATOMIC_RELAXED) & PTT_OBJECT_MASK) == object;
+}
+
+/* All of these are safe in signal handlers, and take no lock. */
+
+/* ptt_contended_wait - a thread is about to wait for @object. */
+void ptt_contended_wait(uint64_t object) __attribute__((visibility("hidden")));
+
+/* ptt_contended_waited - it waits no longer. */
+void ptt_contended_waited(uint64_t object) __attribute__((visibility("hidden")));
+
+/* ptt_contended_take - a thread took @object without waiting. Return: is its stack wanted, for others waited lately? */
+bool ptt_contended_take(uint64_t object) __attribute__((visibility("hidden")));
+
+/* ptt_contended_release - Return: does anybody wait for what is about to be released? */
+bool ptt_contended_release(uint64_t object) __attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* readings.c - readings of how long a thread has run and been ready, whenever it has lost its processor. */
+#include "readings.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "../platform/confined.h"
+
+/* What the kernel looks for in front of a section's abort handler, as the C library set it. */
+#if defined(__x86_64__)
+#define SIGNATURE ".long 0x53053053"
+#elif defined(__aarch64__)
+#define SIGNATURE ".inst 0xd428bc00"
+#endif
+
+/* struct rseq_cs: a section that nobody enters, so it is never aborted. */
+struct section {
+	uint32_t version;
+	uint32_t flags;
+	const char *start;
+	uint64_t length;
+	const char *abort;
+} __attribute__((aligned(32)));
+_Static_assert(sizeof(struct section) == 32, "struct rseq_cs");
+
+extern const char ptt_section_start[] __attribute__((visibility("hidden")));
+extern const char ptt_section_abort[] __attribute__((visibility("hidden")));
+__asm__(".pushsection .text\n"
+	".hidden ptt_section_start\n"
+	".globl ptt_section_start\n"
+	".hidden ptt_section_abort\n"
+	".globl ptt_section_abort\n"
+	".balign 16\n"
+	"ptt_section_start: nop\n"
+	".balign 16\n" SIGNATURE "\n"
+	"ptt_section_abort: nop\n"
+	".popsection\n");
+
+static struct section nothing = {.start = ptt_section_start, .length = 1, .abort = ptt_section_abort};
+
+#define SECTION_IN_RSEQ 8 /* struct rseq: cpu_id_start, cpu_id, rseq_cs */
+
+/*
+ * Readings go through a file that stays open. Of the program's descriptors few are used, and from the end: of so many
+ * threads at most, and only where the program may have so many that these are not missed.
+ */
+#define FILES 64u
+#define DESCRIPTORS 256u /* the limit at least */
+#define HIGHEST 1024u	 /* a higher number would make the kernel's table larger than it is for most programs */
+
+/*
+ * To open the file of a thread has the kernel make, and at the thread's end remove, a directory in /proc: it takes longer than
+ * to create the thread. So beyond the first ones a process opens one in a millisecond, which is a few hundredths of its time;
+ * where threads come and go faster than that, the others go without until they lose the processor when there is one to spare.
+ */
+#define OPENED_AT_ONCE 256u
+
+/* A program may close a descriptor, and have another file of that number: it is ours as long as it is the same file. */
+struct file {
+	uint32_t used;
+	int fd; /* -1: not opened yet */
+	uint64_t device;
+	uint64_t inode;
+};
+
+static struct file files[FILES];
+
+enum { NOT_TRIED = 0, REFUSED = -1 }; /* else the number of the file plus 1 */
+static __thread int own_file __attribute__((tls_model("initial-exec")));
+
+static volatile uint64_t *own_word(void)
+{
+	return (volatile uint64_t *)((char *)ptt_thread_pointer() + __atomic_load_n(&ptt_ring.section_offset, __ATOMIC_RELAXED));
+}
+
+static void turn_off(void)
+{
+	/* relaxed, both: see ptt_processor_kept() */
+	__atomic_store_n(&ptt_ring.section, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&ptt_ring.section_offset, ptt_ring_no_section_offset(), __ATOMIC_RELAXED);
+}
+
+/* A kernel may clear the word where it takes the processor away, and leave it where a thread gives it up in a call. */
+static bool sleeping_clears_it(void)
+{
+	struct timespec moment = {.tv_nsec = 1};
+	uint64_t before = ptt_hold_signals();
+	volatile uint64_t *word = own_word();
+	bool cleared = false;
+
+	/* On a busy machine the moment may be over before the thread has given the processor up. */
+	for (int i = 0; i < 4 && !cleared; i++, moment.tv_nsec *= 100) {
+		*word = ptt_ring.section;
+		ptt_raw_syscall(SYS_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
+		cleared = *word == 0;
+	}
+	*word = 0;
+	ptt_let_signals(before);
+	return cleared;
+}
+
+void ptt_readings_choose(const struct ptt_segment *segment)
+{
+	const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
+	const unsigned int *size = dlsym(RTLD_DEFAULT, "__rseq_size");
+
+	turn_off();
+	if (!segment->sched || !offset || !size || !*size || ptt_is_confined())
+		return;
+	ptt_ring.section_offset = *offset + SECTION_IN_RSEQ;
+	ptt_ring.section = (uint64_t)(uintptr_t)&nothing;
+	if (*own_word() != 0 || !sleeping_clears_it())
+		turn_off();
+}
+
+/* ------------------------------------------------------------ the thread's file */
+
+static bool is_ours(const struct file *file)
+{
+	struct stat st;
+
+	return file->fd >= 0 && ptt_raw_syscall(SYS_fstat, file->fd, (long)&st, 0, 0, 0, 0) == 0 &&
+	       st.st_dev == file->device && st.st_ino == file->inode;
+}
+
+static void give_back(struct file *file)
+{
+	if (is_ours(file))
+		ptt_raw_syscall(SYS_close, file->fd, 0, 0, 0, 0, 0);
+	file->fd = -1;
+	/* release: pairs with the acquire in claim_file() */
+	__atomic_store_n(&file->used, 0, __ATOMIC_RELEASE);
+}
+
+static int claim_file(void)
+{
+	for (uint32_t i = 0; i < FILES; i++) {
+		uint32_t expected = 0;
+
+		if (__atomic_compare_exchange_n(&files[i].used, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			files[i].fd = -1;
+			return (int)i + 1;
+		}
+	}
+	return REFUSED;
+}
+
+/* The lowest descriptors are the program's, which may count on the order in which it gets them. */
+static int open_high(void)
+{
+	struct rlimit limit;
+	long fd, high, lowest;
+
+	if (ptt_raw_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit, 0, 0) < 0 || limit.rlim_cur < DESCRIPTORS)
+		return -1;
+	lowest = (long)(limit.rlim_cur < HIGHEST ? limit.rlim_cur : HIGHEST) - (long)FILES;
+	fd = ptt_raw_syscall(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	if (fd < 0)
+		return -1;
+	high = ptt_raw_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest, 0, 0, 0);
+	ptt_raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	return (int)high;
+}
+
+/* May a file be opened now, as far as their rate goes? Then it counts. */
+static bool is_due(void)
+{
+	static uint64_t due_ms; /* when the next one is, were they opened evenly */
+	struct timespec now;
+	uint64_t now_ms, due, begin;
+
+	ptt_raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC_COARSE, (long)&now, 0, 0, 0, 0);
+	now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	/* relaxed: a count */
+	due = __atomic_load_n(&due_ms, __ATOMIC_RELAXED);
+	do {
+		begin = due > now_ms ? due : now_ms;
+		if (begin - now_ms >= OPENED_AT_ONCE)
+			return false;
+	} while (!__atomic_compare_exchange_n(&due_ms, &due, begin + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return true;
+}
+
+static void open_own_file(void)
+{
+	uint64_t before = ptt_hold_signals();
+	struct stat st;
+	int number = own_file ? REFUSED : claim_file();
+
+	if (number > 0) {
+		struct file *file = &files[number - 1];
+
+		file->fd = open_high();
+		if (file->fd >= 0 && ptt_raw_syscall(SYS_fstat, file->fd, (long)&st, 0, 0, 0, 0) == 0) {
+			file->device = st.st_dev;
+			file->inode = st.st_ino;
+		} else {
+			give_back(file);
+			number = REFUSED;
+		}
+	}
+	if (!own_file)
+		own_file = number;
+	ptt_let_signals(before);
+}
+
+/* ------------------------------------------------------------ readings */
+
+struct reading {
+	uint64_t ran;
+	uint64_t ready;
+	uint64_t slices;
+};
+
+/* "RAN READY SLICES\n", in decimal digits; what it says of having run is as old as the last tick. */
+static bool parse(const char *text, struct reading *r)
+{
+	uint64_t number[3];
+
+	for (int i = 0; i < 3; i++) {
+		if (*text < '0' || *text > '9')
+			return false;
+		for (number[i] = 0; *text >= '0' && *text <= '9'; text++)
+			number[i] = number[i] * 10 + (uint64_t)(*text - '0');
+		if (*text++ != (i < 2 ? ' ' : '\n'))
+			return false;
+	}
+	r->ready = number[1];
+	r->slices = number[2];
+	return *text == '\0';
+}
+
+static bool read_numbers(struct reading *r)
+{
+	struct timespec ran;
+	char text[80];
+	long n;
+
+	if (own_file == NOT_TRIED && is_due())
+		open_own_file();
+	if (own_file <= 0)
+		return false;
+	n = ptt_raw_syscall(SYS_pread64, files[own_file - 1].fd, (long)text, sizeof(text) - 1, 0, 0, 0);
+	if (n < 0)
+		n = 0;
+	text[n] = '\0';
+	if (!parse(text, r)) {
+		/* the program has closed it; whatever has the number now is not ours */
+		give_back(&files[own_file - 1]);
+		own_file = REFUSED;
+		return false;
+	}
+	ptt_raw_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&ran, 0, 0, 0, 0);
+	r->ran = (uint64_t)ran.tv_sec * UINT64_C(1000000000) + (uint64_t)ran.tv_nsec;
+	return true;
+}
+
+/* Events of the domain `handler`, as they stand in the catalogue. */
+#define READING (13u << 6 | 3u)
+#define SWITCHED (13u << 6 | 4u)
+#define UNKNOWN (13u << 6 | 5u)
+
+static void put_reading(const struct reading *r)
+{
+	const struct ptt_slot rest[2] = {
+		{.w0 = PTT_ID_MORE | 1u << PTT_ID_BITS | r->slices << 32, .w1 = r->ran},
+		{.w0 = PTT_ID_MORE, .w1 = r->ready},
+	};
+
+	ptt_ring_put_slow(READING, 0, rest, 2, true);
+}
+
+void ptt_reading_put(void)
+{
+	/* relaxed: see ptt_processor_kept() */
+	uint64_t section = __atomic_load_n(&ptt_ring.section, __ATOMIC_RELAXED), found;
+	volatile uint64_t *word = own_word();
+	struct reading reading;
+	int tries = 0;
+	bool read;
+
+	if (!section || ptt_ring_is_nowhere(ptt_ring_self))
+		return;
+	found = *word;
+	if (found && found != section) {
+		turn_off();
+		ptt_ring_put_slow(UNKNOWN, 0, NULL, 0, true);
+		return;
+	}
+	/* Numbers from before a time without the processor must not get a time stamp from after it. */
+	do {
+		/* first of all, so that nothing is missed that happens from now on */
+		*word = section;
+		read = !ptt_is_confined() && read_numbers(&reading);
+	} while (read && *word == 0 && ++tries < PTT_READING_TRIES);
+	if (read)
+		put_reading(&reading);
+	else
+		ptt_ring_put_slow(SWITCHED, 0, NULL, 0, true);
+}
+
+void ptt_readings_begin_thread(void)
+{
+	/* an earlier thread may have had the same memory */
+	if (ptt_ring.section && *own_word() == ptt_ring.section)
+		*own_word() = 0;
+}
+
+void ptt_readings_end_thread(void)
+{
+	/* one that has events after this goes without */
+	if (own_file > 0 && !ptt_is_confined())
+		give_back(&files[own_file - 1]);
+	own_file = REFUSED;
+}
+
+void ptt_readings_forget_parent(void)
+{
+	for (uint32_t i = 0; i < FILES; i++)
+		if (files[i].used && !ptt_is_confined())
+			give_back(&files[i]);
+	own_file = NOT_TRIED;
+	ptt_readings_begin_thread();
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* registers.c - goes up the stack with all registers that calls preserve. */
+#include "registers.h"
+
+#include <ucontext.h>
+
+#include "modules.h"
+
+#define STEPS_MAX 1024
+#define WORD sizeof(uintptr_t)
+#define BIT(reg) (UINT32_C(1) << (reg))
+#define ALL (BIT(PTT_REG_COUNT) - 1)
+/* Registers that a function leaves as they were, where its table says nothing of them: rbx, rbp, r12 … r15. */
+#define PRESERVED (BIT(PTT_REG_BX) | BIT(PTT_REG_BP) | UINT32_C(0xf) << PTT_REG_12)
+
+/* Into @all, as they are at a place in the calling function. */
+#define BEGIN_HERE(all)                                                                            \
+	do {                                                                                       \
+		uintptr_t *value_ = (all)->value, here_;                                           \
+		__asm__ volatile("movq %%rbx, 3*8(%1)\n\tmovq %%rbp, 6*8(%1)\n\t"                  \
+				 "movq %%rsp, 7*8(%1)\n\tmovq %%r12, 12*8(%1)\n\t"                 \
+				 "movq %%r13, 13*8(%1)\n\tmovq %%r14, 14*8(%1)\n\t"                \
+				 "movq %%r15, 15*8(%1)\n\tleaq 1f(%%rip), %0\n\t"                  \
+				 "movq %0, 16*8(%1)\n1:"                                           \
+				 : "=&r"(here_)                                                    \
+				 : "r"(value_)                                                     \
+				 : "memory");                                                      \
+		(all)->known = PRESERVED | BIT(PTT_REG_SP) | BIT(PTT_REG_RA);                      \
+	} while (0)
+
+/* What is said of the call that returns to @address. */
+static bool find_row(uintptr_t address, struct ptt_unwind_row *row)
+{
+	struct dl_find_object module;
+	uintptr_t begin, end, function;
+
+	if (ptt_find_object((void *)(address - 1), &module) != 0 || !module.dlfo_link_map)
+		return false;
+	ptt_module_extent(&module, &begin, &end);
+	return ptt_unwind_row(module.dlfo_eh_frame, begin, end, address - 1, row, &function);
+}
+
+/* The kernel has saved all; the code that was interrupted is not at a return address, so the next one stands for it. */
+static PTT_UNWATCHED bool leave_signal(struct ptt_registers *all, struct ptt_reach *reach)
+{
+	static const uint8_t saved[PTT_REG_COUNT] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+						     REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+	uintptr_t from = all->value[PTT_REG_SP] + offsetof(ucontext_t, uc_mcontext.gregs);
+	unsigned int reg;
+
+	for (reg = 0; reg < PTT_REG_COUNT; reg++)
+		if (!ptt_peek(reach, from + saved[reg] * WORD, &all->value[reg]))
+			return false;
+	all->value[PTT_REG_RA]++;
+	all->known = ALL;
+	return true;
+}
+
+static bool find_register(const struct ptt_registers *all, uint64_t reg, uintptr_t *value)
+{
+	if (reg >= PTT_REG_COUNT || !(all->known & BIT(reg)))
+		return false;
+	*value = all->value[reg];
+	return true;
+}
+
+/* A register of the caller's. */
+static PTT_UNWATCHED bool find_caller_register(const struct ptt_registers *all, struct ptt_reach *reach, struct ptt_place place,
+					       uintptr_t cfa, unsigned int reg, uintptr_t *value)
+{
+	switch (place.how) {
+	case PTT_SAME:
+		return PRESERVED & BIT(reg) && find_register(all, reg, value);
+	case PTT_BY_CFA:
+		return ptt_peek(reach, cfa + (uintptr_t)place.offset, value);
+	case PTT_BY_FP:
+		return find_register(all, PTT_REG_BP, value) && ptt_peek(reach, *value + (uintptr_t)place.offset, value);
+	case PTT_IN:
+		return find_register(all, (uint64_t)place.offset, value);
+	default:
+		return false;
+	}
+}
+
+/* Go up to the caller. */
+static PTT_UNWATCHED bool leave(struct ptt_registers *all, struct ptt_reach *reach)
+{
+	struct ptt_registers caller = {.known = 0};
+	struct ptt_unwind_row row;
+	unsigned int reg;
+	uintptr_t cfa;
+
+	if (!find_row(all->value[PTT_REG_RA], &row))
+		return false;
+	if (row.cfa == PTT_CFA_SIGNAL)
+		return leave_signal(all, reach);
+	if (!find_register(all, row.cfa_register, &cfa))
+		return false;
+	cfa += (uintptr_t)row.cfa_offset;
+	if (row.cfa == PTT_CFA_FP_SAVED && !ptt_peek(reach, cfa, &cfa))
+		return false;
+	/* a frame that is not above the one before is none */
+	if (cfa <= all->value[PTT_REG_SP])
+		return false;
+	for (reg = 0; reg < PTT_REG_COUNT; reg++)
+		if (find_caller_register(all, reach, row.place[reg], cfa, reg, &caller.value[reg]))
+			caller.known |= BIT(reg);
+	caller.value[PTT_REG_SP] = cfa;
+	caller.known |= BIT(PTT_REG_SP);
+	*all = caller;
+	return caller.known & BIT(PTT_REG_RA);
+}
+
+PTT_UNWATCHED bool ptt_registers_leave(struct ptt_registers *all, struct ptt_reach *reach, uintptr_t pc, uintptr_t sp)
+{
+	int i;
+
+	if (!all->known)
+		BEGIN_HERE(all);
+	for (i = 0; i < STEPS_MAX; i++) {
+		bool there = all->value[PTT_REG_RA] == pc && all->value[PTT_REG_SP] == sp;
+
+		if (!leave(all, reach))
+			return false;
+		if (there)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* rules.c - gives numbers to rules of unwinding. Takes no lock; safe in signal handlers. */
+#include "rules.h"
+
+#include <stdbool.h>
+
+#define PROBES 64u
+#define WORD ((int32_t)sizeof(uintptr_t))
+
+/* Entry 0 stays empty: it is no rule. */
+uint64_t ptt_rules[PTT_RULES_COUNT];
+
+/* Return: 0 if it does not fit. */
+static uint64_t pack(const struct ptt_unwind_rule *rule)
+{
+	uint64_t cfa_offset = (uint64_t)(int64_t)rule->cfa_offset & ((UINT64_C(1) << 30) - 1);
+	uint64_t word = (uint64_t)rule->cfa | (uint64_t)rule->fp << 3 | cfa_offset << 5 |
+			(uint64_t)(int64_t)(rule->fp_offset / WORD) << 35;
+
+	return rule->fp_offset % WORD || PTT_RULE_CFA_OFFSET(word) != rule->cfa_offset ? 0 : word;
+}
+
+uint32_t ptt_rule_number(const struct ptt_unwind_rule *rule)
+{
+	uint64_t word = pack(rule);
+	uint32_t i, at = (uint32_t)(word * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PTT_RULES_BITS));
+
+	for (i = 0; word && i < PROBES; i++, at = (at + 1) % PTT_RULES_COUNT) {
+		uint64_t found = 0;
+
+		if (!at)
+			continue;
+		/* relaxed, both: the word is all there is */
+		if (__atomic_compare_exchange_n(&ptt_rules[at], &found, word, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+		    found == word)
+			return at;
+	}
+	return 0;
+}

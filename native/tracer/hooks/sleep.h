@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* sleep.h - a system call in which a thread sleeps: the events around it, the latter even if the thread is cancelled there. */
+#ifndef PTT_SLEEP_H
+#define PTT_SLEEP_H
+
+#include "tracer.h"
+
+/* A call in progress, declared with SLEEP_GUARD: as struct ptt_wait. */
+struct ptt_sleep {
+	uint64_t began;
+	void *site;
+	uint16_t call; /* number in catalog/sleeps.toml */
+	int result;    /* ECANCELED until the real function has returned */
+};
+
+/* ptt_sleep_is_traced - at level 2 of a thread that has a lock only, at level 3 always. */
+static inline bool ptt_sleep_is_traced(void)
+{
+	uint32_t level = ptt_level(NPTL_DOMAIN_SYS);
+
+	return level > NPTL_LEVEL_SYS_CALL_IN || (level == NPTL_LEVEL_SYS_CALL_IN && ptt_held > 0);
+}
+
+static inline struct ptt_sleep ptt_begin_sleep(uint16_t call, void *site)
+{
+	EMIT_WITH(SYS, SYS_CALL_IN, sys_call_in, NULL, site, .call = call);
+	return (struct ptt_sleep){ .began = ptt_now_ns(), .site = site, .call = call, .result = ECANCELED };
+}
+
+#define SLEEP_GUARD __attribute__((cleanup(ptt_sleep_end)))
+
+static inline void ptt_sleep_end(struct ptt_sleep *call)
+{
+	REPORT_WITH(SYS, SYS_CALL_OUT, sys_call_out, NULL, call->site, .call = call->call, .result = call->result,
+		    .wait_ns = ptt_now_ns() - call->began);
+}
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* lock_by_name.c - the functions of the user's locks that a program asks dlsym() for. */
+/*
+ * The shared object of the user's functions has a dlsym() of its own, which jumps here; without it this is never called.
+ * What a program is given by a handle is called from anywhere, so the module of the call says nothing of where it leads to:
+ * these functions have stubs of their own, which lead to what was asked for first. Another function of the same name, of
+ * another library, is given as it is.
+ */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "real_lock.h"
+
+typedef void *dlsym_fn(void *handle, const char *name);
+
+static void *asked[PTT_LOCK_GIVEN]; /* by number in the table; release: pairs with the acquires */
+
+static COLD dlsym_fn *real_dlsym(void)
+{
+	void *found = dlvsym(RTLD_NEXT, "dlsym", PTT_OLD_VERSION);
+
+	__asm__ volatile("" : "+r"(found)); /* no tail call: dlvsym() looks at its caller */
+	return *(dlsym_fn **)&found;
+}
+
+void *ptt_dlsym(void *handle, const char *name)
+{
+	void *found = __nptl_trace_locks ? real_dlsym()(handle, name) : dlsym(handle, name);
+
+	__asm__ volatile("" : "+r"(found)); /* as above */
+	return found;
+}
+
+ptt_lock_fn *ptt_asked_lock(uint32_t number)
+{
+	void *found = __atomic_load_n(&asked[number % PTT_LOCK_GIVEN], __ATOMIC_ACQUIRE);
+
+	return *(ptt_lock_fn **)&found;
+}
+
+void ptt_forget_asked_locks(void)
+{
+	Dl_info about;
+
+	for (uint32_t i = 0; i < PTT_LOCK_GIVEN; i++) {
+		void *found = __atomic_load_n(&asked[i], __ATOMIC_ACQUIRE);
+
+		if (found && !dladdr(found, &about))
+			__atomic_store_n(&asked[i], NULL, __ATOMIC_RELEASE);
+	}
+}
+
+/* All functions of a library at once: one that takes a lock needs the one that tries. */
+static void ask_for_all(void *handle)
+{
+	for (uint32_t i = 0; __nptl_trace_locks[i].name; i++) {
+		void *none = NULL, *found = ptt_dlsym(handle, __nptl_trace_locks[i].name);
+
+		/* release: pairs with the acquires; nothing is read where it is taken */
+		if (found && !ptt_lock_is_stub(found))
+			__atomic_compare_exchange_n(&asked[i], &none, found, false, __ATOMIC_RELEASE,
+						    __ATOMIC_RELAXED);
+	}
+}
+
+static const struct ptt_lock_function *given(const char *name)
+{
+	for (const struct ptt_lock_function *f = __nptl_trace_locks; f->name; f++)
+		if (strcmp(f->name, name) == 0)
+			return f;
+	return NULL;
+}
+
+/* What dlsym() returns, or NULL: the C library's is jumped to, as if the program had called it. */
+struct answer {
+	const void *stub;
+	dlsym_fn *real;
+};
+
+/* Called from the entry below. */
+struct answer ptt_lock_by_name(void *handle, const char *name) HIDDEN;
+struct answer ptt_lock_by_name(void *handle, const char *name)
+{
+	struct answer answer = {.real = real_dlsym()};
+	const struct ptt_lock_function *function;
+	void *found;
+
+	/* what all modules see are the stubs; what lies behind a module depends on which one asks */
+	if (handle == RTLD_DEFAULT || handle == RTLD_NEXT)
+		return answer;
+	function = given(name);
+	found = function ? answer.real(handle, name) : NULL;
+	if (!found || ptt_lock_is_stub(found))
+		return answer;
+	ask_for_all(handle);
+	if (__atomic_load_n(&asked[function - __nptl_trace_locks], __ATOMIC_ACQUIRE) == found)
+		answer.stub = function->stub;
+	return answer;
+}
+
+/* The C library's dlsym() must see the address that the program returns to: it says which module asks. */
+#if defined(__x86_64__)
+__asm__(".text\n"
+	"	.globl	__nptl_trace_dlsym\n"
+	"	.type	__nptl_trace_dlsym, @function\n"
+	"	.p2align 4\n"
+	"__nptl_trace_dlsym:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	pushq	%rdi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	pushq	%rsi\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	subq	$8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call	ptt_lock_by_name\n"
+	"	addq	$8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq	%rsi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq	%rdi\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	testq	%rax, %rax\n"
+	"	jne	1f\n"
+	"	jmp	*%rdx\n"
+	"1:	ret\n"
+	"	.cfi_endproc\n"
+	"	.size	__nptl_trace_dlsym, . - __nptl_trace_dlsym\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+	"	.globl	__nptl_trace_dlsym\n"
+	"	.type	__nptl_trace_dlsym, %function\n"
+	"	.p2align 4\n"
+	"__nptl_trace_dlsym:\n"
+	"	.cfi_startproc\n"
+	"	hint	#34\n" /* bti c */
+	"	stp	x29, x30, [sp, #-32]!\n"
+	"	.cfi_def_cfa_offset 32\n"
+	"	.cfi_offset 29, -32\n"
+	"	.cfi_offset 30, -24\n"
+	"	mov	x29, sp\n"
+	"	stp	x0, x1, [sp, #16]\n"
+	"	bl	ptt_lock_by_name\n"
+	"	mov	x17, x0\n"
+	"	mov	x16, x1\n"
+	"	ldp	x0, x1, [sp, #16]\n"
+	"	ldp	x29, x30, [sp], #32\n"
+	"	.cfi_restore 30\n"
+	"	.cfi_restore 29\n"
+	"	.cfi_def_cfa_offset 0\n"
+	"	cbnz	x17, 1f\n"
+	"	br	x16\n"
+	"1:	mov	x0, x17\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"	.size	__nptl_trace_dlsym, . - __nptl_trace_dlsym\n");
+#endif

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/* lock_call.c - what the functions of other libraries' locks do, reported as what pthread's would be. */
+/*
+ * A lock of GLib is a mutex to all that reads a trace, of a type of its own, which a note says when it is first used. What
+ * the library does inside such a call, as waiting for a futex, is not reported besides.
+ */
+#include "lock_events.h"
+#include "real_lock.h"
+#include "wait.h"
+#include "layout/ptt_abi.h"
+#include "platform/other_lock.h"
+
+/* The arguments of a call, in the registers of integers and pointers. */
+struct arguments {
+	long a, b, c, d, e, f;
+};
+
+/* A call of a function that a stub stands for. */
+struct call {
+	const struct ptt_lock_function *function;
+	uint32_t number;
+	const struct arguments *with;
+	ptt_lock_fn *real;
+	void *site;
+};
+
+__thread uint32_t ptt_in_lock INITIAL_EXEC;
+
+/* The lock that the thread's call is about, or that its wait gives back. One of a call that was jumped out of stays. */
+static __thread uintptr_t other_lock INITIAL_EXEC;
+
+EXPORT bool __nptl_trace_is_other_lock(uint64_t object)
+{
+	return object == (other_lock & PTT_OBJECT_MASK);
+}
+
+static inline long argument(const struct arguments *with, uint32_t number)
+{
+	return (&with->a)[number];
+}
+
+/* The real function, whose own waits are part of the call. Left in whatever way. */
+static void leave_lock(const uint32_t *entered)
+{
+	ptt_in_lock = *entered;
+}
+
+static inline long call_plainly(const struct call *call)
+{
+	const struct arguments *with = call->with;
+
+	return call->real(with->a, with->b, with->c, with->d, with->e, with->f);
+}
+
+static inline long call_real(const struct call *call)
+{
+	uint32_t entered __attribute__((cleanup(leave_lock), unused)) = ptt_in_lock++;
+
+	return call_plainly(call);
+}
+
+static inline const void *object_of(const struct call *call)
+{
+	if (call->function->only)
+		return call->function->only;
+	return (const void *)argument(call->with, call->function->object);
+}
+
+static inline struct ptt_lock_used used_in(const struct call *call)
+{
+	enum ptt_lock_does does = call->function->does;
+
+	return (struct ptt_lock_used){
+		.function = call->function,
+		.object = object_of(call),
+		.site = call->site,
+		.shared = does == PTT_LOCK_ACQUIRE_SHARED || does == PTT_LOCK_TRY_SHARED,
+	};
+}
+
+static inline bool has_done(const struct ptt_lock_function *function, long result)
+{
+	switch (function->result) {
+	case PTT_LOCK_ZERO:
+		return (int)result == 0;
+	case PTT_LOCK_NONZERO:
+		return (int)result != 0;
+	case PTT_LOCK_TRUE:
+		return (bool)result;
+	}
+	return true;
+}
+
+/* ------------------------------------------------------------ types */
+
+#define TYPED_BITS 10
+static uint64_t typed[1u << TYPED_BITS];
+static uint64_t generation; /* of the process: its parent has another one */
+
+void ptt_forget_lock_types(void)
+{
+	generation += UINT64_C(1) << 56;
+}
+
+static inline uint64_t *told_at(const void *object)
+{
+	return &typed[(uint64_t)(uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TYPED_BITS)];
+}
+
+static void forget_type(const void *object)
+{
+	__atomic_store_n(told_at(object), 0, __ATOMIC_RELAXED);
+}
+
+/* Which type of lock an object is; said again where it was forgotten that it was said. */
+static inline void tell_type(const struct ptt_lock_used *lock)
+{
+	uint64_t key = (uint64_t)(uintptr_t)lock->object ^ (uint64_t)lock->function->type << 48 ^ generation;
+	uint64_t *at = told_at(lock->object);
+
+	/* relaxed, both: the word is all there is, and to say it twice does no harm */
+	if (likely(__atomic_load_n(at, __ATOMIC_RELAXED) == key))
+		return;
+	__atomic_store_n(at, key, __ATOMIC_RELAXED);
+	ptt_report_lock_type(lock);
+}
+
+/* ------------------------------------------------------------ take and give back */
+
+/*
+ * Which locks are known to be held by one thread alone, as far as a look at this says: of a mutex that cannot be tried for,
+ * whether a wait is to be expected; of a read-write lock, whether it was taken for writing. A guess: another lock may have
+ * taken the place, or a thread the lock. Address of the lock, where it is held.
+ */
+#define HELD_BITS 8
+static uint64_t held[1u << HELD_BITS];
+
+static inline uint64_t *held_at(const void *object)
+{
+	return &held[(uint64_t)(uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HELD_BITS)];
+}
+
+static inline bool seems_held(const void *object)
+{
+	return __atomic_load_n(held_at(object), __ATOMIC_RELAXED) == (uintptr_t)object; /* relaxed: a guess */
+}
+
+static inline void note_held(const struct ptt_lock_used *lock)
+{
+	if (!lock->shared)
+		__atomic_store_n(held_at(lock->object), (uintptr_t)lock->object, __ATOMIC_RELAXED); /* as above */
+}
+
+static inline void note_free(const void *object)
+{
+	if (unlikely(seems_held(object)))
+		__atomic_store_n(held_at(object), 0, __ATOMIC_RELAXED); /* as above */
+}
+
+/* A lock that another thread has: the wait is reported however the call is left. */
+struct lock_wait {
+	struct ptt_lock_used lock;
+	uint64_t began;
+	int result;
+};
+
+static void end_lock_wait(struct lock_wait *wait)
+{
+	ptt_report_lock_wait_end(&wait->lock, wait->result, ptt_now_ns() - wait->began);
+}
+
+static COLD long wait_for_lock(const struct call *call, const struct ptt_lock_used *lock)
+{
+	struct lock_wait wait __attribute__((cleanup(end_lock_wait))) = {.lock = *lock, .result = ECANCELED};
+	long result;
+
+	ptt_report_lock_wait(lock);
+	wait.began = ptt_now_ns();
+	result = call_real(call);
+	wait.result = has_done(call->function, result) ? 0 : EBUSY;
+	return result;
+}
+
+/* For a mutex that another thread takes after the guess, the wait is not reported. */
+static long acquire_untried(const struct call *call, const struct ptt_lock_used *lock)
+{
+	long result;
+
+	if (!ptt_lock_is_rwlock(lock) && seems_held(lock->object))
+		return wait_for_lock(call, lock);
+	result = call_real(call);
+	if (has_done(call->function, result))
+		ptt_report_lock_taken(lock);
+	return result;
+}
+
+/* The function that takes the lock if it is free does so, with the same arguments. */
+static bool take_if_free(const struct call *call, uint32_t number, ptt_lock_fn *try_real)
+{
+	const struct ptt_lock_function *try_with = ptt_lock_function(number);
+	struct arguments with = *call->with;
+
+	if (try_with->limit != PTT_LOCK_NONE)
+		(&with.a)[try_with->limit] = 0;
+	return has_done(try_with, try_real(with.a, with.b, with.c, with.d, with.e, with.f));
+}
+
+static long acquire_tried(const struct call *call, const struct ptt_lock_used *lock, uint32_t number,
+			  ptt_lock_fn *try_real)
+{
+	if (unlikely(!take_if_free(call, number, try_real)))
+		return wait_for_lock(call, lock);
+	ptt_report_lock_taken(lock);
+	return 0;
+}
+
+static long acquire(const struct call *call)
+{
+	struct ptt_lock_used lock = used_in(call);
+	ptt_lock_fn *try_real = NULL;
+	uint32_t number = 0;
+	bool tried = call->function->try_with != PTT_LOCK_NONE;
+	long result;
+
+	tell_type(&lock);
+	if (tried) {
+		number = ptt_lock_beside(call->number, call->function->try_with);
+		try_real = ptt_real_lock(number, call->site);
+	}
+	result = try_real ? acquire_tried(call, &lock, number, try_real) : acquire_untried(call, &lock);
+	if (!tried || ptt_lock_is_rwlock(&lock))
+		note_held(&lock);
+	return result;
+}
+
+static long try_to_acquire(const struct call *call)
+{
+	struct ptt_lock_used lock = used_in(call);
+	long result;
+
+	tell_type(&lock);
+	result = call_real(call);
+	if (!has_done(call->function, result))
+		return result;
+	ptt_report_lock_tried(&lock);
+	if (ptt_lock_is_rwlock(&lock))
+		note_held(&lock);
+	return result;
+}
+
+/* Stamped before the release, so that the next holder's time is later. */
+static long release(const struct call *call)
+{
+	struct ptt_lock_used lock = used_in(call);
+
+	ptt_report_lock_free(&lock);
+	note_free(lock.object);
+	return call_real(call);
+}
+
+/* ------------------------------------------------------------ beginning and end */
+
+static long initialize(const struct call *call)
+{
+	struct ptt_lock_used lock = used_in(call);
+	long result = call_real(call);
+
+	if (!has_done(call->function, result))
+		return result;
+	ptt_report_lock_init(&lock);
+	/* it is another object than what was there before, of which the same was said */
+	forget_type(lock.object);
+	tell_type(&lock);
+	return result;
+}
+
+static long destroy(const struct call *call)
+{
+	struct ptt_lock_used lock = used_in(call);
+
+	ptt_report_lock_destroy(&lock);
+	forget_type(lock.object);
+	return call_real(call);
+}
+
+/* ------------------------------------------------------------ conditions */
+
+/* A wait that the library makes of pthread's condition is seen as that: then only its lock is free meanwhile. */
+static void end_wait_apart(const struct ptt_lock_used *lock)
+{
+	ptt_report_lock_taken(lock);
+	if (ptt_lock_is_rwlock(lock))
+		note_held(lock);
+}
+
+static long wait_apart(const struct call *call)
+{
+	const void *object = (const void *)argument(call->with, call->function->mutex);
+	bool rwlock = call->function->domain == NPTL_DOMAIN_RWLOCK;
+	struct ptt_lock_used lock __attribute__((cleanup(end_wait_apart))) = {
+		.function = call->function, .object = object, .site = call->site, .shared = rwlock && !seems_held(object),
+	};
+
+	ptt_report_lock_free(&lock);
+	note_free(object);
+	return call_plainly(call);
+}
+
+static long wait_for_cond(const struct call *call)
+{
+	struct ptt_lock_used cond = used_in(call);
+	pthread_mutex_t *mutex = (pthread_mutex_t *)argument(call->with, call->function->mutex);
+	long result;
+
+	if (!ptt_wait_is_traced())
+		return call_plainly(call);
+	tell_type(&cond);
+	REPORT_WITH(COND, COND_WAIT_IN, cond_wait_in, cond.object, call->site, .mutex = ptt_ptr48(mutex));
+	{
+		struct ptt_wait wait WAIT_GUARD =
+			ptt_begin_wait(NPTL_DOMAIN_COND, NPTL_EV_COND_WAIT_OUT, cond.object, call->site);
+
+		wait.mutex = mutex;
+		REPORT(MUTEX, MUTEX_FREE, mutex, call->site);
+		result = call_real(call);
+		wait.result = has_done(call->function, result) ? 0 : ETIMEDOUT;
+	}
+	return result;
+}
+
+static long wake(const struct call *call)
+{
+	struct ptt_lock_used cond = used_in(call);
+
+	tell_type(&cond);
+	if (call->function->does == PTT_LOCK_WAKE_ALL)
+		REPORT(COND, COND_BROADCAST, cond.object, call->site);
+	else
+		REPORT(COND, COND_SIGNAL, cond.object, call->site);
+	return call_real(call);
+}
+
+/* ------------------------------------------------------------ entry */
+
+static long traced(const struct call *call)
+{
+	switch (call->function->does) {
+	case PTT_LOCK_ACQUIRE:
+	case PTT_LOCK_ACQUIRE_SHARED:
+		return acquire(call);
+	case PTT_LOCK_TRY:
+	case PTT_LOCK_TRY_SHARED:
+		return try_to_acquire(call);
+	case PTT_LOCK_RELEASE:
+		return release(call);
+	case PTT_LOCK_INIT:
+		return initialize(call);
+	case PTT_LOCK_DESTROY:
+		return destroy(call);
+	case PTT_LOCK_WAIT:
+		return wait_for_cond(call);
+	case PTT_LOCK_WAIT_APART:
+		return wait_apart(call);
+	default:
+		return wake(call);
+	}
+}
+
+/*
+ * Called from the entry of the stubs. A program that looks whether a library is there, by a weak reference, finds a stub
+ * behind which there is nothing: a call of it does nothing.
+ * Return: what the function behind the stub returns.
+ */
+long ptt_lock_call(const struct arguments *with, uint32_t number, void *site) HIDDEN;
+long ptt_lock_call(const struct arguments *with, uint32_t number, void *site)
+{
+	const struct ptt_lock_function *function = ptt_lock_function(number);
+	struct call call = {
+		.function = function, .number = number, .with = with, .real = ptt_real_lock(number, site), .site = site,
+	};
+	uintptr_t before;
+	long result;
+
+	if (unlikely(!call.real))
+		return 0;
+	/* a function of a lock that is called by one of them is a part of that */
+	if (!ptt_level((enum nptl_trace_domain)function->domain) || ptt_in_lock)
+		return call_plainly(&call);
+	if (function->needs != PTT_LOCK_NONE && !ptt_real_lock(ptt_lock_beside(number, function->needs), site))
+		return call_plainly(&call);
+	before = other_lock;
+	other_lock = function->mutex != PTT_LOCK_NONE ? (uintptr_t)argument(with, function->mutex) : (uintptr_t)object_of(&call);
+	result = traced(&call);
+	other_lock = before; /* that of the call which a signal handler interrupted */
+	return result;
+}
+
+/*
+ * Where the stubs jump to, with the number of the function in a register that no call passes anything in. The arguments
+ * are put into memory, from where the real function gets them. The stubs of the user's functions know it by its other name.
+ */
+#if defined(__x86_64__)
+__asm__(".text\n"
+	"	.globl	ptt_lock_entry\n"
+	"	.type	ptt_lock_entry, @function\n"
+	"	.globl	__nptl_trace_lock_entry\n"
+	"	.set	__nptl_trace_lock_entry, ptt_lock_entry\n"
+	"	.p2align 4\n"
+	"ptt_lock_entry:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	pushq	%rbp\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset 6, -16\n"
+	"	movq	%rsp, %rbp\n"
+	"	.cfi_def_cfa_register 6\n"
+	"	pushq	%r9\n"
+	"	pushq	%r8\n"
+	"	pushq	%rcx\n"
+	"	pushq	%rdx\n"
+	"	pushq	%rsi\n"
+	"	pushq	%rdi\n"
+	"	movq	%rsp, %rdi\n"
+	"	movl	%r11d, %esi\n"
+	"	movq	8(%rbp), %rdx\n"
+	"	call	ptt_lock_call\n"
+	"	leave\n"
+	"	.cfi_def_cfa 7, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"	.size	ptt_lock_entry, . - ptt_lock_entry\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+	"	.globl	ptt_lock_entry\n"
+	"	.type	ptt_lock_entry, %function\n"
+	"	.globl	__nptl_trace_lock_entry\n"
+	"	.set	__nptl_trace_lock_entry, ptt_lock_entry\n"
+	"	.p2align 4\n"
+	"ptt_lock_entry:\n"
+	"	.cfi_startproc\n"
+	"	hint	#34\n" /* bti c */
+	"	stp	x29, x30, [sp, #-64]!\n"
+	"	.cfi_def_cfa_offset 64\n"
+	"	.cfi_offset 29, -64\n"
+	"	.cfi_offset 30, -56\n"
+	"	mov	x29, sp\n"
+	"	stp	x0, x1, [sp, #16]\n"
+	"	stp	x2, x3, [sp, #32]\n"
+	"	stp	x4, x5, [sp, #48]\n"
+	"	add	x0, sp, #16\n"
+	"	mov	w1, w16\n"
+	"	mov	x2, x30\n"
+	"	bl	ptt_lock_call\n"
+	"	ldp	x29, x30, [sp], #64\n"
+	"	.cfi_restore 30\n"
+	"	.cfi_restore 29\n"
+	"	.cfi_def_cfa_offset 0\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"	.size	ptt_lock_entry, . - ptt_lock_entry\n");
+#endif

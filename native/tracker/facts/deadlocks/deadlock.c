@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/* deadlock.c - whom a wait is for, and waits in a circle. */
+#include "../facts.h"
+
+/* ---- for whom ---- */
+
+static bool each_holder(struct ptt_check *c, const struct ck_wait *w, ck_visit_fn *visit, void *data)
+{
+	for (uint32_t hold = CK_OBJECT(c, w->object)->holds; hold; hold = CK_HOLD(c, hold)->object_next) {
+		/* Readers do not keep a reader out. */
+		if (w->mode == PTT_MODE_SHARED && CK_HOLD(c, hold)->mode == PTT_MODE_SHARED)
+			continue;
+		if (visit(c, CK_HOLD(c, hold)->thread, data))
+			return true;
+	}
+	return false;
+}
+
+/* A reader that readers do not keep out waits for a writer that came before it. */
+static bool each_writer(struct ptt_check *c, const struct ck_wait *w, ck_visit_fn *visit, void *data)
+{
+	for (uint32_t wait = CK_OBJECT(c, w->object)->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
+		const struct ck_wait *other = CK_WAITING(c, wait);
+
+		if (other->mode == PTT_MODE_EXCLUSIVE && !other->timed && other->id < w->id && visit(c, other->thread, data))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whoever could complete a barrier and is kept from it by a lock, in a process in which nobody else will come. It is not
+ * known whether it would have come there, but nothing else would have let the others go on.
+ */
+static bool each_latecomer(struct ptt_check *c, const struct ck_wait *w, ck_visit_fn *visit, void *data)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+
+	if (!o->arrived || o->arrived >= o->barrier_count || !CK_PROCESS(c, o->process)->hung || ck_is_woken(c, w))
+		return false;
+	for (uint32_t i = CK_PROCESS(c, o->process)->late; i; i = CK_THREAD(c, i)->late_next)
+		if (visit(c, i, data))
+			return true;
+	return false;
+}
+
+bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, ck_visit_fn *visit, void *data)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+
+	switch (w->kind) {
+	case NPTL_DOMAIN_MUTEX:
+	case NPTL_DOMAIN_SPIN:
+	case NPTL_DOMAIN_ONCE:
+	case NPTL_DOMAIN_RWLOCK:
+		if (o->holds && !(w->mode == PTT_MODE_SHARED && CK_HOLD(c, o->holds)->mode == PTT_MODE_SHARED))
+			return each_holder(c, w, visit, data);
+		if (o->holds)
+			return each_writer(c, w, visit, data);
+		/* Not seen being taken: what the lock itself said. */
+		return w->owner && !o->releaser && visit(c, w->owner, data);
+	case NPTL_DOMAIN_SEM:
+		return o->flags & CK_AS_LOCK && o->sem_hold && visit(c, o->sem_hold, data);
+	case PTT_KIND_THREAD:
+		return w->owner && !(CK_THREAD(c, w->owner)->flags & PTT_THREAD_ENDED) && visit(c, w->owner, data);
+	case NPTL_DOMAIN_BARRIER:
+		return at_end && each_latecomer(c, w, visit, data);
+	case NPTL_DOMAIN_COND:
+		if (!at_end || !ck_is_woken(c, w) || w->retaken || !w->mutex)
+			return false;
+		for (uint32_t hold = CK_OBJECT(c, w->mutex)->holds; hold; hold = CK_HOLD(c, hold)->object_next)
+			if (CK_HOLD(c, hold)->thread != w->thread && visit(c, CK_HOLD(c, hold)->thread, data))
+				return true;
+	}
+	return false;
+}
+
+/* ---- cycles ---- */
+
+/* Of so many waits that are for several threads each, one behind the other, all ways are tried. */
+#define FORKS_MAX 1024u
+
+/* A wait on the way, and the thread that it is for. */
+struct link {
+	uint32_t wait;
+	uint32_t thread;
+};
+
+struct walk {
+	uint32_t start;
+	uint32_t depth; /* links */
+	uint32_t forks;
+	bool at_end;
+	bool open; /* something was met that may lead into a cycle: what led to it is not clear */
+};
+
+static bool walk_on(struct ptt_check *c, uint32_t thread, void *data);
+
+int ck_deadlock_open(struct ptt_check *c)
+{
+	return rd_pool_open(&c->links, sizeof(struct link));
+}
+
+static struct link *link_at(const struct ptt_check *c, uint32_t i)
+{
+	return &((struct link *)(void *)c->links.items)[i];
+}
+
+/* The threads that a wait is for, as far as it matters whether they are several. */
+struct few {
+	uint32_t count;
+	uint32_t first;
+};
+
+static bool count_few(struct ptt_check *c, uint32_t thread, void *data)
+{
+	struct few *few = data;
+
+	(void)c;
+	if (few->count && few->first == thread)
+		return false;
+	few->first = few->count ? few->first : thread;
+	return ++few->count == 2;
+}
+
+/* Puts the wait of a thread on the way. False: the way leads no further; it is back at the start where @closed. */
+static bool enter(struct ptt_check *c, struct walk *walk, uint32_t thread, bool *closed)
+{
+	struct ck_thread *t = CK_THREAD(c, thread);
+
+	link_at(c, walk->depth)->thread = thread;
+	*closed = thread == walk->start;
+	if (*closed || !t->waits || CK_WAITING(c, t->waits)->timed || t->flags & CK_CLEAR)
+		return false;
+	if (t->mark == c->mark) {
+		walk->open = true;
+		return false;
+	}
+	t->mark = c->mark;
+	if (walk->depth + 1 >= c->links.count && !ck_new(c, &c->links))
+		return false;
+	link_at(c, ++walk->depth)->wait = t->waits;
+	return true;
+}
+
+/* Goes back to where the way had so many links. What lay behind leads into no cycle unless something is open. */
+static void leave(struct ptt_check *c, struct walk *walk, uint32_t links)
+{
+	for (; walk->depth > links; walk->depth--)
+		if (walk->at_end && !walk->open)
+			CK_THREAD(c, CK_WAITING(c, link_at(c, walk->depth)->wait)->thread)->flags |= CK_CLEAR;
+}
+
+/*
+ * Walks on from the last link of the way, which is taken off it again unless the way is closed. Most waits are for one
+ * thread: only where they are for several does this call itself.
+ */
+static bool walk_from(struct ptt_check *c, struct walk *walk)
+{
+	uint32_t links = walk->depth - 1;
+	bool open = walk->open, closed = false;
+
+	walk->open = false;
+	for (;;) {
+		const struct ck_wait *w = CK_WAITING(c, link_at(c, walk->depth)->wait);
+		struct few few = { 0 };
+
+		ck_each_blocker(c, w, walk->at_end, count_few, &few);
+		if (few.count == 1 && enter(c, walk, few.first, &closed))
+			continue;
+		if (few.count == 2 && walk->forks < FORKS_MAX) {
+			walk->forks++;
+			closed = ck_each_blocker(c, w, walk->at_end, walk_on, walk);
+			walk->forks--;
+		} else if (few.count == 2) {
+			walk->open = true;
+		}
+		break;
+	}
+	if (closed)
+		return true;
+	leave(c, walk, links);
+	walk->open |= open;
+	return false;
+}
+
+static bool walk_on(struct ptt_check *c, uint32_t thread, void *data)
+{
+	struct walk *walk = data;
+	bool closed;
+
+	return enter(c, walk, thread, &closed) ? walk_from(c, walk) : closed;
+}
+
+/* The lock that keeps a wait of this object waiting, in the hand of a thread. */
+static uint32_t blocking_hold(const struct ptt_check *c, const struct ck_wait *w, uint32_t thread)
+{
+	uint32_t object = w->kind == NPTL_DOMAIN_COND ? w->mutex : w->object;
+
+	return tk_hold_find(&c->t, thread, object);
+}
+
+static void tell_cycle(struct ptt_check *c, const struct tk_event *e, const struct walk *walk)
+{
+	uint64_t sum = 0, last = 0;
+	struct tk_event at = *e;
+
+	for (uint32_t i = 1; i <= walk->depth; i++) {
+		const struct ck_wait *w = CK_WAITING(c, link_at(c, i)->wait);
+
+		sum += rd_hash(w->id, 0);
+		if (w->id > last) {
+			last = w->id;
+			at.ts = w->since;
+			at.site = w->site;
+			at.process = CK_THREAD(c, w->thread)->process;
+		}
+	}
+	if (!ck_found(c, walk->depth > 1 ? PTT_FACT_WAIT_CYCLE : PTT_FACT_WAIT_FOR_SELF, &at, sum, walk->depth, PTT_FLAG_CLOSED))
+		return;
+	/* Each thread with what it has that the one before it wants. */
+	for (uint32_t i = 1; i <= walk->depth; i++) {
+		uint32_t wait = link_at(c, i)->wait, before = link_at(c, i > 1 ? i - 1 : walk->depth)->wait;
+
+		ck_step_hold(c, blocking_hold(c, CK_WAITING(c, before), CK_WAITING(c, wait)->thread));
+		ck_step_wait(c, wait, link_at(c, i)->thread);
+	}
+}
+
+/* So many of the locks that a thread took last are looked at. */
+#define NEAR 16u
+
+/* Whether another thread may wait for one that waits itself, without which no cycle leads through it. */
+static bool may_be_awaited(const struct ptt_check *c, uint32_t thread, bool at_end)
+{
+	const struct ck_thread *t = CK_THREAD(c, thread);
+	const struct ck_wait *w = CK_WAITING(c, t->waits);
+	uint32_t hold = t->holds;
+
+	if (t->flags & CK_ASKED_FOR || w->thread_next)
+		return true;
+	if (at_end && (CK_OBJECT(c, w->object)->flags & CK_READERS_WAIT || CK_PROCESS(c, t->process)->meets))
+		return true;
+	for (uint32_t n = 0; hold && n < NEAR; n++, hold = CK_HOLD(c, hold)->thread_next) {
+		const struct ck_object *o = CK_OBJECT(c, CK_HOLD(c, hold)->object);
+
+		if (o->waiters || o->flags & CK_WANTED_BACK)
+			return true;
+	}
+	return hold;
+}
+
+static void find_cycle(struct ptt_check *c, uint32_t thread, const struct tk_event *e, bool at_end)
+{
+	struct walk walk = { .start = thread, .depth = 1, .at_end = at_end };
+	uint32_t wait = CK_THREAD(c, thread)->waits;
+
+	if (!wait || CK_WAITING(c, wait)->timed || CK_THREAD(c, thread)->flags & CK_CLEAR ||
+	    !may_be_awaited(c, thread, at_end))
+		return;
+	if (c->links.count < 2 && !ck_new(c, &c->links))
+		return;
+	c->mark++;
+	link_at(c, 1)->wait = wait;
+	if (!walk_from(c, &walk))
+		return;
+	tell_cycle(c, e, &walk);
+	for (uint32_t i = 1; at_end && i <= walk.depth; i++)
+		CK_THREAD(c, CK_WAITING(c, link_at(c, i)->wait)->thread)->flags |= CK_IN_CYCLE;
+}
+
+void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e)
+{
+	find_cycle(c, thread, e, false);
+}
+
+/* Waits that are for somebody only because nothing more will happen. */
+static void find_late_waits(struct ptt_check *c)
+{
+	for (uint32_t i = 1; i < c->t.threads.count; i++) {
+		uint32_t wait = CK_THREAD(c, i)->waits;
+		const struct ck_wait *w = CK_WAITING(c, wait);
+
+		if (!wait)
+			continue;
+		if (w->kind == NPTL_DOMAIN_RWLOCK && w->mode == PTT_MODE_SHARED)
+			CK_OBJECT(c, w->object)->flags |= CK_READERS_WAIT;
+		else if (w->kind == NPTL_DOMAIN_COND)
+			CK_OBJECT(c, w->mutex)->flags |= CK_WANTED_BACK;
+		else if (w->kind == NPTL_DOMAIN_BARRIER)
+			CK_PROCESS(c, CK_OBJECT(c, w->object)->process)->meets = true;
+	}
+}
+
+void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e)
+{
+	find_late_waits(c);
+	/* Whoever is in one that is known is the start of no other. */
+	for (uint32_t i = 1; i < c->t.threads.count; i++)
+		if (!(CK_THREAD(c, i)->flags & CK_IN_CYCLE))
+			find_cycle(c, i, e, true);
+}
+
+/* ---- locks of threads that a fork left behind ---- */
+
+/* Nobody in the process has ever had it: that another thread of the parent has it is what the fork copied. */
+static bool left_behind(const struct ptt_check *c, const struct ck_wait *w)
+{
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+	uint32_t process = CK_THREAD(c, w->thread)->process, forker = CK_PROCESS(c, process)->forked.thread;
+
+	if ((w->kind != NPTL_DOMAIN_MUTEX && w->kind != NPTL_DOMAIN_RWLOCK) || w->timed || w->shared || !w->owner)
+		return false;
+	if (o->flags & PTT_OBJECT_SHARED || o->process != process || o->init.thread || o->releaser || o->holds)
+		return false;
+	return forker && w->owner != forker && CK_THREAD(c, w->owner)->process == CK_THREAD(c, forker)->process;
+}
+
+void ck_forked_locks(struct ptt_check *c)
+{
+	for (uint32_t i = 1; i < c->t.threads.count; i++) {
+		uint32_t wait = CK_THREAD(c, i)->waits;
+		const struct ck_wait *w = CK_WAITING(c, wait);
+		const struct ck_last *forked = &CK_PROCESS(c, CK_THREAD(c, i)->process)->forked;
+		struct tk_event at = { .ts = w->since, .site = w->site, .thread = i };
+
+		if (!wait || !left_behind(c, w))
+			continue;
+		at.process = CK_THREAD(c, i)->process;
+		if (!ck_found(c, PTT_FACT_WAIT_CYCLE, &at, rd_hash(w->id, 0), 0, PTT_FLAG_CLOSED))
+			continue;
+		ck_step(c, PTT_STEP_FORKED, forked->thread, forked->ts, forked->site, 0)->other = w->owner;
+		ck_step_wait(c, wait, w->owner);
+	}
+}
+
+/* ---- at the end ---- */
+
+static bool anybody(struct ptt_check *c, uint32_t thread, void *data)
+{
+	(void)c;
+	(void)thread;
+	(void)data;
+	return true;
+}
+
+bool ck_blocked(const struct ptt_check *check, uint32_t thread)
+{
+	struct ptt_check *c = (struct ptt_check *)(uintptr_t)check;
+	uint32_t wait = CK_THREAD(c, thread)->waits;
+	const struct ck_wait *w = CK_WAITING(c, wait);
+	const struct ck_object *o = CK_OBJECT(c, w->object);
+
+	if (!wait || w->timed)
+		return false;
+	switch (w->kind) {
+	case NPTL_DOMAIN_COND:
+		if (o->flags & PTT_OBJECT_SHARED)
+			return false;
+		return !ck_is_woken(c, w) || ck_each_blocker(c, w, true, anybody, NULL);
+	case NPTL_DOMAIN_BARRIER:
+		return o->barrier_count && o->arrived < o->barrier_count;
+	case PTT_KIND_FUTEX:
+		return !w->shared && !(o->flags & PTT_OBJECT_SHARED) && !ck_is_woken(c, w);
+	case NPTL_DOMAIN_SEM: /* a signal handler may post it */
+		return false;
+	default:
+		return ck_each_blocker(c, w, true, anybody, NULL);
+	}
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* hung.c - processes in which nobody goes on, and those of them that nobody outside can let go on either. */
+#include <stdlib.h>
+
+#include "../facts.h"
+
+static void find_hung(struct ptt_check *c)
+{
+	for (uint32_t i = 0; i < c->t.process_count; i++)
+		CK_PROCESS(c, i)->hung = !tk_process_left(&c->t, TK_PROCESS(&c->t, i));
+	for (uint32_t i = 1; i < c->t.threads.count; i++) {
+		const struct ck_thread *t = CK_THREAD(c, i);
+
+		/* One that is only known as the owner of something may be of another process, or long gone. */
+		if (t->first_ns == INT64_MAX && !t->created.thread)
+			continue;
+		if (!(t->flags & PTT_THREAD_ENDED) && !ck_blocked(c, i))
+			CK_PROCESS(c, t->process)->hung = false;
+	}
+}
+
+/* Processes that may have memory in common, of which one stands for all; halves the paths that it walks. */
+static uint32_t group_of(uint32_t *group, uint32_t process)
+{
+	while (group[process] != process)
+		process = group[process] = group[group[process]];
+	return process;
+}
+
+/* Forked processes may have memory of their parents, and others what several have mapped. */
+static void group_processes(struct ptt_check *c, uint32_t *group)
+{
+	struct rd_map first = { 0 };
+
+	for (uint32_t i = 0; i < c->t.process_count; i++)
+		group[i] = i;
+	for (uint32_t i = 0; i < c->t.process_count; i++)
+		if (CK_PROCESS(c, i)->parent && CK_PROCESS(c, i)->parent <= c->t.process_count)
+			group[group_of(group, i)] = group_of(group, CK_PROCESS(c, i)->parent - 1);
+	for (uint32_t i = 1; i < c->t.shares.count; i++) {
+		const struct tk_share *s = TK_SHARE(&c->t, i);
+		struct rd_entry *e = rd_map_put(&first, s->memory, 0);
+
+		if (!e) {
+			c->t.error = -ENOMEM;
+			break;
+		}
+		if (e->value)
+			group[group_of(group, s->process)] = group_of(group, (uint32_t)e->value - 1);
+		e->value = s->process + UINT64_C(1);
+	}
+	rd_map_free(&first);
+}
+
+/* When the last process of each group ends that goes on; INT64_MAX: it does not, as far as is known. */
+static void find_last_ends(const struct ptt_check *c, uint32_t *group, const int64_t *ends, uint32_t count, int64_t *last)
+{
+	for (uint32_t i = 0; i < c->t.process_count; i++)
+		last[i] = INT64_MIN;
+	for (uint32_t i = 0; i < c->t.process_count; i++) {
+		const struct ck_process *p = CK_PROCESS(c, i);
+		int64_t end = i < count && ends[i] != TK_NEVER ? ends[i] : INT64_MAX;
+		int64_t *of_group = &last[group_of(group, i)];
+
+		if (!p->hung && !tk_process_left(&c->t, TK_PROCESS(&c->t, i)) && end > *of_group)
+			*of_group = end;
+	}
+}
+
+static void find_alone(struct ptt_check *c, const int64_t *ends, uint32_t count)
+{
+	uint32_t *group = calloc(c->t.process_count + 1, sizeof(*group));
+	int64_t *last = calloc(c->t.process_count + 1, sizeof(*last));
+
+	if (group && last) {
+		group_processes(c, group);
+		find_last_ends(c, group, ends, count, last);
+		for (uint32_t i = 0; i < c->t.process_count; i++)
+			CK_PROCESS(c, i)->alone = CK_PROCESS(c, i)->hung && last[group_of(group, i)] < CK_PROCESS(c, i)->last;
+	} else {
+		c->t.error = -ENOMEM;
+	}
+	free(group);
+	free(last);
+}
+
+/* Threads that wait for something else than a barrier and a thread, which the others at a barrier may wait for. */
+static void find_late(struct ptt_check *c)
+{
+	for (uint32_t i = c->t.threads.count; i-- > 1;) {
+		struct ck_thread *t = CK_THREAD(c, i);
+		uint8_t kind = CK_WAITING(c, t->waits)->kind;
+
+		if (!t->waits || kind == NPTL_DOMAIN_BARRIER || kind == PTT_KIND_THREAD)
+			continue;
+		t->late_next = CK_PROCESS(c, t->process)->late;
+		CK_PROCESS(c, t->process)->late = i;
+	}
+}
+
+void ck_find_hung(struct ptt_check *c, const int64_t *ends, uint32_t count)
+{
+	find_late(c);
+	find_hung(c);
+	find_alone(c, ends, count);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* futexes.c - waits by system call for locks that are compiled into the program, as far as it is known what waits. */
+/*
+ * What such a lock does without a wait is not in the trace, so nobody knows who has it: these waits count where all threads of a
+ * process are blocked. A word of which nothing is known, or that another process may wake, is no wait here.
+ */
+#include <linux/futex.h>
+
+#include "catalog.h"
+#include "facts.h"
+
+void ck_futex_in(struct ptt_check *c, const struct tk_event *e)
+{
+	int64_t kind = tk_number(&e->e, TK_LOCK, 0);
+	struct ck_wait *w;
+
+	c->futex_waits++;
+	if (kind <= 0 || kind >= ptt_futex_kind_count || ptt_futex_kinds[kind].anyone)
+		return;
+	w = CK_WAITING(c, ck_wait_begin(c, e, ck_use(c, e, PTT_KIND_FUTEX), PTT_MODE_EXCLUSIVE));
+	w->timed = tk_number(&e->e, TK_TIMEOUT, -1) >= 0;
+	/* libstdc++ says of no futex that it is the process's own, so the memory decides */
+	w->shared = !(tk_number(&e->e, TK_OP, 0) & FUTEX_PRIVATE_FLAG) && tk_share_at(&c->t, e->process, e->object);
+	w->futex = (uint8_t)kind;
+}
+
+void ck_futex_out(struct ptt_check *c, const struct tk_event *e)
+{
+	uint32_t wait = tk_wait_at(&c->t, e), object = CK_WAITING(c, wait)->object;
+
+	if (!wait)
+		return;
+	if (tk_number(&e->e, TK_RESULT, 0) != 0 || !tk_wake_use(&c->t, object, CK_WAITING(c, wait)->since))
+		tk_wake_drop(&c->t, object, tk_wake_excess(&c->t, object));
+	tk_wait_end(&c->t, wait);
+}
+
+void ck_futex_wake(struct ptt_check *c, const struct tk_event *e)
+{
+	int64_t count = tk_number(&e->e, TK_COUNT, 1);
+
+	tk_wake(&c->t, e, ck_use(c, e, PTT_KIND_FUTEX), count > 0 ? (uint32_t)count : 0, PTT_WAKE_FUTEX);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* lock_misuse.c - locks as they are taken and released: holds that are too long, and releases of what is not theirs. */
+#include "../facts.h"
+
+/* ---- taking ---- */
+
+/* Others hold it, as far as is known, and cannot do so any more. */
+static void contradicted(struct ptt_check *c, const struct tk_event *e, uint32_t object)
+{
+	int64_t result = tk_number(&e->e, TK_RESULT, 0);
+
+	if (result != EOWNERDEAD)
+		CK_OBJECT(c, object)->flags |= CK_DOUBT;
+	ck_drop_holds(c, object);
+}
+
+void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode, enum tk_how how)
+{
+	struct ck_object *o = CK_OBJECT(c, object);
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	uint32_t number = o->holds ? tk_hold_find(&c->t, e->thread, object) : 0;
+
+	if (number) {
+		CK_HOLD(c, number)->depth++;
+		return;
+	}
+	if (unlikely(!CK_PROCESS(c, e->process)->full[o->kind]))
+		return;
+	if (unlikely(o->holds && (mode == PTT_MODE_EXCLUSIVE || CK_HOLD(c, o->holds)->mode == PTT_MODE_EXCLUSIVE)))
+		contradicted(c, e, object);
+	o->kept = 0;
+	if (t->holds && how != TK_WAITED && o->kind != PTT_KIND_ONCE)
+		ck_ask(c, e, object, mode, how == TK_TRIED);
+	t->locked = true;
+	if (unlikely(t->waits) && CK_WAITING(c, t->waits)->mutex == object) {
+		CK_WAITING(c, t->waits)->retaken = true;
+	} else {
+		o->taken_before = o->taken;
+		o->taken = e->ts;
+	}
+	ck_hold_begin(c, e, object, mode);
+}
+
+/* ---- releasing ---- */
+
+static void long_hold(struct ptt_check *c, const struct tk_event *e, uint32_t hold)
+{
+	const struct tk_hold *h = CK_HOLD(c, hold);
+	struct tk_event at = *e;
+
+	at.site = h->site; /* what is to be changed */
+	if (!ck_found_more(c, PTT_FACT_LONG_HOLD, &at, (uint64_t)h->object << 16, h->site, e->ts - h->since))
+		return;
+	ck_step_hold(c, hold);
+	ck_step_now(c, PTT_STEP_RELEASED, e, h->object);
+}
+
+/* Somebody else's lock, or nobody's. @flags: of the fact. */
+static void release_of_other(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint32_t flags)
+{
+	const struct ck_object *o = CK_OBJECT(c, object);
+	uint32_t hold = o->holds;
+
+	if (!ck_found(c, hold ? PTT_FACT_RELEASE_OF_OTHERS : PTT_FACT_RELEASE_OF_FREE, e, (uint64_t)object << 16, e->site, flags))
+		return;
+	if (hold)
+		ck_step_hold(c, hold);
+	else
+		ck_step_released(c, object);
+	ck_step_now(c, flags & PTT_FLAG_REFUSED ? PTT_STEP_REFUSED : PTT_STEP_UNLOCKS, e, object)->value =
+		tk_number(&e->e, TK_RESULT, 0);
+}
+
+static void release_unheld(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
+{
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	bool for_wait = kind == NPTL_DOMAIN_MUTEX && t->cond_mutex == e->object;
+	uint32_t object = ck_use(c, e, kind);
+	struct ck_object *o = CK_OBJECT(c, object);
+
+	if (kind == NPTL_DOMAIN_ONCE)
+		return;
+	if (t->flags & CK_WHOLE && !(o->flags & CK_DOUBT)) {
+		if (for_wait)
+			ck_cond_unlocked(c, e, object, PTT_FLAG_WHOLE);
+		else
+			release_of_other(c, e, object, PTT_FLAG_WHOLE);
+	}
+	/* It is free now, whoever held it; what they do with it says nothing of them. */
+	o->flags |= CK_DOUBT;
+	ck_drop_holds(c, object);
+	tk_released(&c->t, object, e);
+}
+
+void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
+{
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	uint32_t hold = tk_hold_released(&c->t, e);
+
+	if (unlikely(!hold)) {
+		release_unheld(c, e, kind);
+		t->cond_mutex = 0;
+		return;
+	}
+	t->cond_mutex = 0;
+	tk_released(&c->t, CK_HOLD(c, hold)->object, e);
+	if (--CK_HOLD(c, hold)->depth)
+		return;
+	if (unlikely(e->ts - CK_HOLD(c, hold)->since >= c->long_hold) && kind != NPTL_DOMAIN_ONCE)
+		long_hold(c, e, hold);
+	ck_hold_end(c, hold);
+}
+
+/* ---- what the library refuses ---- */
+
+static bool is_lock_routine(uint32_t kind, int64_t routine)
+{
+	if (kind == NPTL_DOMAIN_MUTEX)
+		return routine == NPTL_EV_MUTEX_LOCK_IN || routine == NPTL_EV_MUTEX_TIMEDLOCK_IN ||
+		       routine == NPTL_EV_MUTEX_CLOCKLOCK_IN;
+	return routine == NPTL_EV_RWLOCK_RDLOCK_IN || routine == NPTL_EV_RWLOCK_WRLOCK_IN ||
+	       routine == NPTL_EV_RWLOCK_TIMEDRDLOCK_IN || routine == NPTL_EV_RWLOCK_TIMEDWRLOCK_IN ||
+	       routine == NPTL_EV_RWLOCK_CLOCKRDLOCK_IN || routine == NPTL_EV_RWLOCK_CLOCKWRLOCK_IN;
+}
+
+static void refused_again(struct ptt_check *c, const struct tk_event *e, uint32_t object, int64_t result)
+{
+	if (!ck_found(c, PTT_FACT_WAIT_FOR_SELF, e, (uint64_t)object << 16, e->site, PTT_FLAG_REFUSED))
+		return;
+	ck_step_hold(c, tk_hold_find(&c->t, e->thread, object));
+	ck_step_now(c, PTT_STEP_REFUSED, e, object)->value = result;
+}
+
+static void refused_destroy(struct ptt_check *c, const struct tk_event *e, uint32_t object)
+{
+	const struct ck_object *o = CK_OBJECT(c, object);
+
+	if (!ck_found(c, PTT_FACT_DESTROY_IN_USE, e, (uint64_t)object << 16, e->site, PTT_FLAG_REFUSED))
+		return;
+	for (uint32_t hold = o->holds; hold; hold = CK_HOLD(c, hold)->object_next)
+		ck_step_hold(c, hold);
+	ck_step_now(c, PTT_STEP_REFUSED, e, object)->value = EBUSY;
+}
+
+void ck_lock_error(struct ptt_check *c, const struct tk_event *e)
+{
+	uint32_t kind = e->id >> 6, object = ck_object(c, e, kind, e->object);
+	struct ck_object *o = CK_OBJECT(c, object);
+	int64_t routine = tk_number(&e->e, TK_ROUTINE, 0), result = tk_number(&e->e, TK_RESULT, 0);
+	bool mutex = kind == NPTL_DOMAIN_MUTEX;
+	bool unlock = routine == (mutex ? NPTL_EV_MUTEX_UNLOCK_IN : NPTL_EV_RWLOCK_UNLOCK_IN);
+
+	if (!mutex && kind != PTT_KIND_RWLOCK)
+		return;
+	o->kept = 0;
+	if (o->flags & PTT_OBJECT_ENDED) {
+		if (mutex && (result == EINVAL || result == EPERM))
+			ck_use_destroyed(c, e, object);
+		return;
+	}
+	/* The functions of C11 return thrd_error, whatever it was: recorded as EINVAL. */
+	if (is_lock_routine(kind, routine) &&
+	    (result == EDEADLK || (result == EINVAL && tk_hold_find(&c->t, e->thread, object))))
+		refused_again(c, e, object, result);
+	else if (unlock && (result == EPERM || result == EINVAL) && !tk_hold_find(&c->t, e->thread, object) &&
+		 CK_THREAD(c, e->thread)->flags & CK_WHOLE && !(o->flags & CK_DOUBT))
+		release_of_other(c, e, object, PTT_FLAG_WHOLE | PTT_FLAG_REFUSED);
+	else if (mutex && routine == NPTL_EV_MUTEX_DESTROY_IN && result == EBUSY)
+		refused_destroy(c, e, object);
+}
+
+/* ---- the end of a thread ---- */
+
+/* A detached thread may keep a lock from all others, so that nobody goes on while the process ends. */
+void ck_kept_locks(struct ptt_check *c)
+{
+	for (uint32_t i = 1; i < c->t.objects.count; i++) {
+		struct ptt_check_fact *f = CK_FACT(c, CK_OBJECT(c, i)->kept);
+
+		if (CK_OBJECT(c, i)->kept && CK_PROCESS(c, f->process)->exited &&
+		    CK_THREAD(c, CK_STEP(c, f->first_step)->thread)->flags & (PTT_THREAD_DETACHED | PTT_THREAD_GONE))
+			f->flags |= PTT_FLAG_DROPPED;
+	}
+}
+
+/* Others had used what a thread keeps. */
+static bool may_keep(const struct ptt_check *c, const struct tk_hold *h)
+{
+	uint32_t before = CK_OBJECT(c, h->object)->releaser;
+
+	return before && before != h->thread;
+}
+
+void ck_exit_holding(struct ptt_check *c, const struct tk_event *e)
+{
+	for (uint32_t hold = CK_THREAD(c, e->thread)->holds; hold; hold = CK_HOLD(c, hold)->thread_next) {
+		const struct tk_hold *h = CK_HOLD(c, hold);
+		struct tk_event at = *e;
+		uint32_t found;
+
+		/* Whoever takes a robust mutex next gets EOWNERDEAD. */
+		if (CK_OBJECT(c, h->object)->flags & CK_ROBUST || h->kind == NPTL_DOMAIN_ONCE)
+			continue;
+		at.site = h->site;
+		found = ck_found(c, PTT_FACT_END_WITH_HOLD, &at, (uint64_t)h->object << 16, h->site, PTT_FLAG_WHOLE);
+		if (!found)
+			continue;
+		CK_OBJECT(c, h->object)->kept = may_keep(c, h) ? found : 0;
+		ck_step_hold(c, hold);
+		ck_step(c, PTT_STEP_ENDED, e->thread, e->ts, 0, 0);
+	}
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* object_misuse.c - objects by address, their generations, and what must not be done before or after their life. */
+#include "../facts.h"
+
+void ck_object_made(struct tracker *t, uint32_t object)
+{
+	struct ptt_check *c = (struct ptt_check *)(void *)t;
+	struct ck_object *o = CK_OBJECT(c, object);
+	uint32_t process = o->process, depth = 0;
+
+	while (o->generation == 1 && CK_PROCESS(c, process)->parent && depth++ < 64) {
+		uint32_t theirs;
+
+		process = CK_PROCESS(c, process)->parent - 1;
+		theirs = tk_known_object(t, process, o->kind, o->address);
+		if (!theirs)
+			continue;
+		o->flags |= CK_OBJECT(c, theirs)->flags & (PTT_OBJECT_MADE | PTT_OBJECT_SHARED | CK_ROBUST | CK_INHERITS);
+		o->flags |= CK_DOUBT; /* it may be locked */
+		o->barrier_count = CK_OBJECT(c, theirs)->barrier_count;
+		return;
+	}
+}
+
+uint32_t ck_wait_begin(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode)
+{
+	uint32_t lost = tk_wait_of(&c->t, e->thread, object), wait;
+
+	/* The end of an earlier one was lost. */
+	if (lost)
+		tk_wait_end(&c->t, lost);
+	wait = tk_wait_begin(&c->t, e, object, mode);
+	CK_WAITING(c, wait)->timed = tk_number(&e->e, TK_TIMED, 0) != 0;
+	return wait;
+}
+
+bool ck_lasting(const struct ptt_check *c, const struct ck_object *o)
+{
+	const struct ck_process *p = CK_PROCESS(c, o->process);
+
+	for (uint32_t i = 0; i < p->memory_count; i++)
+		if (o->address >= p->memory[2 * i] && o->address < p->memory[2 * i + 1])
+			return true;
+	return false;
+}
+
+void ck_use_destroyed(struct ptt_check *c, const struct tk_event *e, uint32_t object)
+{
+	const struct ck_object *o = CK_OBJECT(c, object);
+
+	if (!ck_found(c, PTT_FACT_USE_OF_DESTROYED, e, (uint64_t)object << 16, e->site, PTT_FLAG_WHOLE))
+		return;
+	ck_step_last(c, PTT_STEP_INIT, &o->init, object);
+	ck_step_last(c, PTT_STEP_DESTROYED, &o->destroyed, object);
+	ck_step_now(c, PTT_STEP_USED, e, object)->value = e->id;
+}
+
+uint32_t ck_use(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
+{
+	uint32_t object = ck_object(c, e, kind, e->object);
+
+	if (likely(!(CK_OBJECT(c, object)->flags & PTT_OBJECT_ENDED)))
+		return object;
+	/*
+	 * Memory is used again for objects that need no initialization; only where the memory is no other's that is no
+	 * explanation. A mutex would have refused if it had not been made anew.
+	 */
+	if (kind != NPTL_DOMAIN_MUTEX && ck_lasting(c, CK_OBJECT(c, object)))
+		ck_use_destroyed(c, e, object);
+	object = tk_renew(&c->t, object, e);
+	CK_OBJECT(c, object)->flags |= CK_DOUBT;
+	return object;
+}
+
+void ck_init(struct ptt_check *c, const struct tk_event *e)
+{
+	uint32_t object = tk_init(&c->t, e);
+	struct ck_object *o = CK_OBJECT(c, object);
+
+	if (!object)
+		return;
+	ck_drop_holds(c, o->before);
+	o->init = ck_now(e);
+	if (tk_number(&e->e, TK_ROBUST, 0))
+		o->flags |= CK_ROBUST;
+	if (tk_number(&e->e, TK_PROTOCOL, 0))
+		o->flags |= CK_INHERITS;
+	/* What the value of one with a name is depends on its creator. */
+	if (o->kind == PTT_KIND_SEM && !o->opens && tk_number(&e->e, TK_VALUE, 0) == 1)
+		o->flags |= CK_AS_LOCK;
+	o->barrier_count = (uint32_t)tk_number(&e->e, TK_COUNT, 0);
+}
+
+/* A waiter for a semaphore that nobody has posted since. */
+static uint32_t hungry(const struct ptt_check *c, const struct ck_object *o)
+{
+	const struct ck_wakeup *post = ck_woke(c, o);
+	uint32_t wait = o->waits;
+
+	while (wait && (CK_WAITING(c, wait)->timed || (post->thread && post->ts >= CK_WAITING(c, wait)->since)))
+		wait = CK_WAITING(c, wait)->object_next;
+	return wait;
+}
+
+/* Waiters of a condition that nobody has woken, and that do not wake up by themselves. */
+static uint32_t sleeper(const struct ptt_check *c, const struct ck_object *o)
+{
+	uint32_t found = 0;
+
+	if (o->kind != NPTL_DOMAIN_COND || ck_pending(c, o) >= o->waiters)
+		return 0;
+	for (uint32_t wait = o->waits; wait; wait = CK_WAITING(c, wait)->object_next) {
+		if (CK_WAITING(c, wait)->timed)
+			return 0;
+		if (!ck_is_woken(c, CK_WAITING(c, wait)))
+			found = wait;
+	}
+	return found;
+}
+
+/* Somebody holds it, or waits for it and will not be woken. */
+static void destroyed_in_use(struct ptt_check *c, const struct tk_event *e, uint32_t object)
+{
+	const struct ck_object *o = CK_OBJECT(c, object);
+	bool sem = o->kind == PTT_KIND_SEM;
+	uint32_t waits = sem ? hungry(c, o) : sleeper(c, o);
+
+	if (!waits && (!o->holds || o->flags & CK_DOUBT))
+		return;
+	if (!ck_found(c, PTT_FACT_DESTROY_IN_USE, e, (uint64_t)object << 16, e->site,
+		      PTT_FLAG_WHOLE | (sem ? PTT_FLAG_CLOSED : 0)))
+		return;
+	for (uint32_t hold = o->holds; hold; hold = CK_HOLD(c, hold)->object_next)
+		ck_step_hold(c, hold);
+	if (waits)
+		ck_step_wait(c, waits, 0);
+	ck_step_now(c, PTT_STEP_DESTROYED, e, object);
+}
+
+void ck_destroy(struct ptt_check *c, const struct tk_event *e)
+{
+	uint32_t object = ck_object(c, e, e->id >> 6, e->object);
+	struct ck_object *o = CK_OBJECT(c, object);
+
+	if (o->flags & PTT_OBJECT_ENDED) {
+		if (ck_lasting(c, o))
+			ck_use_destroyed(c, e, object);
+		return;
+	}
+	/* One with a name is closed, and lives on. */
+	if (!o->opens)
+		destroyed_in_use(c, e, object);
+	if (!tk_destroy(&c->t, e))
+		return;
+	ck_drop_holds(c, object);
+	o->flags |= CK_DOUBT;
+	o->destroyed = ck_now(e);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* off_processor.c - holders that lose the processor, or sleep, while others wait for what they hold. */
+#include "facts.h"
+
+/* So many of the locks that a thread took last are looked at. */
+#define NEAR 8u
+
+/* The thread of an event has slept in a call that it comes back from. */
+static void step_call(struct ptt_check *c, const struct tk_event *e, int64_t slept)
+{
+	const struct ck_thread *t = CK_THREAD(c, e->thread);
+	struct ptt_check_step *s = ck_step(c, PTT_STEP_SLEPT, e->thread, t->call_ns, t->call_site, 0);
+
+	s->value = slept;
+	s->call = t->call;
+}
+
+/* Others have waited for a lock while its holder was not running, for @off in all since its event before. */
+static void kept(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_kind kind, uint32_t hold, int64_t off)
+{
+	const struct tk_hold *h = CK_HOLD(c, hold);
+	uint32_t asked = ck_first_wait(c, h->object);
+	struct tk_event at = *e;
+	int64_t ns = off;
+
+	if (!asked)
+		return;
+	if (e->ts - CK_WAITING(c, asked)->since < ns)
+		ns = e->ts - CK_WAITING(c, asked)->since;
+	if (ns < c->long_wait)
+		return;
+	at.site = h->site;
+	if (!ck_found_more(c, kind, &at, (uint64_t)h->object << 16, h->site, ns))
+		return;
+	ck_step_hold(c, hold);
+	if (kind == PTT_FACT_HOLD_ASLEEP && CK_THREAD(c, e->thread)->call)
+		step_call(c, e, off);
+	ck_step_wait(c, asked, e->thread);
+}
+
+/* For each of the locks that the thread has; what others do not wait for long for is nobody's fault. */
+static void kept_all(struct ptt_check *c, const struct tk_event *e, enum ptt_fact_kind kind, int64_t off)
+{
+	uint32_t hold = off >= c->long_wait ? CK_THREAD(c, e->thread)->holds : 0;
+
+	for (uint32_t n = 0; hold && n < NEAR; n++, hold = CK_HOLD(c, hold)->thread_next)
+		kept(c, e, kind, hold, off);
+}
+
+void ck_sched(struct ptt_check *c, const struct tk_event *e)
+{
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	struct tk_sched_mark before = t->sched.now;
+	struct tk_sched_sums spent;
+
+	tk_sched_read(&t->sched, e, t->waits);
+	spent = tk_sched_since(&t->sched, &before);
+	/* What a thread waits for is another matter. */
+	if (t->waits)
+		return;
+	kept_all(c, e, PTT_FACT_HOLD_PREEMPTED, spent.ready_ns);
+	/* In a call, that is said when it is over. */
+	if (!t->call)
+		kept_all(c, e, PTT_FACT_HOLD_ASLEEP, spent.slept_ns);
+}
+
+void ck_sched_unknown(struct ptt_check *c, const struct tk_event *e)
+{
+	for (uint32_t i = CK_PROCESS(c, e->process)->threads; i; i = CK_THREAD(c, i)->process_next)
+		tk_sched_lose(&CK_THREAD(c, i)->sched);
+}
+
+void ck_sleep_in(struct ptt_check *c, const struct tk_event *e)
+{
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+
+	t->call = t->waits ? 0 : (uint32_t)tk_number(&e->e, TK_CALL, 0);
+	t->called = t->sched.now;
+	t->call_ns = e->ts;
+	t->call_site = e->site;
+}
+
+/* Without readings of the scheduler, it has slept all the time. */
+void ck_sleep_out(struct ptt_check *c, const struct tk_event *e)
+{
+	struct ck_thread *t = CK_THREAD(c, e->thread);
+	int64_t slept = tk_sched_since(&t->sched, &t->called).slept_ns;
+
+	if (t->call)
+		kept_all(c, e, PTT_FACT_HOLD_ASLEEP, slept < 0 ? e->ts - t->call_ns : slept);
+	t->call = 0;
+}

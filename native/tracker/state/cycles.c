@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* cycles.c - cycles of lock orders: those that can deadlock one day, and what prevents the others. */
+#include "orders.h"
+
+/* What all orders are searched for, with those that gates keep apart, must not take longer than the events themselves. */
+#define STEPS_MAX 4000u
+/* At the end, through all edges: */
+#define EDGES_MAX 100000u   /* followed */
+#define PAIRS_MAX 100000u   /* of orders compared */
+#define NODES_MAX 10000000u /* passed, to compare them in time */
+#define PREVENTED_LONGEST 8u
+#define BY(why) (1u << PTT_PREVENTED_##why)
+
+static bool both_shared(uint8_t a, uint8_t b)
+{
+	return a == PTT_MODE_SHARED && b == PTT_MODE_SHARED;
+}
+
+/* Whether one of the locks that they hold lets only one of them come so far. */
+static bool gated(const struct tk_orders *o, const struct tk_order *a, const struct tk_order *b)
+{
+	const uint32_t *x = TK_LOCKS(o, a->locks), *y = TK_LOCKS(o, b->locks);
+	uint32_t i = 0, k = 0;
+
+	while (i < a->held && k < b->held) {
+		if (x[i] / 2 == y[k] / 2 && !(x[i] & y[k] & 1))
+			return true;
+		if (x[i] < y[k])
+			i++;
+		else
+			k++;
+	}
+	return false;
+}
+
+static bool fits(struct tk_orders *o, const struct tk_cycle *s, uint32_t order)
+{
+	const struct tk_order *new = TK_ORDER(o, order);
+
+	for (uint32_t i = 0; i < s->length; i++) {
+		const struct tk_order *other = TK_ORDER(o, s->order[i]);
+
+		if (other->thread == new->thread || gated(o, other, new))
+			return false;
+	}
+	for (uint32_t i = 0; i < s->length; i++)
+		if (tk_apart_in_time(o, TK_ORDER(o, s->order[i])->node, new->node))
+			return false;
+	return true;
+}
+
+static bool search_from(struct tk_orders *o, struct tk_cycle *s);
+
+/* Goes on along edges that close the cycle, or along the others. */
+static bool search_along(struct tk_orders *o, struct tk_cycle *s, bool close)
+{
+	const struct tk_edge *last = TK_EDGE(o, TK_ORDER(o, s->order[s->length - 1])->edge);
+	const struct tk_edge *first = TK_EDGE(o, TK_ORDER(o, s->order[0])->edge);
+
+	for (uint32_t edge = TK_ORDER_OBJECT(o, last->to)->edges_out; edge; edge = TK_EDGE(o, edge)->out_next) {
+		const struct tk_edge *next = TK_EDGE(o, edge);
+		bool closes = next->to == first->from;
+
+		if (closes != close || !next->cyclic || next->tried || both_shared(last->to_mode, next->from_mode))
+			continue;
+		if (closes && both_shared(next->to_mode, first->from_mode))
+			continue;
+		for (uint32_t order = next->orders; order; order = TK_ORDER(o, order)->next) {
+			if (++s->steps > STEPS_MAX)
+				return false;
+			if (s->length == TK_CYCLE_MAX || !fits(o, s, order))
+				continue;
+			s->order[s->length++] = order;
+			if (closes || search_from(o, s))
+				return true;
+			s->length--;
+		}
+	}
+	return false;
+}
+
+/* Short cycles are easier to understand. */
+static bool search_from(struct tk_orders *o, struct tk_cycle *s)
+{
+	return search_along(o, s, true) || search_along(o, s, false);
+}
+
+void tk_cycle_search(struct tk_orders *o, const struct tk_event *e, uint32_t order)
+{
+	struct tk_cycle s = { .order = { order }, .length = 1 };
+
+	if (o->walked > TK_WALK_MAX)
+		return;
+	if (search_from(o, &s))
+		o->closed(o->t, e, &s);
+	o->walked += s.steps;
+}
+
+/* ---- what prevents the others ---- */
+
+struct round {
+	uint32_t edge[PREVENTED_LONGEST];
+	uint32_t length;
+	uint32_t followed;
+	uint32_t compared;
+	uint64_t looked_back; /* tk_orders's, from which on there is no more time */
+	bool tries; /* follow the edges of requests that do not wait for ever, too */
+	void (*found)(struct tracker *t, const struct tk_cycle *cycle);
+};
+
+static uint32_t prevented_by(struct tk_orders *o, const struct tk_order *a, const struct tk_order *b)
+{
+	uint32_t why = gated(o, a, b) ? BY(GATE) : 0;
+
+	if (a->thread == b->thread)
+		return why | BY(ONE_THREAD);
+	return why || !tk_apart_in_time(o, a->node, b->node) ? why : BY(APART);
+}
+
+/* Enough was looked at. */
+static bool is_over(const struct tk_orders *o, const struct round *r)
+{
+	return r->followed > EDGES_MAX || r->compared >= PAIRS_MAX || o->looked_back > r->looked_back;
+}
+
+/* Of the orders of an edge, the one that the orders chosen before it prevent for the fewest reasons. */
+static uint32_t least_prevented(struct tk_orders *o, struct round *r, const struct tk_cycle *chosen, uint32_t edge, uint32_t *why)
+{
+	uint32_t best = 0;
+
+	for (uint32_t order = TK_EDGE(o, edge)->orders; order && (!best || *why); order = TK_ORDER(o, order)->next) {
+		uint32_t all = 0;
+
+		for (uint32_t i = 0; i < chosen->length && !is_over(o, r); i++, r->compared++)
+			all |= prevented_by(o, TK_ORDER(o, chosen->order[i]), TK_ORDER(o, order));
+		if (best && __builtin_popcount(all) >= __builtin_popcount(*why))
+			continue;
+		best = order;
+		*why = all;
+	}
+	return best;
+}
+
+static void close_round(struct tk_orders *o, struct round *r)
+{
+	struct tk_cycle cycle = { .steps = 0 };
+
+	for (uint32_t i = 0; i < r->length; i++) {
+		const struct tk_edge *edge = TK_EDGE(o, r->edge[i]), *next = TK_EDGE(o, r->edge[(i + 1) % r->length]);
+		uint32_t why = 0, order = least_prevented(o, r, &cycle, r->edge[i], &why);
+
+		if (!order)
+			return;
+		cycle.order[cycle.length++] = order;
+		cycle.prevented |= why | (edge->tried ? BY(TRY) : 0);
+		if (both_shared(edge->to_mode, next->from_mode))
+			cycle.prevented |= BY(SHARED);
+	}
+	/* What was not compared is not known. */
+	if (!is_over(o, r))
+		r->found(o->t, &cycle);
+}
+
+static bool is_on(const struct tk_orders *o, const struct round *r, uint32_t object)
+{
+	for (uint32_t i = 0; i < r->length; i++)
+		if (TK_EDGE(o, r->edge[i])->from == object)
+			return true;
+	return false;
+}
+
+/* Cycles are followed from the lock that was seen first. */
+static void follow(struct tk_orders *o, struct round *r, uint32_t first, uint32_t object)
+{
+	for (uint32_t edge = TK_ORDER_OBJECT(o, object)->edges_out; edge; edge = TK_EDGE(o, edge)->out_next) {
+		const struct tk_edge *e = TK_EDGE(o, edge);
+
+		r->followed++;
+		if (is_over(o, r))
+			return;
+		if (!e->cyclic || (e->tried && !r->tries) || e->to < first || (e->to != first && is_on(o, r, e->to)))
+			continue;
+		r->edge[r->length++] = edge;
+		if (e->to == first)
+			close_round(o, r);
+		else if (r->length < PREVENTED_LONGEST)
+			follow(o, r, first, e->to);
+		r->length--;
+	}
+}
+
+void tk_cycles_prevented(struct tk_orders *o, void (*found)(struct tracker *t, const struct tk_cycle *cycle))
+{
+	for (int tries = 0; tries <= 1; tries++) {
+		struct round r = { .looked_back = o->looked_back + NODES_MAX, .tries = tries, .found = found };
+
+		for (uint32_t i = 1; i < o->t->objects.count && o->edges.count > 1; i++)
+			follow(o, &r, i, i);
+	}
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* orders.h - which locks threads ask for while they hold others, and which cycles of these orders can deadlock. */
+/*
+ * An edge leads from a lock that is held to one that is asked for. An order is an edge as one thread went along it, with
+ * all the other locks it held then. A cycle of orders is a deadlock that has not happened yet if the threads differ, no two
+ * held a lock in common, at each lock one of the two wants it alone, no two were kept apart in time by a creation, a join
+ * or a barrier, and none of the requests was a try. What prevents a cycle that cannot close is known too.
+ *
+ * A consumer of the tracker has a struct tk_orders beside its struct tracker, and the structs below in its elements.
+ */
+#ifndef PTT_TRACKER_ORDERS_H
+#define PTT_TRACKER_ORDERS_H
+
+#include "state.h"
+
+/* In the element of a thread. */
+struct tk_order_thread {
+	uint64_t held_sum; /* of what it holds, whatever the order */
+	uint32_t locks;	   /* how much it holds, once routines left out */
+	uint32_t base;	   /* node: everything that came before */
+	uint32_t own;	   /* node of what it does now, or 0 */
+};
+
+/* In the element of an object. */
+struct tk_order_object {
+	uint32_t edges_out; /* lists */
+	uint32_t edges_in;
+	uint32_t mark;
+};
+
+/* What a thread asked for before in the same state. */
+struct tk_asked {
+	uint64_t held;
+	uint32_t what;
+	uint32_t node;
+};
+
+struct tk_edge {
+	uint32_t from;
+	uint32_t to;
+	uint32_t out_next;
+	uint32_t in_next;
+	uint32_t orders; /* list */
+	uint16_t order_count;
+	uint8_t most_held; /* of its orders, when they are as many as there may be */
+	uint8_t from_mode;
+	uint8_t to_mode;
+	bool cyclic; /* there is a way back */
+	bool tried; /* asked for in a way that does not wait for ever */
+};
+
+struct tk_order {
+	uint64_t held_sum; /* stands for the locks held */
+	int64_t held_since;
+	int64_t ts;
+	uint64_t held_site;
+	uint64_t site;
+	uint32_t edge;
+	uint32_t next;
+	uint32_t thread;
+	uint32_t node;
+	uint32_t locks; /* in `held`: the locks held, times two, plus one for a shared one; sorted */
+	uint8_t held; /* how many */
+};
+
+/* Everything that one thread did between two points where threads meet. */
+struct tk_node {
+	uint32_t before[2];
+	uint32_t mark;
+};
+
+#define TK_CYCLE_MAX 16u /* orders */
+#define TK_WALK_MAX UINT64_C(30000000) /* steps of all searches, which must not take longer than the events themselves */
+
+/* Orders that close a cycle, each from the lock that the one before it asks for. */
+struct tk_cycle {
+	uint32_t order[TK_CYCLE_MAX];
+	uint32_t length;
+	uint32_t steps; /* of the search for it */
+	uint32_t prevented; /* why it cannot close: a bit (1 << PTT_PREVENTED_…) each */
+};
+
+struct tk_orders {
+	struct tracker *t;
+	size_t in_thread, in_object; /* where the structs above are in the elements */
+	struct rd_pool nodes, edges, orders, held;
+	struct rd_map edge_of, order_of, set_of;
+	uint32_t mark; /* of the last walk */
+	uint64_t crowded; /* locks asked for by threads that held too many others to keep the orders */
+	uint64_t walked; /* steps of searches, which are bounded */
+	uint64_t looked_back; /* nodes passed to see what comes before what */
+	uint32_t *stack;
+	uint32_t stack_room;
+	/* An order that has just been seen closes a cycle. */
+	void (*closed)(struct tracker *t, const struct tk_event *e, const struct tk_cycle *cycle);
+};
+
+#define TK_NODE(o, i) (&((struct tk_node *)(void *)(o)->nodes.items)[i])
+#define TK_EDGE(o, i) (&((struct tk_edge *)(void *)(o)->edges.items)[i])
+#define TK_ORDER(o, i) (&((struct tk_order *)(void *)(o)->orders.items)[i])
+#define TK_LOCKS(o, i) (&((uint32_t *)(void *)(o)->held.items)[i])
+#define TK_ORDER_THREAD(o, i) ((struct tk_order_thread *)(void *)((o)->t->threads.items + (o)->t->threads.size * (i) + (o)->in_thread))
+#define TK_ORDER_OBJECT(o, i) ((struct tk_order_object *)(void *)((o)->t->objects.items + (o)->t->objects.size * (i) + (o)->in_object))
+
+/* tk_order_share - a number that stands for a hold in the sum over what a thread holds. */
+static inline uint64_t tk_order_share(uint32_t object, uint8_t mode)
+{
+	return rd_hash(object, (uint64_t)mode + 1);
+}
+
+static inline void tk_order_hold(struct tk_order_thread *t, uint32_t kind, uint32_t object, uint8_t mode)
+{
+	t->locks += kind != PTT_KIND_ONCE;
+	t->held_sum += tk_order_share(object, mode);
+}
+
+static inline void tk_order_release(struct tk_order_thread *t, const struct tk_hold *h)
+{
+	t->locks -= h->kind != PTT_KIND_ONCE;
+	t->held_sum -= tk_order_share(h->object, h->mode);
+}
+
+/* What follows is in order: each file calls those above it only. */
+
+/* ---- meetings.c ---- */
+
+/* tk_stack_push - for walks along nodes and edges, one at a time; false: no memory. */
+bool tk_stack_push(struct tk_orders *o, uint32_t *depth, uint32_t value);
+/* tk_publish - the node of all that a thread has done so far; what it does from now on is another one's. */
+uint32_t tk_publish(struct tk_orders *o, uint32_t thread);
+/* tk_joined_node - a node after both. */
+uint32_t tk_joined_node(struct tk_orders *o, uint32_t a, uint32_t b);
+/* tk_own_node - of what a thread does now. */
+uint32_t tk_own_node(struct tk_orders *o, uint32_t thread);
+/* tk_apart_in_time - whether one of two nodes is over when the other begins; also when that is too far to see. */
+bool tk_apart_in_time(struct tk_orders *o, uint32_t a, uint32_t b);
+
+/* ---- cycles.c ---- */
+
+/* tk_cycle_search - looks for a cycle that can close, through an order that is new, and calls back. */
+void tk_cycle_search(struct tk_orders *o, const struct tk_event *e, uint32_t order);
+/*
+ * tk_cycles_prevented - calls back with each cycle of locks of up to 8, with the orders that come nearest to closing it
+ *
+ * Bounded, however many there are; those that can close come too, with nothing in `prevented`.
+ */
+void tk_cycles_prevented(struct tk_orders *o, void (*found)(struct tracker *t, const struct tk_cycle *cycle));
+
+/* ---- orders.c ---- */
+
+/* tk_orders_open - Return: 0 or -ENOMEM; tk_orders_close() is needed either way. */
+int tk_orders_open(struct tk_orders *o, struct tracker *t);
+void tk_orders_close(struct tk_orders *o);
+/* tk_order_keep - the orders from what a thread holds to what it asks for; see tk_ask(). */
+void tk_order_keep(struct tk_orders *o, const struct tk_event *e, uint32_t object, uint8_t mode, bool tried);
+
+/*
+ * tk_ask - a thread that holds others asks for a lock; inline, for every nested lock comes here
+ *
+ * @asked: TK_CACHE of them, of the thread; @tried: it does not wait for ever
+ */
+static inline void tk_ask(struct tk_orders *o, const struct tk_event *e, const struct tk_order_thread *t,
+			  struct tk_asked *asked, uint32_t object, uint8_t mode, bool tried)
+{
+	uint32_t what = object << 2 | (uint32_t)tried << 1 | mode;
+	uint32_t node = likely(t->own) ? t->own : tk_own_node(o, e->thread);
+
+	asked += rd_hash(t->held_sum, what) % TK_CACHE;
+	if (likely(asked->held == t->held_sum && asked->what == what && asked->node == node))
+		return;
+	*asked = (struct tk_asked){ .held = t->held_sum, .what = what, .node = node };
+	tk_order_keep(o, e, object, mode, tried);
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* processor.h - how long a thread has had no processor, as the scheduler's readings among its events say. */
+/*
+ * A thread that has readings has one before each event that it did not run up to. So between two events without a reading
+ * in between it has run, and of what lies between an event and the reading behind it the sums are known.
+ */
+#ifndef PTT_TRACKER_PROCESSOR_H
+#define PTT_TRACKER_PROCESSOR_H
+
+#include "state.h"
+
+/* Sums since some time. They may be subtracted where the epochs are the same, and not 0. */
+struct tk_sched_mark {
+	int64_t off_ns;	  /* without a processor */
+	int64_t ready_ns; /* of that, it could have run */
+	int64_t slept_ns; /* the rest of it, outside of waits */
+	uint32_t slices;  /* how often it has been given a processor */
+	uint32_t epoch;	  /* 0 = nothing is known; changes where something happened that is not known */
+};
+
+struct tk_sched {
+	struct tk_sched_mark now;
+	int64_t read;  /* when the last reading was */
+	int64_t ran;   /* as it said */
+	int64_t ready; /* as it said */
+	uint32_t epochs; /* ever */
+	bool has_read; /* the last reading had numbers */
+};
+
+/* What went by between a mark and now; -1, all of them, where that is not known. */
+struct tk_sched_sums {
+	int64_t off_ns;
+	int64_t ready_ns;
+	int64_t slept_ns;
+};
+
+/* tk_sched_read - a reading; @in_wait: the thread waits. Return: whether it has lost the processor since the one before. */
+bool tk_sched_read(struct tk_sched *s, const struct tk_event *e, bool in_wait);
+
+/* tk_sched_lose - there may have been readings that nobody saw, or there will be none any more. */
+void tk_sched_lose(struct tk_sched *s);
+
+static inline struct tk_sched_sums tk_sched_since(const struct tk_sched *s, const struct tk_sched_mark *mark)
+{
+	if (!mark->epoch || mark->epoch != s->now.epoch)
+		return (struct tk_sched_sums){ -1, -1, -1 };
+	return (struct tk_sched_sums){ s->now.off_ns - mark->off_ns, s->now.ready_ns - mark->ready_ns,
+				       s->now.slept_ns - mark->slept_ns };
+}
+
+#endif

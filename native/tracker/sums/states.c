@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* states.c - what threads do from their first event to their end, as far as waits, readings and context switches show. */
+/*
+ * Of what lies between an event and the reading that follows the order is known only where the thread was given a
+ * processor once, in a wait. Without readings, what is no wait is unknown. Where the kernel's context switches are known,
+ * they say when a thread had a processor, and all else what it did without one.
+ */
+#include "sums.h"
+
+/* ---- rows ---- */
+
+static void put_row(struct ptt_model *m, uint32_t thread, int64_t from, int64_t to, struct ptt_model_state what)
+{
+	uint32_t number = MD_THREAD(m, thread)->pub.number;
+	struct ptt_model_state *row;
+
+	if (to <= from || (m->only_threads && (number >= m->t.known_count || !m->t.known[number].allowed)) ||
+	    !md_inside(m, &from, &to) || to <= from)
+		return;
+	row = md_row(m, &m->thread_states);
+	if (!row)
+		return;
+	*row = what;
+	row->t_ns = from;
+	row->dur_ns = to - from;
+	row->thread = thread;
+}
+
+/* What a thread was seen to do that was in a state otherwise. */
+static struct ptt_model_state seen(const struct md_thread *t, const struct md_switch *s, struct ptt_model_state what)
+{
+	switch (s->now) {
+	case MD_ON:
+		what.state = PTT_STATE_RUNNING;
+		what.cpu = s->cpu;
+		break;
+	case MD_PREEMPTED:
+		what.state = t->pub.held ? PTT_STATE_PREEMPTED : PTT_STATE_READY;
+		break;
+	case MD_OFF:
+		/* it gave the processor up: nobody knows for which call */
+		if (!what.wait && (what.state == PTT_STATE_RUNNING || what.state == PTT_STATE_UNKNOWN))
+			what.state = PTT_STATE_ASLEEP;
+	}
+	if (what.state != PTT_STATE_ASLEEP)
+		what.call = 0;
+	return what;
+}
+
+/* Reports a state from where the last one ended; @of: the wait that it is part of, or the call of a sleeper. */
+static void put_state(struct ptt_model *m, uint32_t thread, int64_t until, uint8_t state, uint64_t of)
+{
+	struct md_thread *t = MD_THREAD(m, thread);
+	int64_t from = t->reported == TK_NEVER ? t->pub.first_ns : t->reported;
+	struct ptt_model_state what = { .state = state, .cpu = UINT16_MAX };
+	uint32_t n = 0;
+
+	if (until <= from)
+		return;
+	if (state == PTT_STATE_ASLEEP)
+		what.call = (uint16_t)of;
+	else
+		what.wait = of;
+	t->reported = until;
+	for (; n < t->switch_count && t->switches[n].ts < until; n++) {
+		const struct md_switch *s = &t->switches[n];
+		int64_t to = n + 1 < t->switch_count && s[1].ts < until ? s[1].ts : until;
+
+		put_row(m, thread, from, s->ts, what);
+		from = s->ts > from ? s->ts : from;
+		put_row(m, thread, from, to, seen(t, s, what));
+		from = to > from ? to : from;
+	}
+	put_row(m, thread, from, until, what);
+	if (n > 1) {
+		t->switch_count -= n - 1;
+		memmove(t->switches, t->switches + n - 1, t->switch_count * sizeof(*t->switches));
+	}
+}
+
+/* The same of one that slept and was then ready for so long until it had a processor again; @ready 0: that is not known. */
+static void put_sleep(struct ptt_model *m, uint32_t thread, int64_t until, uint8_t state, uint64_t of, int64_t ready)
+{
+	const struct md_thread *t = MD_THREAD(m, thread);
+	int64_t on = until;
+
+	for (uint32_t i = t->switch_count; i && on == until; i--)
+		if (t->switches[i - 1].now == MD_ON && t->switches[i - 1].ts < until)
+			on = t->switches[i - 1].ts;
+	if (ready > 0) {
+		put_state(m, thread, on - ready, state, of);
+		put_state(m, thread, on, PTT_STATE_READY, state == PTT_STATE_ASLEEP ? 0 : of);
+	}
+	put_state(m, thread, until, state, of);
+}
+
+/* ---- readings and context switches ---- */
+
+static uint8_t without_wait(const struct md_thread *t)
+{
+	return t->sched.now.epoch ? PTT_STATE_RUNNING : PTT_STATE_UNKNOWN;
+}
+
+/* What the kernel does with a thread from now on. */
+static void add_switch(struct ptt_model *m, struct md_thread *t, struct md_switch now)
+{
+	t->last = now;
+	if (!(m->flags & PTT_MODEL_STATES_OF))
+		return;
+	if (t->switch_count == t->switch_room) {
+		uint32_t room = t->switch_room ? 2 * t->switch_room : 4;
+		struct md_switch *more = realloc(t->switches, room * sizeof(*more));
+
+		if (!more) {
+			m->t.error = -ENOMEM;
+			return;
+		}
+		t->switches = more;
+		t->switch_room = room;
+	}
+	t->switches[t->switch_count++] = now;
+}
+
+void md_switches_loaded(struct ptt_model *m, struct md_thread *t)
+{
+	t->switches = NULL;
+	t->switch_count = t->switch_room = 0;
+	if (t->last.now != MD_NEVER)
+		add_switch(m, t, t->last);
+}
+
+/* The processor that the last switch of a thread was about. */
+static uint16_t cpu_of(const struct ptt_model *m, const struct md_thread *t)
+{
+	uint16_t cpu = m->t.known[t->pub.number].cpu;
+
+	return cpu == PTT_CPU_NONE ? UINT16_MAX : cpu;
+}
+
+/* It was switched before its first event only, or is for the first time now. */
+static void began_on(struct ptt_model *m, struct md_thread *t)
+{
+	add_switch(m, t, (struct md_switch){ t->pub.first_ns, cpu_of(m, t), MD_ON });
+}
+
+void md_sched(struct ptt_model *m, const struct tk_event *e)
+{
+	struct md_thread *t = MD_THREAD(m, e->thread);
+	int64_t before = t->pub.last_ns < e->ts ? t->pub.last_ns : e->ts;
+	bool reports = m->flags & PTT_MODEL_STATES_OF && !t->pub.waits && !t->call, switched;
+
+	if (t->last.now == MD_NEVER && m->t.known[e->number].switches)
+		began_on(m, t);
+	if (reports)
+		put_state(m, e->thread, before, without_wait(t), 0);
+	switched = tk_sched_read(&t->sched, e, t->pub.waits);
+	if (reports)
+		put_state(m, e->thread, e->ts, switched ? PTT_STATE_UNKNOWN : without_wait(t), 0);
+}
+
+void md_sched_unknown(struct ptt_model *m, const struct tk_event *e)
+{
+	for (uint32_t i = TK_PROCESS(&m->t, e->process)->threads; i; i = MD_THREAD(m, i)->pub.process_next)
+		tk_sched_lose(&MD_THREAD(m, i)->sched);
+}
+
+void md_switched(struct ptt_model *m, const struct tk_event *e, enum tk_action action)
+{
+	static const uint8_t now[TK_ACTIONS] = {
+		[TK_SWITCHED_IN] = MD_ON, [TK_SWITCHED_OUT] = MD_OFF, [TK_PREEMPTED] = MD_PREEMPTED,
+		[TK_SWITCHES_LOST] = MD_MISSED,
+	};
+	struct md_thread *t = MD_THREAD(m, e->thread);
+	int64_t event = t->pub.last_ns < e->ts ? t->pub.last_ns : e->ts;
+	bool stops = action == TK_SWITCHED_OUT || action == TK_PREEMPTED;
+
+	if (t->last.now == MD_NEVER && stops)
+		began_on(m, t);
+	else if (t->switch_count && (stops != (t->last.now == MD_ON) || action == TK_SWITCHES_LOST))
+		t->switches[t->switch_count - 1].now = MD_MISSED;
+	add_switch(m, t, (struct md_switch){ e->ts, cpu_of(m, t), now[action] });
+	if (!(m->flags & PTT_MODEL_STATES_OF) || t->pub.waits || t->call)
+		return;
+	put_state(m, e->thread, event, without_wait(t), 0);
+	put_state(m, e->thread, e->ts, PTT_STATE_UNKNOWN, 0);
+}
+
+/* ---- system calls ---- */
+
+/* What is known of a call up to now: without readings of the scheduler the thread sleeps in it all the time. */
+static void tell_call(struct ptt_model *m, uint32_t thread, int64_t until)
+{
+	const struct md_thread *t = MD_THREAD(m, thread);
+	struct tk_sched_sums spent = tk_sched_since(&t->sched, &t->called);
+
+	bool once = spent.off_ns >= 0 && t->sched.now.slices - t->called.slices <= 1;
+
+	if (t->switch_count) {
+		put_sleep(m, thread, until, PTT_STATE_ASLEEP, t->call, once ? spent.ready_ns : 0);
+	} else if (once) {
+		/* It was given a processor once at most: it ran, slept, and was ready for so long. */
+		put_state(m, thread, until - spent.off_ns, PTT_STATE_RUNNING, 0);
+		put_state(m, thread, until - spent.ready_ns, PTT_STATE_ASLEEP, t->call);
+		put_state(m, thread, until, PTT_STATE_READY, 0);
+	} else {
+		put_state(m, thread, until, PTT_STATE_ASLEEP, t->call);
+	}
+}
+
+void md_sleep_begin(struct ptt_model *m, const struct tk_event *e)
+{
+	struct md_thread *t = MD_THREAD(m, e->thread);
+
+	if (t->pub.waits)
+		return;
+	if (m->flags & PTT_MODEL_STATES_OF)
+		put_state(m, e->thread, e->ts, without_wait(t), 0);
+	t->call = (uint16_t)tk_number(&e->e, TK_CALL, 0);
+	t->call_ns = e->ts;
+	t->called = t->sched.now;
+}
+
+/* A signal handler that does something ends the sleep too; whether it returned or jumped elsewhere is not known. */
+void md_sleep_end(struct ptt_model *m, const struct tk_event *e)
+{
+	struct md_thread *t = MD_THREAD(m, e->thread);
+
+	if (m->flags & PTT_MODEL_STATES_OF)
+		tell_call(m, e->thread, e->ts);
+	t->call = 0;
+}
+
+/* ---- waits ---- */
+
+static uint8_t state_of(const struct md_wait *w, uint8_t wait_class)
+{
+	switch (wait_class) {
+	case PTT_CONTENDED:
+	case PTT_JOIN:
+		return PTT_STATE_BLOCKED;
+	case PTT_IDLE:
+		return PTT_STATE_IDLE;
+	case PTT_UNKNOWN:
+		return PTT_STATE_UNKNOWN;
+	}
+	return md_is_lock(w->kind) ? PTT_STATE_BLOCKED : PTT_STATE_IDLE;
+}
+
+/* A wait inside of another, in a signal handler, is part of that; not one for the mutex of the other. */
+void md_state_of_wait(struct ptt_model *m, const struct md_wait *w, uint8_t wait_class, int64_t until)
+{
+	const struct md_thread *t = MD_THREAD(m, w->thread);
+	const struct md_wait *outer = t->pub.waits ? MD_WAITING(m, t->pub.waits) : NULL;
+	uint8_t state = state_of(w, wait_class);
+	int64_t ready = tk_sched_since(&t->sched, &w->sched).ready_ns;
+
+	if (outer && outer->id != w->id && outer->mutex != w->object)
+		return;
+	put_state(m, w->thread, w->since < until ? w->since : until, without_wait(t), 0);
+	/* It was given a processor once: at the end, when it had been ready for so long. */
+	put_sleep(m, w->thread, until, state, w->id, t->sched.now.slices - w->sched.slices == 1 ? ready : 0);
+}
+
+void md_finish_states(struct ptt_model *m)
+{
+	bool whole = m->window.begin == INT64_MIN && m->window.end == INT64_MAX;
+
+	for (uint32_t i = 1; i < m->t.threads.count; i++) {
+		struct md_thread *t = MD_THREAD(m, i);
+		int64_t event = t->path_event;
+
+		if (t->pub.first_ns == INT64_MAX)
+			continue;
+		/* Up to its last event it is known what it did; then it may have done anything. */
+		if (m->flags & PTT_MODEL_STATES_OF) {
+			put_state(m, i, event, without_wait(t), 0);
+			put_state(m, i, t->pub.last_ns, t->call ? PTT_STATE_ASLEEP : PTT_STATE_UNKNOWN, t->call);
+		}
+		if (!whole || !t->sched.has_read || event < t->pub.last_ns)
+			continue;
+		t->pub.cpu_ns = t->sched.ran + (event > t->sched.read ? event - t->sched.read : 0);
+		t->pub.ready_ns = t->sched.ready;
+	}
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* open_waits.c - waits that go on: what they are at the end of a trace, and at a moment while it is being read. */
+#include "../holds.h"
+
+static uint8_t open_class(struct ptt_model *m, const struct md_wait *w)
+{
+	switch (w->kind) {
+	case PTT_KIND_THREAD:
+		return PTT_JOIN;
+	case PTT_KIND_COND:
+		return PTT_IDLE;
+	case PTT_KIND_FUTEX:
+		return md_futex_class(w);
+	case PTT_KIND_SEM:
+		return md_sem_unknown_class(m, w->thread, w->object);
+	}
+	return PTT_CONTENDED;
+}
+
+/* Waits for locks are for their holders now. */
+static void wait_for_holder(struct ptt_model *m, struct md_wait *w)
+{
+	const struct md_object *o = MD_OBJECT(m, w->object);
+
+	if (md_is_lock(w->kind) && o->pub.holds) {
+		w->owner = MD_HOLD(m, o->pub.holds)->thread;
+		w->owner_site = MD_HOLD(m, o->pub.holds)->site_row;
+		w->owner_stack = MD_HOLD(m, o->pub.holds)->stack;
+	}
+}
+
+/* Whom an open wait is blamed on, where it is not for holders that are known. */
+static void divide_open(struct ptt_model *m, struct md_wait *w, struct md_end *end)
+{
+	struct md_object *o = MD_OBJECT(m, w->object);
+	uint64_t dur = (uint64_t)md_portion(m, w->since, end->ts, 1, 1);
+
+	if (!md_is_lock(w->kind)) {
+		md_blame_waker(m, w, end);
+		return;
+	}
+	md_share(m, o, end->ts);
+	if (!o->pub.holds && !o->tail && (w->named || !o->pub.releaser))
+		md_claim(m, w, w->owner, w->owner_site, end->ts);
+	end->held = o->held - w->held;
+	if (end->held > dur) {
+		if (w->counted)
+			md_unblame(m, w->object, end->ts, end->ts, end->held - dur);
+		end->held = dur;
+	}
+}
+
+static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t ts)
+{
+	struct md_end end = { .ts = ts, .dur = -1, .wake = TK_NEVER, .open = true };
+	int64_t signalled;
+
+	if (w->kind == PTT_KIND_COND) {
+		struct md_wait cond = *w;
+
+		if (md_cond_open(m, w, &signalled)) {
+			struct md_end woken = { .ts = signalled, .dur = -1, .wake = TK_NEVER, .wait_class = PTT_IDLE };
+
+			md_wait_account(m, &cond, &woken);
+		}
+	}
+	wait_for_holder(m, w);
+	end.wait_class = open_class(m, w);
+	if (end.wait_class == PTT_CONTENDED)
+		divide_open(m, w, &end);
+	md_wait_account(m, w, &end);
+}
+
+int md_finish_waits(struct ptt_model *m, const int64_t *ends)
+{
+	/* What has not been given back may be meant for another thread to give back. */
+	for (uint32_t i = 1; i < m->t.objects.count; i++)
+		md_no_lock(m, i, ends[MD_OBJECT(m, i)->pub.process]);
+	for (uint32_t i = 1; i < m->t.threads.count; i++) {
+		const struct md_thread *t = MD_THREAD(m, i);
+
+		for (uint32_t wait = t->pub.waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
+			struct md_wait w = *MD_WAITING(m, wait);
+
+			finish_wait(m, &w, ends[t->pub.process]);
+		}
+	}
+	for (uint32_t i = 1; i < m->t.objects.count; i++)
+		md_drop_wakes(m, i, ends[MD_OBJECT(m, i)->pub.process]);
+	return m->t.error;
+}
+
+/* How long a wait that goes on was for what was held, up to now; nothing is charged to anybody. */
+static uint64_t held_so_far(const struct ptt_model *m, const struct md_wait *w, int64_t now)
+{
+	const struct md_object *o = MD_OBJECT(m, w->object);
+	uint64_t dur = (uint64_t)md_portion(m, w->since, now, 1, 1);
+	uint64_t held = o->held - w->held;
+	int64_t from = o->share_ts;
+
+	if (!md_is_lock(w->kind))
+		return dur;
+	if (!o->pub.holds && !o->tail && (w->named || !o->pub.releaser))
+		from = o->pub.releaser && o->pub.release_ns > w->since ? o->pub.release_ns : w->since;
+	else if (!o->pub.holders && !o->tail)
+		from = now;
+	if (now > from)
+		held += (uint64_t)md_portion(m, from, now, 1, 1);
+	return held < dur ? held : dur;
+}
+
+int ptt_model_waiting(struct ptt_model *m, int64_t now)
+{
+	struct md_end end = { .ts = now, .dur = -1, .wake = TK_NEVER, .open = true };
+
+	m->open_rows.count = 0;
+	for (uint32_t i = 1; i < m->t.threads.count; i++) {
+		const struct md_thread *t = MD_THREAD(m, i);
+
+		for (uint32_t wait = t->pub.waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
+			struct md_wait w = *MD_WAITING(m, wait);
+
+			wait_for_holder(m, &w);
+			end.wait_class = open_class(m, &w);
+			end.held = end.wait_class == PTT_CONTENDED ? held_so_far(m, &w, now) : 0;
+			md_wait_row(m, &m->open_rows, &w, &end, w.since, now > w.since ? now : w.since);
+		}
+	}
+	return m->t.error;
+}

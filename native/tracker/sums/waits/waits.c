@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* waits.c - waits from their beginning to their end: class, owner, waker, and where they are added up. */
+#include "../holds.h"
+
+bool md_is_lock(uint32_t kind)
+{
+	return kind == PTT_KIND_MUTEX || kind == PTT_KIND_RWLOCK || kind == PTT_KIND_SPIN || kind == PTT_KIND_ONCE ||
+	       kind == PTT_KIND_LLL;
+}
+
+/* Class of a wait by its result: @done where it got what it waited for. */
+static uint8_t class_of(int64_t result, uint8_t done)
+{
+	if (result == 0 || result == EOWNERDEAD)
+		return done;
+	return result == ETIMEDOUT ? PTT_TIMEOUT : PTT_CANCELLED;
+}
+
+struct md_end md_end_of(const struct tk_event *e, uint8_t done, int64_t missing_ns)
+{
+	int64_t result = tk_number(&e->e, TK_RESULT, 0);
+
+	return (struct md_end){
+		.ts = e->ts,
+		.dur = tk_number(&e->e, TK_WAIT_NS, missing_ns),
+		.wake = TK_NEVER,
+		.result = (int32_t)result,
+		.wait_class = class_of(result, done),
+	};
+}
+
+/* ---- beginning ---- */
+
+static void find_owner(struct ptt_model *m, const struct tk_event *e, struct md_object *o, struct md_wait *w)
+{
+	int64_t tid = tk_number(&e->e, TK_OWNER, 0);
+
+	if (o->pub.holds) {
+		w->owner = MD_HOLD(m, o->pub.holds)->thread;
+		w->owner_site = MD_HOLD(m, o->pub.holds)->site_row;
+		w->owner_stack = MD_HOLD(m, o->pub.holds)->stack;
+	} else {
+		w->owner = tid > 0 ? md_thread_of_tid(m, e->process, (uint32_t)tid) : o->pub.releaser;
+		w->owner_site = w->owner == o->pub.releaser ? o->held_site : 0;
+		w->named = tid > 0;
+	}
+	o->named |= w->named;
+	/* Releases are not recorded: blamed until another thread takes it. */
+	if (TK_PROCESS(&m->t, e->process)->full[o->pub.kind] || o->pub.holds)
+		return;
+	if (!o->tail || (w->owner && MD_BLAME(m, o->tail)->thread != w->owner))
+		md_blame_from(m, w->object, w->owner, w->owner_site, e->ts);
+}
+
+void md_crowd(struct md_object *o, uint32_t waiters)
+{
+	if (o->pub.max_waiters < waiters)
+		o->pub.max_waiters = waiters;
+	if (o->crowd < waiters)
+		o->crowd = waiters;
+}
+
+void md_crowd_pass(struct ptt_model *m, struct md_object *o)
+{
+	/* The latest one is the first, and none has seen more than those before it. */
+	for (uint32_t i = o->pub.holds; i && MD_HOLD(m, i)->max_waiters < o->crowd; i = MD_HOLD(m, i)->object_next)
+		MD_HOLD(m, i)->max_waiters = o->crowd;
+	o->crowd = 0;
+}
+
+void md_wait_behind(struct md_wait *w, const struct md_wait *parent)
+{
+	uint64_t first = parent->chain ? parent->chain : parent->id;
+
+	w->parent = parent->id;
+	w->chain = first;
+}
+
+/* What a wait for a lock is for. */
+static void begin_for_lock(struct ptt_model *m, const struct tk_event *e, struct md_object *o, struct md_wait *w)
+{
+	const struct md_thread *t = MD_THREAD(m, e->thread);
+	uint32_t theirs;
+
+	md_log_of(m, o);
+	find_owner(m, e, o, w);
+	w->held = o->held;
+	o->sharing += w->counted;
+	theirs = w->owner == e->thread ? w->thread_next : MD_THREAD(m, w->owner)->pub.waits;
+	if (w->owner && theirs)
+		md_wait_behind(w, MD_WAITING(m, theirs));
+	if (t->pub.holds && m->flags & PTT_MODEL_EDGES)
+		md_edges(m, e, w->object, w->mode, true);
+}
+
+/* What a wait for a semaphore is for that is used as a lock. */
+static void begin_for_unit(struct ptt_model *m, struct md_object *o, struct md_wait *w)
+{
+	md_log_of(m, o);
+	w->held = o->held;
+	o->sharing += w->counted;
+	if (!o->pub.holds)
+		return;
+	w->owner = MD_HOLD(m, o->pub.holds)->thread;
+	w->owner_site = MD_HOLD(m, o->pub.holds)->site_row;
+	w->owner_stack = MD_HOLD(m, o->pub.holds)->stack;
+	if (MD_THREAD(m, w->owner)->pub.waits)
+		md_wait_behind(w, MD_WAITING(m, MD_THREAD(m, w->owner)->pub.waits));
+}
+
+uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	uint32_t number = tk_wait_of(&m->t, e->thread, object);
+	struct md_wait gone, *w;
+
+	/* It expects another thread to give back what it took. */
+	if (o->as_lock && o->pub.holds && MD_HOLD(m, o->pub.holds)->thread == e->thread)
+		md_no_lock(m, object, e->ts);
+
+	/* The end of an earlier one was lost. */
+	if (unlikely(number))
+		md_wait_take(m, e, object, &gone);
+	number = tk_wait_begin(&m->t, e, object, mode);
+	if (!number)
+		return 0;
+	w = MD_WAITING(m, number);
+	w->site_row = md_site(m, e->thread, e->site, o->pub.kind);
+	md_share(m, o, e->ts);
+	w->counted = md_counted(m, e->thread, object, w->site_row);
+	w->sched = MD_THREAD(m, e->thread)->sched.now;
+	if (md_is_lock(o->pub.kind))
+		begin_for_lock(m, e, o, w);
+	else if (o->as_lock)
+		begin_for_unit(m, o, w);
+	w->depth = o->pub.waiters;
+	md_crowd(o, o->pub.waiters + o->awaited);
+	if (!o->pub.first_site)
+		o->pub.first_site = w->site_row;
+	return number;
+}
+
+void md_take_stack_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_t object)
+{
+	uint32_t wait = tk_wait_of(&m->t, e->thread, object);
+
+	if (wait && !e->stack)
+		e->stack = MD_WAITING(m, wait)->stack;
+}
+
+/* ---- end ---- */
+
+static void wait_unlink(struct ptt_model *m, uint32_t number, int64_t ts)
+{
+	const struct md_wait *w = MD_WAITING(m, number);
+	struct md_object *o = MD_OBJECT(m, w->object);
+
+	md_share(m, o, ts);
+	if (md_is_lock(w->kind) || o->as_lock)
+		o->sharing -= w->counted;
+	tk_wait_end(&m->t, number);
+	if (o->pub.waiters == 0)
+		md_close_tail(m, o, ts);
+}
+
+bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object, struct md_wait *out)
+{
+	uint32_t number = tk_wait_of(&m->t, e->thread, object);
+	const struct md_object *o = MD_OBJECT(m, object);
+	int64_t dur;
+
+	if (likely(number)) {
+		*out = *MD_WAITING(m, number);
+		wait_unlink(m, number, e->ts);
+		return true;
+	}
+	dur = tk_number(&e->e, TK_WAIT_NS, 0);
+	*out = (struct md_wait){
+		.since = e->ts - dur,
+		.id = ++m->t.wait_id,
+		.retaken = TK_NEVER,
+		.thread = e->thread,
+		.object = object,
+		.site_row = md_site(m, e->thread, e->site, o->pub.kind),
+		.owner = md_is_lock(o->pub.kind) ? o->pub.releaser : 0,
+		.depth = o->pub.waiters + 1,
+		.kind = (uint8_t)o->pub.kind,
+	};
+	out->counted = md_counted(m, out->thread, object, out->site_row);
+	return false;
+}
+
+/* What others held of a wait for a lock; its end is stamped when it has gone on already. */
+static void divide(struct ptt_model *m, const struct md_wait *w, bool known, struct md_end *end)
+{
+	struct md_object *o = MD_OBJECT(m, w->object);
+	int64_t awake = w->since + end->dur;
+	uint64_t most;
+
+	if (!w->counted)
+		return;
+	if (!known) {
+		end->held = md_blame_past(m, w->object, w->thread, w->since, awake);
+		return;
+	}
+	if (awake < end->ts)
+		end->held -= md_take_back(m, w->object, awake, end->ts, end->held);
+	most = (uint64_t)md_portion(m, w->since, awake, 1, 1);
+	if (end->held > most) {
+		o->excess += end->held - most;
+		end->held = most;
+	}
+}
+
+void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	struct md_end end = md_end_of(e, PTT_CONTENDED, -1);
+	struct md_wait w;
+	bool known = md_wait_take(m, e, object, &w);
+
+	if (!known && end.dur <= 0)
+		return; /* taken without a wait, with a result to report */
+	if (end.dur < 0)
+		end.dur = e->ts - w.since;
+	end.held = known ? o->held - w.held : 0;
+	if (end.wait_class != PTT_CONTENDED) {
+		if (known && w.counted)
+			md_unblame(m, object, w.since, e->ts, end.held);
+		md_wait_account(m, &w, &end);
+		return;
+	}
+	divide(m, &w, known, &end);
+	if (o->pub.releaser && o->pub.releaser != e->thread) {
+		end.waker = o->pub.releaser;
+		end.waker_site = o->release_row;
+		end.waker_stack = o->pub.release_stack;
+		end.wake = o->pub.release_ns;
+		end.wake_kind = o->pub.kind == PTT_KIND_ONCE ? PTT_WAKE_ONCE :
+				o->pub.kind == PTT_KIND_SEM  ? PTT_WAKE_POST :
+							       PTT_WAKE_RELEASE;
+	}
+	md_wait_account(m, &w, &end);
+}
+
+/* ---- sums ---- */
+
+static void sum_wait(struct ptt_model *m, struct ptt_sums *sums, uint32_t *histogram, const struct md_end *end,
+		     uint64_t ns)
+{
+	sums->wait_n[end->wait_class]++;
+	sums->wait_ns[end->wait_class] += ns;
+	if (end->wait_class != PTT_CONTENDED)
+		return;
+	sums->held_ns += end->held;
+	if (ns > sums->wait_max)
+		sums->wait_max = ns;
+	if (histogram)
+		md_histogram_add(m, histogram, ns);
+}
+
+static void sum_cause(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, uint64_t ns)
+{
+	bool lock = md_is_lock(w->kind) || MD_OBJECT(m, w->object)->as_lock, made;
+	uint32_t cause = lock ? w->owner : end->waker ? end->waker : w->owner;
+	uint32_t cause_site = lock ? w->owner_site : end->waker_site, key;
+	struct rd_entry *entry = rd_map_put(&m->cause_key, (uint64_t)w->site_row << 32 | cause_site,
+					    (uint64_t)cause << 8 | end->wait_class);
+	struct ptt_model_cause *c;
+
+	if (!entry) {
+		m->t.error = -ENOMEM;
+		return;
+	}
+	if (!entry->value)
+		entry->value = m->cause_key.count;
+	key = md_lookup(m, &m->cause_of, &m->causes, (uint64_t)w->thread << 32 | w->object, entry->value, &made);
+	c = &((struct ptt_model_cause *)(void *)m->causes.items)[key];
+	if (made) {
+		c->thread = w->thread;
+		c->object = w->object;
+		c->site = w->site_row;
+		c->cause = cause;
+		c->cause_site = cause_site;
+		c->wait_class = end->wait_class;
+	}
+	c->n++;
+	c->ns += ns;
+	if (end->wait_class == PTT_CONTENDED)
+		c->held_ns += end->held;
+	if (ns > c->max)
+		c->max = ns;
+}
+
+static void sum_waker(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, uint64_t ns)
+{
+	bool made;
+	uint32_t number = md_lookup(m, &m->waker_of, &m->wakers, (uint64_t)w->object << 32 | end->waker,
+				    end->waker_site, &made);
+	struct ptt_model_waker *waker = &((struct ptt_model_waker *)(void *)m->wakers.items)[number];
+
+	if (made) {
+		waker->object = w->object;
+		waker->thread = end->waker;
+		waker->site = end->waker_site;
+	}
+	waker->n++;
+	waker->ns += ns;
+}
+
+void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
+		 int64_t since, int64_t until)
+{
+	struct ptt_model_wait *row = md_row(m, rows);
+
+	if (!row)
+		return;
+	*row = (struct ptt_model_wait){
+		.t_ns = since,
+		.dur_ns = until - since,
+		.held_ns = end->wait_class == PTT_CONTENDED ? (int64_t)end->held : 0,
+		.waker_t_ns = end->wake,
+		.ready_ns = !end->open && until - since == (end->dur >= 0 ? end->dur : end->ts - w->since) ? tk_sched_since(&MD_THREAD(m, w->thread)->sched, &w->sched).ready_ns : -1,
+		.id = w->id,
+		.parent = w->parent,
+		.chain = w->chain ? w->chain : w->id,
+		.thread = w->thread,
+		.object = w->object,
+		.site = w->site_row,
+		.owner = w->owner,
+		.owner_site = w->owner_site,
+		.waker = end->waker,
+		.waker_site = end->waker_site,
+		.queue_depth = w->depth,
+		.stack = w->stack,
+		.owner_stack = w->owner_stack,
+		.waker_stack = end->waker_stack,
+		.result = end->result,
+		.wait_class = end->wait_class,
+		.kind = w->kind,
+		.mode = w->mode,
+		.open = end->open,
+	};
+}
+
+/*
+ * A release or an end of a thread is stamped before it is done, so a wait for it may begin later than that: it is woken
+ * from its beginning on. So the wake-up is in the window if its time is, whatever part of the wait lies inside.
+ */
+static void wakeup_row(struct ptt_model *m, const struct md_wait *w, const struct md_end *end)
+{
+	int64_t t_ns = end->wake > w->since ? end->wake : w->since;
+	struct ptt_model_wakeup *row;
+
+	if (end->wake == TK_NEVER || !md_in_window(m, t_ns))
+		return;
+	row = md_row(m, &m->wakeup_rows);
+	if (!row)
+		return;
+	*row = (struct ptt_model_wakeup){
+		.t_ns = t_ns,
+		.woken_ns = end->ts,
+		.wait = w->id,
+		.waker = end->waker,
+		.wakee = w->thread,
+		.object = w->object,
+		.site = end->waker_site,
+		.kind = end->wake_kind,
+	};
+}
+
+void md_wait_account(struct ptt_model *m, const struct md_wait *w, const struct md_end *end)
+{
+	int64_t dur = end->dur >= 0 ? end->dur : end->ts - w->since;
+	int64_t since = w->since, until = since + dur;
+	bool inside = md_inside(m, &since, &until);
+	uint64_t ns = until > since ? (uint64_t)(until - since) : 0;
+	struct md_object *o = MD_OBJECT(m, w->object);
+	struct md_thread *t = MD_THREAD(m, w->thread);
+	struct md_site *s = MD_SITE(m, w->site_row);
+
+	if (m->flags & PTT_MODEL_PATH)
+		md_step_add(m, w, end, dur);
+	if (inside)
+		t->pub.blocked_ns += ns;
+	if (m->flags & PTT_MODEL_STATES_OF)
+		md_state_of_wait(m, w, end->wait_class, w->since + dur);
+	if (!md_counted(m, w->thread, w->object, w->site_row))
+		return;
+	if (end->waker && m->flags & PTT_MODEL_ROWS)
+		wakeup_row(m, w, end);
+	if (!inside)
+		return;
+	sum_wait(m, &o->pub.sums, &o->pub.histogram, end, ns);
+	sum_wait(m, &t->pub.sums, &t->pub.histogram, end, ns);
+	sum_wait(m, &s->pub.sums, &s->pub.histogram, end, ns);
+	if (m->flags & PTT_MODEL_PAIRS_OF)
+		sum_wait(m, &MD_PAIR(m, md_pair(m, w->thread, w->object))->sums, NULL, end, ns);
+	t->pub.kind_ns[w->kind % PTT_KINDS] += ns;
+	sum_cause(m, w, end, ns);
+	if (end->waker)
+		sum_waker(m, w, end, ns);
+	if (m->flags & PTT_MODEL_ROWS)
+		md_wait_row(m, &m->wait_rows, w, end, since, until);
+	if (end->open) /* since when it goes on is reported, whatever the window */
+		md_wait_row(m, &m->open_rows, w, end, w->since, until);
+}

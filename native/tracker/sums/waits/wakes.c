@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/* wakes.c - waits that another thread's signal, post or arrival ends: conditions, semaphores, barriers, futexes. */
+#include "catalog.h"
+#include "../holds.h"
+
+#include <pthread.h>
+
+/* Less than this after a signal, a thread that was woken has not yet come to ask for its mutex. */
+#define REACQUIRE_NS 20000
+
+/* ---- wake-ups ---- */
+
+/* A woken thread waits for the mutex no more. Return: for how long it was held since the wake-up. */
+static uint64_t unawait(struct ptt_model *m, const struct md_wakeup *by, int64_t ts)
+{
+	struct md_object *mutex = MD_OBJECT(m, by->mutex);
+
+	if (!by->mutex)
+		return 0;
+	md_share(m, mutex, ts);
+	mutex->awaited--;
+	return mutex->held - by->held;
+}
+
+static void drop(struct ptt_model *m, uint32_t object, uint32_t count, int64_t ts)
+{
+	while (count-- > 0) {
+		const struct md_wakeup *oldest = MD_WAKEUP(m, tk_wake_use(&m->t, object, TK_NEVER));
+		uint64_t held = unawait(m, oldest, ts);
+
+		if (held)
+			md_unblame(m, oldest->mutex, oldest->ts, ts, held);
+	}
+}
+
+void md_drop_wakes(struct ptt_model *m, uint32_t object, int64_t ts)
+{
+	drop(m, object, TK_WAKING(&m->t, &MD_OBJECT(m, object)->pub)->pending, ts);
+}
+
+/* A thread left without a wake-up: there may be one that is for nobody now. */
+static void left_without(struct ptt_model *m, uint32_t object, int64_t ts)
+{
+	drop(m, object, tk_wake_excess(&m->t, object), ts);
+}
+
+/* The @count threads more that a signal wakes have to take the mutex back: they wait for its holders from now on. */
+static void await_mutex(struct ptt_model *m, const struct md_object *cond, struct md_wakeup *by, uint32_t count)
+{
+	uint32_t mutex = MD_WAITING(m, cond->pub.waits)->mutex;
+	struct md_object *o = MD_OBJECT(m, mutex);
+
+	if (!mutex || !TK_PROCESS(&m->t, o->pub.process)->full[PTT_KIND_MUTEX])
+		return;
+	md_share(m, o, by->ts);
+	by->mutex = mutex;
+	by->held = o->held;
+	by->held_all = o->held_all;
+	o->awaited += count;
+	if (o->pub.holds)
+		md_crowd(o, o->pub.waiters + o->awaited);
+}
+
+uint32_t md_wakeup_times(const struct md_wakeup *wakeup)
+{
+	return 1 + 2 * wakeup->left + wakeup->gave_back;
+}
+
+/* The event of the latest wake-up is fed early once more: what it has become so far, one after the other. */
+static void wake_again(struct ptt_model *m, uint32_t object, struct md_wakeup *by)
+{
+	by->gave_back = !by->gave_back;
+	if (by->gave_back)
+		return;
+	tk_wake_more(&m->t, object, 1);
+	await_mutex(m, MD_OBJECT(m, object), by, 1);
+}
+
+void md_wake(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t count, uint8_t kind,
+	     bool gave_back)
+{
+	struct md_object *o = MD_OBJECT(m, object);
+	struct md_wakeup *by = MD_WAKEUP(m, TK_WAKING(&m->t, &o->pub)->latest);
+
+	if (unlikely(m->early && by->thread == e->thread && by->ts == e->ts)) {
+		wake_again(m, object, by);
+		return;
+	}
+	by = MD_WAKEUP(m, tk_wake(&m->t, e, object, unlikely(m->early) ? 0 : count, kind));
+	by->site_row = md_site(m, e->thread, e->site, o->pub.kind);
+	by->mutex = 0;
+	by->held = by->held_all = 0;
+	by->gave_back = gave_back;
+	if (!o->pub.waiters && (kind == PTT_WAKE_SIGNAL || kind == PTT_WAKE_BROADCAST) && md_in_window(m, e->ts))
+		o->pub.wasted++;
+	if (by->left)
+		await_mutex(m, o, by, by->left);
+}
+
+void md_blame_waker(struct ptt_model *m, const struct md_wait *w, struct md_end *end)
+{
+	int64_t until;
+
+	if (end->dur < 0)
+		end->dur = end->ts - w->since;
+	until = w->since + end->dur;
+	if (end->wake != TK_NEVER && end->wake < until)
+		until = end->wake;
+	end->held = (uint64_t)md_portion(m, w->since, until, 1, 1);
+	if (w->counted)
+		md_charge(m, md_blame(m, w->object, end->waker, end->waker_site), (int64_t)end->held);
+}
+
+static void woken_by(struct md_end *end, const struct md_wakeup *by)
+{
+	end->waker = by->thread;
+	end->waker_site = by->site_row;
+	end->waker_stack = by->stack;
+	end->wake = by->ts;
+	end->wake_kind = by->kind;
+}
+
+/* ---- conditions ---- */
+
+void md_cond_in(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, PTT_KIND_COND, e->object, &pair);
+	uint64_t address = (uint64_t)tk_number(&e->e, TK_MUTEX, 0);
+	uint32_t wait = md_wait_begin(m, e, object, PTT_MODE_EXCLUSIVE);
+
+	if (!address || !wait)
+		return;
+	MD_WAITING(m, wait)->mutex = md_object(m, e, PTT_KIND_MUTEX, address, &pair);
+	md_log_of(m, MD_OBJECT(m, MD_WAITING(m, wait)->mutex));
+}
+
+/*
+ * Whether others held the mutex, from the wake-up until the thread had it, for as long as to be waited for. If not, or if
+ * the wait does not count, that time is taken from what they are blamed for. @out: how much of it lies in the window.
+ */
+static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const struct md_wakeup *by, int64_t now,
+			   uint64_t *out)
+{
+	bool long_enough;
+	uint64_t held = unawait(m, by, now);
+	uint32_t own = by->mutex ? tk_hold_find(&m->t, w->thread, by->mutex) : 0;
+
+	if (!by->mutex)
+		return false;
+	if (w->retaken == TK_NEVER || w->retaken <= by->ts) {
+		md_unblame(m, by->mutex, by->ts, now, held);
+		return false;
+	}
+	/* Since then it has had the mutex itself. */
+	if (own)
+		MD_HOLD(m, own)->share += held - (w->mutex_held - by->held);
+	*out = held = w->mutex_held - by->held;
+	long_enough = w->mutex_held_all - by->held_all >= REACQUIRE_NS;
+	if (!long_enough || !md_counted(m, w->thread, by->mutex, w->site_row))
+		md_unblame(m, by->mutex, by->ts, w->retaken, held);
+	return long_enough;
+}
+
+/* The time from the wake-up to the mutex, if others had it meanwhile, as a wait of its own for the mutex. */
+static void reacquired(struct ptt_model *m, const struct md_wait *w, const struct md_wakeup *by, uint64_t held)
+{
+	struct md_object *o = MD_OBJECT(m, w->mutex);
+	const struct md_log *log = MD_LOG_OF(m, o);
+	struct md_log_entry last = { 0 }, first = { 0 };
+	struct md_wait again = *w;
+	struct md_end end = { .ts = w->retaken, .dur = -1, .held = held, .wait_class = PTT_CONTENDED };
+
+	if (m->flags & PTT_MODEL_STATES_OF)
+		md_state_of_wait(m, w, PTT_IDLE, by->ts);
+	for (uint32_t i = 0; o->log && i < MD_LOG && i < log->count; i++) {
+		const struct md_log_entry *entry = &log->entry[(log->count - 1 - i) % MD_LOG];
+
+		if (entry->thread == w->thread || entry->ended > w->retaken)
+			continue;
+		if (entry->ended <= by->ts)
+			break;
+		first = *entry;
+		last = last.ended ? last : *entry;
+	}
+	again.since = by->ts;
+	md_wait_behind(&again, w);
+	again.id = ++m->t.wait_id;
+	again.object = w->mutex;
+	again.kind = PTT_KIND_MUTEX;
+	again.depth = o->pub.waiters + 1;
+	again.owner = first.thread;
+	again.owner_site = first.site;
+	end.waker = last.thread;
+	end.waker_site = o->pub.releaser == last.thread && o->pub.release_ns == last.ended ? o->release_row : 0;
+	end.wake = last.thread ? last.ended : TK_NEVER;
+	end.wake_kind = PTT_WAKE_RELEASE;
+	md_wait_account(m, &again, &end);
+}
+
+void md_cond_out(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, PTT_KIND_COND, e->object, &pair);
+	struct md_end end = md_end_of(e, PTT_IDLE, -1);
+	uint32_t wakeup;
+	struct md_wait w;
+
+	md_wait_take(m, e, object, &w);
+	wakeup = end.wait_class == PTT_IDLE ? tk_wake_use(&m->t, object, w.since) : 0;
+	if (wakeup) {
+		const struct md_wakeup *by = MD_WAKEUP(m, wakeup);
+		uint64_t held;
+
+		woken_by(&end, by);
+		if (held_by_others(m, &w, by, e->ts, &held)) {
+			reacquired(m, &w, by, held);
+			/* it could run since the signal, if at all: in the wait for the mutex */
+			w.sched.epoch = 0;
+			end.ts = by->ts;
+			end.dur = -1;
+		}
+	} else {
+		left_without(m, object, e->ts);
+	}
+	md_wait_account(m, &w, &end);
+}
+
+bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled)
+{
+	const struct md_object *mutex = MD_OBJECT(m, w->mutex);
+	const struct md_wakeup *by;
+	uint32_t wakeup;
+
+	if (!w->mutex || w->retaken != TK_NEVER || !mutex->pub.holds || MD_HOLD(m, mutex->pub.holds)->thread == w->thread)
+		return false;
+	wakeup = tk_wake_use(&m->t, w->object, w->since);
+	if (!wakeup)
+		return false;
+	by = MD_WAKEUP(m, wakeup);
+	*signalled = by->ts;
+	w->since = by->ts;
+	w->held = by->mutex ? by->held : mutex->held;
+	w->counted = md_counted(m, w->thread, w->mutex, w->site_row);
+	md_wait_behind(w, w);
+	w->id = ++m->t.wait_id;
+	w->object = w->mutex;
+	w->kind = PTT_KIND_MUTEX;
+	return true;
+}
+
+/* ---- barriers ---- */
+
+/* The thread that came last lets all go that wait. */
+static void barrier_open(struct ptt_model *m, uint32_t object)
+{
+	uint32_t last = MD_OBJECT(m, object)->pub.waits;
+	struct md_wakeup *by = MD_WAKEUP(m, tk_round_over(&m->t, object));
+
+	by->site_row = MD_WAITING(m, last)->site_row;
+	by->mutex = 0;
+}
+
+void md_barrier_in(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, PTT_KIND_BARRIER, e->object, &pair);
+	uint32_t wait = md_wait_begin(m, e, object, PTT_MODE_EXCLUSIVE);
+
+	if (tk_arrive(&m->t, object, MD_OBJECT(m, object)->pub.attributes) && wait)
+		barrier_open(m, object);
+}
+
+/* The wake-up that a thread which waited leaves by. */
+static uint32_t leave_barrier(struct ptt_model *m, uint32_t object, int64_t since)
+{
+	uint32_t wakeup = tk_wake_use(&m->t, object, since);
+
+	if (wakeup)
+		return wakeup;
+	/* How many it takes is not known: those that are there when the first one leaves. */
+	barrier_open(m, object);
+	return tk_wake_use(&m->t, object, since);
+}
+
+void md_barrier_out(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, PTT_KIND_BARRIER, e->object, &pair);
+	uint32_t number = tk_wait_of(&m->t, e->thread, object), wakeup = 0;
+	struct md_end end = md_end_of(e, PTT_CONTENDED, -1);
+	struct md_wait w;
+
+	if (end.result == PTHREAD_BARRIER_SERIAL_THREAD)
+		end.wait_class = PTT_CONTENDED;
+	if (number && end.wait_class == PTT_CONTENDED)
+		wakeup = leave_barrier(m, object, MD_WAITING(m, number)->since);
+	md_wait_take(m, e, object, &w);
+	if (!wakeup) {
+		left_without(m, object, e->ts);
+	} else {
+		woken_by(&end, MD_WAKEUP(m, wakeup));
+		if (end.waker == e->thread)
+			return; /* came last, and waited for nobody */
+		md_blame_waker(m, &w, &end);
+	}
+	md_wait_account(m, &w, &end);
+}
+
+/* ---- semaphores ---- */
+
+/*
+ * A semaphore that began with one unit is a lock as long as each unit taken was given back by the thread that took it: then
+ * that thread has held it. Whether it has is known when it is given back. Once another thread has posted, or waited for its
+ * own, the semaphore is no lock any more, and nobody is known to hold its units.
+ *
+ * One that began with several is a pool. Who gives a unit back that it had taken is blamed for the wait that this ends.
+ */
+
+/* A thread that had taken a unit may have kept it all the time, or have made another. */
+static uint8_t class_of_unit(const struct md_object *o, bool taken)
+{
+	if (!taken)
+		return PTT_IDLE;
+	return o->pool ? PTT_CONTENDED : PTT_UNKNOWN;
+}
+
+uint8_t md_sem_unknown_class(struct ptt_model *m, uint32_t thread, uint32_t object)
+{
+	const struct md_object *o = MD_OBJECT(m, object);
+	uint32_t own = MD_PAIR(m, md_pair(m, thread, object))->balance > 0;
+
+	return class_of_unit(o, TK_PROCESS(&m->t, o->pub.process)->full[PTT_KIND_SEM] && o->units_out > own);
+}
+
+/* The thread that ended a wait decides what it was. */
+static void granted(struct ptt_model *m, const struct md_wait *w, struct md_end *end, const struct md_wakeup *by)
+{
+	woken_by(end, by);
+	end->wait_class = class_of_unit(MD_OBJECT(m, w->object), by->gave_back);
+	if (end->wait_class == PTT_CONTENDED)
+		md_blame_waker(m, w, end);
+}
+
+/* For a unit of a semaphore that is no lock. */
+static void unit_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object)
+{
+	struct md_end end = md_end_of(e, PTT_IDLE, -1);
+	const struct md_wakeup *latest;
+	uint32_t wakeup;
+	struct md_wait w;
+
+	md_wait_take(m, e, object, &w);
+	if (end.dur < 0)
+		end.dur = e->ts - w.since;
+	wakeup = end.wait_class == PTT_IDLE ? tk_wake_use(&m->t, object, w.since) : 0;
+	if (!wakeup)
+		left_without(m, object, e->ts);
+	if (end.wait_class == PTT_IDLE) {
+		latest = MD_WAKEUP(m, TK_WAKING(&m->t, &MD_OBJECT(m, object)->pub)->latest);
+		if (wakeup)
+			granted(m, &w, &end, MD_WAKEUP(m, wakeup));
+		else if (latest->thread && latest->ts >= w.since - MD_SKEW_NS)
+			granted(m, &w, &end, latest);
+		else
+			end.wait_class = md_sem_unknown_class(m, e->thread, object);
+		if (end.wait_class == PTT_CONTENDED && !end.waker)
+			md_blame_waker(m, &w, &end);
+	}
+	md_wait_account(m, &w, &end);
+}
+
+static void sem_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object)
+{
+	uint32_t wait = tk_wait_of(&m->t, e->thread, object);
+	int64_t since = wait ? MD_WAITING(m, wait)->since : e->ts;
+
+	if (!MD_OBJECT(m, object)->as_lock) {
+		unit_waited(m, e, object);
+		return;
+	}
+	md_lock_waited(m, e, object);
+	if (md_end_of(e, PTT_IDLE, -1).wait_class != PTT_IDLE || !tk_wake_use(&m->t, object, since))
+		left_without(m, object, e->ts);
+}
+
+void md_sem_taken(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, PTT_KIND_SEM, e->object, &pair);
+	struct tk_event by = *e;
+
+	/* There is one unit, and somebody has it. */
+	if (MD_OBJECT(m, object)->pub.holds)
+		md_no_lock(m, object, e->ts);
+	if (tk_has(e->id, TK_WAIT_NS) && !m->early) {
+		md_take_stack_of_wait(m, &by, object);
+		sem_waited(m, e, object);
+	}
+	pair = md_pair(m, e->thread, object);
+	MD_PAIR(m, pair)->balance_ns = e->ts;
+	if (MD_PAIR(m, pair)->balance++ == 0)
+		MD_OBJECT(m, object)->units_out++;
+	if (MD_OBJECT(m, object)->as_lock)
+		md_acquire(m, &by, object, pair, PTT_MODE_EXCLUSIVE);
+}
+
+void md_sem_gave_up(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair;
+
+	sem_waited(m, e, md_object(m, e, PTT_KIND_SEM, e->object, &pair));
+}
+
+void md_sem_post(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, PTT_KIND_SEM, e->object, &pair);
+	bool gave_back;
+
+	pair = md_pair(m, e->thread, object);
+	/* What a thread has comes with events of its own where they are fed early. */
+	gave_back = MD_PAIR(m, pair)->balance > 0 && !m->early;
+	if (gave_back && --MD_PAIR(m, pair)->balance == 0)
+		MD_OBJECT(m, object)->units_out--;
+	if (MD_OBJECT(m, object)->as_lock && !m->early && !tk_hold_find(&m->t, e->thread, object))
+		md_no_lock(m, object, e->ts);
+	if (MD_OBJECT(m, object)->as_lock)
+		md_release(m, e);
+	md_wake(m, e, object, 1, PTT_WAKE_POST, gave_back);
+}
+
+/* ---- futexes ---- */
+
+/* A futex is a word: what it stands for is known where a function that is known waits for it, and nowhere else. */
+uint8_t md_futex_class(const struct md_wait *w)
+{
+	static const uint8_t class_of[] = {
+		[PTT_FUTEX_UNKNOWN] = PTT_UNKNOWN, [PTT_FUTEX_LOCK] = PTT_CONTENDED, [PTT_FUTEX_WORK] = PTT_IDLE,
+	};
+
+	return class_of[ptt_futex_kinds[w->futex].waits];
+}
+
+void md_futex_in(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, PTT_KIND_FUTEX, e->object, &pair);
+	uint32_t wait = md_wait_begin(m, e, object, PTT_MODE_EXCLUSIVE);
+	int64_t kind = tk_number(&e->e, TK_LOCK, 0);
+
+	if (kind <= 0 || kind >= ptt_futex_kind_count)
+		return;
+	if (wait)
+		MD_WAITING(m, wait)->futex = (uint8_t)kind;
+	md_set_type(m, object, (uint32_t)kind);
+}
+
+void md_futex_out(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, PTT_KIND_FUTEX, e->object, &pair);
+	struct md_end end = md_end_of(e, PTT_UNKNOWN, 0);
+	uint32_t wakeup;
+	struct md_wait w;
+
+	md_wait_take(m, e, object, &w);
+	wakeup = end.result ? 0 : tk_wake_use(&m->t, object, w.since);
+	if (wakeup)
+		woken_by(&end, MD_WAKEUP(m, wakeup));
+	else
+		left_without(m, object, e->ts);
+	if (end.wait_class == PTT_UNKNOWN)
+		end.wait_class = md_futex_class(&w);
+	if (end.wait_class == PTT_CONTENDED)
+		md_blame_waker(m, &w, &end);
+	if (end.result != EAGAIN) /* the value had changed: it did not block */
+		md_wait_account(m, &w, &end);
+}
+
+void md_futex_wake(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, PTT_KIND_FUTEX, e->object, &pair);
+	int64_t count = tk_number(&e->e, TK_COUNT, 1);
+
+	md_wake(m, e, object, count > 0 ? (uint32_t)count : 0, PTT_WAKE_FUTEX, false);
+}
