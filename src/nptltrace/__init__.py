@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+# When it was released: the date of what is built of it.
+__date__ = "2026-11-21"
 
 # Public name -> module that defines it, and its name there where that is another.
 _HOME = {

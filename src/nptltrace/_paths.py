@@ -23,6 +23,7 @@ __all__ = [
     "pkgconfig_dir",
     "preload_list",
     "preload_path",
+    "private_library",
 ]
 
 PRELOAD = "libnptltrace.so"
@@ -77,8 +78,24 @@ def pkgconfig_dir() -> Path:
 
 
 def man_dir() -> Path:
-    """Return the directory to add to `MANPATH`."""
-    return native_dir() / "share" / "man"
+    """Return the directory to add to `MANPATH`.
+
+    A wheel has the pages in `share/man` of the environment, where `man` looks by itself.
+    """
+    beside = native_dir() / "share" / "man"
+    places = [beside] if beside.is_dir() else _installed("ptt.1")
+    return places[0] if places else beside
+
+
+def _installed(page: str) -> list[Path]:
+    """Return the directory of manual pages that pip made when it installed a wheel."""
+    from importlib.metadata import PackageNotFoundError, files
+
+    try:
+        found = files("nptltrace") or []
+    except PackageNotFoundError:
+        return []
+    return [Path(file.locate()).resolve().parents[1] for file in found if file.name == page]
 
 
 def page_dir() -> Path:
@@ -152,13 +169,14 @@ def preload_path() -> str:
     return str(_plain_link(path.parent) / PRELOAD)
 
 
-def preload_list(already: str | None = None) -> str:
+def preload_list(already: str | None = None, locks: str | None = None) -> str:
     """Return a value for `LD_PRELOAD` with the tracer in front of what is there.
 
     Args:
         already: The value the user has set, if any; kept as it is.
+        locks: The shared object for the user's locks, which comes before the tracer.
     """
-    return f"{preload_path()}:{already}" if already else preload_path()
+    return ":".join(filter(None, (locks, preload_path(), already)))
 
 
 def _plain_link(target: Path) -> Path:
@@ -174,6 +192,24 @@ def _plain_link(target: Path) -> Path:
         if not link.is_symlink() or link.readlink() != target:
             raise PttError(f"{link} is in the way: it should lead to {target}") from None
     return link
+
+
+def private_library(name: str, content: bytes) -> str:
+    """Return the path of a shared object of that content, which can stand in `LD_PRELOAD`.
+
+    It stays there: programs that were started with it may start others at any time.
+    """
+    from hashlib import sha256
+
+    path = _private_dir() / f"{name}-{sha256(content).hexdigest()[:16]}.so"
+    if not path.is_file():
+        made = path.with_name(f".{path.name}-{os.getpid()}")
+        try:
+            made.write_bytes(content)
+            made.replace(path)
+        except OSError as error:
+            raise PttError(f"{path}: {error.strerror}") from None
+    return str(path)
 
 
 def _private_dir() -> Path:
@@ -194,9 +230,10 @@ def _private_dir() -> Path:
         except OSError:
             continue
         private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
-        if private and found.st_uid == uid:
+        loadable = not os.statvfs(place).f_flag & os.ST_NOEXEC
+        if private and loadable and found.st_uid == uid:
             return place
     raise PttError(
-        "no private directory for a link to the tracer, whose own path holds a space or a colon; "
-        f"tried {', '.join(map(str, places))}"
+        "no private directory for what is loaded into programs, in a file system without noexec "
+        f"and without a space or a colon in its path; tried {', '.join(map(str, places))}"
     )

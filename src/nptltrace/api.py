@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -34,6 +35,8 @@ __all__ = ["Choice", "Traceset", "open_traceset"]
 
 # One value, or several of which any will do: process ids, thread ids, names or addresses.
 Choice = int | str | Iterable[int | str] | None
+# Patterns of functions and modules, with commas between them or one by one.
+Patterns = str | Iterable[str]
 
 
 class Traceset(Reader):
@@ -43,7 +46,8 @@ class Traceset(Reader):
     commands print with `--format json`; "JSON" in the reference has their names. Where a
     method takes `start_ns` and `end_ns`, they choose a window, in ns since the traceset's start;
     `pid`, `tid`, `object` and `site` each take one value or several, as the options of the commands
-    do: numbers, names, and addresses as text (`0x…`).
+    do: numbers, names, and addresses as text (`0x…`). `skip` are patterns of functions and modules
+    that are no call sites, as `"Lck_*,libSDL2*"`: the frame behind them is.
     """
 
     _made: TraceTables | None = None
@@ -196,20 +200,26 @@ class Traceset(Reader):
     # ---- answers ----
 
     def report(
-        self, *, by: str = "object", start_ns: int | None = None, end_ns: int | None = None,
+        self, *, by: str = "object", show: str = "waits",
+        start_ns: int | None = None, end_ns: int | None = None,
         pid: Choice = None, tid: Choice = None,
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+        skip: Patterns = (),
     ) -> Report:  # fmt: skip
         """Return which threads waited for what, and because of which others; see `ptt report`.
 
         Args:
-            by: `site` adds `sites` to objects and threads, `thread,object` adds `pairs`.
+            by: `site` adds `sites` to objects and threads, `thread,object` adds `pairs`, `stack`
+                adds `stacks`.
+            show: What is added up by stack: contended waits of waiters (`waits`) or of holders
+                (`holders`), `holds`, or `idle` waits.
             start_ns: Begin of the window.
             end_ns: End of the window.
             pid: Count these processes only.
             tid: Count these threads only.
             object: Count these objects only.
             site: Count these call sites only.
+            skip: Which functions and modules are passed over.
 
         Raises:
             UsageError: An argument is wrong.
@@ -217,19 +227,27 @@ class Traceset(Reader):
         from nptltrace.analysis.report.contention import contention
         from nptltrace.analysis.report.documents import report_document
 
-        _one_of("by", by, ("object", "thread", "site", "thread,object"))
-        scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site))
-        found = contention(
-            self.source, self._symbols(), window=scope.window, only=scope.only,
-            pairs=by == "thread,object",
-        )  # fmt: skip
-        return report_document(found, by=by)
+        _one_of("by", by, ("object", "thread", "site", "thread,object", "stack"))
+        with self._passing_over(skip) as symbols:
+            scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site), symbols)
+            found = contention(
+                self.source, symbols, window=scope.window, only=scope.only,
+                pairs=by == "thread,object",
+            )  # fmt: skip
+            stacks = None
+            if by == "stack":
+                from nptltrace.analysis.report.stacks.sums import shown_of
+                from nptltrace.analysis.report.stacks.trees import stack_figures
+
+                stacks = stack_figures(self, symbols, scope, shown_of(show))
+        return report_document(found, by=by, stacks=stacks)
 
     def check(
         self, *, long_hold_ns: int = 1_000_000_000, suspects: bool = False,
         start_ns: int | None = None, end_ns: int | None = None,
         pid: Choice = None, tid: Choice = None,
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+        skip: Patterns = (),
     ) -> Check:  # fmt: skip
         """Return the bugs that the traces show; see `ptt check`.
 
@@ -242,6 +260,7 @@ class Traceset(Reader):
             tid: Only findings about these threads.
             object: Only findings about these objects.
             site: Only findings at these call sites.
+            skip: Which functions and modules are passed over.
 
         Raises:
             UsageError: An argument is wrong.
@@ -249,8 +268,9 @@ class Traceset(Reader):
         from nptltrace.analysis.findings import find
         from nptltrace.analysis.report.documents import findings_document
 
-        scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site))
-        found = find(self.source, self._symbols(), long_hold_ns=long_hold_ns)
+        with self._passing_over(skip) as symbols:
+            scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site), symbols)
+            found = find(self.source, symbols, long_hold_ns=long_hold_ns)
         if found.failures:
             raise PttError(found.failures[0])
         chosen = [
@@ -259,20 +279,21 @@ class Traceset(Reader):
             if (suspects or not one.suspect)
             and scope.includes(one.ts_ns, one.process, one.threads, one.objects, one.sites)
         ]
-        return findings_document(chosen, self.source.uncovered())
+        return findings_document(chosen, self.source.uncovered(), found.futex_waits)
 
     def diff(
         self, after: Traceset | Sequence[Traceset], *, before: Sequence[Traceset] = (),
-        by: str = "site", per: str = "run", confidence: float = 0.95,
+        by: str = "site", per: str = "run", confidence: float = 0.95, skip: Patterns = (),
     ) -> Diff:  # fmt: skip
         """Return what changed from this run to others; see `ptt diff`.
 
         Args:
             after: The run after, or several.
             before: Further runs before.
-            by: What to compare: `site`, `object` or `thread`.
+            by: What to compare: `site`, `stack`, `object` or `thread`.
             per: What to divide by: `run`, `second`, or the name of a type of event.
             confidence: How sure a change must be, between 0.5 and 1.
+            skip: Which functions and modules are passed over.
 
         Raises:
             UsageError: An argument is wrong.
@@ -280,24 +301,29 @@ class Traceset(Reader):
         from nptltrace.analysis.report.diff import compare
         from nptltrace.analysis.report.documents import diff_document
 
-        _one_of("by", by, ("site", "object", "thread"))
+        _one_of("by", by, ("site", "stack", "object", "thread"))
         others = [after] if isinstance(after, Traceset) else list(after)
-        runs = [[_measured(run, by, per) for run in side] for side in ([self, *before], others)]
+        sides = [self, *before], others
+        runs = [[_measured(run, by, per, skip) for run in side] for side in sides]
         return diff_document(compare(*runs, confidence=confidence), by=by, per=per)
 
     def export(
         self, format: str,  # noqa: A002 -- as the option is called
-        output: str | os.PathLike[str], *, tables: Sequence[str] = (),
+        output: str | os.PathLike[str], *, tables: Sequence[str] = (), show: str | None = None,
         force: bool = False, start_ns: int | None = None, end_ns: int | None = None,
         pid: Choice = None, tid: Choice = None,
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
+        skip: Patterns = (),
     ) -> Path:  # fmt: skip
         """Write it in another program's format; see `ptt export`.
 
         Args:
-            format: `chrome`, `csv`, `paje`, `parquet` or `perfetto`.
+            format: `chrome`, `csv`, `firefox`, `folded`, `paje`, `parquet`, `perfetto`, `pprof` or
+                `speedscope`.
             output: The file or directory to make.
             tables: Of `csv` and `parquet`, only these tables.
+            show: Of `firefox`, `folded`, `pprof` and `speedscope`, what is added up by stack; see
+                `report`.
             force: Replace what is already there.
             start_ns: Begin of the window.
             end_ns: End of the window.
@@ -305,6 +331,7 @@ class Traceset(Reader):
             tid: Only these threads.
             object: Only these objects.
             site: Only these call sites.
+            skip: Which functions and modules are passed over.
 
         Returns:
             The path of what was written.
@@ -313,17 +340,20 @@ class Traceset(Reader):
             UsageError: An argument is wrong, or something is there already.
         """
         from nptltrace.export import load_format
-        from nptltrace.export._target import Target
+        from nptltrace.export.writing.target import Target
 
         writer = load_format(format)
-        if tables and "tables" not in getattr(writer, "OPTIONS", ()):
-            raise UsageError(f"tables mean nothing to {format}")
         options: dict[str, Any] = {"tables": tables} if tables else {}
-        scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site))
-        writer.write(
-            self, Target(os.fspath(output), force=force), symbols=self._symbols(), scope=scope,
-            **options,
-        )  # fmt: skip
+        options |= {"show": show} if show else {}
+        for name in options:
+            if name not in getattr(writer, "OPTIONS", ()):
+                raise UsageError(f"{name} means nothing to {format}")
+        with self._passing_over(skip) as symbols:
+            scope = self._scope(start_ns, end_ns, _selection(pid, tid, object, site), symbols)
+            writer.write(
+                self, Target(os.fspath(output), force=force), symbols=symbols, scope=scope,
+                **options,
+            )  # fmt: skip
         return Path(output)
 
     def refresh(self) -> None:
@@ -362,12 +392,30 @@ class Traceset(Reader):
             self._names = self.symbols()
         return self._names
 
-    def _scope(self, start_ns: int | None, end_ns: int | None, selection: Selection) -> Scope:
+    @contextmanager
+    def _passing_over(self, skip: Patterns) -> Iterator[Symbols]:
+        """Give names by which call sites are those that further patterns leave, for a while."""
+        from nptltrace.trace.symbols.passed_over import patterns
+
+        words = [skip] if isinstance(skip, str) else skip
+        found = [pattern for word in words if word for pattern in patterns(word)]
+        if not found:
+            yield self._symbols()
+            return
+        self._forget()
+        try:
+            yield self.symbols(skip=found)
+        finally:
+            self._symbols()  # events have their own call sites again
+
+    def _scope(
+        self, start_ns: int | None, end_ns: int | None, selection: Selection, symbols: Symbols
+    ) -> Scope:
         from nptltrace.analysis.model import Window
         from nptltrace.analysis.scope import Scope
 
         window = Window(_time(start_ns), _time(end_ns))
-        return Scope.of(self.source, self._symbols(), selection, window)
+        return Scope.of(self.source, symbols, selection, window)
 
     def _span(self) -> tuple[int, int]:
         keys = self.source.reader.key_range()
@@ -404,10 +452,11 @@ def _counted(number: str, plural: str) -> str:
     return f"{number} {one if number == '1' else plural}"
 
 
-def _measured(run: Traceset, by: str, per: str) -> Run:
+def _measured(run: Traceset, by: str, per: str, skip: Patterns) -> Run:
     from nptltrace.analysis.report.measures import measure
 
-    return measure(run.source, run.symbols(), by=by, per=per)
+    with run._passing_over(skip) as symbols:  # noqa: SLF001 -- of this module
+        return measure(run.source, symbols, by=by, per=per)
 
 
 def _selection(pid: Choice, tid: Choice, object_: Choice, site: Choice) -> Selection:

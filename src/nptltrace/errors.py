@@ -94,7 +94,7 @@ def named(error: OSError, name: str) -> OSError:
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error says to who uses the program: words, and what they are about."""
+    """Return what an error says to the user: words, and what they are about."""
     text = str(error)
     if isinstance(error, OSError) and not isinstance(error, PttError) and error.strerror:
         # Arrow puts what it did before what the system said.

@@ -6,22 +6,44 @@ Each of them may be missing: other C libraries than glibc do without.
 from __future__ import annotations
 
 import ctypes
+import errno
+from functools import cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
-__all__ = ["clock_error_ns", "demangler", "few_arenas", "give_back"]
+__all__ = [
+    "clock_error_ns",
+    "demangler",
+    "few_arenas",
+    "give_back",
+    "ptrace",
+    "punch_hole",
+    "read_memory",
+    "register_set",
+    "wake",
+]
 
 _UNSYNCHRONISED = 0x40  # STA_UNSYNC of <sys/timex.h>
 _TIMEX_WORDS = 26
 _M_ARENA_MAX = -8  # of <malloc.h>
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of <linux/falloc.h>
+_GETREGSET = 0x4204  # of <sys/ptrace.h>
+_SYS_FUTEX, _FUTEX_WAKE = 202, 1
 
 
+class _Piece(ctypes.Structure):
+    """`struct iovec`."""
+
+    _fields_ = (("base", ctypes.c_void_p), ("size", ctypes.c_size_t))
+
+
+@cache
 def _function(name: str, library: str | None = None) -> Any:
     try:
-        return getattr(ctypes.CDLL(library), name)
+        return getattr(ctypes.CDLL(library, use_errno=True), name)
     except (OSError, AttributeError):
         return None
 
@@ -50,6 +72,58 @@ def give_back() -> None:
     trim = _function("malloc_trim")
     if trim is not None:
         trim(0)
+
+
+def punch_hole(fd: int, offset: int, size: int) -> None:
+    """Give back what a part of a file takes, for processes too that have it mapped."""
+    fallocate = _function("fallocate")
+    if fallocate is not None:
+        fallocate(
+            ctypes.c_int(fd), ctypes.c_int(_KEEP_SIZE | _PUNCH_HOLE), ctypes.c_long(offset),
+            ctypes.c_long(size),
+        )  # fmt: skip
+
+
+def read_memory(pid: int, pieces: Sequence[tuple[int, int]]) -> bytes:
+    """Return memory of another process, up to the first piece of it that cannot be read.
+
+    Args:
+        pid: The process.
+        pieces: Addresses and sizes.
+    """
+    memory = ctypes.create_string_buffer(sum(size for _, size in pieces))
+    here = _Piece(ctypes.addressof(memory), len(memory))
+    there = (_Piece * len(pieces))(*(_Piece(address, size) for address, size in pieces))
+    read = _function("process_vm_readv")
+    done = 0 if read is None else read(pid, ctypes.byref(here), 1, there, len(there), 0)
+    return memory.raw[: max(done, 0)]
+
+
+def ptrace(request: int, tid: int, address: int | None = None, data: int | None = None) -> int:
+    """Ask the kernel for something about a traced thread; return 0, or minus an error number."""
+    call = _function("ptrace")
+    if call is None:
+        return -errno.ENOSYS
+    call.restype = ctypes.c_long
+    call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    return 0 if call(request, tid, address, data) == 0 else -ctypes.get_errno()
+
+
+def register_set(tid: int, kind: int, size: int) -> bytes | None:
+    """Return registers of a stopped thread; None if they cannot be read."""
+    data = ctypes.create_string_buffer(size)
+    piece = _Piece(ctypes.cast(data, ctypes.c_void_p), size)
+    return None if ptrace(_GETREGSET, tid, kind, ctypes.addressof(piece)) else data.raw
+
+
+def wake(address: int, count: int) -> None:
+    """Wake threads, of any process, that wait for the futex at an address."""
+    call = _function("syscall")
+    if call is not None:
+        call(
+            ctypes.c_long(_SYS_FUTEX), ctypes.c_void_p(address), ctypes.c_int(_FUTEX_WAKE),
+            ctypes.c_int(count), None, None, ctypes.c_int(0),
+        )  # fmt: skip
 
 
 def demangler() -> Callable[[bytes], bytes | None]:

@@ -9,19 +9,22 @@ from __future__ import annotations
 import errno
 import os
 from ctypes import byref, c_void_p
+from struct import Struct
 
 from nptltrace._binding.headers import collect as c
+from nptltrace._binding.headers.ptt_abi import PTT_NO_PARENT
 from nptltrace._binding.library import Library
 from nptltrace.errors import PttError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctypes import Array
     from pathlib import Path
 
     from nptltrace.recording.settings.options import BufferOptions
 
 __all__ = [
-    "Collector", "CollectorError", "SharedCollector", "Stats", "read_clock",
+    "Collector", "CollectorError", "SharedCollector", "Stats", "ThreadEntry", "read_clock",
 ]  # fmt: skip
 
 _PROCESS_BATCH = 256
@@ -56,6 +59,34 @@ class Stats(c.CollectorStats):
         """Events that are not in the trace, whatever the cause."""
         counted = self.lost_full + self.lost_closed + self.lost_threads + self.lost_write
         return counted + self.unfinished
+
+
+class ThreadEntry(tuple[int, int, int, int, int]):
+    """A thread entry that is in use, as plain numbers: there may be thousands.
+
+    Attributes:
+        tid: Its thread, by the id that it has in its PID namespace.
+        process: The process image.
+        identity: What distinguishes its thread from all others of the process image.
+    """
+
+    __slots__ = ()
+    LAYOUT = Struct("=IIIIQ")  # struct ptt_collector_thread
+
+    @property
+    def tid(self) -> int:
+        """The thread's id."""
+        return self[1]
+
+    @property
+    def process(self) -> int:
+        """The number of the process image."""
+        return self[2]
+
+    @property
+    def identity(self) -> tuple[int, int, int]:
+        """The id, the entry and the serial number in it."""
+        return self[1], self[3], self[4]
 
 
 _library: Library | None = None
@@ -101,6 +132,10 @@ class Collector:
             chunk_size=options.chunk_size,
             policy=int(options.policy),
             when_full=int(options.when_full),
+            stack_depth=options.stack_depth,
+            stack_all=int(options.stack_all),
+            sched=int(options.sched),
+            python=int(options.python),
         )
         status = self._begin(byref(wanted), byref(message), attach=attach)
         if status < 0:
@@ -108,6 +143,7 @@ class Collector:
         self._head = c.Segment.from_address(self._lib.ptt_collector_segment(self._handle))
         self._sites = (c.Site * _SITE_BATCH)()
         self._processes = (c.CollectorProcess * _PROCESS_BATCH)()
+        self._threads: Array[c.CollectorThread] | None = None  # made when they are asked for
 
     def _begin(self, options: object, message: object, *, attach: bool) -> int:
         """Make the collector and return a status."""
@@ -130,6 +166,22 @@ class Collector:
         """When the segment was made: clock, and time of day in ns."""
         return int(self._head.start_clock), int(self._head.start_unix_ns)
 
+    @property
+    def buffers(self) -> tuple[int, int]:
+        """Where in the segment the buffers begin, and how many bytes they are."""
+        return int(self._head.chunk_offset), int(self._head.size - self._head.chunk_offset)
+
+    def sched(self, pid: int) -> None:
+        """Have the kernel record context switches of a process that is about to execute a program.
+
+        Raises:
+            CollectorError: The kernel does not, or does not allow it.
+        """
+        message = c.Message()
+        status = self._lib.ptt_collector_sched(self._handle, pid, byref(message))
+        if status < 0:
+            raise CollectorError(message.text.decode(errors="replace"), -status)
+
     def drain(self, *, flush: bool = False) -> Stats:
         """Write what is ready; with `flush`, partly filled buffers too."""
         stats = Stats()
@@ -141,7 +193,7 @@ class Collector:
         self._lib.ptt_collector_wait(self._handle, max(1, int(seconds * 1000)))
 
     def close(self) -> None:
-        """Tell writers that the recording is over."""
+        """Let writers know that the recording is over."""
         self._lib.ptt_collector_close(self._handle)
 
     def finish(self) -> Stats:
@@ -179,22 +231,30 @@ class Collector:
         return int(self._lib.ptt_collector_process_pid(self._handle, index))
 
     def process_gone(self, index: int) -> None:
-        """Say that the image of a process entry does not run any more."""
+        """Note that the image of a process entry does not run any more."""
         self._lib.ptt_collector_process_gone(self._handle, index)
 
-    def threads(self) -> list[c.CollectorThread]:
-        """Return the threads that have an entry now."""
-        entries = (c.CollectorThread * _THREAD_MAX)()
-        n = self._lib.ptt_collector_threads(self._handle, entries, _THREAD_MAX)
-        return list(entries[:n])
+    def threads(self) -> list[ThreadEntry]:
+        """Return the entries of threads that have not said that they end."""
+        if self._threads is None:
+            self._threads = (c.CollectorThread * _THREAD_MAX)()
+        n = self._lib.ptt_collector_threads(self._handle, self._threads, _THREAD_MAX)
+        used = memoryview(self._threads).cast("B")[: n * ThreadEntry.LAYOUT.size]
+        return [ThreadEntry(entry) for entry in ThreadEntry.LAYOUT.iter_unpack(used)]
 
-    def sites(self) -> list[tuple[int, int, int]]:
-        """Return announced call sites, not yet taken: process, site id, address."""
+    def sites(self) -> list[tuple[int, int, int, int | None]]:
+        """Return announced call sites and stacks, not yet taken.
+
+        Each as process, number, address, and of a stack the number of its caller's, else None.
+        """
         n = self._lib.ptt_collector_sites(self._handle, self._sites, _SITE_BATCH)
-        return [(site.process, site.id, site.address) for site in self._sites[:n]]
+        return [
+            (one.process, one.id, one.address, None if one.parent == PTT_NO_PARENT else one.parent)
+            for one in self._sites[:n]
+        ]
 
     def sites_taken(self, count: int) -> None:
-        """Say that the first `count` sites are on disk."""
+        """Note that the first `count` sites are on disk."""
         self._lib.ptt_collector_sites_taken(self._handle, count)
 
     @staticmethod

@@ -10,6 +10,7 @@ import errno
 import os
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding.handle import Handle
@@ -19,10 +20,9 @@ from nptltrace._binding.library import Library, check
 from nptltrace.errors import TraceFormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
-    from nptltrace.trace.symbols.module_table import Tenant
+    from nptltrace.trace.symbols.places.module_table import Tenant
 
 __all__ = [
     "ANY",
@@ -36,11 +36,12 @@ __all__ = [
     "Reader",
     "ThreadCount",
     "ThreadSpan",
-    "bytes_column",
+    "byte_strings",
     "columns_at",
     "count",
     "field_column",
     "library",
+    "numbers",
 ]
 
 ANY = 0xFFFF_FFFF
@@ -114,12 +115,23 @@ def field_column(buffer: Buffer, name: str, values: int, valid: int) -> int:
     return int(done)
 
 
-def bytes_column(buffer: Buffer, name: str, offsets: int, data: Any, room: int) -> int:
-    """Fill offsets and, if there is room, bytes of a variable field; return the bytes needed."""
-    lib = library()
-    return int(
-        lib.ptt_bytes_column(buffer.pointer, buffer.count, name.encode(), offsets, data, room)
-    )
+def numbers(buffer: Buffer, name: str) -> list[int]:
+    """Return one field of all events, 0 where there is none."""
+    values, valid = (c.i64 * buffer.count)(), (c.u8 * buffer.count)()
+    field_column(buffer, name, ctypes.addressof(values), ctypes.addressof(valid))
+    return list(values)
+
+
+def byte_strings(buffer: Buffer, name: str) -> list[bytes]:
+    """Return one field of variable size of all events, empty where there is none."""
+    offsets = (c.i64 * (buffer.count + 1))()
+    place = ctypes.addressof(offsets)
+    fill, what = library().ptt_bytes_column, (buffer.pointer, buffer.count, name.encode(), place)
+    need = int(fill(*what, None, 0))
+    data = ctypes.create_string_buffer(max(need, 1))
+    fill(*what, data, need)
+    raw = data.raw
+    return [raw[begin:end] for begin, end in pairwise(offsets)]
 
 
 class Reader(Handle):
@@ -140,11 +152,19 @@ class Reader(Handle):
         return check("add a process", status)
 
     def set_site(self, process: int, site: int, address: int) -> None:
-        """Tell the address behind a site id."""
+        """Set the address behind a site id."""
         check("add a site", self._lib.ptt_reader_set_site(self.handle, process, site, address))
 
+    def set_stack_sites(self, process: int, sites: Mapping[int, int]) -> None:
+        """Set which call sites events have in place of the recorded ones, by numbers of stacks."""
+        array = (ctypes.c_uint64 * (max(sites, default=-1) + 1))()
+        for stack, site in sites.items():
+            array[stack] = site
+        status = self._lib.ptt_reader_set_stack_sites(self.handle, process, array, len(array))
+        check("choose call sites", status)
+
     def set_tenants(self, process: int, tenants: Iterable[Tenant]) -> None:
-        """Tell which modules had the same addresses, by range and time."""
+        """Set which modules had the same addresses, by range and time."""
         rows = [
             c.Tenant(t.start, t.end, t.module.start, t.module.end, t.since, t.generation, 0)
             for t in tenants
@@ -157,7 +177,7 @@ class Reader(Handle):
         """Add a stream and return its number."""
         return check("add a stream", self._lib.ptt_reader_add_stream(self.handle, trace))
 
-    def add_file(self, stream: int, path: Path) -> None:
+    def add_file(self, stream: int, path: str | os.PathLike[str]) -> None:
         """Add the next file of a stream."""
         status = self._lib.ptt_reader_add_file(self.handle, stream, os.fsencode(path))
         check(f"add {path}", status)
@@ -255,19 +275,18 @@ class Reader(Handle):
         """Return the time of a key."""
         return int(self._lib.ptt_reader_time_of_key(self.handle, key))
 
-    def density(self, from_ns: int, width_ns: int, bins: Any, lost: Any) -> None:
-        """Fill arrays of 64-bit numbers with about how many events are in each bin, and were lost.
+    def density(self, from_ns: int, width_ns: int, count: int) -> tuple[Any, Any]:
+        """Return about how many events are in each bin, and how many were lost.
 
         Args:
             from_ns: Where the first bin begins.
             width_ns: How wide bins are.
-            bins: Array for the events.
-            lost: Array of the same size for those that were lost.
+            count: How many bins there are.
         """
-        status = self._lib.ptt_reader_density(
-            self.handle, from_ns, width_ns, bins, lost, len(bins)
-        )  # fmt: skip
+        bins, lost = (c.u64 * count)(), (c.u64 * count)()
+        status = self._lib.ptt_reader_density(self.handle, from_ns, width_ns, bins, lost, count)
         check("look at the packets", status)
+        return bins, lost
 
     def find(self, ids: Iterable[int], budget: int) -> Iterable[Buffer]:
         """Yield events of a few types, in no order, from the first `budget` bytes of packets."""
@@ -385,6 +404,11 @@ class Filter(Handle):
         """Restrict to these event ids."""
         for number in (ANY, *ids):
             self._lib.ptt_filter_allow_event(self.handle, number)
+
+    def keep_events(self, ids: Iterable[int]) -> None:
+        """Let these event ids pass on any object and from any call site."""
+        for number in ids:
+            self._lib.ptt_filter_keep_event(self.handle, number)
 
     def allow_threads(self, threads: Iterable[int]) -> None:
         """Restrict to these threads (numbers in the traceset)."""

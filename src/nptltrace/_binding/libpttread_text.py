@@ -39,13 +39,14 @@ class Names(Handle):
         """Set whether text lines say the pid."""
         self._lib.ptt_names_show_process(self.handle, on)
 
-    def set_thread(self, thread: int, text: str) -> None:
-        """Name a thread."""
+    def set_thread(self, thread: int, since_ns: int, text: str) -> None:
+        """Set the name of a thread from a time on, -2**63 for ever; it may have no name."""
         data = text.encode("utf-8", "replace")
-        check("name a thread", self._lib.ptt_names_set_thread(self.handle, thread, data))
+        status = self._lib.ptt_names_set_thread(self.handle, thread, since_ns, data)
+        check("name a thread", status)
 
     def set_pthread(self, process: int, pthread: int, since_ns: int, thread: int) -> None:
-        """Say which thread a pthread_t is from a time on, until it is another one."""
+        """Set the thread that a pthread_t stands for from a time on, until it is another one."""
         status = self._lib.ptt_names_set_pthread(self.handle, process, pthread, since_ns, thread)
         check("name a thread", status)
 
@@ -56,12 +57,12 @@ class Names(Handle):
         check("name an address", status)
 
     def add_range(self, process: int, start: int, end: int) -> None:
-        """Say that objects and code in this range may have names."""
+        """Add a range in which objects and code may have names."""
         status = self._lib.ptt_names_add_range(self.handle, process, start, end)
         check("add a range", status)
 
     def missing(self, buffer: Buffer) -> list[tuple[int, int, int]]:
-        """Return (kind, process, address) of what has no name yet; each is told once."""
+        """Return (kind, process, address) of what has no name yet; each comes once."""
         found: list[tuple[int, int, int]] = []
         while True:
             n = self._lib.ptt_names_missing(

@@ -25,7 +25,11 @@ __all__ = ["BINS", "SPAN", "WAIT", "Detail"]
 
 BINS = c.PTT_DETAIL_BINS
 SPAN, WAIT, _BIN = dtype_of(c.DetailSpan), dtype_of(c.DetailWait), dtype_of(c.DetailBin)
-_BY = {"thread": c.PTT_DETAIL_THREADS, "object": c.PTT_DETAIL_OBJECTS}
+_BY = {
+    "thread": c.PTT_DETAIL_THREADS,
+    "object": c.PTT_DETAIL_OBJECTS,
+    "processor": c.PTT_DETAIL_PROCESSORS,
+}
 _SPANS = 1 << 14
 
 
@@ -67,12 +71,16 @@ class Detail(Handle):
         check("count events", self._lib.ptt_detail_events(self.handle, ts, count))
 
     def feed(self, model: Model) -> None:
-        """Take in the rows that a model told since its `drop_rows`."""
-        tables = [ctypes.byref(model.raw(name)) for name in ("waits", "holds", "objects")]
+        """Take in the rows that a model reported since its `drop_rows`."""
+        tables = [ctypes.byref(model.raw(name)) for name in ("waits", "holds", "states", "objects")]
         check("keep waits and holds", self._lib.ptt_detail_feed(self.handle, *tables))
 
+    def end(self) -> None:
+        """Take in what threads have at last; nothing may be fed any more."""
+        check("keep turns of threads", self._lib.ptt_detail_end(self.handle))
+
     def finish(self, identity: bytes) -> None:
-        """Make the file whole."""
+        """Write what is still to be written, so that the file is complete."""
         check("keep the levels of detail", self._lib.ptt_detail_finish(self.handle, identity))
 
     def rows(self, by: str) -> int:
@@ -110,7 +118,7 @@ class Detail(Handle):
             room = count
 
     def find(self, by: str, row: int, lane: int, t_ns: int) -> Any:
-        """Return the wait or hold of a lane at a time, as a row of `SPAN`, or None."""
+        """Return the span of a lane at a time, as a row of `SPAN`, or None."""
         out = np.zeros(1, SPAN)
         status = self._lib.ptt_detail_find(
             self.handle, _BY[by], row, lane, t_ns, out.ctypes.data

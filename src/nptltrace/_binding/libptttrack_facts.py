@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nptltrace._binding.arrays import dtype_of, rows
 from nptltrace._binding.handle import Handle
 from nptltrace._binding.headers import pttcheck as c
+from nptltrace._binding.headers import ptttrack
 from nptltrace._binding.library import Library, check, words_of
 
 if TYPE_CHECKING:
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
     from nptltrace._binding.libpttread import Buffer
 
 __all__ = [
-    "CLOSED", "DROPPED", "FACTS", "INCOMPLETE", "NEVER", "RAGGED", "REFUSED", "RUNNING", "STEPS",
-    "SUSPECT", "WHOLE", "Check",
+    "CLOSED", "DROPPED", "FACTS", "INCOMPLETE", "NEVER", "PREVENTED", "RAGGED", "REFUSED",
+    "RUNNING", "STEPS", "SUSPECT", "WHOLE", "Check",
 ]  # fmt: skip
 
 FACTS = words_of(c, "PTT_FACT_")
 STEPS = words_of(c, "PTT_STEP_")
+PREVENTED = words_of(ptttrack, "PTT_PREVENTED_")
 CLOSED, WHOLE, SUSPECT = c.PTT_FLAG_CLOSED, c.PTT_FLAG_WHOLE, c.PTT_FLAG_SUSPECT
 DROPPED, REFUSED = c.PTT_FLAG_DROPPED, c.PTT_FLAG_REFUSED
 INCOMPLETE, RUNNING, RAGGED = c.PTT_CHECK_INCOMPLETE, c.PTT_CHECK_RUNNING, c.PTT_CHECK_RAGGED
@@ -58,23 +60,23 @@ class Check(Handle):
         self._own("make a check", address, lib.ptt_check_destroy)
 
     def thread(self, number: int, process: int, tid: int) -> None:
-        """Tell which thread the reader's number means."""
+        """Declare the thread behind a number of the reader."""
         check("follow a thread", self._lib.ptt_check_thread(self.handle, number, process, tid))
 
     def process(self, number: int, parent: int) -> None:
-        """Tell that a process was forked by another."""
+        """Declare that a process was forked by another."""
         check("follow a process", self._lib.ptt_check_process(self.handle, number, parent))
 
     def stack(self, process: int, start: int) -> None:
-        """Tell that nothing lies behind an address but the stack of the first thread."""
+        """Declare that nothing lies behind an address but the stack of the first thread."""
         check("follow a process", self._lib.ptt_check_stack(self.handle, process, start))
 
     def memory(self, process: int, start: int, end: int) -> None:
-        """Tell of memory that is never used for anything else."""
+        """Declare memory that is never used for anything else."""
         check("follow a process", self._lib.ptt_check_memory(self.handle, process, start, end))
 
     def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
-        """Tell of memory that several processes have mapped; objects in it are one for all."""
+        """Declare memory that several processes have mapped; objects in it are one for all."""
         status = self._lib.ptt_check_share(self.handle, process, start, end, memory, offset)
         check("follow a process", status)
 

@@ -58,17 +58,17 @@ class Verifier(Handle):
         self._own("make a verifier", lib.ptt_verify_create(), lib.ptt_verify_destroy)
 
     def process(self, number: int, facts: VerifyProcess) -> None:
-        """Tell what is known of a process beside its events."""
+        """Declare what is known of a process beside its events."""
         status = self._lib.ptt_verify_process(self.handle, number, ctypes.byref(facts))
         check("follow a process", status)
 
     def share(self, process: int, start: int, end: int) -> None:
-        """Tell of memory that other processes may have as well."""
+        """Declare memory that other processes may have as well."""
         status = self._lib.ptt_verify_share(self.handle, process, start, end)
         check("follow shared memory", status)
 
     def thread(self, number: int, process: int, tid: int) -> None:
-        """Tell which thread the reader's number means."""
+        """Declare which thread the reader's number means."""
         status = self._lib.ptt_verify_thread(self.handle, number, process, tid)
         check("follow a thread", status)
 

@@ -23,23 +23,26 @@ if TYPE_CHECKING:
     from nptltrace._binding.libpttread import Buffer
 
 __all__ = [
-    "CLASSES", "EDGES", "KINDS", "LLL_SHIFT", "NEVER", "PAIRS", "PATH", "ROWS", "WAKES", "Lanes",
-    "Model", "percentile",
+    "CLASSES", "EDGES", "KINDS", "NEVER", "PAIRS", "PATH", "ROWS", "STATES", "STATES_OF",
+    "TYPE_SHIFT", "WAKES", "Lanes", "Model", "percentile",
 ]  # fmt: skip
 
 ROWS, EDGES = c.PTT_MODEL_ROWS, c.PTT_MODEL_EDGES
 PATH, PAIRS = c.PTT_MODEL_PATH, c.PTT_MODEL_PAIRS_OF
+STATES_OF = c.PTT_MODEL_STATES_OF
 BUCKETS = c.PTT_BUCKETS
-CLASSES = ("contended", "idle", "join", "timeout", "cancelled")
+CLASSES = ("contended", "idle", "join", "timeout", "cancelled", "unknown")
 KINDS = {
     1: "thread", 2: "mutex", 3: "rwlock", 4: "spinlock", 5: "cond", 6: "barrier", 7: "semaphore",
     8: "once", 10: "futex", 14: "lll",
 }  # fmt: skip
+STATES = ("unknown", "running", "ready", "preempted", "asleep", "blocked", "idle")
 WAKES = ("", "unlock", "signal", "broadcast", "post", "barrier", "end", "once", "futex")
 NEVER = -(2**63)
 END = 2**63 - 1
-# From this bit on, the flags of a low-level lock say what it is for: a place in LLL_PURPOSES.
-LLL_SHIFT = c.PTT_OBJECT_LLL_SHIFT
+# From this bit on, the flags of a low-level lock say what it is for: a place in LLL_PURPOSES. Those
+# of another object, unless 0, say of which type of LOCK_TYPES it is: one more than its place.
+TYPE_SHIFT = c.PTT_OBJECT_TYPE_SHIFT
 _ANY = 2**32 - 1
 
 # Number of the table, and what a row of it is.
@@ -59,6 +62,7 @@ _TABLES: dict[str, tuple[int, np.dtype[Any]]] = {
     "open": (c.PTT_MODEL_OPEN, dtype_of(c.ModelWait)),
     "segments": (c.PTT_MODEL_SEGMENTS, dtype_of(c.ModelSegment)),
     "state": (c.PTT_MODEL_STATE, dtype_of(c.ModelEvent)),
+    "states": (c.PTT_MODEL_THREAD_STATES, dtype_of(c.ModelState)),
 }
 
 
@@ -72,7 +76,7 @@ class Model(Handle):
     """The states of threads and objects, event by event.
 
     Args:
-        flags: `ROWS`, `EDGES`, `PATH`, `PAIRS`: what to keep beside the sums.
+        flags: `ROWS`, `EDGES`, `PATH`, `PAIRS`, `STATES_OF`: what to keep beside the sums.
     """
 
     def __init__(self, flags: int = 0) -> None:
@@ -88,22 +92,22 @@ class Model(Handle):
                 lib.ptt_model_path_file(self.handle, file.fileno())
 
     def thread(self, number: int, process: int, tid: int) -> None:
-        """Tell which thread the reader's number means."""
+        """Declare which thread the reader's number means."""
         status = self._lib.ptt_model_thread(self.handle, number, process, tid)
         check("follow a thread", status)
         self._process_of[number] = process
 
     def threads(self) -> dict[int, int]:
-        """Return the processes of the threads that were told, by the reader's numbers."""
+        """Return the processes of the threads that were declared, by the reader's numbers."""
         return self._process_of
 
     def child(self, process: int, parent: int) -> None:
-        """Tell who forked a process; both have threads that were told."""
+        """Declare which process forked another; both have declared threads."""
         status = self._lib.ptt_model_child(self.handle, process, parent)
         check("follow a fork", status)
 
     def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:
-        """Tell that [start, end) of a process is `memory` from `offset` on, as others have it."""
+        """Declare [start, end) of a process as `memory` from `offset` on, as others have it."""
         status = self._lib.ptt_model_share(self.handle, process, start, end, memory, offset)
         check("follow shared memory", status)
 
@@ -139,22 +143,27 @@ class Model(Handle):
         return int(self._lib.ptt_model_undecided(self.handle))
 
     def feed(self, buffer: Buffer) -> None:
-        """Take in the events of a buffer, which has all columns but `cpu`."""
+        """Take in the events of a buffer, which may be without the column `cpu`."""
         status = self._lib.ptt_model_feed(self.handle, buffer.pointer, buffer.count)
+        check("follow the events", status)
+
+    def feed_early(self, buffer: Buffer) -> None:
+        """Take in events that `state` has named, each as often as it says, in place of all."""
+        status = self._lib.ptt_model_feed_early(self.handle, buffer.pointer, buffer.count)
         check("follow the events", status)
 
     def waiting(self, now_ns: int) -> NDArray[Any]:
         """Return the waits that are going on, as the table `open` has them; they go on."""
-        check("see who waits", self._lib.ptt_model_waiting(self.handle, now_ns))
+        check("list the waits that go on", self._lib.ptt_model_waiting(self.handle, now_ns))
         return self.table("open")
 
     def holding(self, now_ns: int) -> NDArray[Any]:
         """Return the holds that are going on, as the table `holds` has them; they go on.
 
-        Rows that were told before are dropped.
+        Rows that were there before are dropped.
         """
         self.drop_rows()
-        check("see who holds", self._lib.ptt_model_holding(self.handle, now_ns))
+        check("list the holds that go on", self._lib.ptt_model_holding(self.handle, now_ns))
         found = self.table("holds")
         self.drop_rows()
         return found
@@ -172,12 +181,16 @@ class Model(Handle):
         """Take over what was saved, in place of all events up to there; False if it is damaged."""
         return int(self._lib.ptt_model_load(self.handle, data, len(data))) == 0
 
+    def resume(self, data: bytes) -> bool:
+        """Go on where a model was saved: rows are as it would have made them; False as `load`."""
+        return int(self._lib.ptt_model_resume(self.handle, data, len(data))) == 0
+
     def full(self, process: int) -> int:
         """Return bits of the kinds of which changes of state are recorded in a process."""
         return int(self._lib.ptt_model_full(self.handle, process))
 
     def set_full(self, process: int, kinds: int) -> None:
-        """Tell of which kinds changes of state are recorded in a process with known threads."""
+        """Say of which kinds changes of state are recorded in a process with known threads."""
         status = self._lib.ptt_model_set_full(self.handle, process, kinds)
         check("follow a process", status)
 
@@ -233,7 +246,7 @@ class Model(Handle):
         return found
 
     def drop_rows(self) -> None:
-        """Drop the rows of waits, holds and wakeups told so far."""
+        """Drop the rows of waits, holds and wakeups so far."""
         self._lib.ptt_model_drop_rows(self.handle)
 
 

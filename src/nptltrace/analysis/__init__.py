@@ -1,1 +1,1 @@
-"""What is made of a trace: states of threads and objects, contention, critical path."""
+"""What is derived from a trace: states of threads and objects, contention, critical path."""

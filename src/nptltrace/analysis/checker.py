@@ -47,25 +47,25 @@ class Checker:
         """Events that are known to be missing."""
         source = self._source
         discarded = sum(source.reader.trace_info(t.number).discarded for t in source.traces)
-        told = sum(sum(trace.info.session.losses.values()) for trace in source.traces)
-        return max(self.check.lost, discarded, told)
+        reported = sum(sum(trace.info.session.losses.values()) for trace in source.traces)
+        return max(self.check.lost, discarded, reported)
 
     @property
     def found(self) -> int:
-        """How many facts there are so far, those included that did not stand."""
+        """How many facts there are so far, with those that were withdrawn."""
         return len(self.check.table("facts"))
 
     @property
     def partial(self) -> bool:
-        """Whether events are missing, so that what is not there says nothing."""
+        """Whether events are missing, so that the absence of an event proves nothing."""
         sessions = [trace.info.session for trace in self._source.traces]
         # One thread of several; levels at which less was recorded for some time; events that were
         # filtered out; modules whose calls went past the tracer.
-        told = any(
+        reported = any(
             s.raw.get("part") or s.raw.get("level_changed") or s.filter or s.uncovered
             for s in sessions
         )
-        return bool(self.lost or told or self._source.damages())
+        return bool(self.lost or reported or self._source.damages())
 
     @property
     def going_on(self) -> bool:
@@ -100,7 +100,7 @@ class Checker:
         self._cursor.refresh()
 
     def finish(self) -> None:
-        """Say what shows at the end only, and take back what did not stand."""
+        """Add the facts that only the end shows, and withdraw those that it refutes."""
         flags = libptttrack_facts.INCOMPLETE if self.partial else 0
         flags |= libptttrack_facts.RUNNING if self.going_on else 0
         flags |= libptttrack_facts.RAGGED if self._given_up() else 0
@@ -118,7 +118,7 @@ class Checker:
         )
 
     def _learn(self) -> None:
-        """Tell of threads and processes that are new."""
+        """Declare threads and processes that are new."""
         reader = self._source.reader
         places = [(trace, index) for trace, index, _ in reader.processes()]
         # Of images of one index, as execs make them, the last.

@@ -5,13 +5,14 @@ What is a finding, and of which kind, the modules of `nptltrace.findings` say; h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 
 from nptltrace.analysis.checker import LONG_HOLD_NS, Checker
-from nptltrace.analysis.facts import Facts
+from nptltrace.analysis.evidence import Evidence
+from nptltrace.analysis.named_facts import Facts
 from nptltrace.analysis.trace_data import TraceData
 from nptltrace.errors import PttError
 from nptltrace.findings.facts import Found, Severity
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["SCHEMA", "Finding", "Findings", "find", "findings", "findings_of"]
+__all__ = ["SCHEMA", "Finding", "Findings", "checked", "find", "findings", "findings_of"]
 
 SCHEMA = pa.schema(
     [
@@ -95,7 +96,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a check found.
+    """The findings of a check.
 
     Attributes:
         findings: The findings, the earliest first.
@@ -132,11 +133,24 @@ def find(
     Raises:
         NativeError: Memory is out.
     """
+    return findings_of(source, symbols, checked(source, long_hold_ns), wanted=wanted)
+
+
+def checked(source: Source, long_hold_ns: int = LONG_HOLD_NS) -> Checker:
+    """Return a checker that has seen all of a traceset.
+
+    Args:
+        source: The opened traces.
+        long_hold_ns: From which time on a lock is held for too long.
+
+    Raises:
+        NativeError: Memory is out.
+    """
     checker = Checker(source, long_hold_ns)
     checker.read()
     checker.finish()
     source.learn_threads()
-    return findings_of(source, symbols, checker, wanted=wanted)
+    return checker
 
 
 def findings_of(
@@ -145,7 +159,7 @@ def findings_of(
     checker: Checker,
     *,
     wanted: Collection[str] = (),
-    added: bool = True,
+    tables: bool = True,
 ) -> Findings:
     """Return what a checker has found so far.
 
@@ -154,7 +168,7 @@ def findings_of(
         symbols: Names addresses, or None.
         checker: The checker.
         wanted: Of the kinds that users added, only these; empty for all.
-        added: Whether to look for kinds that users added at all.
+        tables: Whether to look for kinds that read tables at all.
     """
     facts = Facts(source, symbols, checker.check)
     trace = TraceData(source, symbols, facts)
@@ -162,15 +176,19 @@ def findings_of(
     failures = [f"findings of an installed package: {text}" for text in load_installed()]
     order = {name: number for number, name in enumerate(kinds())}
     for kind in kinds().values():
+        if kind.tables and not tables:
+            continue
         if kind.group:
             found += _findings(kind, trace, facts)
-        elif added and (not wanted or kind.name in wanted):
+        elif not wanted or kind.name in wanted:
             try:
                 found += _findings(kind, trace, facts)
             except (Exception, SystemExit) as error:  # noqa: BLE001 -- whatever the user's code raises
                 place = place_of(error, kind.file)
                 failures.append(f"{kind.name} ({place}): {what_failed(error)}")
     trace.close()
+    evidence = Evidence(source, symbols)
+    found = [replace(one, events=evidence.of(one.process, one.events)) for one in found]
     found.sort(key=lambda finding: (finding.ts_ns, order[finding.kind]))
     return Findings(
         findings=found,
@@ -214,19 +232,22 @@ def _finding(kind: Kind, found: object, facts: Facts) -> Finding:
     )
 
 
-def findings(traces: Source | Traceset, symbols: Symbols | None = None) -> pa.Table:
+def findings(
+    traces: Source | Traceset, symbols: Symbols | None = None, checker: Checker | None = None
+) -> pa.Table:
     """Return the bugs that a traceset shows, the earliest first.
 
     Args:
         traces: The opened traces.
         symbols: Names addresses; without them objects and sites are numbers.
+        checker: One that has seen all of them; None to read them.
 
     Raises:
         NativeError: Memory is out.
         PttError: A kind that a user added cannot be looked for.
     """
     source = traces.source if isinstance(traces, Traceset) else traces
-    result = find(source, symbols)
+    result = findings_of(source, symbols, checker or checked(source))
     if result.failures:
         raise PttError(result.failures[0])
     rows = [

@@ -15,12 +15,13 @@ import pyarrow as pa
 
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.snapshots import Keeper, forget, latest
+from nptltrace.catalog import SYS_CALLS
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.reading.prefetch import reading_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from numpy.typing import NDArray
 
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source, TraceFiles
 
 __all__ = [
-    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "begin_window", "begun_from",
-    "event_buffers", "feed_window",
-    "finish_model", "model_batches", "model_steps", "model_tables", "new_model", "restrict",
-    "run_model", "share_memory", "tell_parents",
+    "ROW_TABLES", "Only", "Sharing", "Tables", "Window", "add_parents", "begin_window",
+    "begun_from", "event_buffers", "feed_window", "finish_model", "model_batches", "model_rows",
+    "model_steps", "model_sums", "model_tables", "new_model", "restrict", "run_model",
+    "share_memory",
 ]  # fmt: skip
 
 ROW_TABLES = ("waits", "holds", "wakeups")
@@ -41,6 +42,7 @@ _MODES = ("exclusive", "shared")
 _THREAD_ENDED = 2
 _UNKNOWN = 2**32 - 1
 _BATCH = 1 << 16
+_NO_CPU = 2**16 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def run_model(
     *,
     window: Window | None = None,
     only: Only | None = None,
+    take: Callable[[libptttrack_sums.Model], None] | None = None,
 ) -> libptttrack_sums.Model:
     """Feed a traceset to a model and finish it.
 
@@ -113,12 +116,15 @@ def run_model(
         flags: What the model keeps, as in `libptttrack_sums.Model`.
         window: The part to read.
         only: What to count.
+        take: Takes rows out after every batch of events, and once more at the end.
 
     Raises:
         NativeError: Memory is out.
     """
-    for model, _ in model_steps(source, flags, window=window, only=only):  # noqa: B007 -- the last
-        pass
+    for model, _ in model_steps(source, flags, window=window, only=only):
+        if take is not None:
+            take(model)
+            model.drop_rows()
     return model
 
 
@@ -163,7 +169,7 @@ def feed_window(
 ) -> Iterator[ArrayBuffer]:
     """Feed a new model what it has to see to know a window; `finish` comes after that.
 
-    That is all that goes before, for it says who holds and who waits when the window begins, and
+    That is all that goes before, for it says what is held and awaited when the window begins, and
     what follows until it is known of every wait that reaches out of the window how it ends.
 
     Args:
@@ -179,7 +185,7 @@ def feed_window(
     keeper = Keeper(source, model)
     if state is not None or window.begin_ns is None or not model.counts_all:
         keeper.drop()
-    for buffer in event_buffers(source, Window(), state):
+    for buffer in event_buffers(source, Window(), state, processors=True):
         if not buffer.count:
             continue
         ts = buffer.column("ts")
@@ -194,7 +200,7 @@ def feed_window(
 
 
 def begin_window(model: libptttrack_sums.Model, source: Source, window: Window) -> None:
-    """Tell a new model what counts, and what goes on where the traces begin.
+    """Give a new model its window, and the holds and waits that reach into it.
 
     Args:
         model: Knows the threads of the traceset.
@@ -213,7 +219,7 @@ def begin_window(model: libptttrack_sums.Model, source: Source, window: Window) 
             for buffer in batches:
                 threads = buffer.column("thread")
                 threads[:] = numbers[threads]
-                model.feed(buffer)
+                model.feed_early(buffer)
 
 
 def _numbers_of(
@@ -231,7 +237,7 @@ def _numbers_of(
     for at, (process, tid) in enumerate(early.threads()):
         number = process_of.get(indices[process])
         if number is not None:
-            # Who has no event in the traces gets a number behind all that have.
+            # A thread without events in the traces gets a number behind all others.
             numbers[at] = known.setdefault((number, tid), len(known))
             model.thread(int(numbers[at]), number, tid)
     return numbers
@@ -242,7 +248,7 @@ def new_model(source: Source, flags: int) -> libptttrack_sums.Model:
     model = libptttrack_sums.Model(flags)
     for number, (process, tid) in enumerate(source.reader.threads()):
         model.thread(number, process, tid)
-    tell_parents(model, source)
+    add_parents(model, source)
     share_memory(model, source)
     return model
 
@@ -254,8 +260,8 @@ class Sharing(Protocol):
         """Take memory that several processes have mapped for one."""
 
 
-def tell_parents(model: libptttrack_sums.Model, source: Source) -> None:
-    """Tell the model who forked whom."""
+def add_parents(model: libptttrack_sums.Model, source: Source) -> None:
+    """Give the model the forks of processes."""
     known = source.reader.processes(0)
     number_of = {(trace, index): number for number, (trace, index, _) in enumerate(known)}
     seen = {process for process, _ in source.reader.threads()}
@@ -267,7 +273,7 @@ def tell_parents(model: libptttrack_sums.Model, source: Source) -> None:
 
 
 def share_memory(model: Sharing, source: Source) -> None:
-    """Tell a model which memory several processes have mapped."""
+    """Give a model the memory that several processes have mapped."""
     users: dict[tuple[str, str], set[int]] = {}
     found: list[tuple[int, tuple[str, str], SharedMemory]] = []
     for number, (trace, _, _) in enumerate(source.reader.processes(0)):
@@ -298,6 +304,8 @@ def event_buffers(
     window: Window,
     state: State | None = None,
     end: libpttread.Position | None = None,
+    *,
+    processors: bool = False,
 ) -> Iterator[ArrayBuffer]:
     """Yield the events; the next ones are read while these are used.
 
@@ -306,6 +314,7 @@ def event_buffers(
         window: Which events.
         state: Only those behind the place where this went on.
         end: Only those before this place.
+        processors: With the numbers of the processors.
     """
     reader = source.reader
     cursor = libpttread.Cursor(reader)
@@ -321,7 +330,7 @@ def event_buffers(
     elif window.end_ns is not None:
         cursor.limit_key(reader.key_of_time(window.end_ns))
     whole = whole_filter(source)
-    with reading_ahead(cursor) as batches:
+    with reading_ahead(cursor, processors=processors) as batches:
         for buffer in batches:
             if whole is not None:
                 whole.apply(reader, buffer)
@@ -344,7 +353,7 @@ class Tables:
         threads: Row a thread, in the order in which they were first seen.
         objects: Row an object; an address used anew is another object (`generation`).
         waits: Row a wait, in the order of their ends.
-        holds: Row a hold of a mutex, rwlock, spin lock or running once routine.
+        holds: Row a hold of a mutex, rwlock, spin lock, semaphore or running once routine.
         wakeups: Row a wait that another thread ended.
         edges: Row a pair of locks of which one was asked for while the other was held.
         blames: Row a holder of an object, by where it had taken it, and how long others waited.
@@ -387,21 +396,50 @@ def model_batches(
 
     Args:
         source: The opened traces.
-        rows: Which of waits, holds and wakeups to yield.
+        rows: Which of waits, holds, wakeups and states to yield.
         edges: Whether to make the edges, of which there may be many more than events.
         window: The part to read.
         only: What to count.
     """
-    flags = (libptttrack_sums.ROWS if rows else 0) | (libptttrack_sums.EDGES if edges else 0)
+    flags = libptttrack_sums.ROWS if any(name in ROW_TABLES for name in rows) else 0
+    flags |= libptttrack_sums.EDGES if edges else 0
+    flags |= libptttrack_sums.STATES_OF if "states" in rows else 0
     for model, _ in model_steps(source, flags, window=window, only=only):
-        names = _Numbers(model)
-        for name in rows:
-            found = model.table(name, copy=False)
-            if len(found):
-                yield name, _ROWS[name](names, found)
+        yield from model_rows(model, rows)
         model.drop_rows()
     names = _Numbers(model)
     yield from ((name, _ROWS[name](names, model.table(name))) for name in rows)
+    yield from model_sums(model, source, edges=edges, window=window)
+
+
+def model_rows(
+    model: libptttrack_sums.Model, rows: Collection[str]
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the rows that a model has made, each table that has any with its name.
+
+    Args:
+        model: The model.
+        rows: Which of waits, holds, wakeups and states to yield.
+    """
+    names = _Numbers(model)
+    for name in rows:
+        found = model.table(name, copy=False)
+        if len(found):
+            yield name, _ROWS[name](names, found)
+
+
+def model_sums(
+    model: libptttrack_sums.Model, source: Source, *, edges: bool, window: Window | None = None
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield threads, objects, edges and blames of a finished model, each with its name.
+
+    Args:
+        model: The model.
+        source: The opened traces.
+        edges: Whether to make the edges.
+        window: The part that it counted.
+    """
+    names = _Numbers(model)
     yield "threads", _threads(source, names, part=(window or Window()).of(source) != Window())
     yield "objects", _objects(names)
     if edges:
@@ -422,6 +460,10 @@ class _Numbers:
         """Return kernel thread ids, null for none."""
         return pa.array(self._tid[rows], mask=self._tid[rows] == 0)
 
+    def gen(self, rows: NDArray[Any]) -> pa.Array:
+        """Return which of those with the same kernel id threads are, null for none."""
+        return pa.array(self.threads["generation"][rows], mask=self._tid[rows] == 0)
+
     def process(self, threads: NDArray[Any]) -> pa.Array:
         """Return the processes of threads."""
         return pa.array(self.threads["process"][threads])
@@ -439,9 +481,11 @@ class _Numbers:
         return pa.array(self.objects["address"][rows])
 
 
-def _words(numbers: NDArray[Any], words: tuple[str, ...]) -> pa.Array:
-    """Return numbers as words."""
-    codes = pa.array(numbers.astype(np.int8))
+def _words(
+    numbers: NDArray[Any], words: tuple[str, ...], unknown: NDArray[Any] | None = None
+) -> pa.Array:
+    """Return numbers as words; null where they are unknown."""
+    codes = pa.array(numbers.astype(np.int8), mask=unknown)
     return pa.DictionaryArray.from_arrays(codes, pa.array(words))
 
 
@@ -454,6 +498,12 @@ def _times(values: NDArray[Any]) -> pa.Array:
     """Return times, null where there is none."""
     values = np.array(values)
     return pa.array(values, mask=(values == libptttrack_sums.NEVER) | (values == 2**63 - 1))
+
+
+def _known(values: NDArray[Any]) -> pa.Array:
+    """Return times that are below 0 where they are not known."""
+    values = np.array(values)
+    return pa.array(values, mask=values < 0)
 
 
 def _plain(values: NDArray[Any]) -> pa.Array:
@@ -470,8 +520,11 @@ def _threads(source: Source, names: _Numbers, *, part: bool) -> pa.Table:
     numbers = np.flatnonzero((rows["first_ns"] != libptttrack_sums.END) | (not part))
     rows = rows[numbers]
     number = {pair: n for n, pair in enumerate(source.threads())}
-    keys = zip(rows["process"].tolist(), rows["tid"].tolist(), strict=True)
-    text = [source.thread_name(number[key]) if key in number else "" for key in keys]
+    known = (rows[name].tolist() for name in ("process", "tid", "first_ns"))
+    text = [
+        source.thread_name(number[process, tid], first) if (process, tid) in number else ""
+        for process, tid, first in zip(*known, strict=True)
+    ]
     return pa.table(
         {
             "process": _plain(rows["process"]),
@@ -495,6 +548,8 @@ def _threads(source: Source, names: _Numbers, *, part: bool) -> pa.Table:
             "policy": _plain(rows["policy"]),
             "priority": _plain(rows["priority"]),
             "scheduled": _flag(rows["flags"], 32),
+            "cpu_ns": _known(rows["cpu_ns"]),
+            "ready_ns": _known(rows["ready_ns"]),
         }
     )
 
@@ -535,6 +590,7 @@ def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "chain_id": _plain(rows["chain"]),
             "process": names.process(rows["thread"]),
             "tid": names.tid(rows["thread"]),
+            "gen": names.gen(rows["thread"]),
             "object_id": _plain(rows["object"]),
             "object": names.object(rows["object"]),
             "kind": _kinds(rows["kind"]),
@@ -542,6 +598,7 @@ def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "dur_ns": _plain(rows["dur_ns"]),
             "held_ns": pa.array(np.array(rows["held_ns"]), mask=rows["wait_class"] != 0),
             "wake_ns": pa.array(rows["dur_ns"] - rows["held_ns"], mask=rows["wait_class"] != 0),
+            "ready_ns": _known(rows["ready_ns"]),
             "class": _words(rows["wait_class"], libptttrack_sums.CLASSES),
             "mode": _words(rows["mode"], _MODES),
             "result": _plain(rows["result"]),
@@ -549,12 +606,17 @@ def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "queue_depth": _plain(rows["queue_depth"]),
             "owner_process": names.other_process(rows["owner"]),
             "owner_tid": names.tid(rows["owner"]),
+            "owner_gen": names.gen(rows["owner"]),
             "owner_site": names.site(rows["owner_site"]),
             "waker_process": names.other_process(rows["waker"]),
             "waker_tid": names.tid(rows["waker"]),
+            "waker_gen": names.gen(rows["waker"]),
             "waker_site": names.site(rows["waker_site"]),
             "waker_t_ns": _times(rows["waker_t_ns"]),
             "site": names.site(rows["site"]),
+            "stack": _plain(rows["stack"]),
+            "owner_stack": _plain(rows["owner_stack"]),
+            "waker_stack": _plain(rows["waker_stack"]),
         }
     )
 
@@ -564,15 +626,21 @@ def _holds(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
         {
             "process": names.process(rows["thread"]),
             "tid": names.tid(rows["thread"]),
+            "gen": names.gen(rows["thread"]),
             "object_id": _plain(rows["object"]),
             "object": names.object(rows["object"]),
             "t_ns": _plain(rows["t_ns"]),
             "dur_ns": _plain(rows["dur_ns"]),
+            "ran_ns": pa.array(rows["dur_ns"] - rows["off_ns"], mask=rows["off_ns"] < 0),
+            "off_ns": _known(rows["off_ns"]),
+            "ready_ns": _known(rows["ready_ns"]),
             "mode": _words(rows["mode"], _MODES),
             "open": _flag(rows["open"]),
             "max_waiters": _plain(rows["max_waiters"]),
             "site": names.site(rows["site"]),
             "release_site": names.site(rows["release_site"]),
+            "stack": _plain(rows["stack"]),
+            "release_stack": _plain(rows["release_stack"]),
         }
     )
 
@@ -585,7 +653,9 @@ def _wakeups(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "woken_ns": _plain(rows["woken_ns"]),
             "waker_process": names.other_process(rows["waker"]),
             "waker_tid": names.tid(rows["waker"]),
+            "waker_gen": names.gen(rows["waker"]),
             "wakee_tid": names.tid(rows["wakee"]),
+            "wakee_gen": names.gen(rows["wakee"]),
             "object_id": _plain(rows["object"]),
             "object": names.object(rows["object"]),
             "kind": _words(rows["kind"], libptttrack_sums.WAKES),
@@ -630,6 +700,7 @@ def _blames(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
         {
             "process": pa.array(np.where(known, names.threads["process"][rows["thread"]], process)),
             "tid": names.tid(rows["thread"]),
+            "gen": names.gen(rows["thread"]),
             "object_id": _plain(rows["object"]),
             "site": names.site(rows["site"]),
             "wait_caused_ns": pa.array(rows["caused_ns"].astype(np.int64)),
@@ -637,4 +708,20 @@ def _blames(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
     )
 
 
-_ROWS = {"waits": _waits, "holds": _holds, "wakeups": _wakeups}
+def _states(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
+    return pa.table(
+        {
+            "process": names.process(rows["thread"]),
+            "tid": names.tid(rows["thread"]),
+            "gen": names.gen(rows["thread"]),
+            "t_ns": _plain(rows["t_ns"]),
+            "dur_ns": _plain(rows["dur_ns"]),
+            "state": _words(rows["state"], libptttrack_sums.STATES),
+            "call": _words(rows["call"], SYS_CALLS, rows["call"] == 0),
+            "wait_id": pa.array(np.array(rows["wait"]), mask=rows["wait"] == 0),
+            "cpu": pa.array(np.array(rows["cpu"]), mask=rows["cpu"] == _NO_CPU),
+        }
+    )
+
+
+_ROWS = {"waits": _waits, "holds": _holds, "wakeups": _wakeups, "states": _states}

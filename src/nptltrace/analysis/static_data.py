@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.info import Process
     from nptltrace.trace.source import Source
-    from nptltrace.trace.symbols.module_table import Module
+    from nptltrace.trace.symbols.places.module_table import Module
 
 __all__ = ["behind_all", "loaded_for_good"]
 

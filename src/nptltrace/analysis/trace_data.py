@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from nptltrace._binding import libpttread
 from nptltrace.errors import UsageError
 from nptltrace.findings.facts import FACTS
 from nptltrace.trace.filtered import knows_orders
@@ -12,8 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     import pyarrow as pa
+    from numpy.typing import NDArray
 
-    from nptltrace.analysis.facts import Facts
+    from nptltrace.analysis.named_facts import Facts
     from nptltrace.analysis.scope import Scope
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
@@ -27,7 +32,7 @@ __all__ = ["TraceData"]
 class TraceData:
     """A traceset as `nptltrace.findings.Trace` describes it.
 
-    The tables are read from the traces opened once more: who made this may be in the middle of
+    The tables are read from the traces opened once more: its creator may be in the middle of
     them.
 
     Args:
@@ -49,6 +54,21 @@ class TraceData:
         self._tables: TraceTables | None = None
         self._database: Database | None = None
 
+    @property
+    def thread_count(self) -> int:
+        """The number of threads."""
+        return len(self._source.threads())
+
+    def lifetimes(self) -> dict[int, NDArray[np.int64]]:
+        """Return how long each thread of each process lived; see `Trace.lifetimes`."""
+        workers = len(os.sched_getaffinity(0))
+        _, _, spans = libpttread.count(self._source.reader, workers=workers, objects=False)
+        ns = np.array([span.last - span.first for span in spans], np.int64)
+        of = np.array([process for process, _ in self._source.threads()], np.int64)
+        order = np.argsort(of, kind="stable")
+        processes, first = np.unique(of[order], return_index=True)
+        return dict(zip(processes.tolist(), np.split(ns[order], first[1:]), strict=True))
+
     def facts(self, kind: str) -> Sequence[Fact]:
         """Return what the checker saw of one kind; see `Trace.facts`.
 
@@ -57,7 +77,7 @@ class TraceData:
         """
         if kind not in FACTS:
             raise UsageError(f"there are no facts {kind!r}: {', '.join(FACTS)}")
-        if kind == "order-cycle" and not knows_orders(self._source):
+        if kind in {"order-cycle", "order-cycle-prevented"} and not knows_orders(self._source):
             return ()
         if self._facts is None:
             self._facts = self._seen()
@@ -69,7 +89,7 @@ class TraceData:
         Raises:
             UsageError: There is no such table or column.
         """
-        return self._opened().table(name, columns)
+        return self._opened().alone(name, columns)
 
     def sql(self, query: str) -> pa.Table:
         """Return what an SQL query over the tables answers; see `Trace.sql`.
@@ -90,13 +110,10 @@ class TraceData:
             self._database.close()
 
     def _seen(self) -> Facts:
-        from nptltrace.analysis.checker import Checker
-        from nptltrace.analysis.facts import Facts
+        from nptltrace.analysis.findings import checked
+        from nptltrace.analysis.named_facts import Facts
 
-        checker = Checker(self._source)
-        checker.read()
-        checker.finish()
-        return Facts(self._source, self._symbols, checker.check)
+        return Facts(self._source, self._symbols, checked(self._source).check)
 
     def _opened(self) -> TraceTables:
         if self._tables is None:

@@ -98,7 +98,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of it.
+    """The result of a verification.
 
     Attributes:
         violations: The broken promises, in the order of time.
@@ -162,8 +162,8 @@ def verify(
         verifier.feed(buffer)
     verifier.finish(patience_ns)
     rows = verifier.violations()
-    telling = _Telling(source, symbols) if rows else None
-    found = [telling.violation(row) for row in rows] if telling else []
+    sentences = _Sentences(source, symbols) if rows else None
+    found = [sentences.violation(row) for row in rows] if sentences else []
     return Verdict(
         violations=sorted(found, key=lambda one: (one.ts_ns, one.rule, one.object)),
         checked=verifier.checks(),
@@ -197,7 +197,7 @@ def gaps(source: Source, trace: TraceFiles) -> list[str]:
         "modules of the program went past the tracer": session.uncovered,
         "levels were changed meanwhile": session.raw.get("level_changed"),
         f"it was recorded with --filter {session.filter}": session.filter,
-        "it holds some of the threads only": session.raw.get("part"),
+        f"it holds the events of some {session.raw.get('part')}s only": session.raw.get("part"),
     }
     return [f"{name}: {reason}" for reason, there in reasons.items() if there]
 
@@ -215,7 +215,7 @@ def _alive_ns(source: Source, window: Window) -> list[int]:
 
 
 def _monotonic_ns(source: Source, trace: TraceFiles) -> int:
-    """Return CLOCK_MONOTONIC at time 0, `NEVER` where the trace does not tell."""
+    """Return CLOCK_MONOTONIC at time 0, `NEVER` where the trace does not say."""
     place, session = source.alignment.placements[trace.number], trace.info.session
     start, at = session.number("clock", "start"), session.number("clock", "start_monotonic_ns")
     if session.string("clock", "name") == "monotonic" and place.frequency == _NS:
@@ -230,7 +230,7 @@ def _monotonic_ns(source: Source, trace: TraceFiles) -> int:
 # ---- in words ----
 
 
-class _Telling:
+class _Sentences:
     """Puts violations into words.
 
     Args:
@@ -253,7 +253,7 @@ class _Telling:
         name = self._symbols.object_name(row.process, row.object)
         events = tuple(self._evidence(event) for event in rows)
         what = f"{kind} {name or hex(row.object)}"
-        said = _SENTENCES[rule](_Said(what, events, (row.number[0], row.number[1])))
+        sentence = _SENTENCES[rule](_Case(what, events, (row.number[0], row.number[1])))
         return Violation(
             rule=rule,
             severity=libptttrack_promises.SEVERITIES[row.severity],
@@ -262,7 +262,7 @@ class _Telling:
             kind=kind,
             object=row.object,
             name=name,
-            message=said,
+            message=sentence,
             count=row.count,
             ts_ns=row.ts,
             events=events,
@@ -292,14 +292,14 @@ class _Telling:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """What a sentence is made of."""
+class _Case:
+    """What a sentence consists of."""
 
     what: str
     events: tuple[Evidence, ...]
     numbers: tuple[int, int]
 
-    def who(self, at: int) -> str:
+    def by(self, at: int) -> str:
         """Return the thread of an event."""
         return f"thread {self.events[at].tid}"
 
@@ -308,166 +308,166 @@ class _Said:
         return f"at {self.events[at].ts_ns / _NS:.9f} s"
 
 
-def _overlap(said: _Said) -> str:
+def _overlap(case: _Case) -> str:
     return (
-        f"{said.who(0)} took {said.what} {said.when(0)} and had it until it released it "
-        f"{said.when(-1)}, but {said.who(1)} was given it {said.when(1)}"
+        f"{case.by(0)} took {case.what} {case.when(0)} and had it until it released it "
+        f"{case.when(-1)}, but {case.by(1)} was given it {case.when(1)}"
     )
 
 
-def _recursion(said: _Said) -> str:
-    if len(said.events) > 2:  # noqa: PLR2004 -- with another thread's event in the middle
-        return f"{_overlap(said)}: it was not yet released as often as it had been taken"
+def _recursion(case: _Case) -> str:
+    if len(case.events) > 2:  # noqa: PLR2004 -- with another thread's event in the middle
+        return f"{_overlap(case)}: it was not yet released as often as it had been taken"
     return (
-        f"{said.who(0)} was given {said.what} {said.when(0)} although it had it already: "
+        f"{case.by(0)} was given {case.what} {case.when(0)} although it had it already: "
         "its type promises an error"
     )
 
 
-def _owner(said: _Said) -> str:
-    if said.events[-1].event == "MUTEX_ERROR":
+def _owner(case: _Case) -> str:
+    if case.events[-1].event == "MUTEX_ERROR":
         return (
-            f"{said.who(0)} took {said.what} {said.when(0)}, and was refused to release it "
-            f"{said.when(-1)}"
+            f"{case.by(0)} took {case.what} {case.when(0)}, and was refused to release it "
+            f"{case.when(-1)}"
         )
-    if said.events[0].event == "MUTEX_INIT":
+    if case.events[0].event == "MUTEX_INIT":
         return (
-            f"{said.who(-1)} released {said.what} {said.when(-1)} without owning it: its type "
+            f"{case.by(-1)} released {case.what} {case.when(-1)} without owning it: its type "
             "promises an error"
         )
     return (
-        f"{said.who(1)} released {said.what} {said.when(1)} without an error, but "
-        f"{said.who(0)} owned it from {said.when(0)[3:]} until {said.when(-1)[3:]}"
+        f"{case.by(1)} released {case.what} {case.when(1)} without an error, but "
+        f"{case.by(0)} owned it from {case.when(0)[3:]} until {case.when(-1)[3:]}"
     )
 
 
-def _robust(said: _Said) -> str:
-    if said.events[-1].event == "THREAD_END":
+def _robust(case: _Case) -> str:
+    if case.events[-1].event == "THREAD_END":
         return (
-            f"{said.what} said {said.when(1)} that its owner had ended, but {said.who(0)}, "
-            f"which had taken it {said.when(0)}, ended {said.when(-1)}"
+            f"{case.what} said {case.when(1)} that its owner had ended, but {case.by(0)}, "
+            f"which had taken it {case.when(0)}, ended {case.when(-1)}"
         )
     return (
-        f"{said.what} said to {said.who(-1)} {said.when(-1)} that its owner had ended, although "
+        f"{case.what} said to {case.by(-1)} {case.when(-1)} that its owner had ended, although "
         "it is not robust"
     )
 
 
-def _preference(said: _Said) -> str:
+def _preference(case: _Case) -> str:
     return (
-        f"{said.who(0)} waited to write {said.what} since {said.when(0)[3:]} and was queued "
-        f"{said.when(1)}, but {said.who(2)} came later and was let in to read {said.when(2)}"
+        f"{case.by(0)} waited to write {case.what} since {case.when(0)[3:]} and was queued "
+        f"{case.when(1)}, but {case.by(2)} came later and was let in to read {case.when(2)}"
     )
 
 
-def _cond_mutex(said: _Said) -> str:
-    if len(said.events) > 2:  # noqa: PLR2004 -- taken, taken, released
-        return f"{_overlap(said)}: one of them had waited for a condition"
-    return f"{said.who(-1)} left the wait for {said.what} {said.when(-1)} without its mutex"
+def _cond_mutex(case: _Case) -> str:
+    if len(case.events) > 2:  # noqa: PLR2004 -- taken, taken, released
+        return f"{_overlap(case)}: one of them had waited for a condition"
+    return f"{case.by(-1)} left the wait for {case.what} {case.when(-1)} without its mutex"
 
 
-def _cond_wakeup(said: _Said) -> str:
-    woken, waiting = said.numbers
-    last = f"that of {said.who(-1)} {said.when(-1)}"
+def _cond_wakeup(case: _Case) -> str:
+    woken, waiting = case.numbers
+    last = f"that of {case.by(-1)} {case.when(-1)}"
     if waiting == 1:
         return (
-            f"{said.who(0)} waits for {said.what} since {said.when(0)[3:]} and never came back, "
+            f"{case.by(0)} waits for {case.what} since {case.when(0)[3:]} and never came back, "
             f"although the last signal, {last}, had nobody else to wake"
         )
     return (
-        f"{said.who(0)} and {waiting - 1} more wait for {said.what} and never came back, although "
+        f"{case.by(0)} and {waiting - 1} more wait for {case.what} and never came back, although "
         f"the signals up to {last} were to wake at least {woken} of them"
     )
 
 
-def _barrier_early(said: _Said) -> str:
+def _barrier_early(case: _Case) -> str:
     return (
-        f"{said.who(-1)} left {said.what} {said.when(-1)} when {said.numbers[0]} of "
-        f"{said.numbers[1]} threads had reached it"
+        f"{case.by(-1)} left {case.what} {case.when(-1)} when {case.numbers[0]} of "
+        f"{case.numbers[1]} threads had reached it"
     )
 
 
-def _barrier_serial(said: _Said) -> str:
-    serials, rounds = said.numbers
+def _barrier_serial(case: _Case) -> str:
+    serials, rounds = case.numbers
     return (
-        f"{said.what} has had {serials} serial thread{'s'[: serials != 1]} in {rounds} "
-        f"round{'s'[: rounds != 1]} until {said.when(-1)[3:]}: it must be one in each round"
+        f"{case.what} has had {serials} serial thread{'s'[: serials != 1]} in {rounds} "
+        f"round{'s'[: rounds != 1]} until {case.when(-1)[3:]}: it must be one in each round"
     )
 
 
-def _sem_value(said: _Said) -> str:
+def _sem_value(case: _Case) -> str:
     return (
-        f"{said.who(-1)} took a unit of {said.what} {said.when(-1)}: with it, {said.numbers[0]} "
-        f"were taken of {said.numbers[1]} that there had ever been"
+        f"{case.by(-1)} took a unit of {case.what} {case.when(-1)}: with it, {case.numbers[0]} "
+        f"were taken of {case.numbers[1]} that there had ever been"
     )
 
 
-def _once_twice(said: _Said) -> str:
-    if said.events[-1].event == "ONCE_END":
+def _once_twice(case: _Case) -> str:
+    if case.events[-1].event == "ONCE_END":
         return (
-            f"{said.who(0)} ran the routine of {said.what} until {said.when(-1)[3:]}, and "
-            f"{said.who(1)} began to run it {said.when(1)}"
+            f"{case.by(0)} ran the routine of {case.what} until {case.when(-1)[3:]}, and "
+            f"{case.by(1)} began to run it {case.when(1)}"
         )
     return (
-        f"{said.who(-1)} ran the routine of {said.what} {said.when(-1)} once more: its call had "
-        f"begun {said.when(0)}, and {said.who(1)} had finished the routine {said.when(1)}"
+        f"{case.by(-1)} ran the routine of {case.what} {case.when(-1)} once more: its call had "
+        f"begun {case.when(0)}, and {case.by(1)} had finished the routine {case.when(1)}"
     )
 
 
-def _once_early(said: _Said) -> str:
+def _once_early(case: _Case) -> str:
     return (
-        f"{said.who(1)} went on {said.when(1)}, but {said.who(0)} was running the routine of "
-        f"{said.what} until {said.when(-1)[3:]}"
+        f"{case.by(1)} went on {case.when(1)}, but {case.by(0)} was running the routine of "
+        f"{case.what} until {case.when(-1)[3:]}"
     )
 
 
-def _join_end(said: _Said) -> str:
-    return f"{said.who(0)} joined {said.who(-1)} {said.when(0)}, which ended {said.when(-1)}"
+def _join_end(case: _Case) -> str:
+    return f"{case.by(0)} joined {case.by(-1)} {case.when(0)}, which ended {case.when(-1)}"
 
 
-def _create_begin(said: _Said) -> str:
+def _create_begin(case: _Case) -> str:
     return (
-        f"{said.who(0)} began {said.when(0)}, before {said.who(1)} called for it to be created "
-        f"{said.when(1)}"
+        f"{case.by(0)} began {case.when(0)}, before {case.by(1)} called for it to be created "
+        f"{case.when(1)}"
     )
 
 
-def _try_busy(said: _Said) -> str:
+def _try_busy(case: _Case) -> str:
     return (
-        f"{said.who(-1)} was refused {said.what} {said.when(-1)}, although it was free and nobody "
+        f"{case.by(-1)} was refused {case.what} {case.when(-1)}, although it was free and nobody "
         "else was at it"
     )
 
 
-def _timeout_early(said: _Said) -> str:
+def _timeout_early(case: _Case) -> str:
     return (
-        f"{said.who(-1)} was told {said.when(-1)} that the time for {said.what} was over, "
-        f"{said.numbers[0] / 10**6:.3f} ms before it was"
+        f"{case.by(-1)} got {case.when(-1)} the result that the time for {case.what} was over, "
+        f"{case.numbers[0] / 10**6:.3f} ms before it was"
     )
 
 
-def _result(said: _Said) -> str:
-    number = said.numbers[0]
+def _result(case: _Case) -> str:
+    number = case.numbers[0]
     return (
-        f"{said.who(-1)} was given {number} ({errno.errorcode.get(number, 'no error number')}) "
-        f"for {said.what} {said.when(-1)}, which is not among the errors of that routine"
+        f"{case.by(-1)} was given {number} ({errno.errorcode.get(number, 'no error number')}) "
+        f"for {case.what} {case.when(-1)}, which is not among the errors of that routine"
     )
 
 
-def _not_woken(said: _Said) -> str:
-    if said.events[0].event == "BARRIER_INIT":
+def _not_woken(case: _Case) -> str:
+    if case.events[0].event == "BARRIER_INIT":
         return (
-            f"threads still wait at {said.what}, which all had reached {said.when(-1)}, "
-            f"{said.numbers[0] / _NS:.3f} s before the end"
+            f"threads still wait at {case.what}, which all had reached {case.when(-1)}, "
+            f"{case.numbers[0] / _NS:.3f} s before the end"
         )
-    at = next((n for n, e in enumerate(said.events) if e.event.endswith(("WAIT", "_IN"))), 0)
+    at = next((n for n, e in enumerate(case.events) if e.event.endswith(("WAIT", "_IN"))), 0)
     return (
-        f"{said.who(at)} waits for {said.what} since {said.when(at)[3:]}, although it could have "
-        f"gone on {said.numbers[0] / _NS:.3f} s before the end"
+        f"{case.by(at)} waits for {case.what} since {case.when(at)[3:]}, although it could have "
+        f"gone on {case.numbers[0] / _NS:.3f} s before the end"
     )
 
 
-_SENTENCES: dict[str, Callable[[_Said], str]] = {
+_SENTENCES: dict[str, Callable[[_Case], str]] = {
     "mutex-exclusion": _overlap,
     "mutex-recursion": _recursion,
     "mutex-owner": _owner,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nptltrace.catalog._domains import DOMAINS, LLL_PURPOSES
+from nptltrace.catalog._domains import DOMAINS, FUTEX_KINDS, LLL_PURPOSES, LOCK_TYPES, SYS_CALLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     BY_ID: dict[int, EventType]
 
 __all__ = [
-    "BY_ID", "DOMAINS", "EVENTS", "LLL_PURPOSES", "EventType", "Field", "event_classes_tsdl",
+    "BY_ID", "DOMAINS", "EVENTS", "FUTEX_KINDS", "LLL_PURPOSES", "LOCK_TYPES", "SYS_CALLS",
+    "EventType", "Field", "event_classes_tsdl",
 ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """An event type; two may share a name (``variant`` tells them apart).
+    """An event type; two may share a name (``variant`` distinguishes them).
 
     Attributes:
         id: Flat id, ``domain << 6 | number``.

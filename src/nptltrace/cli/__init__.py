@@ -14,6 +14,10 @@ library at their top; what is heavy is imported by `run`.
 
 from __future__ import annotations
 
+from nptltrace.cli import imports  # noqa: F401 -- before what it imports in its way
+
+# isort: split
+
 import argparse
 import gc
 import io
@@ -43,15 +47,12 @@ __all__ = [
     "top_parser",
 ]
 
-# There are no translations: without this, argparse imports what looks for them, and looks.
-argparse._ = str  # type: ignore[attr-defined]
-argparse.ngettext = lambda one, many, count: one if count == 1 else many  # type: ignore[attr-defined]
-
 # How `ptt --help` lists the commands: as one meets them. Others follow by name.
 _ORDER = (
     "record",
     "check",
     "hang",
+    "attach",
     "report",
     "ui",
     "view",
@@ -59,6 +60,7 @@ _ORDER = (
     "top",
     "diff",
     "sql",
+    "fleet",
     "export",
     "cut",
     "split",
@@ -82,7 +84,7 @@ EXIT_PIPE = 128 + 13
 
 
 class Command(Protocol):
-    """What the module of a command offers."""
+    """The interface of the module of a command."""
 
     SUMMARY: str
     EXAMPLE: str
@@ -203,7 +205,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (PttError, OSError) as error:
         if debug:
             raise
-        print(f"ptt: error: {one_line(error)}", file=sys.stderr)
+        from nptltrace.cli.options import say_error
+
+        say_error(error)
         return error.exit_status if isinstance(error, PttError) else EXIT_USAGE
     except Exception as error:
         if debug:
@@ -229,16 +233,22 @@ def entry() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):  # whatever the encoding, and however odd a name
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    status = main()
-    if not {"atexit", "threading"}.isdisjoint(sys.modules):
-        try:
-            sys.stdout.flush()
-        except OSError:  # it has been said, and the interpreter must not find out again
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(status)
-    # Nobody wants to be called at the end, or is still at work. To take the interpreter apart takes
-    # as long as to finish the trace of a short program.
+    _end(main())
+
+
+def _end(status: int) -> NoReturn:
+    """End the process as the interpreter does, without taking the interpreter apart.
+
+    That takes as long as finishing the trace of a short program, and is not safe: libraries have
+    threads of which Python does not know. One that asks for the interpreter then, to give a buffer
+    back or to close a file, is ended by pthread_exit() in the middle of C++ or Rust, which aborts
+    the process.
+    """
     try:
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()  # noqa: SLF001 -- waits for Python's threads
+        if "atexit" in sys.modules:
+            sys.modules["atexit"]._run_exitfuncs()  # noqa: SLF001 -- nothing public does it
         sys.stdout.flush()
         sys.stderr.flush()
     finally:
@@ -303,7 +313,7 @@ def top_help() -> str:
             "  ptt check run.ptt\n",
             "  ptt report run.ptt\n",
             "  ptt ui run.ptt\n",
-            "\n`ptt COMMAND --help` tells more about each command.\n",
+            "\n`ptt COMMAND --help` says more about each command.\n",
         ]
     )
 

@@ -20,7 +20,7 @@ __all__ = ["Rules", "read_rules"]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What to show.
+    """The findings to show: kinds, and those that are left out.
 
     Attributes:
         kinds: These kinds only; empty for all.

@@ -2,8 +2,8 @@
 
     EXPR   = TERM { "," TERM }
     TERM   = METRIC ( ">" | "<" ) AMOUNT
-    METRIC = "wait" | "waits" | "idle" | "join" | "timeout" | "cancelled" | "hold" | "holds"
-           | "caused" | "elapsed"
+    METRIC = "wait" | "held" | "wake" | "waits" | "idle" | "join" | "timeout"
+           | "cancelled" | "unknown" | "hold" | "used" | "holds" | "caused" | "elapsed"
     AMOUNT = NUMBER "%" | DURATION (of times) | NUMBER (of counts)
 
 `>` asks whether a metric grew by more than that, `<` whether it shrank by more.
@@ -14,13 +14,15 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING
 
 from nptltrace.cli.options import duration_ns
+from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
     from nptltrace.analysis.report.diff import Change, Difference, Row
-    from nptltrace.analysis.report.measures import Metric
+    from nptltrace.analysis.report.metrics import Metric
 
 __all__ = ["Term", "failures", "terms"]
 
@@ -65,7 +67,7 @@ def terms(text: str) -> list[Term]:
 
 
 def _term(text: str) -> Term:
-    from nptltrace.analysis.report.measures import METRICS
+    from nptltrace.analysis.report.metrics import METRICS
 
     metrics = {metric.word: metric for metric in METRICS}
     match = _TERM.fullmatch(text)
@@ -88,17 +90,32 @@ def _term(text: str) -> Term:
     return Term(text, metric, match["sign"] == ">", value, percent)
 
 
+def _check_known(found: Difference, term: Term) -> None:
+    change = found.total.changes[term.metric.name]
+    runs = (*found.before, *found.after)
+    for run, value in zip(runs, (*change.before, *change.after), strict=True):
+        if isnan(value):
+            raise UsageError(
+                f"{term.text}: {run.name} has not the run delay of every hold: record it with "
+                "--sched auto or perf, where ptt stat says that there are such readings"
+            )
+
+
 def failures(found: Difference, wanted: list[Term]) -> list[tuple[Term, Row]]:
     """Return which terms hold, and where.
 
-    With runs enough to tell, a change must be sure; with fewer, every run after must differ from
+    With runs enough to judge, a change must be sure; with fewer, every run after must differ from
     every run before in that direction.
+
+    Raises:
+        UsageError: Of some run it is not known.
     """
     failed = []
     for term in wanted:
+        _check_known(found, term)
         for row in (found.total, *found.rows):
             change = row.changes[term.metric.name]
-            if change.share < _SHARE or not term.exceeded(change):
+            if not change.known or change.share < _SHARE or not term.exceeded(change):
                 continue
             if found.verdict(change) == "sure" if found.enough else change.apart:
                 failed.append((term, row))

@@ -15,6 +15,12 @@ LIBRARIES = {
     "symbolic": "symbolic",
     "uvicorn": "uvicorn",
 }
+# By what needs them: extras are asked for where they are needed, and not with the others.
+_GROUPS = {
+    "reading traces": LIBRARIES,
+    "a store of many runs": {"deltalake": "deltalake"},
+    "--engine spark": {"pyspark": "pyspark", "sqlglot": "sqlglot"},
+}
 
 
 def missing_libraries(error: ModuleNotFoundError) -> str | None:
@@ -26,10 +32,11 @@ def missing_libraries(error: ModuleNotFoundError) -> str | None:
         error: What the import of a module raised.
     """
     wanted = (error.name or "").partition(".")[0]
-    if wanted not in LIBRARIES:
-        return None
-    from importlib.util import find_spec
+    for what, known in _GROUPS.items():
+        if wanted in known:
+            from importlib.util import find_spec
 
-    missing = [name for module, name in LIBRARIES.items() if find_spec(module) is None]
-    names = " ".join(missing or [LIBRARIES[wanted]])
-    return f"{LIBRARIES[wanted]} is not installed, which reading traces needs: pip install {names}"
+            missing = [name for module, name in known.items() if find_spec(module) is None]
+            names = " ".join(missing or [known[wanted]])
+            return f"{known[wanted]} is not installed, which {what} needs: pip install {names}"
+    return None

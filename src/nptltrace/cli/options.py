@@ -6,24 +6,34 @@ import argparse
 import re
 import sys
 
+from nptltrace.errors import one_line
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
 __all__ = [
+    "add_buffer_budget",
     "add_format",
+    "add_level",
+    "add_show",
+    "add_stacks",
     "add_trace",
     "add_traces",
     "columns",
+    "confidence",
     "duration_ns",
     "say",
+    "say_error",
     "size",
     "suggest",
     "write_csv",
     "write_json",
     "write_lines",
 ]
+
+_LEVELS = ("0", "1", "2", "3", "4", "LEVEL_NONE", "LEVEL_IO", "LEVEL_ALL")
 
 # Texts, compiled when there is something to match: that takes longer than most of the rest.
 _SIZE = r"(?i)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kmgt]?)(?:i?b)?"
@@ -67,6 +77,20 @@ def duration_ns(text: str) -> int:
     return _scaled(match["number"], _DURATION_UNITS[match["unit"] or "s"])
 
 
+def confidence(text: str) -> float:
+    """Return a share from a percentage, for how sure something must be.
+
+    Meant as `type=` of an option.
+    """
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = 0.0
+    if not 50 <= percent < 100:  # noqa: PLR2004 -- less sure than a coin is not sure
+        raise argparse.ArgumentTypeError(f"{text!r} is no percentage from 50 to below 100")
+    return percent / 100
+
+
 def _scaled(number: str, unit: int) -> int:
     """Return `number` times `unit`, exactly, cut to whole units."""
     whole, _, fraction = number.partition(".")
@@ -85,6 +109,20 @@ def add_format(
     )
 
 
+def add_show(parser: argparse._ActionsContainer, where: str) -> None:
+    """Add `--show`, which chooses what is added up by call stack.
+
+    Args:
+        parser: Where to add it.
+        where: With what it means something.
+    """
+    parser.add_argument(
+        "--show", choices=("waits", "holders", "holds", "idle"),
+        help=f"{where}: contended waits by the stacks of waiters (waits, the default) or "
+        "of holders (holders), holds, or idle waits",
+    )  # fmt: skip
+
+
 def add_trace(parser: argparse._ActionsContainer) -> None:
     """Add one TRACE argument, as `args.trace`."""
     parser.add_argument("trace", metavar="TRACE", help="a trace directory")
@@ -95,6 +133,32 @@ def add_traces(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "traces", metavar="TRACE", nargs="+", help="trace directories, read as one traceset"
     )
+
+
+def add_level(parser: argparse._ActionsContainer) -> None:
+    """Add `--level`, of a recording."""
+    level = parser.add_argument(
+        "-l", "--level", metavar="SPEC", default="2",
+        help="0 to 4, DOMAIN=LEVEL,..., or PTT's LEVEL_ names (default: 2)",
+    )  # fmt: skip
+    suggest(level, *_LEVELS)
+
+
+def add_stacks(parser: argparse._ActionsContainer) -> None:
+    """Add `--stacks`, of a recording."""
+    parser.add_argument(
+        "--stacks", choices=("0", "8", "16", "64", "all"), default="16",
+        help="frames of the call stacks of waits and of those that are waited for; all: 64 of "
+        "every event (default: 16)",
+    )  # fmt: skip
+
+
+def add_buffer_budget(parser: argparse._ActionsContainer) -> None:
+    """Add `--buffer-budget`, of a recording."""
+    parser.add_argument(
+        "--buffer-budget", metavar="SIZE", type=size, default=64 << 20,
+        help="all buffers together (default: 64M)",
+    )  # fmt: skip
 
 
 def suggest(action: argparse.Action, *values: str) -> None:
@@ -113,6 +177,11 @@ def say(args: argparse.Namespace, message: str, *, verbosity: int = 0) -> None:
     if args.verbosity >= verbosity:
         print(end="", flush=True)  # where both go to one file, it stands before that
         print(f"ptt: {message}", file=sys.stderr)
+
+
+def say_error(error: Exception) -> None:
+    """Print on stderr what an error says, as `ptt: error: message`."""
+    print(f"ptt: error: {one_line(error)}", file=sys.stderr)
 
 
 def columns() -> int:

@@ -9,7 +9,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from nptltrace._plural import plural
 from nptltrace.analysis.sql.schema import TABLES
@@ -18,11 +18,13 @@ from nptltrace.cli.output.sql_output import write
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from nptltrace.analysis.sql.query import Database
+    import pyarrow as pa
 
-__all__ = ["Prompt", "is_command", "parts"]
+__all__ = ["Engine", "Prompt", "is_command", "parts"]
+
+T = TypeVar("T")
 
 _FORMATS = ("text", "json", "jsonl", "csv")
 _HELP = """\
@@ -41,12 +43,31 @@ _WORDS = (
 )  # fmt: skip
 
 
+class Engine(Protocol):
+    """What answers queries: DuckDB's `Database`, or Spark's."""
+
+    def query(self, sql: str) -> pa.Table:
+        """Return what a query answers."""
+
+    def results(self, sql: str, /) -> Iterator[pa.RecordBatchReader]:
+        """Run statements, and yield what those return that return rows."""
+
+    def is_complete(self, sql: str) -> bool:
+        """Return whether a text ends with a whole statement."""
+
+    def interruptible(self, work: Callable[[], T]) -> T:
+        """Do something that Ctrl-C stops."""
+
+    def close(self) -> None:
+        """Give everything back."""
+
+
 def is_command(text: str) -> bool:
     """Return whether a text is a command of the prompt, and not SQL."""
     return text.lstrip().startswith(".")
 
 
-def parts(text: str, database: Database) -> Iterator[str]:
+def parts(text: str, database: Engine) -> Iterator[str]:
     """Yield the commands of a script, and the statements between them.
 
     A command is a line of its own that no statement goes on over.
@@ -76,7 +97,7 @@ class Prompt:
         style: How to print.
     """
 
-    def __init__(self, database: Database, style: str = "text") -> None:
+    def __init__(self, database: Engine, style: str = "text") -> None:
         self._database, self.style = database, style
 
     def run(self) -> None:
@@ -143,7 +164,7 @@ class Prompt:
         elif name == ".help":
             print(_HELP, end="")
         else:
-            raise UsageError(f"no command {' '.join(words)}: .help tells which there are")
+            raise UsageError(f"no command {' '.join(words)}: .help lists those that there are")
         return True
 
     def _schema(self, names: list[str]) -> None:
@@ -157,8 +178,8 @@ class Prompt:
                 print(f"{views[name].call}: {views[name].meaning}")
                 if views[name].parameters is None:
                     described = self._database.query(f"describe {name}").to_pylist()
-                    for row in described:
-                        print(f"  {row['column_name']:<16} {row['column_type'].lower()}")
+                    for column, kind, *_ in (row.values() for row in described):
+                        print(f"  {column:<16} {kind.lower()}")
             else:
                 raise UsageError(f"no table {name}: .tables shows which there are")
 

@@ -10,10 +10,13 @@ from nptltrace.cli.options import duration_ns, say
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from nptltrace._binding.libpttread import Filter
     from nptltrace.analysis.scope import Scope
+    from nptltrace.trace.copying import Part
     from nptltrace.trace.selection import Selection
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Processes, Symbols
+    from nptltrace.trace.symbols.passed_over import PassedOver
 
 __all__ = [
     "Bound",
@@ -27,6 +30,9 @@ __all__ = [
     "list_events",
     "load_rules",
     "open_symbols",
+    "part",
+    "passed_over",
+    "passing",
     "scope",
     "selection",
     "whole",
@@ -152,6 +158,11 @@ def add_names(parser: argparse._ActionsContainer) -> None:
         "--symbols", "--debug-dir", metavar="DIR", action="append", default=[],
         help="look here first for programs and debug files, by build-id or name",
     )  # fmt: skip
+    parser.add_argument(
+        "--skip", metavar="PATTERN,…", action="append", default=[],
+        help="functions and modules that are no call sites, as 'Lck_*,libSDL2*': the frame behind "
+        "them is (ptt config --skip remembers some)",
+    )  # fmt: skip
 
 
 def add_rules(parser: argparse._ActionsContainer) -> None:
@@ -189,6 +200,43 @@ def selection(args: argparse.Namespace) -> Selection:
     )
 
 
+def passing(
+    args: argparse.Namespace, source: Source, symbols: Symbols
+) -> Callable[[Source], Filter] | None:
+    """Return what lets through the events of traces on the objects and call sites of the options.
+
+    Beginnings and ends of threads and processes pass as well. None when all events do.
+    """
+    from dataclasses import replace
+
+    from nptltrace.trace.filtered import always_kept
+
+    chosen = replace(selection(args), pids=[], tids=[])
+    if not chosen:
+        return None
+    chosen.build(source, symbols)  # refuses what has no such name before anything is written
+
+    def build(traces: Source) -> Filter:
+        made = chosen.build(traces, symbols.of(traces))
+        made.keep_events(always_kept())
+        return made
+
+    return build
+
+
+def part(args: argparse.Namespace, source: Source, symbols: Symbols) -> Part:
+    """Return what the options choose to write, besides threads."""
+    from nptltrace._binding import libpttread
+    from nptltrace.trace.copying import Part
+
+    begin, end = (
+        None if ns is None else libpttread.Position(source.reader.key_of_time(ns), 0, 0, 0, 0)
+        for ns in (args.begin, args.end)
+    )
+    chosen = passing(args, source, symbols)
+    return Part(begin, end, passing=chosen, begin_ns=args.begin, end_ns=args.end)
+
+
 def scope(args: argparse.Namespace, source: Source, symbols: Symbols) -> Scope:
     """Return what the options for a window, threads, objects and call sites choose."""
     from nptltrace.analysis.model import Window
@@ -202,7 +250,20 @@ def open_symbols(args: argparse.Namespace, source: Processes) -> Symbols:
     from nptltrace.trace.symbols.alias import read_aliases
     from nptltrace.trace.symbols.lookup import Symbols
 
-    return Symbols(source, read_aliases(args.alias), args.symbols)
+    return Symbols(source, read_aliases(args.alias), args.symbols, passed_over(args))
+
+
+def passed_over(args: argparse.Namespace) -> PassedOver:
+    """Return which frames are no call sites: by the built-in rule, the settings and the options.
+
+    Raises:
+        UsageError: A pattern is empty, or the settings cannot be read.
+    """
+    from nptltrace.cli.settings import Settings
+    from nptltrace.trace.symbols.passed_over import PassedOver, patterns
+
+    given = [pattern for option in args.skip for pattern in patterns(option)]
+    return PassedOver([*Settings.read().skip, *given])
 
 
 class Warner:
@@ -225,8 +286,8 @@ class Warner:
         """Say what has come since the last time."""
         from nptltrace.analysis import growing
 
-        told = growing.remarks(growing.killed(self._source)) + self._source.remarks()
-        for remark in told:
+        remarks = growing.remarks(growing.killed(self._source)) + self._source.remarks()
+        for remark in remarks:
             if remark not in self._said:
                 self._said.add(remark)
                 say(self._args, f"warning: {remark}")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from nptltrace._plural import plural
 from nptltrace.cli import traces
-from nptltrace.cli.commands.stat import duration
 from nptltrace.cli.options import say
+from nptltrace.cli.units import duration
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["say_no_event", "say_no_object", "say_unmatched", "say_unmatched_threads"]
+__all__ = ["say_no_event", "say_no_object", "say_unmatched"]
 
 _SHOWN = 5  # processes or threads of a trace
 
@@ -34,19 +34,13 @@ def say_unmatched(args: argparse.Namespace, source: Source, symbols: Symbols | N
         return True
     first, last = (source.reader.time_of_key(key) for key in span)
     last = max([last, *(ns for ns in source.ended_ns() if ns is not None)])
-    said = list(_window(args, first, last))
+    warnings = list(_window(args, first, last))
     if symbols is not None:
-        said += _threads(args, source)
-        said += _sites(args, source, symbols)
-    for text in said:
+        warnings += _threads(args, source)
+        warnings += _sites(args, source, symbols)
+    for text in warnings:
         say(args, f"warning: {text}")
-    return bool(said)
-
-
-def say_unmatched_threads(args: argparse.Namespace, source: Source) -> None:
-    """Say on stderr which threads there are, where none of them is chosen."""
-    for text in _threads(args, source):
-        say(args, f"warning: {text}")
+    return bool(warnings)
 
 
 def say_no_object(args: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
-    from nptltrace.export._target import Target
+    from nptltrace.export.writing.target import Target
     from nptltrace.trace.traceset import Traceset
 
 __all__ = ["FORMATS", "Format", "load_format"]
@@ -26,14 +26,18 @@ __all__ = ["FORMATS", "Format", "load_format"]
 FORMATS = {
     "chrome": "Chrome's JSON of trace events, which many viewers read",
     "csv": "CSV: one file a table in a directory; of a single table, that file",
+    "firefox": "Firefox Profiler's: a marker a wait, with its stack, for profiler.firefox.com",
+    "folded": "folded stacks, for flamegraph.pl: one line a stack, times in ns",
     "paje": "Pajé's, for ViTE and pajeng; what ptt_paje of 2006 wrote",
     "parquet": "Parquet data set, for DuckDB, pandas, Polars, Spark; those of many runs are one",
     "perfetto": "Perfetto's own: threads, locks and flows for ui.perfetto.dev",
+    "pprof": "contentions and delay by stack, as Go's profiles, for go tool pprof",
+    "speedscope": "flame graphs of everything and of each object, for speedscope.app",
 }
 
 
 class Format(Protocol):
-    """What the module of a format offers."""
+    """The interface of the module of a format."""
 
     def write(self, traceset: Traceset, out: Target, **options: Any) -> str:
         """Write a traceset and return what was written, in a few words."""

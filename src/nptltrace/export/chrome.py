@@ -1,8 +1,8 @@
 """Chrome's trace event format, as JSON: for chrome://tracing, Perfetto, and many other viewers.
 
 A thread has a row of waits, and rows of its own for what it holds; an object has a row that shows
-who holds it, and a counter of its waiters. Flows lead from who woke a thread to where it went on,
-and from who had a lock to the wait for it.
+its holder, and a counter of its waiters. Flows lead from the waker of a thread to where it went on,
+and from the holder of a lock to the wait for it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.export import _records as rec
-from nptltrace.export import _timeline as tl
-from nptltrace.export._lines import Words, decimals, digits, joined
-from nptltrace.export._timeline import Timeline, chosen
+from nptltrace.export.writing import records as rec
+from nptltrace.export.writing import timeline as tl
+from nptltrace.export.writing.lines import Words, decimals, digits, joined
+from nptltrace.export.writing.timeline import Timeline, chosen
 from nptltrace.trace.escaping import readable
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.scope import Scope
-    from nptltrace.export._target import Target
+    from nptltrace.export.writing.target import Target
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
@@ -60,10 +60,8 @@ def write(
         for line in others:
             file.write((json.dumps(line) + ",\n").encode())
         events = _Events(timeline)
-        for records in timeline.records():
-            for start in range(0, len(records), _ROWS):
-                for lines in events.encoded(records[start : start + _ROWS]):
-                    file.write(lines)
+        for records in timeline.records(_ROWS):
+            file.writelines(events.encoded(records))
         # The one line without a comma after it.
         file.write((json.dumps(first) + "\n]}\n").encode())
     return timeline.summary()
@@ -115,25 +113,31 @@ def _texts(names: list[str], key: str = "") -> Words:
     return Words(json.dumps(name) for name in names)
 
 
+def _stack_texts(timeline: Timeline, key: str) -> Words:
+    """Return stacks as members of a JSON object, by place, empty at 0."""
+    stacks = (timeline.stack(one) for one in timeline.stack_keys.tolist())
+    return Words(["", *(f',"{key}":{json.dumps(frames)}' for frames in stacks)])
+
+
 class _Events:
     """Encodes records, which come in the order of time."""
 
     def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
         self._depths = tl.Depths(len(timeline.objects))
-        rows = range(len(timeline.threads))
-        lived = set(timeline.lived())
-        threads = [timeline.thread(row) if row in lived else "" for row in rows]
+        threads = timeline.thread_texts()
         sites = [timeline.site(row) for row in range(len(timeline.sites))]
         self._thread = _texts(threads)
         self._wakes = _texts([f"wakes {name}" for name in threads])
         self._woken = _texts([f"woken by {name}" for name in threads])
         self._creates = _texts([f"creates {name}" for name in threads])
         self._blocks = _texts([f"blocks {name}" for name in threads])
-        self._owner, self._waker = _texts(threads, "owner"), _texts(threads, "woken by")
-        self._site, self._owner_site = _texts(sites, "site"), _texts(sites, "owner site")
-        self._waker_site, self._release = _texts(sites, "woken from"), _texts(sites, "release site")
-        self._keys = timeline.verb_keys
-        self._verb = _texts([timeline.verb(key) for key in self._keys.tolist()])
+        self._owner, self._waker = _texts(threads, "owner_name"), _texts(threads, "waker_name")
+        self._site, self._owner_site = _texts(sites, "site"), _texts(sites, "owner_site")
+        self._waker_site, self._release = _texts(sites, "waker_site"), _texts(sites, "release_site")
+        self._stack = _stack_texts(timeline, "stack")
+        self._owner_stack = _stack_texts(timeline, "owner_stack")
+        self._verb = _texts([timeline.verb(key) for key in timeline.verb_keys.tolist()])
         used = set(timeline.used)
         self._object = _texts(
             [
@@ -141,9 +145,11 @@ class _Events:
                 for row in range(len(timeline.objects))
             ]
         )
-        self._class = Words(("contended", "idle", "join", "timeout", "cancelled", "hold"))
-        self._flags = Words(("", ',"shared":true', ',"never ended":true',
-                             ',"shared":true,"never ended":true'))  # fmt: skip
+        self._class = Words(
+            ("contended", "idle", "join", "timeout", "cancelled", "unknown", "hold")
+        )
+        self._flags = Words(("", ',"mode":"shared"', ',"open":true',
+                             ',"mode":"shared","open":true'))  # fmt: skip
         pids = np.array([process.pid for process in timeline.processes] + [0], np.int64)
 
         def pid(table: NDArray[Any]) -> NDArray[np.int64]:
@@ -178,8 +184,7 @@ class _Events:
             yield self._instants(chosen(records, what == kind), json.dumps(text))
         created = chosen(records, what == rec.CREATED)
         yield self._instants(created, self._creates.of(created["other"]))
-        waiting = (what == rec.WAIT) | (what == rec.WAIT_END)
-        yield self._counts(records, waiting & (records["kind"] != 1))
+        yield self._counts(*self._depths.changes(records))
 
     def _at(self, records: NDArray[Any], phase: str, pid: NDArray[Any], tid: NDArray[Any]) -> Any:
         """Return the columns that every event begins with."""
@@ -190,25 +195,23 @@ class _Events:
         """Yield waits, and what leads to them from the owners."""
         if not len(records):
             return
-        key = np.searchsorted(self._keys, Timeline.verb_key(records))
+        key, places = self._timeline.verb_places(records), self._timeline.stack_places
         pid = self._pid_of_thread[records["thread"]]
         yield joined(
             len(records),
             *self._at(records, "X", pid, self._lane_tid[records["lane"]]),
             ',"dur":', *decimals(records["dur"], 3),
             ',"cat":"', self._class.of(records["verb"]), '","name":', self._verb.of(key),
-            ',"args":{"wait":', digits(records["id"]), ',"waiters":', digits(records["depth"]),
+            ',"args":{"wait_id":', digits(records["id"]),
+            ',"queue_depth":', digits(records["depth"]),
             ',"result":', digits(records["result"]), self._flags.of(records["flags"]),
             self._site.of(records["site"]), self._owner.of(records["other"]),
             self._owner_site.of(records["other_site"]), self._waker.of(records["waker"]),
-            self._waker_site.of(records["waker_site"]), "}},\n",
+            self._waker_site.of(records["waker_site"]),
+            self._stack.of(places(records["stack"])),
+            self._owner_stack.of(places(records["other_stack"])), "}},\n",
         )  # fmt: skip
-        blocked = chosen(
-            records,
-            (records["other"] != 0)
-            & (records["other"] != records["thread"])
-            & (records["verb"] == 0),
-        )
+        blocked = chosen(records, rec.are_blocked(records))
         name = self._blocks.of(blocked["thread"])
         yield self._slices(blocked, blocked["other"], name, "blocks", None)
         yield self._flows(blocked, blocked["other"], "s", "blocked by")
@@ -218,11 +221,12 @@ class _Events:
         """Yield holds, in the rows of their threads and in those of what is held."""
         if not len(records):
             return
-        key = np.searchsorted(self._keys, Timeline.verb_key(records))
+        key, places = self._timeline.verb_places(records), self._timeline.stack_places
         duration = decimals(records["dur"], 3)
         arguments = (
-            ',"args":{"waiters":', digits(records["depth"]), self._flags.of(records["flags"]),
-            self._site.of(records["site"]), self._release.of(records["other_site"]), "}},\n",
+            ',"args":{"max_waiters":', digits(records["depth"]), self._flags.of(records["flags"]),
+            self._site.of(records["site"]), self._release.of(records["other_site"]),
+            self._stack.of(places(records["stack"])), "}},\n",
         )  # fmt: skip
         for category, tid, pid, name in (
             ("hold", "lane", self._pid_of_thread[records["thread"]], self._verb.of(key)),
@@ -240,7 +244,7 @@ class _Events:
     ) -> Any:  # fmt: skip
         """Return marks in rows of threads, for flows to begin or end at."""
         head = self._at(records, "X", self._pid_of_thread[threads], self._tid[threads])
-        where = (',"args":{"wait":', digits(records["id"]),
+        where = (',"args":{"wait_id":', digits(records["id"]),
                  site.of(records["site"]) if site else "", "}},\n")  # fmt: skip
         return joined(len(records), *head, f',"dur":0,"cat":"{category}","name":', name, *where)
 
@@ -254,12 +258,10 @@ class _Events:
     def _instants(self, records: NDArray[Any], name: Any) -> Any:
         threads = records["thread"]
         head = self._at(records, "i", self._pid_of_thread[threads], self._tid[threads])
-        where = (',"args":{"thread":', digits(self._tid[threads]), self._site.of(records["site"]))
+        where = (',"args":{"tid":', digits(self._tid[threads]), self._site.of(records["site"]))
         return joined(len(records), *head, ',"s":"t","cat":"life","name":', name, *where, "}},\n")
 
-    def _counts(self, records: NDArray[Any], waiting: NDArray[np.bool_]) -> Any:
-        depth = self._depths.after(records, waiting)[waiting]
-        records = chosen(records, waiting)
+    def _counts(self, records: NDArray[Any], depth: NDArray[np.int64]) -> Any:
         pid = self._pid_of_object[records["object"]]
         return joined(
             len(records),

@@ -1,8 +1,8 @@
 """Pajé: the self-describing format that ViTE, pajeng and StarVZ read.
 
 Containers are processes, in them threads and objects. A thread has a state, and below it rows of
-what it holds; an object has a state that says who holds it, and a number of waiters. Links lead
-from who woke a thread to that thread, and from who has a lock to who waits for it.
+what it holds; an object has a state that names its holder, and a number of waiters. Links lead
+from a waker to the thread that it woke, and from the holder of a lock to a waiter.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.export import _records as rec
-from nptltrace.export import _timeline as tl
-from nptltrace.export._lines import Ordered, Words, decimals, digits
-from nptltrace.export._timeline import Timeline, chosen
+from nptltrace.export.writing import records as rec
+from nptltrace.export.writing import timeline as tl
+from nptltrace.export.writing.lines import Ordered, Words, decimals, digits
+from nptltrace.export.writing.timeline import Timeline, chosen
 from nptltrace.trace.escaping import readable
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nptltrace.analysis.scope import Scope
-    from nptltrace.export._target import Target
+    from nptltrace.export.writing.target import Target
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
@@ -57,9 +57,9 @@ _DEFINITIONS: dict[int, tuple[str, tuple[tuple[str, str], ...]]] = {
     )),
     _SET: ("PajeSetState", (*_TIMED, ("Value", "string"))),
     _PUSH: ("PajePushState", (
-        *_TIMED, ("Value", "string"), ("Wait", "string"), ("Waiters", "int"), ("Result", "int"),
-        ("Ended", "string"), ("Site", "string"), ("Owner", "string"), ("OwnerSite", "string"),
-        ("Waker", "string"), ("WakerSite", "string"),
+        *_TIMED, ("Value", "string"), ("WaitId", "string"), ("QueueDepth", "int"),
+        ("Result", "int"), ("Open", "string"), ("Site", "string"), ("OwnerName", "string"),
+        ("OwnerSite", "string"), ("WakerName", "string"), ("WakerSite", "string"),
     )),
     _POP: ("PajePopState", _TIMED),
     _COUNT: ("PajeSetVariable", (*_TIMED, ("Value", "double"))),
@@ -73,7 +73,7 @@ _DEFINITIONS: dict[int, tuple[str, tuple[tuple[str, str], ...]]] = {
     )),
     _NEW: ("PajeNewEvent", (*_TIMED, ("Value", "string"))),
     _HOLD: ("PajePushState", (
-        *_TIMED, ("Value", "string"), ("Waiters", "int"), ("Ended", "string"),
+        *_TIMED, ("Value", "string"), ("MaxWaiters", "int"), ("Open", "string"),
         ("Site", "string"), ("ReleaseSite", "string"),
     )),
 }  # fmt: skip
@@ -90,9 +90,9 @@ _STATES = (
 )  # fmt: skip
 _LIFE = ("running", "ended", "joined")
 
-# Colours that people with any colour vision tell apart (Okabe and Ito), by verb.
+# Colours that are distinct for any colour vision (Okabe and Ito), by verb.
 _VERB_COLOR = ("0.84 0.37 0.0", "0.34 0.71 0.91", "0.8 0.47 0.65", "0.94 0.89 0.26", "0.6 0.6 0.6",
-               "0.0 0.45 0.7")  # fmt: skip
+               "0.9 0.62 0.0", "0.0 0.45 0.7")  # fmt: skip
 _LIFE_COLOR = ("0.0 0.62 0.45", "0.3 0.3 0.3", "0.1 0.1 0.1")
 _OWNER_COLOR = "0.0 0.45 0.7"
 
@@ -123,10 +123,9 @@ def write(
             file.write(f"{_COUNT} 0.000000000 V O{row} 0\n".encode())
         events = _Events(timeline)
         last = 0
-        for records in timeline.records():
-            last = max(last, int(records["ts"][-1]))
-            for start in range(0, len(records), _ROWS):
-                file.write(events.encoded(records[start : start + _ROWS]))
+        for records in timeline.records(_ROWS):
+            last = int(records["ts"][-1])
+            file.write(events.encoded(records))
         for item in reversed(containers):
             time = f"{last // 10**9}.{last % 10**9:09d}"
             file.write(f"{_DESTROY} {time} {item.type} {item.alias}\n".encode())
@@ -228,14 +227,10 @@ class _Events:
     """Encodes records, which come in the order of time."""
 
     def __init__(self, timeline: Timeline) -> None:
-        self._keys = timeline.verb_keys
-        lived = set(timeline.lived())
-        names = (
-            timeline.thread(row) if row in lived else "" for row in range(len(timeline.threads))
-        )
-        self._thread = Words(map(_quoted, names))
+        self._timeline = timeline
+        self._thread = Words(map(_quoted, timeline.thread_texts()))
         self._site = Words(_quoted(timeline.site(row)) for row in range(len(timeline.sites)))
-        self._ended = Words(("yes", "never"))
+        self._open = Words(("false", "true"))
         lanes = timeline.lanes or [tl.Lane(rec.WAITS, 0, 0)]
         own = {rec.WAITS: "T", rec.OWNERS: "O"}
         more = {rec.WAITS: "SW", rec.OWNERS: "SQ", rec.HOLDS: "SH"}
@@ -273,19 +268,18 @@ class _Events:
 
     def _wait(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
         time = self._time(records)
-        key = digits(np.searchsorted(self._keys, Timeline.verb_key(records)))
+        key = digits(self._timeline.verb_places(records))
         lane = records["lane"]
         lines.add(
             where, f"{_PUSH}", *time, self._row.of(lane), " ", self._state.of(lane), key,
             " W", digits(records["id"]), " ", digits(records["depth"]), " ",
-            digits(records["result"]), " ", self._ended.of(records["flags"] & rec.OPEN != 0), " ",
+            digits(records["result"]), " ", self._open.of(records["flags"] & rec.OPEN != 0), " ",
             self._site.of(records["site"]), " ", self._thread.of(records["other"]), " ",
             self._site.of(records["other_site"]), " ", self._thread.of(records["waker"]), " ",
             self._site.of(records["waker_site"]), "\n",
         )  # fmt: skip
         self._waiters(lines, where, records, _ADD)
-        blocked = (records["other"] != 0) & (records["other"] != records["thread"])
-        blocked &= records["verb"] == 0
+        blocked = rec.are_blocked(records)
         where, records = where[blocked], chosen(records, blocked)
         if len(where):
             time, wait = self._time(records), digits(records["id"])
@@ -308,16 +302,16 @@ class _Events:
 
     def _hold(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
         time = self._time(records)
-        key = digits(np.searchsorted(self._keys, Timeline.verb_key(records)))
-        ended = self._ended.of(records["flags"] & rec.OPEN != 0)
+        key = digits(self._timeline.verb_places(records))
+        still = self._open.of(records["flags"] & rec.OPEN != 0)
         more = (
-            " ", digits(records["depth"]), " ", ended, " ",
+            " ", digits(records["depth"]), " ", still, " ",
             self._site.of(records["site"]), " ", self._site.of(records["other_site"]), "\n",
         )  # fmt: skip
         lines.add(where, f"{_HOLD}", *time, self._row.of(records["lane"]), " SH", key, *more)
         owner = records["owner_lane"]
-        who = (" ", self._state.of(owner), digits(records["thread"]))
-        lines.add(where, f"{_HOLD}", *time, self._row.of(owner), *who, *more)
+        owned = (" ", self._state.of(owner), digits(records["thread"]))
+        lines.add(where, f"{_HOLD}", *time, self._row.of(owner), *owned, *more)
 
     def _hold_end(self, lines: Ordered, where: NDArray[Any], records: NDArray[Any]) -> None:
         time = self._time(records)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from nptltrace.analysis.scope import Scope
-    from nptltrace.export._target import Target
+    from nptltrace.export.writing.target import Target
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 

@@ -1,8 +1,9 @@
 """Perfetto: track events for https://ui.perfetto.dev and its trace processor.
 
-A thread has a row of waits and rows of holds below it; an object has a row that shows who holds it
-and a counter of its waiters. Flows lead from who woke a thread to where it went on, and from who
-had a lock to the wait for it.
+A thread has a row of waits and rows of holds below it; an object has a row that shows its holder
+and a counter of its waiters. Flows lead from the waker of a thread to where it went on, and from
+the holder of a lock to the wait for it. Where the kernel recorded context switches they are there
+as ftrace records them, from which Perfetto draws processors and states of threads.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.export import _records as rec
-from nptltrace.export import _timeline as tl
-from nptltrace.export._protobuf import Rows, message, number, text
-from nptltrace.export._timeline import Timeline, chosen
+from nptltrace.analysis.scope import Scope
+from nptltrace.export.writing import records as rec
+from nptltrace.export.writing import timeline as tl
+from nptltrace.export.writing.processors import switches
+from nptltrace.export.writing.protobuf import Rows, message, number, text
+from nptltrace.export.writing.timeline import Timeline, chosen
 from nptltrace.trace.escaping import readable
 
 if TYPE_CHECKING:
@@ -22,8 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.scope import Scope
-    from nptltrace.export._target import Target
+    from nptltrace.export.writing.target import Target
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
@@ -37,11 +39,14 @@ _TRACK = 60
 _UUID, _NAME, _PROCESS, _THREAD, _PARENT, _COUNTER = 1, 2, 3, 4, 5, 8
 _CATEGORY_IID, _NOTES, _TYPE, _NAME_IID, _TRACK_UUID, _VALUE = 3, 4, 9, 10, 11, 30
 _FLOW, _FLOW_END = 47, 48
-_NOTE_NAME, _NOTE_NUMBER, _NOTE_TEXT = 1, 4, 17
+_NOTE_NAME, _NOTE_TRUE, _NOTE_NUMBER, _NOTE_TEXT = 1, 2, 4, 17
 _CATEGORIES, _NAMES, _NOTE_NAMES, _NOTE_TEXTS = 1, 2, 3, 29
 _BEGIN, _END, _INSTANT, _COUNTED = 1, 2, 3, 4
 _CLEARED, _NEEDED = 1, 2  # of the interned names
 _BOOTTIME, _REALTIME = 6, 1
+_FTRACE, _FTRACE_CPU, _FTRACE_EVENT, _FTRACE_TIME, _FTRACE_PID, _SWITCH = 1, 1, 2, 1, 2, 4
+_BEFORE, _BEFORE_PRIO, _BEFORE_STATE, _AFTER, _AFTER_PRIO = 2, 3, 4, 6, 7
+_TASK_RUNNING, _TASK_INTERRUPTIBLE, _DEFAULT_PRIO = 0, 1, 120
 
 # Tracks are numbered row << 3 | kind.
 _OF_PROCESS, _OF_THREAD, _OF_OBJECT, _OF_LANE, _OF_QUEUE, _OF_OBJECTS = range(1, 7)
@@ -49,11 +54,14 @@ _UUID_BYTES, _TIME_BYTES, _IID_BYTES, _TEXT_BYTES, _COUNT_BYTES = 5, 9, 6, 5, 5
 _NEGATIVE_BYTES = 10
 
 # Waits are of the categories of their classes, in their order.
-_CATEGORY = ("contended", "idle", "join", "timeout", "cancelled", "hold", "owner", "wakeup", "life",
-             "blocks")  # fmt: skip
-_NOTE = ("site", "owner", "owner site", "woken by", "woken from", "release site", "waiters",
-         "result", "shared", "never ended", "wait")  # fmt: skip
+_CATEGORY = ("contended", "idle", "join", "timeout", "cancelled", "unknown", "hold", "owner",
+             "wakeup", "life", "blocks")  # fmt: skip
+_NOTE = ("site", "owner_name", "owner_site", "waker_name", "waker_site", "release_site",
+         "queue_depth", "max_waiters", "result", "mode", "open", "wait_id", "stack",
+         "owner_stack")  # fmt: skip
 _NOTE_IID = {name: iid for iid, name in enumerate(_NOTE, 1)}
+# Texts are numbered: row of the site or thread, or place of the stack, << 2 | what.
+_SITE, _OTHER_THREAD, _STACK, _MODE = range(4)
 
 # Names of events are numbered: verb and object, else thread << 3 | what, above all of those.
 _OF_A_THREAD = 1 << 36
@@ -83,10 +91,9 @@ def write(
         for packet in _heading(timeline):
             file.write(packet)
         events = _Events(timeline)
-        for records in timeline.records():
-            for start in range(0, len(records), _ROWS):
-                for packets in events.encoded(records[start : start + _ROWS]):
-                    file.write(packets)
+        for records in timeline.records(_ROWS):
+            file.writelines(events.encoded(records))
+        file.write(_switches(switches(traceset.source, scope or Scope())))
     return timeline.summary()
 
 
@@ -123,9 +130,9 @@ def _tracks(timeline: Timeline) -> Iterator[tuple[Any, ...]]:
         yield _uuid(_OF_PROCESS, row), 0, about
         yield _uuid(_OF_OBJECTS, row), _uuid(_OF_PROCESS, row), text(_NAME, "Locks and the like")
     for row in timeline.lived():
-        who = timeline.thread_name(row)
+        thread = timeline.thread_name(row)
         about = message(
-            _THREAD, number(1, who.pid), number(2, who.tid), text(5, who.name or "thread")
+            _THREAD, number(1, thread.pid), number(2, thread.tid), text(5, thread.name or "thread")
         )
         parent = _uuid(_OF_PROCESS, int(timeline.threads["process"][row]))
         yield _uuid(_OF_THREAD, row), parent, about
@@ -150,15 +157,18 @@ def _names(timeline: Timeline) -> Iterator[tuple[int, int, str]]:
         yield _CATEGORIES, iid, name
     for iid, name in enumerate(_NOTE, 1):
         yield _NOTE_NAMES, iid, name
+    yield _NOTE_TEXTS, _MODE, "shared"
     for key in timeline.verb_keys.tolist():
         yield _NAMES, key, timeline.verb(key)
     for row in timeline.lived():
         name = timeline.thread(row)
         for what, about in enumerate(_ABOUT):
             yield _NAMES, _OF_A_THREAD | row << 3 | what, about.format(name)
-        yield _NOTE_TEXTS, row << 1 | 1, name
+        yield _NOTE_TEXTS, row << 2 | _OTHER_THREAD, name
     for row in range(1, len(timeline.sites)):
-        yield _NOTE_TEXTS, row << 1, timeline.site(row)
+        yield _NOTE_TEXTS, row << 2 | _SITE, timeline.site(row)
+    for place, key in enumerate(timeline.stack_keys.tolist(), 1):
+        yield _NOTE_TEXTS, place << 2 | _STACK, "\n".join(timeline.stack(key))
 
 
 # ---- events ----
@@ -169,6 +179,7 @@ class _Events:
 
     def __init__(self, timeline: Timeline) -> None:
         self._depths = tl.Depths(len(timeline.objects))
+        self._timeline = timeline
         # Waits are drawn in the row of the thread itself, those that overlap others below it.
         self._wait_track = np.array(
             [
@@ -185,15 +196,13 @@ class _Events:
         what begins, and what takes no time begins and ends at once. A flow begins before it ends.
         """
         what, lasting = records["what"], records["dur"] > 0
-        waiting = (what == rec.WAIT) | (what == rec.WAIT_END)
         waited = chosen(records, (what == rec.WAIT_END) & lasting)
         held = chosen(records, (what == rec.HOLD_END) & lasting)
         yield self._ends(waited, self._wait_row)
         yield self._ends(held, self._hold_row)
         yield self._ends(held, self._owner_row)
         waits, holds = chosen(records, what == rec.WAIT), chosen(records, what == rec.HOLD)
-        blocked = (waits["verb"] == 0) & (waits["other"] != 0)
-        blocked &= waits["other"] != waits["thread"]
+        blocked = rec.are_blocked(waits)
         yield self._blocks(chosen(waits, blocked))
         yield self._waits(waits, blocked)
         yield self._holds(holds)
@@ -205,9 +214,7 @@ class _Events:
             (rec.ENDED, _ENDS), (rec.JOINED, _JOINED),
         ):  # fmt: skip
             yield self._life(chosen(records, what == kind), about)
-        waiting &= records["kind"] != 1
-        depth = self._depths.after(records, waiting)[waiting]
-        yield self._counts(chosen(records, waiting), depth)
+        yield self._counts(*self._depths.changes(records))
 
     # ---- in which row ----
 
@@ -235,13 +242,15 @@ class _Events:
         event.numbers(_CATEGORY_IID, records["verb"] + np.uint8(1), 1)
         event.fixed64(_FLOW_END, records["id"] << np.uint64(1) | np.uint64(1), blocked)
         _note_site(event, records, "site")
-        _note_thread(event, records, "owner", "other")
-        _note_site(event, records, "owner site", "other_site")
-        _note_thread(event, records, "woken by", "waker")
-        _note_site(event, records, "woken from", "waker_site")
-        _note_number(event, "waiters", records["depth"], _COUNT_BYTES)
+        _note_thread(event, records, "owner_name", "other")
+        _note_site(event, records, "owner_site", "other_site")
+        _note_thread(event, records, "waker_name", "waker")
+        _note_site(event, records, "waker_site", "waker_site")
+        _note_number(event, "queue_depth", records["depth"], _COUNT_BYTES)
         _note_number(event, "result", records["result"], _NEGATIVE_BYTES, zero=False)
-        _note_number(event, "wait", records["id"], _TIME_BYTES)
+        _note_number(event, "wait_id", records["id"], _TIME_BYTES)
+        self._note_stack(event, records, "stack", "stack")
+        self._note_stack(event, records, "owner_stack", "other_stack")
         _note_flags(event, records)
         return self._slices(records, event, self._wait_row)
 
@@ -249,10 +258,14 @@ class _Events:
         event = _begin(records, self._hold_row(records), Timeline.verb_key(records))
         event.same(number(_CATEGORY_IID, _CATEGORY.index("hold") + 1))
         _note_site(event, records, "site")
-        _note_site(event, records, "release site", "other_site")
-        _note_number(event, "waiters", records["depth"], _COUNT_BYTES)
+        _note_site(event, records, "release_site", "other_site")
+        _note_number(event, "max_waiters", records["depth"], _COUNT_BYTES)
+        self._note_stack(event, records, "stack", "stack")
         _note_flags(event, records)
         return self._slices(records, event, self._hold_row)
+
+    def _note_stack(self, event: Rows, records: NDArray[Any], name: str, column: str) -> None:
+        _note_text(event, name, self._timeline.stack_places(records[column]), _STACK)
 
     def _owners(self, records: NDArray[Any]) -> bytes:
         event = _begin(records, self._owner_row(records), _about(records["thread"], _IS))
@@ -306,6 +319,20 @@ class _Events:
         return _packets(records, event)
 
 
+def _switches(found: NDArray[Any]) -> bytes:
+    """Return when processors went from one thread to another, as ftrace records it."""
+    state = np.where(found["ready"], _TASK_RUNNING, _TASK_INTERRUPTIBLE)
+    switch = Rows(len(found)).numbers(_BEFORE, found["before"], _TEXT_BYTES)
+    switch.same(number(_BEFORE_PRIO, _DEFAULT_PRIO)).numbers(_BEFORE_STATE, state, 1)
+    switch.numbers(_AFTER, found["after"], _TEXT_BYTES).same(number(_AFTER_PRIO, _DEFAULT_PRIO))
+    event = Rows(len(found)).numbers(_FTRACE_TIME, found["ts"], _TIME_BYTES)
+    event.numbers(_FTRACE_PID, found["before"], _TEXT_BYTES).messages(_SWITCH, switch)
+    bundle = Rows(len(found)).numbers(_FTRACE_CPU, found["cpu"], 3)
+    bundle.messages(_FTRACE_EVENT, event)
+    packet = Rows(len(found)).same(number(_SEQUENCE, 2)).messages(_FTRACE, bundle)
+    return Rows(len(found)).messages(_PACKET, packet).encoded()
+
+
 # ---- parts of events ----
 
 
@@ -323,16 +350,16 @@ def _mark(track: NDArray[np.uint64], name: NDArray[np.uint64], category: str) ->
 
 
 def _note_site(event: Rows, records: NDArray[Any], name: str, column: str = "site") -> None:
-    _note_text(event, name, records[column], 0)
+    _note_text(event, name, records[column], _SITE)
 
 
 def _note_thread(event: Rows, records: NDArray[Any], name: str, column: str) -> None:
-    _note_text(event, name, records[column], 1)
+    _note_text(event, name, records[column], _OTHER_THREAD)
 
 
-def _note_text(event: Rows, name: str, rows: NDArray[Any], thread: int) -> None:
-    """Add the name of a site or thread, where there is one."""
-    value = rows.astype(np.uint64) << np.uint64(1) | np.uint64(thread)
+def _note_text(event: Rows, name: str, rows: NDArray[Any], what: int) -> None:
+    """Add the name of a site or thread, or the text of a stack, where there is one."""
+    value = rows.astype(np.uint64) << np.uint64(2) | np.uint64(what)
     note = Rows(len(rows)).same(number(_NOTE_NAME, _NOTE_IID[name]))
     event.messages(_NOTES, note.numbers(_NOTE_TEXT, value, _TEXT_BYTES), rows != 0)
 
@@ -346,9 +373,11 @@ def _note_number(
 
 
 def _note_flags(event: Rows, records: NDArray[Any]) -> None:
-    for name, flag in (("shared", rec.SHARED), ("never ended", rec.OPEN)):
-        yes = number(_NOTE_NAME, _NOTE_IID[name]) + number(_NOTE_NUMBER, 1)
-        event.same(message(_NOTES, yes), records["flags"] & flag != 0)
+    for name, flag, value in (
+        ("mode", rec.SHARED, number(_NOTE_TEXT, _MODE)), ("open", rec.OPEN, number(_NOTE_TRUE, 1)),
+    ):  # fmt: skip
+        note = number(_NOTE_NAME, _NOTE_IID[name]) + value
+        event.same(message(_NOTES, note), records["flags"] & flag != 0)
 
 
 def _own(rows: NDArray[Any], kind: int) -> NDArray[np.uint64]:

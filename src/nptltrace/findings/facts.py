@@ -6,12 +6,14 @@ import errno
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from nptltrace.findings.words import priority
+from nptltrace.findings.words import duration, priority
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 __all__ = ["FACTS", "Event", "Fact", "Found", "Severity", "Step", "Trace"]
 
@@ -36,6 +38,14 @@ FACTS = {
     "all-blocked": "a process in which all `value` threads are blocked for ever",
     "wait-with-hold": "a wait for no lock, while another thread waited `value` ns, 1 ms or more, "
     "for a lock that the waiting one held",
+    "order-cycle-prevented": "locks that were asked for in orders that close a cycle, which "
+    "something prevents: another lock, one thread, readers, an order in time, or a try",
+    "hold-preempted": "a holder that could have run and had no processor, while another thread "
+    "waited `value` ns, 1 ms or more, for its lock",
+    "hold-asleep": "a holder that slept, in a system call that is known or is not, and in no wait, "
+    "while another thread waited `value` ns, 1 ms or more, for its lock",
+    "convoy": "a lock that was handed 100 times in a row or more to a thread that slept in its "
+    "queue, for `value` ns, and was free for most of that time",
 }
 """What the checker sees, by name, in the order of `enum ptt_fact_kind`."""
 
@@ -51,6 +61,7 @@ class Event:
         thread: What to call the thread.
         text: What it did, as the end of a sentence that begins with the thread.
         site: Where, or empty.
+        stack: The frames from there on, the innermost first; filled in where the trace has them.
     """
 
     ts_ns: int
@@ -59,6 +70,7 @@ class Event:
     thread: str
     text: str
     site: str = ""
+    stack: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +109,16 @@ class Step:
     Attributes:
         what: `took`, `waits`, `asked`, `cond` (waits on a condition), `joins`, `barrier` (waits at
             one), `released`, `unlocks` (what it does not hold), `refused`, `init`, `destroyed`,
-            `used`, `signalled`, `broadcast`, `ended`, `created`, `priority` or `forked`.
+            `used`, `signalled`, `broadcast`, `ended`, `created`, `priority`, `forked`, `slept`
+            (in a system call, for `value` ns), `passed` (a lock, the last of `value` times in a
+            row) or `free` (took a lock that nobody had for `value` ns in that time).
         ts_ns: When.
         value: An errno, a number of threads, a priority: see `text`.
         process: Number of the process in the traceset.
         pid: Its process id.
         thread: What to call the thread.
         tid: Its kernel thread id.
-        thread_id: What tells it from others that had this kernel thread id.
+        thread_id: What distinguishes it from others that had this kernel thread id.
         other: What to call the other thread of the step.
         other_tid: Its kernel thread id.
         other_id: As `thread_id`; 0 when there is no other thread.
@@ -114,6 +128,7 @@ class Step:
         mutex_address: Of the mutex of a condition wait, or 0.
         mutex_name: Its name, or its address.
         site: Where, or empty.
+        call: The system call that it slept in, or empty.
     """
 
     what: str
@@ -133,6 +148,7 @@ class Step:
     mutex_address: int
     mutex_name: str
     site: str
+    call: str
 
     @property
     def at(self) -> str:
@@ -141,12 +157,12 @@ class Step:
 
     @property
     def object(self) -> str:
-        """What to call the object."""
+        """The name of the object, or its address."""
         return f"{self.kind} {self.name}" if self.address else ""
 
     @property
     def mutex(self) -> str:
-        """What to call the mutex of a condition wait."""
+        """The name of the mutex of a condition wait, or its address."""
         return f"mutex {self.mutex_name}" if self.mutex_address else ""
 
     @property
@@ -213,6 +229,9 @@ _TEXTS: dict[str, Callable[[Step], str]] = {
     "created": lambda step: f"created {step.other}",
     "priority": lambda step: f"had {priority(step.value)}",
     "forked": lambda step: f"forked while {step.other} had locks",
+    "slept": lambda step: f"slept {duration(step.value)} in {step.call}",
+    "passed": lambda step: f"gave {step.object} to the last of {step.value} that slept in turn",
+    "free": lambda step: f"took {step.object}, which nobody had for {duration(step.value)} in all",
 }
 
 
@@ -276,6 +295,16 @@ class Fact:
 
 class Trace(Protocol):
     """The trace that is checked, as a kind of finding or a report reads it."""
+
+    @property
+    def thread_count(self) -> int:
+        """How many threads it has, which costs nothing."""
+
+    def lifetimes(self) -> Mapping[int, NDArray[np.int64]]:
+        """Return how long each thread of each process lived, in ns, from first event to last.
+
+        It costs little: far less than a table.
+        """
 
     def facts(self, kind: str) -> Sequence[Fact]:
         """Return what the checker saw of one kind, which costs nothing more.

@@ -39,6 +39,7 @@ class Kind:
         text: What it is and what it takes, as Markdown.
         file: The file that has it.
         line: Where in it.
+        tables: It may read tables, for which the events are read once more.
         group: The folder of a kind of PTT; empty for one of a user.
     """
 
@@ -48,6 +49,7 @@ class Kind:
     text: str
     file: str
     line: int
+    tables: bool
     group: str
 
 
@@ -56,7 +58,7 @@ _KINDS: dict[str, Kind] = {}
 
 
 def finding(
-    name: str, *, severity: Severity
+    name: str, *, severity: Severity, tables: bool = False
 ) -> Callable[[Callable[[Trace], Iterable[Found]]], Callable[[Trace], Iterable[Found]]]:
     """Make a kind of finding of a function that reads a trace and yields what is wrong.
 
@@ -66,6 +68,8 @@ def finding(
         name: Of the kind: lower-case words with hyphens between them.
         severity: `error` for what has gone wrong, `warning` for what has done no harm yet; `Found`
             may say otherwise.
+        tables: It may read tables, for which the events are read once more; a kind of a user may
+            at any rate. While a recording is followed, it is looked for less often.
 
     Raises:
         UsageError: There is such a kind already, or the arguments or the function are wrong.
@@ -93,6 +97,7 @@ def finding(
             text=inspect.cleandoc(function.__doc__),
             file=str(path),
             line=code.co_firstlineno,
+            tables=tables or not built_in,
             group=path.parent.name if built_in else "",
         )
         return function

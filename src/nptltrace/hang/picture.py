@@ -1,24 +1,29 @@
-"""All threads of a process at one moment: what each waits for, who has it, who called."""
+"""All threads of a process at one moment: what each waits for, its holder, the callers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from nptltrace.hang.stacks import Stacks
+from nptltrace.hang.stack.cpython import PythonFrame, Pythons
+from nptltrace.hang.stack.stacks import Stacks
 from nptltrace.hang.waits import routine_kind, wait_of
+from nptltrace.trace.symbols.lookup import Location
 
 if TYPE_CHECKING:
-    from nptltrace.hang.names import Names
-    from nptltrace.hang.process import Process, Thread
+    from collections.abc import Sequence
+
+    from nptltrace.hang.stack.names import Names
+    from nptltrace.hang.stack.stacks import Frame
+    from nptltrace.hang.targets.target import Target
+    from nptltrace.hang.targets.thread import Thread
     from nptltrace.hang.waits import Wait
-    from nptltrace.trace.symbols.lookup import Location
 
 __all__ = ["Picture", "State", "ThreadPicture", "look"]
 
 State = Literal["runnable", "asleep", "waiting"]
-# Functions of the C library in front of a call, of which nobody needs to read.
-_LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]")
+# Functions of the C library, and of the tracer, in front of a call, of which nobody needs to read.
+_LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +35,14 @@ class ThreadPicture:
         wait: What it waits for; None when it runs or is ready to run.
         object_name: The global variable that it waits for, or empty.
         frames: Its stack, the innermost first.
+        site: The call in the program that led here.
     """
 
     thread: Thread
     wait: Wait | None
     object_name: str
-    frames: tuple[Location, ...]
+    frames: tuple[Location | PythonFrame, ...]
+    site: str
 
     @property
     def state(self) -> State:
@@ -43,15 +50,6 @@ class ThreadPicture:
         if self.wait is None:
             return "runnable" if self.thread.state == "R" else "asleep"
         return "asleep" if self.wait.kind == "call" else "waiting"
-
-    @property
-    def site(self) -> str:
-        """The call in the program that led here."""
-        # In a program that is linked statically the routine has no library of its own.
-        routines = [n for n, frame in enumerate(self.frames) if routine_kind(frame.function)]
-        behind = self.frames[routines[-1] + 1 :] if routines else self.frames
-        own = (str(frame) for frame in behind if not frame.module.startswith(_LIBRARY))
-        return next(own, str(self.frames[0]) if self.frames else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,34 +59,102 @@ class Picture:
     Attributes:
         pid: The process.
         name: Its name.
-        handles_signals: A signal handler of its own may wake its threads.
+        title: What a report calls it.
         threads: Its threads by id.
     """
 
     pid: int
     name: str
-    handles_signals: bool
+    title: str
     threads: tuple[ThreadPicture, ...]
 
 
-def look(process: Process, names: Names) -> Picture:
+def look(process: Target, names: Names) -> Picture:
     """Look at all threads of a process once.
 
     Args:
         process: The process.
         names: Names for what lies in it.
     """
-    stacks = Stacks(process)
+    stacks = Stacks(process, names.files)
     threads = process.threads()
     tids = frozenset(thread.inner_tid for thread in threads)
+    pythons = Pythons(process, names)
+    named: dict[int, str] = {0: ""}
+    known: dict[tuple[Frame, ...], _Stack] = {}
     found: list[ThreadPicture] = []
     for thread in threads:
-        frames = tuple(
-            names.location(frame, innermost=not number)
-            for number, frame in enumerate(stacks.of(thread))
-        )
-        functions = (f for at in frames for f in (*(i.function for i in at.inlined), at.function))
-        wait = wait_of(process, thread, tids, functions)
-        name = names.object(wait.object) if wait is not None and wait.object else ""
-        found.append(ThreadPicture(thread, wait, name, frames))
-    return Picture(process.pid, process.name, process.handles_signals, tuple(found))
+        walked = tuple(stacks.of(thread))
+        stack = known.get(walked)
+        if stack is None:
+            stack = known[walked] = _stack(walked, names, pythons)
+        wait = wait_of(process, thread, tids, stack.routine)
+        shown: tuple[Location | PythonFrame, ...] = stack.frames
+        site = stack.site
+        if stack.calls:
+            shown = _with_python(stack, pythons, thread.inner_tid)
+            site = _site(shown, names)
+        address = wait.object if wait is not None else 0
+        if address not in named:
+            named[address] = names.object(address)
+        found.append(ThreadPicture(thread, wait, named[address], shown, site))
+    return Picture(process.pid, process.name, process.title, tuple(found))
+
+
+class _Stack(NamedTuple):
+    """What is known of all threads whose stacks are the same.
+
+    Attributes:
+        frames: With names.
+        routine: The function that waits, where it is one of a library of threads; or empty.
+        calls: Numbers of the frames in which CPython's interpreter calls functions of Python.
+        site: The call in the program that led here.
+    """
+
+    frames: tuple[Location, ...]
+    routine: str
+    calls: tuple[int, ...]
+    site: str
+
+
+def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons) -> _Stack:
+    frames = tuple(names.location(frame, innermost=not n) for n, frame in enumerate(walked))
+    functions = (f for at in frames for f in (*(i.function for i in at.inlined), at.function))
+    routine = next((f for f in functions if routine_kind(f)), "")
+    calls = tuple(n for n, frame in enumerate(walked) if frame.address in pythons.evaluates)
+    return _Stack(frames, routine, calls, _site(frames, names))
+
+
+def _with_python(
+    stack: _Stack, pythons: Pythons, inner_tid: int
+) -> tuple[Location | PythonFrame, ...]:
+    """Return a stack with Python's functions in place of those of the interpreter.
+
+    Without them where the interpreter has noted more or fewer calls of it than there are.
+    """
+    frames, calls = stack.frames, stack.calls
+    noted = pythons.of(inner_tid)
+    if len(noted) != len(calls):
+        return frames
+    mixed: list[Location | PythonFrame] = list(frames[: calls[0]])
+    for number, frame in enumerate(frames[calls[0] :], calls[0]):
+        if number in calls:
+            mixed += noted[calls.index(number)]
+        elif frame.module != pythons.module:
+            mixed.append(frame)
+    return tuple(mixed)
+
+
+def _site(frames: Sequence[Location | PythonFrame], names: Names) -> str:
+    """Return the first frame that is the program's own: of Python, or behind all wrappers."""
+    if python := next((frame for frame in frames if isinstance(frame, PythonFrame)), None):
+        return str(python)
+    # In a program that is linked statically the routine has no library of its own.
+    routines = [n for n, frame in enumerate(frames) if routine_kind(frame.function)]
+    behind = [
+        frame
+        for frame in frames[routines[-1] + 1 if routines else 0 :]
+        if isinstance(frame, Location) and not frame.module.startswith(_LIBRARY)
+    ]
+    sites = (name for frame in behind if (name := names.site(frame)))
+    return next(sites, str((behind or frames)[0]) if frames else "")

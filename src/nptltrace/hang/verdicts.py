@@ -5,17 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nptltrace._plural import plural
+from nptltrace.hang.conditions import read_condition
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from nptltrace.hang.picture import Picture, ThreadPicture
-    from nptltrace.hang.process import Process
+    from nptltrace.hang.stack.names import Names
+    from nptltrace.hang.targets.target import Target
 
 __all__ = ["Verdict", "verdicts", "waits_sentence"]
 
 _LOCKS = frozenset({"mutex", "rwlock"})
 _FEW = 8
-_NOBODY = "all threads wait without a time limit, and nobody is left to wake one"
+# Functions by which a program has signal handlers.
+_HANDLED = frozenset(
+    {
+        "sigaction", "__sigaction", "signal", "bsd_signal", "sysv_signal", "__sysv_signal",
+        "sigset",
+    }
+)  # fmt: skip
+# Functions by which a thread leaves a condition wait without a signal.
+_LEAVE_A_WAIT = frozenset(
+    {"pthread_cond_timedwait", "pthread_cond_clockwait", "cnd_timedwait", "pthread_cancel"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +47,7 @@ class Verdict:
     threads: tuple[ThreadPicture, ...]
 
 
-def verdicts(process: Process, picture: Picture) -> list[Verdict]:
+def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
     """Return what is sure: threads that wait for one another, for themselves or for nobody.
 
     A thread that let go while the picture was taken is seen by a second look, and clears all that
@@ -42,16 +56,19 @@ def verdicts(process: Process, picture: Picture) -> list[Verdict]:
     Args:
         process: The process, looked at once more.
         picture: What was seen of it.
+        names: Names for what lies in it.
     """
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
-    found = [*_cycles(by_tid), *_ownerless(process, by_tid)]
-    if not found and _all_blocked(picture):
+    found = [
+        *_cycles(by_tid), *_ownerless(process, by_tid), *_lost_signals(process, picture, names)
+    ]  # fmt: skip
+    if not found and _all_blocked(picture) and not _may_handle_signals(process, names):
         found = [Verdict("stuck", _stuck_sentence(picture), picture.threads)]
     return [one for one in found if _is_still_so(process, one.threads)]
 
 
 def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str:
-    """Return what a thread waits for and who has it, as the end of a sentence."""
+    """Return what a thread waits for and its holder, as the end of a sentence."""
     wait = seen.wait
     if wait is None:
         return "can run" if seen.state == "runnable" else "sleeps"
@@ -73,8 +90,8 @@ def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str
 def _named(tid: int, by_tid: dict[int, ThreadPicture]) -> str:
     seen = by_tid.get(tid)
     if seen is None:
-        return f"thread {tid}, which is not there"
-    return f"thread {seen.thread.tid} ({seen.thread.name})"
+        return f"thread {tid}, which is not in this process"
+    return str(seen.thread)
 
 
 def _cycles(by_tid: dict[int, ThreadPicture]) -> Iterator[Verdict]:
@@ -90,27 +107,23 @@ def _cycles(by_tid: dict[int, ThreadPicture]) -> Iterator[Verdict]:
         if tid in path:
             cycle = [by_tid[member] for member in path[path.index(tid) :]]
             kind = "deadlock" if len(cycle) > 1 else "self-deadlock"
-            parts = (
-                f"thread {seen.thread.tid} ({seen.thread.name}) {waits_sentence(seen, by_tid)}"
-                f"{_at(seen)}"
-                for seen in cycle
-            )
+            parts = (f"{seen.thread} {waits_sentence(seen, by_tid)}{_at(seen)}" for seen in cycle)
             yield Verdict(kind, "; ".join(parts), tuple(cycle))
         done.update(path)
 
 
-def _ownerless(process: Process, by_tid: dict[int, ThreadPicture]) -> Iterator[Verdict]:
+def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Verdict]:
     """Yield the waits for locks whose owners have ended."""
     for seen in by_tid.values():
         wait = seen.wait
         if wait is None or wait.kind not in _LOCKS or not wait.owner or wait.timed:
             continue
-        if wait.owner in by_tid or (not wait.private and process.lives(wait.owner)):
+        if wait.owner in by_tid or process.may_live(wait.owner, private=wait.private):
             continue
         what = f"{wait.kind} {seen.object_name or hex(wait.object)}"
         yield Verdict(
             "exit-holding-lock",
-            f"thread {seen.thread.tid} ({seen.thread.name}) waits for {what}{_at(seen)}, which "
+            f"{seen.thread} waits for {what}{_at(seen)}, which "
             f"thread {wait.owner} held when it ended",
             (seen,),
         )
@@ -118,26 +131,54 @@ def _ownerless(process: Process, by_tid: dict[int, ThreadPicture]) -> Iterator[V
 
 def _all_blocked(picture: Picture) -> bool:
     """Return whether every thread waits, without a limit, for what only another one can do."""
-    return (
-        bool(picture.threads)
-        and not picture.handles_signals
-        and all(
-            seen.wait is not None
-            and seen.wait.kind not in {"call", "futex"}
-            and seen.wait.private
-            and not seen.wait.timed
-            for seen in picture.threads
-        )
+    return bool(picture.threads) and all(
+        seen.wait is not None
+        and seen.wait.kind not in {"call", "futex"}
+        and seen.wait.private
+        and not seen.wait.timed
+        for seen in picture.threads
     )
+
+
+def _may_handle_signals(process: Target, names: Names) -> bool:
+    """Return whether a signal handler of the program could wake a thread."""
+    known = process.handles_signals
+    return names.imports(process.modules, _HANDLED) is not False if known is None else known
+
+
+def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[Verdict]:
+    """Yield the conditions whose signals go where nobody waits any more."""
+    waiting: dict[int, list[ThreadPicture]] = {}
+    for seen in picture.threads:
+        if seen.wait is not None and seen.wait.kind == "condition":
+            waiting.setdefault(seen.wait.object, []).append(seen)
+    for address, threads in waiting.items():
+        state = read_condition(process, address)
+        asleep = [t for t in threads if t.wait is not None and state and t.wait.word == state.word]
+        if state is None or not state.is_all_in_new_group(len(asleep)):
+            continue
+        given, later = state.given, state.expected
+        if not later and names.imports(process.modules, _LEAVE_A_WAIT) is not False:
+            continue
+        what = f"condition {threads[0].object_name or hex(address)}"
+        waiters = ", ".join(str(seen.thread) for seen in asleep[:_FEW])
+        more = f" and {len(asleep) - _FEW} more" if len(asleep) > _FEW else ""
+        said = [f"{given} {plural(given, 'signal')} of {what} went"] if given else []
+        if later:
+            said.append(f"the next {plural(later, 'signal', f'{later} signals')} of {what} will go")
+        if said:
+            yield Verdict(
+                "cond-wakeup",
+                f"{' and '.join(said)} to a group of waiters that all threads have left, an error "
+                f"of the C library (glibc bug 25847), while {waiters}{more} wait in another group",
+                tuple(asleep),
+            )
 
 
 def _stuck_sentence(picture: Picture) -> str:
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
     shown: Sequence[ThreadPicture] = picture.threads[:_FEW]
-    parts = [
-        f"thread {seen.thread.tid} ({seen.thread.name}) {waits_sentence(seen, by_tid)}"
-        for seen in shown
-    ]
+    parts = [f"{seen.thread} {waits_sentence(seen, by_tid)}" for seen in shown]
     if len(picture.threads) > _FEW:
         parts.append(f"and {len(picture.threads) - _FEW} more threads likewise")
     return "all threads wait without a time limit, and nobody is left to wake one: " + "; ".join(
@@ -149,7 +190,7 @@ def _at(seen: ThreadPicture) -> str:
     return f" in {seen.site}" if seen.site else ""
 
 
-def _is_still_so(process: Process, threads: Sequence[ThreadPicture]) -> bool:
+def _is_still_so(process: Target, threads: Sequence[ThreadPicture]) -> bool:
     """Return whether none of the threads has run since it was looked at."""
     for seen in threads:
         now = process.thread(seen.thread.tid)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from nptltrace.hang.process import Process, Thread
+    from nptltrace.hang.targets.target import Target
+    from nptltrace.hang.targets.thread import Thread
 
 __all__ = ["Wait", "routine_kind", "wait_of"]
 
@@ -38,7 +38,15 @@ _CALLS = {
 _WAIT, _LOCK_PI, _WAIT_BITSET, _WAIT_REQUEUE_PI, _LOCK_PI2 = 0, 6, 9, 11, 13
 _PRIVATE, _OPERATION = 128, 127
 _TID = 0x3FFF_FFFF
-_INHERITS, _SHARED_KIND = 32, 128
+_INHERITS = 32
+# Words of a rwlock: what a thread waits on that waits for the other phase, or for its own; of the
+# number of readers, that it is the writers' phase, and that one of them has the lock.
+_USED, _BUSY = 2, 3
+_WRITE_PHASE, _WRITTEN = 1, 3
+# So much of a stack the functions of the C library take that wait for a mutex.
+_FRAMES = 512
+# How far around a word an object reaches that it can be a part of.
+_BEFORE, _BEHIND = 48, 32
 # What the functions of the C library are for that threads wait in, without leading underscores.
 _ROUTINES = {
     "mutex": (
@@ -61,6 +69,14 @@ _ROUTINES = {
     ),
     "once": ("pthread_once", "pthread_once_slow", "call_once"),
 }  # fmt: skip
+# The same of Rust's library, whose objects are futexes that name no owner; the modules have changed
+# their places, `sys::unix::locks::futex_mutex` and `sys::sync::mutex::futex`.
+_RUST = {
+    "mutex": re.compile(r"(futex_mutex|mutex::futex)::Mutex>?::lock_contended"),
+    "rwlock": re.compile(r"(futex_rwlock|rwlock::futex)::RwLock>?::(read|write)_contended"),
+    "condition": re.compile(r"(futex_condvar|condvar::futex)::Condvar>?::wait"),
+    "once": re.compile(r"once::futex::Once>?::(call|wait)"),
+}
 _KIND_OF = {routine: kind for kind, routines in _ROUTINES.items() for routine in routines}
 
 
@@ -78,6 +94,7 @@ class Wait:
         timed: The wait has a time limit.
         private: Only threads of the process can end it.
         call: Name of the system call.
+        word: Address of the futex.
     """
 
     kind: str
@@ -88,68 +105,79 @@ class Wait:
     timed: bool = False
     private: bool = False
     call: str = "futex"
+    word: int = 0
 
 
-def wait_of(
-    process: Process, thread: Thread, tids: Collection[int], functions: Iterable[str]
-) -> Wait | None:
+def wait_of(process: Target, thread: Thread, tids: frozenset[int], routine: str) -> Wait | None:
     """Return what a thread waits for, None when it runs.
 
     Args:
         process: The process.
         thread: The thread.
         tids: The ids of all its threads, as it knows them itself.
-        functions: Names of the functions on its stack, the innermost first.
+        routine: The function on its stack that has a `routine_kind`, or empty.
     """
     call = thread.call
     if call is None:
         return None
-    machine = os.uname().machine
+    machine = process.machine
     if call.number != _FUTEX.get(machine):
         known = _CALLS.get(machine, {}).get(call.number)
         return Wait("call", call=known or f"system call {call.number}")
     address, operation, value, limit = call.arguments[:4]
-    kind = next((k for f in functions if (k := routine_kind(f))), "")
+    rust = _rust_kind(routine)
     futex = _Futex(
-        process, address, operation & _OPERATION, value & 0xFFFF_FFFF, frozenset(tids), kind
-    )
-    found = futex.object()
+        process, thread, address, operation & _OPERATION, value & 0xFFFF_FFFF, tids,
+        routine_kind(routine), "wrlock" in routine,
+    )  # fmt: skip
+    found = Wait(rust, address) if rust else futex.object()
     # Another process can wake a thread through memory that both have mapped; a thread's end
     # always comes from its own process, though the kernel says so by a word that is not private.
     private = bool(operation & _PRIVATE) or found.kind == "join"
-    return Wait(
-        found.kind, found.object, found.owner, found.readers, found.writes, bool(limit), private
-    )
+    return replace(found, timed=bool(limit), private=private, word=address)
 
 
+@cache
 def routine_kind(function: str) -> str:
-    """Return the kind of object that a function of the C library waits for, or empty.
+    """Return the kind of object that a function of the C library or of Rust's waits for, or empty.
 
     Args:
         function: One of its names there: `___pthread_mutex_lock`, `__GI___pthread_cond_wait`.
     """
+    if "futex" in function and (kind := _rust_kind(function)):
+        return kind
     return _KIND_OF.get(function.removeprefix("__GI_").lstrip("_").partition("@")[0], "")
 
 
-@dataclass(frozen=True, slots=True)
+@cache
+def _rust_kind(function: str) -> str:
+    """Return the kind of object of Rust's library that one of its functions waits for, or empty."""
+    return next((kind for kind, pattern in _RUST.items() if pattern.search(function)), "")
+
+
+@dataclass(frozen=True)
 class _Futex:
     """A futex that a thread sleeps on.
 
     Attributes:
         process: The process.
+        thread: The thread.
         address: The word.
         operation: The operation, without flags.
         value: What the word was when the thread went to sleep.
         tids: Threads of the process.
         kind: What the stack says, or empty.
+        writes: The stack says that it wants to write.
     """
 
-    process: Process
+    process: Target
+    thread: Thread
     address: int
     operation: int
     value: int
     tids: frozenset[int]
     kind: str
+    writes: bool
 
     def object(self) -> Wait:
         """Return the object that the word is a part of.
@@ -162,6 +190,8 @@ class _Futex:
             return Wait("mutex", self.address, word[0] & _TID if word else 0)
         if self.operation not in {_WAIT, _WAIT_BITSET, _WAIT_REQUEUE_PI}:
             return Wait("futex", self.address)
+        if self.kind == "mutex" and 0 < self.address - self.thread.sp < _FRAMES:
+            return self._refused_mutex()
         mutex = self._mutex()
         if mutex is not None and self.kind in {"mutex", "condition", ""}:
             return mutex
@@ -186,10 +216,18 @@ class _Futex:
         condition = self._condition()
         return Wait("condition", condition) if condition else Wait("futex", self.address)
 
+    @cached_property
+    def _around(self) -> bytes:
+        """The memory before and behind the word, by one call; nothing where that has no begin."""
+        return self.process.read(self.address - _BEFORE, _BEFORE + _BEHIND)
+
     def _words(self, address: int, layout: str) -> tuple[int, ...]:
         """Return numbers in memory, none if it cannot be read."""
         size = struct.calcsize(layout)
-        data = self.process.read(address, size)
+        at = address - self.address + _BEFORE
+        data = self._around[at : at + size] if at >= 0 else b""
+        if len(data) < size:
+            data = self.process.read(address, size)
         return struct.unpack(layout, data) if len(data) == size else ()
 
     def _mutex(self) -> Wait | None:
@@ -209,6 +247,31 @@ class _Futex:
             return Wait("mutex", self.address, owner)
         return None
 
+    def _refused_mutex(self) -> Wait:
+        """Return the mutex that the kernel refused, as a deadlock of priority inheritance.
+
+        The C library then sleeps for ever on a word of its own stack; the mutex is in a register
+        that stands there too.
+        """
+        data = self.process.read(self.thread.sp, _FRAMES)
+        values = {*(word for (word,) in struct.iter_unpack("<Q", data[: len(data) & ~7]))}
+        found = {
+            value: words[0] & _TID
+            for value in values | {*self.thread.saved.values()}
+            if (words := self._words(value, "<IIIII"))
+            and words[4] & _INHERITS
+            and not words[4] & ~0x3FF
+            and words[0] & _TID == words[2] & _TID
+            and words[0] & _TID in self.tids
+        }
+        # Locks that it has itself may lie on its stack as well.
+        of_others = {value: o for value, o in found.items() if o != self.thread.inner_tid}
+        found = of_others or found
+        if len(found) != 1:
+            return Wait("futex", self.address)
+        ((address, owner),) = found.items()
+        return Wait("mutex", address, owner)
+
     def _condition(self) -> int:
         """Return the condition that the word belongs to: 0 if its neighbours say otherwise."""
         for base in (self.address - 40, self.address - 44):
@@ -220,14 +283,16 @@ class _Futex:
 
     def _rwlock(self) -> Wait:
         """Return the rwlock that the word belongs to."""
-        for offset in (8, 12, 0):  # the phase, the writers, the readers
-            base = self.address - offset
-            found = self._words(base, "<IIIIIIi")
-            if not found:
-                continue
-            readers, writers, phase, _, _, _, writer = found
-            # Bits of the phase and of a waiting writer stand below the number of readers.
-            holders = 0 if readers & 1 else readers >> 3
-            if phase <= 3 and writers <= 1 << 30 and (writer > 0 or holders):  # noqa: PLR2004
-                return Wait("rwlock", base, max(writer, 0), holders, writes=offset != 8)  # noqa: PLR2004
-        return Wait("futex", self.address)
+        # A writer waits for the phase of readers to end, or for another writer; a reader for the
+        # phase of writers to end, or for the readers before a writer to leave.
+        offset = (8 if self.value == _USED else 12) if self.writes else 8 * (self.value == _BUSY)
+        base = self.address - offset
+        found = self._words(base, "<IIIIIIi")
+        if not found:
+            return Wait("futex", self.address)
+        readers, writer = found[0], found[6]
+        written = readers & _WRITTEN == _WRITTEN
+        return Wait(
+            "rwlock", base, max(writer, 0) if written else 0,
+            0 if readers & _WRITE_PHASE else readers >> 3, writes=self.writes,
+        )  # fmt: skip

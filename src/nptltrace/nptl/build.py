@@ -74,10 +74,10 @@ def _flags() -> list[str]:
 class _Steps:
     """Runs the programs of a build and writes what they say into a log."""
 
-    def __init__(self, log: Path, env: dict[str, str], tell: Callable[[str], None]) -> None:
+    def __init__(self, log: Path, env: dict[str, str], report: Callable[[str], None]) -> None:
         self._log = log
         self._env = env
-        self._tell = tell
+        self._report = report
 
     def run(
         self, command: Sequence[str], cwd: Path, count: Callable[[], int] | None = None
@@ -87,7 +87,7 @@ class _Steps:
         Args:
             command: The program and its arguments.
             cwd: Where.
-            count: How many files it has made so far, if that tells the progress.
+            count: How many files it has made so far, if that shows the progress.
 
         Raises:
             PttError: It failed.
@@ -112,15 +112,15 @@ class _Steps:
             raise PttError(f"{Path(command[0]).name} failed: {wrong.strip()} (see {self._log})")
 
     def _wait(self, process: subprocess.Popen[bytes], count: Callable[[], int] | None) -> None:
-        told = 0
+        reported = 0
         while True:
             try:
                 process.wait(timeout=2)
             except subprocess.TimeoutExpired:
                 percent = min(99, 100 * count() // _OBJECTS) if count else 0
-                if percent >= told + 10:
-                    told = percent - percent % 10
-                    self._tell(f"building glibc: {told} %")
+                if percent >= reported + 10:
+                    reported = percent - percent % 10
+                    self._report(f"building glibc: {reported} %")
                 continue
             return
 
@@ -194,14 +194,14 @@ def _try_out(prefix: Path, system: Libc, loader: str, *, stands_in: bool) -> Non
 
 
 def build(
-    source: str, prefix: Path | None, tell: Callable[[str], None], jobs: int | None = None
+    source: str, prefix: Path | None, report: Callable[[str], None], jobs: int | None = None
 ) -> tuple[Built, bool]:
     """Build the library, unless it has been built.
 
     Args:
         source: As `nptltrace.nptl.source.unpack` takes it.
         prefix: Where to put it; None = where `ptt record` finds it.
-        tell: Called with a line about what is going on.
+        report: Called with a line about what is going on.
         jobs: How much to do at once; None = as many as there are processors.
 
     Returns:
@@ -227,7 +227,7 @@ def build(
         there = _finished(place, source)
         if there is not None:
             return there, False
-        return _build(source, place, system, tell, jobs or len(os.sched_getaffinity(0))), True
+        return _build(source, place, system, report, jobs or len(os.sched_getaffinity(0))), True
 
 
 def _finished(place: Path, source: str) -> Built | None:
@@ -238,26 +238,28 @@ def _finished(place: Path, source: str) -> Built | None:
     return there
 
 
-def _build(source: str, place: Path, system: Libc, tell: Callable[[str], None], jobs: int) -> Built:
+def _build(
+    source: str, place: Path, system: Libc, report: Callable[[str], None], jobs: int
+) -> Built:
     began = time.monotonic()
     work = place.parent / f".{place.name}.work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
-    tell(f"getting the source of {system.package} ({source})")
+    report(f"getting the source of {system.package} ({source})")
     env = fetch_tools(work)
     tree, package, stands_in = unpack(source, system, work, env)
     if stands_in and package != system.package:
-        tell(f"the archive has {package} in the place of {system.package}")
+        report(f"the archive has {package} in the place of {system.package}")
     objects, headers, new = work / "objects", work / "headers", work / "new"
     missing = prepare(tree, objects, system, headers)
     env["CC"] = env.get("CC", "gcc") + " -Wl,--hash-style=both"
     env |= {"CPPFLAGS": f"-DENABLE_NPTL_TRACE=1 -I{headers}", "MAKEINFO": ":", "AUTOCONF": "false"}
     env["PYTHON_PROG"] = sys.executable
-    steps = _Steps(work / "log", env, tell)
+    steps = _Steps(work / "log", env, report)
     machine = subprocess.run(
         [env["CC"].split()[0], "-dumpmachine"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    tell(f"building glibc with {jobs} jobs; this takes some minutes")
+    report(f"building glibc with {jobs} jobs; this takes some minutes")
     steps.run(
         [
             str(tree / "configure"),

@@ -1,4 +1,4 @@
-"""What a file of the C library tells: version, sizes of symbols, SystemTap notes."""
+"""What a file of the C library says: version, sizes of symbols, SystemTap notes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Libc(NamedTuple):
 
     Attributes:
         path: The file.
-        package: Who made it of what, as in `Debian GLIBC 2.36-9+deb12u14`.
+        package: Its packager and version, as in `Debian GLIBC 2.36-9+deb12u14`.
         version: glibc's own version, as in `2.36`.
     """
 

@@ -24,7 +24,7 @@ class Source(NamedTuple):
 
     Attributes:
         tree: Its root, which may be changed.
-        package: What a library that is made of it calls itself.
+        package: What a library that is built from it calls itself.
         stands_in: Whether that is the system's own release, so that its `ld.so` can load it.
     """
 

@@ -24,7 +24,7 @@ class Attributes:
         log_size: Bytes of event records that the log may hold.
         log_full_policy: By default LOOP; APPEND knows no `log_size`.
         inherited: Whether children of the process are traced too.
-        generation_version: Who made the stream; read only.
+        generation_version: What created the stream; read only.
         create_time_ns: When it was made, in nanoseconds since 1970; read only.
         clock_resolution_ns: Resolution of the time stamps; read only.
     """

@@ -29,7 +29,7 @@ _SYSTEM_DATA = 2 * ctypes.sizeof(c.TraceEventSet)
 class Status:
     """The state of a stream or a log.
 
-    What is lost, and the error, are told once of an active stream, and always of a log.
+    What is lost, and the error, are reported once of an active stream, and always of a log.
 
     Attributes:
         running: Whether events are recorded.

@@ -11,18 +11,17 @@ from nptltrace._binding.headers.ptt_abi import Control
 from nptltrace._values import Values
 from nptltrace.catalog import DOMAINS
 from nptltrace.errors import PttError, UsageError
+from nptltrace.recording.files.session import LEVELS_CHANGED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nptltrace.recording.settings.levels import Levels
 
-__all__ = ["ControlPage", "group_of", "levels_changed"]
+__all__ = ["ControlPage", "group_of"]
 
 _MAGIC = b"PTTCTRL1"
 _SIZE = sizeof(Control)
 _MAJOR = 1
-# Beside the pages: levels were changed in this session, whatever becomes of the processes.
-_CHANGED = "levels-changed"
 
 
 class ControlPage(Values):
@@ -69,7 +68,7 @@ class ControlPage(Values):
     def write(self, levels: Levels) -> None:
         """Change levels; the process acts on it at its next event."""
         try:
-            (self.path.parent / _CHANGED).touch()
+            (self.path.parent / LEVELS_CHANGED).touch()
         except OSError as error:
             raise PttError(f"{self.path.parent}: {error.strerror}") from None
         page = self._open()
@@ -108,11 +107,6 @@ def inner_pid(pid: int) -> int:
         return pid
     ids = status.partition("\nNSpid:")[2].partition("\n")[0].split()
     return int(ids[-1]) if ids else pid
-
-
-def levels_changed(session: Path) -> bool:
-    """Return whether somebody changed the levels of a process of this session."""
-    return (session / _CHANGED).exists()
 
 
 def group_of(pid: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""What the recorder does for each handler: where its events go, and who brings them there."""
+"""What the recorder does for each handler: where its events go, and what brings them there."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from nptltrace._binding.libpttcollect import Collector
+    from nptltrace.recording.files.session import SessionDir
     from nptltrace.recording.settings.options import HandlerChoice
 else:
     Protocol = object
@@ -48,14 +49,14 @@ class RingDrain:
         session: The session directory.
     """
 
-    def __init__(self, collector: Collector, session: Path) -> None:
+    def __init__(self, collector: Collector, session: SessionDir) -> None:
         self._collector = collector
         self._session = session
         self._pause = _SLEEP_MIN * 2
 
     def arguments(self) -> list[str]:
-        """Return the session directory."""
-        return [str(self._session)]
+        """Return what the session directory says of itself."""
+        return self._session.arguments
 
     def step(self, *, flush: bool) -> Stats:
         """Drain once, and choose how long to sleep from how much there was."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import signal
 import stat
 import struct
@@ -34,6 +33,7 @@ __all__ = [
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 _SCRIPT_DEPTH = 4
+_PARANOID = 2
 _SHELLS = frozenset({"sh", "dash", "bash", "zsh", "ksh", "mksh", "busybox", "fish"})
 
 
@@ -86,14 +86,17 @@ def why_untraceable(program: Path, depth: int = 0) -> str | None:
             return _why_script_untraceable(program, depth)
         status = program.stat()
     except PermissionError:
-        return None  # executable but not readable: the dynamic linker will tell
+        return None  # executable but not readable: the dynamic linker will say
     except OSError as error:
         return error.strerror or str(error)
     return _why_elf_untraceable(program, elf, status)
 
 
 def _why_elf_untraceable(program: Path, elf: Elf, status: os.stat_result) -> str | None:
-    ours = read_elf("/proc/self/exe")
+    try:
+        ours = read_elf("/proc/self/exe")
+    except FileNotFoundError:
+        return "/proc is not mounted, by which a recording follows its processes"
     if ours and (elf.bits, elf.little, elf.machine) != (ours.bits, ours.little, ours.machine):
         return f"it is built for another architecture ({_architecture(elf.machine, elf.bits)})"
     if not elf.interpreter:
@@ -138,11 +141,27 @@ def _gains_privileges(program: Path, status: os.stat_result) -> bool:
         return False
 
 
+def how_to_allow_perf(error: int) -> str:
+    """Return what lets the kernel record context switches, as the rest of a sentence."""
+    try:
+        paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text("ascii"))
+    except (OSError, ValueError):
+        return " (this kernel has no perf events)"
+    if error not in {errno.EACCES, errno.EPERM}:
+        return ""
+    if paranoid > _PARANOID:
+        return (
+            f" (kernel.perf_event_paranoid is {paranoid}: "
+            f"`sysctl kernel.perf_event_paranoid={_PARANOID}` as root allows it)"
+        )
+    return " (a container may forbid it: its seccomp profile has to allow perf_event_open)"
+
+
 # ---- environment ------------------------------------------------------------------------------
 
 
 def resolve_handler(choice: HandlerChoice) -> str:
-    """Return the handler as the tracer is told: a name that it knows, or an absolute path.
+    """Return the handler as the tracer gets it: a name that it knows, or an absolute path.
 
     Raises:
         UsageError: There is no such handler.
@@ -176,7 +195,11 @@ def _on_library_path(name: str) -> bool:
 
 
 def environment(
-    options: RecordOptions, handler: str, arguments: Sequence[str], control: Path
+    options: RecordOptions,
+    handler: str,
+    arguments: Sequence[str],
+    control: Path,
+    locks: str | None = None,
 ) -> dict[str, str]:
     """Return the program's environment: the user's own, and the tracer.
 
@@ -185,6 +208,7 @@ def environment(
         handler: As `resolve_handler` returns it.
         arguments: Of the handler.
         control: Directory of the level control pages.
+        locks: The shared object for the user's locks.
     """
     items = [f"children={int(options.children)}", f"control={control}"]
     if options.levels.argument:
@@ -192,8 +216,8 @@ def environment(
     if options.filter is not None:
         items.insert(0, f"filter={options.filter.argument}")
     env = dict(os.environ)
-    env["LD_PRELOAD"] = _paths.preload_list(env.get("LD_PRELOAD"))
-    # AddressSanitizer does not start behind a preloaded library unless it is told not to mind.
+    env["LD_PRELOAD"] = _paths.preload_list(env.get("LD_PRELOAD"), locks)
+    # AddressSanitizer does not start behind a preloaded library unless it is set not to mind.
     given = env.get("ASAN_OPTIONS")
     env["ASAN_OPTIONS"] = ":".join(filter(None, (given, "verify_asan_link_order=0")))
     env["PTHREAD_NPTL_TRACE"] = ":".join(
@@ -361,7 +385,6 @@ def _ignored_by_shell() -> set[signal.Signals]:
         status = (parent / "status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return set()
-    found = re.search(r"^SigIgn:\s*([0-9a-f]+)$", status, re.MULTILINE)
-    ignored = int(found[1], 16) if found else 0
+    ignored = int(status.partition("\nSigIgn:\t")[2].partition("\n")[0] or "0", 16)
     hidden = (signal.SIGPIPE, signal.SIGXFSZ)
     return {number for number in hidden if ignored >> (number - 1) & 1}

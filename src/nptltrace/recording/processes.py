@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from nptltrace._binding.headers import ptt_abi
+from nptltrace._binding.libpttcollect import read_clock
 from nptltrace.recording.files.session import start_time
 from nptltrace.recording.mappings import (
     Modules,
@@ -18,6 +19,7 @@ from nptltrace.recording.mappings import (
     program_of_maps,
     shared_of_maps,
 )
+from nptltrace.recording.python_codes import codes_of_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
     from nptltrace._binding.headers.collect import Process as Entry
-    from nptltrace._binding.libpttcollect import Collector
+    from nptltrace._binding.libpttcollect import Collector, ThreadEntry
     from nptltrace.recording.files.session import SessionDir
 
 __all__ = ["ProcessLog", "ProcessWatch"]
@@ -80,10 +82,11 @@ class _Process:
         self.start = start_time(pid)
         self.learnt_ns = time.time_ns()
         self.pidfd = pidfd
-        self.tids: set[int] = set()
+        self.named: set[tuple[int, int, int]] = set()  # threads whose names were looked at
         self.maps = ""
         self.exe = ""
         self.logged = 0  # bytes of its own list of modules
+        self.coded = 0  # bytes of its list of code objects
         self.called_from: list[tuple[int, int]] = []
         self.modules: list[dict[str, Any]] = []
         self.shared: list[dict[str, Any]] = []
@@ -164,13 +167,13 @@ class ProcessWatch:
         return bool(self._live or self._claimed)
 
     def step(self) -> None:
-        """Look who has come and who has gone."""
+        """Find the processes that have begun and ended."""
         self._notice_new()
         self._follow_up()
         self._notice_gone()
 
     def look_closely(self) -> None:
-        """Look at what takes longer to see: names of threads, memory that processes share."""
+        """Find what takes longer to read: names of threads, memory that processes share."""
         self._names()
         now = time.monotonic_ns()
         for process in self._live.values() if len(self._live) > 1 else ():
@@ -182,43 +185,59 @@ class ProcessWatch:
     def _names(self) -> None:
         """Write down the names of threads that have not been seen before."""
         until = time.monotonic_ns() + _NAMES_NS
-        foreign: set[int] = set()
-        for thread in self._collector.threads():
-            process = self._live.get(thread.process)
-            if process is None or thread.tid in process.tids:
+        found: list[tuple[_Process, ThreadEntry, str]] = []
+        named: dict[int, set[tuple[int, int, int]]] = {}
+        inside: dict[int, dict[int, str]] = {}  # names in processes whose threads have other ids
+        for entry in self._collector.threads():
+            process = self._live.get(entry.process)
+            if process is None:
                 continue
-            if time.monotonic_ns() > until:
-                break  # there may be thousands, and the others wait for room
-            if process.pid != process.inner_pid:
-                foreign.add(process.index)
-                continue
-            process.tids.add(thread.tid)
-            name = _read(f"/proc/{process.pid}/task/{thread.tid}/comm").rstrip("\n")
-            self._log_name(process, thread.tid, name)
-        for index in foreign:
-            self._names_inside(self._live[index])
+            known = named.setdefault(process.index, set())
+            if entry.identity not in process.named:
+                if time.monotonic_ns() > until:
+                    continue  # there may be thousands, and the others wait for room
+                if process.pid != process.inner_pid and process.index not in inside:
+                    inside[process.index] = _tasks(process.pid)
+                found.append((process, entry, _name(process, entry.tid, inside)))
+            known.add(entry.identity)
+        for index, known in named.items():
+            self._live[index].named = known
+        if found:
+            self._log_names(found)
 
-    def _names_inside(self, process: _Process) -> None:
-        """Write down the names of threads that have other ids in there."""
-        for tid, name in _tasks(process.pid).items():
-            if tid not in process.tids:
-                process.tids.add(tid)
-                self._log_name(process, tid, name)
+    def _log_names(self, found: list[tuple[_Process, ThreadEntry, str]]) -> None:
+        """Write names down with a time at which the threads had them.
 
-    def _log_name(self, process: _Process, tid: int, name: str) -> None:
-        if name:
-            self._log.add("thread", process.index, pid=process.pid, tid=tid, name=name)
+        The id of a thread that has ended may be that of another one by now, whose name it was.
+        """
+        clock = read_clock(self._collector.clock).clock
+        there = set(self._collector.threads())
+        for process, entry, name in found:
+            if name and entry in there:
+                self._log.add(
+                    "thread", process.index, pid=process.pid, tid=entry.tid, name=name, clock=clock
+                )
 
     def sites(self) -> None:
-        """Write down the call sites that have been announced."""
+        """Write down the call sites and stacks that have been announced."""
         while found := self._collector.sites():
             by_process: dict[int, dict[str, str]] = {}
-            for process, site, address in found:
-                if address != ptt_abi.PTT_SITE_VOID:
-                    by_process.setdefault(process, {})[str(site)] = hex(address)
+            stacks: dict[int, list[tuple[int, int, str]]] = {}
+            for process, number, address, caller in found:
+                if address == ptt_abi.PTT_SITE_VOID:
+                    continue
+                if caller is None:
+                    by_process.setdefault(process, {})[str(number)] = hex(address)
+                else:
+                    stacks.setdefault(process, []).append((number, caller, hex(address)))
             for process, sites in by_process.items():
                 self._log.add("sites", process, sites=sites)
                 self._new_sites.setdefault(process, []).extend(sites.values())
+            for process, frames in stacks.items():
+                self._log.add("stacks", process, stacks=frames)
+                self._new_sites.setdefault(process, []).extend(
+                    address for *_, address in frames if not _is_python(int(address, 16))
+                )
             # Only now: a recorder killed in between leaves them to the recovery.
             self._collector.sites_taken(len(found))
 
@@ -231,6 +250,7 @@ class ProcessWatch:
             if process is None:
                 continue
             self._log_modules(process)
+            self._log_codes(process)
             if not all(process.knows(int(site, 16)) for site in sites):
                 self._strange.add(index)
         for process in [self._live[index] for index in self._strange]:
@@ -280,7 +300,7 @@ class ProcessWatch:
                 self._execing.pop(entry.image, None)
         now = time.monotonic_ns()
         for index in [i for i, since in self._claimed.items() if now - since > _STILLBORN_NS]:
-            # Was it killed before it had told anything about itself?
+            # Was it killed before it had reported anything about itself?
             pid = self._collector.process_pid(index)
             if not pid or start_time(pid) is None:
                 del self._claimed[index]
@@ -312,7 +332,8 @@ class ProcessWatch:
             self._without_fd.add(index)
         self._live[index] = process
         self._of_pid[pid] = index
-        maps = _read(self._session.maps(index))
+        # One that may not write into the session's directory has left nothing there.
+        maps = _read(self._session.maps(index)) or (_read(f"/proc/{pid}/maps") if there else "")
         if index not in self._known:
             self._log.add(
                 "process",
@@ -373,6 +394,7 @@ class ProcessWatch:
         self._collector.process_gone(process.entry)
         maps = self._session.maps(index)
         self._log_modules(process)
+        self._log_codes(process)
         self._log_maps(process, _read(maps))
         self._log.add(
             "exit",
@@ -388,6 +410,7 @@ class ProcessWatch:
             maps.unlink(missing_ok=True)
             self._session.cmdline(process.index).unlink(missing_ok=True)
             self._session.modules(process.index).unlink(missing_ok=True)
+            self._session.python(process.index).unlink(missing_ok=True)
             if pid_gone:
                 self._session.control(process.namespace, process.inner_pid).unlink(missing_ok=True)
 
@@ -404,13 +427,21 @@ class ProcessWatch:
 
     def _log_modules(self, process: _Process) -> None:
         """Write down what the process itself says of where its calls come from."""
-        text = _read_from(self._session.modules(process.index), process.logged)
-        text = text[: text.rfind("\n") + 1]
+        data = _read_from(self._session.modules(process.index), process.logged)
+        text = os.fsdecode(data[: data.rfind(b"\n") + 1])
         found = modules_of_log(text, process.exe)
         if found:
             process.logged += len(os.fsencode(text))
             process.called(found)
             self._log.add("modules", process.index, modules=found)
+
+    def _log_codes(self, process: _Process) -> None:
+        """Write down what the process itself says of the functions of Python in its stacks."""
+        data = _read_from(self._session.python(process.index), process.coded)
+        found, size = codes_of_log(data)
+        if found:
+            process.coded += size
+            self._log.add("codes", process.index, codes=found)
 
     def _log_shared(self, process: _Process, maps: str) -> None:
         known = process.shared
@@ -432,14 +463,32 @@ def _read(path: str | Path) -> str:
         return ""
 
 
-def _read_from(path: Path, offset: int) -> str:
-    """Return the text of a file from an offset on, empty if there is none."""
+def _is_python(address: int) -> bool:
+    return ptt_abi.PTT_PYTHON_PLACE <= address < ptt_abi.PTT_PYTHON_PLACE_END
+
+
+def _read_from(path: Path, offset: int) -> bytes:
+    """Return what is in a file from an offset on, nothing if there is none."""
     try:
         with path.open("rb") as file:
             file.seek(offset)
-            return os.fsdecode(file.read())
+            return file.read()
     except OSError:
-        return ""
+        return b""
+
+
+def _name(process: _Process, tid: int, inside: dict[int, dict[int, str]]) -> str:
+    """Return the name of a thread now.
+
+    Args:
+        process: Whose it is.
+        tid: Its id, as the process itself knows it.
+        inside: The names of threads of processes in which that is another one than outside.
+    """
+    known = inside.get(process.index)
+    if known is not None:
+        return known.get(tid, "")
+    return _read(f"/proc/{process.pid}/task/{tid}/comm").rstrip("\n")
 
 
 def _tasks(pid: int) -> dict[int, str]:

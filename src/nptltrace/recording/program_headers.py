@@ -1,7 +1,7 @@
 """The program headers of an ELF file: the kind of program, its build-id, where it is loaded.
 
-What reads traces uses pyelftools (`trace/symbols/object_file.py`). Recording needs nothing but the
-standard library, and asks this of every program and library: most of it is in one read of 4 KiB.
+Recording asks this of every program and library: most of it is in one read of 4 KiB. What reads
+traces asks for sections (`trace/symbols/elf/sections.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ import struct
 
 from nptltrace._values import Values
 
-__all__ = ["Elf", "Segment", "read_elf"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Elf", "Segment", "parse_elf", "read_elf"]
 
 _PT_LOAD, _PT_DYNAMIC, _PT_INTERP, _PT_NOTE = 1, 2, 3, 4
 _NT_GNU_BUILD_ID = 3
@@ -77,11 +81,21 @@ def read_elf(path: str | os.PathLike[str]) -> Elf | None:
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return _read(_File(fd))
-    except (struct.error, ValueError, IndexError):
-        return None
+        return parse_elf(_File(fd).read)
     finally:
         os.close(fd)
+
+
+def parse_elf(read: Callable[[int, int], bytes]) -> Elf | None:
+    """Return what the headers say, or None if they are of no ELF file or are damaged.
+
+    Args:
+        read: Returns so many bytes from a place in the file on, fewer where it ends.
+    """
+    try:
+        return _parse(read)
+    except (struct.error, ValueError, IndexError):
+        return None
 
 
 class _File:
@@ -98,13 +112,13 @@ class _File:
         return os.pread(self._fd, size, at)
 
 
-def _read(file: _File) -> Elf | None:
-    ident = file.read(0, 16)
+def _parse(read: Callable[[int, int], bytes]) -> Elf | None:
+    ident = read(0, 16)
     if ident[:4] != b"\x7fELF" or ident[4] not in {1, 2} or ident[5] not in {1, 2}:
         return None
     wide, order = ident[4] == 2, "<" if ident[5] == 1 else ">"  # noqa: PLR2004 -- ELFCLASS64
     header = struct.Struct(order + ("HHIQQQIHHH" if wide else "HHIIIIIHHH"))
-    _, machine, _, _, phoff, _, _, _, entry, count = header.unpack(file.read(16, header.size))
+    _, machine, _, _, phoff, _, _, _, entry, count = header.unpack(read(16, header.size))
     # A 32-bit entry has its flags elsewhere.
     layout = struct.Struct(order + ("IIQQQQQQ" if wide else "IIIIIIII"))
     if entry < layout.size or count > _HEADERS_MAX:
@@ -112,7 +126,7 @@ def _read(file: _File) -> Elf | None:
     interpreter, build_id, dynamic = "", "", False
     segments: list[Segment] = []
     for i in range(count):
-        words = layout.unpack(file.read(phoff + i * entry, layout.size))
+        words = layout.unpack(read(phoff + i * entry, layout.size))
         kind = words[0]
         offset, vaddr, size, memory = (
             (words[2], words[3], words[5], words[6])
@@ -124,9 +138,9 @@ def _read(file: _File) -> Elf | None:
         elif kind == _PT_DYNAMIC:
             dynamic = True
         elif kind == _PT_INTERP:
-            interpreter = os.fsdecode(file.read(offset, min(size, 4096)).rstrip(b"\0"))
+            interpreter = os.fsdecode(read(offset, min(size, 4096)).rstrip(b"\0"))
         elif kind == _PT_NOTE and not build_id:
-            build_id = _build_id(file.read(offset, min(size, _NOTES_MAX)), order)
+            build_id = _build_id(read(offset, min(size, _NOTES_MAX)), order)
     return Elf(
         64 if wide else 32,
         order == "<",

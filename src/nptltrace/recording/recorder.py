@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from nptltrace._binding.libpttcollect import Collector, CollectorError, Stats
+from nptltrace._binding.libpttcollect import Collector, CollectorError, Stats, read_clock
 from nptltrace._plural import plural
 from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nptltrace.recording.processes import ProcessWatch
     from nptltrace.recording.settings.options import RecordOptions
 
-__all__ = ["Outcome", "run", "summary"]
+__all__ = ["Outcome", "make_segment", "run", "summary"]
 
 _FLUSH_S = 1.0
 _LOOK_S = 0.005
@@ -45,7 +45,7 @@ _FEW_PIDS = 64
 # All pids that there are cannot have been used in so short a time.
 _IN_TURN_S = 5.0
 _PROGRESS_AFTER_S = 3.0
-_FAULTS_TOLD = 5
+_FAULTS_REPORTED = 5
 
 
 class Outcome(Values):
@@ -105,8 +105,13 @@ def run(options: RecordOptions, started: Callable[[Path], None] | None = None) -
 
         check(options)
     nptl = _thread_library(options)
+    locks = None
+    if options.locks is not None:
+        from nptltrace.recording.lock_library import lock_library
+
+        locks = lock_library(options.locks)
     with Interrupts() as interrupts:
-        return _Recorder(options, program, handler, nptl, interrupts).run(started)
+        return _Recorder(options, program, handler, nptl, interrupts, locks=locks).run(started)
 
 
 def _thread_library(options: RecordOptions) -> Built | None:
@@ -148,11 +153,14 @@ class _Recorder:
         handler: str,
         nptl: Built | None,
         interrupts: Interrupts,
+        *,
+        locks: str | None,
     ) -> None:
         self._options = options
         self._program = program
         self._handler = handler
         self._nptl = nptl
+        self._locks = locks
         self._interrupts = interrupts
         self._collector: Collector | None = None
         self._watch: ProcessWatch | None = None
@@ -181,6 +189,8 @@ class _Recorder:
             _say(self._options, f"cannot record: {error}; the program runs untraced", -1)
             child.release(os.environ)
             return Outcome(self._wait_untraced(child), None, Stats())
+        if self._options.buffers.switches and self._collector is not None:
+            self._record_switches(self._collector, child)
         if started is not None:
             started(trace)
         return self._record(child, trace, drain)
@@ -201,8 +211,10 @@ class _Recorder:
 
                 return FileDrain(self._options.handler, trace, self._options.filter)
             return NoDrain(self._options.handler, self._session.path)
-        self._collector, self._session = _make_segment(self._options, trace)
-        self._clock = Clockwork(self._collector.clock)
+        # Its speed takes a while to measure, in which the segment is created.
+        first = read_clock()
+        self._collector, self._session = make_segment(self._options, trace)
+        self._clock = Clockwork(self._collector.clock, first)
         self._trace = TraceDir.describe(
             trace,
             self._options,
@@ -218,10 +230,18 @@ class _Recorder:
         except OSError as error:
             raise PttError(f"{trace}: {error.strerror}") from None
         if self._handler == "ring":
-            return RingDrain(self._collector, self._session.path)
+            return RingDrain(self._collector, self._session)
         from nptltrace.recording.shared import SharedDrain
 
-        return SharedDrain(self._collector, self._session.path)
+        return SharedDrain(self._collector, self._session)
+
+    def _record_switches(self, collector: Collector, child: Child) -> None:
+        """Have the kernel record context switches; go on without them where it does not."""
+        try:
+            collector.sched(child.pid)
+        except CollectorError as error:
+            how = launch.how_to_allow_perf(error.errno)
+            _say(self._options, f"{error}{how}; what threads say themselves is recorded", -1)
 
     def _watch_processes(self, trace: Path) -> None:
         if self._collector is None or self._session is None:
@@ -248,7 +268,7 @@ class _Recorder:
         if self._session is None:
             raise PttError("no session")
         env = launch.environment(
-            self._options, self._handler, drain.arguments(), self._session.path
+            self._options, self._handler, drain.arguments(), self._session.path, self._locks
         )
         if self._nptl is not None:
             launch.run_on(env, self._nptl.lib_dir)
@@ -270,7 +290,7 @@ class _Recorder:
             now = time.monotonic()
             flush = now - flushed >= _FLUSH_S
             stats = drain.step(flush=flush)
-            self._tell_errors(stats)
+            self._report_errors(stats)
             came = self._interrupts.forward(None if child.poll() else child.pid)
             ended = child.status is not None
             if ended or flush or now - looked >= _LOOK_S:
@@ -281,7 +301,8 @@ class _Recorder:
                 self._progress.show(stats)
             stop = ended and (bool(came) or not self._others_run(child.pid))
             stop |= self._interrupts.ended_by is not None
-            if not stop:
+            # What ends meanwhile interrupts no sleep: it may have ended since it was looked at.
+            if not stop and (ended or not child.poll()):
                 drain.sleep(_LINGER_S if ended else _FLUSH_S)
 
     def _look(self, *, flush: bool) -> None:
@@ -309,7 +330,7 @@ class _Recorder:
         return True
 
     def _newborn(self, program: int) -> bool:
-        """Is there a process of this session that has not told of itself yet?
+        """Is there a process of this session that has not reported itself yet?
 
         The parent of a daemon ends as soon as it has forked.
         """
@@ -327,7 +348,7 @@ class _Recorder:
             _say(self._options, f"cannot write the trace: {os.strerror(error or errno.EIO)}; "
                  "the program goes on, and what is not written is counted as lost", -1)  # fmt: skip
 
-    def _tell_errors(self, stats: Stats) -> None:
+    def _report_errors(self, stats: Stats) -> None:
         if stats.write_error:
             self._cannot_write(stats.write_error)
 
@@ -340,11 +361,11 @@ class _Recorder:
             self._watch.give_up()
             processes = self._watch.seen
         stats = drain.finish()
-        self._tell_errors(stats)
+        self._report_errors(stats)
         if self._watch is not None:
             self._watch.sites()
             self._watch.close()
-            self._tell_faults()
+            self._report_faults()
             self._write_result(child, stats)
         self._tear_down()
         if self._collector is None:
@@ -361,7 +382,7 @@ class _Recorder:
         _say(self._options, f"the recording was ended by {by.name}; the program goes on untraced")
         return 128 + by
 
-    def _tell_faults(self) -> None:
+    def _report_faults(self) -> None:
         """Say where a shared buffer held something else than records."""
         if self._handler != "shared" or self._collector is None:
             return
@@ -370,18 +391,18 @@ class _Recorder:
         faults = fault_lines(self._collector)
         if faults:
             self._trace.facts["faults"] = faults
-        for line in faults[:_FAULTS_TOLD]:
+        for line in faults[:_FAULTS_REPORTED]:
             _say(self._options, line)
 
     def _write_result(self, child: Child, stats: Stats) -> None:
-        from nptltrace.recording.control import levels_changed
-        from nptltrace.recording.files.uncovered import uncovered
+        from nptltrace.recording.files.uncovered import futex_modules, uncovered
 
         self._trace.facts["state"] = "complete"
         self._trace.facts["exit_status"] = child.status
         if self._session is not None:
             self._trace.facts["uncovered"] = uncovered(self._session.path)
-            self._trace.facts["level_changed"] = levels_changed(self._session.path)
+            self._trace.facts["futex_modules"] = futex_modules(self._session.path)
+            self._trace.facts["level_changed"] = self._session.levels_changed
         try:
             self._trace.write(self._clock.calibration(), stats)
         except OSError as error:
@@ -416,7 +437,7 @@ def _remove_if_empty(trace: Path, *, new: bool) -> None:
         pass
 
 
-def _make_segment(options: RecordOptions, trace: Path) -> tuple[Collector, SessionDir]:
+def make_segment(options: RecordOptions, trace: Path) -> tuple[Collector, SessionDir]:
     """Make the segment in the first place that has room for it."""
     failure: PttError | None = None
     for place in SessionDir.places():

@@ -24,7 +24,7 @@ __all__ = ["Recovered", "recover"]
 
 
 class Recovered(NamedTuple):
-    """What became of a left-over recording.
+    """The result of taking up a recording that was left.
 
     Attributes:
         trace: The trace directory.

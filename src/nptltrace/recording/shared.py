@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace._binding.libpttcollect import Collector
+    from nptltrace.recording.files.session import SessionDir
     from nptltrace.recording.settings.filters import EventFilter
     from nptltrace.recording.settings.options import HandlerChoice, RecordOptions
 
@@ -78,8 +79,10 @@ class Fault(NamedTuple):
     pid: int
 
     def __str__(self) -> str:
-        who = f" of process {self.pid}" if self.pid else ""
-        return f"shared buffer, word {self.word}: a record{who} ({self.words} words) is {self.what}"
+        owner = f" of process {self.pid}" if self.pid else ""
+        return (
+            f"shared buffer, word {self.word}: a record{owner} ({self.words} words) is {self.what}"
+        )
 
 
 def make_collector(options: RecordOptions, segment: Path, trace: Path) -> Collector:
@@ -123,13 +126,13 @@ class SharedDrain:
         session: The session directory.
     """
 
-    def __init__(self, collector: Collector, session: Path) -> None:
+    def __init__(self, collector: Collector, session: SessionDir) -> None:
         self._collector = collector
         self._session = session
 
     def arguments(self) -> list[str]:
-        """Return the session directory."""
-        return [str(self._session)]
+        """Return what the session directory says of itself."""
+        return self._session.arguments
 
     def step(self, *, flush: bool) -> Stats:
         """Read the buffer if it is filled to the middle, somebody waits for room, or `flush`."""

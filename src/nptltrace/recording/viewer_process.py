@@ -35,17 +35,17 @@ class Beside:
             start_new_session=True,
         )
 
-    def wait(self, told: Callable[[], None]) -> None:
+    def wait(self, waits: Callable[[], None]) -> None:
         """Wait until the viewer ends, or end it when a signal comes.
 
         Args:
-            told: Called if there is something to wait for.
+            waits: Called if there is something to wait for.
         """
         if self._process is None or self._process.poll() is not None:
             return
         before = signal.signal(signal.SIGTERM, _interrupt)
         try:
-            told()
+            waits()
             self._process.wait()
         except KeyboardInterrupt:
             self._process.terminate()

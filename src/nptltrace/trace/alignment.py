@@ -249,7 +249,7 @@ def _grouped(numbers: Sequence[int], same: Callable[[int, int], bool]) -> list[l
 
 
 def _same_clock(one: Clocked, two: Clocked) -> bool:
-    """Return whether two traces are by one clock: told so, or by boot and kind of clock."""
+    """Return whether two traces are by one clock: as given, or by boot and kind of clock."""
     a, b = one.metadata.clock, two.metadata.clock
     if a.uuid is not None and a.uuid == b.uuid:
         return True

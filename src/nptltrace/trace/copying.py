@@ -11,19 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import numpy as np
+
 from nptltrace._binding import libpttread
 from nptltrace.errors import PttError, UsageError
+from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.symbols.bundle_writer import copy_bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from nptltrace.trace.source import Source, TraceFiles
 
-__all__ = ["Output", "Part", "check_mergeable", "write_trace"]
+__all__ = ["Output", "Part", "check_mergeable", "process_shifts", "write_trace"]
 
 _NS = 10**9
 _MOVED = "merged"  # the kind of a clock whose zero is not that of a real one
+_BATCH = 1 << 16
+_LOOKED = 1 << 20  # events at a time, of which a batch is picked at most
 _RECORDS = 1  # the layout of the handlers shared and file
 _UUID = re.compile(r'(?m)(^\s*trace\s*\{[^}]*?\buuid\s*=\s*")[0-9a-fA-F-]+(")')
 _CLOCK_UUID = re.compile(r'(?m)(^\s*clock\s*\{[^}]*?\buuid\s*=\s*")[0-9a-fA-F-]+(")')
@@ -33,32 +40,34 @@ _STREAM = re.compile(r"(?m)^\s*stream\s*\{\s*id\s*=\s*(\d+)\s*;")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What of a traceset to write.
+    """A part of a traceset that is written as a trace of its own.
 
     Attributes:
         begin: The first event; None for the start.
         end: The first event not to write; None for the end.
-        process: Only this process (number in the traceset), or None.
-        thread: Only this thread (number in the traceset), or None.
+        threads: Only these threads (numbers in the traceset); None for all.
+        passing: Returns what lets through the only events of traces to write; None for all.
         begin_ns: When it begins, if that may be before the first event; None for the start.
         end_ns: When it ends likewise.
         events: Only these, each as often as it says; None for all.
         domains: What is known of processes by then: `Session.domains`.
+        shifts: What to add to the process numbers of each trace; None for `process_shifts`.
     """
 
     begin: libpttread.Position | None = None
     end: libpttread.Position | None = None
-    process: int | None = None
-    thread: int | None = None
+    threads: frozenset[int] | None = None
+    passing: Callable[[Source], libpttread.Filter] | None = None
     begin_ns: int | None = None
     end_ns: int | None = None
     events: Sequence[tuple[libpttread.Position, int]] | None = None
     domains: dict[int, int] | None = None
+    shifts: Sequence[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What was written.
+    """A trace that was written.
 
     Attributes:
         path: The trace.
@@ -87,7 +96,7 @@ def check_mergeable(source: Source) -> None:
                 )
     if _RECORDS not in described:
         return
-    # Records tell processes apart by their ids alone.
+    # Records distinguish processes by their ids alone.
     owners: dict[int, TraceFiles] = {}
     for number, _, pid in source.reader.processes():
         trace = source.traces[number]
@@ -95,7 +104,7 @@ def check_mergeable(source: Source) -> None:
         if owner is not trace and _roots(owner) != _roots(trace):
             raise UsageError(
                 f"{owner.path} and {trace.path} both have a process {pid}, and the events of their "
-                "handler could not be told apart: read them together instead of merging them"
+                "handler could not be distinguished: read them together instead of merging them"
             )
 
 
@@ -124,8 +133,8 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
     uuid = uuid4()
     clock = _clock(source)
     (path / "metadata").write_text(_metadata(source, str(uuid), clock), encoding="utf-8")
-    pieces = _pieces(source, part)
-    shifts = _process_shifts(source)
+    pieces, chosen, places = _pieces(source, part), _chosen(source, part), _places(source, part)
+    shifts = process_shifts(source) if part.shifts is None else part.shifts
     events, size, number = 0, 0, 0
     for trace in source.traces:
         place = source.alignment.placements[trace.number]
@@ -136,8 +145,9 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
                 for sequence, (begin, end) in enumerate(pieces[stream]):
                     what = libpttread.Copy(
                         *begin, *end, instance=number,
-                        process_filter=libpttread.ANY if part.process is None else part.process,
-                        thread_filter=libpttread.ANY if part.thread is None else part.thread,
+                        threads=None if chosen is None else chosen.ctypes.data,
+                        events=None if places is None else places[stream].ctypes.data,
+                        event_count=0 if places is None else len(places[stream]),
                         process_shift=shifts[trace.number], sequence=sequence,
                         tick_origin=place.origin, tick_base=clock.bases[trace.number],
                         tick_mul=clock.frequency, tick_div=place.frequency,
@@ -153,6 +163,33 @@ def write_trace(source: Source, path: Path, part: Part, *, force: bool = False) 
     facts = {"uuid": str(uuid), "events": events, "bytes": size}
     _write_info(source, path, part, shifts=shifts, facts=facts, clock=clock)
     return Output(path, events, size)
+
+
+def _chosen(source: Source, part: Part) -> NDArray[np.uint8] | None:
+    """Return which threads to write, as the library reads it; None for all."""
+    if part.threads is None:
+        return None
+    return np.isin(np.arange(len(source.threads())), list(part.threads)).astype(np.uint8)
+
+
+def _places(source: Source, part: Part) -> list[NDArray[np.uint64]] | None:
+    """Return for each stream where the only events to write are, in order; None for all."""
+    if part.passing is None:
+        return None
+    cursor, passing = libpttread.Cursor(source.reader), part.passing(source)
+    if part.begin is not None:
+        cursor.seek(part.begin)
+    if part.end is not None:
+        cursor.limit(part.end)
+    buffer, places = ArrayBuffer(_BATCH), (libpttread.Position * _BATCH)()
+    rows = np.frombuffer(memoryview(places), np.dtype(libpttread.Position))
+    found: list[list[NDArray[np.uint64]]] = [[] for _ in range(source.reader.stream_count())]
+    while (seen := cursor.pick(buffer, places, passing, _LOOKED))[1]:
+        picked = rows[: seen[0]]
+        words = picked["packet"].astype(np.uint64) << np.uint64(32) | picked["offset"]
+        for stream in np.unique(picked["stream"]).tolist():
+            found[stream].append(words[picked["stream"] == stream])
+    return [np.concatenate([np.empty(0, np.uint64), *pieces]) for pieces in found]
 
 
 def _make_directory(path: Path, source: Source, *, force: bool) -> None:
@@ -206,7 +243,7 @@ def _lanes(
     return [cursor.lane(stream) for stream in range(count)]
 
 
-def _process_shifts(source: Source) -> list[int]:
+def process_shifts(source: Source) -> list[int]:
     """Return what to add to the process numbers of each trace, so that they do not collide."""
     # Parts of one recording keep the numbers that they share.
     if len({tuple(_roots(trace)) for trace in source.traces}) == 1:
@@ -294,7 +331,7 @@ def _write_info(
     path: Path,
     part: Part,
     *,
-    shifts: list[int],
+    shifts: Sequence[int],
     facts: dict[str, Any],
     clock: _Clock,
 ) -> None:
@@ -304,7 +341,9 @@ def _write_info(
     session["derived_from"] = sorted({root for t in source.traces for root in _roots(t)})
     # What the others did to it is not there.
     parts = [trace.info.session.raw.get("part") for trace in source.traces]
-    session["part"] = "thread" if part.thread is not None or any(parts) else None
+    some = "object" if part.passing is not None else None
+    some = "thread" if _halves_processes(source, part) else some
+    session["part"] = some or next(filter(None, parts), None)
     changed = [trace.info.session.raw.get("level_changed") for trace in source.traces]
     session["level_changed"] = any(changed)
     filters = dict.fromkeys(trace.info.session.filter for trace in source.traces)
@@ -354,14 +393,18 @@ def _limits(source: Source, part: Part) -> tuple[int | None, int | None]:
 def _reclocked(
     source: Source, trace: TraceFiles, clock: _Clock
 ) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return what puts the times of a trace's modules on the clock of the new trace."""
+    """Return what puts the times of a trace's modules and names on the clock of the new trace."""
     place, base = source.alignment.placements[trace.number], clock.bases[trace.number]
+
+    def put(item: Any, name: str) -> None:
+        if isinstance(item, dict) and isinstance(item.get(name), int):
+            ticks = (item[name] - place.origin) * clock.frequency
+            item[name] = ticks // place.frequency + base
 
     def reclocked(line: dict[str, Any]) -> dict[str, Any]:
         for module in line.get("modules", {}).get("modules", ()):
-            if isinstance(module, dict) and isinstance(module.get("since_clock"), int):
-                ticks = (module["since_clock"] - place.origin) * clock.frequency
-                module["since_clock"] = ticks // place.frequency + base
+            put(module, "since_clock")
+        put(line.get("thread"), "clock")
         return line
 
     return reclocked
@@ -410,35 +453,53 @@ def _process_lines(
         kept = {kind: _renumbered(kind, v, shift) for kind, v in item.items() if _keep(v, wanted)}
         if kept:
             yield kept
-    # The events that name threads may lie outside of the part.
+    yield from _name_lines(source, trace, wanted, shift)
+
+
+def _name_lines(
+    source: Source, trace: TraceFiles, wanted: set[int] | None, shift: int
+) -> Iterator[dict[str, Any]]:
+    """Yield lines that name threads: the events that do so may lie outside of a part."""
     known = source.reader.processes()
     for number, (process, tid) in enumerate(source.threads()):
         owner, index, pid = known[process]
-        name = source.thread_name(number)
-        if name and owner == trace.number and (wanted is None or index in wanted):
-            yield {"thread": {"process": index + shift, "pid": pid, "tid": tid, "name": name}}
+        if owner != trace.number or (wanted is not None and index not in wanted):
+            continue
+        for at_ns in source.thread_names.lived_ns(number):
+            name = source.thread_name(number, at_ns)
+            if name:
+                named = {"process": index + shift, "pid": pid, "tid": tid, "name": name}
+                if at_ns is not None:
+                    named["clock"] = source.ticks_of(trace, at_ns)
+                yield {"thread": named}
 
 
 def _wanted(source: Source, trace: TraceFiles, part: Part) -> set[int] | None:
     """Return the numbers (within the trace) of the processes to carry over, None for all.
 
-    Ancestors come along: a forked child's call sites are told in their lines.
+    Ancestors come along: a forked child's call sites are in their lines.
     """
-    number = part.process
-    if part.thread is not None:
-        number = source.threads()[part.thread][0]
-    if number is None:
+    if part.threads is None:
         return None
-    owner, index, _ = source.reader.processes()[number]
+    known, threads = source.reader.processes(), source.threads()
     wanted: set[int] = set()
-    if owner != trace.number:
-        return wanted
-    at: int | None = index
-    while at is not None and at not in wanted:
-        wanted.add(at)
-        process = trace.info.processes.get(at)
-        at = process.parent if process is not None else None
+    for number in {threads[thread][0] for thread in part.threads}:
+        owner, index, _ = known[number]
+        at: int | None = index if owner == trace.number else None
+        while at is not None and at not in wanted:
+            wanted.add(at)
+            process = trace.info.processes.get(at)
+            at = process.parent if process is not None else None
     return wanted
+
+
+def _halves_processes(source: Source, part: Part) -> bool:
+    """Return whether some threads of a process are written, and others are not."""
+    if part.threads is None:
+        return False
+    threads = source.threads()
+    whole = {threads[thread][0] for thread in part.threads}
+    return any(p in whole for n, (p, _) in enumerate(threads) if n not in part.threads)
 
 
 def _keep(value: Any, wanted: set[int] | None) -> bool:

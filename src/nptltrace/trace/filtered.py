@@ -1,6 +1,6 @@
 """What can be concluded from a recording that left out types of events (`ptt record --filter`).
 
-An analysis that sees locks taken and never released would tell stories. So of each domain it is
+An analysis that sees locks taken and never released would be wrong. So of each domain it is
 shown what is there up to the last detail level at which nothing is missing that changes a state:
 then the trace is one that was recorded at that level.
 """
@@ -15,9 +15,9 @@ from nptltrace.catalog import EVENTS
 if TYPE_CHECKING:
     from nptltrace.trace.source import Source
 
-__all__ = ["knows_orders", "whole_filter"]
+__all__ = ["always_kept", "knows_orders", "whole_filter"]
 
-# What tells of a state neither that it begins nor that it ends.
+# What says of a state neither that it begins nor that it ends.
 _ASIDE = frozenset({"note", "error", "name"})
 # What is recorded whatever the filter says: by role, and all of these domains.
 _ALWAYS_ROLES = frozenset({"create", "begin", "end", "name"})
@@ -47,13 +47,15 @@ def whole_filter(source: Source) -> libpttread.Filter | None:
         return None
     made = libpttread.Filter()
     made.allow_events(
-        event.id
-        for event in EVENTS
-        if event.level < incomplete.get(event.domain, event.level + 1)
-        or event.role in _ALWAYS_ROLES
-        or event.domain in _ALWAYS
+        event.id for event in EVENTS if event.level < incomplete.get(event.domain, event.level + 1)
     )
+    made.allow_events(always_kept())
     return made
+
+
+def always_kept() -> list[int]:
+    """Return the ids of the events that no filter leaves out."""
+    return [e.id for e in EVENTS if e.role in _ALWAYS_ROLES or e.domain in _ALWAYS]
 
 
 def knows_orders(source: Source) -> bool:

@@ -13,19 +13,32 @@ from typing import TYPE_CHECKING, Any
 
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.reading.small_files import read_whole
-from nptltrace.trace.symbols.module_table import Module, ModuleMap
+from nptltrace.trace.symbols.places.module_table import Module, ModuleMap
+from nptltrace.trace.symbols.places.python_code import read_codes
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
+
+    from nptltrace.trace.symbols.places.python_code import PythonCode
 
 __all__ = ["Info", "Process", "Session", "SharedMemory", "read_info"]
 
 
 # Runtimes that lock and wait by system calls of their own: name of the library, and what is unseen.
 _DIRECT = {
-    "libgomp": "synchronizes through futexes directly: its locks and barriers are not seen",
+    "libgomp": "uses futexes directly: its barriers are not seen, nor what it locks itself",
+    "libomp": "has locks and barriers of its own, which are not seen",
+    "libiomp5": "has locks and barriers of its own, which are not seen",
+    "libjvm": "Java's monitors and locks are its own: their waits are seen as waits for work",
+    "libcoreclr": "locks of .NET are its own: their waits are seen as waits for work",
+    "libgo": "synchronizes through futexes directly: Go's own locks and channels are not seen",
+    "libtbb": "has spin locks and waits of its own, which are not seen",
+    "libabsl_synchronization": "its locks are futexes, of which only waits are seen",
+    "libQt6Core": "its locks are futexes, of which only waits are seen",
 }
+_FUTEXES = "has locks of Rust or C++20 in it, which are seen only where threads wait for them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,10 @@ class Process:
         modules: What is, or was, mapped into it; see `map`.
         shared: What of its memory others may have mapped too, as it came.
         sites: Addresses behind site ids.
-        thread_names: Names of threads by thread id; the last one counts.
+        stacks: Behind the numbers of call stacks, that of the caller's and the return address.
+        codes: Code objects of Python by the numbers that they have in stacks.
+        thread_names: Names of threads by thread id, each with the tick at which it had the name,
+            or None; the last one counts.
         raw: Everything the lines said, for what is not named here.
         known: The modules that looks at the process have found.
     """
@@ -83,9 +99,12 @@ class Process:
     modules: list[Module] = field(default_factory=list)
     known: set[Module] = field(default_factory=set, repr=False)
     _map: ModuleMap | None = field(default=None, repr=False)
+    _recorded: tuple[int, AbstractSet[int]] = field(default=(0, frozenset()), repr=False)
     shared: list[SharedMemory] = field(default_factory=list)
     sites: dict[int, int] = field(default_factory=dict)
-    thread_names: dict[int, str] = field(default_factory=dict)
+    stacks: dict[int, tuple[int, int]] = field(default_factory=dict)
+    codes: dict[int, PythonCode] = field(default_factory=dict)
+    thread_names: dict[int, list[tuple[int | None, str]]] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -94,6 +113,15 @@ class Process:
         if self._map is None:
             self._map = ModuleMap(self.modules)
         return self._map
+
+    @property
+    def recorded(self) -> AbstractSet[int]:
+        """The addresses of call sites."""
+        count, found = self._recorded
+        if count != len(self.sites):
+            found = set(self.sites.values())
+            self._recorded = len(self.sites), found
+        return found
 
     def add_modules(self, modules: Iterable[Module]) -> None:
         """Take in what one line says: what was found in a look, or what is new."""
@@ -184,10 +212,22 @@ class Session:
         return self.number("untraced_processes") or 0
 
     @property
+    def lock_types(self) -> list[str]:
+        """What the user's own kinds of locks are called, in the order of their numbers."""
+        found = self.raw.get("lock_types", [])
+        return [str(name) for name in found] if isinstance(found, list) else []
+
+    @property
     def uncovered(self) -> list[dict[str, Any]]:
         """Modules whose thread calls could not be traced, and why."""
         found = self.raw.get("uncovered", [])
         return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+    @property
+    def futex_modules(self) -> list[str]:
+        """Modules that have locks of Rust or C++20 compiled into them."""
+        found = self.raw.get("futex_modules", [])
+        return [str(path) for path in found] if isinstance(found, list) else []
 
     def number(self, *path: str) -> int | None:
         """Return an integer of the document, or None."""
@@ -227,9 +267,10 @@ class Info:
         mapped = dict.fromkeys(
             module.path for process in self.processes.values() for module in process.modules
         )
-        direct = ((path, _DIRECT.get(_library(path))) for path in mapped)
+        direct = {path: _DIRECT[_library(path)] for path in mapped if _library(path) in _DIRECT}
+        direct = dict.fromkeys(self.session.futex_modules, _FUTEXES) | direct
         return self.session.uncovered + [
-            {"module": path, "why": why} for path, why in direct if why is not None
+            {"module": path, "why": why} for path, why in direct.items()
         ]
 
 
@@ -314,19 +355,31 @@ def _apply(processes: dict[int, Process], kind: str, value: dict[str, Any]) -> N
         process.add_modules(map(_module, value["modules"]))
     elif kind == "shared":
         process.shared += map(_shared, value["shared"])
-    elif kind == "sites":
-        found = value["sites"]
-        pairs = found.items() if isinstance(found, dict) else found
-        process.sites.update({_number(site): _number(address) for site, address in pairs})
+    elif kind in {"sites", "stacks", "codes"}:
+        _apply_sites(process, value)
     elif kind == "thread":
         if value.get("name"):
-            process.thread_names[_number(value["tid"])] = readable(str(value["name"]))
+            ticks = value.get("clock")
+            named = None if ticks is None else _number(ticks), readable(str(value["name"]))
+            process.thread_names.setdefault(_number(value["tid"]), []).append(named)
     elif kind == "exit":
         process.status = value.get("status", process.status)
         if value.get("end_unix_ns") is not None:
             process.end_unix_ns = _number(value["end_unix_ns"])
         if value.get("alive_unix_ns") is not None:
             process.alive_unix_ns = _number(value["alive_unix_ns"])
+
+
+def _apply_sites(process: Process, value: dict[str, Any]) -> None:
+    """Take a line of call sites, of call stacks or of what is in these in."""
+    found = value.get("sites", {})
+    pairs = found.items() if isinstance(found, dict) else found
+    process.sites.update({_number(site): _number(address) for site, address in pairs})
+    process.stacks.update(
+        (_number(number), (_number(caller), _number(address)))
+        for number, caller, address in value.get("stacks", ())
+    )
+    process.codes.update(read_codes(value.get("codes", ())))
 
 
 def _apply_process(process: Process, value: dict[str, Any]) -> None:
@@ -375,6 +428,8 @@ def _inherit(processes: dict[int, Process]) -> None:
         if parent is None or parent is child:
             continue
         child.sites = {**parent.sites, **child.sites}
+        child.stacks = {**parent.stacks, **child.stacks}
+        child.codes = {**parent.codes, **child.codes}
         child.modules = child.modules or parent.modules
         child.exe = child.exe or parent.exe
         child.cmdline = child.cmdline or parent.cmdline

@@ -5,8 +5,6 @@ from __future__ import annotations
 import atexit
 import errno
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from nptltrace._binding.headers import convert
@@ -21,7 +19,7 @@ _SEARCHED = 1 << 20
 
 
 def is_log(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is a log of a POSIX trace stream, as far as its first part tells."""
+    """Return whether a file is a log of a POSIX trace stream, as far as its first part says."""
     try:
         if not Path(path).is_file():
             return False
@@ -44,6 +42,9 @@ def as_trace(log: str | os.PathLike[str]) -> Path:
     Raises:
         TraceFormatError: It holds no log, or cannot be read.
     """
+    import shutil
+    import tempfile
+
     place = Path(tempfile.mkdtemp(prefix="ptt-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     directory = place / (Path(log).name or "log")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread, libpttread_text
 from nptltrace.trace.escaping import for_terminal, readable
+from nptltrace.trace.symbols.frames import stack_sites, stack_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,8 @@ STYLES = {
 CSV_HEADER = "ts_ns,pid,tid,thread_name,cpu,source,event,object,object_name,site,site_name,fields\n"
 # The first page at once, then batches that stay in the cache.
 _FIRST, _BATCH = 512, 16384
+# Where the frames of stacks stand.
+_INDENT = " " * 37
 # How far to look for thread names beforehand: what can be read while one does not notice.
 _SEARCHED = 64 << 20
 
@@ -40,6 +43,7 @@ class Printer:
         write: Takes the lines, as bytes.
         start: How many of the selected events to skip.
         count: How many to print at most; None for all.
+        stacks: Whether to print the stacks of events beneath them.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class Printer:
         write: Callable[[memoryview], object],
         start: int = 0,
         count: int | None = None,
+        stacks: bool = False,
     ) -> None:
         self._source = source
         self._symbols = symbols
@@ -61,6 +66,7 @@ class Printer:
         self._write = write
         self._skip = start
         self._left = count
+        self._stacks = stacks
         self.printed = 0
         self.cursor = libpttread.Cursor(source.reader)
         self.names = libpttread_text.Names(source.reader)
@@ -87,10 +93,9 @@ class Printer:
             self._learnt = self._source.reader.thread_count()
             self._source.learn_threads(_SEARCHED)
         for thread in range(len(self._source.threads())):
-            name = self._source.thread_name(thread)
-            if name:
-                self.names.set_thread(thread, self._shown(name))
-        for (process_number, pthread), threads in self._source.told.pthreads.items():
+            for since_ns, name in self._source.thread_turns(thread):
+                self.names.set_thread(thread, since_ns, self._shown(name))
+        for (process_number, pthread), threads in self._source.thread_names.pthreads.items():
             for since, thread in threads:
                 self.names.set_pthread(process_number, pthread, since, thread)
         for number, process in enumerate(processes):
@@ -108,7 +113,7 @@ class Printer:
             if self._filter is not None:
                 self._filter.apply(self._source.reader, buffer)
             self.print_events(buffer)
-            buffer = self._batch
+            buffer = self._first if self._stacks else self._batch
 
     def print_events(self, buffer: libpttread.Buffer) -> None:
         """Print what a buffer holds, but for what start and count leave out."""
@@ -121,10 +126,38 @@ class Printer:
         if self._left is not None:
             buffer.count = min(buffer.count, self._left)
             self._left -= buffer.count
+        self.printed += buffer.count
         self.name(buffer)
+        if self._stacks:
+            self._print_with_stacks(buffer)
+        else:
+            self._print(buffer)
+
+    def _print(self, buffer: libpttread.Buffer) -> None:
         for lines in self.names.text(buffer, self._style):
             self._write(lines)
-        self.printed += buffer.count
+
+    def _print_with_stacks(self, buffer: libpttread.Buffer) -> None:
+        """Print events up to each one that has a stack, and that stack."""
+        count = buffer.count
+        while count:
+            stacks = buffer.arrays["stack"]
+            at = next((n for n in range(count) if stacks[n]), count - 1)
+            lines = self._stack(buffer, at) if stacks[at] else b""
+            buffer.count = at + 1
+            self._print(buffer)
+            self._write(memoryview(lines))
+            buffer.count, count = count, count - at - 1
+            if count:
+                buffer.drop(at + 1)
+
+    def _stack(self, buffer: libpttread.Buffer, at: int) -> bytes:
+        """Return the frames behind the call site of an event, a line each."""
+        process, _ = self._source.threads()[buffer.arrays["thread"][at]]
+        stacks = self._source.processes()[process].stacks
+        sites = stack_sites(stacks, buffer.arrays["stack"][at])
+        frames = stack_texts(self._symbols, process, sites, buffer.arrays["site"][at])
+        return "".join(f"{_INDENT}{self._shown(frame)}\n" for frame in frames[1:]).encode()
 
     def name(self, buffer: libpttread.Buffer) -> None:
         """Find the names that these events need."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from nptltrace._binding import libpttread
 from nptltrace.catalog import EVENTS
 from nptltrace.errors import UsageError
-from nptltrace.trace.symbols.site import address_of_site
+from nptltrace.trace.symbols.places.site import address_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -86,18 +86,34 @@ class Selection:
             raise UsageError(f"no event type matches {given} (ptt stat -l lists them)")
         return set(passing)
 
-    def build(self, source: Source, symbols: Symbols) -> libpttread.Filter:
-        """Return the native filter for what the traceset holds now."""
+    def build(
+        self,
+        source: Source,
+        symbols: Symbols,
+        *,
+        threads: Iterable[int] | None = None,
+        objects: Iterable[tuple[int, int]] | None = None,
+    ) -> libpttread.Filter:
+        """Return the native filter for what the traceset holds now.
+
+        Args:
+            source: The opened traces.
+            symbols: Names addresses.
+            threads: Numbers of the only threads that may pass, or None for all.
+            objects: (process, address) of the only objects that may pass, or None for all.
+        """
         made = libpttread.Filter()
         ids = self.event_ids()
         if ids is not None:
             made.allow_events(ids)
-        threads = self.thread_numbers(source)
-        if threads is not None:
-            made.allow_threads(threads)
-        objects = self.object_pairs(symbols)
-        if objects is not None:
-            made.allow_objects(objects)
+        both = _in_both(self.thread_numbers(source), threads)
+        if both is not None:
+            made.allow_threads(both)
+        pairs = self.object_pairs(symbols)
+        if pairs is not None and objects is not None:
+            pairs = sorted(_common(set(pairs), set(objects)))
+        if pairs is not None or objects is not None:
+            made.allow_objects(pairs if pairs is not None else objects or ())
         sites = self.site_pairs(source, symbols)
         if sites is not None:
             made.allow_sites(sites)
@@ -143,6 +159,13 @@ class Selection:
         return [row[0] for row in rows]
 
 
+def _in_both(some: list[int] | None, others: Iterable[int] | None) -> list[int] | None:
+    """Return what is in two lists, each of which may be None for everything."""
+    if some is None or others is None:
+        return some if others is None else list(others)
+    return sorted(set(some).intersection(others))
+
+
 def _pieces(option: str) -> Iterator[str]:
     """Yield what commas separate; those in brackets belong to the name of a C++ function."""
     depth = begin = 0
@@ -176,18 +199,20 @@ def _all(options: Sequence[str], find: _Find, name: str) -> set[tuple[int, int]]
     passing: set[tuple[int, int]] | None = None
     for option in options:
         found = {pair for word in _words(option, name) for pair in find(word)}
-        if passing is None:
-            passing = found
-            continue
-        free = {address for process, address in passing if process == libpttread.ANY}
-        also = {address for process, address in found if process == libpttread.ANY}
-        passing = {
-            pair
-            for pair in passing | found
-            if (pair in passing or address_of_site(pair[1]) in free)
-            and (pair in found or address_of_site(pair[1]) in also)
-        }
+        passing = found if passing is None else _common(passing, found)
     return passing or set()
+
+
+def _common(some: set[tuple[int, int]], others: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Return the pairs that are in both, ANY standing for every process."""
+    free = {address for process, address in some if process == libpttread.ANY}
+    also = {address for process, address in others if process == libpttread.ANY}
+    return {
+        pair
+        for pair in some | others
+        if (pair in some or address_of_site(pair[1]) in free)
+        and (pair in others or address_of_site(pair[1]) in also)
+    }
 
 
 def _objects(word: str, symbols: Symbols) -> list[tuple[int, int]]:

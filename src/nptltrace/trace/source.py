@@ -19,7 +19,7 @@ from nptltrace.trace import posix_log
 from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.info import Process, read_info
-from nptltrace.trace.symbols.site import ENTRY
+from nptltrace.trace.symbols.places.site import ENTRY
 from nptltrace.trace.threads import ALL, ThreadNames, thread_names
 from nptltrace.trace.tsdl_reader import read_metadata
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Info
+    from nptltrace.trace.symbols.frames import ChooseSites
     from nptltrace.trace.tsdl_reader import Metadata
 
 __all__ = ["BEFORE", "Source", "TraceFiles"]
@@ -87,7 +88,7 @@ class Source:
         traces: The traces, in order.
         start_unix_ns: Unix time of time 0.
         alignment: How the traces' clocks were put together.
-        told: What the events say of threads, as far as `learn_threads` has looked.
+        thread_names: Threads by their events, as far as `learn_threads` has looked.
         notes: Further remarks, of whoever works with the traces; see `remarks`.
     """
 
@@ -98,16 +99,20 @@ class Source:
         self.traces: list[TraceFiles] = []
         self.alignment: Alignment
         self.start_unix_ns = 0
-        self.told = ThreadNames()
+        self.thread_names = ThreadNames()
         self.notes: list[str] = []
         self._processes: list[Process] = []
+        self._traces_of: list[int] = []  # by number of the process
         self._known_threads: list[tuple[int, int]] = []
         self._searched: (
             tuple[libpttread.Cursor, libpttread_text.Names, set[tuple[int, int]]] | None
         ) = None
-        self._looked = 0  # how many bytes `told` is from
+        self._looked = 0  # how many bytes `thread_names` is from
         self._before: list[tuple[TraceFiles, Source]] | None = None
-        self._names: dict[int, str] = {}  # of threads, as far as they were asked for
+        self._names: dict[tuple[int, int], str] = {}  # of threads that were asked for, by turn
+        self._choose: ChooseSites | None = None
+        self._chosen: dict[int, dict[int, int]] = {}  # call sites by process and stack
+        self._chosen_of: dict[int, int] = {}  # from how many stacks of each process
         for path in paths:
             if not isinstance(path, str | os.PathLike):
                 raise UsageError(
@@ -144,9 +149,33 @@ class Source:
         self._names.clear()
         self._before = None
         self._set_clocks()
+        self._choose_sites()
+
+    def choose_sites(self, choose: ChooseSites) -> None:
+        """Have events with a stack come from a call site that is chosen from it, now and later.
+
+        Args:
+            choose: Returns call sites by numbers of stacks, where they are others than recorded.
+        """
+        self._choose = choose
+        self._chosen_of.clear()
+        self._choose_sites()
+
+    def chosen_site(self, process: int, stack: int) -> int:
+        """Return the call site that was chosen from a stack, 0 where it is as recorded."""
+        return self._chosen.get(process, {}).get(stack, 0)
+
+    def _choose_sites(self) -> None:
+        for number, process in enumerate(self.processes()):
+            if self._choose is not None and len(process.stacks) != self._chosen_of.get(number, 0):
+                self._chosen_of[number] = len(process.stacks)
+                chosen = self._choose(number, process)
+                if chosen != self._chosen.get(number, {}):
+                    self._chosen[number] = chosen
+                    self.reader.set_stack_sites(number, chosen)
 
     def _add_processes(self, trace: TraceFiles) -> None:
-        """Tell the reader what is known of processes."""
+        """Give the reader what is known of processes."""
         for process in trace.info.processes.values():
             number = self.reader.add_process(trace.number, process.index, process.pid)
             for site, address in process.sites.items():
@@ -154,27 +183,31 @@ class Source:
                     self.reader.set_site(number, site, address)
             if any(module.since for module in process.modules):
                 self.reader.set_tenants(number, process.map.tenants())
-        self._processes = []
+        self._processes, self._traces_of = [], []
 
     def _add_files(self, trace: TraceFiles) -> None:
         """Add stream files that have appeared, generations in order."""
-        found: list[tuple[str, int, str]] = []
-        try:
-            entries = list(trace.path.iterdir())
-        except OSError as error:
-            raise TraceFormatError(trace.path, None, error.strerror or "cannot be read") from None
-        for entry in entries:
-            name = entry.name
-            if name in trace.files or name == "metadata" or name.startswith("."):
-                continue
-            match = _GENERATION.fullmatch(name)
-            if match and entry.is_file():
-                found.append((match["stream"], int(match["generation"] or 0), name))
-        for stream, _, name in sorted(found):
+        for stream, _, name in self.new_files(trace):
             if stream not in trace.streams:
                 trace.streams[stream] = self.reader.add_stream(trace.number)
-            self.reader.add_file(trace.streams[stream], trace.path / name)
+            self.reader.add_file(trace.streams[stream], os.path.join(trace.path, name))  # noqa: PTH118 -- many
             trace.files.add(name)
+
+    def new_files(self, trace: TraceFiles) -> list[tuple[str, int, str]]:
+        """Return stream, generation and name of the stream files that have appeared, in order."""
+        found: list[tuple[str, int, str]] = []
+        try:
+            with os.scandir(trace.path) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if name in trace.files or name == "metadata" or name.startswith("."):
+                        continue
+                    match = _GENERATION.fullmatch(name)
+                    if match and entry.is_file():
+                        found.append((match["stream"], int(match["generation"] or 0), name))
+        except OSError as error:
+            raise TraceFormatError(trace.path, None, error.strerror or "cannot be read") from None
+        return sorted(found)
 
     def _set_clocks(self) -> None:
         """Put all traces on one time line that begins with the first of them."""
@@ -206,6 +239,9 @@ class Source:
         from hashlib import sha256
 
         found = sha256(use.encode())
+        found.update(
+            repr(sorted((n, sorted(of.items())) for n, of in self._chosen.items())).encode()
+        )
         for trace in self.traces:
             found.update(trace.metadata.uuid.bytes)
             beside = ("metadata", "info/session.json", "info/processes.jsonl")
@@ -222,16 +258,23 @@ class Source:
 
         None stands for the beginning or end of the recording.
         """
-        found: list[list[int | None]] = [[], []]
-        for trace in self.traces:
-            for side, ticks in zip(found, trace.info.session.window, strict=True):
-                side.append(None if ticks is None else self._time_of(trace, ticks))
-        begins, ends = ([ns for ns in side if ns is not None] for side in found)
+        windows = [self.window_ns(trace) for trace in self.traces]
+        begins, ends = (
+            [ns for ns in side if ns is not None] for side in zip(*windows, strict=True)
+        )
         whole = len(self.traces)
         return (
             min(begins) if len(begins) == whole else None,
             max(ends) if len(ends) == whole else None,
         )
+
+    def window_ns(self, trace: TraceFiles) -> tuple[int | None, int | None]:
+        """Return when the part of a recording that a trace is begins and ends, as `part_ns`."""
+        first, last = (
+            None if ticks is None else self._time_of(trace, ticks)
+            for ticks in trace.info.session.window
+        )
+        return first, last
 
     def killed_ns(self) -> list[int | None]:
         """Return when each process was killed by a signal, None where it was not seen to be.
@@ -277,6 +320,11 @@ class Source:
         place = self.alignment.placements[trace.number]
         return (ticks - place.origin) * 10**9 // place.frequency + place.shift_ns
 
+    def ticks_of(self, trace: TraceFiles, ns: int) -> int:
+        """Return a time of the traceset as one of a trace."""
+        place = self.alignment.placements[trace.number]
+        return (ns - place.shift_ns) * place.frequency // 10**9 + place.origin
+
     def before(self) -> list[tuple[TraceFiles, Source]]:
         """Return for traces that were cut out of others the events that led to their beginnings.
 
@@ -313,36 +361,79 @@ class Source:
             if process is None and index == libpttread.ANY:
                 process = next((p for p in found.values() if p.inner_pid == pid), None)
             self._processes.append(process or Process(index, pid=pid, inner_pid=pid))
+            self._traces_of.append(trace)
         return self._processes
+
+    def trace_of(self, process: int) -> int:
+        """Return the number of the trace that a process is from."""
+        if process >= len(self._traces_of):
+            self.processes()
+        return self._traces_of[process]
+
+    def lock_types(self, process: int) -> list[str]:
+        """Return what the user's own kinds of locks are called in a process, by number."""
+        if process >= len(self.processes()):
+            return []
+        return self.traces[self.trace_of(process)].info.session.lock_types
 
     def threads(self) -> list[tuple[int, int]]:
         """Return (process number, tid) of the threads by their number in the traceset."""
         return self._threads()
 
-    def thread_name(self, thread: int) -> str:
+    def thread_name(self, thread: int, at_ns: int | None = None) -> str:
         """Return the name of a thread by its number, or the empty one.
 
         A thread that nobody named has the name of the one that created it.
+
+        Args:
+            thread: Its number.
+            at_ns: A time at which it lived, such as that of its first event: of several threads
+                that had the same id, the one of that time is meant. None for the last one.
         """
         chain = []
-        while thread not in self._names:
-            name = self._names[thread] = self._own_name(thread)
-            chain.append(thread)
+        key = thread, self.thread_names.turn(thread, at_ns)
+        while key not in self._names:
+            name = self._names[key] = self._own_name(*key)
+            chain.append(key)
             if name:
                 break
-            thread = self.told.creators.get(thread, thread)
-        name = self._names[thread]
+            key = self.thread_names.creators.get(key, key)
+        name = self._names[key]
         self._names.update(dict.fromkeys(chain, name))
         return name
 
-    def _own_name(self, thread: int) -> str:
+    def thread_turns(self, thread: int) -> list[tuple[int, str]]:
+        """Return the names of those that had the id of a thread, each from when on; -2**63 is ever.
+
+        Of a thread alone that nobody named there is nothing to say.
+        """
+        begins = self.thread_names.begins.get(thread, [])
+        if len(begins) < 2:  # noqa: PLR2004 -- one has it all the time
+            name = self.thread_name(thread)
+            return [(-(2**63), name)] if name else []
+        return [(begin, self.thread_name(thread, begin)) for begin in [-(2**63), *begins]]
+
+    def _own_name(self, thread: int, turn: int) -> str:
         process, tid = self._threads()[thread]
         known = self.processes()[process]
-        name = self.told.names.get(thread) or known.thread_names.get(tid, "")
+        name = self.thread_names.names.get((thread, turn)) or self._seen_name(thread, turn)
         # The kernel calls the first thread by the program.
         return name or (
             readable(PurePath(known.exe).name)[:_COMM_MAX] if tid == known.inner_pid else ""
         )
+
+    def _seen_name(self, thread: int, turn: int) -> str:
+        """Return what the recorder found a thread to be called, the last time it looked."""
+        process, tid = self._threads()[thread]
+        found, several = "", len(self.thread_names.begins.get(thread, ())) > 1
+        for ticks, name in self.processes()[process].thread_names.get(tid, ()):
+            if ticks is not None:
+                trace = self.traces[self.trace_of(process)]
+                meant = self.thread_names.turn(thread, self._time_of(trace, ticks))
+            else:
+                meant = -1 if several else turn
+            found = name if meant == turn else found
+        return found
 
     def _threads(self) -> list[tuple[int, int]]:
         if self.reader.thread_count() != len(self._known_threads):
@@ -357,13 +448,13 @@ class Source:
         """
         far = ALL if budget is None else budget
         if far > self._looked:
-            self.told = thread_names(self.reader, self._threads(), far)
+            self.thread_names = thread_names(self.reader, self._threads(), far)
             self._looked = far
             self._names.clear()
 
-    def know_threads(self, told: ThreadNames) -> None:
+    def know_threads(self, names: ThreadNames) -> None:
         """Take over what an earlier search of all events has found."""
-        self.told, self._looked = told, ALL
+        self.thread_names, self._looked = names, ALL
         self._names.clear()
 
     # ---- call sites ----
@@ -381,10 +472,11 @@ class Source:
             for site in process.map.sites(address)
             for entry in (0, ENTRY)
         }
-        return listed | self._record_sites()
+        chosen = {(number, site) for number, of in self._chosen.items() for site in of.values()}
+        return listed | chosen | self._record_sites()
 
     def _record_sites(self) -> set[tuple[int, int]]:
-        """Look for the call sites that only events tell: records hold the address itself."""
+        """Look for the call sites that only events have: records hold the address itself."""
         streams = range(self.reader.stream_count())
         if all(self.reader.stream_info(n).stream_class != _RECORDS for n in streams):
             return set()
@@ -421,7 +513,14 @@ class Source:
                 have = plural(without, "event has", "events have")
                 found.append(
                     f"{trace.path}: {without} {have} no call site: "
-                    "their process has more of them than can be told apart"
+                    "their process has more of them than there are numbers"
+                )
+            without = trace.info.session.number("events_without_stack")
+            if without:
+                have = plural(without, "event has", "events have")
+                found.append(
+                    f"{trace.path}: {without} {have} no call stack: the call was not found in it, "
+                    "or its process has too many"
                 )
             if self.reader.trace_info(trace.number).packets == 0 and not trace.running:
                 found.append(f"{trace.path}: holds no events")

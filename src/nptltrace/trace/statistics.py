@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from nptltrace._binding import libpttread
 from nptltrace.catalog import BY_ID, DOMAINS, EVENTS
@@ -79,9 +79,12 @@ class Statistics:
         start_unix_ns: Unix time of time 0.
         level: Detail level, as it was asked for.
         nptl: The thread library: `stock`, or what a trace-enabled one calls itself.
+        sched: Where times without a processor are known from: `perf`, the kernel's records of
+            context switches; `schedstat`; `rseq` where it is only known that there were any; or
+            `none`.
         bytes: Size of the stream files.
-        state: `running`, `complete`, `recovered`, or empty; who knows that nobody records any more
-            says `killed`.
+        state: `running`, `complete`, `recovered`, or empty; a caller that
+            knows that nothing records it any more says `killed`.
         processes: Processes with their threads.
         event_types: Events by name, in the order of the catalogue.
         objects: Objects with most events first.
@@ -98,6 +101,7 @@ class Statistics:
     start_unix_ns: int
     level: str
     nptl: str
+    sched: Literal["perf", "schedstat", "rseq", "none"]
     bytes: int
     state: str
     processes: list[ProcessStat]
@@ -195,6 +199,7 @@ def statistics(
         start_unix_ns=source.start_unix_ns,
         level=", ".join(filter(None, levels)),
         nptl=", ".join(filter(None, libraries)),
+        sched=_sched(types),
         bytes=sum(_stream_bytes(source)),
         state=", ".join(filter(None, states)),
         processes=processes,
@@ -204,6 +209,15 @@ def statistics(
         uncovered=source.uncovered(),
         damage_bytes=sum(damage.size for damage in source.damages()),
     )
+
+
+def _sched(types: dict[str, int]) -> Literal["perf", "schedstat", "rseq", "none"]:
+    """Return where times without a processor are known from."""
+    if types.get("SCHED_IN"):
+        return "perf"
+    if types.get("SCHED_READING"):
+        return "schedstat"
+    return "rseq" if types.get("SCHED_SWITCHED") else "none"
 
 
 def _stream_bytes(source: Source) -> list[int]:
@@ -281,12 +295,15 @@ def _processes(
 def _let_live(threads: list[ThreadStat], killed_ns: int | None, seen_ns: int | None) -> None:
     """Let the threads of a process live until it ends, but for those that said that they end."""
     lasts = [thread.end_ns for thread in threads if thread.end_ns is not None]
-    types = sum((Counter(thread.types) for thread in threads), Counter[str]())
-    said = types["PROCESS_EXIT"] or types["PROCESS_EXEC"] > types["PROCESS_EXEC_FAILED"]
-    end_ns = killed_ns if killed_ns is not None or said else seen_ns
+    types: Counter[str] = Counter()
+    for thread in threads:
+        types.update(thread.types)
+    ended = types["PROCESS_EXIT"] or types["PROCESS_EXEC"] > types["PROCESS_EXEC_FAILED"]
+    end_ns = killed_ns if killed_ns is not None or ended else seen_ns
+    end = max([*lasts, end_ns] if end_ns is not None else lasts, default=None)
     for thread in threads:
         if thread.end_ns is not None and "THREAD_END" not in thread.types:
-            thread.end_ns = max(lasts if end_ns is None else [*lasts, end_ns])
+            thread.end_ns = end
 
 
 def _objects(

@@ -111,7 +111,7 @@ class Traceset:
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the traceset is closed."""
         return self._closed
 
     def close(self) -> None:
@@ -156,17 +156,20 @@ class Traceset:
         self,
         directories: Sequence[str | os.PathLike[str]] = (),
         aliases: Sequence[str | os.PathLike[str]] = (),
+        skip: Sequence[str] = (),
     ) -> Symbols:
         """Return names for the addresses in columns `object` and `site`.
 
         Args:
             directories: Where to look first for programs and debug files, by build-id or name.
             aliases: Alias files, whose names win.
+            skip: Patterns of functions and modules that are no call sites, as `Lck_*`.
         """
         from nptltrace.trace.symbols.alias import read_aliases
         from nptltrace.trace.symbols.lookup import Symbols
+        from nptltrace.trace.symbols.passed_over import PassedOver
 
-        return Symbols(self.source, read_aliases(aliases), directories)
+        return Symbols(self.source, read_aliases(aliases), directories, PassedOver(skip))
 
     def damages(self) -> list[libpttread.Damage]:
         """Return what could not be read so far; packets are checked when they are reached."""

@@ -59,7 +59,7 @@ class Metadata:
         text: All of it.
         uuid: The trace's identity, which each packet repeats.
         clock: Its clock.
-        env: The environment block: who traced what where.
+        env: The environment block: what traced what where.
     """
 
     text: str

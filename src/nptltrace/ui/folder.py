@@ -25,11 +25,11 @@ __all__ = ["Folder", "identity_of"]
 _NAME = ".ptt-view"
 _UNFINISHED = re.compile(r"\.[a-z]+-[0-9a-f]{12}-(?P<pid>\d+)")
 # Grows with each change of what is kept, or of how the model sees things.
-_LAYOUT = 4
+_LAYOUT = 5
 
 
 def identity_of(source: Source) -> bytes:
-    """Return 32 bytes that are others when the traces, or what is made of them, are others."""
+    """Return 32 bytes that are others when the traces, or what is derived from them, are others."""
     return source.identity(f"{__version__} {_LAYOUT}")
 
 
@@ -96,7 +96,7 @@ class Folder:
                 )  # fmt: skip
 
     def drop(self, name: str) -> None:
-        """Remove a new file that is not to be kept; who has it open may go on."""
+        """Remove a new file that is not to be kept; a process that has it open may go on."""
         if self._fd is not None:
             with suppress(OSError):
                 os.unlink(self._temporary(name), dir_fd=self._fd)

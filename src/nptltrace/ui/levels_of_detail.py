@@ -13,11 +13,11 @@ import numpy as np
 from nptltrace._binding import libpttread, libptttrack_drawing, libptttrack_sums
 from nptltrace.analysis.model import (
     Window,
+    add_parents,
     begin_window,
     finish_model,
     new_model,
     share_memory,
-    tell_parents,
 )
 from nptltrace.analysis.snapshots import Keeper
 from nptltrace.errors import NativeError
@@ -171,9 +171,9 @@ class Levels:
             os.close(fd)
         self._cursor = libpttread.Cursor(self._source.reader)
         self._whole = whole_filter(self._source)
-        self.model = new_model(
-            self._source, libptttrack_sums.ROWS | libptttrack_sums.EDGES | libptttrack_sums.PATH
-        )  # fmt: skip
+        kept = libptttrack_sums.ROWS | libptttrack_sums.STATES_OF
+        kept |= libptttrack_sums.EDGES | libptttrack_sums.PATH
+        self.model = new_model(self._source, kept)
         begin_window(self.model, self._source, Window())
         self._keeper = Keeper(self._source, self.model)
         self._threads = self._source.reader.thread_count()
@@ -200,7 +200,7 @@ class Levels:
         else:
             self._cursor.limit_key(self._source.reader.key_of_time(until_ns))
         shown, before = time.monotonic(), self._read_events
-        with reading_ahead(self._cursor) as batches:
+        with reading_ahead(self._cursor, processors=True) as batches:
             for buffer in batches:
                 if stop():
                     break
@@ -245,7 +245,7 @@ class Levels:
             self.going = Going(waiting, holding, self.tables, self.until_ns)
 
     def _show(self, waiting: NDArray[Any], holding: NDArray[Any]) -> None:
-        """Let questions see the tables; who waits or holds something is there as long as that."""
+        """Let questions see the tables; what waits or is held is there as long as that."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         model = self.model
         threads, objects = model.table("threads"), model.table("objects")
@@ -281,6 +281,7 @@ class Levels:
         with self._lock:
             self.going = None
             self.detail.feed(self.model)
+            self.detail.end()
         self.model.drop_rows()
         pieces = [piece.copy() for piece in self.model.path()]
         self._path = np.concatenate([self._path, *pieces])[::-1]
@@ -302,14 +303,14 @@ class Levels:
             self._folder.drop("detail")
 
     def _learn(self) -> None:
-        """Tell the model of threads and processes that are new."""
+        """Give the model the threads and processes that are new."""
         assert self.model is not None  # noqa: S101
         reader, source = self._source.reader, self._source
         if reader.thread_count() != self._threads:
             for number, (owner, tid) in enumerate(reader.threads()):
                 self.model.thread(number, owner, tid)
             self._threads = reader.thread_count()
-            tell_parents(self.model, source)
+            add_parents(self.model, source)
         processes = source.processes()
         shared = (len(processes), sum(len(process.shared) for process in processes))
         if shared != self._shared:

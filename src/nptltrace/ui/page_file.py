@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nptltrace import _paths
+from nptltrace.analysis.report.stacks.sums import SHOWN
 from nptltrace.errors import PttError, UsageError
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.naming import presentable
@@ -43,6 +44,7 @@ _ARROWS = 20_000
 _OVERVIEW = 2048
 _EDGES = 2000
 _WORST = 2000
+_STACKS = 5000
 _POLL_S = 0.05
 _VIEWS = ("object", "thread", "site", "thread,object")
 # Nothing of the file may be fetched from anywhere, nor run but what it brings along.
@@ -63,7 +65,7 @@ def page(viewer: Viewer, from_ns: int = -1, to_ns: int = -1) -> bytes:
     Raises:
         NativeFilesMissing: PTT was built without the page.
         UsageError: The recording goes on and is followed.
-        PttError: The trace cannot be read, or the viewer was told to end.
+        PttError: The trace cannot be read, or the viewer was asked to end.
     """
     directory = _paths.page_dir()
     texts = {
@@ -82,9 +84,9 @@ def _assembled(texts: dict[str, str], items: dict[str, bytes]) -> str:
     html = texts["index.html"]
     sheet = texts["app.css"].replace("</style", "<\\/style")
     script = texts["app.js"].replace("</script", "<\\/script").replace("<!--", "<\\!--")
-    told = _POLICY.format(script=_sum(script), sheet=_sum(sheet))
-    policy = f'<meta http-equiv="Content-Security-Policy" content="{told}">'
-    html = html.replace("<head>", f"<head>\n    {policy}", 1)
+    policy = _POLICY.format(script=_sum(script), sheet=_sum(sheet))
+    element = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    html = html.replace("<head>", f"<head>\n    {element}", 1)
     html = re.sub(r'<link rel="stylesheet"[^>]*>', lambda _: f"<style>{sheet}</style>", html)
     return re.sub(
         r'<script src="app\.js"[^>]*></script>', lambda _: f"{data}<script>{script}</script>", html
@@ -114,7 +116,7 @@ class _Part:
         window = {"from_ns": self._from, "to_ns": self._to}
         ends = {"from_ns": -1, "to_ns": -1} if self._is_whole else window
         made: dict[str, Any] = {}
-        for by in ("thread", "object"):
+        for by in ("thread", "object", "processor"):
             rows = self._rows(by)
             made[f"rows-{by}"] = rows
             made[f"spans-{by}"] = self._spans(by, rows["row"].to_pylist())
@@ -130,6 +132,10 @@ class _Part:
         for by in _VIEWS:
             ask = partial(viewer.contention, by=by, limit=_WORST, **ends)
             made[f"contention-{by.replace(',', '-')}"] = self._wait(ask)
+        for show in SHOWN:
+            made[f"flame-{show}"] = self._wait(
+                partial(viewer.flame, show=show, limit=_STACKS, **ends)
+            )
         made["findings"] = self._findings()
         made["order"] = self._wait(lambda: viewer.order(limit=_EDGES))
         made["critical"] = self._wait(viewer.critical)
@@ -230,14 +236,14 @@ class _Part:
             self._go_on()
             part = self._viewer.events(
                 position=position, t_ns=self._from, direction="forward", count=5000, thread=[],
-                object=[], event="", site="", pid="", text="",
+                object=[], event="", site="", pid="", tid="", on="", text="",
             )  # fmt: skip
-            told = part.schema.metadata or {}
+            metadata = part.schema.metadata or {}
             part = part.filter(pc.less(part["ts_ns"], self._to + (1 if self._is_whole else 0)))
             parts.append(part)
             count += part.num_rows
-            position = told.get(b"next", b"").decode()
-            if told.get(b"done") == b"1" or not position or not part.num_rows:
+            position = metadata.get(b"next", b"").decode()
+            if metadata.get(b"done") == b"1" or not position or not part.num_rows:
                 break
         if count >= MAX_EVENTS:
             self._left_out.append(f"Only the first {MAX_EVENTS:,} events are in this file")
@@ -253,6 +259,7 @@ class _Part:
         return {
             "findings": [one for one, _ in pairs],
             "uncovered": found["uncovered"],
+            "futex_waits": found["futex_waits"],
             "rows": [rows for _, rows in pairs],
             "lost": found["lost"],
             "partial": found["partial"],

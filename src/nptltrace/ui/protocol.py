@@ -1,10 +1,11 @@
 """What the viewer's page may ask, and what it is answered: every endpoint, parameter and shape.
 
-The page's own declarations (`web/src/protocol.ts`) are generated from here. Times are integers in
-ns since the traceset's start. A row is a thread or an object (the generations of an address
-together) under a number from 1 that stays the same as long as the trace does, 0 being none.
-Tables travel as Arrow IPC streams without nulls, dictionaries and compression, single objects as
-JSON; an error is JSON of the shape `Problem`.
+The page's own declarations (`web/src/base/protocol.ts`) are generated from here. Times are integers
+in ns since the traceset's start. A row is a thread or an object (the generations of an address
+together) under a number from 1 that stays the same as long as the trace does, 0 being none; or a
+processor, under its number + 1, where context switches were recorded and all was read. Tables
+travel as Arrow IPC streams without nulls, dictionaries and compression, single objects as JSON; an
+error is JSON of the shape `Problem`.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from nptltrace.analysis.vocabulary.document_types import (  # noqa: TC001 -- sha
     Uncovered,
     WaitClass,
 )
+from nptltrace.catalog import SYS_CALLS
 
 __all__ = [
-    "ARROWS", "ARROW_KINDS", "ENDPOINTS", "EVENTS", "FLAGS", "MAX_ROWS", "MAX_WIDTH", "OVERVIEW",
-    "PATH", "PATH_KINDS", "PREFIX", "ROWS", "SHAPES", "SPANS", "STATES", "Endpoint", "Parameter",
+    "ARROWS", "ARROW_KINDS", "CALLS", "ENDPOINTS", "EVENTS", "FLAGS", "MAX_ROWS", "MAX_WIDTH",
+    "OVERVIEW", "PATH", "PATH_KINDS", "PREFIX", "ROWS", "SHAPES", "SPANS", "STATES", "Endpoint",
+    "Parameter",
 ]  # fmt: skip
 
 PREFIX = "/api/"
@@ -37,8 +40,13 @@ MAX_DRAWN = 1 << 19
 # ---- numbers in tables ----
 
 # Column `state`. Between the spans of a thread's lane 0 it is `not waiting`: it ran, or slept, or
-# was ready to run.
-STATES = ("not waiting", "contended", "idle", "join", "timeout", "cancelled", "held", "shared")
+# was ready to run, and which of these is not known.
+STATES = (
+    "not waiting", "contended", "idle", "join", "timeout", "cancelled", "unknown", "held", "shared",
+    "running", "ready", "asleep", "preempted",
+)  # fmt: skip
+# Where a thread is asleep, column `other` is a number in this list of system calls.
+CALLS = SYS_CALLS
 # Column `flags`: the wait or hold had not ended when the trace did; several were drawn as one.
 FLAGS = {"open": 1, "merged": 2}
 ARROW_KINDS = ("wake", "hold")
@@ -55,10 +63,12 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
 _U8, _U16, _U32, _U64, _I64 = pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.int64()
 _TEXT = pa.utf8()
 
-# A thread or an object; metadata `total`: how many rows there are, not only those sent.
+# A thread, an object or a processor, whose `holds` are the turns that threads had on it. Metadata
+# `total`: how many rows there are, not only those sent.
 ROWS = _schema(
     row=_U32,
-    kind=_TEXT,  # thread, mutex, rwlock, spinlock, cond, barrier, semaphore, once, futex
+    # thread, processor, mutex, rwlock, spinlock, cond, barrier, semaphore, once, futex
+    kind=_TEXT,
     label=_TEXT,  # never empty
     name=_TEXT,  # of the thread, or of the global variable; may be empty
     process=_U32,  # number in `TraceInfo.processes`
@@ -74,7 +84,7 @@ ROWS = _schema(
     wait_ns=_U64,
     wait_max_ns=_U64,
     idle_ns=_U64,
-    other_ns=_U64,  # join, timeout, cancelled
+    other_ns=_U64,  # join, timeout, cancelled, unknown
     holds=_U64,
     hold_ns=_U64,
     caused_ns=_U64,  # how long others waited for what this thread held
@@ -82,9 +92,11 @@ ROWS = _schema(
 )
 
 # Stretches of lanes, a row at a time. Threads: lane 0 has waits, lanes from 1 on have nested
-# holds. Objects: lane 0 has the queue (`depth` = waiters), lanes from 1 on have holds. Short ones
+# holds. Objects: lane 0 has the queue (`depth` = waiters), lanes from 1 on have holds. Processors:
+# lane 0 has turns of threads, `preempted` if the thread could have gone on at the end, `running` if
+# not; `open`: how it ended is not known. Short ones
 # that share a state are drawn as one (flag `merged`), from where the first begins to the end of the
-# last: then `busy_ns` of `dur_ns` is taken, `count` tells of how many, and `other`, `wait_id`,
+# last: then `busy_ns` of `dur_ns` is taken, `count` says of how many, and `other`, `wait_id`,
 # `depth` are those of the longest, or the greatest. Metadata `until_ns`: all before it is there.
 SPANS = _schema(
     row=_U32,
@@ -95,12 +107,12 @@ SPANS = _schema(
     dur_ns=_I64,
     busy_ns=_I64,
     count=_U32,
-    other=_U32,  # row of the object (spans of threads) or of the thread (holds of objects)
+    other=_U32,  # row of the object (spans of threads) or of the thread (holds of objects, turns)
     depth=_U32,  # waiters: of the object in its queue, else of the lock waited for or held
-    wait_id=_U32,  # 0 where there is none; of a queue that of who has waited longest
+    wait_id=_U32,  # 0 where there is none; of a queue that of the one that has waited longest
 )
 
-# From waker to woken thread, and from the lock's holder to who waits for it; rows of threads.
+# From waker to woken thread, and from the lock's holder to the waiter; rows of threads.
 ARROWS = _schema(
     kind=_U8, from_row=_U32, from_ns=_I64, to_row=_U32, to_ns=_I64, wait_id=_U32, object_row=_U32
 )
@@ -163,6 +175,7 @@ class Loss(TypedDict):
 class TraceInfo(TypedDict):
     """What is open.
 
+    `view` is the fragment of the address that the page begins with where the address has none.
     `state` is `killed` while nobody has finished the trace of a recorder that was killed.
     """
 
@@ -186,6 +199,7 @@ class TraceInfo(TypedDict):
     uncovered: list[Uncovered]
     damages: list[str]
     remarks: list[str]
+    view: str
     detail: Detail
 
 
@@ -212,7 +226,10 @@ class ObjectRef(TypedDict):
 
 
 class Wait(TypedDict):
-    """A wait. The owner is who held the object when it began; the waker ended it.
+    """A wait. The owner held the object when it began; the waker ended it.
+
+    Stacks begin with the call site; the owner's is that of taking the object, or where that is not
+    known of the release that ended the wait.
 
     A contended one is divided: while the object was held, and until the thread was awake.
     """
@@ -231,8 +248,10 @@ class Wait(TypedDict):
     thread: ThreadRef
     object: ObjectRef
     site: str
+    stack: list[str]
     owner: ThreadRef | None
     owner_site: str
+    owner_stack: list[str]
     owner_since_ns: int | None
     waker: ThreadRef | None
     waker_site: str
@@ -256,6 +275,7 @@ class Hold(TypedDict):
     thread: ThreadRef
     object: ObjectRef
     site: str
+    stack: list[str]
     release_site: str
 
 
@@ -290,11 +310,48 @@ class Findings(TypedDict):
 
     findings: list[Finding]
     uncovered: list[Uncovered]
+    futex_waits: int
     rows: list[FindingRows]
     lost: int
     partial: bool
     kinds: list[str]
     failures: list[str]
+
+
+class FlameFrame(TypedDict):
+    """A frame of stacks; `text` says where in the function, and is never empty."""
+
+    name: str
+    text: str
+    module: str
+
+
+class FlameThread(TypedDict):
+    """A thread that was at a stack, and its part of the time; `tid` is 0 when nobody knows it."""
+
+    row: int
+    pid: int
+    tid: int
+    ns: int
+
+
+class FlameStack(TypedDict):
+    """A stack: places in `Flame.frames`, the call site first, and what happened there."""
+
+    frames: list[int]
+    count: int
+    ns: int
+    threads: list[FlameThread]
+
+
+class Flame(TypedDict):
+    """Waits, holds or idle waits by call stack; `count` and `ns` are of all, listed or not."""
+
+    title: str
+    frames: list[FlameFrame]
+    stacks: list[FlameStack]
+    count: int
+    ns: int
 
 
 class OrderNode(TypedDict):
@@ -321,10 +378,15 @@ class OrderEdge(TypedDict):
     tries: bool
     guards: list[int]
     in_cycle: bool
+    suppressed: list[str]
 
 
 class Order(TypedDict):
-    """The lock-order graph; those edges that were taken most often, cycles first."""
+    """The lock-order graph; those edges that were taken most often, cycles first.
+
+    Of an edge in a cycle, `suppressed` says why `ptt check` does not report that cycle; it is empty
+    if it does.
+    """
 
     nodes: list[OrderNode]
     edges: list[OrderEdge]
@@ -460,7 +522,7 @@ class Endpoint:
         return "GET" if self.body is None else "POST"
 
 
-_BY = Parameter("by", ("thread", "object"), "which rows are meant")
+_BY = Parameter("by", ("thread", "object", "processor"), "which rows are meant")
 _ROWS = Parameter("rows", "rows", f"which rows, at most {MAX_ROWS}")
 _FROM = Parameter("from_ns", "int", "where the range begins", -1)
 _TO = Parameter("to_ns", "int", "first time behind the range", -1)
@@ -472,11 +534,11 @@ ENDPOINTS = (
     Endpoint(
         "rows",
         "rows",
-        "Threads or objects, sorted by what matters.",
+        "Threads, objects or processors, sorted by what matters.",
         (
             _BY,
             Parameter("sort", ("wait", "hold", "start", "name", "row"), "order", "wait"),
-            Parameter("filter", "text", "text in label, kind, pid, tid or address", ""),
+            Parameter("filter", "text", "text in label, kind, pid, tid or address, or several", ""),
             Parameter("rows", "rows", "only these, in this order", ""),
             Parameter("offset", "int", "how many to leave out", 0),
             _LIMIT,
@@ -530,6 +592,8 @@ ENDPOINTS = (
             Parameter("event", "text", "beginnings of names of event types", ""),
             Parameter("site", "text", "part of a call site's name, or its address", ""),
             Parameter("pid", "text", "only of these processes", ""),
+            Parameter("tid", "text", "only of threads with these ids", ""),
+            Parameter("on", "text", "only on these objects, by address or name", ""),
             Parameter("text", "text", "only with this text in the sentence", ""),
         ),
         EVENTS,
@@ -545,6 +609,19 @@ ENDPOINTS = (
             _LIMIT,
         ),
         Contention,
+        later=True,
+    ),
+    Endpoint(
+        "flame",
+        "flame",
+        "Waits, holds or idle waits by call stack, for the whole or for a range.",
+        (
+            Parameter("show", ("waits", "holders", "holds", "idle"), "as `--show`", "waits"),
+            _FROM,
+            _TO,
+            Parameter("limit", "int", "how many stacks at most", 5000),
+        ),
+        Flame,
         later=True,
     ),
     Endpoint("findings", "findings", "What `ptt check` finds.", (), Findings, later=True),

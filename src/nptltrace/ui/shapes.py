@@ -19,7 +19,7 @@ def fits(shape: Any, value: Any) -> bool:
 
 @cache
 def _test(shape: Any) -> Callable[[Any], bool]:
-    """Return what tells whether a value is of a type: made once, as documents are long."""
+    """Return a check that a value is of a type: made once, as documents are long."""
     origin, args = get_origin(shape), get_args(shape)
     if origin is Literal:
         return lambda value: value in args

@@ -1,6 +1,6 @@
-"""Writes `web/src/protocol.ts`: the page's declarations of what `protocol` declares.
+"""Writes `web/src/base/protocol.ts`: the page's declarations of what `protocol` declares.
 
-python -m nptltrace.ui.typescript web/src/protocol.ts
+python -m nptltrace.ui.typescript web/src/base/protocol.ts
 """
 
 from __future__ import annotations

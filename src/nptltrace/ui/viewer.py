@@ -7,11 +7,11 @@ drawn is there after a while even of a large one; whoever asks meanwhile sees wh
 from __future__ import annotations
 
 import errno
-from ctypes import c_uint64
 from hashlib import sha256
 from pathlib import Path
 from threading import Condition, Event, RLock, Thread
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from nptltrace.trace.tsdl_reader import read_metadata
 from nptltrace.ui import protocol
 from nptltrace.ui.answers import drawing, trace_info
 from nptltrace.ui.answers.events import MAX_COUNT, EventList, Filters
+from nptltrace.ui.answers.flame import MAX_STACKS, with_threads
 from nptltrace.ui.answers.lock_order import order as lock_order
 from nptltrace.ui.answers.naming import Naming
 from nptltrace.ui.answers.ranges import NAMED, Ranges, Whole, event_types, used, with_rows
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from nptltrace.analysis.report.stacks.sums import Shown
     from nptltrace.trace.source import TraceFiles
+    from nptltrace.trace.symbols.passed_over import PassedOver
 
 
 __all__ = ["NotFound", "Viewer"]
@@ -61,6 +64,8 @@ _POLL_S = 0.2
 # What is said of a range of a running recording may be as old.
 _OLD_S = 3.0
 _HITS = 1000
+_FAR = 2**61
+_PROCESSORS = 1 << 16
 
 
 class NotFound(PttError):  # noqa: N818 -- reads as the sentence it reports
@@ -76,6 +81,7 @@ class Viewer:
         aliases: Alias files.
         directories: Where to look first for programs and debug files.
         source: The same traces, if they were opened before.
+        passed_over: Which frames are no call sites; by default the built-in rule.
 
     Raises:
         TraceFormatError: One of them is not a trace.
@@ -94,10 +100,12 @@ class Viewer:
         aliases: Sequence[str] = (),
         directories: Sequence[str] = (),
         source: Source | None = None,
+        passed_over: PassedOver | None = None,
     ) -> None:
         self._paths = [Path(path) for path in paths]
         self._follow = follow
         self._names = (tuple(aliases), tuple(directories))
+        self._passed_over = passed_over
         # Whoever reads the trace or what is drawn of it holds this; the worker does to change them.
         self._lock = RLock()
         self._source = source or Source(paths)
@@ -108,6 +116,7 @@ class Viewer:
         self._changed = Condition()
         self._version = 0
         self._error = ""
+        self._view: tuple[Window, dict[str, str]] = (Window(), {})
         self._killed: list[Path] = []
         self._is_recorded()
         self._stop = Event()
@@ -119,18 +128,27 @@ class Viewer:
         """Answer from opened traces, and what is drawn of them."""
         aliases, directories = self._names
         self._source, self._levels = source, levels
-        self._symbols = Symbols(source, read_aliases(aliases), directories)
+        self._symbols = Symbols(source, read_aliases(aliases), directories, self._passed_over)
         self._naming = Naming(source, self._symbols)
         uuids = b"".join(trace.metadata.uuid.bytes for trace in source.traces)
         self._events = EventList(
             source, self._symbols, self._naming, sha256(uuids).hexdigest()[:12]
         )  # fmt: skip
-        self._ranges = Ranges(self._paths, self._symbols, self._tell)
+        self._ranges = Ranges(self._paths, self._symbols, self._notify)
 
     def remarks(self) -> list[str]:
         """Return what a user should know of the traces."""
         damages = [str(damage) for damage in self._source.damages()]
         return trace_info.remarks(self._source, self._killed) + damages
+
+    def open_at(self, window: Window, filters: dict[str, str]) -> None:
+        """Choose what the page begins with.
+
+        Args:
+            window: The part that it shows and marks.
+            filters: Which events it lists, by parameters of `event-list` that are texts.
+        """
+        self._view = (window, {f"f.{name}": text for name, text in filters.items()})
 
     def start(self) -> None:
         """Begin to read the trace."""
@@ -141,7 +159,7 @@ class Viewer:
         self._worker.join()
 
     def stop(self) -> None:
-        """Tell who waits for a change or an answer that it ends; a signal handler may do so."""
+        """End the waits for a change or an answer; a signal handler may do so."""
         self.closed = True
         with self._changed:
             self._changed.notify_all()
@@ -165,21 +183,27 @@ class Viewer:
                 self._read_somewhere()
                 if not self._stop.is_set():
                     self._report()
-            self._tell()
+            self._notify()
             if not self._stop.is_set():
                 self._find()
         except (PttError, OSError, MemoryError) as error:
             self._error = one_line(error) or type(error).__name__
             if _lacks_room(error):
                 self._error += f", in {self._folder.place}: make room there, or set TMPDIR"
-        self._tell()
+        self._notify()
 
     def _open(self) -> bool:
         """Open what was kept of the trace; False if not all of it is there."""
         if self._follow and self._is_recorded():
             return False
-        identity = identity_of(self._source)
-        return self._whole.open(self._folder, identity, self._source) and self._levels.open()
+        return self._whole.open(self._folder, self._identity(), self._source) and (
+            self._levels.open()
+        )
+
+    def _identity(self) -> bytes:
+        """Return what distinguishes what is said of a trace: names of call sites are in it."""
+        rule = "\n".join(self._symbols.passed_over.patterns)
+        return sha256(identity_of(self._source) + rule.encode()).digest()
 
     def _read_somewhere(self) -> None:
         """Read, in a temporary place if where the trace lies there is no room."""
@@ -205,7 +229,7 @@ class Viewer:
             if self._killed and not running:
                 self._refresh()
             more = levels.read(
-                settled.until_ns() if running else None, self._stop.is_set, self._tell
+                settled.until_ns() if running else None, self._stop.is_set, self._notify
             )
             if not running or self._stop.is_set():
                 break
@@ -214,18 +238,18 @@ class Viewer:
             self._stop.wait(_POLL_S)
             self._refresh()
             self._ranges.forget(_OLD_S)
-            self._tell()
+            self._notify()
         self._ranges.forget()
         if not self._stop.is_set():
             if any(_described_anew(trace) for trace in self._source.traces):
                 self._read_again()
             else:
                 levels.finish()
-            self._tell()
+            self._notify()
 
     def _is_recorded(self) -> bool:
         """Return whether one of the traces grows; find out whose recorder was killed."""
-        grows = is_recorded(self._source)  # first: who dies between the two is found next time
+        grows = is_recorded(self._source)  # first: one that dies between the two is found next time
         self._killed = killed(self._source)
         return grows
 
@@ -240,11 +264,11 @@ class Viewer:
 
     def _read_again(self) -> None:
         """Read a recording that has ended once more: now it is known how fast its clock was."""
-        source = Source(self._paths)
+        source = self._opened_again()
         source.learn_threads(_SEARCHED)
         levels = Levels(source, self._folder, self._lock)
         levels.begin()
-        levels.read(None, self._stop.is_set, self._tell)
+        levels.read(None, self._stop.is_set, self._notify)
         if not self._stop.is_set():
             levels.finish()
             with self._lock:
@@ -256,19 +280,24 @@ class Viewer:
         assert levels.model is not None  # noqa: S101
         self._source.learn_threads()
         self._rows = None
-        self._whole.tell(levels.model, self._source, self._symbols)
+        self._whole.fill(levels.model, self._source, self._symbols)
         levels.model = None
-        self._whole.keep(self._folder, identity_of(self._source), self._source)
+        self._whole.keep(self._folder, self._identity(), self._source)
 
     def _find(self) -> None:
         """Look for bugs in the whole, if that was not done yet."""
         whole = self._whole
         if whole.findings is None and whole.find(
-            Source(self._paths), self._symbols, self._stop.is_set
+            self._opened_again(), self._symbols, self._stop.is_set
         ):
-            whole.keep(self._folder, identity_of(self._source), self._source)
+            whole.keep(self._folder, self._identity(), self._source)
 
-    def _tell(self) -> None:
+    def _opened_again(self) -> Source:
+        source = Source(self._paths)
+        self._symbols.of(source)  # which chooses its call sites
+        return source
+
+    def _notify(self) -> None:
         with self._changed:
             self._version += 1
             self._changed.notify_all()
@@ -288,7 +317,7 @@ class Viewer:
                     raise PttError(self._error)
                 raise Later(self._levels.progress)
             if self._rows is None or self._rows.tables is not tables:
-                self._rows = Rows(tables, self._naming, self._lanes)
+                self._rows = Rows(tables, self._naming, self._lanes, self._turns)
             return self._rows
 
     def _lanes(self, by: str, count: int) -> Any:
@@ -297,6 +326,15 @@ class Viewer:
             found = self._levels.detail.lanes(by, count)
             going = self._levels.going
             return found if going is None else going.lanes(by, found)
+
+    def _turns(self) -> Any:
+        """Return the turns on each processor, drawn as one for each way in which they ended."""
+        with self._lock:
+            detail = self._levels.detail
+            assert detail is not None  # noqa: S101
+            # Threads report what they did late: what is known on the way would look idle.
+            count = min(detail.rows("processor"), _PROCESSORS) if self._levels.ready else 0
+            return detail.spans("processor", list(range(count)), -_FAR, _FAR, _FAR)
 
     def _analysed(self, found: Any) -> None:
         """Make sure that something is there.
@@ -380,6 +418,7 @@ class Viewer:
             "uncovered": uncovered_modules(source.uncovered()),
             "damages": [str(damage) for damage in source.damages()[:_HITS]],
             "remarks": trace_info.remarks(source, self._killed),
+            "view": _fragment(*self._view, first, last),
             "detail": {
                 "ready": levels.ready,
                 "progress": levels.progress,
@@ -406,6 +445,8 @@ class Viewer:
             begin, end = self._range(from_ns, to_ns)
             bin_ns = drawing.bin_width(begin, end, _narrowed(width, rows))
             assert detail is not None  # noqa: S101
+            if by == "processor" and not self._levels.ready:
+                rows = []
             found = detail.spans(by, rows, begin, end, bin_ns)
             going, until_ns = self._levels.going, self._levels.until_ns
             if going is not None:
@@ -442,10 +483,9 @@ class Viewer:
         )  # fmt: skip
 
     def _density(self, begin: int, end: int, width: int) -> tuple[Any, Any]:
-        """Return how many events there are in each bin, and were lost, as far as packets tell."""
-        found, lost = (c_uint64 * width)(), (c_uint64 * width)()
-        self._source.reader.density(begin, max((end - begin) // width, 1), found, lost)
-        return np.ctypeslib.as_array(found), np.ctypeslib.as_array(lost)
+        """Return how many events there are in each bin, and were lost, as far as packets say."""
+        found, lost = self._source.reader.density(begin, max((end - begin) // width, 1), width)
+        return np.asarray(found), np.asarray(lost)
 
     # ---- details ----
 
@@ -495,8 +535,10 @@ class Viewer:
             "thread": thread,
             "object": object_,
             "site": known.site(int(found["site"])),
+            "stack": known.stack(int(found["thread"]), int(found["stack"]), int(found["site"])),
             "owner": known.thread(owner),
             "owner_site": known.site(int(found["owner_site"])),
+            "owner_stack": known.stack(owner, int(found["owner_stack"]), int(found["owner_site"])),
             "owner_since_ns": self._held_since(owner, object_["row"], int(found["t_ns"])),
             "waker": known.thread(int(found["waker"])),
             "waker_site": known.site(int(found["waker_site"])),
@@ -539,14 +581,13 @@ class Viewer:
                 "thread": thread,
                 "object": object_,
                 "site": self._site_at(known, row, object_["row"], begin),
+                "stack": self._events.stack_at(begin, _AT_ONCE, _only(known, row, object_["row"])),
                 "release_site": "" if is_open else self._site_at(known, row, object_["row"], end),
             }
 
     def _site_at(self, known: Rows, thread: int, object_: int, t_ns: int) -> str:
         """Return from where a thread did something with an object at a time."""
-        filters = Filters(
-            threads=known.thread_numbers([thread]), objects=known.object_pairs([object_])
-        )
+        filters = _only(known, thread, object_)
         # Its call may have been recorded at the same time, and an event may lack the site.
         for event in self._events.forward("", t_ns, _AT_ONCE, filters, None).to_pylist():
             if event["ts_ns"] == t_ns and event["site"]:
@@ -555,7 +596,8 @@ class Viewer:
 
     def events(
         self, *, position: str, t_ns: int, direction: str, count: int, thread: list[int],
-        object: list[int], event: str, site: str, pid: str, text: str,  # noqa: A002
+        object: list[int], event: str, site: str, pid: str, tid: str, on: str,  # noqa: A002
+        text: str,
     ) -> pa.Table:  # fmt: skip
         """Answer `event-list`."""
         with self._lock:
@@ -568,7 +610,7 @@ class Viewer:
             filters = Filters(
                 threads=known.thread_numbers(thread) if known and thread else None,
                 objects=known.object_pairs(object) if known and object else None,
-                event=event, site=site, pid=pid, text=text,
+                event=event, site=site, pid=pid, tid=tid, on=on, text=text,
             )  # fmt: skip
             ask = self._events.forward if direction == "forward" else self._events.backward
             return ask(position, t_ns, min(max(count, 1), MAX_COUNT), filters, known)
@@ -589,6 +631,13 @@ class Viewer:
             found = self._ranges.contention(window, pairs=by == "thread,object")
             document = report_document(found, by=by)
         return with_rows(document, by, limit, self._known(), totals)
+
+    def flame(self, show: Shown, from_ns: int, to_ns: int, limit: int) -> protocol.Flame:
+        """Answer `flame`."""
+        self._analysed(self._levels.ready or None)
+        window = Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)
+        found = self._ranges.flame(window, show)
+        return with_threads(found, self._known().thread_row, min(max(limit, 0), MAX_STACKS))
 
     def statistics(self, from_ns: int, to_ns: int) -> protocol.Statistics:
         """Answer `statistics`."""
@@ -618,7 +667,9 @@ class Viewer:
             **found,
             "rows": [
                 {
-                    "threads": [rows.thread_row(one["pid"], tid) for tid in one["threads"]],
+                    "threads": [
+                        rows.thread_row(one["pid"], tid, one["ts_ns"]) for tid in one["threads"]
+                    ],
                     "objects": [rows.object_row(one["pid"], at) for at in one["objects"]],
                 }
                 for one in found["findings"]
@@ -646,9 +697,9 @@ class Viewer:
 
     def order(self, limit: int) -> protocol.Order:
         """Answer `order`."""
-        self._analysed(self._levels.ready or None)
+        self._analysed(self._whole.findings)
         with self._lock:
-            return lock_order(self._known(), min(max(limit, 0), NAMED))
+            return lock_order(self._known(), self._whole.cycles, min(max(limit, 0), NAMED))
 
     # ---- search ----
 
@@ -660,10 +711,11 @@ class Viewer:
             known = self._known()
             for by in ("thread", "object"):
                 table = known.table(by, text=q, limit=limit + 1)
+                columns = ("row", "label", "kind", "object", "pid")
                 found += [
-                    _hit(by, label, kind, row=row)
-                    for row, label, kind in zip(
-                        *(table[name].to_pylist() for name in ("row", "label", "kind")), strict=True
+                    _hit(by, label, f"{kind} {address}".strip() + f" of process {pid}", row=row)
+                    for row, label, kind, address, pid in zip(
+                        *(table[name].to_pylist() for name in columns), strict=True
                     )
                 ]
             word = q.lower()
@@ -701,6 +753,21 @@ class Viewer:
 def _narrowed(width: int, rows: list[int]) -> int:
     """Return how many pixels so many rows are drawn in at most."""
     return min(width, protocol.MAX_DRAWN // max(len(rows), 1))
+
+
+def _fragment(window: Window, filters: dict[str, str], first_ns: int, end_ns: int) -> str:
+    """Return the fragment of an address that stands for a part of a trace and for filters."""
+    begin, end = window.begin_ns, window.end_ns
+    part = {}
+    if (begin, end) != (None, None):
+        whole = (first_ns if begin is None else begin, end_ns if end is None else end)
+        part = dict.fromkeys(("t", "mark"), "{}-{}".format(*whole))
+    return urlencode({key: text for key, text in (part | filters).items() if text})
+
+
+def _only(known: Rows, thread: int, object_: int) -> Filters:
+    """Return what chooses the events of a thread that are about an object, by their rows."""
+    return Filters(threads=known.thread_numbers([thread]), objects=known.object_pairs([object_]))
 
 
 def _lacks_room(error: Exception) -> bool:

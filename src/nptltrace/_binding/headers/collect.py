@@ -25,7 +25,7 @@ u8 = ctypes.c_uint8
 
 PTT_FAULT_UNFINISHED = 1
 PTT_FAULT_DAMAGED = 2
-PTT_COLLECT_ABI = 2
+PTT_COLLECT_ABI = 5
 PTT_PASS_FLUSH = 1
 
 
@@ -39,18 +39,20 @@ class Message(Structure):
 
 
 class CollectorOptions(Structure):
-    """`struct ptt_collector_options`, 48 bytes."""
+    """`struct ptt_collector_options`, 64 bytes."""
 
     _fields_ = (
         ("segment", s), ("trace", s), ("budget", u64), ("max_file_size", u64), ("max_files", u32),
-        ("chunk_size", u32), ("policy", u32), ("when_full", u32),
+        ("chunk_size", u32), ("policy", u32), ("when_full", u32), ("stack_depth", u32),
+        ("stack_all", u32), ("sched", u32), ("python", u32),
     )
     segment: bytes | None; trace: bytes | None; budget: int; max_file_size: int; max_files: int;
-    chunk_size: int; policy: int; when_full: int
+    chunk_size: int; policy: int; when_full: int; stack_depth: int; stack_all: int; sched: int;
+    python: int
 
 
 class CollectorStats(Structure):
-    """`struct ptt_collector_stats`, 144 bytes."""
+    """`struct ptt_collector_stats`, 152 bytes."""
 
     _fields_ = (
         ("events", u64), ("packets", u64), ("bytes", u64), ("threads", u64), ("lost_full", u64),
@@ -58,11 +60,13 @@ class CollectorStats(Structure):
         ("overwritten", u64), ("removed", u64), ("wait_ns", u64), ("chunks", u32),
         ("free_chunks", u32), ("freed_chunks", u32), ("live_threads", u32), ("write_error", i32),
         ("stopped", u32), ("lost_processes", u32), ("lost_real_time", u64), ("without_site", u64),
+        ("without_stack", u64),
     )
     events: int; packets: int; bytes: int; threads: int; lost_full: int; lost_closed: int;
     lost_threads: int; lost_write: int; lost_sites: int; overwritten: int; removed: int;
     wait_ns: int; chunks: int; free_chunks: int; freed_chunks: int; live_threads: int;
-    write_error: int; stopped: int; lost_processes: int; lost_real_time: int; without_site: int
+    write_error: int; stopped: int; lost_processes: int; lost_real_time: int; without_site: int;
+    without_stack: int
 
 
 class CollectorThread(Structure):
@@ -113,12 +117,12 @@ class CollectorFault(Structure):
 
 
 class Site(Structure):
-    """`struct ptt_site`, 16 bytes."""
+    """`struct ptt_site`, 24 bytes."""
 
     _fields_ = (
-        ("address", u64), ("process", u32), ("id", u32),
+        ("address", u64), ("process", u32), ("id", u32), ("parent", u32), ("reserved", u32),
     )
-    address: int; process: int; id: int
+    address: int; process: int; id: int; parent: int; reserved: int
 
 
 class Segment(Structure):
@@ -131,18 +135,21 @@ class Segment(Structure):
         ("chunk_offset", u64), ("site_offset", u64), ("policy", u32), ("when_full", u32),
         ("clock", u32), ("recorder_pid", u32), ("start_clock", u64), ("start_unix_ns", i64),
         ("uuid", u8 * 16), ("shared_offset", u64), ("chunk_reserve", u32),
-        ("chunk_reserve_at", u32), ("pad1", u64 * 5), ("closed", u32), ("thread_high", u32),
-        ("chunk_hand", u32), ("stopped", u32), ("overwritten", u64), ("site_head", u64),
-        ("site_tail", u64), ("site_lost", u64), ("chunks_there", u32), ("real_time", u32),
-        ("without_site", u64), ("space", u32), ("waiters", u32), ("doorbell", u32),
-        ("lost_processes", u32), ("process_hint", u32), ("images", u32), ("process_high", u32),
-        ("thread_hint", u32), ("pad3", u64 * 4), ("collector", u8 * 64),
+        ("chunk_reserve_at", u32), ("stack_depth", u32), ("stack_all", u32), ("sched", u32),
+        ("python", u32), ("slow_barrier", u32), ("pad2", u32 * 3), ("without_stack", u64),
+        ("closed", u32), ("thread_high", u32), ("chunk_hand", u32), ("stopped", u32),
+        ("overwritten", u64), ("site_head", u64), ("site_tail", u64), ("site_lost", u64),
+        ("chunks_there", u32), ("real_time", u32), ("without_site", u64), ("space", u32),
+        ("waiters", u32), ("doorbell", u32), ("lost_processes", u32), ("process_hint", u32),
+        ("images", u32), ("process_high", u32), ("thread_hint", u32), ("pad3", u64 * 4),
+        ("collector", u8 * 64),
     )
     abi: AbiHead; size: int; chunk_size: int; chunk_count: int; thread_count: int;
     process_count: int; process_offset: int; thread_owner_offset: int; thread_offset: int;
     chunk_state_offset: int; chunk_offset: int; site_offset: int; policy: int; when_full: int;
     clock: int; recorder_pid: int; start_clock: int; start_unix_ns: int; uuid: Any;
-    shared_offset: int; chunk_reserve: int; chunk_reserve_at: int; pad1: Any; closed: int;
+    shared_offset: int; chunk_reserve: int; chunk_reserve_at: int; stack_depth: int; stack_all: int;
+    sched: int; python: int; slow_barrier: int; pad2: Any; without_stack: int; closed: int;
     thread_high: int; chunk_hand: int; stopped: int; overwritten: int; site_head: int;
     site_tail: int; site_lost: int; chunks_there: int; real_time: int; without_site: int;
     space: int; waiters: int; doorbell: int; lost_processes: int; process_hint: int; images: int;
@@ -155,6 +162,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_collector_create": (i32, (p, p, p)),
     "ptt_collector_create_shared": (i32, (p, u64, p, p)),
     "ptt_collector_attach": (i32, (p, p, p)),
+    "ptt_collector_sched": (i32, (p, u32, p)),
     "ptt_collector_pass": (i32, (p, u32, p)),
     "ptt_collector_wait": (i32, (p, u32)),
     "ptt_collector_close": (i32, (p,)),

@@ -31,7 +31,20 @@ PTT_PROCESS_LIVE = 2
 PTT_PROCESS_EXECING = 3
 PTT_PROCESS_ENDED = 4
 PTT_PROCESS_COUNT_MAX = 65536
+PTT_STACK_WHOLE = 1
+PTT_NO_PARENT = 16777215
+PTT_PYTHON_PLACE = 70368744177664
+PTT_PYTHON_PLACE_END = 87960930222080
+PTT_PYTHON_SHIFT = 20
 PTT_SITE_VOID = 18446744073709551615
+PTT_ATTACH_BEGUN = 0
+PTT_ATTACH_RECORDS = 1
+PTT_ATTACH_LEFT = 2
+PTT_ATTACH_REFUSED = 3
+PTT_ATTACH_WANT_RECORD = 0
+PTT_ATTACH_WANT_LEAVE = 1
+PTT_ATTACH_WANT_TIDY = 2
+PTT_ATTACH_PATIENCE_S = 20
 
 
 class AbiHead(Structure):
@@ -51,3 +64,14 @@ class Control(Structure):
         ("reserved", u32 * 10),
     )
     abi: AbiHead; pid: int; changes: int; level: Any; reserved: Any
+
+
+class Attach(Structure):
+    """`struct ptt_attach`, 256 bytes."""
+
+    _fields_ = (
+        ("abi", AbiHead), ("state", u32), ("wanted", u32), ("beat", u32), ("modules", u32),
+        ("calls", u32), ("refused", u32), ("reason", char * 216),
+    )
+    abi: AbiHead; state: int; wanted: int; beat: int; modules: int; calls: int; refused: int;
+    reason: bytes

@@ -36,7 +36,11 @@ PTT_FACT_LONG_HOLD = 13
 PTT_FACT_WAIT_FOR_LOWER = 14
 PTT_FACT_ALL_BLOCKED = 15
 PTT_FACT_WAIT_WITH_HOLD = 16
-PTT_FACT_KINDS = 17
+PTT_FACT_ORDER_CYCLE_PREVENTED = 17
+PTT_FACT_HOLD_PREEMPTED = 18
+PTT_FACT_HOLD_ASLEEP = 19
+PTT_FACT_CONVOY = 20
+PTT_FACT_KINDS = 21
 PTT_STEP_TOOK = 0
 PTT_STEP_WAITS = 1
 PTT_STEP_ASKED = 2
@@ -55,10 +59,13 @@ PTT_STEP_ENDED = 14
 PTT_STEP_CREATED = 15
 PTT_STEP_PRIORITY = 16
 PTT_STEP_FORKED = 17
+PTT_STEP_SLEPT = 18
+PTT_STEP_PASSED = 19
+PTT_STEP_FREE = 20
 PTT_CHECK_FACTS = 0
 PTT_CHECK_STEPS = 1
 PTT_CHECK_THREADS = 2
-PTT_CHECK_VERSION = 4
+PTT_CHECK_VERSION = 6
 PTT_FLAG_CLOSED = 1
 PTT_FLAG_WHOLE = 2
 PTT_FLAG_SUSPECT = 4
@@ -81,23 +88,25 @@ class CheckFact(Structure):
 
 
 class CheckStep(Structure):
-    """`struct ptt_check_step`, 56 bytes."""
+    """`struct ptt_check_step`, 64 bytes."""
 
     _fields_ = (
         ("ts", i64), ("object", u64), ("site", u64), ("value", i64), ("wait", u64), ("thread", u32),
-        ("other", u32), ("process", u32), ("kind", u16), ("what", u16),
+        ("other", u32), ("process", u32), ("kind", u16), ("what", u16), ("call", u32),
+        ("reserved", u32),
     )
     ts: int; object: int; site: int; value: int; wait: int; thread: int; other: int; process: int;
-    kind: int; what: int
+    kind: int; what: int; call: int; reserved: int
 
 
 class CheckThreadRow(Structure):
-    """`struct ptt_check_thread_row`, 16 bytes."""
+    """`struct ptt_check_thread_row`, 40 bytes."""
 
     _fields_ = (
-        ("process", u32), ("tid", u32), ("number", u32), ("reserved", u32),
+        ("first_ns", i64), ("last_ns", i64), ("end_ns", i64), ("process", u32), ("tid", u32),
+        ("number", u32), ("generation", u32),
     )
-    process: int; tid: int; number: int; reserved: int
+    first_ns: int; last_ns: int; end_ns: int; process: int; tid: int; number: int; generation: int
 
 
 class CheckTable(Structure):

@@ -23,10 +23,16 @@ u8 = ctypes.c_uint8
 
 PTT_DETAIL_THREADS = 0
 PTT_DETAIL_OBJECTS = 1
-PTT_DETAIL_HELD = 6
-PTT_DETAIL_SHARED = 7
-PTT_DETAIL_STATES = 8
-PTT_DETAIL_VERSION = 2
+PTT_DETAIL_PROCESSORS = 2
+PTT_DETAIL_KINDS = 3
+PTT_DETAIL_HELD = 7
+PTT_DETAIL_SHARED = 8
+PTT_DETAIL_RUNNING = 9
+PTT_DETAIL_READY = 10
+PTT_DETAIL_ASLEEP = 11
+PTT_DETAIL_PREEMPTED = 12
+PTT_DETAIL_STATES = 13
+PTT_DETAIL_VERSION = 6
 PTT_DETAIL_OPEN = 1
 PTT_DETAIL_MERGED = 2
 PTT_DETAIL_BINS = 8192
@@ -44,17 +50,19 @@ class DetailSpan(Structure):
 
 
 class DetailWait(Structure):
-    """`struct ptt_detail_wait`, 72 bytes."""
+    """`struct ptt_detail_wait`, 80 bytes."""
 
     _fields_ = (
         ("t_ns", i64), ("dur_ns", i64), ("held_ns", i64), ("waker_t_ns", i64), ("parent", u32),
         ("thread", u32), ("object", u32), ("site", u32), ("owner", u32), ("owner_site", u32),
-        ("waker", u32), ("waker_site", u32), ("queue_depth", u16), ("result", i16),
-        ("wait_class", u8), ("kind", u8), ("mode", u8), ("open", u8),
+        ("waker", u32), ("waker_site", u32), ("stack", u32), ("owner_stack", u32),
+        ("queue_depth", u16), ("result", i16), ("wait_class", u8), ("kind", u8), ("mode", u8),
+        ("open", u8),
     )
     t_ns: int; dur_ns: int; held_ns: int; waker_t_ns: int; parent: int; thread: int; object: int;
-    site: int; owner: int; owner_site: int; waker: int; waker_site: int; queue_depth: int;
-    result: int; wait_class: int; kind: int; mode: int; open: int
+    site: int; owner: int; owner_site: int; waker: int; waker_site: int; stack: int;
+    owner_stack: int; queue_depth: int; result: int; wait_class: int; kind: int; mode: int;
+    open: int
 
 
 class DetailBin(Structure):
@@ -73,7 +81,8 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_detail_open": (p, (i32, p)),
     "ptt_detail_destroy": (None, (p,)),
     "ptt_detail_events": (i32, (p, p, i64)),
-    "ptt_detail_feed": (i32, (p, p, p, p)),
+    "ptt_detail_feed": (i32, (p, p, p, p, p)),
+    "ptt_detail_end": (i32, (p,)),
     "ptt_detail_finish": (i32, (p, p)),
     "ptt_detail_rows": (u32, (p, u32)),
     "ptt_detail_lanes": (i32, (p, u32, p, u32)),

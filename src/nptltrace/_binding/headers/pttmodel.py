@@ -16,6 +16,7 @@ f64 = ctypes.c_double
 i32 = ctypes.c_int32
 i64 = ctypes.c_int64
 p = ctypes.c_void_p
+u16 = ctypes.c_uint16
 u32 = ctypes.c_uint32
 u64 = ctypes.c_uint64
 u8 = ctypes.c_uint8
@@ -25,15 +26,16 @@ PTT_IDLE = 1
 PTT_JOIN = 2
 PTT_TIMEOUT = 3
 PTT_CANCELLED = 4
-PTT_CLASSES = 5
-PTT_WAKE_RELEASE = 1
-PTT_WAKE_SIGNAL = 2
-PTT_WAKE_BROADCAST = 3
-PTT_WAKE_POST = 4
-PTT_WAKE_BARRIER = 5
-PTT_WAKE_END = 6
-PTT_WAKE_ONCE = 7
-PTT_WAKE_FUTEX = 8
+PTT_UNKNOWN = 5
+PTT_CLASSES = 6
+PTT_STATE_UNKNOWN = 0
+PTT_STATE_RUNNING = 1
+PTT_STATE_READY = 2
+PTT_STATE_PREEMPTED = 3
+PTT_STATE_ASLEEP = 4
+PTT_STATE_BLOCKED = 5
+PTT_STATE_IDLE = 6
+PTT_STATES = 7
 PTT_PATH_RUN = 0
 PTT_PATH_WAKE = 1
 PTT_PATH_WAIT = 2
@@ -53,46 +55,52 @@ PTT_MODEL_WAKEUPS = 11
 PTT_MODEL_OPEN = 12
 PTT_MODEL_SEGMENTS = 13
 PTT_MODEL_STATE = 14
-PTT_MODEL_TABLES = 15
-PTT_MODEL_VERSION = 7
+PTT_MODEL_THREAD_STATES = 15
+PTT_MODEL_TABLES = 16
+PTT_MODEL_VERSION = 13
 PTT_MODEL_ROWS = 1
 PTT_MODEL_EDGES = 2
 PTT_MODEL_PATH = 4
 PTT_MODEL_PAIRS_OF = 8
+PTT_MODEL_STATES_OF = 16
 PTT_MODEL_PLACES = 64
+PTT_SILENT_NS = 10000000
 PTT_BUCKETS = 768
-PTT_OBJECT_LLL_SHIFT = 8
+PTT_OBJECT_TYPE_SHIFT = 8
 
 
 class Sums(Structure):
-    """`struct ptt_sums`, 120 bytes."""
+    """`struct ptt_sums`, 152 bytes."""
 
     _fields_ = (
-        ("wait_n", u64 * 5), ("wait_ns", u64 * 5), ("wait_max", u64), ("held_ns", u64),
-        ("hold_n", u64), ("hold_ns", u64), ("hold_max", u64),
+        ("wait_n", u64 * 6), ("wait_ns", u64 * 6), ("wait_max", u64), ("held_ns", u64),
+        ("hold_n", u64), ("hold_ns", u64), ("hold_max", u64), ("used_ns", u64), ("undivided", u64),
     )
-    wait_n: Any; wait_ns: Any; wait_max: int; held_ns: int; hold_n: int; hold_ns: int; hold_max: int
+    wait_n: Any; wait_ns: Any; wait_max: int; held_ns: int; hold_n: int; hold_ns: int;
+    hold_max: int; used_ns: int; undivided: int
 
 
 class ModelObject(Structure):
-    """`struct ptt_model_object`, 232 bytes."""
+    """`struct ptt_model_object`, 296 bytes."""
 
     _fields_ = (
         ("address", u64), ("first_ns", i64), ("process", u32), ("kind", u32), ("generation", u32),
         ("before", u32), ("flags", u32), ("waiters", u32), ("holders", u32), ("holder", u32),
-        ("holds", u32), ("waits", u32), ("opens", u32), ("process_next", u32), ("sums", Sums),
-        ("last_ns", i64), ("wasted", u64), ("threads", u32), ("max_waiters", u32),
-        ("first_site", u32), ("histogram", u32), ("init_site", u32), ("attributes", u32),
-        ("address_threads", u32),
+        ("holds", u32), ("waits", u32), ("opens", u32), ("process_next", u32), ("release_ns", i64),
+        ("release_site", u64), ("release_stack", u32), ("releaser", u32), ("waking", u32),
+        ("arrived", u32), ("sums", Sums), ("last_ns", i64), ("wasted", u64), ("threads", u32),
+        ("max_waiters", u32), ("first_site", u32), ("histogram", u32), ("init_site", u32),
+        ("attributes", u32), ("address_threads", u32),
     )
     address: int; first_ns: int; process: int; kind: int; generation: int; before: int; flags: int;
     waiters: int; holders: int; holder: int; holds: int; waits: int; opens: int; process_next: int;
-    sums: Sums; last_ns: int; wasted: int; threads: int; max_waiters: int; first_site: int;
-    histogram: int; init_site: int; attributes: int; address_threads: int
+    release_ns: int; release_site: int; release_stack: int; releaser: int; waking: int;
+    arrived: int; sums: Sums; last_ns: int; wasted: int; threads: int; max_waiters: int;
+    first_site: int; histogram: int; init_site: int; attributes: int; address_threads: int
 
 
 class ModelSite(Structure):
-    """`struct ptt_model_site`, 152 bytes."""
+    """`struct ptt_model_site`, 184 bytes."""
 
     _fields_ = (
         ("sums", Sums), ("address", u64), ("caused_ns", u64), ("process", u32), ("kind", u32),
@@ -102,24 +110,26 @@ class ModelSite(Structure):
 
 
 class ModelThread(Structure):
-    """`struct ptt_model_thread`, 384 bytes."""
+    """`struct ptt_model_thread`, 440 bytes."""
 
     _fields_ = (
         ("pthread", u64), ("first_ns", i64), ("last_ns", i64), ("end_ns", i64), ("process", u32),
         ("tid", u32), ("number", u32), ("generation", u32), ("creator", u32), ("flags", u32),
         ("held", u32), ("holds", u32), ("waits", u32), ("process_next", u32), ("sums", Sums),
         ("kind_ns", u64 * 16), ("blocked_ns", u64), ("caused_ns", u64), ("routine", u64),
-        ("create_ns", i64), ("join_ns", i64), ("buffer_ns", u64), ("create_site", u32),
-        ("histogram", u32), ("policy", u32), ("priority", i32),
+        ("create_ns", i64), ("join_ns", i64), ("buffer_ns", u64), ("silent_ns", u64),
+        ("create_site", u32), ("histogram", u32), ("policy", u32), ("priority", i32),
+        ("cpu_ns", i64), ("ready_ns", i64),
     )
     pthread: int; first_ns: int; last_ns: int; end_ns: int; process: int; tid: int; number: int;
     generation: int; creator: int; flags: int; held: int; holds: int; waits: int; process_next: int;
     sums: Sums; kind_ns: Any; blocked_ns: int; caused_ns: int; routine: int; create_ns: int;
-    join_ns: int; buffer_ns: int; create_site: int; histogram: int; policy: int; priority: int
+    join_ns: int; buffer_ns: int; silent_ns: int; create_site: int; histogram: int; policy: int;
+    priority: int; cpu_ns: int; ready_ns: int
 
 
 class ModelPair(Structure):
-    """`struct ptt_model_pair`, 152 bytes."""
+    """`struct ptt_model_pair`, 184 bytes."""
 
     _fields_ = (
         ("sums", Sums), ("caused_ns", u64), ("balance_ns", i64), ("thread", u32), ("object", u32),
@@ -171,30 +181,45 @@ class ModelEdge(Structure):
 
 
 class ModelWait(Structure):
-    """`struct ptt_model_wait`, 96 bytes."""
+    """`struct ptt_model_wait`, 120 bytes."""
 
     _fields_ = (
-        ("t_ns", i64), ("dur_ns", i64), ("held_ns", i64), ("waker_t_ns", i64), ("id", u64),
-        ("parent", u64), ("chain", u64), ("thread", u32), ("object", u32), ("site", u32),
-        ("owner", u32), ("owner_site", u32), ("waker", u32), ("waker_site", u32),
-        ("queue_depth", u32), ("result", i32), ("wait_class", u8), ("kind", u8), ("mode", u8),
+        ("t_ns", i64), ("dur_ns", i64), ("held_ns", i64), ("waker_t_ns", i64), ("ready_ns", i64),
+        ("id", u64), ("parent", u64), ("chain", u64), ("thread", u32), ("object", u32),
+        ("site", u32), ("owner", u32), ("owner_site", u32), ("waker", u32), ("waker_site", u32),
+        ("queue_depth", u32), ("result", i32), ("stack", u32), ("owner_stack", u32),
+        ("waker_stack", u32), ("reserved", u32), ("wait_class", u8), ("kind", u8), ("mode", u8),
         ("open", u8),
     )
-    t_ns: int; dur_ns: int; held_ns: int; waker_t_ns: int; id: int; parent: int; chain: int;
-    thread: int; object: int; site: int; owner: int; owner_site: int; waker: int; waker_site: int;
-    queue_depth: int; result: int; wait_class: int; kind: int; mode: int; open: int
+    t_ns: int; dur_ns: int; held_ns: int; waker_t_ns: int; ready_ns: int; id: int; parent: int;
+    chain: int; thread: int; object: int; site: int; owner: int; owner_site: int; waker: int;
+    waker_site: int; queue_depth: int; result: int; stack: int; owner_stack: int; waker_stack: int;
+    reserved: int; wait_class: int; kind: int; mode: int; open: int
 
 
 class ModelHold(Structure):
-    """`struct ptt_model_hold`, 40 bytes."""
+    """`struct ptt_model_hold`, 64 bytes."""
 
     _fields_ = (
-        ("t_ns", i64), ("dur_ns", i64), ("thread", u32), ("object", u32), ("site", u32),
-        ("release_site", u32), ("max_waiters", u32), ("mode", u8), ("open", u8),
-        ("thread_place", u8), ("object_place", u8),
+        ("t_ns", i64), ("dur_ns", i64), ("off_ns", i64), ("ready_ns", i64), ("thread", u32),
+        ("object", u32), ("site", u32), ("release_site", u32), ("max_waiters", u32), ("stack", u32),
+        ("release_stack", u32), ("mode", u8), ("open", u8), ("thread_place", u8),
+        ("object_place", u8),
     )
-    t_ns: int; dur_ns: int; thread: int; object: int; site: int; release_site: int;
-    max_waiters: int; mode: int; open: int; thread_place: int; object_place: int
+    t_ns: int; dur_ns: int; off_ns: int; ready_ns: int; thread: int; object: int; site: int;
+    release_site: int; max_waiters: int; stack: int; release_stack: int; mode: int; open: int;
+    thread_place: int; object_place: int
+
+
+class ModelState(Structure):
+    """`struct ptt_model_state`, 40 bytes."""
+
+    _fields_ = (
+        ("t_ns", i64), ("dur_ns", i64), ("wait", u64), ("thread", u32), ("state", u8),
+        ("reserved", u8), ("call", u16), ("cpu", u16), ("pad", u16 * 3),
+    )
+    t_ns: int; dur_ns: int; wait: int; thread: int; state: int; reserved: int; call: int; cpu: int;
+    pad: Any
 
 
 class ModelWakeup(Structure):
@@ -209,13 +234,14 @@ class ModelWakeup(Structure):
 
 
 class ModelSegment(Structure):
-    """`struct ptt_model_segment`, 32 bytes."""
+    """`struct ptt_model_segment`, 40 bytes."""
 
     _fields_ = (
-        ("start_ns", i64), ("end_ns", i64), ("thread", u32), ("object", u32), ("site", u32),
-        ("kind", u8), ("reserved", u8 * 3),
+        ("start_ns", i64), ("end_ns", i64), ("ready_ns", i64), ("thread", u32), ("object", u32),
+        ("site", u32), ("kind", u8), ("reserved", u8 * 3),
     )
-    start_ns: int; end_ns: int; thread: int; object: int; site: int; kind: int; reserved: Any
+    start_ns: int; end_ns: int; ready_ns: int; thread: int; object: int; site: int; kind: int;
+    reserved: Any
 
 
 class ModelEvent(Structure):
@@ -259,11 +285,13 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_model_window": (None, (p, i64, i64)),
     "ptt_model_undecided": (u64, (p,)),
     "ptt_model_feed": (i32, (p, p, i64)),
+    "ptt_model_feed_early": (i32, (p, p, i64)),
     "ptt_model_waiting": (i32, (p, i64)),
     "ptt_model_holding": (i32, (p, i64)),
     "ptt_model_state": (i32, (p,)),
     "ptt_model_save": (i64, (p, i32)),
     "ptt_model_load": (i32, (p, p, u64)),
+    "ptt_model_resume": (i32, (p, p, u64)),
     "ptt_model_full": (u32, (p, u32)),
     "ptt_model_set_full": (i32, (p, u32, u32)),
     "ptt_model_finish": (i32, (p, p, p, u32)),

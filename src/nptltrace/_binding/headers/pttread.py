@@ -30,7 +30,7 @@ PTT_RAW = 1
 PTT_JSONL = 2
 PTT_CSV = 3
 PTT_SENTENCE = 4
-PTT_READ_VERSION = 3
+PTT_READ_VERSION = 4
 PTT_SITE_ADDRESS = 281474976710655
 PTT_SITE_GENERATION_MAX = 32767
 PTT_SITE_ENTRY = 9223372036854775808
@@ -97,17 +97,18 @@ class Damage(Structure):
 
 
 class Columns(Structure):
-    """`struct ptt_columns`, 56 bytes."""
+    """`struct ptt_columns`, 64 bytes."""
 
     _fields_ = (
         ("ts", p), ("thread", p), ("id", p), ("cpu", p), ("object", p), ("site", p), ("payload", p),
+        ("stack", p),
     )
     ts: int | None; thread: int | None; id: int | None; cpu: int | None; object: int | None;
-    site: int | None; payload: int | None
+    site: int | None; payload: int | None; stack: int | None
     # What its pointers lead to.
     targets = (
         ("ts", i64), ("thread", u32), ("id", u16), ("cpu", u16), ("object", u64), ("site", u64),
-        ("payload", u64),
+        ("payload", u64), ("stack", u32),
     )
 
 
@@ -157,17 +158,21 @@ class MissingName(Structure):
 
 
 class Copy(Structure):
-    """`struct ptt_copy`, 88 bytes."""
+    """`struct ptt_copy`, 104 bytes."""
 
     _fields_ = (
         ("from_packet", u32), ("from_offset", u32), ("to_packet", u32), ("to_offset", u32),
-        ("uuid", u8 * 16), ("instance", u64), ("process_filter", u32), ("thread_filter", u32),
+        ("uuid", u8 * 16), ("instance", u64), ("threads", p), ("events", p), ("event_count", u64),
         ("process_shift", u32), ("sequence", u32), ("tick_origin", u64), ("tick_base", u64),
         ("tick_mul", u64), ("tick_div", u64),
     )
     from_packet: int; from_offset: int; to_packet: int; to_offset: int; uuid: Any; instance: int;
-    process_filter: int; thread_filter: int; process_shift: int; sequence: int; tick_origin: int;
-    tick_base: int; tick_mul: int; tick_div: int
+    threads: int | None; events: int | None; event_count: int; process_shift: int; sequence: int;
+    tick_origin: int; tick_base: int; tick_mul: int; tick_div: int
+    # What its pointers lead to.
+    targets = (
+        ("threads", u8), ("events", u64),
+    )
 
 
 # Result and arguments of the functions.
@@ -178,6 +183,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_reader_add_trace": (i32, (p, p)),
     "ptt_reader_add_process": (i32, (p, u32, u32, u32)),
     "ptt_reader_set_site": (i32, (p, u32, u32, u64)),
+    "ptt_reader_set_stack_sites": (i32, (p, u32, p, u32)),
     "ptt_reader_set_tenants": (i32, (p, u32, p, u32)),
     "ptt_reader_add_stream": (i32, (p, u32)),
     "ptt_reader_add_file": (i32, (p, u32, s)),
@@ -220,6 +226,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_filter_allow_thread": (i32, (p, u32)),
     "ptt_filter_allow_object": (i32, (p, u32, u64)),
     "ptt_filter_allow_site": (i32, (p, u32, u64)),
+    "ptt_filter_keep_event": (i32, (p, u32)),
     "ptt_filter_apply": (i64, (p, p, p, i64)),
     "ptt_cursor_pick": (i64, (p, p, p, p, p, i64, i64, p)),
     "ptt_counter_create": (p, (p, i32, i32)),
@@ -230,7 +237,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_names_create": (p, (p,)),
     "ptt_names_destroy": (None, (p,)),
     "ptt_names_show_process": (None, (p, i32)),
-    "ptt_names_set_thread": (i32, (p, u32, s)),
+    "ptt_names_set_thread": (i32, (p, u32, i64, s)),
     "ptt_names_set_pthread": (i32, (p, u32, u64, i64, u32)),
     "ptt_names_set": (i32, (p, u32, u32, u64, s)),
     "ptt_names_add_range": (i32, (p, u32, u64, u64)),

@@ -1,6 +1,6 @@
 """Contention: how long which threads waited for what, where, and because of whom.
 
-The rules by which waits are classed and blamed are told in the documentation, under "Waits".
+The rules by which waits are classed and blamed are in the documentation, under "Waits".
 """
 
 from __future__ import annotations
@@ -24,16 +24,20 @@ from nptltrace.analysis.report.figures import (
     ThreadFigures,
 )
 from nptltrace.analysis.report.naming import Naming
+from nptltrace.analysis.report.stacks.both_sides import WaitStacks
 from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from nptltrace.analysis.model import Only, Window
+    from nptltrace.analysis.report.stacks.both_sides import BothStacks
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["contention", "told_by"]
+__all__ = ["contention", "contention_of"]
 
 
 def contention(
@@ -45,6 +49,7 @@ def contention(
     named: int | None = None,
     causes: int | None = None,
     pairs: bool = False,
+    stacks: str = "",
 ) -> Contention:
     """Return the contention of a traceset.
 
@@ -53,20 +58,28 @@ def contention(
         symbols: Names addresses; without them objects and sites are numbers.
         window: The part to look at.
         only: What to count.
-        named: How many objects, sites and pairs to tell of, those with most waiting; None for all.
-        causes: How many causes of each thread's waits to tell of; None for all.
+        named: How many objects, sites and pairs to report, those with most waiting; None for all.
+        causes: How many causes of each thread's waits to report; None for all.
         pairs: Whether to add up by thread and object as well, which takes longer.
+        stacks: Of which entries to report the call stacks of waits, `object`, `thread`, `site` or
+            `thread,object`, which takes longer; empty for none.
 
     Raises:
         NativeError: Memory is out.
     """
     source.learn_threads()
     flags = libptttrack_sums.PATH | (libptttrack_sums.PAIRS if pairs else 0)
-    model = run_model(source, flags, window=window, only=only)
-    return told_by(model, source, symbols, named=named, causes=causes, pairs=pairs)
+    flags |= libptttrack_sums.ROWS if stacks else 0
+    both = WaitStacks(stacks) if stacks else None
+    model = run_model(source, flags, window=window, only=only, take=both.add if both else None)
+    if both is not None:
+        both.finish(model, source, symbols)
+    return contention_of(
+        model, source, symbols, named=named, causes=causes, pairs=pairs, stacks=both
+    )
 
 
-def told_by(
+def contention_of(
     model: libptttrack_sums.Model,
     source: Source,
     symbols: Symbols | None = None,
@@ -74,9 +87,12 @@ def told_by(
     named: int | None = None,
     causes: int | None = None,
     pairs: bool = False,
+    stacks: WaitStacks | None = None,
 ) -> Contention:
     """Return the contention that a finished model knows of, which keeps paths; see `contention`."""
-    return _Report(source, symbols, model, named, causes).contention(pairs=pairs)
+    report = _Report(source, symbols, model, named, causes)
+    report.stacks = stacks
+    return report.contention(pairs=pairs)
 
 
 class _Report:
@@ -91,6 +107,7 @@ class _Report:
         most_causes: int | None,
     ) -> None:
         self.source, self.model, self.named = source, model, named
+        self.stacks: WaitStacks | None = None
         self.most_causes = most_causes
         self.threads = model.table("threads")
         self.threads["first_ns"][0] = 2**63 - 1  # of none
@@ -102,7 +119,7 @@ class _Report:
         self.all_objects = self.waited_objects = 0
 
     def contention(self, *, pairs: bool) -> Contention:
-        """Put everything together."""
+        """Return the contention of a trace."""
         lived = self.threads[self.threads["first_ns"] != 2**63 - 1]
         discarded = [self.source.reader.trace_info(t.number).discarded for t in self.source.traces]
         open_waits, deadlocks = self._open_waits()
@@ -125,13 +142,19 @@ class _Report:
 
     # ---- parts ----
 
+    def _stacks_of(self, entries: str) -> Callable[..., list[BothStacks]]:
+        """Return what finds the call stacks of an entry; none if they were not asked for."""
+        if self.stacks is None or self.stacks.by != entries:
+            return lambda *_: []
+        return self.stacks.finder()
+
     def _by(self, table: str, column: str) -> NDArray[Any]:
         """Return a table without its element 0, the greatest of a column first."""
         rows = self.model.table(table)[1:]
         return rows[np.argsort(-rows[column].astype(np.int64), kind="stable")]
 
     def _top(self, rows: NDArray[Any], *columns: NDArray[Any]) -> NDArray[Any]:
-        """Return the rows to tell of, ordered by columns that go down."""
+        """Return the rows to report, ordered by columns that go down."""
         order = np.lexsort([-column.astype(np.int64) for column in reversed(columns)])
         return rows[order[: self.named]]
 
@@ -185,17 +208,20 @@ class _Report:
         chosen = np.where(np.isin(group, order), group, -1)
         blamed = self._per_object("blames", "caused_ns", numbers, chosen)
         wakers = self._per_object("wakers", "ns", numbers, chosen)
+        stacks = self._stacks_of("object")
         found = []
         for at in order.tolist():
-            mine = rows[members[starts[at] : starts[at + 1]]]
+            which = members[starts[at] : starts[at + 1]]
+            mine = rows[which]
             number = int(numbers[first[at]])
             found.append(
                 ObjectFigures(
                     address=int(mine["address"][0]),
                     pid=self.names.pid(int(mine["process"][0])),
-                    kind=libptttrack_sums.KINDS.get(int(mine["kind"][0]), "object"),
+                    kind=self.names.kind(number),
                     name=self.names.object_name(number),
                     label=self.names.object(number),
+                    init_site=self.names.site(int(mine["init_site"][0])),
                     first_site=self.names.site(int(mine["first_site"][0])),
                     generations=len(mine),
                     threads=int(mine["address_threads"].max()),
@@ -204,6 +230,7 @@ class _Report:
                     figures=self._figures(sums[at], self._histogram(mine["histogram"])),
                     blamed=blamed.get(at, []),
                     wakers=wakers.get(at, []),
+                    stacks=stacks(*((one,) for one in numbers[which].tolist())),
                 )
             )
         return found
@@ -237,6 +264,7 @@ class _Report:
             causes.setdefault(int(row["thread"]), []).append(self._cause(row))
         lived = np.flatnonzero(self.threads["first_ns"] != 2**63 - 1)
         lived = lived[np.argsort(self.threads["first_ns"][lived], kind="stable")]
+        stacks = self._stacks_of("thread")
         found = []
         for number in lived.tolist():
             row = self.threads[number]
@@ -252,8 +280,12 @@ class _Report:
                     blocked_ns=int(row["blocked_ns"]),
                     wait_caused_ns=int(row["caused_ns"]),
                     buffer_ns=int(row["buffer_ns"]),
+                    silent_ns=int(row["silent_ns"]),
+                    cpu_ns=_known(row["cpu_ns"]),
+                    ready_ns=_known(row["ready_ns"]),
                     figures=self._figures(row, self._histogram(row["histogram"].reshape(1))),
                     causes=causes.get(number, []),
+                    stacks=stacks((number,)),
                 )
             )
         return found
@@ -284,10 +316,13 @@ class _Report:
         )
 
     def _sites(self) -> list[SiteFigures]:
-        rows = self.sites[1:]
-        rows = rows[_used(rows) | (rows["caused_ns"] > 0)]
+        rows = self.sites
+        numbers = np.flatnonzero(_used(rows) | (rows["caused_ns"] > 0))
+        numbers = numbers[numbers > 0]
+        rows = rows[numbers]
         wait, hold = rows["wait_ns"], rows["hold_ns"]
-        found = self._top(rows, wait[:, 0], rows["caused_ns"], wait.sum(axis=1), hold)
+        found = self._top(numbers, wait[:, 0], rows["caused_ns"], wait.sum(axis=1), hold)
+        stacks = self._stacks_of("site")
         return [
             SiteFigures(
                 address=int(row["address"]),
@@ -296,14 +331,16 @@ class _Report:
                 kind=libptttrack_sums.KINDS.get(int(row["kind"]), "object"),
                 wait_caused_ns=int(row["caused_ns"]),
                 figures=self._figures(row, self._histogram(row["histogram"].reshape(1))),
+                stacks=stacks((number,)),
             )
-            for row in found
+            for number, row in zip(found.tolist(), self.sites[found], strict=True)
         ]
 
     def _pairs(self) -> list[PairFigures]:
         rows = self.model.table("pairs")[1:]
         rows = rows[(_used(rows) | (rows["caused_ns"] > 0)) & (rows["thread"] > 0)]
         wait, hold = rows["wait_ns"], rows["hold_ns"]
+        stacks = self._stacks_of("thread,object")
         return [
             PairFigures(
                 thread=self.names.thread(int(row["thread"])),
@@ -313,6 +350,7 @@ class _Report:
                 label=self.names.object(int(row["object"])),
                 wait_caused_ns=int(row["caused_ns"]),
                 figures=self._figures(row, None),
+                stacks=stacks((int(row["thread"]), int(row["object"]))),
             )
             for row in self._top(rows, wait[:, 0], wait.sum(axis=1), hold)
         ]
@@ -340,8 +378,12 @@ class _Report:
 
 
 def _used(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return which rows have anything to tell."""
+    """Return which rows have anything to report."""
     return np.asarray((rows["wait_n"].sum(axis=1) > 0) | (rows["hold_n"] > 0))
+
+
+def _known(value: Any) -> int | None:
+    return int(value) if value >= 0 else None
 
 
 _ADDED = ("wait_n", "wait_ns", "held_ns", "hold_n", "hold_ns")

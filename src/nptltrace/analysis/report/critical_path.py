@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["CriticalPath", "PathLink", "PathThread", "critical_path"]
 
 RUN, WAKE, WAIT, CREATE = range(4)
-_LINKS = 100  # to tell of
+_LINKS = 100  # to report
 _NEVER = 2**63 - 1
 
 
@@ -31,12 +31,14 @@ class PathThread:
         thread: The thread.
         run_ns: The path goes along it while it was not waiting.
         latency_ns: From wake-ups to its going on.
+        ready_ns: Of that, behind waits: it could have run, and had no processor; None when unknown.
         open_ns: Waits on the path that nobody in the trace ended.
     """
 
     thread: ThreadName
     run_ns: int
     latency_ns: int
+    ready_ns: int | None
     open_ns: int
 
 
@@ -96,12 +98,16 @@ def critical_path(model: libptttrack_sums.Model, names: Naming, *, thread: int =
         thread: Row of the thread; 0 for that of the last event.
     """
     sums = np.zeros((4, len(model.table("threads", copy=False))), np.int64)
+    ready, unread = np.zeros((2, sums.shape[1]), np.int64)
     count, spent = np.zeros((2, len(model.table("objects", copy=False))), np.int64)
     start, end, segments = _NEVER, 0, 0
     for rows in model.path(thread):
         dur = rows["end_ns"] - rows["start_ns"]
         np.add.at(sums, (rows["kind"], rows["thread"]), dur)
-        links = (rows["kind"] == WAKE) & (rows["object"] > 0)
+        wakes = rows["kind"] == WAKE
+        np.add.at(ready, rows["thread"][wakes], rows["ready_ns"][wakes])
+        np.add.at(unread, rows["thread"][wakes], rows["ready_ns"][wakes] < 0)
+        links = wakes & (rows["object"] > 0)
         np.add.at(count, rows["object"][links], 1)
         np.add.at(spent, rows["object"][links], dur[links])
         start = min(start, int(rows["start_ns"].min()))
@@ -114,7 +120,7 @@ def critical_path(model: libptttrack_sums.Model, names: Naming, *, thread: int =
         threads=[
             PathThread(
                 names.thread(at), int(sums[RUN, at]), int(sums[WAKE, at] + sums[CREATE, at]),
-                int(sums[WAIT, at]),
+                None if unread[at] else int(ready[at]), int(sums[WAIT, at]),
             )
             for at in np.argsort(-total, kind="stable").tolist()
             if total[at]

@@ -1,18 +1,20 @@
-"""What changed from some runs to others, by call site, object or thread.
+"""What changed from some runs to others, by call site, call stack, object or thread.
 
 Where both sides ran the same build, call sites are the same when their offsets are. Of builds that
 differ, a function whose call sites stand on the same lines is compared line by line, and others as
-a whole: so a program compares with its next version.
+a whole: so a program compares with its next version. Call stacks are the same when all of their
+frames are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nptltrace.analysis.report.measures import METRICS
+from nptltrace.analysis.report.metrics import METRICS
 from nptltrace.analysis.report.significance import chances, least_chance
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from nptltrace.analysis.report.measures import Item, Run
+    from nptltrace.analysis.report.measures import Frame, Item, Run
     from nptltrace.trace.symbols.lookup import Location
 
 __all__ = ["Change", "Difference", "Row", "compare"]
@@ -34,10 +36,10 @@ class Change:
     """How one metric of one row changed.
 
     Attributes:
-        before: Its value in each run.
+        before: Its value in each run; not a number where it is not known.
         after: Likewise.
         chance: How probable as clear a change were anywhere if nothing had changed; None where
-            there are too few runs to tell, or where there is too little of it.
+            there are too few runs to know, or where there is too little of it.
         share: Which part of the total it is, on the side where that is greater.
     """
 
@@ -45,6 +47,11 @@ class Change:
     after: tuple[float, ...]
     chance: float | None = None
     share: float = 1.0
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known of all runs."""
+        return not any(isnan(value) for value in (*self.before, *self.after))
 
     @property
     def mean_before(self) -> float:
@@ -74,27 +81,35 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A call site, object, thread, or everything.
+    """A call site, call stack, object, thread, or everything.
 
     Attributes:
-        label: How to call it.
+        label: How to call it; of a stack, the innermost frame.
+        callers: The other frames of a stack, as text.
         kind: Kind of object, or empty.
         changes: By name of the metric.
     """
 
     label: str
+    callers: tuple[str, ...]
     kind: str
     changes: dict[str, Change]
 
     @property
+    def name(self) -> str:
+        """All of it in one line."""
+        return " < ".join((self.label, *self.callers))
+
+    @property
     def weight(self) -> float:
         """By how many ns it changed altogether."""
-        return sum(abs(self.changes[m.name].difference) for m in METRICS if m.is_time)
+        times = (self.changes[metric.name] for metric in METRICS if metric.is_time)
+        return sum(abs(change.difference) for change in times if change.known)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What changed.
+    """The differences between the runs of two sides.
 
     Attributes:
         before: The runs before.
@@ -140,14 +155,14 @@ def compare(before: list[Run], after: list[Run], *, confidence: float = 0.95) ->
     runs = [*before, *after]
     for at, run in enumerate(runs):
         for item in run.items:
-            key, label = matcher.key(item)
-            sums = rows.setdefault(key, _Sums(label, item.kind, len(runs)))
+            key, labels = matcher.key(item)
+            sums = rows.setdefault(key, _Sums(labels, item.kind, len(runs)))
             sums.values[:, at] += item.values
-    total = _Sums("total", "", len(runs))
+    total = _Sums(("total",), "", len(runs))
     total.values[:] = np.column_stack([run.total for run in runs])
     everything = [total, *rows.values()]
     found = _rows(everything, len(before), confidence)
-    order = sorted(found[1:], key=lambda row: (-row.weight, row.label))
+    order = sorted(found[1:], key=lambda row: (-row.weight, row.name))
     return Difference(before, after, found[0], order, confidence)
 
 
@@ -155,7 +170,7 @@ def compare(before: list[Run], after: list[Run], *, confidence: float = 0.95) ->
 class _Sums:
     """A row while it is added up: metrics by runs."""
 
-    label: str
+    labels: tuple[str, ...]
     kind: str
     runs: int
     values: NDArray[np.float64] = field(init=False)
@@ -174,11 +189,12 @@ def _rows(everything: list[_Sums], n: int, confidence: float) -> list[Row]:
     known = np.full(shares.shape, np.nan)
     m = values.shape[2] - n
     if least_chance(n, m) <= 1 - confidence + 1e-9:
-        tested = shares >= _SHARE
+        tested = (shares >= _SHARE) & ~np.isnan(values).any(axis=2)
         known[tested] = chances(values[tested][:, :n], values[tested][:, n:])
     return [
         Row(
-            sums.label,
+            sums.labels[0],
+            sums.labels[1:],
             sums.kind,
             {
                 metric.name: Change(
@@ -201,16 +217,14 @@ class _Matcher:
         builds: dict[str, tuple[set[str], set[str]]] = {}
         lines: dict[Hashable, tuple[set[Any], set[Any]]] = {}
         for side, runs in enumerate((before, after)):
-            for item in (item for run in runs for item in run.items):
-                place = item.place
-                if item.name or place is None:
-                    continue
-                module = _module(item, place)
-                builds.setdefault(module, (set(), set()))[side].add(place.build_id)
-                function, file, line = _function(place)
-                lines.setdefault((module, function, item.kind), (set(), set()))[side].add(
-                    (file, line)
-                )
+            for item in (item for run in runs for item in run.items if not item.name):
+                for frame in item.frames:
+                    place, module = frame.place, _module(frame)
+                    builds.setdefault(module, (set(), set()))[side].add(place.build_id)
+                    function, file, line = _function(place)
+                    lines.setdefault((module, function, item.kind), (set(), set()))[side].add(
+                        (file, line)
+                    )
         self._same_build = {
             module
             for module, (a, b) in builds.items()
@@ -218,17 +232,21 @@ class _Matcher:
         }
         self._same_lines = {key for key, (a, b) in lines.items() if a == b and ("", 0) not in a}
 
-    def key(self, item: Item) -> tuple[Hashable, str]:
+    def key(self, item: Item) -> tuple[Hashable, tuple[str, ...]]:
         """Return what is the same for the same thing in another run, and how to call it."""
-        place = item.place
-        if item.name or place is None:
+        if item.name or not item.frames:
             name = item.name or "unknown place"
-            return ("name", item.kind, name), name
-        module = _module(item, place)
+            return ("name", item.kind, name), (name,)
+        found = [self._frame(item.kind, frame) for frame in item.frames]
+        return tuple(key for key, _ in found), tuple(label for _, label in found)
+
+    def _frame(self, kind: str, frame: Frame) -> tuple[Hashable, str]:
+        """Return the same of a frame."""
+        place, module = frame.place, _module(frame)
         function, file, line = _function(place)
         if module in self._same_build or not function:
-            return ("offset", item.kind, module, place.module_offset), str(place) or "unknown place"
-        key = (module, function, item.kind)
+            return ("offset", kind, module, place.module_offset), str(place) or "unknown place"
+        key = (module, function, kind)
         if key in self._same_lines:
             return ("line", *key, file, line), f"{function} ({file}:{line})"
         return ("function", *key), f"{function} ({file or place.module})"
@@ -242,6 +260,6 @@ def _function(place: Location) -> tuple[str, str, int]:
     return place.function, place.file, place.line
 
 
-def _module(item: Item, place: Location) -> str:
+def _module(frame: Frame) -> str:
     """Return the name of a module; the program itself may be called otherwise on the other side."""
-    return "" if item.own else place.module
+    return "" if frame.own else frame.place.module

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from nptltrace.analysis.report.measures import METRICS
-from nptltrace.trace.symbols.site import hex_of_site
+from nptltrace.analysis.report.metrics import METRICS
+from nptltrace.trace.symbols.places.site import hex_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     )
     from nptltrace.analysis.report.measures import Run
     from nptltrace.analysis.report.naming import ThreadName
+    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.report.stacks.trees import ReportStacks
     from nptltrace.analysis.verify import Verdict, Violation
     from nptltrace.analysis.vocabulary import document_types as shapes
     from nptltrace.trace.statistics import ProcessStat, Statistics
@@ -47,18 +49,23 @@ __all__ = [
 # ---- report ----
 
 
-def report_document(found: Contention, *, by: str) -> shapes.Report:
+def report_document(
+    found: Contention, *, by: str, stacks: ReportStacks | None = None
+) -> shapes.Report:
     """Return the document of `ptt report`.
 
     Args:
         found: The report.
         by: Sites and pairs are in it only when they are asked for.
+        stacks: The stacks, where they are asked for.
     """
     parts: shapes.ReportParts = {}
     if by == "site":
         parts["sites"] = [_site(item) for item in found.sites]
     if by == "thread,object":
         parts["pairs"] = [_pair(item) for item in found.pairs]
+    if stacks is not None:
+        parts["stacks"] = _stacks(stacks)
     return {
         "elapsed_ns": found.elapsed_ns,
         "first_ns": found.first_ns,
@@ -75,8 +82,14 @@ def report_document(found: Contention, *, by: str) -> shapes.Report:
     }
 
 
-def report_rows(found: Contention, *, by: str) -> Iterator[list[Any]]:
+def report_rows(
+    found: Contention, *, by: str, stacks: ReportStacks | None = None
+) -> Iterator[list[Any]]:
     """Yield the rows of `ptt report --format csv`, the header first."""
+    if stacks is not None:
+        yield ["stack", *_STACK_COLUMNS[stacks.shown]]
+        yield from (["; ".join(one.frames), one.count, one.ns] for one in stacks.stacks)
+        return
     columns = _COLUMNS[by] + _FIGURES
     yield columns
     for row in _report_rows(found, by):
@@ -96,16 +109,35 @@ def _report_rows(found: Contention, by: str) -> Sequence[Mapping[str, Any]]:
 _FIGURES = [
     "waits", "wait_ns", "held_ns", "wake_ns", "wait_max_ns", "wait_p50_ns", "wait_p99_ns",
     "idle_waits", "idle_ns", "join_waits", "join_ns", "timeout_waits", "timeout_ns",
-    "cancelled_waits", "cancelled_ns", "holds", "hold_ns", "hold_max_ns",
+    "cancelled_waits", "cancelled_ns", "unknown_waits", "unknown_ns", "holds", "hold_ns",
+    "hold_max_ns",
 ]  # fmt: skip
 _COLUMNS = {
-    "object": ["object", "pid", "kind", "name", "first_site", "threads", "max_waiters"],
+    "object": ["object", "pid", "kind", "name", "init_site", "first_site", "threads",
+               "max_waiters"],
     "thread": ["tid", "pid", "name", "start_ns", "end_ns", "blocked_ns", "running_ns",
                "wait_caused_ns"],
     "site": ["site", "site_address", "pid", "kind", "wait_caused_ns"],
     "thread,object": ["tid", "pid", "thread_name", "object", "kind", "object_name",
                       "wait_caused_ns"],
 }  # fmt: skip
+
+
+# How often and how long, of what is added up by stack.
+_STACK_COLUMNS: dict[Shown, tuple[str, str]] = {
+    "waits": ("waits", "wait_ns"),
+    "holders": ("waits", "wait_caused_ns"),
+    "holds": ("holds", "hold_ns"),
+    "idle": ("idle_waits", "idle_ns"),
+}
+
+
+def _stacks(found: ReportStacks) -> list[shapes.ReportStack]:
+    count, ns = _STACK_COLUMNS[found.shown]
+    return [
+        cast("shapes.ReportStack", {"stack": list(one.frames), count: one.count, ns: one.ns})
+        for one in found.stacks
+    ]
 
 
 def _figures(figures: Figures) -> shapes.Figures:
@@ -126,6 +158,8 @@ def _figures(figures: Figures) -> shapes.Figures:
         "timeout_ns": ns["timeout"],
         "cancelled_waits": waits["cancelled"],
         "cancelled_ns": ns["cancelled"],
+        "unknown_waits": waits["unknown"],
+        "unknown_ns": ns["unknown"],
         "holds": figures.holds,
         "hold_ns": figures.hold_ns,
         "hold_max_ns": figures.hold_max_ns,
@@ -161,6 +195,7 @@ def _object(item: ObjectFigures) -> shapes.ReportObject:
         "pid": item.pid,
         "kind": item.kind,
         "name": item.name,
+        "init_site": item.init_site,
         "first_site": item.first_site,
         "generations": item.generations,
         "threads": item.threads,
@@ -189,6 +224,9 @@ def _thread(item: ThreadFigures) -> shapes.ReportThread:
         "by_kind": dict(item.by_kind),
         "wait_caused_ns": item.wait_caused_ns,
         "buffer_wait_ns": item.buffer_ns,
+        "silent_ns": item.silent_ns,
+        "cpu_ns": item.cpu_ns,
+        "ready_ns": item.ready_ns,
         "waited_for": [
             {
                 "object": f"{cause.address:#x}",
@@ -262,6 +300,7 @@ def _path(path: CriticalPath) -> shapes.CriticalPath:
                 "name": part.thread.name,
                 "run_ns": part.run_ns,
                 "latency_ns": part.latency_ns,
+                "ready_ns": part.ready_ns,
                 "open_ns": part.open_ns,
             }
             for part in path.threads
@@ -284,17 +323,19 @@ def _path(path: CriticalPath) -> shapes.CriticalPath:
 
 
 def findings_document(
-    findings: Sequence[Finding], uncovered: Sequence[Mapping[str, Any]]
+    findings: Sequence[Finding], uncovered: Sequence[Mapping[str, Any]], futex_waits: int
 ) -> shapes.Check:
     """Return the document of `ptt check`.
 
     Args:
         findings: What was found.
         uncovered: Modules of which not all that they do is in the trace: `Source.uncovered`.
+        futex_waits: Waits by system call, which are not judged.
     """
     return {
         "findings": [_finding(found) for found in findings],
         "uncovered": uncovered_modules(uncovered),
+        "futex_waits": futex_waits,
     }
 
 
@@ -325,6 +366,7 @@ def _finding(found: Finding) -> shapes.Finding:
                 "tid": event.tid,
                 "text": event.text,
                 "site": event.site,
+                "stack": list(event.stack),
             }
             for event in found.events
         ],
@@ -414,6 +456,7 @@ def stat_document(found: Statistics) -> shapes.Stat:
         "start_unix_ns": found.start_unix_ns,
         "level": found.level,
         "nptl": found.nptl,
+        "sched": found.sched,
         "state": found.state,
         "bytes": found.bytes,
         "damage_bytes": found.damage_bytes,
@@ -488,6 +531,8 @@ def diff_document(found: Difference, *, by: str, per: str) -> shapes.Diff:
 
 
 def _label(row: Row, by: str) -> shapes.DiffLabel:
+    if by == "stack":
+        return {"stack": [row.label, *row.callers]}
     return {"site": row.label} if by == "site" else {"name": row.label}
 
 
@@ -507,7 +552,7 @@ def _metrics(found: Difference, row: Row) -> dict[str, shapes.DiffMetric]:
             "values_after": list(change.after),
         }
         for metric in METRICS
-        if any((change := row.changes[metric.name]).before) or any(change.after)
+        if (change := row.changes[metric.name]).known and any((*change.before, *change.after))
     }
 
 
@@ -519,7 +564,7 @@ def diff_rows(found: Difference, *, by: str) -> Iterator[list[Any]]:
         by: What the rows are.
     """
     yield [
-        "site" if by == "site" else "name",
+        by if by in {"site", "stack"} else "name",
         "kind",
         "metric",
         "before",
@@ -531,8 +576,8 @@ def diff_rows(found: Difference, *, by: str) -> Iterator[list[Any]]:
     for row in (found.total, *found.rows):
         for name, metric in _metrics(found, row).items():
             yield [
-                row.label, row.kind, name, metric["before"], metric["after"],
-                metric["change_percent"], metric["chance"], metric["verdict"],
+                "; ".join((row.label, *row.callers)), row.kind, name, metric["before"],
+                metric["after"], metric["change_percent"], metric["chance"], metric["verdict"],
             ]  # fmt: skip
 
 
@@ -547,6 +592,8 @@ def top_document(found: LiveContention) -> shapes.Top:
         "running": found.running,
         "lost": found.lost,
         "waiting": found.waiting,
+        "unknown_ns": found.unknown_ns,
+        "uncovered": uncovered_modules(found.uncovered),
         **_live(found.figures),
         "objects": [_live_object(item) for item in found.objects],
         "threads": [_live_thread(item) for item in found.threads],

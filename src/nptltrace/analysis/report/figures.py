@@ -1,4 +1,4 @@
-"""What a report says, as plain data.
+"""The figures of a report, as plain data.
 
 Durations are in ns, times in ns since the traceset's start. Only waits of class `contended` count
 in `waits` and `wait_ns`; those of the other classes stand beside them by class.
@@ -6,7 +6,8 @@ in `waits` and `wait_ns`; those of the other classes stand beside them by class.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.report.critical_path import CriticalPath
     from nptltrace.analysis.report.naming import ThreadName
+    from nptltrace.analysis.report.stacks.both_sides import BothStacks
     from nptltrace.analysis.vocabulary.document_types import WaitClass
 
 __all__ = [
@@ -55,7 +57,7 @@ class Figures:
 
     @property
     def wake_ns(self) -> int:
-        """The part of the contended waits in which nobody held what they were for any more."""
+        """The part of the contended waits in which no thread held the object any more."""
         return self.wait_ns - self.held_ns
 
     @property
@@ -69,7 +71,7 @@ class Blame:
     """What a thread's holds from one call site, or its wake-ups from there, had to do with waits.
 
     Attributes:
-        thread: The thread; None if nobody knows.
+        thread: The thread; None if it is not known.
         site: Where it took the lock, or woke others; empty when unknown.
         wait_caused_ns: How long others waited meanwhile.
         count: How many waits it ended; 0 for holders.
@@ -91,7 +93,7 @@ class Cause:
         name: Global variable or alias, or empty.
         site: Where it waited.
         wait_class: Class of these waits.
-        thread: Who held the object when they began, or ended them where nothing is held.
+        thread: The holder when they began, or the waker where nothing is held.
         thread_site: Where that thread took it, or woke the other.
         waits: How many.
         wait_ns: How long.
@@ -127,14 +129,16 @@ class ObjectFigures:
         kind: Its kind.
         name: Global variable or alias, or empty.
         label: How to call it, never empty.
+        init_site: Where it was initialized; empty where no event says so.
         first_site: Where it was first used.
         generations: How many objects there were at this address.
         threads: How many threads used it.
         max_waiters: Most threads that waited at once.
-        wasted_signals: Signals that found nobody waiting.
+        wasted_signals: Signals that found no waiter.
         figures: The sums.
-        blamed: Who held it while others waited, the worst first.
-        wakers: Who ended waits for it, the most important first.
+        blamed: The holders while others waited, the worst first.
+        wakers: The threads that ended waits for it, the most important first.
+        stacks: The call stacks of its contended waits, the longest first, if they were asked for.
     """
 
     address: int
@@ -142,6 +146,7 @@ class ObjectFigures:
     kind: str
     name: str
     label: str
+    init_site: str
     first_site: str
     generations: int
     threads: int
@@ -150,6 +155,7 @@ class ObjectFigures:
     figures: Figures
     blamed: list[Blame]
     wakers: list[Blame]
+    stacks: list[BothStacks] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +170,12 @@ class ThreadFigures:
         blocked_ns: How long it waited, for what was chosen or not.
         wait_caused_ns: How long others waited for what it held.
         buffer_ns: How long it waited for room in the trace buffers.
+        silent_ns: How long it had no event and was in no wait, stretches of 10 ms and more.
+        cpu_ns: How long it had a processor in all its life; None when unknown.
+        ready_ns: How long it could have run and had none; None likewise.
         figures: The sums.
-        causes: What it waited for and because of whom, the longest first.
+        causes: The objects and holders that it waited for, the longest first.
+        stacks: The call stacks of its contended waits, the longest first, if they were asked for.
     """
 
     thread: ThreadName
@@ -175,8 +185,12 @@ class ThreadFigures:
     blocked_ns: int
     wait_caused_ns: int
     buffer_ns: int
+    silent_ns: int
+    cpu_ns: int | None
+    ready_ns: int | None
     figures: Figures
     causes: list[Cause]
+    stacks: list[BothStacks] = field(default_factory=list)
 
     @property
     def life_ns(self) -> int:
@@ -185,7 +199,7 @@ class ThreadFigures:
 
     @property
     def running_ns(self) -> int:
-        """What is left of its life without waits: it ran, was ready to, or slept elsewhere."""
+        """Its life without waits: it ran, was ready to, or slept elsewhere."""
         return max(self.life_ns - self.blocked_ns, 0)
 
 
@@ -200,6 +214,7 @@ class SiteFigures:
         kind: Kind of objects used there.
         wait_caused_ns: How long others waited during holds that began there.
         figures: The sums.
+        stacks: The call stacks of its contended waits, the longest first, if they were asked for.
     """
 
     address: int
@@ -208,6 +223,7 @@ class SiteFigures:
     kind: str
     wait_caused_ns: int
     figures: Figures
+    stacks: list[BothStacks] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +238,7 @@ class PairFigures:
         label: How to call it, never empty.
         wait_caused_ns: How long others waited for the object while this thread held it.
         figures: The sums; percentiles are not kept.
+        stacks: The call stacks of its contended waits, the longest first, if they were asked for.
     """
 
     thread: ThreadName
@@ -231,6 +248,7 @@ class PairFigures:
     label: str
     wait_caused_ns: int
     figures: Figures
+    stacks: list[BothStacks] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +256,7 @@ class OpenWait:
     """A wait that had not ended when the trace did.
 
     Attributes:
-        thread: Who waits.
+        thread: The waiter.
         kind: Kind of the object.
         address: Its address.
         name: Global variable or alias, or empty.
@@ -247,7 +265,7 @@ class OpenWait:
         dur_ns: For how long, up to the end of the process.
         wait_class: Its class.
         site: Where.
-        owner: Who holds the object, or whose end is waited for; None when nobody is known.
+        owner: The holder, or the thread whose end is waited for; None if not known.
         owner_site: Where that thread took it.
     """
 
@@ -266,7 +284,7 @@ class OpenWait:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """Everything a report says.
+    """All figures of a report.
 
     Attributes:
         first_ns: First event.
@@ -299,6 +317,22 @@ class Contention:
     deadlocks: list[list[OpenWait]]
     path: CriticalPath
     uncovered: list[dict[str, Any]]
+
+    @property
+    def silent_threads(self) -> list[ThreadFigures]:
+        """Threads of which nothing is known for most of their life: no event, and no wait.
+
+        One alone in its process is not counted: it takes two to contend.
+        """
+        silent = [item for item in self.threads if 2 * item.silent_ns > item.life_ns]
+        many = Counter(item.thread.pid for item in silent)
+        return [item for item in silent if many[item.thread.pid] > 1]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the class of all waits is known, as far as a trace can show it."""
+        unknown = self.figures.other_waits["unknown"]
+        return not (self.uncovered or unknown or self.silent_threads)
 
     @property
     def elapsed_ns(self) -> int:

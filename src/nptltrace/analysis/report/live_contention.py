@@ -13,10 +13,10 @@ import numpy as np
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.model import (
     Window,
+    add_parents,
     begin_window,
     restrict,
     share_memory,
-    tell_parents,
 )
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
@@ -39,9 +39,8 @@ __all__ = [
 ]  # fmt: skip
 
 _UNSEEN = 2**63 - 1
-_CONTENDED, _IDLE = (
-    libptttrack_sums.CLASSES.index("contended"),
-    libptttrack_sums.CLASSES.index("idle"),
+_CONTENDED, _IDLE, _UNKNOWN = (
+    libptttrack_sums.CLASSES.index(name) for name in ("contended", "idle", "unknown")
 )
 
 
@@ -86,7 +85,7 @@ class LiveObject:
         pid: Process id.
         name: Global variable or alias, or empty.
         waiters: Threads that wait for it now and are contended.
-        holder: Who holds it now, where the first of the waiters says so.
+        holder: Its holder now, where the first of the waiters says so.
         holder_site: Where that thread took it.
         longest_ns: How long the first of the waiters has waited.
         figures: Waits for it.
@@ -190,6 +189,8 @@ class LiveContention:
         running: Whether the recording goes on.
         lost: Events that are known to be lost.
         waiting: Threads that wait now and are contended.
+        unknown_ns: Duration in the interval of waits of class `unknown`.
+        uncovered: Modules of which not all that they do is in the trace, and why.
         figures: Waits of all threads.
         objects: The most waited for first.
         threads: Those that waited most first.
@@ -201,6 +202,8 @@ class LiveContention:
     running: bool
     lost: int
     waiting: int
+    unknown_ns: int
+    uncovered: list[dict[str, Any]]
     figures: LiveFigures
     objects: list[LiveObject]
     threads: list[LiveThread]
@@ -208,7 +211,7 @@ class LiveContention:
 
 
 class Follower:
-    """Follows the events of a recording, and tells what is contended.
+    """Follows the events of a recording, and reports what is contended.
 
     Args:
         source: The opened traces.
@@ -235,7 +238,7 @@ class Follower:
         self._begun = part.begin_ns or 0
         self._now = self._begun
         self._threads = 0
-        self._told: tuple[int, int] = (0, 0)
+        self._known_processes: tuple[int, int] = (0, 0)
         self._before = _Sums.none(self._now)
 
     def read(self, until_ns: int | None = None) -> None:
@@ -261,6 +264,11 @@ class Follower:
                     self._whole.apply(self._source.reader, buffer)
                 self._model.feed(buffer)
 
+    @property
+    def now_ns(self) -> int:
+        """Up to which time it has followed."""
+        return self._now
+
     def refresh(self) -> None:
         """Take in what has been written since."""
         self._source.refresh()
@@ -270,7 +278,7 @@ class Follower:
         """Return the interval since the last call; the first one begins with the trace.
 
         Args:
-            named: How many objects, threads and sites to tell of; None for all.
+            named: How many objects, threads and sites to report; None for all.
         """
         sums = _Sums.of(self._model, self._begun, self._now, self._ended())
         found = _View(self._source, self._symbols, self._model, self._before, sums).present(named)
@@ -288,7 +296,7 @@ class Follower:
         }
 
     def _learn(self) -> None:
-        """Tell of threads and processes that are new."""
+        """Declare threads and processes that are new."""
         reader, source = self._source.reader, self._source
         processes = source.processes()
         if reader.thread_count() != self._threads:
@@ -298,10 +306,10 @@ class Follower:
             if self._choose is not None:
                 restrict(self._model, self._choose())
             source.learn_threads()
-            tell_parents(self._model, source)
-        told = (len(processes), sum(len(process.shared) for process in processes))
-        if told != self._told:
-            self._told = told
+            add_parents(self._model, source)
+        known = (len(processes), sum(len(process.shared) for process in processes))
+        if known != self._known_processes:
+            self._known_processes = known
             share_memory(self._model, source)
         if self._begin is not None:
             begin_window(self._model, source, self._begin)
@@ -354,7 +362,7 @@ class _Sums:
 
 
 class _View:
-    """Tells what there is between two states of a model."""
+    """Reports what there is between two states of a model."""
 
     def __init__(
         self,
@@ -373,15 +381,17 @@ class _View:
         self._contended = opened[opened["wait_class"] == _CONTENDED]
 
     def present(self, named: int | None) -> LiveContention:
-        """Put everything together."""
+        """Return the figures of an interval, and the waits that go on at its end."""
         source = self._source
-        told = [source.reader.trace_info(trace.number).discarded for trace in source.traces]
+        discarded = [source.reader.trace_info(trace.number).discarded for trace in source.traces]
         return LiveContention(
             now_ns=self._after.now_ns,
             since_ns=self._before.now_ns,
             running=source.running,
-            lost=max(self._lost, sum(told)),
+            lost=max(self._lost, sum(discarded)),
             waiting=len(np.unique(self._contended["thread"])),
+            unknown_ns=int(self._wait_ns("threads", _UNKNOWN).sum()),
+            uncovered=source.uncovered(),
             figures=self._figures("threads", slice(None)),
             objects=self._objects(named),
             threads=self._threads(named),
@@ -425,7 +435,7 @@ class _View:
     def _order(
         self, name: str, column: str, named: int | None, *more: NDArray[Any]
     ) -> tuple[list[int], NDArray[Any]]:
-        """Return the rows to tell of, the worst first, and how many wait now by row."""
+        """Return the rows to report, the worst first, and how many wait now by row."""
         count = len(self._rows[name])
         waiters = np.bincount(self._contended[column], minlength=count)
         total = self._after.wait_ns[name][:, _CONTENDED]

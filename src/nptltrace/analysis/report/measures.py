@@ -1,4 +1,4 @@
-"""What one run did, by call site, object or thread: sums to compare with another run's."""
+"""What one run did, by call site, stack, object or thread: sums to compare with another run's."""
 
 from __future__ import annotations
 
@@ -11,73 +11,53 @@ import numpy as np
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.model import run_model
 from nptltrace.analysis.report.naming import Naming
+from nptltrace.analysis.report.stacks.values import StackValues
 from nptltrace.analysis.scope import Scope
 from nptltrace.errors import UsageError
 from nptltrace.trace.escaping import readable
+from nptltrace.trace.symbols.frames import is_tracer, stack_sites
+from nptltrace.trace.symbols.places.python_code import is_interpreter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from nptltrace.analysis.report.stacks.values import AtStack
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Location, Symbols
 
-__all__ = ["METRICS", "Item", "Metric", "Run", "measure"]
+__all__ = ["Frame", "Item", "Run", "measure"]
 
 _NONE = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
-    """Something that is added up.
+class Frame:
+    """A place in the code.
 
     Attributes:
-        name: As in JSON; durations end with `_ns`.
-        word: As users call it in expressions.
-        text: As reports call it.
+        place: Where it is.
+        own: Whether that is in the program itself and not in a library.
     """
 
-    name: str
-    word: str
-    text: str
-
-    @property
-    def is_time(self) -> bool:
-        """Whether it is a duration."""
-        return self.name.endswith("_ns")
-
-
-METRICS = (
-    Metric("wait_ns", "wait", "contended"),
-    Metric("held_ns", "held", "contended, while it was held"),
-    Metric("wake_ns", "wake", "contended, until it was awake"),
-    Metric("idle_ns", "idle", "idle"),
-    Metric("join_ns", "join", "joining"),
-    Metric("timeout_ns", "timeout", "timed out"),
-    Metric("cancelled_ns", "cancelled", "given up"),
-    Metric("hold_ns", "hold", "held"),
-    Metric("wait_caused_ns", "caused", "kept others waiting"),
-    Metric("waits", "waits", "contended waits"),
-    Metric("holds", "holds", "holds"),
-    Metric("elapsed_ns", "elapsed", "elapsed"),  # of a whole run only
-)
+    place: Location
+    own: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A call site, object or thread of one run.
+    """A call site, call stack, object or thread of one run.
 
     Attributes:
         kind: Kind of object.
         name: What it is called, or empty for one that is known by its place.
-        place: Where it is, or where it was first used.
-        own: Whether that place is in the program itself and not in a library.
+        frames: Where it is, or where it was first used: one place, or those of a stack, the
+            innermost first; none where that is not known.
         values: A number for each metric.
     """
 
     kind: str
     name: str
-    place: Location | None
-    own: bool
+    frames: tuple[Frame, ...]
     values: NDArray[np.float64]
 
 
@@ -90,7 +70,7 @@ class Run:
         level: The detail level it was recorded at, or empty.
         elapsed_ns: From its first event to its last.
         total: A number for each metric.
-        items: What it is made of.
+        items: What it consists of.
     """
 
     name: str
@@ -108,7 +88,7 @@ def measure(
     Args:
         source: The opened trace.
         symbols: Names addresses.
-        by: `site`, `object` or `thread`.
+        by: `site`, `stack`, `object` or `thread`.
         per: What to divide by: `run`, `second`, or the name of a type of event.
         scope: What to count.
 
@@ -117,7 +97,11 @@ def measure(
     """
     source.learn_threads()
     scope = scope or Scope()
-    model = run_model(source, window=scope.window, only=scope.only)
+    stacks = StackValues() if by == "stack" else None
+    flags = 0 if stacks is None else libptttrack_sums.ROWS
+    model = run_model(
+        source, flags, window=scope.window, only=scope.only, take=stacks.add if stacks else None
+    )
     threads, objects = model.table("threads"), model.table("objects")
     sites = model.table("sites")
     naming = Naming(source, symbols, threads, objects, sites)
@@ -127,23 +111,28 @@ def measure(
     divisor = _divisor(source, name, elapsed, per)
     total = _values(lived).sum(axis=0)
     total[-1] = elapsed
-    rows = {"site": sites, "object": objects, "thread": threads}[by]
-    values = _values(rows) / divisor
-    make = _Maker(source, symbols, naming, rows, sites)
-    item_of = {"site": make.site, "object": make.object, "thread": make.thread}[by]
-    used = np.flatnonzero(values.any(axis=1)).tolist()
-    items = [item_of(row, values[row]) for row in used if row]
+    if stacks is not None:
+        make = _Maker(source, symbols, naming, sites, sites)
+        items = [make.stack(one, _values(one.row.reshape(1))[0] / divisor) for one in stacks.rows()]
+    else:
+        rows = {"site": sites, "object": objects, "thread": threads}[by]
+        values = _values(rows) / divisor
+        make = _Maker(source, symbols, naming, rows, sites)
+        item_of = {"site": make.site, "object": make.object, "thread": make.thread}[by]
+        used = np.flatnonzero(np.nan_to_num(values).any(axis=1)).tolist()
+        items = [item_of(row, values[row]) for row in used if row]
     level = source.traces[0].info.session.level
     return Run(name, level, elapsed, total / divisor, items)
 
 
 def _values(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Return all metrics of rows of the model."""
+    """Return all metrics of rows of the model; not a number is what is not known."""
     caused = rows["caused_ns"] if "caused_ns" in (rows.dtype.names or ()) else np.zeros(len(rows))
+    used = np.where(rows["undivided"] == 0, rows["used_ns"], np.nan)
     columns = [
         rows["wait_ns"][:, 0], rows["held_ns"], rows["wait_ns"][:, 0] - rows["held_ns"],
-        *rows["wait_ns"].T[1:], rows["hold_ns"], caused, rows["wait_n"][:, 0], rows["hold_n"],
-        np.zeros(len(rows)),
+        *rows["wait_ns"].T[1:], rows["hold_ns"], used, caused, rows["wait_n"][:, 0],
+        rows["hold_n"], np.zeros(len(rows)),
     ]  # fmt: skip
     return np.column_stack(columns).astype(np.float64)
 
@@ -179,29 +168,51 @@ class _Maker:
     ) -> None:
         self._symbols, self._naming = symbols, naming
         self._rows, self._sites = rows, sites
-        self._programs = [readable(PurePath(process.exe).name) for process in source.processes()]
+        self._processes = source.processes()
+        self._programs = [readable(PurePath(process.exe).name) for process in self._processes]
 
     def site(self, row: int, values: NDArray[np.float64]) -> Item:
         """Return a call site."""
         kind = libptttrack_sums.KINDS.get(int(self._rows["kind"][row]), "object")
-        return Item(kind, "", *self._place(row), values)
+        return Item(kind, "", self._frame(row), values)
+
+    def stack(self, found: AtStack, values: NDArray[np.float64]) -> Item:
+        """Return a call stack, from the call site on."""
+        kind = libptttrack_sums.KINDS.get(found.kind, "object")
+        first = self._frame(found.site)
+        stacks = (
+            self._processes[found.process].stacks if found.process < len(self._programs) else {}
+        )
+        sites = stack_sites(stacks, found.stack)
+        site = int(self._sites["address"][found.site])
+        callers = sites[sites.index(site) + 1 :] if site in sites else []
+        frames = (*first, *(self._at(found.process, one) for one in callers))
+        python = any(frame.place.python for frame in frames)
+        shown = [
+            frame
+            for frame in frames
+            if not (is_tracer(frame.place) or (python and is_interpreter(frame.place.module)))
+        ]
+        return Item(kind, "", tuple(shown), values)
 
     def object(self, row: int, values: NDArray[np.float64]) -> Item:
         """Return an object."""
         kind, name = self._naming.kind(row), self._naming.object_name(row)
-        place = (None, False) if name else self._place(int(self._rows["first_site"][row]))
-        return Item(kind, name, *place, values)
+        frames = () if name else self._frame(int(self._rows["first_site"][row]))
+        return Item(kind, name, frames, values)
 
     def thread(self, row: int, values: NDArray[np.float64]) -> Item:
         """Return a thread; those of one name are one, for their numbers change with every run."""
         name = self._naming.thread(row).name or "unnamed"
-        return Item("thread", name, None, own=False, values=values)
+        return Item("thread", name, (), values)
 
-    def _place(self, site: int) -> tuple[Location | None, bool]:
-        """Return where a call site is, and whether in the program itself."""
+    def _frame(self, site: int) -> tuple[Frame, ...]:
+        """Return where a call site is, if that is known."""
         process, address = int(self._sites["process"][site]), int(self._sites["address"][site])
-        if not address:
-            return None, False
+        return (self._at(process, address),) if address else ()
+
+    def _at(self, process: int, address: int) -> Frame:
         found = self._symbols.location(process, address)
         known = process < len(self._programs)
-        return found, known and found.module == self._programs[process]
+        own = found.python or (known and found.module == self._programs[process])
+        return Frame(found, own=own)

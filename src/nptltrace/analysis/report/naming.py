@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libptttrack_sums
+from nptltrace.analysis.kinds import kind_of
 from nptltrace.catalog import DOMAINS, LLL_PURPOSES
-from nptltrace.trace.symbols.site import hex_of_site
+from nptltrace.trace.symbols.places.site import hex_of_site
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,8 +78,8 @@ class Naming:
         known = self._known.get(row)
         if known is None:
             process, tid = int(self._threads["process"][row]), int(self._threads["tid"][row])
-            number = self._number.get((process, tid))
-            name = "" if number is None else self._source.thread_name(number)
+            number, first_ns = self._number.get((process, tid)), int(self._threads["first_ns"][row])
+            name = "" if number is None else self._source.thread_name(number, first_ns)
             known = self._known[row] = ThreadName(self.pid(process), tid, name)
         return known
 
@@ -92,7 +93,9 @@ class Naming:
 
     def kind(self, row: int) -> str:
         """Return the kind of an object."""
-        return libptttrack_sums.KINDS.get(int(self._objects["kind"][row]), "object")
+        item = self._objects[row]
+        given = self._source.lock_types(int(item["process"]))
+        return kind_of(int(item["kind"]), int(item["flags"]), given)
 
     def object_name(self, row: int) -> str:
         """Return the global variable or alias of an object, or the empty string.
@@ -106,7 +109,7 @@ class Naming:
             found = self._symbols.object_name(int(item["process"]), address)
         if found or int(item["kind"]) != DOMAINS["lll"]:
             return found
-        number = int(item["flags"]) >> libptttrack_sums.LLL_SHIFT
+        number = int(item["flags"]) >> libptttrack_sums.TYPE_SHIFT
         purpose = _PURPOSES.get(LLL_PURPOSES[number]) if number < len(LLL_PURPOSES) else None
         return f"{purpose} {address:#x}" if purpose else ""
 

@@ -1,4 +1,4 @@
-"""Tells changes from chance when something was run several times.
+"""Separates changes from chance when something was run several times.
 
 The test is the permutation test of Westfall and Young: if nothing had changed, the runs could as
 well have been labelled "before" and "after" in any other way. A change counts when hardly any of
@@ -31,7 +31,7 @@ def least_chance(before: int, after: int) -> float:
     """Return the smallest probability that so many runs can give."""
     if min(before, after) == 1:
         return 1.0
-    # Of as many runs on both sides, the labels may all be swapped and tell the same difference.
+    # Of as many runs on both sides, the labels may all be swapped and give the same difference.
     return max((2 if before == after else 1) / comb(before + after, before), 1 / _WAYS)
 
 

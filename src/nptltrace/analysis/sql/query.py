@@ -75,14 +75,7 @@ class Database:
     """
 
     def __init__(self, tables: TraceTables) -> None:
-        self._duckdb = _duckdb()
-        self._connection = self._duckdb.connect(config=_SETTINGS)
-        self._scans = Scans()
-        # At the interpreter's exit too: no thread of DuckDB may come back to Python after it.
-        self._end = weakref.finalize(self, _end, self._connection, self._scans)
-        self._querying = Lock()
-        self._rows = self._duckdb.ExpectedResultType.QUERY_RESULT
-        self.interruptible(lambda: self._declare(tables))
+        self._begin(lambda: self._declare(tables))
 
     def close(self) -> None:
         """Give everything back; no query may run."""
@@ -178,12 +171,28 @@ class Database:
 
     # ---- inside ----
 
+    def _begin(self, declare: Callable[[], None], **settings: str) -> None:
+        """Connect, and declare the tables and views that queries may read.
+
+        Args:
+            declare: Declares them.
+            settings: Of DuckDB, besides those of every database.
+        """
+        self._duckdb = _duckdb()
+        self._connection = self._duckdb.connect(config=_SETTINGS | settings)
+        self._scans = Scans()
+        # At the interpreter's exit too: no thread of DuckDB may come back to Python after it.
+        self._end = weakref.finalize(self, _end, self._connection, self._scans)
+        self._querying = Lock()
+        self._rows = self._duckdb.ExpectedResultType.QUERY_RESULT
+        self.interruptible(declare)
+        self._connection.execute("set lock_configuration = true")
+
     def _declare(self, tables: TraceTables) -> None:
         for table in TABLES.values():
             self._connection.register(table.name, LazyTable(table, tables, self._scans))
         for view in VIEWS:
             self._connection.execute(view.statement)
-        self._connection.execute("set lock_configuration = true")
 
     def _query(self, sql: str, params: Params) -> pa.Table:
         found = None
@@ -208,9 +217,11 @@ class Database:
                 return None
             return self._connection.sql(statement.query, params=values).to_arrow_reader(_ROWS)
         except failed as error:
-            raise self._explained(error, statement, sql) from None
+            raise self._explained(error, statement, sql, values) from None
 
-    def _explained(self, error: Exception, statement: Any, sql: str) -> PttError:
+    def _explained(
+        self, error: Exception, statement: Any, sql: str, values: Any = None
+    ) -> PttError:
         """Return an error with its place, which is known where the statement is just executed."""
         if self._scans.failures:
             return self._scans.failures.pop()
@@ -218,7 +229,7 @@ class Database:
         unknown = isinstance(error, self._duckdb.BinderException | self._duckdb.CatalogException)
         if unknown and not _POSITION.search(str(error)):
             try:
-                self._connection.execute(statement.query)
+                self._connection.execute(statement.query, values)
             except self._duckdb.Error as again:
                 error = again
         return _query_error(error, statement.query, sql)

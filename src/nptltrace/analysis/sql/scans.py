@@ -116,7 +116,7 @@ class _Scan:
             return next(self._batches)
 
     def close(self) -> None:
-        """End it, with all that it began; waits for who is in it."""
+        """End it, with all that it began; waits for the threads in it."""
         with self._lock:
             self._closed = True
             self._batches.close()
@@ -125,7 +125,7 @@ class _Scan:
 class LazyTable(ds.Dataset):  # type: ignore[misc] # Arrow has no types
     """A table that is made when DuckDB reads it.
 
-    DuckDB tells a data set which columns and rows it needs; nothing else of one is used here.
+    DuckDB asks a data set which columns and rows it needs; nothing else of one is used here.
 
     Args:
         table: Which table.

@@ -1,7 +1,7 @@
 """The tables of a trace: names, columns, types, units and meanings, declared once.
 
-The Arrow schemas of `ptt sql`, the exports to Parquet and CSV and `Traceset.table()` are made from
-this, and so is the page of the documentation.
+The Arrow schemas of `ptt sql`, the exports to Parquet and CSV and `Traceset.table()` are derived
+from this, and so is the page of the documentation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from nptltrace.trace.reading.columns import FIELD_NAMES, column_of_field
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["EVENT_FIELDS", "SCHEMA_VERSION", "TABLES", "Column", "TableType", "table_type"]
+__all__ = [
+    "ADDRESSES", "EVENT_FIELDS", "SCHEMA_VERSION", "TABLES", "Column", "TableType", "table_type",
+]  # fmt: skip
 
 # Raised when a column changes its name, type or meaning; new columns do not raise it.
 SCHEMA_VERSION = 3
@@ -45,7 +47,6 @@ _TYPES: dict[str, pa.DataType] = {
             ]
         )
     ),
-    "list of frame": pa.list_(pa.struct([("build_id", pa.string()), ("offset", pa.uint64())])),
 }
 
 # Names of the events' own fields by the name of their column.
@@ -59,7 +60,7 @@ class Column:
     Attributes:
         name: Its name.
         type: A key of the types above; a `word` is a string of which there are few.
-        meaning: What it says, and when it is null.
+        meaning: Its meaning, and when it is null.
         unit: `ns`, `address`, `id`, or empty.
     """
 
@@ -127,12 +128,13 @@ def _names(given: Iterable[str], what: str) -> Iterable[str]:
 
 
 _RUN = Column("run_id", "word", "the trace, by its UUID", "id")
-_WHO = (
+_IDENTITY = (
     _RUN,
     Column("process", "uint32", "process image, numbered in the traceset", "id"),
     Column("pid", "uint32", "process id"),
 )
 _TID = Column("tid", "uint32", "thread id of the kernel")
+_THREAD = (_TID, Column("gen", "uint32", "which of the threads with this `tid`; see `threads`"))
 _LOCK = Column("lock_id", "uint32", "the object; see `objects`", "id")
 
 
@@ -172,7 +174,7 @@ _DECLARED = (
         "processes",
         "a process image: what runs between two `exec` calls",
         (
-            *_WHO,
+            *_IDENTITY,
             Column("ppid", "uint32", "process id of the parent"),
             Column("parent", "uint32", "process image that forked it; null for the first", "id"),
             Column("exe", "string", "the program"),
@@ -187,7 +189,7 @@ _DECLARED = (
         "threads",
         "a thread",
         (
-            *_WHO,
+            *_IDENTITY,
             Column("tid", "uint32", "thread id of the kernel; null for one that never ran"),
             Column("gen", "uint32", "counts the threads of a process that had the same `tid`"),
             Column("name", "string", "its name, or empty"),
@@ -195,8 +197,8 @@ _DECLARED = (
             Column("last_ns", "int64", "when it, its process or the recording ended", "ns"),
             Column("end_ns", "int64", "its end; null when it is not in the trace", "ns"),
             Column("create_ns", "int64", "when it was created; null when unknown", "ns"),
-            Column("join_ns", "int64", "when another had joined it; null when nobody did", "ns"),
-            Column("creator_tid", "uint32", "who created it"),
+            Column("join_ns", "int64", "when another had joined it; null when none did", "ns"),
+            Column("creator_tid", "uint32", "its creator"),
             _stack("create_stack", "its creation"),
             Column("start_routine", "uint64", "the function it began with", "address"),
             Column("begun", "bool", "its begin is in the trace"),
@@ -205,16 +207,20 @@ _DECLARED = (
             Column("detached", "bool", "it was detached"),
             Column("cancelled", "bool", "it ended by cancellation"),
             Column("held", "uint32", "locks that it held when it ended, or the trace did"),
-            Column("policy", "word", "scheduling policy, the last that was told of: `other`, "
+            Column("policy", "word", "scheduling policy, the last in the trace: `other`, "
                    "`fifo`, `rr`, `batch`, `idle` or `deadline`; null when unknown"),
             Column("prio", "int32", "its priority in that policy; null when unknown"),
+            Column("cpu_ns", "int64", "how long it had a processor; null when unknown, and in a "
+                   "part of a trace", "ns"),
+            Column("ready_ns", "int64", "how long it could have run and had none; null likewise",
+                   "ns"),
         ),
     ),
     TableType(
         "objects",
         "a mutex, condition variable, …; an address that is used anew is another object",
         (
-            *_WHO,
+            *_IDENTITY,
             _LOCK,
             Column("kind", "word", "`mutex`, `rwlock`, `spinlock`, `cond`, `barrier`, "
                    "`semaphore`, `once`, `futex`, `lll` (a lock of the C library's own), or "
@@ -234,8 +240,8 @@ _DECLARED = (
             Column("ended", "bool", "destroyed, or its memory used anew"),
             Column("threads", "uint32", "how many threads used it"),
             Column("max_waiters", "uint32", "most threads that waited at once"),
-            Column("wasted_signals", "uint64", "signals that found nobody waiting"),
-            Column("holder_tid", "uint32", "who held it when the trace ended"),
+            Column("wasted_signals", "uint64", "signals that found no waiter"),
+            Column("holder_tid", "uint32", "its holder when the trace ended"),
             Column("waiters", "uint32", "how many waited when the trace ended"),
         ),
     ),
@@ -243,7 +249,7 @@ _DECLARED = (
         "events",
         "an event",
         (
-            *_WHO,
+            *_IDENTITY,
             _TID,
             Column("ts_ns", "int64", "when", "ns"),
             Column("cpu", "uint16", "processor; null when unknown"),
@@ -264,8 +270,8 @@ _DECLARED = (
         "waits",
         "a wait: a thread could not go on",
         (
-            *_WHO,
-            _TID,
+            *_IDENTITY,
+            *_THREAD,
             Column("wait_id", "uint64", "its number, in the order of beginnings", "id"),
             _LOCK,
             Column("kind", "word", "kind of the object"),
@@ -275,23 +281,30 @@ _DECLARED = (
                    "null", "ns"),
             Column("wake_ns", "int64", "of a contended one, the rest: it was free, or the signal "
                    "was given, and the thread not yet awake", "ns"),
+            Column("ready_ns", "int64", "meanwhile the thread could have run and had no processor; "
+                   "null when unknown", "ns"),
             Column("op", "word", "what the thread did: `mutex_lock`, `rwlock_rdlock`, "
                    "`rwlock_wrlock`, `spin_lock`, `cond_wait`, `barrier_wait`, `sem_wait`, "
                    "`once`, `futex_wait`, `lll_lock`, `join`"),
             Column("result", "int32", "0, or the error number it ended with"),
-            Column("class", "word", "`contended`, `idle`, `join`, `timeout` or `cancelled`"),
+            Column("class", "word", "`contended`, `idle`, `join`, `timeout`, `cancelled` or "
+                   "`unknown`"),
             Column("open", "bool", "it never ended"),
-            Column("owner_tid", "uint32", "who held the object when it began, or whose end was "
-                   "waited for; null when nobody"),
+            Column("owner_tid", "uint32", "the holder when it began, or the thread whose end was "
+                   "waited for; null when none"),
+            Column("owner_gen", "uint32", "which of the threads with that id; null likewise"),
             Column("owner_process", "uint32", "its process image, another one where the object is "
                    "shared; null likewise", "id"),
             _stack("owner_stack", "the owner's taking it"),
-            Column("waker_tid", "uint32", "who ended it; null when nobody in the trace"),
+            Column("waker_tid", "uint32", "the waker; null when none in the trace"),
+            Column("waker_gen", "uint32", "which of the threads with that id; null likewise"),
             Column("waker_process", "uint32", "its process image; null likewise", "id"),
             _stack("waker_stack", "the wake-up"),
             Column("waker_t_ns", "int64", "when the wake-up was given; null when unknown", "ns"),
             Column("queue_depth", "uint32", "waiters of the object, this one included"),
             _stack("stack_id", "the wait"),
+            _stack("holder_stack_id", "the owner's taking it, or where that is not known of the "
+                   "release by it that ended the wait"),
             Column("chain_id", "uint64", "first wait of the chain of `parent_wait`", "id"),
             Column("parent_wait", "uint64", "wait in which the owner itself was; null for none. It "
                    "has no row if it turned out to be none: the last one at a barrier", "id"),
@@ -299,14 +312,18 @@ _DECLARED = (
     ),
     TableType(
         "holds",
-        "a stretch of time in which a thread held a mutex, rwlock or spin lock, or ran a once "
-        "routine",
+        "a stretch of time in which a thread held a mutex, rwlock or spin lock, or a semaphore "
+        "that is used as a lock, or ran a once routine",
         (
-            *_WHO,
-            _TID,
+            *_IDENTITY,
+            *_THREAD,
             _LOCK,
             Column("t_ns", "int64", "when it was taken", "ns"),
             Column("dur_ns", "int64", "how long it was held; up to the end if it still was", "ns"),
+            Column("ran_ns", "int64", "of that, its thread had a processor; null when unknown",
+                   "ns"),
+            Column("off_ns", "int64", "the rest: its thread had none; null when unknown", "ns"),
+            Column("ready_ns", "int64", "of that, it could have run; null when unknown", "ns"),
             Column("mode", "word", "`exclusive` or `shared`"),
             Column("open", "bool", "not released in the trace"),
             _stack("stack_id", "taking it"),
@@ -315,18 +332,39 @@ _DECLARED = (
         ),
     ),
     TableType(
+        "states",
+        "a stretch of time in which a thread did the same; those of a thread follow one another "
+        "from `start_ns` to `last_ns` of `threads`",
+        (
+            *_IDENTITY,
+            *_THREAD,
+            Column("t_ns", "int64", "when it began", "ns"),
+            Column("dur_ns", "int64", "how long", "ns"),
+            Column("state", "word", "`running`; `ready`: it could run, and had no processor; "
+                   "`preempted`: the same, while it held locks, since its processor was taken away "
+                   "(only with `--sched perf`); `asleep`: in a system call; `blocked`: it waited "
+                   "for what another thread had, or did; `idle`: it waited for work; `unknown`"),
+            Column("call", "word", "where it was asleep: the system call, as `nanosleep`; else "
+                   "null"),
+            Column("wait_id", "uint64", "the wait that it is part of; null for none", "id"),
+            Column("cpu", "uint16", "the processor on which it ran; null without `--sched perf`"),
+        ),
+    ),
+    TableType(
         "wakeups",
         "a wait that another thread ended",
         (
-            *_WHO,
+            *_IDENTITY,
             Column(
                 "t_ns", "int64", "when the wake-up was given, at the earliest when the wait began",
                 "ns",
             ),
             Column("woken_ns", "int64", "when the thread went on", "ns"),
-            Column("waker_process", "uint32", "the process image of who woke", "id"),
-            Column("waker_tid", "uint32", "who woke"),
-            Column("wakee_tid", "uint32", "who was woken"),
+            Column("waker_process", "uint32", "the process image of the waker", "id"),
+            Column("waker_tid", "uint32", "the waker"),
+            Column("waker_gen", "uint32", "which of the threads with that id"),
+            Column("wakee_tid", "uint32", "the thread that was woken"),
+            Column("wakee_gen", "uint32", "which of the threads with that id"),
             _LOCK,
             Column("kind", "word", "`unlock`, `signal`, `broadcast`, `post`, `barrier`, `end`, "
                    "`once` or `futex`"),
@@ -339,7 +377,7 @@ _DECLARED = (
         "two locks of which one was asked for while the other was held, one of the 64 that its "
         "thread had taken last",
         (
-            *_WHO,
+            *_IDENTITY,
             Column("held_lock", "uint32", "the one that was held", "id"),
             Column("wanted_lock", "uint32", "the one that was asked for", "id"),
             Column("count", "uint64", "how often"),
@@ -352,16 +390,31 @@ _DECLARED = (
             Column("tid", "uint32", "the first thread that did it"),
             Column("one_thread", "bool", "no other thread did"),
             Column("blocked", "bool", "it had to wait at least once"),
-            Column("tries", "bool", "all were try-locks, as far as the trace tells"),
+            Column("tries", "bool", "all were try-locks, as far as the trace shows"),
+        ),
+    ),
+    TableType(
+        "lock_cycles",
+        "locks each of which was asked for while the one before it was held, in a cycle of up to "
+        "16, as `ptt check` knows them",
+        (
+            *_IDENTITY,
+            Column("ts_ns", "int64", "when it showed", "ns"),
+            Column("lock_ids", "list of uint32", "the locks; see `objects`", "id"),
+            Column("threads", "list of uint32", "thread ids of those that asked for them"),
+            Column("suppressed", "list of string", "why `ptt check` does not report it: `gate`, "
+                   "`one-thread`, `shared`, `apart`, `try`, `memory`, `incomplete`, `deadlock` or "
+                   "`covered`; empty when it does"),
         ),
     ),
     TableType(
         "blames",
-        "a thread that held an object while others waited for it, or let them wait at a barrier or "
-        "for a semaphore, by the place where it had taken it or came from",
+        "a thread that held an object while others waited for it, or let them wait at a barrier "
+        "or for a unit of a pool, by the place where it had taken it or came from",
         (
-            *_WHO,
-            Column("tid", "uint32", "thread id of the kernel; null when nobody knows who it was"),
+            *_IDENTITY,
+            Column("tid", "uint32", "thread id of the kernel; null when it is not known"),
+            Column("gen", "uint32", "which of the threads with this `tid`; null likewise"),
             _LOCK,
             _stack("stack_id", "taking it, or the wake-up"),
             Column("wait_caused_ns", "int64", "its part of the `held_ns` of all waits for the "
@@ -369,17 +422,34 @@ _DECLARED = (
         ),
     ),
     TableType(
+        "gil",
+        "a call site where a thread of a program in Python gave up the interpreter's lock (the "
+        "GIL), or waited for it",
+        (
+            *_IDENTITY,
+            Column("tid", "uint32", "thread id of the kernel"),
+            Column("site_id", "string", "the call site, see `sites`; null where it is not known",
+                   "id"),
+            Column("holds", "uint64", "how often the thread gave it up there"),
+            Column("hold_ns", "int64", "how long it had had it by then, in all", "ns"),
+            Column("wait_caused_ns", "int64", "how long others waited meanwhile, added up", "ns"),
+            Column("waits", "uint64", "how often the thread waited for it there"),
+            Column("wait_ns", "int64", "how long, in all", "ns"),
+            Column("wait_max_ns", "int64", "the longest of these waits", "ns"),
+        ),
+    ),
+    TableType(
         "findings",
         "a bug that `ptt check` finds",
         (
-            *_WHO,
+            *_IDENTITY,
             Column("kind", "string", "`deadlock`, `lock-order-inversion`, …; see `ptt check`"),
             Column("severity", "string", "`error` or `warning`"),
             Column("ts_ns", "int64", "when", "ns"),
             Column("threads", "list of uint32", "thread ids of those concerned"),
             Column("objects", "list of string", "addresses of those concerned, as `0x…`"),
             Column("sites", "list of string", "call sites of those concerned, as text"),
-            Column("message", "string", "a sentence that says it"),
+            Column("message", "string", "the finding as a sentence"),
             Column("count", "uint64", "how often it was found"),
             Column("events", "list of event", "the few events that prove it"),
         ),
@@ -389,7 +459,7 @@ _DECLARED = (
         "a call site",
         (
             _RUN,
-            Column("site_id", "string", "128 bits in hexadecimal, made of build-id and offset: the "
+            Column("site_id", "string", "128 bits in hexadecimal, of build-id and offset: the "
                    "same in all runs of the same file", "id"),
             Column("module", "string", "file name of the module"),
             Column("build_id", "string", "its build-id"),
@@ -404,19 +474,22 @@ _DECLARED = (
     ),
     TableType(
         "stacks",
-        "a call stack",
+        "a call stack; where the trace has none of an event, its call site alone",
         (
             _RUN,
-            Column("stack_id", "string", "128 bits in hexadecimal, made of its frames", "id"),
-            Column("site_id", "string", "its innermost frame; see `sites`", "id"),
-            Column("frames", "list of frame", "build-id and offset, innermost first"),
+            Column("stack_id", "string", "128 bits in hexadecimal, of its frames", "id"),
+            Column("site_id", "string", "the call site of its events; see `sites`", "id"),
+            Column("depth", "uint32", "how many frames there are"),
+            Column("frames", "list of string", "their call sites, innermost first; see `sites`",
+                   "id"),
+            Column("truncated", "bool", "the outermost was called by others, which are not known"),
         ),
     ),
     TableType(
         "modules",
         "a file that was mapped into a process",
         (
-            *_WHO,
+            *_IDENTITY,
             Column("path", "string", "where it was"),
             Column("name", "string", "its last component"),
             Column("build_id", "string", "its build-id, or empty"),
@@ -444,6 +517,9 @@ _DECLARED = (
 )  # fmt: skip
 
 TABLES: dict[str, TableType] = {table.name: table for table in _DECLARED}
+
+ADDRESSES = frozenset(c.name for t in _DECLARED for c in t.columns if c.unit == "address")
+"""Names of the columns that are addresses."""
 
 
 def table_type(name: str) -> TableType:

@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from nptltrace._binding.libptttrack_sums import KINDS
+from nptltrace.analysis.identities.sites import Sites
+from nptltrace.analysis.identities.stacks import Stacks
 from nptltrace.analysis.model import ROW_TABLES, Only, model_batches
-from nptltrace.analysis.report.sites import Sites
 from nptltrace.analysis.scope import Scope
+from nptltrace.analysis.slices import rows_of_slice, tables_and_states
 from nptltrace.analysis.sql.attributes import init_attributes, policies
 from nptltrace.analysis.sql.schema import EVENT_FIELDS, TABLES, table_type
 from nptltrace.analysis.sql.spill import Shelf
@@ -25,13 +29,16 @@ from nptltrace.errors import UsageError
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.losses import reported_losses
 from nptltrace.trace.symbols.lookup import Symbols
-from nptltrace.trace.symbols.site import ADDRESS, hex_of_site
+from nptltrace.trace.symbols.places.site import ADDRESS, hex_of_site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from nptltrace._binding import libptttrack_sums
+    from nptltrace.analysis.checker import Checker
+    from nptltrace.analysis.lock_cycles import CycleLock
     from nptltrace.analysis.model import Window
     from nptltrace.trace.info import Process
     from nptltrace.trace.source import TraceFiles
@@ -39,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TraceTables"]
 
-_MODEL = (*ROW_TABLES, "threads", "objects", "edges", "blames")
+_MODEL = (*ROW_TABLES, "states", "threads", "objects", "edges", "blames")
 # The holds of this many events are kept for the next query; others are made anew for each.
 _KEPT_EVENTS = 4_000_000
 
@@ -49,6 +56,7 @@ _OPERATIONS = {
     "lll": "lll_lock",
 }  # fmt: skip
 _SOURCES = ("nptl", "handler", "user")
+_GIL_FIGURES = ("holds", "hold_ns", "wait_caused_ns", "waits", "wait_ns", "wait_max_ns")
 
 
 class TraceTables:
@@ -59,6 +67,9 @@ class TraceTables:
         symbols: Names addresses; made from what the traces say otherwise.
         scope: What the tables have of the traces.
         findings: Whether there is a table of findings; what finds them cannot read it.
+
+    Attributes:
+        symbols: As given, or made.
     """
 
     def __init__(
@@ -70,19 +81,23 @@ class TraceTables:
         findings: bool = True,
     ) -> None:
         self._traceset, self._source = traceset, traceset.source
-        self._symbols = symbols or Symbols(self._source)
+        self.symbols = self._symbols = symbols or Symbols(self._source)
         self._scope = scope or Scope()
         self._window = self._scope.window
         self._has_findings = findings
         self._kept: dict[str, pa.Table] = {}
+        self._checker: Checker | None = None
         # A query reads several tables at once.
         self._lock = RLock()
         self._numbers = _Numbers(traceset)
         self._sites = Sites(self._source)
+        self._stacks = Stacks(self._source, self._sites)
         self._makers: dict[str, Callable[[], dict[str, Any]]] = {
             "runs": self._runs,
             "processes": self._processes,
             "findings": self._findings,
+            "lock_cycles": self._lock_cycles,
+            "gil": self._gil,
             "sites": self._site_rows,
             "stacks": self._stack_rows,
             "modules": self._modules,
@@ -94,6 +109,7 @@ class TraceTables:
             "waits": self._waits,
             "holds": self._holds,
             "wakeups": self._wakeups,
+            "states": self._states,
             "edges": self._edges,
             "blames": self._blames,
         }
@@ -117,6 +133,17 @@ class TraceTables:
             if name not in self._kept:
                 self._keep(name)
             return self._kept[name].select(schema.names)
+
+    def alone(self, name: str, columns: Collection[str] | None = None) -> pa.Table:
+        """Return a table without making those that come with it; see `table`."""
+        with self._lock:
+            if name in _MODEL and name not in self._kept and not self._is_streamed(name):
+                shelf = Shelf()
+                shelf.add(self.empty(name))
+                for _, piece in self.pieces((name,)):
+                    shelf.add(piece)
+                self._kept[name] = shelf.table()
+        return self.table(name, columns)
 
     def batches(
         self, name: str, columns: Collection[str] | None = None, window: Window | None = None
@@ -142,7 +169,7 @@ class TraceTables:
         The events are gone through twice at most: for the model, and for themselves.
         """
         if any(name in _MODEL for name in names):
-            rows = [name for name in ROW_TABLES if name in names]
+            rows = [name for name in (*ROW_TABLES, "states") if name in names]
             for name, raw in self._model(rows, edges="edges" in names):
                 if name in names:
                     yield name, self._made(name, self._finishers[name](self._chosen(name, raw)))
@@ -152,6 +179,36 @@ class TraceTables:
             elif name not in _MODEL:
                 yield name, self.table(name)
 
+    def sums_and_states(
+        self,
+        rows: Collection[str],
+        times: Sequence[int],
+        save: Callable[[int, libptttrack_sums.Model], None],
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """Yield what a model adds up, with the tables' names; see `slices.tables_and_states`."""
+        self._source.learn_threads()
+        for name, raw in tables_and_states(self._source, rows, times, save):
+            yield name, self._made(name, self._finishers[name](raw))
+
+    def pieces_of_slice(
+        self, rows: Collection[str], times: Sequence[int], number: int, state: bytes | None
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the rows of a slice of time, as `pieces` does; see `slices.rows_of_slice`."""
+        for name, raw in rows_of_slice(self._source, rows, times, number, state):
+            yield name, self._made(name, self._finishers[name](raw))
+
+    @staticmethod
+    def empty(name: str) -> pa.Table:
+        """Return a table without rows."""
+        return table_type(name).schema().empty_table()
+
+    def places(self) -> dict[str, tuple[int, int]]:
+        """Return process and address of each site of the table `sites`."""
+        return {
+            identity: (process, site)
+            for identity, process, site in self._sites.all(self._traceset, frames=True)
+        }
+
     # ---- keeping ----
 
     def _is_streamed(self, name: str) -> bool:
@@ -159,12 +216,14 @@ class TraceTables:
         return name == "events" or (name == "holds" and events > _KEPT_EVENTS)
 
     def _keep(self, name: str) -> None:
-        """Make a table, and those that come with it; edges come alone."""
+        """Make a table, and those that come with it; edges and states come alone."""
         if name not in _MODEL:
             self._kept[name] = self._of_processes(self._made(name, self._makers[name]()))
             return
         edges = name == "edges"
-        rows = [row for row in ROW_TABLES if not edges and not self._is_streamed(row)]
+        alone = edges or name == "states"
+        rows = [row for row in ROW_TABLES if not alone and not self._is_streamed(row)]
+        rows += [name] if name == "states" else []
         shelves: dict[str, Shelf] = {}
         for made, raw in self._model(rows, edges=edges):
             if made in self._kept:
@@ -220,24 +279,36 @@ class TraceTables:
 
     # ---- what the model knows ----
 
-    def _who(self, raw: pa.Table) -> dict[str, Any]:
+    def _identity(self, raw: pa.Table) -> dict[str, Any]:
         process = _numpy(raw["process"])
         numbers = self._numbers
         return {
             "run_id": numbers.run(process), "process": raw["process"], "pid": numbers.pid[process],
         }  # fmt: skip
 
-    def _stack(self, raw: pa.Table, column: str, process: str = "process") -> pa.Array:
-        """Return the stacks of call sites, which are in the process that a column names."""
-        return self._sites.ids(_numpy(raw[process].fill_null(0)), _numpy(raw[column]))
+    def _stack(
+        self, raw: pa.Table, site: str, process: str = "process", stack: str = ""
+    ) -> pa.Array:
+        """Return identities of stacks, which are in the process that a column names.
+
+        Args:
+            raw: What the model says.
+            site: The column of call sites, for what has no stack.
+            process: The column of the processes.
+            stack: The column of numbers of stacks; empty if there is none.
+        """
+        processes, sites = _numpy(raw[process].fill_null(0)), _numpy(raw[site])
+        if not stack:
+            return self._sites.ids(processes, sites)
+        return self._stacks.ids(processes, _numpy(raw[stack]), sites)
 
     def _threads(self, raw: pa.Table) -> dict[str, Any]:
-        # A policy that is not the ordinary one is told of when a thread or a process begins.
+        # A policy that is not the ordinary one is reported when a thread or a process begins.
         first = _numpy(raw["tid"]) == self._numbers.pid[_numpy(raw["process"])]
         scheduled = _numpy(raw["begun"]) | _numpy(raw["scheduled"]) | first
         return {
             **{name: raw[name] for name in raw.column_names if name in TABLES["threads"].names},
-            **self._who(raw),
+            **self._identity(raw),
             "gen": raw["generation"],
             "start_ns": raw["first_ns"],
             "create_stack": self._stack(raw, "create_site"),
@@ -251,7 +322,7 @@ class TraceTables:
         names = [self._object_name(p, a) for p, a in zip(process, address, strict=True)]
         return {
             **{name: raw[name] for name in raw.column_names if name in TABLES["objects"].names},
-            **self._who(raw),
+            **self._identity(raw),
             "lock_id": raw["object_id"],
             "addr": raw["object"],
             "gen": raw["generation"],
@@ -276,35 +347,51 @@ class TraceTables:
     def _waits(self, raw: pa.Table) -> dict[str, Any]:
         return {
             **{name: raw[name] for name in raw.column_names if name in TABLES["waits"].names},
-            **self._who(raw),
+            **self._identity(raw),
             "lock_id": raw["object_id"],
             "op": _operations(raw),
-            "owner_stack": self._stack(raw, "owner_site", "owner_process"),
-            "waker_stack": self._stack(raw, "waker_site", "waker_process"),
-            "stack_id": self._stack(raw, "site"),
+            "owner_stack": self._stack(raw, "owner_site", "owner_process", "owner_stack"),
+            "waker_stack": self._stack(raw, "waker_site", "waker_process", "waker_stack"),
+            "stack_id": self._stack(raw, "site", stack="stack"),
+            "holder_stack_id": self._holder_stacks(raw),
         }
+
+    def _holder_stacks(self, raw: pa.Table) -> pa.Array:
+        """Return the stacks of holders: taking it, or else the release that ended the wait."""
+        same = pc.and_(
+            pc.equal(raw["owner_tid"], raw["waker_tid"]),
+            pc.equal(raw["owner_process"], raw["waker_process"]),
+        )
+        released = np.where(_numpy(same.fill_null(fill_value=False)), _numpy(raw["waker_stack"]), 0)
+        taken = _numpy(raw["owner_stack"])
+        numbers = pa.chunked_array([np.where(taken, taken, released)])
+        raw = raw.append_column("holder_stack", numbers)
+        return self._stack(raw, "owner_site", "owner_process", "holder_stack")
 
     def _holds(self, raw: pa.Table) -> dict[str, Any]:
         return {
             **{name: raw[name] for name in raw.column_names if name in TABLES["holds"].names},
-            **self._who(raw),
+            **self._identity(raw),
             "lock_id": raw["object_id"],
-            "stack_id": self._stack(raw, "site"),
-            "release_stack": self._stack(raw, "release_site"),
+            "stack_id": self._stack(raw, "site", stack="stack"),
+            "release_stack": self._stack(raw, "release_site", stack="release_stack"),
         }
 
     def _wakeups(self, raw: pa.Table) -> dict[str, Any]:
         return {
             **{name: raw[name] for name in raw.column_names if name in TABLES["wakeups"].names},
-            **self._who(raw),
+            **self._identity(raw),
             "lock_id": raw["object_id"],
             "waker_stack": self._stack(raw, "waker_site", "waker_process"),
         }
 
+    def _states(self, raw: pa.Table) -> dict[str, Any]:
+        return {**{name: raw[name] for name in raw.column_names}, **self._identity(raw)}
+
     def _edges(self, raw: pa.Table) -> dict[str, Any]:
         return {
             **{name: raw[name] for name in raw.column_names if name in TABLES["edges"].names},
-            **self._who(raw),
+            **self._identity(raw),
             "held_lock": raw["held_id"],
             "wanted_lock": raw["wanted_id"],
             "first_t": raw["first_ns"],
@@ -318,8 +405,9 @@ class TraceTables:
     def _blames(self, raw: pa.Table) -> dict[str, Any]:
         return {
             "tid": raw["tid"],
+            "gen": raw["gen"],
             "wait_caused_ns": raw["wait_caused_ns"],
-            **self._who(raw),
+            **self._identity(raw),
             "lock_id": raw["object_id"],
             "stack_id": self._stack(raw, "site"),
         }
@@ -353,7 +441,7 @@ class TraceTables:
         if name == "source":
             return self._numbers.source(_numpy(table["event_id"]))
         if name == "stack_id":
-            return self._stack(table, "site")
+            return self._stack(table, "site", stack="stack")
         if name == "site":
             return pa.array(_numpy(table["site"]) & np.uint64(ADDRESS))
         return table[name].combine_chunks()
@@ -403,7 +491,7 @@ class TraceTables:
             trace, parent = self._numbers.processes[number][0], process.parent
             rows.append(
                 {
-                    **self._numbers.who(number),
+                    **self._numbers.identity(number),
                     "ppid": process.ppid,
                     "parent": None if parent is None else by_index.get((trace, parent)),
                     **_program(process),
@@ -422,7 +510,7 @@ class TraceTables:
 
         if not self._has_findings:
             raise UsageError("what looks for findings cannot read the table of findings")
-        found = findings(self._source, self._symbols)
+        found = findings(self._source, self._symbols, self._checked())
         chosen = [
             self._scope.includes(
                 row["ts_ns"], row["process"], row["threads"],
@@ -431,16 +519,73 @@ class TraceTables:
             for row in found.drop(["events", "message"]).to_pylist()
         ]  # fmt: skip
         found = found.filter(pa.array(chosen, pa.bool_()))
-        return {**{name: found[name] for name in found.column_names}, **self._who(found)}
+        return {**{name: found[name] for name in found.column_names}, **self._identity(found)}
+
+    def _checked(self) -> Checker:
+        if self._checker is None:
+            from nptltrace.analysis.findings import checked
+
+            self._checker = checked(self._source)
+        return self._checker
+
+    def _lock_cycles(self) -> dict[str, Any]:
+        from nptltrace.analysis.lock_cycles import lock_cycles
+
+        if not self._has_findings:
+            raise UsageError("what looks for findings cannot read the table of lock_cycles")
+        generations = self._generations()
+        rows = []
+        for cycle in lock_cycles(self._source, self._checked().check):
+            addresses = [lock.address for lock in cycle.locks]
+            if not self._scope.includes(cycle.ts_ns, cycle.process, cycle.tids, addresses, []):
+                continue
+            locks = [_lock_id(generations, lock) for lock in cycle.locks]
+            # The lock that was seen first comes first.
+            first = min(range(len(locks)), key=lambda at: locks[at] or 0)
+            rows.append(
+                {
+                    **self._numbers.identity(cycle.process),
+                    "ts_ns": cycle.ts_ns,
+                    "lock_ids": locks[first:] + locks[:first],
+                    "threads": [*cycle.tids[first:], *cycle.tids[:first]],
+                    "suppressed": list(cycle.suppressed),
+                }
+            )
+        return _columns(rows, "lock_cycles")
+
+    def _gil(self) -> dict[str, Any]:
+        from nptltrace.analysis.report.gil import gil_places
+
+        rows = []
+        for one in gil_places(self._traceset, self._symbols, self._window):
+            line = one.line
+            if not self._scope.includes(one.t_ns, one.process, [line.tid], [one.lock], [line.site]):
+                continue
+            figures = {name: getattr(line, name) for name in _GIL_FIGURES}
+            site_id = self._sites.identity(one.process, one.site) if one.site else None
+            identity = self._numbers.identity(one.process)
+            rows.append({**identity, "tid": line.tid, "site_id": site_id, **figures})
+        return _columns(rows, "gil")
+
+    def _generations(self) -> dict[tuple[int, str, int], list[tuple[int, int]]]:
+        """Return first use and number of the objects at each place, the earliest first."""
+        raw = next(table for name, table in self._model((), edges=False) if name == "objects")
+        found: dict[tuple[int, str, int], list[tuple[int, int]]] = {}
+        names = ("process", "kind", "object", "first_ns", "object_id")
+        for *place, first_ns, number in zip(
+            *(raw[name].to_pylist() for name in names), strict=True
+        ):
+            found.setdefault(tuple(place), []).append((first_ns or 0, number))
+        return {place: sorted(objects) for place, objects in found.items()}
 
     def _site_rows(self) -> dict[str, Any]:
         rows = []
-        for identity, process, site in self._sites.all(self._traceset):
+        for identity, process, site in self._sites.all(self._traceset, frames=True):
             place = self._sites.place(process, site)
             found = self._symbols.location(process, site)
             rows.append(
                 {
-                    "run_id": self._numbers.who(process)["run_id"],
+                    "run_id": self._numbers.identity(process)["run_id"],
                     "site_id": identity,
                     "module": place.module,
                     "build_id": place.build_id,
@@ -456,23 +601,23 @@ class TraceTables:
         return _columns(rows, "sites")
 
     def _stack_rows(self) -> dict[str, Any]:
-        rows = []
-        for identity, process, site in self._sites.all(self._traceset):
-            place = self._sites.place(process, site)
-            rows.append(
-                {
-                    "run_id": self._numbers.who(process)["run_id"],
-                    "stack_id": identity,
-                    "site_id": identity,
-                    "frames": [{"build_id": place.build_id, "offset": place.offset}],
-                }
-            )
+        rows = [
+            {
+                "run_id": self._numbers.identity(stack.process)["run_id"],
+                "stack_id": stack.identity,
+                "site_id": self._sites.identity(stack.process, stack.site),
+                "depth": len(stack.frames),
+                "frames": [self._sites.identity(stack.process, frame) for frame in stack.frames],
+                "truncated": stack.truncated,
+            }
+            for stack in self._stacks.all(self._traceset)
+        ]
         return _columns(rows, "stacks")
 
     def _modules(self) -> dict[str, Any]:
         rows = [
             {
-                **self._numbers.who(number),
+                **self._numbers.identity(number),
                 "path": readable(module.path),
                 "name": readable(PurePath(module.path).name),
                 "build_id": module.build_id,
@@ -504,8 +649,8 @@ class TraceTables:
         rows = []
         for loss in reported_losses(self._source.reader):
             process, tid = threads[loss.thread]
-            who = {**self._numbers.who(process), "tid": tid}
-            rows.append({**who, "t_ns": loss.t_ns, "cause": loss.cause, "count": loss.events})
+            identity = {**self._numbers.identity(process), "tid": tid}
+            rows.append({**identity, "t_ns": loss.t_ns, "cause": loss.cause, "count": loss.events})
         return rows
 
 
@@ -540,10 +685,20 @@ class _Numbers:
             pa.array(self._source[event_id]), pa.array(_SOURCES, pa.string())
         )
 
-    def who(self, process: int) -> dict[str, Any]:
+    def identity(self, process: int) -> dict[str, Any]:
         """Return the columns that name a process."""
         run = self._uuid[self._run[process]]
         return {"run_id": run, "process": process, "pid": int(self.pid[process])}
+
+
+def _lock_id(
+    generations: Mapping[tuple[int, str, int], Sequence[tuple[int, int]]], lock: CycleLock
+) -> int | None:
+    """Return the object that a lock of a cycle is; None where it is not in the scope."""
+    place = (lock.process, KINDS.get(lock.kind, ""), lock.address)
+    found = generations.get(place, ())
+    at = [number for first_ns, number in found if first_ns <= lock.ts_ns]
+    return at[-1] if at else found[0][1] if found else None
 
 
 def _numpy(column: pa.ChunkedArray) -> NDArray[Any]:

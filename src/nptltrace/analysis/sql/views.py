@@ -13,7 +13,7 @@ class View:
 
     Attributes:
         name: Its name.
-        meaning: What it tells.
+        meaning: What it says.
         body: The query, or the expression of a macro that returns a value.
         parameters: Of a macro; None for a view.
         value: Whether it is a macro that returns a value.
@@ -70,10 +70,10 @@ VIEWS = (
     ),
     View(
         "thread_names",
-        "The name of each thread id; of several threads that had it, the last one's.",
+        "The name of each thread; `gen` distinguishes those that had the same id.",
         """
-        select run_id, process, tid, arg_max(name, gen) as thread_name
-        from threads where tid is not null group by all""",
+        select run_id, process, tid, gen, name as thread_name
+        from threads where tid is not null""",
     ),
     View(
         "stack_sites",
@@ -93,11 +93,14 @@ VIEWS = (
                ot.thread_name as owner_name, os.site as owner_site,
                wt.thread_name as waker_name, ws.site as waker_site
         from waits w
-        left join thread_names t on (t.run_id, t.process, t.tid) = (w.run_id, w.process, w.tid)
+        left join thread_names t
+               on (t.run_id, t.process, t.tid, t.gen) = (w.run_id, w.process, w.tid, w.gen)
         left join thread_names ot
-               on (ot.run_id, ot.process, ot.tid) = (w.run_id, w.owner_process, w.owner_tid)
+               on (ot.run_id, ot.process, ot.tid, ot.gen)
+                  = (w.run_id, w.owner_process, w.owner_tid, w.owner_gen)
         left join thread_names wt
-               on (wt.run_id, wt.process, wt.tid) = (w.run_id, w.waker_process, w.waker_tid)
+               on (wt.run_id, wt.process, wt.tid, wt.gen)
+                  = (w.run_id, w.waker_process, w.waker_tid, w.waker_gen)
         left join objects o on (o.run_id, o.lock_id) = (w.run_id, w.lock_id)
         left join stack_sites s on (s.run_id, s.stack_id) = (w.run_id, w.stack_id)
         left join stack_sites os on (os.run_id, os.stack_id) = (w.run_id, w.owner_stack)
@@ -110,7 +113,8 @@ VIEWS = (
         select h.*, t.thread_name, o.kind, o.addr as object, o.name as object_name,
                s.site, s.function, s.file, s.line, rs.site as release_site
         from holds h
-        left join thread_names t on (t.run_id, t.process, t.tid) = (h.run_id, h.process, h.tid)
+        left join thread_names t
+               on (t.run_id, t.process, t.tid, t.gen) = (h.run_id, h.process, h.tid, h.gen)
         left join objects o on (o.run_id, o.lock_id) = (h.run_id, h.lock_id)
         left join stack_sites s on (s.run_id, s.stack_id) = (h.run_id, h.stack_id)
         left join stack_sites rs on (rs.run_id, rs.stack_id) = (h.run_id, h.release_stack)""",
@@ -154,35 +158,40 @@ VIEWS = (
         "Contended waits by the place in the program where they happened, the longest first.",
         """
         select s.site, w.kind,
-               count(*) as waits, sum(w.dur_ns)::bigint as wait_ns,
+               sum(w.waits)::bigint as waits, sum(w.wait_ns)::bigint as wait_ns,
                sum(w.held_ns)::bigint as held_ns, sum(w.wake_ns)::bigint as wake_ns,
-               max(w.dur_ns) as wait_max_ns,
-               count(distinct w.lock_id) as objects, count(distinct w.tid) as threads,
+               max(w.wait_max_ns) as wait_max_ns,
+               count(distinct w.lock_id) as objects, count(distinct (w.tid, w.gen)) as threads,
                s.function, s.file, s.line, w.pid, w.run_id
-        from waits w left join stack_sites s
-          on (s.run_id, s.stack_id) = (w.run_id, w.stack_id)
-        where w.class = 'contended'
+        from (
+            select run_id, stack_id, kind, lock_id, pid, tid, gen, count(*) as waits,
+                   sum(dur_ns)::bigint as wait_ns, sum(held_ns)::bigint as held_ns,
+                   sum(wake_ns)::bigint as wake_ns, max(dur_ns) as wait_max_ns
+            from waits where class = 'contended' group by all) w
+        left join stack_sites s on (s.run_id, s.stack_id) = (w.run_id, w.stack_id)
         group by all order by wait_ns desc, s.site""",
     ),
     View(
         "blame",
-        "Who held a lock while others waited for it, and where they had taken it: how long others "
+        "Holders of a lock while others waited for it, and where they took it: how long others "
         "waited meanwhile, and the waits that began then.",
         """
         select o.name as object_name, o.addr as object, b.tid as owner_tid,
                t.thread_name as owner_name, s.site as owner_site,
                coalesce(w.waits, 0) as waits, b.wait_caused_ns, w.wait_max_ns,
-               b.lock_id, o.pid, b.run_id
+               b.gen as owner_gen, b.lock_id, o.pid, b.run_id
         from blames b
         join objects o on (o.run_id, o.lock_id) = (b.run_id, b.lock_id)
-        left join thread_names t on (t.run_id, t.process, t.tid) = (b.run_id, b.process, b.tid)
+        left join thread_names t
+               on (t.run_id, t.process, t.tid, t.gen) = (b.run_id, b.process, b.tid, b.gen)
         left join stack_sites s on (s.run_id, s.stack_id) = (b.run_id, b.stack_id)
         left join (
-            select run_id, lock_id, owner_tid, owner_stack, count(*) as waits,
+            select run_id, lock_id, owner_tid, owner_gen, owner_stack, count(*) as waits,
                    max(dur_ns) as wait_max_ns
             from waits where class = 'contended' group by all) w
           on (w.run_id, w.lock_id) = (b.run_id, b.lock_id)
          and w.owner_tid is not distinct from b.tid
+         and w.owner_gen is not distinct from b.gen
          and w.owner_stack is not distinct from b.stack_id
         order by b.wait_caused_ns desc, b.lock_id""",
     ),
@@ -192,16 +201,17 @@ VIEWS = (
         """
         select t.tid, t.name,
                greatest(t.last_ns, max(w.t_ns + w.dur_ns)) - t.start_ns as life_ns,
-               greatest(life_ns - coalesce(sum(w.dur_ns), 0), 0)::bigint as running_ns,
+               greatest(greatest(t.last_ns, max(w.t_ns + w.dur_ns)) - t.start_ns
+                        - coalesce(sum(w.dur_ns), 0), 0)::bigint as running_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'contended'), 0)::bigint as wait_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'idle'), 0)::bigint as idle_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'join'), 0)::bigint as join_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'timeout'), 0)::bigint as timeout_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'cancelled'), 0)::bigint as cancelled_ns,
+               coalesce(sum(w.dur_ns) filter (w.class = 'unknown'), 0)::bigint as unknown_ns,
                t.gen, t.pid, t.run_id
         from threads t left join waits w
-          on (w.run_id, w.process, w.tid) = (t.run_id, t.process, t.tid)
-         and w.t_ns + w.dur_ns >= t.start_ns and w.t_ns <= t.last_ns
+          on (w.run_id, w.process, w.tid, w.gen) = (t.run_id, t.process, t.tid, t.gen)
         where t.tid is not null
         group by t.run_id, t.pid, t.tid, t.gen, t.name, t.start_ns, t.last_ns
         order by t.start_ns""",
@@ -212,29 +222,32 @@ VIEWS = (
         "the wait and what it was for.",
         """
         with blocked as (
-            select run_id, process, pid, tid, t_ns as start_ns, t_ns + dur_ns as end_ns,
+            select run_id, process, pid, tid, gen, t_ns as start_ns, t_ns + dur_ns as end_ns,
                    class as state, op, lock_id,
                    max(t_ns + dur_ns) over (
-                       partition by run_id, process, tid order by t_ns, wait_id
+                       partition by run_id, process, tid, gen order by t_ns, wait_id
                        rows between unbounded preceding and 1 preceding) as before_ns
             from waits),
         lives as (
-            select run_id, process, pid, tid, min(start_ns) as start_ns, max(last_ns) as end_ns
-            from threads where tid is not null group by all),
+            select run_id, process, pid, tid, gen, start_ns, last_ns as end_ns
+            from threads where tid is not null),
         gaps as (
-            select b.run_id, b.process, b.pid, b.tid,
+            select b.run_id, b.process, b.pid, b.tid, b.gen,
                    greatest(coalesce(b.before_ns, l.start_ns), l.start_ns) as start_ns,
                    b.start_ns as end_ns
-            from blocked b join lives l using (run_id, process, pid, tid)
+            from blocked b join lives l
+              on (b.run_id, b.process, b.tid, b.gen) = (l.run_id, l.process, l.tid, l.gen)
             union all
-            select l.run_id, l.process, l.pid, l.tid, coalesce(max(b.end_ns), l.start_ns), l.end_ns
-            from lives l left join blocked b using (run_id, process, pid, tid)
-            group by l.run_id, l.process, l.pid, l.tid, l.start_ns, l.end_ns)
-        select tid, start_ns, end_ns, 'not waiting' as state, null as op, null as lock_id,
-               process, pid, run_id
-        from gaps where end_ns > start_ns
+            select l.run_id, l.process, l.pid, l.tid, l.gen,
+                   coalesce(max(b.end_ns), l.start_ns), l.end_ns
+            from lives l left join blocked b
+              on (b.run_id, b.process, b.tid, b.gen) = (l.run_id, l.process, l.tid, l.gen)
+            group by l.run_id, l.process, l.pid, l.tid, l.gen, l.start_ns, l.end_ns)
+        select tid, start_ns, end_ns, state, op, lock_id, gen, process, pid, run_id from blocked
         union all
-        select tid, start_ns, end_ns, state, op, lock_id, process, pid, run_id from blocked
+        select tid, start_ns, end_ns, 'not waiting' as state, null as op, null as lock_id,
+               gen, process, pid, run_id
+        from gaps where end_ns > start_ns
         order by run_id, process, tid, start_ns""",
     ),
     View(
@@ -267,7 +280,7 @@ VIEWS = (
     View(
         "blocked_chains",
         "Waits for a thread that was waiting itself. `depth` 0 is the wait that held up all others "
-        "of its chain; `path` leads to it: thread → what it waits for → who has that → ….",
+        "of its chain; `path` leads to it: thread → what it waits for → its holder → ….",
         """
         with recursive chain as (
             select run_id, wait_id, chain_id, 0 as depth,
@@ -281,7 +294,7 @@ VIEWS = (
               on w.run_id = c.run_id and w.parent_wait = c.wait_id and w.chain_id = c.chain_id)
         select w.chain_id, c.depth, c.path, w.tid, w.thread_name, w.object, w.object_name,
                w.owner_tid, w.t_ns, w.dur_ns, w.class, w.site, w.wait_id, w.lock_id, w.pid, w.run_id
-        from chain c join named_waits w using (run_id, wait_id)
+        from chain c join named_waits w on (w.run_id, w.wait_id) = (c.run_id, c.wait_id)
         where exists (select 1 from waits p
                       where (p.run_id, p.chain_id) = (w.run_id, c.chain_id)
                         and p.wait_id <> p.chain_id)
@@ -289,33 +302,20 @@ VIEWS = (
     ),
     View(
         "lock_order_cycles",
-        "Locks that were taken in orders which form a cycle. `guarded` cycles cannot close, for "
-        "another lock was held every time; nor can those of `one_thread`.",
+        "Locks that were taken in orders which form a cycle. `ptt check` reports those in which "
+        "`suppressed` is empty; it says why the others are not: `guarded` means that another lock "
+        "was held, `one_thread` that two of the orders are of one thread, `tries` that a request "
+        "did not wait for ever.",
         """
-        with recursive path as (
-            select run_id, process, pid, held_lock as first, wanted_lock as last,
-                   [held_lock, wanted_lock] as locks, guard_set as guards, one_thread, tid,
-                   tries, first_t
-            from edges where wanted_lock > held_lock
-            union all
-            select e.run_id, e.process, e.pid, p.first, e.wanted_lock,
-                   list_append(p.locks, e.wanted_lock), list_intersect(p.guards, e.guard_set),
-                   p.one_thread and e.one_thread and p.tid = e.tid, p.tid,
-                   p.tries or e.tries, greatest(p.first_t, e.first_t)
-            from path p join edges e
-              on (e.run_id, e.process, e.held_lock) = (p.run_id, p.process, p.last)
-            where e.wanted_lock > p.first and len(p.locks) < 8
-              and not list_contains(p.locks, e.wanted_lock))
-        select list_transform(p.locks, lambda l: (names.of[l])) as object_names,
-               len(list_intersect(p.guards, e.guard_set)) > 0 as guarded,
-               p.one_thread and e.one_thread and p.tid = e.tid as one_thread,
-               p.tries or e.tries as tries,
-               greatest(p.first_t, e.first_t) as ts_ns, p.locks as lock_ids, p.pid, p.run_id
-        from path p join edges e
-          on (e.run_id, e.process, e.held_lock, e.wanted_lock)
-           = (p.run_id, p.process, p.last, p.first),
-        (select map(list(lock_id), list(name)) as of from objects) names
-        order by ts_ns""",
+        select list_transform(c.lock_ids, lambda l: (names.of[l])) as object_names,
+               list_contains(c.suppressed, 'gate') as guarded,
+               list_contains(c.suppressed, 'one-thread') as one_thread,
+               list_contains(c.suppressed, 'try') as tries, c.suppressed,
+               c.ts_ns, c.lock_ids, c.pid, c.run_id
+        from lock_cycles c join (
+            select run_id, map(list(lock_id), list(name)) as of from objects group by run_id) names
+          on names.run_id = c.run_id
+        order by c.ts_ns""",
     ),
     View(
         "who_wakes_whom",
@@ -324,12 +324,15 @@ VIEWS = (
         select u.waker_tid, a.thread_name as waker_name, u.wakee_tid,
                b.thread_name as wakee_name, u.kind, count(*) as count,
                avg(u.woken_ns - u.t_ns)::bigint as latency_ns,
-               max(u.woken_ns - u.t_ns) as latency_max_ns, u.pid, u.run_id
+               max(u.woken_ns - u.t_ns) as latency_max_ns, u.waker_gen, u.wakee_gen,
+               u.pid, u.run_id
         from wakeups u
         left join thread_names a
-               on (a.run_id, a.process, a.tid) = (u.run_id, u.waker_process, u.waker_tid)
+               on (a.run_id, a.process, a.tid, a.gen)
+                  = (u.run_id, u.waker_process, u.waker_tid, u.waker_gen)
         left join thread_names b
-               on (b.run_id, b.process, b.tid) = (u.run_id, u.process, u.wakee_tid)
+               on (b.run_id, b.process, b.tid, b.gen)
+                  = (u.run_id, u.process, u.wakee_tid, u.wakee_gen)
         group by all order by count desc, u.waker_tid, u.wakee_tid""",
     ),
 )

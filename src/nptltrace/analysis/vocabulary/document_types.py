@@ -11,15 +11,17 @@ from typing import Literal, TypedDict, get_args
 __all__ = [
     "WAIT_CLASSES", "Blamed", "Cause", "Certainty", "Check", "CriticalPath", "Diff",
     "DiffLabel", "DiffMetric", "DiffRow", "DiffRun", "Event", "Figures", "Finding",
-    "FindingEvent", "Hang", "HangThread", "HangWait", "LiveFigures", "OpenWait", "PathLink",
-    "PathThread", "Report",
-    "ReportObject", "ReportPair", "ReportParts", "ReportSite", "ReportThread", "Severity",
+    "FindingEvent", "FleetChange", "FleetCheck", "FleetDiff", "FleetFinding", "FleetGroup",
+    "FleetOrder", "FleetPlace", "FleetPlaceChange", "FleetReport", "FleetRun", "FleetRuns",
+    "FleetSite", "FleetStep", "Hang", "HangThread", "HangWait", "LiveFigures", "OpenWait",
+    "PathLink", "PathThread", "Report", "ReportObject", "ReportPair", "ReportParts", "ReportSite",
+    "ReportStack", "ReportThread", "Severity", "StackTimes",
     "Stat", "StatObject", "StatProcess", "StatThread", "Top", "TopObject", "TopSite",
     "TopThread", "TopWait", "Uncovered", "Verify", "Violation", "ViolationEvent", "WaitClass",
     "Waker",
 ]  # fmt: skip
 
-WaitClass = Literal["contended", "idle", "join", "timeout", "cancelled"]
+WaitClass = Literal["contended", "idle", "join", "timeout", "cancelled", "unknown"]
 WAIT_CLASSES: tuple[WaitClass, ...] = get_args(WaitClass)
 Severity = Literal["error", "warning"]
 Certainty = Literal["sure", "chance", "unknown"]
@@ -53,6 +55,8 @@ class Figures(TypedDict):
     timeout_ns: int
     cancelled_waits: int
     cancelled_ns: int
+    unknown_waits: int
+    unknown_ns: int
     holds: int
     hold_ns: int
     hold_max_ns: int
@@ -86,6 +90,7 @@ class ReportObject(Figures):
     pid: int
     kind: str
     name: str
+    init_site: str
     first_site: str
     generations: int
     threads: int
@@ -127,6 +132,9 @@ class ReportThread(Figures):
     by_kind: dict[str, int]
     wait_caused_ns: int
     buffer_wait_ns: int
+    silent_ns: int
+    cpu_ns: int | None
+    ready_ns: int | None
     waited_for: list[Cause]
 
 
@@ -150,6 +158,24 @@ class ReportPair(Figures):
     kind: str
     object_name: str
     wait_caused_ns: int
+
+
+class StackTimes(TypedDict, total=False):
+    """What is added up by call stack: one count, and one time."""
+
+    waits: int
+    wait_ns: int
+    wait_caused_ns: int
+    holds: int
+    hold_ns: int
+    idle_waits: int
+    idle_ns: int
+
+
+class ReportStack(StackTimes):
+    """A call stack in a report: of waiters, holders, holds or idle waits, as it is asked for."""
+
+    stack: list[str]
 
 
 OpenWait = TypedDict(
@@ -180,6 +206,7 @@ class PathThread(TypedDict):
     name: str
     run_ns: int
     latency_ns: int
+    ready_ns: int | None
     open_ns: int
 
 
@@ -210,10 +237,11 @@ class ReportParts(TypedDict, total=False):
 
     sites: list[ReportSite]
     pairs: list[ReportPair]
+    stacks: list[ReportStack]
 
 
 class Report(ReportParts, Figures):
-    """The document of `ptt report`, with `sites` or `pairs` where they are asked for."""
+    """The document of `ptt report`, with `sites`, `pairs` or `stacks` where they are asked for."""
 
     elapsed_ns: int
     first_ns: int
@@ -238,6 +266,7 @@ class FindingEvent(TypedDict):
     tid: int
     text: str
     site: str
+    stack: list[str]
 
 
 class Finding(TypedDict):
@@ -262,6 +291,7 @@ class Check(TypedDict):
 
     findings: list[Finding]
     uncovered: list[Uncovered]
+    futex_waits: int
 
 
 class HangWait(TypedDict):
@@ -378,6 +408,7 @@ class Stat(TypedDict):
     start_unix_ns: int
     level: str
     nptl: str
+    sched: Literal["perf", "schedstat", "rseq", "none"]
     state: str
     bytes: int
     damage_bytes: int
@@ -410,14 +441,15 @@ class DiffMetric(TypedDict):
 
 
 class DiffLabel(TypedDict, total=False):
-    """Which row is meant: a call site, or an object or the threads of one name."""
+    """Which row is meant: a call site, a call stack, or an object or the threads of one name."""
 
     site: str
+    stack: list[str]
     name: str
 
 
 class DiffRow(DiffLabel):
-    """What changed of a call site, an object, or the threads of one name."""
+    """What changed of a call site, a call stack, an object, or the threads of one name."""
 
     kind: str
     metrics: dict[str, DiffMetric]
@@ -434,6 +466,145 @@ class Diff(TypedDict):
     enough_runs: bool
     total: dict[str, DiffMetric]
     rows: list[DiffRow]
+
+
+# ---- fleet ----
+
+
+class FleetGroup(TypedDict):
+    """Runs that have one value of a label, of a host or of a program."""
+
+    value: str
+    runs: int
+    run_mean_ns: int
+
+
+class FleetChange(TypedDict):
+    """How the contended waiting of a run changed, on average."""
+
+    before_ns: int
+    after_ns: int
+    change_percent: float | None
+    chance: float
+
+
+class FleetStep(FleetChange):
+    """A change from the runs of one value to those of the next."""
+
+    value_before: str
+    value_after: str
+
+
+class FleetSite(TypedDict):
+    """A place in the program where threads waited, whatever the build."""
+
+    place: str
+    site: str
+    module: str
+    kind: str
+
+
+class FleetPlace(FleetSite):
+    """How long threads waited at a place, in all runs and in one."""
+
+    runs: int
+    waits: int
+    wait_ns: int
+    held_ns: int
+    wait_max_ns: int
+    run_mean_ns: int
+    run_p50_ns: int
+    run_p90_ns: int
+    run_max_ns: int
+    groups: list[FleetGroup]
+    changes: list[FleetStep]
+
+
+class FleetReport(TypedDict):
+    """The document of `ptt fleet report`."""
+
+    store: str
+    by: str
+    runs: int
+    wait_ns: int
+    confidence: float
+    groups: list[FleetGroup]
+    places: list[FleetPlace]
+
+
+class FleetOrder(TypedDict):
+    """An order of locks that takes part in a cycle, with the first run that has it."""
+
+    held_name: str
+    wanted_name: str
+    runs: int
+    count: int
+    run_id: str
+    host: str
+    tid: int
+    held_site: str
+    site: str
+
+
+class FleetFinding(TypedDict):
+    """What was found in several runs, or between them."""
+
+    kind: str
+    severity: Severity
+    message: str
+    sites: list[str]
+    runs: int
+    count: int
+    hosts: list[str]
+    values: list[str]
+    first_unix_ns: int
+    last_unix_ns: int
+    first_run_id: str
+    last_run_id: str
+    orders: list[FleetOrder]
+
+
+class FleetCheck(TypedDict):
+    """The document of `ptt fleet check`."""
+
+    store: str
+    runs: int
+    findings: list[FleetFinding]
+
+
+class FleetPlaceChange(FleetSite, FleetChange):
+    """What changed at a place."""
+
+
+class FleetDiff(TypedDict):
+    """The document of `ptt fleet diff`."""
+
+    store: str
+    runs_before: int
+    runs_after: int
+    confidence: float
+    total: FleetChange
+    places: list[FleetPlaceChange]
+
+
+class FleetRun(TypedDict):
+    """A run of a store."""
+
+    run_id: str
+    start_unix_ns: int
+    added_unix_ns: int
+    host: str
+    exe: str
+    events: int
+    summary: bool
+    labels: list[str]
+
+
+class FleetRuns(TypedDict):
+    """The document of `ptt fleet list`."""
+
+    store: str
+    runs: list[FleetRun]
 
 
 # ---- top ----
@@ -511,6 +682,8 @@ class Top(LiveFigures):
     running: bool
     lost: int
     waiting: int
+    unknown_ns: int
+    uncovered: list[Uncovered]
     objects: list[TopObject]
     threads: list[TopThread]
     sites: list[TopSite]

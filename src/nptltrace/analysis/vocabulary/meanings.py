@@ -19,7 +19,8 @@ Type = Literal[
 
 # What a value of each type is.
 TYPES: dict[Type, str] = {
-    "address": "in JSON and CSV of commands the text `0x…`; in tables an unsigned 64-bit integer",
+    "address": "the text `0x…` in what commands print, JSON and CSV too; in tables and exports of "
+    "them an unsigned 64-bit integer",
     "call site": "text: `function+0x1c (file:line)`, or `0x…` where there are no symbols, or empty",
     "text": "text; empty, or in tables null, where there is none",
     "number": "a whole number that identifies something",
@@ -73,6 +74,7 @@ NAMES: dict[str, Name] = {
     "holder_site": Name("call site", "where that thread took it"),
     "waker_tid": Name("number", "the thread that ended the wait"),
     "waker_site": Name("call site", "where that thread did so"),
+    "release_site": Name("call site", "where a lock was given back"),
     "because_of_tid": Name("number", "the thread that had the object when the waits began, or that "
                            "ended them where nothing is held"),
     "because_of_site": Name("call site", "where that thread had taken it, or ended them"),
@@ -80,6 +82,7 @@ NAMES: dict[str, Name] = {
                  "text"),
     "site_name": Name("call site", "call site of an event, as text"),
     "site_address": Name("address", "address of a call site; its high bits say of which module"),
+    "init_site": Name("call site", "where an object was initialized"),
     "first_site": Name("call site", "where an object was first used"),
     "event": Name("text", "name of an event type"),
     "source": Name("text", "what reported an event: `nptl`, `handler` or `user`"),
@@ -88,7 +91,8 @@ NAMES: dict[str, Name] = {
     "exe": Name("text", "path of a program"),
     "module": Name("text", "a file that is mapped into a process"),
     "trace": Name("text", "directory of a trace"),
-    "class": Name("text", "class of a wait: `contended`, `idle`, `join`, `timeout`, `cancelled`"),
+    "class": Name("text", "class of a wait: `contended`, `idle`, `join`, `timeout`, `cancelled`, "
+                  "`unknown`"),
     # When.
     "ts_ns": Name("ns", "when it happened, or was found"),
     "t_ns": Name("ns", "when it began"),
@@ -117,6 +121,10 @@ NAMES: dict[str, Name] = {
                            "`held_ns`"),
     "blocked_ns": Name("ns", "duration of waits of all classes"),
     "running_ns": Name("ns", "the rest of a thread's life: not waiting"),
+    "silent_ns": Name("ns", "of `running_ns`, stretches of 10 ms and more without any event"),
+    "cpu_ns": Name("ns", "how long a thread had a processor; null when unknown, and in a part of a "
+                   "trace"),
+    "ready_ns": Name("ns", "how long a thread could have run and had no processor; null likewise"),
     "buffer_wait_ns": Name("ns", "how long a thread waited for room in the trace buffers"),
     "holds": Name("count", "how often locks were held"),
     "hold_ns": Name("ns", "for how long"),
@@ -134,12 +142,13 @@ NAMES: dict[str, Name] = {
     "total_wake_ns": Name("ns", "`wake_ns` since the start"),
     **{
         f"{name}_waits": Name("count", f"waits of class `{name}`")
-        for name in ("idle", "join", "timeout", "cancelled")
+        for name in ("idle", "join", "timeout", "cancelled", "unknown")
     },
     **{
         f"{name}_ns": Name("ns", f"duration of waits of class `{name}`")
-        for name in ("idle", "join", "timeout", "cancelled")
+        for name in ("idle", "join", "timeout", "cancelled", "unknown")
     },
+    "futex_waits": Name("count", "waits for futexes by system call: their holders are not known"),
     "by_kind": Name("counts", "`blocked_ns` by kind of object"),
     # The critical path.
     "run_ns": Name("ns", "how long the critical path goes along a thread that does not wait"),
@@ -150,7 +159,7 @@ NAMES: dict[str, Name] = {
     # A running process.
     "moved": Name("flag", "the thread ran while it was watched"),
     "timed": Name("flag", "the wait has a time limit"),
-    "stack": Name("list", "the calls that led to where a thread is, the innermost first"),
+    "stack": Name("list", "the calls that led to a place, the innermost first"),
     # Findings.
     "severity": Name("text", "`error` or `warning`"),
     "rule": Name("text", "the promise that was broken"),
@@ -164,6 +173,9 @@ NAMES: dict[str, Name] = {
     # A trace.
     "level": Name("text", "detail level, as it was asked for"),
     "nptl": Name("text", "the thread library: `stock`, or the name of a trace-enabled one"),
+    "sched": Name("text", "where times without a processor are known from: `perf`, the kernel's "
+                  "records of context switches; `schedstat`; `rseq` where it is only known that "
+                  "there were any; `none`"),
     "state": Name("text", "`running`, `complete`, `recovered` or `killed`; of the view "
                   "`thread_timeline`, what a thread did; of a thread of `ptt hang`, `runnable`, "
                   "`asleep` in a system call, or `waiting` for others"),
@@ -189,6 +201,37 @@ NAMES: dict[str, Name] = {
     "verdict": Name("text", "`sure`, `chance` or `unknown`"),
     "confidence": Name("share", "how sure a change must be"),
     "enough_runs": Name("flag", "there are runs enough to be that sure"),
+    # Many runs.
+    "store": Name("text", "where the store of the runs is"),
+    "run_id": Name("text", "a run, by its UUID"),
+    "first_run_id": Name("text", "the first run that has it"),
+    "last_run_id": Name("text", "the last run that has it"),
+    "first_unix_ns": Name("unix ns", "when that began"),
+    "last_unix_ns": Name("unix ns", "when that began"),
+    "added_unix_ns": Name("unix ns", "when it was added to the store"),
+    "host": Name("text", "name of the machine"),
+    "hosts": Name("list", "names of the machines"),
+    "summary": Name("flag", "sums and long waits are in the store, and nothing else"),
+    "labels": Name("list", "what a run is called in comparisons, `NAME=VALUE` each"),
+    "value": Name("text", "what runs have in common: of a label, a host or a program"),
+    "values": Name("list", "the values that the runs have of the label that was asked for"),
+    "value_before": Name("text", "what the runs before have in common"),
+    "value_after": Name("text", "what the runs after have in common"),
+    "place": Name("text", "function and file, the same in every build of the program"),
+    "run_mean_ns": Name("ns", "contended waiting of a run, the mean"),
+    "run_p50_ns": Name("ns", "the median"),
+    "run_p90_ns": Name("ns", "the 90th percentile"),
+    "run_max_ns": Name("ns", "that of the run that waited longest"),
+    "before_ns": Name("ns", "mean of the runs before"),
+    "after_ns": Name("ns", "mean of the runs after"),
+    "held_name": Name("text", "the lock that was held"),
+    "wanted_name": Name("text", "the lock that was asked for meanwhile"),
+    "held_site": Name("call site", "where the one that was held had been taken"),
+    "runs": _things("runs: their number, or their elements"),
+    "places": _things("places in the program, the worst first"),
+    "groups": _things("groups of runs, in the order in which their first runs began"),
+    "changes": _things("changes from one group of runs to the next that are hardly chance"),
+    "orders": _things("orders of locks that form a cycle"),
     # Things, and numbers of them.
     "events": _things("events: their number, or those that prove a finding"),
     "threads": _things("threads: their number, their elements, or their thread ids"),
@@ -196,6 +239,7 @@ NAMES: dict[str, Name] = {
     "sites": _things("call sites: their elements, or their texts"),
     "processes": _things("processes"),
     "pairs": _things("what one thread did with one object"),
+    "stacks": _things("call stacks"),
     "rows": _things("what is compared"),
     "runs_before": _things("the runs before"),
     "runs_after": _things("the runs after"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace._plural import plural
@@ -42,10 +43,11 @@ ptt check --kind deadlock,lock-order-inversion run.ptt
 ptt check --ignore thread-leak --ignore lock-order-inversion:libfoo.so run.ptt
 ptt check --follow run.ptt
 ptt check --rules my_rules.py run.ptt
-ptt check --format json run.ptt | jq '.findings[].message'"""
+ptt check --format json run.ptt | jq '.findings[].message'
+ptt check --format sarif --source-root ~/src/mine run.ptt > findings.sarif"""
 
 _POLL_S = 0.2
-# Kinds that users added are looked for this often, and for at most this part of the time.
+# Kinds that read tables are looked for this often, and for at most this part of the time.
 _ADDED_S = 1.0
 _ADDED_SHARE = 10
 
@@ -55,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from nptltrace.findings.kind import kinds
 
     add_traces(parser)
-    add_format(parser)
+    add_format(parser, ("text", "json", "csv", "sarif"))
     kind = parser.add_argument(
         "--kind", metavar="KIND,…", action="append", default=[], help="look for these kinds only"
     )
@@ -76,6 +78,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suspects", action="store_true",
         help="also lock orders that are none if memory was used again for another lock",
+    )  # fmt: skip
+    parser.add_argument(
+        "--source-root", metavar="DIR", default=".",
+        help="with sarif: name files from this directory, the top of the sources (default: .)",
     )  # fmt: skip
     parser.add_argument(
         "-f", "--follow", action="store_true",
@@ -116,10 +122,7 @@ def run(args: argparse.Namespace) -> int:
     if result.crowded:
         what = "by threads that held more than 64 others"
         say(args, f"orders of locks that were taken {what} are not judged ({result.crowded:,})")
-    if result.futex_waits:
-        what = "locks of Rust, of C++20 and others that do without the thread library"
-        say(args, f"waits by system call are not judged ({result.futex_waits:,}): {what}")
-    _print(args, source, chosen)
+    _print(args, source, symbols, result, chosen)
     _say_failures(result, set())
     return _status(result, chosen)
 
@@ -129,12 +132,12 @@ def _status(result: Findings, chosen: list[Finding]) -> int:
     return UsageError.exit_status if result.failures else int(bool(chosen))
 
 
-def _say_failures(result: Findings, said: set[str]) -> None:
+def _say_failures(result: Findings, reported: set[str]) -> None:
     """Report kinds that could not be looked for, each once."""
     for failure in result.failures:
-        if failure not in said:
+        if failure not in reported:
             print(f"ptt: error: {failure}", file=sys.stderr)
-    said.update(result.failures)
+    reported.update(result.failures)
 
 
 def _within(scope: Scope, findings: list[Finding]) -> list[Finding]:
@@ -146,17 +149,39 @@ def _within(scope: Scope, findings: list[Finding]) -> list[Finding]:
     ]
 
 
-def _print(args: argparse.Namespace, source: Source, chosen: list[Finding]) -> None:
+def _print(
+    args: argparse.Namespace,
+    source: Source,
+    symbols: Symbols,
+    result: Findings,
+    chosen: list[Finding],
+) -> None:
     from nptltrace.analysis.report.documents import findings_document, findings_rows
-    from nptltrace.cli.output import check_text
+    from nptltrace.cli.output import sarif
+    from nptltrace.cli.output.text import check_text
 
     if args.format == "text":
-        name = ", ".join(str(path) for path in source.paths())
-        write_lines(check_text.lines(chosen, name))
+        # errors first: why a program hangs is not to be looked for behind what might be better
+        for found in sorted(chosen, key=lambda found: found.severity != "error"):
+            write_lines(check_text.finding(found, stacks=args.verbosity > 0))
+        write_lines(check_text.summary(chosen, _name(source), _unseen(source, result)))
     elif args.format == "json":
-        write_json(findings_document(chosen, source.uncovered()))
+        write_json(findings_document(chosen, source.uncovered(), result.futex_waits))
+    elif args.format == "sarif":
+        write_json(sarif.sarif_document(chosen, symbols.named(), Path(args.source_root)))
     else:
         write_csv(findings_rows(chosen))
+
+
+def _name(source: Source) -> str:
+    return ", ".join(str(path) for path in source.paths())
+
+
+def _unseen(source: Source, result: Findings) -> list[str]:
+    """Return what findings do not judge, a sentence each."""
+    from nptltrace.cli.output.text.not_covered import futexes, modules
+
+    return [*futexes(result.futex_waits), *modules(source.uncovered())]
 
 
 def _follow(
@@ -170,13 +195,13 @@ def _follow(
     from nptltrace.analysis.checker import Checker
     from nptltrace.analysis.findings import findings_of
     from nptltrace.analysis.growing import is_recorded
-    from nptltrace.cli.output import check_text
+    from nptltrace.cli.output.text import check_text
     from nptltrace.trace.reading.watermark import Settled
 
     checker = Checker(source, args.long_hold)
     settled = Settled(source)
     shown: set[Hashable] = set()
-    said: set[str] = set()
+    reported: set[str] = set()
     chosen: list[Finding] = []
     known, again_s = 0, 0.0
     running = is_recorded(source)
@@ -184,21 +209,21 @@ def _follow(
         checker.read(settled.until_ns() if running else None)
         if not running:
             checker.finish()
-        # Kinds that users added may read the whole trace each time.
-        added = not running or (rules.added and time.monotonic() >= again_s)
-        if added or checker.found != known:
+        # Kinds that read tables may read the whole trace each time.
+        tables = not running or (rules.added and time.monotonic() >= again_s)
+        if tables or checker.found != known:
             known, begin_s = checker.found, time.monotonic()
             source.learn_threads()
-            result = findings_of(source, symbols, checker, wanted=rules.kinds, added=added)
+            result = findings_of(source, symbols, checker, wanted=rules.kinds, tables=tables)
             scope = traces.scope(args, source, symbols)
             chosen = _within(scope, rules.chosen(result.findings))
-            _say_failures(result, said)
-            if added:
+            _say_failures(result, reported)
+            if tables:
                 end_s = time.monotonic()
                 again_s = end_s + max(_ADDED_S, _ADDED_SHARE * (end_s - begin_s))
-        for key, found in _told_apart(chosen) if args.format == "text" else ():
+        for key, found in _distinguished(chosen) if args.format == "text" else ():
             if key not in shown:
-                write_lines(check_text.finding(found))
+                write_lines(check_text.finding(found, stacks=args.verbosity > 0))
                 sys.stdout.flush()
             shown.add(key)
         warner.say()
@@ -210,20 +235,19 @@ def _follow(
         checker.refresh()
         running = running and source.running
     if args.format != "text":
-        _print(args, source, chosen)
+        _print(args, source, symbols, result, chosen)
     else:
-        name = ", ".join(str(path) for path in source.paths())
-        write_lines([check_text.summary(chosen, name)])
+        write_lines(check_text.summary(chosen, _name(source), _unseen(source, result)))
     return _status(result, chosen)
 
 
-def _told_apart(findings: list[Finding]) -> Iterator[tuple[Hashable, Finding]]:
-    """Yield findings, each with what tells it from others whenever they are looked for."""
+def _distinguished(findings: list[Finding]) -> Iterator[tuple[Hashable, Finding]]:
+    """Yield findings, each with what identifies it whenever they are looked for."""
     from nptltrace.findings.kind import kinds
 
     seen: dict[Hashable, int] = {}
     for found in findings:
-        if kinds()[found.kind].group:
+        if not kinds()[found.kind].tables:
             yield (found.kind, found.ts_ns, tuple(found.threads)), found
             continue
         # Times of tables change a little once it is known how fast the recording's clock was.

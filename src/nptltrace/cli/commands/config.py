@@ -1,10 +1,11 @@
-"""`ptt config`: says where the installed files are."""
+"""`ptt config`: says where the installed files are, and remembers the settings of a user."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from nptltrace import _paths
+from nptltrace.cli.settings import Settings
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -12,13 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-SUMMARY = "print where the installed files are"
+SUMMARY = "print where the installed files are, remember settings"
 DESCRIPTION = """\
-Prints one path a line, in the order of the options, for scripts and makefiles."""
+Prints one path a line, in the order of the options, for scripts and makefiles. With --skip, it
+remembers functions and modules that are no call sites, as if all commands were given the option;
+an empty list forgets them."""
 EXAMPLE = """\
 LD_PRELOAD=$(ptt config --preload) PTHREAD_NPTL_TRACE=text ./program
 cc -shared -fPIC -I$(ptt config --includedir) -o libmine.so mine.c
-PKG_CONFIG_PATH=$(ptt config --pkgconfigdir) pkg-config --cflags nptltrace"""
+PKG_CONFIG_PATH=$(ptt config --pkgconfigdir) pkg-config --cflags nptltrace
+ptt config --skip 'my_lock,libwrapper.so*'"""
 
 _QUESTIONS: dict[str, tuple[str, Callable[[], Iterable[Path | str]]]] = {
     "preload": ("the library to put in LD_PRELOAD", lambda: [_paths.preload_path()]),
@@ -27,6 +31,7 @@ _QUESTIONS: dict[str, tuple[str, Callable[[], Iterable[Path | str]]]] = {
     "pkgconfigdir": ("the pkg-config files", lambda: [_paths.pkgconfig_dir()]),
     "mandir": ("the manual pages, as man -M takes them", lambda: [_paths.man_dir()]),
     "handlers": ("the handlers, one a line", lambda: _paths.handlers().values()),
+    "settings": ("the file of the settings", lambda: [Settings.path()]),
 }
 
 
@@ -36,14 +41,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{name}", dest="questions", action="append_const", const=name, help=f"print {what}"
         )
+    parser.add_argument(
+        "--skip", metavar="PATTERN,…", help="remember these functions and modules as no call sites"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the answers."""
-    if not args.questions:
+    """Remember what was given, and print the answers."""
+    if args.skip is not None:
+        from nptltrace.trace.symbols.passed_over import patterns
+
+        Settings(tuple(patterns(args.skip)) if args.skip else ()).write()
+    elif not args.questions:
         asked = ", ".join(f"--{name}" for name in _QUESTIONS)
         raise UsageError(f"config prints what it is asked for: {asked}")
-    for name in args.questions:
+    for name in args.questions or ():
         _, answer = _QUESTIONS[name]
         for path in answer():
             print(path)

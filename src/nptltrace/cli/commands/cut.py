@@ -17,18 +17,24 @@ if TYPE_CHECKING:
 
 SUMMARY = "write a part of a trace as a trace of its own"
 DESCRIPTION = """\
-Takes the events of a stretch of time, or a number of events counted in the order of time. Times in
-the new trace are those of the old one. Who holds and who waits at its beginning is known in it."""
+Takes the events of a window, or a number of events counted in the order of time over all threads;
+and of these the events of some processes or threads, on some objects or from some call sites; those
+of the beginnings and ends of threads are always there. Times in the new trace are those of the old
+one. Which locks are held and waited for when it begins is known in it."""
 EXAMPLE = """\
 ptt cut --from 1.5s --to 2s -o stall.ptt run.ptt
-ptt cut --start 1000000 --count 50000 -o middle.ptt run.ptt"""
+ptt cut --start 1000000 --count 50000 -o middle.ptt run.ptt
+ptt cut --pid 4711 -o worker.ptt run.ptt
+ptt cut --object queue_lock -o queue.ptt run.ptt"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_trace(parser)
     traces.add_output(parser, "the new trace (default: TRACE with -cut in its name)")
+    traces.add_filters(parser, events=False)
     traces.add_window(parser)
+    traces.add_names(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,9 +45,13 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.trace.copying import Part, default_output
     from nptltrace.trace.source import Source
 
-    if args.begin is None and args.end is None and not args.start and args.count is None:
-        raise UsageError("cut needs --from, --to, --start or --count")
+    window = args.begin is not None or args.end is not None
+    if not window and not args.start and args.count is None and not traces.selection(args):
+        raise UsageError(
+            "cut needs --from, --to, --start, --count, --pid, --tid, --object or --site"
+        )
     source = Source([args.trace])
+    symbols = traces.open_symbols(args, source)
     warner = traces.Warner(args, source)
     cursor = libpttread.Cursor(source.reader)
     if args.begin is not None:
@@ -60,10 +70,13 @@ def run(args: argparse.Namespace) -> int:
     output = Path(args.output) if args.output else default_output(Path(args.trace), "cut")
     begin_ns = args.begin if not args.start else None
     end_ns = args.end if args.count is None else None
-    part = Part(begin, end, begin_ns=begin_ns, end_ns=end_ns)
+    numbers = traces.selection(args).thread_numbers(source)
+    chosen = None if numbers is None else frozenset(numbers)
+    passing = traces.passing(args, source, symbols)
+    part = Part(begin, end, chosen, passing, begin_ns=begin_ns, end_ns=end_ns)
     written = write_cut(source, output, part, force=args.force)
     warner.say()
-    say_unmatched(args, source)
+    say_unmatched(args, source, symbols)
     none = "" if written.events else ": there is none in this part"
     events = plural(written.events, "event")
     say(args, f"wrote {written.events} {events} to {written.path}{none}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import gate, traces
-from nptltrace.cli.options import add_format, say, write_csv, write_json, write_lines
+from nptltrace.cli.options import add_format, confidence, say, write_csv, write_json, write_lines
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable
 
     from nptltrace.analysis.report.diff import Difference
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
 
 SUMMARY = "say what changed between two traces, or between runs before and after"
 DESCRIPTION = """\
-Compares waits and holds by call site, object or thread. Call sites of builds that differ are the
-same when their functions and lines are, so that a program compares with its next version. Where
-both sides were run several times, differences that are chance are told from those that are not:
-four runs of each are enough, two or three never are."""
+Compares waits and holds by call site, call stack, object or thread. Call sites of builds that
+differ are the same when their functions and lines are, so that a program compares with its next
+version. Where both sides were run several times, differences that are chance are separated from
+those that are not: four runs of each are enough, two or three never are."""
 EXAMPLE = """\
 ptt diff before.ptt after.ptt
 ptt diff old-1.ptt old-2.ptt old-3.ptt old-4.ptt --against new-*.ptt
 ptt diff --per second --by object before.ptt after.ptt
-ptt diff --fail-on 'wait>10%,hold>20%' main-*.ptt --against branch-*.ptt"""
+ptt diff --fail-on 'wait>10%,hold>20%' main-*.ptt --against branch-*.ptt
+ptt diff --fail-on 'wait>10%' --format junit before.ptt after.ptt > junit.xml"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,10 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the runs before; of just two traces the second is the run after",
     )  # fmt: skip
     parser.add_argument("--against", metavar="TRACE", nargs="+", help="the runs after")
-    add_format(parser)
+    add_format(parser, ("text", "json", "csv", "junit"))
     parser.add_argument(
         "--by",
-        choices=("site", "object", "thread"),
+        choices=("site", "stack", "object", "thread"),
         default="site",
         help="what to compare (default: site)",
     )
@@ -53,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "holds<1%%; commas separate alternatives",
     )  # fmt: skip
     parser.add_argument(
-        "--confidence", metavar="PERCENT", type=_confidence, default=0.95,
+        "--confidence", metavar="PERCENT", type=confidence, default=0.95,
         help="how sure a change must be (default: 95)",
     )  # fmt: skip
     parser.add_argument(
@@ -65,30 +66,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     traces.add_names(parser)
 
 
-def _confidence(text: str) -> float:
-    """Return a share from a percentage."""
-    try:
-        percent = float(text.removesuffix("%"))
-    except ValueError:
-        percent = 0.0
-    if not 50 <= percent < 100:  # noqa: PLR2004 -- less sure than a coin is not sure
-        raise argparse.ArgumentTypeError(f"{text!r} is no percentage from 50 to below 100")
-    return percent / 100
-
-
 def run(args: argparse.Namespace) -> int:
     """Print what changed."""
     from nptltrace.analysis.report.diff import compare
+    from nptltrace.cli.output import junit
 
+    if args.format == "junit" and not args.fail_on:
+        raise UsageError("--format junit prints what --fail-on decides: say what is to fail")
     before, after = (_runs(args, paths) for paths in _sides(args))
     _compare_levels(args, before, after)
     found = compare(before, after, confidence=args.confidence)
     failed = gate.failures(found, args.fail_on)
-    _print(found, args)
+    if args.format == "junit":
+        write_lines(junit.lines(found, args.fail_on, failed))
+    else:
+        _print(found, args)
     for term, row in failed:
-        change = row.changes[term.metric.name]
-        percent = "new" if change.percent is None else f"{change.percent:+.0f} %"
-        say(args, f"failed on {term.text}: {row.label}: {percent}", verbosity=-1)
+        say(args, f"failed on {term.text}: {junit.sentence(term, row)}", verbosity=-1)
     return 1 if failed else 0
 
 
@@ -96,7 +90,7 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
     """Return the traces before and after.
 
     Raises:
-        UsageError: Nobody says which are which.
+        UsageError: It is not said which traces are which.
     """
     if args.against:
         return args.traces, args.against
@@ -106,7 +100,7 @@ def _sides(args: argparse.Namespace) -> tuple[list[str], list[str]]:
 
 
 def _runs(args: argparse.Namespace, paths: Iterable[str]) -> list[Run]:
-    """Return what each trace says."""
+    """Return the sums of each trace."""
     from nptltrace.analysis.report.measures import measure
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.source import Source
@@ -127,15 +121,15 @@ def _compare_levels(args: argparse.Namespace, before: list[Run], after: list[Run
     """Say when the runs were recorded in different detail, so that there is more of one side."""
     levels = [sorted({run.level for run in runs if run.level}) for runs in (before, after)]
     if levels[0] != levels[1] and all(levels):
-        told = " and ".join(", ".join(side) for side in levels)
+        both = " and ".join(", ".join(side) for side in levels)
         say(
-            args, f"warning: recorded at different levels ({told}): what is not in both has changed"
+            args, f"warning: recorded at different levels ({both}): what is not in both has changed"
         )
 
 
 def _print(found: Difference, args: argparse.Namespace) -> None:
     from nptltrace.analysis.report.documents import diff_document, diff_rows
-    from nptltrace.cli.output.diff_text import lines
+    from nptltrace.cli.output.text.diff_text import lines
 
     if args.format == "text":
         write_lines(lines(found, by=args.by, per=args.per, top=args.top or None))

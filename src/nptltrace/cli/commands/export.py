@@ -6,14 +6,15 @@ import argparse
 from typing import Any
 
 from nptltrace.cli import traces
-from nptltrace.cli.options import add_traces, duration_ns, say
+from nptltrace.cli.options import add_show, add_traces, duration_ns, say
 from nptltrace.errors import UsageError
 from nptltrace.export import FORMATS, load_format
 
 SUMMARY = "write a trace in another program's format"
 EXAMPLE = """\
 ptt export --format parquet -o run.parquet run.ptt
-ptt export --format csv --table waits -o - run.ptt | head"""
+ptt export --format csv --table waits -o - run.ptt | head
+ptt export --format pprof --show holders -o holders.pb.gz run.ptt"""
 DESCRIPTION = "Every export keeps every wait and every wake-up. The formats:\n\n" + "\n".join(
     f"  {name:<9} {summary}" for name, summary in FORMATS.items()
 )
@@ -63,6 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--table", dest="tables", metavar="NAME,…", action="append", default=[],
         help="with csv and parquet: only these tables",
     )  # fmt: skip
+    add_show(parser, "with firefox, folded, pprof and speedscope")
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False, end=_To)
     parser.add_argument(
@@ -74,10 +76,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the export."""
-    from nptltrace.cli.commands.stat import size
     from nptltrace.cli.output.progress import Progress
+    from nptltrace.cli.units import size
     from nptltrace.cli.unmatched import say_unmatched
-    from nptltrace.export._target import Target
+    from nptltrace.export.writing.target import Target
     from nptltrace.trace.traceset import Traceset
 
     traces.load_rules(args)
@@ -110,8 +112,9 @@ def _own(args: argparse.Namespace, known: tuple[str, ...]) -> dict[str, Any]:
     Raises:
         UsageError: One was given that this format does not take.
     """
-    given = {"tables": [name for names in args.tables for name in names.split(",") if name]}
+    tables = [name for names in args.tables for name in names.split(",") if name]
+    given: dict[str, Any] = {"tables": tables, "show": args.show}
     for name, value in given.items():
         if value and name not in known:
             raise UsageError(f"--{name.rstrip('s')} means nothing to {args.format}")
-    return {name: given[name] for name in known}
+    return {name: given[name] for name in known if given[name]}

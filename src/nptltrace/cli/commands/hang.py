@@ -7,28 +7,41 @@ import time
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import traces
-from nptltrace.cli.options import duration_ns, write_lines
+from nptltrace.cli.options import duration_ns, say, write_lines
+from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
 
+    from nptltrace.hang.picture import Picture
+    from nptltrace.hang.stack.names import Names
+    from nptltrace.hang.targets.core import Core
+    from nptltrace.hang.targets.process import Process
+    from nptltrace.hang.verdicts import Verdict
+
 SUMMARY = "say who waits for whom in a process that hangs and was never traced"
 DESCRIPTION = """\
-Looks at a running process from outside: what each thread sleeps in, which mutex, rwlock, condition
-or thread it waits for, who has it, and where it was called. Nothing is put into the process and
-nothing in it is stopped. Deadlocks, locks whose owners have ended and processes in which nobody is
-left to wake anybody are findings, as in `ptt check`; the exit status is 1 if anything was found.
+Looks at a running process from outside, or at a core file: what each thread sleeps in, which mutex,
+rwlock, condition or thread it waits for, who has it, and where it was called. Nothing is put into
+the process, and nothing in it is stopped without --stop. Deadlocks, locks whose owners have ended,
+signals of a condition that the C library lost and processes in which nobody is left to wake anybody
+are findings, as in `ptt check`; the exit status is 1 if anything was found.
 It takes the rights of a debugger: to be the process's own user, or root."""
 EXAMPLE = """\
 ptt hang 4711
 ptt hang --stacks 4711
 ptt hang --watch 5s 4711
+ptt hang --exe build/server core.4711
 ptt hang --format json 4711 | jq '.findings[].message'"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("pid", metavar="PID", type=int, help="process to look at")
+    parser.add_argument(
+        "target",
+        metavar="PID|CORE",
+        help="process to look at, or core file (a number is a process)",
+    )
     parser.add_argument(
         "--format", choices=("text", "json"), default="text", help="how to print (default: text)"
     )
@@ -37,40 +50,84 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--watch", metavar="TIME", type=duration_ns,
         help="look again after this time, and say which threads did not run in between",
     )  # fmt: skip
+    parser.add_argument(
+        "--stop", action="store_true",
+        help="stop the threads that run for that moment, so that all are seen at one time",
+    )  # fmt: skip
+    parser.add_argument(
+        "--exe", metavar="PROGRAM", help="of a core file: the program, if it is elsewhere now"
+    )
     traces.add_names(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what the threads wait for."""
     from nptltrace.hang.documents import hang_document
-    from nptltrace.hang.names import Names, OneProcess
-    from nptltrace.hang.picture import look
-    from nptltrace.hang.process import Process
-    from nptltrace.hang.verdicts import verdicts
+    from nptltrace.hang.stack.names import Names, OneProcess
 
-    process = Process(args.pid)
-    names = Names(traces.open_symbols(args, OneProcess(process)))
-    picture = look(process, names)
-    unmoved = None
-    if args.watch is not None:
-        before = {seen.thread.tid: seen.thread for seen in picture.threads}
-        time.sleep(args.watch / 1e9)
-        picture = look(process, names)
-        unmoved = frozenset(
-            tid
-            for seen in picture.threads
-            if (old := before.get(tid := seen.thread.tid)) is not None
-            and seen.state != "runnable"
-            and old.switches == seen.thread.switches
-        )
-    found = verdicts(process, picture)
+    process = _target(args)
+    source = OneProcess(process)
+    names = Names(traces.open_symbols(args, source))
+    picture, unmoved, found = _seen(args, process, names)
+    for remark in (*process.remarks, *dict.fromkeys(source.notes)):
+        say(args, f"warning: {remark}")
     if args.format == "json":
         import json
 
         json.dump(hang_document(picture, found, unmoved), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
-        from nptltrace.cli.output import hang_text
+        from nptltrace.cli.output.text import hang_text
 
         write_lines(hang_text.lines(picture, found, unmoved, stacks=args.stacks))
     return 1 if found else 0
+
+
+def _target(args: argparse.Namespace) -> Process | Core:
+    """Return what is to be looked at."""
+    if args.target.isascii() and args.target.isdigit():
+        from nptltrace.hang.targets.process import Process
+
+        if args.exe:
+            raise UsageError("--exe is for core files: a process says itself what it runs")
+        return Process(int(args.target))
+    from pathlib import Path
+
+    from nptltrace.hang.targets.core import Core
+
+    if args.stop or args.watch is not None:
+        raise UsageError("--stop and --watch are for processes: in a core file nothing moves")
+    return Core(Path(args.target), Path(args.exe) if args.exe else None)
+
+
+def _seen(
+    args: argparse.Namespace, process: Process | Core, names: Names
+) -> tuple[Picture, frozenset[int] | None, list[Verdict]]:
+    """Look as often as was asked for; return the last picture, what did not run, what was found."""
+    from nptltrace.hang.picture import look
+    from nptltrace.hang.targets.process import Process
+    from nptltrace.hang.verdicts import verdicts
+
+    picture = look(process, names)
+    before = {seen.thread.tid: seen.thread for seen in picture.threads}
+    if args.watch is not None:
+        time.sleep(args.watch / 1e9)
+        picture = look(process, names)
+    found = verdicts(process, picture, names)
+    if args.stop and isinstance(process, Process):
+        from nptltrace.hang.targets.stop import Stopped
+
+        # The names that the first look has found make this one short.
+        with Stopped(process):
+            picture = look(process, names)
+            found = verdicts(process, picture, names)
+    if args.watch is None:
+        return picture, None, found
+    unmoved = frozenset(
+        tid
+        for seen in picture.threads
+        if (old := before.get(tid := seen.thread.tid)) is not None
+        and seen.state != "runnable"
+        and old.switches == seen.thread.switches
+    )
+    return picture, unmoved, found

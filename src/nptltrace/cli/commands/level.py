@@ -14,7 +14,8 @@ SUMMARY = "change the detail level of a running process"
 DESCRIPTION = """\
 SPEC is a number from 0 (off) to 4, DOMAIN=LEVEL,... (other domains keep their level), or PTT's
 names (LEVEL_NONE, LEVEL_ALL, LEVEL_IO, LEVEL_MUTEX_ALL, ...; what they do not name is off).
-Without SPEC the levels are printed. The process must run under `ptt record`."""
+Without SPEC the levels are printed. The process must run under `ptt record`; others can be
+recorded by `ptt attach`."""
 EXAMPLE = """\
 ptt level 4711 3
 ptt level --group 4711 mutex=3,cond=2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,27 +19,39 @@ DESCRIPTION = """\
 Traces of one machine, recorded since it was started, share a clock and are put together as they
 are. Those by different clocks of one machine are aligned by readings that the recorder took of
 both, those of different machines by the time of day; how far that can be trusted is said. The new
-trace has the clock that ticks fastest."""
-EXAMPLE = "ptt merge -o both.ptt server.ptt client.ptt"
+trace has the clock that ticks fastest. What is held and waited for when it begins is known for the
+traces that begin at that time."""
+EXAMPLE = """\
+ptt merge -o both.ptt server.ptt client.ptt
+ptt merge --from 10s --to 12s -o stall.ptt server.ptt client.ptt"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_traces(parser)
     traces.add_output(parser, "the new trace", required=True)
+    traces.add_filters(parser, events=False)
+    traces.add_window(parser, counts=False)
+    traces.add_names(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the trace."""
-    from nptltrace.trace.copying import Part, write_trace
+    from nptltrace.analysis.cutting import write_cut
+    from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.trace.source import Source
 
     if len(args.traces) < 2:  # noqa: PLR2004 -- as the word says
         raise UsageError("merge needs two traces or more")
     source = Source(args.traces)
+    symbols = traces.open_symbols(args, source)
     warner = traces.Warner(args, source)
-    written = write_trace(source, Path(args.output), Part(), force=args.force)
+    numbers = traces.selection(args).thread_numbers(source)
+    chosen = None if numbers is None else frozenset(numbers)
+    part = replace(traces.part(args, source, symbols), threads=chosen)
+    written = write_cut(source, Path(args.output), part, force=args.force)
     warner.say()
+    say_unmatched(args, source, symbols)
     events = f"{written.events} {plural(written.events, 'event')}"
     say(args, f"wrote {events} of {len(args.traces)} traces to {written.path}")
     return 0

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import os
+import time
 from pathlib import Path
 
 from nptltrace._plural import plural
-from nptltrace.cli.options import say, size, suggest
-from nptltrace.errors import UsageError
+from nptltrace.cli.options import (
+    add_buffer_budget,
+    add_level,
+    add_stacks,
+    say,
+    size,
+    suggest,
+)
+from nptltrace.errors import PttError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from nptltrace.recording.settings.filters import EventFilter
+    from nptltrace.recording.settings.locks import Locks
     from nptltrace.recording.settings.options import RecordOptions
     from nptltrace.recording.viewer_process import Beside
 
@@ -26,8 +37,15 @@ ptt record --filter 'mutex,cond,!COND_SIGNAL' -- ./program
 ptt record --ui -- ./program
 ptt record --stream-full-policy loop --buffer-budget 256M -- ./server"""
 
-_LEVELS = ("0", "1", "2", "3", "4", "LEVEL_NONE", "LEVEL_IO", "LEVEL_ALL")
+_SCHED = ("auto", "perf", "none")
 _POLICIES = ("flush", "loop", "until-full")
+
+# How long the names of a program may delay the end of its recording: this part of it, in seconds
+# at least and at most.
+_NAMING, _NAMING_LEAST, _NAMING_MOST = 0.05, 0.5, 10.0
+# A file that has been there for a week is rather installed than built by the user: nothing is
+# said of it, an interpreter in a home directory say.
+_OLD_S = 7 * 86400
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,13 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="trace directory (default: ptt-<program>-<pid>)",
     )  # fmt: skip
     add("--force", action="store_true", help="replace the trace that is in DIR")
-    level = add(
-        "-l",
-        "--level",
-        metavar="SPEC",
-        default="2",
-        help="0 to 4, DOMAIN=LEVEL,..., or PTT's LEVEL_ names (default: 2)",
-    )
+    add_level(parser)
     handler = add(
         "--handler",
         metavar="NAME[:ARG,...]",
@@ -58,16 +70,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run CMD on the thread library that ptt nptl build made (auto, or where it is) or on "
         "the system's own (default: auto at level 4, else stock)",
     )
-    suggest(level, *_LEVELS)
     suggest(handler, "ring", "shared", "file", "text")
+    add("--fleet", metavar="STORE", help="add the run to a store of ptt fleet when it has ended")
+    add(
+        "--label", metavar="NAME=VALUE", action="append",
+        help="what the run is called in comparisons with --fleet; repeatable",
+    )  # fmt: skip
     add("--no-children", action="store_true", help="do not follow child processes")
     add("--original", action="store_true", help="run CMD untraced")
+    add(
+        "--locks", metavar="FILE", type=Path,
+        help="record the program's own lock functions, as a file in the manner of locks.toml "
+        "describes them",
+    )  # fmt: skip
     add(
         "--filter",
         metavar="EXPR",
         help="record these events only: items DOMAIN, PREFIX or *SUFFIX of names, with commas; "
         "!ITEM leaves out (default: all of the level)",
     )
+    add_stacks(parser)
+    add(
+        "--sched",
+        choices=_SCHED,
+        help="auto: threads say when they have lost the processor and for how long, where the "
+        "kernel says so; perf: besides, the kernel records each context switch, where "
+        "perf_event_paranoid is 2 or less (default: $PTT_SCHED, else auto)",
+    )
+    add(
+        "--python",
+        choices=("auto", "off"),
+        default="auto",
+        help="auto: in call stacks, functions of Python stand in place of the interpreter's own "
+        "(default: auto)",
+    )
+    add(
+        "--no-bundle", dest="bundle", action="store_false",
+        help="do not keep the names of functions, lines and variables in the trace, with which it "
+        "is read when the program has been built anew; $PTT_BUNDLE=none says the same",
+    )  # fmt: skip
     _add_buffers(parser.add_argument_group("buffers and files"))
     add("--ui", action="store_true", help="show the trace in a browser as it comes: see ptt ui")
     add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program, with its arguments")
@@ -79,10 +120,7 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
         "--buffer-size", metavar="SIZE", type=size, default=16384,
         help="one buffer, a power of two from 8K to 1M (default: 16K)",
     )  # fmt: skip
-    add(
-        "--buffer-budget", metavar="SIZE", type=size, default=64 << 20,
-        help="all buffers together (default: 64M)",
-    )  # fmt: skip
+    add_buffer_budget(group)
     add(
         "--stream-full-policy",
         choices=_POLICIES,
@@ -110,7 +148,6 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
 
 
 def _options(args: argparse.Namespace) -> RecordOptions:
-    from nptltrace.recording.settings.filters import parse_filter
     from nptltrace.recording.settings.levels import parse_levels
     from nptltrace.recording.settings.options import (
         BufferOptions,
@@ -125,14 +162,16 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         raise UsageError("no program given (see ptt record --help)")
     if args.max_files < 0:
         raise UsageError("--max-files must not be negative")
+    sched = _sched(args.sched)
     return RecordOptions(
         command=tuple(command),
         output=args.output,
         force=args.force,
         levels=parse_levels(args.level),
-        filter=None if args.filter is None else parse_filter(args.filter),
+        filter=None if args.filter is None else _filter(args.filter),
         handler=HandlerChoice.parse(args.handler),
         nptl=args.nptl,
+        locks=None if args.locks is None else _locks(args.locks),
         buffers=BufferOptions(
             budget=args.buffer_budget,
             chunk_size=args.buffer_size,
@@ -140,6 +179,11 @@ def _options(args: argparse.Namespace) -> RecordOptions:
             when_full=WhenFull[args.when_full.upper()],
             max_file_size=args.max_file_size,
             max_files=args.max_files,
+            stack_depth=64 if args.stacks == "all" else int(args.stacks),
+            stack_all=args.stacks == "all",
+            sched=sched != "none",
+            switches=sched == "perf",
+            python=args.python == "auto",
         ),
         children=not args.no_children,
         original=args.original,
@@ -147,12 +191,34 @@ def _options(args: argparse.Namespace) -> RecordOptions:
     )
 
 
+def _filter(expression: str) -> EventFilter:
+    from nptltrace.recording.settings.filters import parse_filter
+
+    return parse_filter(expression)
+
+
+def _locks(path: Path) -> Locks:
+    from nptltrace.catalog import LOCK_TYPES
+    from nptltrace.recording.settings.locks import read_locks
+
+    return read_locks(path, LOCK_TYPES)
+
+
+def _sched(given: str | None) -> str:
+    wanted = given or os.environ.get("PTT_SCHED") or "auto"
+    if wanted not in _SCHED:
+        raise UsageError(f"$PTT_SCHED must be auto, perf or none, not {wanted!r}")
+    return wanted
+
+
 def run(args: argparse.Namespace) -> int:
     """Record, and return the program's exit status."""
     from nptltrace.recording import recorder
 
     options = _options(args)
+    labels = _labels(args)
     viewer = _viewer(options) if args.ui else None
+    began = time.monotonic()
     outcome = recorder.run(options, viewer.start if viewer else None)
     if outcome.trace is not None:
         stats = outcome.stats
@@ -169,10 +235,73 @@ def run(args: argparse.Namespace) -> int:
         if stats.lost_processes:
             processes = plural(stats.lost_processes, "process", "processes")
             say(args, f"{stats.lost_processes} {processes} ran untraced: too many at one time")
+        if args.bundle and os.environ.get("PTT_BUNDLE") != "none":
+            _keep_names(args, outcome.trace, time.monotonic() - began)
         say(args, recorder.summary(outcome))
+        if args.fleet is not None:
+            say(args, _added(args.fleet, outcome.trace, labels))
     if viewer is not None:
         viewer.wait(lambda: say(args, "the viewer goes on (interrupt to end it)"))
     return outcome.status
+
+
+def _keep_names(args: argparse.Namespace, trace: Path, elapsed_s: float) -> None:
+    """Put the names of the program's own files into its trace, before it is built anew."""
+    from nptltrace.trace.own_files import has_own_files
+
+    if not has_own_files(trace):
+        return
+    from nptltrace.trace.symbols.own_names import keep_names
+
+    seconds = min(max(elapsed_s * _NAMING, _NAMING_LEAST), _NAMING_MOST)
+    try:
+        left_out = keep_names(trace, seconds)
+    except PttError as error:
+        say(args, f"no names are kept in the trace: {error}")
+        return
+    except KeyboardInterrupt:
+        say(args, "no names are kept in the trace: interrupted")
+        return
+    for path in left_out:
+        if _is_old(path):
+            continue
+        say(args, f"{path}: its names are not kept in the trace, for there are too many; "
+            f"ptt bundle {trace} takes its time")  # fmt: skip
+
+
+def _is_old(path: str) -> bool:
+    """Return whether a file is hardly about to be built anew."""
+    try:
+        return time.time() - Path(path).stat().st_mtime > _OLD_S
+    except OSError:
+        return False
+
+
+def _labels(args: argparse.Namespace) -> dict[str, str]:
+    """Return the labels for the store, before the program runs."""
+    if args.fleet is None:
+        if args.label:
+            raise UsageError("--label is for runs that --fleet adds to a store")
+        return {}
+    from importlib.util import find_spec
+
+    from nptltrace.fleet.labels import parse_label
+
+    if find_spec("deltalake") is None:
+        raise UsageError("--fleet needs deltalake, which is not installed: pip install deltalake")
+    return dict(parse_label(text) for text in args.label or ())
+
+
+def _added(place: str, trace: Path, labels: dict[str, str]) -> str:
+    """Add the run to a store, and return what to say of it; the trace stays in any case."""
+    from nptltrace.fleet.adding import add_run
+    from nptltrace.fleet.store import Store
+
+    try:
+        add_run(Store(place, create=True), trace, labels)
+    except PttError as error:
+        return f"not added to {place}: {error}; ptt fleet add {place} {trace} tries again"
+    return f"added to {place}"
 
 
 def _viewer(options: RecordOptions) -> Beside:

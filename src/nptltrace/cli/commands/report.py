@@ -1,4 +1,4 @@
-"""`ptt report`: who waited for what, where, how long, and because of whom."""
+"""`ptt report`: waits by object, thread and call site, with their holders and wakers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nptltrace.cli import traces
 from nptltrace.cli.options import (
     add_format,
+    add_show,
     add_traces,
     say,
     suggest,
@@ -19,27 +20,33 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
+    from nptltrace.analysis.report.stacks.trees import ReportStacks
+    from nptltrace.analysis.scope import Scope
     from nptltrace.analysis.trace_data import TraceData
     from nptltrace.reports import Report
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
 
 SUMMARY = "say which threads waited for what, where, and who held it"
 DESCRIPTION = """\
-Adds up waits and holds by object, thread or call site. Contended waits are those for something that
-another thread has; waiting for work (idle), for the end of a thread (join), until a time limit or a
-cancellation is told apart. Each contended object comes with those who held it meanwhile, and where
-they took it. Waits that never ended are told first, with the cycle if they are a deadlock. Reports
-of your own are functions of a Python file, which `--script` names."""
+Adds up waits and holds by object, thread, call site or call stack. Contended waits are those for
+something that another thread has; waiting for work (idle), for the end of a thread (join), until a
+time limit or a cancellation is shown apart. Each contended object comes with its holders
+meanwhile, and where they took it. Waits that never ended come first, with the cycle if they are
+a deadlock. With `-v`, entries have the call stacks of waiters, and of holders where they took what
+was waited for. Reports of your own are functions of a Python file, which `--script` names."""
 EXAMPLE = """\
 ptt report run.ptt
 ptt report --by thread --from 2s --to 3s run.ptt
 ptt report --object g_lock --by thread,object run.ptt
+ptt report --by stack --show holders --bottom-up run.ptt
 ptt report --script my_report.py run.ptt
 ptt report --format json run.ptt | jq '.objects[0].blamed'"""
 
 # How many causes of a thread's waits the text shows.
 _CAUSES = 3
 
-VIEWS = ("object", "thread", "site", "thread,object")
+VIEWS = ("object", "thread", "site", "thread,object", "stack")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,17 +55,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     by = parser.add_argument(
         "--by", metavar="WHAT",
-        help="what to add up by: object, thread, site or thread,object (default: object); or the "
-        "name of a report of your own",
+        help="what to add up by: object, thread, site, thread,object or stack (default: object); "
+        "or the name of a report of your own",
     )  # fmt: skip
     suggest(by, *VIEWS)
     parser.add_argument(
         "--script", metavar="FILE", action="append", default=[],
         help="print the report of this Python file; of several reports --by chooses one",
     )  # fmt: skip
+    add_show(parser, "with --by stack")
+    parser.add_argument(
+        "--bottom-up", action="store_true",
+        help="with --by stack: begin with the call sites, not with the outermost functions",
+    )  # fmt: skip
     parser.add_argument(
         "-n", "--top", metavar="N", type=traces.whole, default=10,
         help="how many rows the text shows (default: 10, 0 = all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gil", action="store_true",
+        help="of programs in Python: who had the interpreter's lock and who waited for it, by "
+        "thread and line",
     )  # fmt: skip
     traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)
@@ -73,7 +90,9 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.cli.unmatched import say_no_object, say_unmatched
     from nptltrace.trace.source import Source
 
-    own = _own(args)
+    if args.gil and (args.by or args.script or args.show or args.bottom_up):
+        raise UsageError("--gil is a report of its own, without --by, --script and --show")
+    own = None if args.gil else _own(args)
     source = Source(args.traces)
     warner = traces.Warner(args, source)
     symbols = traces.open_symbols(args, source)
@@ -83,6 +102,21 @@ def run(args: argparse.Namespace) -> int:
         _print_own(own, args, TraceData(source, symbols, scope=scope))
         return 0
     top = args.top or None
+    if args.gil:
+        warner.say()
+        _print_gil(args, source, symbols, scope)
+        return 0
+    stacks = None
+    if args.by == "stack":
+        stacks = _stacks(args, source, symbols, scope)
+    elif args.show or args.bottom_up:
+        given = "--show" if args.show else "--bottom-up"
+        raise UsageError(f"{given} means something only with --by stack")
+    if stacks is not None and args.format == "text":
+        warner.say()
+        say_unmatched(args, source, symbols)
+        _print_stacks(args, source, stacks)
+        return 0
     found = contention(
         source,
         symbols,
@@ -91,20 +125,57 @@ def run(args: argparse.Namespace) -> int:
         named=top if args.format == "text" else None,
         causes=_CAUSES if args.format == "text" else None,
         pairs=args.by == "thread,object",
+        stacks=args.by if args.verbosity > 0 and args.format == "text" else "",
     )
     warner.say()
     if not say_unmatched(args, source, symbols) and not found.all_objects:
         say_no_object(args)
     if args.format == "text":
-        from nptltrace.cli.output.report_text import lines
+        from nptltrace.cli.output.text.report_text import lines
 
         name = ", ".join(str(path) for path in source.paths())
         write_lines(lines(found, name=name, by=args.by, top=top))
     elif args.format == "json":
-        write_json(report_document(found, by=args.by))
+        write_json(report_document(found, by=args.by, stacks=stacks))
     else:
-        write_csv(report_rows(found, by=args.by))
+        write_csv(report_rows(found, by=args.by, stacks=stacks))
     return 0
+
+
+def _stacks(
+    args: argparse.Namespace, source: Source, symbols: Symbols, scope: Scope
+) -> ReportStacks:
+    from nptltrace.analysis.report.stacks.trees import stack_figures
+    from nptltrace.trace.traceset import Traceset
+
+    traceset = Traceset(*source.paths())
+    return stack_figures(traceset, symbols.of(traceset.source), scope, args.show or "waits")
+
+
+def _print_stacks(args: argparse.Namespace, source: Source, stacks: ReportStacks) -> None:
+    from nptltrace.cli.output.text.stack_text import lines
+
+    name = ", ".join(str(path) for path in source.paths())
+    write_lines(lines(stacks, name=name, bottom_up=args.bottom_up, top=args.top or None))
+
+
+def _print_gil(args: argparse.Namespace, source: Source, symbols: Symbols, scope: Scope) -> None:
+    from dataclasses import asdict, fields
+
+    from nptltrace.analysis.report.gil import GilLine, gil_lines
+    from nptltrace.cli.output.text.gil_text import lines
+    from nptltrace.trace.traceset import Traceset
+
+    traceset = Traceset(*source.paths())
+    found = gil_lines(traceset, symbols.of(traceset.source), scope.window)
+    if args.format == "json":
+        write_json({"report": "gil", "rows": [asdict(line) for line in found]})
+    elif args.format == "csv":
+        names = [field.name for field in fields(GilLine)]
+        write_csv([names, *([getattr(line, name) for name in names] for line in found)])
+    else:
+        name = ", ".join(str(path) for path in source.paths())
+        write_lines(lines(found, name=name, top=args.top or None))
 
 
 def _own(args: argparse.Namespace) -> Report | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +13,14 @@ from nptltrace.cli.options import add_trace, say
 if TYPE_CHECKING:
     import argparse
 
-    from nptltrace.trace.copying import Part
     from nptltrace.trace.source import Source
 
 SUMMARY = "write one trace a process or thread"
 DESCRIPTION = """\
 Makes a directory with a trace for each process image, named by pid, or for each thread, named by
 pid and tid. Events stay what they are: an object that another process initialised is used without
-that event in its own trace."""
+that event in its own trace. Of a part of the time, what was held and waited for when it begins is
+known in the traces, as in those of `ptt cut`."""
 EXAMPLE = """\
 ptt split run.ptt
 ptt split --by thread -o threads run.ptt"""
@@ -31,34 +32,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by", choices=("process", "thread"), default="process", help="what gets a trace each"
     )
-    traces.add_filters(parser, events=False, objects=False)
+    traces.add_filters(parser, events=False)
+    traces.add_window(parser, counts=False)
+    traces.add_names(parser)
     traces.add_output(parser, "the directory of the new traces (default: TRACE with -split)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the traces."""
-    from nptltrace.cli.unmatched import say_unmatched_threads
-    from nptltrace.trace.copying import default_output, write_trace
+    from nptltrace.analysis.cutting import write_cuts
+    from nptltrace.cli.unmatched import say_unmatched
+    from nptltrace.trace.copying import default_output
     from nptltrace.trace.source import Source
 
     source = Source([args.trace])
     warner = traces.Warner(args, source)
+    symbols = traces.open_symbols(args, source)
     directory = (
         Path(args.output)
         if args.output
         else default_output(Path(args.trace), "split").with_suffix("")
     )
-    made = 0
-    for name, part in _parts(source, args.by, _chosen(args, source)).items():
-        written = write_trace(source, directory / name, part, force=args.force)
+    common = traces.part(args, source, symbols)
+    parts = _parts(source, args.by, _chosen(args, source))
+    made = {directory / name: replace(common, threads=chosen) for name, chosen in parts.items()}
+    for written in write_cuts(source, made, force=args.force):
         events = plural(written.events, "event")
         say(args, f"wrote {written.events} {events} to {written.path}", verbosity=1)
-        made += 1
     warner.say()
     if made:
-        say(args, f"wrote {made} {plural(made, 'trace')} to {directory}")
-    else:
-        say_unmatched_threads(args, source)
+        say(args, f"wrote {len(made)} {plural(len(made), 'trace')} to {directory}")
+    say_unmatched(args, source, symbols)
     return 0
 
 
@@ -68,36 +72,36 @@ def _chosen(args: argparse.Namespace, source: Source) -> set[int]:
     return set(range(len(source.threads())) if numbers is None else numbers)
 
 
-def _parts(source: Source, by: str, chosen: set[int]) -> dict[str, Part]:
-    """Return the parts by the name of their trace; names are told apart by a number.
+def _parts(source: Source, by: str, chosen: set[int]) -> dict[str, frozenset[int]]:
+    """Return threads by the name of their trace; names that are the same get a number.
 
     Args:
         source: The opened trace.
         by: `process` or `thread`.
         chosen: Numbers of the threads to write, or of some threads of the processes.
     """
-    from nptltrace.trace.copying import Part
-
     processes = source.processes()
-    named: list[tuple[str, Part]]
+    named: list[tuple[str, frozenset[int]]]
     if by == "process":
-        busy = {process for at, (process, _) in enumerate(source.threads()) if at in chosen}
+        of: dict[int, set[int]] = {}
+        for number, (process, _) in enumerate(source.threads()):
+            of.setdefault(process, set()).add(number)
         named = [
-            (f"{process.pid}", Part(process=number))
+            (f"{process.pid}", frozenset(of[number]))
             for number, process in enumerate(processes)
-            if number in busy
+            if not chosen.isdisjoint(of.get(number, ()))
         ]
     else:
         named = [
-            (f"{processes[process].pid}-{tid}", Part(thread=number))
+            (f"{processes[process].pid}-{tid}", frozenset({number}))
             for number, (process, tid) in enumerate(source.threads())
             if number in chosen
         ]
-    parts: dict[str, Part] = {}
-    for name, part in named:
+    parts: dict[str, frozenset[int]] = {}
+    for name, threads in named:
         unique, again = name, 1
         while f"{unique}.ptt" in parts:
             again += 1
             unique = f"{name}.{again}"
-        parts[f"{unique}.ptt"] = part
+        parts[f"{unique}.ptt"] = threads
     return parts

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from nptltrace._plural import plural
 from nptltrace.cli import traces
+from nptltrace.cli.engine import add_engine, chosen_engine
 from nptltrace.cli.options import add_format, say
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
 
-    from nptltrace.analysis.sql.query import Database
+    from nptltrace.cli.sql_prompt import Engine
 
 SUMMARY = "ask SQL queries about traces"
 DESCRIPTION = """\
@@ -30,6 +31,7 @@ EXAMPLE = """\
 ptt sql run.ptt 'select name, waits, wait_ns from contention_by_object limit 5'
 ptt sql run.ptt 'select event, count(*) from events group by all' --format csv
 ptt sql monday.ptt tuesday.ptt < queries.sql
+ptt sql --store ~/runs 'select exe, count(*) from runs group by all'
 ptt sql run.ptt"""
 
 INTERMIXED = True
@@ -40,9 +42,13 @@ FORMATS = ("text", "json", "jsonl", "csv")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "traces", metavar="TRACE", nargs="+", help="trace directories, read as one traceset"
+        "traces", metavar="TRACE", nargs="*", help="trace directories, read as one traceset"
     )
     parser.add_argument("query", metavar="QUERY", nargs="?", help="the query")
+    parser.add_argument(
+        "--store", metavar="STORE", help="ask the runs of a store of ptt fleet, not traces"
+    )
+    add_engine(parser)
     add_format(parser, FORMATS)
     parser.add_argument(
         "-o", "--output", metavar="FILE",
@@ -57,6 +63,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Answer the query, or those that are typed."""
+    if args.store is not None:
+        return _run_store(args)
+    if args.engine is not None:
+        raise UsageError("--engine is for a store: name it with --store")
+    if args.master is not None or args.remote is not None:
+        raise UsageError("--master and --remote are for --store STORE --engine spark")
     from nptltrace.analysis.sql.query import Database
     from nptltrace.analysis.sql.tables import TraceTables
     from nptltrace.cli.unmatched import say_unmatched
@@ -70,7 +82,26 @@ def run(args: argparse.Namespace) -> int:
     symbols = traces.open_symbols(args, traceset.source)
     say_unmatched(args, traceset.source, symbols)
     scope = traces.scope(args, traceset.source, symbols)
-    database = Database(TraceTables(traceset, symbols, scope))
+    _ask(args, Database(TraceTables(traceset, symbols, scope)), query)
+    warner.say()
+    return 0
+
+
+def _run_store(args: argparse.Namespace) -> int:
+    """Ask a store."""
+    from nptltrace.fleet.engines import database_of
+    from nptltrace.fleet.store import Store
+
+    words = [*args.traces, *([args.query] if args.query is not None else [])]
+    if len(words) > 1:
+        raise UsageError(f"with --store there is a query and no trace; {words[0]} is too much")
+    query = f"from {words[0]}" if words and _is_table(words[0]) else next(iter(words), None)
+    _ask(args, database_of(Store(args.store), **chosen_engine(args)), query)
+    return 0
+
+
+def _ask(args: argparse.Namespace, database: Engine, query: str | None) -> None:
+    """Answer the query, or those that are typed, and close the database."""
     try:
         if query is None and sys.stdin.isatty():
             from nptltrace.cli.sql_prompt import Prompt
@@ -81,13 +112,13 @@ def run(args: argparse.Namespace) -> int:
             database.interruptible(lambda: _answer(args, database, text))
     finally:
         database.close()
-    warner.say()
-    return 0
 
 
 def _arguments(args: argparse.Namespace) -> tuple[list[str], str | None]:
-    """Return the traces and the query, which argparse cannot tell apart."""
+    """Return the traces and the query, which argparse cannot separate."""
     words = [*args.traces, *([args.query] if args.query is not None else [])]
+    if not words:
+        raise UsageError("name a trace, or a store with --store (see ptt sql --help)")
     last = words[-1]
     if len(words) == 1 or _exists(last):
         return words, None
@@ -112,7 +143,7 @@ def _exists(name: str) -> bool:
         return False
 
 
-def _answer(args: argparse.Namespace, database: Database, query: str) -> None:
+def _answer(args: argparse.Namespace, database: Engine, query: str) -> None:
     """Run queries and print or write what they answer."""
     from nptltrace.cli.output.sql_output import write, write_file
     from nptltrace.cli.sql_prompt import Prompt, is_command, parts

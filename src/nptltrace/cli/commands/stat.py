@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nptltrace._plural import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_format, write_csv, write_json, write_lines
+from nptltrace.cli.units import date, duration, seconds, size
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ ptt stat --format json run.ptt | jq .event_types
 ptt stat -l"""
 
 _WIDTH = 80
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -110,7 +110,7 @@ def _summary(found: Statistics, name: str) -> Iterator[str]:
         f"{size(found.bytes)}"
     )
     facts = [f"level {found.level}"] if found.level else []
-    facts += [f"recorded {_date(found.start_unix_ns)}"] if found.events else []
+    facts += [f"recorded {date(found.start_unix_ns)}"] if found.events else []
     state = "recorder killed" if found.state == "killed" else found.state
     facts += [state] if state and state != "complete" else []
     if found.nptl not in {"", "stock"}:
@@ -174,36 +174,3 @@ def _many(n: int, what: str, many: str = "") -> str:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _date(unix_ns: int) -> str:
-    from datetime import datetime
-
-    try:
-        return f"{datetime.fromtimestamp(unix_ns // 10**9).astimezone():%Y-%m-%d %H:%M:%S}"
-    except (OverflowError, ValueError, OSError):
-        return "at an unknown time"
-
-
-def seconds(ns: int) -> str:
-    """Return a time as seconds with six decimals."""
-    sign = "-" if ns < 0 else ""
-    return f"{sign}{abs(ns) // 10**9}.{abs(ns) % 10**9 // 1000:06} s"
-
-
-def duration(ns: int) -> str:
-    """Return a duration with three decimals and the unit that fits."""
-    for unit, name in ((10**9, "s"), (10**6, "ms"), (10**3, "us")):
-        if abs(ns) >= unit:
-            return f"{ns / unit:.3f} {name}"
-    return f"{ns} ns"
-
-
-def size(n: int) -> str:
-    """Return a number of bytes with the unit that fits."""
-    value = float(n)
-    for unit in _UNITS:
-        if value < 1000 or unit == _UNITS[-1]:  # noqa: PLR2004 -- of the prefixes
-            break
-        value /= 1000
-    return f"{n} B" if unit == "B" else f"{value:.1f} {unit}"

@@ -58,11 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "-n", "--top", metavar="N", type=traces.whole, default=10,
         help="how many rows a printed snapshot has (default: 10, 0 = all)",
     )  # fmt: skip
-    parser.add_argument(
-        "--from", dest="begin", metavar="TIME", type=duration_ns,
-        help="count from this time since the trace's start on",
-    )  # fmt: skip
-    parser.set_defaults(end=None)  # which the warnings about windows read
+    traces.add_window(parser, counts=False)
     traces.add_filters(parser, events=False)
     traces.add_names(parser)
 
@@ -103,7 +99,7 @@ def _find(text: str) -> Path:
 def _snapshots(
     args: argparse.Namespace, source: Source, count: int, screen: Screen | None = None
 ) -> Iterator[LiveContention]:
-    """Yield a snapshot every interval; what was before the first is told of by sums only."""
+    """Yield a snapshot every interval; what was before the first is in sums only."""
     from nptltrace.analysis.growing import is_recorded
     from nptltrace.analysis.report.live_contention import Follower
     from nptltrace.analysis.scope import Scope
@@ -118,10 +114,11 @@ def _snapshots(
     settled = Settled(source)
     running = is_recorded(source)
     if running:
-        follower.read(settled.until_ns())
+        follower.read(_earlier(settled.until_ns(), args.end))
         follower.present(named=0)
     number = 0
     while not (count and number == count):
+        running = running and (args.end is None or follower.now_ns < args.end)
         if running:
             if _wait(args.interval / 1e9, screen):
                 return
@@ -129,11 +126,16 @@ def _snapshots(
             running = is_recorded(source)
             follower.refresh()
             running = running and source.running
-        follower.read(settled.until_ns() if running else None)
+        follower.read(_earlier(settled.until_ns() if running else None, args.end))
         yield replace(follower.present(), running=running)
         number += 1
         if not running:
             return
+
+
+def _earlier(until_ns: int | None, end_ns: int | None) -> int | None:
+    """Return up to where to read; None for the end of what is there."""
+    return min((ns for ns in (until_ns, end_ns) if ns is not None), default=None)
 
 
 def _wait(seconds: float, screen: Screen | None) -> bool:
@@ -150,7 +152,7 @@ def _print(args: argparse.Namespace, name: str, snapshots: Iterator[LiveContenti
     import json
 
     from nptltrace.analysis.report.documents import TOP_COLUMNS, top_document, top_rows
-    from nptltrace.cli.output import top_text
+    from nptltrace.cli.output.text import top_text
 
     out = csv.writer(sys.stdout, lineterminator="\n")
     if args.format == "csv":

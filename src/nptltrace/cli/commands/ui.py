@@ -6,34 +6,49 @@ import argparse
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import traces
-from nptltrace.cli.options import add_traces, say
+from nptltrace.cli.options import say
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from nptltrace.trace.source import Source
+    from nptltrace.ui.server.serving import Served
     from nptltrace.ui.viewer import Viewer
 
 SUMMARY = "see a trace in a browser"
 DESCRIPTION = """\
 Serves the viewer to a browser on this machine: what each thread and each lock did over time, the
-events, contention, findings. The first line on stdout is its address; nobody is answered who does
-not know the token in it. What a large trace needs to be drawn is worked out once and kept in a
-hidden directory of the trace. Ends with Ctrl-C. With `--export` nothing is served: the page is
-written to a file, with the trace or a part of it inside, to be opened without PTT or a network."""
+events, contention, findings. The first line on stdout is its address; requests without the token in
+it are refused. What a large trace needs to be drawn is worked out once and kept in a hidden
+directory of the trace. Ends with Ctrl-C. Options for a part of the time and for some events say
+what the page begins with, and hide nothing: the part is marked, and only the events of these
+threads, objects and call sites are listed, until the user wants others. With `--export` nothing is
+served: the page is written to a file, with the trace or a part of it inside, to be opened without
+PTT or a network. With `--store` the page is that of a store: how long its runs waited by release,
+host or label, where, and what was found; the viewer opens a run whose trace is still there."""
 EXAMPLE = """\
 ptt ui run.ptt
 ptt ui --follow run.ptt
+ptt ui --from 1.2s --to 1.3s --object g_lock run.ptt
 ptt ui --no-browser --port 8080 run.ptt
+ptt ui --store ~/runs
 ptt ui --export report.html --from 1.2s --to 1.3s run.ptt"""
 
 _PLAIN = (
-    "this is plain HTTP: who is between here and a browser elsewhere can read the token and the "
+    "this is plain HTTP: anybody between here and a browser elsewhere can read the token and the "
     "trace; ssh -L with the default --host hides both"
 )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    add_traces(parser)
+    parser.add_argument(
+        "traces", metavar="TRACE", nargs="*", help="trace directories, read as one traceset"
+    )
+    parser.add_argument(
+        "--store", metavar="STORE", help="show the runs of a store of ptt fleet, not a trace"
+    )
     parser.add_argument(
         "--port", metavar="N", type=_port, default=0, help="port to listen at (default: any)"
     )
@@ -54,6 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--export", metavar="FILE", help="write the page with the trace in it as one HTML file"
     )
     parser.add_argument("--force", action="store_true", help="replace a file that is already there")
+    traces.add_filters(parser, events=False)
     traces.add_window(parser, counts=False)
     traces.add_rules(parser)
     traces.add_names(parser)
@@ -75,23 +91,28 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.errors import NativeFilesMissing
     from nptltrace.trace.source import Source
 
-    if args.export is None and (args.begin, args.end) != (None, None):
-        raise UsageError("--from and --to choose what --export writes; the page itself can zoom")
+    if args.store is not None:
+        return _serve_store(args)
+    if not args.traces:
+        raise UsageError("name a trace, or a store with --store (see ptt ui --help)")
+    for option in ("pid", "tid", "object", "site"):
+        if len(getattr(args, option)) > 1:
+            raise UsageError(f"--{option} once, with commas between alternatives: the page has one")
     traces.load_rules(args)
     # The trace is opened while modules are loaded; there is nothing in them for the collector.
     gc.disable()
     with ThreadPoolExecutor(1) as aside:
         opening = aside.submit(Source, args.traces)
-        from nptltrace.ui.server.access import is_loopback
-        from nptltrace.ui.server.serving import serve
+        from nptltrace.ui.server.serving import viewer_application
         from nptltrace.ui.viewer import Viewer
     gc.enable()
     viewer = Viewer(
         args.traces, follow=args.follow, aliases=args.alias, directories=args.symbols,
-        source=opening.result(),
+        source=opening.result(), passed_over=traces.passed_over(args),
     )  # fmt: skip
     for remark in viewer.remarks():
         say(args, f"warning: {remark}")
+    _open_at(args, opening.result(), viewer)
     if args.export is not None:
         _export(args, viewer)
         return 0
@@ -100,6 +121,13 @@ def run(args: argparse.Namespace) -> int:
     except NativeFilesMissing as missing:
         say(args, f"warning: {missing}")
 
+    return _serve(args, viewer, viewer_application(viewer))
+
+
+def _serve(args: argparse.Namespace, viewer: Served, app: ASGIApp) -> int:
+    from nptltrace.ui.server.access import is_loopback
+    from nptltrace.ui.server.serving import serve
+
     def ready(url: str) -> None:
         print(url, flush=True)
         if not is_loopback(args.host):
@@ -107,6 +135,7 @@ def run(args: argparse.Namespace) -> int:
 
     serve(
         viewer,
+        app,
         host=args.host,
         port=args.port,
         browser=not args.no_browser,
@@ -116,9 +145,47 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _serve_store(args: argparse.Namespace) -> int:
+    """Serve the page of a store."""
+    part = traces.selection(args) or (args.begin, args.end) != (None, None)
+    if args.traces or args.follow or args.export is not None or part:
+        raise UsageError("--store shows a whole store: no trace, no part of one, no --export")
+    from nptltrace.cli.store_viewer import StoreViewer
+    from nptltrace.ui.server.store_app import store_application
+
+    viewer = StoreViewer(args.store, args.host)
+    return _serve(args, viewer, store_application(viewer))
+
+
+def _open_at(args: argparse.Namespace, source: Source, viewer: Viewer) -> None:
+    """Have the page begin with what the options choose."""
+    from nptltrace.analysis.model import Window
+    from nptltrace.cli.unmatched import say_unmatched
+
+    chosen = traces.selection(args)
+    if not chosen and (args.begin, args.end) == (None, None):
+        return
+    symbols = traces.open_symbols(args, source)
+    chosen.build(source, symbols)
+    filters = {
+        "pid": "".join(chosen.pids),
+        "tid": "".join(chosen.tids),
+        "on": "".join(chosen.objects),
+        "site": "".join(chosen.sites),
+    }
+    window = Window(args.begin, args.end)
+    if args.export is not None:  # nobody is there to look names up, and there is no other part
+        pairs = chosen.object_pairs(symbols) or ()
+        filters["on"] = ",".join(sorted({f"{address:#x}" for _, address in pairs}))
+        window = Window()
+    viewer.open_at(window, filters)
+    if not args.follow:
+        say_unmatched(args, source, symbols)
+
+
 def _export(args: argparse.Namespace, viewer: Viewer) -> None:
     """Write the page as one file."""
-    from nptltrace.export._target import Target
+    from nptltrace.export.writing.target import Target
     from nptltrace.ui.page_file import page
 
     part = (-1 if end is None else end for end in (args.begin, args.end))

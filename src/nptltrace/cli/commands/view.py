@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_format, columns
+from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -25,6 +26,7 @@ EXAMPLE = """\
 ptt view run.ptt
 ptt view --event MUTEX --object g_lock --from 1.5ms --count 50 run.ptt
 ptt view --event COND,BARRIER --suffix _IN,_OUT --format raw run.ptt | awk '{ print $5 }'
+ptt view --stacks --event MUTEX_WAIT run.ptt
 ptt view --follow run.ptt"""
 
 _POLL_S = 0.1
@@ -37,6 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     traces.add_filters(parser)
     traces.add_window(parser)
     traces.add_names(parser)
+    parser.add_argument(
+        "--stacks", action="store_true",
+        help="with text: print the frames of events that have a call stack beneath them",
+    )  # fmt: skip
     parser.add_argument(
         "-f", "--follow", action="store_true", help="go on while the trace is being recorded"
     )
@@ -51,13 +57,15 @@ def run(args: argparse.Namespace) -> int:
     if args.list_events:
         traces.list_events()
         return 0
+    if args.stacks and args.format != "text":
+        raise UsageError("--stacks means something only with --format text")
     source = Source(args.traces)
     warner = traces.Warner(args, source)
     warner.say()
     out = sys.stdout.buffer
     write: Callable[[memoryview], object] = out.write
     if args.format == "text" and sys.stdout.isatty():
-        from nptltrace.cli.output.folding import Folder
+        from nptltrace.cli.output.text.folding import Folder
 
         write = Folder(out.write, columns()).write
     symbols = traces.open_symbols(args, source)
@@ -69,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
         write=write,
         start=args.start,
         count=args.count,
+        stacks=args.stacks,
     )
     if args.format == "csv":
         out.write(CSV_HEADER.encode())

@@ -1,1 +1,1 @@
-"""What commands print: text as wide as the terminal, screens, progress."""
+"""What commands print: text, screens, progress, the documents of other tools."""

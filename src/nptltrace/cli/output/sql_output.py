@@ -33,7 +33,8 @@ def write(result: pa.RecordBatchReader, style: str, out: TextIO) -> int:
         style: `text`, `json`, `jsonl` or `csv`.
         out: Where to.
     """
-    return {"text": _text, "json": _json, "jsonl": _jsonl, "csv": _csv}[style](result, out)
+    writers = {"text": _text, "json": _json, "jsonl": _jsonl, "csv": _csv}
+    return writers[style](_with_addresses(result), out)
 
 
 def write_file(result: pa.RecordBatchReader, path: Path, *, force: bool) -> int:
@@ -44,7 +45,7 @@ def write_file(result: pa.RecordBatchReader, path: Path, *, force: bool) -> int:
     """
     import io
 
-    from nptltrace.export._target import Target
+    from nptltrace.export.writing.target import Target
 
     style = _SUFFIXES.get(path.suffix)
     if style is None and path.suffix != ".parquet":
@@ -70,13 +71,41 @@ def _parquet(result: pa.RecordBatchReader, file: Any) -> int:
     return rows
 
 
-def _rows(result: pa.RecordBatchReader) -> Iterator[dict[str, Any]]:
-    for batch in result:
-        yield from batch.to_pylist()
+def _with_addresses(result: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return a result with addresses as `0x…`, as all commands print them.
+
+    Which columns are addresses their names say, and that their values have 64 bits without a sign.
+    """
+    import pyarrow as pa
+
+    from nptltrace.analysis.sql.schema import ADDRESSES
+
+    schema = result.schema
+    chosen = {
+        number
+        for number, field in enumerate(schema)
+        if field.name in ADDRESSES and field.type == pa.uint64()
+    }
+    if not chosen:
+        return result
+    fields = [pa.field(f.name, pa.string()) if n in chosen else f for n, f in enumerate(schema)]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in result:
+            columns = [_hex(c) if n in chosen else c for n, c in enumerate(batch.columns)]
+            yield pa.record_batch(columns, schema=pa.schema(fields))
+
+    return pa.RecordBatchReader.from_batches(pa.schema(fields), batches())
+
+
+def _hex(column: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([None if v is None else f"{v:#x}" for v in column.to_pylist()], pa.string())
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Return names for columns that tell those of one name apart."""
+    """Return names for columns that distinguish those of one name."""
     seen: dict[str, int] = {}
     unique = []
     for name in names:

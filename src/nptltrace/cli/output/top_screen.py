@@ -15,13 +15,13 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from nptltrace.cli.output.top_text import lines
+from nptltrace.cli.output.text.top_text import lines
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from nptltrace.analysis.report.live_contention import LiveContention
-    from nptltrace.cli.output.top_text import Line
+    from nptltrace.cli.output.text.top_text import Line
 
 __all__ = ["Screen"]
 

@@ -25,6 +25,10 @@ DOCUMENTS: dict[str, Any] = {
     "verify": document_types.Verify,
     "diff": document_types.Diff,
     "top": document_types.Top,
+    "fleet list": document_types.FleetRuns,
+    "fleet report": document_types.FleetReport,
+    "fleet check": document_types.FleetCheck,
+    "fleet diff": document_types.FleetDiff,
     "view": document_types.Event,
 }
 _BEGIN = "<!-- made from the declaration of the documents by `make commands`: do not edit -->"
@@ -55,11 +59,11 @@ def page() -> str:
     lines = ["## Types", "", "| type | a value is |", "|---|---|"]
     lines += [f"| {name} | {meaning} |" for name, meaning in TYPES.items()]
     lines += ["", "## Documents"]
-    told: set[str] = set()
+    written: set[str] = set()
     for shape in (*DOCUMENTS.values(), *_COMMON):
         for one in shapes_of(shape):
-            if one.__name__ not in told:
-                told.add(one.__name__)
+            if one.__name__ not in written:
+                written.add(one.__name__)
                 lines += ["", *_shape(one)]
     lines += ["", "## Names", "", "| name | type | meaning |", "|---|---|---|"]
     for name in sorted(NAMES):

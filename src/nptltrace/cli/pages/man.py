@@ -7,16 +7,13 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from nptltrace import __version__, cli
+from nptltrace import __date__, __version__, cli
 from nptltrace.cli.pages.describe import arguments
 
 if TYPE_CHECKING:
     from nptltrace.cli.pages.describe import Argument
 
 __all__ = ["command_page", "main", "top_page"]
-
-# Of the version, not of the build: the same sources give the same pages.
-_DATE = "2026-11-21"
 
 _STATUS = {
     "0": "Done.",
@@ -63,8 +60,9 @@ def top_page() -> str:
 
 def _head(title: str, summary: str) -> list[str]:
     """Return the lines that every page starts with."""
+    version = f'{__date__} "ptt {__version__}"'
     return [
-        f'.TH {_text(title.upper())} 1 {_DATE} "ptt {__version__}" "POSIX Threads Trace Toolkit"',
+        f'.TH {_text(title.upper())} 1 {version} "POSIX Threads Trace Toolkit"',
         ".SH NAME",
         rf"{_text(title)} \- {_text(summary)}",
     ]

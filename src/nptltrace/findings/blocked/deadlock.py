@@ -22,9 +22,9 @@ def deadlock(trace: Trace) -> Iterator[Found]:
     value 1 that has only been posted by the thread that took it. A reader that no writer keeps out
     waits for a writer that came before it. A thread that was signalled and has not got its mutex
     back waits for its owner. Waits with a time limit are no part of a cycle, and a cycle of which
-    one wait has ended after all is dropped. Who holds a lock the events before say; where the lock
-    was taken before the trace begins, or only waits are recorded, the lock itself said it when the
-    wait began.
+    one wait has ended after all is dropped. The events before say which thread holds a lock;
+    where the lock was taken before the trace begins, or only waits are recorded, the lock itself
+    said it when the wait began.
 
     A process that was forked while another thread of its parent held a lock has the lock, but not
     the thread. A thread that waits there for such a lock, and does so to the end of the trace, is

@@ -36,6 +36,11 @@ def lock_order_inversion(trace: Trace) -> Iterator[Found]:
       initialized by a call, the trace does not say when their memory was freed. Such cycles are
       left out, and counted on standard error; `--suspects` shows them.
 
+    Cycles that are not reported stand in the table `lock_cycles` of `ptt sql` and in the viewer's
+    panel of the lock order, with the reasons: `gate`, `one-thread`, `shared`, `try`, `apart` (in
+    time) and `memory`, as above; `incomplete`, when events are missing; `deadlock`, when it
+    happened; `covered`, when all its orders are part of cycles that are reported.
+
     A condition wait that takes its mutex back asks for it like any other. What has happened as a
     `deadlock` is not reported as possible once more.
     """

@@ -20,14 +20,16 @@ def stuck(trace: Trace) -> Iterator[Found]:
     Every thread of a process has ended or is blocked without a time limit, and none is left that
     could let one of them go on, whatever they wait for: two threads that each wait on a condition
     for the other to signal, or a *nested monitor*, a thread that waits on a condition while it
-    keeps a lock that the only one who could signal needs. It is reported where no other finding of
-    this group says why. Nothing is reported where something else may come: a thread that is in none
-    of the calls that PTT knows (it may sleep, or read from a file descriptor), a semaphore, which a
-    signal handler may post, an object that other processes have too, a wait by system call, or a
-    wake-up that was given when the trace ended. Threads that the C library starts by itself, for
-    timers and asynchronous input and output, are not seen. A program that is ended by a signal
-    while all its threads wait for work that none of them can bring counts as stuck: a server waits
-    for signals or for input in one of its threads.
+    keeps a lock that the only thread to signal needs. Locks that are compiled into programs, as
+    Rust's, are among what is waited for, and nobody knows who holds them: this is how their
+    deadlocks are found. It is reported where no other finding of this group says why. Nothing is
+    reported where something else may come: a thread that is in none of the calls that PTT knows (it
+    may sleep, or read from a file descriptor), a semaphore, which a signal handler may post, an
+    object that other processes of the recording have too, a wait by system call of which it is not
+    known what waits, or a wake-up that was given when the trace ended. Threads that the C library
+    starts by itself, for timers and asynchronous input and output, are not seen. A program that is
+    ended by a signal while all its threads wait for work that none of them can bring counts as
+    stuck: a server waits for signals or for input in one of its threads.
     """
     for fact in trace.facts("all-blocked"):
         parts = blocked(fact.steps)

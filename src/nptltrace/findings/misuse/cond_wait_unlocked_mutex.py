@@ -22,9 +22,9 @@ def cond_wait_unlocked_mutex(trace: Trace) -> Iterator[Found]:
     for fact in trace.facts("cond-mutex-not-held"):
         wait = next(step for step in fact.steps if step.what == "cond")
         held = fact.first("took")
-        who = f"{held.thread} held it" if held is not None else "nobody held it"
+        holder = f"{held.thread} held it" if held is not None else "nobody held it"
         message = (
             f"{wait.thread} waited on {wait.object}{wait.at} with {wait.mutex}, which it had not "
-            f"locked: {who}{refusal(fact)}"
+            f"locked: {holder}{refusal(fact)}"
         )
         yield fact.found(message, severity="warning" if fact.harmless else None)

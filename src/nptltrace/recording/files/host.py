@@ -1,4 +1,4 @@
-"""What a trace tells of the machine it comes from."""
+"""What a trace says of the machine it comes from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def boot_id() -> str:
 
 
 def clock_uuid(name: str, otherwise: str) -> str:
-    """Return a UUID that all traces by this clock share, or `otherwise` if that cannot be told."""
+    """Return a UUID that all traces by this clock share, or `otherwise` if that is not known."""
     boot = boot_id().replace("-", "")
     try:
         # The identity of the boot, with the name in it: any other use of either gives another one.

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from nptltrace._values import Values
 from nptltrace.errors import PttError, UsageError
-from nptltrace.recording.control import ControlPage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
+    "LEVELS_CHANGED",
     "LeftOver",
     "SessionDir",
     "is_killed",
@@ -26,6 +26,9 @@ __all__ = [
     "trace_files",
     "trace_of",
 ]
+
+# In a session's directory: levels were changed, whatever becomes of the processes.
+LEVELS_CHANGED = "levels-changed"
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 -- the directories in it are private
 PREFIX = "ptt"
@@ -110,6 +113,10 @@ class SessionDir:
         """Return the file with the modules that calls of a process image came from."""
         return self.path / f"modules-{index}"
 
+    def python(self, index: int) -> Path:
+        """Return the file with the code objects of Python in the stacks of a process image."""
+        return self.path / f"python-{index}"
+
     def cmdline(self, index: int) -> Path:
         """Return the file with the command line of a process image, its arguments ended by NUL."""
         return self.path / f"cmdline-{index}"
@@ -117,6 +124,21 @@ class SessionDir:
     def control(self, namespace: int, pid: int) -> Path:
         """Return the level control page of a process, by its own pid and its PID namespace."""
         return self.path / f"control-{namespace}-{pid}"
+
+    @property
+    def arguments(self) -> list[str]:
+        """What a handler is given: where it is, and which directory that is in.
+
+        A process that does not find it knows by the latter whether it has been removed, or other
+        directories are mounted there for this process.
+        """
+        status = self.path.parent.stat()
+        return [str(self.path), f"{status.st_dev:x}-{status.st_ino:x}"]
+
+    @property
+    def levels_changed(self) -> bool:
+        """Whether somebody changed the levels of a process."""
+        return (self.path / LEVELS_CHANGED).exists()
 
     def note(self, trace: Path) -> None:
         """Leave word of whose session this is, for `ptt recover`."""
@@ -155,6 +177,8 @@ def trace_of(pid: int) -> Path:
             note = _note(path)
             if note is not None and note.recorder == pid and start_time(pid) == note.start:
                 return Path(note.trace)
+    from nptltrace.recording.control import ControlPage
+
     note = _note(ControlPage.of(pid).path.parent)
     if note is None:
         raise UsageError(f"process {pid} is recorded, but nobody says where")
@@ -276,7 +300,12 @@ def make_trace_dir(path: Path, *, force: bool) -> bool:
     if present and not force:
         raise UsageError(f"{path} is not empty; --force replaces what is in it")
     ours = trace_files(path)
-    unfinished = {item for item in present if item.name[0] == "." and item.suffix == ".new"}
+    # the file handler's mark stays where its process was killed before the first packet
+    unfinished = {
+        item
+        for item in present
+        if item.name == ".claimed" or (item.name[0] == "." and item.suffix == ".new")
+    }
     foreign = sorted(set(present).difference(ours, unfinished))
     if foreign:
         raise UsageError(f"{path} holds other things than a trace, such as {foreign[0].name}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from nptltrace._binding.headers.collect import CollectorTime
     from nptltrace._binding.libpttcollect import Stats
-    from nptltrace.recording.settings.options import RecordOptions
+    from nptltrace.recording.settings.options import BufferOptions, RecordOptions
 
 __all__ = ["Clockwork", "TraceDir", "losses"]
 
@@ -67,6 +67,12 @@ class Clockwork:
         elapsed = now.monotonic_ns - first.monotonic_ns
         frequency = max(1, (now.clock - first.clock) * _GIGA // elapsed)
         return Calibration(frequency, first.unix_ns - first.clock * _GIGA // frequency, self.name)
+
+
+def _sched(buffers: BufferOptions) -> str:
+    if buffers.switches:
+        return "perf"
+    return "auto" if buffers.sched else "none"
 
 
 def losses(stats: Stats) -> dict[str, int]:
@@ -122,6 +128,9 @@ class TraceDir:
             "budget": options.buffers.budget,
             "max_file_size": options.buffers.max_file_size,
             "max_files": options.buffers.max_files,
+            "stacks": "all" if options.buffers.stack_all else options.buffers.stack_depth,
+            "sched": _sched(options.buffers),
+            "python": "auto" if options.buffers.python else "off",
             "session_dir": str(session),
             "recorder": {"pid": os.getpid(), "version": nptltrace.__version__},
             "clock": {
@@ -137,6 +146,8 @@ class TraceDir:
         }
         if options.filter is not None:
             facts |= options.filter.facts()
+        if options.locks is not None:
+            facts["lock_types"] = list(options.locks.types)
         return cls(path, facts)
 
     def write(self, calibration: Calibration, stats: Stats | None = None) -> None:
@@ -158,6 +169,7 @@ class TraceDir:
             facts["lost"] = losses(stats)
             facts["lost_sites"] = stats.lost_sites
             facts["events_without_site"] = stats.without_site
+            facts["events_without_stack"] = stats.without_stack
             facts["untraced_processes"] = stats.lost_processes
             facts["overwritten_bytes"] = stats.overwritten
             facts["removed_events"] = stats.removed

@@ -1,4 +1,4 @@
-"""The metadata of a trace: TSDL text that tells any CTF 1.8 reader what the packets hold."""
+"""The metadata of a trace: TSDL text that describes to any CTF 1.8 reader what the packets hold."""
 
 from __future__ import annotations
 

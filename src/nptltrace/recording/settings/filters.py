@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["EventFilter", "parse_filter"]
 
 _NUMBER_BITS = 6
-# What the tracer passes on whatever it is told, besides all of these domains: see filter.c.
+# What the tracer passes on whatever the filter, besides all of these domains: see filter.c.
 _ALWAYS = frozenset({"NEW_THREAD_CREATED", "THREAD_BEGIN", "THREAD_END", "THREAD_NAME"})
 _ALWAYS_DOMAINS = frozenset({"process", "handler"})
 
@@ -40,7 +40,7 @@ class EventFilter(Values):
 
     @property
     def argument(self) -> str:
-        """What the tracer is told, as `mutex=3f,cond=18`: by domain, a bit for each number."""
+        """What the tracer gets, as `mutex=3f,cond=18`: by domain, a bit for each number."""
         from nptltrace.catalog import DOMAINS
 
         masks = dict.fromkeys(DOMAINS.values(), 0)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from nptltrace.recording.settings.filters import EventFilter
+    from nptltrace.recording.settings.locks import Locks
 
 __all__ = ["BufferOptions", "HandlerChoice", "Policy", "RecordOptions", "WhenFull"]
 
@@ -47,6 +48,11 @@ class BufferOptions(Values):
         when_full: What a thread does then.
         max_file_size: A stream goes on in another file before one gets bigger; 0 = no limit.
         max_files: So many of the last files of a stream are kept; 0 = all.
+        stack_depth: Frames of a call stack that are recorded; 0 = no stacks.
+        stack_all: The stack of every event, not only of waits and of those that are waited for.
+        sched: Threads say when they have lost the processor, and for how long.
+        switches: The kernel records when threads get and lose a processor, where it allows that.
+        python: The functions of Python stand in stacks in place of the interpreter's own.
     """
 
     budget: int = 64 * MIB
@@ -55,6 +61,11 @@ class BufferOptions(Values):
     when_full: WhenFull = WhenFull.WAIT
     max_file_size: int = 0
     max_files: int = 0
+    stack_depth: int = 16
+    stack_all: bool = False
+    sched: bool = False
+    switches: bool = False
+    python: bool = True
 
     def check(self) -> None:
         """Refuse what makes no sense.
@@ -66,6 +77,10 @@ class BufferOptions(Values):
             raise UsageError("--max-files needs --max-file-size")
         if self.max_file_size and self.max_file_size < MIB // 16:
             raise UsageError("--max-file-size must be 64K or more")
+        if self.switches and self.policy != Policy.FLUSH:
+            raise UsageError("--sched perf knows no --stream-full-policy but flush")
+        if self.switches and self.max_file_size:
+            raise UsageError("--sched perf writes all that there is: it knows no --max-file-size")
 
 
 _WRITE_TRACES = ("ring", "shared", "file")
@@ -105,6 +120,7 @@ class RecordOptions(Values):
         handler: Where events go.
         nptl: `stock`, `auto`, or the path of a trace-enabled thread library; None = `auto` where
             internal events are asked for, else `stock`.
+        locks: The functions of the user's own locks; None = there are none.
         buffers: Sizes and policies.
         children: Follow child processes.
         original: Run the program untraced.
@@ -118,6 +134,7 @@ class RecordOptions(Values):
     filter: EventFilter | None = None
     handler: HandlerChoice = HandlerChoice()
     nptl: str | None = None
+    locks: Locks | None = None
     buffers: BufferOptions = BufferOptions()
     children: bool = True
     original: bool = False
@@ -131,6 +148,8 @@ class RecordOptions(Values):
                 trace is to be written by a handler that writes none.
         """
         self.buffers.check()
+        if self.buffers.switches and self.handler.name != "ring":
+            raise UsageError(f"--sched perf needs handler ring, not {self.handler.name}")
         if self.output is not None and self.handler.name not in _WRITE_TRACES:
             raise UsageError(
                 f"--output is where a trace goes, and handler {self.handler.name} writes none: "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +29,7 @@ _DTYPES: dict[str, Any] = {
     "object": np.uint64,
     "site": np.uint64,
     "payload": np.uint64,
+    "stack": np.uint32,
 }
 
 # Every field that some event has, with whether it is text; counts of pieces are of the layout only.
@@ -145,6 +145,7 @@ class Converter:
             "event_id": event_id,
             "object": numbers(buffer.column("object")),
             "site": numbers(buffer.column("site")),
+            "stack": numbers(buffer.column("stack")),
         }
         for name in self._occurring(ids) if fields is None else fields:
             columns[column_of_field(name)] = self._field(buffer, name)
@@ -174,16 +175,12 @@ class Converter:
         return numbers(values, valid)
 
     def _bytes(self, buffer: ArrayBuffer, name: str) -> Any:
-        offsets = np.empty(buffer.count + 1, np.int64)
-        need = libpttread.bytes_column(buffer, name, offsets.ctypes.data, None, 0)
-        data = ctypes.create_string_buffer(max(need, 1))
-        libpttread.bytes_column(buffer, name, offsets.ctypes.data, data, need)
-        raw = data.raw
+        found = libpttread.byte_strings(buffer, name)
         has = np.isin(buffer.column("id"), self._ids_with(name))
         return pa.array(
             [
-                raw[start:end].decode("utf-8", "replace") if valid else None
-                for start, end, valid in zip(offsets[:-1], offsets[1:], has, strict=True)
+                text.decode("utf-8", "replace") if valid else None
+                for text, valid in zip(found, has, strict=True)
             ],
             pa.string(),
         )

@@ -20,22 +20,26 @@ _BATCH = 1 << 16
 
 
 @contextmanager
-def reading_ahead(cursor: Cursor) -> Iterator[Iterator[ArrayBuffer]]:
-    """Give what a cursor reads, batch by batch, without the processors' numbers.
+def reading_ahead(cursor: Cursor, *, processors: bool = False) -> Iterator[Iterator[ArrayBuffer]]:
+    """Give what a cursor reads, batch by batch.
 
     A batch holds until the next one is taken. Nobody reads any more when the block is left.
 
     Args:
         cursor: What to read, up to its limit.
+        processors: With the numbers of the processors.
     """
     with ThreadPoolExecutor(1) as pool:
-        yield _batches(cursor, pool)
+        yield _batches(cursor, pool, processors=processors)
 
 
-def _batches(cursor: Cursor, pool: ThreadPoolExecutor) -> Iterator[ArrayBuffer]:
+def _batches(
+    cursor: Cursor, pool: ThreadPoolExecutor, *, processors: bool
+) -> Iterator[ArrayBuffer]:
     full, empty = ArrayBuffer(_BATCH), ArrayBuffer(_BATCH)
     for buffer in (full, empty):
-        buffer.columns.cpu = None  # nobody asks for it
+        if not processors:
+            buffer.columns.cpu = None
     ahead = pool.submit(cursor.read, full)
     while ahead.result():
         ensure_wanted()

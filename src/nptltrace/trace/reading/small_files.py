@@ -24,7 +24,7 @@ def read_whole(path: Path) -> bytes:
 
 
 def _open(path: str, flags: int) -> int:
-    # Without O_NONBLOCK this waits for who writes to a pipe.
+    # Without O_NONBLOCK this waits for a writer of a pipe.
     fd = os.open(path, flags | os.O_NONBLOCK)
     if stat.S_ISREG(os.fstat(fd).st_mode) or stat.S_ISDIR(os.fstat(fd).st_mode):
         return fd

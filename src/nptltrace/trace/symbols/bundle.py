@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace.trace.reading.small_files import read_whole
-from nptltrace.trace.symbols.code import Frame
+from nptltrace.trace.symbols.elf.code import Frame
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["Code", "Key", "bundle_lines", "read_bundle"]
+__all__ = ["Bundles", "Code", "Key", "bundle_lines"]
 
 
 class Key(NamedTuple):
@@ -32,6 +33,11 @@ class Key(NamedTuple):
     module: str
     kind: str
     offset: int
+
+    @property
+    def has_build_id(self) -> bool:
+        """Whether it is known of which build of the module the address is."""
+        return not self.module.startswith(("/", "["))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +74,33 @@ def bundle_lines(trace: Path) -> list[tuple[Key, Code | str, dict[str, Any]]]:
     return found
 
 
-def read_bundle(trace: Path) -> dict[Key, Code | str]:
-    """Return the names inside a trace: code, or the name of a variable."""
-    return {key: name for key, name, _ in bundle_lines(trace)}
+class Bundles:
+    """The names inside several traces.
+
+    A file without a build-id may be another build in each trace, which has its names to itself.
+
+    Args:
+        traces: The directories, by number.
+    """
+
+    def __init__(self, traces: Iterable[Path]) -> None:
+        self._own = [{key: name for key, name, _ in bundle_lines(path)} for path in traces]
+        self._shared = {
+            key: name for names in self._own for key, name in names.items() if key.has_build_id
+        }
+
+    def get(self, trace: int, key: Key) -> Code | str | None:
+        """Return what a trace, or any of them, says of an address."""
+        return (self._shared if key.has_build_id else self._own[trace]).get(key)
+
+    def of_module(self, trace: int, module: str) -> Iterator[tuple[Key, Code | str]]:
+        """Yield what is known of a module, by its build-id or its path."""
+        for names in (self._shared, self._own[trace]):
+            yield from ((key, name) for key, name in names.items() if key.module == module)
+
+    def __bool__(self) -> bool:
+        """Return whether there are traces."""
+        return bool(self._own)
 
 
 def _read(item: dict[str, Any]) -> tuple[Key, Code | str]:

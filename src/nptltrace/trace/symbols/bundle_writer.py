@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._binding import libpttread, libpttread_text
 from nptltrace.errors import PttError
 from nptltrace.trace.symbols.bundle import Key, bundle_lines
-from nptltrace.trace.symbols.code import Frame
-from nptltrace.trace.symbols.site import ENTRY, is_entry
+from nptltrace.trace.symbols.elf.code import Frame
+from nptltrace.trace.symbols.places.site import ENTRY, is_entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from nptltrace.trace.source import Source, TraceFiles
     from nptltrace.trace.symbols.lookup import Location, Symbols
 
-__all__ = ["Bundled", "copy_bundle", "write_bundle"]
+__all__ = ["Bundled", "Occurrence", "copy_bundle", "write_bundle"]
 
 _BATCH = 16384
+
+# Kind of name, number of the process, and address.
+Occurrence = tuple[int, int, int]
 
 
 @dataclass(slots=True)
@@ -42,8 +46,20 @@ class Bundled:
     size: int = 0
 
 
-def write_bundle(source: Source, symbols: Symbols) -> list[Bundled]:
+def write_bundle(
+    source: Source,
+    symbols: Symbols,
+    *,
+    only: Callable[[Iterable[Occurrence]], Iterator[Occurrence]] = iter,
+    events: int | None = None,
+) -> list[Bundled]:
     """Put the names of all addresses that occur into each trace.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses.
+        only: Chooses of what occurs what is looked up, and in which order.
+        events: In about so many events addresses are looked for; None for all.
 
     Returns:
         What was put there, for each trace.
@@ -53,9 +69,8 @@ def write_bundle(source: Source, symbols: Symbols) -> list[Bundled]:
     """
     lines = [{key: line for key, _, line in bundle_lines(t.path)} for t in source.traces]
     done = [Bundled() for _ in source.traces]
-    owners = [trace for trace, _, _ in source.reader.processes()]
-    for kind, process, address in _occurring(source, symbols):
-        owner = owners[process]
+    for kind, process, address in only(_occurring(source, symbols, events)):
+        owner = source.trace_of(process)
         key, line = _line(symbols, kind, process, address)
         if key is not None and line is not None:
             lines[owner][key] = line
@@ -90,15 +105,21 @@ def _write(trace: Path, lines: Iterable[dict[str, Any]]) -> int:
     return len(text)
 
 
-def _occurring(source: Source, symbols: Symbols) -> Iterable[tuple[int, int, int]]:
-    """Yield (kind, process, address) of all that may have a name, each once."""
+def _occurring(source: Source, symbols: Symbols, events: int | None) -> Iterator[Occurrence]:
+    """Yield all that may have a name, each once."""
     names, cursor = libpttread_text.Names(source.reader), libpttread.Cursor(source.reader)
     for number in range(len(source.processes())):
         for start, end in symbols.ranges(number):
             names.add_range(number, start, end)
     buffer = libpttread.Buffer(_BATCH)
-    while cursor.read(buffer):
+    seen = 0
+    while (events is None or seen < events) and cursor.read(buffer):
+        seen += buffer.count
         yield from names.missing(buffer)
+    for number, process in enumerate(source.processes()):
+        for address in {address for _, address in process.stacks.values()}:
+            for site in process.map.sites(address):
+                yield libpttread_text.SITE, number, site
 
 
 def _line(
@@ -143,7 +164,29 @@ def _frame(frame: Frame) -> dict[str, Any]:
 
 
 def copy_bundle(traces: Iterable[TraceFiles], target: Path) -> None:
-    """Carry the names of several traces over to one that was made of them."""
-    lines = {json.dumps(line): line for trace in traces for *_, line in bundle_lines(trace.path)}
+    """Carry the names of several traces over to one that was merged from them."""
+    traces = list(traces)
+    ambiguous = _ambiguous(traces)
+    lines = {
+        json.dumps(line): line
+        for trace in traces
+        for key, _, line in bundle_lines(trace.path)
+        if key.module not in ambiguous
+    }
     if lines:
         _write(target, lines.values())
+
+
+def _ambiguous(traces: Iterable[TraceFiles]) -> set[str]:
+    """Return the files without a build-id that several traces have: each may have another build."""
+    count = Counter(
+        path
+        for trace in traces
+        for path in {
+            module.path
+            for process in trace.info.processes.values()
+            for module in process.modules
+            if not module.build_id
+        }
+    )
+    return {path for path, traces_of in count.items() if traces_of > 1}

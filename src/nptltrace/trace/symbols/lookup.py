@@ -9,25 +9,31 @@ from __future__ import annotations
 
 import re
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.symbols.alias import Aliases
-from nptltrace.trace.symbols.bundle import Code, Key, read_bundle
-from nptltrace.trace.symbols.code import CodeTable, Frame
-from nptltrace.trace.symbols.debug_files import ModuleFiles, environment_directories
-from nptltrace.trace.symbols.demangle import demangle
-from nptltrace.trace.symbols.module_table import ModuleMap
-from nptltrace.trace.symbols.site import ENTRY, address_of_site, is_entry
+from nptltrace.trace.symbols.bundle import Bundles, Code, Key
+from nptltrace.trace.symbols.elf.code import CodeTable, Frame
+from nptltrace.trace.symbols.elf.debug_files import ModuleFiles, environment_directories
+from nptltrace.trace.symbols.elf.demangle import demangle
+from nptltrace.trace.symbols.frames import chosen_sites
+from nptltrace.trace.symbols.passed_over import PassedOver
+from nptltrace.trace.symbols.places.module_table import ModuleMap
+from nptltrace.trace.symbols.places.python_code import code_and_offset, is_python
+from nptltrace.trace.symbols.places.site import ENTRY, address_of_site, is_entry
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from nptltrace.trace.symbols.module_table import Module
-    from nptltrace.trace.symbols.object_file import ElfFile
+    from nptltrace.trace.symbols.elf.object_file import ElfFile
+    from nptltrace.trace.symbols.frames import ChooseSites
+    from nptltrace.trace.symbols.places.module_table import Module
+    from nptltrace.trace.symbols.places.python_code import PythonCode
 
 __all__ = ["Location", "Processes", "Symbols"]
 
@@ -37,7 +43,7 @@ class Location:
     """What is known of a code address.
 
     Attributes:
-        module: File name of the module, or empty.
+        module: File name of the module, or empty; of a function of Python the path of its source.
         module_offset: Where in the module, as its own symbol table counts.
         build_id: Of the module, or empty.
         function: The function that stands there, demangled, or empty.
@@ -46,6 +52,7 @@ class Location:
         line: Source line, or 0.
         path: Source file as the compiler knew it, or empty.
         inlined: What the compiler put into that function at this place, deepest first.
+        python: It is a function of Python.
     """
 
     module: str = ""
@@ -57,6 +64,7 @@ class Location:
     line: int = 0
     path: str = ""
     inlined: tuple[Frame, ...] = ()
+    python: bool = False
 
     def __str__(self) -> str:
         """Return it as `worker+0x1c (pool.c:88)`.
@@ -64,6 +72,8 @@ class Location:
         What was inlined stands before: `push (queue.c:30) inlined into worker+0x1c (pool.c:88)`;
         but not what is from the headers of the language's own library.
         """
+        if self.python:
+            return f"{self.function} ({self.file}:{self.line})" if self.line else self.function
         if self.function:
             text = f"{self.function}+{self.offset:#x}"
         elif self.module:
@@ -89,6 +99,10 @@ class Mapped(Protocol):
     def start_unix_ns(self) -> int | None:
         """When it began: files without a build-id must not be younger."""
 
+    @property
+    def codes(self) -> Mapping[int, PythonCode]:
+        """Code objects of Python by the numbers that they have in stacks."""
+
 
 class Trace(Protocol):
     """A trace that may carry names."""
@@ -113,6 +127,12 @@ class Processes(Protocol):
 
     def processes(self) -> Sequence[Mapped]:
         """Return the processes by number."""
+
+    def trace_of(self, process: int) -> int:
+        """Return the number of the trace that a process is from."""
+
+    def choose_sites(self, choose: ChooseSites) -> None:
+        """Have events with a stack come from a call site that is chosen from it."""
 
 
 @dataclass(slots=True)
@@ -140,6 +160,12 @@ class Symbols:
         aliases: Names that win over those of symbol tables.
         directories: Where to look first for files, by build-id or by name; those of the
             environment come next.
+        passed_over: Which frames are no call sites; by default the built-in rule.
+        environment: Whether to look in the directories that the environment names.
+
+    Attributes:
+        aliases: As given.
+        passed_over: As given.
     """
 
     def __init__(
@@ -147,23 +173,28 @@ class Symbols:
         source: Processes,
         aliases: Aliases | None = None,
         directories: Sequence[str | os.PathLike[str]] = (),
+        passed_over: PassedOver | None = None,
+        *,
+        environment: bool = True,
     ) -> None:
         self._source = source
         self.aliases = aliases or Aliases()
-        self._files = ModuleFiles([*map(Path, directories), *environment_directories()])
+        self.passed_over = passed_over or PassedOver()
+        named = environment_directories() if environment else []
+        self._files = ModuleFiles([*map(Path, directories), *named])
         source.notes = self._files.remarks
-        self._bundle: dict[Key, Code | str] = {}
-        for trace in source.traces:
-            self._bundle |= read_bundle(trace.path)
+        self._bundles = Bundles(trace.path for trace in source.traces)
         self._tables: dict[Path, CodeTable] = {}
         self._loaded: dict[tuple[int, Module], _Loaded] = {}
         self._locations: dict[tuple[int, int], Location] = {}
+        source.choose_sites(partial(chosen_sites, self))
 
     def of(self, source: Processes) -> Symbols:
         """Return the same for the same traces, opened once more."""
         same = copy(self)
         same._source = source  # noqa: SLF001 -- of this class
         same._loaded, same._locations = {}, {}  # noqa: SLF001 -- as above
+        source.choose_sites(partial(chosen_sites, same))
         return same
 
     # ---- questions ----
@@ -187,7 +218,13 @@ class Symbols:
         # where code is entered, a function's name says all
         if is_entry(site) and found.function and not found.offset:
             return found.function
-        return str(found)
+        frames = [(frame.function, found.module) for frame in found.inlined]
+        first = self.passed_over.first([*frames, (found.function, found.module)])
+        return str(replace(found, inlined=found.inlined[first:]) if first else found)
+
+    def named(self) -> dict[str, Location]:
+        """Return what is known of the call sites that were named so far, by these names."""
+        return {str(found): found for found in self._locations.values() if found.module}
 
     def code_name(self, process: int, address: int) -> str:
         """Return the name of a function by its address, or the empty string."""
@@ -215,7 +252,7 @@ class Symbols:
                 start, _, name = symbol
                 text = self.aliases.symbols.get(name) or demangle(name)
                 return key, f"{text}+{at - start:#x}" if at > start else text
-        known = self._bundle.get(key, "")
+        known = self._bundled(process, key) or ""
         return key, self.aliases.symbols.get(str(known)) or str(known)
 
     def find_object(self, name: str) -> list[tuple[int, int]]:
@@ -229,7 +266,7 @@ class Symbols:
                 found[process, address] = None
             for module in self._map(process).modules():
                 loaded = self._load(process, module)
-                for at in self._addresses_of(loaded, wanted):
+                for at in self._addresses_of(process, loaded, wanted):
                     shift = loaded.bias + (int(offset, 16) if offset else 0)
                     found[process, at + shift] = None
         return list(found)
@@ -246,11 +283,13 @@ class Symbols:
     # ---- finding ----
 
     def _locate(self, process: int, site: int) -> Location:
+        if is_python(site):
+            return self._in_python(process, site)
         loaded = self._module_at(process, site)
         if loaded is None:
             return Location()
         at, entry = address_of_site(site) - loaded.bias, is_entry(site)
-        bundled = self._bundle.get(Key(loaded.identity, "code" if entry else "site", at))
+        bundled = self._bundled(process, Key(loaded.identity, "code" if entry else "site", at))
         known = _from_bundle(at, bundled) if isinstance(bundled, Code) else Location()
         if known.file:
             return known
@@ -258,8 +297,22 @@ class Symbols:
         found = self._look_up(loaded, at, at if entry else at - 1)
         return found if found.function or not known.function else known
 
+    def _in_python(self, process: int, site: int) -> Location:
+        number, instruction = code_and_offset(site)
+        code = self._source.processes()[process].codes.get(number)
+        if code is None:
+            return Location()
+        return Location(
+            code.path, function=code.function, file=code.path.rpartition("/")[2],
+            line=code.line(instruction), path=code.path, python=True,
+        )  # fmt: skip
+
+    def _bundled(self, process: int, key: Key) -> Code | str | None:
+        """Return what the trace of a process says of an address."""
+        return self._bundles.get(self._source.trace_of(process), key) if self._bundles else None
+
     def _look_up(self, loaded: _Loaded, at: int, inside: int) -> Location:
-        """Ask the files, the one with the most to tell first."""
+        """Ask the files, the one with the most names first."""
         frames: list[Frame] = []
         start = at
         for elf in self._files.find(loaded.module, loaded.began_ns):
@@ -278,14 +331,24 @@ class Symbols:
             known = self._tables[elf.path] = CodeTable(elf)
         return known
 
-    def _addresses_of(self, loaded: _Loaded, names: set[str]) -> list[int]:
+    def _addresses_of(self, process: int, loaded: _Loaded, names: set[str]) -> list[int]:
         """Return where variables of these names are in a module."""
         files = self._files.find(loaded.module, loaded.began_ns)
         found = [a for elf in files for a, _, name in elf.variables if name in names]
         if not found:
             found = [a for a, name in _mangled(files, names) if demangle(name) in names]
-        bundled = (key for key, value in self._bundle.items() if value in names)
-        return found + [key.offset for key in bundled if key.module == loaded.identity]
+        if self._bundles:
+            bundled = self._bundles.of_module(self._source.trace_of(process), loaded.identity)
+            found += [key.offset for key, value in bundled if value in names]
+        return found
+
+    def files(self, process: int, module: Module) -> list[ElfFile]:
+        """Return the files that a module of a process has its names from."""
+        return self._files.find(module, self._load(process, module).began_ns)
+
+    def is_shared(self, process: int, address: int) -> bool:
+        """Return whether several modules have had an address."""
+        return self._map(process).is_shared(address)
 
     def module_at(self, process: int, site: int) -> Module | None:
         """Return the module that a call site or another address lies in."""

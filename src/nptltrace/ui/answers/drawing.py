@@ -8,7 +8,7 @@ import numpy as np
 
 from nptltrace._binding import libptttrack_drawing, libptttrack_sums
 from nptltrace.ui import protocol
-from nptltrace.ui.arrow import table
+from nptltrace.ui.arrow_stream import table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,11 @@ def bin_width(from_ns: int, to_ns: int, width: int) -> int:
 
 def span_table(spans: NDArray[Any], by: str, tables: Tables, until_ns: int) -> pa.Table:
     """Return spans with rows in place of the numbers of objects; all before a time are there."""
-    other = tables.rows(spans["other"]) if by == "thread" else spans["other"]
+    other = spans["other"]
+    if by == "thread":
+        # That of a thread that does not wait is a call.
+        waits = spans["state"] <= protocol.STATES.index("shared")
+        other = np.where(waits, tables.rows(np.where(waits, other, 0)), other)
     columns = {name: spans[name] for name in libptttrack_drawing.SPAN.names or ()}
     found = table(protocol.SPANS, {**columns, "other": other, "wait_id": spans["wait"]})
     return found.replace_schema_metadata({"until_ns": str(until_ns)})
@@ -96,7 +100,7 @@ def overview_table(  # noqa: PLR0917
         begin: Where it begins.
         end: Where it ends.
         width: How many bins.
-        density: Events by bin, as packets tell; None: they were counted up to the end.
+        density: Events by bin, as packets say; None: they were counted up to the end.
         bins: What the levels of detail count.
         going: Waits beside them that go on.
         tables: What is known of threads.

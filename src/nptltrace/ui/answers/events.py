@@ -23,7 +23,7 @@ from nptltrace.trace.selection import Selection
 from nptltrace.trace.traceset import Position
 from nptltrace.ui import protocol
 from nptltrace.ui.answers.naming import shortened
-from nptltrace.ui.arrow import table
+from nptltrace.ui.arrow_stream import table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,6 +52,8 @@ class Filters:
         event: Beginnings of event names, as `--event`.
         site: As `--site`.
         pid: As `--pid`.
+        tid: As `--tid`.
+        on: As `--object`.
         text: Part of the sentence, upper or lower case.
     """
 
@@ -60,6 +62,8 @@ class Filters:
     event: str = ""
     site: str = ""
     pid: str = ""
+    tid: str = ""
+    on: str = ""
     text: str = ""
 
 
@@ -106,7 +110,7 @@ class EventList:
             t_ns: Where to begin otherwise.
             count: How many.
             filters: Which.
-            rows: Tells rows of the timeline.
+            rows: Finds rows of the timeline.
         """
         passing = self._filter(filters)
         self._go(position, t_ns)
@@ -164,6 +168,23 @@ class EventList:
             start.key, start.stream, start.packet, start.offset,
         )  # fmt: skip
         return self._table(pieces, rows, more=more, place=end)
+
+    def stack_at(self, t_ns: int, count: int, filters: Filters) -> list[str]:
+        """Return the call stack of the first event of a time that has one; none if none has.
+
+        Args:
+            t_ns: The time.
+            count: How many events to look at.
+            filters: Which.
+        """
+        self._go("", t_ns)
+        buffer, _ = self._pick(count, self._filter(filters), "", _STEP)
+        columns = (_column(buffer.buffer, name) for name in ("ts", "stack", "site", "thread"))
+        ts, stacks, sites, threads = columns
+        for at in np.flatnonzero((ts == t_ns) & (stacks != 0)).tolist():
+            process, _ = self._source.threads()[int(threads[at])]
+            return self._naming.stack(process, int(stacks[at]), int(sites[at]))
+        return []
 
     # ---- reading ----
 
@@ -250,23 +271,16 @@ class EventList:
         """Return the native filter."""
         chosen = Selection(
             pids=[filters.pid] if filters.pid else [],
+            tids=[filters.tid] if filters.tid else [],
+            objects=[filters.on] if filters.on else [],
             events=[filters.event] if filters.event else [],
             sites=[filters.site] if filters.site else [],
         )
         if not chosen and filters.threads is None and filters.objects is None:
             return None
-        made = chosen.build(self._source, self._symbols)
-        if filters.threads is not None:
-            threads = filters.threads
-            if filters.pid:
-                threads = sorted(set(threads) & set(chosen.thread_numbers(self._source) or []))
-                made = Selection(events=chosen.events, sites=chosen.sites).build(
-                    self._source, self._symbols
-                )
-            made.allow_threads(threads)
-        if filters.objects is not None:
-            made.allow_objects(filters.objects)
-        return made
+        return chosen.build(
+            self._source, self._symbols, threads=filters.threads, objects=filters.objects
+        )
 
     # ---- tables ----
 
@@ -288,24 +302,27 @@ class EventList:
         buffer = piece.buffer
         threads, processes = self._source.threads(), self._source.processes()
         number = _column(buffer, "thread").tolist()
-        who = [threads[n] for n in number]
+        pairs = [threads[n] for n in number]
         objects, sites = (_column(buffer, name).tolist() for name in ("object", "site"))
         ts, ids = _column(buffer, "ts"), _column(buffer, "id").tolist()
         cpu = _column(buffer, "cpu").astype(np.int32)
         cpu[cpu == PTT_CPU_UNKNOWN] = -1
-        owners = [process for process, _ in who]
+        owners = [process for process, _ in pairs]
         events = [BY_ID[n].name if n in BY_ID else f"EVENT_{n}" for n in ids]
         columns: list[Any] = [
             [self._text(_place_of(place)) for place in piece.places],
             ts,
             [processes[process].pid for process in owners],
-            [tid for _, tid in who],
+            [tid for _, tid in pairs],
             cpu,
-            rows.rows_of_threads(who, ts.tolist()) if rows else [0] * len(who),
-            [self._naming.thread_label(*pair) for pair in who],
+            rows.rows_of_threads(pairs, ts.tolist()) if rows else [0] * len(pairs),
+            [
+                self._naming.thread_label(process, tid, at)
+                for (process, tid), at in zip(pairs, ts.tolist(), strict=True)
+            ],
             events,
             [f"{address:#x}" if address else "" for address in objects],
-            rows.rows_of_objects(owners, objects, ids) if rows else [0] * len(who),
+            rows.rows_of_objects(owners, objects, ids) if rows else [0] * len(pairs),
             [self._naming.site(process, at) for process, at in zip(owners, sites, strict=True)],
             [shortened(sentence) for sentence in piece.sentences],
         ]  # fmt: skip

@@ -5,7 +5,9 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from nptltrace.trace.symbols.site import hex_of_site
+from nptltrace.analysis.kinds import kind_of
+from nptltrace.trace.symbols.frames import stack_sites, stack_texts
+from nptltrace.trace.symbols.places.site import hex_of_site
 
 if TYPE_CHECKING:
     from nptltrace.trace.source import Source
@@ -50,6 +52,10 @@ class Naming:
         processes = self._source.processes()
         return processes[process].pid if process < len(processes) else 0
 
+    def object_kind(self, process: int, kind: int, flags: int) -> str:
+        """Return what to call an object of a domain, with the flags that the model gives it."""
+        return kind_of(kind, flags, self._source.lock_types(process))
+
     def thread_number(self, process: int, tid: int) -> int | None:
         """Return the number of a thread in the traceset."""
         known = self._source.threads()
@@ -57,15 +63,15 @@ class Naming:
             self._numbers = {pair: number for number, pair in enumerate(known)}
         return self._numbers.get((process, tid))
 
-    def thread_name(self, process: int, tid: int) -> str:
-        """Return the name of a thread, or the empty text."""
+    def thread_name(self, process: int, tid: int, at_ns: int) -> str:
+        """Return the name of the thread that had an id at a time, or the empty text."""
         with self._lock:
             number = self.thread_number(process, tid)
-            return "" if number is None else shortened(self._source.thread_name(number))
+            return "" if number is None else shortened(self._source.thread_name(number, at_ns))
 
-    def thread_label(self, process: int, tid: int) -> str:
-        """Return what to call a thread."""
-        name = self.thread_name(process, tid)
+    def thread_label(self, process: int, tid: int, at_ns: int) -> str:
+        """Return what to call the thread that had an id at a time."""
+        name = self.thread_name(process, tid, at_ns)
         return f"{name} ({tid})" if name else f"thread {tid}"
 
     def object_name(self, process: int, address: int) -> str:
@@ -93,3 +99,13 @@ class Naming:
                 name = shortened(self._symbols.site_name(process, site)) or hex_of_site(site)
                 self._sites[key] = name
             return name
+
+    def stack(self, process: int, number: int, site: int) -> list[str]:
+        """Return the frames of a call stack from a call site on; none where it is not known."""
+        processes = self._source.processes()
+        stacks = processes[process].stacks if process < len(processes) else {}
+        if number not in stacks:
+            return []
+        with self._lock:
+            frames = stack_texts(self._symbols, process, stack_sites(stacks, number), site)
+        return [shortened(frame) for frame in frames]

@@ -23,7 +23,7 @@ _LANES = 32  # the last one takes what finds no other, as in the levels of detai
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """Waits and holds as a model tells them, at one moment.
+    """Waits and holds as a model has them, at one moment.
 
     Attributes:
         waiting: Waits.

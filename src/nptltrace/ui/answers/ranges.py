@@ -6,22 +6,24 @@ import json
 import os
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.checker import Checker
 from nptltrace.analysis.findings import findings_of
+from nptltrace.analysis.lock_cycles import lock_cycles
 from nptltrace.analysis.model import feed_window, finish_model, new_model
-from nptltrace.analysis.report.contention import told_by
+from nptltrace.analysis.report.contention import contention_of
 from nptltrace.analysis.report.documents import findings_document, report_document
 from nptltrace.analysis.vocabulary import document_types
 from nptltrace.catalog import BY_ID
 from nptltrace.errors import PttError
 from nptltrace.findings.kind import digest, kinds
 from nptltrace.trace.source import Source
-from nptltrace.ui import protocol
+from nptltrace.ui import protocol  # noqa: TC001 -- `fits` looks names up in this module
+from nptltrace.ui.answers.flame import flame
 from nptltrace.ui.answers.thread_lines import kept_threads, text_of_threads
 from nptltrace.ui.server.jobs import Jobs
 from nptltrace.ui.shapes import fits
@@ -32,14 +34,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from nptltrace.analysis.lock_cycles import CycleLock, LockCycle
     from nptltrace.analysis.model import Window
     from nptltrace.analysis.report.figures import Contention
+    from nptltrace.analysis.report.stacks.sums import Shown
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.ui.answers.rows import Rows
     from nptltrace.ui.folder import Folder
     from nptltrace.ui.model_tables import Tables
 
-__all__ = ["NAMED", "Ranges", "Whole", "event_types", "used", "with_rows"]
+__all__ = ["NAMED", "CyclicOrder", "Ranges", "Whole", "event_types", "used", "with_rows"]
 
 # How many objects, sites and pairs are named at most.
 NAMED = 2000
@@ -49,15 +53,33 @@ _IDS = 1024
 _SLICES = 64
 
 
+class CyclicOrder(TypedDict):
+    """An order of two locks that is in a cycle: process, address and kind of both."""
+
+    held: list[int]
+    wanted: list[int]
+    suppressed: list[str]
+
+
+class _Judged(TypedDict):
+    """What the checker says, as it is kept."""
+
+    rules: str
+    findings: protocol.Findings | None
+    cycles: list[CyclicOrder]
+
+
 class Whole:
     """What is said of the whole traceset; kept beside the levels of detail.
 
     Attributes:
         findings: What `ptt check` finds, without rows.
+        cycles: The orders of locks that are in cycles; there when the findings are.
     """
 
     def __init__(self) -> None:
         self.findings: protocol.Findings | None = None
+        self.cycles: list[CyclicOrder] = []
         self._lock = Lock()
         self._report: document_types.Report | None = None
         # A report that was not read yet: it is long, and not always asked for.
@@ -86,7 +108,7 @@ class Whole:
         Args:
             folder: Where it may lie.
             identity: Of the traces, as `keep` had it.
-            source: The traces; it is told what is known of threads.
+            source: The traces; it gets what is known of threads.
         """
         fd = folder.read("analysis")
         if fd is None:
@@ -94,13 +116,14 @@ class Whole:
         with suppress(OSError, ValueError, RecursionError), os.fdopen(fd, "rb") as file:
             if file.read(32) != identity:
                 return False
-            rules, findings = json.loads(file.readline())
+            judged = json.loads(file.readline())
             threads, report = file.readline(), file.read()
-            told = kept_threads(threads, source)
-            if told is not None and (findings is None or fits(protocol.Findings, findings)):
-                source.know_threads(told)
+            names = kept_threads(threads, source)
+            if names is not None and fits(_Judged, judged):
+                source.know_threads(names)
                 # Those of other rules are no use; the rest is.
-                self.findings = findings if rules == digest() else None
+                self.findings = judged["findings"] if judged["rules"] == digest() else None
+                self.cycles = judged["cycles"]
                 self._kept = report
                 return True
         return False
@@ -110,8 +133,10 @@ class Whole:
         try:
             with os.fdopen(folder.create("analysis"), "wb") as file:
                 file.write(identity)
-                findings = json.dumps([digest(), self.findings])
-                for text in (findings, text_of_threads(source.told)):
+                judged: _Judged = {
+                    "rules": digest(), "findings": self.findings, "cycles": self.cycles,
+                }  # fmt: skip
+                for text in (json.dumps(judged), text_of_threads(source.thread_names)):
                     file.write(text.encode("utf-8", "surrogatepass") + b"\n")
                 file.write(json.dumps(self.report).encode("utf-8", "surrogatepass"))
         except OSError:
@@ -119,13 +144,13 @@ class Whole:
         else:
             folder.keep("analysis")
 
-    def tell(self, model: libptttrack_sums.Model, source: Source, symbols: Symbols) -> None:
+    def fill(self, model: libptttrack_sums.Model, source: Source, symbols: Symbols) -> None:
         """Fill the report in from a finished model."""
-        found = told_by(model, source, symbols, named=NAMED, causes=CAUSES)
+        found = contention_of(model, source, symbols, named=NAMED, causes=CAUSES)
         self._report = report_document(found, by="site")
 
     def find(self, source: Source, symbols: Symbols, stop: Callable[[], bool]) -> bool:
-        """Fill the findings in; False if it was told to stop."""
+        """Fill the findings in; False if it was asked to stop."""
         checker = Checker(source)
         first, last = source.reader.key_range() or (0, 0)
         for n in range(1, _SLICES):
@@ -138,11 +163,23 @@ class Whole:
         source.learn_threads()
         result = findings_of(source, symbols, checker)
         found = [one for one in result.findings if not one.suspect]
-        document: Any = findings_document(found, source.uncovered())
+        document: Any = findings_document(found, source.uncovered(), result.futex_waits)
         document |= {"rows": [], "lost": result.lost, "partial": result.partial}
         document |= {"kinds": list(kinds()), "failures": result.failures}
+        self.cycles = _orders_of(lock_cycles(source, checker.check))
         self.findings = document
         return True
+
+
+def _orders_of(cycles: Sequence[LockCycle]) -> list[CyclicOrder]:
+    def place(lock: CycleLock) -> list[int]:
+        return [lock.process, lock.address, lock.kind]
+
+    return [
+        {"held": place(held), "wanted": place(wanted), "suppressed": list(cycle.suppressed)}
+        for cycle in cycles
+        for held, wanted in zip((cycle.locks[-1], *cycle.locks), cycle.locks, strict=False)
+    ]
 
 
 class Ranges:
@@ -182,9 +219,22 @@ class Ranges:
             source.learn_threads()
             flags = libptttrack_sums.PATH | (libptttrack_sums.PAIRS if pairs else 0)
             model, _ = _looked_at(source, window, flags, step)
-            return told_by(model, source, self._symbols, named=NAMED, causes=CAUSES, pairs=pairs)
+            return contention_of(
+                model, source, self._symbols, named=NAMED, causes=CAUSES, pairs=pairs
+            )
 
         found: Contention = self._jobs.ask((window, pairs), find)
+        return found
+
+    def flame(self, window: Window, shown: Shown) -> protocol.Flame:
+        """Return the stacks of a range, without rows.
+
+        Raises:
+            Later: It is worked on.
+        """
+        found: protocol.Flame = self._jobs.ask(
+            (window, shown), lambda step: flame(self._paths, self._symbols, window, shown, step)
+        )
         return found
 
     def statistics(self, window: Window) -> tuple[Contention, NDArray[Any], int]:
@@ -201,16 +251,17 @@ class Ranges:
             places = objects[(objects["kind"] != 1) & (objects["threads"] > 0)][
                 ["process", "address", "kind"]
             ]
-            return told_by(model, source, named=0), counts, len(np.unique(places))
+            return contention_of(model, source, named=0), counts, len(np.unique(places))
 
         found: tuple[Contention, NDArray[Any], int] = self._jobs.ask((window,), find)
         return found
 
     def _opened(self) -> Source:
         """Return the traces, which stay open while they do not change."""
-        found = self._source or Source(self._paths)
-        self._source = found
-        return found
+        if self._source is None:
+            self._source = Source(self._paths)
+            self._symbols.of(self._source)  # which chooses its call sites
+        return self._source
 
 
 def _looked_at(
@@ -261,7 +312,9 @@ def with_rows(
         "object_rows": [
             rows.object_row(o["pid"], o["object"], o["kind"]) for o in report["objects"]
         ],
-        "thread_rows": [rows.thread_row(t["pid"], t["tid"]) for t in report["threads"]],
+        "thread_rows": [
+            rows.thread_row(t["pid"], t["tid"], t["start_ns"]) for t in report["threads"]
+        ],
         "pair_rows": [
             [
                 rows.thread_row(pair["pid"], pair["tid"]),

@@ -1,4 +1,4 @@
-"""Rows of the timeline: threads, and objects with all their generations, as tables and by name."""
+"""Rows of the timeline: threads, objects with all their generations, and processors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from nptltrace._binding import libptttrack_sums
 from nptltrace.trace.reading import arrow
 from nptltrace.ui import protocol
-from nptltrace.ui.arrow import table
+from nptltrace.ui.arrow_stream import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,18 +36,23 @@ _SUMS = ("waits", "wait_ns", "wait_max_ns", "idle_ns", "other_ns", "holds", "hol
 
 
 class Rows:
-    """The rows that some tables tell of.
+    """The rows that some tables are about.
 
     Args:
         tables: What is known of the traceset.
         naming: Names threads and objects.
         lanes: Number of lanes of the first rows: of threads or objects, and how many.
+        turns: What threads had of each processor, as spans.
     """
 
     def __init__(
-        self, tables: Tables, naming: Naming, lanes: Callable[[str, int], NDArray[Any]]
+        self,
+        tables: Tables,
+        naming: Naming,
+        lanes: Callable[[str, int], NDArray[Any]],
+        turns: Callable[[], NDArray[Any]],
     ) -> None:
-        self.tables, self.naming, self._lanes = tables, naming, lanes
+        self.tables, self.naming, self._lanes, self._turns = tables, naming, lanes, turns
         self._labels: dict[str, list[str]] = {}
         self._texts: dict[str, pa.Array] = {}
 
@@ -59,6 +64,8 @@ class Rows:
 
     def _numbers(self, by: str) -> dict[str, NDArray[Any]]:
         """Return the columns that are numbers."""
+        if by == "processor":
+            return self._of_processors
         return self._of_threads if by == "thread" else self._of_objects
 
     @cached_property
@@ -118,8 +125,30 @@ class Rows:
             "max_waiters": most(objects["max_waiters"]),
             "address": first["address"],
             "kind": first["kind"],
+            "flags": first["flags"],
         }
         return {name: column[1:] for name, column in columns.items()}
+
+    @cached_property
+    def _of_processors(self) -> dict[str, NDArray[Any]]:
+        turns = self._turns()
+        rows, at = np.unique(turns["row"], return_inverse=True)
+        threads = self.tables.threads
+        threads = threads[threads["first_ns"] != _UNSEEN]
+        start, end = threads["first_ns"].min(initial=_UNSEEN), threads["last_ns"].max(initial=0)
+        sums = dict.fromkeys((*_SUMS, "caused_ns"), np.zeros(len(rows), np.uint64))
+        for name, column in (("holds", "count"), ("hold_ns", "busy_ns")):
+            sums[name] = np.zeros(len(rows), np.uint64)
+            np.add.at(sums[name], at, turns[column].astype(np.uint64))
+        none = np.zeros(len(rows), np.uint32)
+        return {
+            "row": rows.astype(np.uint32),
+            **dict.fromkeys(("process", "tid", "generations", "threads", "max_waiters"), none),
+            "lanes": np.ones(len(rows), np.uint16),
+            "start_ns": np.full(len(rows), start, np.int64),
+            "end_ns": np.full(len(rows), end, np.int64),
+            **sums,
+        }
 
     # ---- tables ----
 
@@ -136,9 +165,9 @@ class Rows:
         """Return some rows.
 
         Args:
-            by: `thread` or `object`.
+            by: `thread`, `object` or `processor`.
             sort: As `protocol` has it.
-            text: Only those in which this occurs.
+            text: Only those in which this occurs; commas separate alternatives.
             rows: Only these, in this order; empty for all.
             offset: How many to leave out.
             limit: How many at most.
@@ -178,11 +207,13 @@ class Rows:
 
     def _labelled(self, by: str, at: NDArray[Any]) -> list[str]:
         numbers = self._numbers(by)
+        if by == "processor":
+            return [f"processor {row - 1}" for row in numbers["row"][at].tolist()]
         process = numbers["process"][at].tolist()
         if by == "thread":
+            lives = (numbers[name][at].tolist() for name in ("tid", "start_ns"))
             return [
-                self.naming.thread_label(p, tid)
-                for p, tid in zip(process, numbers["tid"][at].tolist(), strict=True)
+                self.naming.thread_label(*thread) for thread in zip(process, *lives, strict=True)
             ]
         return [
             self.naming.object_label(p, address, kind)
@@ -192,30 +223,35 @@ class Rows:
         ]
 
     def _kinds(self, by: str, at: NDArray[Any]) -> list[str]:
-        if by == "thread":
-            return ["thread"] * len(at)
-        kinds = self._numbers(by)["kind"][at].tolist()
-        return [libptttrack_sums.KINDS.get(kind, "object") for kind in kinds]
+        if by != "object":
+            return [by] * len(at)
+        numbers = self._numbers(by)
+        columns = (numbers[name][at].tolist() for name in ("process", "kind", "flags"))
+        return [self.naming.object_kind(*row) for row in zip(*columns, strict=True)]
 
     def _hits(self, by: str, text: str) -> NDArray[np.bool_]:
-        """Return in which rows a text occurs."""
+        """Return in which rows a text occurs; commas separate alternatives."""
         from pyarrow import compute  # not needed for the first picture
 
         texts = self._texts.get(by)
         if texts is None:
             texts = self._texts[by] = arrow.texts(self._searched(by))
-        hits = compute.match_substring(texts, text.lower())
-        return np.asarray(hits.to_numpy(zero_copy_only=False), np.bool_)
+        words = [word.strip() for word in text.lower().split(",")]
+        found = np.zeros(len(texts), np.bool_)
+        for word in filter(None, words):
+            hits = compute.match_substring(texts, word)
+            found |= np.asarray(hits.to_numpy(zero_copy_only=False), np.bool_)
+        return found | (not any(words))
 
     def _searched(self, by: str) -> list[str]:
         """Return what is looked through, row by row."""
         numbers = self._numbers(by)
         labels, kinds = self.labels(by), self._kinds(by, np.arange(len(numbers["row"])))
         pids = [self.naming.pid(process) for process in numbers["process"].tolist()]
-        if by == "thread":
-            places = [str(tid) for tid in numbers["tid"].tolist()]
-        else:
+        if by == "object":
             places = [f"{address:#x}" for address in numbers["address"].tolist()]
+        else:
+            places = [str(tid) for tid in numbers["tid"].tolist()]
         return [
             f"{label}\n{kind}\n{pid}\n{place}".lower()
             for label, kind, pid, place in zip(labels, kinds, pids, places, strict=True)
@@ -225,9 +261,13 @@ class Rows:
         numbers = self._numbers(by)
         process = numbers["process"][at].tolist()
         if by == "thread":
-            tids = numbers["tid"][at].tolist()
-            names = [self.naming.thread_name(p, t) for p, t in zip(process, tids, strict=True)]
+            lives = (numbers[name][at].tolist() for name in ("tid", "start_ns"))
+            names = [
+                self.naming.thread_name(*thread) for thread in zip(process, *lives, strict=True)
+            ]
             addresses = [""] * len(at)
+        elif by == "processor":
+            names = addresses = [""] * len(at)
         else:
             places = numbers["address"][at].tolist()
             names = [self.naming.object_name(p, a) for p, a in zip(process, places, strict=True)]
@@ -249,12 +289,13 @@ class Rows:
             return None
         found = self.tables.threads[row]
         process, tid = int(found["process"]), int(found["tid"])
+        first_ns = int(found["first_ns"])
         return {
             "row": row,
             "pid": self.naming.pid(process),
             "tid": tid,
-            "name": self.naming.thread_name(process, tid),
-            "label": self.naming.thread_label(process, tid),
+            "name": self.naming.thread_name(process, tid, first_ns),
+            "label": self.naming.thread_label(process, tid, first_ns),
         }
 
     def object(self, number: int) -> protocol.ObjectRef | None:
@@ -263,7 +304,7 @@ class Rows:
             return None
         found = self.tables.objects[number]
         process, address = int(found["process"]), int(found["address"])
-        kind = libptttrack_sums.KINDS.get(int(found["kind"]), "object")
+        kind = self.naming.object_kind(process, int(found["kind"]), int(found["flags"]))
         return {
             "row": self.row_of(number),
             "pid": self.naming.pid(process),
@@ -285,6 +326,13 @@ class Rows:
         found = self.tables.sites[number]
         return self.naming.site(int(found["process"]), int(found["address"]))
 
+    def stack(self, thread: int, number: int, site: int) -> list[str]:
+        """Return a call stack of a thread, by its number and that of its call site."""
+        if not (0 < thread < len(self.tables.threads) and 0 <= site < len(self.tables.sites)):
+            return []
+        process = int(self.tables.threads["process"][thread])
+        return self.naming.stack(process, number, int(self.tables.sites["address"][site]))
+
     # ---- from names to rows ----
 
     @cached_property
@@ -305,14 +353,11 @@ class Rows:
         )
         return {key: row for row, key in enumerate(keys, 1)}
 
-    def rows_of_threads(self, who: list[tuple[int, int]], ts: list[int]) -> list[int]:
+    def rows_of_threads(self, threads: list[tuple[int, int]], ts: list[int]) -> list[int]:
         """Return the rows of (process, tid) pairs at times; ids may be used again."""
-        found = []
-        for pair, at in zip(who, ts, strict=True):
-            rows = self._by_thread.get(pair, [])
-            fits = (row for first, row in reversed(rows) if first <= at)
-            found.append(next(fits, rows[0][1] if rows else 0))
-        return found
+        return [
+            _row_at(self._by_thread.get(pair, []), at) for pair, at in zip(threads, ts, strict=True)
+        ]
 
     def rows_of_objects(
         self, processes: list[int], objects: list[int], ids: list[int]
@@ -324,9 +369,9 @@ class Rows:
         ]
 
     @cached_property
-    def _threads_by_pid(self) -> dict[tuple[int, int], int]:
+    def _threads_by_pid(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
         return {
-            (self.naming.pid(process), tid): rows[-1][1]
+            (self.naming.pid(process), tid): rows
             for (process, tid), rows in self._by_thread.items()
         }
 
@@ -339,13 +384,24 @@ class Rows:
             found.setdefault((*key, ""), row)
         return found
 
-    def thread_row(self, pid: int, tid: int) -> int:
-        """Return the row of a thread that a document names, 0 for none."""
-        return self._threads_by_pid.get((pid, tid), 0)
+    def thread_row(self, pid: int, tid: int, at_ns: int | None = None) -> int:
+        """Return the row of a thread that a document names, 0 for none.
+
+        Args:
+            pid: Its process.
+            tid: Its id, which others may have had.
+            at_ns: When it lived; None for the last one.
+        """
+        return _row_at(self._threads_by_pid.get((pid, tid), []), at_ns)
 
     def object_row(self, pid: int, address: str, kind: str = "") -> int:
         """Return the row of an object that a document names, 0 for none."""
         return self._objects_by_pid.get((pid, int(address, 16), kind), 0)
+
+    def row_at(self, place: Sequence[int]) -> int:
+        """Return the row of the object at a process, address and kind, 0 for none."""
+        process, address, kind = place if len(place) == 3 else (0, 0, 0)  # noqa: PLR2004
+        return self._by_object.get((process, address, kind), 0)
 
     def thread_numbers(self, rows: list[int]) -> list[int]:
         """Return the numbers in the traceset of the threads of rows."""
@@ -358,6 +414,14 @@ class Rows:
         first = [self.tables.first[row] for row in rows if 0 < row < len(self.tables.first)]
         found = [self.tables.objects[number] for number in first]
         return [(int(o["process"]), int(o["address"])) for o in found]
+
+
+def _row_at(rows: list[tuple[int, int]], at_ns: int | None) -> int:
+    """Return which of the threads with one id lived at a time, given first times and rows."""
+    if at_ns is None:
+        return rows[-1][1] if rows else 0
+    fits = (row for first, row in reversed(rows) if first <= at_ns)
+    return next(fits, rows[0][1] if rows else 0)
 
 
 def _sums(rows: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -14,28 +14,30 @@ if TYPE_CHECKING:
 __all__ = ["kept_threads", "text_of_threads"]
 
 
-class _Told(TypedDict):
+class _Lists(TypedDict):
     """Lists of what `ThreadNames` has.
 
-    Names by thread; names that were given; process, `pthread_t`, thread; thread, creator; process,
-    call site.
+    Thread, turn and name; thread, when those with its id began; process, `pthread_t`, since when,
+    thread; thread and turn, those of its creator; process, call site.
     """
 
-    named: list[int]
+    named: list[list[int]]
     names: list[str]
+    begins: list[list[int]]
     pthreads: list[list[int]]
     creators: list[list[int]]
     entries: list[list[int]]
 
 
-def text_of_threads(told: ThreadNames) -> str:
+def text_of_threads(names: ThreadNames) -> str:
     """Return it as one line of JSON."""
-    found: _Told = {
-        "named": list(told.names),
-        "names": list(told.names.values()),
-        "pthreads": [[*key, *had] for key, threads in told.pthreads.items() for had in threads],
-        "creators": [list(pair) for pair in told.creators.items()],
-        "entries": [list(pair) for pair in told.entries],
+    found: _Lists = {
+        "named": [list(key) for key in names.names],
+        "names": list(names.names.values()),
+        "begins": [[thread, *times] for thread, times in names.begins.items()],
+        "pthreads": [[*key, *had] for key, threads in names.pthreads.items() for had in threads],
+        "creators": [[*key, *by] for key, by in names.creators.items()],
+        "entries": [list(pair) for pair in names.entries],
     }
     return json.dumps(found)
 
@@ -50,13 +52,14 @@ def kept_threads(text: bytes, source: Source) -> ThreadNames | None:
     threads, processes = len(source.threads()), len(source.processes())
     limits = {
         "pthreads": (processes, 2**64, 2**63, threads),
-        "creators": (threads, threads),
+        "named": (threads, 2**32),
+        "creators": (threads, 2**32, threads, 2**32),
         "entries": (processes, 2**64),
     }
     if not (
-        fits(_Told, found)
+        fits(_Lists, found)
         and len(found["named"]) == len(found["names"])
-        and all(0 <= number < threads for number in found["named"])
+        and all(row and 0 <= row[0] < threads for row in found["begins"])
         and all(
             len(row) == len(most) and all(0 <= n < end for n, end in zip(row, most, strict=True))
             for name, most in limits.items()
@@ -68,8 +71,12 @@ def kept_threads(text: bytes, source: Source) -> ThreadNames | None:
     for process, at, since, thread in found["pthreads"]:
         pthreads.setdefault((process, at), []).append((since, thread))
     return ThreadNames(
-        names=dict(zip(found["named"], found["names"], strict=True)),
+        begins={thread: times for thread, *times in found["begins"]},
+        names={
+            (thread, turn): name
+            for (thread, turn), name in zip(found["named"], found["names"], strict=True)
+        },
         pthreads=pthreads,
-        creators=dict(found["creators"]),
+        creators={(thread, turn): (by, whose) for thread, turn, by, whose in found["creators"]},
         entries={(process, site) for process, site in found["entries"]},
     )

@@ -1,4 +1,4 @@
-"""Who may talk to the viewer: who knows its token, from pages of its own, under its own name."""
+"""Which requests the viewer answers: with its token, from its own pages, under its own name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Answers that may take long: worked out aside, one at a time, as long as somebody asks for them.
 
-Whoever asks is told how far it is and asks again. Who no longer wants an answer just stops asking,
-and after a while the work on it is given up.
+A client that asks gets how far it is and asks again. One that no longer wants an answer stops
+asking, and after a while the work on it is given up.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ __all__ = ["Jobs", "Later"]
 
 # An answer that is there so soon is worth waiting for.
 _SOON_S = 0.5
-# Who wants an answer asks again whenever it is told that there is more.
-_TOLD_S = 0.25
+# A client that wants an answer asks again whenever there is more.
+_SHOWN_S = 0.25
 _UNWANTED_S = 5.0
 _KEPT = 8
 
@@ -108,16 +108,16 @@ class Jobs:
     def _work(
         self, key: Hashable, job: _Job, find: Callable[[Callable[[float], None]], Any]
     ) -> None:
-        told = time.monotonic()
+        reported = time.monotonic()
 
         def step(progress: float) -> None:
-            nonlocal told
+            nonlocal reported
             now = time.monotonic()
             job.progress = progress
             if self._closed or now - job.asked > _UNWANTED_S or self._jobs.get(key) is not job:
                 raise _GivenUp
-            if now - told > _TOLD_S:
-                told = now
+            if now - reported > _SHOWN_S:
+                reported = now
                 self._changed()
 
         try:

@@ -24,10 +24,32 @@ from nptltrace.ui.server.memory import few_arenas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Protocol
+
+    from starlette.types import ASGIApp
 
     from nptltrace.ui.viewer import Viewer
 
-__all__ = ["serve"]
+    class Served(Protocol):
+        """What a server answers for."""
+
+        looking: int
+
+        @property
+        def closed(self) -> bool:
+            """Whether it ends."""
+
+        def start(self) -> None:
+            """Begin."""
+
+        def stop(self) -> None:
+            """Answer nothing any more."""
+
+        def close(self) -> None:
+            """Give everything back."""
+
+
+__all__ = ["serve", "viewer_application"]
 
 
 # How long no page is open before nobody is said to look: pages are loaded anew, browsers start.
@@ -36,7 +58,7 @@ _POLL_S = 0.2
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to who runs it."""
+    """A server that leaves signals to its caller."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -45,7 +67,8 @@ class _Server(uvicorn.Server):
 
 
 def serve(
-    viewer: Viewer,
+    viewer: Served,
+    app: ASGIApp,
     *,
     host: str,
     port: int,
@@ -57,10 +80,11 @@ def serve(
 
     Args:
         viewer: Answers; it is closed at the end.
+        app: The application that asks it.
         host: Address to bind to.
         port: Port to bind to, 0 for any.
         browser: Whether to open one.
-        ready: Is told the full address, token included, when it can be opened.
+        ready: Called with the full address, token included, when it can be opened.
         beside: Whether to end, too, when stdin has ended and no page is open any more.
 
     Raises:
@@ -70,7 +94,7 @@ def serve(
     listening = _bind(host, port)
     try:
         port = listening.getsockname()[1]
-        access = Access(application(viewer, _page()), host=host, port=port)
+        access = Access(app, host=host, port=port)
         config = uvicorn.Config(
             access, log_config=None, access_log=False, lifespan="off", ws="none",
             server_header=False, date_header=False, timeout_graceful_shutdown=1,
@@ -86,7 +110,7 @@ def serve(
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, stop)
-        # Who started it may have them blocked, as a recorder has.
+        # Its caller may have them blocked, as a recorder has.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
         if beside:
             Thread(target=_leave, args=(viewer, stop), daemon=True).start()
@@ -104,7 +128,7 @@ def serve(
         viewer.close()
 
 
-def _leave(viewer: Viewer, stop: Callable[[], None]) -> None:
+def _leave(viewer: Served, stop: Callable[[], None]) -> None:
     """Stop when stdin has ended and nobody looks any more."""
     with contextlib.suppress(OSError):
         while os.read(0, 4096):
@@ -118,12 +142,13 @@ def _leave(viewer: Viewer, stop: Callable[[], None]) -> None:
         time.sleep(_POLL_S)
 
 
-def _page() -> Path | None:
-    """Return the directory of the page, or None if it was not built."""
+def viewer_application(viewer: Viewer) -> ASGIApp:
+    """Return the application of a viewer, with the page if it was built."""
     try:
-        return _paths.page_dir()
+        page = _paths.page_dir()
     except NativeFilesMissing:
-        return None
+        page = None
+    return application(viewer, page)
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -1,0 +1,56 @@
+"""libpttinject, which gives a process that runs a thread of its own; see `inject.h`."""
+
+from __future__ import annotations
+
+import errno
+from ctypes import byref
+
+from nptltrace._binding.headers import inject as c
+from nptltrace._binding.library import Library
+from nptltrace.errors import NativeError
+
+__all__ = ["Injected", "Request", "inject", "look", "registers"]
+
+Request = c.Inject
+Injected = c.Injected
+
+
+def _lib() -> Library:
+    return Library("libpttinject.so", c.FUNCTIONS, ("ptt_inject_abi", c.PTT_INJECT_ABI))
+
+
+def inject(request: Request) -> Injected | None:
+    """Have a thread of a process make another one; None if it is not where it was seen.
+
+    Raises:
+        NativeError: It may not be stopped, or did not in time.
+    """
+    done = Injected()
+    status = int(_lib().ptt_inject(byref(request), byref(done)))
+    return done if _is_there(request, status) else None
+
+
+def registers(request: Request) -> dict[int, int] | None:
+    """Return what a thread has in the registers that functions keep, by their DWARF numbers.
+
+    None if it is not where it was seen.
+
+    Raises:
+        NativeError: It may not be stopped, or did not in time.
+    """
+    kept = c.Kept()
+    status = int(_lib().ptt_inject_registers(byref(request), byref(kept)))
+    if not _is_there(request, status):
+        return None
+    return {3: kept.rbx, 6: kept.rbp, 12: kept.r12, 13: kept.r13, 14: kept.r14, 15: kept.r15}
+
+
+def _is_there(request: Request, status: int) -> bool:
+    if status < 0 and status not in {-errno.EAGAIN, -errno.ESRCH}:
+        raise NativeError(f"cannot attach to process {request.pid}", status)
+    return status == 0
+
+
+def look(pid: int, done: Injected) -> bool:
+    """See how far it has come; return whether the memory of the process can be read."""
+    return int(_lib().ptt_injected_look(pid, byref(done))) == 0

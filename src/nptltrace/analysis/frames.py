@@ -1,0 +1,48 @@
+"""Names the stacks of the table `stacks`, by their ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.trace.symbols.frames import UNKNOWN, Frame, frames_at, from_call_site
+
+if TYPE_CHECKING:
+    from nptltrace.analysis.sql.tables import TraceTables
+
+__all__ = ["UNKNOWN", "Frame", "Frames"]
+
+
+class Frames:
+    """Names the stacks of a traceset.
+
+    Args:
+        tables: The tables of the traceset, from which the ids were read before.
+    """
+
+    def __init__(self, tables: TraceTables) -> None:
+        self._tables = tables
+        rows = tables.table("stacks", ["stack_id", "site_id", "frames"])
+        columns = (rows[name].to_pylist() for name in rows.column_names)
+        self._sites_of: dict[str, list[str]] = {
+            stack: frames[frames.index(site) :]
+            for stack, site, frames in zip(*columns, strict=True)
+        }
+        self._places: dict[str, tuple[int, int]] | None = None
+        self._known: dict[str, tuple[Frame, ...]] = {}
+
+    def of(self, stack: str | None) -> tuple[Frame, ...]:
+        """Return the frames from the call site on, the innermost first; none if not known."""
+        frames = [frame for site in self._sites_of.get(stack or "", ()) for frame in self._at(site)]
+        return from_call_site(frames, self._tables.symbols.passed_over)
+
+    def texts(self, stack: str | None) -> list[str]:
+        """Return the frames from the call site on as text, the innermost first."""
+        return [frame.text for frame in self.of(stack)]
+
+    def _at(self, site: str) -> tuple[Frame, ...]:
+        known = self._known.get(site)
+        if known is None:
+            if self._places is None:
+                self._places = self._tables.places()
+            known = self._known[site] = frames_at(self._tables.symbols, *self._places[site])
+        return known

@@ -1,0 +1,1 @@
+"""Identities of call sites and call stacks that are the same in all runs."""

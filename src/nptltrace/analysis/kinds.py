@@ -1,0 +1,32 @@
+"""What to call the kinds of objects: of locks of other libraries by their types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace._binding import libptttrack_sums
+from nptltrace._binding.headers.lock_function import PTT_LOCK_TYPE_GIVEN
+from nptltrace.catalog import DOMAINS, FUTEX_KINDS, LOCK_TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["kind_of"]
+
+
+def kind_of(kind: int, flags: int, given: Sequence[str]) -> str:
+    """Return what to call an object.
+
+    Args:
+        kind: Its domain.
+        flags: Its flags, as the model has them.
+        given: Names of the user's own types: `Source.lock_types` of its process.
+    """
+    number = flags >> libptttrack_sums.TYPE_SHIFT
+    if kind == DOMAINS["futex"]:
+        return FUTEX_KINDS[number] if number < len(FUTEX_KINDS) else FUTEX_KINDS[0]
+    if kind != DOMAINS["lll"] and 0 < number <= len(LOCK_TYPES):
+        return LOCK_TYPES[number - 1]
+    if kind != DOMAINS["lll"] and 0 <= number - PTT_LOCK_TYPE_GIVEN < len(given):
+        return given[number - PTT_LOCK_TYPE_GIVEN]
+    return libptttrack_sums.KINDS.get(kind, "object")

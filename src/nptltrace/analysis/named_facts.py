@@ -1,0 +1,124 @@
+"""Facts of the checker with names of threads, objects and call sites."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nptltrace._binding import libptttrack_facts
+from nptltrace.catalog import DOMAINS, FUTEX_KINDS, SYS_CALLS
+from nptltrace.findings.facts import Fact, Step
+from nptltrace.trace.symbols.places.site import hex_of_site
+
+if TYPE_CHECKING:
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+
+__all__ = ["Facts"]
+
+_KINDS = {
+    1: "thread", 2: "mutex", 3: "rwlock", 4: "spin lock", 5: "condition", 6: "barrier",
+    7: "semaphore", 8: "once routine",
+}  # fmt: skip
+
+
+def _kind(what: str, kind: int, value: int) -> str:
+    """Return what to call the object of a step; a thread's wait says what a futex is for."""
+    if kind == DOMAINS["futex"] and what == "waits" and value < len(FUTEX_KINDS):
+        return FUTEX_KINDS[value]
+    return _KINDS.get(kind, "object")
+
+
+class Facts:
+    """The facts that a checker has so far, without those that were withdrawn.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses, or None.
+        check: The checker.
+    """
+
+    def __init__(
+        self, source: Source, symbols: Symbols | None, check: libptttrack_facts.Check
+    ) -> None:
+        self._source, self._symbols = source, symbols
+        self._threads, self._steps = check.table("threads"), check.table("steps")
+        self._processes = source.processes()
+        self._of: dict[str, list[Fact]] = {name: [] for name in libptttrack_facts.FACTS}
+        for row in check.table("facts")[1:]:
+            if not int(row["flags"]) & libptttrack_facts.DROPPED:
+                self._of[libptttrack_facts.FACTS[int(row["kind"])]].append(self._fact(row))
+
+    def of(self, kind: str) -> list[Fact]:
+        """Return the facts of a kind, one of `FACTS`."""
+        return self._of[kind]
+
+    @property
+    def processes(self) -> int:
+        """The number of processes."""
+        return len(self._processes)
+
+    def pid(self, process: int) -> int:
+        """Return the process id of a process by its number."""
+        return self._processes[process].pid if process < len(self._processes) else 0
+
+    def object_name(self, process: int, address: int) -> str:
+        """Return the name of an object, or its address."""
+        name = self._symbols.object_name(process, address) if self._symbols is not None else ""
+        return name or f"{address:#x}"
+
+    def _fact(self, row: Any) -> Fact:
+        first, flags = int(row["first_step"]), int(row["flags"])
+        return Fact(
+            ts_ns=int(row["ts"]),
+            process=int(row["process"]),
+            value=int(row["value"]),
+            count=int(row["count"]),
+            steps=tuple(map(self._step, self._steps[first : first + int(row["steps"])])),
+            refused=bool(flags & libptttrack_facts.REFUSED),
+            suspect=bool(flags & libptttrack_facts.SUSPECT),
+        )
+
+    def _step(self, row: Any) -> Step:
+        what = libptttrack_facts.STEPS[int(row["what"])]
+        process, address = int(row["process"]), int(row["object"])
+        thread, other = int(row["thread"]), int(row["other"])
+        mutex = int(row["value"]) if what == "cond" else 0
+        return Step(
+            what=what,
+            ts_ns=int(row["ts"]),
+            value=int(row["value"]),
+            process=process,
+            pid=self.pid(process),
+            thread=self._thread(thread),
+            tid=self._tid(thread),
+            thread_id=thread,
+            other=self._thread(other),
+            other_tid=self._tid(other),
+            other_id=other,
+            kind=_kind(what, int(row["kind"]), int(row["value"])),
+            address=address,
+            name=self.object_name(process, address) if address else "",
+            mutex_address=mutex,
+            mutex_name=self.object_name(process, mutex) if mutex else "",
+            site=self._site(process, int(row["site"])),
+            call=SYS_CALLS[int(row["call"])] if int(row["call"]) < len(SYS_CALLS) else "",
+        )
+
+    def _tid(self, row: int) -> int:
+        return int(self._threads["tid"][row]) if row else 0
+
+    def _thread(self, row: int) -> str:
+        """Return what to call a thread."""
+        if not row:
+            return "another thread"
+        tid, number = self._tid(row), int(self._threads["number"][row])
+        first_ns = int(self._threads["first_ns"][row])
+        name = "" if number == 2**32 - 1 else self._source.thread_name(number, first_ns)
+        return f"thread {tid}" + (f" ({name})" if name else "")
+
+    def _site(self, process: int, site: int) -> str:
+        """Return a call site; empty when there is none."""
+        if not site:
+            return ""
+        name = self._symbols.site_name(process, site) if self._symbols is not None else ""
+        return name or hex_of_site(site)

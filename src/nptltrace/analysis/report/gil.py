@@ -1,0 +1,297 @@
+"""The global interpreter lock of CPython: who had it, who waited for it, and at which lines.
+
+The interpreter makes it of two conditions and mutexes that follow one another in `_PyRuntime`. A
+thread that takes it signals the second condition while it has it, and one that gives it up signals
+the first, on which the threads wait that want it; so the events of these two say all. Where a
+thread gave it up is known if others waited for it, or if it soon waited again: then it was still at
+that line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nptltrace.trace.symbols.places.python_code import is_interpreter
+from nptltrace.trace.symbols.places.site import hex_of_site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from nptltrace.analysis.model import Window
+    from nptltrace.trace.info import Process
+    from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
+
+__all__ = ["GilLine", "GilPlace", "gil_lines", "gil_places"]
+
+_RUNTIME = "_PyRuntime"
+# From the first condition to the second: it and its mutex lie between them.
+_BETWEEN = 88
+_SIGNAL = "COND_SIGNAL"
+_EVENTS = (_SIGNAL, "COND_WAIT_IN", "COND_TIMEDWAIT_IN")
+# What a thread does with it.
+_TAKE, _GIVE, _WANT, _HAND_OVER = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class GilLine:
+    """What a thread did with the GIL at a line.
+
+    Attributes:
+        pid: The process.
+        tid: The thread.
+        thread_name: Its name, or empty.
+        site: The line; empty where it is not known.
+        holds: How often it gave it up there.
+        hold_ns: How long it had had it by then, in all.
+        share: That part of the time from the first event of the GIL to the last.
+        wait_caused_ns: How long others waited meanwhile, added up.
+        waits: How often it waited for it there.
+        wait_ns: How long, in all.
+        wait_max_ns: The longest.
+    """
+
+    pid: int
+    tid: int
+    thread_name: str
+    site: str
+    holds: int
+    hold_ns: int
+    share: float
+    wait_caused_ns: int
+    waits: int
+    wait_ns: int
+    wait_max_ns: int
+
+    def joined(self, other: GilLine) -> GilLine:
+        """Return it with another instruction of the same line."""
+        names = ("holds", "hold_ns", "share", "wait_caused_ns", "waits", "wait_ns")
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return replace(self, **sums, wait_max_ns=max(self.wait_max_ns, other.wait_max_ns))
+
+
+@dataclass(frozen=True, slots=True)
+class GilPlace:
+    """A line as one call site has it, and what it belongs to.
+
+    Attributes:
+        process: Number of the process.
+        lock: Address of the lock's condition.
+        t_ns: When the lock was used first.
+        site: The call site, 0 where it is not known.
+        line: The rest.
+    """
+
+    process: int
+    lock: int
+    t_ns: int
+    site: int
+    line: GilLine
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """What happened to one GIL, by thread and then by time."""
+
+    lock: int
+    t_ns: NDArray[np.int64]
+    tid: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    site: NDArray[np.uint64]
+    stack: NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """Stretches of time of threads, and where these were."""
+
+    tid: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    site: NDArray[np.uint64]
+
+
+def gil_lines(traceset: Traceset, symbols: Symbols, window: Window) -> list[GilLine]:
+    """Return what each thread did with the GIL at each line, by process and thread.
+
+    Args:
+        traceset: The opened traces.
+        symbols: Names addresses.
+        window: The part to look at.
+    """
+    found: dict[tuple[int, int, str], GilLine] = {}
+    for place in gil_places(traceset, symbols, window):
+        key = (place.process, place.line.tid, place.line.site)
+        known = found.get(key)
+        found[key] = place.line if known is None else known.joined(place.line)
+    return list(found.values())
+
+
+def gil_places(traceset: Traceset, symbols: Symbols, window: Window) -> Iterator[GilPlace]:
+    """Yield what each thread did with the GIL at each call site, by process and thread.
+
+    Args:
+        traceset: The opened traces.
+        symbols: Names addresses.
+        window: The part to look at.
+    """
+    source = traceset.source
+    if not any(map(_has_interpreter, source.processes())):
+        return
+    source.learn_threads()
+    names = {pair: source.thread_name(n) for n, pair in enumerate(source.threads())}
+    for process, events in _events(traceset, symbols, window):
+        pid, first_ns = source.processes()[process].pid, int(events.t_ns.min())
+        for row in _sums(events):
+            tid, site = row[:2]
+            where = symbols.site_name(process, site) or hex_of_site(site) if site else ""
+            line = GilLine(pid, tid, names.get((process, tid), ""), where, *row[2:])
+            yield GilPlace(process, events.lock, first_ns, site, line)
+
+
+def _events(traceset: Traceset, symbols: Symbols, window: Window) -> Iterator[tuple[int, _Events]]:
+    """Yield the processes that have a GIL, and what happened to it."""
+    pieces: list[dict[str, NDArray[Any]]] = []
+    for batch in traceset.batches(window.begin_ns, window.end_ns):
+        wanted = pc.is_in(pc.cast(batch["event"], "string"), pa.array(_EVENTS))
+        chosen = batch.filter(wanted)
+        if chosen.num_rows:
+            columns = ("ts_ns", "process", "tid", "object", "site", "stack")
+            piece = {name: np.asarray(chosen[name].to_numpy()) for name in columns}
+            signal = pc.equal(pc.cast(chosen["event"], "string"), _SIGNAL)
+            pieces.append(piece | {"signal": np.asarray(signal.to_numpy())})
+    if not pieces:
+        return
+    all_of = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+    for process in np.unique(all_of["process"]).tolist():
+        mine = {name: values[all_of["process"] == process] for name, values in all_of.items()}
+        gil = _address(symbols, process, np.unique(mine["object"]).tolist())
+        if gil:
+            yield process, _of(gil, mine)
+
+
+def _has_interpreter(process: Process) -> bool:
+    """Return whether a process has a module that is an interpreter, by its name."""
+    return any(is_interpreter(PurePath(one.path).name) for one in process.map.modules())
+
+
+def _address(symbols: Symbols, process: int, conditions: list[int]) -> int:
+    """Return the address of the first condition, 0 if there is none."""
+    known = set(conditions)
+    for address in conditions:
+        if address + _BETWEEN in known and symbols.object_name(process, address).startswith(
+            _RUNTIME
+        ):
+            return address
+    return 0
+
+
+def _of(gil: int, mine: dict[str, NDArray[Any]]) -> _Events:
+    first, second = mine["object"] == gil, mine["object"] == gil + _BETWEEN
+    rows = np.flatnonzero(first | second)
+    rows = rows[np.lexsort((mine["ts_ns"][rows], mine["tid"][rows]))]
+    signal, first = mine["signal"][rows], first[rows]
+    kind = np.where(signal, np.where(first, _GIVE, _TAKE), np.where(first, _WANT, _HAND_OVER))
+    return _Events(
+        gil, mine["ts_ns"][rows].astype(np.int64), mine["tid"][rows].astype(np.int64), kind,
+        mine["site"][rows], mine["stack"][rows],
+    )  # fmt: skip
+
+
+def _sums(events: _Events) -> Iterator[tuple[int, int, int, int, float, int, int, int, int]]:
+    """Yield thread, line and figures of what a process did with its GIL."""
+    holds, waits = _holds(events), _waits(events)
+    caused = _waited_until(waits, holds.end) - _waited_until(waits, holds.begin)
+    elapsed = int(events.t_ns.max() - events.t_ns.min())
+    keys, which = np.unique(
+        np.concatenate([
+            np.stack([spans.tid.astype(np.uint64), spans.site]) for spans in (holds, waits)
+        ], axis=1),
+        axis=1, return_inverse=True,
+    )  # fmt: skip
+    which = which.reshape(-1)
+    of_holds, of_waits = which[: len(holds.tid)], which[len(holds.tid) :]
+    count = keys.shape[1]
+
+    def added(at: NDArray[Any], values: NDArray[Any]) -> list[int]:
+        total = np.zeros(count, np.int64)
+        np.add.at(total, at, values)
+        return [int(one) for one in total]
+
+    had, waited = holds.end - holds.begin, waits.end - waits.begin
+    longest = np.zeros(count, np.int64)
+    np.maximum.at(longest, of_waits, waited)
+    held = added(of_holds, had)
+    yield from zip(
+        (int(tid) for tid in keys[0]), (int(site) for site in keys[1]),
+        added(of_holds, np.ones_like(had)), held,
+        (ns / elapsed if elapsed else 0.0 for ns in held),
+        added(of_holds, caused), added(of_waits, np.ones_like(waited)), added(of_waits, waited),
+        (int(one) for one in longest), strict=True,
+    )  # fmt: skip
+
+
+def _next(events: _Events, rows: NDArray[np.int64], kinds: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return for each row the one behind it, if that is of its thread and such a kind; or -1."""
+    behind = np.minimum(rows + 1, len(events.tid) - 1)
+    same = (behind > rows) & (events.tid[behind] == events.tid[rows])
+    return np.where(same & np.isin(events.kind[behind], kinds), behind, -1)
+
+
+def _only(events: _Events, rows: NDArray[Any]) -> _Events:
+    columns = (events.t_ns, events.tid, events.kind, events.site, events.stack)
+    return _Events(events.lock, *(column[rows] for column in columns))
+
+
+def _holds(events: _Events) -> _Spans:
+    """Return when threads had it, and where they gave it up."""
+    rows = np.flatnonzero((events.kind == _TAKE) | (events.kind == _GIVE))
+    changes = _only(events, rows)
+    taken = np.flatnonzero(changes.kind == _TAKE)
+    given = _next(changes, taken, (_GIVE,))
+    taken, given = taken[given >= 0], given[given >= 0]
+    after = _next(events, rows[given], (_WANT, _HAND_OVER))
+    at_once = np.where(after >= 0, events.site[after], np.uint64(0))
+    stacks = changes.stack[given] > 0
+    site = np.where(stacks, changes.site[given], at_once)
+    return _Spans(changes.tid[taken], changes.t_ns[taken], changes.t_ns[given], site)
+
+
+def _waits(events: _Events) -> _Spans:
+    """Return when threads waited for it, and where: a wait is of several pieces."""
+    kept = events.kind != _HAND_OVER
+    wanting = _only(events, kept)
+    again = np.zeros(len(wanting.tid), bool)
+    again[1:] = (
+        (wanting.kind[1:] == _WANT)
+        & (wanting.kind[:-1] == _WANT)
+        & (wanting.tid[1:] == wanting.tid[:-1])
+    )
+    wanting = _only(wanting, ~again)
+    begun = np.flatnonzero(wanting.kind == _WANT)
+    taken = _next(wanting, begun, (_TAKE,))
+    begun, taken = begun[taken >= 0], taken[taken >= 0]
+    return _Spans(wanting.tid[begun], wanting.t_ns[begun], wanting.t_ns[taken], wanting.site[begun])
+
+
+def _waited_until(waits: _Spans, moments: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how long all threads together had waited by some moments."""
+    times = np.concatenate([waits.begin, waits.end])
+    if not len(times):
+        return np.zeros(len(moments), np.int64)
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    waiting = np.cumsum(np.where(order < len(waits.begin), 1, -1))
+    waited = np.concatenate([[0], np.cumsum(np.diff(times) * waiting[:-1])])
+    at = np.searchsorted(times, moments, side="right") - 1
+    inside = np.maximum(at, 0)
+    found = waited[inside] + (moments - times[inside]) * waiting[inside]
+    return np.where(at >= 0, found, 0).astype(np.int64)

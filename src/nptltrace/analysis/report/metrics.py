@@ -1,0 +1,45 @@
+"""What can be added up of a run, by the names that JSON, users and reports have for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["METRICS", "Metric"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """Something that is added up.
+
+    Attributes:
+        name: As in JSON; durations end with `_ns`.
+        word: As users call it in expressions.
+        text: As reports call it.
+    """
+
+    name: str
+    word: str
+    text: str
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is a duration."""
+        return self.name.endswith("_ns")
+
+
+METRICS = (
+    Metric("wait_ns", "wait", "contended"),
+    Metric("held_ns", "held", "contended, while it was held"),
+    Metric("wake_ns", "wake", "contended, until it was awake"),
+    Metric("idle_ns", "idle", "idle"),
+    Metric("join_ns", "join", "joining"),
+    Metric("timeout_ns", "timeout", "timed out"),
+    Metric("cancelled_ns", "cancelled", "given up"),
+    Metric("unknown_ns", "unknown", "unknown"),
+    Metric("hold_ns", "hold", "held"),
+    Metric("used_ns", "used", "held, but for run delay"),
+    Metric("wait_caused_ns", "caused", "kept others waiting"),
+    Metric("waits", "waits", "contended waits"),
+    Metric("holds", "holds", "holds"),
+    Metric("elapsed_ns", "elapsed", "elapsed"),  # of a whole run only
+)

@@ -1,0 +1,1 @@
+"""Waits, holds and idle time by call stack."""

@@ -1,0 +1,1 @@
+"""Recording what runs already: what `ptt attach` does."""

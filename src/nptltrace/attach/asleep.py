@@ -1,0 +1,94 @@
+"""A process whose recorder waits with level 0: its level is raised for a while, and that stays."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from nptltrace.errors import UsageError
+from nptltrace.recording.control import ControlPage
+from nptltrace.recording.files.session import start_time, trace_of
+from nptltrace.recording.settings.levels import Levels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from nptltrace.attach.options import AttachOptions
+
+__all__ = ["page_of", "record_asleep"]
+
+# Within so long the recorder has written everything that there is.
+_WRITTEN_S = 2.5
+_LOOK_S = 0.05
+# The clocks of the day and of the trace agree better than that.
+_MARGIN_NS = 2_000_000
+
+
+def page_of(pid: int) -> ControlPage | None:
+    """Return the levels of a process that has a recorder, None if it has none.
+
+    Raises:
+        UsageError: There is no such process, or its recorder records.
+    """
+    try:
+        page = ControlPage.of(pid)
+    except UsageError as error:
+        if "no process" in str(error):
+            raise
+        return None
+    if any(page.read().values()):
+        raise UsageError(
+            f"process {pid} is being recorded already, into {trace_of(pid)}; "
+            "ptt level changes what of it"
+        )
+    return page
+
+
+def record_asleep(
+    page: ControlPage, options: AttachOptions, ended: Callable[[], bool]
+) -> tuple[int, Path]:
+    """Record for a while, and leave it as it was.
+
+    Args:
+        page: Levels of the process, all 0.
+        options: What was asked for.
+        ended: Called many times a second; returns whether somebody wants it to end.
+
+    Returns:
+        How many events there are, and where.
+    """
+    from nptltrace._binding import libpttread
+    from nptltrace.analysis.cutting import write_cut
+    from nptltrace.trace.copying import Part
+    from nptltrace.trace.selection import Selection
+    from nptltrace.trace.source import Source
+
+    trace = trace_of(page.pid)
+    begin = time.time_ns() - _MARGIN_NS
+    until = None if options.duration_ns is None else time.monotonic_ns() + options.duration_ns
+    page.write(options.levels)
+    try:
+        while (
+            not ended()
+            and start_time(page.pid) is not None
+            and (until is None or time.monotonic_ns() < until)
+        ):
+            time.sleep(_LOOK_S)
+    finally:
+        page.write(Levels(0))
+    end = time.time_ns() + _MARGIN_NS
+    time.sleep(_WRITTEN_S)
+    source = Source([trace])
+    first = max(0, begin - source.start_unix_ns)
+    last = max(first, end - source.start_unix_ns)
+    cursor = libpttread.Cursor(source.reader)
+    cursor.seek_key(source.reader.key_of_time(first))
+    stop = libpttread.Position(source.reader.key_of_time(last), 0, 0, 0, 0)
+    numbers = Selection(pids=[str(page.pid)]).thread_numbers(source)
+    part = Part(
+        cursor.place(), stop, None if numbers is None else frozenset(numbers),
+        begin_ns=first, end_ns=last,
+    )  # fmt: skip
+    written = write_cut(source, options.output, part, force=options.force)
+    return written.events, written.path

@@ -1,0 +1,115 @@
+"""Puts the tracer into a process: a thread that can be stopped makes one that loads it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from nptltrace._binding import libpttinject
+from nptltrace._binding.headers import inject as c
+from nptltrace.attach.refusals import c_library
+from nptltrace.attach.threads import Sleepers
+from nptltrace.errors import PttError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from nptltrace.hang.stack.names import Names
+    from nptltrace.hang.targets.process import Process
+
+__all__ = ["Injection"]
+
+_ENTRY = b"__nptl_trace_attach"
+_FUNCTIONS = {
+    "create": "pthread_create", "detach": "pthread_detach", "dlopen": "dlopen", "dlsym": "dlsym",
+    "dlerror": "dlerror", "munmap": "munmap",
+}  # fmt: skip
+_PAUSE_S = 0.02
+
+
+class Injection:
+    """A thread in a process, and the one that was stopped for it.
+
+    Args:
+        process: The process.
+        names: Names for what lies in it.
+        library: The tracer.
+
+    Raises:
+        PttError: The C library has not what it takes.
+    """
+
+    def __init__(self, process: Process, names: Names, library: Path) -> None:
+        self._process = process
+        self._sleepers = Sleepers(process, names)
+        self._library = library
+        self._addresses: dict[str, int] = {}
+        self._tid = 0
+        self._done: libpttinject.Injected | None = None
+        module = c_library(process)
+        for field, function in _FUNCTIONS.items():
+            found = names.exported(module, function) if module is not None else range(0)
+            if not found:
+                raise PttError(
+                    f"cannot attach to process {process.pid}: its C library has no {function}"
+                )
+            self._addresses[field] = found.start
+
+    @property
+    def stopped_ns(self) -> int:
+        """How long the thread was stopped."""
+        return int(self._done.stopped_ns) if self._done is not None else 0
+
+    def begin(self, text: str, patience_ns: int, waits: Callable[[], bool]) -> None:
+        """Have the thread made.
+
+        Args:
+            text: What the tracer is given.
+            patience_ns: How long to look for a thread that can be stopped.
+            waits: Called between two looks; returns whether to go on.
+
+        Raises:
+            PttError: There is none, or it may not be stopped.
+        """
+        until = time.monotonic_ns() + patience_ns
+        while True:
+            for request in self._sleepers.find():
+                request.library, request.function = os.fsencode(self._library), _ENTRY
+                request.text = os.fsencode(text)
+                for field, address in self._addresses.items():
+                    setattr(request, field, address)
+                self._done = libpttinject.inject(request)
+                if self._done is not None:
+                    self._tid = request.tid
+                    return
+            if time.monotonic_ns() > until or not waits():
+                raise PttError(
+                    f"cannot attach to process {self._process.pid}: no thread of it was asleep in "
+                    "a call of its own code, outside of all locks of the C library"
+                )
+            time.sleep(_PAUSE_S)
+
+    def failure(self) -> str:
+        """Return why the new thread does not run, empty as long as it may."""
+        done = self._done
+        if done is None or not libpttinject.look(self._process.pid, done):
+            return ""
+        if done.error:
+            return f"it cannot create another thread: {os.strerror(done.error)}"
+        if done.status == c.PTT_INJECT_REFUSED:
+            return f"it cannot load the tracer: {bytes(done.text).decode(errors='replace')}"
+        if done.status == c.PTT_INJECT_RETURNED:
+            return "its new thread cannot open the files of the recording"
+        return ""
+
+    def is_over(self) -> bool:
+        """Return whether the thread that was stopped is where it was before."""
+        done, thread = self._done, self._process.thread(self._tid)
+        if done is None:
+            return False
+        if thread is None:
+            return True
+        inside = range(done.memory, done.memory + done.size)
+        return bool(thread.pc) and thread.pc not in inside and thread.sp not in inside

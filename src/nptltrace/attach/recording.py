@@ -1,0 +1,265 @@
+"""A recording of a process that was not started for it: from the first look at it to the trace."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from nptltrace import _paths
+from nptltrace._binding.libc import punch_hole
+from nptltrace.attach.agent_file import AgentFile
+from nptltrace.attach.injection import Injection
+from nptltrace.attach.refusals import owner_of, why_not
+from nptltrace.errors import PttError
+from nptltrace.recording.drains import RingDrain
+from nptltrace.recording.files.session import make_trace_dir, start_time
+from nptltrace.recording.files.tracedir import Clockwork, TraceDir
+from nptltrace.recording.processes import ProcessLog, ProcessWatch
+from nptltrace.recording.recorder import Outcome, make_segment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nptltrace._binding.libpttcollect import Collector, Stats
+    from nptltrace.attach.options import AttachOptions
+    from nptltrace.hang.stack.names import Names
+    from nptltrace.hang.targets.process import Process
+    from nptltrace.recording.files.session import SessionDir
+
+__all__ = ["Recording", "record"]
+
+_PAUSE_S = 0.05
+_FLUSH_S = 1.0
+# The thread has to load the tracer, and may wait for somebody who loads something else.
+_LOADING_S = 15.0
+_LEAVING_S = 10.0
+
+
+def record(
+    options: AttachOptions,
+    process: Process,
+    names: Names,
+    ended: Callable[[], bool],
+    began: Callable[[Recording], None],
+) -> tuple[Outcome, Recording]:
+    """Record a process that runs, and leave it.
+
+    Args:
+        options: What was asked for.
+        process: The process.
+        names: Names for what lies in it.
+        ended: Called many times a second; returns whether somebody wants it to end.
+        began: Called when it records.
+
+    Returns:
+        What became of it.
+
+    Raises:
+        PttError: The process is left alone; the message says why.
+    """
+    library = _paths.library(_paths.PRELOAD)
+    reason = why_not(process, names, library)
+    if reason is not None:
+        raise PttError(f"process {process.pid} is left alone: {reason}")
+    injection = Injection(process, names, library)
+    recording = Recording(options, process, injection)
+    try:
+        recording.begin(ended)
+        began(recording)
+        recording.go_on(ended)
+    except BaseException:
+        recording.abandon()
+        raise
+    return recording.finish(), recording
+
+
+class Recording:
+    """One recording of a process that is attached.
+
+    Args:
+        options: What was asked for.
+        process: The process.
+        injection: How the tracer gets into it.
+
+    Attributes:
+        has_left: Whether the process is as it was before.
+        calls: How many modules were looked at, calls lead to the tracer, and could not be led.
+    """
+
+    def __init__(self, options: AttachOptions, process: Process, injection: Injection) -> None:
+        self._options, self._process, self._injection = options, process, injection
+        self._trace, self._new = options.output, make_trace_dir(options.output, force=options.force)
+        self._collector: Collector
+        self._session: SessionDir
+        recorded = options.recording(_command(process.pid))
+        try:
+            self._collector, self._session = make_segment(recorded, self._trace)
+        except BaseException:
+            self._remove_trace()
+            raise
+        self._start = start_time(process.pid)
+        self._clock = Clockwork(self._collector.clock)
+        self._described = TraceDir.describe(
+            self._trace, recorded, uuid=self._collector.uuid, session=self._session.path,
+            clock=self._clock, nptl="stock",
+        )  # fmt: skip
+        self._session.note(self._trace)
+        self._described.write(self._clock.calibration())
+        log = ProcessLog(self._trace / "info" / "processes.jsonl")
+        unix_ns = self._clock.calibration().unix_ns
+        self._watch = ProcessWatch(self._collector, self._session, log, unix_ns)
+        self._drain = RingDrain(self._collector, self._session)
+        self._agent = AgentFile(self._session.path / "attach")
+        self._let_in()
+        self._flushed = time.monotonic()
+        self._tidy = False
+        self.has_left = False
+        self.calls = (0, 0, 0)
+
+    def _let_in(self) -> None:
+        """Where the process is another user's, have it open the two files that it needs.
+
+        The directory stays ours: what we read and write there nobody else puts there.
+        """
+        user, group = (int(ids.split()[0]) for ids in owner_of(self._process.pid))
+        if user == os.geteuid():
+            return
+        self._session.path.chmod(0o711)
+        for path in (self._session.segment, self._session.path / "attach"):
+            os.chown(path, user, group)
+
+    @property
+    def stopped_ns(self) -> int:
+        """How long the one thread was stopped that had to be."""
+        return self._injection.stopped_ns
+
+    def begin(self, ended: Callable[[], bool]) -> None:
+        """Have the process record.
+
+        Raises:
+            PttError: It does not.
+        """
+        levels = self._options.levels
+        items = [f"level={levels.argument}"] if levels.argument else []
+        items += ["children=0", f"control={self._session.path}"]
+        variable = f"ring:{self._session.path}:{levels.number}:{';'.join(items)}"
+        text = f"{self._session.path / 'attach'}\n{variable}"
+        self._injection.begin(text, self._options.patience_ns, lambda: not ended())
+        until = time.monotonic() + _LOADING_S
+        while not self._agent.records:
+            # A thread that has returned has said before why, if it could.
+            failure = self._injection.failure()
+            failure = self._agent.refusal or failure
+            if not failure and self._has_ended():
+                failure = "it has ended"
+            if not failure and time.monotonic() > until:
+                failure = "its new thread waits for the dynamic linker, or for a processor"
+            if failure:
+                raise PttError(f"cannot attach to process {self._process.pid}: {failure}")
+            self._step()
+
+    def go_on(self, ended: Callable[[], bool]) -> None:
+        """Record until the time is over, somebody ends it, or the process ends or leaves."""
+        given = self._options.duration_ns
+        until = None if given is None else time.monotonic_ns() + given
+        while not (
+            ended()
+            or (until is not None and time.monotonic_ns() >= until)
+            or self._has_ended()
+            or self._agent.has_left
+        ):
+            self._step()
+
+    def _step(self) -> None:
+        self._agent.beat()
+        # Of a thread that runs nobody knows where it is: most are asleep at one look or another.
+        self._tidy = self._tidy or self._injection.is_over()
+        now = time.monotonic()
+        flush = now - self._flushed >= _FLUSH_S
+        self._drain.step(flush=flush)
+        self._watch.sites()
+        self._watch.step()
+        if flush:
+            self._flushed = now
+            self._watch.look_closely()
+        self._drain.sleep(_PAUSE_S)
+
+    def _has_ended(self) -> bool:
+        """Return whether the process has ended, or runs another program."""
+        start = start_time(self._process.pid)
+        if start is None or start != self._start:
+            return True
+        return self._agent.records and bool(self._watch.pids) and not self._watch.busy()
+
+    def _let_go(self) -> None:
+        """Have the process leave; what it writes meanwhile is still taken."""
+        self.calls = self._agent.calls
+        self._agent.leave(tidy=self._tidy or self._injection.is_over())
+        until = time.monotonic() + _LEAVING_S
+        while not self._agent.has_left and not self._has_ended() and time.monotonic() < until:
+            self._step()
+        self.has_left = self._agent.has_left
+
+    def finish(self) -> Outcome:
+        """Have the process leave, and write the rest of the trace."""
+        self._let_go()
+        self._watch.give_up()
+        stats = self._drain.finish()
+        self._watch.sites()
+        processes = self._watch.seen
+        self._watch.close()
+        self._write_result(stats)
+        self._tear_down()
+        return Outcome(0, self._trace, stats, processes)
+
+    def _write_result(self, stats: Stats) -> None:
+        modules, calls, refused = self.calls
+        self._described.facts.update(
+            state="complete",
+            exit_status=None,
+            uncovered=[],
+            # Calls that had begun, and locks that were held, when it was attached are not in it.
+            level_changed=True,
+            attached={
+                "pid": self._process.pid, "stopped_ns": self.stopped_ns, "modules": modules,
+                "calls": calls, "refused": refused, "left": self.has_left,
+            },
+        )  # fmt: skip
+        self._described.write(self._clock.calibration(), stats)
+
+    def abandon(self) -> None:
+        """Leave nothing behind of a recording that did not come about."""
+        self._agent.leave(tidy=False)
+        self._collector.close()
+        self._watch.close()
+        self._tear_down()
+        self._remove_trace()
+
+    def _tear_down(self) -> None:
+        # The process keeps the segment mapped: a thread may yet come back from a call in a hook.
+        begin, size = self._collector.buffers
+        self._collector.destroy()
+        try:
+            fd = os.open(self._session.segment, os.O_RDWR | os.O_CLOEXEC)
+            punch_hole(fd, begin, size)
+            os.close(fd)
+        except OSError:
+            pass
+        self._session.remove()
+
+    def _remove_trace(self) -> None:
+        for path in sorted(self._trace.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        if self._new:
+            self._trace.rmdir()
+
+
+def _command(pid: int) -> tuple[str, ...]:
+    """Return what a process was started with."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 -- as short as it can be
+            words = file.read().rstrip(b"\0").split(b"\0")
+    except OSError:
+        return ()
+    return tuple(os.fsdecode(word) for word in words)

@@ -1,0 +1,134 @@
+"""`ptt attach`: records a process that already runs, and lets it go again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace._plural import plural
+from nptltrace.cli.options import (
+    add_buffer_budget,
+    add_level,
+    add_stacks,
+    duration_ns,
+    say,
+)
+from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nptltrace.attach.options import AttachOptions
+    from nptltrace.attach.recording import Recording
+
+SUMMARY = "record a process that already runs, and let it go again"
+DESCRIPTION = """\
+Records from now on, until it is interrupted, the process ends or --for is over; then the process is
+left as it was. It can be attached again and again. A process that was started with
+`ptt record -l 0` is recorded by its own recorder, and nothing is put into it. Into any other the
+tracer is put by a thread of its own, which another thread, asleep in a call of the program, makes;
+that thread is stopped for about a millisecond, and the others not at all. Where that is not known
+to be safe the process is left alone: one line says why, and the exit status is 2.
+Calls in which threads are already asleep, and locks that they hold already, are not recorded.
+It takes the rights of a debugger: to be the process's own user, or root."""
+EXAMPLE = """\
+ptt attach 4711
+ptt attach --for 10s -o busy.ptt 4711
+ptt attach --level mutex=3 --for 2s 4711"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add = parser.add_argument
+    add("pid", metavar="PID", type=int, help="the process")
+    add(
+        "-o", "--output", metavar="DIR", type=Path,
+        help="trace directory (default: ptt-<program>-<pid>)",
+    )  # fmt: skip
+    add("--force", action="store_true", help="replace the trace that is in DIR")
+    add(
+        "--for", dest="duration", metavar="TIME", type=duration_ns,
+        help="record for so long (default: until interrupted)",
+    )  # fmt: skip
+    add_level(parser)
+    add_stacks(parser)
+    add_buffer_budget(parser)
+    add(
+        "--wait", metavar="TIME", type=duration_ns, default=5_000_000_000,
+        help="look for so long for a thread that can be stopped (default: 5s)",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Record, and let go."""
+    from nptltrace.attach.asleep import page_of, record_asleep
+    from nptltrace.attach.recording import record
+    from nptltrace.hang.stack.names import Names, OneProcess
+    from nptltrace.hang.targets.process import Process
+    from nptltrace.recording.interrupts import Interrupts
+    from nptltrace.recording.recorder import summary
+    from nptltrace.trace.symbols.lookup import Symbols
+
+    page = page_of(args.pid)
+    name = _name_of(args.pid)
+    options = _options(args, name)
+    with Interrupts() as interrupts:
+        came: set[int] = set()
+
+        def ended() -> bool:
+            came.update(interrupts.forward(None))
+            return bool(came)
+
+        if page is not None:
+            _say_recording(args, name)
+            events, trace = record_asleep(page, options, ended)
+            say(args, f"recorded {events} {plural(events, 'event')} in {trace}")
+            return 0
+        process = Process(args.pid)
+
+        def began(recording: Recording) -> None:
+            _say_recording(args, name)
+            stopped = recording.stopped_ns / 1e6
+            say(args, f"one thread was stopped for {stopped:.1f} ms", verbosity=1)
+
+        names = Names(Symbols(OneProcess(process)))
+        outcome, recording = record(options, process, names, ended, began)
+    say(args, summary(outcome))
+    if recording.has_left:
+        say(args, f"process {args.pid} calls its C library again; the tracer stays in its memory, "
+            "unused", verbosity=1)  # fmt: skip
+    return 0
+
+
+def _name_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").rstrip("\n")
+    except OSError:
+        raise UsageError(f"no process {pid}") from None
+
+
+def _say_recording(args: argparse.Namespace, name: str) -> None:
+    how = "" if args.duration is not None else " (interrupt to let it go)"
+    say(args, f"recording process {args.pid} ({name}){how}")
+
+
+def _options(args: argparse.Namespace, name: str) -> AttachOptions:
+    from nptltrace.attach.options import AttachOptions
+    from nptltrace.recording.settings.levels import parse_levels
+    from nptltrace.recording.settings.options import BufferOptions
+
+    program = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
+    return AttachOptions(
+        pid=args.pid,
+        output=args.output or Path(f"ptt-{program}-{args.pid}"),
+        levels=parse_levels(args.level),
+        buffers=BufferOptions(
+            budget=args.buffer_budget,
+            stack_depth=64 if args.stacks == "all" else int(args.stacks),
+            stack_all=args.stacks == "all",
+        ),
+        duration_ns=args.duration,
+        patience_ns=args.wait,
+        force=args.force,
+        verbosity=args.verbosity,
+    )

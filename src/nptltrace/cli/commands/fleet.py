@@ -1,0 +1,265 @@
+"""`ptt fleet`: keeps many runs in a store, and asks them all."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace._plural import plural
+from nptltrace.cli import traces
+from nptltrace.cli.engine import add_engine, chosen_engine
+from nptltrace.cli.options import (
+    add_format,
+    confidence,
+    duration_ns,
+    say,
+    say_error,
+    write_csv,
+    write_json,
+    write_lines,
+)
+from nptltrace.errors import PttError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from nptltrace.fleet.fleet import Fleet
+    from nptltrace.fleet.selection import Chosen
+
+SUMMARY = "keep the traces of many runs in a store, and ask all of them"
+DESCRIPTION = """\
+A store is a directory, or a place in a bucket, with the tables of many runs. `add` puts the runs of
+traces into it, and makes it if need be; a run that is there is not added again. `list` shows the
+runs, `remove` removes those whose ids are given, `compact` makes few files of many. With `--slices`
+several processes, or the workers of a Spark, make the rows of one large trace. `report` says
+where the runs waited and which of them waited longer, `check` what was found in them, and which
+locks different runs take in different orders; `diff` compares the runs of --only with those of
+--against. `ptt sql --store` asks a store in SQL. With `--engine spark` a Spark answers, the same.
+
+The exit status of `check` is 1 if anything was found."""
+EXAMPLE = """\
+ptt fleet add ~/runs run.ptt --label release=1.4.2 --label canary=yes
+ptt fleet add ~/runs large.ptt --slices 16
+ptt fleet report ~/runs --by release
+ptt fleet check ~/runs --only host=web1
+ptt fleet diff ~/runs --only release=1.4.1 --against release=1.4.2
+ptt fleet remove ~/runs --only release=1.3.0
+ptt sql --store ~/runs 'select * from contention_by_site limit 5'"""
+
+INTERMIXED = True
+
+_ACTIONS = ("add", "list", "remove", "compact", "report", "check", "diff")
+# What an option is for, besides those that every action takes.
+_FOR = {
+    "label": ("add",),
+    "summary": ("add",),
+    "only": ("list", "remove", "report", "check", "diff"),
+    "against": ("diff",),
+    "by": ("report", "check"),
+    "top": ("report", "diff", "check", "list"),
+    "confidence": ("report", "diff"),
+    **dict.fromkeys(("engine", "master", "remote"), ("add", "report", "check", "diff")),
+    **dict.fromkeys(("slices", "scratch"), ("add",)),
+}
+_LONG_NS = 1_000_000
+_TOP = 10
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add what to do, and the options."""
+    parser.add_argument("action", metavar="ACTION", choices=_ACTIONS, help=", ".join(_ACTIONS))
+    parser.add_argument("store", metavar="STORE", help="directory, or address of a bucket")
+    parser.add_argument(
+        "items", metavar="ITEM", nargs="*", help="traces to add, or ids of runs to remove"
+    )
+    add_format(parser)
+    parser.add_argument(
+        "--label", metavar="NAME=VALUE", action="append",
+        help="what the runs are called in comparisons; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--summary", metavar="TIME", type=duration_ns, nargs="?", const=_LONG_NS,
+        help="add sums, and waits that took so long or longer (default: 1ms)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--slices", metavar="N", type=traces.whole,
+        help="add a large trace in so many slices of time, made by several processes or by Spark",
+    )  # fmt: skip
+    parser.add_argument(
+        "--scratch", metavar="DIR",
+        help="keep the states of slices here meanwhile; Spark's workers must reach it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--only", metavar="NAME=VALUE", action="append",
+        help="only runs of this host, exe, run_id or label; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--against", metavar="NAME=VALUE", action="append",
+        help="runs to compare those of --only with; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        "--by", metavar="NAME", help="compare runs by host, exe or a label (default: release)"
+    )
+    parser.add_argument(
+        "-n", "--top", metavar="N", type=traces.whole, help="show so many (default: 10; 0: all)"
+    )
+    parser.add_argument(
+        "--confidence", metavar="PERCENT", type=confidence,
+        help="show changes that are so unlikely to be chance (default: 95)",
+    )  # fmt: skip
+    add_engine(parser)
+    traces.add_names(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do it."""
+    for option, actions in _FOR.items():
+        if getattr(args, option) is not None and args.action not in actions:
+            raise UsageError(f"--{option} is for ptt fleet {' and '.join(actions)}")
+    if args.items and args.action not in {"add", "remove"}:
+        raise UsageError(f"ptt fleet {args.action} takes a store and nothing else")
+    if args.action == "add":
+        return _add(args)
+    from nptltrace.fleet import open as open_fleet
+
+    with open_fleet(args.store, **chosen_engine(args)) as fleet:
+        if args.action == "compact":
+            fleet.store.compact()
+            return 0
+        return {
+            "list": _list, "remove": _remove, "report": _report, "check": _check, "diff": _diff,
+        }[args.action](args, fleet)  # fmt: skip
+
+
+def _add(args: argparse.Namespace) -> int:
+    from nptltrace.fleet.labels import parse_label
+    from nptltrace.fleet.store import Store
+
+    if not args.items:
+        raise UsageError("name the traces to add")
+    labels = dict(parse_label(text) for text in args.label or ())
+    add = _adder(args)
+    store = Store(args.store, create=True)
+    added = refused = 0
+    for path in args.items:
+        try:
+            is_new = add(store, Path(path), labels, least_ns=args.summary)
+        except (PttError, OSError) as error:
+            if len(args.items) == 1:
+                raise
+            say_error(error)  # one that cannot be added keeps no other one out
+            refused += 1
+            continue
+        added += is_new
+        if not is_new:
+            say(args, f"{path}: its run is in {store.place} already")
+    say(args, f"added {added} {plural(added, 'run')} to {store.place}")
+    return UsageError.exit_status if refused else 0
+
+
+def _adder(args: argparse.Namespace) -> Callable[..., bool]:
+    """Return what adds a run: in one piece, or in slices."""
+    if args.slices is None:
+        for option in ("engine", "master", "remote", "scratch"):
+            if getattr(args, option) is not None:
+                raise UsageError(f"--{option} of ptt fleet add is for --slices")
+        from nptltrace.fleet.adding import add_run
+
+        return add_run
+    if args.slices == 0:
+        raise UsageError("--slices takes 1 or more")
+    from nptltrace.fleet.engines import spark_session
+    from nptltrace.fleet.sliced import add_sliced
+
+    scratch = None if args.scratch is None else Path(args.scratch)
+    spark = spark_session(**chosen_engine(args))
+    return partial(add_sliced, slices=args.slices, spark=spark, scratch=scratch)
+
+
+def _chosen(args: argparse.Namespace, fleet: Fleet) -> Chosen:
+    from nptltrace.fleet.selection import choose
+
+    return choose(fleet.runs, args.only or ())
+
+
+def _list(args: argparse.Namespace, fleet: Fleet) -> int:
+    from nptltrace.cli.output.text import fleet_text
+    from nptltrace.fleet.listing import fleet_runs
+
+    found = fleet_runs(fleet, _chosen(args, fleet))
+    if args.format == "json":
+        write_json(found)
+    elif args.format == "csv":
+        write_csv(fleet_text.run_rows(found))
+    else:
+        write_lines(fleet_text.runs(found, _top(args, 0)))
+    return 0
+
+
+def _remove(args: argparse.Namespace, fleet: Fleet) -> int:
+    if not args.items and not args.only:
+        raise UsageError("name the runs to remove by their ids, or with --only")
+    chosen = _chosen(args, fleet).run_ids
+    unknown = sorted(set(args.items) - set(chosen))
+    if unknown:
+        raise UsageError(f"{fleet.store.place} has no run {unknown[0]} (see ptt fleet list)")
+    gone = args.items or chosen
+    if gone:
+        fleet.store.remove(gone)
+    say(args, f"removed {len(gone)} {plural(len(gone), 'run')} from {fleet.store.place}")
+    return 0
+
+
+def _report(args: argparse.Namespace, fleet: Fleet) -> int:
+    from nptltrace.cli.output.text import fleet_text
+    from nptltrace.fleet.report import fleet_report
+
+    chosen = _chosen(args, fleet)
+    by = args.by or ("release" if "release" in chosen.names else "host")
+    found = fleet_report(fleet, chosen, by=by, confidence=args.confidence or 0.95)
+    if args.format == "json":
+        write_json(found)
+    elif args.format == "csv":
+        write_csv(fleet_text.report_rows(found))
+    else:
+        write_lines(fleet_text.report(found, _top(args, _TOP)))
+    return 0
+
+
+def _check(args: argparse.Namespace, fleet: Fleet) -> int:
+    from nptltrace.cli.output.text import fleet_text
+    from nptltrace.fleet.check import fleet_check
+
+    found = fleet_check(fleet, _chosen(args, fleet), by=args.by)
+    if args.format == "json":
+        write_json(found)
+    elif args.format == "csv":
+        write_csv(fleet_text.check_rows(found))
+    else:
+        write_lines(fleet_text.check(found, _top(args, 0)))
+    return 1 if found["findings"] else 0
+
+
+def _diff(args: argparse.Namespace, fleet: Fleet) -> int:
+    from nptltrace.cli.output.text import fleet_text
+    from nptltrace.fleet.report import fleet_diff
+    from nptltrace.fleet.selection import choose
+
+    if not args.only or not args.against:
+        raise UsageError("choose the runs with --only, and those to compare with --against")
+    before, after = (choose(fleet.runs, wanted) for wanted in (args.only, args.against))
+    found = fleet_diff(fleet, before, after, confidence=args.confidence or 0.95)
+    if args.format == "json":
+        write_json(found)
+    elif args.format == "csv":
+        write_csv(fleet_text.diff_rows(found))
+    else:
+        write_lines(fleet_text.diff(found, _top(args, _TOP)))
+    return 0
+
+
+def _top(args: argparse.Namespace, default: int) -> int | None:
+    """Return how many rows to show; None for all."""
+    return (default if args.top is None else args.top) or None

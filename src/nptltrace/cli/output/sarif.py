@@ -1,0 +1,161 @@
+"""Findings in SARIF 2.1.0, which services that look at code show beside the lines."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from nptltrace import __version__
+from nptltrace.findings.kind import kinds
+from nptltrace.trace.escaping import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from nptltrace.analysis.findings import Finding
+    from nptltrace.findings.facts import Event
+    from nptltrace.trace.symbols.lookup import Location
+
+__all__ = ["sarif_document"]
+
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+# The place in a text such as `put (store.c:27) inlined into client+0x4a (store.c:60)`: the deepest.
+_PLACE = re.compile(r"\((?P<file>[^()]+):(?P<line>\d+)\)")
+# What a build moves although nobody touched the code.
+_MOVES = re.compile(r"\+0x[0-9a-f]+|:\d+|0x[0-9a-f]+")
+
+
+def sarif_document(
+    findings: Sequence[Finding], places: Mapping[str, Location], root: Path
+) -> dict[str, Any]:
+    """Return findings as one run of one tool.
+
+    Args:
+        findings: What was found.
+        places: What is known of call sites, by how they are called in findings.
+        root: The top of the sources: files in it are named from there.
+    """
+    known = kinds()
+    names = list(dict.fromkeys(found.kind for found in findings))
+    return {
+        "$schema": _SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "ptt check",
+                        "fullName": "POSIX Threads Trace Toolkit",
+                        "version": __version__,
+                        "semanticVersion": __version__,
+                        "rules": [
+                            _rule(name, known[name].text, known[name].severity) for name in names
+                        ],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "originalUriBaseIds": {"SRCROOT": {"uri": root.resolve().as_uri() + "/"}},
+                "results": [
+                    _result(found, names.index(found.kind), places, root) for found in findings
+                ],
+            }
+        ],
+    }
+
+
+def _rule(name: str, text: str, severity: str) -> dict[str, Any]:
+    first, _, _ = text.partition("\n\n")
+    return {
+        "id": name,
+        "shortDescription": {"text": name.replace("-", " ")},
+        "fullDescription": {"text": " ".join(first.split())},
+        "help": {"text": text, "markdown": text},
+        "defaultConfiguration": {"level": severity},
+    }
+
+
+def _result(
+    found: Finding, rule: int, places: Mapping[str, Location], root: Path
+) -> dict[str, Any]:
+    """Return one finding: where the story ends is its place, and the whole of it follows."""
+    events = sorted(found.events, key=lambda event: event.ts_ns)
+    sites = list(dict.fromkeys([*(event.site for event in events if event.site), *found.sites]))
+    locations = [_location(site, places, root) for site in sites]
+    message = readable(found.message[:1].upper() + found.message[1:] + ".")
+    result: dict[str, Any] = {
+        "ruleId": found.kind,
+        "ruleIndex": rule,
+        "level": found.severity,
+        "message": {"text": message},
+        "locations": locations[-1:],
+        "occurrenceCount": found.count,
+        "partialFingerprints": {"sites/v1": _fingerprint(found, sites)},
+        "properties": {"ts_ns": found.ts_ns, "pid": found.pid, "objects": found.names},
+    }
+    if locations[:-1]:
+        result["relatedLocations"] = [
+            {"id": number, **location} for number, location in enumerate(locations[:-1])
+        ]
+    if events:
+        result["codeFlows"] = [_flow(events, places, root)]
+    return result
+
+
+def _flow(events: list[Event], places: Mapping[str, Location], root: Path) -> dict[str, Any]:
+    """Return what each thread did, numbered in the order of time."""
+    threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for number, event in enumerate(events):
+        text = {"message": {"text": readable(f"{event.thread} {event.text}")}}
+        where = _location(event.site, places, root) if event.site else {}
+        step = {"location": {**where, **text}, "executionOrder": number}
+        threads.setdefault((event.pid, event.tid), []).append(step)
+    return {
+        "threadFlows": [
+            {"id": f"{pid}/{tid}", "locations": steps} for (pid, tid), steps in threads.items()
+        ]
+    }
+
+
+def _location(site: str, places: Mapping[str, Location], root: Path) -> dict[str, Any]:
+    """Return a call site: its name, and file and line where they are known."""
+    location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": readable(site)}]}
+    path, line = _source(site, places)
+    if path and line:
+        location["physicalLocation"] = {
+            "artifactLocation": _artifact(path, root),
+            "region": {"startLine": line},
+        }
+    return location
+
+
+def _source(site: str, places: Mapping[str, Location]) -> tuple[str, int]:
+    """Return file and line of the deepest function that is not of the language's own library."""
+    place = places.get(site)
+    if place is None:
+        match = _PLACE.search(site)
+        return (match["file"], int(match["line"])) if match else ("", 0)
+    for frame in place.inlined:
+        if frame.path and not frame.foreign:
+            return frame.path, frame.line
+    return place.path, place.line
+
+
+def _artifact(path: str, root: Path) -> dict[str, Any]:
+    """Return the address of a file: from the root where it is in there."""
+    file = Path(path)
+    if file.is_absolute():
+        if not file.is_relative_to(root.resolve()):
+            return {"uri": "file://" + quote(readable(path))}
+        file = file.relative_to(root.resolve())
+    return {"uri": quote(readable(str(file))), "uriBaseId": "SRCROOT"}
+
+
+def _fingerprint(found: Finding, sites: Sequence[str]) -> str:
+    """Return what is the same for the same finding in another run and in the next version."""
+    what = [found.kind, *sorted({_MOVES.sub("", site) for site in sites})]
+    return hashlib.sha256("\n".join(map(readable, what)).encode()).hexdigest()[:32]

@@ -1,0 +1,1 @@
+"""What commands print as text, in lines as wide as the terminal."""

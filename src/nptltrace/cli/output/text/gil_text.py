@@ -1,0 +1,69 @@
+"""What threads of Python did with the GIL, as text: by thread, and under it by line."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from nptltrace.cli.units import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nptltrace.analysis.report.gil import GilLine
+
+__all__ = ["lines"]
+
+_ROW = "{:<40}{:>11}{:>8}{:>8}{:>15}{:>8}{:>11}{:>11}"
+_UNKNOWN = "not known where"
+
+
+def lines(found: Sequence[GilLine], *, name: str, top: int | None) -> Iterator[str]:
+    """Yield the lines of the report.
+
+    Args:
+        found: What each thread did at each line, by process and thread.
+        name: What it is about.
+        top: How many lines of a thread, or None for all.
+    """
+    yield name
+    if not found:
+        yield (
+            "  nothing of a GIL: no CPython 3.8 to 3.13 was recorded at level 2, or it had one "
+            "thread that never gave it up"
+        )
+        return
+    for pid, of_process in groupby(found, key=lambda one: one.pid):
+        threads = [list(rows) for _, rows in groupby(of_process, key=lambda one: one.tid)]
+        threads.sort(key=lambda rows: -sum(row.hold_ns for row in rows))
+        held = sum(row.share for rows in threads for row in rows)
+        yield f"  process {pid}: the GIL was held for {100 * held:.1f}% of the time"
+        yield ""
+        yield _ROW.format(
+            "threads, and where they were", "held", "share", "times", "others waited", "waits",
+            "waited", "longest",
+        )  # fmt: skip
+        for rows in threads:
+            yield from _row(f"{rows[0].tid} {rows[0].thread_name}".rstrip(), rows)
+            rows.sort(key=lambda row: -max(row.wait_caused_ns, row.wait_ns))
+            for row in rows[:top]:
+                yield from _row(f"  {row.site or _UNKNOWN}", [row])
+            if rows[top or len(rows) :]:
+                yield f"    {len(rows[top or 0 :])} more (-n 0 shows all)"
+
+
+def _row(what: str, rows: Sequence[GilLine]) -> Iterator[str]:
+    caused, waited = sum(row.wait_caused_ns for row in rows), sum(row.wait_ns for row in rows)
+    held, waits = sum(row.hold_ns for row in rows), sum(row.waits for row in rows)
+    numbers = _ROW.format(
+        "", duration(held), f"{100 * sum(row.share for row in rows):.1f}%",
+        f"{sum(row.holds for row in rows):,}", duration(caused) if caused else "-",
+        f"{waits:,}", duration(waited) if waits else "-",
+        duration(max(row.wait_max_ns for row in rows)) if waits else "-",
+    )[40:]  # fmt: skip
+    what = f"  {what}"
+    if len(what) < 40:  # noqa: PLR2004 -- as in _ROW
+        yield f"{what:<40}{numbers}"
+    else:
+        yield what
+        yield f"{'':40}{numbers}"

@@ -1,0 +1,85 @@
+"""What was seen of a running process as text, as wide as the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from nptltrace._plural import plural
+from nptltrace.cli.options import columns
+from nptltrace.hang.verdicts import waits_sentence
+from nptltrace.trace.escaping import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nptltrace.hang.picture import Picture, ThreadPicture
+    from nptltrace.hang.verdicts import Verdict
+
+__all__ = ["lines"]
+
+
+def lines(
+    picture: Picture, found: Sequence[Verdict], unmoved: frozenset[int] | None, *, stacks: bool
+) -> Iterator[str]:
+    """Yield the lines of a picture.
+
+    Args:
+        picture: The threads.
+        found: What was found.
+        unmoved: Ids of the threads that did not run while they were watched, if they were.
+        stacks: Show whole stacks, not only where the program called.
+    """
+    name = readable(picture.title)
+    by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
+    yield f"{name}: {len(picture.threads)} {plural(len(picture.threads), 'thread')}"
+    for seen in picture.threads:
+        yield from _thread(seen, by_tid, unmoved, stacks=stacks)
+    yield ""
+    for one in found:
+        yield f"error: {one.kind} in process {picture.pid}"
+        text = readable(one.message)
+        yield from _wrap(text[:1].upper() + text[1:] + ".", "  ")
+        yield ""
+    yield f"{name}: {_summary(picture, found)}"
+
+
+def _thread(
+    seen: ThreadPicture,
+    by_tid: dict[int, ThreadPicture],
+    unmoved: frozenset[int] | None,
+    *,
+    stacks: bool,
+) -> Iterator[str]:
+    thread = seen.thread
+    text = f"{thread} {waits_sentence(seen, by_tid)}"
+    if unmoved is not None and thread.tid in unmoved:
+        text += "; it did not run while it was watched"
+    yield from _wrap(readable(text), "  ")
+    frames = [str(frame) or "?" for frame in seen.frames] if stacks else [seen.site]
+    yield from (f"      {readable(frame)}" for frame in frames if frame)
+
+
+def _summary(picture: Picture, found: Sequence[Verdict]) -> str:
+    if found:
+        return f"{len(found)} {plural(len(found), 'finding')}: " + ", ".join(o.kind for o in found)
+    states = [seen.state for seen in picture.threads]
+    unknown = sum(seen.wait is not None and seen.wait.kind == "futex" for seen in picture.threads)
+    counts = [
+        f"{count} {words}"
+        for words, count in (
+            ("can run", states.count("runnable")),
+            ("asleep in system calls", states.count("asleep")),
+            ("waiting for others", states.count("waiting") - unknown),
+            ("waiting for what PTT does not know", unknown),
+        )
+        if count
+    ]
+    return "nothing found: " + ", ".join(counts)
+
+
+def _wrap(text: str, indent: str) -> Iterator[str]:
+    yield from textwrap.wrap(
+        text, columns(), initial_indent=indent, subsequent_indent=f"{indent}  ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+"""What is not in a trace, as sentences: modules, futexes, and threads without any event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace._plural import plural
+from nptltrace.cli.units import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from nptltrace.analysis.report.figures import ThreadFigures
+
+__all__ = ["futexes", "modules", "silent", "unknown"]
+
+_FUTEXES = "locks of Rust, of C++20 and others that do without the thread library"
+
+
+def modules(uncovered: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a sentence on each module of which not all that it does is in the trace.
+
+    Args:
+        uncovered: The modules: `Source.uncovered`.
+    """
+    for item in uncovered:
+        yield f"{item.get('module', '?')}: {item.get('why', '?')}"
+
+
+def futexes(waits: int) -> Iterator[str]:
+    """Yield a sentence if there are waits that findings do not judge.
+
+    Args:
+        waits: How many waits for futexes there are.
+    """
+    if waits:
+        yield f"{waits:,} {plural(waits, 'wait')} for futexes by system call: {_FUTEXES}"
+
+
+def unknown(waits: int, wait_ns: int) -> Iterator[str]:
+    """Yield a sentence if there are waits of class `unknown`.
+
+    Args:
+        waits: How many.
+        wait_ns: Their duration.
+    """
+    if waits:
+        many = f"{waits:,} {plural(waits, 'wait')}"
+        yield (
+            f"{duration(wait_ns)} in {many} for futexes of no lock that is known ({_FUTEXES}), or "
+            "for semaphores that are no locks"
+        )
+
+
+def silent(threads: Sequence[ThreadFigures]) -> Iterator[str]:
+    """Yield a sentence if there are threads that did nothing that is in the trace.
+
+    Args:
+        threads: Those of which nothing is known for most of their life.
+    """
+    if not threads:
+        return
+    life = sum(item.life_ns for item in threads)
+    share = 100 * sum(item.silent_ns for item in threads) // max(life, 1)
+    many = f"{len(threads):,} {plural(len(threads), 'thread')}"
+    yield (
+        f"{many} had no event for {share} % of the time: running, asleep in other calls, or at "
+        "locks of their own, as spin locks are"
+    )

@@ -1,0 +1,382 @@
+"""The report as text: tables of 80 columns, and sentences as wide as the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from nptltrace._plural import plural
+from nptltrace.catalog import FUTEX_KINDS
+from nptltrace.cli.options import columns
+from nptltrace.cli.output.text import not_covered
+from nptltrace.cli.units import duration, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nptltrace.analysis.report.critical_path import CriticalPath
+    from nptltrace.analysis.report.figures import (
+        Blame,
+        Cause,
+        Contention,
+        Figures,
+        ObjectFigures,
+        OpenWait,
+        PairFigures,
+        SiteFigures,
+        ThreadFigures,
+    )
+    from nptltrace.analysis.report.naming import ThreadName
+    from nptltrace.analysis.report.stacks.both_sides import BothStacks
+
+__all__ = ["lines"]
+
+_SHOWN = 3  # holders, wakers and causes of one row
+_CLASSES = {
+    "idle": "idle", "join": "joining", "timeout": "timed out", "cancelled": "given up",
+    "unknown": "not known what for",
+}  # fmt: skip
+_CAUSED = {
+    "barrier": "until {} came, at {}",
+    **dict.fromkeys(FUTEX_KINDS, "until {} woke it at {}"),
+}
+_NO_LOCKS = {"cond", "gcond", "barrier", "semaphore", *FUTEX_KINDS}
+
+
+def lines(found: Contention, *, name: str, by: str, top: int | None) -> Iterator[str]:
+    """Yield the lines of the report.
+
+    Args:
+        found: The report.
+        name: What it is about.
+        by: Which table to show.
+        top: How many rows, or None for all.
+    """
+    yield _cut(name, columns())
+    yield from _summary(found)
+    yield from _never_ended(found)
+    if by == "object":
+        yield from _threads(found.threads, top, causes=False)
+        yield from _objects(found, top)
+    elif by == "thread":
+        yield from _threads(found.threads, top, causes=True)
+    elif by == "site":
+        yield from _sites(found.sites, top)
+    else:
+        yield from _pairs(found.pairs, top)
+    yield from _path(found.path)
+
+
+def _summary(found: Contention) -> Iterator[str]:
+    figures = found.figures
+    contended = f"contended for {duration(figures.wait_ns)} in {_many(figures.waits, 'wait')}"
+    yield (
+        f"  {duration(found.elapsed_ns)}, {_many(len(found.threads), 'thread')}; "
+        f"{contended if figures.waits else _nothing(found)}"
+    )
+    parts = _others(figures, but="unknown")
+    if parts:
+        yield from _wrap(f"not contention: {', '.join(parts)}", "  ")
+    waits, wait_ns = figures.other_waits["unknown"], figures.other_ns["unknown"]
+    for sentence in not_covered.unknown(waits, wait_ns):
+        yield from _wrap(f"not known: {sentence}", "  ")
+    for sentence in not_covered.modules(found.uncovered):
+        yield from _wrap(f"not covered: {sentence}", "  ")
+    for sentence in not_covered.silent([] if figures.waits else found.silent_threads):
+        yield from _wrap(f"not covered: {sentence}", "  ")
+    if found.lost:
+        were = plural(found.lost, "event was", "events were")
+        yield f"  {found.lost:,} {were} lost: what follows is incomplete"
+
+
+def _nothing(found: Contention) -> str:
+    return "nothing was contended" + ("" if found.is_whole else " in what is covered")
+
+
+def _others(figures: Figures, *, but: str = "") -> list[str]:
+    return [
+        f"{_CLASSES[name]} {duration(ns)} ({figures.other_waits[name]:,})"
+        for name, ns in figures.other_ns.items()
+        if figures.other_waits[name] and name != but
+    ]
+
+
+# ---- what never ended ----
+
+
+def _never_ended(found: Contention) -> Iterator[str]:
+    in_cycle = {id(wait) for cycle in found.deadlocks for wait in cycle}
+    for cycle in found.deadlocks:
+        yield ""
+        text = f"DEADLOCK: {cycle[0].thread} waits for {_thing(cycle[0])}"
+        for wait in cycle[1:]:
+            text += f"{_held_by(wait.thread, cycle)}, which waits for {_thing(wait)}"
+        yield from _wrap(text + _held_by(cycle[0].thread, cycle), "", "  ")
+        for wait in cycle:
+            yield from _open(wait)
+    rest = [wait for wait in found.open_waits if id(wait) not in in_cycle]
+    stuck = [wait for wait in rest if wait.wait_class != "idle"]
+    if stuck:
+        yield ""
+        yield "never ended"
+        for wait in stuck:
+            yield from _open(wait)
+    idle = [wait for wait in rest if wait.wait_class == "idle"]
+    if idle:
+        yield ""
+        many = "1 thread was" if len(idle) == 1 else f"{len(idle)} threads were"
+        yield f"{many} still waiting for work at the end"
+        for wait in idle[:_SHOWN]:
+            text = f"{wait.thread} for {_thing(wait)} since {seconds(wait.t_ns)}"
+            yield from _wrap(text + (f" at {wait.site}" if wait.site else ""), "  ")
+        if len(idle) > _SHOWN:
+            yield f"  and {len(idle) - _SHOWN:,} more"
+
+
+def _held_by(thread: ThreadName, cycle: Sequence[OpenWait]) -> str:
+    """Return how the wait before the one of this thread hangs on it."""
+    before = next((wait for wait in cycle if wait.owner == thread), None)
+    return "" if before is None or before.kind == "thread" else f", held by {thread}"
+
+
+def _thing(wait: OpenWait) -> str:
+    if wait.kind == "thread":
+        return f"the end of {wait.owner}" if wait.owner else "the end of a thread"
+    return f"{wait.kind} {wait.label}"
+
+
+def _open(wait: OpenWait) -> Iterator[str]:
+    since = f"{wait.thread} waits since {seconds(wait.t_ns)} ({duration(wait.dur_ns)})"
+    yield from _wrap(f"{since} for {_thing(wait)}", "  ")
+    if wait.site:
+        yield from _wrap(f"at {wait.site}", "      ")
+    if wait.owner and wait.kind != "thread":
+        where = f", taken at {wait.owner_site}" if wait.owner_site else ""
+        yield from _wrap(f"held by {wait.owner}{where}", "      ")
+
+
+# ---- tables ----
+
+
+def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> Iterator[str]:
+    yield ""
+    heads = {"lived": 10, "not waiting": 13, "contended": 12, "idle": 11, "joining": 11}
+    yield f"{'threads':<23}" + "".join(f"{name:>{width}}" for name, width in heads.items())
+    order = sorted(threads, key=lambda t: (-t.figures.wait_ns, -t.figures.blocked_ns))
+    # The worst are shown, in the order in which they began.
+    shown = {id(thread) for thread in order[:top]}
+    for thread in threads:
+        if id(thread) not in shown:
+            continue
+        figures = thread.figures
+        label = _cut(f"{thread.thread.tid} {thread.thread.name}", 20)
+        other = figures.other_ns
+        times = (thread.life_ns, thread.running_ns, figures.wait_ns, other["idle"], other["join"])
+        cells = zip(times, heads.values(), strict=True)
+        yield f"  {label:<21}" + "".join(f"{_short(ns):>{width}}" for ns, width in cells)
+        if causes:
+            for cause in thread.causes[:_SHOWN]:
+                yield from _wrap(_because(cause), "      ")
+            yield from _stacks(thread.stacks)
+    more = len(threads) - len(shown)
+    if more:
+        yield f"  {more:,} more (-n 0 shows all)"
+
+
+def _because(cause: Cause) -> str:
+    what = "the end of a thread" if cause.kind == "thread" else f"{cause.kind} {cause.label}"
+    if cause.kind == "thread" and cause.thread:
+        what = f"the end of {cause.thread}"
+    text = f"{duration(cause.wait_ns)} for {what}"
+    text += f" at {cause.site}" if cause.site else ""
+    text += "" if cause.wait_class == "contended" else f" ({_CLASSES[cause.wait_class]})"
+    if cause.thread is None or cause.kind == "thread":
+        return text
+    how = "ended by" if cause.kind in _NO_LOCKS else "taken by"
+    if cause.kind == "semaphore" and cause.wait_class == "contended":  # a lock or a pool
+        how = "because of"
+    where = f" at {cause.thread_site}" if cause.thread_site else ""
+    return f"{text}, {how} {cause.thread}{where}"
+
+
+def _head(title: str) -> str:
+    return f"{title:<36}{'waits':>8}{'total':>12}{'longest':>12}{'p99':>12}"
+
+
+def _row(label: str, figures: Figures) -> str:
+    times = (figures.wait_ns, figures.wait_max_ns, figures.wait_p99_ns or 0)
+    text = f"  {_cut(label, 33):<34}{figures.waits:>8,}"
+    return text + "".join(f"{_short(ns):>12}" for ns in times)
+
+
+def _objects(found: Contention, top: int | None) -> Iterator[str]:
+    objects = found.objects
+    if not objects:
+        return
+    yield ""
+    yield _head("objects: contended waits")
+    pids = len({item.pid for item in objects}) > 1
+    # Of objects that made nobody wait there may be hundreds, and they say nothing about waiting.
+    shown = objects if top is None else objects[: min(top, found.waited_objects)]
+    for item in shown:
+        owner = f" of {item.pid}" if pids else ""
+        yield _row(f"{item.kind} {item.label}{owner}", item.figures)
+        yield from _wrap(_facts(item), "      ")
+        for blame in item.blamed[:_SHOWN]:
+            yield from _wrap(f"{duration(blame.wait_caused_ns)} {_caused(blame, item)}", "    > ")
+        if not item.blamed:
+            for blame in item.wakers[:_SHOWN]:
+                where = f" at {blame.site}" if blame.site else ""
+                yield from _wrap(f"{blame.count:,} ended by {blame.thread}{where}", "    < ")
+        yield from _stacks(item.stacks)
+    yield from _left_out(found, len(shown))
+
+
+def _left_out(found: Contention, shown: int) -> Iterator[str]:
+    """Yield a line on the objects that are not shown."""
+    quiet = found.all_objects - found.waited_objects
+    parts = []
+    if found.waited_objects > shown:
+        parts.append(f"{found.waited_objects - shown:,} more")
+    if quiet:
+        parts.append(f"{_many(quiet, 'object')} that nobody waited for")
+    if parts and shown < found.all_objects:
+        yield f"  {' and '.join(parts)} (-n 0 shows all)"
+
+
+def _caused(blame: Blame, item: ObjectFigures) -> str:
+    if blame.thread is None:
+        return "for which nobody is known"
+    site = blame.site or "an unknown place"
+    held = "while {} held it, taken at {}"
+    if item.kind == "semaphore" and not item.figures.holds:  # one of a pool
+        held = "until {} gave one back at {}"
+    return _CAUSED.get(item.kind, held).format(blame.thread, site)
+
+
+def _facts(item: ObjectFigures) -> str:
+    figures = item.figures
+    parts = []
+    if not item.name and item.init_site:
+        parts.append(f"initialized at {item.init_site}")
+    if not item.name and item.first_site and item.first_site != item.init_site:
+        parts.append(f"first used at {item.first_site}")
+    if figures.holds:
+        parts.append(_held(figures))
+    if figures.waits:
+        parts.append(_divided(figures, item.kind))
+    parts.append(f"used by {_many(item.threads, 'thread')}")
+    if item.max_waiters > 1:
+        parts.append(f"up to {item.max_waiters} waiting")
+    if item.generations > 1:
+        parts.append(f"{item.generations:,} objects at this address")
+    return ", ".join([*parts, *_others(figures)])
+
+
+def _divided(figures: Figures, kind: str) -> str:
+    """Return what the waiting consists of."""
+    held, wake = duration(figures.held_ns), duration(figures.wake_ns)
+    if kind in FUTEX_KINDS:  # its holder is not known: the waker is taken for that
+        return f"{held} waited until it was woken, {wake} until awake; holders are inferred"
+    return f"{held} waited while it was held, {wake} until awake"
+
+
+def _held(figures: Figures) -> str:
+    total, longest = duration(figures.hold_ns), duration(figures.hold_max_ns)
+    return f"held {_many(figures.holds, 'time')} for {total}, at most {longest}"
+
+
+def _sites(sites: list[SiteFigures], top: int | None) -> Iterator[str]:
+    yield ""
+    yield _head("call sites: contended waits")
+    for item in sites[:top]:
+        yield _row(item.kind, item.figures)
+        yield from _wrap(f"at {item.site}", "      ")
+        parts = []
+        if item.wait_caused_ns:
+            parts.append(f"others waited {duration(item.wait_caused_ns)} because of it")
+        if item.figures.holds:
+            parts.append(_held(item.figures))
+        parts += _others(item.figures)
+        if parts:
+            yield from _wrap(", ".join(parts), "      ")
+        yield from _stacks(item.stacks)
+
+
+def _pairs(pairs: list[PairFigures], top: int | None) -> Iterator[str]:
+    yield ""
+    yield f"{'threads and objects':<39}{'waits':>8}{'total':>11}{'held':>11}{'caused':>11}"
+    for item in pairs[:top]:
+        label = f"{item.thread.tid} {item.thread.name}".rstrip()
+        label = _cut(f"{label}, {item.kind} {item.label}", 36)
+        times = (item.figures.wait_ns, item.figures.hold_ns, item.wait_caused_ns)
+        numbers = "".join(f"{_short(ns):>11}" for ns in times)
+        yield f"  {label:<37}{item.figures.waits:>8,}{numbers}"
+        rest = _others(item.figures)
+        if rest:
+            yield from _wrap(", ".join(rest), "      ")
+        yield from _stacks(item.stacks)
+
+
+def _stacks(stacks: list[BothStacks]) -> Iterator[str]:
+    """Yield the call stacks of an entry's waits, those with the longest first."""
+    for both in stacks[:_SHOWN]:
+        yield f"      {_many(both.waits, 'wait')}, {duration(both.wait_ns)}"
+        yield from _frames("waited", both.waiter)
+        yield from _frames("held", both.holder)
+    rest = stacks[_SHOWN:]
+    if rest:
+        ns, waits = sum(both.wait_ns for both in rest), sum(both.waits for both in rest)
+        yield f"      {_many(waits, 'wait')}, {duration(ns)}, with {len(rest):,} other stacks"
+
+
+def _frames(what: str, frames: tuple[str, ...]) -> Iterator[str]:
+    for what_of, frame in zip((what, *[""] * len(frames)), frames or ("[unknown]",), strict=False):
+        yield from _wrap(f"{what_of:<7} {frame}", "        ", " " * 18)
+
+
+def _path(path: CriticalPath) -> Iterator[str]:
+    total = path.end_ns - path.start_ns
+    if not path.threads or not total:
+        return
+    yield ""
+    yield f"critical path: {duration(total)}, and the threads it leads along"
+    for part in path.threads[:5]:
+        share = 100 * (part.run_ns + part.latency_ns + part.open_ns) / total
+        text = f"{share:5.1f}%  {part.thread}: {duration(part.run_ns)} not waiting"
+        text += f", {duration(part.latency_ns)} until it was awake" if part.latency_ns else ""
+        text += f" ({duration(part.ready_ns)} through the run queue)" if part.ready_ns else ""
+        text += f", {duration(part.open_ns)} waiting" if part.open_ns else ""
+        yield from _wrap(text, "  ", "          ")
+    through = [f"{link.kind} {link.label} ({link.count:,})" for link in path.links[:_SHOWN]]
+    through = [text for text in through if not text.startswith("thread ")]
+    if through:
+        yield from _wrap(f"from thread to thread through {', '.join(through)}", "  ", "      ")
+    if path.resolution_ns:
+        yield f"  waits below {duration(path.resolution_ns)} are left out of it"
+
+
+# ---- words ----
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n:,} {plural(n, what)}"
+
+
+def _short(ns: int) -> str:
+    return duration(ns) if ns else "-"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _wrap(text: str, indent: str, further: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        text,
+        columns(),
+        initial_indent=indent,
+        subsequent_indent=further or " " * len(indent) + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,68 @@
+"""Stacks as text: a tree, with numbers where they differ from those of the line above."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace._plural import plural
+from nptltrace.analysis.report.stacks.sums import TITLES
+from nptltrace.analysis.report.stacks.trees import tree
+from nptltrace.cli.units import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.analysis.report.stacks.trees import Node, ReportStacks
+
+__all__ = ["lines"]
+
+_INDENT = 2
+_DEEPEST = 40  # from here on lines are not indented further
+_NUMBERS = "{:>12}{:>8}{:>10}  "
+
+
+def lines(found: ReportStacks, *, name: str, bottom_up: bool, top: int | None) -> Iterator[str]:
+    """Yield the lines of the report.
+
+    Args:
+        found: The stacks.
+        name: What it is about.
+        bottom_up: Begin with the call sites, not with the outermost functions.
+        top: How many stacks, or None for all.
+    """
+    stacks = found.stacks
+    total, count = sum(stack.ns for stack in stacks), sum(stack.count for stack in stacks)
+    yield name
+    yield (
+        f"  {TITLES[found.shown]}: {duration(total)} in {count:,}, at {len(stacks):,} call "
+        f"{plural(len(stacks), 'stack')}"
+    )
+    if not stacks:
+        return
+    yield ""
+    number = "holds" if found.shown == "holds" else "waits"
+    order = "call sites, and their callers" if bottom_up else "callers, and what they call"
+    yield _NUMBERS.format("total", "share", number) + order
+    yield from _under(tree(stacks[:top], bottom_up=bottom_up), 0, total)
+    rest = stacks[top:] if top is not None else []
+    if rest:
+        ns = sum(stack.ns for stack in rest)
+        yield _numbers(ns, sum(stack.count for stack in rest), total) + (
+            f"{len(rest):,} more call {plural(len(rest), 'stack')} (-n 0 shows all)"
+        )
+
+
+def _under(node: Node, depth: int, total: int) -> Iterator[str]:
+    for one in node.under.values():
+        # what is one line of calls, is numbered once
+        alone = depth > 0 and len(node.under) == 1 and one.ns == node.ns and one.count == node.count
+        numbers = (
+            " " * len(_NUMBERS.format("", "", "")) if alone else _numbers(one.ns, one.count, total)
+        )
+        yield f"{numbers}{' ' * (_INDENT * min(depth, _DEEPEST))}{one.frame}"
+        yield from _under(one, depth + 1, total)
+
+
+def _numbers(ns: int, count: int, total: int) -> str:
+    share = f"{100 * ns / total:.1f}%" if total else "-"
+    return _NUMBERS.format(duration(ns), share, f"{count:,}")

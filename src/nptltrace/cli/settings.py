@@ -1,0 +1,73 @@
+"""What `ptt` remembers for a user, in `nptltrace/settings.toml` of the configuration directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from nptltrace.errors import UsageError, named
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings.
+
+    Attributes:
+        skip: Patterns of functions and modules that are no call sites.
+    """
+
+    skip: tuple[str, ...] = ()
+
+    @staticmethod
+    def path() -> Path:
+        """Return where they are kept: below `XDG_CONFIG_HOME`, or `~/.config`."""
+        base = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+        config = base if base.is_absolute() else Path.home() / ".config"
+        return config / "nptltrace" / "settings.toml"
+
+    @classmethod
+    def read(cls) -> Settings:
+        """Return what was remembered.
+
+        Raises:
+            UsageError: The file cannot be read, or holds something else.
+        """
+        path = cls.path()
+        try:
+            found = tomllib.loads(path.read_text())
+        except (FileNotFoundError, NotADirectoryError):
+            return cls()
+        except OSError as error:
+            raise named(error, str(path)) from None
+        except ValueError as error:  # of TOML, or of UTF-8
+            raise UsageError(f"{path}: {error}") from None
+        skip = found.pop("skip", [])
+        if not isinstance(skip, list) or not all(isinstance(one, str) and one for one in skip):
+            raise UsageError(f'{path}: skip must be a list of patterns, as ["Lck_*"]')
+        if found:
+            raise UsageError(f"{path}: there is no setting {next(iter(found))!r}, only skip")
+        return cls(tuple(skip))
+
+    def write(self) -> None:
+        """Remember them.
+
+        Raises:
+            UsageError: The file cannot be written.
+        """
+        path = self.path()
+        text = f"skip = {json.dumps(list(self.skip), ensure_ascii=False)}\n"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(
+                "w", dir=path.parent, prefix=".", encoding="utf-8", delete=False
+            ) as file:
+                file.write(text)
+            Path(file.name).replace(path)
+        except OSError as error:
+            raise named(error, str(path)) from None

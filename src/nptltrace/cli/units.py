@@ -1,0 +1,41 @@
+"""Dates, durations and sizes, each with the unit that fits."""
+
+from __future__ import annotations
+
+__all__ = ["date", "duration", "seconds", "size"]
+
+_SIZES = ("B", "kB", "MB", "GB", "TB")
+
+
+def date(unix_ns: int) -> str:
+    """Return when something was, in local time."""
+    from datetime import datetime
+
+    try:
+        return f"{datetime.fromtimestamp(unix_ns // 10**9).astimezone():%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, ValueError, OSError):
+        return "at an unknown time"
+
+
+def seconds(ns: int) -> str:
+    """Return a time as seconds with six decimals."""
+    sign = "-" if ns < 0 else ""
+    return f"{sign}{abs(ns) // 10**9}.{abs(ns) % 10**9 // 1000:06} s"
+
+
+def duration(ns: int) -> str:
+    """Return a duration with three decimals and the unit that fits."""
+    for unit, name in ((10**9, "s"), (10**6, "ms"), (10**3, "us")):
+        if abs(ns) >= unit:
+            return f"{ns / unit:.3f} {name}"
+    return f"{ns} ns"
+
+
+def size(n: int) -> str:
+    """Return a number of bytes with the unit that fits."""
+    value = float(n)
+    for unit in _SIZES:
+        if value < 1000 or unit == _SIZES[-1]:  # noqa: PLR2004 -- of the prefixes
+            break
+        value /= 1000
+    return f"{n} B" if unit == "B" else f"{value:.1f} {unit}"

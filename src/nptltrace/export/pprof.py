@@ -1,0 +1,162 @@
+"""pprof: a profile of contention as Go writes them, for `go tool pprof` and what reads its files.
+
+A sample has the values `contentions` and `delay`, and the label `object`. Its locations are places
+in modules, which are named by their build-ids.
+"""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING
+
+from nptltrace.analysis.frames import UNKNOWN
+from nptltrace.analysis.report.stacks.sums import TITLES, shown_of
+from nptltrace.export.writing.numbers import Numbers
+from nptltrace.export.writing.protobuf import message, number, packed
+from nptltrace.export.writing.stacks import OPTIONS, modules, samples, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.analysis.frames import Frame
+    from nptltrace.analysis.scope import Scope
+    from nptltrace.analysis.sql.tables import TraceTables
+    from nptltrace.export.writing.stacks import Sample
+    from nptltrace.export.writing.target import Target
+    from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
+
+__all__ = ["OPTIONS", "write"]
+
+# Fields of the messages, as profile.proto numbers them.
+_SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = range(1, 7)
+_TIME, _DURATION, _PERIOD_TYPE, _PERIOD, _COMMENT, _DEFAULT_TYPE = 9, 10, 11, 12, 13, 14
+
+
+def write(
+    traceset: Traceset,
+    out: Target,
+    *,
+    symbols: Symbols | None = None,
+    scope: Scope | None = None,
+    show: str = "waits",
+) -> str:
+    """Write a profile.
+
+    Args:
+        traceset: The opened traces.
+        out: A file.
+        symbols: Names addresses.
+        scope: What to write.
+        show: What the values are of; see `stack_sums.SHOWN`.
+    """
+    shown = shown_of(show)
+    found, tables = samples(traceset, symbols, scope, shown)
+    profile = _Profile(tables)
+    body = [profile.sample(sample) for sample in found]
+    types = [("contentions", "count"), ("delay", "nanoseconds")]
+    if shown == "holds":
+        types = [("holds", "count"), ("held", "nanoseconds")]
+    head = [profile.value_type(_SAMPLE_TYPE, *names) for names in types]
+    span = traceset.source.reader.key_range()
+    first, last = map(traceset.source.reader.time_of_key, span) if span else (0, 0)
+    tail = [
+        profile.value_type(_PERIOD_TYPE, *types[0]),
+        number(_PERIOD, 1),
+        number(_TIME, max(traceset.source.start_unix_ns + first, 0)),
+        number(_DURATION, max(last - first, 0)),
+        number(_COMMENT, profile.strings[TITLES[shown]]),
+        number(_DEFAULT_TYPE, profile.strings[types[1][0]]),
+    ]
+    with out.file() as file, gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed_file:
+        packed_file.writelines([*head, *body, *profile.tables(), *tail])
+        packed_file.writelines(message(_STRING, text.encode()) for text in profile.strings)
+    return summary(found, shown)
+
+
+class _Profile:
+    """Numbers strings, functions, locations and mappings as they are used.
+
+    Args:
+        tables: The tables of the traceset.
+
+    Attributes:
+        strings: All of them, by number.
+    """
+
+    def __init__(self, tables: TraceTables) -> None:
+        self.strings: Numbers[str] = Numbers()
+        self.strings[""]  # is 0
+        self._functions: Numbers[tuple[str, str]] = Numbers(1)
+        self._locations: Numbers[tuple[Frame, ...]] = Numbers(1)
+        self._mappings: Numbers[tuple[str, str]] = Numbers(1)
+        self._modules = modules(tables)
+
+    def value_type(self, field: int, name: str, unit: str) -> bytes:
+        """Return what values are."""
+        return message(field, number(1, self.strings[name]), number(2, self.strings[unit]))
+
+    def sample(self, sample: Sample) -> bytes:
+        """Return a sample."""
+        places = [self._locations[frames] for frames in _places(sample.frames)]
+        label = message(
+            3, number(1, self.strings["object"]), number(2, self.strings[sample.object])
+        )
+        return message(
+            _SAMPLE, packed(1, places), packed(2, [sample.count, sample.ns]),
+            label if sample.object else b"",
+        )  # fmt: skip
+
+    def tables(self) -> Iterator[bytes]:
+        """Yield mappings, locations and functions, after all samples were made."""
+        for frames, identity in self._locations.items():
+            yield self._location_message(frames, identity)
+        for (module, build_id), identity in self._mappings.items():
+            yield self._mapping_message(module, build_id, identity)
+        for (name, path), identity in self._functions.items():
+            yield message(
+                _FUNCTION, number(1, identity), number(2, self.strings[name]),
+                number(3, self.strings[name]), number(4, self.strings[path]),
+            )  # fmt: skip
+
+    def _mapping(self, frame: Frame) -> int:
+        """Return the number of a module, 0 for code that is in none."""
+        if not frame.module:
+            return 0
+        return self._mappings[frame.module, frame.build_id]
+
+    def _bias(self, frame: Frame) -> int:
+        module = self._modules.get((frame.module, frame.build_id))
+        return int(module["bias"] or 0) if module else 0
+
+    def _location_message(self, frames: tuple[Frame, ...], identity: int) -> bytes:
+        last = frames[-1]
+        # An address of its own distinguishes those that have no line.
+        address = last.offset + self._bias(last) if last is not UNKNOWN else 0
+        lines = [
+            message(4, number(1, self._functions[frame.name, frame.path]), number(2, frame.line))
+            for frame in frames
+        ]
+        return message(
+            _LOCATION, number(1, identity), number(2, self._mapping(last)), number(3, address),
+            *lines,
+        )  # fmt: skip
+
+    def _mapping_message(self, module: str, build_id: str, identity: int) -> bytes:
+        row = self._modules.get((module, build_id), {})
+        start, end = (int(row.get(name) or 0) for name in ("start", "end"))
+        path = str(row.get("path") or module)
+        has = (number(field, 1) for field in (7, 8, 9, 10))  # functions, files, lines, inlined ones
+        return message(
+            _MAPPING, number(1, identity), number(2, start), number(3, end),
+            number(5, self.strings[path]), number(6, self.strings[build_id]), *has,
+        )  # fmt: skip
+
+
+def _places(frames: tuple[Frame, ...]) -> Iterator[tuple[Frame, ...]]:
+    """Yield the frames of each place in the code: a function, and what was inlined there."""
+    begin = 0
+    for at, frame in enumerate(frames):
+        if not frame.inlined:
+            yield frames[begin : at + 1]
+            begin = at + 1

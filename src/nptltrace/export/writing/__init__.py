@@ -1,0 +1,1 @@
+"""What formats share: what they draw, stacks, and how lines and messages are written."""

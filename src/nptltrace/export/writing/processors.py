@@ -1,0 +1,88 @@
+"""Which thread had which processor, as the states of threads say it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nptltrace.analysis.model import model_batches
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from nptltrace.analysis.scope import Scope
+    from nptltrace.trace.source import Source
+
+__all__ = ["NOBODY", "SWITCH", "switches"]
+
+NOBODY = 0
+SWITCH = np.dtype(
+    [("ts", np.int64), ("cpu", np.uint16), ("before", np.uint32), ("after", np.uint32),
+     ("ready", np.bool_)]
+)  # fmt: skip
+_COULD_GO_ON = ("ready", "preempted")
+_TURN = np.dtype(
+    [("cpu", np.uint16), ("begin", np.int64), ("end", np.int64), ("tid", np.uint32),
+     ("ready", np.bool_)]
+)  # fmt: skip
+
+
+def switches(source: Source, scope: Scope) -> NDArray[Any]:
+    """Return when a processor went from one thread to another, in the order of time.
+
+    `NOBODY` stands for all that is not in the trace; `ready` says that the thread that had the
+    processor before could have gone on.
+    """
+    if all(trace.info.session.string("sched") != "perf" for trace in source.traces):
+        return np.empty(0, SWITCH)
+    found = model_batches(source, ("states",), edges=False, window=scope.window, only=scope.only)
+    turns = _turns(pa.concat_tables([table for name, table in found if name == "states"]))
+    follows = np.zeros(len(turns), np.bool_)
+    follows[1:] = (turns["cpu"][1:] == turns["cpu"][:-1]) & (
+        turns["begin"][1:] == turns["end"][:-1]
+    )
+    begins = np.zeros(len(turns), SWITCH)
+    begins["ts"], begins["cpu"], begins["after"] = turns["begin"], turns["cpu"], turns["tid"]
+    begins["before"][1:] = np.where(follows[1:], turns["tid"][:-1], NOBODY)
+    begins["ready"][1:] = follows[1:] & turns["ready"][:-1]
+    last = turns[~np.append(follows[1:], np.zeros(min(len(turns), 1), np.bool_))]
+    ends = np.zeros(len(last), SWITCH)
+    ends["ts"], ends["cpu"], ends["before"] = last["end"], last["cpu"], last["tid"]
+    ends["ready"] = last["ready"]
+    both = np.concatenate((ends, begins))
+    return both[np.argsort(both["ts"], kind="stable")]
+
+
+def _turns(states: pa.Table) -> NDArray[Any]:
+    """Return the times for which threads had a processor, by processor and time."""
+    states = states.sort_by([("process", "ascending"), ("tid", "ascending"), ("t_ns", "ascending")])
+    column = {name: states[name].to_numpy() for name in ("process", "tid", "t_ns", "dur_ns")}
+    cpu = states["cpu"].fill_null(0).to_numpy()
+    runs = states["cpu"].is_valid().to_numpy()
+    ends = column["t_ns"] + column["dur_ns"]
+    goes_on = np.zeros(len(runs), np.bool_)
+    goes_on[1:] = ends[:-1] == column["t_ns"][1:]
+    for name in ("process", "tid"):
+        goes_on[1:] &= column[name][1:] == column[name][:-1]
+    same = goes_on & runs
+    same[1:] &= runs[:-1] & (cpu[1:] == cpu[:-1])
+    first = np.flatnonzero(runs & ~same)
+    ending = np.ones(len(runs), np.bool_)
+    ending[:-1] = ~same[1:]
+    final = np.flatnonzero(runs & ending)
+    found = np.zeros(len(first), _TURN)
+    found["cpu"], found["tid"] = cpu[first], column["tid"][first]
+    found["begin"], found["end"] = column["t_ns"][first], ends[final]
+    words = states["state"].cast(pa.string())
+    could = pc.is_in(words, value_set=pa.array(_COULD_GO_ON)).to_numpy() & goes_on
+    found["ready"] = np.append(could, np.zeros(1, np.bool_))[final + 1]
+    found = np.sort(found, order=("cpu", "begin"))
+    # Clocks are read apart: a processor that two have had at once went to the second one.
+    together = found["cpu"][1:] == found["cpu"][:-1]
+    found["end"][:-1] = np.where(
+        together, np.minimum(found["end"][:-1], found["begin"][1:]), found["end"][:-1]
+    )
+    return found

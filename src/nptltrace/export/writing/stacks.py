@@ -1,0 +1,79 @@
+"""What the exports by call stack share: waits, holds or idle time of each stack, named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nptltrace._plural import plural
+from nptltrace.analysis.frames import UNKNOWN, Frames
+from nptltrace.analysis.report.stacks.sums import TITLES, stack_sums
+from nptltrace.analysis.sql.tables import TraceTables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nptltrace.analysis.frames import Frame
+    from nptltrace.analysis.report.stacks.sums import Shown
+    from nptltrace.analysis.scope import Scope
+    from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
+
+__all__ = ["OPTIONS", "Sample", "modules", "object_labels", "samples", "summary"]
+
+# The option that all of these formats take.
+OPTIONS = ("show",)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What happened at a stack, with one object.
+
+    Attributes:
+        frames: The frames from the call site on, the innermost first; never empty.
+        object: What it was about, as `mutex g_lock`.
+        count: How often.
+        ns: How long.
+    """
+
+    frames: tuple[Frame, ...]
+    object: str
+    count: int
+    ns: int
+
+
+def samples(
+    traceset: Traceset, symbols: Symbols | None, scope: Scope | None, shown: Shown
+) -> tuple[list[Sample], TraceTables]:
+    """Return the samples, the longest first, and the tables that they are from."""
+    tables = TraceTables(traceset, symbols, scope)
+    beside = {"objects": TraceTables.empty("objects")}
+    sums = stack_sums(tables, shown, ("lock_id",), beside)
+    labels = object_labels(beside["objects"].to_pylist())
+    stacks = Frames(tables)
+    found = [
+        Sample(stacks.of(row["stack_id"]) or (UNKNOWN,), labels.get(row["lock_id"], ""),
+               row["count"], row["ns"])
+        for row in sums.to_pylist()
+    ]  # fmt: skip
+    return found, tables
+
+
+def object_labels(rows: Iterable[dict[str, object]]) -> dict[object, str]:
+    """Return what to call objects, by their numbers in the table `objects`."""
+    return {row["lock_id"]: f"{row['kind']} {row['name']}" for row in rows}
+
+
+def summary(found: list[Sample], shown: Shown) -> str:
+    """Return in a few words what was written."""
+    n = len({sample.frames for sample in found})
+    ns = sum(sample.ns for sample in found)
+    return f"{n:,} {plural(n, 'stack')} of {TITLES[shown]}: {ns / 1e9:.6g} s"
+
+
+def modules(tables: TraceTables) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the rows of the modules by what frames have of them: name and build-id."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in tables.table("modules").to_pylist():
+        found.setdefault((row["name"], row["build_id"]), row)
+    return found

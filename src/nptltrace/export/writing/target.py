@@ -1,0 +1,112 @@
+"""Where an export goes: a file, a directory, or standard output.
+
+What is written appears under its name when it is complete, and not at all when something fails.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from nptltrace.errors import UsageError, named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Target"]
+
+
+class Target:
+    """The place that a user named.
+
+    Args:
+        path: The name; None for standard output.
+        force: Whether to replace what is there.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, *, force: bool = False) -> None:
+        self.path = None if path is None else Path(path)
+        self._force = force
+
+    def __str__(self) -> str:
+        """Return what to call it."""
+        return "standard output" if self.path is None else str(self.path)
+
+    def written(self) -> int:
+        """Return how many bytes have been written under the name that is not final yet."""
+        if self.path is None:
+            return 0
+        with suppress(OSError):
+            part = self._part()
+            files = part.rglob("*") if part.is_dir() else [part]
+            return sum(file.stat().st_size for file in files)
+        return 0
+
+    @contextmanager
+    def file(self) -> Iterator[BinaryIO]:
+        """Open a new file, or standard output.
+
+        Raises:
+            UsageError: There is one already, or it cannot be made.
+        """
+        try:
+            yield from self._file()
+        except OSError as error:
+            raise named(error, str(self)) from None
+
+    def _file(self) -> Iterator[BinaryIO]:
+        if self.path is None:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+            return
+        if self.path.is_dir():
+            raise UsageError(f"{self.path} is a directory")
+        if self.path.exists() and not self.path.is_file():
+            with self.path.open("wb") as file:  # a pipe, a device
+                yield file
+            return
+        if self.path.exists() and not self._force:
+            raise UsageError(f"{self.path} exists (--force replaces it)")
+        part = self._part()
+        try:
+            with part.open("wb") as file:
+                yield file
+            part.replace(self.path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    @contextmanager
+    def directory(self) -> Iterator[Path]:
+        """Create a new directory, and yield the name under which it is filled.
+
+        Raises:
+            UsageError: There is one already that is not empty, or it cannot be made.
+        """
+        if self.path is None:
+            raise UsageError("a directory cannot be written to standard output: give it a name")
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"{self.path} is not a directory")
+        full = self.path.is_dir() and any(self.path.iterdir())
+        if full and not self._force:
+            raise UsageError(f"{self.path} is not empty (--force replaces it)")
+        part = self._part()
+        try:
+            part.mkdir()
+            yield part
+            if full:
+                shutil.rmtree(self.path)
+            part.replace(self.path)
+        except OSError as error:
+            raise named(error, str(self)) from None
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+
+    def _part(self) -> Path:
+        """Return a name beside the final one."""
+        assert self.path is not None  # noqa: S101 -- both callers have seen to it
+        path = self.path.absolute()
+        return path.with_name(f".{path.name}.{os.getpid()}.part")

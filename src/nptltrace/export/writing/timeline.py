@@ -1,0 +1,327 @@
+"""What a viewer draws: rows with waits and holds, wake-ups between them, lives of threads.
+
+Every exporter to a viewer writes the records of one timeline. All times are ns since the
+traceset's start, or since its first wait where that began earlier.
+
+The model reports a wait or a hold when it ends, and viewers want to know when it begins. So the
+trace is followed twice: first to learn of what there is, and of the few intervals that go on from
+one batch of events to another, then to write. Nothing else has to be kept, however long the trace.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace._binding import libptttrack_sums
+from nptltrace._plural import plural
+from nptltrace.analysis.model import Window, model_steps
+from nptltrace.analysis.report.naming import Naming
+from nptltrace.analysis.scope import Scope
+from nptltrace.export.writing import records as rec
+from nptltrace.export.writing.sorting import Sorter, in_order
+from nptltrace.trace.symbols.frames import recorded_site, stack_sites, stack_texts
+from nptltrace.trace.symbols.places.site import hex_of_site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from nptltrace.analysis.report.naming import ThreadName
+    from nptltrace.trace.info import Process
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.lookup import Symbols
+
+__all__ = ["Depths", "Lane", "Timeline", "chosen"]
+
+_PIECES = 100  # sets to keep before they are merged
+_LONGEST = 1000  # characters of a name
+_THREAD = 1  # kind of the objects that are joined
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A row of intervals that do not overlap.
+
+    Attributes:
+        what: WAITS or HOLDS of a thread, OWNERS of an object.
+        row: The thread or object.
+        place: Among the lanes of the same, from 0.
+    """
+
+    what: int
+    row: int
+    place: int
+
+
+class Timeline:
+    """The states of a traceset's threads and objects.
+
+    Args:
+        source: The opened traces.
+        symbols: Names addresses, or None.
+        scope: What to follow: waits, holds and wake-ups of all threads, or of some.
+
+    Attributes:
+        threads: The model's threads; row 0 is none.
+        objects: The model's objects.
+        lanes: The rows of intervals.
+        stack_keys: The call stacks of waits and holds, as `stack` takes them; each once.
+        verb_keys: What threads do with objects, as `verb_key` numbers it; each once.
+        used: Which objects are waited for or held, threads that are joined left out.
+        counts: How many waits, holds and wake-ups there are.
+        shift_ns: What was added to all times, so that none is negative.
+    """
+
+    def __init__(self, source: Source, symbols: Symbols | None, scope: Scope | None) -> None:
+        source.learn_threads()
+        scope = scope or Scope()
+        self._source, self._symbols, self._window = source, symbols, scope.window.of(source)
+        self._only = scope.only
+        self._late = Sorter(rec.RECORD)
+        self._verbs: list[NDArray[np.uint64]] = []
+        self._stacks: list[NDArray[np.uint64]] = []
+        self.counts = {"waits": 0, "holds": 0, "wakeups": 0}
+        self._joined: dict[int, int] = {}
+        self._first = 0
+        lanes = libptttrack_sums.Lanes()
+        model = self._learn(lanes)
+        self.threads = model.table("threads")
+        self.objects = model.table("objects")
+        self.sites = model.table("sites")
+        self._names = Naming(source, symbols, self.threads, self.objects, self.sites)
+        # What a thread does lies between these and those, even at the very same time.
+        self._beginnings = Sorter(rec.RECORD)
+        for what in (rec.BEGUN, rec.CREATED):
+            self._beginnings.add(self._lives(what))
+        for what in (rec.ENDED, rec.JOINED):
+            self._late.add(self._lives(what))
+        self.lanes = [
+            Lane(int(group) >> 32, int(group) & 0xFFFFFFFF, int(place))
+            for group, place in lanes.table()[["group", "place"]].tolist()
+        ]
+        keys = _each_once(self._verbs)
+        self.verb_keys: NDArray[np.uint64] = keys
+        stacks = _each_once(self._stacks)
+        self.stack_keys: NDArray[np.uint64] = stacks[stacks > 0]
+        used = np.unique(keys >> np.uint64(3)).astype(np.int64)
+        self.used: list[int] = used[self.objects["kind"][used] != _THREAD].tolist()
+        self.shift_ns = max(0, -self._first)
+
+    # ---- names ----
+
+    @property
+    def start_unix_ns(self) -> int:
+        """Unix time of time 0."""
+        return self._source.start_unix_ns - self.shift_ns
+
+    @property
+    def processes(self) -> list[Process]:
+        """The processes by their number."""
+        return self._source.processes()
+
+    def lived(self) -> list[int]:
+        """Return the threads that have a kernel thread id; of a part, those that live in it."""
+        found = self.threads["tid"] != 0
+        if self._window != Window():
+            found &= self.threads["first_ns"] != libptttrack_sums.END
+        return np.flatnonzero(found).tolist()
+
+    def _lives(self, what: int) -> NDArray[Any]:
+        """Return the beginnings or ends of threads that lie in the window."""
+        found = np.sort(rec.lives(self.threads, what), order="ts", kind="stable")
+        return found[self._window.has(found["ts"])]
+
+    def thread(self, row: int) -> str:
+        """Return how to call a thread, as `worker 123`; empty for none."""
+        if not row:
+            return ""
+        name = self._names.thread(row)
+        return _clipped(f"{name.name or 'thread'} {name.tid or '(never ran)'}")
+
+    def thread_texts(self) -> list[str]:
+        """Return how to call the threads, by row; empty for those that did not live."""
+        lived = set(self.lived())
+        return [self.thread(row) if row in lived else "" for row in range(len(self.threads))]
+
+    def thread_name(self, row: int) -> ThreadName:
+        """Return process, kernel id and own name of a thread."""
+        return self._names.thread(row)
+
+    def object(self, row: int) -> str:
+        """Return how to call an object, as `mutex g_lock`."""
+        if self._names.kind(row) == "thread":
+            target = self._joined.get(row, 0)
+            return self.thread(target) or f"thread {int(self.objects['address'][row]):#x}"
+        return _clipped(f"{self._names.kind(row)} {self._names.object(row)}")
+
+    def site(self, row: int) -> str:
+        """Return a call site, as `work+0x1c (pool.c:88)`; empty for none."""
+        return _clipped(self._names.site(row))
+
+    def stack(self, key: int) -> list[str]:
+        """Return the frames of a call stack from the call site on, the innermost first."""
+        number, stack = key >> 32, key & 0xFFFFFFFF
+        process = self.processes[number]
+        sites = stack_sites(process.stacks, stack)
+        site = self._source.chosen_site(number, stack) or recorded_site(process, sites)
+        if self._symbols is None:
+            return [hex_of_site(one) for one in sites[sites.index(site) :]] if sites else []
+        return stack_texts(self._symbols, number, sites, site)
+
+    def verb(self, key: int) -> str:
+        """Return what a thread does, as `waits for mutex g_lock`; see `verb_key`."""
+        return f"{rec.VERBS[key & 7]} {self.object(key >> 3)}"
+
+    @staticmethod
+    def verb_key(records: NDArray[Any]) -> NDArray[np.uint64]:
+        """Return what threads do as numbers, for those `verb` has names: object << 3 | verb."""
+        return np.asarray(records["object"].astype(np.uint64) << np.uint64(3) | records["verb"])
+
+    def verb_places(self, records: NDArray[Any]) -> NDArray[np.int64]:
+        """Return what threads do as places in `verb_keys`."""
+        return np.asarray(np.searchsorted(self.verb_keys, self.verb_key(records)))
+
+    def stack_places(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return call stacks as places in `stack_keys`, from 1; 0 for none."""
+        return np.where(keys, np.searchsorted(self.stack_keys, keys) + 1, 0)
+
+    def summary(self) -> str:
+        """Return in a few words what there is."""
+        n = self.counts
+        threads = len(self.lived())
+        return (
+            f"{n['waits']:,} {plural(n['waits'], 'wait')}, "
+            f"{n['holds']:,} {plural(n['holds'], 'hold')} and "
+            f"{n['wakeups']:,} {plural(n['wakeups'], 'wake-up')} "
+            f"of {threads} {plural(threads, 'thread')}"
+        )
+
+    # ---- records ----
+
+    def records(self, most: int) -> Iterator[NDArray[Any]]:
+        """Yield all records in the order of time, at most so many at once; once."""
+        batches = self._batches()
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(next, batches, None)
+            while (records := ahead.result()) is not None:
+                ahead = pool.submit(next, batches, None)  # while these are written
+                if self.shift_ns:
+                    records["ts"] += self.shift_ns
+                for start in range(0, len(records), most):
+                    yield records[start : start + most]
+
+    def _batches(self) -> Iterator[NDArray[Any]]:
+        """Follow the trace again, and yield the records of each batch of events with what is late.
+
+        Of equal times, what the model reports first comes first.
+        """
+        lanes = libptttrack_sums.Lanes()
+        early: list[NDArray[Any]] = []
+        before = libptttrack_sums.NEVER
+        for model, reached in self._steps():
+            reported = [*early, *(pairs.records(before) for pairs in self._pairs(model, lanes))]
+            model.drop_rows()
+            pieces, early = self._beginnings.until(reached), []
+            for records in reported:
+                ahead = records["ts"] > reached
+                if ahead.any():
+                    early.append(chosen(records, ahead))
+                pieces.append(chosen(records, ~ahead) if ahead.any() else records)
+            pieces += self._late.until(reached)
+            if any(map(len, pieces)):
+                yield in_order(pieces)
+            before = reached
+
+    def _steps(self) -> Iterator[tuple[libptttrack_sums.Model, int]]:
+        return model_steps(
+            self._source, libptttrack_sums.ROWS, window=self._window, only=self._only
+        )
+
+    def _pairs(
+        self, model: libptttrack_sums.Model, lanes: libptttrack_sums.Lanes
+    ) -> Iterator[rec.Pairs]:
+        """Yield the rows that the model has reported."""
+        processes = model.table("threads", copy=False)["process"]
+        for name in self.counts:
+            rows = model.table(name, copy=False)
+            if len(rows):
+                yield rec.Pairs(name, rows, lanes, processes)
+
+    def _learn(self, lanes: libptttrack_sums.Lanes) -> libptttrack_sums.Model:
+        """Follow the trace for the first time."""
+        before = libptttrack_sums.NEVER
+        for model, reached in self._steps():
+            for pairs in self._pairs(model, lanes):
+                self.counts[pairs.name] += len(pairs.rows)
+                self._first = min(self._first, int(pairs.times.min()))
+                self._late.add(pairs.late_records(before))
+                self._verbs.append(pairs.verb_keys())
+                self._stacks.append(pairs.stacks())
+                if pairs.name == "waits":
+                    self._learn_joins(pairs.rows)
+            if len(self._verbs) > _PIECES:
+                self._verbs, self._stacks = [_each_once(self._verbs)], [_each_once(self._stacks)]
+            model.drop_rows()
+            before = reached
+        return model
+
+    def _learn_joins(self, waits: NDArray[Any]) -> None:
+        joins = waits[(waits["kind"] == _THREAD) & (waits["owner"] != 0)]
+        self._joined.update(zip(joins["object"].tolist(), joins["owner"].tolist(), strict=True))
+
+
+def _each_once(pieces: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    return np.unique(np.concatenate(pieces)) if pieces else np.empty(0, np.uint64)
+
+
+def chosen(records: NDArray[Any], which: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return some records; NumPy's own way to say so takes them apart, and twenty times as long."""
+    return records.take(np.flatnonzero(which))
+
+
+def _clipped(name: str) -> str:
+    """Return a name that no viewer chokes on."""
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+
+
+class Depths:
+    """How many threads wait for each object, record by record.
+
+    Args:
+        objects: How many objects there are.
+    """
+
+    def __init__(self, objects: int) -> None:
+        self._now = np.zeros(objects, np.int64)
+
+    def changes(self, records: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return the records at which queues of objects change, and how long these are then.
+
+        Args:
+            records: The next ones in time.
+        """
+        what, kind = records["what"], records["kind"]
+        waits = (what == rec.WAIT) | (what == rec.WAIT_END)
+        records = chosen(records, waits & (kind != _THREAD))
+        return records, self._after(records)
+
+    def _after(self, records: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the number of waiters after each beginning or end of a wait."""
+        found = np.zeros(len(records), np.int64)
+        if not len(records):
+            return found
+        where = np.argsort(records["object"], kind="stable")
+        objects = records["object"][where]
+        step = np.where(records["what"][where] == rec.WAIT, 1, -1)
+        sums = np.cumsum(step)
+        first = np.flatnonzero(np.r_[True, objects[1:] != objects[:-1]])
+        before = self._now[objects[first]] - (sums[first] - step[first])
+        found[where] = sums + np.repeat(before, np.diff(np.r_[first, len(where)]))
+        last = np.r_[first[1:], len(where)] - 1
+        self._now[objects[last]] = found[where[last]]
+        return found

@@ -1,0 +1,35 @@
+"""Locks that threads hand to one another, each of them asleep until it is its turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+from nptltrace.findings.words import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+_LONG_NS = 5_000_000
+
+
+@finding("convoy", severity="warning")
+def convoy(trace: Trace) -> Iterator[Found]:
+    """A lock was handed from waiter to waiter, and nobody had it for most of the time.
+
+    It was taken 100 times in a row or more, in 5 ms or longer, by a thread that had slept until it
+    was released, while others slept in its queue. To wake a thread takes longer than what the lock
+    was held for, and the threads go on at the pace of the kernel: a lock that spins for a moment,
+    or is asked for less often, would help. Of each lock the longest time is reported.
+    """
+    for fact in trace.facts("convoy"):
+        if fact.value < _LONG_NS:
+            continue
+        passed, free = fact.steps
+        yield fact.found(
+            f"{passed.object} was handed to a thread that slept in its queue {passed.value} times "
+            f"in a row, the last time by {passed.thread}{passed.at} to {free.thread}: of "
+            f"{duration(fact.value)} nobody had it for {duration(free.value)}"
+        )

@@ -1,0 +1,43 @@
+"""Threads that lose the processor with a lock in hand that others wait for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.findings.kind import finding
+from nptltrace.findings.words import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.findings.facts import Found, Trace
+
+_LONG_NS = 50_000_000
+_OFTEN = 20
+# A thread that waits for a spin lock takes a processor from those that could go on.
+_SPINNING_NS = 10_000_000
+_SPINNING_OFTEN = 5
+
+
+@finding("holder-preempted", severity="warning")
+def holder_preempted(trace: Trace) -> Iterator[Found]:
+    """A thread held a lock and could have run, had no processor, and others waited for the lock.
+
+    They did for 50 ms or longer at a time, or 20 times for 1 ms or longer: a shorter hold, threads
+    that are pinned elsewhere or a longer time slice would help, another lock would not. For a spin
+    lock it is 10 ms, or 5 times: there a lock whose waiters sleep would help. It takes a
+    trace with readings of the scheduler (`"sched"` of `ptt stat`). Of all holds that began at one
+    call site the longest time is reported.
+    """
+    for fact in trace.facts("hold-preempted"):
+        held, other = fact.steps
+        spins = held.kind == "spin lock"
+        long_ns = _SPINNING_NS if spins else _LONG_NS
+        if fact.value < long_ns and fact.count < (_SPINNING_OFTEN if spins else _OFTEN):
+            continue
+        waited = "spun" if spins else "waited"
+        often = f", {fact.count} times for 1 ms or longer" if fact.count > 1 else ""
+        yield fact.found(
+            f"{held.thread} held {held.object}, taken{held.at}, and had no processor, although it "
+            f"could have run, while {other.thread} {waited} {duration(fact.value)} for it{often}"
+        )

@@ -1,0 +1,270 @@
+"""Adds the run of a trace to a store: its tables, and sums of its waits."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nptltrace.analysis.sql.schema import TABLES
+from nptltrace.analysis.sql.tables import TraceTables
+from nptltrace.errors import UsageError
+from nptltrace.fleet.store import Addition
+from nptltrace.fleet.tables import ADDITION, DETAILS, LABEL, STORED, as_stored
+from nptltrace.trace.symbols.lookup import Symbols
+from nptltrace.trace.traceset import Traceset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from nptltrace.fleet.store import Store
+
+__all__ = [
+    "LockKeys", "Sums", "add_run", "append_all", "details_kept", "list_run", "new_run", "start_of",
+    "stored_rows",
+]  # fmt: skip
+
+# Rows of a table that are kept until they are written: a file of the store has as many.
+_ROWS = 1 << 18
+# Pieces that are written at one time, and so in memory besides those that are kept.
+_WRITERS = 2
+_KNOWN_BY = (
+    "lock_id", "process", "kind", "name", "name_source", "init_stack", "first_stack",
+)  # fmt: skip
+
+
+def add_run(
+    store: Store,
+    path: Path,
+    labels: Mapping[str, str],
+    *,
+    symbols: Symbols | None = None,
+    least_ns: int | None = None,
+) -> bool:
+    """Add a run to a store.
+
+    Args:
+        store: The store.
+        path: The run's trace.
+        labels: What the run is called in comparisons.
+        symbols: Names addresses; made from what the trace says otherwise.
+        least_ns: Only sums, and waits that took so long or longer; None for everything.
+
+    Returns:
+        Whether it was not in the store yet.
+
+    Raises:
+        UsageError: The recording goes on.
+    """
+    with closing(Traceset(path)) as traceset:
+        tables = TraceTables(traceset, symbols or Symbols(traceset.source))
+        run = new_run(store, path, tables)
+        if run is None:
+            return False
+        addition = Addition(store, start_of(run))
+        append_all(addition, _all_rows(tables, least_ns))
+        return list_run(addition, run, labels, least_ns)
+
+
+def new_run(store: Store, path: Path, tables: TraceTables) -> pa.Table | None:
+    """Return the run of a trace as its tables have it; None if it is in the store.
+
+    Raises:
+        UsageError: The recording goes on.
+    """
+    run = tables.table("runs")
+    if run["state"][0].as_py() == "running":
+        raise UsageError(f"{path}: the recording goes on; add it when it has ended")
+    return None if store.has_run(str(run["run_id"][0])) else run
+
+
+def start_of(run: pa.Table) -> int:
+    """Return when a run began: never null, for runs are in this order."""
+    return int(run["start_unix_ns"][0].as_py() or run["t0_unix_ns"][0].as_py())
+
+
+def list_run(
+    addition: Addition, run: pa.Table, labels: Mapping[str, str], least_ns: int | None
+) -> bool:
+    """List a run all rows of which are appended; False if it is in the store by now."""
+    more = {
+        "start_unix_ns": pa.array([start_of(run)], pa.int64()),
+        "added_unix_ns": pa.array([time.time_ns()]),
+        "summary": pa.array([least_ns is not None]),
+    }
+    row = as_stored(STORED["runs"], run, more)
+    for name, value in labels.items():
+        row = row.append_column(LABEL + name, pa.array([value]))
+    return addition.list_run(row)
+
+
+def append_all(addition: Addition, pieces: Iterable[tuple[str, pa.Table]]) -> None:
+    """Append pieces of tables; a few are written while the next ones are read."""
+    with ThreadPoolExecutor(_WRITERS) as writers:
+        pending: deque[Future[None]] = deque()
+        for name, rows in pieces:
+            if len(pending) == _WRITERS:
+                pending.popleft().result()
+            pending.append(writers.submit(addition.append, name, rows))
+        for write in pending:
+            write.result()
+
+
+def details_kept(least_ns: int | None) -> list[str]:
+    """Return the tables of details that are added."""
+    return [name for name in DETAILS if least_ns is None or name == "waits"]
+
+
+def _all_rows(tables: TraceTables, least_ns: int | None) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the rows of all tables but `runs`, in pieces."""
+    keys = LockKeys(tables)
+    sums = Sums()
+    left_out = {"runs", "events", *DETAILS} - set(details_kept(least_ns))
+    pieces = tables.pieces([name for name in TABLES if name not in left_out])
+    yield from stored_rows(pieces, keys, sums, least_ns)
+    yield "sums", sums.table(keys)
+
+
+def stored_rows(
+    pieces: Iterable[tuple[str, pa.Table]], keys: LockKeys, sums: Sums, least_ns: int | None
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the rows of a trace's tables as a store has them, many at a time.
+
+    Args:
+        pieces: Pieces of the tables, with their names.
+        keys: Learns the objects.
+        sums: Takes the waits.
+        least_ns: Leave out waits that are shorter; None for none.
+    """
+    waiting: dict[str, list[pa.Table]] = {}
+    for name, unsorted in pieces:
+        piece = _sorted(unsorted)  # while texts are numbers
+        rows = as_stored(STORED[name], piece, _more(name, piece, keys))
+        if name == "waits":
+            sums.add(rows)
+            if least_ns is not None:
+                rows = rows.filter(pc.greater_equal(rows["dur_ns"], least_ns))
+        waiting.setdefault(name, []).append(rows)
+        if sum(part.num_rows for part in waiting[name]) >= _ROWS:
+            yield name, pa.concat_tables(waiting.pop(name))
+    for name, parts in waiting.items():
+        yield name, pa.concat_tables(parts)
+
+
+def _more(name: str, rows: pa.Table, keys: LockKeys) -> dict[str, pa.Array]:
+    """Return the columns that a table has in a store only."""
+    if name == "objects":
+        return {"lock_key": keys.learn(rows)}
+    if name == "sites":
+        return {"place": pa.array([place_of(row) for row in rows.to_pylist()], pa.string())}
+    return {}
+
+
+def place_of(site: Mapping[str, Any]) -> str:
+    """Return what to call a call site in every build of the program: no line, no offset."""
+    if site["function"]:
+        where = site["file"] or site["module"]
+        return f"{site['function']} ({where})" if where else str(site["function"])
+    return f"{site['module'] or '?'}+{site['offset']:#x}"
+
+
+def _sorted(rows: pa.Table) -> pa.Table:
+    """Return rows in the order of time, in which times take fewest bytes."""
+    order = [name for name in ("process", "t_ns") if name in rows.column_names]
+    return rows.sort_by([(name, "ascending") for name in order]) if len(order) > 1 else rows
+
+
+class LockKeys:
+    """Gives objects keys that are the same in all runs.
+
+    A variable is known by its name and its program, whatever else by the kind of object and the
+    place in the program that made it, or else used it first: all that were made there share a key.
+
+    Args:
+        tables: The tables of the run.
+    """
+
+    def __init__(self, tables: TraceTables) -> None:
+        programs = {
+            row["process"]: row["exe"].rpartition("/")[2]
+            for row in tables.table("processes", ["process", "exe"]).to_pylist()
+        }
+        self._programs = programs
+        self._by_id: dict[int, str] = {}
+
+    def learn(self, objects: pa.Table) -> pa.Array:
+        """Return the keys of rows of the table of objects, and know them from now on."""
+        rows = objects.select(list(_KNOWN_BY)).to_pylist()
+        self._by_id |= {row["lock_id"]: _lock_key(row, self._programs) for row in rows}
+        return self.of(objects["lock_id"])
+
+    def of(self, ids: pa.ChunkedArray) -> pa.Array:
+        """Return the keys of objects that were learnt; null for null."""
+        return pa.array([self._by_id.get(one) for one in ids.to_pylist()], pa.string())
+
+
+def _lock_key(row: Mapping[str, Any], programs: Mapping[int, str]) -> str:
+    known_by = [programs.get(row["process"], ""), row["name"]]
+    if row["name_source"] == "address":
+        known_by = [row["init_stack"] or row["first_stack"] or ""]
+    parts = [row["kind"], *known_by]
+    return blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
+
+
+class Sums:
+    """Adds waits up by lock, place and class."""
+
+    _BY = ("run_id", "kind", "class", "lock_id", "stack_id")
+    _SUMS: tuple[tuple[Any, str, str], ...] = (
+        ([], "count_all", "waits"),
+        ("dur_ns", "sum", "wait_ns"),
+        ("held_ns", "sum", "held_ns"),
+        ("dur_ns", "max", "wait_max_ns"),
+    )
+
+    def __init__(self) -> None:
+        self._parts: list[pa.Table] = []
+
+    def add(self, waits: pa.Table) -> None:
+        """Add some waits, as a store has them."""
+        groups = waits.group_by(list(self._BY))
+        rows = groups.aggregate([(column, how) for column, how, _ in self._SUMS])
+        self.take(rows.rename_columns([*self._BY, *(name for *_, name in self._SUMS)]))
+
+    def take(self, sums: pa.Table) -> None:
+        """Add what others have added up."""
+        self._parts.append(sums)
+
+    def parts(self) -> pa.Table:
+        """Return what was added up so far, for `take` of others."""
+        return pa.concat_tables([self.schema().empty_table(), *self._parts])
+
+    @classmethod
+    def schema(cls) -> pa.Schema:
+        """Return the columns of `parts`."""
+        of_waits = {name: STORED["waits"].schema.field(name).type for name in cls._BY}
+        return pa.schema(of_waits | {name: pa.int64() for *_, name in cls._SUMS})
+
+    def table(self, keys: LockKeys) -> pa.Table:
+        """Return the sums as a store has them.
+
+        Args:
+            keys: The keys of all locks.
+        """
+        if not self._parts:
+            return STORED["sums"].schema.empty_table().drop_columns([ADDITION])
+        rows = pa.concat_tables(self._parts)
+        rows = rows.append_column("lock_key", keys.of(rows["lock_id"]))
+        by = [name for name in self._BY if name != "lock_id"] + ["lock_key"]
+        names = [name for *_, name in self._SUMS]
+        how = ["max" if name == "wait_max_ns" else "sum" for name in names]
+        rows = rows.group_by(by).aggregate(list(zip(names, how, strict=True)))
+        return as_stored(STORED["sums"], rows.rename_columns([*by, *names]), {})

@@ -1,0 +1,149 @@
+"""`ptt fleet report` and `ptt fleet diff`: where runs wait, and which of them wait longer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nptltrace.analysis.report.significance import chances
+from nptltrace.errors import UsageError
+from nptltrace.fleet.waiting import waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from nptltrace.analysis.vocabulary.document_types import (
+        FleetChange,
+        FleetDiff,
+        FleetGroup,
+        FleetPlace,
+        FleetPlaceChange,
+        FleetReport,
+        FleetStep,
+    )
+    from nptltrace.fleet.fleet import Fleet
+    from nptltrace.fleet.selection import Chosen
+
+__all__ = ["fleet_diff", "fleet_report"]
+
+
+def fleet_report(fleet: Fleet, chosen: Chosen, *, by: str, confidence: float) -> FleetReport:
+    """Return where runs waited.
+
+    Args:
+        fleet: The store.
+        chosen: The runs.
+        by: What divides them into groups: `host`, `exe` or a label.
+        confidence: How sure a change from one group to the next must be.
+
+    Raises:
+        UsageError: No run has what divides them.
+    """
+    found = waiting(fleet, chosen.run_ids)
+    groups = chosen.values(by)
+    changes = [
+        _changes(found.wait_ns, groups[before], groups[after]) for before, after in pairwise(groups)
+    ]
+    places: list[FleetPlace] = []
+    for number, place in enumerate(found.places):
+        values = found.wait_ns[number]
+        median, p90 = np.quantile(values, [0.5, 0.9], method="inverted_cdf")
+        places.append(
+            {
+                "place": place.place, "site": place.site, "module": place.module,
+                "kind": place.kind, "runs": int(np.count_nonzero(values)), "waits": place.waits,
+                "wait_ns": int(values.sum()), "held_ns": int(found.held_ns[number].sum()),
+                "wait_max_ns": place.wait_max_ns,
+                "run_mean_ns": int(values.mean()), "run_p50_ns": int(median),
+                "run_p90_ns": int(p90), "run_max_ns": int(values.max()),
+                "groups": [
+                    {"value": value, "runs": len(runs), "run_mean_ns": int(values[runs].mean())}
+                    for value, runs in groups.items()
+                ],
+                "changes": list(_steps(groups, changes, number, confidence)),
+            }
+        )  # fmt: skip
+    return {
+        "store": fleet.store.place, "by": by, "runs": len(chosen.rows),
+        "wait_ns": int(found.total_ns.sum()), "confidence": confidence,
+        "groups": _groups(groups, found.total_ns), "places": places,
+    }  # fmt: skip
+
+
+def fleet_diff(fleet: Fleet, before: Chosen, after: Chosen, *, confidence: float) -> FleetDiff:
+    """Return what changed from some runs to others.
+
+    Args:
+        fleet: The store.
+        before: The ones.
+        after: The others.
+        confidence: How sure a change must be.
+
+    Raises:
+        UsageError: There are none of the ones, or of the others.
+    """
+    for side, runs in (("before", before), ("after", after)):
+        if not runs.rows:
+            raise UsageError(f"no run of the store is one of those {side}")
+    common = set(before.run_ids) & set(after.run_ids)
+    if common:
+        raise UsageError(f"run {min(common)} is on both sides; choose others")
+    n, m = len(before.rows), len(after.rows)
+    found = waiting(fleet, [*before.run_ids, *after.run_ids])
+    sides = list(range(n)), list(range(n, n + m))
+    ways = _changes(found.wait_ns, *sides)
+    whole = _changes(found.total_ns[np.newaxis], *sides)
+    rows: list[FleetPlaceChange] = [
+        {"place": place.place, "site": place.site, "module": place.module, "kind": place.kind,
+         **_change(ways, number)}
+        for number, place in enumerate(found.places)
+    ]  # fmt: skip
+    rows.sort(key=lambda row: -abs(row["after_ns"] - row["before_ns"]))
+    return {
+        "store": fleet.store.place, "runs_before": n, "runs_after": m, "confidence": confidence,
+        "total": _change(whole, 0), "places": rows,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """Means of two groups of runs, and how probable their differences are by chance."""
+
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    chance: NDArray[np.float64]
+
+
+def _changes(values: NDArray[np.float64], before: Sequence[int], after: Sequence[int]) -> _Changes:
+    one, other = values[:, before], values[:, after]
+    return _Changes(one.mean(axis=1), other.mean(axis=1), chances(one, other))
+
+
+def _change(ways: _Changes, number: int) -> FleetChange:
+    was, now = float(ways.before[number]), float(ways.after[number])
+    return {
+        "before_ns": int(was), "after_ns": int(now),
+        "change_percent": (now / was - 1) * 100 if was else None,
+        "chance": float(ways.chance[number]),
+    }  # fmt: skip
+
+
+def _steps(
+    groups: Iterable[str], changes: Iterable[_Changes], number: int, confidence: float
+) -> Iterator[FleetStep]:
+    """Yield the changes at a place that are hardly chance."""
+    for (before, after), ways in zip(pairwise(groups), changes, strict=True):
+        if ways.chance[number] <= 1 - confidence:
+            yield {"value_before": before, "value_after": after, **_change(ways, number)}
+
+
+def _groups(groups: dict[str, list[int]], total: NDArray[np.float64]) -> list[FleetGroup]:
+    return [
+        {"value": value, "runs": len(runs), "run_mean_ns": int(total[runs].mean())}
+        for value, runs in groups.items()
+    ]

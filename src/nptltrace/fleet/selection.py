@@ -1,0 +1,95 @@
+"""Chooses runs of a store by what they are: program, host, labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.errors import UsageError, near
+from nptltrace.fleet.tables import LABEL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+__all__ = ["Chosen", "choose", "value_of"]
+
+_OWN = ("host", "exe", "run_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Some runs.
+
+    Attributes:
+        rows: Their rows in `runs`, in the order in which they began.
+        names: What runs can be chosen by.
+    """
+
+    rows: list[dict[str, Any]]
+    names: list[str]
+
+    @property
+    def run_ids(self) -> list[str]:
+        """Their UUIDs."""
+        return [row["run_id"] for row in self.rows]
+
+    def values(self, name: str) -> dict[str, list[int]]:
+        """Return the values that the runs have of a name, and which runs have each, by number.
+
+        Args:
+            name: `host`, `exe`, or a label's.
+
+        Raises:
+            UsageError: No run has it.
+        """
+        if name not in self.names:
+            raise _unknown(name, self.names)
+        found: dict[str, list[int]] = {}
+        for number, row in enumerate(self.rows):
+            value = value_of(row, name)
+            if value is not None:
+                found.setdefault(value, []).append(number)
+        return found
+
+
+def value_of(run: Mapping[str, Any], name: str) -> str | None:
+    """Return what a run has of a name; None where it has nothing."""
+    value = run.get(name if name in _OWN else LABEL + name)
+    return PurePath(value).name if name == "exe" and value else value
+
+
+def choose(runs: pa.Table, wanted: Sequence[str]) -> Chosen:
+    """Return the runs that have all that is wanted.
+
+    Args:
+        runs: The table of runs.
+        wanted: `NAME=VALUE` each, the name `host`, `exe`, `run_id` or a label's; of one name
+            several times, any of the values.
+
+    Raises:
+        UsageError: One is not of that form, or no run has such a name.
+    """
+    labels = [name.removeprefix(LABEL) for name in runs.column_names if name.startswith(LABEL)]
+    names = [*_OWN, *labels]
+    values: dict[str, set[str]] = {}
+    for text in wanted:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"{text!r}: give NAME=VALUE, such as release=1.4.2 or host=web1")
+        if name not in names:
+            raise _unknown(name, names)
+        values.setdefault(name, set()).add(value)
+    rows = [
+        row
+        for row in runs.to_pylist()
+        if all(value_of(row, name) in among for name, among in values.items())
+    ]
+    return Chosen(rows, names)
+
+
+def _unknown(name: str, names: Sequence[str]) -> UsageError:
+    known = near(name, names) or f": they have {', '.join(names)}"
+    return UsageError(f"no run has a {name}{known}")

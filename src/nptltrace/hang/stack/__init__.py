@@ -1,0 +1,1 @@
+"""The stacks of sleeping threads, unwound from outside, with names for C and Python."""

@@ -1,0 +1,188 @@
+"""The Python functions that the threads of a CPython process are in, read from its memory."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nptltrace.hang.stack.cpython_layouts import LAYOUTS, debug_layout
+from nptltrace.trace.symbols.places.python_lines import line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.hang.stack.cpython_layouts import Layout
+    from nptltrace.hang.stack.names import Names
+    from nptltrace.hang.targets.target import Target
+
+__all__ = ["PythonFrame", "Pythons"]
+
+_NAME = re.compile(r"(?:lib)?python3\.(\d+)[a-z]*(?:\.so[.0-9]*)?")
+_DEPTH = 1000
+_THREADS = 1 << 16
+_TEXT_MAX = 1 << 12
+_LINES_MAX = 1 << 20
+# Where the C library of x86-64 keeps the id of a thread, from its `pthread_t` on.
+_TID_AT = 720
+# The owner of a frame that stands for a call by C.
+_OWNED_BY_C = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFrame:
+    """A Python function that a thread is in.
+
+    Attributes:
+        function: Its name, qualified where the interpreter knows it so.
+        file: The source file, without directories.
+        line: Its line; 0 where that is not known.
+        module: Nothing: it is in no module of the process.
+    """
+
+    function: str
+    file: str
+    line: int
+    module: str = ""
+
+    def __str__(self) -> str:
+        """Return it as `work (pool.py:88)`."""
+        return f"{self.function} ({self.file}:{self.line})"
+
+
+class Pythons:
+    """The Python functions of all threads of a process.
+
+    Args:
+        process: The process.
+        names: Names for what lies in it.
+
+    Attributes:
+        evaluates: Where the function of the interpreter lies that runs Python functions.
+        module: File name of the interpreter's module.
+    """
+
+    def __init__(self, process: Target, names: Names) -> None:
+        self._process = process
+        self.evaluates, self.module = range(0), ""
+        self._layout: Layout | None = None
+        self._codes: dict[int, tuple[str, str, int, bytes] | None] = {}
+        self._states: dict[int, int] = {}
+        for module in process.modules:
+            name = module.path.rpartition("/")[2]
+            match = _NAME.fullmatch(name)
+            runtime = names.exported(module, "_PyRuntime").start if match else 0
+            if match and runtime:
+                self.evaluates = names.exported(module, "_PyEval_EvalFrameDefault")
+                self.module = name
+                self._layout = self._layout_of(int(match[1]), runtime)
+                if self._layout is not None:
+                    self._states = dict(self._threads(runtime, self._layout))
+                break
+
+    def of(self, inner_tid: int) -> list[list[PythonFrame]]:
+        """Return the functions of a thread, the innermost first, by calls of the interpreter.
+
+        Nothing is returned of a stack that cannot be read as a whole.
+        """
+        state = self._states.get(inner_tid)
+        if state is None or self._layout is None:
+            return []
+        try:
+            return self._runs(state, self._layout)
+        except (struct.error, ValueError):
+            return []
+
+    def _layout_of(self, minor: int, runtime: int) -> Layout | None:
+        return debug_layout(minor, self._process.read(runtime, 360)) or LAYOUTS.get(minor)
+
+    def _word(self, address: int) -> int:
+        return int(struct.unpack("<Q", self._process.read(address, 8))[0])
+
+    def _threads(self, runtime: int, layout: Layout) -> Iterator[tuple[int, int]]:
+        """Yield each thread's id and where its state is."""
+        try:
+            interpreter = self._word(runtime + layout.interpreters)
+            for _ in range(_THREADS):
+                if not interpreter:
+                    return
+                state = self._word(interpreter + layout.threads)
+                for _ in range(_THREADS):
+                    if not state:
+                        break
+                    yield self._tid(state, layout), state
+                    state = self._word(state + layout.next_thread)
+                interpreter = self._word(interpreter + layout.next_interpreter)
+        except struct.error:
+            return
+
+    def _tid(self, state: int, layout: Layout) -> int:
+        if layout.native_id:
+            return self._word(state + layout.native_id)
+        # Older interpreters know a thread as the C library does.
+        data = self._process.read(self._word(state + layout.thread_id) + _TID_AT, 4)
+        return int.from_bytes(data, "little")
+
+    def _runs(self, state: int, layout: Layout) -> list[list[PythonFrame]]:
+        frame = self._word(state + layout.frame)
+        if layout.indirect:
+            frame = self._word(frame + layout.current)
+        runs: list[list[PythonFrame]] = []
+        new = True
+        for _ in range(_DEPTH):
+            if not frame:
+                break
+            owner = self._process.read(frame + layout.owner, 1)[0] if layout.owner else 0
+            if owner == _OWNED_BY_C:
+                new = True
+            else:
+                if new:
+                    runs.append([])
+                runs[-1].append(self._function(frame, layout))
+                new = not layout.inlines
+            if layout.entry and self._process.read(frame + layout.entry, 1) != b"\0":
+                new = True
+            frame = self._word(frame + layout.previous)
+        return runs
+
+    def _function(self, frame: int, layout: Layout) -> PythonFrame:
+        """Return the function of a frame, at the instruction that it is at."""
+        code = self._word(frame + layout.code)
+        if code not in self._codes:
+            self._codes[code] = self._code(code, layout)
+        known = self._codes[code]
+        if known is None:
+            raise ValueError("no code object")
+        name, path, first, lines = known
+        if layout.instructions:
+            at = self._word(frame + layout.instruction) - (code + layout.instructions)
+        else:
+            (at,) = struct.unpack("<i", self._process.read(frame + layout.instruction, 4))
+        line = line_of(layout.minor, lines, first, at)
+        return PythonFrame(name, path.rpartition("/")[2], line)
+
+    def _code(self, code: int, layout: Layout) -> tuple[str, str, int, bytes] | None:
+        name = self._text(self._word(code + layout.name), layout)
+        path = self._text(self._word(code + layout.filename), layout)
+        (first,) = struct.unpack("<i", self._process.read(code + layout.first_line, 4))
+        table = self._word(code + layout.lines)
+        size = self._word(table + 16)
+        if name is None or path is None or not 0 <= size <= _LINES_MAX or first < 0:
+            return None
+        return name, path, first, self._process.read(table + 32, size)
+
+    def _text(self, address: int, layout: Layout) -> str | None:
+        """Return a Python string, None if none can be read there."""
+        size = self._word(address + 16)
+        (state,) = struct.unpack("<I", self._process.read(address + 32, 4))
+        # Bits of the state: how many bytes a character has, compact, ASCII.
+        width, compact, ascii_only = state >> 2 & 7, state >> 5 & 1, state >> 6 & 1
+        if not compact or width not in {1, 2, 4} or not 0 < size <= _TEXT_MAX:
+            return None
+        begin = layout.ascii if ascii_only else layout.compact
+        data = self._process.read(address + begin, size * width)
+        if len(data) < size * width:
+            return None
+        encoding = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}[width]
+        return data.decode(encoding, "replace")

@@ -1,0 +1,130 @@
+"""Names for what lies in a running process: functions with their lines, and global variables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from pathlib import Path
+
+    from nptltrace.hang.stack.stacks import Frame
+    from nptltrace.hang.targets.target import Target
+    from nptltrace.trace.symbols.frames import ChooseSites
+    from nptltrace.trace.symbols.lookup import Location, Symbols
+    from nptltrace.trace.symbols.places.module_table import Module
+
+__all__ = ["Names", "OneProcess"]
+
+# The C library itself, whose parts call one another.
+_LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux")
+
+
+class OneProcess:
+    """A running process in the place of the processes of a traceset, for `Symbols`.
+
+    Args:
+        process: The process.
+
+    Attributes:
+        notes: Why names are missing, a sentence each.
+    """
+
+    traces = ()
+
+    def __init__(self, process: Target) -> None:
+        self._processes = [process]
+        self.notes: list[str] = []
+
+    def processes(self) -> list[Target]:
+        """Return the process alone."""
+        return self._processes
+
+    def trace_of(self, process: int) -> int:
+        """Return the number of its trace, which there is none of."""
+        del process
+        return 0
+
+    def choose_sites(self, choose: ChooseSites) -> None:
+        """Leave call sites as they are: there are no events."""
+
+
+class Names:
+    """Names addresses of one process.
+
+    Args:
+        symbols: The names of a `OneProcess`.
+    """
+
+    def __init__(self, symbols: Symbols) -> None:
+        self._symbols = symbols
+        self._objects: dict[int, str] = {}
+        self._sites: dict[Location, str] = {}
+
+    def location(self, frame: Frame, *, innermost: bool) -> Location:
+        """Return what is known of a frame.
+
+        Args:
+            frame: The frame.
+            innermost: It is where the thread is, not where a call returns to.
+        """
+        return self._symbols.location(0, frame.address + innermost)
+
+    def site(self, location: Location) -> str:
+        """Return a frame as a call site, without wrappers that were inlined into it.
+
+        Nothing is returned of one that is a wrapper as a whole.
+        """
+        if location not in self._sites:
+            self._sites[location] = self._site(location)
+        return self._sites[location]
+
+    def _site(self, location: Location) -> str:
+        frames = [(frame.function, location.module) for frame in location.inlined]
+        frames.append((location.function, location.module))
+        rule = self._symbols.passed_over
+        first = next((n for n, frame in enumerate(frames) if not rule(*frame)), None)
+        if first is None:
+            return ""
+        return str(replace(location, inlined=location.inlined[first:]) if first else location)
+
+    def object(self, address: int) -> str:
+        """Return the name of the global variable at an address, or the empty string."""
+        if address not in self._objects:
+            self._objects[address] = self._symbols.object_name(0, address)
+        return self._objects[address]
+
+    def files(self, module: Module) -> list[Path]:
+        """Return the files of a module and of its debug information."""
+        return [elf.path for elf in self._symbols.files(0, module)]
+
+    def exported(self, module: Module, name: str) -> range:
+        """Return where a function or variable of a module is that other modules may use."""
+        bias = module.bias or 0
+        for elf in self._symbols.files(0, module):
+            address, size = elf.exported(name)
+            if address:
+                return range(bias + address, bias + address + size)
+        return range(0)
+
+    def imports(self, modules: Iterable[Module], functions: Collection[str]) -> bool | None:
+        """Return whether a module takes one of some functions of the C library from it.
+
+        Args:
+            modules: All that there are.
+            functions: The functions.
+
+        Returns:
+            None if that is not known of a module, as of a static program.
+        """
+        unknown = False
+        for module in modules:
+            if module.path.rpartition("/")[2].startswith(_LIBRARY):
+                continue
+            said = [elf.imports for elf in self._symbols.files(0, module)]
+            names = next((names for names in said if names is not None), None)
+            unknown |= names is None
+            if names is not None and not names.isdisjoint(functions):
+                return True
+        return None if unknown else False

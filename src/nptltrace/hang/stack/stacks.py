@@ -1,0 +1,236 @@
+"""The stacks of threads that sleep, walked from outside by the unwind tables of what is mapped."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from nptltrace.hang.stack.unwind_tables import UnwindTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from nptltrace.hang.stack.unwind_tables import Row
+    from nptltrace.hang.targets.target import Target
+    from nptltrace.hang.targets.thread import Thread
+    from nptltrace.trace.symbols.places.module_table import Module
+
+__all__ = ["Frame", "Stacks"]
+
+_DEPTH = 64
+# As much of a stack is read at a time.
+_PIECE = 1 << 12
+_WORD = struct.Struct("=Q").unpack_from
+# How far a frame is looked for where no table leads to it.
+_SEARCHED = 1 << 12
+# So many ways to one place are remembered.
+_WAYS = 64
+
+
+class _Registers(NamedTuple):
+    """Numbers that DWARF gives to the registers of an architecture."""
+
+    stack: int
+    frame: int
+
+
+_MACHINES = {"x86_64": _Registers(7, 6), "aarch64": _Registers(31, 29)}
+_UNKNOWN = _Registers(-1, -1)
+
+
+class Frame(NamedTuple):
+    """A function on a stack.
+
+    Attributes:
+        address: Where it goes on: behind its call; of the innermost, where it is.
+        guessed: No table led to it: it was recognized on the stack by what it looks like.
+    """
+
+    address: int
+    guessed: bool = False
+
+
+class _Word(NamedTuple):
+    """A word of a stack that decides about a walk.
+
+    Attributes:
+        at: Where it is, from the stack pointer on.
+        value: What it was.
+        is_place: It is a place on the stack, from the stack pointer on.
+    """
+
+    at: int
+    value: int
+    is_place: bool
+
+
+class _Walk:
+    """A walk while it is made.
+
+    Args:
+        thread: Whose stack it is.
+        numbers: Of the registers.
+        memory: The stack.
+    """
+
+    def __init__(self, thread: Thread, numbers: _Registers, memory: _Memory) -> None:
+        self.memory = memory
+        self.frames = [Frame(thread.pc)]
+        self.known = {**thread.saved, numbers.stack: thread.sp}
+        self.origin: dict[int, int] = {}  # where on the stack registers were saved
+        self.words: list[_Word] = []
+        # Whether another stack with these words leads the same way.
+        self.is_exact = not thread.saved
+
+
+class Stacks:
+    """Walks stacks of one process.
+
+    Of a thread that was not stopped the kernel gives the stack pointer and the place, no other
+    register. What the functions of the C library have saved comes from the stack itself; where a
+    table wants a register that none of them saved, the next frame is looked for on the stack.
+
+    Args:
+        process: Whose threads they are.
+        files: Returns the files of a module.
+    """
+
+    def __init__(self, process: Target, files: Callable[[Module], Sequence[Path]]) -> None:
+        self._process, self._files = process, files
+        self._registers = _MACHINES.get(process.machine, _UNKNOWN)
+        self._tables: dict[Module, UnwindTable] = {}
+        self._rows: dict[int, Row | None] = {}
+        self._code: dict[int, bool] = {}
+        self._ways: dict[int, list[tuple[list[_Word], list[Frame]]]] = {}
+
+    def of(self, thread: Thread) -> Sequence[Frame]:
+        """Return the frames of a thread, the innermost first; none of one that runs.
+
+        Threads are many, and most are in the same few places: where the words on their stacks are
+        the same that another one has been walked by, so are the frames.
+        """
+        if not thread.pc or self._registers is _UNKNOWN:
+            return []
+        memory = _Memory(self._process, thread.sp)
+        for words, frames in self._ways.get(thread.pc, ()) if not thread.saved else ():
+            if all(
+                memory.word(thread.sp + at) == (thread.sp + value if is_place else value)
+                for at, value, is_place in words
+            ):
+                return frames
+        walk = _Walk(thread, self._registers, memory)
+        while len(walk.frames) < _DEPTH:
+            step = self._step(walk, thread.sp)
+            if step is None:
+                break
+            walk.frames.append(step)
+        ways = self._ways.setdefault(thread.pc, [])
+        if walk.is_exact and len(ways) < _WAYS:
+            ways.append((walk.words, walk.frames))
+        return walk.frames
+
+    def is_whole(self, frames: Sequence[Frame]) -> bool:
+        """Return whether nothing called the last of some frames, as its table says."""
+        row = self._row(frames[-1].address - (len(frames) > 1)) if frames else None
+        return row is not None and not row.signal and row.saved.get(row.returns) is None
+
+    def _step(self, walk: _Walk, top: int) -> Frame | None:
+        """Find the caller of the last frame, and its registers."""
+        known, memory = walk.known, walk.memory
+        inner = walk.frames[-1].address
+        row = self._row(inner - (len(walk.frames) > 1))
+        stack = known[self._registers.stack]
+        if row is None or row.signal:
+            return None
+        base = known.get(row.register)
+        if base is None:
+            walk.is_exact = False
+            return self._search(known, memory)
+        if row.register in walk.origin:
+            walk.words.append(_Word(walk.origin[row.register] - top, base - top, is_place=True))
+        frame = base + row.offset
+        at = row.saved.get(row.returns)
+        if at is None or frame <= stack:
+            return None
+        address = memory.word(frame + at)
+        walk.is_exact &= address is not None
+        walk.words.append(_Word(frame + at - top, address or 0, is_place=False))
+        if not address or not self._is_code(address - 1):
+            return None
+        for register, offset in row.saved.items():
+            if register != row.returns:
+                known.pop(register, None)
+                walk.origin.pop(register, None)
+                if offset is not None and (value := memory.word(frame + offset)) is not None:
+                    known[register] = value
+                    walk.origin[register] = frame + offset
+        known[self._registers.stack] = frame
+        return Frame(address)
+
+    def _search(self, known: dict[int, int], memory: _Memory) -> Frame | None:
+        """Look for a saved frame pointer with a return address behind it: the first there is."""
+        begin = known[self._registers.stack]
+        for at in range(begin, begin + _SEARCHED, 8):
+            pointer, address = memory.word(at), memory.word(at + 8)
+            if pointer is None or address is None:
+                return None
+            if at < pointer < at + (1 << 20) and not pointer & 7 and self._is_return(address):
+                known.clear()
+                known[self._registers.stack] = at + 16
+                known[self._registers.frame] = pointer
+                return Frame(address, guessed=True)
+        return None
+
+    def _is_return(self, address: int) -> bool:
+        """Return whether a call stands before an address."""
+        if not self._is_code(address - 1) or self._row(address - 1) is None:
+            return False
+        before = self._process.read(address - 7, 7)
+        if len(before) < 7:  # noqa: PLR2004 -- the longest call there is
+            return False
+        # x86: a call of an address, or through a register or memory
+        indirect = any(
+            before[-n] == 0xFF and before[1 - n] & 0x38 == 0x10  # noqa: PLR2004
+            for n in (2, 3, 4, 6, 7)
+        )
+        return before[-5] == 0xE8 or indirect  # noqa: PLR2004
+
+    def _is_code(self, address: int) -> bool:
+        if address not in self._code:
+            self._code[address] = self._process.map.only(address) is not None
+        return self._code[address]
+
+    def _row(self, address: int) -> Row | None:
+        if address not in self._rows:
+            self._rows[address] = self._find_row(address)
+        return self._rows[address]
+
+    def _find_row(self, address: int) -> Row | None:
+        module = self._process.map.only(address)
+        if module is None:
+            return None
+        table = self._tables.get(module)
+        if table is None:
+            table = self._tables[module] = UnwindTable(self._files(module))
+        return table.row(address - (module.bias or 0))
+
+
+class _Memory:
+    """A stack, read a piece at a time."""
+
+    def __init__(self, process: Target, begin: int) -> None:
+        self._process, self._begin = process, begin & ~7
+        self._data = b""
+        self._whole = False
+
+    def word(self, address: int) -> int | None:
+        """Return the word at an address of the stack, None where there is none."""
+        at = address - self._begin
+        if not 0 <= at < 1 << 24 or at & 7:
+            return None
+        while at + 8 > len(self._data) and not self._whole:
+            more = self._process.read(self._begin + len(self._data), _PIECE)
+            self._data += more
+            self._whole = len(more) < _PIECE
+        return int(_WORD(self._data, at)[0]) if at + 8 <= len(self._data) else None

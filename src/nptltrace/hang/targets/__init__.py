@@ -1,0 +1,1 @@
+"""What is looked at: a process that runs or a core file, its threads, memory and modules."""

@@ -1,0 +1,273 @@
+"""A core file in the place of a process: what it was when the file was written."""
+
+from __future__ import annotations
+
+import bisect
+import mmap
+import os
+import signal
+import struct
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from nptltrace._binding.handle import own
+from nptltrace.errors import NativeError, PttError, UsageError
+from nptltrace.hang.targets.core_notes import read_notes
+from nptltrace.hang.targets.mapped import modules_of
+from nptltrace.hang.targets.thread import Thread
+from nptltrace.recording.program_headers import read_elf
+from nptltrace.trace.symbols.places.module_table import Module, ModuleMap
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nptltrace.hang.targets.core_notes import CoreNotes
+    from nptltrace.trace.symbols.places.python_code import PythonCode
+
+__all__ = ["Core"]
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_CORE, _X86_64 = 4, 62
+_LOAD, _NOTE, _EXECUTABLE = 1, 4, 1
+# So many segments stand for: as many as the first section says.
+_MORE = 0xFFFF
+# Where the C library of x86-64 keeps the id of a thread, from its thread pointer on.
+_TID_AT = 720
+_TIDS = 1 << 22
+_COMPRESSED = {
+    b"\x28\xb5\x2f\xfd": "zstd -d",
+    b"\xfd7zX": "xz -d",
+    b"\x04\x22\x4d\x18": "lz4 -d",
+    b"\x1f\x8b\x08": "gzip -d",
+}
+
+
+class _Segment(NamedTuple):
+    """A piece of memory that the file holds.
+
+    Attributes:
+        start: Its address.
+        size: How much of it the file holds.
+        offset: Where in the file.
+    """
+
+    start: int
+    size: int
+    offset: int
+
+
+class Core:
+    """A core file of the kernel or of a debugger.
+
+    Args:
+        path: The file.
+        program: The program that it is of, where it is not at its own path.
+
+    Attributes:
+        remarks: What is missing in the file, a sentence each.
+
+    Raises:
+        PttError: It cannot be read, is no core file, or is one of another architecture.
+        UsageError: The program is another one.
+    """
+
+    machine = "x86_64"
+
+    def __init__(self, path: Path, program: Path | None = None) -> None:
+        self.path, self._program = path, program
+        self.remarks: list[str] = []
+        self._segments: list[_Segment] = []
+        self._code: list[int] = []
+        if path.exists() and not path.is_file():
+            raise PttError(f"{path} is no file")
+        try:
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                self._data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        except ValueError:
+            raise PttError(f"{path} is empty, and no core file") from None
+        except OSError as error:
+            raise NativeError(f"cannot read {path}", error.errno or 0) from None
+        own(self, self._data.close)
+        self.start_unix_ns: int | None = status.st_mtime_ns
+        self.codes: dict[int, PythonCode] = {}
+        try:
+            self._notes = self._parse(status.st_size)
+        except (ValueError, struct.error):
+            raise PttError(f"{path} is damaged or cut short: its notes cannot be read") from None
+        if not self._notes.threads:
+            raise PttError(f"{path} is cut short, or says nothing of threads")
+        self.pid = self._notes.pid or next(iter(self._notes.threads))
+        self.name = self._notes.name
+        if program is not None:
+            self._check_program(program)
+
+    @property
+    def title(self) -> str:
+        """The name of the target in reports."""
+        ended = self._notes.signal
+        try:
+            by = f", ended by {signal.Signals(ended).name}" if ended else ""
+        except ValueError:
+            by = f", ended by signal {ended}"
+        return f"core file of process {self.pid} ({self.name}{by})"
+
+    @property
+    def handles_signals(self) -> bool | None:
+        """Not known: the kernel does not write it down."""
+        return None
+
+    @cached_property
+    def modules(self) -> list[Module]:
+        """The files that its code came from."""
+        found = [m for m in modules_of(self._notes.mappings, self.read) if self._has_code(m)]
+        if self._program is None:
+            return found
+        entry, place = self._notes.entry, str(self._program.absolute())
+        build_id = elf.build_id if (elf := read_elf(self._program)) is not None else ""
+        return [
+            Module(place, build_id, m.start, m.end, m.offset, m.bias)
+            if m.start <= entry < m.end
+            else m
+            for m in found
+        ]
+
+    def _has_code(self, module: Module) -> bool:
+        """Return whether it is a program or library; of a file without a header, by its rights."""
+        mapped = any(module.start <= start < module.end for start in self._code)
+        return mapped or module.bias is not None
+
+    @cached_property
+    def map(self) -> ModuleMap:
+        """Which module lies at an address."""
+        return ModuleMap(self.modules)
+
+    def threads(self) -> list[Thread]:
+        """Return its threads by id."""
+        return list(self._threads.values())
+
+    def thread(self, tid: int) -> Thread | None:
+        """Return one of its threads: it is for ever as it was."""
+        return self._threads.get(tid)
+
+    @cached_property
+    def _inner(self) -> dict[int, int]:
+        """The ids that the threads have for themselves; none where those cannot be relied on.
+
+        A debugger outside the process's PID namespace writes other ids than the process knows.
+        """
+        found: dict[int, int] = {}
+        for tid, registers in self._notes.threads.items():
+            data = self.read(registers.thread_pointer + _TID_AT, 4)
+            found[tid] = int.from_bytes(data, "little")
+        sound = all(0 < inner <= _TIDS for inner in found.values())
+        return found if sound and len({*found.values()}) == len(found) else {}
+
+    @cached_property
+    def _threads(self) -> dict[int, Thread]:
+        return {
+            tid: Thread(
+                tid,
+                self._inner.get(tid, tid),
+                "",
+                "R" if registers.call is None else "S",
+                registers.call,
+                registers.sp,
+                registers.pc,
+                0,
+                registers.saved,
+            )
+            for tid, registers in sorted(self._notes.threads.items())
+        }
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return memory, less of it where the file does not hold all."""
+        found = b""
+        while len(found) < size:
+            begin = address + len(found)
+            number = bisect.bisect_right(self._segments, begin, key=lambda s: s.start) - 1
+            if number < 0 or begin - self._segments[number].start >= self._segments[number].size:
+                break
+            segment = self._segments[number]
+            skipped = begin - segment.start
+            count = min(size - len(found), segment.size - skipped)
+            at = segment.offset + skipped
+            piece = self._data[at : at + count]
+            found += piece
+            if len(piece) < count:
+                break
+        return found
+
+    def may_live(self, inner_tid: int, *, private: bool) -> bool:
+        """Return whether a thread that is not among its threads may have lived."""
+        del inner_tid
+        return not private or not self._inner
+
+    def _parse(self, size: int) -> CoreNotes:
+        """Read where memory is; return what the notes say."""
+        self._check_kind()
+        header = _HEADER.unpack_from(self._data)
+        programs, sections, entry, count = header[5], header[6], header[9], header[10]
+        if count == _MORE:
+            count = _SECTION.unpack_from(self._data, sections)[7]
+        if entry < _SEGMENT.size or programs + entry * count > size:
+            raise ValueError("segments are cut short")
+        notes = b""
+        missing = 0
+        for number in range(count):
+            kind, flags, offset, start, _, length, _, _ = _SEGMENT.unpack_from(
+                self._data, programs + entry * number
+            )
+            if kind == _NOTE:
+                if offset + length > size:
+                    raise ValueError("notes are cut short")
+                notes += self._data[offset : offset + length]
+            if kind == _LOAD and flags & _EXECUTABLE:
+                self._code.append(start)
+            if kind == _LOAD and length:
+                self._segments.append(_Segment(start, length, offset))
+                missing += max(offset + length - size, 0) > 0
+        self._segments.sort()
+        if missing:
+            self.remarks.append(
+                f"{self.path} is cut short: of {missing} of {len(self._segments)} pieces of memory "
+                "not all is there (ulimit -c)"
+            )
+        return read_notes(notes)
+
+    def _check_kind(self) -> None:
+        """Refuse what is no core file of this architecture."""
+        head = self._data[:20]
+        for magic, command in _COMPRESSED.items():
+            if head.startswith(magic):
+                raise PttError(f"{self.path} is compressed: unpack it first (`{command}`)")
+        if head[:4] != b"\x7fELF" or len(self._data) < _HEADER.size:
+            raise PttError(f"{self.path} is no core file")
+        if head[4:6] != b"\x02\x01":
+            raise PttError(f"{self.path} is of another architecture than x86-64")
+        kind, machine = struct.unpack_from("<HH", head, 16)
+        if kind != _CORE:
+            raise PttError(f"{self.path} is a program or a library, and no core file")
+        if machine != _X86_64:
+            raise PttError(f"{self.path} is of another architecture than x86-64")
+
+    def _check_program(self, program: Path) -> None:
+        """Refuse a program that the file is not of."""
+        try:
+            elf = read_elf(program)
+        except OSError as error:
+            raise NativeError(f"cannot read {program}", error.errno or 0) from None
+        if elf is None:
+            raise UsageError(f"{program} is no ELF file")
+        entry = self._notes.entry
+        own_one = next(
+            (m for m in modules_of(self._notes.mappings, self.read) if m.start <= entry < m.end),
+            None,
+        )
+        if own_one is not None and own_one.build_id and own_one.build_id != elf.build_id:
+            raise UsageError(
+                f"{program} is not the program of {self.path}, which is {own_one.path} "
+                f"(build-id {own_one.build_id})"
+            )

@@ -1,0 +1,97 @@
+"""The notes of a core file: its process, its threads' registers, which files were mapped."""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nptltrace.hang.targets.mapped import Mapping
+from nptltrace.hang.targets.registers import SIZE, Registers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["CoreNotes", "read_notes"]
+
+_HEAD = struct.Struct("<III")
+_PRSTATUS, _PRPSINFO, _AUXV = 1, 3, 6
+_SIGINFO, _FILE = 0x5349_4749, 0x4649_4C45
+# `struct elf_prstatus`: the signal, the thread, its registers.
+_SIGNAL, _TID, _REGISTERS = struct.Struct("<i"), struct.Struct("<32xi"), 112
+# `struct elf_prpsinfo`: the process and its name.
+_PROCESS = struct.Struct("<24xi12x16s")
+_AT_ENTRY = 9
+
+
+@dataclass(slots=True)
+class CoreNotes:
+    """What the notes say.
+
+    Attributes:
+        pid: The process, as the writer of the file counts it.
+        name: Its name.
+        signal: The signal that ended it; 0 if none did.
+        entry: Where the program itself begins; 0 if that is not said.
+        threads: The registers of its threads, by id.
+        mappings: The parts of files that were mapped.
+    """
+
+    pid: int = 0
+    name: str = ""
+    signal: int = 0
+    entry: int = 0
+    threads: dict[int, Registers] = field(default_factory=dict)
+    mappings: list[Mapping] = field(default_factory=list)
+
+
+def read_notes(data: bytes) -> CoreNotes:
+    """Return what the notes of a core file say.
+
+    Args:
+        data: The contents of its PT_NOTE segment.
+
+    Raises:
+        ValueError: They are cut short, or not those of a core file.
+        struct.error: As above.
+    """
+    notes = CoreNotes()
+    for name, kind, content in _notes(data):
+        if name == b"CORE" and kind == _PRSTATUS:
+            registers = Registers(content[_REGISTERS : _REGISTERS + SIZE])
+            notes.threads.setdefault(_TID.unpack_from(content)[0], registers)
+            # of gcore, which sends a signal to nobody, there is an ordinary stop
+            notes.signal = notes.signal or _SIGNAL.unpack_from(content)[0]
+        elif name == b"CORE" and kind == _PRPSINFO:
+            notes.pid, text = _PROCESS.unpack_from(content)
+            notes.name = text.partition(b"\0")[0].decode("utf-8", "replace")
+        elif name == b"CORE" and kind == _AUXV:
+            pairs = struct.iter_unpack("<QQ", content[: len(content) // 16 * 16])
+            notes.entry = next((value for key, value in pairs if key == _AT_ENTRY), 0)
+        elif name == b"CORE" and kind == _FILE:
+            notes.mappings = list(_mappings(content))
+    return notes
+
+
+def _notes(data: bytes) -> Iterator[tuple[bytes, int, bytes]]:
+    """Yield name, kind and contents of each note."""
+    at = 0
+    while at + _HEAD.size <= len(data):
+        name_size, size, kind = _HEAD.unpack_from(data, at)
+        name_at = at + _HEAD.size
+        begin = name_at + (name_size + 3) // 4 * 4
+        at = begin + (size + 3) // 4 * 4
+        if begin + size > len(data):
+            raise ValueError("a note is cut short")
+        yield data[name_at : name_at + name_size].rstrip(b"\0"), kind, data[begin : begin + size]
+
+
+def _mappings(data: bytes) -> Iterator[Mapping]:
+    count, page = struct.unpack_from("<QQ", data)
+    if count > len(data) // 24:
+        raise ValueError("more mapped files than fit")
+    paths = data[16 + 24 * count :].split(b"\0")
+    for number, path in zip(range(count), paths, strict=False):
+        start, end, offset = struct.unpack_from("<QQQ", data, 16 + 24 * number)
+        yield Mapping(start, end, offset * page, os.fsdecode(path))

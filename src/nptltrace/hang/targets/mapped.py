@@ -1,0 +1,80 @@
+"""The modules of a process by its memory map, as their headers in its memory say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from nptltrace.recording.program_headers import parse_elf
+from nptltrace.trace.symbols.places.module_table import Module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["Mapping", "modules_of"]
+
+_NO_MODULES = ("/dev/", "/memfd:", "/SYSV")
+_DELETED = " (deleted)"
+_PAGE = 4096
+
+
+class Mapping(NamedTuple):
+    """A part of a file that is mapped.
+
+    Attributes:
+        start: First address.
+        end: First address behind it.
+        offset: Where in the file it begins.
+        path: The file, as the process knows it.
+    """
+
+    start: int
+    end: int
+    offset: int
+    path: str
+
+
+def modules_of(
+    mappings: Iterable[Mapping], read: Callable[[int, int], bytes], root: str = ""
+) -> list[Module]:
+    """Return the modules there are, each by the build-id of what is mapped.
+
+    A file may have been replaced since by another of its name: its own headers count, and a file
+    with another build-id is not used.
+
+    Args:
+        mappings: In the order of addresses.
+        read: Reads memory.
+        root: What to put before the paths.
+    """
+    found: list[Module] = []
+    for start, end, offset, name in mappings:
+        path = name.removesuffix(_DELETED)
+        if not path.startswith("/") or path.startswith(_NO_MODULES):
+            continue
+        place = root + path
+        if found and found[-1].path == place and offset:
+            found[-1] = found[-1].joined(Module(place, "", start, end))
+        elif not offset:
+            module = _module(place, start, end, read)
+            if module is not None:
+                found.append(module)
+    return found
+
+
+def _module(path: str, start: int, end: int, read: Callable[[int, int], bytes]) -> Module | None:
+    """Return the module whose header is mapped at an address; None of a file of another kind."""
+    head = read(start, min(_PAGE, end - start))
+    if not head:
+        return Module(path, "", start, end)
+
+    def part(at: int, size: int) -> bytes:
+        if at + size <= len(head):
+            return head[at : at + size]
+        return read(start + at, size) if start + at + size <= end else b""
+
+    elf = parse_elf(part)
+    bias = elf.bias(start, 0) if elf is not None else None
+    if elf is None or bias is None:
+        return None
+    low, high = elf.extent(bias)
+    return Module(path, elf.build_id, low, max(high, end), 0, bias)

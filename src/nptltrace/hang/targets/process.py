@@ -1,0 +1,221 @@
+"""A process that runs, as its own user may see it: threads, memory, modules; none is stopped."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace._binding.libc import read_memory
+from nptltrace.errors import NativeError, PttError
+from nptltrace.hang.targets.mapped import Mapping as MappedFile
+from nptltrace.hang.targets.mapped import modules_of
+from nptltrace.hang.targets.thread import Call, Thread
+from nptltrace.trace.symbols.places.module_table import ModuleMap
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nptltrace.hang.targets.registers import Registers
+    from nptltrace.trace.symbols.places.module_table import Module
+    from nptltrace.trace.symbols.places.python_code import PythonCode
+
+__all__ = ["Process"]
+
+_MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) \S+ \d+ +(/.*)")
+# What is wanted of `status`, of which there may be thousands, in its order.
+_STATUS = re.compile(
+    r"Name:\t(.*)\n(?:.*\n)*?State:\t(.)(?:(?:.*\n)*?NSpid:(?:.*\t)(\d+)\n)?"
+    r"(?:.*\n)*?voluntary_ctxt_switches:\t(\d+)\nnonvoluntary_ctxt_switches:\t(\d+)"
+)
+_PAGE = 4096
+_SHORT = 1 << 14
+# Signals that wake nobody: those that the thread library takes for itself, cancellation and changes
+# of the user, and those of a thread's own faults, which one that sleeps does not make.
+_NOT_WAKING = sum(1 << number - 1 for number in (4, 5, 7, 8, 11, 31, 32, 33))
+
+
+class Process:
+    """A running process.
+
+    Args:
+        pid: As this PID namespace counts it.
+
+    Attributes:
+        machine: The architecture.
+        remarks: What is missing: nothing.
+        stopped: The registers of threads that are stopped.
+
+    Raises:
+        PttError: There is no such process, or it may not be looked into.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.machine = os.uname().machine
+        self.remarks: list[str] = []
+        self.stopped: Mapping[int, Registers] = {}
+        self._place = Path("/proc") / str(pid)
+        status = self._text("status")
+        if not status:
+            raise PttError(f"there is no process {pid}")
+        self.name = _value(status, "Name")
+        caught = int(_value(status, "SigCgt") or "0", 16)
+        self.handles_signals = bool(caught & ~_NOT_WAKING)
+        try:
+            (self._place / "syscall").read_bytes()
+        except PermissionError:
+            raise PttError(f"cannot look into process {pid}: {self._why()}") from None
+        except OSError as error:
+            raise NativeError(f"cannot look into process {pid}", error.errno or errno.EIO) from None
+
+    @property
+    def title(self) -> str:
+        """The name of the target in reports."""
+        return f"process {self.pid} ({self.name})"
+
+    def threads(self) -> list[Thread]:
+        """Return the threads there are now, each at a moment of its own, by id."""
+        try:
+            ids = sorted(map(int, os.listdir(self._place / "task")))  # noqa: PTH208 -- names only
+        except OSError:
+            return []
+        return [thread for tid in ids if (thread := self.thread(tid)) is not None]
+
+    def thread(self, tid: int) -> Thread | None:
+        """Return one of its threads as it is now, None when it is gone."""
+        place = f"{self._place}/task/{tid}"
+        status, words = _read(f"{place}/status"), _read(f"{place}/syscall").split()
+        found = _STATUS.match(status)
+        if found is None or not words:
+            return None
+        name, state, inner, *switches = found.groups()
+        call, sp, pc = None, 0, 0
+        saved: dict[int, int] = {}
+        if (registers := self.stopped.get(tid)) is not None:
+            call, sp, pc, saved = registers.call, registers.sp, registers.pc, registers.saved
+            state = "R" if call is None else "S"
+        elif words[0] != "running":
+            number, *numbers = [int(word, 0) for word in words]
+            *arguments, sp, pc = numbers
+            call = Call(number, tuple(arguments)) if number >= 0 else None
+        return Thread(
+            tid, int(inner or tid), name, state, call, sp, pc, sum(map(int, switches)), saved
+        )
+
+    def running(self) -> list[int]:
+        """Return the ids of the threads that run or could, and are not stopped by a tracer."""
+        return [t.tid for t in self.threads() if t.state == "R" and t.tid not in self.stopped]
+
+    def tracer(self) -> int:
+        """Return the process that traces it, 0 if none does."""
+        return int(_value(self._text("status"), "TracerPid") or "0")
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return memory of the process, less of it where not all can be read."""
+        if not 0 < address < 1 << 63 or size <= 0:
+            return b""
+        whole = read_memory(self.pid, [(address, size)])
+        if len(whole) == size:
+            return whole
+        # A page that cannot be read ends the whole call, unless pages are named one by one.
+        pages = range((address // _PAGE + 1) * _PAGE, address + size, _PAGE)
+        ends = pairwise([address, *pages, address + size])
+        return read_memory(self.pid, [(begin, end - begin) for begin, end in ends])
+
+    def may_live(self, inner_tid: int, *, private: bool) -> bool:
+        """Return whether a thread that is not among its threads lives.
+
+        Args:
+            inner_tid: The thread, by the id that the process has for it.
+            private: It must be one of the process itself.
+        """
+        if private:
+            return any(thread.inner_tid == inner_tid for thread in self.threads())
+        seen = self._place / "root/proc"
+        own = _value(self._text("status"), "NSpid").split()[-1:]
+        # Where it has no /proc of its own PID namespace, nothing can be known.
+        return not own or not (seen / own[0]).exists() or (seen / str(inner_tid)).exists()
+
+    @cached_property
+    def modules(self) -> list[Module]:
+        """The files that its code comes from; in another mount namespace, by a path of this one."""
+        root = self._place / "root"
+        try:
+            same = root.samefile("/") and (self._place / "ns/mnt").samefile("/proc/self/ns/mnt")
+        except OSError:
+            same = True
+        try:
+            text = (self._place / "maps").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            text = ""
+        found = (_MAPPING.fullmatch(line) for line in text.splitlines())
+        mappings = (
+            MappedFile(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4]) for m in found if m
+        )
+        return modules_of(mappings, self.read, "" if same else str(root))
+
+    @cached_property
+    def map(self) -> ModuleMap:
+        """Which module lies at an address."""
+        return ModuleMap(self.modules)
+
+    # ---- as `trace.symbols` sees a process that was recorded ----
+
+    @property
+    def start_unix_ns(self) -> int | None:
+        """None: files are taken by build-id, and are as they are now."""
+        return None
+
+    @property
+    def codes(self) -> dict[int, PythonCode]:
+        """None: functions of Python are read from the memory."""
+        return {}
+
+    def _text(self, name: str) -> str:
+        return _read(f"{self._place}/{name}")
+
+    def _why(self) -> str:
+        """Say what keeps this user from looking, and what would allow it."""
+        users = _value(self._text("status"), "Uid").split()
+        if not users:
+            return "it has ended"
+        # The owner of its directory is user 0 where it does not let itself be looked into.
+        owner = int(users[0])
+        if owner != os.geteuid():
+            return f"it belongs to user {owner}; run ptt as that user or as root"
+        try:
+            scope = int(Path("/proc/sys/kernel/yama/ptrace_scope").read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            scope = 0
+        if scope:
+            return (
+                f"kernel.yama.ptrace_scope is {scope}; run ptt as root, "
+                "or allow it by `sysctl kernel.yama.ptrace_scope=0`"
+            )
+        return "it does not let itself be looked into (prctl PR_SET_DUMPABLE); run ptt as root"
+
+
+def _read(path: str) -> str:
+    """Return what a short file of the kernel says, nothing if it is gone: many are read."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(file, _SHORT).decode("utf-8", "replace")
+        finally:
+            os.close(file)
+    except OSError:
+        return ""
+
+
+def _value(status: str, name: str) -> str:
+    """Return what stands behind a name in `status`."""
+    begin = status.find(f"\n{name}:") + 1 if not status.startswith(f"{name}:") else 0
+    if not status.startswith(f"{name}:", begin):
+        return ""
+    begin += len(name) + 1
+    return status[begin : status.find("\n", begin)].strip()

@@ -1,0 +1,144 @@
+"""The running threads of a process, stopped for a moment by ptrace; those asleep are left alone.
+
+To stop a thread that sleeps would end its system call: some calls then fail with EINTR. It cannot
+change a lock unless another thread wakes it, so there is no need to.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from typing import TYPE_CHECKING, Self
+
+from nptltrace._binding.libc import ptrace, register_set
+from nptltrace.errors import NativeError, PttError
+from nptltrace.hang.targets.registers import SIZE, Registers
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from nptltrace.hang.targets.process import Process
+
+__all__ = ["Stopped"]
+
+_SEIZE, _INTERRUPT, _DETACH = 0x4206, 0x4207, 17
+_PRSTATUS = 1
+_WALL = 0x4000_0000
+_EVENT_STOP = 128
+# A thread in an uninterruptible call does not stop, and the others must not wait for it; what is
+# runnable stops when it is given a processor, which takes its time on a busy machine.
+_PATIENCE_S = 0.02
+_PATIENCE_RUNNABLE_S = 1.0
+_LOOK_S = 0.0001
+_PASSES = 8
+_MACHINE = "x86_64"
+
+
+class Stopped:
+    """Stops what runs as long as the context lasts.
+
+    The kernel lets all threads go by itself when this process ends, however it ends.
+
+    Args:
+        process: Whose threads they are.
+
+    Raises:
+        PttError: Another process traces it, or it may not be stopped.
+    """
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        # Each thread with the signal that it was about to take.
+        self._signals: dict[int, int] = {}
+        if process.machine != _MACHINE:
+            raise PttError(f"--stop is for x86-64, and this is {process.machine}")
+        tracer = process.tracer()
+        if tracer:
+            raise PttError(
+                f"cannot stop process {process.pid}: process {tracer} traces it; end that, "
+                "or leave --stop out"
+            )
+
+    def __enter__(self) -> Self:
+        """Stop what runs, and what is made or woken meanwhile."""
+        try:
+            for _ in range(_PASSES):
+                running = [t for t in self._process.running() if t not in self._signals]
+                if not running:
+                    break
+                self._stop(running)
+        except BaseException:
+            self._let_go()
+            raise
+        self._process.stopped = {
+            tid: registers for tid in self._signals if (registers := _registers(tid)) is not None
+        }
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Let all go."""
+        self._let_go()
+
+    def _stop(self, tids: list[int]) -> None:
+        waited: list[int] = []
+        for tid in tids:
+            seized = ptrace(_SEIZE, tid)
+            if seized == 0:
+                waited.append(tid)
+                self._signals[tid] = 0
+                ptrace(_INTERRUPT, tid)
+            elif seized == -errno.EPERM and self._process.thread(tid) is not None:
+                raise NativeError(f"cannot stop process {self._process.pid}", errno.EPERM)
+        begin = time.monotonic()
+        while waited := [tid for tid in waited if not self._has_stopped(tid)]:
+            passed = time.monotonic() - begin
+            if passed > _PATIENCE_S:
+                waited = [tid for tid in waited if self._is_runnable(tid)]
+            if passed > _PATIENCE_RUNNABLE_S:
+                break
+            time.sleep(_LOOK_S)
+
+    def _has_stopped(self, tid: int) -> bool:
+        """Return whether a thread stands still, or is gone."""
+        try:
+            done, status = os.waitpid(tid, _WALL | os.WNOHANG)
+        except ChildProcessError:
+            done, status = tid, 0
+        if done == 0:
+            return False
+        if not os.WIFSTOPPED(status):
+            self._signals.pop(tid, None)
+        elif status >> 16 != _EVENT_STOP:
+            self._signals[tid] = os.WSTOPSIG(status)
+        return True
+
+    def _let_go(self) -> None:
+        self._process.stopped = {}
+        until = time.monotonic() + _PATIENCE_S
+        for tid in list(self._signals):
+            # What has not stopped yet cannot be let go yet.
+            while (
+                ptrace(_DETACH, tid, None, self._signals.get(tid)) != 0
+                and not self._has_ended(tid)
+                and time.monotonic() < until
+            ):
+                self._has_stopped(tid)
+        self._signals.clear()
+
+    def _is_runnable(self, tid: int) -> bool:
+        thread = self._process.thread(tid)
+        return thread is not None and thread.state == "R"
+
+    def _has_ended(self, tid: int) -> bool:
+        return tid not in self._signals or self._process.thread(tid) is None
+
+
+def _registers(tid: int) -> Registers | None:
+    data = register_set(tid, _PRSTATUS, SIZE)
+    return None if data is None else Registers(data)

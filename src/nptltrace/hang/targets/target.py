@@ -1,0 +1,71 @@
+"""What is looked at: a process that runs, or what a core file holds of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nptltrace.hang.targets.thread import Thread
+    from nptltrace.trace.symbols.places.module_table import Module, ModuleMap
+    from nptltrace.trace.symbols.places.python_code import PythonCode
+
+__all__ = ["Target"]
+
+
+class Target(Protocol):
+    """A process, by its threads, its memory and its modules."""
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def title(self) -> str:
+        """The name of the target in reports."""
+
+    @property
+    def machine(self) -> str:
+        """The architecture, as `uname -m` has it."""
+
+    @property
+    def handles_signals(self) -> bool | None:
+        """Whether it has signal handlers of its own; None where that is not known."""
+
+    @property
+    def modules(self) -> list[Module]:
+        """The files that its code comes from."""
+
+    @property
+    def map(self) -> ModuleMap:
+        """Which module lies at an address."""
+
+    @property
+    def start_unix_ns(self) -> int | None:
+        """Files without a build-id must not be younger."""
+
+    @property
+    def codes(self) -> Mapping[int, PythonCode]:
+        """None: functions of Python are read from the memory."""
+
+    def threads(self) -> list[Thread]:
+        """Return its threads by id, each at a moment of its own."""
+
+    def thread(self, tid: int) -> Thread | None:
+        """Return one of its threads as it is now, None when it is gone."""
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return memory of it, less of it where not all can be read."""
+
+    def may_live(self, inner_tid: int, *, private: bool) -> bool:
+        """Return whether a thread that is not among its threads may live.
+
+        Args:
+            inner_tid: The thread, by the id that the process has for it.
+            private: It must be one of the process itself.
+        """

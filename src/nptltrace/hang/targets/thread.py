@@ -1,0 +1,56 @@
+"""A thread as it was at one moment: what it sleeps in, its registers, how often it has run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Call", "Thread"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A system call that a thread is in.
+
+    Attributes:
+        number: As the architecture counts them.
+        arguments: The six registers of its arguments.
+    """
+
+    number: int
+    arguments: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread at one moment.
+
+    Attributes:
+        tid: As this process's PID namespace counts it.
+        inner_tid: As the process itself knows it, and writes it into its locks.
+        name: Its name; empty where it is not known.
+        state: The letter of the kernel: R runs or is ready, S sleeps, D sleeps and takes no signal.
+        call: What it sleeps in; None when it runs, or sleeps in no system call.
+        sp: Its stack pointer; 0 when it runs.
+        pc: Where it is; 0 when it runs.
+        switches: How often it has left a processor: the same number again, and it never ran.
+        saved: The registers that a function keeps for its caller, by their DWARF numbers; none of
+            a thread that was not stopped.
+    """
+
+    tid: int
+    inner_tid: int
+    name: str
+    state: str
+    call: Call | None = None
+    sp: int = 0
+    pc: int = 0
+    switches: int = 0
+    saved: Mapping[int, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return it as `thread 4711 (worker)`."""
+        return f"thread {self.tid} ({self.name})" if self.name else f"thread {self.tid}"

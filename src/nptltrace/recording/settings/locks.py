@@ -1,0 +1,219 @@
+"""The language of `locks.toml`: which functions take, give back, wait for or wake which locks.
+
+The tracer's own hooks are generated from such a file (`catalog/locks.toml`, which explains it);
+`ptt record --locks` reads one of the user's.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nptltrace._values import Values
+from nptltrace.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any, TypeGuard
+
+__all__ = ["LockFunction", "Locks", "parse_locks", "read_locks"]
+
+_MUTEX = ("acquire", "try", "release", "init", "destroy", "wait-apart")
+_DOES = {
+    "mutex": _MUTEX,
+    "rwlock": (*_MUTEX, "acquire-shared", "try-shared"),
+    "cond": ("wait", "wake", "wake-all", "init", "destroy"),
+}
+_TRIES = {"acquire": "try", "acquire-shared": "try-shared"}
+_TAKEN = ("always", "zero", "nonzero", "true")
+_LOCK_KEYS = ("type", "like", "doc", "functions")
+_KEYS = ("name", "does", "argument", "mutex", "taken", "try", "limit", "needs")
+_TYPE = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_NAME = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$]*")
+_ARGUMENTS = 6
+_FUNCTIONS = 254  # numbers of a byte, without the one for none
+_TYPES = 127
+
+
+class LockFunction(Values):
+    """A function of a lock, with arguments from 1.
+
+    Attributes:
+        name: Its name.
+        does: What it does.
+        type: Place of the type of its objects among the types.
+        like: As what they are recorded.
+        argument: The argument that is the object; 0 where there is one for all.
+        mutex: The argument that is the mutex of a wait, or 0.
+        taken: How its result says that it is done.
+        try_with: Place of the function that takes the lock if it is free, or None.
+        limit: The argument that says for how long it may wait, or 0.
+        needs: Place of the function without which calls are not recorded, or None.
+    """
+
+    name: str
+    does: str
+    type: int
+    like: str
+    argument: int
+    mutex: int
+    taken: str
+    try_with: int | None
+    limit: int
+    needs: int | None
+
+
+class Locks(Values):
+    """What a file says.
+
+    Attributes:
+        types: What the objects are called.
+        docs: What they are, by type; empty where the file does not say so.
+        functions: Their functions.
+    """
+
+    types: tuple[str, ...]
+    docs: tuple[str, ...]
+    functions: tuple[LockFunction, ...]
+
+
+def read_locks(path: Path, known: tuple[str, ...] = ()) -> Locks:
+    """Read a file.
+
+    Args:
+        path: Where it is.
+        known: Types that it must not have.
+
+    Raises:
+        UsageError: It cannot be read, or says what makes no sense.
+    """
+    import tomllib
+
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: {error}") from None
+    try:
+        return parse_locks(document, known)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def parse_locks(document: Mapping[str, Any], known: tuple[str, ...] = ()) -> Locks:
+    """Understand what stands in a file.
+
+    Args:
+        document: What TOML makes of it.
+        known: Types that it must not have.
+
+    Raises:
+        UsageError: It says what makes no sense.
+    """
+    tables = document.get("lock")
+    if not _is_tables(tables) or set(document) != {"lock"}:
+        raise UsageError("expected tables [[lock]], and nothing else")
+    types = tuple(_type_of(table) for table in tables)
+    for place, name in enumerate(types):
+        if name in known or name in types[:place]:
+            raise UsageError(f"type {name!r} is there already")
+    entries = [
+        (place, table["like"], function)
+        for place, table in enumerate(tables)
+        for function in table["functions"]
+    ]
+    number: dict[str, int] = {}
+    for _, _, function in entries:
+        if number.setdefault(_name_of(function), len(number)) != len(number) - 1:
+            raise UsageError(f"function {function['name']} is there twice")
+    if len(entries) > _FUNCTIONS or len(types) > _TYPES:
+        raise UsageError(f"there are more than {_FUNCTIONS} functions or {_TYPES} types")
+    functions = tuple(_function(place, like, table, number) for place, like, table in entries)
+    for one in functions:
+        other = None if one.try_with is None else functions[one.try_with]
+        if other is not None and (other.does, other.type) != (_TRIES.get(one.does), one.type):
+            raise UsageError(f"{one.name}: try names {other.name}, which does not try for its lock")
+    return Locks(types, tuple(str(table.get("doc", "")) for table in tables), functions)
+
+
+def _is_tables(value: object) -> TypeGuard[list[dict[str, Any]]]:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value) and bool(value)
+
+
+def _type_of(table: Mapping[str, Any]) -> str:
+    """Check what a [[lock]] says itself, and return its type."""
+    name = table.get("type")
+    if not isinstance(name, str) or not _TYPE.fullmatch(name):
+        raise UsageError(f"type is a word of small letters, digits, - and _, not {name!r}")
+    for key in table:
+        if key not in _LOCK_KEYS:
+            raise UsageError(f"{name}: unknown {key!r}: expected {', '.join(_LOCK_KEYS)}")
+    if table.get("like") not in _DOES:
+        raise UsageError(f"{name}: like is {', '.join(_DOES)}, not {table.get('like')!r}")
+    if not _is_tables(table.get("functions")):
+        raise UsageError(f"{name}: functions is a list of tables with name and does")
+    return name
+
+
+def _name_of(function: Mapping[str, Any]) -> str:
+    name = function.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise UsageError(f"name is a function's, as the dynamic linker knows it, not {name!r}")
+    if name.startswith(("__nptl_trace", "ptt_", "dl")):
+        raise UsageError(f"{name}: the tracer itself needs that function")
+    return name
+
+
+def _function(
+    place: int, like: str, table: Mapping[str, Any], number: Mapping[str, int]
+) -> LockFunction:
+    name = table["name"]
+    for key in table:
+        if key not in _KEYS:
+            raise UsageError(f"{name}: unknown {key!r}: expected {', '.join(_KEYS)}")
+    does, taken = table.get("does"), table.get("taken", "always")
+    if does not in _DOES[like]:
+        raise UsageError(f"{name}: does is {', '.join(_DOES[like])} for a {like}, not {does!r}")
+    if taken not in _TAKEN:
+        raise UsageError(f"{name}: taken is {', '.join(_TAKEN)}, not {taken!r}")
+    if taken == "always" and does in _TRIES.values():
+        raise UsageError(f"{name}: taken says how the result of a try is read")
+    waits = does in {"wait", "wait-apart"}
+    return LockFunction(
+        name=name,
+        does=does,
+        type=place,
+        like=like,
+        argument=_argument(table, "argument", 0, 1),
+        mutex=_argument(table, "mutex", 1, None) if waits else 0,
+        taken=taken,
+        try_with=_other(table, "try", number),
+        limit=_argument(table, "limit", 1, 0),
+        needs=_other(table, "needs", number),
+    )
+
+
+def _argument(table: Mapping[str, Any], key: str, first: int, default: int | None) -> int:
+    value = table.get(key, default)
+    if default is not None and value == default:
+        return default
+    if type(value) is not int or not first <= value <= _ARGUMENTS:
+        raise UsageError(
+            f"{table['name']}: {key} is the number of an argument from {first} to {_ARGUMENTS}, "
+            f"not {value!r}"
+        )
+    return value
+
+
+def _other(table: Mapping[str, Any], key: str, number: Mapping[str, int]) -> int | None:
+    """Return the place of another function that this one names."""
+    name = table.get(key)
+    if name is None:
+        return None
+    if not isinstance(name, str) or name not in number:
+        raise UsageError(f"{table['name']}: {key} names {name!r}, which is no function here")
+    return number[name]

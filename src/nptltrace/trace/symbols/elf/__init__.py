@@ -1,0 +1,1 @@
+"""ELF files and their debug information: where they are found, and the names in them."""

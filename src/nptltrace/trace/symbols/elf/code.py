@@ -1,0 +1,158 @@
+"""Functions, lines and inlined calls of one ELF file, from debug information or the symbol table.
+
+The `symbolic` library makes a compact table of a file; that of a large file is kept in the user's
+cache, by build-id.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nptltrace.trace.symbols.elf.demangle import demangle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from nptltrace.trace.symbols.elf.object_file import ElfFile
+
+__all__ = ["CodeTable", "Frame"]
+
+# Tables of smaller files are made in no time.
+_KEPT_FROM = 1 << 20
+_CACHE_MAX = 1 << 30
+_NO_ADDRESS = 0xFFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One function at a place in the code.
+
+    Attributes:
+        function: Its name, demangled, or empty.
+        path: Source file as the compiler knew it, or empty.
+        line: Line in it, or 0.
+    """
+
+    function: str
+    path: str = ""
+    line: int = 0
+
+    @property
+    def file(self) -> str:
+        """The source file without its directories."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it belongs to the language's own library, not to the program."""
+        markers = ("/include/c++/", "/rustc/", "/rustlib/src/")
+        return self.path.startswith(("/usr/include/", "/usr/lib/gcc/")) or any(
+            marker in self.path for marker in markers
+        )
+
+    def __str__(self) -> str:
+        """Return it as `push (queue.c:30)`."""
+        return f"{self.function} ({self.file}:{self.line})" if self.path else self.function
+
+
+class CodeTable:
+    """Finds functions and lines by address.
+
+    Args:
+        elf: The file; its table is kept if it has a build-id.
+    """
+
+    def __init__(self, elf: ElfFile) -> None:
+        self._base = elf.base
+        self._table = _table(elf.path, elf.build_id)
+
+    def find(self, address: int) -> tuple[list[Frame], int]:
+        """Return the functions at an address, and where the outermost begins.
+
+        The first one is what the compiler inlined deepest; the last one is the function that
+        really stands there. Without a name for the address there are none.
+        """
+        # The library counts from where the file begins.
+        inside = address - self._base
+        if self._table is None or not 0 <= inside < _NO_ADDRESS:
+            return [], 0
+        try:
+            found = self._table.lookup(inside)
+        except Exception:  # noqa: BLE001 -- broken debug information is none, whatever the library raises
+            return [], 0
+        frames = [Frame(demangle(f.symbol or ""), f.full_path or "", f.line) for f in found]
+        start = found[-1].sym_addr + self._base if found else 0
+        # A function that was inlined in part stands there twice.
+        once = [f for n, f in enumerate(frames) if n + 1 == len(frames) or f != frames[n + 1]]
+        return once, min(start, address)
+
+
+def _table(path: Path, build_id: str) -> Any:
+    """Return the table of a file: kept from the last time, or made; None where it has none."""
+    from symbolic.debuginfo import Archive
+    from symbolic.exceptions import SymbolicError
+    from symbolic.symcache import SYMCACHE_LATEST_VERSION, SymCache
+
+    tables: Any = SymCache  # its functions have no types
+
+    kept = _kept(path, build_id, SYMCACHE_LATEST_VERSION)
+    try:
+        if kept is not None and kept.is_file():
+            with suppress(SymbolicError):
+                table = tables.open(str(kept))
+                kept.touch()
+                return table
+        # Not mapped: a program that is being built anew would take the ground from under us.
+        data = path.read_bytes()
+        archive = Archive.from_bytes(data)
+        found = next(archive.iter_objects())
+        if build_id and found.code_id not in {None, build_id}:
+            return None  # it has just been replaced by another build
+        made = found.make_symcache()
+    except (SymbolicError, StopIteration, OSError, ValueError):
+        return None
+    if kept is not None:
+        _keep(made, kept)
+    return made
+
+
+def _kept(path: Path, build_id: str, version: int) -> Path | None:
+    """Return where the table of a file is kept, None for one that is not."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return None
+    if not build_id or size < _KEPT_FROM:
+        return None
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    cache = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    # A program and its debug file share a build-id, not a size.
+    return cache / "nptltrace" / "symbols" / f"{build_id}-{size:x}.{version}"
+
+
+def _keep(table: Any, place: Path) -> None:
+    """Write a table into the cache; one that cannot be written is made anew next time."""
+    import tempfile
+
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as file:
+            table.dump_into(file)
+        Path(file.name).replace(place)
+        _shrink(place.parent.iterdir())
+    except OSError:
+        return
+
+
+def _shrink(files: Iterable[Path]) -> None:
+    """Remove the tables that were not used for longest, until the rest is small enough."""
+    known = sorted(((f.stat().st_mtime, f.stat().st_size, f) for f in files), reverse=True)
+    total = 0
+    for _, size, file in known:
+        total += size
+        if total > _CACHE_MAX:
+            file.unlink(missing_ok=True)

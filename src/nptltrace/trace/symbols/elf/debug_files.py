@@ -1,0 +1,158 @@
+"""Finds the files that ran, and their debug files, by build-id.
+
+A file whose build-id is another's is never used: a newer one of the same name would give wrong
+names, which is worse than none.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.trace.symbols.elf.object_file import ElfFile, checksum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from nptltrace.trace.symbols.places.module_table import Module
+
+__all__ = ["ModuleFiles", "environment_directories"]
+
+_DEBUG = Path("/usr/lib/debug")
+_VARIABLE = "NPTLTRACE_SYMBOLS"
+# A directory that the user names may be the wrong one.
+_FILES_MAX = 20_000
+
+
+def environment_directories() -> list[Path]:
+    """Return the directories that the environment names."""
+    return [Path(part) for part in os.environ.get(_VARIABLE, "").split(":") if part]
+
+
+class ModuleFiles:
+    """Finds files; each module is looked for once.
+
+    Args:
+        directories: Where to look first, in this order.
+    """
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        self._directories = list(directories)
+        self._by_id: dict[str, list[Path]] | None = None
+        self._found: dict[tuple[str, str, int | None], list[ElfFile]] = {}
+        self.remarks: list[str] = []
+
+    def find(self, module: Module, began_ns: int | None) -> list[ElfFile]:
+        """Return the files to ask for names, the one with the most names first.
+
+        Args:
+            module: What was mapped.
+            began_ns: When it ran, Unix time: without a build-id a file must not be younger.
+        """
+        # Without a build-id, a file may be that of one run and not that of another.
+        key = (module.path, module.build_id, None if module.build_id else began_ns)
+        if key not in self._found:
+            self._found[key] = self._find(module, began_ns)
+        return self._found[key]
+
+    def _find(self, module: Module, began_ns: int | None) -> list[ElfFile]:
+        own = self._own_file(module, began_ns)
+        debug = self._debug_file(module, own)
+        found = [elf for elf in (debug, own) if elf is not None]
+        if not found:
+            self._remark(module, began_ns)
+        return found
+
+    def _remark(self, module: Module, began_ns: int | None) -> None:
+        """Say why there are no names although there is a file."""
+        place = Path(module.path)
+        if not module.path.startswith("/") or not place.is_file():
+            return
+        if module.build_id:
+            why = "is not the file that ran (another build-id)"
+        elif began_ns is None or place.stat().st_mtime_ns <= began_ns:
+            return
+        else:
+            why = "was changed after it ran and has no build-id"
+        self.remarks.append(f"{place} {why}: its names are not used")
+
+    def _own_file(self, module: Module, began_ns: int | None) -> ElfFile | None:
+        """Return the file itself, or one that was stripped from it or not."""
+        name = module.path.rpartition("/")[2]
+        given: list[Path] = []
+        for directory in self._directories:
+            if module.build_id:
+                given += [directory / module.build_id, _by_build_id(directory, module.build_id)]
+            given += [directory / module.path.lstrip("/"), directory / name]
+        found = _first(given, module.build_id)
+        if found is None and module.build_id:
+            found = _first(self._index().get(module.build_id, ()), module.build_id)
+        if found is not None or not module.path.startswith("/"):
+            return found
+        place = Path(module.path)
+        if not module.build_id and began_ns is not None:
+            try:
+                if place.stat().st_mtime_ns > began_ns:
+                    return None
+            except OSError:
+                return None
+        return _first([place], module.build_id)
+
+    def _debug_file(self, module: Module, own: ElfFile | None) -> ElfFile | None:
+        """Return the separate debug file."""
+        if module.build_id:
+            places = [
+                _by_build_id(directory / part, module.build_id, ".debug")
+                for directory in (*self._directories, _DEBUG)
+                for part in ("", ".build-id")
+            ]
+            indexed = (p for p in self._index().get(module.build_id, ()))
+            found = _first(chain(places, indexed), module.build_id)
+            if found is not None and (own is None or found.path != own.path):
+                return found
+        if own is None or own.debug_link is None:
+            return None
+        name, crc = own.debug_link
+        beside = own.path.resolve().parent
+        places = [beside / name, beside / ".debug" / name]
+        places += [d / name for d in self._directories]
+        places += [d / str(beside).lstrip("/") / name for d in (*self._directories, _DEBUG)]
+        for place in places:
+            found = _first([place], module.build_id)
+            if found is None or found.path == own.path:
+                continue
+            if module.build_id or checksum(place) == crc:
+                return found
+        return None
+
+    def _index(self) -> dict[str, list[Path]]:
+        """Return all files below the user's directories by build-id."""
+        if self._by_id is None:
+            self._by_id = {}
+            files = (p for directory in self._directories for p in sorted(directory.rglob("*")))
+            for _, path in zip(range(_FILES_MAX), files, strict=False):
+                if (elf := _open(path)) is not None and elf.build_id:
+                    self._by_id.setdefault(elf.build_id, []).append(path)
+        return self._by_id
+
+
+def _first(places: Iterable[Path], build_id: str) -> ElfFile | None:
+    """Return the first file that is the one meant."""
+    for place in places:
+        elf = _open(place)
+        if elf is not None and elf.build_id == build_id:
+            return elf
+    return None
+
+
+def _open(place: Path) -> ElfFile | None:
+    try:
+        return ElfFile(place) if place.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _by_build_id(directory: Path, build_id: str, suffix: str = "") -> Path:
+    return directory / build_id[:2] / (build_id[2:] + suffix)

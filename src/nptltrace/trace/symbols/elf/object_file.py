@@ -1,0 +1,151 @@
+"""One ELF file: its identity, how it is mapped, its debug link and its variables."""
+
+from __future__ import annotations
+
+import bisect
+import struct
+import zlib
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nptltrace._binding.handle import own
+from nptltrace.trace.symbols.elf.sections import Sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["ElfFile", "Symbol", "checksum"]
+
+_SYMBOL = struct.Struct("<IBBHQQ")
+_OBJECTS = frozenset({0, 1})  # STT_NOTYPE in assembler files, STT_OBJECT
+
+# Address, size and name.
+Symbol = tuple[int, int, str]
+
+
+class ElfFile:
+    """What a file says of itself.
+
+    Args:
+        path: The file.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is not a 64-bit little-endian ELF file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        file = path.open("rb")
+        own(self, file.close)
+        try:
+            self._sections = Sections(file.fileno())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    @cached_property
+    def build_id(self) -> str:
+        """Its build-id in hexadecimal, or empty."""
+        return self._sections.build_id()
+
+    @cached_property
+    def debug_link(self) -> tuple[str, int] | None:
+        """Name and checksum of its debug file, from `.gnu_debuglink`."""
+        section = self._sections.named(".gnu_debuglink")
+        data = self._sections.data(section) if section is not None else b""
+        name = data.partition(b"\0")[0].decode("utf-8", "replace")
+        if not name or "/" in name or len(data) < len(name) + 5:
+            return None
+        return name, int.from_bytes(data[-4:], "little")
+
+    @cached_property
+    def base(self) -> int:
+        """The address of its first byte that is mapped: not 0 where it cannot be moved."""
+        return next((segment.vaddr for segment in self._sections.loads), 0)
+
+    def bias(self, start: int, offset: int) -> int | None:
+        """Return what to add to the file's addresses when `offset` is mapped at `start`."""
+        for segment in self._sections.loads:
+            at, size = segment.offset, max(segment.file_size, 1)
+            if at & ~0xFFF <= offset < at + size:
+                return start - (segment.vaddr + offset - at)
+        return None
+
+    @cached_property
+    def variables(self) -> list[Symbol]:
+        """Its global variables by address, one name each."""
+        found: dict[int, Symbol] = {}
+        for symbol in self._objects():
+            known = found.get(symbol[0])
+            # Of several names the plain one: fewer leading underscores, then shorter.
+            if known is None or _rank(symbol[2]) < _rank(known[2]):
+                found[symbol[0]] = symbol
+        return sorted(found.values())
+
+    def _objects(self) -> Iterator[Symbol]:
+        """Yield the objects of both symbol tables."""
+        for name in (".symtab", ".dynsym"):
+            section = self._sections.named(name)
+            if section is None:
+                continue
+            data, strings = self._sections.data(section), self._sections.strings(section)
+            whole = data[: len(data) // _SYMBOL.size * _SYMBOL.size]
+            for st_name, info, _, shndx, value, size in _SYMBOL.iter_unpack(whole):
+                kind = info & 15
+                if shndx == 0 or not value or kind not in _OBJECTS or (kind == 0 and not size):
+                    continue
+                text = strings[st_name : strings.find(b"\0", st_name)].decode("utf-8", "replace")
+                if text:
+                    yield value, size, text
+
+    @cached_property
+    def imports(self) -> frozenset[str] | None:
+        """The names that it takes from other files; None of a static program, which says none."""
+        if not self._dynamic:
+            return None
+        return frozenset(name for name, (shndx, _, _) in self._dynamic.items() if not shndx)
+
+    def exported(self, name: str) -> tuple[int, int]:
+        """Return address and size of what it has for other files by that name; 0 if nothing."""
+        shndx, address, size = self._dynamic.get(name, (0, 0, 0))
+        return (address, size) if shndx else (0, 0)
+
+    @cached_property
+    def _dynamic(self) -> dict[str, tuple[int, int, int]]:
+        """Section, address and size of what is taken from other files or is there for them."""
+        section = self._sections.named(".dynsym")
+        if section is None:
+            return {}
+        data, strings = self._sections.data(section), self._sections.strings(section)
+        whole = data[: len(data) // _SYMBOL.size * _SYMBOL.size]
+        return {
+            strings[name : strings.find(b"\0", name)].decode("utf-8", "replace"): (
+                shndx, address, size,
+            )
+            for name, _, _, shndx, address, size in _SYMBOL.iter_unpack(whole)
+            if name
+        }  # fmt: skip
+
+    def variable(self, address: int) -> Symbol | None:
+        """Return the variable an address lies in."""
+        at = bisect.bisect_right(self.variables, (address, 2**64, "")) - 1
+        # A short symbol inside a long one hides it: look a few back.
+        for number in range(at, max(at - 8, -1), -1):
+            start, size, _ = self.variables[number]
+            if address < start + max(size, 1):
+                return self.variables[number]
+        return None
+
+
+def _rank(name: str) -> tuple[int, int, str]:
+    return len(name) - len(name.lstrip("_")), len(name), name
+
+
+def checksum(path: Path) -> int:
+    """Return the CRC-32 of a file, as debug links have it."""
+    value = 0
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            value = zlib.crc32(piece, value)
+    return value

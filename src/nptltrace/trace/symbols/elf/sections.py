@@ -1,0 +1,139 @@
+"""Sections and loaded segments of a 64-bit little-endian ELF file, read as they are asked for.
+
+Each command that names addresses, and each recording when it ends, opens a handful of files for a
+few sections; pyelftools takes longer to import than all of them to read.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Section", "Sections", "Segment"]
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_NOTE = struct.Struct("<III")
+_PT_LOAD = 1
+_SHT_NOTE, _SHT_NOBITS = 7, 8
+_NT_GNU_BUILD_ID = 3
+# What no file says of itself has no more: sections beyond the numbers of 16 bits are in the first.
+_MANY = 0xFFFF
+
+
+class Section(NamedTuple):
+    """A section header."""
+
+    name: int
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+    entry_size: int
+
+
+class Segment(NamedTuple):
+    """A segment that is loaded."""
+
+    vaddr: int
+    offset: int
+    file_size: int
+
+
+class Sections:
+    """The headers of a file.
+
+    Args:
+        fd: The file, which stays open as long as this is used.
+
+    Raises:
+        ValueError: It is no such file, or damaged.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._size = os.fstat(fd).st_size
+        head = self._read(0, _HEADER.size)
+        if len(head) < _HEADER.size or not head.startswith(b"\x7fELF"):
+            raise ValueError("not an ELF file")
+        ident, _, _, _, _, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, names = (
+            _HEADER.unpack(head)
+        )
+        if ident[4:6] != b"\x02\x01":
+            raise ValueError("not a 64-bit little-endian file")
+        self.loads = [
+            Segment(words[3], words[2], words[5])
+            for words in self._table(_SEGMENT, phoff, phentsize, phnum)
+            if words[0] == _PT_LOAD
+        ]
+        first = [Section(*words) for words in self._table(_SECTION, shoff, shentsize, 1)]
+        if shoff and not first:
+            raise ValueError("its section headers are not in it")
+        count = shnum or (first[0].size if shoff else 0)
+        self._sections = [
+            Section(*words) for words in self._table(_SECTION, shoff, shentsize, count)
+        ]
+        number = first[0].link if names == _MANY and first else names
+        self._names = self.data(self._sections[number]) if number < len(self._sections) else b""
+
+    def _read(self, at: int, size: int) -> bytes:
+        """Return bytes of the file, fewer where it ends."""
+        size = min(size, self._size - at)
+        return os.pread(self._fd, size, at) if size > 0 else b""
+
+    def _table(
+        self, layout: struct.Struct, at: int, entry: int, count: int
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield the entries of a table, as far as they are in the file."""
+        if not at or not count or entry < layout.size:
+            return
+        data = self._read(at, entry * count)
+        for start in range(0, len(data) - layout.size + 1, entry):
+            yield layout.unpack_from(data, start)
+
+    def named(self, name: str) -> Section | None:
+        """Return the section of a name that holds something, None if there is none."""
+        wanted = name.encode() + b"\0"
+        for section in self._sections:
+            if self._names.startswith(wanted, section.name) and section.type != _SHT_NOBITS:
+                return section
+        return None
+
+    def data(self, section: Section) -> bytes:
+        """Return what a section holds."""
+        return b"" if section.type == _SHT_NOBITS else self._read(section.offset, section.size)
+
+    def strings(self, section: Section) -> bytes:
+        """Return the strings that the entries of a table have their names from."""
+        number = section.link
+        return self.data(self._sections[number]) if number < len(self._sections) else b""
+
+    def build_id(self) -> str:
+        """Return the build-id in hexadecimal, empty if there is none."""
+        for section in self._sections:
+            if section.type == _SHT_NOTE:
+                found = _build_id(self.data(section), 8 if section.alignment == 8 else 4)  # noqa: PLR2004 -- bytes
+                if found:
+                    return found
+        return ""
+
+
+def _build_id(notes: bytes, alignment: int) -> str:
+    at = 0
+    while at + _NOTE.size <= len(notes):
+        name_size, size, kind = _NOTE.unpack_from(notes, at)
+        name = at + _NOTE.size
+        data = name + -(-name_size // alignment) * alignment
+        if kind == _NT_GNU_BUILD_ID and notes[name : name + name_size] == b"GNU\0":
+            return notes[data : data + size].hex()
+        at = data + -(-size // alignment) * alignment
+    return ""

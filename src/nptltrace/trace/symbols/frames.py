@@ -1,0 +1,208 @@
+"""Frames of call stacks: functions and lines, and where a program's own code begins.
+
+What the compiler inlined at a place are frames of their own, so that a stack reads as the source
+was written. Frames that are passed over lie between the tracer's hook and the call site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from nptltrace.trace.symbols.places.python_code import is_interpreter, is_python
+from nptltrace.trace.symbols.places.site import address_of_site, hex_of_site, is_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from nptltrace.trace.info import Process
+    from nptltrace.trace.symbols.lookup import Location, Symbols
+    from nptltrace.trace.symbols.passed_over import PassedOver
+
+__all__ = ["UNKNOWN", "ChooseSites", "Frame", "chosen_sites", "frames_at", "from_call_site",
+           "is_tracer", "recorded_site", "stack_sites", "stack_texts"]  # fmt: skip
+
+# A thread begins in a function of the tracer's, which calls the program's.
+_TRACER = "libnptltrace.so"
+
+# Returns the call sites of a process by its stacks, where they are others than recorded.
+ChooseSites = Callable[[int, "Process"], dict[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A function in a stack.
+
+    Attributes:
+        function: Its name, demangled, or empty.
+        file: Source file, without directories, or empty.
+        path: Source file as the compiler knew it, or empty.
+        line: Source line, or 0.
+        module: File name of the module, or empty.
+        build_id: Of the module, or empty.
+        offset: Where in the module, as its own symbol table counts.
+        inlined: The compiler put it into the function of the frame behind it.
+        python: It is a function of Python.
+        text: All of it in one text, as other commands show a call site.
+    """
+
+    function: str
+    file: str
+    path: str
+    line: int
+    module: str
+    build_id: str
+    offset: int
+    inlined: bool
+    text: str
+    python: bool = False
+
+    @property
+    def name(self) -> str:
+        """What to call it where one name stands for all places in a function."""
+        return self.function or (f"{self.module}+{self.offset:#x}" if self.module else self.text)
+
+
+# Stands for a stack that is not known, so that the times still add up.
+UNKNOWN = Frame("[unknown]", "", "", 0, "", "", 0, inlined=False, text="[unknown]")
+
+
+def frames_at(symbols: Symbols, process: int, site: int) -> tuple[Frame, ...]:
+    """Return the frames at a place in the code, the innermost first; never none."""
+    found = symbols.location(process, site)
+    text = str(replace(found, inlined=())) or hex_of_site(site)
+    if is_entry(site) and found.function and not found.offset:
+        text = found.function
+    where = (found.module, found.build_id, found.module_offset)
+    return (
+        *(
+            Frame(f.function, f.file, f.path, f.line, *where, inlined=True, text=str(f))
+            for f in found.inlined
+            if not f.foreign
+        ),
+        Frame(
+            found.function,
+            found.file,
+            found.path,
+            found.line,
+            *where,
+            inlined=False,
+            text=text,
+            python=found.python,
+        ),
+    )
+
+
+def from_call_site(frames: Sequence[Frame], passed_over: PassedOver) -> tuple[Frame, ...]:
+    """Return the frames from the call site on, the tracer's own left out.
+
+    Functions of Python stand in place of the interpreter's. Where all are passed over, all are
+    returned, of Python from its innermost function on: that of a pool's idle thread is the pool's.
+    """
+    if any(one.python for one in frames):
+        frames = [one for one in frames if not is_interpreter(one.module)]
+        inside = frames[: _outermost(one.python for one in frames)]
+        own = (n for n, one in enumerate(inside) if not passed_over(one.function, one.module))
+        first = next(own, next(n for n, one in enumerate(frames) if one.python))
+    else:
+        first = passed_over.first((one.function, one.module) for one in frames)
+    return tuple(one for one in frames[first:] if not is_tracer(one))
+
+
+def _outermost(python: Iterable[bool]) -> int:
+    """Return how many frames there are up to the outermost of Python, behind which is no site."""
+    return max((n for n, one in enumerate(python, 1) if one), default=0)
+
+
+def is_tracer(frame: Frame | Location) -> bool:
+    """Return whether a frame is the tracer's own."""
+    return frame.module == _TRACER
+
+
+def stack_sites(stacks: Mapping[int, tuple[int, int]], number: int) -> list[int]:
+    """Return the addresses in a stack, the innermost first.
+
+    Args:
+        stacks: The stacks of a process: that of the caller, and an address.
+        number: Of the stack.
+    """
+    found: list[int] = []
+    while number in stacks and len(found) < len(stacks):
+        number, address = stacks[number]
+        found.append(address)
+    return found
+
+
+def recorded_site(process: Process, sites: Sequence[int]) -> int:
+    """Return the address in a stack that was recorded as call site; 0 for a stack without any."""
+    recorded = process.recorded
+    return next((site for site in sites if site in recorded), sites[0] if sites else 0)
+
+
+def stack_texts(symbols: Symbols, process: int, sites: Sequence[int], site: int) -> list[str]:
+    """Return a stack from the call site on as text, the innermost frame first.
+
+    Args:
+        symbols: Names addresses.
+        process: Number of the process.
+        sites: The addresses in the stack; none where it is not known.
+        site: The call site of the event, 0 for none.
+    """
+    address = site if site in sites else address_of_site(site)
+    begin = sites.index(address) if address in sites else 0
+    # Of the call site it is known which of several modules it is in, of others only the address.
+    callers = sites[begin + (address in sites) :]
+    frames = list(frames_at(symbols, process, site)) if site else []
+    for one in callers:
+        shared = symbols.is_shared(process, one)
+        frames += [_nameless(one)] if shared else frames_at(symbols, process, one)
+    return [frame.text for frame in from_call_site(frames, symbols.passed_over)]
+
+
+def _nameless(address: int) -> Frame:
+    """Return a frame in one of several modules that lay there one after the other."""
+    return replace(UNKNOWN, text=hex_of_site(address))
+
+
+def chosen_sites(symbols: Symbols, number: int, process: Process) -> dict[int, int]:
+    """Return the call sites of stacks, where what was recorded is passed over.
+
+    Args:
+        symbols: Names addresses, and says what is passed over.
+        number: Number of the process.
+        process: The process.
+    """
+    recorded, stacks = process.recorded, process.stacks
+    passed = _passed(symbols, number)
+
+    found: dict[int, int] = {}
+    for stack in stacks:
+        sites = stack_sites(stacks, stack)
+        begin = next((n for n, site in enumerate(sites) if site in recorded), None)
+        if begin is None or any(process.map.is_shared(site) for site in sites):
+            continue
+        python = next(filter(is_python, sites[begin:]), 0)
+        inside = sites[begin:]
+        if python:
+            inside = inside[: _outermost(map(is_python, inside))]
+        own = (site for site in inside if not passed(site, bool(python)))
+        chosen = next(own, python or sites[begin])
+        if chosen != sites[begin]:
+            found[stack] = chosen
+    return found
+
+
+def _passed(symbols: Symbols, process: int) -> Callable[[int, bool], bool]:
+    known: dict[tuple[int, bool], bool] = {}
+
+    def passed(site: int, python: bool) -> bool:  # noqa: FBT001 -- what the stack has
+        if (site, python) not in known:
+            rule, frames = symbols.passed_over, frames_at(symbols, process, site)
+            known[site, python] = all(
+                (python and is_interpreter(frame.module)) or rule(frame.function, frame.module)
+                for frame in frames
+            )
+        return known[site, python]
+
+    return passed
