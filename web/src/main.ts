@@ -1,29 +1,30 @@
 // Starts the page: asks what the trace is, then lets each part fill its place.
-import { follow, parse } from "./address";
-import { ServerSource, type Source } from "./api";
-import type { App } from "./app";
-import { mountDock } from "./dock";
-import { h } from "./dom";
+import { follow, parse } from "./base/address";
+import { ServerSource, type Source } from "./base/api";
+import type { App } from "./base/app";
+import { h } from "./base/dom";
+import { Keys } from "./base/keys";
+import type { Live } from "./base/protocol";
+import { Signal } from "./base/signal";
+import { firstView, Store, type View } from "./base/state";
+import { followTheme } from "./base/theme";
+import { Voice } from "./base/voice";
 import { EmbeddedSource } from "./embedded/source";
 import { isEmbedded } from "./embedded/store";
-import { mountHelp } from "./help";
-import { Keys } from "./keys";
+import { mountDock } from "./frame/dock";
+import { mountHelp } from "./frame/help";
+import { mountSearch } from "./frame/search";
+import { mountShell } from "./frame/shell";
+import { mountTopbar } from "./frame/topbar";
 import { PANELS } from "./panels/index";
 import { addPanelKeys } from "./panels/keys";
 import { mountNotices } from "./panels/losses";
-import type { Live } from "./protocol";
-import { mountSearch } from "./search";
-import { mountShell } from "./shell";
-import { Signal } from "./signal";
-import { firstView, Store, type View } from "./state";
-import { followTheme } from "./theme";
 import { Timeline } from "./timeline/timeline";
-import { mountTopbar } from "./topbar";
-import { Voice } from "./voice";
 
 async function start(): Promise<void> {
   const source: Source = isEmbedded() ? new EmbeddedSource() : new ServerSource();
   let trace = await source.json("trace", {});
+  if (!location.hash && trace.view) history.replaceState(null, "", `#${trace.view}`);
   const store = new Store<View>(location.hash ? parse(location.hash) : firstView(innerWidth));
   const shell = mountShell(document.body);
   const themed = new Signal();

@@ -1,8 +1,8 @@
 // The address holds the view, and malformed addresses do no harm.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { follow, format, parse } from "../src/address";
-import { FIRST_VIEW, Store, type View } from "../src/state";
+import { follow, format, parse } from "../src/base/address";
+import { FIRST_VIEW, Store, type View } from "../src/base/state";
 
 test("the first view needs no address", () => {
   assert.equal(format(FIRST_VIEW), "");
@@ -18,6 +18,8 @@ test("every part of a view comes back", () => {
       thread: 4,
       object: 5,
       pid: "6,7",
+      tid: "8",
+      on: "0x10,g_lock",
       event: "MUTEX_TAKEN",
       site: "a&b=c",
       text: "<b>#?",

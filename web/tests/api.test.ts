@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Int64, Table, tableToIPC, Uint64, Utf8, vectorFromArray } from "apache-arrow";
-import { address } from "../src/api";
-import { decode } from "../src/columns";
+import { address } from "../src/base/api";
+import { decode } from "../src/base/columns";
 
 test("equal questions look equal", () => {
   const one = address("spans", { by: "thread", rows: [1, 2], from_ns: 0 });

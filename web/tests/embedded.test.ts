@@ -1,11 +1,11 @@
 // The one-file page answers as the server does: events from both sides, filters, rows, spans for pixels.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Columns } from "../src/columns";
+import type { Columns } from "../src/base/columns";
+import type { EventsColumns, RowsColumns, SpansColumns } from "../src/base/protocol";
 import { eventsOf } from "../src/embedded/events";
 import { rowsOf } from "../src/embedded/rows";
 import { drawn, indexSpans } from "../src/embedded/spans";
-import type { EventsColumns, RowsColumns, SpansColumns } from "../src/protocol";
 
 const COUNT = 10;
 
@@ -65,6 +65,8 @@ test("filters are all kept", () => {
   assert.deepEqual(positions({ event: "mutex_f", text: "SAYS 7" }), ["p7"]);
   assert.deepEqual(positions({ site: "f+1,f+2" }), ["p1", "p2"]);
   assert.deepEqual(positions({ pid: "8" }), []);
+  assert.deepEqual(positions({ on: "0X40", tid: "99" }), []);
+  assert.equal(positions({ on: "0x30,0X40" }).length, 10);
 });
 
 function rows(): Columns<RowsColumns> {

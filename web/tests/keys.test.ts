@@ -1,7 +1,7 @@
 // Keys reach what registered them, and stay with fields that are being typed into.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Key, Keys } from "../src/keys";
+import { type Key, Keys } from "../src/base/keys";
 
 class Element {
   readonly isContentEditable = false;

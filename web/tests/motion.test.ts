@@ -1,10 +1,10 @@
 // Motion: a flight ends where it was to end, whatever is asked for on its way.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { App } from "../src/app";
-import { FIRST_VIEW, Store, type View } from "../src/state";
-import { Motion } from "../src/timeline/motion";
-import { withAir } from "../src/timeline/scale";
+import type { App } from "../src/base/app";
+import { FIRST_VIEW, Store, type View } from "../src/base/state";
+import { Motion } from "../src/timeline/model/motion";
+import { withAir } from "../src/timeline/model/scale";
 
 /** A screen that shows the next picture when the test says so. */
 function slowScreen() {

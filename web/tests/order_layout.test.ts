@@ -1,7 +1,7 @@
 // The layers of the lock-order graph: arrows go to the right, cycles end, nothing lies on another.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { layout } from "../src/panels/order_layout";
+import { layout } from "../src/panels/order/order_layout";
 
 test("arrows lead to the right", () => {
   const links = [

@@ -1,8 +1,13 @@
-// Texts in bars and marks of the ruler: as much as there is room for.
+// What of a row is painted as known; texts in bars and marks of the ruler: as much as there is room for.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fitted } from "../src/timeline/paint";
-import { baseOf } from "../src/timeline/ruler";
+import { STATES } from "../src/base/protocol";
+import type { Range } from "../src/base/state";
+import { type Brush, fitted, paintRow } from "../src/timeline/drawing/paint";
+import { baseOf } from "../src/timeline/drawing/ruler";
+import { Scale } from "../src/timeline/model/scale";
+import type { RowSpans, Tiles } from "../src/timeline/model/tiles";
+import { row } from "./row";
 
 test("a text that fits is left alone", () => assert.equal(fitted("cache", 5), "cache"));
 test("one that does not is cut, and says so", () => assert.equal(fitted("database", 5.9), "data…"));
@@ -23,4 +28,38 @@ test("they are counted from a whole time of the next unit", () => {
   assert.equal(baseOf({ from, to: from + 1e5 }, 20_000), 53_000_000);
   assert.equal(baseOf({ from, to: from + 10_000 }, 1000), 53_000_000);
   assert.equal(baseOf({ from, to: from + 1000 }, 100), 53_980_000);
+});
+
+/** Draws a row of which one tile is here, and returns the styles from left to right, a pixel each. */
+function painted(kind: "thread" | "mutex", until: number): string[] {
+  const columns = Array.from({ length: 1000 }, () => "");
+  const context = {
+    fillStyle: "",
+    fillRect(x: number, _: number, width: number) {
+      columns.fill(this.fillStyle, Math.round(x), Math.round(x + width));
+    },
+  };
+  const state = (layer: number) => ({ fill: STATES[layer], pattern: STATES[layer], ink: "" });
+  const palette = { ratio: 1, unknown: "unknown", state, get: (name: string) => name };
+  const empty = { table: { length: 0 }, begin: 0, end: 0, version: 0, until, open: false };
+  const tiles = {
+    each: (_: number, __: Scale, ___: number, draw: (spans: RowSpans, clip: Range) => void) =>
+      draw(empty as unknown as RowSpans, { from: 0, to: 1000 }),
+  };
+  const scale = new Scale({ from: 0, to: 1000 }, 1000);
+  const brush = { context, scale, palette, end: 1000, nameOf: String, texts: [] };
+  paintRow(brush as unknown as Brush, tiles as unknown as Tiles, row({ kind }), 0);
+  return columns;
+}
+
+test("behind what was there when the tile was asked for a thread is not drawn as not waiting", () => {
+  const columns = painted("thread", 600);
+  assert.deepEqual(new Set(columns.slice(0, 600)), new Set([STATES[0]]));
+  assert.deepEqual(new Set(columns.slice(600)), new Set(["unknown"]));
+});
+
+test("nor is a lock drawn as free there", () => {
+  const columns = painted("mutex", 600);
+  assert.deepEqual(new Set(columns.slice(0, 600)), new Set(["state-free"]));
+  assert.deepEqual(new Set(columns.slice(600)), new Set(["unknown"]));
 });

@@ -35,7 +35,7 @@ const XYZ: Matrix = [
   [0.2126729, 0.7151522, 0.072175],
   [0.0193339, 0.119192, 0.9503041],
 ];
-const STATES = ["not-waiting", "contended", "idle", "join", "timeout", "cancelled"];
+const STATES = ["not-waiting", "contended", "idle", "join", "timeout", "cancelled", "unknown"];
 const OWNERS = Array.from({ length: 8 }, (_, at) => `owner-${at}`);
 
 function times(matrix: Matrix, [x, y, z]: Triple): Triple {
@@ -74,7 +74,7 @@ function contrast(one: string, other: string): number {
   return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 }
 
-const sheet = readFileSync(join(__dirname, "../../../web/src/theme.css"), "utf8");
+const sheet = readFileSync(join(__dirname, "../../../web/src/base/theme.css"), "utf8");
 for (const theme of ["light", "dark"]) {
   const block = sheet.slice(sheet.indexOf(`data-theme="${theme}"`)).split("}")[0] ?? "";
   const colours = new Map([...block.matchAll(/--([\w-]+): (#\w{6})/g)].map((m) => [m[1], m[2]]));

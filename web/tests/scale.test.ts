@@ -9,7 +9,7 @@ import {
   withAir,
   within,
   zoomed,
-} from "../src/timeline/scale";
+} from "../src/timeline/model/scale";
 
 const whole = { from: 0, to: 1_000_000 };
 

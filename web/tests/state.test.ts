@@ -1,7 +1,7 @@
 // The store tells of changes, once, and of changes only.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Store } from "../src/state";
+import { Store } from "../src/base/state";
 
 test("listeners hear of a change once, and not of none", () => {
   const store = new Store({ a: 1, b: 2 });

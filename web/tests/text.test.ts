@@ -1,7 +1,7 @@
 // Texts out of a trace: what cannot be seen is written out, and no name turns what follows it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawnLabel, nameAndRest, plain } from "../src/text";
+import { drawnLabel, nameAndRest, plain } from "../src/base/text";
 
 test("controls and overrides are written out, all else is left alone", () => {
   assert.equal(plain("a\u202eb\x1b[1m\x07 µs ×2 — ערב"), "a\\u202eb\\u001b[1m\\u0007 µs ×2 — ערב");

@@ -1,9 +1,9 @@
 // Tiles: what is at hand is drawn at once, what is missing asked for, and what nobody waits for given up.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Source } from "../src/api";
-import { Scale } from "../src/timeline/scale";
-import { levelOf, type Spans, Tiles, tilesIn } from "../src/timeline/tiles";
+import type { Source } from "../src/base/api";
+import { Scale } from "../src/timeline/model/scale";
+import { levelOf, type Spans, Tiles, tilesIn } from "../src/timeline/model/tiles";
 
 interface Question {
   rows: readonly number[];

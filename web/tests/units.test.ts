@@ -1,7 +1,7 @@
 // Times and counts as people read them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { count, duration, exact, instant, plural, sentence } from "../src/units";
+import { count, duration, exact, instant, plural, sentence } from "../src/base/units";
 
 for (const [ns, text] of [
   [0, "0 ns"],

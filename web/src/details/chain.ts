@@ -1,8 +1,8 @@
 // A wait and its chain: who held what it waited for, what that thread itself waited for, to the root.
-import { h } from "../dom";
-import type { Wait } from "../protocol";
-import { count, duration } from "../units";
-import { facts, type Links, site } from "./parts";
+import { h } from "../base/dom";
+import type { Wait } from "../base/protocol";
+import { count, duration } from "../base/units";
+import { facts, type Links, site, stack } from "./parts";
 import type { Later } from "./selected";
 
 const CLASSES: Readonly<Record<Wait["wait_class"], string>> = {
@@ -11,6 +11,7 @@ const CLASSES: Readonly<Record<Wait["wait_class"], string>> = {
   join: "joined",
   timeout: "waited in vain",
   cancelled: "was cancelled waiting",
+  unknown: "waited, it is not known why,",
 };
 
 /** Returns the view of a wait: itself, then each step to the root. */
@@ -27,7 +28,14 @@ export function chainView(chain: readonly Wait[], later: Later, links: Links): H
   }
   const last = later.waits[later.waits.length - 1] ?? chain[chain.length - 1] ?? first;
   steps.append(later.cycle ? cycle(last, links) : root(last, links));
-  return [heading(first, links), itself(first, links), h("h3", {}, "Because of"), steps];
+  return [
+    heading(first, links),
+    itself(first, links),
+    h("h3", {}, "Because of"),
+    steps,
+    ...stack("Waited in", first.stack),
+    ...stack("Held from", first.owner_stack),
+  ];
 }
 
 function rangeOf(wait: Wait) {

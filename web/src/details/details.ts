@@ -1,13 +1,14 @@
 // The details at the side: what is selected, and from there on to everything that it has to do with.
-import type { App } from "../app";
-import { named as bidi, button, h } from "../dom";
-import type { Hold } from "../protocol";
-import type { Range, RowKind } from "../state";
-import { describeRow, named } from "../timeline/describe";
-import type { RowData, Rows } from "../timeline/rows";
-import { count, duration, exact } from "../units";
+import type { App } from "../base/app";
+import { named as bidi, button, h } from "../base/dom";
+import type { Hold } from "../base/protocol";
+import type { Range, RowKind } from "../base/state";
+import { count, duration, exact } from "../base/units";
+import { showWorst } from "../panels/worst";
+import { describeRow, named } from "../timeline/model/describe";
+import type { RowData, Rows } from "../timeline/model/rows";
 import { chainView } from "./chain";
-import { facts, type Links, site } from "./parts";
+import { facts, type Links, site, stack } from "./parts";
 import type { EventLine, Selected, SelectedThing } from "./selected";
 import { type Most, mostWaited, startView } from "./start";
 
@@ -116,15 +117,20 @@ function holdView(hold: Hold, links: Links): HTMLElement[] {
       ["Waited meanwhile", hold.max_waiters ? `${waited} at most` : "nobody"],
       ["Object", `${hold.object.kind} ${hold.object.object}`],
     ]),
+    ...stack("Taken in", hold.stack),
   ];
 }
 
 function rowView(row: RowData, app: App): HTMLElement[] {
   const { facts: lines } = describeRow(row);
   const lived = { from: row.start_ns, to: row.end_ns };
+  const by: RowKind = row.by === "thread" ? "thread" : "object";
   const only = () => {
-    const filter = row.by === "thread" ? { thread: row.row } : { object: row.row };
-    app.store.update({ filter, tab: "events", dock: true });
+    app.store.update({ filter: { [by]: row.row }, tab: "events", dock: true });
+  };
+  const worst = () => {
+    const failed = (error: unknown) => app.notify(String(error), "error");
+    void showWorst(app, { by, row: row.row, site: "" }).catch(failed);
   };
   return [
     h("h2", {}, named(row)),
@@ -136,6 +142,7 @@ function rowView(row: RowData, app: App): HTMLElement[] {
     h(
       "div",
       { class: "actions" },
+      row.waits ? button("Show its longest wait", worst) : "",
       button("Show its time", () => app.zoomTo(lived)),
       button("Only its events", only),
     ),

@@ -1,7 +1,7 @@
-// What all views of the details are made of: lists of facts, call sites, and links to what is told of.
-import { h } from "../dom";
-import type { ObjectRef, ThreadRef } from "../protocol";
-import type { Range } from "../state";
+// What all views of the details are made of: lists of facts, call sites, and links to what they name.
+import { h } from "../base/dom";
+import type { ObjectRef, ThreadRef } from "../base/protocol";
+import type { Range } from "../base/state";
 
 /** What a view of the details can lead to. */
 export interface Links {
@@ -21,4 +21,11 @@ export function facts(lines: readonly (readonly [string, string | HTMLElement])[
 /** Returns a call site as code; without one, what stands for none. */
 export function site(name: string): HTMLElement {
   return name ? h("code", { title: name }, name) : h("span", {}, "unknown");
+}
+
+/** Returns a call stack, the innermost frame first; nothing where it is not known. */
+export function stack(title: string, frames: readonly string[]): HTMLElement[] {
+  if (!frames.length) return [];
+  const items = frames.map((frame) => h("li", {}, h("code", {}, frame)));
+  return [h("h3", {}, title), h("ol", { class: "stack", "aria-label": title }, ...items)];
 }

@@ -1,10 +1,10 @@
 // Finds out what the selection is: which wait with its chain, which hold, which row or event.
-import { isAbort, NotYet, type Source } from "../api";
-import { type Hold, STATES, type Wait } from "../protocol";
-import { Signal } from "../signal";
-import type { Range, RowKind, Selection, ViewStore } from "../state";
-import type { RowData, Rows } from "../timeline/rows";
-import { sentence } from "../units";
+import { isAbort, NotYet, type Source } from "../base/api";
+import { type Hold, STATES, type Wait } from "../base/protocol";
+import { Signal } from "../base/signal";
+import type { PaneKind, Range, Selection, ViewStore } from "../base/state";
+import { sentence } from "../base/units";
+import type { RowData, Rows } from "../timeline/model/rows";
 
 const CONTENDED = STATES.indexOf("contended");
 /** A chain of more threads is a riddle of its own. */
@@ -226,7 +226,8 @@ export function rangeOf(selected: Selected | null): Range | null {
 }
 
 /** Returns the row of a thread, or of an object, that the selection is about; 0 where there is none. */
-export function rowOf(selected: Selected | null, by: RowKind): number {
+export function rowOf(selected: Selected | null, by: PaneKind): number {
+  if (by === "processor") return 0;
   switch (selected?.kind) {
     case "row":
       return selected.row.by === by ? selected.row.row : 0;

@@ -1,9 +1,9 @@
 // What the details show while nothing is selected: what was waited for most, as a place to start from.
-import type { App } from "../app";
-import { button, h, named } from "../dom";
-import type { RowKind } from "../state";
-import { type RowData, rowsOf } from "../timeline/rows";
-import { duration, plural } from "../units";
+import type { App } from "../base/app";
+import { button, h, named } from "../base/dom";
+import type { RowKind } from "../base/state";
+import { duration, plural } from "../base/units";
+import { type RowData, rowsOf } from "../timeline/model/rows";
 
 const MOST = 6;
 

@@ -1,6 +1,6 @@
 // The event list out of the page: from a place on, in both directions, of those that pass the filters.
-import type { Columns } from "../columns";
-import type { EventsColumns, EventsParameters } from "../protocol";
+import type { Columns } from "../base/columns";
+import type { EventsColumns, EventsParameters } from "../base/protocol";
 import { take } from "./pick";
 
 type Events = Columns<EventsColumns>;
@@ -40,6 +40,8 @@ function filter(table: Events, asked: EventsParameters): (at: number) => boolean
   const threads = new Set(asked.thread ?? []);
   const objects = new Set(asked.object ?? []);
   const pids = new Set(words(asked.pid).map(Number));
+  const tids = new Set(words(asked.tid).map(Number));
+  const on = new Set(words(asked.on?.toLowerCase()));
   const types = words(asked.event?.toUpperCase());
   const sites = words(asked.site);
   const text = asked.text?.toLowerCase() ?? "";
@@ -47,6 +49,8 @@ function filter(table: Events, asked: EventsParameters): (at: number) => boolean
     (!threads.size || threads.has(table.thread_row[at] ?? 0)) &&
     (!objects.size || objects.has(table.object_row[at] ?? 0)) &&
     (!pids.size || pids.has(table.pid[at] ?? 0)) &&
+    (!tids.size || tids.has(table.tid[at] ?? 0)) &&
+    (!on.size || on.has(table.object[at] ?? "")) &&
     (!types.length || types.some((type) => table.event[at]?.startsWith(type))) &&
     (!sites.length || sites.some((site) => table.site[at]?.includes(site))) &&
     (!text || Boolean(table.sentence[at]?.toLowerCase().includes(text)));

@@ -1,5 +1,5 @@
 // Takes rows out of tables, as the server would have answered them.
-import type { Columns } from "../columns";
+import type { Columns } from "../base/columns";
 
 type AnyColumns = { readonly length: number; readonly metadata: ReadonlyMap<string, string> };
 

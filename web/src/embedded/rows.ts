@@ -1,6 +1,6 @@
 // Rows of threads and locks out of the page: some by their numbers, or filtered and sorted.
-import type { Columns } from "../columns";
-import type { RowsColumns, RowsParameters } from "../protocol";
+import type { Columns } from "../base/columns";
+import type { RowsColumns, RowsParameters } from "../base/protocol";
 import { take, where } from "./pick";
 
 type Rows = Columns<RowsColumns>;
@@ -11,8 +11,15 @@ export function rowsOf(table: Rows, asked: RowsParameters): Rows {
     const at = asked.rows.map((row) => place.get(row)).filter((n) => n !== undefined);
     return take<RowsColumns>(table, at, new Map([["total", String(at.length)]]));
   }
-  const text = (asked.filter ?? "").toLowerCase();
-  const found = where(table.length, (at) => !text || matches(table, at, text));
+  const words = (asked.filter ?? "")
+    .toLowerCase()
+    .split(",")
+    .map((word) => word.trim())
+    .filter(Boolean);
+  const found = where(
+    table.length,
+    (at) => !words.length || words.some((word) => matches(table, at, word)),
+  );
   sort(table, found, asked.sort ?? "wait");
   const from = asked.offset ?? 0;
   const total = new Map([["total", String(found.length)]]);

@@ -1,6 +1,6 @@
 // The search in the one-file page: over rows, call sites, event types and findings that it has.
-import type { Columns } from "../columns";
-import type { EventsColumns, Findings, Hit, Hits, RowsColumns } from "../protocol";
+import type { Columns } from "../base/columns";
+import type { EventsColumns, Findings, Hit, Hits, RowsColumns } from "../base/protocol";
 import { matches } from "./rows";
 
 export interface Searched {
@@ -24,7 +24,8 @@ export function search(
     for (let at = 0; at < table.length; at++) {
       if (!matches(table, at, text)) continue;
       const found = { kind: by, by, row: table.row[at] ?? 0, label: table.label[at] ?? "" };
-      hits.push({ ...found, about: table.kind[at] ?? "", t_ns: null });
+      const what = `${table.kind[at]} ${table.object[at]}`.trim();
+      hits.push({ ...found, about: `${what} of process ${table.pid[at]}`, t_ns: null });
     }
   }
   for (const [kind, words] of [

@@ -6,8 +6,8 @@ import {
   RequestFailed,
   type Source,
   type TableEndpoint,
-} from "../api";
-import type { Columns } from "../columns";
+} from "../base/api";
+import type { Columns } from "../base/columns";
 import type {
   ArrowsColumns,
   ArrowsParameters,
@@ -15,6 +15,7 @@ import type {
   EventsColumns,
   EventsParameters,
   Findings,
+  FlameParameters,
   Hold,
   HoldParameters,
   Live,
@@ -29,8 +30,9 @@ import type {
   ThreadRef,
   TraceInfo,
   WaitParameters,
-} from "../protocol";
-import { FLAGS, STATES } from "../protocol";
+} from "../base/protocol";
+import { FLAGS, STATES } from "../base/protocol";
+import type { PaneKind } from "../base/state";
 import { eventsOf } from "./events";
 import { take, where } from "./pick";
 import { rowsOf } from "./rows";
@@ -38,12 +40,10 @@ import { search } from "./search";
 import { drawn, indexSpans, type SpanIndex } from "./spans";
 import { Packed, type Waits } from "./store";
 
-type By = "thread" | "object";
-
 export class EmbeddedSource implements Source {
   readonly served = false;
   private readonly packed = new Packed();
-  private readonly indices = new Map<By, Promise<SpanIndex>>();
+  private readonly indices = new Map<PaneKind, Promise<SpanIndex>>();
 
   async json<E extends JsonEndpoint>(endpoint: E, parameters: Asked<E>): Promise<Answer<E>> {
     return (await this.answer(endpoint, parameters)) as Answer<E>;
@@ -90,6 +90,8 @@ export class EmbeddedSource implements Source {
         return this.hold(asked as HoldParameters);
       case "contention":
         return this.contention(asked as ContentionParameters);
+      case "flame":
+        return this.flame(asked as FlameParameters);
       case "statistics":
         return this.ofThePart("statistics", asked as ContentionParameters);
       case "search":
@@ -186,6 +188,7 @@ export class EmbeddedSource implements Source {
       thread: await this.threadRef(row),
       object: await this.objectRef(object),
       site: await this.siteAt(row, object, begin),
+      stack: [], // nor their stacks
       release_site: await this.siteAt(row, object, end),
     };
   }
@@ -221,6 +224,10 @@ export class EmbeddedSource implements Source {
 
   private contention(asked: ContentionParameters) {
     return this.ofThePart(`contention-${(asked.by ?? "object").replace(",", "-")}`, asked);
+  }
+
+  private flame(asked: FlameParameters) {
+    return this.ofThePart(`flame-${asked.show ?? "waits"}`, asked);
   }
 
   /** Sums were made for what was exported, and for no part of it. */

@@ -1,6 +1,6 @@
 // Spans for a width in pixels: short ones of one state that lie close together become one, as the server does it.
-import type { Columns } from "../columns";
-import { FLAGS, type SpansColumns } from "../protocol";
+import type { Columns } from "../base/columns";
+import { FLAGS, type SpansColumns } from "../base/protocol";
 import { take } from "./pick";
 
 type Spans = Columns<SpansColumns>;

@@ -1,6 +1,6 @@
 // What lies in the one-file page: packed tables and objects by name, each unpacked when it is first asked for.
-import { type Columns, decode } from "../columns";
-import type { Wait } from "../protocol";
+import { type Columns, decode } from "../base/columns";
+import type { Wait } from "../base/protocol";
 
 /** Waits by their numbers, and the numbers of the waits of their chains. */
 export interface Waits {

@@ -1,7 +1,7 @@
 // Because of whom there was waiting: the holders of an object, and what a thread waited for.
-import { h } from "../dom";
-import type { ReportObject, ReportThread } from "../protocol";
-import { duration, plural } from "../units";
+import { h } from "../base/dom";
+import type { ReportObject, ReportThread } from "../base/protocol";
+import { duration, plural } from "../base/units";
 
 const SHOWN = 12;
 
@@ -11,7 +11,8 @@ export function holdersOf(item: ReportObject): HTMLElement {
     `used by ${plural(item.threads, "thread")}`,
     item.max_waiters > 1 ? `up to ${item.max_waiters} waiting` : "",
     item.generations > 1 ? `${item.generations} objects at this address` : "",
-    item.first_site ? `first used at ${item.first_site}` : "",
+    item.init_site ? `initialized at ${item.init_site}` : "",
+    item.first_site && item.first_site !== item.init_site ? `first used at ${item.first_site}` : "",
   ];
   const title = `${item.kind} ${item.name || item.object}`;
   const lines = item.blamed.length

@@ -1,6 +1,6 @@
 // The panel of contention: the numbers of `ptt report`, by object, thread, call site, or thread and object.
-import type { App, Panel } from "../app";
-import { h } from "../dom";
+import type { App, Panel } from "../base/app";
+import { h } from "../base/dom";
 import type {
   Contention,
   Figures,
@@ -8,14 +8,14 @@ import type {
   ReportPair,
   ReportSite,
   ReportThread,
-} from "../protocol";
-import type { RowKind } from "../state";
-import { count, duration, plural } from "../units";
-import { aboutBox } from "./about";
-import { Asking } from "./asking";
+} from "../base/protocol";
+import type { RowKind } from "../base/state";
+import { count, duration, plural } from "../base/units";
 import { causesOf, holdersOf } from "./blame";
-import { scope, scopeBar, scopeLength } from "./scope";
-import { type Column, DataTable } from "./table";
+import { aboutBox } from "./parts/about";
+import { Asking } from "./parts/asking";
+import { scope, scopeBar, scopeLength } from "./parts/scope";
+import { type Column, DataTable } from "./parts/table";
 import { showWorst } from "./worst";
 
 type By = "object" | "thread" | "site" | "thread,object";
@@ -67,7 +67,7 @@ function mount(element: HTMLElement, app: App): void {
     ask: (signal) => app.source.json("contention", { by, ...scope(app), limit: LIMIT }, signal),
     show: (answer) => {
       const lines = linesOf(answer, by);
-      tell(totals, answer, by, lines.length, scopeLength(app));
+      showTotals(totals, answer, by, lines.length, scopeLength(app));
       about.replaceChildren(
         h("p", { class: "hint" }, "A line picked here is shown with its longest wait"),
       );
@@ -91,7 +91,7 @@ function mount(element: HTMLElement, app: App): void {
   app.store.watch(["mark"], () => asking.renew());
 }
 
-function tell(
+function showTotals(
   totals: HTMLElement,
   answer: Contention,
   by: By,
@@ -105,6 +105,7 @@ function tell(
     site: answer.sites_total,
     "thread,object": answer.pairs_total,
   }[by];
+  const isWhole = !report.uncovered.length && !report.unknown_waits;
   const apart = [
     report.idle_ns ? `idle ${duration(report.idle_ns)}` : "",
     report.join_ns ? `joining ${duration(report.join_ns)}` : "",
@@ -115,8 +116,14 @@ function tell(
   totals.textContent = [
     report.waits
       ? `${length}: contended for ${duration(report.wait_ns)} in ${plural(report.waits, "wait")}`
-      : `${length}: nothing was contended`,
+      : `${length}: nothing was contended${isWhole ? "" : " in what is covered"}`,
     apart.length ? `not contention: ${apart.join(", ")}` : "",
+    report.unknown_waits
+      ? `not known what for: ${duration(report.unknown_ns)} in ${plural(report.unknown_waits, "wait")}`
+      : "",
+    report.uncovered.length
+      ? `not covered: ${report.uncovered.map(({ module, why }) => `${module}: ${why}`).join(", ")}`
+      : "",
     report.lost ? `${count(report.lost)} events were lost: this is incomplete` : "",
     all > shown ? `the ${count(shown)} with most waiting of ${count(all)}` : "",
   ]

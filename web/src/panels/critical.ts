@@ -1,11 +1,11 @@
 // The panel of the critical path: the threads it leads along, and its pieces in the order of time.
-import type { App, Panel } from "../app";
-import { h } from "../dom";
-import { type Critical, PATH_KINDS } from "../protocol";
-import { duration, exact, percent, plural } from "../units";
-import { Asking } from "./asking";
-import { rowLabel } from "./labels";
-import { DataTable } from "./table";
+import type { App, Panel } from "../base/app";
+import { h } from "../base/dom";
+import { type Critical, PATH_KINDS, type PathLink, type PathThread } from "../base/protocol";
+import { duration, exact, percent, plural } from "../base/units";
+import { Asking } from "./parts/asking";
+import { rowLabel } from "./parts/labels";
+import { DataTable } from "./parts/table";
 
 interface Part {
   readonly label: string;
@@ -13,6 +13,8 @@ interface Part {
   readonly share: number;
   readonly run: number;
   readonly wake: number;
+  /** Of that, through the run queue; null where that is not known. */
+  readonly queue: number | null;
   readonly wait: number;
 }
 
@@ -55,13 +57,10 @@ function mount(element: HTMLElement, app: App): void {
     show: (answer) => {
       const { path, thread_rows } = answer.critical;
       const total = Math.max(1, path.end_ns - path.start_ns);
-      const links = path.links.slice(0, 3).map((link) => {
-        const what =
-          link.kind === "thread" ? "ends of threads" : `${link.kind} ${link.name || link.object}`;
-        return `${what} (${plural(link.count, "time")})`;
-      });
+      const links = through(path.links).slice(0, 3);
       totals.textContent = [
         `${duration(total)} from ${exact(path.start_ns)} to ${exact(path.end_ns)}`,
+        queued(path.threads),
         links.length ? `from thread to thread through ${links.join(", ")}` : "",
         path.resolution_ns ? `waits below ${duration(path.resolution_ns)} are left out of it` : "",
       ]
@@ -74,6 +73,7 @@ function mount(element: HTMLElement, app: App): void {
           share: (part.run_ns + part.latency_ns + part.open_ns) / total,
           run: part.run_ns,
           wake: part.latency_ns,
+          queue: part.ready_ns,
           wait: part.open_ns,
         })),
       );
@@ -90,6 +90,26 @@ function mount(element: HTMLElement, app: App): void {
     ),
   );
   asking.renew();
+}
+
+/** Returns what the path leads through, what it leads through most often first. */
+export function through(links: readonly PathLink[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { kind, name, object, count } of links) {
+    const what = kind === "thread" ? "ends of threads" : `${kind} ${name || object}`;
+    counts.set(what, (counts.get(what) ?? 0) + count);
+  }
+  const sorted = [...counts].sort(([, a], [, b]) => b - a);
+  return sorted.map(([what, count]) => `${what} (${plural(count, "time")})`);
+}
+
+/** Returns what part of the path went through the run queue; nothing where that is not known. */
+export function queued(threads: readonly PathThread[]): string {
+  const known = threads.filter((part) => part.ready_ns !== null);
+  const ready = known.reduce((sum, part) => sum + (part.ready_ns ?? 0), 0);
+  if (!ready) return "";
+  const bound = known.length < threads.length ? "at least " : "";
+  return `${bound}${duration(ready)} through the run queue`;
 }
 
 function threadTable(app: App): DataTable<Part> {
@@ -117,6 +137,15 @@ function threadTable(app: App): DataTable<Part> {
       },
       time("run", "Not waiting", "The thread ran, was ready to run, or slept elsewhere"),
       time("wake", "Until awake", "From the wake-up until the thread went on"),
+      {
+        id: "queue",
+        title: "Run queue",
+        help: "Of that, it could have run and had no processor; ? where the trace does not say",
+        width: "90px",
+        numeric: true,
+        value: (part) => part.queue ?? -1,
+        text: (part) => (part.queue === null ? "?" : part.queue ? duration(part.queue) : "–"),
+      },
       time("wait", "Waiting", "The thread waited, and no other was to blame"),
     ],
     sort: "share",

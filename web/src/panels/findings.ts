@@ -1,9 +1,10 @@
 // The panel of findings: what `ptt check` finds, with its proof, and a way to see it on the timeline.
-import type { App, Panel } from "../app";
-import { button, h } from "../dom";
-import type { Finding, FindingEvent, FindingRows, Findings } from "../protocol";
-import { count, exact, plural, sentence } from "../units";
-import { Asking } from "./asking";
+import type { App, Panel } from "../base/app";
+import { button, h } from "../base/dom";
+import type { Finding, FindingEvent, FindingRows, Findings } from "../base/protocol";
+import type { Selection } from "../base/state";
+import { count, exact, plural, sentence } from "../base/units";
+import { Asking } from "./parts/asking";
 
 const SHOWN = 200;
 /** A finding that is one moment is shown with so much of the trace on both sides. */
@@ -24,7 +25,7 @@ function mount(element: HTMLElement, app: App): void {
     panel: element,
     ask: (signal) => app.source.json("findings", {}, signal),
     show: (answer) => {
-      summary.textContent = told(answer);
+      summary.textContent = summaryOf(answer);
       const cards = answer.findings
         .slice(0, SHOWN)
         .map((found, at) => card(app, found, answer.rows[at]));
@@ -35,7 +36,7 @@ function mount(element: HTMLElement, app: App): void {
   asking.renew();
 }
 
-function told(answer: Findings): string {
+function summaryOf(answer: Findings): string {
   const { findings } = answer;
   const parts = [
     findings.length
@@ -45,6 +46,9 @@ function told(answer: Findings): string {
   if (findings.length > SHOWN) parts.push(`the first ${SHOWN} are shown`);
   if (answer.partial)
     parts.push("events are missing: what needs all of them to be sure was left out");
+  if (answer.futex_waits)
+    parts.push(`not covered: ${plural(answer.futex_waits, "wait")} for futexes by system call`);
+  parts.push(...answer.uncovered.map(({ module, why }) => `not covered: ${module}: ${why}`));
   parts.push(...answer.failures.map((failure) => `Not looked for: ${sentence(failure)}`));
   if (answer.lost) parts.push(`${count(answer.lost)} events were lost`);
   return parts.join(" · ");
@@ -86,13 +90,24 @@ function show(app: App, found: Finding, rows: FindingRows | undefined): void {
   const times = [found.ts_ns, ...found.events.map((event) => event.ts_ns)];
   const from = Math.min(...times);
   const to = Math.max(...times);
-  const object = rows?.objects.find((row) => row > 0);
-  const thread = rows?.threads.find((row) => row > 0);
-  if (object) app.store.update({ selection: { kind: "row", by: "object", row: object } });
-  else if (thread) app.store.update({ selection: { kind: "row", by: "thread", row: thread } });
+  const selection = selectionOf(found, rows);
+  if (selection) app.store.update({ selection });
   const air = to > from ? 0 : AROUND_NS;
   app.zoomTo({ from: Math.max(0, from - air), to: to + air });
   app.announce(`Showing ${found.kind} at ${exact(found.ts_ns)}`);
+}
+
+/** Returns what a finding is about: of a cycle of waits the one that closed it, with its chain. */
+function selectionOf(found: Finding, rows: FindingRows | undefined): Selection | null {
+  const object = rows?.objects.find((row) => row > 0);
+  const thread = rows?.threads.find((row) => row > 0);
+  const last = found.events.find((event) => event.ts_ns === found.ts_ns);
+  const waiter = rows?.threads[found.threads.indexOf(last?.tid ?? 0)];
+  if (found.kind === "deadlock" && waiter) {
+    return { kind: "span", by: "thread", row: waiter, lane: 0, at: found.ts_ns };
+  }
+  if (object) return { kind: "row", by: "object", row: object };
+  return thread ? { kind: "row", by: "thread", row: thread } : null;
 }
 
 /** Goes to the event of that thread at that time. */

@@ -1,11 +1,12 @@
 // The tabs of the dock, in their order.
-import type { Panel } from "../app";
+import type { Panel } from "../base/app";
 import { CONTENTION } from "./contention";
 import { CRITICAL } from "./critical";
-import { EVENTS } from "./events";
+import { EVENTS } from "./events/events";
 import { FINDINGS } from "./findings";
+import { FLAME } from "./flame/flame";
 import { LOSSES } from "./losses";
-import { ORDER } from "./order";
+import { ORDER } from "./order/order";
 import { STATISTICS } from "./statistics";
 
 export const PANELS: readonly Panel[] = [
@@ -16,4 +17,5 @@ export const PANELS: readonly Panel[] = [
   ORDER,
   CRITICAL,
   LOSSES,
+  FLAME,
 ];

@@ -1,7 +1,7 @@
 // Keys of the panels, which do their work whether a panel is shown or not.
-import type { App, Panel } from "../app";
-import { cutOut } from "./scope";
-import { stepObject } from "./step";
+import type { App, Panel } from "../base/app";
+import { stepObject } from "./events/step";
+import { cutOut } from "./parts/scope";
 
 export function addPanelKeys(app: App, panels: readonly Panel[]): void {
   const step = (key: string, does: string, by: 1 | -1) => ({

@@ -1,7 +1,7 @@
 // The panel of losses: what is missing from the trace, said openly, and a line in the top bar that leads here.
-import type { App, Panel } from "../app";
-import { button, h } from "../dom";
-import { count, plural } from "../units";
+import type { App, Panel } from "../base/app";
+import { button, h } from "../base/dom";
+import { count, plural } from "../base/units";
 
 export const LOSSES: Panel = {
   id: "losses",

@@ -1,12 +1,12 @@
 // The panel of statistics: what there is in what is marked, or in the whole trace.
-import type { App, Panel } from "../app";
-import { h } from "../dom";
-import type { Figures, Statistics } from "../protocol";
-import { count, duration, percent, plural } from "../units";
-import { aboutBox } from "./about";
-import { Asking } from "./asking";
-import { rangeText, scope, scopeBar } from "./scope";
-import { DataTable } from "./table";
+import type { App, Panel } from "../base/app";
+import { h } from "../base/dom";
+import type { Figures, Statistics } from "../base/protocol";
+import { count, duration, percent, plural } from "../base/units";
+import { aboutBox } from "./parts/about";
+import { Asking } from "./parts/asking";
+import { rangeText, scope, scopeBar } from "./parts/scope";
+import { DataTable } from "./parts/table";
 
 interface TypeCount {
   readonly type: string;
@@ -83,6 +83,7 @@ function factsOf(answer: Statistics): HTMLElement[] {
     ["Joining", "join_waits", "join_ns"],
     ["Timed out", "timeout_waits", "timeout_ns"],
     ["Given up", "cancelled_waits", "cancelled_ns"],
+    ["Unknown", "unknown_waits", "unknown_ns"],
   ];
   return [
     ...fact("Range", rangeText({ from: answer.from_ns, to: answer.to_ns })),

@@ -1,7 +1,7 @@
 // Goes to the longest contended wait of a row, or to the first event at a call site.
-import type { App } from "../app";
-import { MAX_ROWS, STATES } from "../protocol";
-import type { Range, RowKind, Selection } from "../state";
+import type { App } from "../base/app";
+import { MAX_ROWS, STATES } from "../base/protocol";
+import type { Range, RowKind, Selection } from "../base/state";
 
 const CONTENDED = STATES.indexOf("contended");
 const WIDTH = 2000;
@@ -27,7 +27,7 @@ export async function showWorst(app: App, place: Place): Promise<void> {
   const row: Selection = { kind: "row", by: place.by, row: place.row };
   app.store.update({ selection: row });
   const found = await longestWait(app, place, within);
-  // Who picked something else meanwhile is not to lose it.
+  // What the user picked meanwhile stays.
   if (app.store.get().selection !== row) return;
   if (found?.wait) app.store.update({ selection: { kind: "wait", wait: found.wait } });
   app.zoomTo(found?.range ?? within);

@@ -1,41 +1,44 @@
 // The timeline: overview, ruler, threads and locks, wired to the view and to each other.
-import { RequestFailed } from "../api";
-import type { App } from "../app";
+import { RequestFailed } from "../base/api";
+import type { App } from "../base/app";
+import { h } from "../base/dom";
+import { FIRST_VIEW, type PaneKind, type Range } from "../base/state";
 import { mountDetails } from "../details/details";
 import { rowOf, type Selected, SelectedThing, waitsOf } from "../details/selected";
-import { divider } from "../divider";
-import { h } from "../dom";
-import type { Shell } from "../shell";
-import { FIRST_VIEW, type Range, type RowKind } from "../state";
-import { Actions } from "./actions";
-import { Arrows } from "./arrows";
-import { addCommands } from "./commands";
-import { Cursor } from "./cursor";
-import { describeSpan } from "./describe";
-import { dividedBy } from "./layout";
-import { objectLegend, threadLegend } from "./legend";
-import { Motion } from "./motion";
-import { drawOver } from "./over";
-import { Overview } from "./overview";
-import { Palette } from "./palette";
-import { type Hit, Pane } from "./pane";
-import { followPointer } from "./pointer";
-import { type RowData, Rows } from "./rows";
-import { Ruler } from "./ruler";
-import { Scale } from "./scale";
-import { Spoken } from "./spoken";
-import { oncePerFrame } from "./surface";
-import { Tiles } from "./tiles";
+import { divider } from "../frame/divider";
+import type { Shell } from "../frame/shell";
+import { Arrows } from "./drawing/arrows";
+import { objectLegend, processorLegend, threadLegend } from "./drawing/legend";
+import { drawOver } from "./drawing/over";
+import { Overview } from "./drawing/overview";
+import { Palette } from "./drawing/palette";
+import { type Hit, Pane } from "./drawing/pane";
+import { Ruler } from "./drawing/ruler";
+import { Spoken } from "./drawing/spoken";
+import { oncePerFrame } from "./drawing/surface";
+import { Actions } from "./input/actions";
+import { addCommands } from "./input/commands";
+import { Cursor } from "./input/cursor";
+import { followPointer } from "./input/pointer";
+import { describeSpan } from "./model/describe";
+import { dividedBy } from "./model/layout";
+import { Motion } from "./model/motion";
+import { type RowData, Rows } from "./model/rows";
+import { Scale } from "./model/scale";
+import { Tiles } from "./model/tiles";
 import { makeArrowSwitch, makeCorner, makeSideSwitch } from "./toolbar";
 import { Tooltip } from "./tooltip";
 
 const ROWS_MS = 2000;
+const TITLES = { thread: "Threads", processor: "Processors", object: "Locks" } as const;
+/** Rows of what the spans of a pane name. */
+const OTHERS = { thread: "object", processor: "thread", object: "thread" } as const;
 const NAMES_WIDTH = { first: 230, least: 90, most: 600 };
 
 export class Timeline {
   readonly motion: Motion;
-  private readonly rows: { thread: Rows; object: Rows };
-  private readonly panes: { thread: Pane; object: Pane };
+  private readonly rows: Record<PaneKind, Rows>;
+  private readonly panes: Record<PaneKind, Pane>;
   private readonly ruler = new Ruler();
   private readonly overview: Overview;
   private readonly arrows: Arrows;
@@ -43,7 +46,11 @@ export class Timeline {
   private readonly selected: SelectedThing;
   private readonly cursor: Cursor;
   private readonly actions: Actions;
-  private readonly legends = [threadLegend(), objectLegend()] as const;
+  private readonly legends = {
+    thread: threadLegend(),
+    processor: processorLegend(),
+    object: objectLegend(),
+  };
   private readonly spoken: readonly Spoken[];
   private palette = new Palette(devicePixelRatio || 1);
   private namesWidth = Math.max(NAMES_WIDTH.least, Math.min(NAMES_WIDTH.first, innerWidth * 0.3));
@@ -63,9 +70,14 @@ export class Timeline {
     const failed = (error: unknown) => this.failed(error);
     this.rows = {
       thread: new Rows("thread", app.source, failed),
+      processor: new Rows("processor", app.source, failed),
       object: new Rows("object", app.source, failed),
     };
-    this.panes = { thread: this.makePane("thread"), object: this.makePane("object") };
+    this.panes = {
+      thread: this.makePane("thread"),
+      processor: this.makePane("processor"),
+      object: this.makePane("object"),
+    };
     this.motion = new Motion(app, () => this.pointer?.ns ?? null);
     this.arrows = new Arrows(app.source, failed);
     this.tooltip = new Tooltip(shell.overlay);
@@ -96,8 +108,7 @@ export class Timeline {
 
   // ---- building ----
 
-  private makePane(by: RowKind): Pane {
-    const other = by === "thread" ? "object" : "thread";
+  private makePane(by: PaneKind): Pane {
     const tiles = new Tiles(by, this.app.source, (error) => this.failed(error));
     tiles.changed.listen(() => this.drawAll());
     this.rows[by].changed.listen(() => {
@@ -107,25 +118,28 @@ export class Timeline {
     });
     return new Pane({
       by,
-      title: by === "thread" ? "Threads" : "Locks",
+      title: TITLES[by],
       rows: this.rows[by],
       tiles,
-      legend: this.legends[by === "thread" ? 0 : 1].element,
+      legend: this.legends[by].element,
       groupName: (process) => this.processName(process),
-      nameOf: (row) => this.rows[other].name(row),
+      nameOf: (row) => this.rows[OTHERS[by]].name(row),
       picked: (item) => this.actions.pick(by, item),
       scrolled: () => this.drawAll(),
     });
   }
 
   private each<T>(make: (pane: Pane) => T): T[] {
-    return [make(this.panes.thread), make(this.panes.object)];
+    const { thread, processor, object } = this.panes;
+    return [make(thread), make(processor), make(object)];
   }
 
   private build(): void {
     const place = this.shell.timeline;
     const top = h("div", { class: "timeline-top" }, makeCorner(this.app), this.ruler.element);
-    const { thread, object } = this.panes;
+    const { thread, processor, object } = this.panes;
+    processor.element.classList.add("processors");
+    processor.element.hidden = true;
     const split = divider({
       label: "Height of threads and locks",
       orientation: "horizontal",
@@ -148,9 +162,9 @@ export class Timeline {
     });
     names.classList.add("names-divider");
     this.shell.tools.prepend(makeArrowSwitch(this.app), makeSideSwitch(this.app));
-    place.append(top, thread.element, split, object.element, names);
+    place.append(top, thread.element, processor.element, split, object.element, names);
     for (const spoken of this.spoken) place.append(spoken.element);
-    for (const pane of [thread, object]) this.followPane(pane);
+    this.each((pane) => this.followPane(pane));
     this.followRuler();
     new ResizeObserver(() => this.resize()).observe(place);
     new ResizeObserver(() => this.resize()).observe(this.shell.overview);
@@ -288,8 +302,10 @@ export class Timeline {
 
   private async load(): Promise<void> {
     const { sort, rows } = this.app.store.get();
-    const { thread, object } = this.rows;
-    await Promise.all([thread.load(sort, rows), object.load(sort, rows)]);
+    const { thread, processor, object } = this.rows;
+    // Processors are few, and known by their numbers.
+    const processors = processor.load("row", "");
+    await Promise.all([thread.load(sort, rows), processors, object.load(sort, rows)]);
     if (!rows || rows !== this.app.store.get().rows) return;
     // What names threads names no lock: those that are all left out are shown all the same.
     if (!thread.total && object.total) await thread.load(sort, "");
@@ -304,7 +320,14 @@ export class Timeline {
       : ready
         ? "None in this trace"
         : "Reading the trace…";
-    this.each((pane) => pane.arrange(folded, empty, rows));
+    // The filter is not for processors.
+    this.each((pane) => pane.arrange(folded, empty, pane.by === "processor" ? "" : rows));
+    const { processor } = this.panes;
+    const none = !processor.layout.items.length;
+    if (processor.element.hidden !== none) {
+      processor.element.hidden = none;
+      this.resize();
+    }
     this.divide();
   }
 
@@ -345,7 +368,7 @@ export class Timeline {
   private recolour(): void {
     this.palette = new Palette(Math.min(3, devicePixelRatio || 1));
     this.family = getComputedStyle(document.body).fontFamily;
-    for (const legend of this.legends) legend.draw(this.palette);
+    for (const legend of Object.values(this.legends)) legend.draw(this.palette);
     this.overview?.update();
     this.drawAll();
   }

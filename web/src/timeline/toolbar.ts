@@ -1,7 +1,7 @@
 // The corner above the names, which says what rows are shown in what order, and the switch of the arrows.
-import type { App } from "../app";
-import { button, h } from "../dom";
-import { FIRST_VIEW, type RowSort } from "../state";
+import type { App } from "../base/app";
+import { button, h } from "../base/dom";
+import { FIRST_VIEW, type RowSort } from "../base/state";
 
 const SORTS: Readonly<Record<RowSort, string>> = {
   wait: "by waiting",
@@ -40,7 +40,7 @@ export function makeCorner(app: App): HTMLElement {
 
 /** Returns the button that shows and hides the arrows. */
 export function makeArrowSwitch(app: App): HTMLElement {
-  const title = "Arrows from who woke to who was woken, and from who held to who waited (E)";
+  const title = "Arrows from waker to waiter, and from holder to waiter (E)";
   return makeSwitch(app, "arrows", "Arrows", title);
 }
 

@@ -1,0 +1,147 @@
+// The view in the address: written after each change, read when the page opens and when the user goes back.
+import {
+  FIRST_VIEW,
+  type Filter,
+  type Range,
+  type RowSort,
+  type Selection,
+  type Theme,
+  type View,
+  type ViewStore,
+} from "./state";
+
+const SORTS: readonly RowSort[] = ["wait", "hold", "start", "name", "row"];
+const THEMES: readonly Theme[] = ["auto", "light", "dark"];
+const NUMBERS = ["thread", "object"] as const;
+const TEXTS = ["pid", "tid", "on", "event", "site", "text"] as const;
+/** A drag is one step back, not a hundred: the address follows when nothing moved for this long. */
+const SETTLED_MS = 400;
+
+/** Returns the fragment that stands for this view; what is as at first is left out. */
+export function format(view: View): string {
+  const out = new URLSearchParams();
+  if (view.range) out.set("t", formatRange(view.range));
+  if (view.mark) out.set("mark", formatRange(view.mark));
+  if (view.selection) out.set("sel", formatSelection(view.selection));
+  for (const key of [...NUMBERS, ...TEXTS]) {
+    const value = view.filter[key];
+    if (value !== undefined) out.set(`f.${key}`, String(value));
+  }
+  if (view.rows) out.set("rows", view.rows);
+  if (view.sort !== FIRST_VIEW.sort) out.set("sort", view.sort);
+  if (view.folded.length) out.set("folded", view.folded.join(","));
+  if (view.tab !== FIRST_VIEW.tab) out.set("tab", view.tab);
+  if (!view.dock) out.set("dock", "0");
+  if (!view.side) out.set("side", "0");
+  if (view.split !== FIRST_VIEW.split) out.set("split", view.split.toFixed(3));
+  if (!view.arrows) out.set("arrows", "0");
+  if (view.theme !== FIRST_VIEW.theme) out.set("theme", view.theme);
+  return out.toString();
+}
+
+/** Returns the view that a fragment stands for; what is missing or malformed is as at first. */
+export function parse(fragment: string): View {
+  const found = new URLSearchParams(fragment.replace(/^#/, ""));
+  const filter: { -readonly [K in keyof Filter]: Filter[K] } = {};
+  for (const key of NUMBERS) {
+    const value = number(found.get(`f.${key}`));
+    if (value !== null) filter[key] = value;
+  }
+  for (const key of TEXTS) {
+    const value = found.get(`f.${key}`);
+    if (value) filter[key] = value;
+  }
+  const split = number(found.get("split"));
+  return {
+    range: parseRange(found.get("t")),
+    mark: parseRange(found.get("mark")),
+    selection: parseSelection(found.get("sel")),
+    filter,
+    rows: found.get("rows") ?? "",
+    sort: SORTS.find((sort) => sort === found.get("sort")) ?? FIRST_VIEW.sort,
+    folded: (found.get("folded") ?? "")
+      .split(",")
+      .map(number)
+      .filter((pid) => pid !== null),
+    tab: found.get("tab") ?? FIRST_VIEW.tab,
+    dock: found.get("dock") !== "0",
+    side: found.get("side") !== "0",
+    split: split === null ? FIRST_VIEW.split : Math.min(1, Math.max(0, split)),
+    arrows: found.get("arrows") !== "0",
+    theme: THEMES.find((theme) => theme === found.get("theme")) ?? FIRST_VIEW.theme,
+  };
+}
+
+/**
+ * Keeps the address and the store the same from now on. While the view moves on its own, no address
+ * is written, however slowly it moves: nobody wants to go back to the middle of a flight.
+ */
+export function follow(store: ViewStore, moving: () => boolean): void {
+  let timer: number | undefined;
+  let written = location.hash.replace(/^#/, "");
+  const wait = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => (moving() ? wait() : write()), SETTLED_MS);
+  };
+  const write = () => {
+    const now = format(store.get());
+    if (now === written) return;
+    written = now;
+    history.pushState(null, "", now ? `#${now}` : `${location.pathname}${location.search}`);
+  };
+  store.subscribe(wait);
+  const read = () => {
+    clearTimeout(timer);
+    const now = location.hash.replace(/^#/, "");
+    if (now === written) return;
+    written = now;
+    store.update(parse(now));
+  };
+  addEventListener("popstate", read);
+  addEventListener("hashchange", read);
+}
+
+function number(text: string | null): number | null {
+  if (text === null || !/^-?\d+(\.\d+)?$/.test(text)) return null;
+  return Number(text);
+}
+
+function formatRange(range: Range): string {
+  return `${Math.round(range.from)}-${Math.round(range.to)}`;
+}
+
+function parseRange(text: string | null): Range | null {
+  const found = /^(-?\d+)-(-?\d+)$/.exec(text ?? "");
+  if (!found) return null;
+  const range = { from: Number(found[1]), to: Number(found[2]) };
+  return range.from < range.to ? range : null;
+}
+
+function formatSelection(selection: Selection): string {
+  switch (selection.kind) {
+    case "row":
+      return `${selection.by}:${selection.row}`;
+    case "span":
+      return `${selection.by}:${selection.row}:${selection.lane}:${Math.round(selection.at)}`;
+    case "wait":
+      return `wait:${selection.wait}`;
+    case "event":
+      return `event:${selection.position}:${Math.round(selection.at)}`;
+  }
+}
+
+function parseSelection(text: string | null): Selection | null {
+  const [kind, ...rest] = (text ?? "").split(":");
+  const [first, second, third] = rest.map((part) => number(part));
+  if (kind === "wait" && first !== null && first !== undefined)
+    return { kind: "wait", wait: first };
+  if (kind === "event" && rest[0] && second !== null && second !== undefined) {
+    return { kind: "event", position: rest[0], at: second };
+  }
+  if ((kind !== "thread" && kind !== "object") || first === null || first === undefined)
+    return null;
+  if (second === null || second === undefined || third === null || third === undefined) {
+    return { kind: "row", by: kind, row: first };
+  }
+  return { kind: "span", by: kind, row: first, lane: second, at: third };
+}

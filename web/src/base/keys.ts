@@ -1,0 +1,71 @@
+// The keyboard: every key that does something is registered here, and the help is made from this list.
+
+export type KeyGroup = "Navigation" | "Selection" | "View" | "Help";
+
+export interface Key {
+  /** Physical key codes (KeyboardEvent.code) or characters (KeyboardEvent.key), any of which will do. */
+  readonly codes?: readonly string[];
+  readonly chars?: readonly string[];
+  readonly shift?: boolean;
+  /** What the help shows for the key, and what it does. */
+  readonly label: string;
+  readonly does: string;
+  readonly group: KeyGroup;
+  /** Called with whether the key repeats; returns false when there was nothing to do, and the browser has the key. */
+  readonly press: (event: KeyboardEvent) => boolean | undefined;
+  readonly release?: (event: KeyboardEvent) => void;
+}
+
+export class Keys {
+  private list: Key[] = [];
+
+  constructor(target: EventTarget) {
+    target.addEventListener("keydown", (event) => this.down(event as KeyboardEvent));
+    target.addEventListener("keyup", (event) => this.up(event as KeyboardEvent));
+  }
+
+  /** Adds keys; the function returned removes them. */
+  add(...keys: readonly Key[]): () => void {
+    this.list.push(...keys);
+    return () => {
+      this.list = this.list.filter((key) => !keys.includes(key));
+    };
+  }
+
+  /** Returns all keys in the order in which they were added, for the help. */
+  all(): readonly Key[] {
+    return this.list;
+  }
+
+  private down(event: KeyboardEvent): void {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isTyping(event.target) && event.key !== "Escape") return;
+    for (const key of this.list) {
+      if (!matches(key, event)) continue;
+      if (key.press(event) === false) continue;
+      event.preventDefault();
+      return;
+    }
+  }
+
+  private up(event: KeyboardEvent): void {
+    for (const key of this.list) if (matches(key, event)) key.release?.(event);
+  }
+}
+
+function matches(key: Key, event: KeyboardEvent): boolean {
+  if (key.shift !== undefined && key.shift !== event.shiftKey) return false;
+  return Boolean(key.codes?.includes(event.code) || key.chars?.includes(event.key));
+}
+
+/** Says whether keys belong to a field that is being typed into. */
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target.isContentEditable || target.tagName === "SELECT" || target.tagName === "TEXTAREA") {
+    return true;
+  }
+  const kind = target instanceof HTMLInputElement ? target.type : "";
+  return (
+    target instanceof HTMLInputElement && !["checkbox", "radio", "button", "range"].includes(kind)
+  );
+}

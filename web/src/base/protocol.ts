@@ -1,0 +1,954 @@
+// Generated from src/nptltrace/ui/protocol.py by `make web-protocol`: do not edit.
+
+export const PREFIX = "/api/" as const;
+export const MAX_ROWS = 1000 as const;
+export const MAX_WIDTH = 16384 as const;
+export const STATES = ["not waiting", "contended", "idle", "join", "timeout", "cancelled", "unknown", "held", "shared", "running", "ready", "asleep", "preempted"] as const;
+export const CALLS = ["", "poll", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait", "read", "readv", "recv", "recvfrom", "recvmsg", "accept", "accept4", "nanosleep", "clock_nanosleep", "usleep", "sleep", "thrd_sleep", "sigwait", "sigwaitinfo", "sigtimedwait", "mq_receive", "mq_timedreceive", "mq_send", "mq_timedsend", "wait", "waitpid", "waitid", "wait3", "wait4", "flock", "fsync", "fdatasync"] as const;
+export const FLAGS = {"open": 1, "merged": 2} as const;
+export const ARROW_KINDS = ["wake", "hold"] as const;
+export const PATH_KINDS = ["run", "wake", "wait", "create"] as const;
+
+// What is open.
+//
+// `view` is the fragment of the address that the page begins with where the address has none.
+// `state` is `killed` while nobody has finished the trace of a recorder that was killed.
+export interface TraceInfo {
+  name: string;
+  paths: string[];
+  version: string;
+  start_unix_ns: number;
+  first_ns: number;
+  end_ns: number;
+  events: number;
+  lost: number;
+  level: string;
+  state: "running" | "complete" | "killed" | "recovered";
+  follow: boolean;
+  processes: Process[];
+  threads: number;
+  objects: number;
+  waits: number;
+  holds: number;
+  losses: Loss[];
+  uncovered: Uncovered[];
+  damages: string[];
+  remarks: string[];
+  view: string;
+  detail: Detail;
+}
+
+// A process image; `process` is its number.
+export interface Process {
+  process: number;
+  pid: number;
+  ppid: number;
+  name: string;
+  exe: string;
+  cmdline: string[];
+  start_ns: number | null;
+  end_ns: number | null;
+}
+
+// Events that are missing, and why.
+export interface Loss {
+  path: string;
+  cause: string;
+  count: number;
+}
+
+// A module of which not all that it does is in the trace.
+export interface Uncovered {
+  module: string;
+  why: string;
+}
+
+// How far the levels of detail are; spans are there before `until_ns`.
+export interface Detail {
+  ready: boolean;
+  progress: number;
+  until_ns: number;
+  error: string;
+}
+
+// A wait, the wait its owner was in when it began, and so on: the last is the root.
+export interface WaitChain {
+  chain: Wait[];
+}
+
+// A wait. The owner held the object when it began; the waker ended it.
+//
+// Stacks begin with the call site; the owner's is that of taking the object, or where that is not
+// known of the release that ended the wait.
+//
+// A contended one is divided: while the object was held, and until the thread was awake.
+export interface Wait {
+  wait_id: number;
+  t_ns: number;
+  dur_ns: number;
+  held_ns: number | null;
+  wake_ns: number | null;
+  wait_class: "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown";
+  kind: string;
+  mode: "exclusive" | "shared";
+  open: boolean;
+  result: number;
+  queue_depth: number;
+  thread: ThreadRef;
+  object: ObjectRef;
+  site: string;
+  stack: string[];
+  owner: ThreadRef | null;
+  owner_site: string;
+  owner_stack: string[];
+  owner_since_ns: number | null;
+  waker: ThreadRef | null;
+  waker_site: string;
+  waker_t_ns: number | null;
+}
+
+// Which thread; `label` is never empty.
+export interface ThreadRef {
+  row: number;
+  pid: number;
+  tid: number;
+  name: string;
+  label: string;
+}
+
+// Which object; `label` is never empty.
+export interface ObjectRef {
+  row: number;
+  pid: number;
+  kind: string;
+  object: string;
+  name: string;
+  label: string;
+  generation: number;
+}
+
+// A hold of a lock.
+export interface Hold {
+  t_ns: number;
+  dur_ns: number;
+  open: boolean;
+  mode: "exclusive" | "shared";
+  max_waiters: number;
+  thread: ThreadRef;
+  object: ObjectRef;
+  site: string;
+  stack: string[];
+  release_site: string;
+}
+
+// A report, and the rows of what it lists, by the same places; 0 where there is none.
+//
+// `objects_total` and the like say how many there are; the lists hold those with most waiting.
+export interface Contention {
+  report: Report;
+  object_rows: number[];
+  thread_rows: number[];
+  pair_rows: number[][];
+  objects_total: number;
+  sites_total: number;
+  pairs_total: number;
+}
+
+// The document of `ptt report`, with `sites`, `pairs` or `stacks` where they are asked for.
+export interface Report {
+  sites?: ReportSite[];
+  pairs?: ReportPair[];
+  stacks?: ReportStack[];
+  waits: number;
+  wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
+  wait_max_ns: number;
+  wait_p50_ns: number | null;
+  wait_p99_ns: number | null;
+  idle_waits: number;
+  idle_ns: number;
+  join_waits: number;
+  join_ns: number;
+  timeout_waits: number;
+  timeout_ns: number;
+  cancelled_waits: number;
+  cancelled_ns: number;
+  unknown_waits: number;
+  unknown_ns: number;
+  holds: number;
+  hold_ns: number;
+  hold_max_ns: number;
+  elapsed_ns: number;
+  first_ns: number;
+  last_ns: number;
+  lost: number;
+  objects: ReportObject[];
+  threads: ReportThread[];
+  never_ended: OpenWait[];
+  deadlocks: OpenWait[][];
+  critical_path: CriticalPath;
+  uncovered: Uncovered[];
+}
+
+// A call site in a report.
+export interface ReportSite {
+  waits: number;
+  wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
+  wait_max_ns: number;
+  wait_p50_ns: number | null;
+  wait_p99_ns: number | null;
+  idle_waits: number;
+  idle_ns: number;
+  join_waits: number;
+  join_ns: number;
+  timeout_waits: number;
+  timeout_ns: number;
+  cancelled_waits: number;
+  cancelled_ns: number;
+  unknown_waits: number;
+  unknown_ns: number;
+  holds: number;
+  hold_ns: number;
+  hold_max_ns: number;
+  site: string;
+  site_address: string;
+  pid: number;
+  kind: string;
+  wait_caused_ns: number;
+}
+
+// What one thread did with one object.
+export interface ReportPair {
+  waits: number;
+  wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
+  wait_max_ns: number;
+  wait_p50_ns: number | null;
+  wait_p99_ns: number | null;
+  idle_waits: number;
+  idle_ns: number;
+  join_waits: number;
+  join_ns: number;
+  timeout_waits: number;
+  timeout_ns: number;
+  cancelled_waits: number;
+  cancelled_ns: number;
+  unknown_waits: number;
+  unknown_ns: number;
+  holds: number;
+  hold_ns: number;
+  hold_max_ns: number;
+  tid: number;
+  pid: number;
+  thread_name: string;
+  object: string;
+  kind: string;
+  object_name: string;
+  wait_caused_ns: number;
+}
+
+// A call stack in a report: of waiters, holders, holds or idle waits, as it is asked for.
+export interface ReportStack {
+  waits?: number;
+  wait_ns?: number;
+  wait_caused_ns?: number;
+  holds?: number;
+  hold_ns?: number;
+  idle_waits?: number;
+  idle_ns?: number;
+  stack: string[];
+}
+
+// An object in a report; the generations of an address are one.
+export interface ReportObject {
+  waits: number;
+  wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
+  wait_max_ns: number;
+  wait_p50_ns: number | null;
+  wait_p99_ns: number | null;
+  idle_waits: number;
+  idle_ns: number;
+  join_waits: number;
+  join_ns: number;
+  timeout_waits: number;
+  timeout_ns: number;
+  cancelled_waits: number;
+  cancelled_ns: number;
+  unknown_waits: number;
+  unknown_ns: number;
+  holds: number;
+  hold_ns: number;
+  hold_max_ns: number;
+  object: string;
+  pid: number;
+  kind: string;
+  name: string;
+  init_site: string;
+  first_site: string;
+  generations: number;
+  threads: number;
+  max_waiters: number;
+  wasted_signals: number;
+  blamed: Blamed[];
+  wakers: Waker[];
+}
+
+// A thread that held an object while others waited, null where it is not known.
+export interface Blamed {
+  tid: number | null;
+  pid: number | null;
+  name: string;
+  site: string;
+  wait_caused_ns: number;
+}
+
+// A thread that ended waits for an object, null where it is not known.
+export interface Waker {
+  tid: number | null;
+  pid: number | null;
+  name: string;
+  site: string;
+  count: number;
+  blocked_ns: number;
+}
+
+// A thread in a report.
+export interface ReportThread {
+  waits: number;
+  wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
+  wait_max_ns: number;
+  wait_p50_ns: number | null;
+  wait_p99_ns: number | null;
+  idle_waits: number;
+  idle_ns: number;
+  join_waits: number;
+  join_ns: number;
+  timeout_waits: number;
+  timeout_ns: number;
+  cancelled_waits: number;
+  cancelled_ns: number;
+  unknown_waits: number;
+  unknown_ns: number;
+  holds: number;
+  hold_ns: number;
+  hold_max_ns: number;
+  tid: number;
+  pid: number;
+  name: string;
+  start_ns: number;
+  end_ns: number;
+  blocked_ns: number;
+  running_ns: number;
+  by_kind: Record<string, number>;
+  wait_caused_ns: number;
+  buffer_wait_ns: number;
+  silent_ns: number;
+  cpu_ns: number | null;
+  ready_ns: number | null;
+  waited_for: Cause[];
+}
+
+// An object that a thread waited for at one call site, because of one other thread.
+export interface Cause {
+  object: string;
+  kind: string;
+  name: string;
+  class: "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown";
+  site: string;
+  because_of_tid: number | null;
+  because_of_site: string;
+  waits: number;
+  wait_ns: number;
+  held_ns: number;
+  wait_max_ns: number;
+}
+
+// A wait that had not ended when the trace did.
+export interface OpenWait {
+  tid: number;
+  pid: number;
+  thread_name: string;
+  object: string;
+  kind: string;
+  object_name: string;
+  class: "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown";
+  t_ns: number;
+  dur_ns: number;
+  site: string;
+  owner_tid: number | null;
+  owner_site: string;
+}
+
+// The critical path to the last event.
+export interface CriticalPath {
+  start_ns: number;
+  end_ns: number;
+  resolution_ns: number;
+  segments: number;
+  threads: PathThread[];
+  links: PathLink[];
+}
+
+// A thread's part of the critical path.
+export interface PathThread {
+  tid: number;
+  pid: number;
+  name: string;
+  run_ns: number;
+  latency_ns: number;
+  ready_ns: number | null;
+  open_ns: number;
+}
+
+// An object through which the critical path goes from thread to thread.
+export interface PathLink {
+  object: string;
+  pid: number;
+  kind: string;
+  name: string;
+  count: number;
+  latency_ns: number;
+}
+
+// Waits, holds or idle waits by call stack; `count` and `ns` are of all, listed or not.
+export interface Flame {
+  title: string;
+  frames: FlameFrame[];
+  stacks: FlameStack[];
+  count: number;
+  ns: number;
+}
+
+// A frame of stacks; `text` says where in the function, and is never empty.
+export interface FlameFrame {
+  name: string;
+  text: string;
+  module: string;
+}
+
+// A stack: places in `Flame.frames`, the call site first, and what happened there.
+export interface FlameStack {
+  frames: number[];
+  count: number;
+  ns: number;
+  threads: FlameThread[];
+}
+
+// A thread that was at a stack, and its part of the time; `tid` is 0 when nobody knows it.
+export interface FlameThread {
+  row: number;
+  pid: number;
+  tid: number;
+  ns: number;
+}
+
+// The document of `ptt check --format json`, and the rows of each finding by its place.
+//
+// `partial`: events are missing, and what needs all of them to be sure was left out. `kinds`: what
+// was looked for. `failures`: kinds that users added and that could not be, with the reason.
+export interface Findings {
+  findings: Finding[];
+  uncovered: Uncovered[];
+  futex_waits: number;
+  rows: FindingRows[];
+  lost: number;
+  partial: boolean;
+  kinds: string[];
+  failures: string[];
+}
+
+// One thing that is wrong.
+export interface Finding {
+  kind: string;
+  severity: "error" | "warning";
+  threads: number[];
+  objects: string[];
+  sites: string[];
+  ts_ns: number;
+  message: string;
+  pid: number;
+  object_names: string[];
+  count: number;
+  suspect: boolean;
+  events: FindingEvent[];
+}
+
+// An event that proves a finding.
+export interface FindingEvent {
+  ts_ns: number;
+  pid: number;
+  tid: number;
+  text: string;
+  site: string;
+  stack: string[];
+}
+
+// The rows that a finding is about.
+export interface FindingRows {
+  threads: number[];
+  objects: number[];
+}
+
+// The lock-order graph; those edges that were taken most often, cycles first.
+//
+// Of an edge in a cycle, `suppressed` says why `ptt check` does not report that cycle; it is empty
+// if it does.
+export interface Order {
+  nodes: OrderNode[];
+  edges: OrderEdge[];
+  edges_total: number;
+}
+
+// A lock in the lock-order graph.
+export interface OrderNode {
+  row: number;
+  pid: number;
+  kind: string;
+  label: string;
+}
+
+// `wanted` was asked for while `held` was held.
+export interface OrderEdge {
+  held_row: number;
+  wanted_row: number;
+  count: number;
+  first_ns: number;
+  held_site: string;
+  wanted_site: string;
+  thread_row: number;
+  one_thread: boolean;
+  blocked: boolean;
+  tries: boolean;
+  guards: number[];
+  in_cycle: boolean;
+  suppressed: string[];
+}
+
+// The critical path, and the rows of its threads by their places.
+export interface Critical {
+  path: CriticalPath;
+  thread_rows: number[];
+}
+
+// What there is in a range.
+export interface Statistics {
+  from_ns: number;
+  to_ns: number;
+  events: number;
+  event_types: Record<string, number>;
+  threads: number;
+  objects: number;
+  figures: Figures;
+  blocked_ns: number;
+  running_ns: number;
+}
+
+// Sums of waits and holds; only contended waits count in `waits`.
+export interface Figures {
+  waits: number;
+  wait_ns: number;
+  held_ns: number;
+  wake_ns: number;
+  wait_max_ns: number;
+  wait_p50_ns: number | null;
+  wait_p99_ns: number | null;
+  idle_waits: number;
+  idle_ns: number;
+  join_waits: number;
+  join_ns: number;
+  timeout_waits: number;
+  timeout_ns: number;
+  cancelled_waits: number;
+  cancelled_ns: number;
+  unknown_waits: number;
+  unknown_ns: number;
+  holds: number;
+  hold_ns: number;
+  hold_max_ns: number;
+}
+
+// What a search found, the best first.
+export interface Hits {
+  hits: Hit[];
+  more: boolean;
+}
+
+// Something that a search found; `row` is 0 where it is no row.
+export interface Hit {
+  kind: "thread" | "object" | "site" | "event" | "finding";
+  by: "thread" | "object" | "";
+  row: number;
+  label: string;
+  about: string;
+  t_ns: number | null;
+}
+
+// A trace that was written.
+export interface Written {
+  path: string;
+  events: number;
+}
+
+// A stretch of time.
+export interface TimeRange {
+  from_ns: number;
+  to_ns: number;
+}
+
+// An error; the status says whose mistake it is.
+export interface Problem {
+  error: string;
+}
+
+// Not yet: the answer comes with status 202, and `live` says when to ask again.
+export interface Progress {
+  ready: false;
+  progress: number;
+}
+
+// An event of the stream `live`, as `data`; sent at once and whenever something changed.
+//
+// `version` grows with each change of the trace or the detail: what was fetched may be out of
+// date. `analysed` is true when contention, findings, order and critical path of the whole are
+// there.
+export interface Live {
+  version: number;
+  state: "running" | "complete" | "killed" | "recovered";
+  end_ns: number;
+  events: number;
+  lost: number;
+  threads: number;
+  objects: number;
+  detail: Detail;
+  analysed: boolean;
+  message: string;
+}
+
+export interface RowsColumns {
+  row: Uint32Array;
+  kind: string[];
+  label: string[];
+  name: string[];
+  process: Uint32Array;
+  pid: Uint32Array;
+  tid: Uint32Array;
+  object: string[];
+  generations: Uint32Array;
+  threads: Uint32Array;
+  lanes: Uint16Array;
+  start_ns: BigInt64Array;
+  end_ns: BigInt64Array;
+  waits: BigUint64Array;
+  wait_ns: BigUint64Array;
+  wait_max_ns: BigUint64Array;
+  idle_ns: BigUint64Array;
+  other_ns: BigUint64Array;
+  holds: BigUint64Array;
+  hold_ns: BigUint64Array;
+  caused_ns: BigUint64Array;
+  max_waiters: Uint32Array;
+}
+export const ROWS_SCHEMA = {"row": "uint32", "kind": "string", "label": "string", "name": "string", "process": "uint32", "pid": "uint32", "tid": "uint32", "object": "string", "generations": "uint32", "threads": "uint32", "lanes": "uint16", "start_ns": "int64", "end_ns": "int64", "waits": "uint64", "wait_ns": "uint64", "wait_max_ns": "uint64", "idle_ns": "uint64", "other_ns": "uint64", "holds": "uint64", "hold_ns": "uint64", "caused_ns": "uint64", "max_waiters": "uint32"} as const;
+
+export interface SpansColumns {
+  row: Uint32Array;
+  lane: Uint16Array;
+  state: Uint8Array;
+  flags: Uint8Array;
+  t_ns: BigInt64Array;
+  dur_ns: BigInt64Array;
+  busy_ns: BigInt64Array;
+  count: Uint32Array;
+  other: Uint32Array;
+  depth: Uint32Array;
+  wait_id: Uint32Array;
+}
+export const SPANS_SCHEMA = {"row": "uint32", "lane": "uint16", "state": "uint8", "flags": "uint8", "t_ns": "int64", "dur_ns": "int64", "busy_ns": "int64", "count": "uint32", "other": "uint32", "depth": "uint32", "wait_id": "uint32"} as const;
+
+export interface ArrowsColumns {
+  kind: Uint8Array;
+  from_row: Uint32Array;
+  from_ns: BigInt64Array;
+  to_row: Uint32Array;
+  to_ns: BigInt64Array;
+  wait_id: Uint32Array;
+  object_row: Uint32Array;
+}
+export const ARROWS_SCHEMA = {"kind": "uint8", "from_row": "uint32", "from_ns": "int64", "to_row": "uint32", "to_ns": "int64", "wait_id": "uint32", "object_row": "uint32"} as const;
+
+export interface OverviewColumns {
+  events: BigUint64Array;
+  contended_ns: BigUint64Array;
+  idle_ns: BigUint64Array;
+  other_ns: BigUint64Array;
+  threads: Uint32Array;
+  findings: Uint32Array;
+  lost: BigUint64Array;
+}
+export const OVERVIEW_SCHEMA = {"events": "uint64", "contended_ns": "uint64", "idle_ns": "uint64", "other_ns": "uint64", "threads": "uint32", "findings": "uint32", "lost": "uint64"} as const;
+
+export interface EventsColumns {
+  position: string[];
+  ts_ns: BigInt64Array;
+  pid: Uint32Array;
+  tid: Uint32Array;
+  cpu: Int32Array;
+  thread_row: Uint32Array;
+  thread: string[];
+  event: string[];
+  object: string[];
+  object_row: Uint32Array;
+  site: string[];
+  sentence: string[];
+}
+export const EVENTS_SCHEMA = {"position": "string", "ts_ns": "int64", "pid": "uint32", "tid": "uint32", "cpu": "int32", "thread_row": "uint32", "thread": "string", "event": "string", "object": "string", "object_row": "uint32", "site": "string", "sentence": "string"} as const;
+
+export interface PathColumns {
+  row: Uint32Array;
+  kind: Uint8Array;
+  t_ns: BigInt64Array;
+  dur_ns: BigInt64Array;
+  object_row: Uint32Array;
+  count: Uint32Array;
+}
+export const PATH_SCHEMA = {"row": "uint32", "kind": "uint8", "t_ns": "int64", "dur_ns": "int64", "object_row": "uint32", "count": "uint32"} as const;
+
+export interface RowsParameters {
+  by: "thread" | "object" | "processor"; // which rows are meant
+  sort?: "wait" | "hold" | "start" | "name" | "row"; // order
+  filter?: string; // text in label, kind, pid, tid or address, or several
+  rows?: readonly number[]; // only these, in this order
+  offset?: number; // how many to leave out
+  limit?: number; // how many at most
+}
+
+export interface SpansParameters {
+  by: "thread" | "object" | "processor"; // which rows are meant
+  rows: readonly number[]; // which rows, at most 1000
+  from_ns?: number; // where the range begins
+  to_ns?: number; // first time behind the range
+  width?: number; // pixels that the range is drawn in, at most 16384
+}
+
+export interface ArrowsParameters {
+  rows: readonly number[]; // which rows, at most 1000
+  from_ns?: number; // where the range begins
+  to_ns?: number; // first time behind the range
+  width?: number; // pixels that the range is drawn in, at most 16384
+  limit?: number; // how many at most
+}
+
+export interface OverviewParameters {
+  width?: number; // pixels that the range is drawn in, at most 16384
+}
+
+export interface WaitParameters {
+  id: number; // the wait
+}
+
+export interface HoldParameters {
+  row: number; // the thread
+  lane: number; // the lane
+  t_ns: number; // a time in it
+}
+
+export interface EventsParameters {
+  position?: string; // the event to start from; not given: `t_ns`
+  t_ns?: number; // the time to start from
+  direction?: "forward" | "backward"; // forward begins with the event at the position, backward ends before it
+  count?: number; // how many, at most 5000
+  thread?: readonly number[]; // only of these threads
+  object?: readonly number[]; // only on these objects
+  event?: string; // beginnings of names of event types
+  site?: string; // part of a call site's name, or its address
+  pid?: string; // only of these processes
+  tid?: string; // only of threads with these ids
+  on?: string; // only on these objects, by address or name
+  text?: string; // only with this text in the sentence
+}
+
+export interface ContentionParameters {
+  by?: "object" | "thread" | "site" | "thread,object"; // as `--by`
+  from_ns?: number; // where the range begins
+  to_ns?: number; // first time behind the range
+  limit?: number; // how many at most
+}
+
+export interface FlameParameters {
+  show?: "waits" | "holders" | "holds" | "idle"; // as `--show`
+  from_ns?: number; // where the range begins
+  to_ns?: number; // first time behind the range
+  limit?: number; // how many stacks at most
+}
+
+export interface OrderParameters {
+  limit?: number; // how many edges at most
+}
+
+export interface PathParameters {
+  from_ns?: number; // where the range begins
+  to_ns?: number; // first time behind the range
+  width?: number; // pixels that the range is drawn in, at most 16384
+}
+
+export interface StatisticsParameters {
+  from_ns?: number; // where the range begins
+  to_ns?: number; // first time behind the range
+}
+
+export interface SearchParameters {
+  q: string; // what to look for
+  limit?: number; // how many at most
+}
+
+export interface ExportParameters {
+  from_ns?: number; // where the range begins
+  to_ns?: number; // first time behind the range
+}
+
+export const ENDPOINTS = {
+  // What is open.
+  trace: {"method": "GET", "path": "trace", "answers": "json", "later": false},
+  // Threads, objects or processors, sorted by what matters.
+  rows: {"method": "GET", "path": "rows", "answers": "table", "later": false},
+  // What to draw in rows: at most about two spans a pixel, lane and state.
+  spans: {"method": "GET", "path": "spans", "answers": "table", "later": false},
+  // Wake-ups and holders of the waits of some threads that are wide enough to be seen.
+  arrows: {"method": "GET", "path": "arrows", "answers": "table", "later": false},
+  // The whole trace in bins.
+  overview: {"method": "GET", "path": "overview", "answers": "table", "later": false},
+  // A wait and its chain.
+  wait: {"method": "GET", "path": "wait/{id}", "answers": "json", "later": false},
+  // The hold that a thread had at a time, by its lane.
+  hold: {"method": "GET", "path": "hold", "answers": "json", "later": false},
+  // Events from a place on. Filters are as of `ptt view`: commas separate alternatives.
+  events: {"method": "GET", "path": "event-list", "answers": "table", "later": false},
+  // The numbers of `ptt report` for the whole, or for a range.
+  contention: {"method": "GET", "path": "contention", "answers": "json", "later": true},
+  // Waits, holds or idle waits by call stack, for the whole or for a range.
+  flame: {"method": "GET", "path": "flame", "answers": "json", "later": true},
+  // What `ptt check` finds.
+  findings: {"method": "GET", "path": "findings", "answers": "json", "later": true},
+  // The lock-order graph.
+  order: {"method": "GET", "path": "order", "answers": "json", "later": true},
+  // The critical path.
+  critical: {"method": "GET", "path": "critical", "answers": "json", "later": true},
+  // The pieces of the critical path in a range.
+  path: {"method": "GET", "path": "path", "answers": "table", "later": true},
+  // What there is in a range.
+  statistics: {"method": "GET", "path": "statistics", "answers": "json", "later": false},
+  // Threads, objects, call sites, event types and findings by text.
+  search: {"method": "GET", "path": "search", "answers": "json", "later": false},
+  // Says what has changed, as it does.
+  live: {"method": "GET", "path": "live", "answers": "stream", "later": false},
+  // Writes a range as a trace of its own.
+  cut: {"method": "POST", "path": "cut", "answers": "json", "later": false},
+  // The page with a range in it, as one file.
+  export: {"method": "GET", "path": "export", "answers": "file", "later": false},
+} as const;
+
+export interface EndpointTypes {
+  trace: {
+    parameters: Record<string, never>;
+    body: null;
+    answer: TraceInfo;
+  };
+  rows: {
+    parameters: RowsParameters;
+    body: null;
+    answer: RowsColumns;
+  };
+  spans: {
+    parameters: SpansParameters;
+    body: null;
+    answer: SpansColumns;
+  };
+  arrows: {
+    parameters: ArrowsParameters;
+    body: null;
+    answer: ArrowsColumns;
+  };
+  overview: {
+    parameters: OverviewParameters;
+    body: null;
+    answer: OverviewColumns;
+  };
+  wait: {
+    parameters: WaitParameters;
+    body: null;
+    answer: WaitChain;
+  };
+  hold: {
+    parameters: HoldParameters;
+    body: null;
+    answer: Hold;
+  };
+  events: {
+    parameters: EventsParameters;
+    body: null;
+    answer: EventsColumns;
+  };
+  contention: {
+    parameters: ContentionParameters;
+    body: null;
+    answer: Contention;
+  };
+  flame: {
+    parameters: FlameParameters;
+    body: null;
+    answer: Flame;
+  };
+  findings: {
+    parameters: Record<string, never>;
+    body: null;
+    answer: Findings;
+  };
+  order: {
+    parameters: OrderParameters;
+    body: null;
+    answer: Order;
+  };
+  critical: {
+    parameters: Record<string, never>;
+    body: null;
+    answer: Critical;
+  };
+  path: {
+    parameters: PathParameters;
+    body: null;
+    answer: PathColumns;
+  };
+  statistics: {
+    parameters: StatisticsParameters;
+    body: null;
+    answer: Statistics;
+  };
+  search: {
+    parameters: SearchParameters;
+    body: null;
+    answer: Hits;
+  };
+  live: {
+    parameters: Record<string, never>;
+    body: null;
+    answer: string;
+  };
+  cut: {
+    parameters: Record<string, never>;
+    body: TimeRange;
+    answer: Written;
+  };
+  export: {
+    parameters: ExportParameters;
+    body: null;
+    answer: string;
+  };
+}

@@ -1,0 +1,7 @@
+// The box beside a table with more about the current row.
+import { h } from "../../base/dom";
+
+export function aboutBox(...children: readonly Node[]): HTMLElement {
+  const attributes = { class: "about", tabindex: 0, role: "region", "aria-label": "More of it" };
+  return h("div", { ...attributes, "aria-live": "polite" }, ...children);
+}

@@ -1,0 +1,21 @@
+// What to call a row by its number, asked once for each.
+import type { App } from "../../base/app";
+import type { RowKind } from "../../base/state";
+
+const known = new Map<string, Promise<string>>();
+
+export function rowLabel(app: App, by: RowKind, row: number): Promise<string> {
+  const key = `${by} ${row}`;
+  let label = known.get(key);
+  if (!label) {
+    label = ask(app, by, row).catch(() => `${by} ${row}`);
+    known.set(key, label);
+  }
+  return label;
+}
+
+async function ask(app: App, by: RowKind, row: number): Promise<string> {
+  const rows = await app.source.table("rows", { by, rows: [row], limit: 1 });
+  const label = rows.label[0] ?? String(row);
+  return by === "thread" ? label : `${rows.kind[0] ?? ""} ${label}`.trim();
+}

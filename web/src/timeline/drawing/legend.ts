@@ -1,0 +1,140 @@
+// The legend: what the colours and patterns mean, drawn by the very code that draws the rows.
+import { h } from "../../base/dom";
+import { STATES } from "../../base/protocol";
+import type { Palette } from "./palette";
+import { Surface } from "./surface";
+
+interface Entry {
+  readonly name: string;
+  /** What it means. */
+  readonly help: string;
+  readonly paint: (palette: Palette) => CanvasPattern | string;
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  held: "holds a lock",
+  shared: "shares one",
+  join: "joins",
+  timeout: "timed out",
+  unknown: "waits, unknown why",
+  preempted: "preempted with a lock",
+};
+
+const HELP: Readonly<Record<(typeof STATES)[number], string>> = {
+  "not waiting": "It ran, was ready to run, or slept: the trace does not say which",
+  contended: "It waits for what another thread has, or has to do",
+  idle: "It waits for work: nobody keeps what it waits for",
+  join: "It waits for the end of a thread",
+  timeout: "It waited until its time was up",
+  cancelled: "It was cancelled while it waited",
+  unknown: "It waits by a system call of its own: whether another thread keeps it is not known",
+  held: "It has a lock; locks taken meanwhile lie below",
+  shared: "It has a lock that others may have at the same time: read, not written",
+  running: "It had a processor",
+  ready: "It could run, and had no processor",
+  asleep: "It slept in a system call",
+  preempted: "Its processor was taken from it while it held locks",
+};
+
+/** A line of what there is, or where that has no room a button that shows it as a list. */
+class Legend {
+  readonly element: HTMLElement;
+  private readonly list: HTMLElement;
+  private readonly swatches: { surface: Surface; entry: Entry }[] = [];
+
+  constructor(id: string, entries: readonly Entry[]) {
+    // It scrolls where it is cut, by the keyboard as well.
+    this.list = h("ul", {
+      id,
+      class: "legend",
+      tabindex: 0,
+      "aria-label": "Legend",
+      popover: "auto",
+    });
+    const opener = h(
+      "button",
+      { type: "button", class: "legend-opener", popovertarget: id },
+      "Legend",
+    );
+    this.list.addEventListener("beforetoggle", () => this.place(opener));
+    this.element = h("div", { class: "legend-place" }, opener, this.list);
+    for (const entry of entries) {
+      const canvas = h("canvas", { "aria-hidden": "true" });
+      this.swatches.push({ surface: new Surface(canvas), entry });
+      this.list.append(h("li", { title: entry.help }, canvas, entry.name));
+    }
+  }
+
+  /** What pops up lies above all else, wherever its opener is. */
+  private place(opener: HTMLElement): void {
+    const box = opener.getBoundingClientRect();
+    this.list.style.setProperty("--left", `${box.left}px`);
+    this.list.style.setProperty("--top", `${box.bottom}px`);
+  }
+
+  draw(palette: Palette): void {
+    for (const { surface, entry } of this.swatches) {
+      surface.resize(18, 11);
+      const context = surface.begin();
+      context.fillStyle = entry.paint(palette);
+      context.fillRect(0, 0, 18, 11);
+    }
+  }
+}
+
+export function threadLegend(): Legend {
+  const entries = STATES.map((state, code) => {
+    const paint = (palette: Palette) => palette.state(code).pattern;
+    return { name: NAMES[state] ?? state, help: HELP[state], paint };
+  });
+  const help = "The page has not heard of it yet";
+  return new Legend("legend-threads", [
+    ...entries,
+    { name: "not known yet", help, paint: (palette) => palette.unknown },
+  ]);
+}
+
+export function processorLegend(): Legend {
+  return new Legend("legend-processors", [
+    {
+      name: "a thread, in its colour",
+      help: "Eight colours, by turns, the same as in the rows of locks",
+      paint: (palette) => palette.owner(0, false).pattern,
+    },
+    {
+      name: "several turns",
+      help: "Turns of threads that are too short to be drawn one by one, as high as they took long",
+      paint: (palette) => palette.state(STATES.indexOf("running")).pattern,
+    },
+    {
+      name: "none of them",
+      help: "No thread of the trace is known to have had it: others may have",
+      paint: (palette) => palette.get("state-free"),
+    },
+    {
+      name: "ends so: it lost the processor",
+      help: "It could have gone on; where a turn ends otherwise the thread gave the processor up",
+      paint: (palette) => palette.state(STATES.indexOf("preempted")).fill,
+    },
+  ]);
+}
+
+export function objectLegend(): Legend {
+  return new Legend("legend-objects", [
+    {
+      name: "held, a colour for each thread",
+      help: "Eight colours, by turns; several holds that are drawn as one are blue",
+      paint: (palette) => palette.owner(0, false).pattern,
+    },
+    {
+      name: "shared",
+      help: "Held by several threads at the same time",
+      paint: (palette) => palette.owner(1, true).pattern,
+    },
+    {
+      name: "queue, as high as it is long",
+      help: "How many threads wait; orange where one of them is kept by another, pale where all are idle",
+      paint: (palette) => palette.state(1).pattern,
+    },
+  ]);
+}

@@ -1,0 +1,128 @@
+// The names at the left of a pane: a tree of those rows that are seen, which the keyboard moves in.
+import { h, named } from "../../base/dom";
+import { plain } from "../../base/text";
+import { count, duration } from "../../base/units";
+import { describeRow } from "../model/describe";
+import type { Item, Layout } from "../model/layout";
+
+export interface NamesOptions {
+  readonly label: string;
+  readonly prefix: string;
+  readonly groupName: (process: number) => string;
+  readonly picked: (item: Item) => void;
+}
+
+export class Names {
+  readonly element: HTMLElement;
+  private shown = new Map<string, { readonly element: HTMLElement; item: Item }>();
+  private drawn: readonly unknown[] = [];
+
+  constructor(private readonly options: NamesOptions) {
+    this.element = h("div", {
+      class: "names",
+      role: "tree",
+      tabindex: 0,
+      "aria-label": options.label,
+    });
+  }
+
+  /** Puts the names of what is seen where their rows are. */
+  draw(layout: Layout, top: number, height: number, cursor: Item | null, selected: number): void {
+    const now = [layout, top, height, cursor, selected];
+    // A view that only moves in time leaves the names as they are.
+    if (now.every((part, at) => part === this.drawn[at])) return;
+    this.drawn = now;
+    const seen = new Map<string, { readonly element: HTMLElement; item: Item }>();
+    const items = layout.between(top, top + height);
+    let place = items[0] ? layout.placeOf(items[0]) : 0;
+    for (const item of items) {
+      const key = keyOf(item);
+      const shown = this.shown.get(key) ?? { element: this.make(item), item };
+      const { element } = shown;
+      if (shown.item !== item) this.renew(shown, item);
+      put(element, item, item.y - top);
+      place++;
+      element.setAttribute("aria-setsize", String(layout.items.length));
+      element.setAttribute("aria-posinset", String(place));
+      element.classList.toggle("cursor", cursor !== null && keyOf(cursor) === key);
+      const isSelected = item.kind === "row" && item.data.row === selected;
+      element.setAttribute("aria-selected", String(isSelected));
+      if (item.kind === "group") element.setAttribute("aria-expanded", String(!item.folded));
+      seen.set(key, shown);
+    }
+    for (const [key, { element }] of this.shown) if (!seen.has(key)) element.remove();
+    for (const { element } of seen.values()) {
+      if (element.parentElement !== this.element) this.element.append(element);
+    }
+    this.shown = seen;
+    if (cursor && seen.has(keyOf(cursor))) {
+      this.element.setAttribute("aria-activedescendant", this.idOf(cursor));
+    } else {
+      this.element.removeAttribute("aria-activedescendant");
+    }
+  }
+
+  /** Forgets what is shown: the rows are others now. */
+  clear(): void {
+    for (const { element } of this.shown.values()) element.remove();
+    this.shown.clear();
+    this.drawn = [];
+  }
+
+  private idOf(item: Item): string {
+    return `${this.options.prefix}-${keyOf(item)}`;
+  }
+
+  private make(item: Item): HTMLElement {
+    const element = h("div", { role: "treeitem", id: this.idOf(item), class: `name ${item.kind}` });
+    this.fill(element, item);
+    element.addEventListener("click", () => {
+      this.options.picked(this.shown.get(keyOf(item))?.item ?? item);
+    });
+    return element;
+  }
+
+  /** Takes the figures of a row as they are now. */
+  private renew(shown: { readonly element: HTMLElement; item: Item }, item: Item): void {
+    const data = shown.item.kind === "row" ? shown.item.data : null;
+    shown.item = item;
+    if (item.kind === "row" && item.data !== data) this.fill(shown.element, item);
+  }
+
+  private fill(element: HTMLElement, item: Item): void {
+    element.replaceChildren();
+    if (item.kind === "group") {
+      const name = this.options.groupName(item.process);
+      element.append(
+        h("span", { class: "fold", "aria-hidden": "true" }),
+        h("span", { class: "label" }, named(name)),
+        h("span", { class: "figure" }, count(item.rows)),
+      );
+      element.setAttribute("aria-level", "1");
+      element.title = plain(name);
+    } else {
+      const { title, facts } = describeRow(item.data);
+      const ns = item.data.by === "processor" ? item.data.hold_ns : item.data.wait_ns;
+      const figure = ns ? duration(ns) : "";
+      const again = item.data.by === "object" && item.data.generations > 1;
+      element.append(
+        h("span", { class: "label" }, named(item.data.label)),
+        again ? h("span", { class: "badge" }, `×${count(item.data.generations)}`) : "",
+        h("span", { class: "figure" }, figure),
+        h("span", { class: "visually-hidden" }, facts.join(", ")),
+      );
+      element.title = plain([title, ...facts].join("\n"));
+    }
+  }
+}
+
+function put(element: HTMLElement, item: Item, y: number): void {
+  element.style.transform = `translateY(${y}px)`;
+  element.style.height = `${item.height}px`;
+}
+
+export function keyOf(item: Item): string {
+  // A group that was folded is another element: it would keep its listener's item else.
+  if (item.kind === "row") return `row-${item.data.row}`;
+  return `group-${item.process}-${item.folded ? "folded" : "open"}-${item.rows}`;
+}

@@ -1,0 +1,294 @@
+// Draws rows: states, nested holds, owners and queues, as many rectangles as there are pixels for.
+import { CALLS, FLAGS, STATES } from "../../base/protocol";
+import type { Range } from "../../base/state";
+import { drawnLabel } from "../../base/text";
+import { laneBox, lanesOf } from "../model/layout";
+import type { RowData } from "../model/rows";
+import { Scale } from "../model/scale";
+import { Shares } from "../model/shares";
+import type { RowSpans, Spans, Tiles } from "../model/tiles";
+import { OWNERS, type Paint, type Palette } from "./palette";
+
+const NOT_WAITING = 0;
+const CONTENDED = STATES.indexOf("contended");
+const HELD = STATES.indexOf("held");
+const SHARED = STATES.indexOf("shared");
+const RUNNING = STATES.indexOf("running");
+const PREEMPTED = STATES.indexOf("preempted");
+/** From the bottom up: what kept a thread, the contended first, and what is left. */
+const WAITS = [...STATES.keys()].filter((state) => state > NOT_WAITING && state < HELD);
+/** What a thread did that did not wait, as far as that is known. */
+const ASLEEP = STATES.indexOf("asleep");
+const DOING = ["asleep", "preempted", "ready", "running"].map((state) =>
+  STATES.indexOf(state as (typeof STATES)[number]),
+);
+/** Layers of holds and turns: a colour for each owner, for each that shares, and two for several. */
+const MERGED_LAYER = 2 * OWNERS;
+const OWNER_LAYERS = Array.from({ length: MERGED_LAYER + 2 }, (_, at) => at);
+/** A pattern is not seen in less, and text not read. */
+const PATTERN_PIXELS = 5;
+const TEXT_PIXELS = 26;
+/** Ends of neighbours of the same colour are separated where they are so wide. */
+const APART_PIXELS = 12;
+/** So wide is the end of a turn that a thread did not give up. */
+const TAKEN_PIXELS = 3;
+/** Low lanes have smaller letters, and very low ones none. */
+const LOW_PIXELS = 14;
+const LOWEST_PIXELS = 10;
+const MOST_TEXTS = 1500;
+
+interface Text {
+  readonly x: number;
+  /** Its middle. */
+  readonly y: number;
+  readonly height: number;
+  readonly room: number;
+  readonly text: string;
+  readonly paint: Paint;
+}
+
+/** What a row is drawn with. */
+export interface Brush {
+  readonly context: CanvasRenderingContext2D;
+  readonly scale: Scale;
+  readonly palette: Palette;
+  /** Where the trace ends, as of now. */
+  readonly end: number;
+  /** Names of rows of the other kind: what a thread waits for, who has a lock or a processor. */
+  readonly nameOf: (row: number) => string;
+  /** Texts are drawn when all rectangles are: setting a font between them would cost more than they. */
+  readonly texts: Text[];
+}
+
+/** Draws a row with its top at y. */
+export function paintRow(brush: Brush, tiles: Tiles, row: RowData, y: number): void {
+  const { scale, palette } = brush;
+  const dense = new Scale(scale.range, Math.round(scale.width * palette.ratio));
+  const lanes = Array.from({ length: lanesOf(row) }, (_, lane) => sharesOf(row, lane, dense.width));
+  background(brush, row, y);
+  tiles.each(row.row, dense, brush.end, (spans, clip) => {
+    const known = { from: clip.from, to: Math.min(clip.to, spans.until) };
+    if (row.kind === "thread") {
+      const from = Math.max(known.from, row.start_ns);
+      const to = Math.min(known.to, row.end_ns);
+      lanes[0]?.add(NOT_WAITING, dense.x(from), dense.x(to));
+    } else {
+      free(brush, row, y, known);
+      if (row.kind !== "processor") paintQueue(brush, row, y, spans, clip);
+    }
+    gather(row, spans, clip, dense, lanes);
+  });
+  for (const [lane, shares] of lanes.entries()) if (shares) paintLane(brush, row, y, lane, shares);
+  tiles.each(row.row, dense, brush.end, (spans, clip) => finish(brush, row, y, spans, clip));
+}
+
+/** Draws the texts that the rows left, as far as they fit; on a pattern they stand on a plain plate. */
+export function paintTexts(brush: Brush, family: string): void {
+  const { context } = brush;
+  const texts = brush.texts.slice(0, MOST_TEXTS);
+  context.textBaseline = "middle";
+  for (const low of [false, true]) {
+    context.font = `${low ? 10 : 11}px ${family}`;
+    const character = context.measureText("abcdefghijklmnopqrstuvwxyz_0123456789").width / 37;
+    for (const { x, y, height, room, text, paint } of texts) {
+      if (height < LOW_PIXELS !== low) continue;
+      const shown = fitted(text, room / character);
+      if (!shown) continue;
+      if (paint.pattern !== paint.fill) {
+        const wide = Math.min(room, shown.length * character) + 4;
+        context.fillStyle = paint.fill;
+        context.fillRect(x - 2, y - height / 2 + 0.5, wide, height - 1);
+      }
+      context.fillStyle = paint.ink;
+      context.fillText(shown, x, y + 0.5);
+    }
+  }
+}
+
+/** Returns where the shares of a lane are gathered; none for a queue, which is as high as it is long. */
+function sharesOf(row: RowData, lane: number, columns: number): Shares | null {
+  if (hasQueue(row, lane)) return null;
+  if (row.kind !== "thread") return new Shares(columns, OWNER_LAYERS);
+  if (lane > 0) return new Shares(columns, [HELD, SHARED]);
+  return new Shares(columns, [...WAITS, ...DOING, NOT_WAITING], CONTENDED, NOT_WAITING);
+}
+
+function hasQueue(row: RowData, lane: number): boolean {
+  return row.kind !== "thread" && row.kind !== "processor" && lane === 0;
+}
+
+/** The lane that says all the time what there is to say: that of states, of owners or of turns. */
+function mainLane(row: RowData): number {
+  return hasQueue(row, 0) ? 1 : 0;
+}
+
+/** Shows when the row lived, before anything is known of what it did. */
+function background(brush: Brush, row: RowData, y: number): void {
+  band(brush, row, y, mainLane(row), row, brush.palette.unknown);
+}
+
+/** Nobody has the lock, and no thread of the trace the processor, wherever nobody is drawn. */
+function free(brush: Brush, row: RowData, y: number, known: Range): void {
+  const from = Math.max(known.from, row.start_ns);
+  const lived = { start_ns: from, end_ns: Math.min(known.to, row.end_ns) };
+  if (lived.end_ns > from)
+    band(brush, row, y, mainLane(row), lived, brush.palette.get("state-free"));
+}
+
+function band(
+  { context, scale, palette }: Brush,
+  row: RowData,
+  y: number,
+  lane: number,
+  lived: { readonly start_ns: number; readonly end_ns: number },
+  style: CanvasPattern | string,
+): void {
+  const from = snap(Math.max(0, scale.x(lived.start_ns)), palette.ratio);
+  const to = snap(Math.min(scale.width, scale.x(lived.end_ns)), palette.ratio);
+  if (to < 0 || from > scale.width) return;
+  const box = laneBox(row, lane);
+  context.fillStyle = style;
+  context.fillRect(from, y + box.top, Math.max(1, to - from), box.height);
+}
+
+/** Adds spans to the shares of their lanes. */
+function gather(
+  row: RowData,
+  { table, begin, end }: RowSpans,
+  clip: Range,
+  dense: Scale,
+  lanes: readonly (Shares | null)[],
+): void {
+  for (let at = begin; at < end; at++) {
+    const shares = lanes[Math.min(table.lane[at] ?? 0, lanes.length - 1)];
+    if (!shares) continue;
+    const t = table.t_ns[at] ?? 0;
+    const dur = table.dur_ns[at] ?? 0;
+    const from = dense.x(Math.max(t, clip.from));
+    const to = dense.x(Math.min(t + dur, clip.to));
+    shares.add(layerOf(row, table, at), from, to, (table.busy_ns[at] ?? 0) / Math.max(1, dur));
+  }
+}
+
+function layerOf(row: RowData, table: Spans, at: number): number {
+  const state = table.state[at] ?? 0;
+  if (row.kind === "thread") return state;
+  const shared = state === SHARED ? 1 : 0;
+  if (isMerged(table, at)) return MERGED_LAYER + shared;
+  return ((table.other[at] ?? 0) % OWNERS) + shared * OWNERS;
+}
+
+function paintOfLayer(palette: Palette, row: RowData, layer: number): Paint {
+  if (row.kind === "thread") return palette.state(layer);
+  if (row.kind === "processor" && layer >= MERGED_LAYER) return palette.state(RUNNING);
+  if (layer >= MERGED_LAYER) return palette.state(layer === MERGED_LAYER ? HELD : SHARED);
+  return palette.owner(layer, layer >= OWNERS);
+}
+
+function paintLane(brush: Brush, row: RowData, y: number, lane: number, shares: Shares): void {
+  const { context, palette } = brush;
+  const { ratio } = palette;
+  const box = laneBox(row, lane);
+  const below = y + box.top + box.height;
+  for (const { layer, x0, x1, bottom, top } of shares.blocks(Math.round(box.height * ratio))) {
+    const paint = paintOfLayer(palette, row, layer);
+    const wide = Math.min(x1 - x0, top - bottom) >= PATTERN_PIXELS * ratio;
+    context.fillStyle = wide ? paint.pattern : paint.fill;
+    context.fillRect(x0 / ratio, below - top / ratio, (x1 - x0) / ratio, (top - bottom) / ratio);
+  }
+}
+
+/** Draws how many wait for an object: as high as they are many, and never too narrow to be seen. */
+function paintQueue(
+  { context, scale, palette }: Brush,
+  row: RowData,
+  y: number,
+  { table, begin, end }: RowSpans,
+  clip: Range,
+): void {
+  const box = laneBox(row, 0);
+  const most = Math.max(1, row.max_waiters);
+  const right = snap(Math.min(scale.width, scale.x(clip.to)), palette.ratio);
+  const left = snap(Math.max(0, scale.x(clip.from)), palette.ratio);
+  for (let at = begin; at < end; at++) {
+    if (table.lane[at] !== 0) continue;
+    const t = table.t_ns[at] ?? 0;
+    const x0 = Math.max(left, snap(scale.x(t), palette.ratio));
+    const x1 = snap(Math.min(right, scale.x(t + (table.dur_ns[at] ?? 0))), palette.ratio);
+    if (x0 >= right || x1 < left) continue;
+    const depth = Math.min(most, table.depth[at] ?? 1);
+    const tall = Math.max(2, Math.round((box.height * depth) / most));
+    const paint = palette.state(table.state[at] ?? 0);
+    context.fillStyle = x1 - x0 >= PATTERN_PIXELS ? paint.pattern : paint.fill;
+    const wide = Math.max(1 / palette.ratio, x1 - x0);
+    context.fillRect(x0, y + box.top + box.height - tall, wide, tall);
+  }
+}
+
+/** Separates neighbours, and leaves the texts of spans that are wide enough for one. */
+function finish(
+  brush: Brush,
+  row: RowData,
+  y: number,
+  { table, begin, end }: RowSpans,
+  clip: Range,
+): void {
+  const { context, scale, palette } = brush;
+  const left = scale.x(clip.from);
+  const right = Math.min(scale.width, scale.x(clip.to));
+  const pixel = 1 / palette.ratio;
+  for (let at = begin; at < end; at++) {
+    const t = table.t_ns[at] ?? 0;
+    const first = scale.x(t);
+    const last = scale.x(t + (table.dur_ns[at] ?? 0));
+    const from = Math.max(0, left, first);
+    if (Math.min(last, right) - from < APART_PIXELS) continue;
+    const lane = table.lane[at] ?? 0;
+    const queue = hasQueue(row, lane);
+    const box = laneBox(row, lane);
+    if (last <= right && !queue) {
+      const wide = wasTaken(row, table, at) ? TAKEN_PIXELS : pixel;
+      context.fillStyle = wide === pixel ? palette.get("bg") : palette.state(PREEMPTED).fill;
+      context.fillRect(snap(last, palette.ratio) - wide, y + box.top, wide, box.height);
+    }
+    // What goes on from the tile before has its text there.
+    if (first < left && left > 0) continue;
+    const room = Math.min(scale.width, last) - from - 7;
+    if (room < TEXT_PIXELS || box.height < LOWEST_PIXELS) continue;
+    const state = table.state[at] ?? 0;
+    const paint = queue
+      ? palette.state(state)
+      : paintOfLayer(palette, row, layerOf(row, table, at));
+    const text = textOf(brush, row, table, at, queue);
+    const middle = y + box.top + box.height / 2;
+    brush.texts.push({ x: from + 4, y: middle, height: box.height, room, text, paint });
+  }
+}
+
+function textOf(brush: Brush, row: RowData, table: Spans, at: number, queue: boolean): string {
+  if (queue) return `${table.depth[at] ?? 0} waiting`;
+  const state = table.state[at] ?? 0;
+  if (state === ASLEEP && !isMerged(table, at)) return CALLS[table.other[at] ?? 0] ?? "";
+  if (row.kind === "thread" && DOING.includes(state)) return "";
+  if (isMerged(table, at)) return `${table.count[at] ?? 1}×`;
+  return drawnLabel(brush.nameOf(table.other[at] ?? 0));
+}
+
+/** Says whether a thread lost its processor at the end of a turn. */
+function wasTaken(row: RowData, table: Spans, at: number): boolean {
+  return row.kind === "processor" && table.state[at] === PREEMPTED && !isMerged(table, at);
+}
+
+function isMerged(table: Spans, at: number): boolean {
+  return ((table.flags[at] ?? 0) & FLAGS.merged) !== 0;
+}
+
+/** Returns as much of a text as there is room for, in characters; nothing rather than a letter or two. */
+export function fitted(text: string, room: number): string {
+  if (text.length <= room) return text;
+  return room < 4 ? "" : `${text.slice(0, Math.floor(room) - 1)}…`;
+}
+
+function snap(x: number, ratio: number): number {
+  return Math.round(x * ratio) / ratio;
+}

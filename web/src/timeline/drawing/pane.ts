@@ -1,0 +1,212 @@
+// One pane: the rows of one kind, with their names, as far as they are scrolled into view.
+import { h } from "../../base/dom";
+import type { PaneKind, Range } from "../../base/state";
+import { count } from "../../base/units";
+import { type Span, spanAt } from "../model/find";
+import { HEADER, type Item, Layout, laneAt, laneBox } from "../model/layout";
+import type { RowData, Rows } from "../model/rows";
+import { Scale } from "../model/scale";
+import type { Tiles } from "../model/tiles";
+import { Names } from "./names";
+import { type Brush, paintRow, paintTexts } from "./paint";
+import type { Palette } from "./palette";
+import { Surface } from "./surface";
+
+/** How far from a span the pointer may be. */
+const NEAR_PIXELS = 4;
+
+/** What is under a point: a row's lane, and the span there if any. */
+export interface Hit {
+  readonly data: RowData;
+  readonly lane: number;
+  readonly ns: number;
+  readonly span: Span | null;
+}
+
+export interface PaneOptions {
+  readonly by: PaneKind;
+  readonly title: string;
+  readonly rows: Rows;
+  readonly tiles: Tiles;
+  readonly legend: HTMLElement;
+  readonly groupName: (process: number) => string;
+  readonly nameOf: (row: number) => string;
+  readonly picked: (item: Item) => void;
+  readonly scrolled: () => void;
+}
+
+export class Pane {
+  readonly element: HTMLElement;
+  readonly names: Names;
+  readonly canvas = h("canvas", { class: "spans" });
+  readonly scroller = h("div", { class: "pane-scroll" });
+  layout = new Layout([], []);
+  /** The row that the keyboard is at. */
+  cursor: Item | null = null;
+  private readonly base: Surface;
+  private readonly over: Surface;
+  private readonly space = h("div", { class: "pane-space" });
+  private readonly view = h("div", { class: "pane-view" });
+  private readonly amount = h("span", { class: "amount" });
+  private readonly empty = h("div", { class: "empty", hidden: true });
+
+  constructor(readonly options: PaneOptions) {
+    this.names = new Names({
+      label: options.title,
+      prefix: options.by,
+      groupName: options.groupName,
+      picked: options.picked,
+    });
+    this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute(
+      "aria-label",
+      `${options.title} by time; the names are a list of them`,
+    );
+    const over = h("canvas", { class: "over", "aria-hidden": "true" });
+    const drawing = h("div", { class: "drawing" }, this.canvas, over, this.empty);
+    this.view.append(this.names.element, drawing);
+    this.scroller.append(this.view, this.space);
+    const title = h("h2", {}, options.title, " ", this.amount);
+    const head = h("div", { class: "pane-head" }, title, options.legend);
+    this.element = h(
+      "section",
+      { class: "pane", "aria-label": options.title },
+      head,
+      this.scroller,
+    );
+    this.base = new Surface(this.canvas);
+    this.over = new Surface(over);
+    this.scroller.addEventListener("scroll", () => options.scrolled(), { passive: true });
+  }
+
+  get by(): PaneKind {
+    return this.options.by;
+  }
+
+  get width(): number {
+    return this.base.width;
+  }
+
+  get height(): number {
+    return this.base.height;
+  }
+
+  get top(): number {
+    return this.scroller.scrollTop;
+  }
+
+  /** Takes the rows as they are now. */
+  arrange(folded: readonly number[], empty: string, filter: string): void {
+    const cursor = this.cursor;
+    const before = this.layout.items;
+    this.layout = new Layout(this.options.rows.all(), folded);
+    if (before.length === 0 || before.length > this.layout.items.length) this.names.clear();
+    this.space.style.height = `${this.layout.height}px`;
+    const { rows } = this.options;
+    const all =
+      filter && !rows.filter && rows.total ? ": none matches the filter, all are shown" : "";
+    this.amount.textContent = count(rows.total) + all;
+    this.empty.textContent = empty;
+    this.empty.hidden = this.layout.items.length > 0;
+    if (cursor) this.cursor = this.layout.same(cursor);
+  }
+
+  /** Returns how high it is where all of its rows are seen. */
+  needed(): number {
+    const head = this.element.offsetHeight - this.scroller.offsetHeight;
+    return head + Math.max(this.layout.height, HEADER);
+  }
+
+  resize(namesWidth: number): void {
+    const width = Math.max(50, this.scroller.clientWidth - namesWidth);
+    const height = Math.max(0, this.scroller.clientHeight);
+    this.view.style.height = `${height}px`;
+    this.view.style.marginBottom = `${-height}px`;
+    this.base.resize(width, height);
+    this.over.resize(width, height);
+  }
+
+  /** Numbers of the rows in view, and a few beyond it. */
+  visible(extra = 0): number[] {
+    const rows: number[] = [];
+    for (const item of this.layout.between(this.top - extra, this.top + this.height + extra)) {
+      if (item.kind === "row") rows.push(item.data.row);
+    }
+    return rows;
+  }
+
+  draw(range: Range, palette: Palette, end: number, family: string, selectedRow: number): void {
+    const context = this.base.begin();
+    const scale = new Scale(range, this.width);
+    const nameOf = this.options.nameOf;
+    const brush: Brush = { context, scale, palette, end, nameOf, texts: [] };
+    for (const item of this.layout.between(this.top, this.top + this.height)) {
+      const y = item.y - this.top;
+      if (item.kind === "group") {
+        context.fillStyle = palette.get("bg-raised");
+        context.fillRect(0, y, this.width, item.height);
+        continue;
+      }
+      if (item.data.row === selectedRow) {
+        context.fillStyle = palette.get("bg-selected");
+        context.fillRect(0, y, this.width, item.height);
+      }
+      paintRow(brush, this.options.tiles, item.data, y);
+      context.fillStyle = palette.get("line");
+      context.fillRect(0, y + item.height - 1, this.width, 1);
+    }
+    paintTexts(brush, family);
+    this.names.draw(this.layout, this.top, this.height, this.cursor, selectedRow);
+  }
+
+  /** Empties what lies over the spans and returns its context. */
+  beginOver(): CanvasRenderingContext2D {
+    return this.over.begin();
+  }
+
+  /** Asks for what is not at hand of what is seen. */
+  want(range: Range, end: number): void {
+    this.options.tiles.want(
+      this.visible(this.height / 2),
+      new Scale(range, this.width * devicePixelRatio),
+      end,
+    );
+  }
+
+  /** Returns what is at a point of the window. */
+  hit(clientX: number, clientY: number, range: Range, end: number): Hit | null {
+    const box = this.canvas.getBoundingClientRect();
+    const y = clientY - box.top + this.top;
+    const item = this.layout.at(y);
+    if (item?.kind !== "row") return null;
+    const scale = new Scale(range, this.width);
+    const ns = scale.ns(clientX - box.left);
+    const lane = laneAt(item.data, y - item.y);
+    const near = NEAR_PIXELS * scale.nsPerPixel;
+    const span =
+      lane < 0
+        ? null
+        : spanAt(this.options.tiles, item.data.row, lane, this.dense(range), end, ns, near);
+    return { data: item.data, lane, ns, span };
+  }
+
+  /** Returns the scale that spans are fetched at: that of the device's pixels. */
+  dense(range: Range): Scale {
+    return new Scale(range, this.width * devicePixelRatio);
+  }
+
+  /** Returns where a lane of a row is drawn now, or null when the row is not among those shown. */
+  box(row: number, lane: number): { y: number; height: number } | null {
+    const item = this.layout.find(row);
+    if (item?.kind !== "row") return null;
+    const { top, height } = laneBox(item.data, lane);
+    return { y: item.y - this.top + top, height };
+  }
+
+  /** Scrolls, no more than needed, so that an item is seen. */
+  reveal(item: Item): void {
+    const bottom = item.y + item.height;
+    if (item.y < this.top) this.scroller.scrollTop = item.y;
+    else if (bottom > this.top + this.height) this.scroller.scrollTop = bottom - this.height;
+  }
+}

@@ -1,0 +1,144 @@
+// What clicks and keys do in the timeline: select, mark, fold, fit.
+import type { App } from "../../base/app";
+import { FLAGS } from "../../base/protocol";
+import type { PaneKind, Range, Selection } from "../../base/state";
+import { duration } from "../../base/units";
+import type { SelectedThing } from "../../details/selected";
+import type { Pane } from "../drawing/pane";
+import type { Span } from "../model/find";
+import type { Item } from "../model/layout";
+import type { Motion } from "../model/motion";
+import type { Cursor } from "./cursor";
+
+export class Actions {
+  constructor(
+    private readonly app: App,
+    private readonly motion: Motion,
+    private readonly panes: Readonly<Record<PaneKind, Pane>>,
+    private readonly cursor: Cursor,
+    private readonly selected: SelectedThing,
+    private readonly redraw: () => void,
+  ) {}
+
+  /** Selects what is at a point of the window. */
+  click(pane: Pane, x: number, y: number): void {
+    this.cursor.pane = pane;
+    pane.names.element.focus({ preventScroll: true });
+    const hit = pane.hit(x, y, this.motion.range(), this.motion.whole().to);
+    if (!hit) {
+      const item = pane.layout.at(y - pane.canvas.getBoundingClientRect().top + pane.top);
+      if (item?.kind === "group") this.pick(pane.by, item);
+      else this.app.store.update({ selection: null });
+      return;
+    }
+    pane.cursor = pane.layout.find(hit.data.row);
+    this.cursor.span = hit.span;
+    const { by } = pane;
+    const row = rowSelection(by, hit.data.row);
+    this.app.store.update({ selection: hit.span ? selectionOf(by, hit.span) : row });
+  }
+
+  /** A double click shows what is there as wide as it fits. */
+  open(pane: Pane, x: number, y: number): void {
+    const span = pane.hit(x, y, this.motion.range(), this.motion.whole().to)?.span;
+    if (span) this.motion.flyTo({ from: span.t_ns, to: span.t_ns + span.dur_ns });
+  }
+
+  /** Selects a row, or folds or unfolds a process. */
+  pick(by: PaneKind, item: Item): void {
+    const pane = this.panes[by];
+    pane.cursor = item;
+    this.cursor.pane = pane;
+    this.cursor.span = null;
+    if (item.kind === "group") this.fold(item.process, !item.folded);
+    else this.app.store.update({ selection: rowSelection(by, item.data.row) });
+  }
+
+  /** Selects what the keyboard is at. */
+  activate(): boolean {
+    const item = this.cursor.pane.cursor;
+    if (!item) return false;
+    const { span } = this.cursor;
+    if (span && item.kind === "row") {
+      this.app.store.update({ selection: selectionOf(this.cursor.pane.by, span) });
+    } else this.pick(this.cursor.pane.by, item);
+    return true;
+  }
+
+  toggleGroup(): void {
+    const item = this.cursor.pane.cursor;
+    if (item?.kind === "group") this.fold(item.process, !item.folded);
+    else if (item) this.fold(item.data.process, true);
+  }
+
+  fold(process: number, fold: boolean): void {
+    const { folded } = this.app.store.get();
+    const others = folded.filter((one) => one !== process);
+    this.app.store.update({ folded: fold ? [...others, process] : others });
+  }
+
+  /** Shows the selection; when that is what is seen already, the whole trace. */
+  fit(): void {
+    const target = this.selected.range();
+    const view = this.motion.range();
+    const length = target ? target.to - target.from : 0;
+    const shown = target && target.from >= view.from && target.to <= view.to;
+    const wide = length > (view.to - view.from) * 0.6;
+    if (!target || (shown && wide)) this.motion.showAll();
+    else this.motion.flyTo(target);
+  }
+
+  /** Marks the selection, or what is seen; what is marked already is let go. */
+  mark(): void {
+    const target = this.selected.range();
+    const whole = this.motion.whole();
+    const view = this.motion.range();
+    const seen = { from: Math.max(whole.from, view.from), to: Math.min(whole.to, view.to) };
+    const mark = target && target.to > target.from ? target : seen;
+    const before = this.app.store.get().mark;
+    if (before && before.from === mark.from && before.to === mark.to) {
+      this.app.store.update({ mark: null });
+      return;
+    }
+    this.app.store.update({ mark: { from: Math.round(mark.from), to: Math.round(mark.to) } });
+    this.app.announce(`Marked ${duration(mark.to - mark.from)}`);
+  }
+
+  markRange(range: Range): void {
+    const from = Math.max(0, Math.round(range.from));
+    this.app.store.update({ mark: { from, to: Math.max(from + 1, Math.round(range.to)) } });
+  }
+
+  /** Lets go of the selection, else of the mark; returns whether there was one. */
+  escape(): boolean {
+    const { selection, mark } = this.app.store.get();
+    if (this.cursor.span) this.cursor.span = null;
+    if (selection) this.app.store.update({ selection: null });
+    else if (mark) this.app.store.update({ mark: null });
+    else return false;
+    this.redraw();
+    return true;
+  }
+  /** Goes from the threads to the processors, if there are any, to the locks and back. */
+  switchPane(): void {
+    const { thread, processor, object } = this.panes;
+    const all = processor.layout.items.length ? [thread, processor, object] : [thread, object];
+    this.cursor.enter(all[(all.indexOf(this.cursor.pane) + 1) % all.length] ?? thread);
+  }
+}
+
+/** A turn leads to its thread; those that are drawn as one may be of several. */
+export function selectionOf(by: PaneKind, span: Span): Selection | null {
+  if (by === "processor") {
+    const merged = (span.flags & FLAGS.merged) !== 0;
+    return merged ? null : { kind: "row", by: "thread", row: span.other };
+  }
+  if (span.wait_id) return { kind: "wait", wait: span.wait_id };
+  const at = Math.round(span.t_ns + span.dur_ns / 2);
+  return { kind: "span", by, row: span.row, lane: span.lane, at };
+}
+
+/** There is no more to say of a processor than its row does. */
+function rowSelection(by: PaneKind, row: number): Selection | null {
+  return by === "processor" ? null : { kind: "row", by, row };
+}
