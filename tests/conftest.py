@@ -18,12 +18,16 @@ pytest.register_assert_rewrite(
     *(f"tests.{p.name}" for p in HERE.iterdir() if p.is_dir()), "tests.support"
 )
 
-from tests.support import ROOT, Compiler, Ptt, Recorder  # noqa: E402 -- must not be loaded before the line above
+from tests.support import PROGRAMS, ROOT, Compiler, Ptt, Recorder  # noqa: E402 -- must not be loaded before the line above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PROGRAMS = ROOT / "tests" / "programs"
+
+# Which events there are must not depend on how busy the machine is; tests of that ask for it.
+os.environ["PTT_SCHED"] = "none"
+# To keep names in a trace takes longer than most programs of tests run; tests of that ask for it.
+os.environ["PTT_BUNDLE"] = "none"
 
 # The same examples every time: who broke something is who sees it fail. PTT_EXPLORE=1 tries others.
 # How fast the machine is says nothing of what is tested.

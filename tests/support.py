@@ -22,6 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ROOT / "tests" / "programs"
 
 Result = subprocess.CompletedProcess[str]
 
@@ -35,6 +36,7 @@ def clean_environment(**more: str | None) -> dict[str, str]:
     None removes a variable.
     """
     merged: dict[str, str | None] = {**os.environ, **dict.fromkeys(_FOREIGN), "COLUMNS": "100"}
+    merged["XDG_CONFIG_HOME"] = "/nonexistent"  # what the user has ptt remember
     merged.update(more)
     return {name: value for name, value in merged.items() if value is not None}
 
@@ -126,7 +128,7 @@ class Compiler:
 
     Attributes:
         directory: Where the programs go.
-        include: The directory of the headers of PTT.
+        include: The directory of the headers of PTT; those of the test programs are found too.
     """
 
     directory: Path
@@ -152,7 +154,7 @@ class Compiler:
         output = self.directory / name
         command = ["gcc", "-std=gnu11", "-O1", "-g", "-fno-omit-frame-pointer", "-Wall"]
         command += ["-pthread"] if pthread else []
-        command += [f"-I{self.include}", str(path), "-o", str(output), *flags]
+        command += [f"-I{self.include}", f"-I{PROGRAMS}", str(path), "-o", str(output), *flags]
         done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stderr}"
         return output

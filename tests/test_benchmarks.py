@@ -37,8 +37,8 @@ def script(ptt: Ptt, work: Path, name: str, *arguments: str) -> str:
 def measured(ptt: Ptt, tmp_path: Path) -> Path:
     if not shutil.which("cc"):
         pytest.skip("needs a compiler")
-    said = script(ptt, tmp_path, "micro.py", "--quick", "--no-peers", "-k", "sem_wait")
-    assert "PTT, level 2" in said
+    message = script(ptt, tmp_path, "micro.py", "--quick", "--no-peers", "-k", "sem_wait")
+    assert "PTT, level 2" in message
     return tmp_path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -19,11 +20,15 @@ from tests.support import ROOT, clean_environment
 pytestmark = pytest.mark.slow
 
 NATIVE = "nptltrace/_native"
+# What goes to share/ of the environment, where `man` and the shells look.
+SHARE = f"nptltrace-{nptltrace.__version__}.data/data/share"
+INFO = f"nptltrace-{nptltrace.__version__}.dist-info"
 FILES = [
     f"{NATIVE}/include/nptl_trace.h",
     f"{NATIVE}/include/nptl_trace_events.h",
     f"{NATIVE}/lib/libnptltrace.so",
     f"{NATIVE}/lib/libpttcollect.so",
+    f"{NATIVE}/lib/libpttinject.so",
     f"{NATIVE}/lib/libpttread.so",
     f"{NATIVE}/lib/libptttrack.so",
     f"{NATIVE}/lib/handlers/libfile.so",
@@ -31,9 +36,15 @@ FILES = [
     f"{NATIVE}/lib/handlers/libshared.so",
     f"{NATIVE}/lib/handlers/libtext.so",
     f"{NATIVE}/lib/pkgconfig/nptltrace.pc",
-    f"{NATIVE}/share/man/man1/ptt.1",
-    f"{NATIVE}/share/man/man3/nptl_trace.h.3",
-    f"{NATIVE}/share/man/man7/nptltrace.7",
+    f"{SHARE}/bash-completion/completions/ptt",
+    f"{SHARE}/fish/vendor_completions.d/ptt.fish",
+    f"{SHARE}/man/man1/ptt.1",
+    f"{SHARE}/man/man3/nptl_trace.h.3",
+    f"{SHARE}/man/man7/nptltrace.7",
+    f"{SHARE}/zsh/site-functions/_ptt",
+    f"{INFO}/licenses/LICENSE",
+    f"{INFO}/licenses/web/licences.txt",
+    f"{INFO}/sboms/nptltrace.cdx.json",
     "nptltrace/py.typed",
 ]
 PAGE = [f"{NATIVE}/share/nptltrace/page/{name}" for name in ("index.html", "app.js", "app.css")]
@@ -96,7 +107,7 @@ class TestContents:
 
     def test_files(self, wheel: Path) -> None:
         names = set(zipfile.ZipFile(wheel).namelist())
-        pages = {f"{NATIVE}/share/man/man1/ptt-{name}.1" for name in cli.command_names()}
+        pages = {f"{SHARE}/man/man1/ptt-{name}.1" for name in cli.command_names()}
         missing = sorted((pages | set(FILES)) - names)
         assert not missing
 
@@ -107,7 +118,7 @@ class TestContents:
 
     def test_nothing_else(self, wheel: Path) -> None:
         top = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
-        assert top == {"nptltrace", f"nptltrace-{nptltrace.__version__}.dist-info"}
+        assert top == {"nptltrace", INFO, SHARE.partition("/")[0]}
         native = {
             name.split("/")[2]
             for name in zipfile.ZipFile(wheel).namelist()
@@ -120,6 +131,43 @@ class TestContents:
         static = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".a")]
         assert [Path(name).name for name in static] == ["libposixtrace.a"]
 
+    def test_no_path_of_the_build_is_in_it(self, wheel: Path) -> None:
+        # else two builds from two paths would differ
+        made_in = os.fsencode(wheel.parents[1])
+        found = zipfile.ZipFile(wheel)
+        assert not [name for name in found.namelist() if made_in in found.read(name)]
+        assert {item.date_time[:3] for item in found.infolist()} == {
+            tuple(map(int, nptltrace.__date__.split("-")))
+        }
+
+    def test_licences_of_the_page_are_in_the_page(self, wheel: Path) -> None:
+        if shutil.which("node") is None or shutil.which("npm") is None:
+            pytest.skip("node and npm are not installed")
+        script = zipfile.ZipFile(wheel).read(PAGE[1]).decode()
+        licences = (ROOT / "web" / "licences.txt").read_text("utf-8")
+        assert "Apache License" in licences
+        assert licences in script
+        metadata = zipfile.ZipFile(wheel).read(f"{INFO}/METADATA").decode()
+        assert "\nLicense-Expression: MIT AND Apache-2.0 AND 0BSD\n" in metadata
+
+    def test_description_stands_alone(self, wheel: Path) -> None:
+        _, _, text = zipfile.ZipFile(wheel).read(f"{INFO}/METADATA").decode().partition("\n\n")
+        assert text.startswith("# PTT")
+        assert not [to for to in re.findall(r"\]\((.*?)\)", text) if not to.startswith("https://")]
+
+    def test_parts_are_listed(self, wheel: Path) -> None:
+        jsonschema = pytest.importorskip("jsonschema")
+        resources = pytest.importorskip("cyclonedx.schema")
+        found = Path(resources.__file__).parent.glob("_res/bom-1.6*.schema.json")
+        schema = json.loads(next(found).read_text("utf-8"))
+        # The schemas of licences and signatures, which it refers to, are files beside it.
+        document = json.loads(zipfile.ZipFile(wheel).read(f"{INFO}/sboms/nptltrace.cdx.json"))
+        own = {**schema, "definitions": {**schema["definitions"], "signature": {}}}
+        own["definitions"]["licenseChoice"] = {}
+        jsonschema.Draft7Validator(own).validate(document)
+        bundled = document["metadata"]["component"]["components"]
+        assert {part["name"] for part in bundled} == {"apache-arrow", "flatbuffers", "tslib"}
+
 
 class TestInstalled:
     """What was installed works without a compiler and without the column libraries."""
@@ -129,6 +177,16 @@ class TestInstalled:
         path = Path(run(installed, "config", f"--{option}").stdout.rstrip("\n"))
         assert path.is_dir()
         assert path.is_relative_to(installed)
+
+    def test_manual_pages_are_found(self, installed: Path) -> None:
+        if shutil.which("man") is None:
+            pytest.skip("man is not installed")
+        env = clean_environment(PATH=f"{installed / 'bin'}:/usr/bin:/bin", MANPATH=None)
+        found = subprocess.run(
+            ["man", "--where", "ptt-record"],
+            env=env, capture_output=True, encoding="utf-8", check=True,
+        ).stdout  # fmt: skip
+        assert Path(found.strip()) == installed / "share" / "man" / "man1" / "ptt-record.1"
 
     def test_config_names_handlers(self, installed: Path) -> None:
         paths = [Path(line) for line in run(installed, "config", "--handlers").stdout.splitlines()]

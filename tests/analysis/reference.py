@@ -16,7 +16,7 @@ from tests.analysis.state import KINDS, LOCKS, NOBODY, End, Thread, Token, Wait
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tests.analysis.state import Object, Who
+    from tests.analysis.state import Object, Owner
     from tests.analysis.text_events import Event
 
 FULL = re.compile(
@@ -67,7 +67,7 @@ class Reference(Locks):
         wait_class = classed(result, "idle")
         token = self.use(o, w.since) if wait_class == "idle" else None
         self.clamp(o)
-        waker = (token.who, token.ts) if token else None
+        waker = (token.thread, token.ts) if token else None
         if token and self.again(w, token.ts):
             self.row(w, token.ts, "idle", result=result, waker=waker)
         else:
@@ -106,10 +106,10 @@ class Reference(Locks):
         wait_class = classed(0 if result == -1 else result, "contended")
         self.row(w, e.ts, wait_class, dur=dur, result=result, waker=w.released, held=held)
 
-    def until(self, o: Object, w: Wait, dur: int, who: Who, woken: int | None) -> int:
+    def until(self, o: Object, w: Wait, dur: int, thread: Owner, woken: int | None) -> int:
         """Blame whoever ended a wait for the time up to the wake-up."""
         until = w.since + dur if woken is None else min(woken, w.since + dur)
-        self.charge(o, who, w.since, until)
+        self.charge(o, thread, w.since, until)
         return self.inside(w.since, until)
 
     def open_barrier(self, o: Object) -> None:
@@ -119,13 +119,25 @@ class Reference(Locks):
         o.arrived = 0
 
     def granted(self, e: Event, o: Object, w: Wait, token: Token, result: int) -> None:
-        dur = e.fields["wait_ns"]
-        held = self.until(o, w, dur, token.who, token.ts) if token.lock_like else 0
-        wait_class = "contended" if token.lock_like else "idle"
-        waker = (token.who, token.ts)
+        dur, pool = e.fields["wait_ns"], o.pool and token.lock_like
+        held = self.until(o, w, dur, token.thread, token.ts) if pool else 0
+        wait_class = self.unit_class(o, taken=token.lock_like)
+        waker = (token.thread, token.ts)
         self.row(w, e.ts, wait_class, dur=dur, result=result, waker=waker, held=held)
 
+    def unit_class(self, o: Object, *, taken: bool) -> str:
+        if not taken:
+            return "idle"
+        return "contended" if o.pool else "unknown"
+
     def sem_over(self, e: Event, o: Object) -> None:
+        if o.as_lock:
+            since = next((w.since for w in o.waits if w.tid == e.tid), e.ts)
+            self.over(e, o)
+            if classed(e.fields["result"], "idle") == "idle":
+                self.use(o, since)
+            self.clamp(o)
+            return
         w = self.finish(e, o)
         result = e.fields["result"]
         wait_class = classed(result, "idle")
@@ -144,8 +156,8 @@ class Reference(Locks):
         self.row(w, e.ts, wait_class, dur=dur, result=result, held=held)
 
     def sem_class(self, o: Object, process: int, tid: int) -> str:
-        others = any(units for who, units in o.units.items() if who != tid)
-        return "contended" if others and (process, "semaphore") in self.full else "idle"
+        others = any(units for thread, units in o.units.items() if thread != tid)
+        return self.unit_class(o, taken=others and (process, "semaphore") in self.full)
 
     # ---- threads ----
 
@@ -239,14 +251,22 @@ class Reference(Locks):
             self.sem_over(e, self.get(e, "semaphore"))
         elif e.name == "SEM_TAKEN":
             o = self.get(e, "semaphore")
+            if o.holders:
+                self.no_lock(o)
             if "wait_ns" in e.fields:
                 self.sem_over(e, o)
+            if o.as_lock:
+                self.take(e, o, "exclusive")
             o.units[e.tid] = o.units.get(e.tid, 0) + 1
             o.used = True
         elif e.name == "SEM_POST":
             o = self.get(e, "semaphore")
             mine = o.units.get(e.tid, 0)
             o.units[e.tid] = max(mine - 1, 0)
+            if not any(h.tid == e.tid for h in o.holders):
+                self.no_lock(o)
+            if o.as_lock:
+                self.free(e, o)
             self.wake(e, o, 1, lock_like=mine > 0)
 
     def other_event(self, e: Event, kind: str) -> None:
@@ -268,29 +288,32 @@ class Reference(Locks):
         elif e.name == "BARRIER_WAIT_OUT":
             self.barrier_out(e, self.get(e, kind))
         elif e.name == "FUTEX_WAIT_IN":
-            o = self.get(e, kind)
-            o.waited.add(e.tid)
-            self.begin(e, o)
+            self.begin(e, self.get(e, kind)).of_lock = bool(e.fields.get("lock"))
         elif e.name == "FUTEX_WAIT_OUT":
             self.futex_out(e, self.get(e, kind))
         elif e.name == "FUTEX_WAKE":
             o = self.get(e, kind)
-            self.wake(e, o, max(e.fields["count"], 0), lock_like=e.tid in o.waited)
+            self.wake(e, o, max(e.fields["count"], 0))
 
     def futex_out(self, e: Event, o: Object) -> None:
         w = self.finish(e, o)
         result = e.fields["result"]
         token = self.use(o, w.since) if result == 0 else None
         self.clamp(o)
-        if token:
-            self.granted(e, o, w, token, result)
-        elif result != AGAIN:
-            wait_class = classed(result, "idle")
-            self.row(w, e.ts, wait_class, dur=e.fields["wait_ns"], result=result)
+        if result == AGAIN:
+            return
+        wait_class, dur, held = classed(result, futex_class(w)), e.fields["wait_ns"], 0
+        waker = (token.thread, token.ts) if token else None
+        if wait_class == "contended":
+            woken = token.ts if token else None
+            held = self.until(o, w, dur, token.thread if token else NOBODY, woken)
+        self.row(w, e.ts, wait_class, dur=dur, result=result, waker=waker, held=held)
 
     # ---- the end ----
 
     def end(self, ends: dict[int, End]) -> None:
+        for o in self.all:
+            self.no_lock(o)
         for (process, tid), waits in self.open.items():
             until = self.end_of(process, ends.get(process, End()))
             for w in waits:
@@ -317,7 +340,7 @@ class Reference(Locks):
                 o = mutex
         if o.kind in LOCKS.values() and o.holders:
             w.owner = (o.holders[0].tid, o.holders[0].site)
-        classes = {"thread": "join", "cond": "idle", "futex": "idle"}
+        classes = {"thread": "join", "cond": "idle", "futex": futex_class(w)}
         wait_class = classes.get(o.kind, "contended")
         if o.kind == "semaphore":
             wait_class = self.sem_class(o, process, tid)
@@ -331,6 +354,11 @@ class Reference(Locks):
         elif wait_class == "contended":
             held = self.until(o, w, until - w.since, NOBODY, None)
         self.row(w, until, wait_class, still=True, held=held)
+
+
+def futex_class(w: Wait) -> str:
+    """Return what a wait for a futex is that got what it was for, or goes on."""
+    return "contended" if w.of_lock else "unknown"
 
 
 def follow(

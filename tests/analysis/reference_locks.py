@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tests.analysis.state import LOCKS, NOBODY, Hold, Object, Row, Wait
 
 if TYPE_CHECKING:
-    from tests.analysis.state import Thread, Who
+    from tests.analysis.state import Owner, Thread
     from tests.analysis.text_events import Event
 
 OWNER_DIED, TIMED_OUT = 130, 110
@@ -69,10 +69,13 @@ class Locks:
             o.opens += 1
             return
         if o.used or o.made or o.born != e.ts:
+            self.no_lock(o)
             o.holders.clear()
             self.forget(o)
             o = self.get(e, o.kind)
         o.made = True
+        o.as_lock = e.name == "SEM_INIT" and e.fields["value"] == 1 and not e.fields["shared"]
+        o.pool = o.kind == "semaphore" and e.fields.get("value", 0) > 1
         o.opens = int(e.name == "SEM_OPEN")
         o.needed = e.fields.get("count", 0) if o.kind == "barrier" else 0
 
@@ -80,14 +83,29 @@ class Locks:
         if o.opens > 1:
             o.opens -= 1
             return
+        self.no_lock(o)
         o.holders.clear()
         self.forget(o)
+
+    def no_lock(self, o: Object) -> None:
+        """Find that a semaphore's unit was not held by the thread that took it."""
+        if o.as_lock:
+            o.as_lock = False
+            o.holders.clear()
+            for w in o.waits:
+                w.owner = NOBODY
 
     # ---- holds ----
 
     def place_owner(self, e: Event, o: Object) -> None:
         """Find that a thread which was named as the owner before it could say so has the lock."""
-        if o.named == e.tid and (e.process, o.kind) in self.full:
+        if (e.process, o.kind) not in self.full:
+            o.named = 0
+            return
+        # It is blamed since an event named it, but its hold begins here.
+        if not o.holders and [thread[0] for thread in o.blamed_now()] == [e.tid]:
+            o.changes[-1] = (o.changes[-1][0], [])
+        if o.named == e.tid:
             for w in o.waits:
                 if w.named and w.owner[0] == e.tid:
                     w.owner = (e.tid, e.site)
@@ -140,7 +158,11 @@ class Locks:
             o.waits.remove(stale)
             waits.remove(stale)
         o.used = True
+        if o.as_lock and any(h.tid == e.tid for h in o.holders):
+            self.no_lock(o)
         w = Wait(e.process, e.tid, o.kind, o.address, e.ts, e.site, len(o.waits) + 1)
+        if o.as_lock and o.holders:
+            w.owner = (o.holders[0].tid, o.holders[0].site)
         if o.kind in LOCKS.values():
             if o.holders:
                 w.owner = (o.holders[0].tid, o.holders[0].site)
@@ -175,34 +197,34 @@ class Locks:
 
     def row(
         self, w: Wait, end: int, wait_class: str, *, dur: int | None = None, result: int = 0,
-        waker: tuple[Who, int] | None = None, still: bool = False, held: int = 0,
+        waker: tuple[Owner, int] | None = None, still: bool = False, held: int = 0,
     ) -> None:  # fmt: skip
         dur = end - w.since if dur is None else dur
-        who, ts = waker or (NOBODY, None)
+        thread, ts = waker or (NOBODY, None)
         self.rows.append(
             Row(w.process, w.tid, w.kind, w.address, w.since, dur, wait_class, result, still,
-                w.depth, w.owner, who, ts, w.site, w.target, w.vague,
+                w.depth, w.owner, thread, ts, w.site, w.target, w.vague,
                 held if wait_class == "contended" else None)
         )  # fmt: skip
 
     def inside(self, start: int, end: int) -> int:
         return max(min(end, self.end_ns) - max(start, self.begin_ns), 0)
 
-    def charge(self, o: Object, who: Who, start: int, end: int, among: int = 1) -> None:
+    def charge(self, o: Object, thread: Owner, start: int, end: int, among: int = 1) -> None:
         inside = self.inside(start, end)
         if inside:
-            key = (o.process, o.address, o.kind, *who)
+            key = (o.process, o.address, o.kind, *thread)
             self.blamed[key] = self.blamed.get(key, Fraction(0)) + Fraction(inside, among)
 
     def charge_history(self, o: Object, start: int, end: int) -> int:
         """Divide a wait among those who are blamed for each moment of it; return how long."""
         held = 0
         changes = [*o.changes, (2**62, [])]
-        for (since, who), (until, _) in pairwise(changes):
+        for (since, thread), (until, _) in pairwise(changes):
             first, last = max(since, start), min(until, end)
-            held += self.inside(first, last) if who else 0
-            for one in who:
-                self.charge(o, one, first, last, len(who))
+            held += self.inside(first, last) if thread else 0
+            for one in thread:
+                self.charge(o, one, first, last, len(thread))
         return held
 
     def over(self, e: Event, o: Object) -> None:

@@ -128,7 +128,7 @@ class World:
 
     # ---- telling ----
 
-    def tell(self, t: Thread, name: str, thing: int, *, variant: str = "", **fields: int) -> None:
+    def report(self, t: Thread, name: str, thing: int, *, variant: str = "", **fields: int) -> None:
         t.events.append(Event(self.now, name, thing, 5, variant=variant, fields=fields))
 
     def call(self, t: Thread, name: str, thing: int, **fields: int) -> None:
@@ -144,28 +144,28 @@ class World:
         self.call(t, "MUTEX_LOCK_IN", m.address)
         yield WENT
         if m.owner is t and m.type == ERRORCHECK:
-            self.tell(t, "MUTEX_ERROR", m.address, routine=20, result=EDEADLK)
+            self.report(t, "MUTEX_ERROR", m.address, routine=20, result=EDEADLK)
             self.call(t, "MUTEX_LOCK_OUT", m.address, result=EDEADLK)
             return
         variant = ""
         if m.owner not in {None, t}:
-            self.tell(t, "MUTEX_WAIT", m.address, owner=1, kind=m.type)
+            self.report(t, "MUTEX_WAIT", m.address, owner=1, kind=m.type)
             variant = "WAITED"
             yield WENT
         yield from self.until(lambda: m.owner in {None, t})
         m.owner, m.depth = t, m.depth + 1
         yield WENT
-        self.tell(t, "MUTEX_TAKEN", m.address, variant=variant)
+        self.report(t, "MUTEX_TAKEN", m.address, variant=variant)
         self.call(t, "MUTEX_LOCK_OUT", m.address)
 
     def unlock(self, t: Thread, m: Mutex) -> Steps:
         self.call(t, "MUTEX_UNLOCK_IN", m.address)
         if m.owner is not t:
             yield WENT
-            self.tell(t, "MUTEX_ERROR", m.address, routine=28, result=EPERM)
+            self.report(t, "MUTEX_ERROR", m.address, routine=28, result=EPERM)
             self.call(t, "MUTEX_UNLOCK_OUT", m.address, result=EPERM)
             return
-        self.tell(t, "MUTEX_FREE", m.address)
+        self.report(t, "MUTEX_FREE", m.address)
         yield WENT
         m.depth -= 1
         m.owner = t if m.depth else None
@@ -180,7 +180,7 @@ class World:
             m.owner, m.depth = t, m.depth + 1
         yield WENT
         if got:
-            self.tell(t, "MUTEX_TAKEN", m.address)
+            self.report(t, "MUTEX_TAKEN", m.address)
         self.call(t, "MUTEX_TRYLOCK_OUT", m.address, result=0 if got else EBUSY)
         if got:
             yield from self.unlock(t, m)
@@ -204,8 +204,8 @@ class World:
         c, m = self.chance.choice(self.conds), self.guards[0]
         yield from self.lock(t, m)
         name = self.chance.choice(["COND_WAIT", "COND_TIMEDWAIT"])
-        self.tell(t, f"{name}_IN", c.address, mutex=m.address)
-        self.tell(t, "MUTEX_FREE", m.address)
+        self.report(t, f"{name}_IN", c.address, mutex=m.address)
+        self.report(t, "MUTEX_FREE", m.address)
         yield WENT
         m.owner, m.depth = None, 0
         c.blocked.append(t)
@@ -218,8 +218,8 @@ class World:
         yield from self.until(lambda: m.owner is None)
         m.owner, m.depth = t, 1
         yield WENT
-        self.tell(t, "MUTEX_TAKEN", m.address)
-        self.tell(t, f"{name}_OUT", c.address, result=result)
+        self.report(t, "MUTEX_TAKEN", m.address)
+        self.report(t, f"{name}_OUT", c.address, result=result)
         yield from self.unlock(t, m)
 
     def signal(self, t: Thread) -> Steps:
@@ -233,7 +233,7 @@ class World:
             everybody = self.chance.random() < 0.3
             kind = "BROADCAST" if everybody else "SIGNAL"
             self.call(t, f"COND_{kind}_IN", c.address)
-            self.tell(t, f"COND_{kind}", c.address)
+            self.report(t, f"COND_{kind}", c.address)
             yield WENT
             number = len(c.blocked) if everybody else self.chance.choice([1, 1, 1, 2])
             for woken in self.chance.sample(c.blocked, min(number, len(c.blocked))):
@@ -252,7 +252,7 @@ class World:
         yield WENT
         variant = ""
         if not r.lets_in(write=write):
-            self.tell(t, "RWLOCK_WAIT", r.address, write=int(write))
+            self.report(t, "RWLOCK_WAIT", r.address, write=int(write))
             variant = "WAITED"
             yield WENT
             r.queued += write
@@ -263,12 +263,12 @@ class World:
         else:
             r.readers.append(t)
         yield WENT
-        self.tell(t, f"RWLOCK_TAKEN_{kind}", r.address, variant=variant)
+        self.report(t, f"RWLOCK_TAKEN_{kind}", r.address, variant=variant)
         self.call(t, f"RWLOCK_{name}_OUT", r.address)
         for _ in range(self.chance.choice([0, 2, 40])):
             yield WENT
         self.call(t, "RWLOCK_UNLOCK_IN", r.address)
-        self.tell(t, "RWLOCK_FREE", r.address)
+        self.report(t, "RWLOCK_FREE", r.address)
         yield WENT
         if write:
             r.writer = None
@@ -284,17 +284,17 @@ class World:
         yield WENT
         variant = ""
         if not s.value:
-            self.tell(t, "SEM_WAIT", s.address)
+            self.report(t, "SEM_WAIT", s.address)
             variant = "WAITED"
             yield from self.until(lambda: s.value > 0)
         s.value -= 1
         yield WENT
-        self.tell(t, "SEM_TAKEN", s.address, variant=variant)
+        self.report(t, "SEM_TAKEN", s.address, variant=variant)
         self.call(t, "SEM_WAIT_OUT", s.address)
 
     def post(self, t: Thread, s: Sem) -> Steps:
         self.call(t, "SEM_POST_IN", s.address)
-        self.tell(t, "SEM_POST", s.address)
+        self.report(t, "SEM_POST", s.address)
         yield WENT
         s.value += 1
         yield WENT
@@ -312,7 +312,7 @@ class World:
         s.value -= got
         yield WENT
         if got:
-            self.tell(t, "SEM_TAKEN", s.address)
+            self.report(t, "SEM_TAKEN", s.address)
         self.call(t, "SEM_TRYWAIT_OUT", s.address, result=0 if got else EAGAIN)
 
     def brief_sem(self, t: Thread) -> Steps:
@@ -321,11 +321,11 @@ class World:
         yield from self.until(lambda: not s.used)
         s.used = True
         s.value = self.chance.randint(0, 1)
-        self.tell(t, "SEM_INIT", s.address, value=s.value)
+        self.report(t, "SEM_INIT", s.address, value=s.value)
         if not s.value:
             yield from self.post(t, s)
         yield from self.take(t, s)
-        self.tell(t, "SEM_DESTROY", s.address)
+        self.report(t, "SEM_DESTROY", s.address)
         yield WENT
         s.used = False
 
@@ -333,7 +333,7 @@ class World:
 
     def use_barrier(self, t: Thread) -> Steps:
         b = self.barrier
-        self.tell(t, "BARRIER_WAIT_IN", b.address)
+        self.report(t, "BARRIER_WAIT_IN", b.address)
         yield WENT
         mine = b.rounds
         b.arrived.append(t)
@@ -344,7 +344,7 @@ class World:
         yield from self.until(lambda: b.rounds > mine)
         yield WENT
         result = -1 if b.serial[mine] is t else 0
-        self.tell(t, "BARRIER_WAIT_OUT", b.address, result=result)
+        self.report(t, "BARRIER_WAIT_OUT", b.address, result=result)
 
     def use_once(self, t: Thread) -> Steps:
         o = self.once
@@ -355,19 +355,19 @@ class World:
         yield WENT
         while not o.done:
             if o.running:
-                self.tell(t, "ONCE_WAIT", o.address)
+                self.report(t, "ONCE_WAIT", o.address)
                 yield from self.until(lambda: not o.running)
                 mine = not o.done
                 o.running = mine
-                self.tell(t, "ONCE_WAIT_END", o.address)
+                self.report(t, "ONCE_WAIT_END", o.address)
                 if not mine:
                     break
             o.running = True
             yield WENT
-            self.tell(t, "ONCE_BEGIN", o.address)
+            self.report(t, "ONCE_BEGIN", o.address)
             yield WENT
             cancelled = self.chance.random() < 0.3
-            self.tell(t, "ONCE_END", o.address, cancelled=int(cancelled))
+            self.report(t, "ONCE_END", o.address, cancelled=int(cancelled))
             yield WENT
             o.running, o.done = False, not cancelled
         self.call(t, "ONCE_OUT", o.address)
@@ -381,7 +381,7 @@ class World:
 
     def work(self, t: Thread) -> Steps:
         yield from self.until(lambda: t.started)
-        self.tell(t, "THREAD_BEGIN", t.pthread, serial=t.tid, creator=100)
+        self.report(t, "THREAD_BEGIN", t.pthread, serial=t.tid, creator=100)
         jobs = [
             self.use_mutex, self.try_mutex, self.wait, self.wait, self.signal, self.signal,
             self.use_rwlock, self.use_rwlock, self.use_sem, self.try_sem, self.brief_sem,
@@ -391,30 +391,30 @@ class World:
             jobs = [self.use_rwlock] * 9 + [self.use_mutex]
         for _ in range(self.chance.randint(1, 25)):
             yield from self.chance.choice(jobs)(t)
-        self.tell(t, "THREAD_END", t.pthread)
+        self.report(t, "THREAD_END", t.pthread)
         yield WENT
         t.ended = True
 
     def main(self, t: Thread) -> Steps:
         for m in self.mutexes:
-            self.tell(t, "MUTEX_INIT", m.address, kind=m.type)
-        self.tell(t, "COND_INIT", self.conds[0].address)
-        self.tell(t, "RWLOCK_INIT", self.rwlock.address, preference=2)
-        self.tell(t, "BARRIER_INIT", self.barrier.address, count=self.barrier.count)
+            self.report(t, "MUTEX_INIT", m.address, kind=m.type)
+        self.report(t, "COND_INIT", self.conds[0].address)
+        self.report(t, "RWLOCK_INIT", self.rwlock.address, preference=2)
+        self.report(t, "BARRIER_INIT", self.barrier.address, count=self.barrier.count)
         for s in self.sems:
-            self.tell(t, "SEM_INIT", s.address, value=s.value)
+            self.report(t, "SEM_INIT", s.address, value=s.value)
         for other in self.threads:
             self.call(t, "THREAD_CREATE_IN", 0)
             yield WENT
             other.started = True
             yield WENT
-            self.tell(t, "NEW_THREAD_CREATED", other.pthread, serial=other.tid)
+            self.report(t, "NEW_THREAD_CREATED", other.pthread, serial=other.tid)
             self.call(t, "THREAD_CREATE_OUT", other.pthread)
         for other in self.threads:
-            self.tell(t, "THREAD_JOIN_IN", other.pthread)
+            self.report(t, "THREAD_JOIN_IN", other.pthread)
             while not other.ended:
                 yield STUCK
-            self.tell(t, "THREAD_JOIN_OUT", other.pthread)
+            self.report(t, "THREAD_JOIN_OUT", other.pthread)
 
     def run(self) -> list[Thread]:
         """Run until nobody can go on. Return the threads."""

@@ -9,8 +9,8 @@ KINDS = LOCKS | {
     "COND": "cond", "BARRIER": "barrier", "SEM": "semaphore", "FUTEX": "futex", "THREAD": "thread",
 }  # fmt: skip
 
-Who = tuple[int, int]  # tid, site
-NOBODY: Who = (0, 0)
+Owner = tuple[int, int]  # tid, site
+NOBODY: Owner = (0, 0)
 
 
 @dataclass
@@ -34,14 +34,15 @@ class Wait:
     since: int
     site: int
     depth: int
-    owner: Who = NOBODY
+    owner: Owner = NOBODY
     mutex: Object | None = None
     retaken: int | None = None
-    released: tuple[Who, int] | None = None  # by a barrier
+    released: tuple[Owner, int] | None = None  # by a barrier
     known: bool = True
     target: Thread | None = None
     vague: bool = False
     named: bool = False  # the owner was named by the event: no hold of it was known
+    of_lock: bool = False  # for a futex, in the function of a lock
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ class Row:
     result: int
     open: bool
     depth: int
-    owner: Who
-    waker: Who
+    owner: Owner
+    waker: Owner
     wake_ns: int | None
     site: int
     target: Thread | None = None
@@ -67,7 +68,7 @@ class Row:
     held: int | None = 0
 
     @property
-    def waited_for(self) -> Who:
+    def waited_for(self) -> Owner:
         """Who had to let go; a thread may tell who it is after others waited for it."""
         return (self.target.tid, 0) if self.target else self.owner
 
@@ -75,7 +76,7 @@ class Row:
 @dataclass
 class Token:
     ts: int
-    who: Who
+    thread: Owner
     left: int
     lock_like: bool
 
@@ -89,24 +90,25 @@ class Object:
     holders: list[Hold] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     past: list[Hold] = field(default_factory=list)  # whose release was seen, in its order
-    changes: list[tuple[int, list[Who]]] = field(default_factory=list)  # who is blamed from when
-    released: tuple[Who, int] | None = None
-    held: Who = NOBODY  # who held it last, and since where
+    changes: list[tuple[int, list[Owner]]] = field(default_factory=list)  # blamed, from when on
+    released: tuple[Owner, int] | None = None
+    held: Owner = NOBODY  # who held it last, and since where
     named: int = 0  # the thread that is blamed because an event named it
     tokens: list[Token] = field(default_factory=list)
     last_post: Token | None = None
     needed: int = 0
     arrived: int = 0
     units: dict[int, int] = field(default_factory=dict)
-    waited: set[int] = field(default_factory=set)
     made: bool = False
     opens: int = 0
     used: bool = False
+    pool: bool = False  # a semaphore that began with several units
+    as_lock: bool = False  # a semaphore: its unit came back from who took it, each time
 
-    def blame(self, ts: int, who: list[Who]) -> None:
-        self.changes.append((ts, who))
+    def blame(self, ts: int, owners: list[Owner]) -> None:
+        self.changes.append((ts, owners))
 
-    def blamed_now(self) -> list[Who]:
+    def blamed_now(self) -> list[Owner]:
         return self.changes[-1][1] if self.changes else []
 
 

@@ -70,20 +70,22 @@ class Story:
 
     # ---- threads ----
 
-    def create(self, *tids: int, by: int = MAIN, detached: int = 0, late: bool = False) -> Story:
+    def create(
+        self, *tids: int, by: int = MAIN, detached: int = 0, late: bool = False, site: int = 0
+    ) -> Story:
         """Create threads, which begin at once; late: the creator says so when they have begun."""
         for tid in tids:
             self._serial += 1
             if not late:
-                self._created(tid, by, detached)
+                self._created(tid, by, detached, site)
             self.do(tid, "THREAD_BEGIN", pthread(tid), creator=by, serial=self._serial)
             if late:
-                self._created(tid, by, detached)
+                self._created(tid, by, detached, site)
         return self
 
-    def _created(self, tid: int, by: int, detached: int) -> None:
+    def _created(self, tid: int, by: int, detached: int, site: int) -> None:
         serial = self._serial
-        self.do(by, "NEW_THREAD_CREATED", pthread(tid), detached=detached, serial=serial)
+        self.do(by, "NEW_THREAD_CREATED", pthread(tid), site=site, detached=detached, serial=serial)
 
     def end(self, tid: int) -> Story:
         return self.do(tid, "THREAD_END", pthread(tid))

@@ -499,12 +499,12 @@ def test_records_say_the_same(tmp_path: Path, records: bool) -> None:  # noqa: F
     assert "deadlock" in kinds(find(Source([trace])).findings)
 
 
-def test_the_same_is_told_once(tmp_path: Path) -> None:
+def test_the_same_is_reported_once(tmp_path: Path) -> None:
     story = two()
     for _ in range(50):
         story.do(1, "MUTEX_FREE", A, site=7).lock(1, A).unlock(1, A)
-    told = [f for f in story.findings(tmp_path) if f.kind == "unlock-unlocked"]
-    assert len(told) <= 1
+    reported = [f for f in story.findings(tmp_path) if f.kind == "unlock-unlocked"]
+    assert len(reported) <= 1
 
 
 def test_what_has_happened_is_not_called_possible(tmp_path: Path) -> None:

@@ -104,12 +104,12 @@ def test_cycles_of_waits(targets: list[int | None], order: list[int]) -> None:
         if target is not None:
             story.wait(n + 1, A + 64 * target, target + 1)
     with TemporaryDirectory() as place:
-        said = [
+        message = [
             frozenset(f.threads)
             for f in story.findings(Path(place))
             if f.kind in {"deadlock", "self-deadlock"}
         ]
-    assert sorted(map(sorted, said)) == sorted(map(sorted, cycles(targets)))
+    assert sorted(map(sorted, message)) == sorted(map(sorted, cycles(targets)))
 
 
 # ---- programs without a fault ----
@@ -185,8 +185,8 @@ def test_what_no_program_can_do(events: list[tuple[int, int, int, int]]) -> None
         )
     story._site = 10
     with TemporaryDirectory() as place_of_it:
-        for told in story.findings(Path(place_of_it)):
-            assert told.kind in all_kinds()
-            assert told.message
-            assert told.count >= 1
-            assert all(event.text for event in told.events)
+        for reported in story.findings(Path(place_of_it)):
+            assert reported.kind in all_kinds()
+            assert reported.message
+            assert reported.count >= 1
+            assert all(event.text for event in reported.events)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,11 +12,17 @@ import pytest
 from nptltrace._binding import libptttrack_sums
 from nptltrace._binding.libptttrack_facts import Check
 from nptltrace.analysis.findings import find
-from nptltrace.analysis.model import model_batches
+from nptltrace.analysis.model import (
+    Window,
+    event_buffers,
+    model_batches,
+    model_tables,
+    run_model,
+)
 from nptltrace.analysis.sql.tables import TraceTables
 from nptltrace.trace.source import Source
 from nptltrace.trace.traceset import Traceset
-from tests.analysis.story import MAIN, A, B, C, Story, found, two
+from tests.analysis.story import HEAP, MAIN, A, B, C, Story, found, two
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +33,8 @@ if TYPE_CHECKING:
 EDEADLK, EPERM = 35, 1
 LOCK_IN, UNLOCK_IN = 20, 28
 MANY = 0x405000
+PAGE = 0x1000
+PIECES = 0x10000000
 
 
 def crossing(others: int, *, gate: bool = False) -> Story:
@@ -61,7 +71,7 @@ def test_more_locks_than_are_judged(tmp_path: Path, ptt: Ptt) -> None:
     assert "more than 64" in out.stderr
 
 
-def test_the_longest_hold_is_told(tmp_path: Path) -> None:
+def test_the_longest_hold_is_reported(tmp_path: Path) -> None:
     story = Story()
     for ms in (23, 180, 80):
         story.lock(MAIN, A, site=7).sleep(ms * 1_000_000).unlock(MAIN, A)
@@ -107,7 +117,7 @@ def test_edges_grow_with_the_locks(tmp_path: Path) -> None:
     assert rows[1] <= 2.2 * rows[0]
 
 
-def test_edges_are_made_for_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edges_are_made_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
     class Watched(libptttrack_sums.Model):
@@ -136,10 +146,10 @@ def test_names_of_a_long_chain_of_threads(tmp_path: Path, monkeypatch: pytest.Mo
     source.learn_threads()
     own = Source._own_name
 
-    def counted(self: Source, thread: int) -> str:
+    def counted(self: Source, thread: int, turn: int) -> str:
         nonlocal asked
         asked += 1
-        return own(self, thread)
+        return own(self, thread, turn)
 
     monkeypatch.setattr(Source, "_own_name", counted)
     names = {source.thread_name(n) for n in range(len(source.threads()))}
@@ -179,6 +189,48 @@ def hung_processes(n: int) -> Callable[[], object]:
     return lambda: check.finish([], 0)
 
 
+def followed(story: Story, path: Path) -> Callable[[], object]:
+    """The events of a program, for the checker."""
+    source = Source([story.write_to(path)])
+
+    def run() -> None:
+        check = Check(10**9, 10**6)
+        for number, (process, tid) in enumerate(source.reader.threads()):
+            check.thread(number, process, tid)
+        for buffer in event_buffers(source, Window()):
+            check.feed(buffer)
+        check.finish([], 0)
+
+    return run
+
+
+def waits_from_the_end(n: int) -> Story:
+    """Each thread waits for what the next one holds; the last ones begin."""
+    story = Story()
+    for tid in range(1, n + 1):
+        story.lock(tid, MANY + 64 * tid)
+    for tid in range(n - 1, 0, -1):
+        story.wait(tid, MANY + 64 * (tid + 1), tid + 1)
+    return story
+
+
+def piece(start: int, end: int, file: int, offset: int = 0) -> dict[str, str]:
+    """Memory that a process has mapped from a file."""
+    place = {"start": hex(start), "end": hex(end), "offset": hex(offset)}
+    return {**place, "file": f"0:1:{file + 1}"}
+
+
+def mapped(n: int) -> Story:
+    """Two processes have as many pieces of memory in common, with a lock in each."""
+    story, places = Story(), [HEAP + 0x10000 * number for number in range(n)]
+    story.processes[200] = {"index": 1, "ppid": MAIN}
+    for pid in (MAIN, 200):
+        story.shared[pid] = [piece(place, place + PAGE, n) for n, place in enumerate(places)]
+    for place in places:
+        story.lock(MAIN, place + 8).unlock(MAIN, place + 8)
+    return story
+
+
 def processor_time(run: Callable[[], object]) -> float:
     """Return the time of this thread in seconds."""
     begin = time.thread_time()
@@ -190,3 +242,44 @@ def test_time_for_hung_processes_is_linear() -> None:
     """Four times as many take 16 times as long where each is compared with each."""
     fewer, more = (min(processor_time(hung_processes(n)) for _ in range(3)) for n in (1000, 4000))
     assert more < 9 * fewer + 0.05
+
+
+def test_time_for_threads_that_wait_is_linear(tmp_path: Path) -> None:
+    """Each new wait costs the same, however many there are; also when all is over."""
+    runs = [followed(waits_from_the_end(n), tmp_path / str(n)) for n in (400, 1600)]
+    fewer, more = (min(processor_time(run) for _ in range(5)) for run in runs)
+    assert more < 9 * fewer + 0.002
+
+
+def test_time_for_memory_in_common_is_linear(tmp_path: Path) -> None:
+    sources = [Source([mapped(n).write_to(tmp_path / str(n))]) for n in (1000, 16000)]
+    fewer, more = (
+        min(processor_time(partial(run_model, source, 0)) for _ in range(3)) for source in sources
+    )
+    assert more < 40 * fewer + 0.02
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_memory_is_what_was_mapped_last(seed: int, tmp_path: Path) -> None:
+    """Of pieces that lie over one another; another process has each file at a place of its own."""
+    choose = random.Random(seed)  # noqa: S311
+    story, pages, files = Story(), 64, 12
+    story.processes[200] = {"index": 1, "ppid": MAIN}
+    last: list[int | None] = [None] * pages
+    story.shared = {MAIN: [], 200: []}
+    for file in range(files):
+        start, end = sorted(choose.sample(range(pages + 1), 2))
+        last[start:end] = [file] * (end - start)
+        story.shared[200].append(
+            piece(PIECES + start * PAGE, PIECES + end * PAGE, file, start * PAGE)
+        )
+        place = HEAP + file * pages * PAGE
+        story.shared[MAIN].append(piece(place, place + pages * PAGE, file))
+    for page, owner in enumerate(last):
+        if owner is not None:
+            here = HEAP + (owner * pages + page) * PAGE + 8
+            story.lock(MAIN, here).unlock(MAIN, here)
+            there = PIECES + page * PAGE + 8
+            story.do(200, "MUTEX_TAKEN", there, pid=200).do(200, "MUTEX_FREE", there, pid=200)
+    objects = model_tables(Source([story.write_to(tmp_path / "made.ptt")])).objects.to_pylist()
+    assert [row["threads"] for row in objects] == [2] * sum(owner is not None for owner in last)

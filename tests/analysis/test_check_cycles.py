@@ -57,7 +57,7 @@ def ring(n: int) -> Story:
     return story
 
 
-@pytest.mark.parametrize("length", [2, 3, 5, 40])
+@pytest.mark.parametrize("length", [2, 3, 5, 40, 4200])
 def test_deadlock_of_many(tmp_path: Path, length: int) -> None:
     deadlocks = [f for f in ring(length).findings(tmp_path) if f.kind == "deadlock"]
     assert [len(f.threads) for f in deadlocks] == [length]
@@ -414,7 +414,7 @@ def test_no_inversion(tmp_path: Path, story: Callable[[], Story]) -> None:
     assert found(story(), tmp_path) == []
 
 
-def test_suspects_are_told_apart(tmp_path: Path) -> None:
+def test_suspects_are_distinguished(tmp_path: Path) -> None:
     (only,) = memory_used_again().findings(tmp_path)
     assert only.suspect
 

@@ -76,7 +76,7 @@ def test_measured_by_the_program(program: Callable[[str], Path], ptt: Ptt, tmp_p
         assert 25 * MS < int(least) <= found[name] <= int(most), name
 
 
-def test_deadlock_is_told(program: Callable[[str], Path], record: Recorder, ptt: Ptt) -> None:
+def test_deadlock_is_reported(program: Callable[[str], Path], record: Recorder, ptt: Ptt) -> None:
     trace = record(program("deadlock"), "end", status=None)
     text = ptt("report", trace).stdout
     assert "DEADLOCK: thread" in text
@@ -292,11 +292,95 @@ def sem(ts: int, what: str, waited: int | None = None) -> Event:
     return Event(T0 + ts, "SEM_TAKEN", SEM, 9, variant="WAITED", fields=fields)
 
 
-def test_a_semaphore_as_a_lock(build: Callable[..., Path]) -> None:
-    trace = build(t1=[sem(0, "TAKEN"), sem(100, "POST")], t2=[sem(10, "WAIT"), sem(105, "", 95)])
+def units(value: int, shared: int = 0) -> Event:
+    return Event(T0 - 1, "SEM_INIT", SEM, 9, fields={"value": value, "shared": shared})
+
+
+def sems_of(trace: Path) -> tuple[list[Any], list[Any], dict[int, int]]:
+    """Return waits, holds and who is blamed."""
+    tables = model_tables(Source([trace]))
+    waits = [
+        (row["tid"], row["class"], row["held_ns"], row["owner_tid"], row["waker_tid"])
+        for row in tables.waits.to_pylist()
+    ]
+    holds = [(row["tid"], row["dur_ns"]) for row in tables.holds.to_pylist()]
     (item,) = report_of(trace).objects
-    assert item.figures.wait_ns == 95
-    assert [(b.thread.tid, b.wait_caused_ns) for b in item.blamed] == [(1, 90)]
+    caused = {blame.thread.tid: blame.wait_caused_ns for blame in item.blamed}
+    assert item.figures.held_ns == sum(caused.values())
+    return waits, holds, caused
+
+
+def test_a_semaphore_as_a_lock(build: Callable[..., Path]) -> None:
+    """A thread that comes between is a holder of its own."""
+    trace = build(
+        t1=[units(1), sem(0, "TAKEN"), sem(100, "POST")],
+        t2=[sem(10, "WAIT"), sem(205, "", 195), sem(210, "POST")],
+        t3=[sem(110, "TAKEN"), sem(200, "POST")],
+    )
+    waits, holds, caused = sems_of(trace)
+    assert waits == [(2, "contended", 90 + 90, 1, 3)]
+    assert sorted(holds) == [(1, 100), (2, 5), (3, 90)]
+    assert caused == {1: 90, 3: 90}
+
+
+NO_LOCK = {
+    "its initial value is not known": None,
+    "it had none at first": units(0),
+    "of several processes": units(1, shared=1),
+}
+
+
+@pytest.mark.parametrize("name", NO_LOCK)
+def test_units_that_nobody_is_known_to_hold(name: str, build: Callable[..., Path]) -> None:
+    first = NO_LOCK[name]
+    trace = build(
+        t1=[*([first] if first else []), sem(0, "TAKEN"), sem(100, "POST")],
+        t2=[sem(10, "WAIT"), sem(105, "", 95)],
+    )
+    assert sems_of(trace) == ([(2, "unknown", None, None, 1)], [], {})
+
+
+def test_a_unit_of_a_pool(build: Callable[..., Path]) -> None:
+    trace = build(
+        t1=[units(3), sem(0, "TAKEN"), sem(100, "POST")],
+        t2=[sem(10, "WAIT"), sem(105, "", 95)],
+    )
+    assert sems_of(trace) == ([(2, "contended", 90, None, 1)], [], {1: 90})
+
+
+def test_a_unit_that_another_thread_posts(build: Callable[..., Path]) -> None:
+    """Who took it has not held it; what was held before it is no contention either."""
+    trace = build(
+        t1=[units(1), sem(0, "TAKEN"), sem(100, "POST")],
+        t2=[sem(10, "WAIT"), sem(205, "", 195)],
+        t3=[sem(110, "TAKEN")],
+        t4=[sem(200, "POST")],
+    )
+    waits, holds, caused = sems_of(trace)
+    assert waits == [(2, "unknown", None, None, 1)]
+    assert holds == [(1, 100)]
+    assert caused == {}
+
+
+def test_a_thread_that_waits_for_its_own_unit(build: Callable[..., Path]) -> None:
+    """It is handed over, as to those that wait for a condition of Python."""
+    trace = build(
+        t1=[units(1), sem(0, "TAKEN"), sem(10, "WAIT"), sem(105, "", 95), sem(110, "POST")],
+        t2=[sem(100, "POST")],
+    )
+    assert sems_of(trace) == ([(1, "idle", None, None, 2)], [], {})
+
+
+def test_a_unit_that_is_never_given_back(build: Callable[..., Path]) -> None:
+    """Another thread may have to do that."""
+    trace = build(
+        t1=[units(1), sem(0, "TAKEN"), sem(100, "POST"), sem(110, "TAKEN")],
+        t2=[sem(120, "WAIT")],
+        t3=[sem(300, "WAIT")],
+    )
+    waits, holds, caused = sems_of(trace)
+    assert {wait[:4] for wait in waits} == {(2, "unknown", None, None), (3, "unknown", None, None)}
+    assert (holds, caused) == ([(1, 100)], {})
 
 
 def test_a_semaphore_that_hands_over_work(build: Callable[..., Path]) -> None:
@@ -305,6 +389,27 @@ def test_a_semaphore_that_hands_over_work(build: Callable[..., Path]) -> None:
     assert item.figures.waits == 0
     assert item.figures.other_ns["idle"] == 95
     assert [(b.thread.tid, b.count) for b in item.wakers] == [(1, 1)]
+
+
+@pytest.mark.parametrize(("slices", "ready_ns"), [(2, 30_000), (3, None)])
+def test_the_path_through_the_run_queue(
+    slices: int, ready_ns: int | None, build: Callable[..., Path]
+) -> None:
+    """Known where the thread was given a processor once: when the wait was over."""
+
+    def reading(ts: int, slices: int, ran: int, ready: int) -> Event:
+        fields = {"slices": slices, "ran_ns": ran, "ready_ns": ready}
+        return Event(T0 + ts, "SCHED_READING", 0, fields=fields)
+
+    trace = build(
+        t1=[taken(0), free(100_000)],
+        t2=[
+            reading(5, 1, 0, 0), wait(10_000, owner=1), reading(149_999, slices, 12_000, 30_000),
+            taken(150_000, waited=140_000), free(200_000),
+        ],
+    )  # fmt: skip
+    parts = {part.thread.tid: part for part in report_of(trace).path.threads}
+    assert (parts[2].run_ns, parts[2].latency_ns, parts[2].ready_ns) == (50_000, 50_000, ready_ns)
 
 
 def test_edges_and_guards(build: Callable[..., Path]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 
+from tests.analysis.story import A, Story
 from tests.support import ROOT, Compiler, Recorder
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 _SOURCE = ROOT / "tests" / "analysis" / "holding.c"
 _SHORT, _LONG = "10", "300"  # ms; no load makes the one look like the other
+# Runs of the same program have to be alike.
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +121,70 @@ def test_gate(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
     _diff(ptt, runs["long"], runs["short"], "--fail-on", "hold<50%", status=1)
 
 
+def held(path: Path, ran_ns: int, ready_ns: int, slept_ns: int, *, readings: bool = True) -> Path:
+    """A lock is held for so long altogether; readings of the scheduler say how that was divided."""
+    story = Story().create(1)
+    if readings:
+        story.do(1, "SCHED_READING", slices=1, ran_ns=0, ready_ns=0)
+    story.lock(1, A, site=5).sleep(ran_ns + ready_ns + slept_ns)
+    if readings:
+        # From one reading to the other two microseconds go by, and it runs.
+        story.do(1, "SCHED_READING", slices=2, ran_ns=ran_ns + 2000, ready_ns=ready_ns)
+    return story.unlock(1, A).ended_and_joined(1).exit().write_to(path)
+
+
+def test_a_gate_can_leave_out_the_run_delay_of_holders(ptt: Ptt, tmp_path: Path) -> None:
+    ms = 1_000_000
+    quiet = held(tmp_path / "quiet.ptt", 10 * ms, 0, 5 * ms)
+    busy = held(tmp_path / "busy.ptt", 10 * ms, 90 * ms, 5 * ms)
+    longer = held(tmp_path / "longer.ptt", 10 * ms, 0, 25 * ms)
+    ptt("diff", "--fail-on", "hold>10%", quiet, busy, status=1)
+    ptt("diff", "--fail-on", "used>10%", quiet, busy)
+    for before in (quiet, busy):
+        failed = ptt("diff", "--fail-on", "used>10%", before, longer, status=1)
+        assert "failed on used>10%: total: +133 %" in failed.stderr
+    used = _json(ptt, [quiet], [busy])["total"]["used_ns"]
+    assert used["before"] == used["after"] == pytest.approx(15 * ms, abs=4000)
+
+
+def test_a_holder_has_no_processor_for_longer_than_it_holds(ptt: Ptt, tmp_path: Path) -> None:
+    ms = 1_000_000
+    story = Story().create(1).do(1, "SCHED_READING", slices=1, ran_ns=0, ready_ns=0)
+    # It loses the processor between the reading and the lock, and is only said to at the end.
+    story.sleep(10 * ms).lock(1, A, site=5)
+    story.do(1, "SCHED_READING", slices=2, ran_ns=0, ready_ns=10 * ms).unlock(1, A)
+    trace = story.ended_and_joined(1).exit().write_to(tmp_path / "late.ptt")
+    ptt("diff", "--fail-on", "used>10%", trace, trace)
+    query = "select dur_ns, ran_ns, off_ns, ready_ns from holds"
+    [hold] = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
+    assert (hold["ran_ns"], hold["off_ns"], hold["ready_ns"]) == (0, hold["dur_ns"], hold["dur_ns"])
+
+
+def test_a_gate_does_not_guess_the_run_delay(ptt: Ptt, tmp_path: Path) -> None:
+    known = held(tmp_path / "known.ptt", 10**6, 0, 0)
+    without = held(tmp_path / "without.ptt", 10**6, 0, 0, readings=False)
+    failed = ptt("diff", "--fail-on", "used>10%", known, without, status=2)
+    assert "error: used>10%: " in failed.stderr
+    assert str(without) in failed.stderr
+    assert "used_ns" not in _json(ptt, [known], [without])["total"]
+    assert "but for run delay" not in ptt("diff", known, without).stdout
+
+
+def test_junit(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
+    options = ("--format", "junit", "--fail-on", "hold>20%,waits>1000")
+    red = _diff(ptt, runs["short"], runs["long"], *options, status=1)
+    suite = ET.fromstring(red.stdout)  # noqa: S314 -- our own
+    assert suite.attrib == {"tests": "2", "failures": "1", "errors": "0"}
+    cases = {case.attrib["name"]: case for case in suite.iter("testcase")}
+    failure = cases["hold>20%"].find("failure")
+    assert failure is not None
+    assert failure.attrib["message"] in red.stderr
+    assert "holding.c" in (failure.text or "")
+    assert cases["waits>1000"].find("failure") is None
+    green = _diff(ptt, runs["short"][:2], runs["short"][2:], *options)
+    assert 'failures="0"' in green.stdout
+
+
 def test_single_traces(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
     one, other = runs["short"][0], runs["long"][0]
     done = ptt("diff", one, other)
@@ -125,7 +193,7 @@ def test_single_traces(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
     ptt("diff", "--fail-on", "hold>100%", one, other, status=1)
 
 
-def test_too_few_runs_are_said_to_be_too_few(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
+def test_too_few_runs_are_reported_to_be_too_few(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
     done = _diff(ptt, runs["short"][:3], runs["long"][:3])
     assert "3 and 3 runs are too few for 95% confidence" in done.stdout
     assert not _json(ptt, runs["short"][:3], runs["long"][:3])["enough_runs"]
@@ -145,7 +213,9 @@ def test_divided(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
     _diff(ptt, runs["short"][:1], runs["long"][:1], "--per", "USER", status=2)
 
 
-def test_levels_that_differ_are_told(ptt: Ptt, runs: dict[str, list[Path]], record: Any) -> None:
+def test_levels_that_differ_are_reported(
+    ptt: Ptt, runs: dict[str, list[Path]], record: Any
+) -> None:
     less = record("/bin/true", options=("-l", "1"))
     done = ptt("diff", runs["short"][0], less)
     assert "recorded at different levels (2 and 1)" in done.stderr

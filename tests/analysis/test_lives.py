@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from nptltrace.analysis.model import Window, model_tables
 from nptltrace.trace.source import Source
+from nptltrace.trace.statistics import statistics
 from tests.trace.builder import BOOT, Builder, Event
 
 if TYPE_CHECKING:
@@ -93,11 +95,11 @@ def test_until_the_process_ends(
         }
         assert lives(Source([trace]), window) == expected, limits
     found = json.loads(ptt("stat", "--format", "json", trace).stdout)
-    told = {t["tid"]: t["end_ns"] // MS for p in found["processes"] for t in p["threads"]}
-    assert told == {tid: last_ms for tid, (_, last_ms) in whole.items()}
+    reported = {t["tid"]: t["end_ns"] // MS for p in found["processes"] for t in p["threads"]}
+    assert reported == {tid: last_ms for tid, (_, last_ms) in whole.items()}
 
 
-def test_who_has_the_number_now(tmp_path: Path) -> None:
+def test_the_present_owner_of_the_number(tmp_path: Path) -> None:
     """A thread that lost its end does not live beside the one that has its number."""
     built = Builder(tmp_path / "x.ptt")
     built.thread(100, [at(0, "PROCESS_START", 100, ppid=1), at(100, "PROCESS_EXIT", 0)], pid=100)
@@ -144,3 +146,26 @@ def test_idle_threads(arguments: tuple[str, ...], compile_c: Compiler, record: R
     assert len(idle) == 3
     for row in idle:
         assert 100 * MS < row["last_ns"] - row["first_ns"] < 60_000 * MS
+
+
+def test_many_of_them_take_time_by_their_number(tmp_path: Path) -> None:
+    """Eight times as many threads take no more than some eight times as long."""
+    took = []
+    for count in (1000, 8000):
+        built = Builder(tmp_path / f"{count}")
+        built.thread(100, [at(0, "PROCESS_START", 100, ppid=1)], pid=100)
+        for tid in range(101, 101 + count):
+            built.thread(tid, [at(tid, "MUTEX_TAKEN", LOCK)], pid=100)
+        built.processes.append(
+            {"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}}
+        )
+        source = Source([built.write()])
+        rounds = []
+        for _ in range(3):
+            began = time.process_time()
+            found = statistics(source)
+            rounds.append(time.process_time() - began)
+        took.append(min(rounds))
+        ends = {thread.end_ns for process in found.processes for thread in process.threads}
+        assert ends == {(count + 100) * MS}
+    assert took[1] < 16 * took[0]

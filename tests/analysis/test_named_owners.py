@@ -51,10 +51,14 @@ CASES: dict[str, tuple[list[Event], int, int]] = {
 }
 
 
-def traced(path: Path, first: list[Event]) -> Path:
+# What thread 2 does before it waits: nothing, and something that shows that holds are recorded.
+BEFORE: dict[str, list[Event]] = {"first event": [], "holds before": [taken(-1, 9), free(0)]}
+
+
+def traced(path: Path, first: list[Event], before: list[Event] = BEFORE["holds before"]) -> Path:
     made = Builder(path)
     made.thread(1, first)
-    made.thread(2, [taken(-1, 9), free(0), wait(10, 1), taken(100, 9, 90), free(110)])
+    made.thread(2, [*before, wait(10, 1), taken(100, 9, 90), free(110)])
     made.processes = [
         {"process": {"index": 0, "pid": 100, "exe": "/bin/x"}},
         {"sites": {"process": 0, "sites": {str(n): hex(BASE + n) for n in range(1, 20)}}},
@@ -62,10 +66,11 @@ def traced(path: Path, first: list[Event]) -> Path:
     return made.write()
 
 
+@pytest.mark.parametrize("before", BEFORE)
 @pytest.mark.parametrize("case", CASES)
-def test_the_site_of_the_hold_that_was_waited_for(case: str, tmp_path: Path) -> None:
+def test_the_site_of_the_hold_that_was_waited_for(case: str, before: str, tmp_path: Path) -> None:
     events, site, held_us = CASES[case]
-    trace = traced(tmp_path / "run.ptt", events)
+    trace = traced(tmp_path / "run.ptt", events, BEFORE[before])
     (row,) = model_tables(Source([trace])).waits.to_pylist()
     assert (row["owner_tid"], row["owner_site"]) == (1, site and BASE + site)
     assert (row["held_ns"], row["wake_ns"]) == (held_us * US, (90 - held_us) * US)
@@ -75,12 +80,13 @@ def test_the_site_of_the_hold_that_was_waited_for(case: str, tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(not shutil.which("babeltrace2"), reason="needs babeltrace2")
+@pytest.mark.parametrize("before", BEFORE)
 @pytest.mark.parametrize("case", CASES)
-def test_the_reference_agrees(case: str, tmp_path: Path) -> None:
-    assert_same(traced(tmp_path / "run.ptt", CASES[case][0]))
+def test_the_reference_agrees(case: str, before: str, tmp_path: Path) -> None:
+    assert_same(traced(tmp_path / "run.ptt", CASES[case][0], BEFORE[before]))
 
 
-def test_nothing_is_unknown_that_the_trace_tells(tmp_path: Path) -> None:
+def test_nothing_is_unknown_that_the_trace_reports(tmp_path: Path) -> None:
     trace = traced(tmp_path / "run.ptt", CASES["its acquisition is stamped later"][0])
     (lock,) = contention(Source([trace])).objects
     assert [blame.site for blame in lock.blamed] == [hex(BASE + TAKES)]

@@ -114,10 +114,12 @@ def test_what_is_given_up_has_ended(
             open_scans.remove(name)
 
     monkeypatch.setattr(TraceTables, "batches", spy)
+    before = threading.enumerate()
     traces = nptltrace.open(trace)
     assert traces.sql(query).num_rows in {1, 3, 10}
     assert open_scans == []
-    assert [thread for thread in threading.enumerate() if "Pool" in thread.name] == []
+    new = [thread for thread in threading.enumerate() if thread not in before]
+    assert [thread for thread in new if "Pool" in thread.name] == []
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_without_a_file_all_stays_in_memory(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("room", [0, 1000, 100_000])
-def test_where_the_file_cannot_grow_it_is_said_what_helps(room: int) -> None:
+def test_where_the_file_cannot_grow_what_helps_is_reported(room: int) -> None:
     shelf = Shelf(0)
 
     def put_away() -> None:
@@ -72,13 +72,13 @@ def test_where_the_file_cannot_grow_it_is_said_what_helps(room: int) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
     try:
-        with pytest.raises(PttError) as told:
+        with pytest.raises(PttError) as reported:
             put_away()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert tempfile.gettempdir() in str(told.value)
-    assert "set TMPDIR" in str(told.value)
-    assert "\n" not in str(told.value)
+    assert tempfile.gettempdir() in str(reported.value)
+    assert "set TMPDIR" in str(reported.value)
+    assert "\n" not in str(reported.value)
 
 
 def test_a_table_without_rows_has_its_columns() -> None:

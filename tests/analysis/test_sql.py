@@ -284,7 +284,7 @@ def test_errors_are_one_line_with_the_place(contended: Any, query: str, what: st
 
 
 @pytest.mark.parametrize("query", ["select * from waits", "select sum(dur_ns) from waits"])
-def test_why_a_table_cannot_be_made_is_said_as_it_is(
+def test_why_a_table_cannot_be_made_is_reported_as_it_is(
     contended: Any, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     def refused(*_: object) -> NoReturn:

@@ -277,8 +277,8 @@ def test_losses(tmp_path: Path) -> None:
     trace.thread(1, [taken(0, A), lost])
     path = trace.write()
     session = path / "info" / "session.json"
-    told = json.loads(session.read_text()) if session.exists() else {}
-    session.write_text(json.dumps(told | {"lost": {"buffers_full": 5, "unfinished": 0}}))
+    reported = json.loads(session.read_text()) if session.exists() else {}
+    session.write_text(json.dumps(reported | {"lost": {"buffers_full": 5, "unfinished": 0}}))
     rows = nptltrace.open(path).table("lost").to_pylist()
     assert [(row["cause"], row["count"], row["tid"], row["t_ns"]) for row in rows] == [
         ("buffers_full", 5, None, None),

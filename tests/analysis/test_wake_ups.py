@@ -32,7 +32,7 @@ def now(story: Story) -> int:
 
 
 @pytest.mark.parametrize("give", ["signal", "broadcast"])
-def test_who_gives_up_leaves_nothing(give: str, tmp_path: Path) -> None:
+def test_a_wait_that_is_given_up_leaves_nothing(give: str, tmp_path: Path) -> None:
     """A wake-up that nobody has used is not for somebody who began to wait behind it."""
     story = Story().create(1, 2)
     wait(story, 1)
@@ -45,7 +45,7 @@ def test_who_gives_up_leaves_nothing(give: str, tmp_path: Path) -> None:
     assert wakers(story, tmp_path / "made.ptt") == [(2, "signal", signalled)]
 
 
-def test_who_gives_up_leaves_it_to_another(tmp_path: Path) -> None:
+def test_a_wait_that_is_given_up_leaves_it_to_another(tmp_path: Path) -> None:
     """Who waited beside it when the wake-up was given goes on by that, whatever comes later."""
     story = Story().create(1, 2, 3)
     wait(story, 1)

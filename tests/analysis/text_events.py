@@ -54,13 +54,15 @@ def read(
     for line in text.splitlines():
         match = LINE.match(line)
         assert match, line
-        packet, who = (dict(NUMBER.findall(match[part])) for part in ("packet", "who"))
-        record = "pid" in who
-        process = images[int(who["pid"])] if record else int(packet["process"])
+        if match["name"] == "STACK":
+            continue  # of the event before it
+        packet, thread = (dict(NUMBER.findall(match[part])) for part in ("packet", "who"))
+        record = "pid" in thread
+        process = images[int(thread["pid"])] if record else int(packet["process"])
         site = int(match["site"], 0)
         fields = {name: int(value, 0) for name, value in NUMBER.findall(match["fields"])}
         yield Event(
             (int(match["cycles"]) - origin) * 10**9 // frequency, match["name"], process,
-            int((who if record else packet)["tid"]), int(match["object"], 0),
+            int((thread if record else packet)["tid"]), int(match["object"], 0),
             site if record else sites.get(process, {}).get(site, 0), fields,
         )  # fmt: skip

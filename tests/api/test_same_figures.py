@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FIGURES = ("waits", "wait_ns", "held_ns", "wake_ns", "idle_ns", "holds", "hold_ns")
 GREATEST = ("wait_max_ns", "hold_max_ns", "max_waiters")
-CLASSES = ("wait_ns", "idle_ns", "join_ns", "timeout_ns", "cancelled_ns")
+CLASSES = ("wait_ns", "idle_ns", "join_ns", "timeout_ns", "cancelled_ns", "unknown_ns")
 
 # Three processes of one program, in each of which threads contend for two locks.
 FORKS = r"""
@@ -102,10 +102,10 @@ def added(rows: Iterable[Mapping[str, Any]], key: tuple[str, ...], names: Iterab
 def test_objects(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     rows = asked(ptt, trace, "select *, address(object) as at from contention_by_object")
     rows = [row | {"object": row["at"]} for row in rows]
-    told = report(ptt, trace)["objects"]
+    reported = report(ptt, trace)["objects"]
     key = ("object", "pid", "kind")
-    assert added(rows, key, FIGURES) == added(told, key, FIGURES)
-    once = {tuple(one[name] for name in key): one for one in told if one["generations"] == 1}
+    assert added(rows, key, FIGURES) == added(reported, key, FIGURES)
+    once = {tuple(one[name] for name in key): one for one in reported if one["generations"] == 1}
     for row in rows:
         one = once.get(tuple(row[name] for name in key))
         if one is not None:
@@ -117,32 +117,32 @@ def test_objects(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
 
 def test_threads(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     rows = asked(ptt, trace, "from idle_vs_contended")
-    told = report(ptt, trace)["threads"]
+    reported = report(ptt, trace)["threads"]
     key = ("pid", "tid")
     names = (*CLASSES, "running_ns")
-    assert added(rows, key, names) == added(told, key, names)
+    assert added(rows, key, names) == added(reported, key, names)
 
 
 def test_sites(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     rows = asked(ptt, trace, "from contention_by_site")
-    told = report(ptt, trace, "--by", "site")["sites"]
+    reported = report(ptt, trace, "--by", "site")["sites"]
     names = ("waits", "wait_ns", "held_ns", "wake_ns")
-    assert added(rows, ("site", "pid"), names) == added(told, ("site", "pid"), names)
+    assert added(rows, ("site", "pid"), names) == added(reported, ("site", "pid"), names)
 
 
 def test_blame(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     query = "select address(object) as object, pid, owner_tid as tid, owner_site as site, {}"
     rows = asked(ptt, trace, query.format("wait_caused_ns") + " from blame")
     rows = [row | {"site": row["site"] or ""} for row in rows]
-    told = report(ptt, trace)
+    reported = report(ptt, trace)
     blamed = [
         {"object": one["object"], "pid": one["pid"], **{k: b[k] for k in ("tid", "site")},
          "wait_caused_ns": b["wait_caused_ns"]}
-        for one in told["objects"]
+        for one in reported["objects"]
         for b in one["blamed"]
     ]  # fmt: skip
     key, names = ("object", "pid", "tid", "site"), ("wait_caused_ns",)
     assert added(rows, key, names) == added(blamed, key, names)
     # All of it is what waits were held up by.
-    assert sum(row["wait_caused_ns"] for row in rows) == told["held_ns"]
-    assert told["wait_ns"] == told["held_ns"] + told["wake_ns"]
+    assert sum(row["wait_caused_ns"] for row in rows) == reported["held_ns"]
+    assert reported["wait_ns"] == reported["held_ns"] + reported["wake_ns"]

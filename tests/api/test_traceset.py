@@ -139,7 +139,7 @@ def test_parameters_of_queries(ts: nptltrace.Traceset) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("ask", "message"),
     [
         (lambda ts: ts.table("wait"), "no table 'wait'; did you mean waits"),
         (lambda ts: ts.table("nothing_like_it"), "there are runs, processes"),
@@ -155,15 +155,15 @@ def test_parameters_of_queries(ts: nptltrace.Traceset) -> None:
         (lambda ts: ts.diff(ts, by="pid"), "by is one of site"),
         (lambda ts: ts.diff(ts, per="NO"), "neither run nor second"),
         (lambda ts: ts.export("xml", "out"), "no format 'xml'"),
-        (lambda ts: ts.export("chrome", "out", tables=["waits"]), "tables mean nothing"),
+        (lambda ts: ts.export("chrome", "out", tables=["waits"]), "tables means nothing"),
         (lambda ts: ts.sql("select ?", []), "Values were not provided"),
         (lambda ts: ts.sql("select ?", "a"), "params must be a list of values"),
     ],
 )
-def test_what_is_wrong_is_said(
-    ts: nptltrace.Traceset, ask: Callable[[Any], Any], said: str
+def test_what_is_wrong_is_reported(
+    ts: nptltrace.Traceset, ask: Callable[[Any], Any], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=said.replace("?", r"\?").split("'x")[0][:40]):
+    with pytest.raises(UsageError, match=message.replace("?", r"\?").split("'x")[0][:40]):
         ask(ts)
 
 
@@ -180,9 +180,9 @@ def test_reading_on_has_two_names(ts: nptltrace.Traceset) -> None:
     assert ts.middle_position(there).equals(some)
     ts.seek_time(5_000_000)
     until = ts.end // 2
-    told = ts.middle_time(until)
+    reported = ts.middle_time(until)
     ts.seek(5_000_000)
-    assert ts.read(until).equals(told)
+    assert ts.read(until).equals(reported)
 
 
 def test_exports(ts: nptltrace.Traceset, tmp_path: Path, trace: Path, ptt: Ptt) -> None:

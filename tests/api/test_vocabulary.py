@@ -231,7 +231,7 @@ def test_tables_and_documents_have_the_same_objects(ptt: Ptt, rich: list[Path]) 
     assert named == {(row["object"], row["pid"]) for row in rows}
 
 
-def test_what_was_not_covered_is_said_with_every_answer(ptt: Ptt, tmp_path: Path) -> None:
+def test_what_was_not_covered_is_reported_with_every_answer(ptt: Ptt, tmp_path: Path) -> None:
     made = Builder(tmp_path / "made.ptt")
     made.thread(1, [Event(10**12, "MUTEX_TAKEN", 64, 5), Event(10**12 + 9, "MUTEX_FREE", 64, 6)])
     made.session["uncovered"] = [{"module": "/opt/prog", "why": "static pthread"}]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LIBRARIES = {
     "collect": "libpttcollect.so",
+    "inject": "libpttinject.so",
     "pttread": "libpttread.so",
     "pttmodel": "libptttrack.so",
     "pttcheck": "libptttrack.so",
@@ -73,7 +74,7 @@ def test_every_constant_is_the_compilers(declared: dict[Header, Declared]) -> No
 @pytest.mark.usefixtures("native_in_process")
 def test_every_function_is_in_its_library(declared: dict[Header, Declared]) -> None:
     for header, found in declared.items():
-        if header.module == "ptt_abi":
+        if header.name in {"lock_function.h", "ptt_abi.h", "ptttrack.h"}:
             assert not found.functions  # what others share
             continue
         assert found.functions, f"{header.name} declares no function"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,7 @@ def _generate(place: Path, routine: str, *, results: str = '"result:s32"') -> st
     catalog.write_text(text.replace(_LAST, line + _LAST), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, place / "catalog" / "generate.py"],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},  # reads the language of locks.toml
         capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     return done.stderr
@@ -63,10 +65,10 @@ def _generate(place: Path, routine: str, *, results: str = '"result:s32"') -> st
     ],
 )
 def test_a_line_that_cannot_be_is_refused(routine: str, fault: str, tmp_path: Path) -> None:
-    said = _generate(tmp_path, routine)
-    assert said.startswith("events.toml: ")
-    assert fault in said
-    assert said.count("\n") == 1
+    message = _generate(tmp_path, routine)
+    assert message.startswith("events.toml: ")
+    assert fault in message
+    assert message.count("\n") == 1
 
 
 @pytest.mark.parametrize("kind", list(_CASES))

@@ -57,6 +57,17 @@ class TestStart:
     def test_help_of_a_command_imports_nothing_heavy(self, ptt: Ptt, name: str) -> None:
         assert imported(ptt, name, "--help").isdisjoint(HEAVY)
 
+    def test_what_is_left_out_is_there_for_others(self, ptt: Ptt) -> None:
+        code = (
+            "import nptltrace.cli, gettext, pathlib, urllib.parse; "
+            "print(pathlib.Path('/a b').as_uri(), urllib.parse.quote('ü'), gettext.gettext('one'))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=ptt.environment(), capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        assert done.stdout.split() == ["file:///a%20b", "%C3%BC", "one"]
+
     def test_one_command_does_not_load_another(self, ptt: Ptt) -> None:
         loaded = imported(ptt, "config", "--libdir")
         commands = {f"nptltrace.cli.commands.{name.replace('-', '_')}" for name in COMMANDS}
@@ -95,7 +106,7 @@ class TestErrors:
     """Wrong usage is one line on stderr and exit status 2."""
 
     @pytest.mark.parametrize(
-        ("args", "said"),
+        ("args", "message"),
         [
             ([], "no command given"),
             (["nonsense"], "no command 'nonsense'"),
@@ -108,11 +119,11 @@ class TestErrors:
         ],
         ids=str,
     )
-    def test_wrong_usage(self, ptt: Ptt, args: list[str], said: str) -> None:
+    def test_wrong_usage(self, ptt: Ptt, args: list[str], message: str) -> None:
         result = ptt(*args, status=2)
         assert not result.stdout
         assert result.stderr.startswith("ptt: error: ")
-        assert said in result.stderr
+        assert message in result.stderr
         assert result.stderr.count("\n") == 1
 
     def test_debug_shows_the_traceback(self, ptt: Ptt) -> None:
@@ -145,7 +156,7 @@ class TestMain:
         assert cli.main(["config"]) == 42
 
     @pytest.mark.parametrize(
-        ("error", "status", "said"),
+        ("error", "status", "message"),
         [
             (UsageError("no\nsuch thing"), 2, "ptt: error: no such thing\n"),
             (PermissionError(13, "Permission denied", "/x"), 2, "ptt: error: /x: Permission"),
@@ -162,11 +173,11 @@ class TestMain:
         capsys: pytest.CaptureFixture[str],
         error: BaseException,
         status: int,
-        said: str,
+        message: str,
     ) -> None:
         self.end_with(command, error)
         assert cli.main(["config"]) == status
-        assert capsys.readouterr().err.startswith(said)
+        assert capsys.readouterr().err.startswith(message)
 
     def test_debug_lets_the_error_through(self, command: ModuleType) -> None:
         self.end_with(command, ZeroDivisionError())
@@ -236,7 +247,7 @@ class TestPackage:
 )
 @pytest.mark.parametrize("command", ["--help", "config --handlers"])
 def test_output_that_takes_nothing(ptt: Ptt, command: str, to: str, why: str) -> None:
-    said = subprocess.run(
+    message = subprocess.run(
         ["sh", "-c", f'"$0" -m nptltrace {command} >{to}', sys.executable],
         env=ptt.environment(),
         capture_output=True,
@@ -244,19 +255,19 @@ def test_output_that_takes_nothing(ptt: Ptt, command: str, to: str, why: str) ->
         timeout=60,
         check=False,
     )
-    assert said.returncode == 2
-    assert said.stderr == f"ptt: error: {why}\n"
+    assert message.returncode == 2
+    assert message.stderr == f"ptt: error: {why}\n"
 
 
 def test_a_program_without_standard_streams_is_recorded(ptt: Ptt, tmp_path: Path) -> None:
     script = '"$0" -m nptltrace record -o "$1" -- sh -c "exit 7" <&- >&- 2>&-'
-    said = subprocess.run(
+    message = subprocess.run(
         ["sh", "-c", script, sys.executable, tmp_path / "run.ptt"],
         env=ptt.environment(),
         timeout=60,
         check=False,
     )
-    assert said.returncode == 7
+    assert message.returncode == 7
     assert (tmp_path / "run.ptt" / "metadata").read_text().startswith("/* CTF 1.8 */")
 
 

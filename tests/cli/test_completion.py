@@ -69,7 +69,7 @@ def scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         (["run", "--", "/bin/fals"], {"/bin/false"}),
         (["run", "--", "/bin/false", "--o"], set()),
     ],
-    ids=" ".join,
+    ids=lambda words: " ".join(sorted(words) if isinstance(words, set) else words),
 )
 def test_bash(scripts: dict[str, str], words: list[str], expected: set[str]) -> None:
     script = scripts["bash"] + (
@@ -156,7 +156,7 @@ def test_zsh(scripts: dict[str, str], tmp_path: Path, line: str, expected: str) 
         (["view", "--format", "j"], {"jsonl"}),
         (["stat", "run"], set()),  # files again
     ],
-    ids=" ".join,
+    ids=lambda words: " ".join(sorted(words) if isinstance(words, set) else words),
 )
 def test_bash_with_the_real_commands(words: list[str], expected: set[str]) -> None:
     made = subprocess.run(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.cli.output.folding import Folder, folded
+from nptltrace.cli.output.text.folding import Folder, folded
 from tests.cli.test_top import trace_of
 from tests.trace.builder import Builder, Event
 

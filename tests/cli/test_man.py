@@ -56,13 +56,13 @@ def test_mandoc_has_nothing_to_say(name: str | Path | None, tmp_path: Path) -> N
         page.write_text(name.read_text())
     else:
         page.write_text(man.top_page() if name is None else man.command_page(name))
-    said = subprocess.run(
+    message = subprocess.run(
         ["mandoc", "-T", "lint", "-W", "warning", page],
         capture_output=True,
         encoding="utf-8",
         check=False,
     )
-    assert not said.stdout + said.stderr
+    assert not message.stdout + message.stderr
 
 
 def test_text_is_taken_literally() -> None:

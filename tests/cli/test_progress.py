@@ -20,9 +20,9 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(("verbosity", "said"), [(0, True), (-1, False)])
+@pytest.mark.parametrize(("verbosity", "shown"), [(0, True), (-1, False)])
 def test_line_is_shown_and_taken_away(
-    monkeypatch: pytest.MonkeyPatch, verbosity: int, *, said: bool
+    monkeypatch: pytest.MonkeyPatch, verbosity: int, *, shown: bool
 ) -> None:
     monkeypatch.setattr(progress, "_AFTER_S", 0)
     monkeypatch.setattr(progress, "_EVERY_S", 0.01)
@@ -35,7 +35,7 @@ def test_line_is_shown_and_taken_away(
         return "5 MB written"
 
     with progress.Progress(argparse.Namespace(verbosity=verbosity), state):
-        assert asked.wait(30 if said else 0.1) is said
+        assert asked.wait(30 if shown else 0.1) is shown
     text = terminal.getvalue()
-    assert ("5 MB written" in text) is said
-    assert text.endswith("\r\x1b[K") is said
+    assert ("5 MB written" in text) is shown
+    assert text.endswith("\r\x1b[K") is shown

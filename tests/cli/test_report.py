@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,6 +50,43 @@ int main(void)
 	return 0;
 }
 """
+# Two kinds of locks on the heap, which have no name.
+ON_HEAP = """
+#include <pthread.h>
+#include <stdlib.h>
+static void *work(void *lock)
+{
+	pthread_mutex_lock(lock);
+	pthread_mutex_unlock(lock);
+	return NULL;
+}
+__attribute__((noinline)) static void *new_pool(void)
+{
+	void *lock = malloc(sizeof(pthread_mutex_t));
+
+	pthread_mutex_init(lock, NULL);
+	return lock;
+}
+__attribute__((noinline)) static void *new_cache(void)
+{
+	pthread_mutex_t *lock = malloc(sizeof(*lock));
+
+	pthread_mutex_init(lock, NULL);
+	*(volatile int *)lock = 0;
+	return lock;
+}
+int main(void)
+{
+	void *locks[] = { new_pool(), new_cache() };
+	pthread_t thread;
+
+	for (int i = 0; i < 2; i++) {
+		pthread_create(&thread, NULL, work, locks[i]);
+		pthread_join(thread, NULL);
+	}
+	return 0;
+}
+"""
 
 
 def test_objects_that_nobody_waited_for(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
@@ -66,3 +105,16 @@ def test_threads_at_work_to_the_end(ptt: Ptt, record: Recorder, compile_c: Compi
     assert "5 threads were still waiting for work at the end" in text
     assert text.count("for cond work since") == 3
     assert "\n  and 2 more\n" in text
+
+
+def test_locks_without_names_are_named_by_where_they_come_from(
+    ptt: Ptt, record: Recorder, compile_c: Compiler
+) -> None:
+    trace = record(compile_c(ON_HEAP))
+    text = " ".join(ptt("report", "-n", "0", trace).stdout.split())
+    for maker in ("new_pool", "new_cache"):
+        assert re.search(rf"mutex 0x\w+ .{{,80}}initialized at {maker}\+0x\w+ \(", text), text
+    document = json.loads(ptt("report", "--format", "json", trace).stdout)
+    places = {one["init_site"].split("+")[0]: one for one in document["objects"]}
+    assert {"new_pool", "new_cache"} <= places.keys()
+    assert places["new_pool"]["first_site"].startswith("work+")

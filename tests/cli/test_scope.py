@@ -97,12 +97,12 @@ def run(ptt: Ptt, command: str, trace: Path, *options: str) -> Any:
 
 def ids(ptt: Ptt, trace: Path) -> tuple[list[int], list[int]]:
     """Return the processes, and the threads of the first."""
-    told = json.loads(ptt("stat", "--format", "json", trace).stdout)["processes"]
-    return [one["pid"] for one in told], [thread["tid"] for thread in told[0]["threads"]]
+    reported = json.loads(ptt("stat", "--format", "json", trace).stdout)["processes"]
+    return [one["pid"] for one in reported], [thread["tid"] for thread in reported[0]["threads"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_matches_nothing_is_said(ptt: Ptt, trace: Path, command: str) -> None:
+def test_what_matches_nothing_is_reported(ptt: Ptt, trace: Path, command: str) -> None:
     for option in ("--pid", "--tid"):
         done = run(ptt, command, trace, option, "999999")
         assert done.returncode == 0, done.stderr
@@ -127,10 +127,10 @@ def test_what_matches_nothing_is_said(ptt: Ptt, trace: Path, command: str) -> No
 def test_a_wrong_value_is_one_line(
     ptt: Ptt, trace: Path, command: str, case: tuple[str, str, str]
 ) -> None:
-    option, value, said = case
+    option, value, message = case
     done = run(ptt, command, trace, option, value)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -145,14 +145,14 @@ def test_stat_counts_what_view_shows(ptt: Ptt, trace: Path) -> None:
             json.loads(line)
             for line in ptt("view", "--format", "jsonl", *options, trace).stdout.splitlines()
         ]
-        told = json.loads(ptt("stat", "--format", "json", *options, trace).stdout)
-        assert told["events"] == len(shown), options
-        assert told["event_types"] == {
-            name: sum(event["event"] == name for event in shown) for name in told["event_types"]
+        reported = json.loads(ptt("stat", "--format", "json", *options, trace).stdout)
+        assert reported["events"] == len(shown), options
+        assert reported["event_types"] == {
+            name: sum(event["event"] == name for event in shown) for name in reported["event_types"]
         }
         threads = {
             (one["pid"], thread["tid"]): (thread["events"], thread["start_ns"], thread["end_ns"])
-            for one in told["processes"]
+            for one in reported["processes"]
             for thread in one["threads"]
         }
         for (pid, tid), (events, start, end) in threads.items():
@@ -165,20 +165,20 @@ def test_tables_have_what_report_counts(ptt: Ptt, trace: Path) -> None:
     for options in (
         ("--pid", str(pids[1])), ("--tid", str(tids[1])), ("--object", "red"), ("--site", "pair"),
     ):  # fmt: skip
-        told = json.loads(run(ptt, "report", trace, *options).stdout)
+        reported = json.loads(run(ptt, "report", trace, *options).stdout)
         query = (
             "select count(*) filter (class = 'contended') as waits, "
             "(select count(*) from holds) as holds from waits"
         )
         (row,) = json.loads(ptt("sql", "--format", "json", *options, trace, query).stdout)
-        assert (row["waits"], row["holds"]) == (told["waits"], told["holds"]), options
-        assert told["holds"] > 0
+        assert (row["waits"], row["holds"]) == (reported["waits"], reported["holds"]), options
+        assert reported["holds"] > 0
         rows = list(csv.DictReader(io.StringIO(run(ptt, "export", trace, *options).stdout)))
-        assert sum(row["class"] == "contended" for row in rows) == told["waits"]
+        assert sum(row["class"] == "contended" for row in rows) == reported["waits"]
         compared = json.loads(run(ptt, "diff", trace, *options).stdout)["total"]
-        assert compared["holds"]["before"] == compared["holds"]["after"] == told["holds"]
+        assert compared["holds"]["before"] == compared["holds"]["after"] == reported["holds"]
         live = json.loads(run(ptt, "top", trace, *options).stdout)
-        assert (live["waits"], live["held_ns"]) == (told["waits"], told["held_ns"])
+        assert (live["waits"], live["held_ns"]) == (reported["waits"], reported["held_ns"])
 
 
 def test_all_tables_of_one_process(ptt: Ptt, trace: Path) -> None:
@@ -213,6 +213,59 @@ def test_findings_of_one_process(ptt: Ptt, trace: Path) -> None:
     assert json.loads(rows) == [{"pid": pids[0]}]
 
 
+def middle(ptt: Ptt, trace: Path) -> tuple[str, str, str, str]:
+    """Return the options for the part between the first and the last quarter of the events."""
+    lines = ptt("view", "--format", "jsonl", "--object", "red,blue", trace).stdout.splitlines()
+    begin, end = (json.loads(lines[len(lines) * n // 4])["ts_ns"] for n in (1, 3))
+    return ("--from", f"{begin}ns", "--to", f"{end}ns")
+
+
+def test_cut_has_what_view_shows(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+    pids, _ = ids(ptt, trace)
+    for number, options in enumerate((
+        ("--object", "red"), ("--site", "pair"), ("--object", "blue", "--pid", str(pids[1])),
+        ("--object", "red,blue", *middle(ptt, trace)),
+    )):  # fmt: skip
+        part = tmp_path / f"{number}.ptt"
+        ptt("cut", *options, "-o", part, trace)
+        shown = ptt("view", "--format", "jsonl", *options, trace).stdout
+        assert shown.strip()
+        assert ptt("view", "--format", "jsonl", *options, part).stdout == shown
+        types = json.loads(ptt("stat", "--format", "json", part).stdout)["event_types"]
+        assert "--from" in options or types["THREAD_BEGIN"] == (2 if "--pid" in options else 4)
+
+
+def test_report_of_a_cut_is_that_of_its_options(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+    options = ("--object", "red", *middle(ptt, trace))
+    ptt("cut", *options, "-o", tmp_path / "part.ptt", trace)
+    ptt("split", *options, "-o", tmp_path / "parts", trace)
+    for pid in ids(ptt, trace)[0]:
+        one = ("--pid", str(pid))
+        expected = json.loads(run(ptt, "report", trace, *options, *one).stdout)
+        written = [json.loads(run(ptt, "report", tmp_path / "part.ptt", *one).stdout)]
+        if (tmp_path / "parts" / f"{pid}.ptt").exists():
+            written.append(json.loads(run(ptt, "report", tmp_path / "parts" / f"{pid}.ptt").stdout))
+        for report in written:
+            for name in ("waits", "wait_ns", "held_ns", "holds"):
+                assert report[name] == expected[name], name
+
+
+def test_a_cut_by_object_proves_nothing_by_what_it_lacks(
+    ptt: Ptt, trace: Path, tmp_path: Path
+) -> None:
+    ptt("cut", "--site", "pair", "-o", tmp_path / "part.ptt", trace)
+    done = run(ptt, "check", tmp_path / "part.ptt")
+    assert json.loads(done.stdout)["findings"] == []
+    assert "findings that need all events" in done.stderr
+
+
+def test_top_ends_where_it_is_to(ptt: Ptt, trace: Path) -> None:
+    to = middle(ptt, trace)[2:]
+    whole, part = (json.loads(run(ptt, "top", trace, *options).stdout) for options in ((), to))
+    assert part["ts_ns"] == int(to[1].removesuffix("ns")) < whole["ts_ns"]
+    assert part["total_waits"] <= whole["total_waits"]
+
+
 def test_split_writes_what_is_chosen(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     pids, tids = ids(ptt, trace)
     ptt("split", "--pid", str(pids[1]), "-o", tmp_path / "one", trace)
@@ -224,3 +277,57 @@ def test_split_writes_what_is_chosen(ptt: Ptt, trace: Path, tmp_path: Path) -> N
     none = ptt("split", "--pid", "999999", "-o", tmp_path / "none", trace)
     assert "no thread matches --pid 999999: the trace has processes" in none.stderr
     assert not (tmp_path / "none").exists()
+
+
+FIGURES = ("waits", "wait_ns", "held_ns", "holds", "elapsed_ns")
+
+
+def figures(ptt: Ptt, *words: str | Path) -> list[int]:
+    """Return what a report says of waits and holds."""
+    reported = json.loads(ptt("report", "--format", "json", *words).stdout)
+    return [reported[name] for name in FIGURES]
+
+
+def test_a_window_that_was_split_is_whole_again_when_merged(
+    ptt: Ptt, trace: Path, tmp_path: Path
+) -> None:
+    window = middle(ptt, trace)
+    ptt("cut", *window, "-o", tmp_path / "part.ptt", trace)
+    for number, (source, options) in enumerate(((trace, window), (tmp_path / "part.ptt", ()))):
+        for by in ("process", "thread"):
+            pieces, whole = tmp_path / f"{by}{number}", tmp_path / f"{by}{number}.ptt"
+            ptt("split", "--by", by, *options, "-o", pieces, source)
+            ptt("merge", "-o", whole, *sorted(pieces.iterdir()))
+            assert figures(ptt, whole) == figures(ptt, *window, trace), (source, by)
+
+
+def test_windows_that_follow_one_another_are_the_whole_when_merged(
+    ptt: Ptt, trace: Path, tmp_path: Path
+) -> None:
+    window = middle(ptt, trace)
+    ptt("cut", "--to", window[1], "-o", tmp_path / "a.ptt", trace)
+    ptt("cut", "--from", window[1], "-o", tmp_path / "b.ptt", trace)
+    both = (tmp_path / "a.ptt", tmp_path / "b.ptt")
+    ptt("merge", "-o", tmp_path / "whole.ptt", *both)
+    assert figures(ptt, tmp_path / "whole.ptt") == figures(ptt, trace)
+    ptt("merge", *window, "-o", tmp_path / "part.ptt", *both)
+    assert figures(ptt, tmp_path / "part.ptt") == figures(ptt, *window, trace)
+
+
+def test_merge_takes_the_options_for_a_part(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+    _, tids = ids(ptt, trace)
+    ptt("record", "-o", tmp_path / "two.ptt", "-l", "3", "--", "true")
+    two = (trace, tmp_path / "two.ptt")
+    for number, options in enumerate((
+        middle(ptt, trace), ("--object", "red"), ("--site", "pair"), ("--tid", str(tids[1])),
+        ("--object", "red", *middle(ptt, trace)),
+    )):  # fmt: skip
+        part = tmp_path / f"{number}.ptt"
+        ptt("merge", *options, "-o", part, *two)
+        # The lock may have been held from another site, which is not in the part.
+        count = 2 if "--site" in options else 3
+        assert figures(ptt, part)[:count] == figures(ptt, *options, *two)[:count], options
+    done = ptt("merge", "--tid", "999999", "-o", tmp_path / "none.ptt", *two)
+    assert "no thread matches --tid 999999" in done.stderr
+    done = ptt("merge", "--pid", "x", "-o", tmp_path / "none.ptt", *two, status=2)
+    assert "--pid takes numbers" in done.stderr

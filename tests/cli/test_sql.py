@@ -65,6 +65,16 @@ def test_formats_for_machines(ptt: Ptt, trace: Path) -> None:
     assert table == [list(expected), ["2", "contended", "80", "", "[2]"]]
 
 
+def test_addresses_are_written_as_in_other_commands(ptt: Ptt, trace: Path) -> None:
+    query = "select addr, addr + 1 as sum, null::ubigint as site from objects where kind = 'mutex'"
+    (row,) = json.loads(ptt("sql", trace, query, "--format", "json").stdout)
+    assert row == {"addr": f"{row['sum'] - 1:#x}", "sum": row["sum"], "site": None}
+    report = json.loads(ptt("report", trace, "--format", "json").stdout)
+    assert row["addr"] in [item["object"] for item in report["objects"]]
+    (line,) = csv.DictReader(io.StringIO(ptt("sql", trace, query, "--format", "csv").stdout))
+    assert line["addr"] == row["addr"]
+
+
 def test_values_that_formats_do_not_have(ptt: Ptt, trace: Path) -> None:
     query = "select 1.5::decimal(4, 2) d, 'a\nb' s, 'nan'::double n, {'x': 1} st, 1 as a, 2 as a"
     (row,) = json.loads(ptt("sql", trace, query, "--format", "json").stdout)

@@ -31,6 +31,7 @@ PATIENCE_S = 60
 
 # The first thread holds `gate` until its input ends; two others wait for it.
 HOLDER = """
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -114,7 +115,7 @@ def snapshot_with(ptt: Ptt, what: str, enough: Callable[[Any], bool]) -> Any:
     raise AssertionError("the recording ended")
 
 
-def test_who_waits_and_who_holds(ptt: Ptt, held: Held) -> None:
+def test_waiters_and_holders(ptt: Ptt, held: Held) -> None:
     found = snapshot_with(ptt, str(held.pid), lambda found: found["waiting"] == 2)
     (gate,) = found["objects"]
     assert (gate["name"], gate["kind"], gate["waiters"]) == ("gate", "mutex", 2)

@@ -32,7 +32,7 @@ def deadlock(trace_dir: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--from", "10h"], "nothing comes after --from 36000.000 s: the trace has events from 0"),
         (["--to", "0"], "nothing comes before --to 0 ns: the trace has events from 0 ns to 20 ns"),
@@ -44,16 +44,16 @@ def deadlock(trace_dir: Path) -> Path:
 )
 @pytest.mark.parametrize("command", ["report", "view"])
 def test_report_and_view(
-    ptt: Ptt, deadlock: Path, command: str, options: list[str], said: str
+    ptt: Ptt, deadlock: Path, command: str, options: list[str], message: str
 ) -> None:
     (line,) = ptt(command, *options, deadlock).stderr.splitlines()
-    assert line.startswith(f"ptt: warning: {said}")
+    assert line.startswith(f"ptt: warning: {message}")
 
 
 def test_object_that_is_not_there(ptt: Ptt, deadlock: Path) -> None:
     assert "no object matches --object 0x12" in ptt("report", "--object", "0x12", deadlock).stderr
-    told = ptt("view", "--object", "0x12", deadlock).stderr
-    assert "no event is left of the 4 that there are" in told
+    reported = ptt("view", "--object", "0x12", deadlock).stderr
+    assert "no event is left of the 4 that there are" in reported
 
 
 def test_whatever_matches_is_not_mentioned(ptt: Ptt, deadlock: Path) -> None:
@@ -73,9 +73,9 @@ def test_window_of_sql_export_cut_and_verify(ptt: Ptt, deadlock: Path, tmp_path:
 
 @pytest.mark.parametrize("command", ["report", "view", "sql", "export", "cut", "verify", "ui"])
 def test_window_that_ends_before_it_begins(ptt: Ptt, deadlock: Path, command: str) -> None:
-    told = ptt(command, "--from", "2s", "--to", "1s", deadlock, status=2).stderr
-    assert "begins (--from) after it ends (--to)" in told
-    assert len(told.splitlines()) == 1
+    reported = ptt(command, "--from", "2s", "--to", "1s", deadlock, status=2).stderr
+    assert "begins (--from) after it ends (--to)" in reported
+    assert len(reported.splitlines()) == 1
 
 
 def test_findings_of_a_window(ptt: Ptt, deadlock: Path) -> None:

@@ -29,6 +29,14 @@ _ELSEWHERE = {
     "pthread_key_create": "tests/record/test_thread_ends.py",
     "sched_setattr": "as the system call: tests/tracer/test_more_routines.py",
     "tss_create": "as pthread_key_create",
+    **dict.fromkeys(
+        re.findall(
+            r"^HOOK\([^,]+, (\w+),",
+            (ROOT / "native" / "tracer" / "real" / "sleeps.def").read_text(encoding="utf-8"),
+            re.MULTILINE,
+        ),
+        "tests/tracer/test_sleeps.py",
+    ),
 }
 
 
@@ -71,20 +79,20 @@ def test_traced(how: str, plain: dict[str, Came], program: Path, tmp_path: Path,
     recorder = ptt.command(
         "record", "--handler", handler, "-l", level, "-o", tmp_path / "run.ptt", "--"
     )
-    traced, said = run_all(
+    traced, message = run_all(
         program, plain, tmp_path / "traced", before=recorder, env=ptt.environment()
     )
     assert differences(plain, traced) == []
     if handler == "file":  # the shell leaves by _exit() and so has no trace of its own
-        assert "ptt: file:" not in said
+        assert "ptt: file:" not in message
     else:
-        assert _SUMMARY.fullmatch(said.splitlines()[-1]), said
+        assert _SUMMARY.fullmatch(message.splitlines()[-1]), message
 
 
 def test_preloaded_without_a_handler(
     plain: dict[str, Came], program: Path, tmp_path: Path, native_stage: Path
 ) -> None:
     library = str(native_stage / "lib" / "libnptltrace.so")
-    loaded, said = run_all(program, plain, tmp_path / "loaded", env={"LD_PRELOAD": library})
+    loaded, message = run_all(program, plain, tmp_path / "loaded", env={"LD_PRELOAD": library})
     assert differences(plain, loaded) == []
-    assert said == ""
+    assert message == ""

@@ -365,6 +365,7 @@ static void *sleep_on(void *sem)
 {
 	while (sem_wait(sem) < 0)
 		;
+	pthread_testcancel(); /* cancelled before it was woken, it may have its post all the same */
 	return NULL;
 }
 

@@ -46,7 +46,7 @@ def checked(
         came = Checker(ptt, build, tmp_path)(program, *options)
         if came.came.status == NOT_HERE:
             pytest.skip("the machine does not let the program do what it is for")
-        assert came.came.status == program.status, came.came.said
+        assert came.came.status == program.status, came.came.printed
         return came
 
     return checked

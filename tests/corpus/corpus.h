@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,7 +70,8 @@ CORPUS void nap_ms(long ms)
 {
 	struct timespec t = {ms / 1000, ms % 1000 * 1000000};
 
-	while (nanosleep(&t, &t) && errno == EINTR)
+	/* a call that is not recorded: a thread that naps with a lock would be a finding */
+	while (syscall(SYS_nanosleep, &t, &t) && errno == EINTR)
 		;
 }
 

@@ -55,9 +55,9 @@ def reported(out: dict[str, Any]) -> Figures:
     return found
 
 
-def strangers(told: Figures, own: dict[tuple[str, ...], Bounds], lock: str) -> int:
+def strangers(result: Figures, own: dict[tuple[str, ...], Bounds], lock: str) -> int:
     """Return the blame, for waits at a lock, of threads that had nothing to do with it."""
-    return sum(ns for key, ns in told.items() if key[:2] == ("caused", lock) and key not in own)
+    return sum(ns for key, ns in result.items() if key[:2] == ("caused", lock) and key not in own)
 
 
 @pytest.mark.parametrize("options", [("-l", "2"), ("-l", "3"), ("--handler", "shared")])
@@ -67,14 +67,14 @@ def test_known_contention(
     program = compile_c(CORPUS / "contention.c", f"-I{CORPUS}")
     own = measured(ptt("record", "-o", trace_dir, *options, "--", program).stdout)
     out = json.loads(ptt("report", "--format", "json", trace_dir).stdout)
-    told = reported(out)
+    result = reported(out)
     for key, (least, most) in own.items():
-        assert least - SLACK_NS <= told.get(key, 0) <= most + SLACK_NS, key
+        assert least - SLACK_NS <= result.get(key, 0) <= most + SLACK_NS, key
     assert sum(least > 50 * MS for least, _ in own.values()) > 20
     # Nobody else is blamed for more than those who had it may have had nothing to do with.
     for lock in ("chain", "table", "slot", "units", "door"):
         sure = sum(least for key, (least, _) in own.items() if key[:2] == ("caused", lock))
         assert sure > 0
-        assert strangers(told, own, lock) <= own["wait", lock][1] - sure + SLACK_NS
+        assert strangers(result, own, lock) <= own["wait", lock][1] - sure + SLACK_NS
     given_up = next(item for item in out["objects"] if item["name"] == "slow")
     assert (given_up["waits"], given_up["wait_ns"], given_up["blamed"]) == (0, 0, [])

@@ -83,8 +83,8 @@ def test_deadlocks_at_level_1(program: Program, checked: Callable[..., Checked])
     came = checked(program, "-l", "1")
     assert program.expected
     threads = {came.came.threads[thread] for thread in program.expected.threads}
-    said = [item for item in came.findings if item["kind"] == "deadlock"]
-    assert any(threads <= set(item["threads"]) for item in said), came.brief()
+    message = [item for item in came.findings if item["kind"] == "deadlock"]
+    assert any(threads <= set(item["threads"]) for item in message), came.brief()
 
 
 @pytest.mark.parametrize(

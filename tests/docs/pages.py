@@ -89,7 +89,7 @@ def read_page(path: Path) -> Page:
     """
     page = Page()
     lines = path.read_text(encoding="utf-8").splitlines()
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     number = 0
     while number < len(lines):
         line = lines[number].strip()
@@ -97,33 +97,37 @@ def read_page(path: Path) -> Page:
         if comment := _COMMENT.fullmatch(line):
             kind, word, rest = comment.groups()
             if kind == "file":
-                told["file"] = word
+                reported["file"] = word
             elif word == "setup":
                 page.steps.append(Step(number, rest))
             elif word == "needs":
                 page.needs.append(rest)
             elif word in {"exits", "skip", "in"} and rest:
-                told[word] = rest
+                reported[word] = rest
             else:
                 raise ValueError(f"{path}:{number}: {line}")
         elif fence := _FENCE.fullmatch(line):
             end = number
             while lines[end].strip() != fence["fence"]:
                 end += 1
-            page.steps += _block(fence["language"], lines[number:end], number + 1, told)
+            page.steps += _block(fence["language"], lines[number:end], number + 1, reported)
             number = end + 1
     return page
 
 
-def _block(language: str, lines: list[str], line: int, told: dict[str, str]) -> list[Step]:
+def _block(language: str, lines: list[str], line: int, reported: dict[str, str]) -> list[Step]:
     """Return the steps of one fenced block, given what comments have told; takes them away."""
     lines = dedent("\n".join(lines)).splitlines()
-    if file := told.pop("file", None):
+    if file := reported.pop("file", None):
         text = "\n".join([*lines, ""])
         return [Step(line, f"cat > {file} <<'@@END'\n{text}@@END")]
     if language != "console":
         return []
-    exits, skip, order = int(told.pop("exits", 0)), told.pop("skip", None), told.pop("in", None)
+    exits, skip, order = (
+        int(reported.pop("exits", 0)),
+        reported.pop("skip", None),
+        reported.pop("in", None),
+    )
     if skip:
         return []
     steps = _steps(lines, line)
@@ -239,6 +243,7 @@ _KINDS = (
     (re.compile(r"(?<![\w.:])-?\d[\d,]*(\.\d+)?(?!\w)"), "N"),
     (re.compile(r"\bN (ns|us|ms|s)\b"), "N s"),
     (re.compile(r"\bN (B|kB|MB|GB)\b"), "N B"),
+    (re.compile(r"\+N %|× N\b"), "+N %"),  # a growth, which is printed as a factor from tenfold on
     (re.compile(r"-{3,}"), "---"),
     (re.compile(r"\s+"), " "),
 )

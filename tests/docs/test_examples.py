@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
 WITH_EXAMPLES = [page for page in PAGES if read_page(page).steps]
+# Other pages show a command with any program and trace; these lead somewhere, step by step.
+TO_FOLLOW = [page for page in WITH_EXAMPLES if {"how-to", "tutorial"} & set(page.parts)]
 # Servers of the pages listen here; a test takes a port that is free.
 PORT = "8742"
+# Pages show what programs do on a machine with nothing else to do.
+pytestmark = pytest.mark.alone
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -93,6 +97,17 @@ def test_normal_forms() -> None:
     assert normal("  2,566 events,   42.455 ms") == "N events, N s"
 
 
-def test_statuses_are_told_apart() -> None:
+@pytest.mark.parametrize("path", TO_FOLLOW, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_reader_of_the_page_alone_can_follow_it(path: Path) -> None:
+    """What is done unseen before the commands of a page is said on it: nothing is made there."""
+    text = path.read_text(encoding="utf-8")
+    seen = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    for unseen in re.findall(r"<!-- test: setup (.*?) -->", text):
+        assert not re.search(r"\b(cc|gcc|c\+\+|make|ptt)\b", unseen), unseen
+        for copied in re.findall(r'"\$ROOT"/(\S+)', unseen):
+            assert copied in seen, f"where is {copied}?"
+
+
+def test_statuses_are_distinguished() -> None:
     output = "one\n\n@@step 0 0\ntwo\n@@step 1 3\n"
     assert split_output(output) == {0: (0, ["one"]), 1: (3, ["two"])}

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["NAMES", "PROGRAMS", "WEIRD", "aliases", "holds", "owners", "waits", "wakeups"]
+__all__ = [
+    "NAMES", "PROGRAMS", "WEIRD", "aliases", "holds", "known", "owners", "stacks", "waits",
+    "wakeups",
+]  # fmt: skip
 
 # Programs of tests/programs, and hostile.c beside this file.
 PROGRAMS = ("contention", "mix", "hostile")
@@ -23,6 +26,14 @@ def aliases(directory: Path) -> Path:
     path = directory / "aliases"
     path.write_text(f"weird {WEIRD}\n")
     return path
+
+
+def known() -> set[str]:
+    """Return what columns of tables and names of JSON documents are called."""
+    from nptltrace.analysis.sql.schema import TABLES
+    from nptltrace.analysis.vocabulary.meanings import NAMES as MEANINGS
+
+    return {field.name for table in TABLES.values() for field in table.schema()} | set(MEANINGS)
 
 
 def _tables(trace: Path) -> Any:
@@ -60,3 +71,30 @@ def owners(trace: Path) -> set[tuple[int, int]]:
         for row in _tables(trace).waits.to_pylist()
         if row["owner_tid"] not in {None, row["tid"]} and row["class"] == "contended"
     }
+
+
+def stacks(trace: Path) -> dict[int, tuple[list[str], list[str]]]:
+    """Return the call stacks of waits that have one, by number: the waiter's, the owner's."""
+    from nptltrace.trace.source import Source
+    from nptltrace.trace.symbols.frames import stack_sites, stack_texts
+    from nptltrace.trace.symbols.lookup import Symbols
+
+    source = Source([trace])
+    symbols = Symbols(source)
+    processes = source.processes()
+
+    def texts(process: int | None, number: int, site: int) -> list[str]:
+        if process is None or not number:
+            return []
+        sites = stack_sites(processes[process].stacks, number)
+        return stack_texts(symbols, process, sites, site)
+
+    found = {}
+    for row in _tables(trace).waits.to_pylist():
+        both = (
+            texts(row["process"], row["stack"], row["site"]),
+            texts(row["owner_process"], row["owner_stack"], row["owner_site"]),
+        )
+        if row["stack"]:
+            found[row["wait_id"]] = both
+    return found

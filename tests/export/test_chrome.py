@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.export.programs import NAMES, PROGRAMS, WEIRD, waits, wakeups
+from tests.export.programs import NAMES, PROGRAMS, WEIRD, known, stacks, waits, wakeups
 from tests.export.trace_processor import query
 
 if TYPE_CHECKING:
     from tests.support import Ptt
 
 Exported = Callable[[str, str], Path]
-_CLASSES = {"contended", "idle", "join", "timeout", "cancelled"}
+_CLASSES = {"contended", "idle", "join", "timeout", "cancelled", "unknown"}
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
@@ -43,13 +43,13 @@ def test_every_wait_and_wakeup_is_there(
     kernel = {tid for _, tid, *_ in waits(trace)}
     slices = [event for event in events if event["ph"] == "X"]
     found = sorted(
-        (e["args"]["wait"], e["tid"], _ns(e["ts"]), _ns(e["dur"]), e["cat"])
+        (e["args"]["wait_id"], e["tid"], _ns(e["ts"]), _ns(e["dur"]), e["cat"])
         for e in slices
         if e["cat"] in _CLASSES and e["tid"] in kernel
     )
     expected = waits(trace)
     # Waits inside of others have a row of their own, whose number is none of the kernel's.
-    beside = {e["args"]["wait"] for e in slices if e["cat"] in _CLASSES} - {w[0] for w in found}
+    beside = {e["args"]["wait_id"] for e in slices if e["cat"] in _CLASSES} - {w[0] for w in found}
     assert found == [wait for wait in expected if wait[0] not in beside]
     assert len(found) + len(beside) == len(expected)
     flows = {
@@ -62,6 +62,24 @@ def test_every_wait_and_wakeup_is_there(
     }
     assert flows["s"] == [(wait, waker, given) for wait, waker, _, given, _ in wakeups(trace)]
     assert flows["f"] == [(wait, woken, taken) for wait, _, woken, _, taken in wakeups(trace)]
+
+
+def test_waits_have_both_stacks(exported: Exported, recorded: Callable[[str], Path]) -> None:
+    events = _events(exported("chrome", "contention"))
+    found = {e["args"]["wait_id"]: e["args"] for e in events if e.get("cat") in _CLASSES}
+    expected = stacks(recorded("contention"))
+    assert expected
+    for wait, (waiter, owner) in expected.items():
+        assert found[wait]["stack"] == waiter
+        assert not owner or found[wait]["owner_stack"] == owner
+    assert all("stack" not in found[wait] for wait in set(found) - set(expected))
+
+
+def test_arguments_are_called_as_in_the_tables(exported: Exported) -> None:
+    events = _events(exported("chrome", "mix"))
+    used = {name for event in events if event["ph"] != "M" for name in event.get("args", {})}
+    assert {"wait_id", "owner_site", "waker_site", "release_site", "queue_depth", "mode"} <= used
+    assert used <= known()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

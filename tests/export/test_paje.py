@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.export.programs import PROGRAMS, waits, wakeups
+from tests.export.programs import PROGRAMS, known, waits, wakeups
 from tests.support import clean_environment
 
 Exported = Callable[[str, str], Path]
 _VERB = {"contended": "waits for", "idle": "is idle at", "join": "joins",
-         "timeout": "times out at", "cancelled": "gives up"}  # fmt: skip
+         "timeout": "times out at", "cancelled": "gives up",
+         "unknown": "waits unknown at"}  # fmt: skip
+
+_OF_THE_FORMAT = {"Time", "Type", "Container", "StartContainer", "EndContainer", "Value", "Key"}
 
 
 def _dump(path: Path) -> list[list[str]]:
@@ -67,6 +70,14 @@ def test_pajeng_reads_every_wait_and_wakeup(
         if line[:3] == ["Link", "0", "Wakes"]
     )
     assert links == wakeups(trace)
+
+
+def test_fields_are_called_as_the_columns_of_tables(exported: Exported) -> None:
+    head = exported("paje", "mix").read_text().partition("PajePushState")[2]
+    fields = set(re.findall(r"^%\s+(\w+) \w+$", head, re.MULTILINE))
+    own = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in fields - _OF_THE_FORMAT}
+    assert {"wait_id", "owner_site", "waker_site", "release_site", "queue_depth"} <= own
+    assert own <= known()
 
 
 def test_objects_have_owners_and_queues(

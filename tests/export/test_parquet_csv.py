@@ -20,7 +20,7 @@ from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.sql.schema import TABLES
 from nptltrace.errors import one_line
 from nptltrace.export import FORMATS, load_format, parquet
-from nptltrace.export._target import Target
+from nptltrace.export.writing.target import Target
 from nptltrace.trace.symbols.lookup import Symbols
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def test_nothing_half_written_stays(
 
 
 def test_formats_are_listed(ptt: Ptt) -> None:
-    modules = {m.name for m in iter_modules(nptltrace.export.__path__) if m.name[0] != "_"}
+    modules = {m.name for m in iter_modules(nptltrace.export.__path__) if not m.ispkg}
     assert modules == FORMATS.keys()
     text = ptt("export", "--help").stdout
     assert all(f"  {name:<9} {summary}" in text for name, summary in FORMATS.items())

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.export.programs import NAMES, PROGRAMS, WEIRD, holds, owners, waits, wakeups
+from tests.export.programs import (
+    NAMES,
+    PROGRAMS,
+    WEIRD,
+    holds,
+    known,
+    owners,
+    stacks,
+    waits,
+    wakeups,
+)
 from tests.export.trace_processor import query
 from tests.support import ROOT
 
@@ -18,9 +29,9 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 _WAITS = """
-select extract_arg(s.arg_set_id, 'debug.wait') as wait, thread.tid, s.ts, s.dur, s.category
+select extract_arg(s.arg_set_id, 'debug.wait_id') as wait, thread.tid, s.ts, s.dur, s.category
 from slice s join thread_track t on s.track_id = t.id join thread using (utid)
-where s.category in ('contended', 'idle', 'join', 'timeout', 'cancelled') order by 1"""
+where s.category in ('contended', 'idle', 'join', 'timeout', 'cancelled', 'unknown') order by 1"""
 _WAKEUPS = """
 select o.ts as given, i.ts as taken, a.tid as waker, b.tid as woken
 from flow join slice o on o.id = slice_out join slice i on i.id = slice_in
@@ -28,7 +39,7 @@ join thread_track t on o.track_id = t.id join thread a on a.utid = t.utid
 join thread_track u on i.track_id = u.id join thread b on b.utid = u.utid
 where o.category = 'wakeup'"""
 _BLOCKED = """
-select extract_arg(i.arg_set_id, 'debug.wait') as wait, a.tid as owner
+select extract_arg(i.arg_set_id, 'debug.wait_id') as wait, a.tid as owner
 from flow join slice o on o.id = slice_out join slice i on i.id = slice_in
 join thread_track t on o.track_id = t.id join thread a on a.utid = t.utid
 where o.category = 'blocks'"""
@@ -42,6 +53,10 @@ _QUESTIONS = {
     "owners": "select ts, dur from slice where category = 'owner'",
     "waiting": "select t.id, max(value) as most, min(value) as least from counter c "
     "join track t on c.track_id = t.id group by 1",
+    "stacks": "select extract_arg(arg_set_id, 'debug.wait_id') as wait, "
+    "extract_arg(arg_set_id, 'debug.stack') as waiter, "
+    "extract_arg(arg_set_id, 'debug.owner_stack') as owner from slice where wait is not null",
+    "notes": "select distinct key from args where key glob 'debug.*'",
     "threads": "select name from thread",
     "tracks": "select distinct name from track",
 }
@@ -62,6 +77,12 @@ def answers(
 
 
 Answers = Callable[[str], dict[str, list[dict[str, Any]]]]
+
+
+def test_arguments_are_called_as_in_the_tables(answers: Answers) -> None:
+    used = {row["key"].removeprefix("debug.") for row in answers("mix")["notes"]}
+    assert {"wait_id", "owner_site", "waker_site", "release_site", "queue_depth", "mode"} <= used
+    assert used <= known()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -90,7 +111,16 @@ def test_holds_are_at_threads_and_at_objects(
     assert max(row["most"] for row in found["waiting"]) >= 2
 
 
-def test_owners_lead_to_those_who_wait(answers: Answers, recorded: Callable[[str], Path]) -> None:
+def test_waits_have_both_stacks(answers: Answers, recorded: Callable[[str], Path]) -> None:
+    found = {row["wait"]: (row["waiter"], row["owner"]) for row in answers("contention")["stacks"]}
+    expected = stacks(recorded("contention"))
+    assert expected
+    for wait, (waiter, owner) in expected.items():
+        assert found[wait][0] == "\n".join(waiter)
+        assert not owner or found[wait][1] == "\n".join(owner)
+
+
+def test_owners_lead_to_waiters(answers: Answers, recorded: Callable[[str], Path]) -> None:
     found = {(row["wait"], row["owner"]) for row in answers("contention")["blocked"]}
     assert found == owners(recorded("contention"))
     assert len(found) >= 4
@@ -134,7 +164,7 @@ def test_what_never_ended_lasts_to_the_end(
     ptt("export", "--to", "perfetto", "-o", out, trace)
     (found,) = query(
         out,
-        "select dur, extract_arg(arg_set_id, 'debug.never ended') as never from slice "
+        "select dur, extract_arg(arg_set_id, 'debug.open') as never from slice "
         "where name like '%semaphore%'",
     )
     assert [row["never"] for row in found] == [1]
@@ -161,3 +191,30 @@ def test_official_classes_know_every_field(exported: Callable[[str, str], Path])
     check(trace)
     tracks = {packet.track_descriptor.uuid for packet in trace.packet}
     assert {p.track_event.track_uuid for p in trace.packet if p.HasField("track_event")} <= tracks
+
+
+def test_processors_and_states_of_threads(ptt: Ptt, program: Any, tmp_path: Path) -> None:
+    trace, out = tmp_path / "run.ptt", tmp_path / "out.pftrace"
+    done = ptt("record", "--sched", "perf", "-o", trace, "--", program("switches"))
+    if "cannot record context switches" in done.stderr:
+        pytest.skip(done.stderr.splitlines()[0])
+    ptt("export", "--to", "perfetto", "-o", out, trace)
+    rows = json.loads(
+        ptt(
+            "sql", "--format", "json", trace,
+            "select tid, cpu, sum(dur_ns) as ns from states where cpu is not null group by all",
+        ).stdout
+    )  # fmt: skip
+    wrong, found, states = query(
+        out,
+        "select name, value from stats where value > 0 and severity = 'error'",
+        "select tid, cpu, sum(dur) as ns from sched join thread using (utid) where tid > 0 "
+        "group by 1, 2",
+        "select distinct state from thread_state join thread using (utid) where tid > 0",
+    )
+    assert wrong == []
+    drawn = {(row["tid"], row["cpu"]): row["ns"] for row in found}
+    reported = {(row["tid"], row["cpu"]): row["ns"] for row in rows}
+    assert set(drawn) == set(reported)
+    assert all(abs(drawn[key] - reported[key]) <= 100_000 for key in reported), (drawn, reported)
+    assert {row["state"] for row in states} >= {"Running", "S"}

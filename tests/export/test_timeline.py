@@ -56,7 +56,7 @@ def test_nested_holds_need_as_many_lanes_as_they_are_deep() -> None:
 
 @pytest.mark.parametrize("memory", [0, 1 << 20, 1 << 30])
 def test_sorting_is_stable_and_complete(memory: int) -> None:
-    from nptltrace.export._sorting import Sorter
+    from nptltrace.export.writing.sorting import Sorter
 
     rng = np.random.default_rng(1)
     dtype = np.dtype([("ts", "i8"), ("seq", "i8")])
@@ -83,14 +83,14 @@ def test_records_are_those_of_the_whole_trace_in_order(
     recorded: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Waits and holds that go on from batch to batch are told like those within one."""
-    from nptltrace.export import _records as rec
-    from nptltrace.export._timeline import Timeline
+    from nptltrace.export.writing import records as rec
+    from nptltrace.export.writing.timeline import Timeline
     from nptltrace.trace.reading import prefetch
     from nptltrace.trace.source import Source
 
-    def told(batch: int) -> NDArray[Any]:
+    def reported(batch: int) -> NDArray[Any]:
         monkeypatch.setattr(prefetch, "_BATCH", batch)
-        batches = list(Timeline(Source([recorded("mix")]), None, None).records())
+        batches = list(Timeline(Source([recorded("mix")]), None, None).records(1 << 40))
         # Viewers see what ends and what begins at one time together.
         assert all(a["ts"][-1] < b["ts"][0] for a, b in pairwise(batches))
         return np.concatenate(batches)
@@ -100,7 +100,7 @@ def test_records_are_those_of_the_whole_trace_in_order(
         records["lane"] = records["owner_lane"] = 0
         return sorted(record.tobytes() for record in records)
 
-    pieces, whole = told(97), told(1 << 20)
+    pieces, whole = reported(97), reported(1 << 20)
     for records in (pieces, whole):
         assert (np.diff(records["ts"]) >= 0).all()
         for begin, end in (
@@ -111,8 +111,8 @@ def test_records_are_those_of_the_whole_trace_in_order(
 
 
 def test_depths_go_on_from_piece_to_piece() -> None:
-    from nptltrace.export import _records as rec
-    from nptltrace.export import _timeline as tl
+    from nptltrace.export.writing import records as rec
+    from nptltrace.export.writing import timeline as tl
 
     rng = np.random.default_rng(2)
     records = np.zeros(1000, rec.RECORD)
@@ -125,5 +125,5 @@ def test_depths_go_on_from_piece_to_piece() -> None:
         now[int(record["object"])] += 1 if up else -1
         expected.append(now[int(record["object"])])
     depths = tl.Depths(5)
-    found = [depths.after(piece, np.ones(len(piece), bool)) for piece in np.split(records, 8)]
+    found = [depths.changes(piece)[1] for piece in np.split(records, 8)]
     assert np.concatenate(found).tolist() == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from textwrap import dedent
@@ -87,6 +88,14 @@ def checked(ptt: Ptt, *args: str | Path, status: int = 1) -> list[dict[str, Any]
 
 
 # ---- every output ----
+
+
+def test_errors_stand_before_warnings(ptt: Ptt, rules: Path, trace: Path) -> None:
+    in_time = [one["severity"] for one in checked(ptt, "--rules", rules, trace)]
+    text = ptt("check", "--rules", rules, trace, status=1).stdout
+    shown = re.findall(r"^(\w+): .* at ", text, re.MULTILINE)
+    assert shown == ["error", "warning"]
+    assert in_time == ["warning", "error"]
 
 
 def test_json(ptt: Ptt, trace: Path, rules: Path) -> None:

@@ -35,7 +35,7 @@ def late_answer(tmp_path: Path, wait_ns: int, *, gives_up: bool = False) -> list
     return story.ended_and_joined(CLIENT, READER).exit().findings(tmp_path)
 
 
-def test_a_reader_waits_for_who_waits(tmp_path: Path) -> None:
+def test_a_reader_waits_for_a_waiter(tmp_path: Path) -> None:
     found = [one for one in late_answer(tmp_path, 2_000_000_000) if one.kind == KIND]
     assert len(found) == 1
     assert found[0].severity == "warning"

@@ -24,6 +24,10 @@ void ptt_report_own_priority(void)
 {
 }
 
+void ptt_closing_in_child(void)
+{
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool good, const char *what)

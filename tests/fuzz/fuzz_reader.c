@@ -181,7 +181,7 @@ static void count_events(struct ptt_reader *reader, int64_t total)
 
 static void copy_stream(struct ptt_reader *reader, uint32_t stream)
 {
-	struct ptt_copy what = {.to_packet = UINT32_MAX, .process_filter = UINT32_MAX, .thread_filter = UINT32_MAX,
+	struct ptt_copy what = {.to_packet = UINT32_MAX,
 				 .tick_mul = 1, .tick_div = 1};
 	char path[32];
 	int fd = new_file(path);

@@ -8,20 +8,21 @@ clang=$(command -v clang || command -v clang-14) || { echo "fuzz: skipped, there
 out=build/fuzz
 mkdir -p "$out"
 # shellcheck disable=SC2054 # commas within one word
-flags=(-std=gnu11 -g -O1 -Wall -Wextra -D_GNU_SOURCE -DENABLE_NPTL_TRACE=1 -fsanitize=fuzzer,address,undefined
+flags=(-std=gnu11 -g -O1 -Wall -Wextra -D_GNU_SOURCE -DENABLE_NPTL_TRACE=1 -DPTT_UNWINDS=1 -fsanitize=fuzzer,address,undefined
 	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
-	-Inative/include -Inative/ring -Inative/catalog -Inative/reader -Inative/tracer -Inative/tracer/handler -Inative/tracer/real -Inative/tracer/process -Inative/tracer/call_site -Inative/tracker/promises
+	-Inative/include -Inative/ring -Inative/catalog -Inative/reader -Inative/tracer -Inative/tracer/handler -Inative/tracer/real -Inative/tracer/process -Inative/tracer/call_site -Inative/tracer/locks -Inative/tracker/promises
 	-fms-extensions -Wno-microsoft-anon-tag)
 declare -A sources=(
-	[reader]="native/reader/*.c native/reader/*/*.c native/ring/layout/crc32c.c native/ring/layout/record.c native/catalog/*.c"
-	[verify]="native/tracker/promises/*.c native/tracker/state/*.c native/reader/events/decode.c native/reader/hash_map.c native/ring/layout/record.c native/ring/layout/crc32c.c native/catalog/*.c"
+	[reader]="native/reader/*.c native/reader/*/*.c native/ring/layout/crc32c.c native/ring/record/record.c native/catalog/*.c"
+	[verify]="native/tracker/promises/*.c native/tracker/state/*.c native/reader/decode.c native/reader/hash_map.c native/ring/record/record.c native/ring/layout/crc32c.c native/catalog/*.c"
 	[environment]=""
 	[symbols]=""
+	[unwind]="native/tracer/call_site/unwind.c native/tracer/call_site/registers.c native/tracer/call_site/rules.c"
 )
 echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, long n) { return d && n < 0; }' >"$out/try.c"
 "$clang" -fsanitize=fuzzer "$out/try.c" -o "$out/try" 2>/dev/null || { echo "fuzz: skipped, clang has no libFuzzer"; exit 0; }
 
-[ $# -gt 0 ] || set -- environment reader symbols verify
+[ $# -gt 0 ] || set -- environment reader symbols unwind verify
 for name; do
 	# shellcheck disable=SC2086
 	"$clang" "${flags[@]}" tests/fuzz/fuzz_"$name".c ${sources[$name]} -lpthread -ldl -o "$out/$name"

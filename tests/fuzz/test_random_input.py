@@ -64,7 +64,7 @@ WORDS = st.sampled_from(
 TEXT = st.one_of(st.text(max_size=40), st.lists(WORDS, max_size=12).map("".join))
 
 
-def said(error: Exception) -> None:
+def message(error: Exception) -> None:
     assert str(error)
 
 
@@ -75,7 +75,7 @@ def test_sizes_and_durations(text: str) -> None:
         try:
             assert convert(text) >= 0
         except (argparse.ArgumentTypeError, ValueError) as error:
-            said(error)
+            message(error)
 
 
 @TRY
@@ -84,7 +84,7 @@ def test_level_specs(text: str) -> None:
     try:
         levels = parse_levels(text)
     except PttError as error:
-        said(error)
+        message(error)
     else:
         assert parse_levels(str(levels)) == levels
 
@@ -95,7 +95,7 @@ def test_filters(text: str) -> None:
     try:
         found = parse_filter(text)
     except PttError as error:
-        said(error)
+        message(error)
     else:
         assert len(found.argument) < 512  # what the tracer takes
         assert all("!" not in name for name in found.facts()["filtered_out"])
@@ -109,7 +109,7 @@ def test_alias_files(tmp_path: Path, data: bytes) -> None:
     try:
         read_aliases([path])
     except PttError as error:
-        said(error)
+        message(error)
 
 
 # ------------------------------------------------------------------ the texts of a trace
@@ -181,7 +181,7 @@ def try_file(
         try:
             read()
         except PttError as error:
-            said(error)
+            message(error)
         except Exception as error:
             raise AssertionError(repr(data[:4000])) from error
 

@@ -56,8 +56,8 @@ def stat(ptt: Ptt, trace: Path) -> tuple[Counter[str], int]:
 def agreed_counts(ptt: Ptt, trace: Path) -> Counter[str]:
     """Return the counts on which both readers agree, of a trace without losses and warnings."""
     ours, lost = stat(ptt, trace)
-    theirs, said = babeltrace(trace)
+    theirs, message = babeltrace(trace)
     assert lost == 0
-    assert said == ""
+    assert message == ""
     assert ours == theirs
     return ours

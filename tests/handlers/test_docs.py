@@ -41,10 +41,10 @@ def test_first_handler_of_the_page(
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    said = run_traced(
+    message = run_traced(
         ptt, "./libmutexes.so", program("lock_count"), "4", "2500", cwd=tmp_path
     ).stderr
-    assert re.fullmatch(r"taken 10000 times, \d+ of them after waiting\n", said)
+    assert re.fullmatch(r"taken 10000 times, \d+ of them after waiting\n", message)
 
 
 def test_event_struct_of_the_page_is_that_of_the_header() -> None:

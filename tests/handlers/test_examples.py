@@ -56,11 +56,11 @@ def test_third_party_handler(
     assert int(row.split()[1]) == 40000
     assert done.stdout == "40000\n"
     # And by name, where the dynamic linker looks, through the recorder.
-    said = ptt(
+    message = ptt(
         "record", "--handler", "contention", "--", program("lock_count"), "2", "10",
         cwd=tmp_path, env={"LD_LIBRARY_PATH": str(tmp_path)},
     ).stderr  # fmt: skip
-    assert re.search(r"0x[0-9a-f]+ +20 ", said)
+    assert re.search(r"0x[0-9a-f]+ +20 ", message)
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_programs_with_events_of_their_own(
         trace = tmp_path / handler
         done = ptt("record", "--handler", handler, "-o", trace, "--", prog)
         assert done.stdout == output
-        counts, said = babeltrace(trace)
+        counts, message = babeltrace(trace)
         assert counts["USER"] == events
-        assert said == ""
+        assert message == ""
 
 
 def test_python_events(ptt: Ptt, tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_python_events(ptt: Ptt, tmp_path: Path) -> None:
         trace = tmp_path / handler
         ptt("record", "--handler", handler, "-l", "1", "-o", trace, "--", *script)
         lines = ptt("view", trace).stdout.splitlines()
-        said = sorted(re.findall(r'says: event (\d\.\d), "(.*?)"', "\n".join(lines)))
-        assert said == [
+        message = sorted(re.findall(r'says: event (\d\.\d), "(.*?)"', "\n".join(lines)))
+        assert message == [
             ("0.0", "step 0 begins"),
             ("0.0", "step 0 is done"),
             ("0.0", "step 1 begins"),

@@ -31,12 +31,12 @@ def test_counts_are_exact(
 
 
 def test_through_ptt_record(ptt: Ptt, program: Callable[[str], Path], trace_dir: Path) -> None:
-    said = ptt(
+    message = ptt(
         "record", "--handler", "file", "-o", trace_dir, "--", program("lock_count"), "2", "500"
     ).stderr
     counts = agreed_counts(ptt, trace_dir)
     assert counts["MUTEX_FREE"] == 1000
-    assert f"recorded {counts.total()} events from 1 process, 3 threads" in said
+    assert f"recorded {counts.total()} events from 1 process, 3 threads" in message
 
 
 def test_full_buffer_keeps_the_beginning(
@@ -44,12 +44,12 @@ def test_full_buffer_keeps_the_beginning(
 ) -> None:
     done = run_traced(ptt, f"file:file={trace_dir},size=64K", program("lock_count"), "1", "20000")
     assert done.stdout == "20000\n"
-    lost_said = re.fullmatch(
+    lost_message = re.fullmatch(
         r"ptt: file: the buffer was full; (\d+) later events are not in .*\n", done.stderr
     )
-    assert lost_said
+    assert lost_message
     counts, lost = stat(ptt, trace_dir)
-    assert lost == int(lost_said[1])
+    assert lost == int(lost_message[1])
     assert counts.total() + lost == 40000 + 7
     # Nothing was left out between the first event and the last.
     assert counts["MUTEX_TAKEN"] - counts["MUTEX_FREE"] in {0, 1}
@@ -170,7 +170,7 @@ def test_metadata_is_the_recorders(
     assert essence(ours) == essence(theirs)
 
 
-def test_wrong_checksum_is_told_by_its_place(
+def test_wrong_checksum_is_reported_with_its_place(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
     run_traced(ptt, f"file:{trace_dir}", program("lock_count"), "1", "100")

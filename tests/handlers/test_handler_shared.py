@@ -46,7 +46,7 @@ def test_counts_are_exact(
     assert counts["THREAD_END"] == threads
 
 
-def test_wait_for_room_is_told(record: Recorder, program: Callable[[str], Path]) -> None:
+def test_wait_for_room_is_reported(record: Recorder, program: Callable[[str], Path]) -> None:
     trace = record(program("lock_count"), "8", "50000", options=("--handler", "shared:size=64K"))
     assert babeltrace(trace)[0]["BUFFER_WAIT"] > 0
     session = json.loads((trace / "info" / "session.json").read_text())
@@ -129,8 +129,8 @@ def test_killed_recorder_leaves_what_can_be_recovered(
     recorder.send_signal(signal.SIGKILL)
     # The program goes on, and its output ends when it does.
     assert recorder.communicate(timeout=250)[0] == b"4000000\n"
-    said = ptt("recover", trace_dir).stderr
-    assert "recovered" in said
+    message = ptt("recover", trace_dir).stderr
+    assert "recovered" in message
     counts, lost = stat(ptt, trace_dir)
     assert lost > 0
     assert counts.total() + lost >= 8_000_000
@@ -151,9 +151,9 @@ def test_arguments_and_policies_that_make_no_sense(ptt: Ptt, trace_dir: Path) ->
         ("--handler", "shared:size=32G"),
         ("--handler", "shared", "--stream-full-policy", "loop"),
     ):
-        said = ptt("record", *options, "-o", trace_dir, "--", "true", status=2).stderr
-        assert said.startswith("ptt: error: handler shared")
-        assert said.count("\n") == 1
+        message = ptt("record", *options, "-o", trace_dir, "--", "true", status=2).stderr
+        assert message.startswith("ptt: error: handler shared")
+        assert message.count("\n") == 1
     assert not trace_dir.exists()
 
 
@@ -276,7 +276,7 @@ def test_hole_of_unknown_size_is_found_by_the_next_record(buffer: Buffer) -> Non
     ]
 
 
-def test_wrong_checksum_is_told_by_its_place(buffer: Buffer) -> None:
+def test_wrong_checksum_is_reported_with_its_place(buffer: Buffer) -> None:
     buffer.record()
     place = buffer.record(damage=True)
     buffer.record()

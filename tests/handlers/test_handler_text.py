@@ -27,10 +27,10 @@ def test_counts_are_exact_and_lines_whole(
     done = run_traced(ptt, "text", program("lock_count"), str(threads), "1000")
     lines = done.stderr.splitlines()
     assert all(LINE.fullmatch(line) for line in lines)
-    said = Counter(
+    message = Counter(
         word for line in lines for word in ("took", "released") if f" {word} mutex" in line
     )
-    assert said == {"took": threads * 1000, "released": threads * 1000}
+    assert message == {"took": threads * 1000, "released": threads * 1000}
     assert sum(" begins as " in line for line in lines) == threads
 
 

@@ -100,6 +100,18 @@ static void *look_now_and_then(void *argument)
 	}
 }
 
+static void of_kind(int robust, int shared, int protocol)
+{
+	pthread_mutexattr_t kind;
+
+	pthread_mutexattr_init(&kind);
+	pthread_mutexattr_setrobust(&kind, robust);
+	pthread_mutexattr_setpshared(&kind, shared);
+	pthread_mutexattr_setprotocol(&kind, protocol);
+	pthread_mutex_init(&left, &kind);
+	pthread_mutex_init(&right, &kind);
+}
+
 static void start(int which, void *(*routine)(void *), void *argument)
 {
 	pthread_create(&threads[which], NULL, routine, argument);
@@ -111,7 +123,14 @@ int main(int count, char **arguments)
 
 	pthread_barrier_init(&meeting, NULL, 2);
 	sem_init(&empty, 0, 0);
-	if (!strcmp(name, "mutexes")) {
+	if (!strcmp(name, "shared"))
+		of_kind(PTHREAD_MUTEX_STALLED, PTHREAD_PROCESS_SHARED, PTHREAD_PRIO_NONE);
+	else if (!strcmp(name, "robust"))
+		of_kind(PTHREAD_MUTEX_ROBUST, PTHREAD_PROCESS_PRIVATE, PTHREAD_PRIO_NONE);
+	else if (!strcmp(name, "inherits"))
+		of_kind(PTHREAD_MUTEX_STALLED, PTHREAD_PROCESS_PRIVATE, PTHREAD_PRIO_INHERIT);
+
+	if (strstr("mutexes shared robust inherits", name) && *name) {
 		start(0, cross, &left);
 		start(1, cross, &right);
 	} else if (!strcmp(name, "rwlock")) {

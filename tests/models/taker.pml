@@ -3,8 +3,8 @@
 /*
  * Threads take and release two locks of one hash, so that both share an entry of the table. Each acquisition and each release
  * may be recorded or not, as levels change. The look at the entry and the store that follows are steps of their own, and
- * those who hold the other lock come between. Shared acquisitions, new objects and threads without an entry are left out:
- * they leave the entry unsure.
+ * those who hold the other lock come between. Shared acquisitions and threads without an entry are left out: they leave
+ * the entry unsure. So does a new object, or it leaves it alone.
  *
  * Checked: a recorded acquisition is stamped behind a fence wherever another thread has recorded a release of the lock since
  * this thread took it last with its name in the entry.

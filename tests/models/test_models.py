@@ -21,11 +21,13 @@ SEARCHES = [
     ("ring", []),
     ("shared", ["-DREADERS=1"]),
     ("shared", ["-DUNHURT"]),
+    ("shared", ["-DFORKED", "-DREADERS=1"]),
     ("sites", []),
     ("space", []),
     ("space", ["-DRESERVE=1"]),
     ("taker", []),
     ("threads", []),
+    ("threads", ["-DREAP", "-DQ_LIVES=0"]),
 ]
 # A model that finds nothing is worth little unless it can: these are bugs that were, or might be.
 BROKEN = [
@@ -38,9 +40,11 @@ BROKEN = [
     ("posix", "-DLOOP -DUNSURE"),
     ("processes", "-DNO_SITES"),
     ("processes", "-DNO_THREADS"),
+    ("shared", "-DFORKED -DREADERS=1 -DSTRAY"),
     ("sites", "-DNO_LAPS"),
     ("space", "-DRESERVE=1 -DGREEDY"),
     ("taker", "-DBLIND_RELEASE"),
+    ("threads", "-DREAP -DQ_LIVES=0 -DHASTY"),
 ]
 
 # A search takes a minute of a processor that it may have to share.
@@ -66,10 +70,10 @@ def test_every_model_is_searched() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "options"), SEARCHES, ids="".join)
 def test_exhaustive_search_finds_no_error(model: str, options: list[str], tmp_path: Path) -> None:
-    said = search(model, options, tmp_path)
-    assert "errors: 0" in said, said
-    assert "max search depth too small" not in said
-    assert "Search not completed" not in said
+    message = search(model, options, tmp_path)
+    assert "errors: 0" in message, message
+    assert "max search depth too small" not in message
+    assert "Search not completed" not in message
 
 
 @needs_spin

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* threads.pml - model of thread entries: claimed, registered, ended, drained, given back, and taken by another thread. */
+/* threads.pml - model of thread entries: claimed, registered, ended or reaped, drained, given back, and taken by another thread. */
 /*
  * Two entries, two threads that may want them. P's thread is interrupted anywhere by a signal handler that traces, also
  * within ptt_ring_enter_thread() and ptt_ring_thread_end(); Q's process may be killed anywhere. Events go to their entry
@@ -11,7 +11,9 @@
  *
  *     spin -a threads.pml && cc -O2 -DCOLLAPSE -DSAFETY -o pan pan.c && ./pan -m200000
  *
- * Larger, by hand: -DP_LIVES=3 -DQ_LIVES=2, given to spin.
+ * With -DREAP -DQ_LIVES=0, given to spin, the collector asks the kernel for threads at any pass, and such an entry is free
+ * before that. With -DHASTY as well it asks for threads whose entries are not filled in, and finds none.
+ * Larger, by hand: -DREAP, or -DP_LIVES=3 -DQ_LIVES=2.
  */
 #ifndef P_LIVES
 #define P_LIVES 2 /* threads of P, one after the other */
@@ -150,6 +152,7 @@ proctype thread_q()
 	byte entry = NOWHERE, k;
 
 	{
+#if Q_LIVES
 		for (k : 1 .. Q_LIVES) {
 			claim(entry, Q, LIFE_Q(k));
 			if
@@ -160,6 +163,7 @@ proctype thread_q()
 				state[entry] = ENDED
 			fi
 		}
+#endif
 		q_over = true
 	} unless { killed_q }
 }
@@ -191,6 +195,22 @@ inline look(i)
 	}
 }
 
+#define THREAD_OVER(i) (owner[i] == P && (life[i] != life_p || EXITED(P)) || owner[i] == Q && EXITED(Q))
+#ifdef HASTY
+#define DEAD(i) (state[i] == 0 || THREAD_OVER(i))
+#else
+#define DEAD(i) (state[i] == LIVE && THREAD_OVER(i))
+#endif
+
+/* A thread that is over is none that the kernel knows; what it has written is there for the drain that follows. */
+inline reap(i)
+{
+	if
+	:: atomic { owner[i] != 0 && !ended[i] && DEAD(i) -> entry_gone[i] = true; ended[i] = true }
+	:: true
+	fi
+}
+
 inline drain(i)
 {
 	atomic {
@@ -214,7 +234,7 @@ inline recycle(i)
 	   }
 		atomic {
 			assert(pending[i] == 0);
-			assert(gone[P] || owner[i] != P || life[i] != life_p || self_p != i);
+			assert(EXITED(P) || owner[i] != P || life[i] != life_p || self_p != i);
 			hole[i] = false; life[i] = 0; owner[i] = 0
 		}
 	:: else
@@ -236,6 +256,10 @@ active proctype collector()
 		/* threads_look */
 		look(0);
 		look(1);
+#ifdef REAP
+		reap(0);
+		reap(1);
+#endif
 		/* drain: all that is written, now or at another pass */
 		drain(0);
 		drain(1);

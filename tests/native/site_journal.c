@@ -11,7 +11,7 @@
 #include "collect.h"
 #include "collector.h"
 #include "writer/writer.h"
-#include "writer/site.h"
+#include "origin/site.h"
 
 #define THREADS 4u
 #define SITES 20000u /* of all threads, which see the same ones; the journal has room for 16384 */

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Threads of the process, as the table knows them. */
-static struct ptt_thread thread[2];
+/* Threads of the process, as the table knows them: where segments have them, at multiples of their size. */
+static _Alignas(128) struct ptt_thread thread[2];
 #define A (&thread[0])
 #define B (&thread[1])
 
@@ -86,9 +86,23 @@ static void test_readers(void)
 	KNOWN(&rwlock, A);
 }
 
+static void test_new(void)
+{
+	static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+
+	mark(PTT_TAKING_INIT, &rwlock, A);
+	if (!mark(PTT_TAKING_READ, &rwlock, A) || mark(PTT_TAKING_READ, &rwlock, A))
+		exit(1);
+	KNOWN(&rwlock, A);
+	mark(PTT_TAKING_INIT, &rwlock, A);
+	mark(PTT_TAKING_READ, &rwlock, A);
+	UNKNOWN(&rwlock, A);
+}
+
 int main(void)
 {
 	test_mutex();
+	test_new();
 	test_shared_between_processes();
 	test_readers();
 	if (!mark(PTT_TAKING_UNKNOWN, thread, A))

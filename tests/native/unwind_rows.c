@@ -6,23 +6,66 @@
 
 #include "unwind.h"
 
+static void print_place(const char *name, const struct ptt_place *place)
+{
+	static const char *const from[] = {[PTT_SAME] = "same", [PTT_BY_CFA] = "c", [PTT_BY_FP] = "rbp", [PTT_IN] = "r", [PTT_UNKNOWN] = "?", [PTT_NOWHERE] = "u"};
+
+	printf(" %s=%s", name, from[place->how]);
+	if (place->how == PTT_BY_CFA || place->how == PTT_BY_FP)
+		printf("%+d", place->offset);
+}
+
+static void print_row(unsigned long offset, unsigned long function, const struct ptt_unwind_row *row)
+{
+	static const char *const name[PTT_REG_COUNT] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+							"r9",  "r10", "r11", "r12", "r13", "r14", "r15", "ra"};
+	static const int kept[] = {PTT_REG_BX, PTT_REG_BP, PTT_REG_12, PTT_REG_12 + 1, PTT_REG_12 + 2, PTT_REG_12 + 3, PTT_REG_RA};
+
+	printf("%lx %lx ", offset, function);
+	if (row->cfa == PTT_CFA_SIGNAL || row->place[PTT_REG_RA].how == PTT_NOWHERE) {
+		printf("%s\n", row->cfa == PTT_CFA_SIGNAL ? "signal" : "outermost");
+		return;
+	}
+	printf("%s%s%+ld", row->cfa == PTT_CFA_FP_SAVED ? "saved-" : "", name[row->cfa_register], (long)row->cfa_offset);
+	for (unsigned int i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		print_place(name[kept[i]], &row->place[kept[i]]);
+	printf("\n");
+}
+
+/* A rule is a part of its row, or says that it takes the row. */
+static int agrees(const struct ptt_unwind_row *row, const struct ptt_unwind_rule *rule)
+{
+	if (rule->cfa == PTT_CFA_ROW || rule->cfa == PTT_CFA_OUTERMOST || rule->cfa == PTT_CFA_SIGNAL)
+		return rule->cfa == row->cfa || rule->cfa != PTT_CFA_SIGNAL;
+	return rule->cfa == row->cfa && rule->cfa_offset == row->cfa_offset &&
+	       (rule->fp == PTT_FP_SAME) == (row->place[PTT_REG_BP].how == PTT_SAME) &&
+	       rule->fp_offset == row->place[PTT_REG_BP].offset;
+}
+
 int main(int count, char **arg)
 {
 	struct link_map *library = count == 2 ? dlopen(arg[1], RTLD_NOW) : NULL;
 	struct dl_find_object module;
 	struct ptt_unwind_rule rule;
+	struct ptt_unwind_row row;
 	unsigned long offset;
+	uintptr_t function;
 
 	if (!library)
 		return 2;
 	while (scanf("%lx", &offset) == 1) {
-		uintptr_t at = library->l_addr + offset;
+		uintptr_t at = library->l_addr + offset, from, end;
 
-		if (_dl_find_object((void *)at, &module) || !ptt_unwind_rule(module.dlfo_eh_frame, at, &rule))
+		if (_dl_find_object((void *)at, &module))
+			return 3;
+		from = (uintptr_t)module.dlfo_map_start;
+		end = (uintptr_t)module.dlfo_map_end;
+		if (!ptt_unwind_row(module.dlfo_eh_frame, from, end, at, &row, &function))
 			printf("%lx none\n", offset);
+		else if (!ptt_unwind_rule(module.dlfo_eh_frame, from, end, at, &rule) || !agrees(&row, &rule))
+			printf("%lx another rule\n", offset);
 		else
-			printf("%lx %lx %s+%lu c-%lu\n", offset, rule.function - library->l_addr,
-			       rule.by_frame_pointer ? "rbp" : "rsp", rule.cfa_offset, rule.fp_below);
+			print_row(offset, function - library->l_addr, &row);
 	}
 	return 0;
 }

@@ -121,7 +121,7 @@ def _is_another_try(event: dict[str, Any], before: dict[str, Any] | None) -> boo
     )
 
 
-def _differ(who: str, hooks: list[Deed], library: list[Deed], found: Agreement) -> None:
+def _differ(thread: str, hooks: list[Deed], library: list[Deed], found: Agreement) -> None:
     at = 0
     for deed in library:
         if at < len(hooks) and hooks[at] == deed:
@@ -131,11 +131,13 @@ def _differ(who: str, hooks: list[Deed], library: list[Deed], found: Agreement) 
             found.past.append(deed)
         else:
             expected = " ".join(hooks[at]) if at < len(hooks) else "nothing"
-            found.differences.append(f"{who}: the library says {' '.join(deed)}, hooks {expected}")
+            found.differences.append(
+                f"{thread}: the library says {' '.join(deed)}, hooks {expected}"
+            )
             return
     found.compared += at
     if at < len(hooks):
-        found.differences.append(f"{who}: only the hooks say {' '.join(hooks[at])}")
+        found.differences.append(f"{thread}: only the hooks say {' '.join(hooks[at])}")
 
 
 def _forget_refused(deeds: list[Deed]) -> None:

@@ -163,7 +163,7 @@ def test_low_level_locks_are_held_by_one_at_a_time(
             assert holder.pop(lock) == event["tid"], event
 
 
-def test_calls_past_the_hooks_are_told_apart(
+def test_calls_past_the_hooks_are_distinguished(
     ptt: Ptt, compile_c: Compiler, record: Recorder
 ) -> None:
     """The call site of an event from inside says who called: the hook, or a module by itself."""

@@ -125,7 +125,7 @@ def test_probe_notes_are_counted(tmp_path: Path) -> None:
     assert probe_notes(library) == {"mutex_entry": 2, "cond_wait": 1}
 
 
-def test_info_tells_of_the_system_and_what_was_built(ptt: Ptt, tmp_path: Path) -> None:
+def test_info_names_the_system_and_what_was_built(ptt: Ptt, tmp_path: Path) -> None:
     empty = {"XDG_CACHE_HOME": str(tmp_path)}
     facts = json.loads(ptt("nptl", "info", "--format", "json", env=empty).stdout)
     assert facts["system"]["path"] == str(installed().path)
@@ -149,7 +149,7 @@ def test_without_a_build_there_is_no_path_and_nothing_to_clean(ptt: Ptt, tmp_pat
         (["path", "--jobs", "2"], "for ptt nptl build"),
     ],
 )
-def test_mistakes_are_told_in_one_line(
+def test_mistakes_are_reported_in_one_line(
     ptt: Ptt, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     (tmp_path / "here").mkdir()
@@ -299,7 +299,7 @@ def test_the_insides_speak(ptt: Ptt, record: Recorder, compile_c: Compiler) -> N
 
 
 @pytest.mark.usefixtures("library")
-def test_the_stock_library_tells_no_internal_events(
+def test_the_stock_library_reports_no_internal_events(
     ptt: Ptt, record: Recorder, compile_c: Compiler
 ) -> None:
     trace = record(compile_c(PROGRAM), options=("-l", "4", "--nptl", "stock"))

@@ -85,13 +85,13 @@ class Conversation:
         assert self.process.stdout
         return self.process.stdout.readline().strip()
 
-    def tell(self, line: str = "") -> None:
+    def send(self, line: str = "") -> None:
         assert self.process.stdin
         self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
 
     def say(self, line: str = "") -> str:
-        self.tell(line)
+        self.send(line)
         return self.hear()
 
     def end(self) -> None:

@@ -157,7 +157,13 @@ CASE(time_does_not_run_backwards)
 
 static void *after_call;
 
-__attribute__((noinline, noclone)) static void emit_here(trace_event_id_t id)
+#if defined(__clang__) /* makes no clones */
+#define NEVER_INLINE __attribute__((noinline))
+#else
+#define NEVER_INLINE __attribute__((noinline, noclone))
+#endif
+
+NEVER_INLINE static void emit_here(trace_event_id_t id)
 {
 	posix_trace_event(id, NULL, 0);
 	__asm__ volatile("" ::: "memory"); /* no tail call */

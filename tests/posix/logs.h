@@ -17,7 +17,7 @@ trace_id_t open_log(const char *path);
 bool next_number(trace_id_t log, struct record *r);
 /* holds - checks that the log holds these numbers, in this order, and no others. */
 void holds(const char *path, uint64_t from, uint64_t to);
-/* until_flushed - waits for the end of a flush; gives the status then, with what was told once in between. */
+/* until_flushed - waits for the end of a flush; gives the status then, with what was reported once in between. */
 struct posix_trace_status_info until_flushed(trace_id_t trid);
 /* log_attributes - attributes of a stream for 64 events of 8 bytes, and of its log. */
 trace_attr_t *log_attributes(int stream_policy, int log_policy, size_t log_size);

@@ -39,9 +39,9 @@ def checks(builder: Builder) -> Callable[[str], int]:
 
     @cache
     def get(group: str) -> int:
-        said = run(builder(f"{group}-static", _sources(group), "-flto", "-O2", static=True))
-        found = _SUM.search(said)
-        assert found, said
+        message = run(builder(f"{group}-static", _sources(group), "-flto", "-O2", static=True))
+        found = _SUM.search(message)
+        assert found, message
         return int(found[2])
 
     return get
@@ -55,13 +55,13 @@ def test_static_and_optimised_across_files(group: str, checks: Callable[[str], i
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 @pytest.mark.parametrize("group", _VALGRIND)
 def test_under_valgrind(group: str, builder: Builder) -> None:
-    said = run(
+    message = run(
         "valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--trace-children=yes",
         "--fair-sched=yes",  # else a thread that tries again and again may do so alone
         builder(group, _sources(group)),
         env={"SUITE_QUICK": "1", "SUITE_SECONDS": "200"},
     )  # fmt: skip
-    assert _SUM.search(said), said
+    assert _SUM.search(message), message
 
 
 def test_suite_is_large_enough(checks: Callable[[str], int]) -> None:

@@ -163,12 +163,12 @@ def test_python_controller_and_analyzer(
         with Conversation(sys.executable, controller, pid, log, env=env) as control:
             assert control.hear() == "tracing"
             shop.say()
-    said = subprocess.run(
+    message = subprocess.run(
         [sys.executable, EXAMPLES / "analyzer.py", log],
         env=env, capture_output=True, encoding="utf-8", check=True,
     ).stdout  # fmt: skip
-    assert len(re.findall(r" order taken [0-9a-f]{8}$", said, re.MULTILINE)) == 10
-    assert said.count(" order shipped") == 10
+    assert len(re.findall(r" order taken [0-9a-f]{8}$", message, re.MULTILINE)) == 10
+    assert message.count(" order shipped") == 10
     for example in (controller, EXAMPLES / "analyzer.py"):
         code = example.read_text(encoding="utf-8").partition('"""\n')[2]
         assert len([line for line in code.splitlines() if line.strip()]) <= 10

@@ -124,9 +124,9 @@ def test_compiles(
 
 
 def test_library_exports_that_and_no_more(native_stage: Path) -> None:
-    said = run("nm", "-D", "--defined-only", native_stage / "lib" / "libposixtrace.so.0")
+    message = run("nm", "-D", "--defined-only", native_stage / "lib" / "libposixtrace.so.0")
     # a symbol with a default version says so behind an @
-    exported = {line.split()[-1].partition("@")[0] for line in said.splitlines()}
+    exported = {line.split()[-1].partition("@")[0] for line in message.splitlines()}
     wanted = {name for line in _PROTOTYPES for name in re.findall(r"posix_trace_\w+(?=\()", line)}
     assert {name for name in exported if name.startswith("posix_trace_")} == wanted
     # and what answers for it: sysconf(), and the tracer's way to the streams

@@ -33,10 +33,10 @@ def load(native_stage: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build("load", [SUITE / "programs" / "load.c"], "-O2")
 
 
-def counts(said: str) -> dict[int, dict[int, int]]:
+def counts(message: str) -> dict[int, dict[int, int]]:
     """Return how many events an analyzer found, by process and thread; none may be wrong."""
-    found = re.fullmatch(r"wrong 0, overflows 0:(.*)", said)
-    assert found, said
+    found = re.fullmatch(r"wrong 0, overflows 0:(.*)", message)
+    assert found, message
     result: dict[int, dict[int, int]] = {}
     for pid, thread, count in re.findall(r"(\d+):(\d+)=(\d+)", found[1]):
         result.setdefault(int(pid), {})[int(thread)] = int(count)
@@ -117,14 +117,14 @@ def _kill_one(load: Path, log: Path, role: str, chance: random.Random) -> None:
             "analyzer": analyzer.process.pid,
         }[role]
         if role == "analyzer":  # in the middle of its reading
-            analyzer.tell()
+            analyzer.send()
         os.kill(victim, signal.SIGKILL)
         size = log.stat().st_size
         while role != "controller" and log.stat().st_size < size + (1 << 17):
             time.sleep(0.001)  # the others go on
-        said = re.fullmatch(r"done, ([01]) killed: (.*)", writers.say())
-        assert said, f"{role} killed"
-        assert said[1] == ("1" if role == "traced" else "0")
+        message = re.fullmatch(r"done, ([01]) killed: (.*)", writers.say())
+        assert message, f"{role} killed"
+        assert message[1] == ("1" if role == "traced" else "0")
         if role != "controller":
             controller.end()
             assert controller.hear() == "overrun 0, flush error 0"
@@ -135,7 +135,7 @@ def _kill_one(load: Path, log: Path, role: str, chance: random.Random) -> None:
         after = counts(analyzer.say())
         assert contains(after, before), f"{role} killed: {before} became {after}"
         if role != "controller":  # those that nobody killed have lost nothing
-            written = dict(enumerate(map(int, said[2].split())))
+            written = dict(enumerate(map(int, message[2].split())))
             for process, threads in after.items():
                 assert process == victim or threads == {n: written[n] for n in threads}
             # some may not have come to their first event

@@ -47,11 +47,11 @@ def test_log_holds_both(log: Path, ptt: Ptt) -> None:
     assert "begin" in own
     assert "end" in own
     names = [event["event"] for event in found]
-    said = [
+    ends = [
         at for at, event in enumerate(found)
         if event["event"] == "POSIX_TRACE_EVENT" and event["data"] in {"begin", "end"}
     ]  # fmt: skip
-    assert said[0] < names.index("NEW_THREAD_CREATED") < names.index("THREAD_JOIN_OUT") < said[1]
+    assert ends[0] < names.index("NEW_THREAD_CREATED") < names.index("THREAD_JOIN_OUT") < ends[1]
     times = [int(str(event["ts_ns"])) for event in found]
     assert times == sorted(times)
 

@@ -3,6 +3,7 @@
  * contention.c - contention that is known: three threads in five phases. Each tells for how long threads have waited, as
  * what it was at least and at most, by the program's own clock: `KIND NAME AT-LEAST AT-MOST` in ns.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* deadlock.c - two threads that take two locks in opposite orders, for sure; one that waits for work for ever. */
 /* With an argument the kernel ends it a second after all of them sleep. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <unistd.h>
 

@@ -15,7 +15,7 @@ static pthread_cond_t queue_filled = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_spinlock_t spin;
 static pthread_barrier_t barrier;
-static sem_t slots, items;
+static sem_t slots, items, gate, loose;
 static int queued, over, steps;
 
 static uint32_t next(uint32_t *state)
@@ -106,14 +106,29 @@ static void counts(uint32_t r)
 {
 	struct timespec until = soon(r);
 
-	if (r % 3 == 0) {
+	switch (r % 5) {
+	case 0:
 		sem_wait(&slots);
 		rest(r);
 		sem_post(&slots);
-	} else if (r % 3 == 1) {
+		break;
+	case 1:
 		sem_post(&items);
-	} else {
+		break;
+	case 2:
 		sem_timedwait(&items, &until);
+		break;
+	case 3: /* a lock */
+		if (sem_timedwait(&gate, &until) == 0) {
+			rest(r);
+			sem_post(&gate);
+		}
+		break;
+	default: /* one that ceases to be a lock */
+		if (r % 64 == 0 || sem_timedwait(&loose, &until) == 0) {
+			rest(r);
+			sem_post(&loose);
+		}
 	}
 }
 
@@ -190,6 +205,8 @@ int main(int argc, char **argv)
 	pthread_barrier_init(&barrier, NULL, THREADS);
 	sem_init(&slots, 0, 2);
 	sem_init(&items, 0, 0);
+	sem_init(&gate, 0, 1);
+	sem_init(&loose, 0, 1);
 	pthread_create(&feeds, NULL, feeder, NULL);
 	for (uint32_t i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, worker, (void *)(uintptr_t)(seed * 7919 + i));

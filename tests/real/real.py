@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.record.packets import stack_count
 from tests.support import clean_environment
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def babeltrace_count(trace: Path, *, lost: bool = False) -> int:
     assert not done.stderr, done.stderr[-4000:]
     counts = {what: int(n) for n, what in re.findall(r"(\d+) (.*) messages?\n", done.stdout)}
     assert (counts["Discarded event"] > 0) is lost
-    return counts["Event"]
+    return counts["Event"] - stack_count(trace)
 
 
 def _own_words(stderr: str) -> list[str]:
@@ -194,10 +195,10 @@ class Real:
             if process.poll() is None:
                 process.kill()
                 process.wait()
-        said = errors.read_text(encoding="utf-8", errors="replace")
-        assert status == 0, f"status {status}: {said[-4000:]}"
+        message = errors.read_text(encoding="utf-8", errors="replace")
+        assert status == 0, f"status {status}: {message[-4000:]}"
         if traced:
-            self.without_summary(said)
+            self.without_summary(message)
 
     def client(self, *command: str | os.PathLike[str], timeout: float = 200) -> str:
         """Run an untraced client and return its output."""

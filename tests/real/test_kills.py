@@ -81,7 +81,7 @@ def recorded(trace: Path) -> dict[int, NDArray[Any]]:
     return {tid: np.concatenate(parts) for tid, parts in found.items()}
 
 
-def check(trace: Path, said: list[tuple[int, int, int]], *, dead: bool) -> None:
+def check(trace: Path, message: list[tuple[int, int, int]], *, dead: bool) -> None:
     """Compare what is in the trace with what was published.
 
     Args:
@@ -90,7 +90,7 @@ def check(trace: Path, said: list[tuple[int, int, int]], *, dead: bool) -> None:
         dead: The program died before its recorder and before it was asked: nothing came after.
     """
     found = recorded(trace)
-    for tid, first, events in said:
+    for tid, first, events in message:
         values = found.get(tid, np.zeros(0, np.uint64)) if tid else np.zeros(0, np.uint64)
         assert len(values) >= events, f"thread {tid}: {len(values)} of {events} events"
         assert not dead or len(values) <= events + 1
@@ -149,7 +149,7 @@ class Round:
 
     def kill(self) -> list[tuple[int, int, int]]:
         """Kill, recover, and return what had been published by then."""
-        pid, said = self.progress.pid, self.progress.threads()
+        pid, message = self.progress.pid, self.progress.threads()
         if self.victim == "recorder":
             kill(self.recorder.pid)
         else:
@@ -158,18 +158,18 @@ class Round:
                 kill(each)
             wait_until(lambda: is_dead(pid), "death")
             # What comes when nobody collects any more, and finds no room, is lost and counted.
-            said = self.progress.threads() if self.dies_first else said
+            message = self.progress.threads() if self.dies_first else message
         if self.victim == "program":
             assert self.recorder.wait(200) == 137
-            return said
+            return message
         self.recorder.wait(200)
         if self.victim == "recorder" and self.goes_on:
             # Nobody collects: the program does not mind.
-            wait_until(lambda: self.progress.moved(said), "progress")
+            wait_until(lambda: self.progress.moved(message), "progress")
         self._ptt("recover", self.trace)
         kill(pid)
         wait_until(lambda: is_dead(pid), "death")
-        return said
+        return message
 
     def end(self) -> None:
         """Leave no process."""
@@ -207,8 +207,8 @@ def test_kills(ptt: Ptt, compile_c: Compiler, rounds: Iterator[Round]) -> None:
     program = compile_c(ROOT / "tests" / "real" / "publishing.c")
     for number, this in enumerate(rounds):
         this.start(program)
-        said = this.kill()
-        check(this.trace, said, dead=this.dies_first)
+        message = this.kill()
+        check(this.trace, message, dead=this.dies_first)
         stat = json.loads(ptt("stat", "--format", "json", this.trace).stdout)
         assert stat["damage_bytes"] == 0
         assert stat["state"] == ("complete" if this.victim == "program" else "recovered")

@@ -25,7 +25,7 @@ def test_redis(real: Real) -> None:
         serve = ("--port", str(port), "--bind", "127.0.0.1", "--io-threads", "2",
                  "--io-threads-do-reads", "yes", "--save", "", "--appendonly", "no")  # fmt: skip
         with real.server("redis-server", *serve, port=port, traced=traced, stop=False):
-            said = real.client("redis-benchmark", *address, "-n", "20000", "-c", "50", "-q",
+            message = real.client("redis-benchmark", *address, "-n", "20000", "-c", "50", "-q",
                                "-t", "set,get,lpush,lrange_100", "-P", "4")  # fmt: skip
             # A child of the server saves, so that forking is part of it.
             answers = [
@@ -33,7 +33,7 @@ def test_redis(real: Real) -> None:
                 for words in ("set a 1", "incr a", "llen mylist", "get a", "save", "bgrewriteaof")
             ]
             real.client("redis-cli", *address, "shutdown", "nosave")
-        assert "Error" not in said
+        assert "Error" not in message
         return answers
 
     assert work(traced=True) == work(traced=False)
@@ -81,8 +81,8 @@ def test_mariadb(real: Real, tmp_path: Path) -> None:
             real.client(*client, "create database sbtest")
             real.client(*bench, "--threads=1", "prepare")
             before = real.client(*client, "select count(*), sum(id) from sbtest.sbtest1")
-            said = real.client(*bench, "--threads=4", "run")
-            assert re.search(r"transactions:\s+1000 ", said), said
+            message = real.client(*bench, "--threads=4", "run")
+            assert re.search(r"transactions:\s+1000 ", message), message
             after = real.client(*client, "check table sbtest.sbtest1, sbtest.sbtest2")
         return before + after
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 HEAD = struct.Struct("<I16sIQ6Q4IQIIQQ")
 MORE = 1023
+STACK = 1021  # of the event before it
 IDS = {(event.name, event.variant): event.id for event in EVENTS}
 TAKEN, FREE = IDS["MUTEX_TAKEN", ""], IDS["MUTEX_FREE", ""]
 OBJECT = np.uint64((1 << 48) - 1)
@@ -71,8 +72,9 @@ def streams(trace: Path) -> list[list[Packet]]:
             assert after.discarded >= before.discarded
         for packet in packets:
             ids = packet.slots[:, 0] & np.uint64(1023)
-            assert int((ids != MORE).sum()) == packet.events
-            times = packet.slots[ids != MORE, 0] >> np.uint64(10) & np.uint64((1 << 40) - 1)
+            begins = (ids != MORE) & (ids != STACK)
+            assert int(begins.sum()) == packet.events
+            times = packet.slots[begins, 0] >> np.uint64(10) & np.uint64((1 << 40) - 1)
             offsets = (times - np.uint64(packet.begin)) & np.uint64((1 << 40) - 1)
             assert (np.diff(offsets.astype(np.int64)) >= 0).all(), "time goes back"
     return list(found.values())
@@ -107,7 +109,10 @@ def processes(trace: Path) -> list[dict[str, Any]]:
 
 
 def babeltrace_count(trace: Path) -> int:
-    """Return how many events babeltrace2 sees, and insist that it has nothing to complain about."""
+    """Return how many events babeltrace2 sees, and insist that it has nothing to complain about.
+
+    The stacks of events, which it shows as events, are not counted.
+    """
     done = subprocess.run(
         ["babeltrace2", trace, "-c", "sink.utils.counter", "-p", "step=+0"],
         capture_output=True,
@@ -117,4 +122,10 @@ def babeltrace_count(trace: Path) -> int:
     assert done.stderr == ""
     assert done.returncode == 0
     counts = [line.split()[0] for line in done.stdout.splitlines() if "Event message" in line]
-    return int(counts[-1])
+    return int(counts[-1]) - stack_count(trace)
+
+
+def stack_count(trace: Path) -> int:
+    """Return how many events have a call stack."""
+    packets = (packet for file in trace.glob("stream-*") for packet in packets_of(file))
+    return sum(int((p.slots[:, 0] & np.uint64(1023) == STACK).sum()) for p in packets)

@@ -14,7 +14,7 @@
 #include <sys/time.h>
 
 #include "writer/writer.h"
-#include "writer/site.h"
+#include "origin/site.h"
 
 #define MUTEX_WAIT (2u << 6 | 2)
 #define MUTEX_TAKEN (2u << 6 | 3)

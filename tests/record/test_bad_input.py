@@ -116,7 +116,7 @@ def test_missing_program(ptt: Ptt, here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "content", "status", "said"),
+    ("mode", "content", "status", "message"),
     [
         (0o644, b"#!/bin/sh\n", 126, "not executable"),
         (0o755, b"\x7fELF\2\1\1\0", 126, "Exec format error"),
@@ -126,7 +126,7 @@ def test_missing_program(ptt: Ptt, here: Path) -> None:
     ids=["not executable", "cut off", "no program", "no interpreter"],
 )
 def test_no_program(
-    ptt: Ptt, tmp_path: Path, here: Path, *, mode: int, content: bytes, status: int, said: str
+    ptt: Ptt, tmp_path: Path, here: Path, *, mode: int, content: bytes, status: int, message: str
 ) -> None:
     path = tmp_path / "no-program"
     path.write_bytes(content)
@@ -134,7 +134,7 @@ def test_no_program(
     line = words(ptt("record", "--", path, status=status, cwd=here))
     assert line.startswith("ptt: error: ")
     assert str(path) in line
-    assert line.endswith(said)
+    assert line.endswith(message)
 
 
 def test_directory(ptt: Ptt, tmp_path: Path, here: Path) -> None:

@@ -130,6 +130,6 @@ def test_too_many_are_counted(ptt: Ptt, compile_c: Compiler, trace_dir: Path) ->
     assert found["untraced_processes"] == 7
     # At least what seven threads did with the mutex.
     assert found["lost_by_cause"]["too_many_threads"] >= 7 * 2
-    said = ptt("stat", trace_dir).stdout
-    assert "too_many_threads" in said
-    assert "7 processes ran untraced: there were too many at one time" in said
+    message = ptt("stat", trace_dir).stdout
+    assert "too_many_threads" in message
+    assert "7 processes ran untraced: there were too many at one time" in message

@@ -143,7 +143,7 @@ def test_calls_through_the_library_of_cxx_are_the_programs(
 
 
 @pytest.mark.parametrize("handler", ["shared", "text"])
-def test_other_handlers_are_told_the_same(
+def test_other_handlers_get_the_same_reports(
     handler: str, tmp_path: Path, native_stage: Path, ptt: Ptt
 ) -> None:
     program = _compile_cxx(SOURCE, tmp_path, "-O0", "-no-pie")
@@ -152,8 +152,8 @@ def test_other_handlers_are_told_the_same(
         ptt("record", "--handler", "shared", "-o", trace, "--", program)
         places = {_place(event) for event in _events(ptt, trace) if event["event"] == "MUTEX_TAKEN"}
     else:
-        told = ptt("record", "--handler", "text", "--", program).stderr
-        sites = set(re.findall(r"took mutex .* at program\+(0x[0-9a-f]+)", told))
+        reported = ptt("record", "--handler", "text", "--", program).stderr
+        sites = set(re.findall(r"took mutex .* at program\+(0x[0-9a-f]+)", reported))
         named = subprocess.run(
             ["addr2line", "-s", "-e", program, *(hex(int(site, 16) - 1) for site in sites)],
             capture_output=True,
@@ -265,7 +265,7 @@ def test_no_call_site_is_missed_in_a_burst(compile_c: Compiler, record: Recorder
     assert ptt("stat", trace).stderr == ""
 
 
-def test_more_call_sites_than_numbers_are_said(
+def test_more_call_sites_than_numbers_are_reported(
     compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:
     trace = record(compile_c(MANY_SITES, '-DPAIRS="40000"'))
@@ -282,8 +282,8 @@ def test_events_of_a_script_have_no_call_site(
     script = tmp_path / "says.py"
     script.write_text("import nptltrace\nnptltrace.user_event('warm')\n")
     trace = record(sys.executable, script, options=("--handler", handler))
-    (said,) = (event for event in _events(ptt, trace) if event["source"] == "user")
-    assert (said["site"], said["site_name"]) == ("0x0", "")
+    (message,) = (event for event in _events(ptt, trace) if event["source"] == "user")
+    assert (message["site"], message["site_name"]) == ("0x0", "")
 
 
 def test_in_signal_handlers(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:

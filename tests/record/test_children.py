@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.support import Ptt, Recorder
 
@@ -87,3 +91,21 @@ def test_installed_where_ld_preload_cannot_say(
     stat = json.loads(ptt("stat", "--format", "json", trace).stdout)
     assert [locks, "1", "10"] in [process["cmdline"] for process in stat["processes"]]
     assert stat["event_types"]["MUTEX_TAKEN"] == 10
+
+
+@pytest.mark.parametrize("handler", ["ring", "shared"])
+def test_programs_started_after_the_end_say_nothing(ptt: Ptt, tmp_path: Path, handler: str) -> None:
+    """A daemon that outlives its recording goes on starting programs with its environment."""
+    trace, kept = tmp_path / "t", tmp_path / "env"
+    ptt("record", "-o", trace, "--handler", handler, "--", "sh", "-c", f"env -0 >{kept}")
+    pairs = (pair.split(b"=", 1) for pair in kept.read_bytes().split(b"\0") if pair)
+    env = dict(pairs)
+    assert handler.encode() in env[b"PTHREAD_NPTL_TRACE"]
+    after = subprocess.run(["ls", "/"], env=env, capture_output=True, check=True)
+    assert after.stderr == b""
+    # Where the recording cannot be seen, it may go on.
+    session = env[b"PTHREAD_NPTL_TRACE"].split(b":")[1].split(b",")[0]
+    elsewhere = os.fsencode(tmp_path / Path(os.fsdecode(session)).name)
+    env[b"PTHREAD_NPTL_TRACE"] = env[b"PTHREAD_NPTL_TRACE"].replace(session, elsewhere)
+    hidden = subprocess.run(["ls", "/"], env=env, capture_output=True, check=True)
+    assert b"cannot join the recording" in hidden.stderr

@@ -93,9 +93,9 @@ def test_only_that_is_recorded(ptt: Ptt, compile_c: Compiler, tmp_path: Path, ha
     ):
         options = ["--force", "--handler", handler, "--filter", text, "-o", str(trace)]
         ptt("record", *options, "--", program)
-        told = types(ptt, trace)
-        told.pop("MUTEX_WAIT", None)  # the threads may meet
-        assert told == expected
+        reported = types(ptt, trace)
+        reported.pop("MUTEX_WAIT", None)  # the threads may meet
+        assert reported == expected
         assert f"--filter {text}" in ptt("view", "--count", "1", trace).stderr
 
 

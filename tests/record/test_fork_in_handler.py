@@ -71,8 +71,8 @@ def test_parent_loses_nothing(
 ) -> None:
     """What the child does in its parent's name never gets into the parent's stream."""
     program = compile_c(PROGRAM, f"-DFORK={fork}")
-    said = ptt("record", "--handler", handler, "-o", trace_dir, "--", program, str(FORKS))
-    locked = int(said.stdout)
+    message = ptt("record", "--handler", handler, "-o", trace_dir, "--", program, str(FORKS))
+    locked = int(message.stdout)
     found = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
     assert found["lost"] == found["damage_bytes"] == 0
     assert len(found["processes"]) == 1 + FORKS
@@ -153,10 +153,10 @@ def test_fork_at_each_instruction(
     program = compile_c(STEPS, "-mno-red-zone")
     # No event comes between what is interrupted and what the child does of it.
     level = ["-l", "0,mutex=2"]
-    said = ptt("record", *level, "--handler", handler, "-o", trace_dir, "--", program)
-    passes = int(said.stdout)
+    message = ptt("record", *level, "--handler", handler, "-o", trace_dir, "--", program)
+    passes = int(message.stdout)
     assert passes > 100
-    assert "unfinished" not in said.stderr
+    assert "unfinished" not in message.stderr
     found = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
     assert found["lost"] == found["damage_bytes"] == 0
     assert len(found["processes"]) == passes

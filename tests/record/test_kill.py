@@ -88,7 +88,7 @@ BUFFERS = [(), ("--buffer-budget", "512K"), ("--max-file-size", "64M")]
 def check(run: Running, committed: list[int]) -> None:
     found = pairs_by_mutex(run.trace)
     assert len(found) == THREADS
-    assert all(there >= said for there, said in zip(found, committed, strict=True))
+    assert all(there >= message for there, message in zip(found, committed, strict=True))
     assert babeltrace_count(run.trace) == session(run.trace)["events"]
 
 
@@ -134,7 +134,7 @@ def test_a_recorder_at_work_is_not_disturbed(start: Callable[..., Running], ptt:
     assert session(run.trace)["state"] == "running"
 
 
-def test_the_next_recording_tells_of_one_that_was_killed(
+def test_the_next_recording_names_one_that_was_killed(
     start: Callable[..., Running], ptt: Ptt, tmp_path: Path
 ) -> None:
     run = start()
@@ -153,9 +153,9 @@ def test_what_is_no_trace(ptt: Ptt, tmp_path: Path) -> None:
 
 def test_levels_of_a_running_process(start: Callable[..., Running], ptt: Ptt) -> None:
     run = start("--level", "mutex=1,cond=4")
-    said = ptt("level", str(run.program)).stdout
-    assert "mutex=1" in said
-    assert "cond=4" in said
+    message = ptt("level", str(run.program)).stdout
+    assert "mutex=1" in message
+    assert "cond=4" in message
     ptt("level", str(run.program), "mutex=2")
     run.goes_on()
     ptt("level", "--group", str(run.program), "LEVEL_NONE")
@@ -184,17 +184,17 @@ def test_commands_know_that_the_recorder_is_dead(start: Callable[..., Running], 
     )
     run.recorder.kill()
     run.recorder.wait()
-    said = f"its recorder was killed: `ptt recover {run.trace}` finishes the trace\n"
+    message = f"its recorder was killed: `ptt recover {run.trace}` finishes the trace\n"
     # Nobody waits for what does not come, whoever was there before and whoever comes later.
-    assert follower.communicate(timeout=300)[1].endswith(said)
+    assert follower.communicate(timeout=300)[1].endswith(message)
     assert follower.returncode == 0
     for words in (("view", "-f"), ("check", "--follow"), ("top",), ("report",)):
         done = ptt(*words, run.trace)
-        assert done.stderr.endswith(said), words
+        assert done.stderr.endswith(message), words
     stat = ptt("stat", "--format", "json", run.trace)
-    assert stat.stderr.endswith(said)
+    assert stat.stderr.endswith(message)
     assert json.loads(stat.stdout)["state"] == "killed"
     ptt("recover", run.trace)
     stat = ptt("stat", "--format", "json", run.trace)
-    assert said not in stat.stderr
+    assert message not in stat.stderr
     assert json.loads(stat.stdout)["state"] == "recovered"

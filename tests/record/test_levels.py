@@ -24,7 +24,7 @@ from nptltrace.recording.settings.levels import parse_levels
         ("LEVEL_IO,LEVEL_MUTEX_ALL", 3, "mutex=4"),
     ],
 )
-def test_what_the_tracer_is_told(spec: str, number: int, argument: str) -> None:
+def test_what_the_tracer_is_given(spec: str, number: int, argument: str) -> None:
     levels = parse_levels(spec)
     assert (levels.number, levels.argument) == (number, argument)
 

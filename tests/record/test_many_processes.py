@@ -27,7 +27,7 @@ class Table:
     def __init__(self) -> None:
         self.news: list[Any] = []
         self.pids: list[int] = []
-        self.announced: list[tuple[int, int, int]] = []
+        self.announced: list[tuple[int, int, int, int | None]] = []
         self.gone: list[int] = []
 
     def add(self, pid: int) -> int:
@@ -50,7 +50,7 @@ class Table:
     def process_gone(self, index: int) -> None:
         self.gone.append(index)
 
-    def sites(self) -> list[tuple[int, int, int]]:
+    def sites(self) -> list[tuple[int, int, int, int | None]]:
         return self.announced
 
     def sites_taken(self, count: int) -> None:
@@ -58,7 +58,7 @@ class Table:
 
 
 class Watched:
-    """Processes that sleep, and the watch that knows them."""
+    """Processes that wait, and the watch that knows them."""
 
     def __init__(self, directory: Path, stack: ExitStack, count: int) -> None:
         self.table = Table()
@@ -71,9 +71,15 @@ class Watched:
         self.watch.step()
 
     def start(self) -> subprocess.Popen[bytes]:
-        child = subprocess.Popen(["sleep", "600"])
-        self._stack.callback(child.wait)
+        # One that answers has loaded all that it ever will: there is the same to read of each.
+        pipe = subprocess.PIPE
+        child = subprocess.Popen(["cat"], stdin=pipe, stdout=pipe, bufsize=0)
+        self._stack.enter_context(child)
         self._stack.callback(child.kill)
+        assert child.stdin
+        assert child.stdout
+        child.stdin.write(b"?")
+        assert child.stdout.read(1) == b"?"
         self.table.add(child.pid)
         return child
 
@@ -128,7 +134,7 @@ def test_one_that_calls_from_elsewhere_costs_the_same_among_many(
 ) -> None:
     costs = []
     for watched in few_and_many:
-        watched.table.announced.append((2, 1, 0x1000))
+        watched.table.announced.append((2, 1, 0x1000, None))
         watched.watch.sites()
         costs.append(instructions(watched.watch.step))
     few, many = costs

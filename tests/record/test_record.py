@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -150,6 +151,12 @@ def last_line(stderr: str) -> dict[str, str]:
     return match.groupdict()
 
 
+def children_cpu_s() -> float:
+    """Return how much processor time all that this process has run took."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class TestWhole:
     """What goes in comes out."""
 
@@ -159,11 +166,11 @@ class TestWhole:
     ) -> None:
         trace = tmp_path / "t"
         command = [str(own("counted")), str(tmp_path / "words"), str(threads), str(operations)]
-        said = last_line(ptt("record", "-o", trace, "--", *command).stderr)
+        printed = last_line(ptt("record", "-o", trace, "--", *command).stderr)
         assert pairs_by_mutex(trace) == [operations] * threads
-        assert said["lost"] == "0"
-        assert int(said["threads"]) == threads + 1
-        assert babeltrace_count(trace) == int(said["events"]) == session(trace)["events"]
+        assert printed["lost"] == "0"
+        assert int(printed["threads"]) == threads + 1
+        assert babeltrace_count(trace) == int(printed["events"]) == session(trace)["events"]
 
     def test_what_is_known_of_the_program(
         self, record: Recorder, own: Callable[[str], Path]
@@ -200,7 +207,9 @@ class TestWhole:
     def test_imports_nothing_heavy(self, ptt: Ptt, tmp_path: Path) -> None:
         """Nor what would keep it from ending at once."""
         heavy = {"numpy", "pyarrow", "rich", "elftools", "shutil", "subprocess", "tempfile"}
-        heavy |= {"typing", "dataclasses", "inspect", "locale"}
+        heavy |= {"typing", "dataclasses", "inspect", "locale", "gettext", "urllib.parse", "mmap"}
+        heavy |= {"logging", "random", "socket", "importlib.metadata"}
+        heavy |= {"nptltrace.recording.control", "nptltrace.recording.settings.filters"}
         code = (
             "import sys; from nptltrace.cli import main; main(sys.argv[1:]); "
             f"print(sorted({heavy | {'atexit', 'threading'}} & set(sys.modules)))"
@@ -217,8 +226,8 @@ class TestWhole:
         program = compile_c(LONGEST, name="longest")
         options = ("--buffer-size", "8K", "--buffer-budget", "64K")
         trace = record(program, options=options, timeout=30)
-        said = ptt("view", "--format", "jsonl", "--event", "USER", trace).stdout
-        assert [json.loads(line)["size"] for line in said.splitlines()] == [5000] * 40
+        printed = ptt("view", "--format", "jsonl", "--event", "USER", trace).stdout
+        assert [json.loads(line)["size"] for line in printed.splitlines()] == [5000] * 40
 
     def test_real_time_threads_lose_nothing_where_others_wait(
         self, ptt: Ptt, compile_c: Compiler, tmp_path: Path
@@ -231,38 +240,35 @@ class TestWhole:
         assert (done.returncode, last_line(done.stderr)["lost"]) == (0, "0")
 
     def test_more_threads_than_buffers(self, ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+        """Processor time grows as their number does, also where each takes a buffer of another."""
         program = compile_c(AT_ONE_TIME, name="at_one_time")
         # Each thread has a file, and some file systems take long to make one.
         memory = Path("/dev/shm")  # noqa: S108 -- for the file system that it is
         place = memory if os.access(memory, os.W_OK) else tmp_path
-        ratios = []
-        for _ in range(3):
+        spent = []
+        for threads in (7000, 14000):
+            if subprocess.run([program, str(threads)], check=False).returncode == 77:
+                pytest.skip("so many threads are not permitted")
             with tempfile.TemporaryDirectory(dir=place) as directory:
-                began = time.monotonic()
-                plain = subprocess.run([program, "12000"], check=False).returncode
-                between = time.monotonic()
-                if plain == 77:
-                    pytest.skip("so many threads are not permitted")
-                done = ptt("record", "-o", Path(directory, "t"), "--", program, "12000")
-                ratios.append((time.monotonic() - between) / (between - began))
-            said = last_line(done.stderr)
-            assert (said["lost"], said["threads"]) == ("0", "12001")
-            if ratios[-1] < 10:
-                break
-        assert min(ratios) < 10
+                before = children_cpu_s()
+                done = ptt("record", "-o", Path(directory, "t"), "--", program, str(threads))
+                spent.append(children_cpu_s() - before)
+            printed = last_line(done.stderr)
+            assert (printed["lost"], printed["threads"]) == ("0", str(threads + 1))
+        assert spent[1] < 4 * spent[0]
 
-    def test_empty_packets_tell_of_losses(
+    def test_empty_packets_report_losses(
         self, record: Recorder, own: Callable[[str], Path]
     ) -> None:
         words = record.directory.parent / "words"
         options = ("--when-full", "drop", "--buffer-budget", "64K")
         trace = record(own("counted"), words, "4", "100000", options=options)
         facts = session(trace)
-        told = sum(packets[-1].discarded for packets in streams(trace))
-        assert told == sum(facts["lost"].values())
+        reported = sum(packets[-1].discarded for packets in streams(trace))
+        assert reported == sum(facts["lost"].values())
         recorded = sum(packet.events for packets in streams(trace) for packet in packets)
         # Each thread makes 6 events of its life and its mutex, the process 2.
-        assert abs(recorded + told - (4 * 200_000 + 4 + 4 * 5 + 2)) <= 8
+        assert abs(recorded + reported - (4 * 200_000 + 4 + 4 * 5 + 2)) <= 8
 
 
 class TestExitStatus:
@@ -332,6 +338,13 @@ class TestExitStatus:
         done = ptt("record", *options, "-o", tmp_path / "t", "--", "true", status=2)
         assert len(done.stderr.splitlines()) == 1
         assert list(tmp_path.iterdir()) == []
+
+    def test_force_where_nothing_could_be_written(self, ptt: Ptt, tmp_path: Path) -> None:
+        trace = tmp_path / "t.ptt"
+        killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+        command = ("--handler", "file", "-o", trace, "--", sys.executable, "-c", killed)
+        ptt("record", *command, status=137)
+        ptt("record", "--force", *command, status=137)
 
     def test_force(self, ptt: Ptt, tmp_path: Path) -> None:
         trace = tmp_path / "t"
@@ -405,10 +418,10 @@ class TestChildren:
                 line = process.stderr.readline()
             assert "waiting for what it started" in line
             process.send_signal(signal.SIGINT)
-            said = last_line(process.stderr.readline())
+            printed = last_line(process.stderr.readline())
             os.kill(sleeper, signal.SIGTERM)
         assert process.returncode == 0
-        assert said["lost"] == "0"
+        assert printed["lost"] == "0"
 
 
 class TestSignals:
@@ -430,10 +443,10 @@ class TestSignals:
             time.sleep(0.1)
             process.send_signal(number)
             assert process.stderr is not None
-            said = last_line(process.stderr.read())
+            printed = last_line(process.stderr.read())
         assert process.returncode == 128 + number
         assert session(trace)["state"] == "complete"
-        assert babeltrace_count(trace) == int(said["events"])
+        assert babeltrace_count(trace) == int(printed["events"])
 
 
 class TestLimits:
@@ -454,7 +467,8 @@ class TestLimits:
         removed = re.search(r"ptt: (\d+) older events", done.stderr)
         assert removed is not None
         total = int(removed[1]) + session(trace)["events"]
-        assert total == 800_000 + 2 + 2 * 5 + 2
+        # A thread that has to wait for room has an event of that, at each level.
+        assert total - (800_000 + 2 + 2 * 5 + 2) in range(100)
 
     @pytest.mark.parametrize("policy", ["loop", "until-full"])
     def test_policies(
@@ -529,7 +543,9 @@ class TestLimits:
             assert "cannot write the trace: No space left on device" in done.stderr
             facts = session(small / "t")
             streams(small / "t")
-            assert facts["events"] + facts["lost"]["not_written"] == 800_000 + 2 + 2 * 5 + 2
+            total = facts["events"] + facts["lost"]["not_written"]
+            # A thread that has to wait for room has an event of that, at each level.
+            assert total - (800_000 + 2 + 2 * 5 + 2) in range(100)
 
     def test_many_threads_in_little_room(self, record: Recorder, compile_c: Compiler) -> None:
         program = compile_c(

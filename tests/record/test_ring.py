@@ -47,7 +47,7 @@ def collect(
             collector.drain(flush=random.random() < flushes)  # noqa: S311
             collector.wait(0.002)
         assert process.stdout is not None
-        said = int(process.stdout.read())
+        message = int(process.stdout.read())
     for place, _ in collector.processes():
         collector.process_gone(place)
     collector.close()
@@ -58,7 +58,7 @@ def collect(
     text = metadata_text(uuid=uuid, clock_uuid=uuid, calibration=calibration, env={"x": 'a"\\\n'})
     (trace / "metadata").write_text(text)
     collector.destroy()
-    return said, stats, trace
+    return message, stats, trace
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def collect(
 def test_counts_exactly(
     ring_writer: Path, tmp_path: Path, args: tuple[int, ...], options: dict[str, int]
 ) -> None:
-    said, stats, trace = collect(ring_writer, tmp_path, *args, **options)
+    message, stats, trace = collect(ring_writer, tmp_path, *args, **options)
     found = [packet for packets in streams(trace) for packet in packets]
     assert stats.lost == 0
     assert sum(packet.events for packet in found) == stats.events
     assert stats.bytes == sum(file.stat().st_size for file in trace.glob("stream-*"))
     # A writer that waited adds an event that says so.
     waits = sum(int((packet.slots[:, 0] & 1023 == 13 << 6).sum()) for packet in found)
-    assert stats.events == said + waits
+    assert stats.events == message + waits
     assert babeltrace_count(trace) == stats.events
 
 
@@ -103,14 +103,14 @@ def test_real_time_threads_have_room_where_others_wait(
     command = [str(ring_real_time), str(tmp_path), str(real_time)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        said = process.stdout.readline()  # nothing is drained before
+        message = process.stdout.readline()  # nothing is drained before
         while process.poll() is None:
             collector.drain(flush=True)
             collector.wait(0.002)
     if process.returncode == 77:
         collector.destroy()
         pytest.skip("real-time policies need a right that is missing here")
-    assert said == "recorded\n"
+    assert message == "recorded\n"
     collector.process_gone(0)
     collector.close()
     stats = collector.finish()
@@ -134,11 +134,11 @@ def test_a_thread_killed_while_it_waits_waits_no_longer(
     command = [str(ring_real_time), str(tmp_path), "10"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        said = process.stdout.readline()
-        if said:
+        message = process.stdout.readline()
+        if message:
             assert waiters() == 1
         process.kill()
-    if not said:
+    if not message:
         collector.destroy()
         pytest.skip("real-time policies need a right that is missing here")
     collector.process_gone(0)

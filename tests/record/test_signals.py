@@ -76,17 +76,17 @@ class Background:
             # the program holds the pipe as well
             self.mark.unlink(missing_ok=True)
             self.process.kill()
-            said = self.process.communicate(timeout=60)[1]
-        return self.process.returncode, said
+            message = self.process.communicate(timeout=60)[1]
+        return self.process.returncode, message
 
 
 def test_a_signal_that_the_program_ignores_ends_the_recording(ptt: Ptt, tmp_path: Path) -> None:
     background = Background(ptt, tmp_path, "trap '' INT;")
     background.process.send_signal(signal.SIGINT)
-    status, said = background.end()
+    status, message = background.end()
     assert status == 128 + signal.SIGINT
-    assert "ended by SIGINT; the program goes on untraced" in said
-    assert "ptt: recorded " in said
+    assert "ended by SIGINT; the program goes on untraced" in message
+    assert "ptt: recorded " in message
 
 
 def test_a_second_interrupt_ends_the_recording(ptt: Ptt, tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def test_a_second_interrupt_ends_the_recording(ptt: Ptt, tmp_path: Path) -> None
     background.until(got.exists)
     assert background.process.poll() is None
     background.process.send_signal(signal.SIGINT)
-    status, said = background.end()
+    status, message = background.end()
     assert status == 128 + signal.SIGINT
-    assert "the program goes on untraced" in said
+    assert "the program goes on untraced" in message
 
 
 def test_search_goes_on_behind_a_directory_without_permission(

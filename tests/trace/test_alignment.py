@@ -122,9 +122,9 @@ def test_one_clock_is_exact_whatever_its_speed_was_measured_to_be(here: Machine)
 
 def test_one_clock_of_two_speeds_is_refused(here: Machine, ptt: Ptt) -> None:
     traces = here.trace(S), here.trace(S, frequency=TSC * 2)
-    said = ptt("view", *traces, status=2).stderr
-    assert said.startswith("ptt: error: ")
-    assert said.endswith(
+    message = ptt("view", *traces, status=2).stderr
+    assert message.startswith("ptt: error: ")
+    assert message.endswith(
         f"say that they are by one clock, but of {TSC} and {TSC * 2} ticks a second: "
         "there is no common time\n"
     )
@@ -138,9 +138,10 @@ def test_clocks_of_one_machine(here: Machine, ptt: Ptt) -> None:
     assert rows(first, second) == [(0, 1), (200, 1), (400, 2), (600, 2), (800, 3)]
     found = Source([first, second]).alignment
     assert (found.one_clock, found.uncertainty_ns, found.start_unix_ns) == (False, 70, BOOT + S)
-    said = ptt("view", first, second).stderr
+    message = ptt("view", first, second).stderr
     assert (
-        said == "ptt: warning: the traces are by different clocks of one machine, to within 70 ns\n"
+        message
+        == "ptt: warning: the traces are by different clocks of one machine, to within 70 ns\n"
     )
 
 
@@ -221,17 +222,17 @@ def test_merge_of_different_handlers(here: Machine, tmp_path: Path, ptt: Ptt) ->
         assert [row["pid"] for row in shown(ptt, again)] == [200, 200]
 
 
-def test_merge_refuses_processes_that_cannot_be_told_apart(
+def test_merge_refuses_processes_that_cannot_be_distinguished(
     here: Machine, tmp_path: Path, ptt: Ptt
 ) -> None:
     traces = here.trace(S), here.trace(S + 100, clock="monotonic", records=True)
-    said = ptt("merge", "-o", tmp_path / "both.ptt", *traces, status=2).stderr
-    assert "both have a process 100" in said
+    message = ptt("merge", "-o", tmp_path / "both.ptt", *traces, status=2).stderr
+    assert "both have a process 100" in message
     assert not (tmp_path / "both.ptt").exists()
 
 
 @pytest.mark.parametrize("kind", ["MUTEX_TAKEN", "COND_WAIT_OUT"])
-def test_merge_splits_what_40_bits_cannot_tell_apart(
+def test_merge_splits_what_40_bits_cannot_distinguish(
     here: Machine, there: Machine, tmp_path: Path, ptt: Ptt, kind: str
 ) -> None:
     # 1000 s are less than 2^40 ns, and more than 2^40 ticks.

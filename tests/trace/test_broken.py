@@ -203,7 +203,7 @@ def _exercise(trace: Path) -> None:
     counts, _, _ = libpttread.count(source.reader, workers=2, objects=True)
     assert sum(count.events for count in counts) >= 0
     for stream in range(source.reader.stream_count()):
-        what = libpttread.Copy(to_packet=libpttread.ANY, process_filter=libpttread.ANY)
+        what = libpttread.Copy(to_packet=libpttread.ANY)
         what.thread_filter = libpttread.ANY
         what.tick_mul = what.tick_div = 1
         with (trace / ".copy").open("wb") as file:

@@ -222,7 +222,7 @@ def test_stat(small_trace: Path, ptt: Ptt) -> None:
     assert "MUTEX_TAKEN" in ptt("stat", "-l").stdout
 
 
-def test_losses_are_told(small_trace: Path, ptt: Ptt) -> None:
+def test_losses_are_reported(small_trace: Path, ptt: Ptt) -> None:
     session = {"state": "complete", "lost": {"buffers_full": 7, "not_written": 0}}
     (small_trace / "info" / "session.json").write_text(json.dumps(session))
     assert json.loads(ptt("stat", "--format", "json", small_trace).stdout)["lost"] == 7
@@ -233,7 +233,7 @@ def test_losses_are_told(small_trace: Path, ptt: Ptt) -> None:
     ("library", "times"),
     [("libgomp.so.1.0.0", 1), ("libgomp-a34b3233.so.1", 1), ("libgompers.so", 0)],
 )
-def test_runtimes_that_bring_their_own_locks_are_told(
+def test_runtimes_that_bring_their_own_locks_are_reported(
     tmp_path: Path, ptt: Ptt, library: str, times: int
 ) -> None:
     made = small(tmp_path / "omp.ptt")
@@ -244,7 +244,7 @@ def test_runtimes_that_bring_their_own_locks_are_told(
     uncovered = json.loads(ptt("stat", "--format", "json", trace).stdout)["uncovered"]
     assert [item["module"] for item in uncovered] == [path] * times
     text = ptt("stat", trace).stdout
-    assert text.count("its locks and barriers are not seen") == times
+    assert text.count("its barriers are not seen, nor what it locks itself") == times
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -286,8 +286,28 @@ def test_cut(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
     ptt("cut", "--start", "2", "-o", again, "--force", trace)
     assert babeltrace(again) == TOTAL - 2
     ptt("cut", "-o", tmp_path / "no.ptt", trace, status=2)
-    said = ptt("cut", "--from", "1h", "-o", tmp_path / "none.ptt", trace).stderr
-    assert said.endswith("none.ptt: there is none in this part\n")
+    message = ptt("cut", "--from", "1h", "-o", tmp_path / "none.ptt", trace).stderr
+    assert message.endswith("none.ptt: there is none in this part\n")
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_cut_of_threads(tmp_path: Path, ptt: Ptt, *, records: bool) -> None:
+    made = small(tmp_path / "run.ptt")
+    trace = made.write_records() if records else made.write()
+    whole = lines(ptt, trace)
+    for words, tids in (("101", {101}), ("101,102", {101, 102})):
+        cut, late = tmp_path / f"{words}.ptt", tmp_path / f"{words}-late.ptt"
+        ptt("cut", "--tid", words, "-o", cut, trace)
+        assert lines(ptt, cut) == [row for row in whole if row["tid"] in tids]
+        ptt("cut", "--tid", words, "--from", "500us", "-o", late, trace)
+        assert lines(ptt, late) == lines(ptt, "--from", "500us", cut)
+        session = json.loads((late / "info" / "session.json").read_text())
+        assert session["part"] == ("thread" if len(tids) == 1 else None)
+    ptt("cut", "--pid", "100", "-o", tmp_path / "process.ptt", trace)
+    assert lines(ptt, tmp_path / "process.ptt") == whole
+    none = tmp_path / "none.ptt"
+    assert "999" in ptt("cut", "--tid", "999", "-o", none, trace).stderr
+    assert lines(ptt, none) == []
 
 
 @pytest.mark.parametrize("records", [False, True])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nptltrace.trace.symbols.site import ENTRY, address_of_site, is_entry
+from nptltrace.trace.symbols.places.site import ENTRY, address_of_site, is_entry
 from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
@@ -58,11 +58,12 @@ def test_a_thread_begins_in_its_routine(
     assert "earlier" not in ptt("view", trace).stdout
     assert len(ptt("view", "--site", "earlier", "--format", "csv", trace).stdout.splitlines()) <= 1
     query = (
-        "select s.site, e.site from events e join sites s on s.site_id = e.stack_id "
+        "select s.site, e.site from events e join stacks using (stack_id) "
+        "join sites s using (site_id) "
         "where e.event = 'THREAD_BEGIN'"
     )
     (row,) = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
-    assert list(row.values()) == ["worker", int(begin["site"], 16)]
+    assert list(row.values()) == ["worker", begin["site"]]
     out = tmp_path / "tables"
     ptt("export", "--to", "csv", "-o", out, trace)
     assert "earlier" not in "".join(file.read_text() for file in out.glob("*.csv"))

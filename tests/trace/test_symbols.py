@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nptltrace.trace.source import Source
-from nptltrace.trace.symbols import code
-from nptltrace.trace.symbols.demangle import demangle
+from nptltrace.trace.symbols.elf import code
+from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.lookup import Symbols
 from tests.trace.builder import Builder, Event
 from tests.trace.conftest import T0
@@ -226,8 +226,8 @@ def test_debug_links(tmp_path: Path, place: str) -> None:
 
 def test_bundle_makes_a_trace_readable_elsewhere(pool: Ran, ptt: Ptt) -> None:
     name = pool.site_name()
-    said = ptt("bundle", pool.trace).stderr
-    assert f"put 2 names, 1 with a source line, into {pool.trace}" in said
+    message = ptt("bundle", pool.trace).stderr
+    assert f"put 2 names, 1 with a source line, into {pool.trace}" in message
     pool.program.unlink()
     assert pool.site_name() == name
     assert pool.lock_name() == "pool::table_lock"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import PROGRAMS
+from tests.support import PROGRAMS
 from tests.tracer.counted import Runner
 
 if TYPE_CHECKING:

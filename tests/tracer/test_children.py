@@ -206,6 +206,32 @@ def test_children_made_inside_the_library(how: str, traced: Runner, compile_c: C
     assert spawned.fields["child"] == (child.pid if listed else 0)
 
 
+# Words that need a shell, and words that need none.
+WORDS = """
+#include <stdio.h>
+#include <string.h>
+#include <wordexp.h>
+
+int main(int argc, char **argv)
+{
+    wordexp_t words;
+
+    return wordexp(argv[1], &words, 0) || strcmp(words.we_wordv[0], argv[2]) != 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("word", "result", "children"), [("$(echo a)", "a", 1), ("b", "b", 0)])
+def test_children_of_wordexp_are_recorded_and_not_reported(
+    word: str, result: str, children: int, traced: Runner, compile_c: Compiler
+) -> None:
+    run = traced(compile_c(WORDS), word, result)
+    assert run.status == 0
+    parent, *others = run.processes
+    assert [process.events[0].fields["ppid"] for process in others] == [parent.pid] * children
+    assert not parent.of("PROCESS_FORK") + parent.of("PROCESS_SPAWN")
+
+
 def test_children_that_proc_has_under_other_ids(traced: Runner, compile_c: Compiler) -> None:
     """A process with the /proc of another PID namespace cannot find the id of its child there."""
     own_ids = ["unshare", "--user", "--map-root-user", "--pid", "--fork"]

@@ -105,8 +105,8 @@ def test_priorities(traced: Runner, compile_c: Compiler) -> None:
     run = traced(compile_c(PRIORITIES, name="priorities"), level=1)
     if run.status == 77:
         pytest.skip("real-time priorities need a right that is missing here")
-    told = [
+    reported = [
         (event.fields["policy"], event.fields["priority"])
         for event in run.only.of("THREAD_PRIORITY")
     ]
-    assert told == [(1, 7), (1, 7), (1, 3), (0, 0)]
+    assert reported == [(1, 7), (1, 7), (1, 3), (0, 0)]

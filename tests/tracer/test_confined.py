@@ -1,13 +1,16 @@
-"""prctl and seccomp: a confinement that is refused is none; threads that name themselves."""
+"""prctl and seccomp: a confinement that is refused is none; names and stacks of threads."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from tests.support import Compiler
+    from pathlib import Path
+
+    from tests.support import Compiler, Ptt
     from tests.tracer.counted import Runner
 
 REFUSED = """
@@ -36,6 +39,53 @@ int main(void)
     }
     waitpid(child, NULL, 0);
     (void)none;
+    return 0;
+}
+"""
+# Threads that begin in a confined program, call themselves often enough to need pages that they had
+# not come to before, and keep one another waiting.
+CONFINED = """
+#include "in_turn.h"
+#define _GNU_SOURCE
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/prctl.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+__attribute__((noinline)) static void deeper(int left)
+{
+    char room[1500];
+    memset(room, left, sizeof(room));
+    if (left) {
+        deeper(left - 1);
+    } else {
+        TAKE_IN_TURN(&mutex);
+    }
+    __asm__ volatile("" : : "r"(room) : "memory");
+}
+static void *run(void *arg)
+{
+    for (int i = 0; i < 20; i++)
+        deeper(i % 10);
+    return arg;
+}
+int main(void)
+{
+    struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog filter = {.len = 1, .filter = &all};
+    pthread_attr_t small;
+    pthread_t thread[2];
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        return 1;
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+        return 1;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 128 << 10);
+    pthread_create(&thread[0], NULL, run, NULL);
+    pthread_create(&thread[1], &small, run, NULL);
+    pthread_join(thread[0], NULL);
+    pthread_join(thread[1], NULL);
     return 0;
 }
 """
@@ -89,3 +139,16 @@ def test_threads_name_themselves(traced: Runner, compile_c: Compiler) -> None:
     assert run.status == 0
     named = [event.text for process in run.processes for event in process.of("THREAD_NAME")]
     assert named == ["longer than the", "by system call"]
+
+
+def test_threads_of_a_confined_program_have_stacks(
+    ptt: Ptt, compile_c: Compiler, tmp_path: Path
+) -> None:
+    trace = tmp_path / "run.ptt"
+    ptt("record", "-o", trace, "--", compile_c(CONFINED))
+    query = """select w.tid, s.frames from waits w left join stacks s using (run_id, stack_id)
+        where w.class = 'contended'"""
+    waits = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
+    assert len({wait["tid"] for wait in waits}) == 2
+    # main() waits for none; the thread's function, what it calls, and what calls it
+    assert all(len(wait["frames"] or []) >= 3 for wait in waits)

@@ -95,13 +95,13 @@ def running(profile: Path) -> Iterator[Firefox]:
     command: list[str | Path] = [FIREFOX, "--headless", "--no-remote", "--profile", profile]
     command += ["--width", "1400", "--height", "900", "--remote-debugging-port", "0", "about:blank"]
     # It says more than a pipe holds that nobody reads.
-    said = profile / "said"
-    with said.open("wb") as file, subprocess.Popen(
+    message = profile / "said"
+    with message.open("wb") as file, subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=file,
         env={"HOME": str(profile), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
     ) as browser:  # fmt: skip
         try:
-            while not (found := _LISTENS.search(said.read_text(errors="replace"))):
+            while not (found := _LISTENS.search(message.read_text(errors="replace"))):
                 assert browser.poll() is None, "Firefox ended"
                 time.sleep(0.05)
             url = f"{found[1]}/session"

@@ -16,11 +16,35 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-__all__ = ["CHROMIUM", "PATIENCE_MS", "SHOTS", "Look", "opened", "serving"]
+__all__ = ["CHROMIUM", "LANE", "PATIENCE_MS", "SHOTS", "Look", "opened", "serving"]
 
 CHROMIUM = "/usr/bin/chromium"
 SHOTS = ROOT / "build" / "screenshots"
 PATIENCE_MS = 60_000
+# Shares of the first lane of a row, between its first and last drawn column, by colour.
+LANE = """([name, tokens, title = "Threads"]) => {
+    const colour = token => {
+        const text = getComputedStyle(document.documentElement).getPropertyValue(token).trim();
+        return [1, 3, 5].map(at => parseInt(text.slice(at, at + 2), 16));
+    };
+    const pane = document.querySelector(`section[aria-label=${title}]`);
+    const row = [...pane.querySelectorAll('.name.row')]
+        .find(row => row.querySelector('.label').textContent.startsWith(name));
+    if (!row) return null;
+    const top = new DOMMatrix(getComputedStyle(row).transform).m42 + 2;
+    const canvas = pane.querySelector('canvas.spans');
+    const { data, width } = canvas.getContext('2d').getImageData(0, top, canvas.width, 17);
+    const known = tokens.map(colour);
+    const found = known.map(() => 0);
+    for (let at = 0; at < data.length; at += 4) {
+        // A pattern is drawn over its colour, and darker: the nearest by direction is meant.
+        const near = known.map(c => Math.hypot(...c.map((v, n) => v - data[at + n])));
+        const least = Math.min(...near);
+        if (least < 90 && data[at + 3]) found[near.indexOf(least)]++;
+    }
+    const all = found.reduce((sum, n) => sum + n, 0);
+    return found.map(n => n / all);
+}"""
 
 
 @contextmanager
@@ -114,7 +138,7 @@ class Look:
         )
         return str(found.json_value())
 
-    def wait_for_events(self, told: list[str]) -> None:
+    def wait_for_events(self, reported: list[str]) -> None:
         """Wait until the event list shows these lines of `ptt view`, as far as there is room.
 
         What names a thread or a lock is said in other words there, and so are microseconds.
@@ -128,7 +152,7 @@ class Look:
                     && rows.map(row => row.children[3].textContent.replaceAll(' µs', ' us'))
                         .every((text, n) => told[n].includes(text) || / is named /.test(text));
             }""",
-            told,
+            reported,
         )
 
     def wait_for_width(self, least_ns: int, most_ns: int) -> None:

@@ -48,8 +48,8 @@ class Reference:
             durations = table["dur_ns"].to_pylist()
             processes = table["process"].to_pylist()
             if by == "thread":
-                who = list(zip(processes, tids, strict=True))
-                at = rows.rows_of_threads(who, begins)
+                pairs = list(zip(processes, tids, strict=True))
+                at = rows.rows_of_threads(pairs, begins)
             else:
                 at = [rows.row_of(number) for number in numbers]
             for row, state, t, dur in zip(at, states, begins, durations, strict=True):

@@ -31,9 +31,9 @@ def wait_for(asks: Callable[[], str]) -> str:
             time.sleep(0.01)
 
 
-def test_whoever_asks_is_told_how_far_it_is() -> None:
+def test_every_client_learns_how_far_it_is() -> None:
     half, go, calls = Event(), Event(), []
-    told = Event()
+    reported = Event()
 
     def find(step: Callable[[float], None]) -> str:
         calls.append(1)
@@ -42,7 +42,7 @@ def test_whoever_asks_is_told_how_far_it_is() -> None:
         assert go.wait(PATIENCE_S)
         return "found"
 
-    asked = Jobs(told.set)
+    asked = Jobs(reported.set)
     with pytest.raises(Later):
         asked.ask("key", find)
     assert half.wait(PATIENCE_S)
@@ -51,7 +51,7 @@ def test_whoever_asks_is_told_how_far_it_is() -> None:
     assert later.value.progress == pytest.approx(0.5)
     go.set()
     assert wait_for(lambda: str(asked.ask("key", find))) == "found"
-    assert told.wait(PATIENCE_S)
+    assert reported.wait(PATIENCE_S)
     assert asked.ask("key", find) == "found"
     assert len(calls) == 1
     asked.forget(0)
@@ -87,7 +87,7 @@ def test_work_is_given_up(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
         assert wait_for(lambda: str(asked.ask("other", lambda _: "other"))) == "other"
 
 
-def test_what_goes_wrong_is_told() -> None:
+def test_what_goes_wrong_is_reported() -> None:
     def find(_: Callable[[float], None]) -> str:
         raise OSError("gone")
 

@@ -49,24 +49,24 @@ COLUMNS = (
 )
 
 
-def same_numbers(shown: dict[str, str], told: dict[str, Any]) -> bool:
-    return {column: int(shown[column]) for column in COLUMNS} == {c: told[c] for c in COLUMNS}
+def same_numbers(shown: dict[str, str], reported: dict[str, Any]) -> bool:
+    return {column: int(shown[column]) for column in COLUMNS} == {c: reported[c] for c in COLUMNS}
 
 
 # ---- numbers ----
 
 
 def test_contention_is_what_report_says(look: Look, ptt: Ptt, story: Path) -> None:
-    told = report(ptt, story)
+    reported = report(ptt, story)
     look.panel("contention")
     rows = {row["label"]: row for row in look.grid("Contention")}
-    for item in told["objects"]:
+    for item in reported["objects"]:
         assert same_numbers(rows[named(item)], item)
         caused = sum(one["wait_caused_ns"] for one in item["blamed"])
         assert int(rows[named(item)]["caused"]) == caused
     totals = look.page.locator("#panel-contention .totals")
-    assert totals.get_attribute("data-wait-ns") == str(told["wait_ns"])
-    assert totals.get_attribute("data-waits") == str(told["waits"])
+    assert totals.get_attribute("data-wait-ns") == str(reported["wait_ns"])
+    assert totals.get_attribute("data-waits") == str(reported["waits"])
     look.shot("contention")
 
 
@@ -79,36 +79,36 @@ def test_contention_by_thread_site_and_pair(look: Look, ptt: Ptt, story: Path) -
         ("thread,object", "pairs",
          lambda item: f"{item['tid']} {item['thread_name']}, {named(item)}"),
     ):  # fmt: skip
-        told = {label(item): item for item in report(ptt, story, "--by", by)[key]}
+        reported = {label(item): item for item in report(ptt, story, "--by", by)[key]}
         look.page.select_option("#contention-by", by)
         look.wait_for(
             """label => [...document.querySelectorAll('#panel-contention [data-column=label]')]
                  .some(cell => cell.dataset.value === label)""",
-            next(iter(told)),
+            next(iter(reported)),
         )
         rows = look.grid("Contention")
         assert rows
         # A site stands there once for each kind of object that it uses.
         if by != "site":
-            assert all(same_numbers(row, told[row["label"]]) for row in rows)
+            assert all(same_numbers(row, reported[row["label"]]) for row in rows)
 
 
 def test_numbers_of_a_marked_range(look: Look, ptt: Ptt, story: Path, story_url: str) -> None:
     whole = report(ptt, story)
     middle = (whole["first_ns"] + whole["last_ns"]) // 2
     look.go(f"{story_url}#mark=0-{middle}&tab=contention")
-    told = report(ptt, story, "--to", f"{middle}ns")
+    reported = report(ptt, story, "--to", f"{middle}ns")
     look.wait_for(
         "ns => document.querySelector('#panel-contention .totals')?.dataset.waitNs === ns",
-        str(told["wait_ns"]),
+        str(reported["wait_ns"]),
     )
     rows = {row["label"]: row for row in look.grid("Contention")}
     assert {label: int(row["hold_ns"]) for label, row in rows.items()} == {
-        named(item): item["hold_ns"] for item in told["objects"]
+        named(item): item["hold_ns"] for item in reported["objects"]
     }
     look.panel("statistics")
     facts = look.page.locator("#panel-statistics dd[data-fact=Contended]")
-    assert facts.get_attribute("data-value") == str(told["wait_ns"])
+    assert facts.get_attribute("data-value") == str(reported["wait_ns"])
     look.shot("statistics")
 
 
@@ -150,12 +150,12 @@ def test_sorted_by_any_column(look: Look) -> None:
 
 
 def test_statistics_count_the_events(look: Look, ptt: Ptt, story: Path) -> None:
-    told = json.loads(ptt("stat", "--format", "json", story).stdout)
+    reported = json.loads(ptt("stat", "--format", "json", story).stdout)
     look.panel("statistics")
     rows = {row["type"]: int(row["count"]) for row in look.grid("Events by type")}
-    assert rows.items() <= told["event_types"].items()
+    assert rows.items() <= reported["event_types"].items()
     facts = look.page.locator("#panel-statistics dd[data-fact=Events]")
-    assert facts.get_attribute("data-value") == str(told["events"])
+    assert facts.get_attribute("data-value") == str(reported["events"])
 
 
 # ---- from a number to the wait, and from the wait to its root ----
@@ -164,8 +164,8 @@ def test_statistics_count_the_events(look: Look, ptt: Ptt, story: Path) -> None:
 def test_zoom_to_the_longest_wait_and_follow_it_to_its_holder(
     look: Look, ptt: Ptt, story: Path
 ) -> None:
-    told = report(ptt, story)
-    outer = next(item for item in told["objects"] if item["name"] == "outer")
+    reported = report(ptt, story)
+    outer = next(item for item in reported["objects"] if item["name"] == "outer")
     look.panel("contention")
     look.grid("Contention")
     look.page.locator("#panel-contention .rows .table-row", has_text="mutex outer").click()
@@ -180,7 +180,7 @@ def test_zoom_to_the_longest_wait_and_follow_it_to_its_holder(
     look.shot("wait-chain")
 
 
-def test_who_held_it_stands_beside_the_table(look: Look) -> None:
+def test_holder_stands_beside_the_table(look: Look) -> None:
     look.panel("contention")
     look.grid("Contention")
     look.page.locator("#panel-contention .rows .table-row", has_text="mutex hot").click()
@@ -192,13 +192,13 @@ def test_who_held_it_stands_beside_the_table(look: Look) -> None:
 
 
 def test_events_are_the_sentences_of_view(look: Look, ptt: Ptt, story: Path) -> None:
-    told = ptt("view", story).stdout
+    reported = ptt("view", story).stdout
     look.page.fill("#filter-event", "MUTEX")
     look.wait_for_address("f.event=")
     look.wait_for("() => /mutex/.test(document.querySelector('.events-body').textContent)")
     shown = look.sentences()
     assert len(shown) > 3
-    assert all(sentence.replace(" µs", " us") in told for sentence in shown)
+    assert all(sentence.replace(" µs", " us") in reported for sentence in shown)
     look.shot("events")
 
 
@@ -226,7 +226,7 @@ def test_other_filters(look: Look, ptt: Ptt, story: Path, field: str, value: str
 
 
 def test_next_and_previous_of_the_same_object(look: Look, ptt: Ptt, story: Path) -> None:
-    told = ptt("view", "--object", "hot", story).stdout.splitlines()
+    reported = ptt("view", "--object", "hot", story).stdout.splitlines()
     look.page.fill("#filter-text", "took mutex hot")
     look.wait_for("() => document.querySelectorAll('.events-body .table-row').length === 2")
     look.page.locator(".events-body .table-row").first.click()
@@ -238,12 +238,12 @@ def test_next_and_previous_of_the_same_object(look: Look, ptt: Ptt, story: Path)
         const row = document.querySelector('.events-body [aria-selected=true]');
         return row !== null && line.includes(row.children[3].textContent.replaceAll(' µs', ' us'));
     }"""
-    look.wait_for(is_current, told[0])
-    for line in told[1:]:
+    look.wait_for(is_current, reported[0])
+    for line in reported[1:]:
         look.page.get_by_role("button", name="] Next").click()
         look.wait_for(is_current, line)
     look.page.get_by_role("button", name="[ Previous").click()
-    look.wait_for(is_current, told[-2])
+    look.wait_for(is_current, reported[-2])
 
 
 def test_a_selected_event_is_what_the_timeline_shows(look: Look) -> None:
@@ -258,17 +258,17 @@ def test_a_selected_event_is_what_the_timeline_shows(look: Look) -> None:
 
 
 def test_findings_are_those_of_check(look: Look, ptt: Ptt, story: Path) -> None:
-    told = json.loads(ptt("check", "--format", "json", story, status=1).stdout)["findings"]
+    reported = json.loads(ptt("check", "--format", "json", story, status=1).stdout)["findings"]
     look.panel("findings")
     cards = look.page.locator("#panel-findings .card")
     cards.first.wait_for()
-    assert cards.count() == len(told) == 1
+    assert cards.count() == len(reported) == 1
     assert "lock-order-inversion" in cards.first.inner_text()
     look.page.get_by_role("button", name="Show me").click()
     url = look.wait_for_address("t=")
     shown = re.search(r"[#&]t=(\d+)-(\d+)", url)
     assert shown
-    assert int(shown[1]) <= told[0]["ts_ns"] <= int(shown[2])
+    assert int(shown[1]) <= reported[0]["ts_ns"] <= int(shown[2])
     look.shot("findings")
 
 
@@ -283,15 +283,37 @@ def test_lock_order_shows_the_cycle(look: Look) -> None:
 
 
 def test_critical_path_is_that_of_report(look: Look, ptt: Ptt, story: Path) -> None:
-    told = report(ptt, story)["critical_path"]
+    reported = report(ptt, story)["critical_path"]
     look.panel("critical")
     rows = {row["label"]: int(row["run"]) for row in look.grid("Threads of the critical path")}
-    assert rows == {f"{t['tid']} {t['name']}": t["run_ns"] for t in told["threads"]}
+    assert rows == {f"{t['tid']} {t['name']}": t["run_ns"] for t in reported["threads"]}
     look.grid("Pieces of the critical path")
     look.shot("critical")
 
 
-def test_losses_are_said(look: Look) -> None:
+def test_the_flame_graph_has_all_waiting(look: Look, ptt: Ptt, story: Path) -> None:
+    by_stack = json.loads(ptt("report", story, "--by", "stack", "--format", "json").stdout)
+    look.panel("flame")
+    look.page.locator("#panel-flame .flame-box").first.wait_for()
+    boxes: list[list[Any]] = look.page.locator("#panel-flame .flame-box").evaluate_all(
+        "boxes => boxes.map(box => [box.dataset.name, Number(box.dataset.ns)])"
+    )
+    assert boxes[0] == ["all", by_stack["wait_ns"]]
+    # A function that is picked fills the width, and its threads alone are left in the rows.
+    threads = look.page.locator("[role=tree][aria-label='Flame graph']")
+    deepest = min(boxes, key=lambda box: box[1])
+    look.page.locator(f"#panel-flame .flame-box[data-name='{deepest[0]}']").first.click()
+    look.page.get_by_role("button", name="Show all").wait_for()
+    look.shot("flame")
+    look.page.get_by_role("button", name="Show all").click()
+    threads.focus()
+    look.press("ArrowDown")
+    assert threads.get_attribute("aria-activedescendant")
+    look.page.fill("#flame-search", boxes[1][0])
+    look.page.locator("#panel-flame .flame-box.hit").first.wait_for()
+
+
+def test_losses_are_reported(look: Look) -> None:
     look.panel("losses")
     look.page.get_by_text("No events were lost.").wait_for()
     look.shot("losses")
@@ -348,9 +370,13 @@ def test_cut_of_the_marked_range(look: Look, ptt: Ptt, story: Path, story_url: s
     look.page.get_by_role("button", name="Cut to a new trace").click()
     # It is shown for a while, and stands there after that.
     look.wait_for("() => /Wrote/.test(document.getElementById('toast').textContent)")
-    said = re.search(r"Wrote (.*): (\d+) events", look.page.locator("#toast").text_content() or "")
-    assert said
-    assert json.loads(ptt("stat", "--format", "json", said[1]).stdout)["events"] == int(said[2])
+    message = re.search(
+        r"Wrote (.*): (\d+) events", look.page.locator("#toast").text_content() or ""
+    )
+    assert message
+    assert json.loads(ptt("stat", "--format", "json", message[1]).stdout)["events"] == int(
+        message[2]
+    )
 
 
 # ---- keys ----

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 AXE = ROOT / "build" / "web" / "node_modules" / "axe-core" / "axe.min.js"
-PANELS = ("events", "contention", "findings", "statistics", "order", "critical", "losses")
+PANELS = (
+    "events", "contention", "flame", "findings", "statistics", "order", "critical", "losses",
+)  # fmt: skip
 # The page's policy lets no script in from elsewhere: it is run by the debugger's hand instead.
 RUN = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
@@ -112,7 +114,7 @@ def test_reduced_motion_is_respected(browser: Browser, story_url: str) -> None:
         assert first == look.wait_for_address("sel=wait")
 
 
-def test_screen_readers_are_told(browser: Browser, story_url: str, tmp_path: Path) -> None:
+def test_screen_readers_get_messages(browser: Browser, story_url: str, tmp_path: Path) -> None:
     with opened(browser, story_url) as look:
         look.page.wait_for_selector(".events-body .table-row")
         look.page.locator(".events-body .table-row").nth(3).click()
@@ -133,8 +135,8 @@ def test_tables_are_sorted_as_they_say(browser: Browser, story_url: str) -> None
             grid = look.page.get_by_role("grid", name=label, exact=True)
             look.grid(label)
             heads = grid.get_by_role("columnheader")
-            said = heads.evaluate_all("heads => heads.map(head => head.ariaSort)")
-            assert sum(one != "none" for one in said) == 1
+            message = heads.evaluate_all("heads => heads.map(head => head.ariaSort)")
+            assert sum(one != "none" for one in message) == 1
             for number in range(heads.count()):
                 orders = set()
                 for _ in range(2):

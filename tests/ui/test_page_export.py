@@ -27,12 +27,12 @@ def exported(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, story: Path) ->
 def test_same_numbers_and_chains_without_a_server(
     browser: Browser, ptt: Ptt, story: Path, exported: Path
 ) -> None:
-    told = json.loads(ptt("report", "--format", "json", story).stdout)
+    reported = json.loads(ptt("report", "--format", "json", story).stdout)
     with opened(browser, exported.as_uri(), offline=True) as look:
         look.page.wait_for_selector(".events-body .table-row")
         look.panel("contention")
         rows = {row["label"]: int(row["wait_ns"]) for row in look.grid("Contention")}
-        for item in told["objects"]:
+        for item in reported["objects"]:
             assert rows[f"{item['kind']} {item['name']}"] == item["wait_ns"]
         look.page.locator("#panel-contention .rows .table-row", has_text="mutex outer").click()
         look.wait_for_address("sel=wait")
@@ -47,10 +47,10 @@ def test_same_numbers_and_chains_without_a_server(
 
 
 def test_events_filters_and_search(browser: Browser, ptt: Ptt, story: Path, exported: Path) -> None:
-    told = ptt("view", "--event", "COND", story).stdout.splitlines()
+    reported = ptt("view", "--event", "COND", story).stdout.splitlines()
     with opened(browser, exported.as_uri()) as look:
         look.page.fill("#filter-event", "COND")
-        look.wait_for_events(told)
+        look.wait_for_events(reported)
         look.page.fill("#search-text", "outer")
         look.page.locator("#search-hits .hit", has_text="lock").first.click()
         look.wait_for_address("sel=object")
@@ -61,12 +61,12 @@ def test_a_part_of_the_trace(browser: Browser, ptt: Ptt, story: Path, tmp_path: 
     middle = (whole["first_ns"] + whole["last_ns"]) // 2
     path = tmp_path / "part.html"
     ptt("ui", "--export", path, "--to", f"{middle}ns", story)
-    told = json.loads(ptt("report", "--format", "json", "--to", f"{middle}ns", story).stdout)
+    reported = json.loads(ptt("report", "--format", "json", "--to", f"{middle}ns", story).stdout)
     with opened(browser, path.as_uri()) as look:
         look.panel("contention")
         look.grid("Contention")
         totals = look.page.locator("#panel-contention .totals")
-        assert totals.get_attribute("data-wait-ns") == str(told["wait_ns"])
+        assert totals.get_attribute("data-wait-ns") == str(reported["wait_ns"])
         look.panel("losses")
         look.page.get_by_text("This is a part of a trace").wait_for()
 

@@ -30,12 +30,12 @@ def firefox(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Ite
 
 
 def look_at(firefox: Firefox, url: str, ptt: Ptt, story: Path) -> None:
-    told = json.loads(ptt("report", "--format", "json", story).stdout)
+    reported = json.loads(ptt("report", "--format", "json", story).stdout)
     firefox.go(url)
     firefox.wait_for("document.querySelector('.events-body .table-row') !== null")
     firefox.press("2")
     totals = "document.querySelector('#panel-contention .totals')"
-    firefox.wait_for(f"{totals}?.dataset.waitNs === '{told['wait_ns']}'")
+    firefox.wait_for(f"{totals}?.dataset.waitNs === '{reported['wait_ns']}'")
     # Something was painted: the canvas is not of one colour.
     firefox.wait_for("""[...document.querySelectorAll('#timeline canvas')].some(canvas => {
         const { width, height } = canvas;

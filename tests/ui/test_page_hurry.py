@@ -106,7 +106,7 @@ window.fetch = async (address, ...rest) => {
 """
 
 
-def test_not_yet_may_be_said_too_late(browser: Browser, story_url: str) -> None:
+def test_not_yet_may_be_reported_too_late(browser: Browser, story_url: str) -> None:
     context = browser.new_context()
     context.add_init_script(LATE)
     try:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tests.support import Compiler, Ptt
     from tests.ui.page import Look
 
+# A browser has to keep pace with a recording.
+pytestmark = pytest.mark.alone
+
 # Two threads wait for a lock but for moments; a third makes events, so that the trace grows.
 GATE = r"""
 #define _GNU_SOURCE
@@ -95,6 +98,14 @@ DRAWN = """async name => {
     }
     return [longest / width, contended / width];
 }"""
+# What is drawn of the newest part comes late, as from a server that has much to do.
+SLOW = """() => {
+    const ask = window.fetch;
+    window.fetch = async (address, options) => {
+        if (String(address).includes('spans')) await new Promise(done => setTimeout(done, 1200));
+        return ask(address, options);
+    };
+}"""
 # Whether each time that the panel has of a thread stands beside its name.
 SAME_FIGURES = """() => {
     const texts = selector => [...document.querySelectorAll(selector)].map(e => e.textContent);
@@ -122,8 +133,8 @@ def recording(
 def longest_not_waiting(ptt: Ptt, trace: Path, name: str) -> float:
     """Return the longest time between two waits of a thread, in ns."""
     query = "select name, w.t_ns, w.dur_ns from waits w join threads using (tid) order by w.t_ns"
-    told: list[Any] = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
-    waits = [wait for wait in told if wait["name"] == name]
+    reported: list[Any] = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
+    waits = [wait for wait in reported if wait["name"] == name]
     ends = [wait["t_ns"] + wait["dur_ns"] for wait in waits]
     return float(max(b["t_ns"] - end for end, b in zip(ends, waits[1:], strict=False)))
 
@@ -136,6 +147,7 @@ def test_threads_that_wait_are_never_drawn_as_not_waiting(
         contended = 0.0
         with serving(ptt, "--follow", trace_dir) as url, opened(browser, url) as look:
             look.page.locator(".name.row", has_text="second").wait_for()
+            look.page.evaluate(SLOW)
             while recorder.poll() is None:
                 look.page.wait_for_timeout(400)
                 trace = look.page.evaluate("() => fetch('api/trace').then(got => got.json())")
@@ -178,10 +190,10 @@ def test_a_mark_in_a_recording_has_the_sums_of_the_report(
         assert recorder.poll() is None
         look.grid("Contention")
         assert recorder.wait(60) == 0
-        told = ptt(
+        reported = ptt(
             "report", "--from", "1s", "--to", f"{end_s}s", "--format", "json", trace_dir
         ).stdout
-        report: dict[str, Any] = json.loads(told)
+        report: dict[str, Any] = json.loads(reported)
         look.wait_for(
             """([ns, waits]) => {
                 const { waitNs, waits: n } =

@@ -40,13 +40,13 @@ def named(at: int, name: bytes) -> Event:
 
 def hostile_trace(path: Path) -> Path:
     made = Builder(path)
-    said = [
+    message = [
         Event(T0 + 60 + n, "USER", fields={"user_domain": 1, "user_event": n, "data": data})
         for n, data in enumerate(
             [MARKUP.encode(), SCRIPT.encode(), b"\xff\x00\x1b[31m", HUGE.encode()]
         )
     ]
-    made.thread(1, [named(T0, MARKUP.encode()), *held(T0 + 1, 64, 40), *said])
+    made.thread(1, [named(T0, MARKUP.encode()), *held(T0 + 1, 64, 40), *message])
     made.thread(2, [named(T0, SCRIPT.encode()), *waited(T0 + 10, 64, 1, 31)])
     # Half a year later, and a name that turns the line around.
     made.thread(3, [named(T0, "\u202egnp.exe".encode()), *held(T0 + 2**53, 128, 2**50)])

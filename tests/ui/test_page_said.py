@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ int main(void)
 """
 
 
-def test_a_filter_of_rows_changes_nothing_that_is_said_of_the_trace(
+def test_a_filter_of_rows_changes_nothing_that_is_reported_of_the_trace(
     browser: Browser, story_url: str
 ) -> None:
     with opened(browser, f"{story_url}#rows=zzzz") as look:
@@ -122,7 +123,7 @@ def test_a_tooltip_is_of_what_is_under_the_pointer(browser: Browser, story_url: 
         canvas = look.page.locator("section[aria-label=Threads] .drawing").bounding_box()
         assert canvas
 
-        def said(x: float, y: float) -> str:
+        def message(x: float, y: float) -> str:
             """Return what the tooltip says of a place in the drawing, nothing if there is none."""
             look.page.mouse.move(
                 canvas["x"] + canvas["width"] * x, canvas["y"] + canvas["height"] * y
@@ -131,8 +132,10 @@ def test_a_tooltip_is_of_what_is_under_the_pointer(browser: Browser, story_url: 
 
         # Something in the first half that ends long before the last fifth, which is looked at then.
         places = [(x / 10, y / 50) for y in range(1, 50) for x in range(1, 5)]
-        x, y = next((x, y) for x, y in places if said(x, y) and said(x, y) != said(x + 0.3, y))
-        before = said(x, y)
+        x, y = next(
+            (x, y) for x, y in places if message(x, y) and message(x, y) != message(x + 0.3, y)
+        )
+        before = message(x, y)
         assert before
         look.press(*"wwww", *"d" * 60)
         look.wait_for(
@@ -156,13 +159,28 @@ def test_a_mark_in_the_one_file_says_what_the_sums_are_of(
         assert "Marked:" not in look.page.locator("#panel-contention").inner_text()
 
 
+def test_a_list_that_ends_before_what_is_seen_says_so(
+    browser: Browser, ptt: Ptt, story: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "story.html"
+    ptt("ui", "--export", file, story)
+    last = json.loads(ptt("view", "--format", "jsonl", story).stdout.splitlines()[-1])["ts_ns"]
+    with opened(browser, f"{file.as_uri()}#tab=events&t={last + 1}-{last + 1000}") as look:
+        message = look.page.locator("#panel-events .said")
+        message.get_by_text("No events in this file after").wait_for()
+        digits = re.sub(r"\D", "", message.inner_text())
+        assert int(digits) == last
+        look.press("f")
+        look.wait_for("() => !document.querySelector('#panel-events .said').textContent")
+
+
 def test_the_length_in_a_panel_is_that_of_the_mark(browser: Browser, story_url: str) -> None:
     with opened(browser, f"{story_url}#mark=0-104000000&tab=contention") as look:
         totals = look.page.locator("#panel-contention .totals")
         totals.get_by_text("104 ms").wait_for()
 
 
-def test_nothing_contended_is_said_so(browser: Browser, story_url: str) -> None:
+def test_nothing_contended_is_reported_as_such(browser: Browser, story_url: str) -> None:
     with opened(browser, f"{story_url}#mark=0-1&tab=contention") as look:
         totals = look.page.locator("#panel-contention .totals")
         totals.get_by_text("nothing was contended").wait_for()
@@ -183,5 +201,5 @@ def test_words_of_the_help_are_those_of_the_glossary(browser: Browser, story_url
 def test_each_tab_says_what_its_panel_shows(browser: Browser, story_url: str) -> None:
     with opened(browser, story_url) as look:
         tabs = look.page.get_by_role("tab")
-        assert tabs.count() == 7
+        assert tabs.count() == 8
         assert all(tab.get_attribute("title") for tab in tabs.all())

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support import Compiler, Recorder
-from tests.ui.page import opened, serving
+from tests.trace.builder import Builder, Event
+from tests.ui.page import LANE, opened, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,30 +87,6 @@ int main(void)
 }
 """
 
-# Shares of the state lane of a thread, between its first and last drawn column, by colour.
-LANE = """([name, tokens]) => {
-    const colour = token => {
-        const text = getComputedStyle(document.documentElement).getPropertyValue(token).trim();
-        return [1, 3, 5].map(at => parseInt(text.slice(at, at + 2), 16));
-    };
-    const pane = document.querySelector('section[aria-label=Threads]');
-    const row = [...pane.querySelectorAll('.name.row')]
-        .find(row => row.querySelector('.label').textContent.startsWith(name));
-    if (!row) return null;
-    const top = new DOMMatrix(getComputedStyle(row).transform).m42 + 2;
-    const canvas = pane.querySelector('canvas.spans');
-    const { data, width } = canvas.getContext('2d').getImageData(0, top, canvas.width, 17);
-    const known = tokens.map(colour);
-    const found = known.map(() => 0);
-    for (let at = 0; at < data.length; at += 4) {
-        // A pattern is drawn over its colour, and darker: the nearest by direction is meant.
-        const near = known.map(c => Math.hypot(...c.map((v, n) => v - data[at + n])));
-        const least = Math.min(...near);
-        if (least < 90 && data[at + 3]) found[near.indexOf(least)]++;
-    }
-    const all = found.reduce((sum, n) => sum + n, 0);
-    return found.map(n => n / all);
-}"""
 # How much of the strip has something contended in its middle.
 STRIP = """() => {
     const canvas = document.querySelector('#overview canvas');
@@ -119,6 +96,29 @@ STRIP = """() => {
     return found / canvas.width;
 }"""
 TOKENS = ["--state-contended", "--state-not-waiting"]
+
+
+SLEEPER = r"""
+#define _GNU_SOURCE
+#include <poll.h>
+#include <pthread.h>
+
+static void *sleeps(void *unused)
+{
+	pthread_setname_np(pthread_self(), "sleeper");
+	for (int i = 0; i < 3; i++)
+		poll(NULL, 0, 200);
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, sleeps, NULL);
+	return pthread_join(thread, NULL);
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -131,10 +131,10 @@ def mixed(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, native_stage: Path
 
 def shares(ptt: Ptt, trace: Path) -> dict[str, float]:
     """Return how much of its life each thread was kept by others."""
-    told: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
+    reported: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
     return {
         thread["name"]: thread["wait_ns"] / (thread["end_ns"] - thread["start_ns"])
-        for thread in told["threads"]
+        for thread in reported["threads"]
     }
 
 
@@ -143,8 +143,8 @@ def agrees(look: Look, expected: dict[str, float]) -> None:
     look.page.wait_for_load_state("networkidle")
     for name in ("one", "two", "three"):
         look.wait_for(
-            "([lane, asked]) => { const f = eval(lane)(asked); return f && f[0] + f[1] > 0.99; }",
-            [LANE, [name, TOKENS]],
+            f"asked => {{ const f = ({LANE})(asked); return f && f[0] + f[1] > 0.99; }}",
+            [name, TOKENS],
         )
         look.page.wait_for_timeout(500)
         contended, _ = look.page.evaluate(LANE, [name, TOKENS])
@@ -179,15 +179,59 @@ def test_areas_of_the_one_file(
         agrees(look, shares(ptt, mixed))
 
 
+def test_sleepers_are_not_drawn_as_if_they_ran(
+    browser: Browser, ptt: Ptt, compile_c: Compiler, record: Recorder
+) -> None:
+    trace = record(compile_c(SLEEPER), options=("-l", "2,sys=3"))
+    tokens = [f"--state-{state}" for state in ("asleep", "not-waiting", "running", "contended")]
+    size = {"width": 1200, "height": 800}
+    with (
+        serving(ptt, trace) as url,
+        opened(browser, f"{url}#arrows=0", viewport=size, color_scheme="light") as look,
+    ):
+        look.wait_for(LANE, ["sleeper", tokens])
+        # What is not known yet is drawn as such, and is as pale as sleep.
+        look.page.wait_for_load_state("networkidle")
+        look.page.wait_for_timeout(500)
+        # The pattern of sleep is as dark as the colour of not waiting.
+        asleep, _, *others = look.page.evaluate(LANE, ["sleeper", tokens])
+        assert asleep > 0.8
+        assert sum(others) < 0.02
+
+
+def test_a_holder_that_is_preempted_has_a_colour_of_its_own(
+    browser: Browser, ptt: Ptt, tmp_path: Path
+) -> None:
+    def event(ms: int, name: str, thing: int = 0) -> Event:
+        return Event(10**12 + ms * 10**6, name, thing, 5 if thing else 0)
+
+    made = Builder(tmp_path / "preempted.ptt")
+    made.thread(1, [
+        event(0, "MUTEX_TAKEN", 0x4040), event(5, "SCHED_PREEMPTED"), event(60, "SCHED_IN"),
+        event(65, "MUTEX_FREE", 0x4040), event(70, "SCHED_PREEMPTED"), event(95, "SCHED_IN"),
+        event(100, "MUTEX_TAKEN", 0x4040), event(101, "MUTEX_FREE", 0x4040),
+    ])  # fmt: skip
+    tokens = ["--state-preempted", "--state-ready", "--state-running"]
+    with (
+        serving(ptt, made.write()) as url,
+        opened(browser, f"{url}#arrows=0", color_scheme="light") as look,
+    ):
+        look.wait_for(
+            f"asked => {{ const f = ({LANE})(asked); "
+            "return f && f[0] > 0.5 && f[0] < 0.6 && f[1] > 0.2 && f[1] < 0.3; }",
+            ["", tokens],
+        )
+
+
 def test_what_never_ended_reaches_to_the_end(
     browser: Browser, ptt: Ptt, compile_c: Compiler, record: Recorder
 ) -> None:
     trace = record(compile_c(STUCK), status=None)
-    told = json.loads(ptt("report", "--format", "json", trace).stdout)
-    waits = told["never_ended"]
+    reported = json.loads(ptt("report", "--format", "json", trace).stdout)
+    waits = reported["never_ended"]
     end = max(wait["t_ns"] + wait["dur_ns"] for wait in waits)
-    length = end - told["first_ns"]
-    path = told["critical_path"]
+    length = end - reported["first_ns"]
+    path = reported["critical_path"]
     assert path["end_ns"] == end
     assert sum(thread["open_ns"] for thread in path["threads"]) > 0.9 * length
     with serving(ptt, trace) as url, opened(browser, url, color_scheme="light") as look:
@@ -195,8 +239,8 @@ def test_what_never_ended_reaches_to_the_end(
         assert known["end_ns"] == end
         look.page.locator(".name.row", has_text="stuck").first.wait_for()
         look.wait_for(
-            "([lane, asked]) => { const f = eval(lane)(asked); return f && f[0] > 0.95; }",
-            [LANE, ["stuck", TOKENS]],
+            f"asked => {{ const f = ({LANE})(asked); return f && f[0] > 0.95; }}",
+            ["stuck", TOKENS],
         )
         # The strip as well is contended from end to end, by both threads.
         assert look.page.evaluate(STRIP) > 0.95

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("_native")
 
+# Figures of a range which those of its parts add up to.
+ADDED_UP = {"wait_ns", "held_ns", "wake_ns", "hold_ns", "wait_caused_ns"} | {
+    f"{name}_ns" for name in ("idle", "join", "timeout", "cancelled", "unknown")
+}
 MERGED = protocol.FLAGS["merged"]
 HELD = protocol.STATES.index("held")
 
@@ -200,13 +205,36 @@ def test_moving_the_range_does_not_change_what_is_inside(viewer: Viewer) -> None
 # ---- details ----
 
 
-def test_no_wait_is_because_of_the_same_thread(viewer: Viewer) -> None:
-    numbers = {n for n in column(ask(viewer, "spans", by="thread",
-               rows=all_rows(viewer, "thread"), width=16384), "wait_id").tolist() if n}  # fmt: skip
-    assert numbers
-    for number in sorted(numbers)[:500]:
-        threads = [wait["thread"]["row"] for wait in viewer.wait(number)["chain"]]
-        assert all(a != b for a, b in pairwise(threads)), number
+def test_no_wait_is_because_of_the_same_thread(tmp_path: Path) -> None:
+    """A thread that was woken waits for the mutex next: what it did before is no reason of that."""
+    made, lock, cond = Builder(tmp_path / "woken.ptt"), 0x10, 0x20
+    result = {"result": 0}
+    made.thread(1, [
+        Event(0, "MUTEX_TAKEN", lock),
+        Event(10, "COND_WAIT_IN", cond, fields={"mutex": lock}),
+        Event(11, "MUTEX_FREE", lock),
+        Event(9_000_000, "MUTEX_TAKEN", lock),
+        Event(9_000_010, "COND_WAIT_OUT", cond, fields=result | {"wait_ns": 9_000_000}),
+    ])  # fmt: skip
+    made.thread(2, [
+        Event(50_000, "MUTEX_TAKEN", lock),
+        Event(60_000, "COND_SIGNAL", cond),
+        Event(100_000, "MUTEX_FREE", lock),
+    ])  # fmt: skip
+    other = Viewer([made.write()])
+    other.start()
+    other.wait_ready()
+    try:
+        spans = ask(other, "spans", by="thread", rows=[1, 2], width=16384)
+        (number,) = (
+            wait["wait_id"]
+            for wait in spans.to_pylist()
+            if wait["state"] == protocol.STATES.index("contended")
+        )
+        (only,) = other.wait(number)["chain"]
+        assert (only["thread"]["tid"], only["owner"]["tid"]) == (1, 2)  # type: ignore[index]
+    finally:
+        other.close()
 
 
 def test_waits_are_those_of_the_table(viewer: Viewer, trace: Path) -> None:
@@ -221,6 +249,9 @@ def test_waits_are_those_of_the_table(viewer: Viewer, trace: Path) -> None:
         assert (found["owner"] or {"tid": None})["tid"] == wait["owner_tid"]
         assert (found["waker"] or {"tid": None})["tid"] == wait["waker_tid"]
         assert found["object"]["object"] == f"{wait['object']:#x}"
+        assert bool(found["stack"]) is bool(wait["stack"])
+        assert not found["stack"] or found["stack"][0] == found["site"]
+        assert not wait["owner_stack"] or found["owner_stack"][0] == found["owner_site"]
         following = chain[1]["wait_id"] if len(chain) > 1 else None
         assert following == wait["parent_wait"]
     with pytest.raises(NotFound):
@@ -238,6 +269,7 @@ def test_a_hold_is_found_by_its_place(viewer: Viewer) -> None:
         assert (found["t_ns"], found["dur_ns"]) == (span["t_ns"], span["dur_ns"])
         assert found["object"]["row"] == span["other"]
         sites.append(found["site"])
+        assert not found["stack"] or found["stack"][0] == found["site"]
     # The other program's calls come from nowhere.
     assert all(sites) or "made-up" not in ask(viewer, "trace")["processes"][0]["exe"]
 
@@ -276,16 +308,39 @@ def test_marks_have_what_lies_inside(viewer: Viewer, trace: Path) -> None:
     for _ in range(100):
         begin, end = sorted(choose.sample(range(int(np.nanmax(last))), 2))
         found = ask(viewer, "statistics", from_ns=begin, to_ns=end)
-        told = found["figures"]
+        reported = found["figures"]
         inside = {n: (begins[n] < end) & ((ends[n] > begin) | (begins[n] >= begin)) for n in ends}
         parts = {n: np.minimum(ends[n], end) - np.maximum(begins[n], begin) for n in ends}
         contended = inside["waits"] & (column(whole.waits, "class") == "contended")
-        assert told["waits"] == contended.sum()
-        assert told["wait_ns"] == parts["waits"][contended].sum()
+        assert reported["waits"] == contended.sum()
+        assert reported["wait_ns"] == parts["waits"][contended].sum()
         assert found["blocked_ns"] == parts["waits"][inside["waits"]].sum()
-        assert told["holds"] == inside["holds"].sum()
-        assert told["hold_ns"] == parts["holds"][inside["holds"]].sum()
+        assert reported["holds"] == inside["holds"].sum()
+        assert reported["hold_ns"] == parts["holds"][inside["holds"]].sum()
         assert found["threads"] >= ((first < end) & (last >= begin)).sum()
+
+
+def test_marks_beside_one_another_add_up(viewer: Viewer) -> None:
+    """To the whole: times of waits and holds, and what happens at a moment."""
+    whole = times_of(ask(viewer, "statistics"))
+    assert whole["hold_ns"]
+    last = ask(viewer, "trace")["end_ns"]
+    choose = random.Random(31)  # noqa: S311
+    for _ in range(5):
+        cuts = sorted(choose.sample(range(1, last), 7))
+        total: Counter[str] = Counter()
+        for begin, end in pairwise([-1, *cuts, -1]):
+            total += times_of(ask(viewer, "statistics", from_ns=begin, to_ns=end))
+        assert total == whole, sorted((total - whole).items())
+
+
+def times_of(statistics: dict[str, Any]) -> Counter[str]:
+    """Return what statistics of parts add up to those of the whole, by name."""
+    found = Counter(statistics["event_types"])
+    found.update({name: statistics[name] for name in ("events", "blocked_ns")})
+    figures = statistics["figures"]
+    found.update({name: figures[name] for name in figures.keys() & ADDED_UP})
+    return found
 
 
 def test_findings_are_those_of_check(viewer: Viewer, trace: Path, ptt: Ptt) -> None:
@@ -296,12 +351,15 @@ def test_findings_are_those_of_check(viewer: Viewer, trace: Path, ptt: Ptt) -> N
 
 
 def test_statistics_count_what_stat_counts(viewer: Viewer, trace: Path, ptt: Ptt) -> None:
-    told = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    reported = json.loads(ptt("stat", "--format", "json", trace).stdout)
     answer = ask(viewer, "statistics")
-    assert (answer["events"], answer["event_types"]) == (told["events"], told["event_types"])
-    assert ask(viewer, "trace")["events"] == told["events"]
+    assert (answer["events"], answer["event_types"]) == (
+        reported["events"],
+        reported["event_types"],
+    )
+    assert ask(viewer, "trace")["events"] == reported["events"]
     overview = ask(viewer, "overview", width=100)
-    assert int(column(overview, "events").sum()) == pytest.approx(told["events"], abs=1)
+    assert int(column(overview, "events").sum()) == pytest.approx(reported["events"], abs=1)
 
 
 def test_losses_are_where_they_were(tmp_path: Path) -> None:
@@ -380,9 +438,9 @@ def test_the_list_holds_every_event_once_both_ways(viewer: Viewer, trace: Path, 
     count = max(37, ask(viewer, "trace")["events"] // 30)
     forward = walk(viewer, "forward", count)
     lines = ptt("view", "--format", "jsonl", trace).stdout.splitlines()
-    told = [json.loads(line) for line in lines]
+    reported = [json.loads(line) for line in lines]
     assert [(e["ts_ns"], e["tid"], e["event"]) for e in forward] == [
-        (e["ts_ns"], e["tid"], e["event"]) for e in told
+        (e["ts_ns"], e["tid"], e["event"]) for e in reported
     ]
     assert len({event["position"] for event in forward}) == len(forward)
     assert walk(viewer, "backward", count + 4) == forward
@@ -437,7 +495,7 @@ def test_what_was_kept_answers_the_same(viewer: Viewer, trace: Path, tmp_path: P
                 ask(other, "overview", width=100).to_pylist(),
                 ask(other, "events", count=200).to_pylist(),
                 [other._source.thread_name(n) for n in range(len(other._source.threads()))],
-                other._source.told,
+                other._source.thread_names,
             )
         )
         other.close()
@@ -469,7 +527,7 @@ def test_what_a_viewer_that_ended_early_has_kept_is_completed(
     other.close()
 
 
-def test_a_damaged_report_is_told(trace: Path, tmp_path: Path) -> None:
+def test_a_damaged_report_is_reported(trace: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.ptt"
     shutil.copytree(trace, copy)
     [kept] = (copy / ".ptt-view").glob("analysis-*")
@@ -587,6 +645,6 @@ def test_a_trace_on_a_full_disk_is_drawn_from_a_temporary_place(
     nowhere = Viewer([copy])
     nowhere.start()
     nowhere.wait_ready()
-    told = ask(nowhere, "trace")["detail"]["error"]
-    assert told.endswith(f"No space left on device, in {small}: make room there, or set TMPDIR")
+    reported = ask(nowhere, "trace")["detail"]["error"]
+    assert reported.endswith(f"No space left on device, in {small}: make room there, or set TMPDIR")
     nowhere.close()

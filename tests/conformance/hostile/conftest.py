@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import sanitized
 from tests.conformance.hostile.programs import Hostile
+from tests.support import Ptt
 
 if TYPE_CHECKING:
-    from tests.support import Ptt
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt) -> Hostile:
+def hostile(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Hostile:
     """Compiler and runner: `hostile.same(hostile.program("exits.c"), "abort")`."""
-    return Hostile(ptt, tmp_path_factory.mktemp("hostile"))
+    directory = tmp_path_factory.mktemp("hostile")
+    return Hostile(Ptt(sanitized.mixed_stage(native_stage, directory / "stage")), directory)

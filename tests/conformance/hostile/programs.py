@@ -1,4 +1,8 @@
-"""Hostile programs: compiled once each, run untraced and traced, and compared."""
+"""Hostile programs: compiled once each, run untraced and traced, and compared.
+
+With `PTT_STRESS_BUILD`, under a sanitizer (see `tests.sanitized`) and with `--stacks all`. What a
+sanitizer does not let do untraced either is skipped.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests import sanitized
 from tests.support import ROOT, clean_environment
 
 if TYPE_CHECKING:
@@ -24,6 +29,12 @@ __all__ = ["Came", "Hostile"]
 
 _SOURCES = ROOT / "tests" / "conformance" / "hostile"
 _SUMMARY = re.compile(r"ptt: recorded (\d+) events? from .* \((\d+) lost, .*\)")
+_REPORT = re.compile(r"^(?:==\d+==|.*(?:Sanitizer|runtime error)).*$", re.MULTILINE)
+# What programs do with signals is theirs.
+_SANITIZER_OPTIONS = {
+    name: f"{value}:handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0"
+    for name, value in (sanitized.OPTIONS if sanitized.BUILD else {}).items()
+}
 _COMPILERS = {".c": ["gcc", "-std=gnu11"], ".cc": ["g++", "-std=c++20"], ".rs": ["rustc"]}
 
 
@@ -70,6 +81,8 @@ class Hostile:
             pytest.skip(f"{compiler[0]}: not installed")
         output = self.directory / f"{source.stem}-{len(self._known)}"
         options = ["-O"] if source.suffix == ".rs" else ["-O1", "-g", "-Wall", "-pthread"]
+        if source.suffix != ".rs":
+            options += sanitized.flags()
         done = subprocess.run(
             [*compiler, *options, source, "-o", output, *flags],
             capture_output=True, encoding="utf-8", timeout=120, check=False,
@@ -79,7 +92,16 @@ class Hostile:
 
     def plain(self, *command: str | Path, env: Mapping[str, str] | None = None) -> Came:
         """Run COMMAND untraced."""
-        done = self._run([os.fspath(word) for word in command], clean_environment(**(env or {})))
+        more = {**_SANITIZER_OPTIONS, **(env or {})}
+        words = self._words(command)
+        try:
+            done = self._run(words, clean_environment(**more), 60 if sanitized.BUILD else 280)
+        except subprocess.TimeoutExpired:
+            if sanitized.BUILD:
+                pytest.skip("untraced: it does not end")
+            raise
+        if sanitized.BUILD and (found := _REPORT.search(done.stderr)):
+            pytest.skip(f"untraced: {found[0]}")
         status = done.returncode if done.returncode >= 0 else 128 - done.returncode
         return Came(done.stdout, done.stderr, status)
 
@@ -91,17 +113,20 @@ class Hostile:
         patience_s: float = 280,
     ) -> Came:
         """Run COMMAND traced."""
+        if sanitized.BUILD:
+            options = (*options, "--stacks", "all")
         recorder = self.ptt.command("record", "--force", "-o", self.trace, *options, "--")
-        words = [os.fspath(word) for word in command]
-        done = self._run([*recorder, *words], self.ptt.environment(env), patience_s)
-        said = [
+        more = {**_SANITIZER_OPTIONS, **(env or {})}
+        done = self._run([*recorder, *self._words(command)], self.ptt.environment(more), patience_s)
+        assert not sanitized.BUILD or not _REPORT.search(done.stderr), done.stderr[-8000:]
+        message = [
             line
             for line in done.stderr.splitlines(keepends=True)
             if not line.startswith("ptt: the recording of ")
         ]
-        match = _SUMMARY.fullmatch(said[-1].rstrip()) if said else None
+        match = _SUMMARY.fullmatch(message[-1].rstrip()) if message else None
         assert match, done.stderr[-4000:]
-        return Came(done.stdout, "".join(said[:-1]), done.returncode, int(match[2]))
+        return Came(done.stdout, "".join(message[:-1]), done.returncode, int(match[2]))
 
     def same(
         self,
@@ -115,6 +140,18 @@ class Hostile:
         assert (now.out, now.err, now.status) == (was.out, was.err, was.status)
         assert now.lost == 0
         return now
+
+    def _words(self, command: tuple[str | Path, ...]) -> list[str]:
+        """Return a command, with the runtime of the sanitizer where it was compiled without."""
+        words = [os.fspath(word) for word in command]
+        compiled = any(
+            os.fspath(path) in words and not source[0].endswith(".rs")
+            for source, path in self._known.items()
+        )
+        runtime = sanitized.runtime()
+        if not compiled and runtime and "tsan" in runtime:
+            pytest.skip("the program synchronizes by what ThreadSanitizer does not see")
+        return words if compiled or runtime is None else ["env", f"LD_PRELOAD={runtime}", *words]
 
     @property
     def trace(self) -> Path:
@@ -132,6 +169,7 @@ class Hostile:
         command: list[str], env: dict[str, str], patience_s: float = 280
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, env=env, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
+            [*sanitized.still(), *command],
+            env=env, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8",
             errors="replace", timeout=patience_s, check=False,
         )  # fmt: skip

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import sanitized
+
 if TYPE_CHECKING:
     from tests.conformance.hostile.programs import Hostile
 
@@ -108,12 +110,16 @@ def _need(program: str) -> None:
     "pattern", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2*"]
 )
 def test_other_allocators(pattern: str, hostile: Hostile) -> None:
+    if sanitized.BUILD:
+        pytest.skip("a sanitizer is an allocator itself")
     env = {"LD_PRELOAD": _library(pattern)}
     hostile.same(hostile.program("destructors.cc"), env=env)
     hostile.same(hostile.program("forks.c"), "20", env=env)
 
 
 def test_allocator_of_the_program(hostile: Hostile) -> None:
+    if sanitized.BUILD:
+        pytest.skip("a sanitizer allocates, and is an allocator itself")
     assert hostile.same(hostile.program("allocator.c")).out == "allocated nothing\n"
 
 
@@ -168,9 +174,9 @@ def test_other_shared_memory(hostile: Hostile) -> None:
     was, now = hostile.plain(*command), hostile.traced(*command)
     assert (now.out, now.status) == (was.out, was.status)
     # They cannot be traced, it and what it executes, and say so.
-    said = set(now.err.splitlines())
-    assert len(said) == 1
-    assert said.pop().startswith("ptt: ring: cannot join the recording: ")
+    message = set(now.err.splitlines())
+    assert len(message) == 1
+    assert message.pop().startswith("ptt: ring: cannot join the recording: ")
 
 
 def test_node(hostile: Hostile, tmp_path: Path) -> None:
@@ -189,5 +195,7 @@ def test_java(hostile: Hostile, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
 def test_sanitizers(sanitizer: str, hostile: Hostile) -> None:
+    if sanitized.BUILD:
+        pytest.skip("one is enough")
     came = hostile.same(hostile.program("exits.c", f"-fsanitize={sanitizer}"), "atexit")
     assert "at exit: 200" in came.out

@@ -1,0 +1,144 @@
+"""What PTT does not see is never called nothing: futexes, runtimes, locks of a program's own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support import Compiler, Ptt, Recorder
+
+# Two threads at a spin lock that nobody but the program knows of.
+SPINS = """
+#include <pthread.h>
+#include <unistd.h>
+static int lock;
+static void take(void) { while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE)) ; }
+static void give(void) { __atomic_store_n(&lock, 0, __ATOMIC_RELEASE); }
+static void *spin(void *unused)
+{
+	(void)unused;
+	take();
+	usleep(100000);
+	give();
+	return NULL;
+}
+int main(void)
+{
+	pthread_t one, two;
+	pthread_create(&one, NULL, spin, NULL);
+	pthread_create(&two, NULL, spin, NULL);
+	return pthread_join(one, NULL) || pthread_join(two, NULL);
+}
+"""
+OPENMP = """
+#include <unistd.h>
+static int arrived;
+int main(void)
+{
+#pragma omp parallel num_threads(2)
+	{
+		if (__atomic_fetch_add(&arrived, 1, __ATOMIC_RELAXED))
+			usleep(20000);
+#pragma omp barrier
+	}
+	return 0;
+}
+"""
+
+
+def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
+    return found
+
+
+def _flat(text: str) -> str:
+    """Return a text without its line breaks."""
+    return " ".join(text.split())
+
+
+def test_a_futex_of_no_known_lock(
+    program: Callable[[str], Path], record: Recorder, ptt: Ptt
+) -> None:
+    trace = record(program("futex_lock"), "own")
+    found = _report(ptt, trace)
+    assert (found["waits"], found["idle_waits"], found["unknown_waits"]) == (0, 0, 1)
+    assert found["unknown_ns"] > 0
+    (lock,) = [one for one in found["objects"] if one["kind"] == "futex"]
+    assert lock["unknown_ns"] == found["unknown_ns"]
+    text = _flat(ptt("report", trace).stdout)
+    assert "nothing was contended in what is covered" in text
+    assert "in 1 wait for futexes of no lock that is known" in text
+    assert "waiting for work" not in text
+    text = _flat(ptt("check", trace).stdout)
+    assert "nothing found in what is covered not covered: 1 wait for futexes" in text
+    assert json.loads(ptt("check", "--format", "json", trace).stdout)["futex_waits"] == 1
+    assert "nothing was contended yet in what is covered" in ptt("top", trace).stdout
+
+
+def test_a_deadlock_of_unknown_locks_is_not_idle(
+    program: Callable[[str], Path], record: Recorder, ptt: Ptt
+) -> None:
+    trace = record(program("futex_lock"), "own-deadlock")
+    found = _report(ptt, trace)
+    assert [wait["class"] for wait in found["never_ended"]] == ["unknown", "unknown"]
+    text = ptt("report", trace).stdout
+    assert "never ended" in text
+    assert "waiting for work" not in text
+
+
+def test_a_lock_of_rust_is_known_by_its_name(
+    program: Callable[[str], Path], record: Recorder, ptt: Ptt
+) -> None:
+    found = _report(ptt, record(program("futex_lock")))
+    if found["unknown_waits"]:
+        pytest.skip("functions are not known by their names here")
+    assert found["waits"] == 1
+    (lock,) = [one for one in found["objects"] if one["kind"] == "rust-mutex"]
+    (blamed,) = lock["blamed"]
+    (holder,) = [one for one in found["threads"] if one["start_ns"] != found["first_ns"]]
+    assert blamed["tid"] == holder["tid"]
+    assert blamed["site"].startswith(("hold+", "give+"))
+    assert blamed["wait_caused_ns"] == lock["held_ns"] > 0
+
+
+def test_threads_without_events(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
+    trace = record(compile_c(SPINS))
+    silent = [one["silent_ns"] for one in _report(ptt, trace)["threads"]]
+    assert sorted(ns > 50_000_000 for ns in silent) == [False, True, True]
+    text = _flat(ptt("report", trace).stdout)
+    assert "nothing was contended in what is covered" in text
+    assert "not covered: 2 threads had no event for" in text
+
+
+def test_a_runtime_with_locks_of_its_own(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
+    source, program = tmp_path / "omp.c", tmp_path / "omp"
+    source.write_text(OPENMP)
+    if (
+        shutil.which("gcc") is None
+        or subprocess.run(
+            ["gcc", "-fopenmp", source, "-o", program], capture_output=True, check=False
+        ).returncode
+    ):
+        pytest.skip("no compiler for OpenMP")
+    trace = record(program)
+    for command in ("report", "check", "top"):
+        text = _flat(ptt(command, trace).stdout)
+        assert "in what is covered" in text
+        assert "not covered: " in text
+        assert "libgomp" in text
+
+
+def test_what_is_covered_is_reported_plainly(
+    program: Callable[[str], Path], record: Recorder, ptt: Ptt
+) -> None:
+    trace = record(program("lock_count"), "1", "1")
+    assert "nothing was contended\n" in ptt("report", trace).stdout
+    assert "nothing found\n" in ptt("check", trace).stdout

@@ -1,0 +1,296 @@
+"""What `ptt attach` records of a process that runs, and how it leaves it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.support import Ptt
+
+# Threads that take a lock all the time, one that waits for a condition that nobody signals, and one
+# that would say that its call was cut short.
+PROGRAM = """
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    #include <pthread.h>
+    #include <signal.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <sys/epoll.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_mutex_t quiet = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+    static void *work(void *unused)
+    {
+        for (;;) {
+            pthread_mutex_lock(&busy);
+            usleep(200);
+            pthread_mutex_unlock(&busy);
+            usleep(300);
+        }
+        return unused;
+    }
+    static void *wait_for(void *unused)
+    {
+        pthread_mutex_lock(&quiet);
+        for (;;)
+            pthread_cond_wait(&never, &quiet);
+        return unused;
+    }
+    static void *events(void *unused)
+    {
+        struct epoll_event event;
+        int fd = epoll_create1(0);
+        for (;;)
+            if (epoll_wait(fd, &event, 1, 100) != 0)
+                puts("cut short");
+        return unused;
+    }
+    static void say(const char *word)
+    {
+        puts(word);
+        fflush(stdout);
+    }
+    static void call(const char *library)
+    {
+        void *opened = dlopen(library, RTLD_NOW);
+        void (*called)(void) = (void (*)(void))dlsym(opened, "called");
+        for (int i = 0; i < 300; i++) {
+            called();
+            usleep(1000);
+        }
+        say("called");
+    }
+    static void make_child(void)
+    {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            for (int i = 0; i < 1000; i++) {
+                pthread_mutex_lock(&quiet);
+                pthread_mutex_unlock(&quiet);
+            }
+            _exit(7);
+        }
+        waitpid(child, &status, 0);
+        say(WEXITSTATUS(status) == 7 ? "child" : "bad child");
+    }
+    int main(void)
+    {
+        void *(*const routines[])(void *) = {work, work, wait_for, events};
+        char line[256];
+        pthread_t thread;
+        for (int i = 0; i < 4; i++)
+            pthread_create(&thread, NULL, routines[i], NULL);
+        say("ready");
+        while (fgets(line, sizeof(line), stdin)) {
+            if (line[0] == 'l')
+                call("./called.so");
+            else if (line[0] == 'f')
+                make_child();
+            else if (line[0] == 'x')
+                exit(3);
+        }
+        for (;;)
+            pause();
+    }
+"""
+CALLED = """
+    #include <pthread.h>
+    static pthread_mutex_t late = PTHREAD_MUTEX_INITIALIZER;
+    void called(void)
+    {
+        pthread_mutex_lock(&late);
+        pthread_mutex_unlock(&late);
+    }
+"""
+
+
+def send(process: subprocess.Popen[str], word: str) -> str:
+    """Tell the program something and return what it answers."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{word}\n")
+    process.stdin.flush()
+    return process.stdout.readline().strip()
+
+
+def threads_of(pid: int) -> list[str]:
+    return sorted(task.name for task in Path(f"/proc/{pid}/task").iterdir())
+
+
+@contextmanager
+def asleep(ptt: Ptt, *command: str | Path) -> Iterator[str]:
+    """Run a program under a recorder; yield its process id, and kill it in the end."""
+    with subprocess.Popen(
+        ptt.command(*map(str, command)), env=ptt.environment(), text=True, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as recorder:  # fmt: skip
+        assert recorder.stdout is not None
+        assert recorder.stdout.readline() == "ready\n"
+        children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
+        pid = children.read_text().split()[0]
+        yield pid
+        os.kill(int(pid), signal.SIGKILL)
+        recorder.communicate(timeout=60)
+
+
+def events_of(ptt: Ptt, trace: Path) -> list[dict[str, Any]]:
+    done = ptt("view", "--format", "jsonl", trace)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def facts_of(trace: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((trace / "info" / "session.json").read_text())
+    return facts
+
+
+@contextmanager
+def attached(ptt: Ptt, *args: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """Attach, and interrupt that in the end."""
+    command = ptt.command("attach", *map(str, args))
+    with subprocess.Popen(
+        command, env=ptt.environment(), text=True, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        assert "recording process" in process.stderr.readline()
+        yield process
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def test_a_process_is_recorded_and_let_go_again_and_again(
+    ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], tmp_path: Path
+) -> None:
+    process = start(compile_c(PROGRAM))
+    before = threads_of(process.pid)
+    calls: list[int] = []
+    for name in ("first", "second"):
+        trace = tmp_path / name
+        done = ptt("attach", "--for", "500ms", "-o", trace, str(process.pid))
+        message = (
+            rf"recorded \d+ events from 1 process, \d+ threads in {re.escape(str(trace))} \(0 lost"
+        )
+        assert re.search(message, done.stderr)
+        assert threads_of(process.pid) == before
+        report = json.loads(ptt("report", "--format", "json", trace).stdout)
+        busy = next(o for o in report["objects"] if o["name"] == "busy")
+        assert busy["holds"] > 20
+        attached = facts_of(trace)["attached"]
+        assert attached["left"]
+        assert attached["refused"] == 0
+        calls.append(attached["calls"])
+        # nothing is said of threads that were asleep before it began
+        assert ptt("check", trace).returncode == 0
+    assert calls[0] == calls[1] > 4
+    assert send(process, "fork") == "child"
+
+
+def test_a_thread_is_not_reported_to_begin_where_it_was_there_before(
+    ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
+) -> None:
+    process = start(compile_c(PROGRAM))
+    ptt("attach", "--for", "300ms", "-o", trace_dir, str(process.pid))
+    names = {event["event"] for event in events_of(ptt, trace_dir)}
+    assert "MUTEX_TAKEN" in names
+    assert not names & {"THREAD_BEGIN", "PROCESS_START", "THREAD_END"}
+
+
+def test_what_is_loaded_later_is_recorded_too(
+    ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], tmp_path: Path
+) -> None:
+    library = compile_c(CALLED, "-shared", "-fPIC")
+    library.rename(tmp_path / "called.so")
+    process = start(compile_c(PROGRAM))
+    trace = tmp_path / "run.ptt"
+    with attached(ptt, "-o", trace, str(process.pid)) as recorder:
+        assert send(process, "load") == "called"
+    assert recorder.returncode == 0
+    late = [e for e in events_of(ptt, trace) if "called.so" in (e.get("site_name") or "")]
+    late = late or [e for e in events_of(ptt, trace) if "called" in (e.get("site_name") or "")]
+    assert len(late) > 100
+
+
+def test_children_are_left_alone(
+    ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
+) -> None:
+    process = start(compile_c(PROGRAM))
+    with attached(ptt, "-o", trace_dir, str(process.pid)) as recorder:
+        for _ in range(5):
+            assert send(process, "fork") == "child"
+    assert recorder.returncode == 0
+    stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    assert [one["pid"] for one in stat["processes"]] == [process.pid]
+    assert stat["lost"] == 0
+    assert not [o for o in stat["objects"] if o["name"] == "quiet"]
+
+
+def test_a_process_that_ends_leaves_a_whole_trace(
+    ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
+) -> None:
+    process = start(compile_c(PROGRAM))
+    with attached(ptt, "-o", trace_dir, str(process.pid)) as recorder:
+        time.sleep(0.3)
+        send(process, "x")
+        assert recorder.wait(60) == 0
+    assert process.wait(60) == 3
+    assert facts_of(trace_dir)["state"] == "complete"
+    stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    assert stat["events"] > 20
+    assert stat["lost"] == 0
+
+
+def test_a_recorder_that_dies_is_noticed(
+    ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
+) -> None:
+    process = start(compile_c(PROGRAM))
+    before = threads_of(process.pid)
+    with attached(ptt, "-o", trace_dir, str(process.pid)) as recorder:
+        recorder.kill()
+    until = time.monotonic() + 60
+    while threads_of(process.pid) != before and time.monotonic() < until:
+        time.sleep(0.2)
+    assert threads_of(process.pid) == before
+    ptt("recover", trace_dir, status=None)
+
+
+def test_no_call_is_cut_short(
+    ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
+) -> None:
+    process = start(compile_c(PROGRAM))
+    for _ in range(5):
+        ptt("attach", "--for", "50ms", "-o", trace_dir, "--force", str(process.pid))
+    assert send(process, "fork") == "child"  # and not "cut short"
+
+
+def test_a_recorder_that_waits_with_level_0_is_used(
+    ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
+) -> None:
+    program = compile_c(PROGRAM)
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    with asleep(ptt, "record", "-l", "0", "-o", whole, "--", program) as pid:
+        _used_twice(ptt, pid, part)
+
+
+def _used_twice(ptt: Ptt, pid: str, part: Path) -> None:
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    for _ in range(2):
+        done = ptt("attach", "--for", "500ms", "-o", part, "--force", pid)
+        assert re.search(r"recorded \d+ events in ", done.stderr)
+    # nothing was put into it
+    assert Path(f"/proc/{pid}/maps").read_text().count(".so") == maps.count(".so")
+    assert "=0,mutex=0" in ptt("level", pid).stdout
+    events = events_of(ptt, part)
+    assert len([e for e in events if e["event"] == "MUTEX_TAKEN"]) > 20

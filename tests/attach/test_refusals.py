@@ -1,0 +1,181 @@
+"""Processes that `ptt attach` leaves alone: one line, status 2, and they go on as they were."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support import Ptt, Result
+
+SLEEPS = """
+    #include <stdio.h>
+    #include <unistd.h>
+    int main(void)
+    {
+        puts("ready");
+        fflush(stdout);
+        for (;;)
+            pause();
+    }
+"""
+STRICT = """
+    #include <linux/seccomp.h>
+    #include <stdio.h>
+    #include <sys/prctl.h>
+    #include <unistd.h>
+    int main(void)
+    {
+        char byte;
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+        write(1, "ready\\n", 6);
+        return (int)read(0, &byte, 1);
+    }
+"""
+BUSY = """
+    #include <stdio.h>
+    #include <unistd.h>
+    int main(void)
+    {
+        puts("ready");
+        fflush(stdout);
+        usleep(300000);
+        for (volatile int i = 0;; i++)
+            ;
+    }
+"""
+# malloc() itself is where the thread sleeps.
+INSIDE = """
+    #include <stdio.h>
+    #include <unistd.h>
+    void *malloc(unsigned long size)
+    {
+        static char memory[1 << 20];
+        static unsigned long used;
+        if (size == 4711)
+            for (;;)
+                pause();
+        used += (size + 15) & ~15ul;
+        return memory + used - ((size + 15) & ~15ul);
+    }
+    void free(void *unused) { (void)unused; }
+    int main(void)
+    {
+        puts("ready");
+        fflush(stdout);
+        return malloc(4711) == 0;
+    }
+"""
+# Asleep where a signal handler has interrupted something else.
+HANDLER = """
+    #include <signal.h>
+    #include <stdio.h>
+    #include <unistd.h>
+    static void sleeps(int unused)
+    {
+        (void)unused;
+        puts("ready");
+        fflush(stdout);
+        for (;;)
+            pause();
+    }
+    int main(void)
+    {
+        signal(SIGUSR1, sleeps);
+        raise(SIGUSR1);
+    }
+"""
+TRACER = """
+import ctypes, sys, time
+ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), None, None)
+print('seized', flush=True)
+time.sleep(60)
+"""
+
+
+def refused(ptt: Ptt, pid: int, trace: Path, *options: str) -> Result:
+    done = ptt("attach", *options, "--for", "100ms", "-o", trace, str(pid), status=2)
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("ptt: error: ")
+    assert not trace.exists()
+    return done
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        (SLEEPS, "-static", "linked statically"),
+        (SLEEPS, "-fsanitize=address", "runs under a sanitizer"),
+        (STRICT, "-O1", "seccomp, strict mode"),
+    ],
+    ids=["static", "sanitizer", "strict"],
+)
+def test_programs(
+    ptt: Ptt,
+    compile_c: Callable[..., Path],
+    start: Callable[..., Any],
+    trace_dir: Path,
+    kind: tuple[str, str, str],
+) -> None:
+    source, flag, message = kind
+    process = start(compile_c(source, flag))
+    assert message in refused(ptt, process.pid, trace_dir).stderr
+    assert process.poll() is None
+
+
+@pytest.mark.parametrize("source", [BUSY, INSIDE, HANDLER], ids=["busy", "malloc", "handler"])
+def test_no_thread_is_asleep_where_it_is_safe(
+    ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path,
+    source: str,
+) -> None:  # fmt: skip
+    process = start(compile_c(source, "-fno-builtin"))
+    message = refused(ptt, process.pid, trace_dir, "--wait", "300ms").stderr
+    assert "no thread of it was asleep" in message
+    assert process.poll() is None
+
+
+def test_a_process_that_is_stopped(
+    ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
+) -> None:
+    process = start(compile_c(SLEEPS))
+    os.kill(process.pid, signal.SIGSTOP)
+    assert "it is stopped" in refused(ptt, process.pid, trace_dir).stderr
+
+
+def test_one_that_somebody_traces(
+    ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
+) -> None:
+    process = start(compile_c(SLEEPS))
+    command = [sys.executable, "-c", TRACER, str(process.pid)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as tracer:
+        assert tracer.stdout is not None
+        assert tracer.stdout.readline() == "seized\n"
+        assert f"process {tracer.pid} traces it" in refused(ptt, process.pid, trace_dir).stderr
+        tracer.kill()
+
+
+def test_one_that_is_recorded(
+    ptt: Ptt, compile_c: Callable[..., Path], trace_dir: Path, tmp_path: Path
+) -> None:
+    command = ptt.command("record", "-o", str(tmp_path / "own"), "--", str(compile_c(SLEEPS)))
+    with subprocess.Popen(
+        command, env=ptt.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as recorder:
+        assert recorder.stdout is not None
+        assert recorder.stdout.readline() == "ready\n"
+        children = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
+        pid = int(children.read_text().split()[0])
+        assert "is being recorded already, into" in refused(ptt, pid, trace_dir).stderr
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_no_process(ptt: Ptt, trace_dir: Path) -> None:
+    assert "no process" in refused(ptt, 2**22 - 1, trace_dir).stderr

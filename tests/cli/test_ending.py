@@ -1,0 +1,73 @@
+"""The end of `ptt`: what was begun is finished, and threads of libraries may be at work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.support import Compiler, Ptt
+
+# A thread that Python does not know asks for the interpreter again and again, as one does that
+# gives buffers back, and must not be ended meanwhile.
+LIBRARY = r"""
+#include <pthread.h>
+#include <stdlib.h>
+
+int PyGILState_Ensure(void);
+void PyGILState_Release(int state);
+
+static void ended(void *unused)
+{
+	(void)unused;
+	abort();
+}
+
+static void *give_back(void *unused)
+{
+	pthread_cleanup_push(ended, NULL);
+	for (;;)
+		PyGILState_Release(PyGILState_Ensure());
+	pthread_cleanup_pop(0);
+	return unused;
+}
+
+void begin(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, give_back, NULL) == 0)
+		pthread_detach(thread);
+}
+"""
+PROGRAM = """
+import atexit, ctypes, sys, threading, time
+
+def late():
+    time.sleep(0.2)
+    print("thread")
+
+atexit.register(print, "registered")
+threading.Thread(target=late).start()
+ctypes.CDLL(sys.argv.pop(1)).begin()
+
+from nptltrace.cli import entry
+entry()
+"""
+
+
+@pytest.mark.parametrize(("command", "status"), [("--version", 0), ("nonsense", 2)])
+def test_threads_of_libraries_are_at_work(
+    ptt: Ptt, compile_c: Compiler, command: str, status: int
+) -> None:
+    library = compile_c(LIBRARY, "-shared", "-fPIC", name="library.so")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, library, command],
+        env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    # As the interpreter does: Python's threads are waited for, then what is registered is called.
+    assert done.stdout.splitlines()[-2:] == ["thread", "registered"]

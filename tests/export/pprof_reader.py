@@ -1,0 +1,125 @@
+"""A reader of pprof's profiles: protobuf's runtime, with the fields that the format describes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+__all__ = ["Location", "Mapping", "Profile", "Sample", "read_profile"]
+
+# Messages and their fields: number, name, type (a message by its name), repeated.
+_MESSAGES = {
+    "ValueType": [(1, "type", "int64", False), (2, "unit", "int64", False)],
+    "Label": [(1, "key", "int64", False), (2, "str", "int64", False), (3, "num", "int64", False),
+              (4, "num_unit", "int64", False)],
+    "Sample": [(1, "location_id", "uint64", True), (2, "value", "int64", True),
+               (3, "label", "Label", True)],
+    "Mapping": [(1, "id", "uint64", False), (2, "memory_start", "uint64", False),
+                (3, "memory_limit", "uint64", False), (4, "file_offset", "uint64", False),
+                (5, "filename", "int64", False), (6, "build_id", "int64", False),
+                (7, "has_functions", "bool", False)],
+    "Line": [(1, "function_id", "uint64", False), (2, "line", "int64", False)],
+    "Location": [(1, "id", "uint64", False), (2, "mapping_id", "uint64", False),
+                 (3, "address", "uint64", False), (4, "line", "Line", True)],
+    "Function": [(1, "id", "uint64", False), (2, "name", "int64", False),
+                 (3, "system_name", "int64", False), (4, "filename", "int64", False)],
+    "Profile": [(1, "sample_type", "ValueType", True), (2, "sample", "Sample", True),
+                (3, "mapping", "Mapping", True), (4, "location", "Location", True),
+                (5, "function", "Function", True), (6, "string_table", "string", True),
+                (9, "time_nanos", "int64", False), (10, "duration_nanos", "int64", False),
+                (14, "default_sample_type", "int64", False)],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample: functions from the innermost on, values, and labels."""
+
+    functions: list[str]
+    values: list[int]
+    labels: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A module."""
+
+    start: int
+    end: int
+    file: str
+    build_id: str
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in a module."""
+
+    mapping: int
+    address: int
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile with its numbers resolved."""
+
+    sample_types: list[tuple[str, str]]
+    samples: list[Sample]
+    mapping_of: dict[int, Mapping]
+    locations: dict[int, Location]
+
+    @property
+    def mappings(self) -> list[Mapping]:
+        """The modules."""
+        return list(self.mapping_of.values())
+
+
+def read_profile(data: bytes) -> Profile:
+    """Return what a profile says; every number in it must lead somewhere."""
+    message = _profile_class()()
+    message.ParseFromString(data)
+    strings = list(message.string_table)
+    assert strings[0] == ""
+    functions = {one.id: strings[one.name] for one in message.function}
+    lines = {one.id: [functions[line.function_id] for line in one.line] for one in message.location}
+    assert 0 not in functions
+    assert 0 not in lines
+    return Profile(
+        sample_types=[(strings[one.type], strings[one.unit]) for one in message.sample_type],
+        samples=[
+            Sample(
+                [name for place in one.location_id for name in lines[place]],
+                list(one.value),
+                {strings[label.key]: strings[label.str] for label in one.label},
+            )
+            for one in message.sample
+        ],
+        mapping_of={
+            one.id: Mapping(
+                one.memory_start, one.memory_limit, strings[one.filename], strings[one.build_id]
+            )
+            for one in message.mapping
+        },
+        locations={one.id: Location(one.mapping_id, one.address) for one in message.location},
+    )
+
+
+def _profile_class() -> Any:
+    """Return the class of the message, made of the fields above."""
+    descriptor_pb2 = pytest.importorskip("google.protobuf.descriptor_pb2")
+    from google.protobuf import descriptor_pool, message_factory
+
+    file = descriptor_pb2.FileDescriptorProto(name="profile.proto", package="p", syntax="proto3")
+    types = {"int64": 3, "uint64": 4, "bool": 8, "string": 9}
+    for name, fields in _MESSAGES.items():
+        made = file.message_type.add(name=name)
+        for number, field, kind, repeated in fields:
+            one = made.field.add(name=field, number=number, label=3 if repeated else 1)
+            if kind in types:
+                one.type = types[kind]
+            else:
+                one.type, one.type_name = 11, f".p.{kind}"
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("p.Profile"))

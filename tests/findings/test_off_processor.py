@@ -1,0 +1,73 @@
+"""Holders that had no processor while others waited for what they held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.analysis.story import Story
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nptltrace.analysis.findings import Finding
+
+LOCK = 0x1000
+HOLDER, WAITER = 101, 102
+MS = 1_000_000
+KINDS = ("holder-preempted", "sleeping-holder")
+
+
+def held(
+    tmp_path: Path, ready_ns: int, slept_ns: int, *, waits: bool = True, times: int = 1
+) -> list[Finding]:
+    """Check a holder that was ready and slept for so long, while another waited or none did."""
+    story = Story().create(HOLDER, WAITER)
+    ran = ready = 0
+    for slices in range(1, times + 1):
+        site = 0x50
+        story.do(HOLDER, "SCHED_READING", slices=2 * slices, ran_ns=ran, ready_ns=ready)
+        start = story.now
+        story.lock(HOLDER, LOCK, site=site)
+        if waits:
+            story.wait(WAITER, LOCK)
+        story.sleep(ready_ns + slept_ns)
+        ready += ready_ns
+        # It ran for the rest of the time until then.
+        ran += story.now + 1000 - start - ready_ns - slept_ns
+        story.do(HOLDER, "SCHED_READING", slices=2 * slices + 1, ran_ns=ran, ready_ns=ready)
+        story.unlock(HOLDER, LOCK)
+        if waits:
+            story.waited(WAITER, LOCK, wait_ns=ready_ns + slept_ns).unlock(WAITER, LOCK)
+    found = story.ended_and_joined(HOLDER, WAITER).exit().findings(tmp_path)
+    return [one for one in found if one.kind in KINDS]
+
+
+def test_a_holder_is_preempted_for_long(tmp_path: Path) -> None:
+    [found] = held(tmp_path, 80 * MS, 0)
+    assert (found.kind, found.severity) == ("holder-preempted", "warning")
+    assert set(found.threads) == {HOLDER, WAITER}
+    assert "waited 80 ms for it" in found.message
+
+
+def test_a_holder_is_preempted_often(tmp_path: Path) -> None:
+    [found] = held(tmp_path, 3 * MS, 0, times=30)
+    assert found.kind == "holder-preempted"
+    assert "waited 3 ms for it, 30 times for 1 ms or longer" in found.message
+
+
+def test_a_holder_sleeps(tmp_path: Path) -> None:
+    [found] = held(tmp_path, 0, 60 * MS)
+    assert found.kind == "sleeping-holder"
+    assert "slept while it held" in found.message
+    assert "waited 60 ms for it meanwhile" in found.message
+
+
+@pytest.mark.parametrize(("ready_ns", "slept_ns"), [(20 * MS, 0), (0, 5 * MS)])
+def test_short_times_are_nobodys_fault(tmp_path: Path, ready_ns: int, slept_ns: int) -> None:
+    assert not held(tmp_path, ready_ns, slept_ns)
+
+
+def test_nobody_waits(tmp_path: Path) -> None:
+    assert not held(tmp_path, 500 * MS, 500 * MS, waits=False)

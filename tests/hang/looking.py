@@ -1,0 +1,59 @@
+"""What tests of `ptt hang` share: programs that hang, and looking at them when they do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+__all__ = ["CASES", "WAYS", "asleep", "running", "threads_of"]
+
+WAYS = {"plain": ("-O0",), "optimized": ("-O2",), "static": ("-O2", "-static")}
+# Of each case of the program: kind of finding, kinds of its waits, names of objects.
+CASES = {
+    "mutexes": ("deadlock", {"mutex", "join"}, {"left", "right"}),
+    "rwlock": ("deadlock", {"mutex", "rwlock", "join"}, {"left", "table"}),
+    "joins": ("deadlock", {"join"}, set()),
+    "self": ("self-deadlock", {"mutex", "join"}, {"left"}),
+    "ended": ("exit-holding-lock", {"mutex", "join"}, {"left"}),
+    "stuck": ("stuck", {"condition", "semaphore", "join"}, {"never", "empty"}),
+    "shared": ("deadlock", {"mutex", "join"}, {"left", "right"}),
+    "robust": ("deadlock", {"mutex", "join"}, {"left", "right"}),
+    "inherits": ("deadlock", {"mutex", "join"}, {"left", "right"}),
+}
+
+
+def threads_of(case: str) -> int:
+    """Return how many threads the program has in the end."""
+    return 2 if case in {"self", "ended"} else 3
+
+
+@contextmanager
+def running(*command: object, cwd: Path | None = None) -> Iterator[str]:
+    """Run a program as long as it is looked at; yield its process id."""
+    process = subprocess.Popen([str(word) for word in command], cwd=cwd)
+    try:
+        yield str(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def asleep(ptt: Ptt, pid: str, threads: int) -> dict[str, Any]:
+    """Return what `ptt hang` says when so many threads have come to where they sleep."""
+    until = time.monotonic() + 60
+    while True:
+        done = ptt("hang", "--format", "json", "--watch", "50ms", pid, status=None)
+        found: dict[str, Any] = json.loads(done.stdout)
+        still = [t for t in found["threads"] if t["waits_for"] and t["moved"] is False]
+        if len(still) == threads == len(found["threads"]) or time.monotonic() > until:
+            assert done.returncode == (1 if found["findings"] else 0)
+            return found

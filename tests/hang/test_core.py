@@ -1,0 +1,151 @@
+"""Core files: the same answers as of the process, later and without it."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nptltrace.analysis.vocabulary.document_types import Hang
+from nptltrace.ui.shapes import fits
+from tests.hang.looking import CASES, asleep, running, threads_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support import Ptt
+
+Seen = dict[str, Any]
+
+
+def kernel_core(ptt: Ptt, place: Path, program: Path, case: str) -> tuple[Seen, Path]:
+    """Let a process that hangs be ended with a core file; return what was seen of it before."""
+    pattern = Path("/proc/sys/kernel/core_pattern").read_text(encoding="utf-8").strip()
+    if pattern.startswith(("|", "/")):
+        pytest.skip("core files go elsewhere (kernel.core_pattern)")
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    process = subprocess.Popen(
+        [program, case], cwd=place,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)),  # noqa: PLW1509 -- no threads here
+    )  # fmt: skip
+    try:
+        seen = asleep(ptt, str(process.pid), threads_of(case))
+    finally:
+        process.send_signal(signal.SIGABRT)
+        process.wait()
+    cores = list(place.glob("*core*"))
+    if not cores:
+        pytest.skip("the kernel writes no core file here (ulimit -c)")
+    return seen, cores[0]
+
+
+def of_core(ptt: Ptt, core: Path, *options: str | Path) -> Seen:
+    done = ptt("hang", "--format", "json", *options, core, status=None)
+    found: Seen = json.loads(done.stdout)
+    assert done.returncode == (1 if found["findings"] else 0)
+    assert fits(Hang, found)
+    return found
+
+
+def same(seen: Seen, found: Seen) -> None:
+    """Assert that a core file says what was seen of the process, but for names of threads."""
+    assert found["pid"] == seen["pid"]
+    for thread in (*seen["threads"], *found["threads"]):
+        thread["name"], thread["moved"] = "", None
+        # A walk with all registers may end later than one without.
+        thread["stack"] = [frame for frame in thread["stack"] if "waits.c:" in frame]
+    for one in (*seen["findings"], *found["findings"]):
+        del one["message"]
+    assert found["threads"] == seen["threads"]
+    assert found["findings"] == seen["findings"]
+
+
+@pytest.mark.parametrize(
+    ("case", "way"),
+    [*((case, "optimized") for case in CASES), ("mutexes", "static"), ("stuck", "static")],
+)
+def test_of_the_kernel(
+    case: str, way: str, ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    seen, core = kernel_core(ptt, tmp_path, program(way), case)
+    found = of_core(ptt, core)
+    if case == "stuck" and way == "static":
+        # Nothing says whether a signal handler is there.
+        assert found["findings"] == []
+        return
+    same(seen, found)
+    assert "ended by SIGABRT" in ptt("hang", core, status=1).stdout
+
+
+@pytest.mark.skipif(shutil.which("gcore") is None, reason="gcore (gdb) is not installed")
+@pytest.mark.parametrize("case", ["mutexes", "stuck"])
+def test_of_a_debugger(case: str, ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
+    with running(program("optimized"), case) as pid:
+        seen = asleep(ptt, pid, 3)
+        subprocess.run(["gcore", "-o", tmp_path / "c", pid], check=True, capture_output=True)
+    same(seen, of_core(ptt, tmp_path / f"c.{pid}"))
+
+
+def test_without_the_program(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
+    """The deadlock is in the core file; names come with the program, and only with that one."""
+    copy = tmp_path / "copy"
+    shutil.copy(program("plain"), copy)
+    _, core = kernel_core(ptt, tmp_path, copy, "mutexes")
+    copy.unlink()
+    shutil.copy(program("optimized"), copy)
+    found = of_core(ptt, core)
+    assert [one["kind"] for one in found["findings"]] == ["deadlock"]
+    assert {thread["waits_for"]["name"] for thread in found["threads"]} == {""}
+    copy.unlink()
+    named = of_core(ptt, core, "--exe", program("plain"))
+    assert {t["waits_for"]["name"] for t in named["threads"]} == {"left", "right", ""}
+    message = ptt("hang", "--exe", program("optimized"), core, status=2).stderr
+    assert "is not the program of" in message
+
+
+def test_what_is_no_core_file(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
+    def refused(data: bytes) -> str:
+        path = tmp_path / "file"
+        path.write_bytes(data)
+        message = ptt("hang", path, status=2)
+        assert message.stdout == ""
+        assert message.stderr.count("\n") == 1
+        return message.stderr
+
+    elf = program("plain").read_bytes()
+    assert "is empty" in refused(b"")
+    assert "is no core file" in refused(b"#!/bin/sh\n")
+    assert "is no core file" in refused(elf[:20])
+    assert "is a program or a library" in refused(elf)
+    assert "another architecture" in refused(elf[:16] + struct.pack("<HH", 4, 183) + elf[20:])
+    assert "another architecture" in refused(b"\x7fELF\x01" + elf[5:])
+    assert "zstd -d" in refused(b"\x28\xb5\x2f\xfd" + bytes(100))
+    assert "damaged or cut short" in refused(
+        elf[:16] + struct.pack("<HH", 4, 62) + elf[20:32] + bytes(32)
+    )
+    assert "cannot read" in ptt("hang", tmp_path / "nothing", status=2).stderr
+    assert "is no file" in ptt("hang", tmp_path, status=2).stderr
+
+
+def test_cut_short_anywhere(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
+    """Half a core file gives half an answer, and says so; none is a crash."""
+    _, core = kernel_core(ptt, tmp_path, program("plain"), "mutexes")
+    size = core.stat().st_size
+    for part in range(9, 0, -1):
+        os.truncate(core, size * part // 10)
+        done = ptt("hang", core, status=None)
+        assert done.returncode in {0, 1}
+        assert "is cut short" in done.stderr
+    for left in (3000, 1000, 100, 60):
+        os.truncate(core, left)
+        message = ptt("hang", core, status=2).stderr
+        assert message.startswith("ptt: error: ")
+        assert message.count("\n") == 1

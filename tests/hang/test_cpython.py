@@ -1,0 +1,96 @@
+"""Python functions in the stacks of threads of CPython."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.hang.looking import asleep, running
+
+if TYPE_CHECKING:
+    from tests.support import Ptt
+
+# Several frames of one call of the interpreter, a call from C in between, a line far down in a
+# function, a name that is not ASCII, and a generator.
+PROGRAM = textwrap.dedent("""\
+    import threading
+
+    lock = threading.Lock()
+    lock.acquire()
+
+
+    class Store:
+        def take(self):
+            total = 0
+            for number in range(3):
+                total += number
+
+
+
+            return lock.acquire()
+
+
+    def numbers():
+        yield Store().take()
+
+
+    def über(key):
+        return next(numbers())
+
+
+    def work():
+        return sorted([1], key=über)
+
+
+    for name in "ab":
+        threading.Thread(target=work, name=name).start()
+    threading.Event().wait()
+""")
+STACK = ["take (prog.py:15)", "numbers (prog.py:19)", "über (prog.py:23)", "work (prog.py:27)"]
+
+
+def interpreters() -> list[str]:
+    """Return this interpreter, the system's, and those of pyenv that frames are read of."""
+    kept = Path.home() / ".pyenv/versions"
+    found = {str(p) for n in range(8, 14) for p in kept.glob(f"3.{n}.*/bin/python")}
+    return sorted({sys.executable, *found, *filter(None, [shutil.which("/usr/bin/python3")])})
+
+
+def minor_of(python: str) -> int:
+    done = subprocess.run(
+        [python, "-c", "import sys; print(sys.version_info[1])"],
+        capture_output=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    return int(done.stdout or "0")
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_python_functions_stand_in_the_stacks(python: str, ptt: Ptt, tmp_path: Path) -> None:
+    minor = minor_of(python)
+    if not 8 <= minor <= 13:
+        pytest.skip(f"frames of Python 3.{minor} are not read")
+    program = tmp_path / "prog.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    with running(python, program) as pid:
+        found = asleep(ptt, pid, 3)
+        text = ptt("hang", pid, status=None).stdout
+    stacks = [
+        [re.sub(r"^.*\.", "", f.split(" ")[0]) + f" {f.split(' ')[-1]}" for f in thread["stack"]]
+        for thread in found["threads"]
+    ]
+    workers = [s for s in stacks if "work (prog.py:27)" in s]
+    assert len(workers) == 2, json.dumps(found["threads"], indent=1)
+    for stack in workers:
+        begin = stack.index(STACK[0])
+        assert stack[begin : begin + 4] == STACK
+    if minor >= 11:
+        assert "Store.take (prog.py:15)" in text
+    assert not any("EvalFrame" in frame for thread in found["threads"] for frame in thread["stack"])

@@ -1,0 +1,72 @@
+"""Processes in PID and mount namespaces of their own: other pids, and files nobody else sees."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.hang.looking import asleep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support import Ptt
+
+UNSHARE = ("unshare", "-Ur", "--pid", "--fork", "--mount", "--mount-proc")
+# The program lies in a file system that is mounted there alone.
+INSIDE = 'mount -t tmpfs none "$1" && cp "$2" "$1/waits" && exec "$1/waits" "$3"'
+
+
+def may_unshare() -> bool:
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode == 0
+
+
+pytestmark = pytest.mark.skipif(not may_unshare(), reason="no namespaces can be made here")
+
+
+def inner_process(name: str, parent: int) -> str:
+    """Return the pid, as it is here, of the program that a process started."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        for child in children:
+            if Path(f"/proc/{child}/comm").read_text().strip() == name:
+                return child
+        time.sleep(0.02)
+    pytest.fail("the program did not start")
+
+
+@pytest.mark.parametrize("case", ["mutexes", "ended", "robust", "stuck"])
+def test_names_and_owners_of_another_namespace(
+    case: str, ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    source = program("plain")
+    command: list[str | Path] = ["sh", "-c", INSIDE, "sh", place, source, case]
+    process = subprocess.Popen([*UNSHARE, *command])
+    try:
+        pid = inner_process("waits", process.pid)
+        found: dict[str, Any] = asleep(ptt, pid, 2 if case == "ended" else 3)
+    finally:
+        process.kill()
+        subprocess.run(["kill", "-9", pid], check=False, stderr=subprocess.DEVNULL)
+        process.wait()
+    kinds = [one["kind"] for one in found["findings"]]
+    expected = {"ended": "exit-holding-lock", "stuck": "stuck"}
+    assert kinds == [expected.get(case, "deadlock")]
+    ids = {thread["tid"] for thread in found["threads"]}
+    assert int(pid) in ids, json.dumps(found)
+    if case in {"mutexes", "robust"}:
+        owners = {t["waits_for"]["owner_tid"] for t in found["threads"]}
+        assert owners <= ids
+        assert {t["waits_for"]["name"] for t in found["threads"]} == {"left", "right", ""}
+    assert all("waits.c:" in site for site in found["findings"][0]["sites"])

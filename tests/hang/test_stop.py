@@ -1,0 +1,201 @@
+"""`--stop`: what runs stands still for a moment, and goes on whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.hang.looking import running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support import Ptt
+
+pytestmark = [
+    pytest.mark.skipif(os.uname().machine != "x86_64", reason="--stop is for x86-64"),
+    pytest.mark.alone,  # threads stand still for moments only
+]
+
+# A thread that counts with a lock in hand, one that waits for the lock, and one that would notice
+# when its call is cut short.
+PROGRAM = """
+    #include <errno.h>
+    #include <poll.h>
+    #include <pthread.h>
+    #include <stdio.h>
+    #include <sys/epoll.h>
+    pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
+    volatile unsigned long counted;
+    static void *count(void *unused)
+    {
+        pthread_mutex_lock(&busy);
+        for (;;)
+            counted++;
+        return unused;
+    }
+    static void *want(void *unused)
+    {
+        poll(0, 0, 50);
+        pthread_mutex_lock(&busy);
+        return unused;
+    }
+    int main(void)
+    {
+        struct epoll_event event;
+        pthread_t threads[2];
+        pthread_create(&threads[0], 0, count, 0);
+        pthread_create(&threads[1], 0, want, 0);
+        if (epoll_wait(epoll_create1(0), &event, 1, -1) < 0)
+            printf("epoll_wait: %d\\n", errno);
+        return 1;
+    }
+"""
+
+
+def states(pid: str) -> list[str]:
+    text = [p.read_text() for p in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return [one.rpartition(")")[2].split()[0] for one in text]
+
+
+def has_time(pid: str) -> int:
+    """Return how much processor time a process has had."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11])
+
+
+def goes_on(pid: str) -> bool:
+    begin, until = has_time(pid), time.monotonic() + 30
+    while has_time(pid) < begin + 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    return has_time(pid) >= begin + 3 and not {"t", "T"} & {*states(pid)}
+
+
+def test_what_runs_is_seen_where_it_is(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    program = compile_c(PROGRAM)
+    process = subprocess.Popen([program], stdout=subprocess.PIPE)
+    try:
+        until = time.monotonic() + 60
+        while "waits for mutex" not in ptt("hang", str(process.pid)).stdout:
+            assert time.monotonic() < until
+        for _ in range(5):
+            message = ptt("hang", "--stop", "--format", "json", str(process.pid)).stdout
+            found: dict[str, Any] = json.loads(message)
+            assert found["findings"] == []
+            by_call = {(t["waits_for"] or {}).get("kind"): t for t in found["threads"]}
+            assert by_call[None]["state"] == "runnable"
+            assert by_call[None]["stack"][0].startswith("count+0x")
+            assert by_call["mutex"]["waits_for"]["owner_tid"] == by_call[None]["tid"]
+            assert by_call["epoll_wait"]["state"] == "asleep"
+        assert goes_on(str(process.pid))
+        # No call came back with EINTR.
+        assert process.poll() is None
+    finally:
+        process.kill()
+        assert process.communicate()[0] == b""
+
+
+def test_it_goes_on_when_ptt_is_killed(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Killed at any moment, also while the threads stand still."""
+    with running(compile_c(PROGRAM)) as pid:
+        for number in range(8):
+            script = (
+                "import os, sys, time\n"
+                "from nptltrace.hang.targets.process import Process\n"
+                "from nptltrace.hang.targets.stop import Stopped\n"
+                f"with Stopped(Process({pid})):\n"
+                "    print('stopped', flush=True)\n"
+                "    time.sleep(60)\n"
+            )
+            looking = subprocess.Popen(
+                [sys.executable, "-c", script], stdout=subprocess.PIPE, env=ptt.environment()
+            )
+            assert looking.stdout is not None
+            if number % 2:
+                assert looking.stdout.readline() == b"stopped\n"
+                assert "t" in states(pid)
+            else:
+                time.sleep(number * 0.03)
+            looking.send_signal(signal.SIGKILL)
+            looking.wait()
+            looking.stdout.close()
+            assert goes_on(pid)
+
+
+def test_signals_are_not_lost(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    program = compile_c("""
+        #include <signal.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static volatile sig_atomic_t taken;
+        static void take(int number) { taken += number == SIGRTMIN; }
+        int main(void)
+        {
+            signal(SIGRTMIN, take);
+            puts("ready");
+            fflush(stdout);
+            while (taken < 200)
+                ;
+            return 0;
+        }
+    """)
+    process = subprocess.Popen([program], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        number = 0
+        while number < 200:
+            looking = subprocess.Popen(
+                [sys.executable, "-m", "nptltrace", "hang", "--stop", str(process.pid)],
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ptt.environment(),
+            )  # fmt: skip
+            while looking.poll() is None and number < 200:
+                os.kill(process.pid, signal.SIGRTMIN)
+                number += 1
+                time.sleep(0.01)
+            looking.wait()
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_of_a_process_that_another_one_traces(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    program = compile_c("""
+        #include <sys/ptrace.h>
+        #include <sys/wait.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        int main(void)
+        {
+            pid_t child = fork();
+            if (!child)
+                for (;;)
+                    pause();
+            ptrace(PTRACE_SEIZE, child, 0, 0);
+            printf("%d\\n", child);
+            fflush(stdout);
+            waitpid(child, 0, 0);
+            return 0;
+        }
+    """)
+    process = subprocess.Popen([program], stdout=subprocess.PIPE, encoding="utf-8")
+    assert process.stdout is not None
+    child = process.stdout.readline().strip()
+    try:
+        message = ptt("hang", "--stop", child, status=2).stderr
+        assert message.startswith(
+            f"ptt: error: cannot stop process {child}: process {process.pid} "
+        )
+        assert "nothing found" in ptt("hang", child).stdout
+    finally:
+        os.kill(int(child), signal.SIGKILL)
+        process.communicate()

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// locks.cc - two locks of C++ (std::mutex, -DSEMAPHORE, -DBOOST), used in the way that is asked for.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <unistd.h>
+#if defined(BOOST)
+#include <boost/thread/condition_variable.hpp>
+#include <boost/thread/mutex.hpp>
+#include <boost/thread/thread.hpp>
+using lock_type = boost::mutex;
+using condition = boost::condition_variable;
+using thread = boost::thread;
+using scope = boost::unique_lock<boost::mutex>;
+#else
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+using condition = std::condition_variable;
+using thread = std::thread;
+using scope = std::unique_lock<std::mutex>;
+#if defined(SEMAPHORE)
+#include <semaphore>
+struct lock_type {
+	std::binary_semaphore free{1};
+
+	void lock() { free.acquire(); }
+	void unlock() { free.release(); }
+};
+#else
+using lock_type = std::mutex;
+#endif
+#endif
+
+static lock_type first, second;
+static std::atomic<bool> taken[2];
+
+static void await(const std::atomic<bool> &flag)
+{
+	while (!flag)
+		usleep(100);
+}
+
+static void hold()
+{
+	first.lock();
+	taken[0] = true;
+	await(taken[1]);
+	usleep(200000);
+	first.unlock();
+}
+
+static void contend()
+{
+	thread other(hold);
+
+	await(taken[0]);
+	taken[1] = true;
+	auto began = std::chrono::steady_clock::now();
+	first.lock();
+	auto ended = std::chrono::steady_clock::now();
+	first.unlock();
+	other.join();
+	std::printf("%lld\n", (long long)std::chrono::nanoseconds(ended - began).count());
+}
+
+static void cross(int own)
+{
+	(own ? second : first).lock();
+	taken[own] = true;
+	await(taken[!own]);
+	(own ? first : second).lock();
+}
+
+static void deadlock()
+{
+	thread one(cross, 0), other(cross, 1);
+
+	await(taken[0]);
+	await(taken[1]);
+	ualarm(300000, 0);
+	one.join();
+	other.join();
+}
+
+static void nest(lock_type &outer, lock_type &inner)
+{
+	outer.lock();
+	inner.lock();
+	usleep(1000);
+	inner.unlock();
+	outer.unlock();
+}
+
+static void orders()
+{
+	thread one([] { nest(first, second); taken[0] = true; });
+	thread other([] { await(taken[0]); nest(second, first); });
+
+	one.join();
+	other.join();
+}
+
+static void correct()
+{
+	thread one([] { nest(first, second); }), other([] { nest(first, second); });
+
+	one.join();
+	other.join();
+}
+
+#if !defined(SEMAPHORE)
+static lock_type guard;
+static condition work;
+static bool jobs;
+
+static void serve()
+{
+	scope held(guard);
+
+	while (!jobs)
+		work.wait(held);
+}
+
+static void pool()
+{
+	thread one(serve), other(serve);
+
+	usleep(200000);
+	{
+		scope held(guard);
+		jobs = true;
+		work.notify_all();
+	}
+	one.join();
+	other.join();
+}
+#else
+static std::counting_semaphore<> jobs{0};
+
+static void pool()
+{
+	thread one([] { jobs.acquire(); }), other([] { jobs.acquire(); });
+
+	usleep(200000);
+	jobs.release(2);
+	one.join();
+	other.join();
+}
+#endif
+
+int main(int count, char **what)
+{
+	static const struct {
+		const char *name;
+		void (*run)();
+	} all[] = {{"contend", contend}, {"deadlock", deadlock}, {"orders", orders}, {"pool", pool}, {"correct", correct}};
+
+	for (const auto &one : all)
+		if (count > 1 && std::strcmp(what[1], one.name) == 0)
+			return one.run(), 0;
+	return 2;
+}

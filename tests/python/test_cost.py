@@ -1,0 +1,45 @@
+"""Functions of Python in stacks cost little, in instructions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.real.real import need
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Recorder
+
+PROGRAM = ROOT / "tests" / "programs" / "python_ping_pong.py"
+# Of the instructions outside the kernel, which has more to do to switch threads than both.
+# How often threads wait, and so how many stacks there are, is not the same twice.
+BOUND = 1.15
+
+
+def instructions(record: Recorder, log: Path, python: str) -> int:
+    counter = (
+        "valgrind",
+        "--tool=callgrind",
+        "--callgrind-out-file=/dev/null",
+        f"--log-file={log}",
+    )
+    record(
+        *counter, "/usr/bin/python3", PROGRAM, "1000", options=("--python", python),
+    )  # fmt: skip
+    found = re.search(r"Collected : (\d+)", log.read_text(encoding="utf-8"))
+    assert found
+    return int(found[1])
+
+
+@pytest.mark.slow
+def test_instructions(record: Recorder, tmp_path: Path) -> None:
+    need("valgrind")
+    without, with_python = (
+        instructions(record, tmp_path / python, python) for python in ("off", "auto")
+    )
+    assert with_python < BOUND * without

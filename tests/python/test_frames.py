@@ -1,0 +1,139 @@
+"""Functions of Python in recorded stacks: where a program waits is a line of its source."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import nptltrace
+from nptltrace.catalog._cpython import VERSIONS
+from tests.hang.test_cpython import interpreters, minor_of
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt, Recorder
+
+# What waits has to begin before what wakes.
+pytestmark = pytest.mark.alone
+
+PROGRAM = ROOT / "tests" / "programs" / "python_waits.py"
+PLACES = ROOT / "tests" / "programs" / "python_many_places.py"
+BROKEN = ROOT / "tests" / "programs" / "python_broken_frames.py"
+# The program's own pause is twice as long.
+LONG_NS = 30_000_000
+
+
+class Stacks:
+    """The stacks of the waits of a trace.
+
+    Args:
+        trace: The trace.
+    """
+
+    def __init__(self, trace: Path) -> None:
+        with nptltrace.open(trace) as traces:
+            self.waits = traces.table("waits").to_pylist()
+            self.sites = {row["site_id"]: row for row in traces.table("sites").to_pylist()}
+            self.stacks = {row["stack_id"]: row for row in traces.table("stacks").to_pylist()}
+
+    def place(self, stack: str | None) -> str:
+        """Return the call site of a stack, as a report shows it."""
+        return str(self.sites[self.stacks[stack]["site_id"]]["site"]) if stack else ""
+
+    def functions(self, stack: str) -> list[str]:
+        """Return the frames of a stack, the innermost first."""
+        return [str(self.sites[frame]["site"]) for frame in self.stacks[stack]["frames"]]
+
+
+def marked(path: Path, mark: str) -> set[str]:
+    """Return the lines that end in a mark, as a report shows them."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {f"({path.name}:{n})" for n, line in enumerate(lines, 1) if line.endswith(f"# {mark}")}
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_lines_of_waits(python: str, record: Recorder, tmp_path: Path) -> None:
+    minor = minor_of(python)
+    if minor not in {*VERSIONS, 13}:
+        pytest.skip(f"frames of Python 3.{minor} are not read")
+    stacks = Stacks(record(python, PROGRAM, tmp_path, options=("--stacks", "64")))
+    long = [wait for wait in stacks.waits if wait["dur_ns"] > LONG_NS]
+    places = {stacks.place(wait["stack_id"]).split(" ")[-1] for wait in long}
+    lines = marked(PROGRAM, "waits") | {"(made.txt:4)", "(packed.py:3)"}
+    assert lines <= places, sorted(lines - places)
+    # Nothing of the interpreter is a place where a program waits for a lock of its own.
+    found = {stacks.place(w["stack_id"]) for w in stacks.waits if w["kind"] == "semaphore"}
+    assert not [place for place in found if "PyThread" in place or "Eval" in place], found
+    if minor >= 11:
+        names = {place.split(" ")[0] for place in found}
+        assert {"Store.__init__", "Store.value", "generator.<locals>.numbers", "über"} <= names
+        ends = [stacks.place(w["waker_stack"]) for w in long if w["kind"] == "semaphore"]
+        assert any(place.startswith("later") for place in ends), ends
+
+
+def test_order_of_frames(record: Recorder, tmp_path: Path) -> None:
+    stacks = Stacks(record(sys.executable, PROGRAM, tmp_path, options=("--stacks", "64")))
+    found = [
+        [re.split(r"[+ ]", frame)[0] for frame in stacks.functions(wait["stack_id"])]
+        for wait in stacks.waits
+        if wait["dur_ns"] > LONG_NS and wait["stack_id"]
+    ]
+
+    # What C calls, and what it was called by: libraries stay, the interpreter does not.
+    inner, outer = "called_by_a_library.<locals>.compare", "called_by_a_library"
+    names = next(names for names in found if inner in names)
+    between = names[names.index(inner) : names.index(outer)]
+    assert any("sort" in name for name in between), names
+    assert "ffi_call" in between or any("ctypes" in name for name in between), names
+    assert names.index("Thread.run") > names.index(outer)
+    assert not [name for name in names[names.index(inner) :] if "Eval" in name]
+
+    down = next(names for names in found if "recursion.<locals>.down" in names)
+    assert down.count("recursion.<locals>.down") > 50
+    made = next(names for names in found if "Store.__init__" in names)
+    assert made[made.index("Store.__init__") + 1] == "methods"
+
+
+def test_without(record: Recorder, tmp_path: Path) -> None:
+    options = ("--stacks", "64", "--python", "off")
+    stacks = Stacks(record(sys.executable, PROGRAM, tmp_path, options=options))
+    assert not any(".py:" in row["site"] for row in stacks.sites.values())
+
+
+def test_report_names_lines(ptt: Ptt, record: Recorder, tmp_path: Path) -> None:
+    trace = record(sys.executable, PROGRAM, tmp_path)
+    text = ptt("report", "--by", "site", "-n", "0", trace).stdout
+    assert "again_by_another (python_waits.py:" in text
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_broken_frames_are_not_read(record: Recorder, seed: int) -> None:
+    layout = json.dumps(VERSIONS[sys.version_info.minor])
+    stacks = Stacks(record(sys.executable, BROKEN, layout, str(seed), "400"))
+    places = {stacks.place(wait["stack_id"]) for wait in stacks.waits}
+    assert any(place.startswith("break_and_wait (python_broken_frames.py:") for place in places)
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_each_wait_has_its_own_line(python: str, record: Recorder, tmp_path: Path) -> None:
+    """Stacks that look alike from below are not taken for one another."""
+    if minor_of(python) not in {*VERSIONS, 13}:
+        pytest.skip("frames of this version are not read")
+    message = tmp_path / "said.txt"
+    shell = 'exec "$@" > "$0"'
+    stacks = Stacks(record("sh", "-c", shell, message, python, PLACES, "1", "400"))
+    tid, *places = message.read_text(encoding="utf-8").split()
+    waits = sorted(stacks.waits, key=lambda wait: wait["t_ns"])
+    of_thread = [w for w in waits if w["tid"] == int(tid) and w["kind"] == "semaphore"]
+    found = [stacks.place(wait["stack_id"]).split(" ")[-1] for wait in of_thread]
+    found = [place for place in found if place not in marked(PLACES, "asks")]
+    # One that was released before it was asked for is no wait; the others are as the program says.
+    assert len(found) > 50
+    left = iter(places)
+    assert all(place in left for place in found), (found, places)

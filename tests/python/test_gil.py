@@ -1,0 +1,63 @@
+"""`ptt report --gil`: who had the interpreter's lock, and who waited for it, at which lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.hang.test_cpython import interpreters, minor_of
+from tests.python.test_frames import marked
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from tests.support import Compiler, Ptt, Recorder
+
+PROGRAM = ROOT / "tests" / "programs" / "python_convoy.py"
+
+
+def rows_at(rows: list[dict[str, Any]], mark: str) -> dict[str, Any]:
+    """Return the row of the line with a mark."""
+    (line,) = marked(PROGRAM, mark)
+    (row,) = [row for row in rows if row["site"].endswith(line)]
+    return row
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_convoy_behind_a_call_of_c(python: str, ptt: Ptt, record: Recorder) -> None:
+    if not 8 <= minor_of(python) <= 13:
+        pytest.skip("frames of this version are not read")
+    trace = record(python, PROGRAM)
+    rows = json.loads(ptt("report", "--gil", "--format", "json", trace).stdout)["rows"]
+    computes, answers = rows_at(rows, "computes"), rows_at(rows, "answers")
+    # Whoever waits does so for the thread that computes, which is at that line nearly always.
+    assert computes["tid"] != answers["tid"]
+    assert max(rows, key=lambda row: row["wait_ns"]) == answers
+    assert max(rows, key=lambda row: row["wait_caused_ns"]) == computes
+    assert computes["wait_caused_ns"] > answers["wait_ns"] / 2
+    assert answers["wait_max_ns"] <= answers["wait_ns"]
+    assert 0 < sum(row["share"] for row in rows) <= 1.001
+    # A lock has one holder: what others waited is no longer than they were.
+    assert all(row["hold_ns"] >= 0 for row in rows)
+    query = "select site, wait_ns, wait_caused_ns from gil join sites using (run_id, site_id)"
+    table = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
+    for name, one in (("wait_ns", answers), ("wait_caused_ns", computes)):
+        assert one[name] == sum(row[name] for row in table if row["site"] == one["site"])
+
+
+def test_as_text_and_csv(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
+    trace = record(sys.executable, PROGRAM)
+    text = ptt("report", "--gil", trace).stdout
+    assert "the GIL was held for" in text
+    assert "compute (python_convoy.py:" in text
+    rows = list(
+        csv.DictReader(ptt("report", "--gil", "--format", "csv", trace).stdout.splitlines())
+    )
+    assert any(row["site"].startswith("answer (") for row in rows)
+    other = record(compile_c("int main(void) { return 0; }"))
+    assert "nothing of a GIL" in ptt("report", "--gil", other).stdout
+    wrong = ptt("report", "--gil", "--by", "thread", trace, status=2).stderr
+    assert "--gil is a report of its own" in wrong

@@ -1,0 +1,96 @@
+"""What a wait of a Python program is: for work, or for a lock that another thread has."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nptltrace.catalog._cpython import VERSIONS
+from tests.hang.test_cpython import interpreters, minor_of
+from tests.ports import free_port
+from tests.python.test_frames import Stacks, marked
+from tests.real.real import listens, wait_until
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt, Recorder
+
+PROGRAM = ROOT / "tests" / "programs" / "python_idle.py"
+SERVICE = ROOT / "tests" / "programs" / "python_service.py"
+LONG_NS = 20_000_000
+# What waits has to begin before what wakes.
+pytestmark = pytest.mark.alone
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_an_empty_queue_is_no_contention(python: str, record: Recorder) -> None:
+    if minor_of(python) not in {*VERSIONS, 13}:
+        pytest.skip("frames of this version are not read")
+    stacks = Stacks(record(python, PROGRAM))
+    long = [wait for wait in stacks.waits if wait["dur_ns"] > LONG_NS and wait["stack_id"]]
+    found = {(wait["class"], stacks.place(wait["stack_id"]).split(" ")[-1]) for wait in long}
+    for mark in ("idle", "contended"):
+        lines = marked(PROGRAM, mark)
+        assert lines <= {place for name, place in found if name == mark}, found
+        assert not lines & {place for name, place in found if name != mark}, found
+    # A pool's thread without work is in no function of the program.
+    pool = [place for name, place in found if name == "idle" and place.startswith("(thread.py:")]
+    assert pool, found
+
+
+# Nothing of the program waits for the thread: the interpreter does, before it ends.
+LEFT_BEHIND = """
+import threading, time
+threading.Thread(target=time.sleep, args=(0.2,)).start()
+"""
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_the_end_of_a_program_waits_in_python(
+    python: str, record: Recorder, tmp_path: Path
+) -> None:
+    if minor_of(python) not in VERSIONS:
+        pytest.skip("the end is another there")
+    script = tmp_path / "left.py"
+    script.write_text(LEFT_BEHIND)
+    stacks = Stacks(record(python, script))
+    long = [wait for wait in stacks.waits if wait["dur_ns"] > LONG_NS and wait["stack_id"]]
+    places = {stacks.place(wait["stack_id"]) for wait in long}
+    assert places
+    assert all("(threading.py:" in place for place in places), places
+
+
+def test_gunicorn_names_the_line_that_held_a_lock(ptt: Ptt, tmp_path: Path) -> None:
+    gunicorn = shutil.which("gunicorn")
+    if not gunicorn:
+        pytest.skip("gunicorn is not installed")
+    port, trace = free_port(), tmp_path / "run.ptt"
+    service = ("--threads", "8", "-b", f"127.0.0.1:{port}", "--chdir", str(SERVICE.parent))
+    running = subprocess.Popen(
+        ptt.command(
+            "record", "-o", trace, "--", gunicorn, *service, "python_service:application"
+        ),
+        env=ptt.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait_until(lambda: listens(port), "gunicorn listens")
+        url = f"http://127.0.0.1:{port}/"
+        with ThreadPoolExecutor(6) as clients:
+            list(clients.map(lambda _: urllib.request.urlopen(url, timeout=60).read(), range(48)))
+    finally:
+        running.send_signal(signal.SIGINT)
+        running.wait(60)
+    document = json.loads(ptt("report", "--format", "json", trace).stdout)
+    (line,) = marked(SERVICE, "waits")
+    (lock,) = [one for one in document["objects"] if str(one["first_site"]).endswith(line)]
+    assert lock["waits"] > 20
+    assert all(one["site"].endswith(line) for one in lock["blamed"] if one["wait_caused_ns"])

@@ -1,0 +1,234 @@
+"""`ptt record --locks`: locks of the program's own libraries, as a file describes them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt, Recorder
+
+SOURCE = ROOT / "tests" / "programs" / "own_lock.c"
+LOCKS = """
+[[lock]]
+type = "gate"
+like = "mutex"
+functions = [
+    { name = "gate_enter", does = "acquire", try = "gate_try", taken = "zero" },
+    { name = "gate_try", does = "try", taken = "zero" },
+    { name = "gate_leave", does = "release" },
+]
+
+[[lock]]
+type = "bell"
+like = "cond"
+functions = [
+    { name = "bell_wait", does = "wait", argument = 2, mutex = 1 },
+    { name = "bell_ring", does = "wake" },
+]
+"""
+
+
+def _gcc(*args: str | Path) -> None:
+    subprocess.run(["gcc", "-O1", "-g", "-pthread", *args], check=True, capture_output=True)
+
+
+def _library(path: Path) -> Path:
+    _gcc("-shared", "-fPIC", "-DLIBRARY", f'-DMAKER="{path.stem}"', SOURCE, "-o", path)
+    return path
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """The program that is linked to the library."""
+    library, program = _library(tmp_path / "libgate.so"), tmp_path / "gates"
+    _gcc(SOURCE, "-o", program, library, f"-Wl,-rpath,{tmp_path}")
+    return program
+
+
+@pytest.fixture
+def locks(tmp_path: Path) -> tuple[str, str]:
+    """The option that describes the library's functions."""
+    path = tmp_path / "my_locks.toml"
+    path.write_text(LOCKS)
+    return "--locks", str(path)
+
+
+def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
+    return found
+
+
+def _assert_contended(found: dict[str, Any]) -> None:
+    """Holds the report to one wait for a gate, of a thread that held it."""
+    (lock,) = [one for one in found["objects"] if one["kind"] == "gate" and one["waits"]]
+    assert lock["waits"] == 1
+    assert 0 < lock["held_ns"] <= lock["wait_ns"]
+    (blamed,) = lock["blamed"]
+    assert blamed["site"].startswith("hold+")
+    # what the library does inside is not told besides
+    assert found["unknown_waits"] == 0
+    assert not [one for one in found["objects"] if one["kind"] == "futex"]
+
+
+def test_contention_has_its_holder(
+    linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
+) -> None:
+    trace = record(linked, "contend", options=locks)
+    _assert_contended(_report(ptt, trace))
+    [found] = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)["findings"]
+    assert found["kind"] == "sleeping-holder"  # that is how it holds the gate
+    assert "gate" in ptt("report", trace).stdout
+    ptt("verify", trace)
+
+
+def test_a_deadlock(linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt) -> None:
+    trace = record(linked, "deadlock", options=locks)
+    found = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)
+    assert "deadlock" in {one["kind"] for one in found["findings"]}
+
+
+def test_a_condition(linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt) -> None:
+    trace = record(linked, "bell", options=locks)
+    found = _report(ptt, trace)
+    (bell,) = [one for one in found["objects"] if one["kind"] == "bell"]
+    assert bell["idle_ns"] > 30_000_000
+    (gate,) = [one for one in found["objects"] if one["kind"] == "gate"]
+    assert gate["hold_max_ns"] < bell["idle_ns"]  # free while the thread waited
+    assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
+
+
+# A byte, behind which nothing can be read: nobody but the library knows what a lock of its own is.
+SMALL_LOCK = """
+#include <stdlib.h>
+#ifdef LIBRARY
+int small_enter(char *lock) { while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE)) ; return 0; }
+int small_try(char *lock) { return __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); }
+void small_leave(char *lock) { __atomic_store_n(lock, 0, __ATOMIC_RELEASE); }
+#else
+#include <pthread.h>
+#include <sys/mman.h>
+int small_enter(char *), small_try(char *);
+void small_leave(char *);
+static void *run(void *lock)
+{
+	for (int i = 0; i < 1000; i++) {
+		small_enter(lock);
+		small_leave(lock);
+		if (!small_try(lock))
+			small_leave(lock);
+	}
+	return NULL;
+}
+int main(void)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t thread[2];
+	mprotect(page + 4096, 4096, PROT_NONE);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, run, page + 4095);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	return 0;
+}
+#endif
+"""
+SMALL_LOCKS = """
+[[lock]]
+type = "small"
+like = "mutex"
+functions = [
+    { name = "small_enter", does = "acquire", try = "small_try", taken = "zero" },
+    { name = "small_try", does = "try", taken = "zero" },
+    { name = "small_leave", does = "release" },
+]
+"""
+
+
+@pytest.mark.parametrize("handler", ["ring", "shared"])
+def test_a_lock_at_the_end_of_what_is_mapped(
+    tmp_path: Path, record: Recorder, ptt: Ptt, handler: str
+) -> None:
+    source, library = tmp_path / "small.c", tmp_path / "libsmall.so"
+    source.write_text(SMALL_LOCK)
+    _gcc("-shared", "-fPIC", "-DLIBRARY", source, "-o", library)
+    _gcc(source, "-o", tmp_path / "small", library, f"-Wl,-rpath,{tmp_path}")
+    locks = tmp_path / "small.toml"
+    locks.write_text(SMALL_LOCKS)
+    options = ("--locks", str(locks), "--handler", handler)
+    found = _report(ptt, record(tmp_path / "small", options=options))
+    (lock,) = [one for one in found["objects"] if one["kind"] == "small"]
+    assert lock["holds"] >= 2000
+
+
+def test_children_without_an_environment(
+    linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
+) -> None:
+    found = _report(ptt, record(linked, "clean", options=locks))
+    _assert_contended(found)
+    kinds = [one["kind"] for one in found["objects"]]
+    assert kinds.count("gate") == 3  # of the parent, of its child, and of what that executes
+
+
+def test_libraries_that_are_opened(
+    tmp_path: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
+) -> None:
+    program = tmp_path / "opens"
+    _gcc("-DOPENED", SOURCE, "-o", program, "-ldl")
+    one, other = _library(tmp_path / "one.so"), _library(tmp_path / "other.so")
+    trace = record(program, one, other, options=locks)
+    found = _report(ptt, trace)
+    _assert_contended(found)
+    # what two libraries have at once is recorded of the first, and of the other when that is gone
+    (second,) = [lock for lock in found["objects"] if lock["kind"] == "gate" and not lock["waits"]]
+    assert second["holds"] == 1
+    ran = subprocess.run([program, one, other], check=True, capture_output=True, text=True)
+    traced = ptt("record", *locks, "-o", tmp_path / "again.ptt", "--", program, one, other)
+    assert traced.stdout == ran.stdout == "one\nother\nother\n"
+
+
+def test_without_the_option_nothing_is_there(linked: Path, record: Recorder, ptt: Ptt) -> None:
+    found = _report(ptt, record(linked, "contend"))
+    assert not [one for one in found["objects"] if one["kind"] == "gate"]
+    assert found["unknown_waits"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("lock = 3", "expected tables [[lock]], and nothing else"),
+        ("[[lock]", "line 1"),
+        (LOCKS.replace('"gate"', '"gmutex"'), "type 'gmutex' is there already"),
+        (LOCKS.replace('"gate"', '"bell"'), "type 'bell' is there already"),
+        (LOCKS.replace('"mutex"', '"latch"'), "gate: like is mutex, rwlock, cond, not 'latch'"),
+        (LOCKS.replace('"gate_leave"', '"gate_enter"'), "gate_enter is there twice"),
+        (LOCKS.replace('"release"', '"wake"'), "gate_leave: does is acquire, try"),
+        (LOCKS.replace('taken = "zero"', 'taken = "maybe"'), "gate_enter: taken is always, zero"),
+        (LOCKS.replace("mutex = 1", "mutex = 7"), "bell_wait: mutex is the number of an argument"),
+        (LOCKS.replace(", mutex = 1", ""), "bell_wait: mutex is the number of an argument"),
+        (LOCKS.replace('try = "gate_try"', 'try = "gate_tri"'), "gate_enter: try names 'gate_tri'"),
+        (
+            LOCKS.replace('"acquire"', '"acquire-shared"'),
+            "gate_enter: does is acquire, try, release",
+        ),
+        (LOCKS.replace('"bell_ring"', '"bell ring"'), "name is a function's"),
+        (LOCKS.replace('"bell_ring"', '"dlsym"'), "dlsym: the tracer itself needs that function"),
+        (LOCKS.replace("doe", "wha"), "gate_enter: unknown 'whas'"),
+        (None, "No such file or directory"),
+    ],
+)
+def test_a_file_that_makes_no_sense(text: str | None, says: str, tmp_path: Path, ptt: Ptt) -> None:
+    path = tmp_path / "wrong.toml"
+    if text is not None:
+        path.write_text(text)
+    done = ptt("record", "--locks", path, "--", "/bin/true", status=2)
+    (line,) = done.stderr.splitlines()
+    assert str(path) in line
+    assert says in line

@@ -1,0 +1,169 @@
+"""Times without a processor: what readings say of holds, waits and threads, without harm."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+import nptltrace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from nptltrace import Traceset
+    from tests.support import Ptt
+
+MS = 1_000_000
+
+# Threads that come and go as fast as they can.
+CHURN = """
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static void *use(void *unused)
+{
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_unlock(&mutex);
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+
+	for (int i = 0; i < 4000; i++)
+		if (pthread_create(&thread, NULL, use, NULL) || pthread_join(thread, NULL))
+			abort();
+	return 0;
+}
+"""
+
+
+def recorded(
+    ptt: Ptt, program: Callable[[str], Path], trace: Path, what: str
+) -> tuple[list[list[str]], Traceset]:
+    """Record a part of the program with readings; skip where there can be none."""
+    done = ptt("record", "--sched", "auto", "-o", trace, "--", program("sched"), what, status=None)
+    if done.returncode == 77:
+        pytest.skip("this kernel has no schedstat")
+    assert done.returncode == 0, done.stderr
+    stat = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    if stat["sched"] != "schedstat":
+        pytest.skip(f"no readings here: {stat['sched']}")
+    return [line.split() for line in done.stdout.splitlines()], nptltrace.open(trace)
+
+
+def near(found: int, planted: int) -> bool:
+    """Whether a time is that which the program measured, within 5 % or 200 us."""
+    return abs(found - planted) <= max(planted // 20, 200_000)
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_holds_and_waits_beside_a_competitor(
+    ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
+) -> None:
+    message, traces = recorded(ptt, program, trace_dir, "competitor")
+    planted = {name: int(number) for name, number in message}
+    holds = [row for row in traces.table("holds").to_pylist() if row["dur_ns"] > 10 * MS]
+    assert [row["ran_ns"] is not None for row in holds] == [True] * 3
+    computes, sleeps, both = holds
+    for name, row in zip(("computes", "sleeps", "both"), holds, strict=True):
+        assert near(row["ran_ns"], planted[name]), (name, row, planted)
+        assert row["ran_ns"] + row["off_ns"] == row["dur_ns"]
+    # Beside the competitor it could have run all the time, and slept as long as it said.
+    assert near(computes["off_ns"], computes["ready_ns"])
+    assert sleeps["off_ns"] - sleeps["ready_ns"] > 29 * MS
+    assert both["off_ns"] - both["ready_ns"] > 19 * MS
+    [wait] = [row for row in traces.table("waits").to_pylist() if row["class"] == "contended"]
+    assert near(wait["ready_ns"], planted["waiter"])
+    checked = json.loads(ptt("check", "--format", "json", trace_dir, status=1).stdout)
+    assert "sleeping-holder" in {found["kind"] for found in checked["findings"]}
+    assert wait["held_ns"] + wait["wake_ns"] == wait["dur_ns"]
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_states_add_up_to_lives(ptt: Ptt, program: Callable[[str], Path], trace_dir: Path) -> None:
+    _, traces = recorded(ptt, program, trace_dir, "competitor")
+    states = traces.table("states").to_pylist()
+    for thread in traces.table("threads").to_pylist():
+        mine = sorted((r["t_ns"], r["dur_ns"]) for r in states if r["tid"] == thread["tid"])
+        assert mine[0][0] == thread["start_ns"]
+        assert all(t + dur == after for (t, dur), (after, _) in pairwise(mine))
+        assert sum(dur for _, dur in mine) == thread["last_ns"] - thread["start_ns"]
+        assert thread["cpu_ns"] is not None
+    reported = json.loads(ptt("report", "--format", "json", trace_dir).stdout)["threads"]
+    table = {
+        (row["tid"], row["cpu_ns"], row["ready_ns"]) for row in traces.table("threads").to_pylist()
+    }
+    assert {(one["tid"], one["cpu_ns"], one["ready_ns"]) for one in reported} == table
+    # Who slept 30 ms with the lock did not run meanwhile, nor did who waited.
+    main = traces.table("threads").to_pylist()[0]
+    running = sum(r["dur_ns"] for r in states if (r["tid"], r["state"]) == (main["tid"], "running"))
+    assert running <= main["cpu_ns"] + MS
+    assert {row["state"] for row in states} >= {"running", "blocked", "unknown"}
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_without_readings_all_but_waits_and_sleeps_is_unknown(
+    ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
+) -> None:
+    ptt("record", "--sched", "none", "-o", trace_dir, "--", program("sched"), "competitor")
+    assert json.loads(ptt("stat", "--format", "json", trace_dir).stdout)["sched"] == "none"
+    traces = nptltrace.open(trace_dir)
+    states = {row["state"] for row in traces.table("states").to_pylist()}
+    assert states == {"asleep", "blocked", "unknown"}
+    assert {row["ran_ns"] for row in traces.table("holds").to_pylist()} == {None}
+    assert {row["ready_ns"] for row in traces.table("waits").to_pylist()} == {None}
+    assert {row["cpu_ns"] for row in traces.table("threads").to_pylist()} == {None}
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_a_program_that_uses_rseq_itself_is_unknown_from_then_on(
+    ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
+) -> None:
+    _, traces = recorded(ptt, program, trace_dir, "rseq")
+    types = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)["event_types"]
+    assert types["SCHED_UNKNOWN"] == 1
+    known = [row["ran_ns"] is not None for row in traces.table("holds").to_pylist()]
+    assert known == [True, False, False]
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_the_programs_files_are_its_own(
+    ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
+) -> None:
+    message, traces = recorded(ptt, program, trace_dir, "numbers")
+    assert message[-1] == ["lost", "0,", "in", "the", "child", "0"]
+    holds = traces.table("holds").to_pylist()
+    assert holds[0]["ran_ns"] is not None
+    # Its file was gone, and there was no number for another one.
+    assert holds[1]["ran_ns"] is None
+
+
+def test_the_environment_says_what_is_the_default(
+    ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
+) -> None:
+    wrong = ptt("record", "--", program("sched"), status=2, env={"PTT_SCHED": "always"})
+    assert wrong.stderr == "ptt: error: $PTT_SCHED must be auto, perf or none, not 'always'\n"
+    ptt("record", "-o", trace_dir, "--", program("sched"), "rseq", env={"PTT_SCHED": None})
+    facts = json.loads((trace_dir / "info" / "session.json").read_text())
+    assert facts["sched"] == "auto"
+
+
+def test_threads_that_come_and_go_fast_are_not_slowed_down_by_readings(
+    ptt: Ptt, compile_c: Callable[..., Path], trace_dir: Path
+) -> None:
+    ptt("record", "--sched", "auto", "-o", trace_dir, "--", compile_c(CHURN, name="churn"))
+    stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    if stat["sched"] != "schedstat":
+        pytest.skip(f"no readings here: {stat['sched']}")
+    types = stat["event_types"]
+    assert types["THREAD_BEGIN"] == types["THREAD_END"] == 4000
+    # All of them say that they lost the processor before they began, and few for how long.
+    assert types["SCHED_READING"] + types["SCHED_SWITCHED"] >= 4000
+    query = "select count(*) as n from events where event = 'SCHED_READING' and tid <> pid"
+    [count] = json.loads(ptt("sql", trace_dir, query, "--format", "json").stdout)
+    assert 0 < count["n"] <= 4 * (256 + stat["duration_ns"] // MS)

@@ -1,0 +1,71 @@
+"""The tree: folders are small, and those of a part depend on one another in one direction."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MODULES = 16
+# Found by the names of commands, which no grouping would make better known.
+FLAT = {"src/nptltrace/cli/commands"}
+# Uses all folders of the tracer; what they all use stands beside it.
+ON_TOP = {"native/tracer/start.c", "web/src/main.ts"}
+
+
+def sources(top: str, *suffixes: str) -> list[Path]:
+    return [path for path in (ROOT / top).rglob("*") if path.suffix in suffixes]
+
+
+@pytest.mark.parametrize("top", ["native", "src", "web/src"])
+def test_folders_are_small(top: str) -> None:
+    folders: dict[str, set[str]] = defaultdict(set)
+    for path in sources(top, ".c", ".h", ".py", ".ts"):
+        if path.stem != "__init__":
+            folders[str(path.parent.relative_to(ROOT))].add(path.stem)
+    large = {folder: len(stems) for folder, stems in folders.items() if len(stems) > MODULES}
+    assert set(large) <= FLAT, large
+
+
+def included(path: Path, headers: dict[str, list[Path]]) -> Iterator[Path]:
+    """Yield the headers of the tree that a file includes."""
+    for name in re.findall(r'^\s*#include "([^"]+)"', path.read_text(), re.MULTILINE):
+        beside = path.parent / name
+        if beside.exists():
+            yield beside.resolve()
+            continue
+        part = ROOT / "/".join(path.relative_to(ROOT).parts[:2])
+        found = [one for one in headers[Path(name).name] if str(one).endswith("/" + name)]
+        yield from [one for one in found if part in one.parents] or found[:1]
+
+
+def imported(path: Path) -> Iterator[Path]:
+    """Yield the modules of the page that a module imports."""
+    for name in re.findall(r'from "(\.[^"]+)"', path.read_text(encoding="utf-8")):
+        yield (path.parent / f"{name}.ts").resolve()
+
+
+def test_no_arrow_between_folders_runs_back() -> None:
+    arrows: dict[Path, set[Path]] = defaultdict(set)
+    headers: dict[str, list[Path]] = defaultdict(list)
+    for path in sources("native", ".h"):
+        headers[path.name].append(path)
+    uses = [(path, included(path, headers)) for path in sources("native", ".c", ".h")]
+    uses += [(path, imported(path)) for path in sources("web/src", ".ts")]
+    for path, others in uses:
+        if str(path.relative_to(ROOT)) not in ON_TOP:
+            arrows[path.parent] |= {other.parent for other in others} - {path.parent}
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as error:
+        circle = [str(folder.relative_to(ROOT)) for folder in error.args[1]]
+        pytest.fail(f"these folders depend on one another: {' ← '.join(circle)}")

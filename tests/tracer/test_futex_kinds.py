@@ -1,0 +1,146 @@
+"""What waits for locks that are compiled into programs are for, by the functions that wait."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+# What waits has to begin before what wakes.
+pytestmark = pytest.mark.alone
+
+# A thread waits for one thing after the other, each of which is brought when it waits for it.
+EACH = """
+#include <atomic>
+#include <barrier>
+#include <latch>
+#include <semaphore>
+#include <thread>
+#include <unistd.h>
+static std::binary_semaphore units{0};
+static std::latch gate{2};
+static std::barrier<> meeting{2};
+static std::atomic<int> word{0};
+int main()
+{
+	std::thread waiter([] {
+		units.acquire();
+		gate.arrive_and_wait();
+		meeting.arrive_and_wait();
+		word.wait(0);
+	});
+	auto later = [] { usleep(100000); };
+	later();
+	units.release();
+	later();
+	gate.count_down();
+	later();
+	meeting.arrive_and_wait();
+	later();
+	word = 1;
+	word.notify_all();
+	waiter.join();
+}
+"""
+# The only thread waits for ever.
+ALONE = """
+#include <semaphore>
+#include <unistd.h>
+int main()
+{
+	std::binary_semaphore never{0};
+	ualarm(300000, 0);
+	never.acquire();
+}
+"""
+
+# The same for what Qt and GLib have, with declarations of our own.
+LIBRARIES = """
+#include <thread>
+#include <unistd.h>
+struct QSemaphore {
+	void *own;
+	explicit QSemaphore(int units = 0);
+	void acquire(int units = 1);
+	void release(int units = 1);
+};
+extern "C" {
+void *g_async_queue_new();
+void *g_async_queue_pop(void *queue);
+void g_async_queue_push(void *queue, void *what);
+}
+int main()
+{
+	QSemaphore units;
+	void *jobs = g_async_queue_new();
+	std::thread waiter([&] {
+		units.acquire();
+		g_async_queue_pop(jobs);
+	});
+	usleep(100000);
+	units.release();
+	usleep(100000);
+	g_async_queue_push(jobs, jobs);
+	waiter.join();
+}
+"""
+
+
+def _build(text: str, place: Path, *flags: str) -> Path:
+    source, program = place / "program.cc", place / "program"
+    source.write_text(text)
+    compiler = ("g++", "-std=c++20", "-g", "-pthread")
+    if subprocess.run(
+        [*compiler, source, "-o", program, *flags], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("no compiler for C++20, or not the libraries")
+    return program
+
+
+def _known(ptt: Ptt, *command: str | Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ptt(*command, "--format", "json", status=None).stdout)
+    return found
+
+
+@pytest.mark.parametrize("optimised", ["-O0", "-O1", "-O2"])
+def test_what_cxx_waits_for(optimised: str, tmp_path: Path, ptt: Ptt) -> None:
+    program, trace = _build(EACH, tmp_path, optimised), tmp_path / "each.ptt"
+    ptt("record", "-o", trace, "--", program)
+    objects = {one["kind"]: one for one in _known(ptt, "report", trace)["objects"]}
+    if "futex" in objects:
+        pytest.skip("functions are not known by their names here")
+    for kind in ("std-latch", "std-barrier"):
+        assert objects[kind]["waits"] >= 1
+    for kind in ("std-semaphore", "std-atomic"):
+        assert objects[kind]["waits"] == 0
+        assert objects[kind]["unknown_ns"] > 0
+
+
+def test_what_libraries_wait_for(tmp_path: Path, ptt: Ptt) -> None:
+    program = _build(LIBRARIES, tmp_path, "-O1", "-l:libQt5Core.so.5", "-l:libglib-2.0.so.0")
+    ptt("record", "-o", tmp_path / "each.ptt", "--", program)
+    objects = {one["kind"]: one for one in _known(ptt, "report", tmp_path / "each.ptt")["objects"]}
+    if "futex" in objects:
+        pytest.skip("functions are not known by their names here")
+    assert objects["qsemaphore"]["unknown_ns"] > 0
+    assert objects["gasyncqueue"]["idle_ns"] > 0
+    assert objects["gasyncqueue"]["unknown_ns"] == 0
+
+
+def test_nobody_is_left_to_wake(tmp_path: Path, ptt: Ptt) -> None:
+    program, trace = _build(ALONE, tmp_path), tmp_path / "alone.ptt"
+    done = ptt("record", "-o", trace, "--", program, status=128 + signal.SIGALRM)
+    assert "recorded" in done.stderr
+    if "futex" in {one["kind"] for one in _known(ptt, "report", trace)["objects"]}:
+        pytest.skip("functions are not known by their names here")
+    (found,) = _known(ptt, "check", trace)["findings"]
+    assert found["kind"] == "stuck"
+    assert "waits for std-semaphore" in found["message"]

@@ -1,0 +1,271 @@
+"""Locks of GLib, Qt, OpenMP and stdio are recorded as such, with holders, waits and deadlocks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Compiler, Ptt, Recorder
+
+PROGRAM = ROOT / "tests" / "programs" / "library_locks.c"
+LIBRARIES = {
+    "glib": ("-DGLIB", "-l:libglib-2.0.so.0"),
+    "qt": ("-DQT", "-l:libQt5Core.so.5"),
+    "qt-rw": ("-DQT_RW", "-l:libQt5Core.so.5"),
+    "omp": ("-DOMP", "-l:libgomp.so.1"),
+    "critical": ("-DCRITICAL", "-l:libgomp.so.1"),
+    "stdio": ("-DSTDIO",),
+}
+TYPES = {
+    "glib": "gmutex", "qt": "qmutex", "qt-rw": "qreadwritelock", "omp": "omp-lock",
+    "critical": "omp-critical", "stdio": "stdio",
+}  # fmt: skip
+
+
+@pytest.fixture(params=list(LIBRARIES))
+def library(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    """Name of a library, and the program that uses its locks."""
+    program = tmp_path / "locks"
+    flags = LIBRARIES[request.param]
+    made = subprocess.run(
+        ["gcc", "-O1", "-g", "-pthread", PROGRAM, "-o", program, "-Wl,--no-as-needed", *flags],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip(f"no library for {request.param} here")
+    return request.param, program
+
+
+def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
+    return found
+
+
+def test_contention_has_its_holder(library: tuple[str, Path], record: Recorder, ptt: Ptt) -> None:
+    name, program = library
+    found = _report(ptt, record(program, "contend"))
+    (lock,) = [one for one in found["objects"] if one["kind"] == TYPES[name] and one["waits"]]
+    assert lock["threads"] == 2
+    assert lock["holds"] >= 2
+    # the holder sleeps for 300 ms with the lock when the other is about to ask for it
+    assert lock["waits"] == 1
+    assert 0 < lock["held_ns"] <= lock["wait_ns"]
+    (blamed,) = lock["blamed"]
+    assert blamed["site"].startswith("hold+")
+    # what the library waits for inside is not reported besides
+    assert {one["kind"] for one in found["objects"] if one["waits"]} == {TYPES[name]}
+    assert not [one for one in found["objects"] if one["kind"] == "futex"]
+
+
+def test_two_locks_in_two_orders(library: tuple[str, Path], record: Recorder, ptt: Ptt) -> None:
+    name, program = library
+    if name == "critical":
+        pytest.skip("a critical section cannot be tried for: the guess may miss the wait")
+    trace = record(program, "deadlock")
+    found = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)
+    assert "deadlock" in {one["kind"] for one in found["findings"]}
+    assert len(_report(ptt, trace)["deadlocks"]) == 1
+
+
+def test_orders_without_a_deadlock(library: tuple[str, Path], record: Recorder, ptt: Ptt) -> None:
+    _, program = library
+    trace = record(program, "orders")
+    # the memory of a stream may have been that of another lock
+    found = json.loads(ptt("check", "--suspects", "--format", "json", trace, status=1).stdout)
+    assert {one["kind"] for one in found["findings"]} == {"lock-order-inversion"}
+
+
+def test_a_correct_program(library: tuple[str, Path], record: Recorder, ptt: Ptt) -> None:
+    _, program = library
+    trace = record(program, "correct")
+    assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
+    found = _report(ptt, trace)
+    assert sum(one["holds"] for one in found["objects"]) >= 200
+    ptt("verify", trace)
+
+
+# Two readers have the lock at once; then one waits for a writer, who before has given the lock
+# back for a wait.
+READERS = """
+#include "show.h"
+typedef struct { void *pointer; } opaque;
+void init(opaque *lock, int recursive) __asm__("_ZN14QReadWriteLockC1ENS_13RecursionModeE");
+void take_read(opaque *lock) __asm__("_ZN14QReadWriteLock11lockForReadEv");
+void take_write(opaque *lock) __asm__("_ZN14QReadWriteLock12lockForWriteEv");
+_Bool try_write(opaque *lock) __asm__("_ZN14QReadWriteLock15tryLockForWriteEv");
+void give(opaque *lock) __asm__("_ZN14QReadWriteLock6unlockEv");
+void init_cond(opaque *cond) __asm__("_ZN14QWaitConditionC1Ev");
+_Bool await_cond(opaque *cond, opaque *lock, unsigned long ms)
+	__asm__("_ZN14QWaitCondition4waitEP14QReadWriteLockm");
+static opaque lock, cond;
+static void *reads(void *unused)
+{
+	arrive();
+	take_read(&lock);
+	give(&lock);
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+	init(&lock, 0);
+	init_cond(&cond);
+	take_read(&lock);
+	pthread_create(&thread, NULL, reads, NULL);
+	pthread_join(thread, NULL);
+	next_arrival();
+	give(&lock);
+	take_write(&lock);
+	await_cond(&cond, &lock, 1);
+	pthread_create(&thread, NULL, reads, NULL);
+	let_block();
+	give(&lock);
+	pthread_join(thread, NULL);
+	if (!try_write(&lock))
+		return 1;
+	give(&lock);
+	return 0;
+}
+"""
+
+
+def test_readers_and_writers(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
+    try:
+        program = compile_c(READERS, "-l:libQt5Core.so.5")
+    except AssertionError:
+        pytest.skip("no Qt here")
+    trace = record(program)
+    (lock,) = [one for one in _report(ptt, trace)["objects"] if one["kind"] == "qreadwritelock"]
+    assert lock["waits"] == 1
+    assert lock["threads"] == 3
+    (blamed,) = lock["blamed"]
+    assert blamed["site"].startswith("main+")
+    counts = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
+    assert counts["RWLOCK_TAKEN_WRITE"] == 3
+    assert counts["RWLOCK_TAKEN_READ"] == 3
+    assert counts["RWLOCK_FREE"] == 6
+    assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
+    assert "rwlock lock is a lock of type qreadwritelock" in ptt("view", trace).stdout
+    ptt("verify", trace)
+
+
+PLUGIN = """
+void g_mutex_lock(void *lock);
+void g_mutex_unlock(void *lock);
+static void *lock;
+int run(void)
+{
+	g_mutex_lock(&lock);
+	g_mutex_unlock(&lock);
+	return 0;
+}
+"""
+LOADS_LATE = """
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **path)
+{
+	for (int i = 1; i < count; i++) {
+		void *plugin = dlopen(path[i], RTLD_NOW | RTLD_LOCAL);
+		if (!plugin || ((int (*)(void))dlsym(plugin, "run"))() || dlclose(plugin))
+			return 1;
+	}
+	if (fork() == 0) {
+		void *plugin = dlopen(path[1], RTLD_NOW | RTLD_LOCAL);
+		_exit(!plugin || ((int (*)(void))dlsym(plugin, "run"))());
+	}
+	int status = 1;
+	wait(&status);
+	return status != 0;
+}
+"""
+
+
+def test_a_library_that_comes_late_and_goes(
+    tmp_path: Path, compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
+    source, plugin = tmp_path / "plugin.c", tmp_path / "plugin.so"
+    source.write_text(PLUGIN)
+    made = subprocess.run(
+        ["gcc", "-shared", "-fPIC", source, "-o", plugin, "-l:libglib-2.0.so.0"],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip("no GLib here")
+    trace = record(compile_c(LOADS_LATE, "-ldl"), *[plugin] * 300)
+    counts = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
+    assert counts["MUTEX_TAKEN"] >= 301
+    # the child of the fork says of its lock what it is
+    kinds = [one["kind"] for one in _report(ptt, trace)["objects"]]
+    assert kinds.count("gmutex") == 2
+
+
+# Its constructor ends with the call that gives the lock back, which returns to the dynamic linker.
+ENDS_WITH_A_CALL = """
+extern void g_mutex_lock(void **), g_mutex_unlock(void **);
+static void *lock;
+__attribute__((constructor)) void begin(void)
+{
+	g_mutex_lock(&lock);
+	g_mutex_unlock(&lock);
+}
+int run(void)
+{
+	g_mutex_lock(&lock);
+	g_mutex_unlock(&lock);
+	return 0;
+}
+"""
+
+
+def test_a_call_that_returns_elsewhere(
+    tmp_path: Path, compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
+    source, plugin = tmp_path / "plugin.c", tmp_path / "plugin.so"
+    source.write_text(ENDS_WITH_A_CALL)
+    made = subprocess.run(
+        ["gcc", "-O2", "-shared", "-fPIC", source, "-o", plugin, "-l:libglib-2.0.so.0"],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip("no GLib here")
+    trace = record(compile_c(LOADS_LATE, "-ldl"), plugin)
+    counts = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
+    assert counts["MUTEX_FREE"] >= counts["MUTEX_TAKEN"] >= 2
+
+
+def test_a_program_that_looks_for_a_library(compile_c: Compiler, record: Recorder) -> None:
+    program = compile_c(
+        "#include <stddef.h>\n"
+        "__attribute__((weak)) int omp_test_lock(int *);\n"
+        "int main(void) { int lock = 0; return omp_test_lock ? omp_test_lock(&lock) : 0; }\n"
+    )
+    record(program)
+
+
+def test_a_condition_of_glib(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
+    program = tmp_path / "locks"
+    made = subprocess.run(
+        ["gcc", "-O1", "-g", "-pthread", PROGRAM, "-o", program, *LIBRARIES["glib"]],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip("no GLib here")
+    trace = record(program, "pool")
+    found = _report(ptt, trace)
+    (cond,) = [one for one in found["objects"] if one["kind"] == "gcond"]
+    assert cond["idle_ns"] > 30_000_000
+    assert found["unknown_waits"] == 0
+    (lock,) = [one for one in found["objects"] if one["kind"] == "gmutex"]
+    # it was free while the thread waited
+    assert lock["hold_max_ns"] < cond["idle_ns"]
+    assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []

@@ -1,0 +1,126 @@
+"""What is found for which locks: docs/reference/lock-table.md, row by row."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import nptltrace
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+PROGRAMS = ROOT / "tests" / "programs"
+TABLE = PROGRAMS / "lock_table"
+_CC = (
+    "gcc",
+    "-O1",
+    "-g",
+    "-pthread",
+    PROGRAMS / "library_locks.c",
+    "-o",
+    "locks",
+    "-Wl,--no-as-needed",
+)
+_CXX = ("g++", "-std=c++20", "-O1", "-g", "-pthread", TABLE / "locks.cc", "-o", "locks")
+_CARGO = ("sh", "-c", f"cp -r {TABLE}/parking_lot/. {TABLE}/locks.rs . && cargo build -q --offline")
+# How a row's programs are built, and what runs them.
+BUILT: dict[str, tuple[tuple[str | Path, ...], tuple[str | Path, ...]]] = {
+    "C": (_CC, ("./locks",)),
+    "C++ `std::mutex`": (_CXX, ("./locks",)),
+    "C++20 `std::counting_semaphore`": ((*_CXX, "-DSEMAPHORE"), ("./locks",)),
+    "Boost": ((*_CXX, "-DBOOST", "-lboost_thread"), ("./locks",)),
+    "Rust `std::sync`": (("rustc", "-O", "-g", TABLE / "locks.rs", "-o", "locks"), ("./locks",)),
+    "Rust `parking_lot`": (_CARGO, ("./target/debug/locks",)),
+    "GLib": ((*_CC, "-DGLIB", "-l:libglib-2.0.so.0"), ("./locks",)),
+    "Qt 5": ((*_CC, "-DQT", "-l:libQt5Core.so.5"), ("./locks",)),
+    "OpenMP locks of GCC": ((*_CC, "-DOMP", "-l:libgomp.so.1"), ("./locks",)),
+    "OpenMP locks of Clang": ((*_CC, "-DOMP", "-l:libomp.so.5"), ("./locks",)),
+    "Python": (("true",), (sys.executable, TABLE / "locks.py")),
+    "Java monitors": (("javac", "-d", ".", TABLE / "Locks.java"), ("java", "-cp", ".", "Locks")),
+    "Go, locks of its C": (("go", "build", "-o", "locks", TABLE / "cgo/locks.go"), ("./locks",)),
+}
+BUILT["Java `ReentrantLock`"] = BUILT["Java monitors"]
+PAGE = (ROOT / "docs" / "reference" / "lock-table.md").read_text(encoding="utf-8")
+ROWS = [
+    [cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.splitlines() if "|" in line
+]
+CELLS = [
+    (row[0], what, cell)
+    for row in ROWS[2:]
+    for what, cell in zip(("deadlock", "orders", "contend", "pool"), row[1:], strict=True)
+    if cell != "–"
+]
+# A virtual machine takes long to start, and what is not known of it is the same in all programs.
+CELLS = [one for one in CELLS if not one[0].startswith("Java") or one[1] == "deadlock"]
+FINDINGS = {"deadlock": {"deadlock", "stuck"}, "orders": {"lock-order-inversion"}}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path | None]:
+    """Directories by row, as they come to be needed; None for what cannot be built here."""
+    known: dict[str, Path | None] = {}
+    made: dict[tuple[str | Path, ...], Path | None] = {}
+    for row, (command, _) in BUILT.items():
+        if command not in made:
+            made[command] = _build(command, tmp_path_factory.mktemp("row"))
+        known[row] = made[command]
+    return known
+
+
+def _build(command: tuple[str | Path, ...], place: Path) -> Path | None:
+    if shutil.which(str(command[0])) is None:
+        return None
+    done = subprocess.run(command, cwd=place, capture_output=True, check=False)
+    return None if done.returncode else place
+
+
+def _run(row: str, what: str, built: dict[str, Path | None], ptt: Ptt) -> tuple[Any, Any, int]:
+    """Record a program, and return its report, its findings and what it says that it waited."""
+    place = built[row]
+    if place is None:
+        pytest.skip(f"{BUILT[row][0][0]} builds nothing of this here")
+    more = ("locks",) if "Reentrant" in row else ()
+    trace = place / f"{what}.ptt"
+    command = (*BUILT[row][1], what, *more)
+    # a deadlock may be ended by a signal
+    done = ptt("record", "--force", "-o", trace, "--", *command, cwd=place, status=None)
+    assert done.returncode in ({0, 128 + signal.SIGALRM} if what == "deadlock" else {0})
+    with nptltrace.open(trace) as run:
+        return run.report(), run.check(), int(done.stdout.strip() or 0)
+
+
+def _is_found(what: str, report: Any, check: Any, truth_ns: int) -> bool:
+    if what in FINDINGS:
+        return not FINDINGS[what].isdisjoint(one["kind"] for one in check["findings"])
+    if what == "contend":
+        longest = max((one["wait_max_ns"] for one in report["objects"]), default=0)
+        return bool(abs(longest - truth_ns) <= truth_ns / 10)
+    longest = max((one["wait_max_ns"] for one in report["objects"]), default=0)
+    return bool(report["idle_ns"] > longest and not report["unknown_waits"])
+
+
+@pytest.mark.usefixtures("native_in_process")
+@pytest.mark.parametrize(("row", "what", "cell"), CELLS)
+def test_cell(row: str, what: str, cell: str, built: dict[str, Path | None], ptt: Ptt) -> None:
+    report, check, truth_ns = _run(row, what, built, ptt)
+    assert _is_found(what, report, check, truth_ns) == (cell == "found")
+    if cell == "unknown":
+        # then the text says "in what is covered"
+        assert report["unknown_waits"] or report["uncovered"]
+        assert check["futex_waits"] or check["uncovered"]
+
+
+@pytest.mark.usefixtures("native_in_process")
+@pytest.mark.parametrize("row", [row for row in BUILT if not row.startswith("Java")])
+def test_what_is_right(row: str, built: dict[str, Path | None], ptt: Ptt) -> None:
+    _, check, _ = _run(row, "correct", built, ptt)
+    assert check["findings"] == []

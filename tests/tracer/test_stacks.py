@@ -1,0 +1,370 @@
+"""Whole call stacks: as another unwinder has them, of both sides of a wait, cut where unknown."""
+
+from __future__ import annotations
+
+import platform
+from typing import TYPE_CHECKING
+
+import pytest
+
+import nptltrace
+from tests.support import PROGRAMS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Compiler, Recorder
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="rules of another processor")
+
+
+class _Stacks:
+    """The stacks of a trace, their frames as offsets in one module.
+
+    Args:
+        trace: The trace.
+        module: File name of the module.
+    """
+
+    def __init__(self, trace: Path, module: str) -> None:
+        with nptltrace.open(trace) as traces:
+            sites = traces.table("sites").to_pylist()
+            stacks = traces.table("stacks").to_pylist()
+            self.events = traces.table("events").to_pylist()
+            self.waits = traces.table("waits").to_pylist()
+            self.holds = traces.table("holds").to_pylist()
+        offset = {row["site_id"]: row["offset"] for row in sites if row["module"] == module}
+        self.functions = {row["site_id"]: row["function"] for row in sites}
+        self.frames: dict[str, list[str]] = {row["stack_id"]: row["frames"] for row in stacks}
+        self.truncated: dict[str, bool] = {row["stack_id"]: row["truncated"] for row in stacks}
+        self.offsets = {
+            stack: [offset[frame] for frame in frames if frame in offset]
+            for stack, frames in self.frames.items()
+        }
+
+    def names(self, stack: str) -> list[str]:
+        """Return the functions of a stack, the innermost first."""
+        return [self.functions[frame] for frame in self.frames[stack]]
+
+
+@pytest.mark.parametrize("flags", [(), ("-fomit-frame-pointer", "-O2"), ("-O3", "-mavx2")])
+def test_equal_to_those_of_another_unwinder(
+    compile_c: Compiler, record: Recorder, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    program, out = compile_c(PROGRAMS / "deep_stacks.c", *flags), tmp_path / "out"
+    stacks = _Stacks(record(program, "60", out, options=("--stacks", "all")), program.name)
+    message: dict[int, list[list[int]]] = {}
+    for line in out.read_text().splitlines():
+        tid, *frames = line.split()
+        message.setdefault(int(tid), []).append([int(frame, 16) for frame in frames])
+    found: dict[int, list[list[int]]] = {tid: [] for tid in message}
+    for event in stacks.events:
+        if event["event"] == "MUTEX_TAKEN" and event["tid"] in message:
+            found[event["tid"]].append(stacks.offsets[event["stack_id"]][1:])
+    assert {tid: len(of) for tid, of in found.items()} == {
+        tid: len(of) for tid, of in message.items()
+    }
+    wrong = [
+        (at, there)
+        for tid in message
+        for at, there in zip(message[tid], found[tid], strict=True)
+        if at != there
+    ]
+    assert not wrong, f"{len(wrong)} of {sum(map(len, message.values()))}: {wrong[0]}"
+
+
+# Two ways to one lock; each thread holds it while the other one comes for it.
+TWO_WAYS = """
+#include "in_turn.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#define CALLS(name, what) __attribute__((noinline)) void name(void) { what; __asm__ volatile(""); }
+CALLS(wrapper, TAKE_IN_TURN(&lock))
+CALLS(reads, wrapper())
+CALLS(writes, wrapper())
+static void *reader(void *arg)
+{
+	for (int i = 0; i < 20; i++)
+		reads();
+	return arg;
+}
+static void *writer(void *arg)
+{
+	for (int i = 0; i < 20; i++)
+		writes();
+	return arg;
+}
+static void both(void)
+{
+	pthread_t one, two;
+	pthread_create(&one, NULL, reader, NULL);
+	pthread_create(&two, NULL, writer, NULL);
+	pthread_join(one, NULL);
+	pthread_join(two, NULL);
+}
+int main(int count, char **arg)
+{
+	both();
+	if (count > 1 && fork() == 0) {
+		both();
+		exit(0);
+	}
+	while (wait(NULL) > 0)
+		;
+	return 0;
+}
+"""
+
+
+def _ways(stacks: _Stacks, column: str, rows: list[dict[str, object]]) -> set[str]:
+    return {
+        name
+        for row in rows
+        if row[column]
+        for name in stacks.names(str(row[column]))
+        if name in {"reads", "writes"}
+    }
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("-l", "1"), ("--stream-full-policy", "loop"), ("--stacks", "8")], ids=str
+)
+def test_waiter_and_holder(compile_c: Compiler, record: Recorder, options: tuple[str, ...]) -> None:
+    program = compile_c(TWO_WAYS)
+    stacks = _Stacks(record(program, "and-a-child", options=options), program.name)
+    for pid in {wait["pid"] for wait in stacks.waits}:
+        waits = [w for w in stacks.waits if w["kind"] == "mutex" and w["pid"] == pid]
+        assert len(waits) > 3
+        assert _ways(stacks, "stack_id", waits) == {"reads", "writes"}
+        assert all(not stacks.truncated[wait["stack_id"]] for wait in waits)
+        if "1" in options:
+            continue  # nobody says who holds what
+        for wait in waits:
+            there = [wait["stack_id"], wait["holder_stack_id"]]
+            one, other = (_ways(stacks, "x", [{"x": stack}]) for stack in there)
+            assert one
+            assert not other & one, "the thread waited for itself"
+        assert (
+            sum(bool(_ways(stacks, "holder_stack_id", [wait])) for wait in waits) > len(waits) / 2
+        )
+        holds = [hold for hold in stacks.holds if hold["pid"] == pid]
+        assert _ways(stacks, "stack_id", holds) == {"reads", "writes"}
+    assert len({wait["pid"] for wait in stacks.waits}) == 2
+
+
+# Calls at the same place on the stack, by one way and by the other; and the next thread in it.
+SAME_PLACE = """
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#define CALLS(name, what) __attribute__((noinline)) void name(void) { what; __asm__ volatile(""); }
+CALLS(wrapper, pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock))
+CALLS(between, wrapper())
+CALLS(reads, between())
+CALLS(writes, between())
+#define RUN(name, odd, even) \\
+	static void *name(void *arg) \\
+	{ for (int i = 0; i < 200; i++) if (i % 3) odd(); else even(); return arg; }
+RUN(first, reads, writes)
+RUN(second, writes, reads)
+int main(void)
+{
+	pthread_t thread;
+	for (int i = 0; i < 6; i++) {
+		pthread_create(&thread, NULL, i % 2 ? second : first, NULL);
+		pthread_join(thread, NULL);
+	}
+	return 0;
+}
+"""
+
+
+def test_each_at_its_time(compile_c: Compiler, record: Recorder) -> None:
+    program = compile_c(SAME_PLACE)
+    stacks = _Stacks(record(program, options=("--stacks", "all")), program.name)
+    taken: dict[int, list[str]] = {}
+    for event in stacks.events:
+        if event["event"] == "MUTEX_TAKEN":
+            taken.setdefault(event["tid"], []).append(event["stack_id"])
+    ways = (("first", "reads", "writes"), ("second", "writes", "reads"))
+    for i, of in enumerate(taken.values()):
+        run, odd, even = ways[i % 2]
+        expected = [["wrapper", "between", odd if n % 3 else even, run] for n in range(200)]
+        assert [stacks.names(stack)[:4] for stack in of] == expected
+    assert len(taken) == 6
+
+
+def test_as_deep_as_asked_for(compile_c: Compiler, record: Recorder) -> None:
+    program = compile_c(TWO_WAYS)
+    for depth in (0, 8, 16):
+        stacks = _Stacks(record(program, options=("--stacks", str(depth))), program.name)
+        deepest = max(map(len, stacks.frames.values()))
+        assert deepest <= (depth or 1)
+        assert any(not cut for cut in stacks.truncated.values()) is bool(depth)
+
+
+# Code without rules in between; the outermost frame before it is known to have been called.
+NO_RULES = """
+#include "in_turn.h"
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+__attribute__((noinline)) void take(void)
+{
+	TAKE_IN_TURN(&lock);
+	__asm__ volatile("");
+}
+void without_rules(void);
+__asm__(".text\\n.globl without_rules\\nwithout_rules:\\n"
+	"push %rbx\\npush %rbp\\npush %rbp\\nmov $7, %rbp\\nmov $9, %rbx\\n"
+	"call take\\npop %rbp\\npop %rbp\\npop %rbx\\nret\\n");
+static void *run(void *arg)
+{
+	for (int i = 0; i < 20; i++) {
+		without_rules();
+		__asm__ volatile("" : : : "rbx", "r12");
+	}
+	return arg;
+}
+int main(void)
+{
+	pthread_t thread[2];
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, run, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	return 0;
+}
+"""
+
+
+def test_code_without_rules_ends_the_stack(compile_c: Compiler, record: Recorder) -> None:
+    program = compile_c(NO_RULES, "-O2", "-fomit-frame-pointer")
+    stacks = _Stacks(record(program), program.name)
+    waits = [wait["stack_id"] for wait in stacks.waits if wait["kind"] == "mutex"]
+    assert waits
+    for stack in waits:
+        assert stacks.names(stack)[0] == "take"
+        assert len(stacks.frames[stack]) == 2
+        assert stacks.truncated[stack]
+
+
+# Frames that count from rbx and r12, which compilers do not choose, below a signal handler's.
+BY_OTHER_REGISTERS = """
+#include "in_turn.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#define COUNTS_FROM(name, reg) \\
+	void name(void (*next)(int), int left); \\
+	__asm__(".text\\n.globl " #name "\\n.type " #name ", @function\\n" \\
+		#name ":\\n.cfi_startproc\\n" \\
+		"push %" #reg "\\n.cfi_adjust_cfa_offset 8\\n.cfi_rel_offset " #reg ", 0\\n" \\
+		"mov %rsp, %" #reg "\\n.cfi_def_cfa_register " #reg "\\n" \\
+		"sub $512, %rsp\\nand $-64, %rsp\\nmov %rdi, %rax\\nmov %esi, %edi\\ncall *%rax\\n" \\
+		"mov %" #reg ", %rsp\\n.cfi_def_cfa_register rsp\\n" \\
+		"pop %" #reg "\\n.cfi_adjust_cfa_offset -8\\nret\\n.cfi_endproc\\n")
+COUNTS_FROM(by_rbx, rbx);
+COUNTS_FROM(by_r12, r12);
+static void in_signal(int number)
+{
+	TAKE_IN_TURN(&lock);
+	(void)number;
+}
+__attribute__((noinline)) void deep(int left)
+{
+	register long kept __asm__("rbx") = left;
+	__asm__ volatile("" : "+r"(kept) : : "r12");
+	if (!left)
+		raise(SIGUSR1);
+	else if (left % 3)
+		by_rbx(deep, left - 1);
+	else
+		by_r12(deep, left - 1);
+	__asm__ volatile("" : "+r"(kept));
+}
+static void *run(void *arg)
+{
+	static __thread char room[65536];
+	stack_t own = {.ss_sp = room, .ss_size = sizeof(room)};
+	sigaltstack(&own, NULL);
+	for (int i = 0; i < 20; i++)
+		deep(7);
+	return arg;
+}
+int main(void)
+{
+	struct sigaction action = {.sa_handler = in_signal, .sa_flags = SA_ONSTACK};
+	pthread_t thread[2];
+	sigaction(SIGUSR1, &action, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, run, NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	return 0;
+}
+"""
+
+
+def test_frames_that_count_from_any_register(compile_c: Compiler, record: Recorder) -> None:
+    program = compile_c(BY_OTHER_REGISTERS, "-O2", "-fomit-frame-pointer")
+    stacks = _Stacks(record(program, options=("--stacks", "64")), program.name)
+    ways = ["by_rbx" if left % 3 else "by_r12" for left in range(1, 8)]
+    called = ["deep", *(name for way in ways for name in (way, "deep"))]
+    waits = [wait["stack_id"] for wait in stacks.waits if wait["kind"] == "mutex"]
+    assert len(waits) > 3
+    for stack in waits:
+        names = stacks.names(stack)
+        assert names[0] == "in_signal"
+        assert names[names.index("deep") : names.index("run")] == called
+        assert not stacks.truncated[stack]
+
+
+# Stacks of their own, one beside the other, that are given back while threads go on.
+COROUTINES = """
+#include "in_turn.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread ucontext_t outside, inside;
+__attribute__((noinline)) void in_coroutine(void)
+{
+	TAKE_IN_TURN(&lock);
+	__asm__ volatile("");
+}
+static void *run(void *arg)
+{
+	for (int i = 0; i < 40; i++) {
+		char *stack = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		getcontext(&inside);
+		inside.uc_stack.ss_sp = stack;
+		inside.uc_stack.ss_size = 16384;
+		inside.uc_link = &outside;
+		makecontext(&inside, in_coroutine, 0);
+		swapcontext(&outside, &inside);
+		munmap(stack, 16384);
+	}
+	return arg;
+}
+int main(void)
+{
+	pthread_t thread[3];
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, run, NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("depth", ["16", "all"])
+def test_stacks_that_come_and_go(compile_c: Compiler, record: Recorder, depth: str) -> None:
+    program = compile_c(COROUTINES)
+    stacks = _Stacks(record(program, options=("--stacks", depth)), program.name)
+    waits = [wait["stack_id"] for wait in stacks.waits if wait["kind"] == "mutex"]
+    assert len(waits) > 10
+    assert all(stacks.names(stack)[0] == "in_coroutine" for stack in waits)

@@ -1,0 +1,72 @@
+"""What `ptt ui` is given to begin with: the part that is marked, and the events that are listed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.ui.page import opened, serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+    from tests.support import Ptt
+
+
+def _about(ptt: Ptt, story: Path) -> tuple[dict[str, int], str]:
+    """Return the sums of the trace, and the id of a thread that waits for the lock `hot`."""
+    report = json.loads(ptt("report", "--format", "json", story).stdout)
+    lines = ptt("view", "--object", "hot", "--format", "jsonl", story).stdout.splitlines()
+    return report, str(json.loads(lines[0])["tid"])
+
+
+def test_served(browser: Browser, ptt: Ptt, story: Path) -> None:
+    report, tid = _about(ptt, story)
+    middle = (report["first_ns"] + report["last_ns"]) // 2
+    chosen = ("--object", "hot", "--tid", tid)
+    reported = ptt("view", *chosen, story).stdout.splitlines()
+    with (
+        serving(ptt, "--to", f"{middle}ns", *chosen, story) as url,
+        opened(browser, url) as look,
+    ):
+        look.wait_for_events(reported)
+        address = look.wait_for_address("mark=")
+        assert f"mark={report['first_ns']}-{middle}" in address
+        look.panel("contention")
+        look.grid("Contention")
+        part = json.loads(ptt("report", "--format", "json", "--to", f"{middle}ns", story).stdout)
+        totals = look.page.locator("#panel-contention .totals")
+        assert totals.get_attribute("data-wait-ns") == str(part["wait_ns"])
+        look.panel("events")
+        look.page.get_by_role("button", name="No longer only object hot").click()
+        look.wait_for("() => !location.hash.includes('f.on=')")
+        look.wait_for_events(ptt("view", "--tid", tid, story).stdout.splitlines())
+
+
+def test_in_a_file(browser: Browser, ptt: Ptt, story: Path, tmp_path: Path) -> None:
+    _, tid = _about(ptt, story)
+    chosen = ("--object", "hot", "--tid", tid)
+    path = tmp_path / "begins.html"
+    ptt("ui", "--export", path, *chosen, story)
+    with opened(browser, path.as_uri()) as look:
+        look.wait_for_events(ptt("view", *chosen, story).stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--object", "no_such"), "no global variable or alias is called no_such"),
+        (("--tid", "first"), "--tid takes numbers, not 'first'"),
+        (("--pid", "1", "--pid", "2"), "--pid once, with commas between alternatives"),
+    ],
+)
+def test_what_cannot_be_chosen(
+    ptt: Ptt, story: Path, options: tuple[str, ...], message: str
+) -> None:
+    done = ptt("ui", "--no-browser", *options, story, status=2)
+    assert done.stderr.startswith(f"ptt: error: {message}")
+    assert done.stdout == ""
