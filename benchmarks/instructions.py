@@ -53,20 +53,25 @@ class Counter:
         found = _TOTAL.findall(out.read_text(encoding="utf-8"))
         return max(map(int, found))
 
-    def pairs(self, level: str | None) -> float:
+    def pairs(self, level: str | None, kind: str = "mutex", stacks: str = "16") -> float:
         """Return the instructions of a lock and its unlock: traced at a level, or untraced."""
         program = str(self.work / "pairs")
         trace = str(self.work / "trace")
         # All buffers are there at once and none is used again: else the search for the next one
         # takes as long as the recorder's pace has it.
         large = ["--buffer-size", "1M", "--stream-full-policy", "until-full", "-l", str(level)]
-        record = [*PTT, "record", "--force", *large, "-o", trace, "--"]
+        record = [*PTT, "record", "--force", *large, "--stacks", stacks, "-o", trace, "--"]
         totals = [
-            self.run([program, "mutex", "1", str(n)], record if level is not None else None)
+            self.run([program, kind, "1", str(n)], record if level is not None else None)
             for n in (SHORT, LONG)
         ]
         # the program warms up with a tenth of its pairs
         return (totals[1] - totals[0]) / ((LONG - SHORT) * 1.1)
+
+    def stack(self, kind: str) -> float:
+        """Return the instructions of finding and numbering a stack that was there before."""
+        # a lock and its unlock have one each
+        return (self.pairs("2", kind, "all") - self.pairs("2", kind, "0")) / 2
 
     def reading(self, how: str) -> float:
         """Return the instructions that reading an event takes."""
@@ -94,10 +99,18 @@ def measure(work: Path) -> dict[str, float]:
     flags = [f"-I{ROOT}/native/reader", f"-L{library}", "-lpttread", f"-Wl,-rpath,{library}"]
     compile_c(HERE / "reading/walk.c", work / "walk", *flags)
     bare = counter.pairs(None)
+    others = {
+        f"{kind}, level 2": counter.pairs("2", kind) - counter.pairs(None, kind)
+        for kind in ("rdlock", "wrlock", "sem")
+    }
+    deep = counter.stack("deep-16")
     return {
         "pair, idle": counter.pairs("0") - bare,
         "pair, level 2": counter.pairs("2") - bare,
         "pair, level 3": counter.pairs("3") - bare,
+        **others,
+        "stack, 16 frames": deep,
+        "stack, a frame": (deep - counter.stack("deep-8")) / 8,
         "event, in order": counter.reading("merge"),
         "event, counted": counter.reading("count"),
     }
@@ -128,7 +141,7 @@ def main() -> int:
             "OVER" if over else "less: --agree writes it down" if ratio < 1 - TOLERANCE else "held"
         )
         print(
-            f"{name:<16}{figure:9.2f} instructions  "
+            f"{name:<18}{figure:9.2f} instructions  "
             f"agreed {agreed[name]:9.2f}  × {ratio:.3f} {hint}"
         )
     return int(bad)

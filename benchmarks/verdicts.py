@@ -51,6 +51,7 @@ WORDS = {
     "long-hold": r"was held during",
     "priority-inversion": r"priority",
     "stuck": r"never|stuck|dead",
+    "wait-holding-lock": r"while|was held during",
 }
 # Numbers and addresses differ from run to run; what is left is short enough for a table.
 SHORTER = [
@@ -70,12 +71,13 @@ others have none. `ptt check` judges a trace recorded at the default level; Helg
 program themselves. A program that hangs is ended once it does: by SIGKILL when it is traced, by
 SIGTERM otherwise, so that the tool can say what it has seen.
 
-*found*: what is planted is told. *other*: only something else is told. *accused*: a correct program
-is said to have a bug. For a deadlock, a lock order that is told to be violated counts as found. DRD
-is given the bound of a long hold as `--exclusive-threshold` and `--shared-threshold`. All three
-find only what one run shows. Helgrind and DRD find data races besides, which PTT does not look for;
-they are left out here. `heap_objects` is judged with `--suspects`: the trace does not say whether
-locks on the heap are still the ones that were there before.
+*found*: the tool reports what is planted. *other*: it reports something else only. *accused*: it
+reports a bug of a correct program. For a deadlock, a report that the lock order is violated counts
+as found. DRD is given the bound of a long hold as `--exclusive-threshold` and `--shared-threshold`.
+All three find only what one run shows. Helgrind and DRD find data races besides, which PTT does not
+look for; they are left out here. `heap_objects` is judged with `--suspects`: the trace does not
+say whether locks on the heap are still the ones that were there before. Convoys, and holders that
+are preempted or asleep, are left out: how long they last is a matter of the machine's load.
 
 Made with {versions}.
 """

@@ -140,7 +140,7 @@ def _servers(work: Path, scale: float) -> Iterator[Program]:
                 f"--execute-number={int(160_000 * scale)}")  # fmt: skip
         yield Program("memcached", serve, load, port, bound=1.10, noisy=False)
     if have("mariadbd", "mariadb-install-db", "mariadb", "sysbench"):
-        yield _mariadb(work / "mariadb", user, scale)
+        yield mariadb(work / "mariadb", user, scale)
     if have("redis-server", "redis-benchmark"):
         port = free_port()
         serve = ("redis-server", "--port", str(port), "--io-threads", "2", "--save", "",
@@ -150,7 +150,7 @@ def _servers(work: Path, scale: float) -> Iterator[Program]:
         yield Program("redis", serve, load, port)
 
 
-def _mariadb(data: Path, user: str, scale: float) -> Program:
+def mariadb(data: Path, user: str, scale: float) -> Program:
     """Make a database with two tables."""
     port = free_port()
     at = f"--socket={data / 'server.sock'}"

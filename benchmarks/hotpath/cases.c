@@ -63,6 +63,27 @@ static void mutex(const struct worker *self, long n)
 	free(lock);
 }
 
+/* The same at the end of so many calls, all of which are in a call stack. */
+static __attribute__((noinline)) void call(int left, const struct worker *self, long n)
+{
+	if (left)
+		call(left - 1, self, n);
+	else
+		mutex(self, n);
+	__asm__ volatile("");
+}
+
+/* Stacks of 8 and of 16 frames, the thread's own first ones included. */
+static void deep_8(const struct worker *self, long n)
+{
+	call(2, self, n);
+}
+
+static void deep_16(const struct worker *self, long n)
+{
+	call(10, self, n);
+}
+
 static void sem(const struct worker *self, long n)
 {
 	sem_t *tokens = aligned_alloc(256, 256);
@@ -158,6 +179,7 @@ static void barrier(const struct worker *self, long n)
 
 static const struct timed_case cases[] = {
 	{"mutex", mutex, 0},         {"sem", sem, 0},   {"rdlock", rdlock, 0},   {"wrlock", wrlock, 0}, {"create", create, 0},
+	{"deep-8", deep_8, 0},       {"deep-16", deep_16, 0},
 	{"contended", contended, 1}, {"cond", cond, 1}, {"barrier", barrier, 1},
 };
 

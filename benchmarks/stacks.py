@@ -1,0 +1,341 @@
+"""Whole stacks of waits, held against gdb's at the same moments, in real programs.
+
+    python benchmarks/stacks.py                     # all programs that are here: a table
+    python benchmarks/stacks.py rocksdb 'C++, -O2'  # some of them
+    python benchmarks/stacks.py --command COMMAND ARG…
+    python benchmarks/stacks.py --places            # no gdb: where waits come from, more programs
+
+Runs a program under `ptt record --stacks 64 --python off`, and has gdb stop it again and again. At
+a stop, a thread that is in a hook of the tracer and waits has a stack in the trace that was walked
+before the wait began. The frames behind the hook, as gdb unwinds them, must be those: all of them
+where the trace says that it has the whole stack, the first 64 otherwise. gdb reads the tables
+of the same files, and debug information where there is any, by code of its own.
+
+So that threads meet more often than by themselves, a library that is preloaded behind the tracer
+has each of them keep a mutex a little longer now and then.
+
+Of another recording, with which nobody interferes, it prints where the contended waits come from:
+by one frame, as without stacks, and by whole stacks without wrappers; where no wait is contended,
+of the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow.compute as pc
+from common import HERE, PTT, compile_c
+from site_programs import more_subjects
+from stack_programs import Subject, subjects
+from unwind_tables import is_covered
+from workloads import wait_for_port
+
+from nptltrace._binding.headers.ptt_abi import PTT_STACK_WHOLE
+from nptltrace.analysis.model import model_tables
+from nptltrace.trace.source import Source
+from nptltrace.trace.symbols.frames import chosen_sites, frames_at, recorded_site, stack_sites
+from nptltrace.trace.symbols.lookup import Symbols
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from nptltrace.trace.info import Process
+
+BOUND = 0.99
+PATIENCE_S = 60
+ALONE_S = 8
+SHOWN = 3
+PLACES = 3
+DEPTH = 64
+# Waits are stamped by another clock than the one that gdb's stops are read from.
+SLACK_NS = 50_000
+GUESSED = "cut at code without an unwind table"
+UNKNOWN = ("in no wait, or in several", "no stack was recorded")
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What was found of a program's stacks.
+
+    Attributes:
+        verdicts: How many stacks are equal, and how others differ.
+        contended: The same of those of contended waits.
+        lines: Some of those that differ.
+        before: Where contended waits come from, by the function of one frame.
+        after: The same by the call site that the whole stack has.
+    """
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    contended: Counter[str] = field(default_factory=Counter)
+    lines: list[str] = field(default_factory=list)
+    before: str = ""
+    after: str = ""
+
+    def add(self, verdict: str, *, contended: bool) -> None:
+        """Count a stack."""
+        self.verdicts[verdict] += 1
+        self.contended[verdict] += contended
+
+
+def compared(verdicts: Counter[str]) -> int:
+    """Return how many stacks both have."""
+    return sum(n for verdict, n in verdicts.items() if verdict not in UNKNOWN)
+
+
+def equal(verdicts: Counter[str]) -> int:
+    """Return how many stacks are the same, as far as there are tables."""
+    return verdicts["equal"] + verdicts[GUESSED]
+
+
+@contextmanager
+def recorded(subject: Subject, trace: Path, *options: str, preload: str = "") -> Iterator[int]:
+    """Have a program recorded for the time of a block; yield its process with most threads."""
+    with (trace.parent / "output").open("w") as output:
+        recorder = subprocess.Popen(
+            [*PTT, "record", "-q", "--no-bundle", *options, "-o", trace, "--", *subject.command],
+            env=os.environ | {"LD_PRELOAD": preload},
+            stdout=output,
+            stderr=output,
+        )
+    client, pids = None, []
+    try:
+        if subject.client:
+            wait_for_port(subject.port, recorder)
+            client = subprocess.Popen(subject.client, stdout=subprocess.DEVNULL)
+        time.sleep(subject.settles_s)
+        pids = busiest_first(trace)
+        yield pids[0]
+    finally:
+        if client:
+            client.kill()
+            client.wait()
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            recorder.wait(PATIENCE_S)
+        recorder.terminate()
+        recorder.wait(PATIENCE_S)
+
+
+def busiest_first(trace: Path) -> list[int]:
+    """Return the processes that are recorded, those with most threads first."""
+    lines = (trace / "info" / "processes.jsonl").read_text().splitlines()
+    found = {json.loads(line).get("process", {}).get("pid") for line in lines}
+    alive = [int(pid) for pid in found if pid and Path(f"/proc/{pid}").exists()]
+    if not alive:
+        sys.exit(f"nothing is recorded: {(trace.parent / 'output').read_text()}")
+    return sorted(alive, key=lambda pid: -len([*Path(f"/proc/{pid}/task").iterdir()]))
+
+
+def stop_often(pid: int, stops: int, seen: Path) -> None:
+    """Have gdb stop a process so often, and write down what it sees."""
+    looked = subprocess.run(
+        ["gdb", "-nx", "-batch", "-p", str(pid), "-x", HERE / "stacks_gdb.py"],
+        env=os.environ | {"PTT_OUT": str(seen), "PTT_STOPS": str(stops)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if not seen.exists():
+        sys.exit(f"gdb cannot look into process {pid}:\n{looked.stderr}")
+
+
+def compare(trace: Path, seen: Path) -> Comparison:
+    """Compare what the trace has with what gdb saw."""
+    source = Source([trace])
+    symbols = Symbols(source)
+    processes = source.processes()
+    clock = source.traces[0].info.session
+    shift = (
+        source.start_unix_ns
+        - (clock.number("clock", "start_unix_ns") or 0)
+        + (clock.number("clock", "start_monotonic_ns") or 0)
+    )
+    table = model_tables(source).waits
+    waits = {name: table[name].to_numpy() for name in ("process", "tid", "t_ns", "dur_ns", "stack")}
+    waits["contended"] = pc.equal(table["class"].cast("string"), "contended").to_numpy()
+    found, known = Comparison(), set()
+    for line in seen.read_text().splitlines():
+        now, tid, frames = json.loads(line)
+        after = now - shift - waits["t_ns"]
+        (during,) = np.nonzero(
+            (waits["tid"] == tid) & (after > SLACK_NS) & (after < waits["dur_ns"] - SLACK_NS)
+        )
+        if len(during) != 1:
+            found.add(UNKNOWN[0], contended=False)
+            continue
+        # a wait that several stops see counts once
+        if int(during[0]) in known:
+            continue
+        known.add(int(during[0]))
+        process, stack = (int(waits[name][during[0]]) for name in ("process", "stack"))
+        contended = bool(waits["contended"][during[0]])
+        if not stack:
+            found.add(UNKNOWN[1], contended=contended)
+            continue
+        verdict = differs(processes[process], stack, frames)
+        found.add(verdict or "equal", contended=contended)
+        if verdict and found.verdicts[verdict] <= SHOWN:
+            walked = stack_sites(processes[process].stacks, stack)
+            named = (
+                " < ".join(frames_at(symbols, process, site)[-1].text for site in sites)
+                for sites in (walked, frames)
+            )
+            found.lines.append("\n    ".join((f"  {verdict}:", *named)))
+    return found
+
+
+def places(trace: Path) -> tuple[str, str]:
+    """Return where waits come from, by one frame and by the whole stack's call site."""
+    source = Source([trace])
+    symbols = Symbols(source)
+    processes = source.processes()
+    chosen = [chosen_sites(symbols, *numbered) for numbered in enumerate(processes)]
+    table = model_tables(source).waits
+    contended = table.filter(pc.equal(table["class"].cast("string"), "contended"))
+    table = contended if len(contended) else table
+    sums = table.group_by(["process", "stack"]).aggregate([("dur_ns", "sum")])
+    before: Counter[str] = Counter()
+    after: Counter[str] = Counter()
+    for row in sums.to_pylist():
+        process, stack = row["process"], row["stack"]
+        sites = stack_sites(processes[process].stacks, stack)
+        site = recorded_site(processes[process], sites)
+        for count, at in ((before, site), (after, chosen[process].get(stack, site))):
+            count[frames_at(symbols, process, at)[0].name if site else "?"] += row["dur_ns_sum"]
+    kind = "" if len(contended) else "idle: "
+    return kind + longest(before), kind + longest(after)
+
+
+def longest(of: Counter[str]) -> str:
+    """Return the places with the longest waits as text."""
+    whole = max(of.total(), 1)
+    return ", ".join(f"`{name}` {ns / whole:.0%}" for name, ns in of.most_common(PLACES))
+
+
+def differs(process: Process, stack: int, frames: list[int]) -> str:
+    """Return how a stack is another than gdb's; empty if it is the same.
+
+    Where code has no unwind table, gdb goes on by what it makes of the code, or by what happens to
+    be on the stack; a trace says that the stack is cut there.
+    """
+    node = stack
+    walked: list[int] = []
+    while node in process.stacks and len(walked) < len(process.stacks):
+        node, address = process.stacks[node]
+        walked.append(address)
+    if walked != frames[: len(walked)]:
+        return "another frame"
+    if node == PTT_STACK_WHOLE and len(frames) > len(walked):
+        return "shorter, and called whole"
+    if node == PTT_STACK_WHOLE or len(walked) >= min(len(frames), DEPTH):
+        return ""
+    module = process.map.at(walked[-1])
+    if module and is_covered(module.path, walked[-1] - 1 - (module.bias or 0)):
+        return "shorter, and called cut"
+    return GUESSED
+
+
+def look_at_places(prepare: Callable[[Path], Subject]) -> Comparison:
+    """Record a program, and find where its waits come from."""
+    with tempfile.TemporaryDirectory(prefix="ptt-stacks-") as place:
+        directory = Path(place)
+        with recorded(prepare(directory), directory / "run"):
+            time.sleep(ALONE_S)
+        before, after = places(directory / "run")
+        return Comparison(before=before, after=after)
+
+
+def look_at(prepare: Callable[[Path], Subject], stops: int) -> Comparison:
+    """Record a program while gdb stops it, and compare; then once more by itself."""
+    with tempfile.TemporaryDirectory(prefix="ptt-stacks-") as place:
+        directory = Path(place)
+        subject, seen = prepare(directory), directory / "gdb"
+        linger = compile_c(HERE / "made" / "linger.c", directory / "linger.so", "-shared", "-fPIC")
+        options = ("--python", "off", "--stacks", f"{DEPTH}")
+        with recorded(subject, directory / "stopped", *options, preload=str(linger)) as pid:
+            stop_often(pid, stops, seen)
+        found = compare(directory / "stopped", seen)
+        with recorded(subject, directory / "run"):
+            time.sleep(ALONE_S)
+        found.before, found.after = places(directory / "run")
+        return found
+
+
+def compared_row(name: str, of: Comparison) -> str:
+    """Return the row of a table of what was compared."""
+    cells = [
+        f"{count(verdicts):,}"
+        for verdicts in (of.verdicts, of.contended)
+        for count in (compared, equal)
+    ]
+    return f"| {name} | {' | '.join(cells)} | {of.verdicts[GUESSED]:,} |"
+
+
+def print_compared(found: Mapping[str, Comparison]) -> None:
+    """Print a table of what was compared."""
+    print("\n| program | waits | equal | contended waits | equal | cut where no table is |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for name, of in found.items():
+        print(compared_row(name, of))
+
+
+def print_places(found: Mapping[str, Comparison]) -> None:
+    """Print a table of where the waits come from."""
+    print("\n| program | by one frame | by whole stacks, without wrappers |")
+    print("|---|---|---|")
+    for name, of in found.items():
+        print(f"| {name} | {of.before} | {of.after} |")
+
+
+def main() -> int:
+    """Record, look, compare."""
+    known = subjects() | more_subjects()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stops", type=int, default=100, help="how often each program is stopped")
+    parser.add_argument("--places", action="store_true", help="do not compare with gdb")
+    parser.add_argument("--command", action="store_true", help="the rest is a command to look at")
+    parser.add_argument("programs", nargs="*", help=", ".join(known))
+    args = parser.parse_args()
+    default = known if args.places else subjects()
+    chosen = {name: known[name] for name in args.programs or default if not args.command}
+    if args.command:
+        chosen = {args.programs[0]: lambda _: Subject(tuple(args.programs))}
+    found: dict[str, Comparison] = {}
+    if args.places:
+        for name, prepare in chosen.items():
+            found[name] = look_at_places(prepare)
+            print(f"{name}: {found[name].before} | {found[name].after}", flush=True)
+        print_places(found)
+        return 0
+    for name, prepare in chosen.items():
+        found[name] = of = look_at(prepare, args.stops)
+        print(compared_row(name, of), f"{of.before} | {of.after}", *of.lines, sep="\n")
+        for verdict, n in of.verdicts.most_common():
+            print(f"{n:8,}  {verdict}", flush=True)
+    print_compared(found)
+    print_places(found)
+    held = True
+    for what in ("verdicts", "contended"):
+        verdicts: Counter[str] = sum((getattr(of, what) for of in found.values()), Counter())
+        same, whole = equal(verdicts), compared(verdicts)
+        held &= bool(whole) and same >= BOUND * whole
+        kind = "waits" if what == "verdicts" else "contended waits"
+        print(f"\n{same:,} of {whole:,} stacks of {kind} are equal: {same / max(whole, 1):.2%}")
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Which code the unwind table of a file covers, read apart from the tracer's own reader."""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from functools import cache
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+HEADER = 12
+
+
+@cache
+def covered(path: str) -> tuple[list[int], list[int]]:
+    """Return where pieces of code with an entry begin and end, in the order of addresses."""
+    with Path(path).open("rb") as file:
+        elf = ELFFile(file)
+        segments = list(elf.iter_segments())
+        found = [segment for segment in segments if segment["p_type"] == "PT_GNU_EH_FRAME"]
+        if not found:
+            return [], []
+        table = found[0]["p_vaddr"]
+        for segment in segments:
+            begin = segment["p_vaddr"]
+            if segment["p_type"] == "PT_LOAD" and begin <= table < begin + segment["p_filesz"]:
+                data = segment.data()
+                break
+    (count,) = struct.unpack_from("<I", data, table - begin + 8)
+    pairs = struct.iter_unpack("<ii", data[table - begin + HEADER :][: 8 * count])
+    begins, ends = [], []
+    for location, entry in pairs:
+        # length, back to what entries share, where it begins, how long it is
+        (size,) = struct.unpack_from("<I", data, table + entry - begin + 12)
+        begins.append(table + location)
+        ends.append(table + location + size)
+    return begins, ends
+
+
+def is_covered(path: str, address: int) -> bool:
+    """Return whether there is an entry for an address, as the file's own symbols count them."""
+    begins, ends = covered(path)
+    at = bisect_right(begins, address) - 1
+    return at >= 0 and address < ends[at]
