@@ -21,7 +21,7 @@ copyright = author  # noqa: A001 -- Sphinx gives the name
 release = version = __version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["man"]
+exclude_patterns = ["man", "pypi.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 # Nothing is fetched: the pages work where there is no network.
@@ -34,10 +34,10 @@ autoclass_content = "class"
 nitpicky = True
 # What the Python API mentions of others, whose documentation lies elsewhere.
 nitpick_ignore_regex = [
-    ("py:.*", r"(pa|pyarrow|collections|os|pathlib|types|subprocess|typing|_native)\..*"),
+    ("py:.*", r"(pa|pyarrow|np|collections|os|pathlib|types|subprocess|typing|_native)\..*"),
     (
         "py:.*",
-        r"(.*\.Damage|Choice|Stat|Report|Check|Diff|Process|Processes|Source|Aliases|Iterator|Sequence|Mapping|Path|Self|Any|optional|TracebackType|Severity|Rows)",
+        r"(.*\.Damage|NDArray|Choice|Patterns|Stat|Report|Check|Diff|Process|Processes|Source|Aliases|PassedOver|Iterator|Sequence|Mapping|Path|Self|Any|optional|TracebackType|Severity|Rows)",
     ),
 ]
 # An `Event` is of the module that names it: there are those of POSIX and those of findings.
