@@ -6,7 +6,7 @@ STAGE   = $(BUILD)/stage
 # Manual pages belong to the wheel; a developer's build does not wait for them.
 CMAKE_FLAGS ?= -DPTT_MAN=OFF
 
-.PHONY: help dev test bench ctest lint web web-lint web-format web-test web-protocol binding docs commands format wheel clean
+.PHONY: help dev test bench ctest lint web web-lint web-format web-test web-licences web-protocol binding docs commands format wheel clean
 help:           ## this list
 	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' $(MAKEFILE_LIST)
 
@@ -32,11 +32,14 @@ $(WEB)/packages: web/package.json web/package-lock.json
 web: $(WEB)/packages ## build the page of ptt ui alone, for a look at build/web/page
 	node web/build.mjs --modules $(WEB)/node_modules --out $(WEB)/page
 
+web-licences: $(WEB)/packages ## write the licences of what is in the page anew
+	node web/build.mjs --modules $(WEB)/node_modules --out $(WEB)/page --licences
+
 web-lint: $(WEB)/packages ## types, lint and format of the page's sources
 	cd web && $(WEB_BIN)/tsc --noEmit -p . && $(WEB_BIN)/biome check --error-on-warnings .
 
 web-protocol:   ## write the page's declarations of what the server answers anew
-	PYTHONPATH=src $(PYTHON) -m nptltrace.ui.typescript web/src/protocol.ts
+	PYTHONPATH=src $(PYTHON) -m nptltrace.ui.typescript web/src/base/protocol.ts
 
 web-format: $(WEB)/packages ## let biome format the page's sources
 	cd web && $(WEB_BIN)/biome check --write .
@@ -70,8 +73,8 @@ commands:       ## write the generated parts of docs/reference anew: commands, t
 format:         ## let ruff format the Python files
 	$(PYTHON) -m ruff format
 
-wheel:          ## build the wheel into dist/
-	$(PYTHON) -m pip wheel --no-deps --wheel-dir dist .
+wheel:          ## build sdist and wheel as they are published, into dist/ (SYSROOT=DIR: for the C library in there)
+	tools/wheel.sh $(SYSROOT)
 
 clean:          ## remove everything that was built
 	rm -rf build dist

@@ -68,22 +68,32 @@ HEADERS = (
     Header(
         "ptt_abi.h",
         (
+            "PTT_ATTACH",
             "PTT_CHUNK_SIZE",
             "PTT_CLOCK",
             "PTT_POLICY",
             "PTT_PROCESS",
             "PTT_SITE_VOID",
+            "PTT_NO_PARENT",
+            "PTT_STACK_WHOLE",
+            "PTT_PYTHON_PLACE",
+            "PTT_PYTHON_PLACE_END",
+            "PTT_PYTHON_SHIFT",
             "PTT_WHEN_FULL",
+            "ptt_attach",
             "ptt_control",
         ),
     ),
     Header("collect.h"),
+    Header("inject.h"),
     Header("pttread.h"),
+    Header("ptttrack.h", ("PTT_PREVENTED",)),
     Header("pttmodel.h"),
     Header("pttcheck.h"),
     Header("pttverify.h"),
     Header("pttdetail.h"),
     Header("convert.h"),
+    Header("lock_function.h", ("PTT_LOCK", "ptt_lock_function")),
     Header("trace.h"),
     Header("nptl_trace.h", ("nptl_trace_send_user_event", "NPTL_TRACE_SOURCE")),
 )
@@ -410,6 +420,12 @@ def _class(record: Record) -> list[str]:
     ]  # fmt: skip
 
 
+_ANY = (
+    "TYPE_CHECKING = False  # as `typing` has it, without a recording's paying for that",
+    "if TYPE_CHECKING:", "    from typing import Any", "",
+)  # fmt: skip
+
+
 def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> str:
     """Return the module of a header.
 
@@ -432,17 +448,20 @@ def module_text(header: Header, declared: Declared, owners: dict[str, str]) -> s
     lines = [
         f'"""What `{header.name}` declares.', "",
         NOTE.format(header.name), '"""', "",
-        "from __future__ import annotations", "",
-        "import ctypes", *([f"from ctypes import {', '.join(bases)}"] if bases else []),
-        *([""] if foreign else []),
-        *(
-            f"from nptltrace._binding.headers.{module} import {', '.join(names)}"
-            for module, names in sorted(foreign.items())
-        ),
-        "", "TYPE_CHECKING = False  # as `typing` has it, without a recording's paying for that",
-        "if TYPE_CHECKING:", "    from typing import Any",
-        "", *short,
+        "from __future__ import annotations",
     ]  # fmt: skip
+    if own or functions:
+        hints = [_hint(one) for record in own for one in record.fields]
+        lines += [
+            "", "import ctypes", *([f"from ctypes import {', '.join(bases)}"] if bases else []),
+            *([""] if foreign else []),
+            *(
+                f"from nptltrace._binding.headers.{module} import {', '.join(names)}"
+                for module, names in sorted(foreign.items())
+            ),
+            "",
+            *(_ANY if functions or "Any" in hints else ()), *short,
+        ]  # fmt: skip
     if declared.constants:
         lines += ["", *(f"{name} = {value}" for name, value in declared.constants.items())]
     for record in own:

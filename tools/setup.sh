@@ -18,7 +18,7 @@ find_python() {
 }
 
 # need WHAT PACKAGE TEST...: PACKAGE of Debian is wanted unless TEST succeeds. WHAT is "must" or "may": without the
-# latter some tests are skipped.
+# latter some tests are skipped. PACKAGE may be several names with | between them: the first that there is.
 wanted_must=() wanted_may=()
 need() {
 	local what=$1 package=$2
@@ -38,16 +38,38 @@ need_build() {
 	need must cmake has cmake
 }
 
+# available NAME|NAME...: print the first of these packages that this release has.
+available() {
+	local name
+	for name in ${1//|/ }; do
+		if apt-cache policy "$name" 2>/dev/null | grep -q '^  Candidate: [^(]'; then
+			echo "$name"
+			return
+		fi
+	done
+	return 1
+}
+
 # Install what need found missing: by apt when that is possible, else say what to install.
 install_wanted() {
-	local all=("${wanted_must[@]}" "${wanted_may[@]}")
+	local all=("${wanted_must[@]}" "${wanted_may[@]}") package
 	[ ${#all[@]} -eq 0 ] && return
 	if [ "$(id -u)" -eq 0 ] && has apt-get >/dev/null; then
 		say "Installing Debian packages: ${all[*]}"
 		local apt=(apt-get -qq -o DPkg::Lock::Timeout=300)
 		export DEBIAN_FRONTEND=noninteractive
-		if ! "${apt[@]}" update ||
-			! "${apt[@]}" install -y --no-install-recommends "${all[@]}" >/dev/null; then
+		"${apt[@]}" update || die "apt-get could not update its lists"
+		all=()
+		for package in "${wanted_must[@]}"; do
+			all+=("$(available "$package")") || die "this release has no package $package"
+		done
+		for package in "${wanted_may[@]}"; do
+			all+=("$(available "$package")") || {
+				unset 'all[-1]'
+				echo "This release has no package $package: some tests are skipped"
+			}
+		done
+		if [ ${#all[@]} -gt 0 ] && ! "${apt[@]}" install -y --no-install-recommends "${all[@]}" >/dev/null; then
 			die "apt-get could not install: ${all[*]}"
 		fi
 	elif [ ${#wanted_must[@]} -gt 0 ]; then

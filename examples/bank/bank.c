@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bank.c - tellers move money between two accounts, an auditor reads one, a clerk writes down what he is told. */
+/* bank.c - tellers move money between two accounts, an auditor reads one, a clerk writes down what is reported. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void move(pthread_mutex_t *from, pthread_mutex_t *to)
 	pthread_mutex_unlock(from);
 }
 
-static void tell(void)
+static void report(void)
 {
 	pthread_mutex_lock(&book);
 	entries++;
@@ -46,7 +46,7 @@ static void *teller(void *unused)
 	pthread_barrier_wait(&opening);
 	for (int i = 0; i < MOVES; i++) {
 		move(&savings, &checking);
-		tell();
+		report();
 	}
 	return NULL;
 }

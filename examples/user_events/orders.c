@@ -17,7 +17,7 @@ enum { SHOP = 1 };
 enum { ORDER_TAKEN = 1, ORDER_SHIPPED = 2 };
 
 /* The data of an event is any piece of memory; it is copied before the call returns. */
-static void tell(char event, int order)
+static void report(char event, int order)
 {
 	char text[32];
 	struct nptl_trace_event e = {
@@ -34,8 +34,8 @@ static void tell(char event, int order)
 static void *ship(void *first)
 {
 	for (int order = *(int *)first; order < 100; order += 2) {
-		tell(ORDER_TAKEN, order);
-		tell(ORDER_SHIPPED, order);
+		report(ORDER_TAKEN, order);
+		report(ORDER_SHIPPED, order);
 	}
 	return NULL;
 }

@@ -1,0 +1,107 @@
+"""Writes what a wheel consists of and depends on, as CycloneDX 1.6: `tools/sbom.py FILE`.
+
+In the wheel are, besides PTT, the packages that `web/licences.txt` names, which are bundled into
+the page of `ptt ui`; the Python packages that it depends on are installed beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+import uuid
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def _setting(name: str) -> str:
+    """Return what the package says of itself."""
+    text = (_ROOT / "src/nptltrace/__init__.py").read_text("utf-8")
+    found = re.search(rf'^{name} = "(.+)"$', text, re.MULTILINE)
+    if found is None:
+        raise SystemExit(f"nptltrace has no {name}")
+    return found[1]
+
+
+def _bundled() -> list[dict[str, Any]]:
+    """Return the packages in the page, as they were fetched."""
+    lock = json.loads((_ROOT / "web/package-lock.json").read_text("utf-8"))["packages"]
+    text = (_ROOT / "web/licences.txt").read_text("utf-8")
+    found = []
+    for name, version, licence in re.findall(r"^== (\S+) (\S+) \((.+)\)$", text, re.MULTILINE):
+        algorithm, _, digest = lock[f"node_modules/{name}"]["integrity"].partition("-")
+        purl = f"pkg:npm/{name.replace('@', '%40')}@{version}"
+        found.append(
+            {
+                "type": "library",
+                "bom-ref": purl,
+                "name": name,
+                "version": version,
+                "hashes": [
+                    {
+                        "alg": algorithm.upper().replace("SHA", "SHA-"),
+                        "content": b64decode(digest).hex(),
+                    }
+                ],
+                "licenses": [{"license": {"id": licence}}],
+                "purl": purl,
+            }
+        )
+    return found
+
+
+def _needed() -> list[dict[str, Any]]:
+    """Return the Python packages that are installed beside it; which versions, pip decides."""
+    with (_ROOT / "pyproject.toml").open("rb") as file:
+        wanted = tomllib.load(file)["project"]["dependencies"]
+    found = []
+    for requirement in wanted:
+        name = re.split(r"[^\w.-]", requirement)[0]
+        purl = f"pkg:pypi/{name}"
+        found.append(
+            {
+                "type": "library",
+                "bom-ref": purl,
+                "name": name,
+                "purl": purl,
+                "properties": [{"name": "nptltrace:requirement", "value": requirement}],
+            }
+        )
+    return found
+
+
+def document() -> dict[str, Any]:
+    """Return the document; the same sources give the same one."""
+    version = _setting("__version__")
+    own = f"pkg:pypi/nptltrace@{version}"
+    bundled, needed = _bundled(), _needed()
+    parts = [part["bom-ref"] for part in (*bundled, *needed)]
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, own)}",
+        "version": 1,
+        "metadata": {
+            "timestamp": f"{_setting('__date__')}T00:00:00Z",
+            "component": {
+                "type": "application",
+                "bom-ref": own,
+                "name": "nptltrace",
+                "version": version,
+                "licenses": [{"license": {"id": "MIT"}}],
+                "purl": own,
+                "components": bundled,
+            },
+        },
+        "components": needed,
+        "dependencies": [{"ref": own, "dependsOn": parts}, *({"ref": part} for part in parts)],
+    }
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(json.dumps(document(), indent=2) + "\n", "utf-8")
