@@ -378,6 +378,37 @@ def test_a_cut_inside_of_waits(convoy: Path, tmp_path: Path, ptt: Ptt) -> None:
     ptt("report", late)
 
 
+def test_a_process_without_events_in_a_cut_holds_what_it_held(tmp_path: Path) -> None:
+    made = Builder(tmp_path / "two.ptt")
+    made.thread(1, [
+        event(0, "THREAD_BEGIN", 0x1000, 0), event(5, "MUTEX_TAKEN", LOCK, 5),
+        event(10, "MUTEX_FREE", LOCK, 5), event(15, "MUTEX_WAIT", LOCK, 5, owner=0),
+        # What takes a lock after a wait does not say whether its release is recorded.
+        event(20, "MUTEX_TAKEN", LOCK, 5, "WAITED", result=0, wait_ns=5 * MS),
+        event(100, "MUTEX_FREE", LOCK, 6), event(200, "THREAD_END", 0x1000, 0),
+    ])  # fmt: skip
+    made.thread(2, [
+        event(50, "MUTEX_TAKEN", OTHER, 7), event(55, "MUTEX_FREE", OTHER, 8),
+        event(60, "MUTEX_TAKEN", OTHER, 7), event(200, "THREAD_END", 0x2000, 0),
+    ], process=1)  # fmt: skip
+    made.processes = [
+        {"process": {"index": n, "pid": 100 + n, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}}
+        for n in range(2)
+    ]
+    source = Source([made.write()])
+    begin, end = 40 * MS, 80 * MS
+    cursor = libpttread.Cursor(source.reader)
+    cursor.seek_key(source.reader.key_of_time(begin))
+    first = cursor.place()
+    cursor.seek_key(source.reader.key_of_time(end))
+    path = tmp_path / "part.ptt"
+    write_cut(source, path, Part(first, cursor.place(), begin_ns=begin, end_ns=end))
+    part = Source([path])
+    assert sums_of(part) == sums_of(source, Window(begin, end))
+    held = model_tables(part).holds.to_pylist()
+    assert [(one["tid"], one["dur_ns"] // MS) for one in held] == [(2, 5), (1, 40), (2, 20)]
+
+
 def test_a_thread_that_has_ended_lives_in_no_cut(tmp_path: Path) -> None:
     """Also if it held before what is waited for still."""
     made = Builder(tmp_path / "ended.ptt")

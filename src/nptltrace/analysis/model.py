@@ -210,11 +210,11 @@ def begin_window(model: libptttrack_sums.Model, source: Source, window: Window) 
     window = window.of(source)
     model.window(window.begin_ns, window.end_ns)
     for trace, early in source.before():
-        numbers = _numbers_of(model, source, trace, early)
-        processes = {process for process, _ in source.threads()}
+        numbers, known = _numbers_of(model, source, trace, early)
+        domains = early.traces[0].info.session.domains
         for number, (owner, index, _) in enumerate(source.reader.processes(0)):
-            if owner == trace.number and number in processes:
-                model.set_full(number, early.traces[0].info.session.domains.get(index, 0))
+            if owner == trace.number and number in known:
+                model.set_full(number, domains.get(index, 0))
         with reading_ahead(libpttread.Cursor(early.reader)) as batches:
             for buffer in batches:
                 threads = buffer.column("thread")
@@ -224,8 +224,11 @@ def begin_window(model: libptttrack_sums.Model, source: Source, window: Window) 
 
 def _numbers_of(
     model: libptttrack_sums.Model, source: Source, trace: TraceFiles, early: Source
-) -> NDArray[Any]:
-    """Return which numbers the threads of the events before a trace have in the traceset."""
+) -> tuple[NDArray[Any], set[int]]:
+    """Return which numbers the threads of the events before a trace have in the traceset.
+
+    Then, the numbers of the processes that the model knows.
+    """
     known = {pair: number for number, pair in enumerate(source.threads())}
     process_of = {
         index: number
@@ -240,7 +243,7 @@ def _numbers_of(
             # A thread without events in the traces gets a number behind all others.
             numbers[at] = known.setdefault((number, tid), len(known))
             model.thread(int(numbers[at]), number, tid)
-    return numbers
+    return numbers, {process for process, _ in known}
 
 
 def new_model(source: Source, flags: int) -> libptttrack_sums.Model:
