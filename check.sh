@@ -27,17 +27,19 @@ step_tests() {
 	suite alone || status=1
 	return $status
 }
-# suite WHICH [OPTION...]: the tests that are marked so. On a busy machine a program may come to a time limit that it never
-# comes to by itself: what failed has a second try, with nothing beside it. Both are printed.
-suite() {
-	local run=("$python" -m pytest --durations=10 -m "$1")
+# suite WHICH [OPTION...]: the tests that are marked so.
+suite() { tried_twice "$1" -m "$1" --durations=10 "${@:2}"; }
+# tried_twice NAME OPTION...: tests. On a busy machine a program may come to a time limit that it never comes to by itself:
+# what failed has a second try, with nothing beside it. Both are printed.
+tried_twice() {
+	local again=(--last-failed --last-failed-no-failures none)
 
-	NPTLTRACE_NATIVE_DIR=$PWD/$native/stage "${run[@]}" "${@:2}"
+	NPTLTRACE_NATIVE_DIR=$PWD/$native/stage "$python" -m pytest "${@:2}"
 	case $? in
 	0) ;;
 	1)
 		say "What failed ($1), by itself"
-		NPTLTRACE_NATIVE_DIR=$PWD/$native/stage "${run[@]}" --last-failed --last-failed-no-failures none
+		NPTLTRACE_NATIVE_DIR=$PWD/$native/stage "$python" -m pytest "${@:2}" -n 0 "${again[@]}"
 		;;
 	*) return 1 ;;
 	esac
@@ -54,7 +56,7 @@ sanitize() {
 # stress NAME: the mix of everything, with tracer and handlers of that build and the rest of the ordinary one.
 stress() {
 	step_build >/dev/null && cmake --install "build/$1" --prefix "build/$1/stage" >/dev/null &&
-		NPTLTRACE_NATIVE_DIR=$PWD/$native/stage PTT_STRESS_BUILD=build/$1/stage "$python" -m pytest -q tests/stress
+		PTT_STRESS_BUILD=build/$1/stage tried_twice "stress under $1" -q tests/stress
 }
 step_asan() { sanitize asan; }
 step_tsan() { sanitize tsan; }
