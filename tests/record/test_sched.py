@@ -99,6 +99,8 @@ def test_states_add_up_to_lives(ptt: Ptt, program: Callable[[str], Path], trace_
         (row["tid"], row["cpu_ns"], row["ready_ns"]) for row in traces.table("threads").to_pylist()
     }
     assert {(one["tid"], one["cpu_ns"], one["ready_ns"]) for one in reported} == table
+    shown = ptt("report", "--by", "thread", trace_dir).stdout
+    assert shown.count("on a processor for ") == len(table)
     # Who slept 30 ms with the lock did not run meanwhile, nor did who waited.
     main = traces.table("threads").to_pylist()[0]
     running = sum(r["dur_ns"] for r in states if (r["tid"], r["state"]) == (main["tid"], "running"))

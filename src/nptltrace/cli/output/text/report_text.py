@@ -175,12 +175,23 @@ def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> 
         cells = zip(times, heads.values(), strict=True)
         yield f"  {label:<21}" + "".join(f"{_short(ns):>{width}}" for ns, width in cells)
         if causes:
+            yield from _processor(thread)
             for cause in thread.causes[:_SHOWN]:
                 yield from _wrap(_because(cause), "      ")
             yield from _stacks(thread.stacks)
     more = len(threads) - len(shown)
     if more:
         yield f"  {more:,} more (-n 0 shows all)"
+
+
+def _processor(thread: ThreadFigures) -> Iterator[str]:
+    """Yield a line on the time on processors, where that is known."""
+    if thread.cpu_ns is None:
+        return
+    text = f"on a processor for {duration(thread.cpu_ns)}"
+    if thread.ready_ns is not None:
+        text += f", ready to run for {duration(thread.ready_ns)}"
+    yield from _wrap(text, "      ")
 
 
 def _because(cause: Cause) -> str:
