@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LockKeys", "Sums", "add_run", "append_all", "details_kept", "list_run", "new_run", "start_of",
-    "stored_rows",
 ]  # fmt: skip
 
 # Rows of a table that are kept until they are written: a file of the store has as many.
@@ -70,7 +69,7 @@ def add_run(
         if run is None:
             return False
         addition = Addition(store, start_of(run))
-        append_all(addition, _all_rows(tables, least_ns))
+        _append_tables(addition, tables, least_ns)
         return list_run(addition, run, labels, least_ns)
 
 
@@ -106,16 +105,36 @@ def list_run(
     return addition.list_run(row)
 
 
-def append_all(addition: Addition, pieces: Iterable[tuple[str, pa.Table]]) -> None:
-    """Append pieces of tables; a few are written while the next ones are read."""
+def append_all(
+    addition: Addition,
+    pieces: Iterable[tuple[str, pa.Table]],
+    keys: LockKeys,
+    sums: Sums,
+    least_ns: int | None,
+) -> None:
+    """Append pieces of a trace's tables; some are made and written while the next ones are read.
+
+    Args:
+        addition: Takes them.
+        pieces: Pieces of the tables, with their names.
+        keys: Learns the objects.
+        sums: Takes the waits.
+        least_ns: Leave out waits that are shorter; None for none.
+    """
     with ThreadPoolExecutor(_WRITERS) as writers:
-        pending: deque[Future[None]] = deque()
-        for name, rows in pieces:
+        pending: deque[Future[pa.Table | None]] = deque()
+
+        def finish() -> None:
+            found = pending.popleft().result()
+            if found is not None:
+                sums.take(found)
+
+        for name, parts in _gathered(pieces, keys):
             if len(pending) == _WRITERS:
-                pending.popleft().result()
-            pending.append(writers.submit(addition.append, name, rows))
-        for write in pending:
-            write.result()
+                finish()
+            pending.append(writers.submit(_append, addition, name, parts, least_ns))
+        while pending:
+            finish()
 
 
 def details_kept(least_ns: int | None) -> list[str]:
@@ -123,40 +142,47 @@ def details_kept(least_ns: int | None) -> list[str]:
     return [name for name in DETAILS if least_ns is None or name == "waits"]
 
 
-def _all_rows(tables: TraceTables, least_ns: int | None) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the rows of all tables but `runs`, in pieces."""
+def _append_tables(addition: Addition, tables: TraceTables, least_ns: int | None) -> None:
+    """Append all tables but `runs`."""
     keys = LockKeys(tables)
     sums = Sums()
     left_out = {"runs", "events", *DETAILS} - set(details_kept(least_ns))
     pieces = tables.pieces([name for name in TABLES if name not in left_out])
-    yield from stored_rows(pieces, keys, sums, least_ns)
-    yield "sums", sums.table(keys)
+    append_all(addition, pieces, keys, sums, least_ns)
+    addition.append("sums", sums.table(keys))
 
 
-def stored_rows(
-    pieces: Iterable[tuple[str, pa.Table]], keys: LockKeys, sums: Sums, least_ns: int | None
-) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the rows of a trace's tables as a store has them, many at a time.
+# Rows of a trace's table, and the columns that they have in a store only.
+_Part = tuple[pa.Table, dict[str, pa.Array]]
 
-    Args:
-        pieces: Pieces of the tables, with their names.
-        keys: Learns the objects.
-        sums: Takes the waits.
-        least_ns: Leave out waits that are shorter; None for none.
-    """
-    waiting: dict[str, list[pa.Table]] = {}
-    for name, unsorted in pieces:
-        piece = _sorted(unsorted)  # while texts are numbers
-        rows = as_stored(STORED[name], piece, _more(name, piece, keys))
-        if name == "waits":
-            sums.add(rows)
-            if least_ns is not None:
-                rows = rows.filter(pc.greater_equal(rows["dur_ns"], least_ns))
-        waiting.setdefault(name, []).append(rows)
-        if sum(part.num_rows for part in waiting[name]) >= _ROWS:
-            yield name, pa.concat_tables(waiting.pop(name))
-    for name, parts in waiting.items():
-        yield name, pa.concat_tables(parts)
+
+def _gathered(
+    pieces: Iterable[tuple[str, pa.Table]], keys: LockKeys
+) -> Iterator[tuple[str, list[_Part]]]:
+    """Yield as many pieces of a table as are written at once."""
+    waiting: dict[str, list[_Part]] = {}
+    for name, rows in pieces:
+        parts = waiting.setdefault(name, [])
+        parts.append((rows, _more(name, rows, keys)))
+        if sum(part.num_rows for part, _ in parts) >= _ROWS:
+            yield name, waiting.pop(name)
+    yield from waiting.items()
+
+
+def _append(
+    addition: Addition, name: str, parts: list[_Part], least_ns: int | None
+) -> pa.Table | None:
+    """Append rows as a store has them; return the sums of waits."""
+    # In order while texts are numbers.
+    made = [as_stored(STORED[name], _sorted(part), more) for part, more in parts]
+    rows = pa.concat_tables(made)
+    found = None
+    if name == "waits":
+        found = Sums.of(rows)
+        if least_ns is not None:
+            rows = rows.filter(pc.greater_equal(rows["dur_ns"], least_ns))
+    addition.append(name, rows)
+    return found
 
 
 def _more(name: str, rows: pa.Table, keys: LockKeys) -> dict[str, pa.Array]:
@@ -233,14 +259,15 @@ class Sums:
     def __init__(self) -> None:
         self._parts: list[pa.Table] = []
 
-    def add(self, waits: pa.Table) -> None:
-        """Add some waits, as a store has them."""
-        groups = waits.group_by(list(self._BY))
-        rows = groups.aggregate([(column, how) for column, how, _ in self._SUMS])
-        self.take(rows.rename_columns([*self._BY, *(name for *_, name in self._SUMS)]))
+    @classmethod
+    def of(cls, waits: pa.Table) -> pa.Table:
+        """Return sums of some waits, as a store has them, for `take`."""
+        groups = waits.group_by(list(cls._BY))
+        rows = groups.aggregate([(column, how) for column, how, _ in cls._SUMS])
+        return rows.rename_columns([*cls._BY, *(name for *_, name in cls._SUMS)])
 
     def take(self, sums: pa.Table) -> None:
-        """Add what others have added up."""
+        """Add sums of waits."""
         self._parts.append(sums)
 
     def parts(self) -> pa.Table:

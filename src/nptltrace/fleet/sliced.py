@@ -32,7 +32,6 @@ from nptltrace.fleet.adding import (
     list_run,
     new_run,
     start_of,
-    stored_rows,
 )
 from nptltrace.fleet.store import Addition
 from nptltrace.fleet.tables import DETAILS
@@ -127,7 +126,7 @@ def add_sliced(
             )
             with on as slicing:
                 pieces = tables.sums_and_states(rows, times, slicing.begin)
-                append_all(addition, stored_rows(pieces, keys, sums, least_ns))
+                append_all(addition, pieces, keys, sums, least_ns)
                 for part in slicing.parts():
                     sums.take(part)
             addition.append("sums", sums.table(keys))
@@ -148,7 +147,7 @@ def _append(job: _Job, number: int) -> pa.Table:
             state = job.state(number).read_bytes() if number else None
             pieces = tables.pieces_of_slice(job.rows, job.times, number, state)
         sums = Sums()
-        append_all(job.addition, stored_rows(pieces, LockKeys(tables), sums, job.least_ns))
+        append_all(job.addition, pieces, LockKeys(tables), sums, job.least_ns)
         return sums.parts()
 
 
