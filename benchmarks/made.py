@@ -22,7 +22,8 @@ def make_trace(path: Path, events: int, threads: int, locks: int) -> None:
     generate = path.parent / "generate"
     ring = ROOT / "native" / "ring"
     sources = [str(HERE / "made" / "generate.c"), str(ring / "layout" / "crc32c.c")]
-    subprocess.run(["cc", "-O2", *sources, "-o", str(generate)], check=True)
+    if not generate.exists():
+        subprocess.run(["cc", "-O2", *sources, "-o", str(generate)], check=True)
     arguments = [str(path), uuid.hex, str(events), str(threads), str(locks)]
     subprocess.run([str(generate), *arguments], check=True)
     text = metadata_text(

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Whether many writers of one store lose anything, also those that are killed at random.
+
+Each adds a run of its own, all at once, to a store that the first of them makes. Some are killed at
+some moment with SIGKILL. Then no run that is listed is half, and none is missing of a writer that
+ended by itself; and when all are added once more, all are there, once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from common import PTT, ROOT, Bar, environment, keep, scratch
+from made import make_trace
+
+sys.path.insert(0, str(ROOT / "src"))
+
+BAR = 10
+EVENTS = 3_000
+
+
+def holds_of(store: Path) -> dict[str, int]:
+    """Return how many holds each listed run has; one that is listed twice has twice as many."""
+    import nptltrace.fleet
+
+    counts = (
+        "select run_id, (select count(*) from holds h where h.run_id = r.run_id) as n from runs r"
+    )
+    with nptltrace.fleet.open(str(store)) as fleet:
+        found: dict[str, int] = {}
+        for row in fleet.sql(counts).to_pylist():
+            found[row["run_id"]] = found.get(row["run_id"], 0) + row["n"]
+    return found
+
+
+def adding(store: Path, *traces: Path) -> subprocess.Popen[str]:
+    """Begin to add runs."""
+    command = [*PTT, "-q", "fleet", "add", str(store), *map(str, traces)]
+    return subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
+
+
+def main() -> int:
+    """Add, kill, check; fail where anything is lost or half."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("-n", "--writers", type=int, default=200)
+    parser.add_argument("-k", "--killed", type=int, default=40, help="of the writers")
+    args = parser.parse_args()
+    directory = scratch()
+    try:
+        traces = [directory / f"{n}.ptt" for n in range(args.writers)]
+        for trace in traces:
+            make_trace(trace, EVENTS, threads=4, locks=4)
+        store = directory / "store"
+        began = time.monotonic()
+        writers = [adding(store, trace) for trace in traces]
+        chosen = random.sample(range(args.writers), args.killed)
+        for number in chosen:
+            time.sleep(random.random() * args.writers / args.killed / 4)
+            writers[number].kill()
+        errors = [writer.communicate()[1] for writer in writers]
+        seconds = time.monotonic() - began
+        codes = [writer.returncode for writer in writers]
+        failed = [error for code, error in zip(codes, errors, strict=True) if code > 0]
+        found = holds_of(store)
+        print(f"{args.writers} writers took {seconds:.1f} s; {codes.count(-9)} were killed")
+        print("".join(failed[:3]), end="")
+        listed = len(found)
+        again = adding(store, *traces)
+        again.communicate()
+        whole = holds_of(store)
+        half = sum(count != whole.get(run) for run, count in found.items())
+        verdicts = [
+            Bar(BAR, "writers that failed", len(failed), 0),
+            Bar(BAR, "runs lost of writers that ended", codes.count(0) - listed, 0),
+            Bar(BAR, "runs that are half", half, 0),
+            Bar(BAR, "different numbers of holds, all added", len(set(whole.values())), 1),
+            Bar(BAR, "runs missing, all added", len(traces) - len(whole), 0),
+        ]
+        keep("writers", {}, bars=verdicts, seconds=seconds, writers=args.writers)
+    finally:
+        shutil.rmtree(directory)
+    for bar in verdicts:
+        print(bar)
+    return int(any(bar.held is False for bar in verdicts))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
