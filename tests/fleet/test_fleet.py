@@ -227,6 +227,8 @@ def test_report_says_where_runs_wait_and_what_changed(ptt: Ptt, traces: Traces, 
         ptt, "diff", store, "--only", "release=1.0", "--against", "release=1.1",
     )  # fmt: skip
     check_document("fleet diff", changed)
+    again = ask(ptt, "diff", store, "--label", "release=1.0", "--against", "release=1.1")
+    assert again == changed
     assert changed["total"]["after_ns"] == document["groups"][1]["run_mean_ns"]
     text = ptt("fleet", "report", store).stdout
     assert "release=1.1: 2 runs" in text
@@ -313,7 +315,7 @@ def test_mistakes_are_reported_in_a_line(
         (("add", store, tmp_path / "none.ptt"), "none.ptt"),
         (("add", store, traces.alone, "--label", "=x"), "is no label"),
         (("add", store), "name the traces"),
-        (("list", store, "--label", "a=b"), "--label is for ptt fleet add"),
+        (("compact", store, "--label", "a=b"), "--label is for ptt fleet add"),
         (("list", store, "--only", "colour=red"), "no run has a colour"),
         (("remove", store, "nonsense"), "has no run nonsense"),
         (("diff", store, "--only", "host=x"), "--against"),

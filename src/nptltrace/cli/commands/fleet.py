@@ -53,7 +53,7 @@ INTERMIXED = True
 _ACTIONS = ("add", "list", "remove", "compact", "report", "check", "diff")
 # What an option is for, besides those that every action takes.
 _FOR = {
-    "label": ("add",),
+    "label": ("add", "list", "remove", "report", "check", "diff"),
     "summary": ("add",),
     "only": ("list", "remove", "report", "check", "diff"),
     "against": ("diff",),
@@ -77,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_format(parser)
     parser.add_argument(
         "--label", metavar="NAME=VALUE", action="append",
-        help="what the runs are called in comparisons; repeatable",
+        help="add: what the runs are called in comparisons; else as --only; repeatable",
     )  # fmt: skip
     parser.add_argument(
         "--summary", metavar="TIME", type=duration_ns, nargs="?", const=_LONG_NS,
@@ -122,6 +122,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"ptt fleet {args.action} takes a store and nothing else")
     if args.action == "add":
         return _add(args)
+    args.only = [*(args.only or ()), *(args.label or ())]
     from nptltrace.fleet import open as open_fleet
 
     with open_fleet(args.store, **chosen_engine(args)) as fleet:
@@ -181,7 +182,7 @@ def _adder(args: argparse.Namespace) -> Callable[..., bool]:
 def _chosen(args: argparse.Namespace, fleet: Fleet) -> Chosen:
     from nptltrace.fleet.selection import choose
 
-    return choose(fleet.runs, args.only or ())
+    return choose(fleet.runs, args.only)
 
 
 def _list(args: argparse.Namespace, fleet: Fleet) -> int:
