@@ -66,6 +66,78 @@ int main(void)
 """
 
 
+# Functions of pthread_atfork() that fork themselves, before, behind and in the child; the first are
+# registered by a constructor.
+NESTED = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int depth, wrong;
+/* Of SIGUSR1, which is blocked throughout, and SIGUSR2, which is not. */
+static void look(void)
+{
+	sigset_t now;
+
+	sigprocmask(SIG_BLOCK, NULL, &now);
+	wrong += !sigismember(&now, SIGUSR1) || sigismember(&now, SIGUSR2);
+}
+static void fork_again(void)
+{
+	int status = 1;
+	pid_t child;
+
+	look();
+	if (depth)
+		return;
+	depth++;
+	child = fork();
+	look();
+	if (child == 0)
+		_exit(wrong);
+	depth--;
+	wrong += waitpid(child, &status, 0) != child || status;
+}
+static __attribute__((constructor(101))) void begin(void)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &one, NULL);
+	pthread_atfork(fork_again, fork_again, fork_again);
+}
+int main(void)
+{
+	int status = 1;
+	pid_t child;
+
+	pthread_atfork(fork_again, fork_again, fork_again);
+	child = fork();
+	look();
+	if (child == 0)
+		_exit(wrong);
+	waitpid(child, &status, 0);
+	return wrong || status;
+}
+"""
+
+
+def test_functions_of_atfork_that_fork(traced: Runner, compile_c: Compiler) -> None:
+    """Signals are blocked as they are untraced, and each of the children is itself."""
+    program = compile_c(NESTED, name="nested")
+    assert traced.plain(program).status == 0
+    run = traced(program, level=2)
+    assert run.status == 0
+    # before, behind, and in the child twice each, and the child itself
+    assert len(run.processes) == 1 + 6 + 1
+    forks = [event for process in run.processes for event in process.of("PROCESS_FORK")]
+    assert len(forks) == len(run.processes) - 1
+    for process in run.processes:
+        assert {event.tid for event in process.events} == {process.pid}
+
+
 @pytest.mark.parametrize("how", ["fork", "_Fork", "clone", "syscall_clone"])
 @pytest.mark.parametrize("level", [0, 2])
 def test_fork(how: str, level: int, traced: Runner, program: Callable[[str], Path]) -> None:
