@@ -35,7 +35,20 @@ const XYZ: Matrix = [
   [0.2126729, 0.7151522, 0.072175],
   [0.0193339, 0.119192, 0.9503041],
 ];
-const STATES = ["not-waiting", "contended", "idle", "join", "timeout", "cancelled", "unknown"];
+/** All that the first lane of a thread is drawn in. */
+const STATES = [
+  "not-waiting",
+  "contended",
+  "idle",
+  "join",
+  "timeout",
+  "cancelled",
+  "unknown",
+  "running",
+  "ready",
+  "asleep",
+  "preempted",
+];
 const OWNERS = Array.from({ length: 8 }, (_, at) => `owner-${at}`);
 
 function times(matrix: Matrix, [x, y, z]: Triple): Triple {
@@ -95,6 +108,12 @@ for (const theme of ["light", "dark"]) {
       for (const other of others) {
         assert.ok(apart(colour(name), colour(other)) >= 8, `${name} and ${other}`);
       }
+    }
+  });
+
+  test(`${theme}: the end of a turn that was taken away is seen on all owners`, () => {
+    for (const name of OWNERS) {
+      assert.ok(apart(colour(name), colour("state-preempted")) >= 8, name);
     }
   });
 
