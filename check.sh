@@ -71,8 +71,9 @@ library() { ldconfig -p | grep -F "$1"; }
 fuzzes() { echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer -x c - -o /dev/null; }
 
 need_build
-# A second reader of the traces, programs to trace, and what shows manual pages and completes command lines.
-need may babeltrace2 has babeltrace2
+# A second reader of the traces.
+need must babeltrace2 has babeltrace2
+# Programs to trace, and what shows manual pages and completes command lines.
 need may clang has clang
 need may "libclang-rt-dev|libclang-rt-14-dev" fuzzes
 need may bubblewrap has bwrap

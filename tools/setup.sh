@@ -42,7 +42,8 @@ need_build() {
 available() {
 	local name
 	for name in ${1//|/ }; do
-		if apt-cache policy "$name" 2>/dev/null | grep -q '^  Candidate: [^(]'; then
+		# Not grep -q: it ends early, and then apt-cache may fail for want of a reader.
+		if apt-cache policy "$name" 2>/dev/null | grep '^  Candidate: [^(]' >/dev/null; then
 			echo "$name"
 			return
 		fi
