@@ -12,6 +12,7 @@ import pytest
 
 import nptltrace
 from nptltrace import cli
+from nptltrace.cli.pages import describe
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -89,6 +90,32 @@ class TestCommands:
         shown = ptt(name, "--help").stdout
         _, _, example = shown.partition("\nexample:\n")
         assert f"ptt {name}" in example
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_help_fits_a_terminal(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """But for examples, which are lines to copy."""
+        monkeypatch.setenv("COLUMNS", "80")
+        text, _, _ = cli.command_parser(name).format_help().partition("\nexample:\n")
+        assert [line for line in text.splitlines() if len(line) > 80] == []
+
+    def test_options_that_choose_have_the_same_words_in_all(self) -> None:
+        """A reader who knows them from one command knows them from all."""
+        words: dict[str, set[str]] = {}
+        for name in COMMANDS:
+            for option in describe.arguments(cli.command_parser(name)):
+                if option.value is not None and option.names:
+                    words.setdefault(option.names[0], set()).add(f"{option.value}: {option.help}")
+        for option in ("--from", "--pid", "--tid", "--object", "--site", "--alias", "--symbols"):
+            assert len(words[option]) == 1, words[option]
+        # Of an export the end may be called by the old name of the format, too.
+        assert len(words["--to"]) == 2
+
+    def test_every_option_is_explained(self) -> None:
+        """In a sentence without capital and full stop, as argparse's own are."""
+        for name in COMMANDS:
+            for option in describe.arguments(cli.command_parser(name)):
+                assert option.help, (name, option.names)
+                assert not option.help.endswith("."), (name, option.names)
 
     def test_top_help_lists_each(self, ptt: Ptt) -> None:
         shown = ptt("--help").stdout

@@ -209,6 +209,6 @@ def test_formats_are_listed(ptt: Ptt) -> None:
     modules = {m.name for m in iter_modules(nptltrace.export.__path__) if not m.ispkg}
     assert modules == FORMATS.keys()
     text = ptt("export", "--help").stdout
-    assert all(f"  {name:<9} {summary}" in text for name, summary in FORMATS.items())
+    assert all(f"  {name:<10} {summary}" in text for name, summary in FORMATS.items())
     with pytest.raises(nptltrace.UsageError, match="no format 'nothing'"):
         load_format("nothing")

@@ -26,10 +26,10 @@ __all__ = ["FORMATS", "Format", "load_format"]
 FORMATS = {
     "chrome": "Chrome's JSON of trace events, which many viewers read",
     "csv": "CSV: one file a table in a directory; of a single table, that file",
-    "firefox": "Firefox Profiler's: a marker a wait, with its stack, for profiler.firefox.com",
+    "firefox": "for profiler.firefox.com: a marker with a stack for each wait",
     "folded": "folded stacks, for flamegraph.pl: one line a stack, times in ns",
     "paje": "Pajé's, for ViTE and pajeng; what ptt_paje of 2006 wrote",
-    "parquet": "Parquet data set, for DuckDB, pandas, Polars, Spark; those of many runs are one",
+    "parquet": "Parquet, for DuckDB, pandas, Spark; data sets of many runs are one",
     "perfetto": "Perfetto's own: threads, locks and flows for ui.perfetto.dev",
     "pprof": "contentions and delay by stack, as Go's profiles, for go tool pprof",
     "speedscope": "flame graphs of everything and of each object, for speedscope.app",

@@ -16,7 +16,7 @@ ptt export --format parquet -o run.parquet run.ptt
 ptt export --format csv --table waits -o - run.ptt | head
 ptt export --format pprof --show holders -o holders.pb.gz run.ptt"""
 DESCRIPTION = "Every export keeps every wait and every wake-up. The formats:\n\n" + "\n".join(
-    f"  {name:<9} {summary}" for name, summary in FORMATS.items()
+    f"  {name:<{max(map(len, FORMATS))}} {summary}" for name, summary in FORMATS.items()
 )
 
 
@@ -55,7 +55,9 @@ class _To(traces.Bound):
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_traces(parser)
-    parser.add_argument("--format", choices=tuple(FORMATS), help="the format")
+    parser.add_argument(
+        "--format", choices=tuple(FORMATS), metavar="FORMAT", help="one of the formats above"
+    )
     parser.add_argument(
         "-o", "--output", metavar="OUT", required=True, help="what to write; - is standard output"
     )
