@@ -105,8 +105,8 @@ class TestCommands:
             for option in describe.arguments(cli.command_parser(name)):
                 if option.value is not None and option.names:
                     words.setdefault(option.names[0], set()).add(f"{option.value}: {option.help}")
-        for option in ("--from", "--pid", "--tid", "--object", "--site", "--alias", "--symbols"):
-            assert len(words[option]) == 1, words[option]
+        for same in ("--from", "--pid", "--tid", "--object", "--site", "--alias", "--symbols"):
+            assert len(words[same]) == 1, words[same]
         # Of an export the end may be called by the old name of the format, too.
         assert len(words["--to"]) == 2
 
