@@ -185,6 +185,37 @@ def test_wrappers_of_a_stripped_library(
     assert taken == ["first", "second", "own_lock"]
 
 
+# Its library is replaced by the next version before it is called.
+REPLACES = """
+#include <pthread.h>
+#include <stdio.h>
+int own_lock(pthread_mutex_t *);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+int main(int argc, char **argv)
+{
+	return argc != 3 || rename(argv[1], argv[2]) || own_lock(&lock) != 1;
+}
+"""
+
+
+def test_wrappers_are_not_those_of_the_next_version(
+    compile_c: Compiler, tmp_path: Path, record: Recorder, ptt: Ptt
+) -> None:
+    """What a function is called is asked of the file that is mapped, or of none."""
+    library, after = tmp_path / "libwrap.so", tmp_path / "next.so"
+    for path, function in ((library, "own_lock"), (after, "uv_mutex_lock")):
+        source = f"int pthread_mutex_lock(void *); int {function}(void *m)"
+        (tmp_path / "wrap.c").write_text(source + "{ return pthread_mutex_lock(m) + 1; }")
+        subprocess.run(
+            ["gcc", "-O1", "-shared", "-fPIC", "-Wl,--build-id", tmp_path / "wrap.c", "-o", path],
+            check=True,
+        )
+    program = compile_c(REPLACES, str(library), f"-Wl,-rpath,{tmp_path}")
+    trace = record(program, after, library)
+    (taken,) = (event for event in _events(ptt, trace) if event["event"] == "MUTEX_TAKEN")
+    assert str(taken["site_name"]).startswith("libwrap.so")
+
+
 # A slow path of a library has no name once it is stripped; what Rust calls its own is long.
 SLOW_PATH = """
 #include <pthread.h>
