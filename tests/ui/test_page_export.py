@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.trace.builder import Builder, Event
 from tests.ui.page import opened
 
 if TYPE_CHECKING:
@@ -69,6 +73,27 @@ def test_a_part_of_the_trace(browser: Browser, ptt: Ptt, story: Path, tmp_path: 
         assert totals.get_attribute("data-wait-ns") == str(reported["wait_ns"])
         look.panel("losses")
         look.page.get_by_text("This is a part of a trace").wait_for()
+
+
+def test_only_what_was_written_into_the_page_may_run(
+    ptt: Ptt, native_stage: Path, tmp_path: Path
+) -> None:
+    """The policy lists the page's own script and sheet by their sums, and allows nothing else."""
+    if not (native_stage / "share" / "nptltrace" / "page" / "index.html").exists():
+        pytest.skip("the page was not built: node and npm are missing")
+    made = Builder(tmp_path / "made.ptt")
+    made.thread(1, [Event(10**12, "MUTEX_TAKEN", 64, 5), Event(10**12 + 9, "MUTEX_FREE", 64, 6)])
+    ptt("ui", "--export", tmp_path / "page.html", made.write())
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', html)
+    allowed = {name: rest for name, *rest in (part.split() for part in policy.split(";"))}
+    assert allowed["default-src"] == ["'none'"]
+    assert "unsafe" not in policy
+    for name, tag in (("script-src", "script"), ("style-src", "style")):
+        inside = re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
+        sums = [base64.b64encode(hashlib.sha256(text.encode()).digest()) for text in inside]
+        assert sums
+        assert allowed[name] == [f"'sha256-{one.decode()}'" for one in sums]
 
 
 def test_does_not_replace_a_file(ptt: Ptt, story: Path, tmp_path: Path) -> None:
