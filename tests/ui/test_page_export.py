@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
+from nptltrace.ui.page_file import page
+from nptltrace.ui.viewer import Viewer
 from tests.trace.builder import Builder, Event
 from tests.ui.page import opened
 
@@ -73,6 +77,34 @@ def test_a_part_of_the_trace(browser: Browser, ptt: Ptt, story: Path, tmp_path: 
         assert totals.get_attribute("data-wait-ns") == str(reported["wait_ns"])
         look.panel("losses")
         look.page.get_by_text("This is a part of a trace").wait_for()
+
+
+@pytest.mark.usefixtures("native_in_process")
+@pytest.mark.parametrize("lengths", [(), (0,), (9, 4), (0, 0, 0)])
+def test_what_happens_last_is_in_the_file(
+    native_stage: Path, tmp_path: Path, lengths: tuple[int, ...]
+) -> None:
+    """Also where nothing else happens, or all at one time."""
+    if not (native_stage / "share" / "nptltrace" / "page" / "index.html").exists():
+        pytest.skip("the page was not built: node and npm are missing")
+    made, now = Builder(tmp_path / "made.ptt"), 10**12
+    events = [Event(now, "THREAD_BEGIN", 1, 5, fields={"serial": 1})]
+    for length in lengths:
+        events += [Event(now, "MUTEX_TAKEN", 64, 5), Event(now + length, "MUTEX_FREE", 64, 6)]
+        now += length
+    made.thread(1, events)
+    viewer = Viewer([made.write()])
+    viewer.start()
+    viewer.wait_ready()
+    try:
+        html = page(viewer).decode()
+    finally:
+        viewer.close()
+    packed = dict(re.findall(r'id="ptt-([\w-]+)">([^<]*)<', html))
+    kept = {name: gzip.decompress(base64.b64decode(text)) for name, text in packed.items()}
+    assert json.loads(kept["statistics"])["events"] == len(events)
+    assert pa.ipc.open_stream(kept["events"]).read_all().num_rows == len(events)
+    assert json.loads(kept["trace"])["end_ns"] == now - 10**12
 
 
 def test_only_what_was_written_into_the_page_may_run(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from nptltrace.ui.protocol import CALLS
 from tests.trace.builder import Builder, Event
 from tests.ui.page import opened, serving
 
@@ -92,6 +95,46 @@ def test_hostile_names_times_and_strings(browser: Browser, ptt: Ptt, tmp_path: P
                 runs = "[...document.scripts].filter(one => one.type !== 'text/plain').length"
                 assert look.page.evaluate(runs) == 1
                 look.shot("hostile")
+
+
+def in_flock(at: int, length: int) -> list[Event]:
+    done = {"result": 0, "wait_ns": length}
+    return [
+        Event(at, "SYS_CALL_IN", 0, 5, fields={"call": CALLS.index("flock")}),
+        Event(at + length, "SYS_CALL_OUT", 0, 5, fields=done),
+    ]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([], id="no event"),
+        pytest.param([Event(T0, "THREAD_BEGIN", 1, 5, fields={"serial": 1})], id="one event"),
+        pytest.param(in_flock(T0, 90_000_000), id="a lock of a file and no other"),
+    ],
+)
+def test_next_to_nothing(browser: Browser, ptt: Ptt, tmp_path: Path, events: list[Event]) -> None:
+    """Each panel says so, and nothing is asked for in vain."""
+    made = Builder(tmp_path / "little.ptt")
+    if events:
+        made.thread(1, events)
+    made.processes = [
+        {"process": {"index": 0, "pid": 100, "exe": "/bin/x", "cmdline": ["x"]}},
+        {"sites": {"process": 0, "sites": {"5": "0x500", "6": "0x600"}}},
+    ]
+    page = tmp_path / "page.html"
+    ptt("ui", "--export", page, made.write())
+    with serving(ptt, made.path) as url:
+        for address in (url, page.as_uri()):
+            with opened(browser, address) as look:
+                for panel in PANELS:
+                    look.panel(panel)
+                    asking = look.page.locator(f"#panel-{panel} .asking")
+                    if asking.count():
+                        asking.first.wait_for(state="hidden")
+                    assert "NaN" not in look.page.locator("body").inner_text()
+                look.press("f", "w", "s", "f", "a", "d")
+                look.page.fill("#search-text", "x")
 
 
 def test_2000_threads(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:

@@ -107,7 +107,9 @@ class _Part:
         self._is_whole = from_ns == -1 and to_ns == -1
         self._trace = trace
         self._from = trace["first_ns"] if from_ns == -1 else from_ns
-        self._to = trace["end_ns"] if to_ns == -1 else to_ns
+        self._end = trace["end_ns"] if to_ns == -1 else to_ns
+        # What happens at the end of the trace is in it.
+        self._to = trace["end_ns"] + 1 if to_ns == -1 else to_ns
         self._left_out: list[str] = []
 
     def items(self) -> dict[str, bytes]:
@@ -165,7 +167,7 @@ class _Part:
             **self._trace,
             "follow": False,
             "first_ns": max(self._trace["first_ns"], self._from),
-            "end_ns": self._to,
+            "end_ns": self._end,
             "remarks": [*self._trace["remarks"], *self._left_out],
         }
 
@@ -187,9 +189,9 @@ class _Part:
 
     def _spans(self, by: str, rows: list[int]) -> pa.Table:
         """Return what to draw, as finely as there is room for."""
-        pieces = 1
+        pieces, most = 1, min(_PIECES, (self._to - self._from) // 4)
         best = self._spans_in(by, rows, pieces)
-        while _merged(best) and pieces < _PIECES and best.num_rows * 2 < _MAX_SPANS:
+        while _merged(best) and pieces < most and best.num_rows * 2 < _MAX_SPANS:
             pieces *= 4
             finer = self._spans_in(by, rows, pieces)
             if finer.num_rows > _MAX_SPANS:
@@ -239,7 +241,7 @@ class _Part:
                 object=[], event="", site="", pid="", tid="", on="", text="",
             )  # fmt: skip
             metadata = part.schema.metadata or {}
-            part = part.filter(pc.less(part["ts_ns"], self._to + (1 if self._is_whole else 0)))
+            part = part.filter(pc.less(part["ts_ns"], self._to))
             parts.append(part)
             count += part.num_rows
             position = metadata.get(b"next", b"").decode()
