@@ -13,7 +13,7 @@ from tests.support import PROGRAMS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support import Compiler, Recorder
+    from tests.support import Compiler, Ptt, Recorder
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="rules of another processor")
 
@@ -368,3 +368,37 @@ def test_stacks_that_come_and_go(compile_c: Compiler, record: Recorder, depth: s
     waits = [wait["stack_id"] for wait in stacks.waits if wait["kind"] == "mutex"]
     assert len(waits) > 10
     assert all(stacks.names(stack)[0] == "in_coroutine" for stack in waits)
+
+
+DEEP = """
+#include <pthread.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static __attribute__((noinline)) int down(int n)
+{
+	if (n)
+		return down(n - 1) + 1;
+	pthread_mutex_lock(&lock);
+	return pthread_mutex_unlock(&lock);
+}
+
+int main(void)
+{
+	return down(3) + down(100) - 103;
+}
+"""
+
+
+def test_callers_that_were_not_recorded_are_named_so(
+    compile_c: Compiler, record: Recorder, ptt: Ptt, tmp_path: Path
+) -> None:
+    trace, out = record(compile_c(DEEP), options=("--stacks", "all")), tmp_path / "folded"
+    ptt("export", "--format", "folded", "--show", "holds", "-o", out, trace)
+    stacks = [line.rpartition(" ")[0].split(";") for line in out.read_text().splitlines()]
+    cut, whole = sorted(stacks, key=lambda frames: frames[0] != "[truncated]")
+    assert cut == ["[truncated]", *["down"] * (len(cut) - 1)]
+    assert whole[-5:] == ["main", *["down"] * 4]
+    assert "[truncated]" not in whole
+    shown = ptt("report", "--by", "stack", "--show", "holds", trace).stdout.splitlines()
+    assert sum(line.endswith("  [truncated]") for line in shown) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nptltrace.trace.symbols.frames import UNKNOWN, Frame, frames_at, from_call_site
+from nptltrace.trace.symbols.frames import TRUNCATED, UNKNOWN, Frame, frames_at, from_call_site
 
 if TYPE_CHECKING:
     from nptltrace.analysis.sql.tables import TraceTables
@@ -21,19 +21,29 @@ class Frames:
 
     def __init__(self, tables: TraceTables) -> None:
         self._tables = tables
-        rows = tables.table("stacks", ["stack_id", "site_id", "frames"])
-        columns = (rows[name].to_pylist() for name in rows.column_names)
+        rows = tables.table("stacks", ["stack_id", "site_id", "frames", "truncated"])
+        columns = [rows[name].to_pylist() for name in rows.column_names]
         self._sites_of: dict[str, list[str]] = {
             stack: frames[frames.index(site) :]
-            for stack, site, frames in zip(*columns, strict=True)
+            for stack, site, frames, _ in zip(*columns, strict=True)
+        }
+        # A call site without a stack is one frame: nobody takes that for all of them.
+        self._truncated: set[str] = {
+            stack
+            for stack, _, frames, truncated in zip(*columns, strict=True)
+            if truncated and len(frames) > 1
         }
         self._places: dict[str, tuple[int, int]] | None = None
         self._known: dict[str, tuple[Frame, ...]] = {}
 
     def of(self, stack: str | None) -> tuple[Frame, ...]:
-        """Return the frames from the call site on, the innermost first; none if not known."""
+        """Return the frames from the call site on, the innermost first; none if not known.
+
+        Where others called the outermost one, `TRUNCATED` is behind it.
+        """
         frames = [frame for site in self._sites_of.get(stack or "", ()) for frame in self._at(site)]
-        return from_call_site(frames, self._tables.symbols.passed_over)
+        found = from_call_site(frames, self._tables.symbols.passed_over)
+        return (*found, TRUNCATED) if stack in self._truncated else found
 
     def texts(self, stack: str | None) -> list[str]:
         """Return the frames from the call site on as text, the innermost first."""

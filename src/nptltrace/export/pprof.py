@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
-from nptltrace.analysis.frames import UNKNOWN
 from nptltrace.analysis.report.stacks.sums import TITLES, shown_of
 from nptltrace.export.writing.numbers import Numbers
 from nptltrace.export.writing.protobuf import message, number, packed
@@ -132,7 +131,7 @@ class _Profile:
     def _location_message(self, frames: tuple[Frame, ...], identity: int) -> bytes:
         last = frames[-1]
         # An address of its own distinguishes those that have no line.
-        address = last.offset + self._bias(last) if last is not UNKNOWN else 0
+        address = last.offset + self._bias(last)
         lines = [
             message(4, number(1, self._functions[frame.name, frame.path]), number(2, frame.line))
             for frame in frames

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Location, Symbols
     from nptltrace.trace.symbols.passed_over import PassedOver
 
-__all__ = ["UNKNOWN", "ChooseSites", "Frame", "chosen_sites", "frames_at", "from_call_site",
-           "is_tracer", "recorded_site", "stack_sites", "stack_texts"]  # fmt: skip
+__all__ = [
+    "TRUNCATED", "UNKNOWN", "ChooseSites", "Frame", "chosen_sites", "frames_at", "from_call_site",
+    "is_tracer", "recorded_site", "stack_sites", "stack_texts",
+]  # fmt: skip
 
 # A thread begins in a function of the tracer's, which calls the program's.
 _TRACER = "libnptltrace.so"
@@ -66,6 +68,8 @@ class Frame:
 
 # Stands for a stack that is not known, so that the times still add up.
 UNKNOWN = Frame("[unknown]", "", "", 0, "", "", 0, inlined=False, text="[unknown]")
+# Stands for the callers of a stack's outermost frame that were not recorded.
+TRUNCATED = replace(UNKNOWN, function="[truncated]", text="[truncated]")
 
 
 def frames_at(symbols: Symbols, process: int, site: int) -> tuple[Frame, ...]:
