@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from nptltrace.analysis.model import Window
+from nptltrace.analysis.report.stacks.sums import SHOWN
 from nptltrace.trace.source import Source
 from nptltrace.trace.symbols.lookup import Symbols
 from nptltrace.ui.answers.flame import flame
+from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from nptltrace.analysis.report.stacks.sums import Shown
     from tests.support import Ptt
@@ -45,3 +48,26 @@ def test_a_wrapper_splits_into_its_callers(
         command = ("report", "--by", "stack", "--show", show, "--format", "json")
         document = json.loads(ptt(*command, trace).stdout)
         assert by_caller.total() == found["ns"] == document[total]
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_it_leaves_no_file_of_the_trace_open(tmp_path: Path) -> None:
+    """A process may map so many files only, and a trace has one for each of its threads."""
+    made = Builder(tmp_path / "made.ptt")
+    for tid in range(1, 4):
+        made.thread(tid, [Event(10**12, "MUTEX_TAKEN", 64 * tid, 5)])
+    trace = made.write()
+    symbols = Symbols(Source([trace]))
+
+    def mapped() -> int:
+        return Path("/proc/self/maps").read_text(encoding="utf-8").count(f"{trace}/stream-")
+
+    before = mapped()
+    assert before == 3
+    gc.disable()
+    try:
+        for show in SHOWN:
+            flame([trace], symbols, Window(), show, lambda _: None)
+        assert mapped() == before
+    finally:
+        gc.enable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from nptltrace.analysis.frames import UNKNOWN, Frames
@@ -42,7 +43,18 @@ def flame(
         shown: What is added up.
         step: Called back now and then.
     """
-    traceset = Traceset(*paths)
+    # Closed at once: thousands of threads have as many files, and each is mapped into memory.
+    with closing(Traceset(*paths)) as traceset:
+        return _flame_of(traceset, symbols, window, shown, step)
+
+
+def _flame_of(
+    traceset: Traceset,
+    symbols: Symbols,
+    window: Window,
+    shown: Shown,
+    step: Callable[[float], None],
+) -> protocol.Flame:
     tables = TraceTables(traceset, symbols.of(traceset.source), Scope(window))
     end = max(traceset.source.end_ns() or 0, 1)
     read = stack_sums(tables, shown, ("process", "tid"), step=lambda t: step(min(t / end, 1.0)))
