@@ -251,6 +251,13 @@ def test_time_for_threads_that_wait_is_linear(tmp_path: Path) -> None:
     assert more < 9 * fewer + 0.002
 
 
+def test_time_for_locks_held_at_once_is_linear(tmp_path: Path) -> None:
+    """Each new one costs the same, however many the thread holds."""
+    runs = [followed(all_at_once(n), tmp_path / str(n)) for n in (2000, 8000)]
+    fewer, more = (min(processor_time(run) for _ in range(5)) for run in runs)
+    assert more < 9 * fewer + 0.005
+
+
 def test_time_for_memory_in_common_is_linear(tmp_path: Path) -> None:
     sources = [Source([mapped(n).write_to(tmp_path / str(n))]) for n in (1000, 16000)]
     fewer, more = (

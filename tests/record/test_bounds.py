@@ -126,6 +126,9 @@ def test_too_many_are_counted(ptt: Ptt, compile_c: Compiler, trace_dir: Path) ->
     program = compile_c(AT_ONE_TIME, f"-I{NATIVE}/ring", f"-I{NATIVE}/include")
     done = ptt("record", "-o", trace_dir, "--", program)
     assert "7 processes ran untraced: too many at one time" in done.stderr
+    # Standard error is the program's: its processes themselves say nothing there.
+    assert all(line.startswith("ptt: ") for line in done.stderr.splitlines())
+    assert "ptt: ring: " not in done.stderr
     found = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
     assert found["untraced_processes"] == 7
     # At least what seven threads did with the mutex.
