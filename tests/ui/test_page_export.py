@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import re
+import subprocess
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -105,6 +106,26 @@ def test_what_happens_last_is_in_the_file(
     assert json.loads(kept["statistics"])["events"] == len(events)
     assert pa.ipc.open_stream(kept["events"]).read_all().num_rows == len(events)
     assert json.loads(kept["trace"])["end_ns"] == now - 10**12
+
+
+def test_two_viewers_of_one_trace_at_once(ptt: Ptt, native_stage: Path, tmp_path: Path) -> None:
+    """Both write the same, byte by byte, and so does one that reads what they have kept."""
+    if not (native_stage / "share" / "nptltrace" / "page" / "index.html").exists():
+        pytest.skip("the page was not built: node and npm are missing")
+    made = Builder(tmp_path / "made.ptt")
+    for tid in range(1, 9):
+        events = [(n, name) for n in range(200) for name in ("MUTEX_TAKEN", "MUTEX_FREE")]
+        made.thread(tid, [Event(10**12 + n * tid, name, 64 * tid, 5) for n, name in events])
+    trace = made.write()
+    pages = [tmp_path / f"{name}.html" for name in ("one", "two", "kept")]
+    writers = [
+        subprocess.Popen(ptt.command("ui", "-q", "--export", page, trace), env=ptt.environment())
+        for page in pages[:2]
+    ]
+    assert [writer.wait() for writer in writers] == [0, 0]
+    ptt("ui", "--export", pages[2], trace)
+    assert len({page.read_bytes() for page in pages}) == 1
+    assert not [path.name for path in (trace / ".ptt-view").iterdir() if path.name[0] == "."]
 
 
 def test_only_what_was_written_into_the_page_may_run(

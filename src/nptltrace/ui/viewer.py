@@ -644,7 +644,8 @@ class Viewer:
         begin, end = self._range(from_ns, to_ns)
         found, counts, objects = self._ranges.statistics(Window(begin, end))
         document: Any = report_document(found, by="object")
-        figures: Any = {name: document[name] for name in document_types.Figures.__required_keys__}
+        wanted = document_types.Figures.__required_keys__
+        figures: Any = {name: value for name, value in document.items() if name in wanted}
         return {
             "from_ns": begin,
             "to_ns": end,
