@@ -31,6 +31,8 @@ from common import HERE, ROOT, environment
 os.environ.update(environment())
 sys.path.insert(0, str(ROOT / "src"))
 
+from nptltrace import _paths
+from nptltrace.attach.injection import Injection
 from nptltrace.attach.options import AttachOptions
 from nptltrace.attach.recording import record
 from nptltrace.errors import PttError
@@ -169,7 +171,8 @@ def attach_once(pid: int, trace: Path, milliseconds: float, done: Rounds) -> Non
     )  # fmt: skip
     names = Names(Symbols(OneProcess(process)))
     try:
-        outcome, recording = record(options, process, names, lambda: False, lambda _: None)
+        injection = Injection(process, names, _paths.library(_paths.PRELOAD))
+        outcome, recording = record(options, injection, lambda: False, lambda _: None)
     except PttError as error:
         done.refused.append(str(error))
         return

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         TraceFormatError,
         UsageError,
     )
+    from nptltrace.here import record_here
     from nptltrace.recording.api import record
     from nptltrace.trace.traceset import Position
     from nptltrace.user import is_traced, user_event
@@ -34,6 +35,7 @@ __all__ = [
     "is_traced",
     "open",
     "record",
+    "record_here",
     "user_event",
 ]
 
@@ -53,6 +55,7 @@ _HOME = {
     "is_traced": "nptltrace.user",
     "open": "nptltrace.api:open_traceset",
     "record": "nptltrace.recording.api",
+    "record_here": "nptltrace.here",
     "user_event": "nptltrace.user",
 }
 

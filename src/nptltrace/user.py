@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nptltrace._binding.tracer import sender
+from nptltrace._binding.tracer import is_enabled, sender
 
 __all__ = ["is_traced", "user_event"]
 
@@ -10,8 +10,8 @@ _NUMBER_MAX = 127
 
 
 def is_traced() -> bool:
-    """Return whether a tracer is loaded into this process, so that making up a text is worth it."""
-    return sender() is not None
+    """Return whether this process is being recorded, so that making up a text is worth it."""
+    return is_enabled()
 
 
 def user_event(data: str | bytes, *, domain: int = 0, event: int = 0) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from nptltrace import _paths
+from nptltrace.attach.injection import Injection
 from nptltrace.attach.options import AttachOptions
 from nptltrace.attach.recording import record
 from nptltrace.hang.stack.names import Names, OneProcess
@@ -186,7 +188,8 @@ def round_of(pid: int, trace: Path, chance: random.Random) -> Outcome:
         duration_ns=chance.randrange(5_000_000, 100_000_000), patience_ns=20_000_000_000,
     )  # fmt: skip
     names = Names(Symbols(OneProcess(process)))
-    outcome, recording = record(options, process, names, lambda: False, lambda _: None)
+    injection = Injection(process, names, _paths.library(_paths.PRELOAD))
+    outcome, recording = record(options, injection, lambda: False, lambda _: None)
     assert recording.has_left
     shutil.rmtree(trace)
     return outcome

@@ -94,7 +94,10 @@ static bool begin(struct ptt_attach *file, const char *variable)
 	struct ptt_rebound done;
 
 	ptt_modules_anew();
-	if (!ptt_load_handler(variable) || !ptt_begin_handler())
+	if (!ptt_load_handler(variable))
+		return false;
+	ptt_python_start();
+	if (!ptt_begin_handler())
 		return false;
 	ptt_start_threads_attached();
 	ptt_rebind(true, false, &done);

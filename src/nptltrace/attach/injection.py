@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttinject
 from nptltrace._binding.headers import inject as c
-from nptltrace.attach.refusals import c_library
+from nptltrace.attach.refusals import c_library, why_not
 from nptltrace.attach.threads import Sleepers
 from nptltrace.errors import PttError
 
@@ -38,10 +38,13 @@ class Injection:
         library: The tracer.
 
     Raises:
-        PttError: The C library has not what it takes.
+        PttError: The process is left alone; the message says why.
     """
 
     def __init__(self, process: Process, names: Names, library: Path) -> None:
+        reason = why_not(process, names, library)
+        if reason is not None:
+            raise PttError(f"process {process.pid} is left alone: {reason}")
         self._process = process
         self._sleepers = Sleepers(process, names)
         self._library = library

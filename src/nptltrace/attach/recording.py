@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from nptltrace import _paths
 from nptltrace._binding.libc import punch_hole
 from nptltrace.attach.agent_file import AgentFile
-from nptltrace.attach.injection import Injection
-from nptltrace.attach.refusals import owner_of, why_not
+from nptltrace.attach.refusals import owner_of
 from nptltrace.errors import PttError
 from nptltrace.recording.drains import RingDrain
 from nptltrace.recording.files.session import make_trace_dir, start_time
@@ -23,11 +21,9 @@ if TYPE_CHECKING:
 
     from nptltrace._binding.libpttcollect import Collector, Stats
     from nptltrace.attach.options import AttachOptions
-    from nptltrace.hang.stack.names import Names
-    from nptltrace.hang.targets.process import Process
     from nptltrace.recording.files.session import SessionDir
 
-__all__ = ["Recording", "record"]
+__all__ = ["Entrance", "Recording", "record"]
 
 _PAUSE_S = 0.05
 _FLUSH_S = 1.0
@@ -36,10 +32,35 @@ _LOADING_S = 15.0
 _LEAVING_S = 10.0
 
 
+class Entrance(Protocol):
+    """A way for the tracer into a process."""
+
+    @property
+    def stopped_ns(self) -> int:
+        """How long a thread was stopped for it."""
+
+    def begin(self, text: str, patience_ns: int, waits: Callable[[], bool]) -> None:
+        """Have a thread of the process load the tracer and call it.
+
+        Args:
+            text: What the tracer is given.
+            patience_ns: How long to try.
+            waits: Called between two attempts; returns whether to go on.
+
+        Raises:
+            PttError: It cannot be done.
+        """
+
+    def failure(self) -> str:
+        """Return why that thread does not run, empty as long as it may."""
+
+    def is_over(self) -> bool:
+        """Return whether nobody uses the memory any more that the thread began in."""
+
+
 def record(
     options: AttachOptions,
-    process: Process,
-    names: Names,
+    entrance: Entrance,
     ended: Callable[[], bool],
     began: Callable[[Recording], None],
 ) -> tuple[Outcome, Recording]:
@@ -47,8 +68,7 @@ def record(
 
     Args:
         options: What was asked for.
-        process: The process.
-        names: Names for what lies in it.
+        entrance: How the tracer gets into it.
         ended: Called many times a second; returns whether somebody wants it to end.
         began: Called when it records.
 
@@ -56,14 +76,9 @@ def record(
         What became of it.
 
     Raises:
-        PttError: The process is left alone; the message says why.
+        PttError: It does not record; the message says why.
     """
-    library = _paths.library(_paths.PRELOAD)
-    reason = why_not(process, names, library)
-    if reason is not None:
-        raise PttError(f"process {process.pid} is left alone: {reason}")
-    injection = Injection(process, names, library)
-    recording = Recording(options, process, injection)
+    recording = Recording(options, entrance)
     try:
         recording.begin(ended)
         began(recording)
@@ -79,26 +94,25 @@ class Recording:
 
     Args:
         options: What was asked for.
-        process: The process.
-        injection: How the tracer gets into it.
+        entrance: How the tracer gets into it.
 
     Attributes:
         has_left: Whether the process is as it was before.
         calls: How many modules were looked at, calls lead to the tracer, and could not be led.
     """
 
-    def __init__(self, options: AttachOptions, process: Process, injection: Injection) -> None:
-        self._options, self._process, self._injection = options, process, injection
+    def __init__(self, options: AttachOptions, entrance: Entrance) -> None:
+        self._options, self._pid, self._entrance = options, options.pid, entrance
         self._trace, self._new = options.output, make_trace_dir(options.output, force=options.force)
         self._collector: Collector
         self._session: SessionDir
-        recorded = options.recording(_command(process.pid))
+        recorded = options.recording(_command(self._pid))
         try:
             self._collector, self._session = make_segment(recorded, self._trace)
         except BaseException:
             self._remove_trace()
             raise
-        self._start = start_time(process.pid)
+        self._start = start_time(self._pid)
         self._clock = Clockwork(self._collector.clock)
         self._described = TraceDir.describe(
             self._trace, recorded, uuid=self._collector.uuid, session=self._session.path,
@@ -122,7 +136,7 @@ class Recording:
 
         The directory stays ours: what we read and write there nobody else puts there.
         """
-        user, group = (int(ids.split()[0]) for ids in owner_of(self._process.pid))
+        user, group = (int(ids.split()[0]) for ids in owner_of(self._pid))
         if user == os.geteuid():
             return
         self._session.path.chmod(0o711)
@@ -132,7 +146,7 @@ class Recording:
     @property
     def stopped_ns(self) -> int:
         """How long the one thread was stopped that had to be."""
-        return self._injection.stopped_ns
+        return self._entrance.stopped_ns
 
     def begin(self, ended: Callable[[], bool]) -> None:
         """Have the process record.
@@ -145,18 +159,18 @@ class Recording:
         items += ["children=0", f"control={self._session.path}"]
         variable = f"ring:{self._session.path}:{levels.number}:{';'.join(items)}"
         text = f"{self._session.path / 'attach'}\n{variable}"
-        self._injection.begin(text, self._options.patience_ns, lambda: not ended())
+        self._entrance.begin(text, self._options.patience_ns, lambda: not ended())
         until = time.monotonic() + _LOADING_S
         while not self._agent.records:
             # A thread that has returned has said before why, if it could.
-            failure = self._injection.failure()
+            failure = self._entrance.failure()
             failure = self._agent.refusal or failure
             if not failure and self._has_ended():
                 failure = "it has ended"
             if not failure and time.monotonic() > until:
                 failure = "its new thread waits for the dynamic linker, or for a processor"
             if failure:
-                raise PttError(f"cannot attach to process {self._process.pid}: {failure}")
+                raise PttError(f"cannot attach to process {self._pid}: {failure}")
             self._step()
 
     def go_on(self, ended: Callable[[], bool]) -> None:
@@ -174,7 +188,7 @@ class Recording:
     def _step(self) -> None:
         self._agent.beat()
         # Of a thread that runs nobody knows where it is: most are asleep at one look or another.
-        self._tidy = self._tidy or self._injection.is_over()
+        self._tidy = self._tidy or self._entrance.is_over()
         now = time.monotonic()
         flush = now - self._flushed >= _FLUSH_S
         self._drain.step(flush=flush)
@@ -187,7 +201,7 @@ class Recording:
 
     def _has_ended(self) -> bool:
         """Return whether the process has ended, or runs another program."""
-        start = start_time(self._process.pid)
+        start = start_time(self._pid)
         if start is None or start != self._start:
             return True
         return self._agent.records and bool(self._watch.pids) and not self._watch.busy()
@@ -195,7 +209,7 @@ class Recording:
     def _let_go(self) -> None:
         """Have the process leave; what it writes meanwhile is still taken."""
         self.calls = self._agent.calls
-        self._agent.leave(tidy=self._tidy or self._injection.is_over())
+        self._agent.leave(tidy=self._tidy or self._entrance.is_over())
         until = time.monotonic() + _LEAVING_S
         while not self._agent.has_left and not self._has_ended() and time.monotonic() < until:
             self._step()
@@ -222,7 +236,7 @@ class Recording:
             # Calls that had begun, and locks that were held, when it was attached are not in it.
             level_changed=True,
             attached={
-                "pid": self._process.pid, "stopped_ns": self.stopped_ns, "modules": modules,
+                "pid": self._pid, "stopped_ns": self.stopped_ns, "modules": modules,
                 "calls": calls, "refused": refused, "left": self.has_left,
             },
         )  # fmt: skip

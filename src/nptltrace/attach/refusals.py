@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.targets.process import Process
     from nptltrace.trace.symbols.places.module_table import Module
 
-__all__ = ["c_library", "owner_of", "why_not"]
+__all__ = ["c_library", "owner_of", "why_not", "why_not_itself"]
 
 _ELF64, _X86_64 = 2, 62
 _SANITIZERS = re.compile(r"/lib(clang_rt\.)?(a|t|m|l|hwa|ub|rt)san[^/]*\.so")
@@ -46,16 +46,36 @@ def why_not(process: Process, names: Names, library: Path) -> str | None:
         limits = (place / "limits").read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         return f"{error.strerror}: {error.filename}"
-    paths = sorted({line.split(maxsplit=5)[5] for line in maps.splitlines() if "/" in line})
+    paths = _mapped(maps)
     reasons = (
         _state(process, status),
         _rights(status),
         _program(process, names, head, paths),
-        _other_tools(process, names, paths),
+        _sanitizer(process, names),
+        _other_tools(paths),
         _other_tracers(paths, environ, library),
         _places(place, library),
         _memory(status, limits),
     )
+    return next((reason for reason in reasons if reason), None)
+
+
+def why_not_itself(pid: int, library: Path) -> str | None:
+    """Return why a process that loads the tracer itself cannot be recorded, None if it can.
+
+    Args:
+        pid: The process.
+        library: The tracer.
+    """
+    place = Path("/proc") / str(pid)
+    try:
+        status = _fields(place / "status")
+        paths = _mapped((place / "maps").read_text(encoding="utf-8", errors="replace"))
+        environ = (place / "environ").read_bytes()
+        limits = (place / "limits").read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return f"{error.strerror}: {error.filename}"
+    reasons = _other_tools(paths), _other_tracers(paths, environ, library), _memory(status, limits)
     return next((reason for reason in reasons if reason), None)
 
 
@@ -111,10 +131,20 @@ def _program(process: Process, names: Names, head: bytes, paths: list[str]) -> s
     return None
 
 
-def _other_tools(process: Process, names: Names, paths: list[str]) -> str | None:
-    if any(_SANITIZERS.search(path) for path in paths) or any(
-        names.exported(process.modules[0], start) for start in _SANITIZER_STARTS
-    ):
+def _mapped(maps: str) -> list[str]:
+    """Return the paths of the files that a process has mapped."""
+    return sorted({line.split(maxsplit=5)[5] for line in maps.splitlines() if "/" in line})
+
+
+def _sanitizer(process: Process, names: Names) -> str | None:
+    program = process.modules[0]
+    if any(names.exported(program, start) for start in _SANITIZER_STARTS):
+        return "it runs under a sanitizer"
+    return None
+
+
+def _other_tools(paths: list[str]) -> str | None:
+    if any(_SANITIZERS.search(path) for path in paths):
         return "it runs under a sanitizer"
     if any("/vgpreload_" in path for path in paths):
         return "it runs under valgrind"

@@ -61,7 +61,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Record, and let go."""
+    from nptltrace import _paths
     from nptltrace.attach.asleep import page_of, record_asleep
+    from nptltrace.attach.injection import Injection
     from nptltrace.attach.recording import record
     from nptltrace.hang.stack.names import Names, OneProcess
     from nptltrace.hang.targets.process import Process
@@ -92,7 +94,8 @@ def run(args: argparse.Namespace) -> int:
             say(args, f"one thread was stopped for {stopped:.1f} ms", verbosity=1)
 
         names = Names(Symbols(OneProcess(process)))
-        outcome, recording = record(options, process, names, ended, began)
+        injection = Injection(process, names, _paths.library(_paths.PRELOAD))
+        outcome, recording = record(options, injection, ended, began)
     say(args, summary(outcome))
     if recording.has_left:
         say(args, f"process {args.pid} calls its C library again; the tracer stays in its memory, "

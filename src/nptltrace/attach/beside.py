@@ -1,0 +1,122 @@
+"""The recorder of `nptltrace.record_here()`: a process beside the program, which lets it in.
+
+The program loads the tracer itself, so nobody stops a thread of it, and nobody needs the rights of
+a debugger. The recorder is no child of the program, which may wait for children of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nptltrace import _paths
+from nptltrace.attach.line import Line
+from nptltrace.attach.options import AttachOptions
+from nptltrace.attach.recording import record
+from nptltrace.attach.refusals import why_not_itself
+from nptltrace.errors import PttError, UsageError
+from nptltrace.recording.interrupts import Interrupts
+from nptltrace.recording.settings.levels import parse_levels
+from nptltrace.recording.settings.options import BufferOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from nptltrace.attach.recording import Recording
+
+__all__ = ["main"]
+
+
+class _Invitation:
+    """How the tracer gets into a program that loads it when it is asked to.
+
+    Args:
+        line: The way to the program.
+        pid: The program.
+
+    Attributes:
+        ended: Whether it wants the recording to end, or is gone.
+    """
+
+    stopped_ns = 0
+
+    def __init__(self, line: Line, pid: int) -> None:
+        self._line = line
+        self._failure = ""
+        self.ended = False
+        reason = why_not_itself(pid, _paths.library(_paths.PRELOAD))
+        if reason is not None:
+            raise PttError(f"this process cannot be recorded: {reason}")
+
+    def begin(self, text: str, patience_ns: int, waits: Callable[[], bool]) -> None:
+        """Ask the program to load the tracer."""
+        del patience_ns, waits
+        self._line.send({"attach": text})
+
+    def failure(self) -> str:
+        """Return why the program could not, as far as it has answered."""
+        self.look()
+        return self._failure
+
+    def is_over(self) -> bool:
+        """Return True: the thread began in memory of its own."""
+        return True
+
+    def look(self) -> None:
+        """Take what the program has sent."""
+        try:
+            message = self._line.receive(wait=False)
+        except EOFError:
+            message = {}
+        if message is not None:
+            self._failure = str(message.get("failure", ""))
+            self.ended = True
+
+
+def main(descriptor: int, wanted: Mapping[str, Any]) -> None:
+    """Record, and send the program what comes of it.
+
+    Args:
+        descriptor: The socket to the program.
+        wanted: `pid`, `output`, `level`, `stacks` and `force`.
+    """
+    line = Line(socket.socket(fileno=descriptor))
+    try:
+        line.send(_record(line, _options(wanted)))
+    except UsageError as error:
+        line.send({"error": str(error), "usage": True})
+    except PttError as error:
+        line.send({"error": str(error)})
+    except Exception as error:
+        line.send({"error": f"the recorder has failed: {error!r}"})
+        raise
+
+
+def _options(wanted: Mapping[str, Any]) -> AttachOptions:
+    whole = wanted["stacks"] == "all"
+    return AttachOptions(
+        pid=wanted["pid"],
+        output=Path(os.fsdecode(wanted["output"])),
+        levels=parse_levels(wanted["level"]),
+        buffers=BufferOptions(stack_depth=64 if whole else int(wanted["stacks"]), stack_all=whole),
+        force=wanted["force"],
+    )
+
+
+def _record(line: Line, options: AttachOptions) -> dict[str, Any]:
+    invitation = _Invitation(line, options.pid)
+
+    def began(_: Recording) -> None:
+        line.send({"records": True})
+
+    with Interrupts() as interrupts:
+
+        def ended() -> bool:
+            invitation.look()
+            return invitation.ended or bool(interrupts.forward(None))
+
+        outcome, recording = record(options, invitation, ended, began)
+    stats = outcome.stats
+    return {"events": stats.events, "lost": stats.lost, "left": recording.has_left}
