@@ -119,6 +119,18 @@ def test_spans_agree_with_waits_and_holds(viewer: Viewer, trace: Path, by: str, 
     assert int(is_hold.sum() if by == "object" else len(row)) == seen
 
 
+def test_many_rows_are_drawn_in_fewer_pixels_each(
+    viewer: Viewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an answer takes is bounded, however much a client asks for."""
+    rows = all_rows(viewer, "thread")
+    few = ask(viewer, "spans", by="thread", rows=rows, width=20)
+    assert few.num_rows < ask(viewer, "spans", by="thread", rows=rows, width=16384).num_rows
+    monkeypatch.setattr(protocol, "MAX_DRAWN", 20 * len(rows))
+    assert ask(viewer, "spans", by="thread", rows=rows, width=16384).equals(few)
+    assert ask(viewer, "spans", by="thread", rows=rows, width=5).num_rows <= few.num_rows
+
+
 def test_a_queue_is_as_deep_as_there_are_waiters(viewer: Viewer, trace: Path) -> None:
     reference = Reference.of(trace, viewer, "object")
     detail = viewer._levels.detail
