@@ -305,6 +305,25 @@ class TestExitStatus:
         assert done.stderr == f"ptt: error: {message}\n"
         assert list(tmp_path.iterdir()) == []
 
+    def test_of_a_script_of_python(self, ptt: Ptt, tmp_path: Path) -> None:
+        """One that names no interpreter is run by the Python that runs ptt."""
+        script = tmp_path / "script.py"
+        script.write_text("import sys; print(*sys.argv, sys.executable); sys.exit(5)")
+        line = f"script.py --hello {sys.executable}\n"
+        for mode in (0o644, 0o755):
+            script.chmod(mode)
+            done = ptt(
+                "record", "-o", "t", "--force", "script.py", "--hello", status=5, cwd=tmp_path
+            )
+            assert done.stdout == line
+            last_line(done.stderr)
+        script.write_text("#!/bin/sh\necho $1")
+        done = ptt("record", "-o", "t", "--force", "./script.py", "--hello", cwd=tmp_path)
+        assert done.stdout == "--hello\n"
+        script.chmod(0o644)
+        done = ptt("record", "-o", "u", "no-such.py", status=127, cwd=tmp_path)
+        assert done.stderr == "ptt: error: no-such.py: program not found\n"
+
     def test_of_a_program_that_cannot_be_traced(
         self, ptt: Ptt, tmp_path: Path, compile_c: Compiler
     ) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import stat
 import struct
+import sys
 from pathlib import Path
 
 from nptltrace import _paths
@@ -28,6 +29,7 @@ __all__ = [
     "resolve_handler",
     "run_on",
     "why_untraceable",
+    "with_interpreter",
 ]
 
 NOT_FOUND = 127
@@ -76,6 +78,26 @@ def find_program(name: str) -> Path:
     if refused:
         raise CannotRun(refused, NOT_EXECUTABLE)
     raise CannotRun(f"{name}: program not found", NOT_FOUND)
+
+
+def with_interpreter(command: Sequence[str]) -> tuple[str, ...]:
+    """Return a command, with this Python in front where it is a script that names no interpreter.
+
+    As for Python itself, a script without a directory is one in the current directory.
+    """
+    name = command[0]
+    if name.endswith(".py") and Path(name).is_file() and not _names_interpreter(name):
+        return sys.executable, *command
+    return tuple(command)
+
+
+def _names_interpreter(script: str) -> bool:
+    """Return whether the kernel finds what is to run a script; one that nobody may run has none."""
+    try:
+        with find_program(script).open("rb") as file:
+            return file.read(2) == b"#!"
+    except (CannotRun, OSError):
+        return False
 
 
 def why_untraceable(program: Path, depth: int = 0) -> str | None:

@@ -29,9 +29,11 @@ SUMMARY = "run a program traced"
 DESCRIPTION = """\
 Runs CMD with the tracer loaded and drains its trace buffers into a trace directory while it
 runs. Child processes are followed; the recording is over when all of them have ended. The exit
-status is that of CMD. The program's own input and output are left alone: all talk is on stderr."""
+status is that of CMD. The program's own input and output are left alone: all talk is on stderr.
+A script *.py that is not executable, or names no interpreter, is run by the Python of ptt."""
 EXAMPLE = """\
 ptt record -o run.ptt -- ./program --its --options
+ptt record script.py --its --options
 ptt record --level mutex=3,cond=2 -- make -j4
 ptt record --filter 'mutex,cond,!COND_SIGNAL' -- ./program
 ptt record --ui -- ./program
@@ -148,6 +150,7 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
 
 
 def _options(args: argparse.Namespace) -> RecordOptions:
+    from nptltrace.recording.launch import with_interpreter
     from nptltrace.recording.settings.levels import parse_levels
     from nptltrace.recording.settings.options import (
         BufferOptions,
@@ -164,7 +167,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         raise UsageError("--max-files must not be negative")
     sched = _sched(args.sched)
     return RecordOptions(
-        command=tuple(command),
+        command=with_interpreter(command),
         output=args.output,
         force=args.force,
         levels=parse_levels(args.level),
