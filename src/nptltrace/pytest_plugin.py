@@ -1,0 +1,239 @@
+"""The pytest plugin: `pytest --ptt` records the session, fails tests that hang, sums up by test.
+
+It is loaded by every pytest of the environment, so it imports the rest only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.here import RecordingHere
+
+__all__ = ["pytest_addoption", "pytest_configure"]
+
+# The marks of tests in the trace.
+_DOMAIN, _BEGIN, _END = 127, 1, 2
+# What nobody listens to by default, and a call that sleeps is interrupted by.
+_SIGNAL = signal.SIGURG
+# So long a test may take to fail after that; one that is in code of C does not listen.
+_GRACE_S = 5.0
+# So long the recorder may take to write what threads have done.
+_WRITTEN_S = 2.0
+_LOOK_S = 60.0
+_SHOWN = 10
+
+_START = """\
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from nptltrace.cli import entry
+entry()"""
+_BY_TEST = f"""
+    with tests as (
+        select data as test, min(ts_ns) filter (user_event = {_BEGIN}) as t_begin,
+            coalesce(max(ts_ns) filter (user_event = {_END}), 9e18) as t_end
+        from events where event = 'USER' and user_domain = {_DOMAIN} group by data
+    )
+    select test, count(*) as waits, sum(dur_ns)::bigint as wait_ns,
+        arg_max(coalesce(function, ''), dur_ns) as function, arg_max(line, dur_ns) as line
+    from tests join named_waits on t_ns >= t_begin and t_ns < t_end
+    where class = 'contended' and coalesce(file, '') not like '%pytest_plugin.py'
+    group by test order by wait_ns desc, test limit {_SHOWN}
+"""  # noqa: S608 -- numbers of this module
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("ptt", "what threads do to one another (PTT)")
+    group.addoption(
+        "--ptt", nargs="?", const="pytest.ptt", metavar="DIR",
+        help="record the session into DIR (default: pytest.ptt), which is replaced",
+    )  # fmt: skip
+    group.addoption(
+        "--ptt-limit", type=float, default=60.0, metavar="SECONDS",
+        help="with --ptt, fail a test that takes longer, with what its threads wait for; "
+        "0 = never (default: 60)",
+    )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin to record."""
+    directory = config.getoption("--ptt")
+    if directory is None:
+        return
+    if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
+        raise pytest.UsageError("--ptt records one process: it knows no -n of pytest-xdist")
+    from nptltrace.errors import PttError
+    from nptltrace.here import record_here
+
+    try:
+        recording = record_here(directory, force=True)
+    except PttError as error:
+        raise pytest.UsageError(f"--ptt: {error}") from None
+    config.pluginmanager.register(_Session(config, recording), "ptt-session")
+
+
+class _Session:
+    """A session that is recorded.
+
+    Args:
+        config: Of pytest.
+        recording: What is going on.
+    """
+
+    def __init__(self, config: pytest.Config, recording: RecordingHere) -> None:
+        self._config = config
+        self._recording = recording
+        self._limit_s = config.getoption("--ptt-limit")
+        self._hangs = False
+        self._status = 1
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Mark the test in the trace, and watch it."""
+        from nptltrace.user import user_event
+
+        user_event(item.nodeid, domain=_DOMAIN, event=_BEGIN)
+        try:
+            return (yield)
+        finally:
+            user_event(item.nodeid, domain=_DOMAIN, event=_END)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Fail the test if it takes too long."""
+        if (
+            not self._limit_s
+            or self._config.getoption("usepdb")
+            or threading.current_thread() is not threading.main_thread()
+        ):
+            return (yield)
+        watch = _Watch(self._config, item.nodeid, self._limit_s, self._recording)
+        before = signal.signal(_SIGNAL, watch.fail)
+        watch.start()
+        try:
+            return (yield)
+        finally:
+            self._hangs = watch.stop() or self._hangs
+            signal.signal(_SIGNAL, before)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Remember how it went."""
+        self._status = int(exitstatus)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """End the recording, and print contention by test."""
+        from nptltrace._plural import plural
+        from nptltrace.errors import PttError
+
+        try:
+            self._recording.stop()
+            with self._recording.open() as traces:
+                rows = traces.sql(_BY_TEST).to_pylist()
+        except PttError as error:
+            terminalreporter.section("contention by test")
+            terminalreporter.line(f"not known: {error}")
+            return
+        terminalreporter.section("contention by test")
+        for row in rows:
+            where = f"{row['function']}:{row['line']}" if row["line"] else row["function"]
+            terminalreporter.line(
+                f"{row['wait_ns'] / 1e6:10.3f} ms in {row['waits']} {plural(row['waits'], 'wait')}"
+                f"  {row['test']}  longest at {where}"
+            )
+        if not rows:
+            terminalreporter.line("no thread has waited for a lock that another one had")
+        terminalreporter.line(f"recorded in {self._recording.trace}")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        """End without the threads of a test that hangs, which Python would wait for."""
+        self._recording.stop()
+        if self._hangs:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self._status)
+
+
+class _Watch(threading.Thread):
+    """Looks at a test that takes too long, and has it fail.
+
+    Args:
+        config: Of pytest.
+        test: Its node id.
+        limit_s: How long it may take.
+        recording: Of the session.
+    """
+
+    def __init__(
+        self, config: pytest.Config, test: str, limit_s: float, recording: RecordingHere
+    ) -> None:
+        super().__init__(name="ptt-watch", daemon=True)
+        self._config, self._test, self._limit_s = config, test, limit_s
+        self._recording = recording
+        self._over = threading.Event()
+        self._found = ""
+
+    def run(self) -> None:
+        """Wait for the end of the test; look, when it takes too long."""
+        if self._over.wait(self._limit_s) or self._over.wait(_WRITTEN_S):
+            return
+        found = f"{self._test} takes longer than {self._limit_s:g} s\n\n{self._look()}"
+        if self._over.is_set():
+            return
+        self._found = found
+        signal.pthread_kill(threading.main_thread().ident or 0, _SIGNAL)
+        if self._over.wait(_GRACE_S):
+            return
+        capture = self._config.pluginmanager.getplugin("capturemanager")
+        if capture is not None:
+            capture.suspend_global_capture(in_=True)
+        print(f"\n{found}\nit cannot be interrupted: the session ends here", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(pytest.ExitCode.INTERRUPTED)
+
+    def stop(self) -> bool:
+        """The test is over; return whether it had to be interrupted."""
+        self._over.set()
+        self.join()
+        return bool(self._found)
+
+    def fail(self, *_: object) -> None:
+        """Have the test fail, from the signal."""
+        if self._found and not self._over.is_set():
+            self._over.set()
+            pytest.fail(self._found, pytrace=False)
+
+    def _look(self) -> str:
+        """Return what is found in the trace so far, and what each thread waits for now."""
+        trace = str(self._recording.trace)
+        said = [
+            _ptt("check", "--kind", "deadlock,stuck", trace), _ptt("hang", str(os.getpid()))
+        ]  # fmt: skip
+        return "\n".join(text for text in said if text)
+
+
+def _ptt(*arguments: str) -> str:
+    """Return what a command prints."""
+    from pathlib import Path
+
+    package = str(Path(__file__).parents[1])
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", _START, package, *arguments], capture_output=True,
+            stdin=subprocess.DEVNULL, encoding="utf-8", errors="replace", timeout=_LOOK_S,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"ptt {arguments[0]} takes longer than {_LOOK_S:g} s\n"
+    return done.stdout or done.stderr
