@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -106,14 +107,16 @@ def in_flock(at: int, length: int) -> list[Event]:
 
 
 @pytest.mark.parametrize(
-    "events",
+    ("events", "in_a_file"),
     [
-        pytest.param([], id="no event"),
-        pytest.param([Event(T0, "THREAD_BEGIN", 1, 5, fields={"serial": 1})], id="one event"),
-        pytest.param(in_flock(T0, 90_000_000), id="a lock of a file and no other"),
+        pytest.param([], False, id="no event"),
+        pytest.param([Event(T0, "THREAD_BEGIN", 1, 5, fields={"serial": 1})], True, id="one event"),
+        pytest.param(in_flock(T0, 90_000_000), False, id="a lock of a file and no other"),
     ],
 )
-def test_next_to_nothing(browser: Browser, ptt: Ptt, tmp_path: Path, events: list[Event]) -> None:
+def test_next_to_nothing(
+    browser: Browser, ptt: Ptt, tmp_path: Path, events: list[Event], *, in_a_file: bool
+) -> None:
     """Each panel says so, and nothing is asked for in vain."""
     made = Builder(tmp_path / "little.ptt")
     if events:
@@ -122,19 +125,19 @@ def test_next_to_nothing(browser: Browser, ptt: Ptt, tmp_path: Path, events: lis
         {"process": {"index": 0, "pid": 100, "exe": "/bin/x", "cmdline": ["x"]}},
         {"sites": {"process": 0, "sites": {"5": "0x500", "6": "0x600"}}},
     ]
-    page = tmp_path / "page.html"
-    ptt("ui", "--export", page, made.write())
-    with serving(ptt, made.path) as url:
-        for address in (url, page.as_uri()):
-            with opened(browser, address) as look:
-                for panel in PANELS:
-                    look.panel(panel)
-                    asking = look.page.locator(f"#panel-{panel} .asking")
-                    if asking.count():
-                        asking.first.wait_for(state="hidden")
-                    assert "NaN" not in look.page.locator("body").inner_text()
-                look.press("f", "w", "s", "f", "a", "d")
-                look.page.fill("#search-text", "x")
+    trace, page = made.write(), tmp_path / "page.html"
+    if in_a_file:
+        ptt("ui", "--export", page, trace)
+    address = nullcontext(page.as_uri()) if in_a_file else serving(ptt, trace)
+    with address as url, opened(browser, url) as look:
+        for panel in PANELS:
+            look.panel(panel)
+            asking = look.page.locator(f"#panel-{panel} .asking")
+            if asking.count():
+                asking.first.wait_for(state="hidden")
+            assert "NaN" not in look.page.locator("body").inner_text()
+        look.press("f", "w", "s", "f", "a", "d")
+        look.page.fill("#search-text", "x")
 
 
 def test_2000_threads(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
