@@ -22,6 +22,7 @@
 
 #include "collect.h"
 #include "collector.h"
+#include "writer/session.h"
 #include "writer/writer.h"
 
 #define ID_ONE (2u << 6 | 3u)  /* any event of one slot */
@@ -144,8 +145,14 @@ static void check_packet(const struct ptt_packet *packet, uint64_t *last_time)
 		*last_time = time;
 		if (id == ID_WAITED)
 			continue;
-		if ((object & 0xffffffff) != seen[from_signal][writer_number])
+		if ((object & 0xffffffff) != seen[from_signal][writer_number]) {
+			fprintf(stderr, "writer %u%s: event %u where %llu is next, in packet %llu\n",
+				(unsigned int)writer_number, from_signal ? " in a handler" : "",
+				(unsigned int)(object & 0xffffffff),
+				(unsigned long long)seen[from_signal][writer_number],
+				(unsigned long long)packet->packet_seq_num);
 			die("an event that is missing, or there twice");
+		}
 		seen[from_signal][writer_number]++;
 	}
 }
@@ -224,6 +231,9 @@ int main(int argc, char **argv)
 	}
 	if (ptt_ring_attach_mapped(collector->segment, session))
 		die("attach");
+	/* as a handler does that comes while its thread is about to */
+	if (!ptt_ring_enter_thread() || ptt_ring_enter_thread() != ptt_ring_self)
+		die("a thread with two entries");
 	signal(SIGUSR1, on_signal);
 	writers_left = (int)threads;
 	for (i = 0; i < threads; i++)
@@ -246,6 +256,8 @@ int main(int argc, char **argv)
 	rmdir(trace);
 	unlink(segment);
 	snprintf(segment, sizeof(segment), "%s/maps-0", session);
+	unlink(segment);
+	snprintf(segment, sizeof(segment), "%s/cmdline-0", session);
 	unlink(segment);
 	rmdir(session);
 	return 0;

@@ -353,14 +353,22 @@ void ptt_report_entry(void)
 		__nptl_trace_thread_enters();
 }
 
-/* A child that a signal handler forked in between would take the parent's entry for its own. */
+/*
+ * With signals held: a child that a handler forked in between would take the parent's entry for its own. And a handler that
+ * came just before has entered the thread, whose events would be those of two threads if that entry were forgotten.
+ */
 struct ptt_thread *ptt_ring_enter_thread(void)
 {
 	uint64_t before = ptt_hold_signals();
-	struct ptt_thread *self = enter_thread();
+	struct ptt_thread *self = ptt_ring_self;
+	bool enters = ptt_segment_of(self) != ptt_session.segment;
 
+	if (enters) {
+		ptt_ring_forget_thread(); /* of an earlier session, or none yet */
+		self = enter_thread();
+	}
 	ptt_let_signals(before);
-	if (self)
+	if (enters && self)
 		ptt_report_entry();
 	return self;
 }

@@ -59,7 +59,7 @@ extern struct ptt_session ptt_session __attribute__((visibility("hidden")));
  */
 #define PTT_HOME_STRIDE 61u
 
-/* ptt_ring_enter_thread - claim an entry for the calling thread; NULL if there is none. Safe in signal handlers. */
+/* ptt_ring_enter_thread - the calling thread's entry, claimed if need be; NULL if there is none. Safe in signal handlers. */
 struct ptt_thread *ptt_ring_enter_thread(void);
 
 /* ptt_ring_take_entry - make @self the calling thread's entry, unless it has one. Return: whether it did. */

@@ -138,7 +138,6 @@ void ptt_ring_put_slow(uint64_t id, uint64_t w1, const struct ptt_slot *rest, ui
 	struct ptt_thread *self = ptt_ring_self;
 
 	if (ptt_segment_of(self) != ptt_session.segment) {
-		ptt_ring_forget_thread(); /* of an earlier session, or none yet */
 		self = ptt_ring_enter_thread();
 		if (!self)
 			return;
