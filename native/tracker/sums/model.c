@@ -124,7 +124,7 @@ static void lock_event(struct ptt_model *m, struct tk_event *e, enum tk_action a
 	case TK_ACQUIRE:
 	case TK_ACQUIRE_SHARED:
 		if (tk_has(e->id, TK_WAIT_NS)) {
-			md_take_stack_of_wait(m, e, object);
+			md_take_call_of_wait(m, e, object);
 			md_lock_waited(m, e, object);
 		}
 		md_acquire(m, e, object, pair, action == TK_ACQUIRE_SHARED ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);

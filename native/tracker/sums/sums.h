@@ -419,8 +419,8 @@ void md_crowd(struct md_object *o, uint32_t waiters);
 /* md_crowd_pass - lets the holds of an object have what md_crowd() has seen: before one of them begins, ends or is shown. */
 void md_crowd_pass(struct ptt_model *m, struct md_object *o);
 bool md_is_lock(uint32_t kind);
-/* md_take_stack_of_wait - a thread that waited for an object took it by the call that it waited in. */
-void md_take_stack_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_t object);
+/* md_take_call_of_wait - a thread that waited for an object took it by the call that it waited in. */
+void md_take_call_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_t object);
 /* md_lock_waited - a wait for a lock is over: taken or given up. */
 void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object);
 /* md_end_of - the end that @e reports, its waker not yet known: of class @done where it got what it waited for, and

@@ -140,12 +140,15 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t o
 	return number;
 }
 
-void md_take_stack_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_t object)
+void md_take_call_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_t object)
 {
 	uint32_t wait = tk_wait_of(&m->t, e->thread, object);
 
-	if (wait && !e->stack)
-		e->stack = MD_WAITING(m, wait)->stack;
+	if (!wait || e->stack || !MD_WAITING(m, wait)->stack)
+		return;
+	e->stack = MD_WAITING(m, wait)->stack;
+	/* That which the stack shows, and not a wrapper. */
+	e->site = MD_WAITING(m, wait)->site;
 }
 
 /* ---- end ---- */

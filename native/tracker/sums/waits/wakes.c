@@ -389,7 +389,7 @@ void md_sem_taken(struct ptt_model *m, const struct tk_event *e)
 	if (MD_OBJECT(m, object)->pub.holds)
 		md_no_lock(m, object, e->ts);
 	if (tk_has(e->id, TK_WAIT_NS) && !m->early) {
-		md_take_stack_of_wait(m, &by, object);
+		md_take_call_of_wait(m, &by, object);
 		sem_waited(m, e, object);
 	}
 	pair = md_pair(m, e->thread, object);
