@@ -275,7 +275,7 @@ def _facts(item: ObjectFigures) -> str:
     if figures.holds:
         parts.append(_held(figures))
     if figures.waits:
-        parts.append(_divided(figures, item.kind))
+        parts.append(_divided(item))
     parts.append(f"used by {_many(item.threads, 'thread')}")
     if item.max_waiters > 1:
         parts.append(f"up to {item.max_waiters} waiting")
@@ -284,12 +284,19 @@ def _facts(item: ObjectFigures) -> str:
     return ", ".join([*parts, *_others(figures)])
 
 
-def _divided(figures: Figures, kind: str) -> str:
+def _divided(item: ObjectFigures) -> str:
     """Return what the waiting consists of."""
-    held, wake = duration(figures.held_ns), duration(figures.wake_ns)
-    if kind in FUTEX_KINDS:  # its holder is not known: the waker is taken for that
+    held, wake = duration(item.figures.held_ns), duration(item.figures.wake_ns)
+    if item.kind in FUTEX_KINDS:  # its holder is not known: the waker is taken for that
         return f"{held} waited until it was woken, {wake} until awake; holders are inferred"
-    return f"{held} waited while it was held, {wake} until awake"
+    until = "while it was held"
+    if item.kind == "barrier":
+        until = "until the last thread came"
+    elif item.kind == "once":
+        until = "while its routine ran"
+    elif item.kind == "semaphore" and not item.figures.holds:  # one of a pool
+        until = "until one was given back"
+    return f"{held} waited {until}, {wake} until awake"
 
 
 def _held(figures: Figures) -> str:
