@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import HERE, ROOT, environment
+from support.common import HERE, ROOT, environment
 
 os.environ.update(environment())
 sys.path.insert(0, str(ROOT / "src"))

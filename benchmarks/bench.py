@@ -15,8 +15,8 @@ import subprocess
 import sys
 import time
 
-from common import HERE, KEPT, Bar, environment, machine
 from peers import install
+from support.common import HERE, KEPT, Bar, environment, machine
 
 # Name, script, whether it has a short form.
 PARTS = {

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import PTT, ROOT, Figures, compile_c, environment, have, keep, scratch_directory
-from workloads import free_port, wait_for_port
+from support.common import PTT, ROOT, Figures, compile_c, environment, have, keep, scratch_directory
+from support.workloads import free_port, wait_for_port
 
 sys.path.insert(0, str(ROOT / "src"))
 import nptltrace

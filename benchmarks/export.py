@@ -10,8 +10,8 @@ import re
 import shutil
 import subprocess
 
-from common import PTT, Figures, environment, keep, scratch, used_by
-from made import make_trace
+from support.common import PTT, Figures, environment, keep, scratch, used_by
+from support.made import make_trace
 
 FORMATS = ("perfetto", "chrome", "paje")
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
-from common import PTT, Bar, Figures, Used, environment, keep, scratch, used_by
-from made import make_trace
+from support.common import PTT, Bar, Figures, Used, environment, keep, scratch, used_by
+from support.made import make_trace
 
 BAR = 10
 ADD_S = 5.0  # for a million waits

@@ -16,8 +16,8 @@ import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from common import PTT, Bar, Figures, keep
 from playwright.sync_api import sync_playwright
+from support.common import PTT, Bar, Figures, keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable

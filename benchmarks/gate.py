@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from blame import busy
-from common import PTT, ROOT, Figures, compile_c, environment, keep, scratch_directory
+from support.common import PTT, ROOT, Figures, compile_c, environment, keep, scratch_directory
 
 GATE = "used>50%"
 RUNS = 4

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common import PTT, Bar, Figures, Used, environment, keep, scratch, used_by
-from made import make_trace
+from support.common import PTT, Bar, Figures, Used, environment, keep, scratch, used_by
+from support.made import make_trace
 
 # What a hundred million events may take of what ten million do.
 TIME = 11.0

@@ -18,7 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from common import HERE, PTT, ROOT, compile_c, environment, have, scratch
+from support.common import HERE, PTT, ROOT, compile_c, environment, have, scratch
 
 AGREED = HERE / "instructions.json"
 TOLERANCE = 0.03

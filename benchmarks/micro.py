@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common import HERE, Bar, Figures, compile_c, interleave, keep, scratch
 from peers import Peer, describe, last_line, usable
-from ways import Floor, Preloaded, Ptt, Way, ptt_levels
+from support.common import HERE, Bar, Figures, compile_c, interleave, keep, scratch
+from support.ways import Floor, Preloaded, Ptt, Way, ptt_levels
 
 LOOP = Ptt("2", "--stream-full-policy", "loop", name="PTT, level 2, flight recorder")
 IDLE = [Preloaded(), Ptt("0")]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from common import HERE, PTT, Bar, compile_c, environment, interleave, keep, scratch
+from support.common import HERE, PTT, Bar, compile_c, environment, interleave, keep, scratch
 
 OFF = "off: ns a pair, trace-enabled / unmodified library"
 OFF_ONE = "off, never a second thread: trace-enabled / unmodified library"

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from common import KEPT, ROOT, Bar
-from drawing import Row, draw
+from support.common import KEPT, ROOT, Bar
+from support.drawing import Row, draw
 
 PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
 HEAD = """# Benchmarks

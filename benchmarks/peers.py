@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from common import HERE, compile_c, have
-from ways import Run, Way
+from support.common import HERE, compile_c, have
+from support.ways import Run, Way
 
 PROBE_PAIRS = 1000
 SESSION = "ptt-bench-"

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from common import HERE, ROOT, compile_c, environment, interleave, keep, scratch
+from support.common import HERE, ROOT, compile_c, environment, interleave, keep, scratch
 
 RECORDED_NS = 40.0
 IDLE_NS = 2.0

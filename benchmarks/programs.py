@@ -21,10 +21,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common import KEPT, Bar, Figures, interleave, keep, machine, now, ratio_between, scratch
 from peers import PEERS, Lttng, Peer, describe
-from ways import Run, Way, ptt_levels
-from workloads import Program, programs, silently, wait_for_port
+from support.common import (
+    KEPT,
+    Bar,
+    Figures,
+    interleave,
+    keep,
+    machine,
+    now,
+    ratio_between,
+    scratch,
+)
+from support.ways import Run, Way, ptt_levels
+from support.workloads import Program, programs, silently, wait_for_port
 
 NOTHING = Program("true", ("true",))
 FIXED_ROUNDS = 15

@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common import (
+from support.common import (
     PTT,
     ROOT,
     Bar,
@@ -32,7 +32,7 @@ from common import (
     scratch,
     used_by,
 )
-from made import make_trace
+from support.made import make_trace
 
 sys.path.insert(0, str(ROOT / "src"))
 

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from common import HERE, PTT, compile_c, environment, scratch_directory
+from support.common import HERE, PTT, compile_c, environment, scratch_directory
 
 LIMIT = 2.2
 COMMANDS: dict[str, list[str]] = {
@@ -26,7 +26,7 @@ COMMANDS: dict[str, list[str]] = {
     "check": ["check"],
     "sql": ["sql", "select count(*) from waits"],
 }
-# What traces made by hand have many of; stories.py makes them.
+# What traces made by hand have many of; support/stories.py makes them.
 MADE = (
     "processes",
     "threads",
@@ -264,7 +264,13 @@ def measure_made(growth: Growth, subject: str, n: int, directory: Path) -> None:
     for count, trace in zip((n, 2 * n), traces, strict=True):
         # In a process of its own: the memory of commands is measured from their fork on, so that
         # they have this one's at least.
-        make = [sys.executable, str(HERE / "stories.py"), subject, str(count), str(trace)]
+        make = [
+            sys.executable,
+            str(HERE / "support" / "stories.py"),
+            subject,
+            str(count),
+            str(trace),
+        ]
         subprocess.run(make, check=True)
     read_by_all(growth, subject, traces)
 

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common import PTT, Bar, environment, have, keep, scratch_directory
 from micro import CASES, CONTENDED, PAIR, Case, Effort, Measured, measure, print_case
-from ways import Ptt, Run, Way
+from support.common import PTT, Bar, environment, have, keep, scratch_directory
+from support.ways import Ptt, Run, Way
 
 BAR = 4
 NONE, AUTO, PERF = (

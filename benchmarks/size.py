@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from common import HERE, PTT, Figures, compile_c, environment, keep, scratch
+from support.common import HERE, PTT, Figures, compile_c, environment, keep, scratch
 
 # A packet of up to 1 MiB has a head of 128 bytes: 0.002 bytes an event, more in small packets.
 BOUND, HEADS = 16.0, 0.05

@@ -37,11 +37,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.compute as pc
-from common import HERE, PTT, compile_c
-from site_programs import more_subjects
-from stack_programs import Subject, subjects
-from unwind_tables import is_covered
-from workloads import wait_for_port
+from support.common import HERE, PTT, compile_c
+from support.site_programs import more_subjects
+from support.stack_programs import Subject, subjects
+from support.unwind_tables import is_covered
+from support.workloads import wait_for_port
 
 from nptltrace._binding.headers.ptt_abi import PTT_STACK_WHOLE
 from nptltrace.analysis.model import model_tables
@@ -144,7 +144,7 @@ def busiest_first(trace: Path) -> list[int]:
 def stop_often(pid: int, stops: int, seen: Path) -> None:
     """Have gdb stop a process so often, and write down what it sees."""
     looked = subprocess.run(
-        ["gdb", "-nx", "-batch", "-p", str(pid), "-x", HERE / "stacks_gdb.py"],
+        ["gdb", "-nx", "-batch", "-p", str(pid), "-x", HERE / "support" / "stacks_gdb.py"],
         env=os.environ | {"PTT_OUT": str(seen), "PTT_STOPS": str(stops)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip

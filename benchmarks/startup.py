@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from common import PTT, environment, interleave, keep, scratch
+from support.common import PTT, environment, interleave, keep, scratch
 
 BOUND = {"ptt --help": 0.1, "ptt record -- true": 0.3}
 

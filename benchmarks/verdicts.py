@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import ROOT
+from support.common import ROOT
 
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 

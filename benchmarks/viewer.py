@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-from common import PTT, Bar, Figures, environment, keep, own_mib, scratch
-from made import make_trace
+from support.common import PTT, Bar, Figures, environment, keep, own_mib, scratch
+from support.made import make_trace
 
 ROWS, PIXELS = 40, 1500
 BUILT_S, FIRST_S, MEDIAN_MS, P99_MS, MEMORY_MIB = 60.0, 1.0, 50.0, 150.0, 4096.0

@@ -16,8 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-from common import PTT, ROOT, Bar, environment, keep, scratch
-from made import make_trace
+from support.common import PTT, ROOT, Bar, environment, keep, scratch
+from support.made import make_trace
 
 sys.path.insert(0, str(ROOT / "src"))
 

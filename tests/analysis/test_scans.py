@@ -44,7 +44,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("made-up") / "made-up.ptt"
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "benchmarks"))
-        importlib.import_module("made").make_trace(path, EVENTS, 4, 8)
+        importlib.import_module("support.made").make_trace(path, EVENTS, 4, 8)
     return path
 
 

@@ -63,7 +63,7 @@ def trace(
         return simulate(path, random.Random(18), calls=True)  # noqa: S311
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "benchmarks"))
-        made = importlib.import_module("made")
+        made = importlib.import_module("support.made")
         made.make_trace(path, 40_000, 6, 30)
     return path
 

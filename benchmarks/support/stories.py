@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common import ROOT
-
+ROOT = Path(__file__).resolve().parents[2]
 # They are made as those of the tests are.
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from uuid import uuid4
 
-from common import HERE, ROOT
+from support.common import HERE, ROOT
 
 sys.path.insert(0, str(ROOT / "src"))
 

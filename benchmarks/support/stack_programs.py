@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import HERE, have
-from workloads import PYTHON_QUEUE, free_port, mariadb
+from support.common import HERE, have
+from support.workloads import PYTHON_QUEUE, free_port, mariadb
 
 NODE = """
 const fs = require('fs'), crypto = require('crypto'), zlib = require('zlib');

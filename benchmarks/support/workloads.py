@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import have
+from support.common import have
 
 DATA_BYTES = 160 << 20
 CLIP_S = 120

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parent.parent
 ROOT = HERE.parent
 KEPT = Path(os.environ.get("PTT_BENCH_KEPT", ROOT / "build" / "bench"))
 PTT = [sys.executable, "-m", "nptltrace"]

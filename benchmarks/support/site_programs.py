@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from common import HERE, have
-from stack_programs import CLIENT, Subject
-from workloads import free_port
+from support.common import HERE, have
+from support.stack_programs import CLIENT, Subject
+from support.workloads import free_port
 
 RUBY = """
 account, lock, queue = 0, Mutex.new, Queue.new

@@ -1,6 +1,6 @@
 """Runs inside gdb: stops a process again and again, and writes the stacks of threads in hooks.
 
-    PTT_OUT=FILE PTT_STOPS=N gdb -batch -p PID -x benchmarks/stacks_gdb.py
+    PTT_OUT=FILE PTT_STOPS=N gdb -batch -p PID -x benchmarks/support/stacks_gdb.py
 
 A line is one thread at one stop: when (CLOCK_MONOTONIC), its id, and the places in the frames
 behind the tracer's. Where a signal came in between, a place is one byte further, as a trace has it.

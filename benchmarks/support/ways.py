@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common import HERE, PTT, compile_c, environment
+from support.common import HERE, PTT, compile_c, environment
 
 Wrap = Callable[[Sequence[str]], list[str]]
 
