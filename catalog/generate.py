@@ -24,7 +24,7 @@ from declarations import (
     load_points,
 )
 from futex_names import c_futex_kinds, c_futex_names, doc_futexes, load_futexes
-from lock_stubs import c_lock_stubs, doc_locks, load_locks
+from lock_stubs import c_lock_stubs, c_lock_types, doc_locks, load_locks
 from plain_hooks import c_plain_hooks, c_routines
 from sleep_hooks import c_sleep_hooks, c_sleep_routines, load_sleeps
 
@@ -464,6 +464,7 @@ def outputs(source: Path) -> dict[Path, str]:
         ROOT / "native/tracer/hooks/sleeps.c": c_sleep_hooks(sleep_hooks),
         ROOT / "native/tracer/real/sleeps.def": c_sleep_routines(sleep_hooks),
         ROOT / "native/tracer/locks/stubs.c": c_lock_stubs(locks),
+        ROOT / "native/tracer/locks/lock_types.h": c_lock_types(locks),
         ROOT / "native/tracer/call_site/futex_names.h": c_futex_names(futexes),
         ROOT / "native/tracer/points/point_table.c": c_point_table(points),
         ROOT / "native/catalog/event_table.c": c_table(

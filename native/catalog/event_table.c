@@ -522,8 +522,10 @@ const char *const ptt_lock_types[] = {
 	[6] = "omp-critical",
 	[7] = "qreadwritelock",
 	[8] = "stdio",
+	[9] = "java-monitor",
+	[10] = "java-wait",
 };
-const unsigned int ptt_lock_type_count = 9;
+const unsigned int ptt_lock_type_count = 11;
 
 const char *const ptt_sys_calls[] = {
 	[1] = "poll",

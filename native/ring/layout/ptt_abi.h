@@ -369,6 +369,24 @@ _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
 #define PTT_PYTHON_SHIFT 20
 #define PTT_PYTHON_CODES 32768u
 
+/*
+ * A method of Java stands there in the same way, with the number of its bytecode; where a minor version of Python 3 would be,
+ * its entry has one of these. Its line table is pairs of 16 bits: the first bytecode of a line, and the line. The bytes of a
+ * character of such texts are 0: they are UTF-8.
+ */
+#define PTT_TEXT_UTF8 0
+#define PTT_CODE_JAVA 0
+#define PTT_CODE_JAVA_OBJECT 1 /* no code: the first line is the number of an object, the function is its class */
+
+/*
+ * An object that is moved about in memory stands in events by an address where nothing is: PTT_NUMBERED_PLACE and its
+ * number, which has PTT_NUMBERED_SHIFT bits to the right. What is done to it without a wait is not in the trace.
+ */
+#define PTT_NUMBERED_PLACE UINT64_C(0x500000000000)
+#define PTT_NUMBERED_PLACE_END UINT64_C(0x510000000000)
+#define PTT_NUMBERED_SHIFT 4
+#define PTT_IS_NUMBERED(object) ((uint64_t)(object) - PTT_NUMBERED_PLACE < PTT_NUMBERED_PLACE_END - PTT_NUMBERED_PLACE)
+
 struct ptt_site_entry {
 	uint64_t address; /* 0 = nothing to report; stored last */
 	uint64_t ids;     /* its own in the low 24 bits, that of the caller's stack above */

@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <ucontext.h>
 
+#include "java_stack.h"
 #include "python.h"
 #include "reach.h"
 #include "registers.h"
@@ -480,6 +481,8 @@ EXPORT __attribute__((noinline)) uint32_t __nptl_trace_stack(void *site, const s
 	struct ptt_remembered_stack *kept;
 	uint32_t number;
 
+	if (unlikely(ptt_java_now) && ptt_java_now->site == site)
+		return ptt_java_stack(wanted);
 	kept = &wanted->remembered[((uintptr_t)own ^ (uintptr_t)site) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
 	_Static_assert(PTT_REMEMBERED_STACKS == 256, "eight bits of the hash");
 	/* acquire: pairs with the release below. A signal handler may have interrupted its holder. */

@@ -388,13 +388,12 @@ EXPORT void pthread_exit(void *value)
 
 /* ------------------------------------------------------------ join */
 
-void ptt_report_name(pthread_t thread, const char *name, void *site)
+void ptt_report_name(pthread_t thread, const char *name, size_t length, void *site)
 {
 	union {
 		struct nptl_trace_thread_name event;
-		char bytes[sizeof(struct nptl_trace_thread_name) + 16];
+		char bytes[sizeof(struct nptl_trace_thread_name) + PTT_NAME_MAX];
 	} param;
-	size_t length = strnlen(name, 15);
 
 	memset(&param, 0, sizeof(param));
 	param.event.object = (void *)thread;
@@ -412,7 +411,7 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	REPORT(THREAD, THREAD_SETNAME_IN, (void *)thread, site);
 	result = ptt_real.pthread_setname_np(thread, name);
 	if (result == 0 && must_trace(THREAD, THREAD_NAME))
-		ptt_report_name(thread, name, site);
+		ptt_report_name(thread, name, strnlen(name, PTT_KERNEL_NAME), site);
 	REPORT_RESULT(THREAD, THREAD_SETNAME_OUT, thread, result, site);
 	return result;
 }

@@ -8,8 +8,9 @@
 /* thrd_create(), with the events that pthread_create() has. */
 int ptt_create_c11(thrd_t *thread, thrd_start_t routine, void *arg, void *site) HIDDEN;
 
-/* ptt_report_name - @thread has a new name. */
-void ptt_report_name(pthread_t thread, const char *name, void *site) HIDDEN;
+/* ptt_report_name - @thread has a new name, of at most PTT_NAME_MAX bytes. */
+void ptt_report_name(pthread_t thread, const char *name, size_t length, void *site) HIDDEN;
+#define PTT_KERNEL_NAME 15 /* so many bytes of one the kernel keeps */
 
 /* ptt_thread_leaves - the calling thread ends with @value, by pthread_exit or thrd_exit. */
 void ptt_thread_leaves(void *value) HIDDEN;

@@ -31,7 +31,7 @@ static __thread uintptr_t other_lock INITIAL_EXEC;
 
 EXPORT bool __nptl_trace_is_other_lock(uint64_t object)
 {
-	return object == (other_lock & PTT_OBJECT_MASK);
+	return object == (other_lock & PTT_OBJECT_MASK) || PTT_IS_NUMBERED(object);
 }
 
 static inline long argument(const struct arguments *with, uint32_t number)

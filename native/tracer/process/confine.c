@@ -7,6 +7,7 @@
  */
 #include <linux/seccomp.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -72,7 +73,7 @@ static bool is_own_process(void)
 static void report_own_name(long option, long name, long result, void *site)
 {
 	if (option == PR_SET_NAME && result == 0 && must_trace(THREAD, THREAD_NAME) && is_own_process())
-		ptt_report_name(pthread_self(), (const char *)name, site);
+		ptt_report_name(pthread_self(), (const char *)name, strnlen((const char *)name, PTT_KERNEL_NAME), site);
 }
 
 bool ptt_prctl_is_ours(long option)

@@ -237,6 +237,8 @@ void vf_acquire(struct ptt_verify *v, const struct tk_event *e)
 		if (prefers_writers(o) && write)
 			writer_waited(v, e, o, !shared);
 	}
+	if (tk_is_numbered(e->object))
+		return; /* nobody will say that it is given back */
 	if (unlikely(o->flags & VF_MISUSED)) {
 		v->skips[VF_SKIP_MISUSED]++;
 		return;

@@ -235,6 +235,18 @@ uint32_t tk_init(struct tracker *t, const struct tk_event *e);
 /* tk_destroy - the object that an event destroys; 0 where it is a named semaphore that stays open. */
 uint32_t tk_destroy(struct tracker *t, const struct tk_event *e);
 
+/* tk_is_numbered - what stands for an object is its number: of such a one only waits are recorded. */
+static inline bool tk_is_numbered(uint64_t address)
+{
+	return PTT_IS_NUMBERED(address & PTT_OBJECT_MASK);
+}
+
+/* tk_knows_holds - it is recorded when an object of a kind is taken and given back, and not only who waits for it. */
+static inline bool tk_knows_holds(const struct tk_process *p, uint32_t kind, uint64_t address)
+{
+	return p->full[kind] && !tk_is_numbered(address);
+}
+
 static inline uint64_t tk_key(uint64_t address, uint32_t kind)
 {
 	return (address & PTT_OBJECT_MASK) | (uint64_t)kind << 48;

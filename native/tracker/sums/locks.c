@@ -109,7 +109,7 @@ void md_acquire(struct ptt_model *m, const struct tk_event *e, uint32_t object, 
 	}
 	if (unlikely(!MD_OBJECT(m, object)->pub.first_site))
 		o->pub.first_site = md_site(m, e->thread, e->site, o->pub.kind);
-	if (!TK_PROCESS(&m->t, e->process)->full[o->pub.kind]) {
+	if (!tk_knows_holds(TK_PROCESS(&m->t, e->process), o->pub.kind, e->object)) {
 		/* Releases are not recorded: the thread that took it is blamed until another one does. */
 		if (o->pub.waiters)
 			md_blame_from(m, object, e->thread, md_site(m, e->thread, e->site, o->pub.kind), e->ts);

@@ -34,6 +34,8 @@ LOCK_TYPES: tuple[str, ...] = (
     "omp-critical",
     "qreadwritelock",
     "stdio",
+    "java-monitor",
+    "java-wait",
 )
 
 FUTEX_KINDS: tuple[str, ...] = (

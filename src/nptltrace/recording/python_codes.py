@@ -1,4 +1,4 @@
-"""What a process wrote down of the code objects of Python that are in its stacks."""
+"""What a process wrote down of the code of Python and Java that is in its stacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_ENCODINGS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
+_ENCODINGS = {0: "utf-8", 1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
 
 def codes_of_log(data: bytes) -> tuple[list[list[Any]], int]:

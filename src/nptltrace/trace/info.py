@@ -38,6 +38,10 @@ _DIRECT = {
     "libabsl_synchronization": "its locks are futexes, of which only waits are seen",
     "libQt6Core": "its locks are futexes, of which only waits are seen",
 }
+_AGENT = (
+    "of Java's monitors waits are seen, and not what is taken without one; waits for its other "
+    "locks are seen as waits for work"
+)
 _FUTEXES = "has locks of Rust or C++20 in it, which are seen only where threads wait for them"
 
 
@@ -268,10 +272,22 @@ class Info:
             module.path for process in self.processes.values() for module in process.modules
         )
         direct = {path: _DIRECT[_library(path)] for path in mapped if _library(path) in _DIRECT}
+        direct |= dict.fromkeys(filter(self._has_agent, direct), _AGENT)
         direct = dict.fromkeys(self.session.futex_modules, _FUTEXES) | direct
         return self.session.uncovered + [
             {"module": path, "why": why} for path, why in direct.items()
         ]
+
+    def _has_agent(self, machine: str) -> bool:
+        """Return whether the agent is in all processes that have a machine of Java's mapped."""
+        if _library(machine) != "libjvm":
+            return False
+        mapped = [{one.path for one in process.modules} for process in self.processes.values()]
+        return all(
+            any(_library(path) == "libpttjava" for path in paths)
+            for paths in mapped
+            if machine in paths
+        )
 
 
 def _library(path: str) -> str:

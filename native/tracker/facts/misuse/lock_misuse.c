@@ -24,7 +24,7 @@ void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, 
 		CK_HOLD(c, number)->depth++;
 		return;
 	}
-	if (unlikely(!CK_PROCESS(c, e->process)->full[o->kind]))
+	if (unlikely(!tk_knows_holds(TK_PROCESS(&c->t, e->process), o->kind, e->object)))
 		return;
 	if (unlikely(o->holds && (mode == PTT_MODE_EXCLUSIVE || CK_HOLD(c, o->holds)->mode == PTT_MODE_EXCLUSIVE)))
 		contradicted(c, e, object);

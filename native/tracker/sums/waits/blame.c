@@ -140,7 +140,7 @@ void md_place_owner(struct ptt_model *m, const struct tk_event *e, uint32_t obje
 	uint32_t site;
 
 	o->named = false;
-	if (!TK_PROCESS(&m->t, e->process)->full[o->pub.kind])
+	if (!tk_knows_holds(TK_PROCESS(&m->t, e->process), o->pub.kind, e->object))
 		return;
 	if (o->tail && MD_BLAME(m, o->tail)->thread == e->thread)
 		drop_tail(m, o, e->ts);

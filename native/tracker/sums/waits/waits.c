@@ -46,7 +46,7 @@ static void find_owner(struct ptt_model *m, const struct tk_event *e, struct md_
 	}
 	o->named |= w->named;
 	/* Releases are not recorded: blamed until another thread takes it. */
-	if (TK_PROCESS(&m->t, e->process)->full[o->pub.kind] || o->pub.holds)
+	if (tk_knows_holds(TK_PROCESS(&m->t, e->process), o->pub.kind, e->object) || o->pub.holds)
 		return;
 	if (!o->tail || (w->owner && MD_BLAME(m, o->tail)->thread != w->owner))
 		md_blame_from(m, w->object, w->owner, w->owner_site, e->ts);

@@ -107,6 +107,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "(default: auto)",
     )
     add(
+        "--no-java", dest="java", action="store_false",
+        help="do not load an agent into Java's virtual machine, which records its monitors where "
+        "CMD is java",
+    )  # fmt: skip
+    add(
         "--no-bundle", dest="bundle", action="store_false",
         help="do not keep the names of functions, lines and variables in the trace, with which it "
         "is read when the program has been built anew; $PTT_BUNDLE=none says the same",
@@ -189,6 +194,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
             python=args.python == "auto",
         ),
         children=not args.no_children,
+        java=args.java,
         original=args.original,
         verbosity=args.verbosity,
     )

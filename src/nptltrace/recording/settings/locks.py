@@ -70,20 +70,23 @@ class Locks(Values):
     Attributes:
         types: What the objects are called.
         docs: What they are, by type; empty where the file does not say so.
+        likes: As what they are recorded, by type.
         functions: Their functions.
     """
 
     types: tuple[str, ...]
     docs: tuple[str, ...]
+    likes: tuple[str, ...]
     functions: tuple[LockFunction, ...]
 
 
-def read_locks(path: Path, known: tuple[str, ...] = ()) -> Locks:
+def read_locks(path: Path, known: tuple[str, ...] = (), *, least: int = 1) -> Locks:
     """Read a file.
 
     Args:
         path: Where it is.
         known: Types that it must not have.
+        least: So many functions a type must have.
 
     Raises:
         UsageError: It cannot be read, or says what makes no sense.
@@ -99,25 +102,28 @@ def read_locks(path: Path, known: tuple[str, ...] = ()) -> Locks:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: {error}") from None
     try:
-        return parse_locks(document, known)
+        return parse_locks(document, known, least=least)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
 
 
-def parse_locks(document: Mapping[str, Any], known: tuple[str, ...] = ()) -> Locks:
+def parse_locks(
+    document: Mapping[str, Any], known: tuple[str, ...] = (), *, least: int = 1
+) -> Locks:
     """Understand what stands in a file.
 
     Args:
         document: What TOML makes of it.
         known: Types that it must not have.
+        least: So many functions a type must have.
 
     Raises:
         UsageError: It says what makes no sense.
     """
     tables = document.get("lock")
-    if not _is_tables(tables) or set(document) != {"lock"}:
+    if not _is_tables(tables) or not tables or set(document) != {"lock"}:
         raise UsageError("expected tables [[lock]], and nothing else")
-    types = tuple(_type_of(table) for table in tables)
+    types = tuple(_type_of(table, least) for table in tables)
     for place, name in enumerate(types):
         if name in known or name in types[:place]:
             raise UsageError(f"type {name!r} is there already")
@@ -137,14 +143,15 @@ def parse_locks(document: Mapping[str, Any], known: tuple[str, ...] = ()) -> Loc
         other = None if one.try_with is None else functions[one.try_with]
         if other is not None and (other.does, other.type) != (_TRIES.get(one.does), one.type):
             raise UsageError(f"{one.name}: try names {other.name}, which does not try for its lock")
-    return Locks(types, tuple(str(table.get("doc", "")) for table in tables), functions)
+    docs = tuple(str(table.get("doc", "")) for table in tables)
+    return Locks(types, docs, tuple(str(table["like"]) for table in tables), functions)
 
 
 def _is_tables(value: object) -> TypeGuard[list[dict[str, Any]]]:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value) and bool(value)
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
-def _type_of(table: Mapping[str, Any]) -> str:
+def _type_of(table: Mapping[str, Any], least: int) -> str:
     """Check what a [[lock]] says itself, and return its type."""
     name = table.get("type")
     if not isinstance(name, str) or not _TYPE.fullmatch(name):
@@ -154,7 +161,8 @@ def _type_of(table: Mapping[str, Any]) -> str:
             raise UsageError(f"{name}: unknown {key!r}: expected {', '.join(_LOCK_KEYS)}")
     if table.get("like") not in _DOES:
         raise UsageError(f"{name}: like is {', '.join(_DOES)}, not {table.get('like')!r}")
-    if not _is_tables(table.get("functions")):
+    functions = table.get("functions")
+    if not _is_tables(functions) or len(functions) < least:
         raise UsageError(f"{name}: functions is a list of tables with name and does")
     return name
 

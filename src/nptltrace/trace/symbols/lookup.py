@@ -23,7 +23,12 @@ from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.frames import chosen_sites
 from nptltrace.trace.symbols.passed_over import PassedOver
 from nptltrace.trace.symbols.places.module_table import ModuleMap
-from nptltrace.trace.symbols.places.python_code import code_and_offset, is_python
+from nptltrace.trace.symbols.places.python_code import (
+    code_and_offset,
+    is_python,
+    named_object,
+    numbered_objects,
+)
 from nptltrace.trace.symbols.places.site import ENTRY, address_of_site, is_entry
 
 if TYPE_CHECKING:
@@ -101,7 +106,7 @@ class Mapped(Protocol):
 
     @property
     def codes(self) -> Mapping[int, PythonCode]:
-        """Code objects of Python by the numbers that they have in stacks."""
+        """Code of Python and Java by the numbers that it has in stacks."""
 
 
 class Trace(Protocol):
@@ -235,7 +240,9 @@ class Symbols:
         alias = self.aliases.addresses.get(address)
         if alias is not None:
             return alias
-        return self.variable(process, address)[1]
+        processes = self._source.processes()
+        codes = processes[process].codes if process < len(processes) else {}
+        return named_object(codes, address) or self.variable(process, address)[1]
 
     def variable(self, process: int, address: int) -> tuple[Key | None, str]:
         """Return which place in which module an address is, and the name of the variable there."""
@@ -256,12 +263,17 @@ class Symbols:
         return key, self.aliases.symbols.get(str(known)) or str(known)
 
     def find_object(self, name: str) -> list[tuple[int, int]]:
-        """Return (process, address) of all global variables of that name or alias."""
+        """Return (process, address) of all global variables of that name or alias.
+
+        Likewise of the objects of Java that are called so, or whose class is.
+        """
         plain, _, offset = name.partition("+")
         addresses, symbols = self.aliases.find(name)
         wanted = {plain, *symbols}
         found: dict[tuple[int, int], None] = {}
-        for process in range(len(self._source.processes())):
+        for process, known in enumerate(self._source.processes()):
+            for address in numbered_objects(known.codes, name):
+                found[process, address] = None
             for address in addresses:
                 found[process, address] = None
             for module in self._map(process).modules():

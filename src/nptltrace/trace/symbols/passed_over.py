@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PassedOver", "bare_name", "patterns"]
 
+_SOURCES = (".py", ".java", ".kt", ".scala", ".groovy")
 _OPENING, _CLOSING = "<([", ">)]"
 
 
@@ -77,7 +78,7 @@ class PassedOver:
         return next((n for n, frame in enumerate(frames) if not self(*frame)), 0)
 
     def _matches(self, function: str, module: str) -> bool:
-        if module.startswith(("/", "<")) or module.endswith(".py"):
+        if module.startswith("<") or module.endswith(_SOURCES) or "/" in module:
             own = (function, module, module.rpartition("/")[2])
             return bool(self._sources.fullmatch(module) or any(map(self._own.fullmatch, own)))
         if module and self._modules.fullmatch(module):

@@ -1,7 +1,8 @@
-"""Functions of Python in stacks: what the address of one stands for."""
+"""Functions of Python and methods of Java in stacks: what the address of one stands for."""
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,25 +12,30 @@ from nptltrace.trace.symbols.places.python_lines import line_of
 from nptltrace.trace.symbols.places.site import address_of_site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["PythonCode", "code_and_offset", "is_interpreter", "is_python", "read_codes"]
+__all__ = [
+    "PythonCode", "code_and_offset", "is_interpreter", "is_python", "named_object",
+    "numbered_objects", "read_codes",
+]  # fmt: skip
 
 # The version whose frames count instructions; those of others count bytes, of which an
 # instruction has two.
 _COUNTS_INSTRUCTIONS = 10
+# How the identity of a code object becomes its number.
+_HASH, _HASH_SHIFT, _PROBES = 0x9E3779B97F4A7C15, 49, 32
 _INTERPRETERS = ("python3", "libpython3")
 
 
 @dataclass(frozen=True, slots=True)
 class PythonCode:
-    """A function, or what else is compiled as one.
+    """A function, or what else is compiled as one; a method of Java, or the class of an object.
 
     Attributes:
-        function: Its name, qualified since Python 3.11.
+        function: Its name, qualified since Python 3.11; the class of an object.
         path: The source file, as the interpreter has it.
-        first_line: Where it begins.
-        minor: The version of Python 3 that compiled it.
+        first_line: Where it begins; the number of an object.
+        minor: The version of Python 3 that compiled it, or `ptt_abi.PTT_CODE_…`.
         lines: Its line table.
     """
 
@@ -41,12 +47,53 @@ class PythonCode:
 
     def line(self, instruction: int) -> int:
         """Return the line of an instruction by its number, 0 if that is not known."""
+        if self.minor == ptt_abi.PTT_CODE_JAVA:
+            return _line_of_bytecode(self.lines, instruction)
         at = instruction if self.minor == _COUNTS_INSTRUCTIONS else 2 * instruction
         return line_of(self.minor, self.lines, self.first_line, at)
 
 
+def _line_of_bytecode(lines: bytes, at: int) -> int:
+    """Return the line that the last entry before a bytecode, or at it, says; 0 for none."""
+    found = [pair for pair in struct.iter_unpack("=HH", lines) if pair[0] <= at]
+    return max(found)[1] if found else 0
+
+
+def named_object(codes: Mapping[int, PythonCode], address: int) -> str:
+    """Return the class and the number of an object that has a number instead of an address.
+
+    Args:
+        codes: Those of its process.
+        address: What stands for it, or any other address.
+
+    Returns:
+        The empty string where the address is none of these, or nothing is known of the object.
+    """
+    if not ptt_abi.PTT_NUMBERED_PLACE <= address < ptt_abi.PTT_NUMBERED_PLACE_END:
+        return ""
+    number = address - ptt_abi.PTT_NUMBERED_PLACE >> ptt_abi.PTT_NUMBERED_SHIFT
+    # where the tracer put it: see native/ring/origin/python_code.c
+    first = ((number | 1 << 63) * _HASH % 2**64) >> _HASH_SHIFT
+    for place in range(first, first + _PROBES):
+        code = codes.get(place % ptt_abi.PTT_PYTHON_CODES)
+        if code is None:
+            continue
+        if code.minor == ptt_abi.PTT_CODE_JAVA_OBJECT and code.first_line == number:
+            return f"{code.function}#{number}"
+    return ""
+
+
+def numbered_objects(codes: Mapping[int, PythonCode], name: str) -> Iterator[int]:
+    """Yield what stands for the objects of a class, or for the one of that class and number."""
+    for code in codes.values():
+        if code.minor != ptt_abi.PTT_CODE_JAVA_OBJECT:
+            continue
+        if name in {code.function, f"{code.function}#{code.first_line}"}:
+            yield ptt_abi.PTT_NUMBERED_PLACE + (code.first_line << ptt_abi.PTT_NUMBERED_SHIFT)
+
+
 def is_python(site: int) -> bool:
-    """Return whether a call site is in a function of Python."""
+    """Return whether a call site is in a function of Python, or a method of Java."""
     return ptt_abi.PTT_PYTHON_PLACE <= address_of_site(site) < ptt_abi.PTT_PYTHON_PLACE_END
 
 

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* java_waits.c - waits for monitors of Java, as the machine's agent reports them: events of a mutex and of a condition. */
+/*
+ * How the machine itself lets a thread wait, by a condition of pthread's or a futex, is a part of such a wait and not
+ * reported besides.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "java_stack.h"
+#include "layout/ptt_abi.h"
+#include "lock_types.h"
+#include "thread.h"
+
+static const void *object_of(const struct ptt_java_wait *wait)
+{
+	return (const void *)(uintptr_t)(PTT_NUMBERED_PLACE + (wait->object << PTT_NUMBERED_SHIFT));
+}
+
+static void report_type(const struct ptt_java_wait *wait, const void *object)
+{
+	if (wait->kind == PTT_JAVA_MONITOR)
+		REPORT_WITH(MUTEX, MUTEX_TYPE, mutex_type, object, wait->site, .type = PTT_LOCK_TYPE_JAVA_MONITOR);
+	else
+		REPORT_WITH(COND, COND_TYPE, mutex_type, object, wait->site, .type = PTT_LOCK_TYPE_JAVA_WAIT);
+}
+
+/* The time of day, as programs have it that wait for a condition. */
+static uint64_t deadline_of(const struct ptt_java_wait *wait)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return ptt_ns(&now) + wait->timeout_ns;
+}
+
+static void report_wait(const struct ptt_java_wait *wait, const void *object)
+{
+	if (wait->kind == PTT_JAVA_MONITOR)
+		REPORT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, object, wait->site, .owner = wait->owner);
+	else if (wait->timeout_ns)
+		REPORT_WITH(COND, COND_TIMEDWAIT_IN, cond_timedwait_in, object, wait->site, .deadline_ns = deadline_of(wait));
+	else
+		REPORT_WITH(COND, COND_WAIT_IN, cond_wait_in, object, wait->site, .mutex = {0});
+}
+
+EXPORT void __nptl_trace_java_wait(struct ptt_java_wait *wait)
+{
+	const void *object = object_of(wait);
+
+	wait->site = CALL_SITE;
+	if (wait->fresh)
+		report_type(wait, object);
+	ptt_java_now = wait;
+	report_wait(wait, object);
+	ptt_java_now = NULL;
+	wait->began = ptt_now_ns();
+	ptt_in_lock++;
+}
+
+static void report_waited(const struct ptt_java_wait *wait, const void *object, int result, uint64_t ns)
+{
+	if (wait->kind == PTT_JAVA_NOTIFY && wait->timeout_ns)
+		REPORT_WITH(COND, COND_TIMEDWAIT_OUT, cond_timedwait_out, object, wait->site, .result = result, .wait_ns = ns);
+	else if (wait->kind == PTT_JAVA_NOTIFY)
+		REPORT_WITH(COND, COND_WAIT_OUT, cond_wait_out, object, wait->site, .result = result, .wait_ns = ns);
+	else if (result)
+		REPORT_WITH(MUTEX, MUTEX_WAIT_END, mutex_wait_end, object, wait->site, .result = result, .wait_ns = ns);
+	else if (ptt_level(NPTL_DOMAIN_MUTEX) >= NPTL_LEVEL_MUTEX_TAKEN_WAITED) {
+		EMIT_WITH(MUTEX, MUTEX_TAKEN_WAITED, mutex_taken_waited, object, wait->site, .wait_ns = ns);
+		ptt_held--; /* it will not be seen when it is given back */
+	}
+}
+
+EXPORT void __nptl_trace_java_waited(const struct ptt_java_wait *wait, int result)
+{
+	ptt_in_lock--;
+	report_waited(wait, object_of(wait), result, ptt_now_ns() - wait->began);
+}
+
+EXPORT void __nptl_trace_java_name(const char *name)
+{
+	if (must_trace(THREAD, THREAD_NAME))
+		ptt_report_name(pthread_self(), name, strnlen(name, PTT_NAME_MAX), CALL_SITE);
+}

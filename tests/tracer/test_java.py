@@ -1,0 +1,133 @@
+"""Java's monitors, as the agent in its virtual machine reports them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import nptltrace
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt
+
+PROGRAM = ROOT / "tests" / "programs" / "java" / "Waits.java"
+LONG_NAME = "one that pays for all of the others"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the program printed, and what is in its trace."""
+
+    stdout: str
+    stderr: str
+    report: Any
+    check: Any
+    arguments: list[str]
+
+    def object(self, kind: str, name: str) -> Any:
+        """Return the object of a class in the report; numbers of objects do not matter."""
+        found = [
+            one
+            for one in self.report["objects"]
+            if one["kind"] == kind and one["name"].partition("#")[0] == name
+        ]
+        assert len(found) == 1, [(one["kind"], one["name"]) for one in self.report["objects"]]
+        return found[0]
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Path:
+    """A directory with the compiled program."""
+    if shutil.which("java") is None or shutil.which("javac") is None:
+        pytest.skip("there is no JDK")
+    if not (native_stage / "lib" / "libpttjava.so").is_file():
+        pytest.skip("the agent was built without a JDK")
+    place = tmp_path_factory.mktemp("java")
+    subprocess.run(["javac", "-d", place, PROGRAM], check=True)
+    return place
+
+
+def _record(ptt: Ptt, classes: Path, trace: Path, *options: str) -> Run:
+    done = ptt("record", "-q", *options, "-o", trace, "--", "java", "-cp", classes, "Waits")
+    with nptltrace.open(trace) as run:
+        process = run.source.traces[0].info.processes[0]
+        return Run(done.stdout, done.stderr, run.report(), run.check(), process.cmdline)
+
+
+@pytest.fixture(scope="module")
+def recorded(classes: Path, tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Run:
+    """The program, recorded with the agent."""
+    from tests.support import Ptt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
+        return _record(Ptt(native_stage), classes, tmp_path_factory.mktemp("traces") / "java.ptt")
+
+
+def test_program_does_not_notice(recorded: Run) -> None:
+    assert recorded.stdout == "refused\n"
+    assert recorded.stderr == ""
+
+
+def test_monitor_of_an_object(recorded: Run) -> None:
+    account = recorded.object("java-monitor", "Waits$Account")
+    assert account["waits"] == 1
+    assert account["first_site"] == "Waits.pay (Waits.java:18)"
+    [owner] = account["blamed"]
+    assert owner["name"] == "main"
+    assert owner["wait_caused_ns"] == account["wait_ns"] > 0
+
+
+def test_monitor_of_a_class(recorded: Run) -> None:
+    found = recorded.object("java-monitor", "Waits.class")
+    assert found["waits"] == 1
+    assert found["first_site"].startswith("Waits.book ")
+
+
+def test_what_is_taken_is_not_taken_for_held(recorded: Run) -> None:
+    monitors = [one for one in recorded.report["objects"] if one["kind"] == "java-monitor"]
+    assert all(one["holds"] == 0 for one in monitors)
+
+
+def test_wait_to_be_notified(recorded: Run) -> None:
+    """A wait that the machine refuses, since the monitor is not held, does not hide later ones."""
+    found = recorded.object("java-wait", "Waits$Account")
+    assert found["waits"] == 0
+    assert found["timeout_waits"] == 1
+
+
+def test_names_of_threads(recorded: Run) -> None:
+    names = {one["name"] for one in recorded.report["threads"]}
+    assert {"main", "bookkeeper", LONG_NAME} <= names
+
+
+def test_nothing_is_found(recorded: Run) -> None:
+    wrong = {"deadlock", "stuck", "lock-order-inversion", "double-lock", "use-after-destroy"}
+    assert wrong.isdisjoint(one["kind"] for one in recorded.check["findings"])
+    [machine] = [one for one in recorded.check["uncovered"] if "libjvm" in one["module"]]
+    assert "waits are seen" in machine["why"]
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_no_java(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
+    run = _record(ptt, classes, trace_dir, "--no-java")
+    assert not [one for one in run.report["objects"] if one["kind"].startswith("java-")]
+    assert not [word for word in run.arguments if "agent" in word]
+    [machine] = [one for one in run.check["uncovered"] if "libjvm" in one["module"]]
+    assert "waits for work" in machine["why"]
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_levels_and_stacks_of_none(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
+    """Without stacks nothing is known but who waits for how long, and the program goes on."""
+    run = _record(ptt, classes, trace_dir, "--stacks", "0", "--level", "1")
+    assert run.stdout == "refused\n"
+    monitors = [one for one in run.report["objects"] if one["kind"] == "java-monitor"]
+    assert sorted(one["waits"] for one in monitors) == [1, 1]
