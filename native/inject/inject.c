@@ -49,6 +49,8 @@ int ptt_injected_look(int32_t pid, struct ptt_injected *done)
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "platform/missing.h"
+
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 #define EVENT_OF(status) ((status) >> 16)
 /*

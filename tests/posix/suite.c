@@ -30,9 +30,7 @@ void suite_add(struct suite_case *c)
 
 const char *error_name(int error)
 {
-	const char *name = error ? strerrorname_np(error) : "success";
-
-	return name ? name : "no error number";
+	return error ? strerror(error) : "success";
 }
 
 bool suite_check(bool good, const char *file, int line, const char *format, ...)

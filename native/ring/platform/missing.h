@@ -7,12 +7,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Linux 5.3 and 5.9; the same number for every processor. An older kernel answers ENOSYS. */
+/* Linux 5.3, 5.9 and 5.11; the same number for every processor. An older kernel answers ENOSYS. */
 #ifndef SYS_clone3
 #define SYS_clone3 435
 #endif
 #ifndef SYS_close_range
 #define SYS_close_range 436
+#endif
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
 #endif
 
 #if !__GLIBC_PREREQ(2, 34)
