@@ -2,10 +2,6 @@
 /* once.c - pthread_once: reports the thread that runs the routine, and those that wait for it. */
 #include "once.h"
 
-/* glibc's control word: bit 1 when the routine has been run, bit 0 while it is being run. */
-#define ONCE_RUNNING 1
-#define ONCE_DONE 2
-
 /* A call in progress, on the stack of its thread. */
 struct call {
 	pthread_once_t *control;
@@ -86,7 +82,7 @@ static COLD int call_real(ptt_once_function *real, pthread_once_t *control, void
 	};
 	int result;
 
-	if (state & ONCE_RUNNING)
+	if (state & PTT_ONCE_RUNNING)
 		report_wait(&call);
 	innermost = &call;
 	result = real(control, run_routine);
@@ -99,7 +95,7 @@ int ptt_once(ptt_once_function *real, pthread_once_t *control, void (*routine)(v
 	/* acquire: a thread that sees that the routine has been run sees what it did; the real function looks again */
 	int state = __atomic_load_n(control, __ATOMIC_ACQUIRE);
 
-	if (likely(state & ONCE_DONE))
+	if (likely(state & PTT_ONCE_DONE))
 		return real(control, routine);
 	return call_real(real, control, routine, state, site);
 }

@@ -5,6 +5,10 @@
 
 #include "tracer.h"
 
+/* glibc's control word: bit 1 when the routine has been run, bit 0 while it is being run. */
+#define PTT_ONCE_RUNNING 1
+#define PTT_ONCE_DONE 2
+
 typedef int ptt_once_function(pthread_once_t *control, void (*routine)(void));
 
 /*

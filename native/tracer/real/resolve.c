@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mutex.h"
+#include "once.h"
 #if PTT_UNWINDS
 #include "wrappers.h"
 #endif
@@ -118,10 +119,25 @@ static void resolve_finder(void)
 }
 #endif
 
+/*
+ * Before glibc 2.34 dlsym() itself begins with pthread_once(), before it could find that. Only the first thread resolves, so
+ * that nobody waits for the routine. It creates a key, and to find the function for that takes dlsym() again, which then
+ * does without one: so the routine counts as run before it is.
+ */
+static int once_while_resolving(pthread_once_t *control, void (*routine)(void))
+{
+	if (!(*control & PTT_ONCE_DONE)) {
+		*control = PTT_ONCE_DONE;
+		routine();
+	}
+	return 0;
+}
+
 void ptt_resolve(void)
 {
 	void *found;
 
+	ptt_real.pthread_once = once_while_resolving;
 #define HOOK(type, name, params, args) VERSIONED(type, name, NULL, params, args)
 #define VERSIONED(type, name, version, params, args)    \
 	found = find(#name, version);                   \
