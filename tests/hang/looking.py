@@ -47,13 +47,20 @@ def running(*command: object, cwd: Path | None = None) -> Iterator[str]:
         process.wait()
 
 
-def asleep(ptt: Ptt, pid: str, threads: int) -> dict[str, Any]:
-    """Return what `ptt hang` says when so many threads have come to where they sleep."""
+def asleep(ptt: Ptt, pid: str, threads: int, *, ended: int = 0) -> dict[str, Any]:
+    """Return what `ptt hang` says when so many threads have come to where they sleep.
+
+    Args:
+        ptt: Runs it.
+        pid: The process.
+        threads: How many of its threads sleep.
+        ended: How many have ended, and are still there.
+    """
     until = time.monotonic() + 60
     while True:
         done = ptt("hang", "--format", "json", "--watch", "50ms", pid, status=None)
         found: dict[str, Any] = json.loads(done.stdout)
         still = [t for t in found["threads"] if t["waits_for"] and t["moved"] is False]
-        if len(still) == threads == len(found["threads"]) or time.monotonic() > until:
+        if len(still) == threads == len(found["threads"]) - ended or time.monotonic() > until:
             assert done.returncode == (1 if found["findings"] else 0)
             return found

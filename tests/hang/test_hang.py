@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,133 @@ def test_a_traced_program_waits_where_it_calls(
         found = asleep(ptt, pid, threads_of(case))
     assert [one["kind"] for one in found["findings"]] == [CASES[case][0]]
     assert all("waits.c:" in site for site in found["findings"][0]["sites"])
+
+
+def test_the_first_thread_has_ended(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Memory and modules of its process are then seen by another thread."""
+    program = compile_c("""
+        #include <pthread.h>
+        pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER, right = PTHREAD_MUTEX_INITIALIZER;
+        static pthread_barrier_t both;
+        static void *cross(void *mutex)
+        {
+            pthread_mutex_lock(mutex);
+            pthread_barrier_wait(&both);
+            pthread_mutex_lock(mutex == &left ? &right : &left);
+            return mutex;
+        }
+        int main(void)
+        {
+            pthread_t threads[2];
+            pthread_barrier_init(&both, 0, 2);
+            pthread_create(&threads[0], 0, cross, &left);
+            pthread_create(&threads[1], 0, cross, &right);
+            pthread_exit(0);
+        }
+    """)
+    with running(program) as pid:
+        asleep(ptt, pid, 2, ended=1)
+        done = ptt("hang", pid, status=1)
+    assert f"thread {pid} (program) has ended" in done.stdout.replace(program.name, "program")
+    assert "waits for mutex left, held by" in done.stdout
+    assert "cross+0x" in done.stdout
+
+
+def test_the_function_of_once_waits_for_a_caller(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Nothing in the object says which thread runs the function."""
+    program = compile_c(
+        """
+        #include <pthread.h>
+        pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+        pthread_once_t ready = PTHREAD_ONCE_INIT;
+        static pthread_barrier_t both;
+        static void initialise(void)
+        {
+            pthread_barrier_wait(&both);
+            pthread_mutex_lock(&registry);
+            pthread_mutex_unlock(&registry);
+        }
+        static void *load(void *unused)
+        {
+            pthread_once(&ready, initialise);
+            return unused;
+        }
+        int main(void)
+        {
+            pthread_t thread;
+            pthread_barrier_init(&both, 0, 2);
+            pthread_create(&thread, 0, load, 0);
+            pthread_mutex_lock(&registry);
+            pthread_barrier_wait(&both);
+            pthread_once(&ready, initialise);
+            return 0;
+        }
+    """,
+        "-O1",
+        "-g",
+        "-fno-optimize-sibling-calls",
+    )
+    with running(program) as pid:
+        (one,) = asleep(ptt, pid, 2)["findings"]
+    assert one["kind"] == "deadlock"
+    assert {*one["object_names"]} == {"registry", "ready"}
+    assert {site.partition("+")[0] for site in one["sites"]} == {"initialise", "main"}
+
+
+def test_a_word_of_ones_is_no_robust_mutex(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Rust's parked threads sleep on such a one."""
+    program = compile_c("""
+        #include <linux/futex.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        static unsigned parked[16] = { [4] = -1 };
+        int main(void)
+        {
+            for (;;)
+                syscall(SYS_futex, &parked[4], FUTEX_WAIT_BITSET_PRIVATE, -1, 0, 0, -1);
+        }
+    """)
+    with running(program) as pid:
+        found = asleep(ptt, pid, 1)
+    assert found["threads"][0]["waits_for"]["kind"] == "futex"
+    assert found["findings"] == []
+
+
+def test_a_deadlock_of_two_processes(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    program = compile_c("""
+        #include <pthread.h>
+        #include <sys/mman.h>
+        #include <unistd.h>
+        struct shared { pthread_mutex_t mutexes[2]; pthread_barrier_t both; };
+        int main(void)
+        {
+            struct shared *shared = mmap(0, sizeof(*shared), PROT_READ | PROT_WRITE,
+                                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+            pthread_mutexattr_t attr;
+            pthread_barrierattr_t of_both;
+            int first;
+            pthread_mutexattr_init(&attr);
+            pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+            pthread_barrierattr_init(&of_both);
+            pthread_barrierattr_setpshared(&of_both, PTHREAD_PROCESS_SHARED);
+            pthread_barrier_init(&shared->both, &of_both, 2);
+            pthread_mutex_init(&shared->mutexes[0], &attr);
+            pthread_mutex_init(&shared->mutexes[1], &attr);
+            first = fork() == 0;
+            pthread_mutex_lock(&shared->mutexes[first]);
+            pthread_barrier_wait(&shared->both);
+            pthread_mutex_lock(&shared->mutexes[!first]);
+            return 0;
+        }
+    """)
+    with running(program) as pid:
+        (one,) = asleep(ptt, pid, 1)["findings"]
+        (other,) = [tid for tid in one["threads"] if str(tid) != pid]
+        os.kill(other, signal.SIGKILL)
+    assert one["kind"] == "deadlock"
+    assert len(one["threads"]) == 2
+    assert f"held by thread {other} " in one["message"]
+    assert f" of process {other} in main+" in one["message"]
 
 
 def test_owners_are_named(ptt: Ptt, program: Callable[[str], Path]) -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "ptrace",
     "punch_hole",
     "read_memory",
+    "read_pieces",
     "register_set",
     "wake",
 ]
@@ -32,6 +33,7 @@ _M_ARENA_MAX = -8  # of <malloc.h>
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of <linux/falloc.h>
 _GETREGSET = 0x4204  # of <sys/ptrace.h>
 _SYS_FUTEX, _FUTEX_WAKE = 202, 1
+_PIECES_MAX = 1024  # IOV_MAX of <limits.h>
 
 
 class _Piece(ctypes.Structure):
@@ -93,10 +95,32 @@ def read_memory(pid: int, pieces: Sequence[tuple[int, int]]) -> bytes:
     """
     memory = ctypes.create_string_buffer(sum(size for _, size in pieces))
     here = _Piece(ctypes.addressof(memory), len(memory))
-    there = (_Piece * len(pieces))(*(_Piece(address, size) for address, size in pieces))
+    array: Any = _Piece * len(pieces)  # of which nobody knows that it takes pairs
+    there = array(*pieces)
     read = _function("process_vm_readv")
     done = 0 if read is None else read(pid, ctypes.byref(here), 1, there, len(there), 0)
     return memory.raw[: max(done, 0)]
+
+
+def read_pieces(pid: int, pieces: Sequence[tuple[int, int]]) -> list[bytes]:
+    """Return pieces of the memory of another process, nothing of one that cannot be read whole.
+
+    Args:
+        pid: The process.
+        pieces: Addresses and sizes.
+    """
+    found: list[bytes] = []
+    while len(found) < len(pieces):
+        wanted = pieces[len(found) : len(found) + _PIECES_MAX]
+        data = read_memory(pid, wanted)
+        at = 0
+        for _, size in wanted:
+            whole = at + size <= len(data)
+            found.append(data[at : at + size] if whole else b"")
+            at += size
+            if not whole:
+                break
+    return found
 
 
 def ptrace(request: int, tid: int, address: int | None = None, data: int | None = None) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttinject
@@ -86,7 +85,7 @@ class Sleepers:
                 if saved is None:
                     continue
                 found.fp = saved[_FRAME_POINTER]
-                frames = self._stacks.of(replace(thread, saved=saved))
+                frames = self._stacks.of(thread._replace(saved=saved))
             if self._is_known(frames) and self._is_outside(self._seen(frames)):
                 yield found
 

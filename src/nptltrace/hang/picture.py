@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from nptltrace.hang.once import with_runners
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
-from nptltrace.hang.stack.stacks import Stacks
-from nptltrace.hang.waits import routine_kind, wait_of
+from nptltrace.hang.stack.stacks import Stacks, stack_top
+from nptltrace.hang.waits import routine_kind, surroundings, wait_of
 from nptltrace.trace.symbols.lookup import Location
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ State = Literal["runnable", "asleep", "waiting"]
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadPicture:
+class ThreadPicture(NamedTuple):
     """A thread and what it waits for.
 
     Attributes:
+        pid: Its process.
         thread: The thread.
         wait: What it waits for; None when it runs or is ready to run.
         object_name: The global variable that it waits for, or empty.
@@ -38,6 +38,7 @@ class ThreadPicture:
         site: The call in the program that led here.
     """
 
+    pid: int
     thread: Thread
     wait: Wait | None
     object_name: str
@@ -52,8 +53,7 @@ class ThreadPicture:
         return "asleep" if self.wait.kind == "call" else "waiting"
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """The threads of a process, one after the other: they went on meanwhile, if they could.
 
     Attributes:
@@ -79,6 +79,8 @@ def look(process: Target, names: Names) -> Picture:
     stacks = Stacks(process, names.files)
     threads = process.threads()
     tids = frozenset(thread.inner_tid for thread in threads)
+    wanted = [stack_top(thread) for thread in threads if thread.sp]
+    process.read_ahead(wanted + [surroundings(process, thread) for thread in threads])
     pythons = Pythons(process, names)
     named: dict[int, str] = {0: ""}
     known: dict[tuple[Frame, ...], _Stack] = {}
@@ -97,8 +99,10 @@ def look(process: Target, names: Names) -> Picture:
         address = wait.object if wait is not None else 0
         if address not in named:
             named[address] = names.object(address)
-        found.append(ThreadPicture(thread, wait, named[address], shown, site))
-    return Picture(process.pid, process.name, process.title, tuple(found))
+        found.append(ThreadPicture(process.pid, thread, wait, named[address], shown, site))
+    process.read_ahead(())
+    threads_seen = tuple(with_runners(process, found))
+    return Picture(process.pid, process.name, process.title, threads_seen)
 
 
 class _Stack(NamedTuple):
@@ -145,15 +149,26 @@ def _with_python(
     return tuple(mixed)
 
 
+def _routines_end(frames: Sequence[Location | PythonFrame]) -> int:
+    """Return the number of the frame that called the routine in which a thread waits."""
+    end = 0
+    for number, frame in enumerate(frames):
+        kind = routine_kind(frame.function)
+        if kind == "once" and 0 < end < number:
+            break  # what waits is called by the function that this one runs
+        if kind:
+            end = number + 1
+    return end
+
+
 def _site(frames: Sequence[Location | PythonFrame], names: Names) -> str:
     """Return the first frame that is the program's own: of Python, or behind all wrappers."""
     if python := next((frame for frame in frames if isinstance(frame, PythonFrame)), None):
         return str(python)
     # In a program that is linked statically the routine has no library of its own.
-    routines = [n for n, frame in enumerate(frames) if routine_kind(frame.function)]
     behind = [
         frame
-        for frame in frames[routines[-1] + 1 if routines else 0 :]
+        for frame in frames[_routines_end(frames) :]
         if isinstance(frame, Location) and not frame.module.startswith(_LIBRARY)
     ]
     sites = (name for frame in behind if (name := names.site(frame)))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._plural import plural
 from nptltrace.hang.conditions import read_condition
+from nptltrace.hang.neighbours import with_neighbours
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from nptltrace.hang.picture import Picture, ThreadPicture
     from nptltrace.hang.stack.names import Names
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "verdicts", "waits_sentence"]
 
 _LOCKS = frozenset({"mutex", "rwlock"})
+# What one thread has at a time, though not every library notes which one.
+_OWNED = _LOCKS | {"once"}
 _FEW = 8
 # Functions by which a program has signal handlers.
 _HANDLED = frozenset(
@@ -32,8 +35,7 @@ _LEAVE_A_WAIT = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """A reason why threads never go on.
 
     Attributes:
@@ -59,45 +61,60 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
         names: Names for what lies in it.
     """
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
+    together = with_neighbours(process, picture)
+    everybody = {seen.thread.inner_tid: seen for _, one in together for seen in one.threads}
     found = [
-        *_cycles(by_tid), *_ownerless(process, by_tid), *_lost_signals(process, picture, names)
-    ]  # fmt: skip
+        *_cycles(everybody, by_tid),
+        *_ownerless(process, by_tid),
+        *_lost_signals(process, picture, names),
+    ]
     if not found and _all_blocked(picture) and not _may_handle_signals(process, names):
         found = [Verdict("stuck", _stuck_sentence(picture), picture.threads)]
-    return [one for one in found if _is_still_so(process, one.threads)]
+    processes = {one.pid: one for one, _ in together}
+    return [one for one in found if _is_still_so(processes, one.threads)]
 
 
 def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str:
     """Return what a thread waits for and its holder, as the end of a sentence."""
     wait = seen.wait
     if wait is None:
+        if seen.thread.has_ended:
+            return "has ended"
         return "can run" if seen.state == "runnable" else "sleeps"
     limit = ", with a time limit" if wait.timed else ""
     if wait.kind == "call":
         return f"sleeps in {wait.call}"
     if wait.kind == "join":
-        return f"waits for the end of {_named(wait.owner, by_tid)}{limit}"
+        return f"waits for the end of {_named(wait.owner, by_tid, seen.pid)}{limit}"
     text = f"waits for {wait.kind} {seen.object_name or hex(wait.object)}"
     if wait.kind == "rwlock":
         text += " to write" if wait.writes else " to read"
+    does = "run" if wait.kind == "once" else "held"
     if wait.owner:
-        text += f", held by {_named(wait.owner, by_tid)}"
+        text += f", {does} by {_named(wait.owner, by_tid, seen.pid)}"
     elif wait.readers:
         text += f", held by {wait.readers} reader{'s' * (wait.readers > 1)}"
+    elif wait.kind in _OWNED:
+        text += f", {does} by an unknown thread"
     return text + limit
 
 
-def _named(tid: int, by_tid: dict[int, ThreadPicture]) -> str:
+def _named(tid: int, by_tid: dict[int, ThreadPicture], pid: int) -> str:
     seen = by_tid.get(tid)
     if seen is None:
         return f"thread {tid}, which is not in this process"
-    return str(seen.thread)
+    return f"{seen.thread} of process {seen.pid}" if seen.pid != pid else str(seen.thread)
 
 
-def _cycles(by_tid: dict[int, ThreadPicture]) -> Iterator[Verdict]:
-    """Yield each cycle of threads that wait for one another without a time limit."""
+def _cycles(by_tid: dict[int, ThreadPicture], begins: Iterable[int]) -> Iterator[Verdict]:
+    """Yield each cycle of threads that wait for one another without a time limit.
+
+    Args:
+        by_tid: All threads.
+        begins: Those that lead to the cycles.
+    """
     done: set[int] = set()
-    for first in by_tid:
+    for first in begins:
         path: list[int] = []
         tid = first
         while tid in by_tid and tid not in done and tid not in path:
@@ -114,29 +131,42 @@ def _cycles(by_tid: dict[int, ThreadPicture]) -> Iterator[Verdict]:
 
 def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Verdict]:
     """Yield the waits for locks whose owners have ended."""
+    lives = cache(lambda owner, private: process.may_live(owner, private=private))
     for seen in by_tid.values():
         wait = seen.wait
         if wait is None or wait.kind not in _LOCKS or not wait.owner or wait.timed:
             continue
-        if wait.owner in by_tid or process.may_live(wait.owner, private=wait.private):
+        if wait.owner in by_tid or lives(wait.owner, wait.private):
             continue
         what = f"{wait.kind} {seen.object_name or hex(wait.object)}"
+        if wait.private and (parent := process.parent_with(wait.owner)):
+            yield Verdict(
+                "deadlock",
+                f"{seen.thread} waits for {what}{_at(seen)}, which thread {wait.owner} of process "
+                f"{parent} held when it forked this process, in which nobody can give it back",
+                (seen,),
+            )
+            continue
+        # Ids grow: one that is smaller than all of this process is not one of its own threads.
+        is_older = wait.private and wait.owner < min(by_tid)
+        forked = ", or when this process was forked" if is_older else ""
         yield Verdict(
             "exit-holding-lock",
             f"{seen.thread} waits for {what}{_at(seen)}, which "
-            f"thread {wait.owner} held when it ended",
+            f"thread {wait.owner} held when it ended{forked}",
             (seen,),
         )
 
 
 def _all_blocked(picture: Picture) -> bool:
     """Return whether every thread waits, without a limit, for what only another one can do."""
-    return bool(picture.threads) and all(
+    left = [seen for seen in picture.threads if not seen.thread.has_ended]
+    return bool(left) and all(
         seen.wait is not None
         and seen.wait.kind not in {"call", "futex"}
         and seen.wait.private
         and not seen.wait.timed
-        for seen in picture.threads
+        for seen in left
     )
 
 
@@ -190,10 +220,6 @@ def _at(seen: ThreadPicture) -> str:
     return f" in {seen.site}" if seen.site else ""
 
 
-def _is_still_so(process: Target, threads: Sequence[ThreadPicture]) -> bool:
+def _is_still_so(processes: dict[int, Target], threads: Sequence[ThreadPicture]) -> bool:
     """Return whether none of the threads has run since it was looked at."""
-    for seen in threads:
-        now = process.thread(seen.thread.tid)
-        if now is None or now.switches != seen.thread.switches or now.call != seen.thread.call:
-            return False
-    return True
+    return not any(processes[seen.pid].has_run(seen.thread) for seen in threads)

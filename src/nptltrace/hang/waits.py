@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.targets.thread import Thread
 
-__all__ = ["Wait", "routine_kind", "wait_of"]
+__all__ = ["Wait", "routine_kind", "surroundings", "wait_of"]
 
 # futex(), by architecture, and what calls are named that threads sleep in for long.
 _FUTEX = {"x86_64": 202, "aarch64": 98}
@@ -38,7 +38,11 @@ _CALLS = {
 _WAIT, _LOCK_PI, _WAIT_BITSET, _WAIT_REQUEUE_PI, _LOCK_PI2 = 0, 6, 9, 11, 13
 _PRIVATE, _OPERATION = 128, 127
 _TID = 0x3FFF_FFFF
-_INHERITS = 32
+# The largest id of a thread that the kernel gives.
+_TID_MAX = 1 << 22
+# Bits of the kind of a mutex, and of the word of a robust one.
+_ROBUST, _INHERITS = 16, 32
+_WAITERS = 1 << 31
 # Words of a rwlock: what a thread waits on that waits for the other phase, or for its own; of the
 # number of readers, that it is the writers' phase, and that one of them has the lock.
 _USED, _BUSY = 2, 3
@@ -80,8 +84,7 @@ _RUST = {
 _KIND_OF = {routine: kind for kind, routines in _ROUTINES.items() for routine in routines}
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """What a thread waits for.
 
     Attributes:
@@ -134,7 +137,15 @@ def wait_of(process: Target, thread: Thread, tids: frozenset[int], routine: str)
     # Another process can wake a thread through memory that both have mapped; a thread's end
     # always comes from its own process, though the kernel says so by a word that is not private.
     private = bool(operation & _PRIVATE) or found.kind == "join"
-    return replace(found, timed=bool(limit), private=private, word=address)
+    return found._replace(timed=bool(limit), private=private, word=address)
+
+
+def surroundings(process: Target, thread: Thread) -> tuple[int, int]:
+    """Return address and size of the memory that says what a thread waits for; 0 of none."""
+    call = thread.call
+    if call is None or call.number != _FUTEX.get(process.machine):
+        return 0, 0
+    return call.arguments[0] - _BEFORE, _BEFORE + _BEHIND
 
 
 @cache
@@ -155,7 +166,7 @@ def _rust_kind(function: str) -> str:
     return next((kind for kind, pattern in _RUST.items() if pattern.search(function)), "")
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Futex:
     """A futex that a thread sleeps on.
 
@@ -236,14 +247,14 @@ class _Futex:
         if not found:
             return None
         lock, _, owner, users, kind = found
-        robust = self.value & ~_TID and self.value & _TID
-        if kind & ~0x3FF or users > 1 << 22:
+        if kind & ~0x3FF or users > _TID_MAX:
             return None
-        if robust:
+        # Others sleep on words with high bits as well: Rust's parked threads on one that is -1.
+        if kind & _ROBUST and self.value & _WAITERS and 0 < lock & _TID <= _TID_MAX:
             return Wait("mutex", self.address, lock & _TID)
-        if self.value != 2 or lock > 2 or not owner or users == 0:  # noqa: PLR2004 -- lock with waiters
-            return None
-        if owner in self.tids or self.kind == "mutex":
+        # the word of another lock with waiters
+        is_held = self.value == 2 and lock <= 2 and 0 < owner <= _TID_MAX and users > 0  # noqa: PLR2004
+        if is_held and (owner in self.tids or self.kind == "mutex"):
             return Wait("mutex", self.address, owner)
         return None
 

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from nptltrace.hang.targets.thread import Thread
     from nptltrace.trace.symbols.places.module_table import Module
 
-__all__ = ["Frame", "Stacks"]
+__all__ = ["Frame", "Stacks", "stack_top"]
 
 _DEPTH = 64
 # As much of a stack is read at a time.
 _PIECE = 1 << 12
+# So much of it is read of all threads at once: what functions take in which threads sleep.
+_TOP = 1 << 9
 _WORD = struct.Struct("=Q").unpack_from
 # How far a frame is looked for where no table leads to it.
 _SEARCHED = 1 << 12
@@ -84,6 +86,11 @@ class _Walk:
         self.is_exact = not thread.saved
 
 
+def stack_top(thread: Thread) -> tuple[int, int]:
+    """Return address and size of the part of a thread's stack that is wanted of most threads."""
+    return thread.sp & ~7, _TOP
+
+
 class Stacks:
     """Walks stacks of one process.
 
@@ -114,10 +121,7 @@ class Stacks:
             return []
         memory = _Memory(self._process, thread.sp)
         for words, frames in self._ways.get(thread.pc, ()) if not thread.saved else ():
-            if all(
-                memory.word(thread.sp + at) == (thread.sp + value if is_place else value)
-                for at, value, is_place in words
-            ):
+            if _leads_the_same_way(memory, thread.sp, words):
                 return frames
         walk = _Walk(thread, self._registers, memory)
         while len(walk.frames) < _DEPTH:
@@ -174,11 +178,33 @@ class Stacks:
         for at in range(begin, begin + _SEARCHED, 8):
             pointer, address = memory.word(at), memory.word(at + 8)
             if pointer is None or address is None:
-                return None
+                break
             if at < pointer < at + (1 << 20) and not pointer & 7 and self._is_return(address):
                 known.clear()
                 known[self._registers.stack] = at + 16
                 known[self._registers.frame] = pointer
+                return Frame(address, guessed=True)
+        return self._search_caller(known, memory)
+
+    def _search_caller(self, known: dict[int, int], memory: _Memory) -> Frame | None:
+        """Look for a return address whose table leads on from there to another one.
+
+        What was called by a function that keeps something else in the frame pointer's register
+        has saved no frame pointer: a callback of the C library.
+        """
+        begin = known[self._registers.stack]
+        for at in range(begin, begin + _SEARCHED, 8):
+            address = memory.word(at)
+            if address is None:
+                return None
+            row = self._row(address - 1) if self._is_return(address) else None
+            if row is None or row.signal or row.register != self._registers.stack:
+                continue
+            behind = row.saved.get(row.returns)
+            further = memory.word(at + 8 + row.offset + behind) if behind is not None else None
+            if further is not None and self._is_return(further):
+                known.clear()
+                known[self._registers.stack] = at + 8
                 return Frame(address, guessed=True)
         return None
 
@@ -216,6 +242,13 @@ class Stacks:
         return table.row(address - (module.bias or 0))
 
 
+def _leads_the_same_way(memory: _Memory, top: int, words: Sequence[_Word]) -> bool:
+    for at, value, is_place in words:  # thousands of times
+        if memory.word(top + at) != (top + value if is_place else value):
+            return False
+    return True
+
+
 class _Memory:
     """A stack, read a piece at a time."""
 
@@ -230,7 +263,8 @@ class _Memory:
         if not 0 <= at < 1 << 24 or at & 7:
             return None
         while at + 8 > len(self._data) and not self._whole:
-            more = self._process.read(self._begin + len(self._data), _PIECE)
+            size = _PIECE if self._data else _TOP
+            more = self._process.read(self._begin + len(self._data), size)
             self._data += more
-            self._whole = len(more) < _PIECE
+            self._whole = len(more) < size
         return int(_WORD(self._data, at)[0]) if at + 8 <= len(self._data) else None

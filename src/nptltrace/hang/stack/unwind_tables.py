@@ -6,10 +6,12 @@ import bisect
 import struct
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from nptltrace.trace.symbols.elf.sections import Sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 __all__ = ["Row", "UnwindTable"]
@@ -100,37 +102,34 @@ class UnwindTable:
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        from elftools.common.exceptions import ELFError
-        from elftools.elf.elffile import ELFFile
-
         self._frames, self._at = b"", 0
         self._header, self._header_at = b"", 0
+        self._commons: dict[int, _Common] = {}
         for path in paths:
             try:
                 with path.open("rb") as file:
-                    elf: Any = ELFFile(file)
+                    elf = Sections(file.fileno())
                     self._frames, self._at = _section(elf, ".eh_frame")
                     self._header, self._header_at = _section(elf, ".eh_frame_hdr")
-            except (OSError, ELFError, ValueError, KeyError):
+            except (OSError, ValueError):
                 continue
             if self._frames:
                 return
 
     @cached_property
-    def _functions(self) -> tuple[list[int], list[int]]:
-        """Where functions begin, in order, and where what is said of each is."""
+    def _functions(self) -> Sequence[int]:
+        """Where functions begin, in order, each followed by where what is said of it is."""
         header = self._header
         if len(header) < 12 or header[3] != _TABLE or header[2] != _UNSIGNED4:  # noqa: PLR2004
             return self._listed()
         at = 4 + (4 if header[1] & 15 in {_SIGNED4, _UNSIGNED4} else 8)
         (count,) = struct.unpack_from("<I", header, at)
         count = min(count, (len(header) - at - 4) // 8)
-        numbers = struct.unpack_from(f"<{2 * count}i", header, at + 4)
-        base = self._header_at
-        return [base + n for n in numbers[::2]], [base + n for n in numbers[1::2]]
+        # The table of a large program has a hundred thousand of them, and few are asked for.
+        return memoryview(header)[at + 4 : at + 4 + 8 * count].cast("i")
 
-    def _listed(self) -> tuple[list[int], list[int]]:
-        """Go through all entries, for a file without a sorted table: a static program."""
+    def _listed(self) -> Sequence[int]:
+        """Go through all entries, for a file without a sorted table."""
         found: list[tuple[int, int]] = []
         data = _Bytes(self._frames, 0)
         try:
@@ -142,21 +141,22 @@ class UnwindTable:
                 end, pointer = data.at + size, data.at
                 if common := data.one("<i"):
                     place = self._pointer(data, self._common(pointer - common).encoding)
-                    found.append((place, self._at + begin))
+                    found.append((place - self._header_at, self._at + begin - self._header_at))
                 data.at = end
         except (IndexError, struct.error, ValueError, KeyError):
             pass  # what was read until there is as good
         found.sort()
-        return [place for place, _ in found], [entry for _, entry in found]
+        return [number for pair in found for number in pair]
 
     def row(self, address: int) -> Row | None:
         """Return what holds at an address as the file counts it, None where nothing is known."""
-        begins, entries = self._functions
-        number = bisect.bisect_right(begins, address) - 1
-        if number < 0:
+        pairs = self._functions
+        wanted = address - self._header_at
+        pair = bisect.bisect_right(range(0, len(pairs), 2), wanted, key=pairs.__getitem__) - 1
+        if pair < 0:
             return None
         try:
-            return self._row(entries[number] - self._at, address)
+            return self._row(pairs[2 * pair + 1] + self._header_at - self._at, address)
         except (IndexError, struct.error, ValueError, KeyError):
             return None
 
@@ -180,6 +180,11 @@ class UnwindTable:
         return program.row if program.row.register >= 0 else None
 
     def _common(self, at: int) -> _Common:
+        if at not in self._commons:
+            self._commons[at] = self._read_common(at)
+        return self._commons[at]
+
+    def _read_common(self, at: int) -> _Common:
         data = _Bytes(self._frames, at)
         end = data.one("<I") + data.at
         data.at += 4
@@ -210,12 +215,10 @@ class UnwindTable:
         return value + place if encoding & 0x70 == _RELATIVE else value
 
 
-def _section(elf: Any, name: str) -> tuple[bytes, int]:
+def _section(elf: Sections, name: str) -> tuple[bytes, int]:
     """Return contents and address of a section; a debug file has its header alone."""
-    section = elf.get_section_by_name(name)
-    if section is None or section["sh_type"] == "SHT_NOBITS":
-        return b"", 0
-    return section.data(), section["sh_addr"]
+    section = elf.named(name)
+    return (elf.data(section), section.address) if section is not None else (b"", 0)
 
 
 class _Program:

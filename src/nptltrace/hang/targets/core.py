@@ -19,6 +19,7 @@ from nptltrace.recording.program_headers import read_elf
 from nptltrace.trace.symbols.places.module_table import Module, ModuleMap
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from nptltrace.hang.targets.core_notes import CoreNotes
@@ -151,6 +152,23 @@ class Core:
     def thread(self, tid: int) -> Thread | None:
         """Return one of its threads: it is for ever as it was."""
         return self._threads.get(tid)
+
+    def has_run(self, thread: Thread) -> bool:
+        """Return False: nothing moves any more."""
+        del thread
+        return False
+
+    def parent_with(self, inner_tid: int) -> int:
+        """Return 0: it is not known."""
+        del inner_tid
+        return 0
+
+    def process_of(self, tid: int) -> None:
+        """Return None: other processes are not in the file."""
+        del tid
+
+    def read_ahead(self, pieces: Sequence[tuple[int, int]]) -> None:
+        """Do nothing: the file is at hand."""
 
     @cached_property
     def _inner(self) -> dict[int, int]:

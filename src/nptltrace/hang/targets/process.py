@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nptltrace._binding.libc import read_memory
+from nptltrace._binding.libc import read_memory, read_pieces
 from nptltrace.errors import NativeError, PttError
 from nptltrace.hang.targets.mapped import Mapping as MappedFile
 from nptltrace.hang.targets.mapped import modules_of
@@ -18,7 +18,7 @@ from nptltrace.hang.targets.thread import Call, Thread
 from nptltrace.trace.symbols.places.module_table import ModuleMap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from nptltrace.hang.targets.registers import Registers
     from nptltrace.trace.symbols.places.module_table import Module
@@ -27,11 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Process"]
 
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) \S+ \d+ +(/.*)")
-# What is wanted of `status`, of which there may be thousands, in its order.
-_STATUS = re.compile(
-    r"Name:\t(.*)\n(?:.*\n)*?State:\t(.)(?:(?:.*\n)*?NSpid:(?:.*\t)(\d+)\n)?"
-    r"(?:.*\n)*?voluntary_ctxt_switches:\t(\d+)\nnonvoluntary_ctxt_switches:\t(\d+)"
-)
 _PAGE = 4096
 _SHORT = 1 << 14
 # Signals that wake nobody: those that the thread library takes for itself, cancellation and changes
@@ -58,12 +53,18 @@ class Process:
         self.pid = pid
         self.machine = os.uname().machine
         self.remarks: list[str] = []
-        self.stopped: Mapping[int, Registers] = {}
         self._place = Path("/proc") / str(pid)
+        # The thread by which memory and modules are seen: a first one that has ended has none.
+        self._entry = pid
+        self._ahead: dict[int, bytes] = {}
+        self.stopped: Mapping[int, Registers] = {}
         status = self._text("status")
         if not status:
             raise PttError(f"there is no process {pid}")
         self.name = _value(status, "Name")
+        self._is_inside = len(_value(status, "NSpid").split()) > 1
+        if _value(status, "State")[:1] == "Z":
+            self.threads()
         caught = int(_value(status, "SigCgt") or "0", 16)
         self.handles_signals = bool(caught & ~_NOT_WAKING)
         try:
@@ -84,16 +85,18 @@ class Process:
             ids = sorted(map(int, os.listdir(self._place / "task")))  # noqa: PTH208 -- names only
         except OSError:
             return []
-        return [thread for tid in ids if (thread := self.thread(tid)) is not None]
+        found = [thread for tid in ids if (thread := self.thread(tid)) is not None]
+        self._entry = next((thread.tid for thread in found if not thread.has_ended), self.pid)
+        return found
 
     def thread(self, tid: int) -> Thread | None:
         """Return one of its threads as it is now, None when it is gone."""
-        place = f"{self._place}/task/{tid}"
+        place = f"/proc/{self.pid}/task/{tid}"
         status, words = _read(f"{place}/status"), _read(f"{place}/syscall").split()
-        found = _STATUS.match(status)
-        if found is None or not words:
+        if not status or not words:
             return None
-        name, state, inner, *switches = found.groups()
+        name, state = _value(status, "Name"), _value(status, "State")[:1]
+        inner = int(_value(status, "NSpid").split()[-1]) if self._is_inside else tid
         call, sp, pc = None, 0, 0
         saved: dict[int, int] = {}
         if (registers := self.stopped.get(tid)) is not None:
@@ -103,9 +106,17 @@ class Process:
             number, *numbers = [int(word, 0) for word in words]
             *arguments, sp, pc = numbers
             call = Call(number, tuple(arguments)) if number >= 0 else None
-        return Thread(
-            tid, int(inner or tid), name, state, call, sp, pc, sum(map(int, switches)), saved
-        )
+        return Thread(tid, inner, name, state, call, sp, pc, _switches(status), saved)
+
+    def has_run(self, thread: Thread) -> bool:
+        """Return whether one of its threads has run, or has ended, since it was looked at."""
+        if thread.tid in self.stopped:
+            return False
+        status = _read(f"/proc/{self.pid}/task/{thread.tid}/status")
+        if not status:
+            return True
+        # One that was woken and has not slept again has not left a processor since.
+        return _value(status, "State")[:1] == "R" or _switches(status) != thread.switches
 
     def running(self) -> list[int]:
         """Return the ids of the threads that run or could, and are not stopped by a tracer."""
@@ -119,13 +130,26 @@ class Process:
         """Return memory of the process, less of it where not all can be read."""
         if not 0 < address < 1 << 63 or size <= 0:
             return b""
-        whole = read_memory(self.pid, [(address, size)])
+        ahead = self._ahead.get(address, b"")
+        if size <= len(ahead):
+            return ahead[:size]
+        whole = read_memory(self._entry, [(address, size)])
         if len(whole) == size:
             return whole
         # A page that cannot be read ends the whole call, unless pages are named one by one.
         pages = range((address // _PAGE + 1) * _PAGE, address + size, _PAGE)
         ends = pairwise([address, *pages, address + size])
-        return read_memory(self.pid, [(begin, end - begin) for begin, end in ends])
+        return read_memory(self._entry, [(begin, end - begin) for begin, end in ends])
+
+    def read_ahead(self, pieces: Sequence[tuple[int, int]]) -> None:
+        """Have many pieces of memory at hand for `read`, in place of those of the last time.
+
+        Args:
+            pieces: Addresses and sizes.
+        """
+        wanted = [piece for piece in dict.fromkeys(pieces) if 0 < piece[0] < 1 << 63]
+        data = read_pieces(self._entry, wanted)
+        self._ahead = {address: found for (address, _), found in zip(wanted, data, strict=True)}
 
     def may_live(self, inner_tid: int, *, private: bool) -> bool:
         """Return whether a thread that is not among its threads lives.
@@ -136,21 +160,48 @@ class Process:
         """
         if private:
             return any(thread.inner_tid == inner_tid for thread in self.threads())
-        seen = self._place / "root/proc"
+        seen = self._place / f"task/{self._entry}/root/proc"
         own = _value(self._text("status"), "NSpid").split()[-1:]
         # Where it has no /proc of its own PID namespace, nothing can be known.
-        return not own or not (seen / own[0]).exists() or (seen / str(inner_tid)).exists()
+        return not own or not _exists(seen / own[0]) or _exists(seen / str(inner_tid))
+
+    def process_of(self, tid: int) -> Process | None:
+        """Return the other process that a thread is one of, None if it cannot be looked into.
+
+        Args:
+            tid: The thread, by the id that the process has for it.
+        """
+        leader = _value(_read(f"/proc/{tid}/status"), "Tgid")
+        # Ids of another PID namespace mean something else here.
+        if self._is_inside or not leader or int(leader) == self.pid:
+            return None
+        try:
+            return Process(int(leader))
+        except PttError:
+            return None
+
+    def parent_with(self, inner_tid: int) -> int:
+        """Return the parent process if a thread is one of its threads, 0 if not.
+
+        Args:
+            inner_tid: The thread, by the id that the process has for it.
+        """
+        parent = _value(self._text("status"), "PPid")
+        if self._is_inside or not _exists(Path(f"/proc/{parent}/task/{inner_tid}")):
+            return 0
+        return int(parent)
 
     @cached_property
     def modules(self) -> list[Module]:
         """The files that its code comes from; in another mount namespace, by a path of this one."""
-        root = self._place / "root"
+        place = self._place / "task" / str(self._entry)
+        root = place / "root"
         try:
-            same = root.samefile("/") and (self._place / "ns/mnt").samefile("/proc/self/ns/mnt")
+            same = root.samefile("/") and (place / "ns/mnt").samefile("/proc/self/ns/mnt")
         except OSError:
             same = True
         try:
-            text = (self._place / "maps").read_text(encoding="utf-8", errors="replace")
+            text = (place / "maps").read_text(encoding="utf-8", errors="replace")
         except OSError:
             text = ""
         found = (_MAPPING.fullmatch(line) for line in text.splitlines())
@@ -210,6 +261,20 @@ def _read(path: str) -> str:
             os.close(file)
     except OSError:
         return ""
+
+
+def _exists(path: Path) -> bool:
+    """Return whether something is there: below a process that ends even asking for it fails."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _switches(status: str) -> int:
+    """Return how often a thread has left a processor, by itself or not."""
+    words = status[status.find("\nvoluntary_ctxt_switches:") :].split()
+    return int(words[1]) + int(words[3])
 
 
 def _value(status: str, name: str) -> str:

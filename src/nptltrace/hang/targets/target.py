@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from nptltrace.hang.targets.thread import Thread
     from nptltrace.trace.symbols.places.module_table import Module, ModuleMap
@@ -61,6 +61,30 @@ class Target(Protocol):
 
     def read(self, address: int, size: int) -> bytes:
         """Return memory of it, less of it where not all can be read."""
+
+    def parent_with(self, inner_tid: int) -> int:
+        """Return the parent process if a thread is one of its threads, 0 if not, or not known.
+
+        Args:
+            inner_tid: The thread, by the id that the process has for it.
+        """
+
+    def process_of(self, tid: int) -> Target | None:
+        """Return the other process that a thread is one of, None if it cannot be looked into.
+
+        Args:
+            tid: The thread, by the id that the process has for it.
+        """
+
+    def read_ahead(self, pieces: Sequence[tuple[int, int]]) -> None:
+        """Have many pieces of memory at hand for `read`, in place of those of the last time.
+
+        Args:
+            pieces: Addresses and sizes.
+        """
+
+    def has_run(self, thread: Thread) -> bool:
+        """Return whether one of its threads has run, or has ended, since it was looked at."""
 
     def may_live(self, inner_tid: int, *, private: bool) -> bool:
         """Return whether a thread that is not among its threads may live.

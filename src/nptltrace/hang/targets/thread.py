@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["Call", "Thread"]
 
+_NONE: Mapping[int, int] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Call:
+
+class Call(NamedTuple):
     """A system call that a thread is in.
 
     Attributes:
@@ -24,8 +25,7 @@ class Call:
     arguments: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(NamedTuple):
     """A thread at one moment.
 
     Attributes:
@@ -49,7 +49,12 @@ class Thread:
     sp: int = 0
     pc: int = 0
     switches: int = 0
-    saved: Mapping[int, int] = field(default_factory=dict)
+    saved: Mapping[int, int] = _NONE
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is a first thread that has ended before the others."""
+        return self.state in {"Z", "X"}
 
     def __str__(self) -> str:
         """Return it as `thread 4711 (worker)`."""

@@ -20,6 +20,8 @@ __all__ = ["PassedOver", "bare_name", "patterns"]
 
 _SOURCES = (".py", ".java", ".kt", ".scala", ".groovy")
 _OPENING, _CLOSING = "<([", ">)]"
+# What else than `*` stands for other characters in a pattern.
+_SPECIAL = frozenset("?[")
 
 
 class PassedOver:
@@ -40,20 +42,20 @@ class PassedOver:
         return (*functions, *modules, *sources, *self._given)
 
     @cached_property
-    def _functions(self) -> re.Pattern[str]:
-        return _matcher((*_built_in()[0], *self._given))
+    def _functions(self) -> _Matcher:
+        return _Matcher((*_built_in()[0], *self._given))
 
     @cached_property
-    def _modules(self) -> re.Pattern[str]:
-        return _matcher((*_built_in()[1], *self._given))
+    def _modules(self) -> _Matcher:
+        return _Matcher((*_built_in()[1], *self._given))
 
     @cached_property
-    def _sources(self) -> re.Pattern[str]:
-        return _matcher(_built_in()[2])
+    def _sources(self) -> _Matcher:
+        return _Matcher(_built_in()[2])
 
     @cached_property
-    def _own(self) -> re.Pattern[str]:
-        return _matcher(self._given)
+    def _own(self) -> _Matcher:
+        return _Matcher(self._given)
 
     def __call__(self, function: str, module: str) -> bool:
         """Return whether a frame is passed over.
@@ -80,14 +82,12 @@ class PassedOver:
     def _matches(self, function: str, module: str) -> bool:
         if module.startswith("<") or module.endswith(_SOURCES) or "/" in module:
             own = (function, module, module.rpartition("/")[2])
-            return bool(self._sources.fullmatch(module) or any(map(self._own.fullmatch, own)))
-        if module and self._modules.fullmatch(module):
+            return bool(self._sources(module) or any(map(self._own, own)))
+        if module and self._modules(module):
             return True
         if not function:
             return False
-        return bool(
-            self._functions.fullmatch(function) or self._functions.fullmatch(bare_name(function))
-        )
+        return self._functions(function) or self._functions(bare_name(function))
 
 
 def patterns(text: str) -> list[str]:
@@ -121,8 +121,45 @@ def bare_name(function: str) -> str:
     return function[begin:end]
 
 
-def _matcher(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(translate, patterns)) or "(?!)")
+class _Matcher:
+    """Says whether a text matches one of some patterns.
+
+    Regular expressions take longer to compile than most commands need them: there are none for
+    patterns in which only `*` stands for something else, as in nearly all.
+
+    Args:
+        patterns: As those of a shell.
+    """
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        given = list(patterns)
+        simple = [one.split("*") for one in given if not _SPECIAL & set(one)]
+        self._begins = tuple(one[0] for one in simple if len(one) == 2 and not one[1])  # noqa: PLR2004 -- text and *
+        self._parts = [one for one in simple if len(one) != 2 or one[1]]  # noqa: PLR2004 -- as above
+        others = [translate(one) for one in given if _SPECIAL & set(one)]
+        self._others = re.compile("|".join(others)) if others else None
+
+    def __call__(self, text: str) -> bool:
+        """Return whether the whole text matches."""
+        if text.startswith(self._begins) or any(_fits(text, parts) for parts in self._parts):
+            return True
+        return self._others is not None and self._others.fullmatch(text) is not None
+
+
+def _fits(text: str, parts: Sequence[str]) -> bool:
+    """Return whether a text is some parts with anything between them."""
+    first, last = parts[0], parts[-1]
+    if len(parts) == 1:
+        return text == first
+    at, end = len(first), len(text) - len(last)
+    if at > end or not text.startswith(first) or not text.endswith(last):
+        return False
+    for part in parts[1:-1]:
+        at = text.find(part, at, end)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
 
 
 @cache

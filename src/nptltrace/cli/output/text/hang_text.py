@@ -79,7 +79,11 @@ def _summary(picture: Picture, found: Sequence[Verdict]) -> str:
 
 
 def _wrap(text: str, indent: str) -> Iterator[str]:
+    width = columns()
+    if len(indent) + len(text) <= width:
+        yield indent + text
+        return
     yield from textwrap.wrap(
-        text, columns(), initial_indent=indent, subsequent_indent=f"{indent}  ",
+        text, width, initial_indent=indent, subsequent_indent=f"{indent}  ",
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip

@@ -68,8 +68,11 @@ class ModuleFiles:
     def _remark(self, module: Module, began_ns: int | None) -> None:
         """Say why there are no names although there is a file."""
         place = Path(module.path)
-        if not module.path.startswith("/") or not place.is_file():
-            return
+        try:
+            if not module.path.startswith("/") or not place.is_file():
+                return
+        except OSError:
+            return  # it lies below the root of a process that has ended
         if module.build_id:
             why = "is not the file that ran (another build-id)"
         elif began_ns is None or place.stat().st_mtime_ns <= began_ns:

@@ -1,0 +1,70 @@
+"""Which thread runs the function that others wait for in `pthread_once()`.
+
+The object names nobody. Around the function glibc has a handler for cancellation on the stack, in
+which a function of its own is followed by the address of the object.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from nptltrace.hang.waits import routine_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from nptltrace.hang.picture import ThreadPicture
+    from nptltrace.hang.targets.target import Target
+
+__all__ = ["with_runners"]
+
+# So much of a stack is looked through.
+_STACK = 1 << 16
+_ONCE = "once"
+
+
+def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[ThreadPicture]:
+    """Return the threads with the owners of what they wait for in `pthread_once()`.
+
+    Args:
+        process: Whose they are.
+        threads: As they were seen.
+    """
+    wanted = {s.wait.object for s in threads if s.wait is not None and s.wait.kind == _ONCE}
+    if not wanted:
+        return list(threads)
+    runners = {
+        address: seen.thread.inner_tid
+        for seen in threads
+        if _runs_one(seen)
+        for address in _handled(process, seen.thread.sp, wanted)
+    }
+    return [
+        seen._replace(wait=seen.wait._replace(owner=runners.get(seen.wait.object, 0)))
+        if seen.wait is not None and seen.wait.kind == _ONCE
+        else seen
+        for seen in threads
+    ]
+
+
+def _runs_one(seen: ThreadPicture) -> bool:
+    """Return whether a thread is in such a function, and not only waits for one."""
+    routines = [routine_kind(frame.function) for frame in seen.frames]
+    begin = 0
+    if seen.wait is not None and seen.wait.kind == _ONCE:
+        # What it waits in may be two functions, one of which calls the other.
+        begin = next((n for n, kind in enumerate(routines) if kind == _ONCE), 0)
+        while begin < len(routines) and routines[begin] == _ONCE:
+            begin += 1
+    return _ONCE in routines[begin:]
+
+
+def _handled(process: Target, sp: int, wanted: Collection[int]) -> Iterator[int]:
+    """Yield the objects that stand behind a place in the code on a stack."""
+    data = process.read(sp & ~7, _STACK)
+    words = struct.unpack(f"<{len(data) // 8}Q", data[: len(data) & ~7])
+    for before, word in pairwise(words):
+        if word in wanted and process.map.only(before) is not None:
+            yield word
