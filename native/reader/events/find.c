@@ -10,6 +10,15 @@ struct search {
 	int64_t room;
 };
 
+/* The number of the stack of an event, 0 where it has none. */
+static uint32_t stack_of(const uint8_t *p, const uint8_t *end)
+{
+	while ((p += PTT_SLOT_SIZE) < end && rd_slot_skipped(rd_u64(p)))
+		if ((rd_u16(p) & PTT_ID_MASK) == PTT_ID_STACK)
+			return rd_slot_stack(rd_u64(p + 8));
+	return 0;
+}
+
 static void take(struct search *search, const struct rd_packet *packet, const struct rd_clock *clock,
 		 const uint8_t *p, const uint8_t *end)
 {
@@ -27,7 +36,7 @@ static void take(struct search *search, const struct rd_packet *packet, const st
 	out->site[i] = rd_site_of(sites, address, w0 & PTT_ID_MASK, ticks);
 	out->payload[i] = rd_payload(p, end, w0 & PTT_ID_MASK);
 	if (out->stack)
-		out->stack[i] = 0; /* a search is for names and the like */
+		out->stack[i] = stack_of(p, end);
 }
 
 static uint32_t number_of(const struct rd_map *map, uint64_t a, uint64_t b)

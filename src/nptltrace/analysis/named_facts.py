@@ -43,6 +43,7 @@ class Facts:
         self._source, self._symbols = source, symbols
         self._threads, self._steps = check.table("threads"), check.table("steps")
         self._processes = source.processes()
+        self._named: dict[tuple[int, int], str] = {}
         self._of: dict[str, list[Fact]] = {name: [] for name in libptttrack_facts.FACTS}
         for row in check.table("facts")[1:]:
             if not int(row["flags"]) & libptttrack_facts.DROPPED:
@@ -62,8 +63,13 @@ class Facts:
         return self._processes[process].pid if process < len(self._processes) else 0
 
     def object_name(self, process: int, address: int) -> str:
-        """Return the name of an object, or its address."""
-        name = self._symbols.object_name(process, address) if self._symbols is not None else ""
+        """Return the name of an object, as the last step that names it has it, or its address."""
+        return self._named.get((process, address)) or self._name(process, address)
+
+    def _name(self, process: int, address: int, kind: int = 0, at_ns: int | None = None) -> str:
+        name = ""
+        if self._symbols is not None:
+            name = self._symbols.object_name(process, address, kind, at_ns)
         return name or f"{address:#x}"
 
     def _fact(self, row: Any) -> Fact:
@@ -81,6 +87,10 @@ class Facts:
     def _step(self, row: Any) -> Step:
         what = libptttrack_facts.STEPS[int(row["what"])]
         process, address = int(row["process"]), int(row["object"])
+        name = ""
+        if address:
+            name = self._name(process, address, int(row["kind"]), int(row["ts"]))
+            self._named[process, address] = name
         thread, other = int(row["thread"]), int(row["other"])
         mutex = int(row["value"]) if what == "cond" else 0
         return Step(
@@ -97,7 +107,7 @@ class Facts:
             other_id=other,
             kind=_kind(what, int(row["kind"]), int(row["value"])),
             address=address,
-            name=self.object_name(process, address) if address else "",
+            name=name,
             mutex_address=mutex,
             mutex_name=self.object_name(process, mutex) if mutex else "",
             site=self._site(process, int(row["site"])),

@@ -250,7 +250,7 @@ class _Sentences:
         """Return a violation with its events and a sentence."""
         rows = sorted(row.event[: row.event_count], key=lambda event: event.ts)
         rule, kind = self._rules[row.rule], KINDS.get(row.kind, "object")
-        name = self._symbols.object_name(row.process, row.object)
+        name = self._symbols.object_name(row.process, row.object, row.kind)
         events = tuple(self._evidence(event) for event in rows)
         what = f"{kind} {name or hex(row.object)}"
         sentence = _SENTENCES[rule](_Case(what, events, (row.number[0], row.number[1])))

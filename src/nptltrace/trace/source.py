@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Info
+    from nptltrace.trace.semaphores import Semaphores
     from nptltrace.trace.symbols.frames import ChooseSites
     from nptltrace.trace.tsdl_reader import Metadata
 
@@ -37,6 +38,7 @@ __all__ = ["BEFORE", "Source", "TraceFiles"]
 BEFORE = "info/before"
 _RECORDS = 1  # the stream class of the handlers shared and file
 _BATCH = 16384
+_SEARCHED = 1 << 26  # bytes of packets of a trace that is still being recorded
 _SIGNAL_BASE = 128  # a process killed by signal n has the exit status 128 + n
 _COMM_MAX = 15  # bytes of a name that the kernel keeps
 _GENERATION = re.compile(r"(?P<stream>.*?)(?:\.(?P<generation>\d+))?")
@@ -110,6 +112,7 @@ class Source:
         self._looked = 0  # how many bytes `thread_names` is from
         self._before: list[tuple[TraceFiles, Source]] | None = None
         self._names: dict[tuple[int, int], str] = {}  # of threads that were asked for, by turn
+        self._semaphores: Semaphores | None = None
         self._choose: ChooseSites | None = None
         self._chosen: dict[int, dict[int, int]] = {}  # call sites by process and stack
         self._chosen_of: dict[int, int] = {}  # from how many stacks of each process
@@ -147,6 +150,7 @@ class Source:
         self.reader.index(running=self.running)
         self._looked = 0
         self._names.clear()
+        self._semaphores = None
         self._before = None
         self._set_clocks()
         self._choose_sites()
@@ -456,6 +460,22 @@ class Source:
         """Take over what an earlier search of all events has found."""
         self.thread_names, self._looked = names, ALL
         self._names.clear()
+
+    # ---- locks of Python ----
+
+    def semaphores(self) -> Semaphores | None:
+        """Return the semaphores that were initialized with a stack; None without Python.
+
+        Of traces that are still being recorded it may be not all of them.
+        """
+        if self._semaphores is None and any(process.codes for process in self.processes()):
+            from nptltrace.trace.semaphores import find_semaphores
+
+            budget = _SEARCHED if self.running else ALL
+            self._semaphores = find_semaphores(
+                self.reader, self.processes(), self._threads(), budget
+            )
+        return self._semaphores
 
     # ---- call sites ----
 

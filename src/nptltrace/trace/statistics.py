@@ -320,7 +320,7 @@ def _objects(
     for number, count in enumerate(mine):
         name = ""
         if symbols is not None and (named is None or number < named):
-            name = symbols.object_name(count.process, count.object)
+            name = symbols.object_name(count.process, count.object, count.domain)
         kind, pid = _KIND.get(count.domain, "object"), processes[count.process].pid
         result.append(ObjectStat(count.object, pid, kind, name, count.events))
     return result

@@ -191,11 +191,14 @@ class _Report:
         return self._figures(_sum(threads), self._histogram(threads["histogram"]))
 
     def _objects(self) -> list[ObjectFigures]:
-        """Return the objects, generations of an address together."""
+        """Return the objects, generations of an address together where they are not apart."""
         rows = self.objects[1:]
         numbers = np.flatnonzero((rows["kind"] != 1) & _used(rows)) + 1
         rows = self.objects[numbers]
-        keys = np.stack([rows["address"], rows["process"].astype(np.uint64) << 8 | rows["kind"]])
+        keys = np.stack([
+            rows["address"], rows["process"].astype(np.uint64),
+            self.names.kinds_apart(numbers).astype(np.uint64),
+        ])  # fmt: skip
         _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
         group = group.reshape(-1)
         sums = _group(rows, group, len(first))

@@ -121,7 +121,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class ObjectFigures:
-    """One object; generations of an address that was used anew are taken together.
+    """One object; generations of an address are taken together, but for locks of Python.
 
     Attributes:
         address: Its address.

@@ -197,7 +197,7 @@ class _Maker:
 
     def object(self, row: int, values: NDArray[np.float64]) -> Item:
         """Return an object."""
-        kind, name = self._naming.kind(row), self._naming.object_name(row)
+        kind, name = self._naming.kind(row), self._naming.lasting_name(row)
         frames = () if name else self._frame(int(self._rows["first_site"][row]))
         return Item(kind, name, frames, values)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from nptltrace._binding import libptttrack_sums
 from nptltrace.analysis.kinds import kind_of
 from nptltrace.catalog import DOMAINS, LLL_PURPOSES
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Naming", "ThreadName"]
 
+_KIND_BITS = 8
 # What the low-level locks of a kind belong to.
 _PURPOSES = {
     "stdio": "stdio stream", "malloc": "malloc arena", "thread": "thread descriptor",
@@ -98,24 +101,46 @@ class Naming:
         return kind_of(int(item["kind"]), int(item["flags"]), given)
 
     def object_name(self, row: int) -> str:
-        """Return the global variable or alias of an object, or the empty string.
+        """Return the name of an object, or the empty string."""
+        return self.lasting_name(row) or self._name(row, domain=int(self._objects[row]["kind"]))
 
-        A low-level lock that is neither is called by what it is for.
+    def lasting_name(self, row: int) -> str:
+        """Return the name of an object if other versions of the program have the same.
+
+        A low-level lock that is no variable is called by what it is for.
         """
         item = self._objects[row]
-        address = int(item["address"])
-        found = ""
-        if self._symbols is not None:
-            found = self._symbols.object_name(int(item["process"]), address)
+        found = self._name(row)
         if found or int(item["kind"]) != DOMAINS["lll"]:
             return found
         number = int(item["flags"]) >> libptttrack_sums.TYPE_SHIFT
         purpose = _PURPOSES.get(LLL_PURPOSES[number]) if number < len(LLL_PURPOSES) else None
-        return f"{purpose} {address:#x}" if purpose else ""
+        return f"{purpose} {self.address(row):#x}" if purpose else ""
+
+    def _name(self, row: int, domain: int = 0) -> str:
+        if self._symbols is None:
+            return ""
+        item = self._objects[row]
+        place = int(item["process"]), int(item["address"])
+        return self._symbols.object_name(*place, domain, int(item["first_ns"]))
 
     def object(self, row: int) -> str:
         """Return how to call an object: its name, or its address."""
         return self.object_name(row) or f"{self.address(row):#x}"
+
+    def kinds_apart(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """Return a number for each of some objects: others for those that are not to be added up.
+
+        The interpreter of Python gives the address of a lock to another one at once.
+        """
+        items = self._objects[rows]
+        found: NDArray[np.int64] = items["kind"].astype(np.int64)
+        locks = self._symbols.python_locks() if self._symbols is not None else None
+        mine = np.flatnonzero(items["kind"] == DOMAINS["sem"])
+        if locks is not None and len(mine):
+            columns = (items[name][mine] for name in ("process", "address", "first_ns"))
+            found[mine] += locks.same(*columns) << _KIND_BITS
+        return found
 
     def site(self, row: int) -> str:
         """Return a call site; empty when there is none."""

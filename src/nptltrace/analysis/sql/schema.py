@@ -227,8 +227,9 @@ _DECLARED = (
                    "`thread` for what joins wait for"),
             Column("addr", "uint64", "its address", "address"),
             Column("gen", "uint32", "counts the objects at this address, from 1"),
-            Column("name", "string", "global variable or alias; otherwise its address"),
-            Column("name_source", "word", "`symbol`, `alias`, or `address`"),
+            Column("name", "string", "global variable or alias; of a lock of Python what it is and "
+                   "where it was created; otherwise its address"),
+            Column("name_source", "word", "`symbol`, `alias`, `python` or `address`"),
             Column("first_ns", "int64", "its first use", "ns"),
             Column("last_ns", "int64", "its last use", "ns"),
             _stack("first_stack", "its first use"),

@@ -24,7 +24,7 @@ from nptltrace.analysis.slices import rows_of_slice, tables_and_states
 from nptltrace.analysis.sql.attributes import init_attributes, policies
 from nptltrace.analysis.sql.schema import EVENT_FIELDS, TABLES, table_type
 from nptltrace.analysis.sql.spill import Shelf
-from nptltrace.catalog import EVENTS
+from nptltrace.catalog import DOMAINS, EVENTS
 from nptltrace.errors import UsageError
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.losses import reported_losses
@@ -56,6 +56,7 @@ _OPERATIONS = {
     "lll": "lll_lock",
 }  # fmt: skip
 _SOURCES = ("nptl", "handler", "user")
+_SEMAPHORE = KINDS[DOMAINS["sem"]]
 _GIL_FIGURES = ("holds", "hold_ns", "wait_caused_ns", "waits", "wait_ns", "wait_max_ns")
 
 
@@ -318,8 +319,8 @@ class TraceTables:
         }
 
     def _objects(self, raw: pa.Table) -> dict[str, Any]:
-        process, address = raw["process"].to_pylist(), raw["object"].to_pylist()
-        names = [self._object_name(p, a) for p, a in zip(process, address, strict=True)]
+        columns = (raw[name].to_pylist() for name in ("process", "object", "kind", "first_ns"))
+        names = [self._object_name(*row) for row in zip(*columns, strict=True)]
         return {
             **{name: raw[name] for name in raw.column_names if name in TABLES["objects"].names},
             **self._identity(raw),
@@ -335,9 +336,14 @@ class TraceTables:
             ),
         }
 
-    def _object_name(self, process: int, address: int) -> tuple[str, str]:
+    def _object_name(
+        self, process: int, address: int, kind: str, first_ns: int | None
+    ) -> tuple[str, str]:
         """Return what to call an object, and where that comes from."""
         name = self._symbols.object_name(process, address)
+        if not name and kind == _SEMAPHORE:
+            name = self._symbols.object_name(process, address, DOMAINS["sem"], first_ns)
+            return (name, "python") if name else (f"{address:#x}", "address")
         if not name:
             return f"{address:#x}", "address"
         aliases = self._symbols.aliases

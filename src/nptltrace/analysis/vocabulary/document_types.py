@@ -84,7 +84,7 @@ class Waker(TypedDict):
 
 
 class ReportObject(Figures):
-    """An object in a report; the generations of an address are one."""
+    """An object in a report; the generations of an address are one, but for locks of Python."""
 
     object: str
     pid: int

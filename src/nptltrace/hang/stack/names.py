@@ -49,6 +49,13 @@ class OneProcess:
     def choose_sites(self, choose: ChooseSites) -> None:
         """Leave call sites as they are: there are no events."""
 
+    def threads(self) -> list[tuple[int, int]]:
+        """Return the threads that had events, which are none."""
+        return []
+
+    def semaphores(self) -> None:
+        """Know of no semaphore how it was initialized."""
+
 
 class Names:
     """Names addresses of one process.

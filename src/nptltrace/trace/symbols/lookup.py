@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from nptltrace.catalog import DOMAINS
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.symbols.alias import Aliases
 from nptltrace.trace.symbols.bundle import Bundles, Code, Key
@@ -30,11 +31,13 @@ from nptltrace.trace.symbols.places.python_code import (
     numbered_objects,
 )
 from nptltrace.trace.symbols.places.site import ENTRY, address_of_site, is_entry
+from nptltrace.trace.symbols.python_locks import PythonLocks
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from nptltrace.trace.semaphores import Semaphores
     from nptltrace.trace.symbols.elf.object_file import ElfFile
     from nptltrace.trace.symbols.frames import ChooseSites
     from nptltrace.trace.symbols.places.module_table import Module
@@ -139,6 +142,12 @@ class Processes(Protocol):
     def choose_sites(self, choose: ChooseSites) -> None:
         """Have events with a stack come from a call site that is chosen from it."""
 
+    def threads(self) -> list[tuple[int, int]]:
+        """Return (process, tid) of the threads by number."""
+
+    def semaphores(self) -> Semaphores | None:
+        """Return what is known of the initialization of semaphores."""
+
 
 @dataclass(slots=True)
 class _Loaded:
@@ -192,6 +201,7 @@ class Symbols:
         self._tables: dict[Path, CodeTable] = {}
         self._loaded: dict[tuple[int, Module], _Loaded] = {}
         self._locations: dict[tuple[int, int], Location] = {}
+        self._locks: tuple[Semaphores, PythonLocks] | None = None
         source.choose_sites(partial(chosen_sites, self))
 
     def of(self, source: Processes) -> Symbols:
@@ -199,6 +209,7 @@ class Symbols:
         same = copy(self)
         same._source = source  # noqa: SLF001 -- of this class
         same._loaded, same._locations = {}, {}  # noqa: SLF001 -- as above
+        same._locks = None  # noqa: SLF001 -- as above
         source.choose_sites(partial(chosen_sites, same))
         return same
 
@@ -235,14 +246,38 @@ class Symbols:
         """Return the name of a function by its address, or the empty string."""
         return self.site_name(process, address | ENTRY)
 
-    def object_name(self, process: int, address: int) -> str:
-        """Return the name of a global variable at an address, or the empty string."""
+    def object_name(
+        self, process: int, address: int, domain: int = 0, at_ns: int | None = None
+    ) -> str:
+        """Return the name of an object: of a global variable, or of a lock of Python.
+
+        Args:
+            process: Number of the process.
+            address: Where the object lies.
+            domain: What it is, as a number of `DOMAINS`; 0: a variable.
+            at_ns: A time at which it was there; None for all that lay there one after the other.
+
+        Returns:
+            The name, or the empty string.
+        """
         alias = self.aliases.addresses.get(address)
         if alias is not None:
             return alias
         processes = self._source.processes()
         codes = processes[process].codes if process < len(processes) else {}
-        return named_object(codes, address) or self.variable(process, address)[1]
+        name = named_object(codes, address) or self.variable(process, address)[1]
+        locks = self.python_locks() if not name and domain == DOMAINS["sem"] else None
+        return locks.name(process, address, at_ns) if locks is not None else name
+
+    def python_locks(self) -> PythonLocks | None:
+        """Return the names of locks of Python; None where there are none."""
+        known = self._source.semaphores()
+        if known is None:
+            return None
+        if self._locks is None or self._locks[0] is not known:
+            of = self._source
+            self._locks = known, PythonLocks(self, of.processes(), of.threads(), known)
+        return self._locks[1]
 
     def variable(self, process: int, address: int) -> tuple[Key | None, str]:
         """Return which place in which module an address is, and the name of the variable there."""
@@ -263,9 +298,9 @@ class Symbols:
         return key, self.aliases.symbols.get(str(known)) or str(known)
 
     def find_object(self, name: str) -> list[tuple[int, int]]:
-        """Return (process, address) of all global variables of that name or alias.
+        """Return (process, address) of all objects of that name or alias.
 
-        Likewise of the objects of Java that are called so, or whose class is.
+        Those of Java that are called so, or whose class is, are among them.
         """
         plain, _, offset = name.partition("+")
         addresses, symbols = self.aliases.find(name)
@@ -281,7 +316,8 @@ class Symbols:
                 for at in self._addresses_of(process, loaded, wanted):
                     shift = loaded.bias + (int(offset, 16) if offset else 0)
                     found[process, at + shift] = None
-        return list(found)
+        locks = self.python_locks() if not found else None
+        return locks.find(name) if locks is not None else list(found)
 
     def ranges(self, process: int) -> list[tuple[int, int]]:
         """Return where global variables and code of a process lie, without overlaps."""

@@ -44,7 +44,7 @@ class Naming:
         self._source, self._symbols = source, symbols
         self._lock = Lock()
         self._sites: dict[tuple[int, int], str] = {}
-        self._objects: dict[tuple[int, int], str] = {}
+        self._objects: dict[tuple[int, int, int, int | None], str] = {}
         self._numbers: dict[tuple[int, int], int] = {}
 
     def pid(self, process: int) -> int:
@@ -74,19 +74,17 @@ class Naming:
         name = self.thread_name(process, tid, at_ns)
         return f"{name} ({tid})" if name else f"thread {tid}"
 
-    def object_name(self, process: int, address: int) -> str:
-        """Return the variable or alias that an object is, or the empty text."""
-        key = (process, address)
+    def object_name(self, process: int, address: int, domain: int, at_ns: int | None = None) -> str:
+        """Return the name of an object of a domain, or the empty text.
+
+        A time says which of those is meant that have lain there; None stands for all of them.
+        """
+        key = (process, address, domain, at_ns)
         with self._lock:
             name = self._objects.get(key)
             if name is None:
-                name = shortened(self._symbols.object_name(process, address))
-                self._objects[key] = name
+                name = self._objects[key] = shortened(self._symbols.object_name(*key))
             return name
-
-    def object_label(self, process: int, address: int, kind: str) -> str:
-        """Return what to call an object."""
-        return self.object_name(process, address) or f"{kind} {address:#x}"
 
     def site(self, process: int, site: int) -> str:
         """Return a call site; the empty text for none."""

@@ -215,12 +215,18 @@ class Rows:
             return [
                 self.naming.thread_label(*thread) for thread in zip(process, *lives, strict=True)
             ]
+        places = [f"{address:#x}" for address in numbers["address"][at].tolist()]
         return [
-            self.naming.object_label(p, address, kind)
-            for p, address, kind in zip(
-                process, numbers["address"][at].tolist(), self._kinds(by, at), strict=True
+            name or f"{kind} {place}"
+            for name, kind, place in zip(
+                self._object_names(at), self._kinds(by, at), places, strict=True
             )
         ]
+
+    def _object_names(self, at: NDArray[Any]) -> list[str]:
+        numbers = self._numbers("object")
+        columns = (numbers[name][at].tolist() for name in ("process", "address", "kind"))
+        return [self.naming.object_name(*row) for row in zip(*columns, strict=True)]
 
     def _kinds(self, by: str, at: NDArray[Any]) -> list[str]:
         if by != "object":
@@ -269,9 +275,8 @@ class Rows:
         elif by == "processor":
             names = addresses = [""] * len(at)
         else:
-            places = numbers["address"][at].tolist()
-            names = [self.naming.object_name(p, a) for p, a in zip(process, places, strict=True)]
-            addresses = [f"{address:#x}" for address in places]
+            names = self._object_names(at)
+            addresses = [f"{address:#x}" for address in numbers["address"][at].tolist()]
         texts = {
             "kind": self._kinds(by, at),
             "label": self._labelled(by, at),
@@ -304,14 +309,16 @@ class Rows:
             return None
         found = self.tables.objects[number]
         process, address = int(found["process"]), int(found["address"])
-        kind = self.naming.object_kind(process, int(found["kind"]), int(found["flags"]))
+        domain = int(found["kind"])
+        kind = self.naming.object_kind(process, domain, int(found["flags"]))
+        name = self.naming.object_name(process, address, domain, int(found["first_ns"]))
         return {
             "row": self.row_of(number),
             "pid": self.naming.pid(process),
             "kind": kind,
             "object": f"{address:#x}",
-            "name": self.naming.object_name(process, address),
-            "label": self.naming.object_label(process, address, kind),
+            "name": name,
+            "label": name or f"{kind} {address:#x}",
             "generation": int(found["generation"]),
         }
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["lines"]
 
 _SHOWN = 3  # holders, wakers and causes of one row
+_LABEL = 33  # columns
 _CLASSES = {
     "idle": "idle", "join": "joining", "timeout": "timed out", "cancelled": "given up",
     "unknown": "not known what for",
@@ -214,10 +215,13 @@ def _head(title: str) -> str:
     return f"{title:<36}{'waits':>8}{'total':>12}{'longest':>12}{'p99':>12}"
 
 
-def _row(label: str, figures: Figures) -> str:
+def _row(label: str, figures: Figures) -> Iterator[str]:
     times = (figures.wait_ns, figures.wait_max_ns, figures.wait_p99_ns or 0)
-    text = f"  {_cut(label, 33):<34}{figures.waits:>8,}"
-    return text + "".join(f"{_short(ns):>12}" for ns in times)
+    if len(label) > _LABEL:
+        yield f"  {_cut(label, 76)}"
+        label = ""
+    text = f"  {label:<{_LABEL + 1}}{figures.waits:>8,}"
+    yield text + "".join(f"{_short(ns):>12}" for ns in times)
 
 
 def _objects(found: Contention, top: int | None) -> Iterator[str]:
@@ -231,7 +235,7 @@ def _objects(found: Contention, top: int | None) -> Iterator[str]:
     shown = objects if top is None else objects[: min(top, found.waited_objects)]
     for item in shown:
         owner = f" of {item.pid}" if pids else ""
-        yield _row(f"{item.kind} {item.label}{owner}", item.figures)
+        yield from _row(f"{item.kind} {item.label}{owner}", item.figures)
         yield from _wrap(_facts(item), "      ")
         for blame in item.blamed[:_SHOWN]:
             yield from _wrap(f"{duration(blame.wait_caused_ns)} {_caused(blame, item)}", "    > ")
@@ -308,7 +312,7 @@ def _sites(sites: list[SiteFigures], top: int | None) -> Iterator[str]:
     yield ""
     yield _head("call sites: contended waits")
     for item in sites[:top]:
-        yield _row(item.kind, item.figures)
+        yield from _row(item.kind, item.figures)
         yield from _wrap(f"at {item.site}", "      ")
         parts = []
         if item.wait_caused_ns:

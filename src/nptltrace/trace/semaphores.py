@@ -1,0 +1,151 @@
+"""Semaphores by the events that initialized them: when, by which thread, with which stack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nptltrace._binding import libpttread
+from nptltrace.catalog import EVENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.info import Process
+
+__all__ = ["Semaphore", "Semaphores", "find_semaphores"]
+
+_INIT = next(event.id for event in EVENTS if event.name == "SEM_INIT")
+_COLUMNS = ("ts", "thread", "object", "stack")
+
+
+@dataclass(frozen=True, slots=True)
+class Semaphore:
+    """How a semaphore was initialized.
+
+    Attributes:
+        process: Number of the process.
+        thread: Number of the thread that initialized it.
+        stack: Number of the stack in its process.
+        value: The number of its units.
+    """
+
+    process: int
+    thread: int
+    stack: int
+    value: int
+
+
+class Semaphores:
+    """The semaphores that were initialized with a stack, by process and address and then by time.
+
+    Args:
+        columns: What the events say of each: `process`, `thread`, `object`, `ts`, `stack`, `value`.
+        stacks: Of each process the stacks by number: that of the caller, and an address.
+
+    Attributes:
+        stacks: As given.
+        process: Number of the process of each.
+        address: Its address.
+        ts_ns: When it was initialized.
+    """
+
+    def __init__(
+        self, columns: dict[str, NDArray[Any]], stacks: Sequence[Mapping[int, tuple[int, int]]]
+    ) -> None:
+        self.stacks = stacks
+        order = np.lexsort([columns[name] for name in ("ts", "object", "process")])
+        self._columns = {name: column[order] for name, column in columns.items()}
+        self.process, self.address, self.ts_ns = (
+            self._columns[name] for name in ("process", "object", "ts")
+        )
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.process)
+
+    def at(self, process: int, address: int, at_ns: int | None = None) -> range:
+        """Return which of them lay at an address.
+
+        Args:
+            process: Number of the process.
+            address: The address.
+            at_ns: Only the one of this time; None for all that there were, the first one first.
+        """
+        first, last = (
+            int(np.searchsorted(self.process, process, side=side)) for side in ("left", "right")
+        )
+        begin, end = (
+            first + int(np.searchsorted(self.address[first:last], np.uint64(address), side=side))
+            for side in ("left", "right")
+        )
+        if at_ns is not None:
+            end = begin + int(np.searchsorted(self.ts_ns[begin:end], at_ns, side="right"))
+            begin = max(begin, end - 1)
+        return range(begin, end)
+
+    def rows(
+        self, process: NDArray[Any], address: NDArray[Any], at_ns: NDArray[Any]
+    ) -> NDArray[np.int64]:
+        """Return which of them was at each of some addresses at a time, -1 for none.
+
+        Args:
+            process: Number of the process of each.
+            address: Its address.
+            at_ns: The time.
+        """
+        mine, others = (self.process, self.address, self.ts_ns), (process, address, at_ns)
+        keys = [np.concatenate(pair) for pair in zip(mine, others, strict=True)]
+        asked = np.arange(len(keys[0])) >= len(self)
+        order = np.lexsort((asked, *reversed(keys)))
+        # The last semaphore up to each, if it lies at the same address.
+        last = np.maximum.accumulate(np.where(asked[order], -1, np.arange(len(order))))
+        found = np.empty(len(order), np.int64)
+        found[order] = np.where(last >= 0, order[last], -1)
+        found = found[len(self) :]
+        same = (found >= 0) & (self.process[found] == process) & (self.address[found] == address)
+        return np.where(same, found, -1)
+
+    def differing(self) -> tuple[list[Semaphore], NDArray[np.int64]]:
+        """Return those that were initialized differently, and which of these each of all is."""
+        names = ("process", "thread", "stack", "value")
+        found, which = np.unique(
+            np.stack([self._columns[name].astype(np.int64) for name in names]),
+            axis=1, return_inverse=True,
+        )  # fmt: skip
+        return [Semaphore(*row) for row in found.T.tolist()], which.reshape(-1)
+
+
+def find_semaphores(
+    reader: libpttread.Reader, processes: Sequence[Process],
+    threads: Sequence[tuple[int, int]], budget: int,
+) -> Semaphores:  # fmt: skip
+    """Look for the semaphores in the events.
+
+    Args:
+        reader: Of the opened traces.
+        processes: The processes by number.
+        threads: (process, tid) of each thread that it knows.
+        budget: How many bytes of packets to search at most.
+    """
+    pieces = [_piece(buffer) for buffer in reader.find((_INIT,), budget)]
+    names = (*_COLUMNS, "value")
+    columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in names}
+    kept = columns["stack"] > 0
+    columns = {name: column[kept] for name, column in columns.items()}
+    process_of = np.array([process for process, _ in threads], np.int64)
+    columns["process"] = process_of[columns["thread"]]
+    return Semaphores(columns, [process.stacks for process in processes])
+
+
+def _piece(buffer: libpttread.Buffer) -> dict[str, NDArray[Any]]:
+    count = buffer.count
+    values, valid = np.zeros(count, np.int64), np.zeros(count, np.uint8)
+    if count:
+        libpttread.field_column(buffer, "value", values.ctypes.data, valid.ctypes.data)
+    found = {name: np.array(buffer.arrays[name][:count]) for name in _COLUMNS}
+    return found | {"value": values}

@@ -1,0 +1,225 @@
+"""What the semaphores of Python programs are: locks, or parts of queues, events and the like.
+
+The interpreter's locks are semaphores up to CPython 3.13. What one is, and whose, is known by the
+functions of Python that were running when it was initialized: those of `threading`, `queue` and
+the like say what it is a part of, and the first one outside of them where it was created.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nptltrace.trace.symbols.frames import stack_sites
+from nptltrace.trace.symbols.places.python_code import code_and_offset, is_python
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nptltrace.trace.semaphores import Semaphore, Semaphores
+    from nptltrace.trace.symbols.lookup import Location, Mapped, Symbols
+    from nptltrace.trace.symbols.places.python_code import PythonCode
+
+__all__ = ["PythonLocks"]
+
+# Functions that are called as the class is whose objects they return.
+_CLASSES = frozenset({"RLock", "Lock"})
+# A thread has a lock of its own until it ends.
+_SETS_LOCK_OF_THREAD = "_set_tstate_lock"
+_IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap\.py")
+_CLASS = re.compile(r"class\s+(\w+)")
+_MODULE = "<module>"
+# Queues that are written in C.
+_SIMPLE_QUEUE = "_queue.cpython-"
+
+
+class _Name(NamedTuple):
+    """What semaphores that were initialized in the same way are called.
+
+    Attributes:
+        text: The name.
+        stays: It is an object of the program's, and not there for a single wait.
+    """
+
+    text: str
+    stays: bool
+
+
+_END_OF_THREAD = _Name("end of thread", stays=False)
+
+
+class PythonLocks:
+    """Names semaphores of Python programs.
+
+    Args:
+        symbols: Names addresses.
+        processes: The processes by number.
+        threads: (process, tid) of the threads by number.
+        semaphores: What is known of their initialization.
+    """
+
+    def __init__(
+        self,
+        symbols: Symbols,
+        processes: Sequence[Mapped],
+        threads: Sequence[tuple[int, int]],
+        semaphores: Semaphores,
+    ) -> None:
+        self._symbols, self._processes, self._threads = symbols, processes, threads
+        self._semaphores = semaphores
+        self._known: dict[tuple[int, int, bool], _Name] = {}
+
+    def name(self, process: int, address: int, at_ns: int | None = None) -> str:
+        """Return what to call the semaphore at an address, as `Queue of main (app.py:12)`.
+
+        Args:
+            process: Number of the process.
+            address: The address.
+            at_ns: A time at which it was there; None for all that lay there one after the other.
+
+        Returns:
+            The name; the empty string for what no function of Python initialized.
+        """
+        rows = self._semaphores.at(process, address, at_ns)
+        found = list(dict.fromkeys(map(self._name_of_row, rows)))
+        return f"{found[0]} and {len(found) - 1} more" if len(found) > 1 else "".join(found)
+
+    def same(
+        self, process: NDArray[Any], address: NDArray[Any], at_ns: NDArray[Any]
+    ) -> NDArray[np.int64]:
+        """Return a number for each of some semaphores: the same for those of one name, 0 for none.
+
+        Args:
+            process: Number of the process of each.
+            address: Its address.
+            at_ns: A time at which it was there.
+        """
+        if not len(self._semaphores):
+            return 0 * at_ns
+        rows = self._semaphores.rows(process, address, at_ns)
+        _, which, turn = self._names
+        return ((which + 1) * (len(turn) + 1) + turn)[rows] * (rows >= 0)
+
+    def find(self, name: str) -> list[tuple[int, int]]:
+        """Return (process, address) of all that have a name."""
+        names, which, _ = self._names
+        found = {
+            (int(self._semaphores.process[row]), int(self._semaphores.address[row]))
+            for number, one in enumerate(names)
+            if name.startswith(one.text)
+            for row in (which == number).nonzero()[0].tolist()
+            if self._name_of_row(row) == name
+        }
+        return sorted(found)
+
+    def _name_of_row(self, row: int) -> str:
+        names, which, turn = self._names
+        name = names[which[row]].text
+        return f"{name} #{turn[row]}" if turn[row] else name
+
+    @cached_property
+    def _names(self) -> tuple[list[_Name], NDArray[np.int64], NDArray[np.int64]]:
+        """All names, which of them each semaphore has, and its turn among those of this name.
+
+        The turn is 0 for one that is alone, or is there for a single wait.
+        """
+        import numpy as np  # not for a recording
+
+        differing, which = self._semaphores.differing()
+        numbers: dict[tuple[int, _Name], int] = {}
+        pairs = ((one.process, self._name(one)) for one in differing)
+        of = np.array([numbers.setdefault(pair, len(numbers)) for pair in pairs], np.int64)
+        which = of[which]
+        order = np.lexsort((self._semaphores.ts_ns, which))
+        counts = np.bincount(which, minlength=len(numbers))
+        turn = np.zeros(len(which), np.int64)
+        turn[order] = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+        names = [name for _, name in numbers]
+        counted = (counts > 1) & np.array([name.stays for name in names], bool)
+        return names, which, np.where(counted[which], turn, 0)
+
+    def _name(self, one: Semaphore) -> _Name:
+        key = (one.process, one.stack, one.value > 0)
+        name = self._known.get(key)
+        if name is None:
+            name = self._known[key] = self._of_stack(one)
+        if name == _END_OF_THREAD:
+            return _Name(f"{name.text} {self._threads[one.thread][1]}", stays=False)
+        return name
+
+    def _of_stack(self, one: Semaphore) -> _Name:
+        process = one.process
+        sites = stack_sites(self._semaphores.stacks[process], one.stack)
+        frames = [self._symbols.location(process, site) for site in sites if is_python(site)]
+        if not frames:
+            return _Name("", stays=False)
+        inside = list(self._inside(frames))
+        functions = [self._function(process, site) for site in filter(is_python, sites)]
+        rest = frames[len(inside) :]
+        place = str(rest[0]) if rest else ""
+        if any(_IMPORT.fullmatch(frame.path) for frame in inside):
+            return _at("import lock of", place, stays=False)
+        if any(function.endswith(_SETS_LOCK_OF_THREAD) for function in functions[: len(inside)]):
+            return _END_OF_THREAD
+        if inside:
+            return _part_of(functions[len(inside) - 1], place)
+        before = sites[: next(n for n, site in enumerate(sites) if is_python(site))]
+        modules = [self._symbols.location(process, site).module for site in before]
+        simple = any(module.startswith(_SIMPLE_QUEUE) for module in modules)
+        if not one.value:  # what a thread is parked at, from 3.13 on
+            return _at(f"{'SimpleQueue.get' if simple else 'wait'} in", place, stays=False)
+        return _at(f"{'SimpleQueue' if simple else 'Lock'} of", place, stays=True)
+
+    def _inside(self, frames: Iterable[Location]) -> Iterator[Location]:
+        """Yield the innermost frames that are those of `threading`, `queue` and the like."""
+        for frame in frames:
+            passed = self._symbols.passed_over(frame.function, frame.path)
+            if frame.function == _MODULE or not passed:
+                return
+            yield frame
+
+    def _function(self, process: int, site: int) -> str:
+        """Return the name of a function with that of its class."""
+        code = self._processes[process].codes.get(code_and_offset(site)[0])
+        return _qualified(code) if code is not None else ""
+
+
+def _part_of(function: str, place: str) -> _Name:
+    """Return what was initialized in a function of the library, which a place has called."""
+    owner, _, method = function.rpartition(".")
+    if method == "__init__" and owner:
+        return _at(f"{owner.lstrip('_')} of", place, stays=True)
+    if function in _CLASSES:
+        return _at(f"{function} of", place, stays=True)
+    return _at(f"{function} in", place, stays=False)
+
+
+def _at(what: str, place: str, *, stays: bool) -> _Name:
+    """Return what is at a place; the last word is for places that are known."""
+    return _Name(f"{what} {place}" if place else what.rpartition(" ")[0], stays)
+
+
+@cache
+def _qualified(code: PythonCode) -> str:
+    """Return the name of a function with that of its class, which it has not before 3.11.
+
+    Then the source says it, where it is there; else the module stands for it.
+    """
+    if "." in code.function or code.function in _CLASSES:
+        return code.function
+    path = Path(code.path)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()[: code.first_line]
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    if not lines or f"def {code.function}" not in lines[-1]:
+        return f"{path.stem}.{code.function}"
+    if not lines[-1].startswith((" ", "\t")):
+        return code.function
+    owner = next(filter(None, map(_CLASS.match, reversed(lines))), None)
+    return f"{owner[1]}.{code.function}" if owner else code.function

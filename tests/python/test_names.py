@@ -1,0 +1,136 @@
+"""Locks of Python programs have names: what they are, and where they were created."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import nptltrace
+from nptltrace.catalog._cpython import VERSIONS
+from tests.hang.test_cpython import interpreters, minor_of
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt, Recorder
+
+# What waits has to begin before what wakes.
+pytestmark = pytest.mark.alone
+
+PROGRAM = ROOT / "tests" / "programs" / "python_locks.py"
+LONG_NS = 15_000_000
+
+
+def expected() -> list[re.Pattern[str]]:
+    """Return the names that the program's marks say."""
+    lines = enumerate(PROGRAM.read_text(encoding="utf-8").splitlines(), 1)
+    marks = [(n, line.partition("  # ")[2]) for n, line in lines]
+    names = []
+    for number, mark in marks:
+        what, _, turn = mark.partition(" .* ")
+        if mark:
+            place = rf" [\w.]+ \({PROGRAM.name}:{number}\)"
+            names.append(re.compile(re.escape(what) + place + (f" {turn}" if turn else "")))
+    return names
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_locks_are_called_what_they_are(python: str, record: Recorder, tmp_path: Path) -> None:
+    minor = minor_of(python)
+    if minor not in {*VERSIONS, 13}:
+        pytest.skip(f"frames of Python 3.{minor} are not read")
+    trace = record(python, PROGRAM, tmp_path)
+    query = "select distinct object_name from named_waits where kind = 'semaphore' and dur_ns > ?"
+    with nptltrace.open(trace) as traces:
+        rows = traces.sql(query.replace("?", str(LONG_NS))).to_pylist()
+    names = [str(row["object_name"]) for row in rows]
+    for name in expected():
+        assert [one for one in names if name.fullmatch(one)], (name.pattern, names)
+    if minor >= 11:
+        assert any(name.startswith("Lock of Store.__init__ (") for name in names)
+
+
+# Two locks of one line, whose deadlock is to name them apart.
+DEADLOCK = """
+import os, threading
+locks = [threading.Lock() for _ in range(2)]
+met = threading.Barrier(2)
+
+def take(first, second):
+    with first:
+        met.wait()
+        second.acquire()
+
+def blocked(thread):
+    with open(f"/proc/self/task/{thread.native_id}/syscall") as file:
+        return file.read().split()[:1]
+
+for pair in (locks, locks[::-1]):
+    threading.Thread(target=take, args=pair, daemon=True).start()
+threads = threading.enumerate()[1:]
+while met.n_waiting or not all(lock.locked() for lock in locks):
+    pass
+same = 0
+while same < 20:
+    same = same + 1 if all(blocked(one) == ["202"] for one in threads) else 0
+    threading.Event().wait(0.005)
+os._exit(0)
+"""
+
+
+def test_a_name_is_that_of_one_lock(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
+    script = tmp_path / "two.py"
+    script.write_text(DEADLOCK)
+    trace = record(sys.executable, script)
+    document = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)
+    (finding,) = [one for one in document["findings"] if one["kind"] == "deadlock"]
+    names = finding["object_names"]
+    assert sorted(re.findall(r"#\d", " ".join(names))) == ["#1", "#2"], names
+    assert all("(two.py:3)" in name for name in names), names
+    assert all("take (two.py:9)" in site for site in finding["sites"]), finding["sites"]
+    rows = json.loads(ptt("report", "--object", names[0], "--format", "json", trace).stdout)
+    found = {item["name"] for item in rows["objects"]}
+    assert names[0] in found
+    assert names[1] not in found
+
+
+# A lock is freed, and the next one lies where it lay.
+IN_TURN = """
+import threading, time
+
+def waits_for(lock):
+    held = []
+    def hold():
+        with lock:
+            held.append(1)
+            time.sleep(0.03)
+    thread = threading.Thread(target=hold)
+    thread.start()
+    while not held:
+        time.sleep(0.001)
+    with lock:
+        pass
+    thread.join()
+
+for n in range(8):
+    waits_for(threading.RLock() if n % 2 else threading.Lock())
+"""
+
+
+def test_locks_at_one_address_are_apart(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
+    script = tmp_path / "turns.py"
+    script.write_text(IN_TURN)
+    trace = record(sys.executable, script)
+    document = json.loads(ptt("report", "--format", "json", trace).stdout)
+    names = [
+        item["name"] for item in document["objects"]
+        if item["kind"] == "semaphore" and item["wait_ns"] > LONG_NS
+    ]  # fmt: skip
+    for kind in ("Lock", "RLock"):
+        wanted = [f"{kind} of <module> (turns.py:19) #{n}" for n in range(1, 5)]
+        assert sorted(name for name in names if name.startswith(f"{kind} ")) == wanted
