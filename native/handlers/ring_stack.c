@@ -55,6 +55,9 @@ static enum ptt_stack_when when_of(const struct ptt_event_type *type, bool all)
 	/* no variable of a program in Python is a lock: it is known by where it was created */
 	if (domain == NPTL_DOMAIN_SEM && is(type, "init") && has_python())
 		return PTT_STACK_ALWAYS;
+	/* a function of Python calls for it through ctypes */
+	if (domain == NPTL_DOMAIN_USER && has_python())
+		return PTT_STACK_ALWAYS;
 	return is(type, "wait") || is(type, "wait-in") || is(type, "create") || is(type, "error") ? PTT_STACK_ALWAYS : PTT_STACK_NEVER;
 }
 

@@ -112,6 +112,18 @@ def test_report_names_lines(ptt: Ptt, record: Recorder, tmp_path: Path) -> None:
     assert "again_by_another (python_waits.py:" in text
 
 
+def test_an_event_of_the_program_is_at_its_line(record: Recorder, tmp_path: Path) -> None:
+    script = tmp_path / "says.py"
+    script.write_text(
+        f"import sys\nsys.path.insert(0, {str(ROOT / 'src')!r})\nimport nptltrace\n"
+        "def report():\n    nptltrace.user_event('here')\nreport()\n"
+    )
+    with nptltrace.open(record(sys.executable, script)) as traces:
+        query = "select stack_sites.site from events join stack_sites using (run_id, stack_id)"
+        sites = traces.sql(f"{query} where event = 'USER'").to_pylist()
+    assert sites == [{"site": "report (says.py:5)"}]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_broken_frames_are_not_read(record: Recorder, seed: int) -> None:
     layout = json.dumps(VERSIONS[sys.version_info.minor])

@@ -184,6 +184,8 @@ def chosen_sites(symbols: Symbols, number: int, process: Process) -> dict[int, i
     for stack in stacks:
         sites = stack_sites(stacks, stack)
         begin = next((n for n, site in enumerate(sites) if site in recorded), None)
+        # An event of the program that came through ctypes has a stack and no call site.
+        begin = 0 if begin is None and any(map(is_python, sites)) else begin
         if begin is None or any(process.map.is_shared(site) for site in sites):
             continue
         python = next(filter(is_python, sites[begin:]), 0)
