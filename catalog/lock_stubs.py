@@ -87,20 +87,18 @@ def c_lock_stubs(locks: Locks) -> str:
 
 
 def c_lock_types(locks: Locks) -> str:
-    """The numbers of types that have no functions, for those that report them."""
+    """The numbers of the types, for what is reported without a function of the table."""
     out = [
         "/* SPDX-License-Identifier: MIT */",
-        "/* lock_types.h - the numbers of types of locks that no functions stand for. */",
+        "/* lock_types.h - the numbers of the types of other libraries' locks. */",
         f"/* {NOTE} */",
         "#ifndef PTT_LOCK_TYPES_H",
         "#define PTT_LOCK_TYPES_H",
         "",
     ]
-    having = {function.type for function in locks.functions}
     out += [
-        f"#define PTT_LOCK_TYPE_{_symbol(name)} {number + 1}"
-        for number, name in enumerate(locks.types)
-        if number not in having
+        f"#define PTT_LOCK_TYPE_{_symbol(name)} {number}"
+        for number, name in enumerate(locks.types, start=1)
     ]
     return "\n".join([*out, "", "#endif", ""])
 
@@ -110,11 +108,11 @@ def doc_locks(locks: Locks, compiled_in: list[str]) -> str:
     out = ["# Locks of other libraries", "", f"<!-- {NOTE} -->", ""]
     out += [
         "Beside those of the thread library these functions are recorded, where a program calls",
-        "them through the dynamic linker. Their objects are recorded as mutexes, read-write locks",
-        "or conditions, and `ptt report`, `ptt top` and the viewer call them by their types. What",
-        "the library waits for inside such a call is not recorded besides. A program's own",
-        "functions are recorded with [`ptt record --locks`](../how-to/your-own-locks.md), locks of",
-        "Java, which have no functions, as [another page](../how-to/java.md) says.",
+        "them through the dynamic linker. Their objects are recorded as mutexes, read-write locks,",
+        "conditions or barriers, and `ptt report`, `ptt top` and the viewer call them by their",
+        "types. What the library waits for inside such a call is not recorded besides. A program's",
+        "own functions are recorded with [`ptt record --locks`](../how-to/your-own-locks.md),",
+        "locks of Java, which have no functions, as [another page](../how-to/java.md) says.",
         "",
         "| type | recorded as | what | functions |",
         "|---|---|---|---|",

@@ -116,6 +116,7 @@ static const struct ptt_field fields_374[] = {{"consumed", PTT_FIELD_U16, 18}, {
 static const struct ptt_field fields_375[] = {{"waiters", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_384[] = {{"shared", PTT_FIELD_U16, 18}, {"count", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_386[] = {{"routine", PTT_FIELD_U16, 18}, {"result", PTT_FIELD_S32, 20}};
+static const struct ptt_field fields_388[] = {{"type", PTT_FIELD_U16, 18}};
 static const struct ptt_field fields_400[] = {{"count", PTT_FIELD_U32, 20}, {"attr", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_401[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_403[] = {{"result", PTT_FIELD_S32, 20}};
@@ -380,6 +381,8 @@ const struct ptt_event_type ptt_event_types[] = {
 	{384, 2, 1, 0, 2, fields_384, "BARRIER_INIT", "barrier", "init", "thread {thread} initialized barrier {object}, count = {count}, shared = {shared}"},
 	{385, 2, 0, 0, 0, 0, "BARRIER_DESTROY", "barrier", "destroy", "thread {thread} destroyed barrier {object}"},
 	{386, 2, 1, 0, 2, fields_386, "BARRIER_ERROR", "barrier", "error", "thread {thread} failed in {routine} on barrier {object}, result = {result}"},
+	{387, 1, 0, 0, 0, 0, "BARRIER_ARRIVE", "barrier", "arrive", "thread {thread} reached barrier {object} and does not wait there"},
+	{388, 1, 1, 0, 1, fields_388, "BARRIER_TYPE", "barrier", "note", "barrier {object} is of type {type}"},
 	{400, 3, 1, 0, 2, fields_400, "BARRIER_INIT_IN", "barrier", "call-in", "thread {thread} calls pthread_barrier_init, barrier = {object}, count = {count}, attr = {attr}"},
 	{401, 3, 1, 0, 1, fields_401, "BARRIER_INIT_OUT", "barrier", "call-out", "thread {thread} returns from pthread_barrier_init, barrier = {object}, result = {result}"},
 	{402, 3, 0, 0, 0, 0, "BARRIER_DESTROY_IN", "barrier", "call-in", "thread {thread} calls pthread_barrier_destroy, barrier = {object}"},
@@ -524,8 +527,11 @@ const char *const ptt_lock_types[] = {
 	[8] = "stdio",
 	[9] = "java-monitor",
 	[10] = "java-wait",
+	[11] = "omp-barrier",
+	[12] = "team-pool",
+	[13] = "omp-atomic",
 };
-const unsigned int ptt_lock_type_count = 11;
+const unsigned int ptt_lock_type_count = 14;
 
 const char *const ptt_sys_calls[] = {
 	[1] = "poll",

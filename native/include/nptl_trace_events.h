@@ -212,6 +212,8 @@ enum nptl_trace_number {
 	NPTL_EV_BARRIER_INIT = 0,
 	NPTL_EV_BARRIER_DESTROY = 1,
 	NPTL_EV_BARRIER_ERROR = 2,
+	NPTL_EV_BARRIER_ARRIVE = 3,
+	NPTL_EV_BARRIER_TYPE = 4,
 	NPTL_EV_BARRIER_INIT_IN = 16,
 	NPTL_EV_BARRIER_INIT_OUT = 17,
 	NPTL_EV_BARRIER_DESTROY_IN = 18,
@@ -517,6 +519,8 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_BARRIER_INIT = 2,
 	NPTL_LEVEL_BARRIER_DESTROY = 2,
 	NPTL_LEVEL_BARRIER_ERROR = 2,
+	NPTL_LEVEL_BARRIER_ARRIVE = 1,
+	NPTL_LEVEL_BARRIER_TYPE = 1,
 	NPTL_LEVEL_BARRIER_INIT_IN = 3,
 	NPTL_LEVEL_BARRIER_INIT_OUT = 3,
 	NPTL_LEVEL_BARRIER_DESTROY_IN = 3,
@@ -1650,6 +1654,14 @@ struct nptl_trace_barrier_error {
 	uint16_t routine;
 	int32_t result;
 	uint8_t _pad24[8];
+};
+
+struct nptl_trace_barrier_type {
+	void *object;
+	void *site;
+	uint16_t _slot1;
+	uint16_t type;
+	uint8_t _pad20[12];
 };
 
 struct nptl_trace_barrier_init_in {

@@ -106,7 +106,7 @@ struct ptt_track_thread {
 	uint32_t waits; /* list, the latest first */ \
 	uint32_t opens; /* of a named semaphore */ \
 	uint32_t process_next; \
-	int64_t release_ns; /* the last release that was seen: when, */ \
+	int64_t release_ns; /* the last release that was seen, or at a barrier the last thread of this round that does not wait: when, */ \
 	uint64_t release_site; \
 	uint32_t release_stack; \
 	uint32_t releaser; /* and the thread, or 0 */ \

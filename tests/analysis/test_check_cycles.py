@@ -369,6 +369,18 @@ def barrier_between() -> Story:
     return meeting(two().both(1, A, B)).both(2, B, A)
 
 
+def teams_between() -> Story:
+    """As in two regions of OpenMP: main waits for both, and wakes both, which wait in between."""
+    story = two().both(1, A, B)
+    for tid in (1, 2):
+        story.do(tid, "BARRIER_ARRIVE", E).do(tid, "COND_WAIT_IN", C, mutex=0)
+    story.do(MAIN, "BARRIER_WAIT_IN", E).do(MAIN, "BARRIER_WAIT_OUT", E, result=0, wait_ns=1)
+    story.do(MAIN, "COND_BROADCAST", C)
+    for tid in (1, 2):
+        story.do(tid, "COND_WAIT_OUT", C, result=0, wait_ns=1)
+    return story.both(2, B, A)
+
+
 def two_barriers_between() -> Story:
     return meeting(meeting(two().both(1, A, B))).both(2, B, A)
 
@@ -406,8 +418,8 @@ def memory_used_again() -> Story:
     [
         same_order, one_thread, gate, tried_inside, timed_inside, read_both, joined_before,
         joined_before_by_main, created_after, created_after_and_said_late, barrier_between,
-        two_barriers_between, on_a_stack_that_moves, created_by_the_created, destroyed_between,
-        initialized_between, memory_used_again,
+        teams_between, two_barriers_between, on_a_stack_that_moves, created_by_the_created,
+        destroyed_between, initialized_between, memory_used_again,
     ],
 )  # fmt: skip
 def test_no_inversion(tmp_path: Path, story: Callable[[], Story]) -> None:

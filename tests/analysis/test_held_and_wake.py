@@ -153,6 +153,35 @@ def test_a_barrier(build: Callable[..., Path]) -> None:
     assert (row["dur_ns"], row["held_ns"], row["wake_ns"]) == (900, 600, 300)
 
 
+def test_who_does_not_wait_at_a_barrier(build: Callable[..., Path]) -> None:
+    """The last one to come is to blame, also if nobody knows how many are to come."""
+    trace = build(
+        [
+            event(100, "BARRIER_WAIT_IN", BARRIER),
+            event(1000, "BARRIER_WAIT_OUT", BARRIER, result=0, wait_ns=900),
+            event(1100, "BARRIER_WAIT_IN", BARRIER),
+            event(1900, "BARRIER_WAIT_OUT", BARRIER, result=0, wait_ns=800),
+        ],
+        [event(50, "BARRIER_ARRIVE", BARRIER), event(1200, "BARRIER_ARRIVE", BARRIER)],
+        [event(600, "BARRIER_ARRIVE", BARRIER), event(1600, "BARRIER_ARRIVE", BARRIER)],
+    )
+    first, second = waits_of(trace)
+    assert (first["dur_ns"], first["held_ns"], first["wake_ns"]) == (900, 500, 400)
+    assert (second["dur_ns"], second["held_ns"], second["wake_ns"]) == (800, 500, 300)
+    assert first["waker_tid"] == second["waker_tid"] == 3
+
+
+def test_who_comes_last_and_waits_for_nobody(build: Callable[..., Path]) -> None:
+    trace = build(
+        [
+            event(100, "BARRIER_WAIT_IN", BARRIER),
+            event(110, "BARRIER_WAIT_OUT", BARRIER, result=0, wait_ns=10),
+        ],
+        [event(50, "BARRIER_ARRIVE", BARRIER)],
+    )
+    assert waits_of(trace) == []
+
+
 def test_nobody_knows_the_holder(build: Callable[..., Path], ptt: Ptt) -> None:
     """A spin lock does not say who has it, and only the wait was recorded."""
     late = Event(T0 + 500, "SPIN_TAKEN", LOCK, 5, variant="WAITED", fields={"wait_ns": 400})

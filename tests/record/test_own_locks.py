@@ -168,6 +168,76 @@ def test_a_lock_at_the_end_of_what_is_mapped(
     assert lock["holds"] >= 2000
 
 
+# A barrier, and a function that has another one run by two threads.
+GATHERING = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#ifdef LIBRARY
+struct gathering { int come, count; };
+void gather(struct gathering *at)
+{
+	__atomic_add_fetch(&at->come, 1, __ATOMIC_ACQ_REL);
+	while (__atomic_load_n(&at->come, __ATOMIC_ACQUIRE) % at->count)
+		usleep(1000);
+}
+static void *run(void *both)
+{
+	((void (*)(void *))((void **)both)[0])(((void **)both)[1]);
+	return NULL;
+}
+void twice(void (*function)(void *), void *data)
+{
+	void *both[] = {(void *)function, data};
+	pthread_t other;
+	pthread_create(&other, NULL, run, both);
+	function(data);
+	pthread_join(other, NULL);
+}
+#else
+struct gathering { int come, count; } gathering = {0, 2};
+void gather(struct gathering *at);
+void twice(void (*function)(void *), void *data);
+static int comers;
+static void come(void *late)
+{
+	if (__atomic_add_fetch(&comers, 1, __ATOMIC_ACQ_REL) == 2)
+		usleep(50000);
+	gather(late);
+}
+int main(void)
+{
+	twice(come, &gathering);
+	return 0;
+}
+#endif
+"""
+GATHERINGS = """
+[[lock]]
+type = "gathering"
+like = "barrier"
+functions = [{ name = "gather", does = "wait" }, { name = "twice", does = "team" }]
+"""
+
+
+def test_a_barrier(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
+    source, library = tmp_path / "gather.c", tmp_path / "libgather.so"
+    source.write_text(GATHERING)
+    _gcc("-shared", "-fPIC", "-DLIBRARY", source, "-o", library)
+    _gcc(source, "-o", tmp_path / "gather", library, f"-Wl,-rpath,{tmp_path}")
+    locks = tmp_path / "gather.toml"
+    locks.write_text(GATHERINGS)
+    found = _report(ptt, record(tmp_path / "gather", options=("--locks", str(locks))))
+    kinds = [one for one in found["objects"] if one["kind"] == "gathering"]
+    (barrier,) = [one for one in kinds if one["name"] == "gathering"]
+    assert barrier["wait_max_ns"] > 40_000_000
+    (blamed,) = barrier["blamed"]
+    assert blamed["site"].startswith("come+")
+    # the thread that has done its part has no more work
+    (pool,) = [one for one in found["objects"] if one["kind"] == "team-pool"]
+    assert pool["idle_waits"] == 1
+
+
 def test_children_without_an_environment(
     linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
 ) -> None:
@@ -207,7 +277,7 @@ def test_without_the_option_nothing_is_there(linked: Path, record: Recorder, ptt
         ("[[lock]", "line 1"),
         (LOCKS.replace('"gate"', '"gmutex"'), "type 'gmutex' is there already"),
         (LOCKS.replace('"gate"', '"bell"'), "type 'bell' is there already"),
-        (LOCKS.replace('"mutex"', '"latch"'), "gate: like is mutex, rwlock, cond, not 'latch'"),
+        (LOCKS.replace('"mutex"', '"latch"'), "gate: like is mutex, rwlock, cond, barrier, not"),
         (LOCKS.replace('"gate_leave"', '"gate_enter"'), "gate_enter is there twice"),
         (LOCKS.replace('"release"', '"wake"'), "gate_leave: does is acquire, try"),
         (LOCKS.replace('taken = "zero"', 'taken = "maybe"'), "gate_enter: taken is always, zero"),

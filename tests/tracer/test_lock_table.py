@@ -31,6 +31,9 @@ _CC = (
     "-Wl,--no-as-needed",
 )
 _CXX = ("g++", "-std=c++20", "-O1", "-g", "-pthread", TABLE / "locks.cc", "-o", "locks")
+_OMP = ("-fopenmp", "-O1", "-g", PROGRAMS / "openmp.c")
+_OMP_LINE = " ".join(map(str, _OMP))
+_LINK = "gcc openmp.o -o locks -l:libomp.so.5"  # Debian's Clang has no name to link it by
 _CARGO = ("sh", "-c", f"cp -r {TABLE}/parking_lot/. {TABLE}/locks.rs . && cargo build -q --offline")
 # How a row's programs are built, and what runs them.
 BUILT: dict[str, tuple[tuple[str | Path, ...], tuple[str | Path, ...]]] = {
@@ -44,6 +47,8 @@ BUILT: dict[str, tuple[tuple[str | Path, ...], tuple[str | Path, ...]]] = {
     "Qt 5": ((*_CC, "-DQT", "-l:libQt5Core.so.5"), ("./locks",)),
     "OpenMP locks of GCC": ((*_CC, "-DOMP", "-l:libgomp.so.1"), ("./locks",)),
     "OpenMP locks of Clang": ((*_CC, "-DOMP", "-l:libomp.so.5"), ("./locks",)),
+    "OpenMP regions of GCC": (("gcc", *_OMP, "-o", "locks"), ("./locks",)),
+    "OpenMP regions of Clang": (("sh", "-c", f"clang {_OMP_LINE} -c && {_LINK}"), ("./locks",)),
     "Python": (("true",), (sys.executable, TABLE / "locks.py")),
     "Java monitors": (("javac", "-d", ".", TABLE / "Locks.java"), ("java", "-cp", ".", "Locks")),
     "Go, locks of its C": (("go", "build", "-o", "locks", TABLE / "cgo/locks.go"), ("./locks",)),

@@ -62,6 +62,14 @@ static inline bool ptt_is_settled(uint64_t closing)
 	return !(uint32_t)closing;
 }
 
+/* The tracer's as well: the call that the calling thread reports something of is one of another thread. */
+extern bool __nptl_trace_is_of_other_thread(void) __attribute__((weak));
+
+static inline bool ptt_is_of_other_thread(void)
+{
+	return __nptl_trace_is_of_other_thread && __nptl_trace_is_of_other_thread();
+}
+
 static inline void *ptt_outer_site(void *site)
 {
 	return __nptl_trace_outer_site && site ? __nptl_trace_outer_site(site) : 0;

@@ -55,7 +55,7 @@ uint32_t ptt_ring_stack(void *site)
 	};
 	uint32_t id;
 
-	if (!seg || !seg->stack_depth || !__nptl_trace_stack || ptt_ring_is_strange_child())
+	if (!seg || !seg->stack_depth || !__nptl_trace_stack || ptt_ring_is_strange_child() || ptt_is_of_other_thread())
 		return PTT_STACK_NONE;
 	wanted.room = seg->stack_depth < PTT_STACK_DEPTH_MAX ? seg->stack_depth : PTT_STACK_DEPTH_MAX;
 	wanted.python = seg->python ? ptt_ring_python_code : NULL;

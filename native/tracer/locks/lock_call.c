@@ -6,6 +6,7 @@
  */
 #include "lock_events.h"
 #include "real_lock.h"
+#include "team.h"
 #include "wait.h"
 #include "layout/ptt_abi.h"
 #include "platform/other_lock.h"
@@ -19,7 +20,7 @@ struct arguments {
 struct call {
 	const struct ptt_lock_function *function;
 	uint32_t number;
-	const struct arguments *with;
+	struct arguments *with;
 	ptt_lock_fn *real;
 	void *site;
 };
@@ -113,7 +114,7 @@ static void forget_type(const void *object)
 }
 
 /* Which type of lock an object is; said again where it was forgotten that it was said. */
-static inline void tell_type(const struct ptt_lock_used *lock)
+static inline __attribute__((always_inline)) void tell_type(const struct ptt_lock_used *lock)
 {
 	uint64_t key = (uint64_t)(uintptr_t)lock->object ^ (uint64_t)lock->function->type << 48 ^ generation;
 	uint64_t *at = told_at(lock->object);
@@ -123,6 +124,11 @@ static inline void tell_type(const struct ptt_lock_used *lock)
 		return;
 	__atomic_store_n(at, key, __ATOMIC_RELAXED);
 	ptt_report_lock_type(lock);
+}
+
+void ptt_report_type_once(const struct ptt_lock_used *lock)
+{
+	tell_type(lock);
 }
 
 /* ------------------------------------------------------------ take and give back */
@@ -340,10 +346,56 @@ static long wake(const struct call *call)
 	return call_real(call);
 }
 
+/* ------------------------------------------------------------ barriers */
+
+/* One that all functions are about is that of the thread's team; the thread does other work of the team meanwhile. */
+static long meet_team(const struct call *call)
+{
+	long result;
+
+	if (ptt_teams_by_ompt || !ptt_team_wait(call->site))
+		return call_plainly(call);
+	result = call_plainly(call);
+	ptt_team_waited(call->site);
+	return result;
+}
+
+static long meet(const struct call *call)
+{
+	struct ptt_lock_used barrier = used_in(call);
+
+	tell_type(&barrier);
+	EMIT(BARRIER, BARRIER_WAIT_IN, barrier.object, call->site);
+	{
+		struct ptt_wait wait WAIT_GUARD =
+			ptt_begin_wait(NPTL_DOMAIN_BARRIER, NPTL_EV_BARRIER_WAIT_OUT, barrier.object, call->site);
+		long result = call_real(call);
+
+		wait.result = 0;
+		return result;
+	}
+}
+
+static long traced_barrier(const struct call *call)
+{
+	if (call->function->does == PTT_LOCK_TEAM)
+		return ptt_team_run(call->function, &call->with->a, (void (*)(void))call->real, call->site);
+	return call->function->object == PTT_LOCK_NONE ? meet_team(call) : meet(call);
+}
+
+static long call_untraced(const struct call *call)
+{
+	if (call->function->does == PTT_LOCK_TEAM)
+		return ptt_team_run_plainly(&call->with->a, (void (*)(void))call->real);
+	return call_plainly(call);
+}
+
 /* ------------------------------------------------------------ entry */
 
 static long traced(const struct call *call)
 {
+	if (call->function->domain == NPTL_DOMAIN_BARRIER)
+		return traced_barrier(call);
 	switch (call->function->does) {
 	case PTT_LOCK_ACQUIRE:
 	case PTT_LOCK_ACQUIRE_SHARED:
@@ -371,8 +423,8 @@ static long traced(const struct call *call)
  * behind which there is nothing: a call of it does nothing.
  * Return: what the function behind the stub returns.
  */
-long ptt_lock_call(const struct arguments *with, uint32_t number, void *site) HIDDEN;
-long ptt_lock_call(const struct arguments *with, uint32_t number, void *site)
+long ptt_lock_call(struct arguments *with, uint32_t number, void *site) HIDDEN;
+long ptt_lock_call(struct arguments *with, uint32_t number, void *site)
 {
 	const struct ptt_lock_function *function = ptt_lock_function(number);
 	struct call call = {
@@ -385,9 +437,9 @@ long ptt_lock_call(const struct arguments *with, uint32_t number, void *site)
 		return 0;
 	/* a function of a lock that is called by one of them is a part of that */
 	if (!ptt_level((enum nptl_trace_domain)function->domain) || ptt_in_lock)
-		return call_plainly(&call);
+		return call_untraced(&call);
 	if (function->needs != PTT_LOCK_NONE && !ptt_real_lock(ptt_lock_beside(number, function->needs), site))
-		return call_plainly(&call);
+		return call_untraced(&call);
 	before = other_lock;
 	other_lock = function->mutex != PTT_LOCK_NONE ? (uintptr_t)argument(with, function->mutex) : (uintptr_t)object_of(&call);
 	result = traced(&call);
@@ -439,19 +491,20 @@ __asm__(".text\n"
 	"ptt_lock_entry:\n"
 	"	.cfi_startproc\n"
 	"	hint	#34\n" /* bti c */
-	"	stp	x29, x30, [sp, #-64]!\n"
-	"	.cfi_def_cfa_offset 64\n"
-	"	.cfi_offset 29, -64\n"
-	"	.cfi_offset 30, -56\n"
+	"	stp	x29, x30, [sp, #-80]!\n"
+	"	.cfi_def_cfa_offset 80\n"
+	"	.cfi_offset 29, -80\n"
+	"	.cfi_offset 30, -72\n"
 	"	mov	x29, sp\n"
 	"	stp	x0, x1, [sp, #16]\n"
 	"	stp	x2, x3, [sp, #32]\n"
 	"	stp	x4, x5, [sp, #48]\n"
+	"	stp	x6, x7, [sp, #64]\n"
 	"	add	x0, sp, #16\n"
 	"	mov	w1, w16\n"
 	"	mov	x2, x30\n"
 	"	bl	ptt_lock_call\n"
-	"	ldp	x29, x30, [sp], #64\n"
+	"	ldp	x29, x30, [sp], #80\n"
 	"	.cfi_restore 30\n"
 	"	.cfi_restore 29\n"
 	"	.cfi_def_cfa_offset 0\n"

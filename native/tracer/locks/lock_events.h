@@ -80,7 +80,7 @@ static inline void ptt_report_lock_wait_end(const struct ptt_lock_used *lock, in
 		REPORT_WITH(RWLOCK, RWLOCK_TAKEN_WRITE_WAITED, rwlock_taken_write_waited, object, site, .wait_ns = ns);
 }
 
-/* The rest also of conditions. */
+/* The rest also of conditions, */
 
 static inline void ptt_report_lock_init(const struct ptt_lock_used *lock)
 {
@@ -102,16 +102,22 @@ static inline void ptt_report_lock_destroy(const struct ptt_lock_used *lock)
 		REPORT(MUTEX, MUTEX_DESTROY, lock->object, lock->site);
 }
 
+/* and this of barriers. */
 static inline void ptt_report_lock_type(const struct ptt_lock_used *lock)
 {
 	uint16_t type = lock->function->type;
 
 	if (lock->function->domain == NPTL_DOMAIN_COND)
 		REPORT_WITH(COND, COND_TYPE, mutex_type, lock->object, lock->site, .type = type);
+	else if (lock->function->domain == NPTL_DOMAIN_BARRIER)
+		REPORT_WITH(BARRIER, BARRIER_TYPE, mutex_type, lock->object, lock->site, .type = type);
 	else if (ptt_lock_is_rwlock(lock))
 		REPORT_WITH(RWLOCK, RWLOCK_TYPE, mutex_type, lock->object, lock->site, .type = type);
 	else
 		REPORT_WITH(MUTEX, MUTEX_TYPE, mutex_type, lock->object, lock->site, .type = type);
 }
+
+/* ptt_report_type_once - of which type an object is, where that was not reported before. */
+void ptt_report_type_once(const struct ptt_lock_used *lock) HIDDEN;
 
 #endif

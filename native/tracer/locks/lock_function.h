@@ -26,10 +26,11 @@ enum ptt_lock_does {
 	PTT_LOCK_RELEASE,
 	PTT_LOCK_INIT,
 	PTT_LOCK_DESTROY,
-	PTT_LOCK_WAIT, /* releases the mutex, waits, and takes it back */
+	PTT_LOCK_WAIT, /* of a condition: releases the mutex, waits, and takes it back; of a barrier: waits for all others */
 	PTT_LOCK_WAIT_APART, /* the same, and the wait itself is seen as that of a pthread condition */
 	PTT_LOCK_WAKE,
 	PTT_LOCK_WAKE_ALL,
+	PTT_LOCK_TEAM, /* has a function run by several threads, which meet at the end */
 };
 
 /* When a call did what its function is for: always, or as its result says. */
@@ -40,9 +41,9 @@ struct ptt_lock_function {
 	const void *only; /* where all calls are about one lock, what stands for it; else NULL */
 	const void *stub; /* of a user's function: where one that dlsym() found is entered */
 	uint8_t does;
-	uint8_t domain; /* NPTL_DOMAIN_MUTEX, _RWLOCK or _COND */
+	uint8_t domain; /* NPTL_DOMAIN_MUTEX, _RWLOCK, _COND or _BARRIER */
 	uint8_t type;	/* of its objects, from 1 */
-	uint8_t object; /* argument that is the object, from 0 */
+	uint8_t object; /* argument that is the object, or of a team its function, from 0 */
 	uint8_t mutex;	/* argument that is the mutex of a wait */
 	uint8_t result;
 	uint8_t try_with; /* number, in its table, of the function that takes the lock if it is free */

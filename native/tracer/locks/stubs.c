@@ -4,6 +4,8 @@
 #include "lock_table.h"
 
 /* What stands for the one object that all calls of some functions are about. */
+static const char omp_atomic = 0;
+static const char omp_barrier = 0;
 static const char omp_critical = 0;
 
 /* clang-format off */
@@ -39,20 +41,42 @@ const struct ptt_lock_function ptt_lock_functions[] = {
 	{.name = "GOMP_critical_end", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_MUTEX, .type = 6, .result = PTT_LOCK_ALWAYS, .object = PTT_LOCK_NONE, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE, .only = &omp_critical},
 	{.name = "GOMP_critical_name_start", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_MUTEX, .type = 6, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "GOMP_critical_name_end", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_MUTEX, .type = 6, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
-	{.name = "_ZN14QReadWriteLock11lockForReadEv", .does = PTT_LOCK_ACQUIRE_SHARED, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = 33, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
-	{.name = "_ZN14QReadWriteLock12lockForWriteEv", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = 35, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "__kmpc_critical", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_MUTEX, .type = 6, .result = PTT_LOCK_ALWAYS, .object = 2, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "__kmpc_critical_with_hint", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_MUTEX, .type = 6, .result = PTT_LOCK_ALWAYS, .object = 2, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "__kmpc_end_critical", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_MUTEX, .type = 6, .result = PTT_LOCK_ALWAYS, .object = 2, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN14QReadWriteLock11lockForReadEv", .does = PTT_LOCK_ACQUIRE_SHARED, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = 36, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "_ZN14QReadWriteLock12lockForWriteEv", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = 38, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "_ZN14QReadWriteLock14tryLockForReadEv", .does = PTT_LOCK_TRY_SHARED, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_TRUE, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "_ZN14QReadWriteLock14tryLockForReadEi", .does = PTT_LOCK_TRY_SHARED, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_TRUE, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "_ZN14QReadWriteLock15tryLockForWriteEv", .does = PTT_LOCK_TRY, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_TRUE, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "_ZN14QReadWriteLock15tryLockForWriteEi", .does = PTT_LOCK_TRY, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_TRUE, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
-	{.name = "_ZN14QReadWriteLock6unlockEv", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = 33},
+	{.name = "_ZN14QReadWriteLock6unlockEv", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = 36},
 	{.name = "_ZN14QWaitCondition4waitEP14QReadWriteLockm", .does = PTT_LOCK_WAIT_APART, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = 1, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "_ZN14QWaitCondition4waitEP14QReadWriteLock14QDeadlineTimer", .does = PTT_LOCK_WAIT_APART, .domain = NPTL_DOMAIN_RWLOCK, .type = 7, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = 1, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
-	{.name = "flockfile", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_MUTEX, .type = 8, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = 41, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "flockfile", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_MUTEX, .type = 8, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = 44, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "ftrylockfile", .does = PTT_LOCK_TRY, .domain = NPTL_DOMAIN_MUTEX, .type = 8, .result = PTT_LOCK_ZERO, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
 	{.name = "funlockfile", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_MUTEX, .type = 8, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_barrier", .does = PTT_LOCK_WAIT, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = PTT_LOCK_NONE, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE, .only = &omp_barrier},
+	{.name = "GOMP_barrier_cancel", .does = PTT_LOCK_WAIT, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = PTT_LOCK_NONE, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE, .only = &omp_barrier},
+	{.name = "GOMP_loop_end", .does = PTT_LOCK_WAIT, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = PTT_LOCK_NONE, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE, .only = &omp_barrier},
+	{.name = "GOMP_loop_end_cancel", .does = PTT_LOCK_WAIT, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = PTT_LOCK_NONE, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE, .only = &omp_barrier},
+	{.name = "GOMP_sections_end", .does = PTT_LOCK_WAIT, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = PTT_LOCK_NONE, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE, .only = &omp_barrier},
+	{.name = "GOMP_sections_end_cancel", .does = PTT_LOCK_WAIT, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = PTT_LOCK_NONE, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE, .only = &omp_barrier},
+	{.name = "GOMP_parallel", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_parallel_reductions", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_parallel_sections", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_parallel_loop_static", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_parallel_loop_dynamic", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_parallel_loop_guided", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_parallel_loop_runtime", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_parallel_loop_nonmonotonic_dynamic", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_parallel_loop_nonmonotonic_guided", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_parallel_loop_nonmonotonic_runtime", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_parallel_loop_maybe_nonmonotonic_runtime", .does = PTT_LOCK_TEAM, .domain = NPTL_DOMAIN_BARRIER, .type = 11, .result = PTT_LOCK_ALWAYS, .object = 0, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE},
+	{.name = "GOMP_atomic_start", .does = PTT_LOCK_ACQUIRE, .domain = NPTL_DOMAIN_MUTEX, .type = 13, .result = PTT_LOCK_ALWAYS, .object = PTT_LOCK_NONE, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE, .only = &omp_atomic},
+	{.name = "GOMP_atomic_end", .does = PTT_LOCK_RELEASE, .domain = NPTL_DOMAIN_MUTEX, .type = 13, .result = PTT_LOCK_ALWAYS, .object = PTT_LOCK_NONE, .mutex = PTT_LOCK_NONE, .try_with = PTT_LOCK_NONE, .limit = PTT_LOCK_NONE, .needs = PTT_LOCK_NONE, .only = &omp_atomic},
 };
-const uint32_t ptt_lock_count = 43;
+const uint32_t ptt_lock_count = 65;
 
 /* A stub puts its number into a register that no call passes anything in. */
 #if defined(__x86_64__)
@@ -96,16 +120,38 @@ STUB(GOMP_critical_start, 27);
 STUB(GOMP_critical_end, 28);
 STUB(GOMP_critical_name_start, 29);
 STUB(GOMP_critical_name_end, 30);
-STUB(_ZN14QReadWriteLock11lockForReadEv, 31);
-STUB(_ZN14QReadWriteLock12lockForWriteEv, 32);
-STUB(_ZN14QReadWriteLock14tryLockForReadEv, 33);
-STUB(_ZN14QReadWriteLock14tryLockForReadEi, 34);
-STUB(_ZN14QReadWriteLock15tryLockForWriteEv, 35);
-STUB(_ZN14QReadWriteLock15tryLockForWriteEi, 36);
-STUB(_ZN14QReadWriteLock6unlockEv, 37);
-STUB(_ZN14QWaitCondition4waitEP14QReadWriteLockm, 38);
-STUB(_ZN14QWaitCondition4waitEP14QReadWriteLock14QDeadlineTimer, 39);
-STUB(flockfile, 40);
-STUB(ftrylockfile, 41);
-STUB(funlockfile, 42);
+STUB(__kmpc_critical, 31);
+STUB(__kmpc_critical_with_hint, 32);
+STUB(__kmpc_end_critical, 33);
+STUB(_ZN14QReadWriteLock11lockForReadEv, 34);
+STUB(_ZN14QReadWriteLock12lockForWriteEv, 35);
+STUB(_ZN14QReadWriteLock14tryLockForReadEv, 36);
+STUB(_ZN14QReadWriteLock14tryLockForReadEi, 37);
+STUB(_ZN14QReadWriteLock15tryLockForWriteEv, 38);
+STUB(_ZN14QReadWriteLock15tryLockForWriteEi, 39);
+STUB(_ZN14QReadWriteLock6unlockEv, 40);
+STUB(_ZN14QWaitCondition4waitEP14QReadWriteLockm, 41);
+STUB(_ZN14QWaitCondition4waitEP14QReadWriteLock14QDeadlineTimer, 42);
+STUB(flockfile, 43);
+STUB(ftrylockfile, 44);
+STUB(funlockfile, 45);
+STUB(GOMP_barrier, 46);
+STUB(GOMP_barrier_cancel, 47);
+STUB(GOMP_loop_end, 48);
+STUB(GOMP_loop_end_cancel, 49);
+STUB(GOMP_sections_end, 50);
+STUB(GOMP_sections_end_cancel, 51);
+STUB(GOMP_parallel, 52);
+STUB(GOMP_parallel_reductions, 53);
+STUB(GOMP_parallel_sections, 54);
+STUB(GOMP_parallel_loop_static, 55);
+STUB(GOMP_parallel_loop_dynamic, 56);
+STUB(GOMP_parallel_loop_guided, 57);
+STUB(GOMP_parallel_loop_runtime, 58);
+STUB(GOMP_parallel_loop_nonmonotonic_dynamic, 59);
+STUB(GOMP_parallel_loop_nonmonotonic_guided, 60);
+STUB(GOMP_parallel_loop_nonmonotonic_runtime, 61);
+STUB(GOMP_parallel_loop_maybe_nonmonotonic_runtime, 62);
+STUB(GOMP_atomic_start, 63);
+STUB(GOMP_atomic_end, 64);
 /* clang-format on */

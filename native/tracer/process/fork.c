@@ -22,6 +22,7 @@
 #include "platform/raw_syscall.h"
 #include "platform/signals.h"
 #include "syscall_numbers.h"
+#include "team.h"
 
 #ifndef CLONE_VM
 #define CLONE_VM 0x00000100
@@ -51,6 +52,7 @@ static void become_child(void)
 
 	ptt_forget_tid();
 	ptt_forget_lock_types();
+	ptt_forget_teams();
 	ptt_forget_purposes();
 	ptt_forget_storage();
 	ptt_restart_handler();

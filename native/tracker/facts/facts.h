@@ -25,7 +25,7 @@ struct ck_wait {
 
 struct ck_wakeup {
 	struct tk_wakeup;
-	uint32_t node; /* of a barrier's round: all that came before, if anything */
+	uint32_t node; /* of a barrier's round, or what a pool was woken for: all that came before, if anything */
 	bool nobody;   /* waited for it */
 	bool unlocked; /* the waker had taken no mutex since it last woke anybody */
 };
@@ -308,6 +308,7 @@ void ck_futex_wake(struct ptt_check *c, const struct tk_event *e);
 
 void ck_cond_unlocked(struct ptt_check *c, const struct tk_event *e, uint32_t mutex, uint32_t flags);
 void ck_barrier_in(struct ptt_check *c, const struct tk_event *e);
+void ck_barrier_arrive(struct ptt_check *c, const struct tk_event *e);
 void ck_barrier_out(struct ptt_check *c, const struct tk_event *e);
 void ck_lost_wakeups(struct ptt_check *c);
 void ck_stuck_barriers(struct ptt_check *c);

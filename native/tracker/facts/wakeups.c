@@ -85,10 +85,17 @@ void ck_cond_in(struct ptt_check *c, const struct tk_event *e)
 		two_mutexes(c, e, object, rival, wait);
 }
 
+/* What the thread does from now on is after all that was before what woke it. */
+static void follow(struct ptt_check *c, uint32_t thread, uint32_t wakeup)
+{
+	CK_THREAD(c, thread)->order.base =
+		tk_joined_node(&c->orders, tk_publish(&c->orders, thread), CK_WAKEUP(c, wakeup)->node);
+}
+
 void ck_cond_out(struct ptt_check *c, const struct tk_event *e)
 {
 	/* The condition may be gone, and another at its place. */
-	uint32_t wait = tk_wait_at(&c->t, e), object = CK_WAITING(c, wait)->object;
+	uint32_t wait = tk_wait_at(&c->t, e), object = CK_WAITING(c, wait)->object, wakeup = 0;
 	int64_t result = tk_number(&e->e, TK_RESULT, 0);
 	const struct ck_wait *w = CK_WAITING(c, wait);
 
@@ -104,20 +111,27 @@ void ck_cond_out(struct ptt_check *c, const struct tk_event *e)
 	CK_THREAD(c, e->thread)->cond_left_ts = e->ts;
 	if (w->rival && result == 0)
 		CK_FACT(c, w->rival)->flags &= ~PTT_FLAG_DROPPED;
-	if ((result != 0 && result != EOWNERDEAD) || !tk_wake_use(&c->t, object, w->since))
+	if (result == 0 || result == EOWNERDEAD)
+		wakeup = tk_wake_use(&c->t, object, w->since);
+	if (!wakeup)
 		tk_wake_drop(&c->t, object, tk_wake_excess(&c->t, object));
+	else if (!w->mutex_address)
+		follow(c, e->thread, wakeup);
 }
 
 void ck_wake(struct ptt_check *c, const struct tk_event *e)
 {
 	bool all = tk_meanings[e->id].action == TK_BROADCAST;
-	uint32_t object = ck_use(c, e, NPTL_DOMAIN_COND);
+	uint32_t object = ck_use(c, e, NPTL_DOMAIN_COND), waiting = CK_OBJECT(c, object)->waits;
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 	struct ck_wakeup *by = CK_WAKEUP(c, tk_wake(&c->t, e, object, all ? UINT32_MAX : 1,
 						   all ? PTT_WAKE_BROADCAST : PTT_WAKE_SIGNAL));
 
 	by->nobody = !by->left;
 	by->unlocked = !t->locked;
+	/* the threads of a pool, which wait without a mutex, go on for no other reason */
+	if (waiting && !CK_WAITING(c, waiting)->mutex_address)
+		by->node = tk_publish(&c->orders, e->thread);
 	t->locked = false;
 }
 
@@ -131,7 +145,7 @@ static bool missed(const struct ptt_check *c, const struct ck_wait *w)
 	const struct ck_wakeup *by = ck_woke(c, o);
 	const struct ck_thread *t = CK_THREAD(c, w->thread);
 
-	if (w->kind != NPTL_DOMAIN_COND || w->timed || ck_is_woken(c, w) || o->flags & PTT_OBJECT_SHARED)
+	if (w->kind != NPTL_DOMAIN_COND || !w->mutex_address || w->timed || ck_is_woken(c, w) || o->flags & PTT_OBJECT_SHARED)
 		return false;
 	if (!by->thread || by->ts > w->since || w->looked > by->ts)
 		return false;
@@ -230,11 +244,20 @@ void ck_barrier_in(struct ptt_check *c, const struct tk_event *e)
 		complete(c, object);
 }
 
+void ck_barrier_arrive(struct ptt_check *c, const struct tk_event *e)
+{
+	uint32_t object = ck_use(c, e, NPTL_DOMAIN_BARRIER);
+	struct ck_object *o = CK_OBJECT(c, object);
+
+	o->round = tk_joined_node(&c->orders, o->round, tk_publish(&c->orders, e->thread));
+	if (tk_arrive_only(&c->t, e, object, o->barrier_count))
+		complete(c, object);
+}
+
 void ck_barrier_out(struct ptt_check *c, const struct tk_event *e)
 {
 	/* The barrier may be gone, and another at its place. */
 	uint32_t wait = tk_wait_at(&c->t, e);
-	struct ck_thread *t = CK_THREAD(c, e->thread);
 	const struct ck_wait *w = CK_WAITING(c, wait);
 	uint32_t wakeup;
 
@@ -248,7 +271,7 @@ void ck_barrier_out(struct ptt_check *c, const struct tk_event *e)
 	}
 	ck_waited_with_holds(c, e, wait);
 	tk_wait_end(&c->t, wait);
-	t->order.base = tk_joined_node(&c->orders, tk_publish(&c->orders, e->thread), CK_WAKEUP(c, wakeup)->node);
+	follow(c, e->thread, wakeup);
 }
 
 void ck_stuck_barriers(struct ptt_check *c)

@@ -289,6 +289,8 @@ uint32_t tk_wake_excess(const struct tracker *t, uint32_t object);
 void tk_wake_drop(struct tracker *t, uint32_t object, uint32_t count);
 /* tk_arrive - a thread arrives at a barrier for so many, 0: not known. Return: whether its round is complete. */
 bool tk_arrive(struct tracker *t, uint32_t object, uint32_t threads);
+/* tk_arrive_only - the same of a thread that does not wait there. */
+bool tk_arrive_only(struct tracker *t, const struct tk_event *e, uint32_t object, uint32_t threads);
 /* tk_round_over - the thread that came last to a barrier wakes all that wait there. Return: its wake-up. */
 uint32_t tk_round_over(struct tracker *t, uint32_t object);
 

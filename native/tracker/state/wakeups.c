@@ -122,13 +122,36 @@ bool tk_arrive(struct tracker *t, uint32_t object, uint32_t threads)
 	return ++TK_OBJECT(t, object)->arrived == threads;
 }
 
+bool tk_arrive_only(struct tracker *t, const struct tk_event *e, uint32_t object, uint32_t threads)
+{
+	struct ptt_track_object *o = TK_OBJECT(t, object);
+
+	o->release_ns = e->ts;
+	o->release_site = e->site;
+	o->release_stack = e->stack;
+	o->releaser = e->thread;
+	return tk_arrive(t, object, threads);
+}
+
+/* Who came last to a barrier, and waits there or not. */
+static struct tk_event last_arrival(struct tracker *t, const struct ptt_track_object *o)
+{
+	const struct tk_wait *last = TK_WAIT(t, o->waits);
+
+	if (o->releaser && (!o->waits || o->release_ns >= last->since))
+		return (struct tk_event){
+			.ts = o->release_ns, .site = o->release_site, .stack = o->release_stack, .thread = o->releaser,
+		};
+	return (struct tk_event){ .ts = last->since, .site = last->site, .stack = last->stack, .thread = last->thread };
+}
+
 uint32_t tk_round_over(struct tracker *t, uint32_t object)
 {
 	struct ptt_track_object *o = TK_OBJECT(t, object);
-	const struct tk_wait *last = TK_WAIT(t, o->waits);
-	const struct tk_event by = { .ts = last->since, .site = last->site, .stack = last->stack, .thread = last->thread };
+	const struct tk_event by = last_arrival(t, o);
 
 	o->arrived = 0;
+	o->releaser = 0;
 	tk_wake_drop(t, object, tk_wake_excess(t, object));
 	return tk_wake(t, &by, object, UINT32_MAX, PTT_WAKE_BARRIER);
 }

@@ -178,6 +178,7 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_model *m, const struct tk_e
 	[TK_INIT] = md_init,		   [TK_DESTROY] = md_destroy,	    [TK_TYPE] = md_type,
 	[TK_COND_IN] = md_cond_in,	   [TK_COND_OUT] = md_cond_out,	    [TK_SIGNAL] = wake,
 	[TK_BROADCAST] = wake,		   [TK_BARRIER_IN] = md_barrier_in, [TK_BARRIER_OUT] = md_barrier_out,
+	[TK_BARRIER_ARRIVE] = md_barrier_arrive,
 	[TK_SEM_TAKEN] = md_sem_taken,	   [TK_SEM_POST] = md_sem_post,	    [TK_FUTEX_IN] = md_futex_in,
 	[TK_FUTEX_OUT] = md_futex_out,	   [TK_FUTEX_WAKE] = md_futex_wake, [TK_JOIN_IN] = md_join_in,
 	[TK_JOIN_OUT] = md_join_out,	   [TK_CREATE] = md_create,	    [TK_BEGIN] = md_begin,

@@ -448,6 +448,7 @@ bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled);
 /* md_drop_wakes - forgets the wake-ups that nobody has used. */
 void md_drop_wakes(struct ptt_model *m, uint32_t object, int64_t ts);
 void md_barrier_in(struct ptt_model *m, const struct tk_event *e);
+void md_barrier_arrive(struct ptt_model *m, const struct tk_event *e);
 void md_barrier_out(struct ptt_model *m, const struct tk_event *e);
 void md_sem_taken(struct ptt_model *m, const struct tk_event *e);
 void md_sem_gave_up(struct ptt_model *m, const struct tk_event *e);

@@ -36,6 +36,9 @@ LOCK_TYPES: tuple[str, ...] = (
     "stdio",
     "java-monitor",
     "java-wait",
+    "omp-barrier",
+    "team-pool",
+    "omp-atomic",
 )
 
 FUTEX_KINDS: tuple[str, ...] = (

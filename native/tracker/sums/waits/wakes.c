@@ -252,10 +252,9 @@ bool md_cond_open(struct ptt_model *m, struct md_wait *w, int64_t *signalled)
 /* The thread that came last lets all go that wait. */
 static void barrier_open(struct ptt_model *m, uint32_t object)
 {
-	uint32_t last = MD_OBJECT(m, object)->pub.waits;
 	struct md_wakeup *by = MD_WAKEUP(m, tk_round_over(&m->t, object));
 
-	by->site_row = MD_WAITING(m, last)->site_row;
+	by->site_row = md_site(m, by->thread, by->site, PTT_KIND_BARRIER);
 	by->mutex = 0;
 }
 
@@ -265,6 +264,14 @@ void md_barrier_in(struct ptt_model *m, const struct tk_event *e)
 	uint32_t wait = md_wait_begin(m, e, object, PTT_MODE_EXCLUSIVE);
 
 	if (tk_arrive(&m->t, object, MD_OBJECT(m, object)->pub.attributes) && wait)
+		barrier_open(m, object);
+}
+
+void md_barrier_arrive(struct ptt_model *m, const struct tk_event *e)
+{
+	uint32_t pair, object = md_object(m, e, PTT_KIND_BARRIER, e->object, &pair);
+
+	if (tk_arrive_only(&m->t, e, object, MD_OBJECT(m, object)->pub.attributes))
 		barrier_open(m, object);
 }
 

@@ -24,6 +24,7 @@ _DOES = {
     "mutex": _MUTEX,
     "rwlock": (*_MUTEX, "acquire-shared", "try-shared"),
     "cond": ("wait", "wake", "wake-all", "init", "destroy"),
+    "barrier": ("wait", "team"),
 }
 _TRIES = {"acquire": "try", "acquire-shared": "try-shared"}
 _TAKEN = ("always", "zero", "nonzero", "true")
@@ -44,7 +45,8 @@ class LockFunction(Values):
         does: What it does.
         type: Place of the type of its objects among the types.
         like: As what they are recorded.
-        argument: The argument that is the object; 0 where there is one for all.
+        argument: The argument that is the object, or of a team the function that its threads run;
+            0 where there is one object for all, or the barrier of the thread's team.
         mutex: The argument that is the mutex of a wait, or 0.
         taken: How its result says that it is done.
         try_with: Place of the function that takes the lock if it is free, or None.
@@ -190,13 +192,13 @@ def _function(
         raise UsageError(f"{name}: taken is {', '.join(_TAKEN)}, not {taken!r}")
     if taken == "always" and does in _TRIES.values():
         raise UsageError(f"{name}: taken says how the result of a try is read")
-    waits = does in {"wait", "wait-apart"}
+    waits = does == "wait-apart" or (does == "wait" and like == "cond")
     return LockFunction(
         name=name,
         does=does,
         type=place,
         like=like,
-        argument=_argument(table, "argument", 0, 1),
+        argument=_argument(table, "argument", int(does == "team"), 1),
         mutex=_argument(table, "mutex", 1, None) if waits else 0,
         taken=taken,
         try_with=_other(table, "try", number),
