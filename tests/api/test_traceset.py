@@ -151,7 +151,7 @@ def test_parameters_of_queries(ts: nptltrace.Traceset) -> None:
         (lambda ts: ts.seek("now"), "a time is a whole number of ns"),
         (lambda ts: ts.report(by="lock"), "by is one of object, thread"),
         (lambda ts: ts.report(tid="x"), "--tid takes numbers"),
-        (lambda ts: ts.report(object="no_such"), "no global variable or alias"),
+        (lambda ts: ts.report(object="no_such"), "no global variable, alias or lock"),
         (lambda ts: ts.diff(ts, by="pid"), "by is one of site"),
         (lambda ts: ts.diff(ts, per="NO"), "neither run nor second"),
         (lambda ts: ts.export("xml", "out"), "no format 'xml'"),

@@ -48,6 +48,23 @@ def test_convoy_behind_a_call_of_c(python: str, ptt: Ptt, record: Recorder) -> N
         assert one[name] == sum(row[name] for row in table if row["site"] == one["site"])
 
 
+@pytest.mark.parametrize("python", interpreters())
+def test_it_is_called_what_it_is(python: str, ptt: Ptt, record: Recorder) -> None:
+    if not 8 <= minor_of(python) <= 13:
+        pytest.skip("frames of this version are not read")
+    trace = record(python, PROGRAM)
+    document = json.loads(ptt("report", "--format", "json", trace).stdout)
+    (lock,) = [item for item in document["objects"] if item["name"] == "GIL"]
+    assert lock["kind"] == "cond"
+    assert document["gil_ns"] == lock["idle_ns"] + lock["timeout_ns"] > 0
+    assert "for the GIL of Python" in ptt("report", trace).stdout
+    alone = json.loads(ptt("report", "--object", "GIL", "--format", "json", trace).stdout)
+    assert [item["object"] for item in alone["objects"]] == [lock["object"]]
+    query = "select distinct name from objects where name like 'GIL%' or name like '_PyRuntime%'"
+    table = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
+    assert {"GIL", "GIL (mutex)", "GIL (hand-over)"} <= {row["name"] for row in table}
+
+
 def test_as_text_and_csv(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
     trace = record(sys.executable, PROGRAM)
     text = ptt("report", "--gil", trace).stdout

@@ -59,7 +59,7 @@ def test_in_a_file(browser: Browser, ptt: Ptt, story: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--object", "no_such"), "no global variable or alias is called no_such"),
+        (("--object", "no_such"), "no global variable, alias or lock is called no_such"),
         (("--tid", "first"), "--tid takes numbers, not 'first'"),
         (("--pid", "1", "--pid", "2"), "--pid once, with commas between alternatives"),
     ],

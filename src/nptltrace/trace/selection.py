@@ -221,7 +221,7 @@ def _objects(word: str, symbols: Symbols) -> list[tuple[int, int]]:
         return [(libpttread.ANY, address)]
     found = symbols.find_object(word)
     if not found:
-        raise UsageError(f"no global variable, alias or lock of Python is called {word}")
+        raise UsageError(f"no global variable, alias or lock is called {word}")
     return found
 
 

@@ -147,5 +147,5 @@ def _piece(buffer: libpttread.Buffer) -> dict[str, NDArray[Any]]:
     values, valid = np.zeros(count, np.int64), np.zeros(count, np.uint8)
     if count:
         libpttread.field_column(buffer, "value", values.ctypes.data, valid.ctypes.data)
-    found = {name: np.array(buffer.arrays[name][:count]) for name in _COLUMNS}
+    found = {name: np.array(buffer.arrays[name])[:count].copy() for name in _COLUMNS}
     return found | {"value": values}

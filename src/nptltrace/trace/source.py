@@ -38,7 +38,7 @@ __all__ = ["BEFORE", "Source", "TraceFiles"]
 BEFORE = "info/before"
 _RECORDS = 1  # the stream class of the handlers shared and file
 _BATCH = 16384
-_SEARCHED = 1 << 26  # bytes of packets of a trace that is still being recorded
+_SEARCHED = 1 << 26  # bytes of packets, where not all need to be looked at
 _SIGNAL_BASE = 128  # a process killed by signal n has the exit status 128 + n
 _COMM_MAX = 15  # bytes of a name that the kernel keeps
 _GENERATION = re.compile(r"(?P<stream>.*?)(?:\.(?P<generation>\d+))?")
@@ -113,6 +113,7 @@ class Source:
         self._before: list[tuple[TraceFiles, Source]] | None = None
         self._names: dict[tuple[int, int], str] = {}  # of threads that were asked for, by turn
         self._semaphores: Semaphores | None = None
+        self._conditions: dict[int, set[int]] | None = None
         self._choose: ChooseSites | None = None
         self._chosen: dict[int, dict[int, int]] = {}  # call sites by process and stack
         self._chosen_of: dict[int, int] = {}  # from how many stacks of each process
@@ -150,7 +151,7 @@ class Source:
         self.reader.index(running=self.running)
         self._looked = 0
         self._names.clear()
-        self._semaphores = None
+        self._semaphores = self._conditions = None
         self._before = None
         self._set_clocks()
         self._choose_sites()
@@ -476,6 +477,14 @@ class Source:
                 self.reader, self.processes(), self._threads(), budget
             )
         return self._semaphores
+
+    def conditions(self, process: int) -> set[int]:
+        """Return the conditions of a process that early events are about."""
+        if self._conditions is None:
+            from nptltrace.trace.conditions import find_conditions
+
+            self._conditions = find_conditions(self.reader, self._threads(), _SEARCHED)
+        return self._conditions.get(process, set())
 
     # ---- call sites ----
 

@@ -183,6 +183,7 @@ export interface Report {
   first_ns: number;
   last_ns: number;
   lost: number;
+  gil_ns: number;
   objects: ReportObject[];
   threads: ReportThread[];
   never_ended: OpenWait[];
@@ -263,7 +264,7 @@ export interface ReportStack {
   stack: string[];
 }
 
-// An object in a report; the generations of an address are one.
+// An object in a report; the generations of an address are one, but for locks of Python.
 export interface ReportObject {
   waits: number;
   wait_ns: number;

@@ -26,6 +26,7 @@ from nptltrace.analysis.report.figures import (
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.report.stacks.both_sides import WaitStacks
 from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
+from nptltrace.catalog import DOMAINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["contention", "contention_of"]
+
+_COND = DOMAINS["cond"]
 
 
 def contention(
@@ -138,9 +141,20 @@ class _Report:
             deadlocks=deadlocks,
             path=critical_path(self.model, self.names),
             uncovered=self.source.uncovered(),
+            gil_ns=self._gil_ns(),
         )
 
     # ---- parts ----
+
+    def _gil_ns(self) -> int:
+        """Return how long threads waited for interpreters' locks of Python."""
+        gils = {(process, at) for process, at in self.names.gils() if at}
+        rows = self.objects[self.objects["kind"] == _COND]
+        mine = [
+            pair in gils
+            for pair in zip(rows["process"].tolist(), rows["address"].tolist(), strict=True)
+        ]
+        return int(rows["wait_ns"][mine].sum()) if any(mine) else 0
 
     def _stacks_of(self, entries: str) -> Callable[..., list[BothStacks]]:
         """Return what finds the call stacks of an entry; none if they were not asked for."""

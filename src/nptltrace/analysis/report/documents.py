@@ -72,6 +72,7 @@ def report_document(
         "last_ns": found.last_ns,
         "lost": found.lost,
         **_figures(found.figures),
+        "gil_ns": found.gil_ns,
         "objects": [_object(item) for item in found.objects],
         "threads": [_thread(item) for item in found.threads],
         **parts,

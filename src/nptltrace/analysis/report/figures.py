@@ -301,6 +301,8 @@ class Contention:
         deadlocks: Cycles of them, each wait's owner being the next one's thread.
         path: The critical path to the last event.
         uncovered: Modules of which not all that they do is in the trace, and why.
+        gil_ns: How long threads waited for the interpreter's lock of Python, in all; as
+            waits for a condition that time out and begin again, these are no contention.
     """
 
     first_ns: int
@@ -317,6 +319,7 @@ class Contention:
     deadlocks: list[list[OpenWait]]
     path: CriticalPath
     uncovered: list[dict[str, Any]]
+    gil_ns: int
 
     @property
     def silent_threads(self) -> list[ThreadFigures]:

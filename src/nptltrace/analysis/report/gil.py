@@ -1,10 +1,9 @@
 """The global interpreter lock of CPython: who had it, who waited for it, and at which lines.
 
-The interpreter makes it of two conditions and mutexes that follow one another in `_PyRuntime`. A
-thread that takes it signals the second condition while it has it, and one that gives it up signals
-the first, on which the threads wait that want it; so the events of these two say all. Where a
-thread gave it up is known if others waited for it, or if it soon waited again: then it was still at
-that line.
+A thread that takes it signals the second of its conditions while it has it, and one that gives it
+up signals the first, on which the threads wait that want it; so the events of these two say all.
+Where a thread gave it up is known if others waited for it, or if it soon waited again: then it was
+still at that line.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nptltrace.trace.symbols.gil import HAND_OVER
 from nptltrace.trace.symbols.places.python_code import is_interpreter
 from nptltrace.trace.symbols.places.site import hex_of_site
 
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GilLine", "GilPlace", "gil_lines", "gil_places"]
 
-_RUNTIME = "_PyRuntime"
-# From the first condition to the second: it and its mutex lie between them.
-_BETWEEN = 88
 _SIGNAL = "COND_SIGNAL"
 _EVENTS = (_SIGNAL, "COND_WAIT_IN", "COND_TIMEDWAIT_IN")
 # What a thread does with it.
@@ -173,8 +170,8 @@ def _events(traceset: Traceset, symbols: Symbols, window: Window) -> Iterator[tu
     all_of = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
     for process in np.unique(all_of["process"]).tolist():
         mine = {name: values[all_of["process"] == process] for name, values in all_of.items()}
-        gil = _address(symbols, process, np.unique(mine["object"]).tolist())
-        if gil:
+        gil = symbols.gil(process)
+        if np.isin(gil, mine["object"]) and np.isin(gil + HAND_OVER, mine["object"]):
             yield process, _of(gil, mine)
 
 
@@ -183,19 +180,8 @@ def _has_interpreter(process: Process) -> bool:
     return any(is_interpreter(PurePath(one.path).name) for one in process.map.modules())
 
 
-def _address(symbols: Symbols, process: int, conditions: list[int]) -> int:
-    """Return the address of the first condition, 0 if there is none."""
-    known = set(conditions)
-    for address in conditions:
-        if address + _BETWEEN in known and symbols.object_name(process, address).startswith(
-            _RUNTIME
-        ):
-            return address
-    return 0
-
-
 def _of(gil: int, mine: dict[str, NDArray[Any]]) -> _Events:
-    first, second = mine["object"] == gil, mine["object"] == gil + _BETWEEN
+    first, second = mine["object"] == gil, mine["object"] == gil + HAND_OVER
     rows = np.flatnonzero(first | second)
     rows = rows[np.lexsort((mine["ts_ns"][rows], mine["tid"][rows]))]
     signal, first = mine["signal"][rows], first[rows]

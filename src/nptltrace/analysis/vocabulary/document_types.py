@@ -247,6 +247,7 @@ class Report(ReportParts, Figures):
     first_ns: int
     last_ns: int
     lost: int
+    gil_ns: int
     objects: list[ReportObject]
     threads: list[ReportThread]
     never_ended: list[OpenWait]

@@ -110,6 +110,8 @@ NAMES: dict[str, Name] = {
     "age_ns": Name("ns", "for how long it had gone on at a moment"),
     "life_ns": Name("ns", "from the first event of a thread to its end"),
     # Waits and holds.
+    "gil_ns": Name("ns", "how long threads waited for the interpreter's lock of Python (the GIL), "
+                   "in waits that are no contention"),
     "waits": Name("count", "contended waits; where there is a `class`, those of that class"),
     "wait_ns": Name("ns", "their duration"),
     "held_ns": Name("ns", "the part of contended waits in which the object was held"),

@@ -53,6 +53,11 @@ class OneProcess:
         """Return the threads that had events, which are none."""
         return []
 
+    def conditions(self, process: int) -> set[int]:
+        """Return the conditions that events are about, which are none."""
+        del process
+        return set()
+
     def semaphores(self) -> None:
         """Know of no semaphore how it was initialized."""
 

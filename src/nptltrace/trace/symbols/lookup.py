@@ -22,10 +22,12 @@ from nptltrace.trace.symbols.elf.code import CodeTable, Frame
 from nptltrace.trace.symbols.elf.debug_files import ModuleFiles, environment_directories
 from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.frames import chosen_sites
+from nptltrace.trace.symbols.gil import GIL_PARTS, find_gil, is_of_runtime
 from nptltrace.trace.symbols.passed_over import PassedOver
 from nptltrace.trace.symbols.places.module_table import ModuleMap
 from nptltrace.trace.symbols.places.python_code import (
     code_and_offset,
+    is_interpreter,
     is_python,
     named_object,
     numbered_objects,
@@ -145,6 +147,9 @@ class Processes(Protocol):
     def threads(self) -> list[tuple[int, int]]:
         """Return (process, tid) of the threads by number."""
 
+    def conditions(self, process: int) -> set[int]:
+        """Return the conditions of a process that events are about."""
+
     def semaphores(self) -> Semaphores | None:
         """Return what is known of the initialization of semaphores."""
 
@@ -202,6 +207,7 @@ class Symbols:
         self._loaded: dict[tuple[int, Module], _Loaded] = {}
         self._locations: dict[tuple[int, int], Location] = {}
         self._locks: tuple[Semaphores, PythonLocks] | None = None
+        self._gils: dict[int, tuple[int, int]] = {}  # from how many conditions, and the address
         source.choose_sites(partial(chosen_sites, self))
 
     def of(self, source: Processes) -> Symbols:
@@ -209,7 +215,7 @@ class Symbols:
         same = copy(self)
         same._source = source  # noqa: SLF001 -- of this class
         same._loaded, same._locations = {}, {}  # noqa: SLF001 -- as above
-        same._locks = None  # noqa: SLF001 -- as above
+        same._locks, same._gils = None, {}  # noqa: SLF001 -- as above
         source.choose_sites(partial(chosen_sites, same))
         return same
 
@@ -266,8 +272,22 @@ class Symbols:
         processes = self._source.processes()
         codes = processes[process].codes if process < len(processes) else {}
         name = named_object(codes, address) or self.variable(process, address)[1]
+        if is_of_runtime(name):
+            return GIL_PARTS.get(address - self.gil(process), name)
         locks = self.python_locks() if not name and domain == DOMAINS["sem"] else None
         return locks.name(process, address, at_ns) if locks is not None else name
+
+    def gil(self, process: int) -> int:
+        """Return the address of the condition of the interpreter's lock, 0 if there is none."""
+        modules = self._map(process).modules()
+        if not any(is_interpreter(one.path.rpartition("/")[2]) for one in modules):
+            return 0
+        known = self._source.conditions(process)
+        gil = self._gils.get(process)
+        if gil is None or gil[0] != len(known):
+            found = find_gil(known, lambda one: self.variable(process, one)[1])
+            gil = self._gils[process] = len(known), found
+        return gil[1]
 
     def python_locks(self) -> PythonLocks | None:
         """Return the names of locks of Python; None where there are none."""
@@ -316,8 +336,15 @@ class Symbols:
                 for at in self._addresses_of(process, loaded, wanted):
                     shift = loaded.bias + (int(offset, 16) if offset else 0)
                     found[process, at + shift] = None
+        if not found and name in GIL_PARTS.values():
+            return self._parts_of_gils(name)
         locks = self.python_locks() if not found else None
         return locks.find(name) if locks is not None else list(found)
+
+    def _parts_of_gils(self, name: str) -> list[tuple[int, int]]:
+        part = next(at for at, one in GIL_PARTS.items() if one == name)
+        gils = enumerate(map(self.gil, range(len(self._source.processes()))))
+        return [(process, gil + part) for process, gil in gils if gil]
 
     def ranges(self, process: int) -> list[tuple[int, int]]:
         """Return where global variables and code of a process lie, without overlaps."""

@@ -78,6 +78,8 @@ def _summary(found: Contention) -> Iterator[str]:
     parts = _others(figures, but="unknown")
     if parts:
         yield from _wrap(f"not contention: {', '.join(parts)}", "  ")
+    if found.gil_ns:
+        yield f"  {duration(found.gil_ns)} of it for the GIL of Python (ptt report --gil)"
     waits, wait_ns = figures.other_waits["unknown"], figures.other_ns["unknown"]
     for sentence in not_covered.unknown(waits, wait_ns):
         yield from _wrap(f"not known: {sentence}", "  ")
