@@ -161,8 +161,8 @@ def disturbed(work: Path, rounds: int, count: int) -> dict[str, Figures]:
             for port in ports
         ]
         try:
-            for port in ports:
-                wait_for_port(port)
+            for port, server in zip(ports, servers, strict=True):
+                wait_for_port(port, server)
             pids = {"nobody looks": None, "at another": servers[1].pid, "at it": servers[0].pid}
             upper: dict[str, list[float]] = {case: [] for case in pids}
 
