@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from nptltrace.analysis.vocabulary.document_types import Hang
+from nptltrace.errors import PttError
+from nptltrace.hang.targets import process
 from nptltrace.ui.shapes import fits
 from tests.hang.looking import CASES, WAYS, asleep, running, threads_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.support import Ptt
 
@@ -250,6 +253,33 @@ def test_nobody_is_there(ptt: Ptt) -> None:
     process.wait()
     message = ptt("hang", str(process.pid), status=2).stderr
     assert message == f"ptt: error: there is no process {process.pid}\n"
+
+
+@pytest.mark.parametrize(
+    ("scope", "message"),
+    [
+        ("1\n", "kernel.yama.ptrace_scope is 1; run ptt as root, or allow it by `sysctl kernel"),
+        ("2\n", "kernel.yama.ptrace_scope is 2; run ptt as root, or allow it by `sysctl kernel"),
+        ("3\n", "kernel.yama.ptrace_scope is 3: nobody may, until the system starts anew"),
+        ("0\n", "does not let itself be looked into (prctl PR_SET_DUMPABLE); run ptt as root"),
+        (None, "does not let itself be looked into (prctl PR_SET_DUMPABLE); run ptt as root"),
+    ],
+)
+def test_why_it_may_not_be_looked_into(
+    scope: str | None, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place = tmp_path / "ptrace_scope"
+    if scope is not None:
+        place.write_text(scope, encoding="ascii")
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(process, "_YAMA", place)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(PttError, match=re.escape(message)) as refused:
+        process.Process(os.getpid())
+    assert "\n" not in str(refused.value)
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may look into all processes")

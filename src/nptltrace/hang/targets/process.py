@@ -28,6 +28,9 @@ __all__ = ["Process"]
 
 _MAPPING = re.compile(r"([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) \S+ \d+ +(/.*)")
 _PAGE = 4096
+# Whom the kernel lets look into processes, and the value that cannot be changed any more.
+_YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
+_NOBODY_MAY = 3
 _SHORT = 1 << 14
 # Signals that wake nobody: those that the thread library takes for itself, cancellation and changes
 # of the user, and those of a thread's own faults, which one that sleeps does not make.
@@ -240,9 +243,11 @@ class Process:
         if owner != os.geteuid():
             return f"it belongs to user {owner}; run ptt as that user or as root"
         try:
-            scope = int(Path("/proc/sys/kernel/yama/ptrace_scope").read_text(encoding="ascii"))
+            scope = int(_YAMA.read_text(encoding="ascii"))
         except (OSError, ValueError):
             scope = 0
+        if scope == _NOBODY_MAY:
+            return f"kernel.yama.ptrace_scope is {scope}: nobody may, until the system starts anew"
         if scope:
             return (
                 f"kernel.yama.ptrace_scope is {scope}; run ptt as root, "
