@@ -53,6 +53,7 @@ _HOME = {
     "Traceset": "nptltrace.api",
     "UsageError": "nptltrace.errors",
     "is_traced": "nptltrace.user",
+    "load_ipython_extension": "nptltrace.magic",
     "open": "nptltrace.api:open_traceset",
     "record": "nptltrace.recording.api",
     "record_here": "nptltrace.here",

@@ -225,3 +225,47 @@ except nptltrace.PttError as error:
 else:
     raise AssertionError
 """)
+
+
+# What IPython does for a cell that begins with %%ptt; the cell waits for a lock.
+CELL = """
+class Shell:
+    def register_magic_function(self, func, magic_kind, magic_name):
+        assert (magic_kind, magic_name) == ("cell", "ptt")
+        self.magic = func
+
+    def run_cell(self, raw_cell):
+        assert nptltrace.is_traced()
+        exec(raw_cell, globals())
+
+shell = Shell()
+nptltrace.load_ipython_extension(shell)
+shell.magic("one.ptt -n 5", '''
+lock, here = threading.Lock(), threading.Event()
+
+def waiter():
+    here.set()
+    with lock:
+        pass
+
+thread = threading.Thread(target=waiter)
+with lock:
+    thread.start()
+    here.wait()
+    path = f"/proc/self/task/{thread.native_id}/syscall"
+    while not open(path).read().startswith("202 "):
+        pass
+thread.join()
+''')
+assert not nptltrace.is_traced()
+shell.magic("--gil", "pass")
+shell.magic("one.ptt --no-such-option", "pass")
+"""
+
+
+def test_a_cell_of_a_notebook(run: Run, tmp_path: Path) -> None:
+    said = run(CELL).stdout
+    assert "contended for" in said
+    assert "semaphore Lock of <module> (<string>:2)" in said
+    assert (tmp_path / "cell.ptt" / "metadata").is_file()
+    assert "--no-such-option" in said
