@@ -464,7 +464,7 @@ def outputs(source: Path) -> dict[Path, str]:
         ROOT / "native/tracer/hooks/sleeps.c": c_sleep_hooks(sleep_hooks),
         ROOT / "native/tracer/real/sleeps.def": c_sleep_routines(sleep_hooks),
         ROOT / "native/tracer/locks/stubs.c": c_lock_stubs(locks),
-        ROOT / "native/tracer/locks/lock_types.h": c_lock_types(locks),
+        ROOT / "native/tracer/locks/lock_types.h": c_lock_types(locks, futexes),
         ROOT / "native/tracer/call_site/futex_names.h": c_futex_names(futexes),
         ROOT / "native/tracer/points/point_table.c": c_point_table(points),
         ROOT / "native/catalog/event_table.c": c_table(

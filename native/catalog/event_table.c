@@ -530,8 +530,9 @@ const char *const ptt_lock_types[] = {
 	[11] = "omp-barrier",
 	[12] = "team-pool",
 	[13] = "omp-atomic",
+	[14] = "java-lock",
 };
-const unsigned int ptt_lock_type_count = 14;
+const unsigned int ptt_lock_type_count = 15;
 
 const char *const ptt_sys_calls[] = {
 	[1] = "poll",
@@ -588,8 +589,10 @@ const struct ptt_futex_kind ptt_futex_kinds[] = {
 	{"qmutex", PTT_FUTEX_LOCK, 0},
 	{"qsemaphore", PTT_FUTEX_UNKNOWN, 0},
 	{"gasyncqueue", PTT_FUTEX_WORK, 0},
+	{"java-park", PTT_FUTEX_WORK, 0},
+	{"java-sync", PTT_FUTEX_UNKNOWN, 0},
 };
-const unsigned int ptt_futex_kind_count = 17;
+const unsigned int ptt_futex_kind_count = 19;
 
 const char *const ptt_domain_names[16] = {
 	[1] = "thread",

@@ -64,9 +64,11 @@ static void find_frames(JNIEnv *jni, jthread thread, struct ptt_java_wait *wait)
 		};
 	}
 	wait->whole = (uint32_t)count < depth;
+	if (wait->kind == PTT_JAVA_MONITOR && wait->count)
+		wait->frame[0].at = ja_enters_at(wait->frame[0].method, wait->frame[0].at);
 }
 
-static void end_wait(int result)
+void ja_wait_end(int result)
 {
 	__nptl_trace_java_waited(&self.wait[--self.count], result);
 }
@@ -77,22 +79,23 @@ static bool is_virtual(JNIEnv *jni, jthread thread)
 	return virtual_thread && (*jni)->IsInstanceOf(jni, thread, virtual_thread);
 }
 
-static void begin_wait(JNIEnv *jni, jthread thread, jobject object, enum ptt_java_kind kind, uint64_t timeout_ns)
+bool ja_wait_begin(JNIEnv *jni, jthread thread, jobject object, enum ptt_java_kind kind, uint32_t owner, uint64_t timeout_ns)
 {
 	struct ptt_java_wait *wait = &self.wait[self.count];
 
 	if (self.count == NESTED || is_virtual(jni, thread))
-		return;
+		return false;
 	wait->kind = kind;
 	if (!ja_number(jni, object, wait))
-		return;
+		return false;
 	if (!self.named)
 		name_thread(jni, thread, false);
 	wait->timeout_ns = timeout_ns;
-	wait->owner = kind == PTT_JAVA_MONITOR ? ja_owner(jni, object) : 0;
+	wait->owner = owner;
 	find_frames(jni, thread, wait);
 	self.count++;
 	__nptl_trace_java_wait(wait);
+	return true;
 }
 
 /* The innermost wait, if it is of that kind. */
@@ -104,7 +107,8 @@ static bool waits_for(enum ptt_java_kind kind)
 static void JNICALL contended_enter(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object)
 {
 	(void)jvmti;
-	begin_wait(jni, thread, object, PTT_JAVA_MONITOR, 0);
+	if (!is_virtual(jni, thread))
+		ja_wait_begin(jni, thread, object, PTT_JAVA_MONITOR, ja_owner(jni, object), 0);
 }
 
 static void JNICALL contended_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object)
@@ -112,7 +116,7 @@ static void JNICALL contended_entered(jvmtiEnv *jvmti, JNIEnv *jni, jthread thre
 	(void)jvmti;
 	(void)object;
 	if (!is_virtual(jni, thread) && waits_for(PTT_JAVA_MONITOR))
-		end_wait(0);
+		ja_wait_end(0);
 }
 
 static void JNICALL monitor_wait(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object, jlong timeout_ms)
@@ -120,8 +124,8 @@ static void JNICALL monitor_wait(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, j
 	(void)jvmti;
 	/* one that was refused, since the thread did not have the monitor, has no end */
 	while (self.count && !is_virtual(jni, thread))
-		end_wait(ECANCELED);
-	begin_wait(jni, thread, object, PTT_JAVA_NOTIFY, (uint64_t)timeout_ms * 1000000);
+		ja_wait_end(ECANCELED);
+	ja_wait_begin(jni, thread, object, PTT_JAVA_NOTIFY, 0, (uint64_t)timeout_ms * 1000000);
 }
 
 static void JNICALL monitor_waited(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jobject object, jboolean timed_out)
@@ -129,7 +133,7 @@ static void JNICALL monitor_waited(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread,
 	(void)jvmti;
 	(void)object;
 	if (!is_virtual(jni, thread) && waits_for(PTT_JAVA_NOTIFY))
-		end_wait(timed_out ? ETIMEDOUT : 0);
+		ja_wait_end(timed_out ? ETIMEDOUT : 0);
 }
 
 /* ---- beginnings and ends ---- */
@@ -145,7 +149,7 @@ static void JNICALL thread_end(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 {
 	(void)jvmti;
 	while (self.count)
-		end_wait(ECANCELED);
+		ja_wait_end(ECANCELED);
 	if (!self.named)
 		name_thread(jni, thread, false);
 }
@@ -159,6 +163,7 @@ static void JNICALL machine_begins(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 		virtual_thread = (*jni)->NewGlobalRef(jni, found);
 	else
 		(*jni)->ExceptionClear(jni);
+	ja_parks_begin(jni);
 	ja_owner_begin(thread);
 	name_thread(jni, thread, true); /* the launcher has named it after itself */
 }
@@ -170,16 +175,19 @@ static bool enable(void)
 	static const jvmtiEvent wanted[] = {
 		JVMTI_EVENT_VM_INIT, JVMTI_EVENT_THREAD_START, JVMTI_EVENT_THREAD_END,
 		JVMTI_EVENT_MONITOR_CONTENDED_ENTER, JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
-		JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED,
+		JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED, JVMTI_EVENT_NATIVE_METHOD_BIND,
 	};
 	const jvmtiCapabilities capabilities = {
 		.can_generate_monitor_events = 1, .can_get_monitor_info = 1, .can_tag_objects = 1,
-		.can_get_source_file_name = 1, .can_get_line_numbers = 1,
+		.can_get_source_file_name = 1, .can_get_line_numbers = 1, .can_get_bytecodes = 1,
+		/* the method that parks is bound very early, and is known by its name */
+		.can_generate_native_method_bind_events = 1, .can_generate_early_vmstart = 1,
 	};
 	const jvmtiEventCallbacks callbacks = {
 		.VMInit = machine_begins, .ThreadStart = thread_start, .ThreadEnd = thread_end,
 		.MonitorContendedEnter = contended_enter, .MonitorContendedEntered = contended_entered,
 		.MonitorWait = monitor_wait, .MonitorWaited = monitor_waited,
+		.NativeMethodBind = ja_native_bound,
 	};
 	bool done = (*ja_jvmti)->AddCapabilities(ja_jvmti, &capabilities) == JVMTI_ERROR_NONE &&
 		    (*ja_jvmti)->SetEventCallbacks(ja_jvmti, &callbacks, sizeof(callbacks)) == JVMTI_ERROR_NONE;

@@ -21,6 +21,13 @@ char *ja_class_file(jclass type, const char *name);
 /* ja_method - what is known of a method; NULL if nothing is, or too many are. Takes no lock. */
 const struct ptt_java_method *ja_method(JNIEnv *jni, jmethodID method);
 
+/*
+ * ja_enters_at - the bytecode by which a thread that is at @at enters a monitor
+ *
+ * The interpreter is at the next one already, which may belong to the next line.
+ */
+uint32_t ja_enters_at(const struct ptt_java_method *method, uint32_t at);
+
 /* ---- objects.c ---- */
 
 /* ja_number - gives @wait, which is of some kind, the number and the class of an object. Return: false if it can have none. */
@@ -30,7 +37,27 @@ bool ja_number(JNIEnv *jni, jobject object, struct ptt_java_wait *wait);
 
 /* ja_owner_begin - so that others know the calling thread by @thread. */
 void ja_owner_begin(jthread thread);
+/* ja_id_of - what the kernel knows a thread by; 0 if that is not known. */
+uint32_t ja_id_of(jthread thread);
 /* ja_owner - the kernel's id of the thread that has a monitor; 0 if it is not known, or to ask now would cost too much. */
 uint32_t ja_owner(JNIEnv *jni, jobject object);
+
+/* ---- agent.c ---- */
+
+/*
+ * ja_wait_begin - the calling thread begins to wait for an object
+ * @owner: thread that has it, 0 if that is not known; @timeout_ns: 0 if there is no limit
+ * Return: false if that is not reported, and nor is its end to be.
+ */
+bool ja_wait_begin(JNIEnv *jni, jthread thread, jobject object, enum ptt_java_kind kind, uint32_t owner, uint64_t timeout_ns);
+/* ja_wait_end - the innermost wait of the calling thread is over; see __nptl_trace_java_waited(). */
+void ja_wait_end(int result);
+
+/* ---- parks.c ---- */
+
+/* ja_native_bound - the machine has found a native method: that which parks threads is taken over. */
+void JNICALL ja_native_bound(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method, void *address, void **instead);
+/* ja_parks_begin - what there is to know of parked threads can be asked from now on. */
+void ja_parks_begin(JNIEnv *jni);
 
 #endif

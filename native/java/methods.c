@@ -9,10 +9,13 @@
 
 #define COUNT (1u << 15)
 #define PROBES 32u
+#define MONITORENTER 0xc2
 
 struct known {
 	struct ptt_java_method method;
 	jmethodID id;
+	unsigned char *code; /* NULL where it takes no monitor in it */
+	jint size;
 };
 
 static struct known *known[COUNT]; /* release: pairs with the acquire of those that look */
@@ -24,6 +27,8 @@ static void free_method(struct known *one)
 	free((void *)(uintptr_t)one->method.name);
 	free((void *)(uintptr_t)one->method.file);
 	free((void *)(uintptr_t)one->method.lines);
+	if (one->code)
+		(*ja_jvmti)->Deallocate(ja_jvmti, one->code);
 	free(one);
 }
 
@@ -44,6 +49,16 @@ static void describe_lines(jmethodID id, struct ptt_java_method *method)
 	method->lines = lines;
 	method->line_count = lines ? (uint32_t)count : 0;
 	(*ja_jvmti)->Deallocate(ja_jvmti, (unsigned char *)table);
+}
+
+static void keep_code(struct known *one)
+{
+	if ((*ja_jvmti)->GetBytecodes(ja_jvmti, one->id, &one->size, &one->code) != JVMTI_ERROR_NONE)
+		one->code = NULL;
+	if (!one->code || memchr(one->code, MONITORENTER, (size_t)one->size))
+		return;
+	(*ja_jvmti)->Deallocate(ja_jvmti, one->code);
+	one->code = NULL;
 }
 
 /* Class and method, as in Account.transfer. */
@@ -82,10 +97,20 @@ static struct known *describe(JNIEnv *jni, jmethodID id)
 	one->id = id;
 	describe_names(jni, id, &one->method);
 	describe_lines(id, &one->method);
+	keep_code(one);
 	if (one->method.name && one->method.file)
 		return one;
 	free_method(one);
 	return NULL;
+}
+
+uint32_t ja_enters_at(const struct ptt_java_method *method, uint32_t at)
+{
+	const struct known *one = (const struct known *)method;
+	bool after = one->code && at > 0 && at < (uint32_t)one->size && one->code[at] != MONITORENTER &&
+		     one->code[at - 1] == MONITORENTER;
+
+	return after ? at - 1 : at;
 }
 
 const struct ptt_java_method *ja_method(JNIEnv *jni, jmethodID method)

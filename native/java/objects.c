@@ -14,6 +14,18 @@ static uint8_t known[NAMED_MAX];     /* by number: a bit for each kind of wait o
 static uint64_t given;		      /* the last number */
 static bool giving;		      /* a thread is about to give one */
 
+/* A lock of java.util.concurrent has what it is made of in a class inside its own. */
+static char *shorten(char *name)
+{
+	static const char *const inner[] = {"$NonfairSync", "$FairSync", "$Sync"};
+	char *end = name && strncmp(name, "java.util.concurrent.", strlen("java.util.concurrent.")) == 0 ? strrchr(name, '$') : NULL;
+
+	for (size_t i = 0; end && i < sizeof(inner) / sizeof(*inner); i++)
+		if (strcmp(end, inner[i]) == 0)
+			*end = '\0';
+	return name;
+}
+
 /* A class stands for itself, as in Account.class: its static methods are synchronized by it. */
 static char *name_of(JNIEnv *jni, jobject object)
 {
@@ -25,7 +37,7 @@ static char *name_of(JNIEnv *jni, jobject object)
 	(*jni)->DeleteLocalRef(jni, type_of_type);
 	(*jni)->DeleteLocalRef(jni, type);
 	longer = name && is_class ? realloc(name, strlen(name) + sizeof(".class")) : NULL;
-	return longer ? strcat(longer, ".class") : name;
+	return longer ? strcat(longer, ".class") : shorten(name);
 }
 
 /* Of the many objects that have no name it is reported each time. */

@@ -27,7 +27,7 @@ void ja_owner_begin(jthread thread)
 	(*ja_jvmti)->SetThreadLocalStorage(ja_jvmti, thread, (void *)(uintptr_t)gettid());
 }
 
-static uint32_t id_of(jthread thread)
+uint32_t ja_id_of(jthread thread)
 {
 	void *id = NULL;
 
@@ -50,7 +50,7 @@ static uint32_t ask(JNIEnv *jni, jobject object)
 
 	if ((*ja_jvmti)->GetObjectMonitorUsage(ja_jvmti, object, &usage) != JVMTI_ERROR_NONE)
 		return 0;
-	owner = id_of(usage.owner);
+	owner = ja_id_of(usage.owner);
 	if (usage.owner)
 		(*jni)->DeleteLocalRef(jni, usage.owner);
 	forget(jni, usage.waiters, usage.waiter_count);

@@ -1,4 +1,4 @@
-"""Java's monitors, as the agent in its virtual machine reports them."""
+"""Java's monitors and locks, as the agent in its virtual machine reports them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-PROGRAM = ROOT / "tests" / "programs" / "java" / "Waits.java"
+PROGRAMS = ROOT / "tests" / "programs" / "java"
 LONG_NAME = "one that pays for all of the others"
 
 
@@ -50,12 +50,12 @@ def classes(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Pat
     if not (native_stage / "lib" / "libpttjava.so").is_file():
         pytest.skip("the agent was built without a JDK")
     place = tmp_path_factory.mktemp("java")
-    subprocess.run(["javac", "-d", place, PROGRAM], check=True)
+    subprocess.run(["javac", "-d", place, *sorted(PROGRAMS.glob("*.java"))], check=True)
     return place
 
 
-def _record(ptt: Ptt, classes: Path, trace: Path, *options: str) -> Run:
-    done = ptt("record", "-q", *options, "-o", trace, "--", "java", "-cp", classes, "Waits")
+def _record(ptt: Ptt, classes: Path, trace: Path, *options: str, program: str = "Waits") -> Run:
+    done = ptt("record", "-q", *options, "-o", trace, "--", "java", "-cp", classes, program)
     with nptltrace.open(trace) as run:
         process = run.source.traces[0].info.processes[0]
         return Run(done.stdout, done.stderr, run.report(), run.check(), process.cmdline)
@@ -79,7 +79,7 @@ def test_program_does_not_notice(recorded: Run) -> None:
 def test_monitor_of_an_object(recorded: Run) -> None:
     account = recorded.object("java-monitor", "Waits$Account")
     assert account["waits"] == 1
-    assert account["first_site"] == "Waits.pay (Waits.java:18)"
+    assert account["first_site"] == "Waits.pay (Waits.java:17)"
     [owner] = account["blamed"]
     assert owner["name"] == "main"
     assert owner["wait_caused_ns"] == account["wait_ns"] > 0
@@ -131,3 +131,21 @@ def test_levels_and_stacks_of_none(classes: Path, ptt: Ptt, trace_dir: Path) -> 
     assert run.stdout == "refused\n"
     monitors = [one for one in run.report["objects"] if one["kind"] == "java-monitor"]
     assert sorted(one["waits"] for one in monitors) == [1, 1]
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_parked_threads(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
+    """A lock has an owner, what has none is not known, and a thread without work is idle."""
+    run = _record(ptt, classes, trace_dir, program="Parks")
+    till = run.object("java-lock", "java.util.concurrent.locks.ReentrantLock")
+    assert till["waits"] >= 1
+    assert till["timeout_waits"] == 1
+    assert till["first_site"] == "Parks.pay (Parks.java:36)"
+    assert [one["name"] for one in till["blamed"]] == ["main"]
+    permits = run.object("java-sync", "java.util.concurrent.Semaphore")
+    assert permits["unknown_waits"] >= 1
+    assert permits["waits"] == 0
+    jobs = [one for one in run.report["objects"] if one["kind"] == "java-park"]
+    assert any("ConditionObject" in one["name"] and one["idle_waits"] for one in jobs)
+    assert all(one["waits"] == 0 for one in jobs)
+    assert "deadlock" not in {one["kind"] for one in run.check["findings"]}

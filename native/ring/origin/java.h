@@ -29,6 +29,9 @@ struct ptt_java_frame {
 enum ptt_java_kind {
 	PTT_JAVA_MONITOR, /* for a monitor that another thread has */
 	PTT_JAVA_NOTIFY,  /* Object.wait(): for a notification */
+	PTT_JAVA_LOCK,	  /* for a lock of java.util.concurrent that another thread has; it may not get it then either */
+	PTT_JAVA_SYNC,	  /* for one that has no owner: a semaphore, a latch, a lock that readers have */
+	PTT_JAVA_PARK,	  /* for anything else: work, mostly */
 };
 
 struct ptt_java_wait {

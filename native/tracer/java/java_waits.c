@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* java_waits.c - waits for monitors of Java, as the machine's agent reports them: events of a mutex and of a condition. */
+/* java_waits.c - waits of Java, as the machine's agent reports them: events of a mutex, a condition or a futex. */
 /*
  * How the machine itself lets a thread wait, by a condition of pthread's or a futex, is a part of such a wait and not
  * reported besides.
  */
 #include <errno.h>
+#include <linux/futex.h>
 #include <string.h>
 
 #include "java_stack.h"
@@ -21,7 +22,9 @@ static void report_type(const struct ptt_java_wait *wait, const void *object)
 {
 	if (wait->kind == PTT_JAVA_MONITOR)
 		REPORT_WITH(MUTEX, MUTEX_TYPE, mutex_type, object, wait->site, .type = PTT_LOCK_TYPE_JAVA_MONITOR);
-	else
+	else if (wait->kind == PTT_JAVA_LOCK)
+		REPORT_WITH(MUTEX, MUTEX_TYPE, mutex_type, object, wait->site, .type = PTT_LOCK_TYPE_JAVA_LOCK);
+	else if (wait->kind == PTT_JAVA_NOTIFY)
 		REPORT_WITH(COND, COND_TYPE, mutex_type, object, wait->site, .type = PTT_LOCK_TYPE_JAVA_WAIT);
 }
 
@@ -34,10 +37,26 @@ static uint64_t deadline_of(const struct ptt_java_wait *wait)
 	return ptt_ns(&now) + wait->timeout_ns;
 }
 
+static bool is_for_lock(const struct ptt_java_wait *wait)
+{
+	return wait->kind == PTT_JAVA_MONITOR || wait->kind == PTT_JAVA_LOCK;
+}
+
+/* Of the kinds of futexes. What the machine parks a thread by is one of the process's own. */
+static void report_park(const struct ptt_java_wait *wait, const void *object)
+{
+	REPORT_WITH(FUTEX, FUTEX_WAIT_IN, futex_wait_in, object, wait->site, .op = FUTEX_WAIT_PRIVATE,
+		    .lock = wait->kind == PTT_JAVA_SYNC ? PTT_FUTEX_KIND_JAVA_SYNC : PTT_FUTEX_KIND_JAVA_PARK,
+		    .timeout_ns = wait->timeout_ns ? (int64_t)wait->timeout_ns : -1);
+}
+
 static void report_wait(const struct ptt_java_wait *wait, const void *object)
 {
-	if (wait->kind == PTT_JAVA_MONITOR)
-		REPORT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, object, wait->site, .owner = wait->owner);
+	if (is_for_lock(wait))
+		REPORT_WITH(MUTEX, MUTEX_WAIT, mutex_wait, object, wait->site, .owner = wait->owner,
+			    .timed = wait->timeout_ns != 0);
+	else if (wait->kind != PTT_JAVA_NOTIFY)
+		report_park(wait, object);
 	else if (wait->timeout_ns)
 		REPORT_WITH(COND, COND_TIMEDWAIT_IN, cond_timedwait_in, object, wait->site, .deadline_ns = deadline_of(wait));
 	else
@@ -64,7 +83,9 @@ static void report_waited(const struct ptt_java_wait *wait, const void *object, 
 		REPORT_WITH(COND, COND_TIMEDWAIT_OUT, cond_timedwait_out, object, wait->site, .result = result, .wait_ns = ns);
 	else if (wait->kind == PTT_JAVA_NOTIFY)
 		REPORT_WITH(COND, COND_WAIT_OUT, cond_wait_out, object, wait->site, .result = result, .wait_ns = ns);
-	else if (result)
+	else if (!is_for_lock(wait))
+		REPORT_WITH(FUTEX, FUTEX_WAIT_OUT, futex_wait_out, object, wait->site, .result = result, .wait_ns = ns);
+	else if (result || wait->kind == PTT_JAVA_LOCK)
 		REPORT_WITH(MUTEX, MUTEX_WAIT_END, mutex_wait_end, object, wait->site, .result = result, .wait_ns = ns);
 	else if (ptt_level(NPTL_DOMAIN_MUTEX) >= NPTL_LEVEL_MUTEX_TAKEN_WAITED) {
 		EMIT_WITH(MUTEX, MUTEX_TAKEN_WAITED, mutex_taken_waited, object, wait->site, .wait_ns = ns);

@@ -14,7 +14,7 @@ void ck_futex_in(struct ptt_check *c, const struct tk_event *e)
 	int64_t kind = tk_number(&e->e, TK_LOCK, 0);
 	struct ck_wait *w;
 
-	c->futex_waits++;
+	c->futex_waits += !tk_is_numbered(e->object);
 	if (kind <= 0 || kind >= ptt_futex_kind_count || ptt_futex_kinds[kind].anyone)
 		return;
 	w = CK_WAITING(c, ck_wait_begin(c, e, ck_use(c, e, PTT_KIND_FUTEX), PTT_MODE_EXCLUSIVE));

@@ -39,6 +39,7 @@ LOCK_TYPES: tuple[str, ...] = (
     "omp-barrier",
     "team-pool",
     "omp-atomic",
+    "java-lock",
 )
 
 FUTEX_KINDS: tuple[str, ...] = (
@@ -59,6 +60,8 @@ FUTEX_KINDS: tuple[str, ...] = (
     "qmutex",
     "qsemaphore",
     "gasyncqueue",
+    "java-park",
+    "java-sync",
 )
 
 SYS_CALLS: tuple[str, ...] = (

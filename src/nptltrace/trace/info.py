@@ -38,10 +38,7 @@ _DIRECT = {
     "libabsl_synchronization": "its locks are futexes, of which only waits are seen",
     "libQt6Core": "its locks are futexes, of which only waits are seen",
 }
-_AGENT = (
-    "of Java's monitors waits are seen, and not what is taken without one; waits for its other "
-    "locks are seen as waits for work"
-)
+_AGENT = "of Java's monitors and locks waits are seen, and not what is taken without one"
 _FUTEXES = "has locks of Rust or C++20 in it, which are seen only where threads wait for them"
 
 

@@ -14,16 +14,16 @@ public class Waits {
 	}
 
 	static void pay() {
-		synchronized (account) { // line 18
+		synchronized (account) { // line 17
 		}
 	}
 
-	static synchronized void book() { // line 22
+	static synchronized void book() {
 	}
 
 	static void notified() throws InterruptedException {
 		synchronized (account) {
-			account.wait(20); // line 27
+			account.wait(20);
 		}
 	}
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* parks.c - threads that java.util.concurrent parks: what they wait for, and who has it. */
+/*
+ * No event of the machine's says so. But the method that parks a thread is a native one, and where the machine binds it, an
+ * agent may put a function of its own before it. What the thread waits for is in a field of its object, and the thread that has
+ * a lock in one of the lock's: both are read, at no cost for threads that do not park.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+typedef void JNICALL park_fn(JNIEnv *jni, jobject unsafe, jboolean absolute, jlong time);
+
+static park_fn *real_park;
+static jclass ownable; /* what has an owner, or NULL as long as the machine begins */
+static jfieldID blocker_field, owner_field;
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* For how long the thread may be parked, from now on; 0: as long as it takes. @time: ns, or a time of day in ms */
+static uint64_t limit_of(bool absolute, jlong time)
+{
+	uint64_t now;
+
+	if (!absolute || time <= 0)
+		return time > 0 ? (uint64_t)time : 0;
+	now = clock_ns(CLOCK_REALTIME);
+	return (uint64_t)time * 1000000 > now ? (uint64_t)time * 1000000 - now : 1;
+}
+
+/* Begin a wait for what the thread is parked by, or for its own sake. Return: was it begun? */
+static bool begin(JNIEnv *jni, jthread thread, uint64_t limit)
+{
+	jobject blocker = (*jni)->GetObjectField(jni, thread, blocker_field);
+	bool has_owner = blocker && (*jni)->IsInstanceOf(jni, blocker, ownable), begun;
+	jthread owner = has_owner ? (*jni)->GetObjectField(jni, blocker, owner_field) : NULL;
+	enum ptt_java_kind kind = owner ? PTT_JAVA_LOCK : has_owner ? PTT_JAVA_SYNC : PTT_JAVA_PARK;
+
+	begun = ja_wait_begin(jni, thread, blocker ? blocker : thread, kind, owner ? ja_id_of(owner) : 0, limit);
+	(*jni)->DeleteLocalRef(jni, owner);
+	(*jni)->DeleteLocalRef(jni, blocker);
+	return begun;
+}
+
+static void JNICALL park(JNIEnv *jni, jobject unsafe, jboolean absolute, jlong time)
+{
+	uint64_t began, limit;
+	jthread thread = NULL;
+
+	/* acquire: pairs with the release below */
+	if (!__atomic_load_n(&ownable, __ATOMIC_ACQUIRE) ||
+	    (*ja_jvmti)->GetCurrentThread(ja_jvmti, &thread) != JVMTI_ERROR_NONE || !thread) {
+		real_park(jni, unsafe, absolute, time);
+		return;
+	}
+	limit = limit_of(absolute, time);
+	began = clock_ns(CLOCK_MONOTONIC);
+	if (!begin(jni, thread, limit)) {
+		real_park(jni, unsafe, absolute, time);
+	} else {
+		real_park(jni, unsafe, absolute, time);
+		ja_wait_end(limit && clock_ns(CLOCK_MONOTONIC) - began >= limit ? ETIMEDOUT : 0);
+	}
+	(*jni)->DeleteLocalRef(jni, thread);
+}
+
+void JNICALL ja_native_bound(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method, void *address, void **instead)
+{
+	char *name, *signature;
+
+	(void)jni;
+	(void)thread;
+	if ((*jvmti)->GetMethodName(jvmti, method, &name, &signature, NULL) != JVMTI_ERROR_NONE)
+		return;
+	if (!real_park && strcmp(name, "park") == 0 && strcmp(signature, "(ZJ)V") == 0) {
+		real_park = (park_fn *)address;
+		*instead = (void *)park;
+		(*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_NATIVE_METHOD_BIND, NULL);
+	}
+	(*jvmti)->Deallocate(jvmti, (unsigned char *)name);
+	(*jvmti)->Deallocate(jvmti, (unsigned char *)signature);
+}
+
+void ja_parks_begin(JNIEnv *jni)
+{
+	jclass thread = (*jni)->FindClass(jni, "java/lang/Thread");
+	jclass found = (*jni)->FindClass(jni, "java/util/concurrent/locks/AbstractOwnableSynchronizer");
+
+	if (thread && found) {
+		blocker_field = (*jni)->GetFieldID(jni, thread, "parkBlocker", "Ljava/lang/Object;");
+		owner_field = (*jni)->GetFieldID(jni, found, "exclusiveOwnerThread", "Ljava/lang/Thread;");
+	}
+	if ((*jni)->ExceptionCheck(jni))
+		(*jni)->ExceptionClear(jni);
+	if (blocker_field && owner_field)
+		/* release: a thread that sees it sees the fields */
+		__atomic_store_n(&ownable, (*jni)->NewGlobalRef(jni, found), __ATOMIC_RELEASE);
+}
