@@ -591,8 +591,9 @@ const struct ptt_futex_kind ptt_futex_kinds[] = {
 	{"gasyncqueue", PTT_FUTEX_WORK, 0},
 	{"java-park", PTT_FUTEX_WORK, 0},
 	{"java-sync", PTT_FUTEX_UNKNOWN, 0},
+	{"file-lock", PTT_FUTEX_LOCK, 1},
 };
-const unsigned int ptt_futex_kind_count = 19;
+const unsigned int ptt_futex_kind_count = 20;
 
 const char *const ptt_domain_names[16] = {
 	[1] = "thread",

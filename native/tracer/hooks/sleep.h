@@ -35,4 +35,7 @@ static inline void ptt_sleep_end(struct ptt_sleep *call)
 		    .wait_ns = ptt_now_ns() - call->began);
 }
 
+/* ptt_flock - the same as flock(), called at @site; a wait for the lock is reported. See syscall/file_lock.c. */
+int ptt_flock(int fd, int operation, void *site) HIDDEN;
+
 #endif

@@ -473,10 +473,10 @@ EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 EXPORT int flock(int fd, int operation)
 {
 	if (likely(!ptt_sleep_is_traced()) || operation & (LOCK_NB | LOCK_UN))
-		return ptt_real.flock(fd, operation);
+		return ptt_flock(fd, operation, CALL_SITE);
 	{
 		struct ptt_sleep call SLEEP_GUARD = ptt_begin_sleep(31, CALL_SITE);
-		int result = ptt_real.flock(fd, operation);
+		int result = ptt_flock(fd, operation, CALL_SITE);
 
 		call.result = result < 0 ? errno : 0;
 		return result;

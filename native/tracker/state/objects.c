@@ -4,6 +4,7 @@
 
 /* Numbers of processes end below this; the objects of shared memory belong to numbers above. */
 #define SHARED_SPACE UINT32_C(0x80000000)
+#define FILES (SHARED_SPACE - 2) /* what stands for files is the same in all processes; also as the number of a memory */
 
 /* ---- shared memory ---- */
 
@@ -62,7 +63,7 @@ int tk_share(struct tracker *t, uint32_t process, uint64_t start, uint64_t end, 
 {
 	uint32_t number;
 
-	if (end <= start || memory >= SHARED_SPACE)
+	if (end <= start || memory >= FILES)
 		return -EINVAL;
 	if (tk_process_reach(t, process) < 0)
 		return -ENOMEM;
@@ -99,11 +100,16 @@ uint32_t tk_share_at(const struct tracker *t, uint32_t process, uint64_t address
 }
 
 /* Where an object lives: in memory that several processes have mapped that is not their address of it. */
-static void place_of(const struct tracker *t, uint32_t *process, uint64_t *address)
+static void place_of(const struct tracker *t, uint32_t kind, uint32_t *process, uint64_t *address)
 {
 	const struct tk_share *s;
 
 	*address &= PTT_OBJECT_MASK;
+	/* a futex is a word, whose address is even */
+	if (kind == PTT_KIND_FUTEX && *address & 1 && !t->apart) {
+		*process = SHARED_SPACE | FILES;
+		return;
+	}
 	if (likely(!TK_PROCESS(t, *process)->range_count) || t->apart)
 		return;
 	s = TK_SHARE(t, tk_share_at(t, *process, *address));
@@ -117,7 +123,7 @@ static void place_of(const struct tracker *t, uint32_t *process, uint64_t *addre
 
 uint32_t tk_known_object(const struct tracker *t, uint32_t process, uint32_t kind, uint64_t address)
 {
-	place_of(t, &process, &address);
+	place_of(t, kind, &process, &address);
 	return tk_map_get(&t->object_of, tk_key(address, kind), process);
 }
 
@@ -150,7 +156,7 @@ static uint32_t put_object(struct tracker *t, uint32_t process, uint32_t kind, u
 {
 	uint32_t number = object_new(t, process, kind, address, ts, before);
 
-	place_of(t, &process, &address);
+	place_of(t, kind, &process, &address);
 	tk_map_set(t, &t->object_of, tk_key(address, kind), process, number);
 	return number;
 }

@@ -62,6 +62,7 @@ FUTEX_KINDS: tuple[str, ...] = (
     "gasyncqueue",
     "java-park",
     "java-sync",
+    "file-lock",
 )
 
 SYS_CALLS: tuple[str, ...] = (

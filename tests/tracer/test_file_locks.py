@@ -1,0 +1,93 @@
+"""Waits for locks of files: by which calls, and for which process, where that is traced."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from tests.support import Compiler, Ptt, Recorder
+
+LOCKS = Path("/proc/locks")
+
+PROGRAM = ROOT / "tests" / "programs" / "file_lock.c"
+
+
+def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
+    return found
+
+
+@pytest.mark.parametrize("how", ["flock", "lockf", "fcntl", "ofd"])
+@pytest.mark.parametrize("flags", [(), ("-D_FILE_OFFSET_BITS=64",)], ids=["", "64"])
+def test_a_process_that_is_traced(
+    how: str, flags: tuple[str, ...], compile_c: Compiler, ptt: Ptt, tmp_path: Path
+) -> None:
+    program, trace = compile_c(PROGRAM, *flags), tmp_path / "run.ptt"
+    done = ptt("record", "-o", trace, "--", program, how, tmp_path / "file")
+    found = _report(ptt, trace)
+    (lock,) = [one for one in found["objects"] if one["kind"] == "file-lock"]
+    assert lock["waits"] == 1
+    assert lock["wait_max_ns"] == pytest.approx(int(done.stdout), rel=0.1)
+    (blamed,) = lock["blamed"]
+    assert blamed["site"].startswith(("give_back", "request"))
+    parents = {one["pid"] for one in found["threads"] if not one["waits"]}
+    assert {blamed["pid"]} == parents
+    assert found["unknown_waits"] == 0
+    assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
+
+
+def _let_go_when_awaited(path: Path, lock: Any) -> None:
+    waiter = "-> FLOCK  ADVISORY  WRITE"
+    inode = f":{path.stat().st_ino} "
+    for _ in range(3000):
+        locks = LOCKS.read_text(encoding="ascii").splitlines()
+        if any(waiter in line and inode in line for line in locks):
+            break
+        time.sleep(0.01)
+    time.sleep(0.05)
+    fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+def test_a_process_that_is_not_traced(
+    compile_c: Compiler, record: Recorder, ptt: Ptt, tmp_path: Path
+) -> None:
+    path = tmp_path / "file"
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        other = threading.Thread(target=_let_go_when_awaited, args=(path, lock))
+        other.start()
+        trace = record(compile_c(PROGRAM), "flock", path, "wait")
+        other.join()
+    found = _report(ptt, trace)
+    (lock_found,) = [one for one in found["objects"] if one["kind"] == "file-lock"]
+    assert lock_found["waits"] == 1
+    assert lock_found["wait_ns"] > 40_000_000
+    # nobody in the trace had it
+    assert [one["tid"] for one in lock_found["blamed"]] in ([], [None])
+    assert "file-lock" in ptt("report", trace).stdout
+
+
+def test_refusals_are_the_same(compile_c: Compiler, record: Recorder) -> None:
+    program = compile_c(
+        "#include <errno.h>\n#include <fcntl.h>\n#include <sys/file.h>\n#include <unistd.h>\n"
+        "int main(void)\n{\n"
+        "\terrno = 0;\n"
+        "\tif (flock(-1, LOCK_EX) != -1 || errno != EBADF) return 1;\n"
+        "\tif (lockf(-1, F_LOCK, 0) != -1 || errno != EBADF) return 2;\n"
+        "\tif (fcntl(0, F_SETLKW, (void *)1) != -1 || errno != EFAULT) return 3;\n"
+        "\tif (fcntl(-1, F_GETFD) != -1 || errno != EBADF) return 4;\n"
+        "\terrno = 7;\n"
+        '\tint file = open("refused", O_RDWR | O_CREAT, 0600);\n'
+        "\tif (flock(file, LOCK_EX) || flock(file, LOCK_UN) || errno != 7) return 5;\n"
+        '\treturn unlink("refused");\n}\n'
+    )
+    record(program)
