@@ -19,9 +19,10 @@ uint64_t ptt_ring_taker[PTT_TAKER_COUNT];
 static bool is_shared(enum ptt_taking taking, uint64_t object)
 {
 	const void *at = (const void *)(uintptr_t)object;
+	enum ptt_other_lock other = ptt_other_lock_at(object);
 
-	if (taking == PTT_TAKING_MUTEX && ptt_is_other_lock(object))
-		return true;
+	if (other != PTT_OTHER_NONE)
+		return other == PTT_OTHER_UNKNOWN;
 	/* relaxed: what it was made with does not change */
 	if (taking == PTT_TAKING_MUTEX)
 		return __atomic_load_n(&((const pthread_mutex_t *)at)->__data.__kind, __ATOMIC_RELAXED) & MUTEX_SHARED;

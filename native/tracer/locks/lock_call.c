@@ -29,10 +29,13 @@ __thread uint32_t ptt_in_lock INITIAL_EXEC;
 
 /* The lock that the thread's call is about, or that its wait gives back. One of a call that was jumped out of stays. */
 static __thread uintptr_t other_lock INITIAL_EXEC;
+static __thread enum ptt_other_lock other_is INITIAL_EXEC;
 
-EXPORT bool __nptl_trace_is_other_lock(uint64_t object)
+EXPORT enum ptt_other_lock __nptl_trace_other_lock(uint64_t object)
 {
-	return object == (other_lock & PTT_OBJECT_MASK) || PTT_IS_NUMBERED(object);
+	if (PTT_IS_NUMBERED(object))
+		return PTT_OTHER_UNKNOWN;
+	return object == (other_lock & PTT_OBJECT_MASK) ? other_is : PTT_OTHER_NONE;
 }
 
 static inline long argument(const struct arguments *with, uint32_t number)
@@ -200,15 +203,29 @@ static long acquire_untried(const struct call *call, const struct ptt_lock_used 
 	return result;
 }
 
-/* The function that takes the lock if it is free does so, with the same arguments. */
-static bool take_if_free(const struct call *call, uint32_t number, ptt_lock_fn *try_real)
+static COLD long try_at_once(const struct call *call, uint32_t limit, ptt_lock_fn *try_real)
 {
-	const struct ptt_lock_function *try_with = ptt_lock_function(number);
 	struct arguments with = *call->with;
 
-	if (try_with->limit != PTT_LOCK_NONE)
-		(&with.a)[try_with->limit] = 0;
-	return has_done(try_with, try_real(with.a, with.b, with.c, with.d, with.e, with.f));
+	(&with.a)[limit] = 0;
+	return try_real(with.a, with.b, with.c, with.d, with.e, with.f);
+}
+
+/*
+ * The function that takes the lock if it is free does so, with the same arguments. To copy them, two words at a time, would wait
+ * for the entry's stores of one.
+ */
+static inline bool take_if_free(const struct call *call, uint32_t number, ptt_lock_fn *try_real)
+{
+	const struct ptt_lock_function *try_with = ptt_lock_function(number);
+	const struct arguments *with = call->with;
+	long result;
+
+	if (unlikely(try_with->limit != PTT_LOCK_NONE))
+		result = try_at_once(call, try_with->limit, try_real);
+	else
+		result = try_real(with->a, with->b, with->c, with->d, with->e, with->f);
+	return has_done(try_with, result);
 }
 
 static long acquire_tried(const struct call *call, const struct ptt_lock_used *lock, uint32_t number,
@@ -430,6 +447,7 @@ long ptt_lock_call(struct arguments *with, uint32_t number, void *site)
 	struct call call = {
 		.function = function, .number = number, .with = with, .real = ptt_real_lock(number, site), .site = site,
 	};
+	enum ptt_other_lock before_is;
 	uintptr_t before;
 	long result;
 
@@ -441,9 +459,13 @@ long ptt_lock_call(struct arguments *with, uint32_t number, void *site)
 	if (function->needs != PTT_LOCK_NONE && !ptt_real_lock(ptt_lock_beside(number, function->needs), site))
 		return call_untraced(&call);
 	before = other_lock;
+	before_is = other_is;
+	/* those of the catalogue are of libraries whose locks are of one process */
+	other_is = number < PTT_LOCK_GIVEN ? PTT_OTHER_PRIVATE : PTT_OTHER_UNKNOWN;
 	other_lock = function->mutex != PTT_LOCK_NONE ? (uintptr_t)argument(with, function->mutex) : (uintptr_t)object_of(&call);
 	result = traced(&call);
 	other_lock = before; /* that of the call which a signal handler interrupted */
+	other_is = before_is;
 	return result;
 }
 
