@@ -124,6 +124,14 @@ def test_no_java(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
     assert "waits for work" in machine["why"]
 
 
+@pytest.mark.usefixtures("native_in_process", "classes")
+def test_machine_that_refuses_agents(ptt: Ptt, tmp_path: Path) -> None:
+    archive = tmp_path / "classes.jsa"
+    options = ("-Xshare:dump", f"-XX:SharedArchiveFile={archive}")
+    ptt("record", "-q", "-o", tmp_path / "java.ptt", "--", "java", *options)
+    assert archive.is_file()
+
+
 @pytest.mark.usefixtures("native_in_process")
 def test_levels_and_stacks_of_none(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
     """Without stacks nothing is known but who waits for how long, and the program goes on."""
