@@ -317,7 +317,7 @@ def record(root: Root) -> str:
         preload = f"LD_PRELOAD={STAGE}/lib/libnptltrace.so PTHREAD_NPTL_TRACE=text"
         text = root.run(f"{preload} timeout 3 /store 2>&1", "record", status=124)
         return f"{len(text.splitlines()):,} events as text, no Python 3.11"
-    limit = 60 if root.system.built_on else 3
+    limit = 120 if root.system.built_on else 10
     command = f"timeout {limit} {_ptt(root)} record --force -o /hang.ptt -- /store 2>&1"
     text = root.run(command, "record", status=124)
     found = re.search(r"recorded (\d+) events .* \((\d+) lost", text)

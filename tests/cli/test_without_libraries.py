@@ -15,6 +15,7 @@ from nptltrace.cli.missing import LIBRARIES
 from tests.support import ROOT, clean_environment
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.support import Ptt, Result
@@ -66,6 +67,18 @@ def test_recording_stands_alone(ptt: Ptt, recorded: Path) -> None:
     assert alone(ptt, "recover", str(recorded)).stderr == ptt("recover", recorded).stderr
     refused = alone(ptt, "level", str(os.getpid()), "2", status=2).stderr
     assert refused.startswith(f"ptt: error: process {os.getpid()} is not recorded: ")
+
+
+def test_recording_ends_as_the_program_does(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PTT_BUNDLE")  # names of the program are to be kept, which takes libraries
+    command = ["sh", "-c", f"{program('mutex_kinds')}; exit 3"]
+    said = alone(ptt, "record", "-o", str(tmp_path / "run.ptt"), "--", *command, status=3).stderr
+    assert re.search(
+        r"^ptt: no names are kept in the trace: \w+ is not installed$", said, re.MULTILINE
+    )
+    assert re.search(r"^ptt: recorded \d+ events", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize("command", READING, ids=lambda command: command[0])

@@ -268,6 +268,10 @@ def _keep_names(args: argparse.Namespace, trace: Path, elapsed_s: float) -> None
     except PttError as error:
         say(args, f"no names are kept in the trace: {error}")
         return
+    except ModuleNotFoundError as error:
+        # A machine that only records has not what reads programs: that is no fault of the run.
+        say(args, f"no names are kept in the trace: {error.name} is not installed")
+        return
     except KeyboardInterrupt:
         say(args, "no names are kept in the trace: interrupted")
         return
