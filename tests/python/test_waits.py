@@ -63,10 +63,10 @@ def test_the_end_of_a_program_waits_in_python(
     script = tmp_path / "left.py"
     script.write_text(LEFT_BEHIND)
     stacks = Stacks(record(python, script))
-    long = [wait for wait in stacks.waits if wait["dur_ns"] > LONG_NS and wait["stack_id"]]
-    places = {stacks.place(wait["stack_id"]) for wait in long}
-    assert places
-    assert all("(threading.py:" in place for place in places), places
+    # A busy machine may take long to start the thread, which is waited for, too.
+    longest = max((wait for wait in stacks.waits if wait["stack_id"]), key=lambda w: w["dur_ns"])
+    assert longest["dur_ns"] > LONG_NS
+    assert "(threading.py:" in stacks.place(longest["stack_id"])
 
 
 # The second thread has the lock after it waited for it, while the third one waits.
