@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from nptltrace.trace.alignment import Alignment
     from nptltrace.trace.info import Info
-    from nptltrace.trace.semaphores import Semaphores
+    from nptltrace.trace.objects.semaphores import Semaphores
     from nptltrace.trace.symbols.frames import ChooseSites
     from nptltrace.trace.tsdl_reader import Metadata
 
@@ -470,7 +470,7 @@ class Source:
         Of traces that are still being recorded it may be not all of them.
         """
         if self._semaphores is None and any(process.codes for process in self.processes()):
-            from nptltrace.trace.semaphores import find_semaphores
+            from nptltrace.trace.objects.semaphores import find_semaphores
 
             budget = _SEARCHED if self.running else ALL
             self._semaphores = find_semaphores(
@@ -481,7 +481,7 @@ class Source:
     def conditions(self, process: int) -> set[int]:
         """Return the conditions of a process that early events are about."""
         if self._conditions is None:
-            from nptltrace.trace.conditions import find_conditions
+            from nptltrace.trace.objects.conditions import find_conditions
 
             self._conditions = find_conditions(self.reader, self._threads(), _SEARCHED)
         return self._conditions.get(process, set())

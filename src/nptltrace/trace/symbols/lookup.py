@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from nptltrace.trace.semaphores import Semaphores
+    from nptltrace.trace.objects.semaphores import Semaphores
     from nptltrace.trace.symbols.elf.object_file import ElfFile
     from nptltrace.trace.symbols.frames import ChooseSites
     from nptltrace.trace.symbols.places.module_table import Module

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nptltrace.trace.semaphores import Semaphore, Semaphores
+    from nptltrace.trace.objects.semaphores import Semaphore, Semaphores
     from nptltrace.trace.symbols.lookup import Location, Mapped, Symbols
     from nptltrace.trace.symbols.places.python_code import PythonCode
 
