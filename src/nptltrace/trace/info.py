@@ -28,7 +28,7 @@ __all__ = ["Info", "Process", "Session", "SharedMemory", "read_info"]
 
 # Runtimes that lock and wait by system calls of their own: name of the library, and what is unseen.
 _DIRECT = {
-    "libgomp": "uses futexes directly: its waits for tasks are not seen, nor what it locks itself",
+    "libgomp": "by futexes: waits for tasks, and what it locks itself, are not seen",
     "libomp": "has locks of its own and waits for tasks, which are not seen",
     "libiomp5": "has locks and barriers of its own, which are not seen",
     "libjvm": "Java's monitors and locks are its own: their waits are seen as waits for work",
