@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -91,3 +92,49 @@ def test_refusals_are_the_same(compile_c: Compiler, record: Recorder) -> None:
         '\treturn unlink("refused");\n}\n'
     )
     record(program)
+
+
+CANCELLED = """
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+static int fd;
+static int locks(void)
+{
+	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	return HOW;
+}
+static void *cancelled(void *unused)
+{
+	pthread_cancel(pthread_self());
+	locks();
+	return unused;
+}
+int main(void)
+{
+	char path[] = "/tmp/cancelled-XXXXXX";
+	pthread_t thread;
+	void *result;
+	fd = mkstemp(path);
+	unlink(path);
+	pthread_create(&thread, NULL, cancelled, NULL);
+	pthread_join(thread, &result);
+	return result == PTHREAD_CANCELED;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "cancels"),
+    [("fcntl(fd, F_SETLKW, &all)", 1), ("lockf(fd, F_LOCK, 0)", 1), ("flock(fd, LOCK_EX)", 0)],
+)
+def test_a_thread_that_was_cancelled_before(
+    how: str, cancels: int, compile_c: Compiler, ptt: Ptt, tmp_path: Path
+) -> None:
+    program = compile_c(CANCELLED, f"-DHOW={how}")
+    assert subprocess.run([program], check=False).returncode == cancels
+    ptt("record", "-o", tmp_path / "run.ptt", "--", program, status=cancels)

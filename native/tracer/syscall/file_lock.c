@@ -82,6 +82,9 @@ static int take(const struct request *request, int trial, void *site)
 
 	if (!is_traced())
 		return call(request);
+	/* as the function itself does before anything else; flock() is no cancellation point */
+	if (request->function != FLOCK)
+		pthread_testcancel();
 	trying.command = trial;
 	result = call(&trying);
 	if (result == 0 || (errno != EWOULDBLOCK && errno != EACCES))
