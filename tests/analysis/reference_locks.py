@@ -100,16 +100,15 @@ class Locks:
     def place_owner(self, e: Event, o: Object) -> None:
         """Find that a thread which was named as the owner before it could say so has the lock."""
         if (e.process, o.kind) not in self.full:
-            o.named = 0
+            o.no_owner_follows()
             return
         # It is blamed since an event named it, but its hold begins here.
         if not o.holders and [thread[0] for thread in o.blamed_now()] == [e.tid]:
             o.changes[-1] = (o.changes[-1][0], [])
-        if o.named == e.tid:
-            for w in o.waits:
-                if w.named and w.owner[0] == e.tid:
-                    w.owner = (e.tid, e.site)
-        o.named = 0
+        for w in o.waits:
+            if w.follows and w.owner[0] == e.tid:
+                w.owner = (e.tid, e.site)
+        o.no_owner_follows()
 
     def take(self, e: Event, o: Object, mode: str) -> None:
         waits = self.open.get((e.process, e.tid), [])
@@ -136,7 +135,8 @@ class Locks:
             # It was taken unseen, and held since it was last let go.
             o.changes[-1:] = [(ts, [(e.tid, 0)]) for ts, _ in o.changes[-1:] or [(-(2**62), [])]]
             o.blame(e.ts, [])
-            o.named, o.held = 0, NOBODY
+            o.no_owner_follows()
+            o.held = NOBODY
         if mine:
             hold = mine[0]
             hold.depth -= 1
@@ -167,11 +167,9 @@ class Locks:
             if o.holders:
                 w.owner = (o.holders[0].tid, o.holders[0].site)
             else:
-                w.named = bool(e.fields.get("owner"))
+                w.named = w.follows = bool(e.fields.get("owner"))
                 tid = e.fields.get("owner") or (o.released[0][0] if o.released else 0)
                 w.owner = o.held if o.held[0] == tid else (tid, 0)
-            if w.named:
-                o.named = w.owner[0]
             now = o.blamed_now() if o.waits else []
             other = not now or w.owner[0] not in {0, now[0][0]}
             # Where holds are not recorded the owner is the one who took it last, or is named.

@@ -42,6 +42,7 @@ class Wait:
     target: Thread | None = None
     vague: bool = False
     named: bool = False  # the owner was named by the event: no hold of it was known
+    follows: bool = False  # and nobody has taken it since
     of_lock: bool = False  # for a futex, in the function of a lock
 
 
@@ -93,7 +94,6 @@ class Object:
     changes: list[tuple[int, list[Owner]]] = field(default_factory=list)  # blamed, from when on
     released: tuple[Owner, int] | None = None
     held: Owner = NOBODY  # who held it last, and since where
-    named: int = 0  # the thread that is blamed because an event named it
     tokens: list[Token] = field(default_factory=list)
     last_post: Token | None = None
     needed: int = 0
@@ -107,6 +107,10 @@ class Object:
 
     def blame(self, ts: int, owners: list[Owner]) -> None:
         self.changes.append((ts, owners))
+
+    def no_owner_follows(self) -> None:
+        for w in self.waits:
+            w.follows = False
 
     def blamed_now(self) -> list[Owner]:
         return self.changes[-1][1] if self.changes else []

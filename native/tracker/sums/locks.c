@@ -160,7 +160,7 @@ void md_release(struct ptt_model *m, const struct tk_event *e)
 	o = MD_OBJECT(m, object);
 	if (!hold) {
 		released_unseen(m, e, o);
-		o->named = false;
+		md_no_owner_follows(m, o);
 		o->held_site = 0;
 		tk_released(&m->t, object, e);
 		o->release_row = md_site(m, e->thread, e->site, o->pub.kind);

@@ -42,6 +42,7 @@ struct md_wait {
 	uint32_t owner_stack;
 	uint32_t depth;
 	bool named; /* the owner was named by the event: no hold of it was known */
+	bool owner_follows; /* and nobody has taken it since */
 	uint8_t futex; /* its kind: a place in ptt_futex_kinds */
 	bool counted;
 };
@@ -367,6 +368,8 @@ void md_claim(struct ptt_model *m, struct md_wait *w, uint32_t thread, uint32_t 
  * whose acquisition is stamped later: then it is this hold that was waited for. Before its own wait for it is over.
  */
 void md_place_owner(struct ptt_model *m, const struct tk_event *e, uint32_t object);
+/* md_no_owner_follows - what takes the lock from now on is no hold that its waiters have named. */
+void md_no_owner_follows(struct ptt_model *m, struct md_object *o);
 /* md_take_back - takes a part of a wait from the threads that held it, as far as they are known. Return: how much, up to @most. */
 uint64_t md_take_back(struct ptt_model *m, uint32_t object, int64_t start, int64_t end, uint64_t most);
 /* md_unblame - takes a wait, or a part of it that was held for @ns, out of what holders are blamed for. */

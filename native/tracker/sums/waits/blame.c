@@ -134,20 +134,31 @@ static void drop_tail(struct ptt_model *m, struct md_object *o, int64_t ts)
 	o->tail = 0;
 }
 
+void md_no_owner_follows(struct ptt_model *m, struct md_object *o)
+{
+	if (likely(!o->named))
+		return;
+	o->named = false;
+	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next)
+		MD_WAITING(m, i)->owner_follows = false;
+}
+
 void md_place_owner(struct ptt_model *m, const struct tk_event *e, uint32_t object)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 	uint32_t site;
 
-	o->named = false;
-	if (!tk_knows_holds(TK_PROCESS(&m->t, e->process), o->pub.kind, e->object))
+	if (!tk_knows_holds(TK_PROCESS(&m->t, e->process), o->pub.kind, e->object)) {
+		md_no_owner_follows(m, o);
 		return;
+	}
 	if (o->tail && MD_BLAME(m, o->tail)->thread == e->thread)
 		drop_tail(m, o, e->ts);
 	site = md_site(m, e->thread, e->site, o->pub.kind);
 	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next)
-		if (MD_WAITING(m, i)->named && MD_WAITING(m, i)->owner == e->thread)
+		if (MD_WAITING(m, i)->owner_follows && MD_WAITING(m, i)->owner == e->thread)
 			MD_WAITING(m, i)->owner_site = site;
+	md_no_owner_follows(m, o);
 }
 
 /* ---- corrections ---- */

@@ -42,7 +42,7 @@ static void find_owner(struct ptt_model *m, const struct tk_event *e, struct md_
 	} else {
 		w->owner = tid > 0 ? md_thread_of_tid(m, e->process, (uint32_t)tid) : o->pub.releaser;
 		w->owner_site = w->owner == o->pub.releaser ? o->held_site : 0;
-		w->named = tid > 0;
+		w->named = w->owner_follows = tid > 0;
 	}
 	o->named |= w->named;
 	/* Releases are not recorded: blamed until another thread takes it. */
