@@ -24,6 +24,7 @@ _ELSEWHERE = {
     "__register_atfork": "what pthread_atfork() calls: see the cases of fork",
     "execvpe": "tests/tracer/test_children.py",
     "mlockall": "tests/tracer/test_memory.py",
+    **dict.fromkeys(("fcntl", "fcntl64", "lockf", "lockf64"), "tests/tracer/test_file_locks.py"),
     "pidfd_spawn": "tests/tracer/test_children.py",
     "pidfd_spawnp": "tests/tracer/test_children.py",
     "pthread_key_create": "tests/record/test_thread_ends.py",

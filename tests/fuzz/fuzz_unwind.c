@@ -19,6 +19,13 @@
 
 uint64_t __nptl_trace_closing;
 bool __nptl_trace_python;
+__thread const struct ptt_java_wait *ptt_java_now;
+
+uint32_t ptt_java_stack(const struct ptt_stack_wanted *wanted)
+{
+	(void)wanted;
+	abort();
+}
 
 #define STACK_MAX ((size_t)1 << 16)
 
