@@ -83,6 +83,8 @@ class Reference(Locks):
             if h.until is not None and signalled < h.until <= w.retaken and h.tid != w.tid
         ]  # fmt: skip
         if sum((h.until or 0) - max(h.since, signalled) for h in others) < HERE_AND_NOW:
+            if len(others) > REMEMBERED:
+                self.vague.add((mutex.process, mutex.address))
             return False
         wait = Wait(w.process, w.tid, "mutex", mutex.address, signalled, w.site,
                     len(mutex.waits) + 1, (others[0].tid, others[0].site),

@@ -137,3 +137,18 @@ def test_an_owner_that_does_not_know_it_yet(case: str, tmp_path: Path) -> None:
     blamed = {(b.thread.tid if b.thread else 0, b.site): b.wait_caused_ns for b in lock.blamed}
     expected = {(1, hex(BASE + TAKES)): blamed_us * US, (2, hex(BASE + 9)): 15 * US}
     assert blamed == {who: ns for who, ns in expected.items() if ns}
+
+
+def test_another_owner_that_is_named_later(tmp_path: Path) -> None:
+    """The hold that a waiter named is the next one of that thread, not one that follows."""
+    made = Builder(tmp_path / "run.ptt")
+    made.thread(1, [taken(11), free(15), waits(31, 3), taken(32, 8, 1), free(35)])
+    made.thread(2, [taken(-1, 9), free(0), wait(10, 1), taken(40, 9, 30), free(41)])
+    made.thread(3, [taken(20, 9), free(30)])
+    made.processes = [
+        {"process": {"index": 0, "pid": 100, "exe": "/bin/x"}},
+        {"sites": {"process": 0, "sites": {str(n): hex(BASE + n) for n in range(1, 20)}}},
+    ]
+    rows = model_tables(Source([made.write()])).waits.to_pylist()
+    (row,) = [row for row in rows if row["tid"] == 2]
+    assert (row["owner_tid"], row["owner_site"]) == (1, BASE + TAKES)
