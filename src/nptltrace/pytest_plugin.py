@@ -134,6 +134,7 @@ class _Session:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """End the recording, and print contention by test."""
         from nptltrace._plural import plural
+        from nptltrace._units import duration
         from nptltrace.errors import PttError
 
         try:
@@ -148,7 +149,7 @@ class _Session:
         for row in rows:
             where = f"{row['function']}:{row['line']}" if row["line"] else row["function"]
             terminalreporter.line(
-                f"{row['wait_ns'] / 1e6:10.3f} ms in {row['waits']} {plural(row['waits'], 'wait')}"
+                f"{duration(row['wait_ns']):>11} in {row['waits']} {plural(row['waits'], 'wait')}"
                 f"  {row['test']}  longest at {where}"
             )
         if not rows:

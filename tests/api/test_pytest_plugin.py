@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -95,7 +96,13 @@ def test_deaf():
 def test_contention_is_said_by_test(run: Run, tmp_path: Path) -> None:
     done = run(CONTENDED, "--ptt")
     summary = done.stdout.partition("contention by test")[2]
-    assert "test_it.py::test_contended  longest at waiter:7" in summary
+    # Where there is no processor to be had, the thread may wait for less long than to be started.
+    [figure] = re.findall(
+        r"^ *([\d.]+) (?:ns|us|ms|s) in \d+ waits?"
+        r"  test_it.py::test_contended  longest at (?:waiter:7|test_contended:\d+)$",
+        summary, re.MULTILINE,
+    )  # fmt: skip
+    assert float(figure) >= 1  # in the unit that fits
     assert "test_alone" not in summary
     with nptltrace.open(tmp_path / "pytest.ptt") as traces:
         said = traces.sql("select data from events where event = 'USER' and user_event = 1")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace._plural import plural
+from nptltrace._units import duration
 from nptltrace.cli import traces
 from nptltrace.cli.options import say
-from nptltrace.cli.units import duration
 
 if TYPE_CHECKING:
     import argparse

@@ -78,8 +78,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the export."""
+    from nptltrace._units import size
     from nptltrace.cli.output.progress import Progress
-    from nptltrace.cli.units import size
     from nptltrace.cli.unmatched import say_unmatched
     from nptltrace.export.writing.target import Target
     from nptltrace.trace.traceset import Traceset

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from nptltrace._units import duration
 from nptltrace.cli.output import sql_output
-from nptltrace.cli.units import duration
 from nptltrace.errors import UsageError
 from nptltrace.scripts import place_of, what_failed
 

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._plural import plural
-from nptltrace.cli.units import date, duration
+from nptltrace._units import date, duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

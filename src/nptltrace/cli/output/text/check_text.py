@@ -6,9 +6,9 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from nptltrace._plural import plural
+from nptltrace._units import seconds
 from nptltrace.cli.options import columns
 from nptltrace.cli.output.text.folding import folded
-from nptltrace.cli.units import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

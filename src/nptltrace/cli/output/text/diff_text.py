@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nptltrace._units import duration
 from nptltrace.analysis.report.metrics import METRICS
-from nptltrace.cli.units import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._plural import plural
+from nptltrace._units import date, duration
 from nptltrace.cli.options import columns
 from nptltrace.cli.output.text.folding import folded
-from nptltrace.cli.units import date, duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from nptltrace.cli.units import duration
+from nptltrace._units import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nptltrace._plural import plural
-from nptltrace.cli.units import duration
+from nptltrace._units import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

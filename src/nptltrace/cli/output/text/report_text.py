@@ -6,10 +6,10 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from nptltrace._plural import plural
+from nptltrace._units import duration, seconds
 from nptltrace.catalog import FUTEX_KINDS
 from nptltrace.cli.options import columns
 from nptltrace.cli.output.text import not_covered
-from nptltrace.cli.units import duration, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from nptltrace._plural import plural
+from nptltrace._units import duration
 from nptltrace.analysis.report.stacks.sums import TITLES
 from nptltrace.analysis.report.stacks.trees import tree
-from nptltrace.cli.units import duration
 from nptltrace.trace.symbols.passed_over import bare_name
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._plural import plural
-from nptltrace.cli.units import duration, seconds
+from nptltrace._units import duration, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
