@@ -106,6 +106,42 @@ int main(void)
 }
 """
 
+# A real-time thread records more than there is room for while the recorder does not run.
+UNCOLLECTED = """
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void *in_real_time(void *unused)
+{
+    kill(getppid(), SIGSTOP);
+    for (int i = 0; i < 50000; i++) {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+    kill(getppid(), SIGCONT);
+    return unused;
+}
+
+int main(void)
+{
+    struct sched_param param = {.sched_priority = 1};
+    pthread_t real_time;
+    pthread_attr_t attr;
+
+    pthread_attr_init(&attr);
+    pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attr, SCHED_FIFO);
+    pthread_attr_setschedparam(&attr, &param);
+    if (pthread_create(&real_time, &attr, in_real_time, NULL))
+        _exit(77);
+    pthread_join(real_time, NULL);
+    return 0;
+}
+"""
+
 # As many threads at one time as it is told.
 AT_ONE_TIME = """
 #include <limits.h>
@@ -238,6 +274,20 @@ class TestWhole:
         if done.returncode == 77:
             pytest.skip("real-time policies need a right that is missing here")
         assert (done.returncode, last_line(done.stderr)["lost"]) == (0, "0")
+
+    def test_what_real_time_threads_lose_is_reported_as_theirs(
+        self, ptt: Ptt, compile_c: Compiler, trace_dir: Path
+    ) -> None:
+        program = compile_c(UNCOLLECTED, name="uncollected")
+        options = ("--buffer-budget", "256K", "-o", trace_dir)
+        done = ptt("record", *options, "--", program, status=None)
+        if done.returncode == 77:
+            pytest.skip("real-time policies need a right that is missing here")
+        assert done.returncode == 0
+        lost = last_line(done.stderr)["lost"]
+        assert int(lost) == session(trace_dir)["lost"]["real_time"] > 50000
+        line = f"ptt: {lost} events were lost because threads of a real-time policy do not wait"
+        assert [text for text in done.stderr.splitlines() if text.startswith(line)]
 
     def test_more_threads_than_buffers(self, ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
         """Processor time grows as their number does, also where each takes a buffer of another."""

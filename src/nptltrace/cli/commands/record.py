@@ -244,6 +244,10 @@ def run(args: argparse.Namespace) -> int:
         if stats.lost_processes:
             processes = plural(stats.lost_processes, "process", "processes")
             say(args, f"{stats.lost_processes} {processes} ran untraced: too many at one time")
+        if stats.lost_real_time:
+            were = plural(stats.lost_real_time, "event was", "events were")
+            say(args, f"{stats.lost_real_time} {were} lost because threads of a real-time policy "
+                "do not wait for room: a larger --buffer-budget has more")  # fmt: skip
         if args.bundle and os.environ.get("PTT_BUNDLE") != "none":
             _keep_names(args, outcome.trace, time.monotonic() - began)
         say(args, recorder.summary(outcome))
