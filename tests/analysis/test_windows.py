@@ -271,6 +271,41 @@ def test_sql_of_windows(recorded: Path) -> None:
         database.close()
 
 
+def test_states_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a thread did at the end of a window shows in a reading behind it, as in the whole."""
+    monkeypatch.setattr(prefetch, "_BATCH", 4)  # not all that follows is read
+    made = Builder(tmp_path / "read.ptt")
+
+    def reading(ms: int, slices: int, ran: int) -> Event:
+        fields = {"slices": slices, "ran_ns": ran * MS, "ready_ns": 0}
+        return Event(T0 + ms * MS, "SCHED_READING", 0, fields=fields)
+
+    made.thread(1, [
+        event(0, "THREAD_BEGIN", 0x1000, 0), reading(10, 1, 10), event(10, "MUTEX_TAKEN", LOCK, 5),
+        # It runs up to here, sleeps for a time that only the sum is known of, and runs to the end.
+        event(30, "MUTEX_FREE", LOCK, 5), reading(70, 2, 40), event(70, "MUTEX_TAKEN", LOCK, 5),
+        # No reading before its next event: it runs up to that.
+        event(90, "MUTEX_FREE", LOCK, 5), event(120, "THREAD_END", 0x1000, 0),
+    ])  # fmt: skip
+    made.thread(2, [event(n, "SEM_POST", SEM, 9) for n in range(200)])
+    made.processes = [
+        {"process": {"index": 0, "pid": 100, "ppid": 1, "exe": "/bin/x", "cmdline": ["x"]}},
+    ]
+    traces = nptltrace.open(made.write())
+
+    def states(window: Window) -> Counter[Any]:
+        found: Counter[Any] = Counter()
+        for row in TraceTables(traces, scope=Scope(window)).table("states").to_pylist():
+            part = cut(chosen, row["t_ns"], row["t_ns"] + row["dur_ns"])
+            found[row["tid"], row["state"]] += (part and part[1]) or 0
+        return +found
+
+    for ends in ((0, 20), (15, 25), (20, 50), (40, 60), (80, 110), (100, 130)):
+        chosen = Window(*(ms * MS for ms in ends))
+        assert states(chosen) == states(Window()), ends
+    assert states(chosen)[1, "running"] == 20 * MS
+
+
 def all_sums(model: libptttrack_sums.Model) -> Counter[Any]:
     """Return everything that is added up."""
     found: Counter[Any] = Counter()

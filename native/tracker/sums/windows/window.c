@@ -16,6 +16,20 @@ void ptt_model_window(struct ptt_model *m, int64_t begin, int64_t end)
 	m->window.begun = begin == INT64_MIN;
 }
 
+/*
+ * Whether it is not known yet what a thread did at the window's end: its next reading or switch says so, which comes before
+ * its next event. Without either, states end with waits and calls.
+ */
+static bool state_is_undecided(const struct ptt_model *m, const struct md_thread *t)
+{
+	int64_t end = m->window.end;
+	bool switches = t->last.now != MD_NEVER;
+
+	return (t->sched.now.epoch || switches) && t->pub.first_ns < end && t->pub.last_ns < end && t->sched.read < end &&
+	       !(switches && t->last.ts >= end) && !(t->pub.flags & (PTT_THREAD_ENDED | PTT_THREAD_REPLACED)) &&
+	       !tk_process_left(&m->t, TK_PROCESS(&m->t, t->pub.process));
+}
+
 uint64_t ptt_model_undecided(const struct ptt_model *m)
 {
 	uint64_t found = 0;
@@ -27,6 +41,8 @@ uint64_t ptt_model_undecided(const struct ptt_model *m)
 			found += MD_WAITING(m, wait)->since < m->window.end;
 		for (uint32_t hold = t->pub.holds; hold; hold = MD_HOLD(m, hold)->thread_next)
 			found += MD_HOLD(m, hold)->since < m->window.end;
+		if (m->flags & PTT_MODEL_STATES_OF)
+			found += state_is_undecided(m, t);
 	}
 	return found;
 }
