@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from nptltrace.findings.kind import kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
 __all__ = ["KINDS", "OF_TIME", "Build", "Came", "Expected", "Program", "correct", "planted", "run"]
@@ -213,6 +213,7 @@ def run(
     env: Mapping[str, str] | None = None,
     end_with: signal.Signals = signal.SIGKILL,
     patience_s: float = 240.0,
+    at_rest: Callable[[Collection[int]], None] = lambda _: None,
 ) -> Came:
     """Run a program; once it hangs for ever, if it is to, end it.
 
@@ -222,6 +223,7 @@ def run(
         env: The environment.
         end_with: What ends a program that hangs.
         patience_s: Seconds after which everything is killed.
+        at_rest: Called with the processes that hang, before they are ended.
     """
     came = Came(0, "", {}, {})
     printed, hang = [], []
@@ -247,15 +249,19 @@ def run(
                 case ["for", "ever", pid]:
                     hang.append(int(pid))
             if hang and len(hang) == program.last_words:
-                _end(set(hang), end_with, spins=program.spins)
+                _await_rest(set(hang), spins=program.spins)
+                at_rest(set(hang))
+                with suppress(OSError):  # it has been killed for taking too long
+                    for one in hang:
+                        os.kill(one, end_with)
                 hang.clear()
         status = process.wait()
         limit.cancel()
     return replace(came, status=status if status >= 0 else 128 - status, printed="".join(printed))
 
 
-def _end(pids: set[int], end_with: signal.Signals, *, spins: bool) -> None:
-    """End processes once all their threads are at rest, or spin as they should."""
+def _await_rest(pids: Collection[int], *, spins: bool) -> None:
+    """Return once all threads of processes are at rest, or spin as they should."""
     before, same = "", 0
     with suppress(OSError):  # it has been killed for taking too long
         while same < _TIMES_AT_REST:
@@ -263,8 +269,6 @@ def _end(pids: set[int], end_with: signal.Signals, *, spins: bool) -> None:
             same = same + 1 if now == before and not set("RD") & set(now) else 0
             before = now
             time.sleep(_LOOK_AGAIN_S)
-        for pid in pids:
-            os.kill(pid, end_with)
 
 
 def _threads(pid: int, *, spins: bool) -> str:

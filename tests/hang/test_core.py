@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 Seen = dict[str, Any]
 
 
-def kernel_core(ptt: Ptt, place: Path, program: Path, case: str) -> tuple[Seen, Path]:
+def kernel_core(
+    ptt: Ptt, place: Path, program: Path, case: str, threads: int = 0
+) -> tuple[Seen, Path]:
     """Let a process that hangs be ended with a core file; return what was seen of it before."""
     pattern = Path("/proc/sys/kernel/core_pattern").read_text(encoding="utf-8").strip()
     if pattern.startswith(("|", "/")):
@@ -37,7 +39,7 @@ def kernel_core(ptt: Ptt, place: Path, program: Path, case: str) -> tuple[Seen, 
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (hard, hard)),  # noqa: PLW1509 -- no threads here
     )  # fmt: skip
     try:
-        seen = asleep(ptt, str(process.pid), threads_of(case))
+        seen = asleep(ptt, str(process.pid), threads or threads_of(case))
     finally:
         process.send_signal(signal.SIGABRT)
         process.wait()
@@ -76,13 +78,69 @@ def test_of_the_kernel(
     case: str, way: str, ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
     seen, core = kernel_core(ptt, tmp_path, program(way), case)
-    found = of_core(ptt, core)
-    if case == "stuck" and way == "static":
-        # Nothing says whether a signal handler is there.
-        assert found["findings"] == []
-        return
-    same(seen, found)
+    same(seen, of_core(ptt, core))
     assert "ended by SIGABRT" in ptt("hang", core, status=1).stdout
+
+
+@pytest.mark.parametrize("flags", [(), ("-static",)], ids=["dynamic", "static"])
+def test_a_program_with_signal_handlers_is_not_stuck(
+    flags: tuple[str, ...], ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Nothing in the file says which are there; of a static program its code says what it calls."""
+    program = compile_c(
+        """
+        #include <semaphore.h>
+        #include <signal.h>
+        #include <string.h>
+        static sem_t empty;
+        static void wake(int number)
+        {
+            (void)number;
+            sem_post(&empty);
+        }
+        int main(int count, char **arguments)
+        {
+            if (count > 1 && !strcmp(arguments[1], "handled"))
+                signal(SIGUSR1, wake);
+            return sem_wait(&empty);
+        }
+    """,
+        *flags,
+    )
+    with running(program, "handled") as pid:
+        assert asleep(ptt, pid, 1)["findings"] == []
+    seen, core = kernel_core(ptt, tmp_path, program, "plain", threads=1)
+    assert [one["kind"] for one in seen["findings"]] == ["stuck"]
+    assert of_core(ptt, core)["findings"] == []
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="of the code of x86-64")
+@pytest.mark.parametrize("flags", [("-O0",), ("-O0", "-static")], ids=["dynamic", "static"])
+def test_a_mutex_that_only_the_code_names(
+    flags: tuple[str, ...], ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
+) -> None:
+    """The kernel refuses one with priority inheritance, and the library forgets which it was."""
+    program = compile_c(
+        """
+        #include <pthread.h>
+        pthread_mutex_t bus;
+        int main(void)
+        {
+            pthread_mutexattr_t attr;
+            pthread_mutexattr_init(&attr);
+            pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+            pthread_mutex_init(&bus, &attr);
+            pthread_mutex_lock(&bus);
+            pthread_mutex_lock(&bus);
+            return 0;
+        }
+    """,
+        *flags,
+    )
+    seen, core = kernel_core(ptt, tmp_path, program, "", threads=1)
+    for found in (seen, of_core(ptt, core)):
+        (one,) = found["findings"]
+        assert (one["kind"], one["object_names"]) == ("self-deadlock", ["bus"])
 
 
 @pytest.mark.skipif(shutil.which("gcore") is None, reason="gcore (gdb) is not installed")

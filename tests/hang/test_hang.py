@@ -125,6 +125,31 @@ def test_the_function_of_once_waits_for_a_caller(ptt: Ptt, compile_c: Callable[.
     assert {site.partition("+")[0] for site in one["sites"]} == {"initialise", "main"}
 
 
+@pytest.mark.parametrize("flags", [("-O0",), ("-O2",), ("-O2", "-static")])
+def test_the_function_of_once_calls_it_again(
+    flags: tuple[str, ...], ptt: Ptt, compile_c: Callable[..., Path]
+) -> None:
+    """By a tail call, where optimized: the function has no frame then."""
+    program = compile_c(
+        """
+        #include <pthread.h>
+        pthread_once_t ready = PTHREAD_ONCE_INIT;
+        static void initialise(void)
+        {
+            pthread_once(&ready, initialise);
+        }
+        int main(void)
+        {
+            return pthread_once(&ready, initialise);
+        }
+    """,
+        *flags,
+    )
+    with running(program) as pid:
+        (one,) = asleep(ptt, pid, 1)["findings"]
+    assert (one["kind"], one["object_names"]) == ("self-deadlock", ["ready"])
+
+
 def test_a_word_of_ones_is_no_robust_mutex(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     """Rust's parked threads sleep on such a one."""
     program = compile_c("""
@@ -179,6 +204,42 @@ def test_a_deadlock_of_two_processes(ptt: Ptt, compile_c: Callable[..., Path]) -
     assert len(one["threads"]) == 2
     assert f"held by thread {other} " in one["message"]
     assert f" of process {other} in main+" in one["message"]
+
+
+def test_a_barrier_that_no_other_process_comes_to(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Memory that may be shared, and is not: with a child that has it too nothing is sure."""
+    program = compile_c("""
+        #include <pthread.h>
+        #include <sys/mman.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(int count, char **arguments)
+        {
+            pthread_barrier_t *both = mmap(0, sizeof(*both), PROT_READ | PROT_WRITE,
+                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+            pthread_barrierattr_t attr;
+            (void)arguments;
+            pthread_barrierattr_init(&attr);
+            pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+            pthread_barrier_init(both, &attr, 2);
+            if (!fork()) {
+                alarm(60);
+                return count > 1 && pause();
+            }
+            if (count == 1)
+                wait(0);
+            pthread_barrier_wait(both);
+            return 0;
+        }
+    """)
+    with running(program) as pid:
+        (one,) = asleep(ptt, pid, 1)["findings"]
+    assert one["kind"] == "stuck"
+    with running(program, "child") as pid:
+        found = asleep(ptt, pid, 1)
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    assert found["findings"] == []
+    os.kill(int(children[0]), signal.SIGKILL)
 
 
 def test_owners_are_named(ptt: Ptt, program: Callable[[str], Path]) -> None:

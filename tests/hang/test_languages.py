@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace.hang.waits import routine_kind
 from tests.hang.looking import asleep, running
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
     from tests.support import Ptt
 
@@ -54,6 +56,37 @@ fn main() {
     two.join().unwrap();
 }
 """
+# Declared here, so that no headers of the library are needed.
+QT = """
+    #include <pthread.h>
+    struct mutex { void *word; } left, right;
+    void take(struct mutex *mutex) __asm__("_ZN6QMutex4lockEv");
+    static pthread_barrier_t both;
+    static void *cross(void *first)
+    {
+        take(first);
+        pthread_barrier_wait(&both);
+        take(first == &left ? &right : &left);
+        return 0;
+    }
+    int main(void)
+    {
+        pthread_t threads[2];
+        pthread_barrier_init(&both, 0, 2);
+        pthread_create(&threads[0], 0, cross, &left);
+        pthread_create(&threads[1], 0, cross, &right);
+        pthread_join(threads[0], 0);
+        return 0;
+    }
+"""
+PARKED = """
+use std::thread;
+
+fn main() {
+    let other = thread::spawn(|| thread::park());
+    other.join().unwrap();
+}
+"""
 
 
 @pytest.mark.parametrize("optimized", ["-O0", "-O2"])
@@ -87,3 +120,77 @@ def test_rust(ptt: Ptt, tmp_path: Path) -> None:
     }  # fmt: skip
     assert text.count("prog::cross+0x") == 2
     assert text.count("(prog.rs:8)") == 2
+
+
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
+def test_a_parked_thread_of_rust(ptt: Ptt, tmp_path: Path) -> None:
+    source = tmp_path / "parked.rs"
+    source.write_text(PARKED, encoding="utf-8")
+    subprocess.run(["rustc", "-g", "-o", tmp_path / "parked", source], check=True)
+    with running(tmp_path / "parked") as pid:
+        found = asleep(ptt, pid, 2)
+        text = ptt("hang", pid, status=None).stdout
+    assert {t["waits_for"]["kind"] for t in found["threads"]} == {"join", "park"}
+    assert "waits to be unparked\n" in text
+
+
+def test_qt(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Its mutexes name no owner: nobody goes on, and who has what is not said."""
+    if not any(Path("/usr/lib").glob("*/libQt5Core.so.5")):
+        pytest.skip("Qt 5 is not installed")
+    program = compile_c(QT, "-g", "-l:libQt5Core.so.5")
+    with running(program) as pid:
+        found = asleep(ptt, pid, 3)
+        text = ptt("hang", pid, status=1).stdout
+    assert [one["kind"] for one in found["findings"]] == ["stuck"]
+    waits = [t["waits_for"] for t in found["threads"] if t["waits_for"]["kind"] == "mutex"]
+    assert {wait["name"] for wait in waits} == {"left", "right"}
+    assert {wait["owner_tid"] for wait in waits} == {None}
+    assert "waits for mutex left, held by an unknown thread" in text
+
+
+def test_go(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Its threads sleep in a function of its runtime, whatever its goroutines wait for."""
+    program = compile_c("""
+        #include <linux/futex.h>
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        static unsigned word;
+        void wait_there(void) __asm__("runtime.futex");
+        __attribute__((noinline)) void wait_there(void)
+        {
+            for (;;)
+                syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, 0, 0, 0);
+        }
+        int main(void)
+        {
+            wait_there();
+        }
+    """)
+    with running(program) as pid:
+        found = asleep(ptt, pid, 1)
+    assert found["threads"][0]["waits_for"]["kind"] == "go"
+    assert found["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        ("parking_lot::raw_mutex::RawMutex::lock_slow", "mutex"),
+        ("<parking_lot::raw_mutex::RawMutex>::lock_slow", "mutex"),
+        ("parking_lot::raw_rwlock::RawRwLock::lock_shared_slow", "rwlock"),
+        ("parking_lot::raw_rwlock::RawRwLock::lock_exclusive_slow", "rwlock"),
+        ("parking_lot::condvar::Condvar::wait_until_internal", "condition"),
+        ("std::sys::unix::locks::futex_mutex::Mutex::lock_contended", "mutex"),
+        ("<std::sys::sync::mutex::futex::Mutex>::lock_contended", "mutex"),
+        ("std::thread::park", "park"),
+        ("std::thread::functions::park_timeout", "park"),
+        ("std::thread::parker_of", ""),
+        ("QBasicMutex::lockInternal()", "mutex"),
+        ("QMutex::lock()", ""),
+        ("___pthread_mutex_lock", "mutex"),
+        ("__GI___pthread_cond_wait", "condition"),
+    ],
+)
+def test_functions_that_wait(function: str, kind: str) -> None:
+    assert routine_kind(function) == kind

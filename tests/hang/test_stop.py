@@ -103,6 +103,53 @@ def test_what_runs_is_seen_where_it_is(ptt: Ptt, compile_c: Callable[..., Path])
         assert process.communicate()[0] == b""
 
 
+def test_a_thread_that_spins_for_ever(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Where nobody else can go on, it is stuck; the lock names no owner."""
+    program = compile_c("""
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        pthread_spinlock_t slot;
+        static void *serve(void *unused)
+        {
+            for (;;)
+                pause();
+            return unused;
+        }
+        int main(int count, char **arguments)
+        {
+            pthread_t thread;
+            (void)arguments;
+            if (count > 1)
+                pthread_create(&thread, 0, serve, 0);
+            pthread_spin_init(&slot, PTHREAD_PROCESS_PRIVATE);
+            pthread_spin_lock(&slot);
+            puts("spins");
+            fflush(stdout);
+            pthread_spin_lock(&slot);
+            return 0;
+        }
+    """)
+    for more, kinds in (((), ["stuck"]), (("serve",), [])):
+        with subprocess.Popen([program, *more], stdout=subprocess.PIPE) as process:
+            try:
+                assert process.stdout is not None
+                assert process.stdout.readline() == b"spins\n"
+                pid = str(process.pid)
+                # The first look may come before it spins.
+                until = time.monotonic() + 30
+                waits: dict[str, Any] | None = None
+                while waits is None and time.monotonic() < until:
+                    message = ptt("hang", "--stop", "--format", "json", pid, status=None).stdout
+                    found: dict[str, Any] = json.loads(message)
+                    (waits,) = [t["waits_for"] for t in found["threads"] if str(t["tid"]) == pid]
+            finally:
+                process.kill()
+        assert waits is not None
+        assert (waits["kind"], waits["name"], waits["owner_tid"]) == ("spin lock", "slot", None)
+        assert [one["kind"] for one in found["findings"]] == kinds
+
+
 def test_it_goes_on_when_ptt_is_killed(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     """Killed at any moment, also while the threads stand still."""
     with running(compile_c(PROGRAM)) as pid:

@@ -32,7 +32,7 @@ def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[Thre
         process: Whose they are.
         threads: As they were seen.
     """
-    wanted = {s.wait.object for s in threads if s.wait is not None and s.wait.kind == _ONCE}
+    wanted = {s.wait.object for s in threads if s.wait is not None and s.wait.kind == _ONCE} - {0}
     if not wanted:
         return list(threads)
     runners = {
@@ -43,7 +43,7 @@ def with_runners(process: Target, threads: Sequence[ThreadPicture]) -> list[Thre
     }
     return [
         seen._replace(wait=seen.wait._replace(owner=runners.get(seen.wait.object, 0)))
-        if seen.wait is not None and seen.wait.kind == _ONCE
+        if seen.wait is not None and seen.wait.kind == _ONCE and seen.wait.object
         else seen
         for seen in threads
     ]
@@ -54,9 +54,12 @@ def _runs_one(seen: ThreadPicture) -> bool:
     routines = [routine_kind(frame.function) for frame in seen.frames]
     begin = 0
     if seen.wait is not None and seen.wait.kind == _ONCE:
-        # What it waits in may be two functions, one of which calls the other.
+        # What it waits in may be two functions, one of which calls the other; one that is there
+        # again was called by the function that runs, whose own frame a tail call has ended.
+        passed: set[str] = set()
         begin = next((n for n, kind in enumerate(routines) if kind == _ONCE), 0)
-        while begin < len(routines) and routines[begin] == _ONCE:
+        while routines[begin:][:1] == [_ONCE] and seen.frames[begin].function not in passed:
+            passed.add(seen.frames[begin].function)
             begin += 1
     return _ONCE in routines[begin:]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from nptltrace.hang.monitors import with_monitors
 from nptltrace.hang.once import with_runners
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
 from nptltrace.hang.stack.stacks import Stacks, stack_top
-from nptltrace.hang.waits import routine_kind, surroundings, wait_of
+from nptltrace.hang.waits import routine_kind, spin_of, surroundings, wait_of
 from nptltrace.trace.symbols.lookup import Location
 
 if TYPE_CHECKING:
@@ -90,7 +91,10 @@ def look(process: Target, names: Names) -> Picture:
         stack = known.get(walked)
         if stack is None:
             stack = known[walked] = _stack(walked, names, pythons)
-        wait = wait_of(process, thread, tids, stack.routine)
+        if thread.call is None and stack.spins_at:
+            wait = spin_of(process, thread, stack.spins_at)
+        else:
+            wait = wait_of(process, thread, tids, stack.routine)
         shown: tuple[Location | PythonFrame, ...] = stack.frames
         site = stack.site
         if stack.calls:
@@ -101,7 +105,7 @@ def look(process: Target, names: Names) -> Picture:
             named[address] = names.object(address)
         found.append(ThreadPicture(process.pid, thread, wait, named[address], shown, site))
     process.read_ahead(())
-    threads_seen = tuple(with_runners(process, found))
+    threads_seen = tuple(with_monitors(process, names, with_runners(process, found)))
     return Picture(process.pid, process.name, process.title, threads_seen)
 
 
@@ -111,12 +115,14 @@ class _Stack(NamedTuple):
     Attributes:
         frames: With names.
         routine: The function that waits, where it is one of a library of threads; or empty.
+        spins_at: How far it has come in a function that spins for a lock; 0 in no such one.
         calls: Numbers of the frames in which CPython's interpreter calls functions of Python.
         site: The call in the program that led here.
     """
 
     frames: tuple[Location, ...]
     routine: str
+    spins_at: int
     calls: tuple[int, ...]
     site: str
 
@@ -126,7 +132,9 @@ def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons) -> _Stack:
     functions = (f for at in frames for f in (*(i.function for i in at.inlined), at.function))
     routine = next((f for f in functions if routine_kind(f)), "")
     calls = tuple(n for n, frame in enumerate(walked) if frame.address in pythons.evaluates)
-    return _Stack(frames, routine, calls, _site(frames, names))
+    spins = routine_kind(frames[0].function) == "spin lock" if frames else False
+    spins_at = frames[0].offset if spins else 0
+    return _Stack(frames, routine, spins_at, calls, _site(frames, names))
 
 
 def _with_python(

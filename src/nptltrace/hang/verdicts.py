@@ -20,7 +20,14 @@ __all__ = ["Verdict", "verdicts", "waits_sentence"]
 
 _LOCKS = frozenset({"mutex", "rwlock"})
 # What one thread has at a time, though not every library notes which one.
-_OWNED = _LOCKS | {"once"}
+_OWNED = _LOCKS | {"once", "monitor", "spin lock"}
+# What is said of a thread that waits for no object.
+_WITHOUT_OBJECT = {
+    "park": "waits to be unparked",
+    "go": "waits for what Go's runtime knows",
+}
+# What another process, or the kernel, may end.
+_OPEN = frozenset({"call", "futex", "go"})
 _FEW = 8
 # Functions by which a program has signal handlers.
 _HANDLED = frozenset(
@@ -68,7 +75,7 @@ def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
         *_ownerless(process, by_tid),
         *_lost_signals(process, picture, names),
     ]
-    if not found and _all_blocked(picture) and not _may_handle_signals(process, names):
+    if not found and _all_blocked(process, picture) and not _may_handle_signals(process, names):
         found = [Verdict("stuck", _stuck_sentence(picture), picture.threads)]
     processes = {one.pid: one for one, _ in together}
     return [one for one in found if _is_still_so(processes, one.threads)]
@@ -86,17 +93,30 @@ def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str
         return f"sleeps in {wait.call}"
     if wait.kind == "join":
         return f"waits for the end of {_named(wait.owner, by_tid, seen.pid)}{limit}"
-    text = f"waits for {wait.kind} {seen.object_name or hex(wait.object)}"
+    if wait.kind in _WITHOUT_OBJECT:
+        return f"{_WITHOUT_OBJECT[wait.kind]}{limit}"
+    does = "spins" if wait.kind == "spin lock" else "waits"
+    text = f"{does} for {_what(seen)}"
     if wait.kind == "rwlock":
         text += " to write" if wait.writes else " to read"
-    does = "run" if wait.kind == "once" else "held"
+    has = "run" if wait.kind == "once" else "held"
     if wait.owner:
-        text += f", {does} by {_named(wait.owner, by_tid, seen.pid)}"
+        text += f", {has} by {_named(wait.owner, by_tid, seen.pid)}"
     elif wait.readers:
         text += f", held by {wait.readers} reader{'s' * (wait.readers > 1)}"
     elif wait.kind in _OWNED:
-        text += f", {does} by an unknown thread"
+        text += f", {has} by an unknown thread"
     return text + limit
+
+
+def _what(seen: ThreadPicture) -> str:
+    """Return the object that a thread waits for."""
+    wait = seen.wait
+    if wait is None:
+        return ""
+    if not wait.object:
+        return f"a {wait.kind}"
+    return f"{wait.kind} {seen.object_name or hex(wait.object)}"
 
 
 def _named(tid: int, by_tid: dict[int, ThreadPicture], pid: int) -> str:
@@ -138,7 +158,7 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
             continue
         if wait.owner in by_tid or lives(wait.owner, wait.private):
             continue
-        what = f"{wait.kind} {seen.object_name or hex(wait.object)}"
+        what = _what(seen)
         if wait.private and (parent := process.parent_with(wait.owner)):
             yield Verdict(
                 "deadlock",
@@ -158,14 +178,14 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
         )
 
 
-def _all_blocked(picture: Picture) -> bool:
+def _all_blocked(process: Target, picture: Picture) -> bool:
     """Return whether every thread waits, without a limit, for what only another one can do."""
     left = [seen for seen in picture.threads if not seen.thread.has_ended]
     return bool(left) and all(
         seen.wait is not None
-        and seen.wait.kind not in {"call", "futex"}
-        and seen.wait.private
+        and seen.wait.kind not in _OPEN
         and not seen.wait.timed
+        and (seen.wait.private or process.is_alone_with(seen.wait.word))
         for seen in left
     )
 

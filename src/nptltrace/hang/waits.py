@@ -9,10 +9,12 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.targets.thread import Thread
 
-__all__ = ["Wait", "routine_kind", "surroundings", "wait_of"]
+__all__ = ["Wait", "routine_kind", "spin_of", "surroundings", "wait_of"]
 
 # futex(), by architecture, and what calls are named that threads sleep in for long.
 _FUTEX = {"x86_64": 202, "aarch64": 98}
@@ -47,6 +49,10 @@ _WAITERS = 1 << 31
 # number of readers, that it is the writers' phase, and that one of them has the lock.
 _USED, _BUSY = 2, 3
 _WRITE_PHASE, _WRITTEN = 1, 3
+# The code of x86 that gives a call the address of a variable: directly, or through rax. So long it
+# is at most.
+_GIVES = re.compile(rb"(?:\x48\x8d\x3d(....)|\x48\x8d\x05(....)\x48\x89\xc7)\xe8....\Z", re.DOTALL)
+_CALL = 15
 # So much of a stack the functions of the C library take that wait for a mutex.
 _FRAMES = 512
 # How far around a word an object reaches that it can be a part of.
@@ -72,14 +78,27 @@ _ROUTINES = {
         "thrd_join",
     ),
     "once": ("pthread_once", "pthread_once_slow", "call_once"),
+    "spin lock": ("pthread_spin_lock",),
 }  # fmt: skip
-# The same of Rust's library, whose objects are futexes that name no owner; the modules have changed
-# their places, `sys::unix::locks::futex_mutex` and `sys::sync::mutex::futex`.
-_RUST = {
-    "mutex": re.compile(r"(futex_mutex|mutex::futex)::Mutex>?::lock_contended"),
+# Instructions of x86's pthread_spin_lock(): the one that tries, which makes the lock's word 0 or
+# less, and the one that begins the loop in which a thread is that did not get it.
+_TRIES, _PAUSES = b"\xf0\xff\x0f", b"\xf3\x90"
+# The same of other libraries, whose objects are futexes that name no owner; the modules of Rust's
+# have changed their places, `sys::unix::locks::futex_mutex` and `sys::sync::mutex::futex`.
+_ON_THEIR_FUTEX = {
+    "mutex": re.compile(r"(futex_mutex|mutex::futex)::Mutex>?::lock_contended|^QBasicMutex::lock"),
     "rwlock": re.compile(r"(futex_rwlock|rwlock::futex)::RwLock>?::(read|write)_contended"),
     "condition": re.compile(r"(futex_condvar|condvar::futex)::Condvar>?::wait"),
     "once": re.compile(r"once::futex::Once>?::(call|wait)"),
+}
+# And of those in which a thread sleeps on a word of its own, so that the object is not known.
+_PARKED = {
+    "mutex": re.compile(r"parking_lot::raw_mutex::RawMutex>?::lock_slow"),
+    "rwlock": re.compile(r"parking_lot::raw_rwlock::RawRwLock>?::(\w+_slow|wait_for_readers)"),
+    "condition": re.compile(r"parking_lot::condvar::Condvar>?::wait_until_internal"),
+    "once": re.compile(r"parking_lot::once::Once>?::call_once_slow"),
+    "park": re.compile(r"^std::thread::(functions::)?park(_timeout)?\b"),
+    "go": re.compile(r"^runtime\.futex(\.abi0)?$"),
 }
 _KIND_OF = {routine: kind for kind, routines in _ROUTINES.items() for routine in routines}
 
@@ -88,9 +107,11 @@ class Wait(NamedTuple):
     """What a thread waits for.
 
     Attributes:
-        kind: `mutex`, `rwlock`, `condition`, `semaphore`, `barrier`, `join`, `once`; `futex` for a
-            word of which nothing more is known; `call` for another system call.
-        object: Address of the object, or of the futex; 0 of a call.
+        kind: `mutex`, `rwlock`, `condition`, `semaphore`, `barrier`, `join`, `once`; `monitor` of
+            Java; `spin lock`, for which a thread does not sleep; `park` for a thread of Rust that
+            another one must unpark; `go` for what Go's runtime waits for; `futex` for a word of
+            which nothing more is known; `call` for another system call.
+        object: Address of the object, or of the futex; 0 of a call, or where it is not known.
         owner: The thread waited for, as the object names it; 0 when it names none.
         readers: How many threads hold the rwlock for reading.
         writes: The rwlock is wanted for writing.
@@ -128,16 +149,37 @@ def wait_of(process: Target, thread: Thread, tids: frozenset[int], routine: str)
         known = _CALLS.get(machine, {}).get(call.number)
         return Wait("call", call=known or f"system call {call.number}")
     address, operation, value, limit = call.arguments[:4]
-    rust = _rust_kind(routine)
     futex = _Futex(
         process, thread, address, operation & _OPERATION, value & 0xFFFF_FFFF, tids,
         routine_kind(routine), "wrlock" in routine,
     )  # fmt: skip
-    found = Wait(rust, address) if rust else futex.object()
+    if kind := _kind_in(_ON_THEIR_FUTEX, routine):
+        found = Wait(kind, address)
+    elif kind := _kind_in(_PARKED, routine):
+        found = Wait(kind)
+    else:
+        found = futex.object()
     # Another process can wake a thread through memory that both have mapped; a thread's end
     # always comes from its own process, though the kernel says so by a word that is not private.
     private = bool(operation & _PRIVATE) or found.kind == "join"
     return found._replace(timed=bool(limit), private=private, word=address)
+
+
+def spin_of(process: Target, thread: Thread, offset: int) -> Wait | None:
+    """Return the spin lock for which a stopped thread spins; None where it may yet get it.
+
+    Args:
+        process: The process.
+        thread: The thread, in `pthread_spin_lock()`.
+        offset: How far it has come there.
+    """
+    code = process.read(thread.pc - offset, offset + len(_PAUSES))
+    word = process.read(thread.argument, 4)
+    if not thread.argument or _TRIES not in code or _PAUSES not in code or len(word) < 4:  # noqa: PLR2004
+        return None
+    if int.from_bytes(word, "little", signed=True) > 0:
+        return None
+    return Wait("spin lock", thread.argument, private=True, word=thread.argument)
 
 
 def surroundings(process: Target, thread: Thread) -> tuple[int, int]:
@@ -150,20 +192,18 @@ def surroundings(process: Target, thread: Thread) -> tuple[int, int]:
 
 @cache
 def routine_kind(function: str) -> str:
-    """Return the kind of object that a function of the C library or of Rust's waits for, or empty.
+    """Return the kind of object that a function of a library of threads waits for, or empty.
 
     Args:
         function: One of its names there: `___pthread_mutex_lock`, `__GI___pthread_cond_wait`.
     """
-    if "futex" in function and (kind := _rust_kind(function)):
-        return kind
-    return _KIND_OF.get(function.removeprefix("__GI_").lstrip("_").partition("@")[0], "")
+    plain = function.removeprefix("__GI_").lstrip("_").partition("@")[0]
+    return _KIND_OF.get(plain) or _kind_in(_ON_THEIR_FUTEX, function) or _kind_in(_PARKED, function)
 
 
-@cache
-def _rust_kind(function: str) -> str:
-    """Return the kind of object of Rust's library that one of its functions waits for, or empty."""
-    return next((kind for kind, pattern in _RUST.items() if pattern.search(function)), "")
+def _kind_in(known: Mapping[str, re.Pattern[str]], function: str) -> str:
+    """Return the kind of object that a function waits for by its name, or empty."""
+    return next((kind for kind, pattern in known.items() if pattern.search(function)), "")
 
 
 @dataclass
@@ -262,13 +302,14 @@ class _Futex:
         """Return the mutex that the kernel refused, as a deadlock of priority inheritance.
 
         The C library then sleeps for ever on a word of its own stack; the mutex is in a register
-        that stands there too.
+        that stands there too, or only in the code of the call.
         """
         data = self.process.read(self.thread.sp, _FRAMES)
         values = {*(word for (word,) in struct.iter_unpack("<Q", data[: len(data) & ~7]))}
+        given = {at for value in values if (at := self._given_before(value))}
         found = {
             value: words[0] & _TID
-            for value in values | {*self.thread.saved.values()}
+            for value in values | given | {*self.thread.saved.values()}
             if (words := self._words(value, "<IIIII"))
             and words[4] & _INHERITS
             and not words[4] & ~0x3FF
@@ -282,6 +323,22 @@ class _Futex:
             return Wait("futex", self.address)
         ((address, owner),) = found.items()
         return Wait("mutex", address, owner)
+
+    def _given_before(self, returns: int) -> int:
+        """Return the address that a call was given as its first argument; 0 if none is to be seen.
+
+        Args:
+            returns: Where the call returns to.
+        """
+        if self.process.map.only(returns - 1) is None:
+            return 0
+        code = self.process.read(returns - _CALL, _CALL)
+        match = _GIVES.search(code)
+        if match is None:
+            return 0
+        which = match.lastindex or 0
+        end = returns - _CALL + match.end(which)
+        return end + int.from_bytes(match[which], "little", signed=True)
 
     def _condition(self) -> int:
         """Return the condition that the word belongs to: 0 if its neighbours say otherwise."""

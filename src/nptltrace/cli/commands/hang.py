@@ -128,6 +128,6 @@ def _seen(
         for seen in picture.threads
         if (old := before.get(tid := seen.thread.tid)) is not None
         and seen.state != "runnable"
-        and old.switches == seen.thread.switches
+        and old.turns == seen.thread.turns
     )
     return picture, unmoved, found

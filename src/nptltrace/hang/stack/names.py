@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from nptltrace.hang.stack.static_calls import refers_to
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -128,15 +131,26 @@ class Names:
             functions: The functions.
 
         Returns:
-            None if that is not known of a module, as of a static program.
+            None if that is not known of a module, as of a static program without symbols.
         """
         unknown = False
         for module in modules:
             if module.path.rpartition("/")[2].startswith(_LIBRARY):
                 continue
-            said = [elf.imports for elf in self._symbols.files(0, module)]
-            names = next((names for names in said if names is not None), None)
-            unknown |= names is None
-            if names is not None and not names.isdisjoint(functions):
+            takes = self._takes(module, functions)
+            if takes:
                 return True
+            unknown |= takes is None
         return None if unknown else False
+
+    def _takes(self, module: Module, functions: Collection[str]) -> bool | None:
+        """Return whether a module takes one of some functions; None where that is not known."""
+        files = self._symbols.files(0, module)
+        names = next((elf.imports for elf in files if elf.imports is not None), None)
+        if names is not None:
+            return not names.isdisjoint(functions)
+        for elf in files:
+            with suppress(OSError, ValueError):
+                if (said := refers_to(elf.path, functions)) is not None:
+                    return said
+        return None

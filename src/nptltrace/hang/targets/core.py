@@ -8,6 +8,7 @@ import os
 import signal
 import struct
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.handle import own
@@ -16,11 +17,11 @@ from nptltrace.hang.targets.core_notes import read_notes
 from nptltrace.hang.targets.mapped import modules_of
 from nptltrace.hang.targets.thread import Thread
 from nptltrace.recording.program_headers import read_elf
+from nptltrace.trace.symbols.elf.sections import Sections
 from nptltrace.trace.symbols.places.module_table import Module, ModuleMap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from nptltrace.hang.targets.core_notes import CoreNotes
     from nptltrace.trace.symbols.places.python_code import PythonCode
@@ -80,7 +81,8 @@ class Core:
         self.path, self._program = path, program
         self.remarks: list[str] = []
         self._segments: list[_Segment] = []
-        self._code: list[int] = []
+        self._images: dict[Module, Sections | None] = {}
+        self._code: list[range] = []
         if path.exists() and not path.is_file():
             raise PttError(f"{path} is no file")
         try:
@@ -123,7 +125,7 @@ class Core:
     @cached_property
     def modules(self) -> list[Module]:
         """The files that its code came from."""
-        found = [m for m in modules_of(self._notes.mappings, self.read) if self._has_code(m)]
+        found = [m for m in modules_of(self._notes.mappings, self._dumped) if self._has_code(m)]
         if self._program is None:
             return found
         entry, place = self._notes.entry, str(self._program.absolute())
@@ -137,7 +139,7 @@ class Core:
 
     def _has_code(self, module: Module) -> bool:
         """Return whether it is a program or library; of a file without a header, by its rights."""
-        mapped = any(module.start <= start < module.end for start in self._code)
+        mapped = any(module.start <= code.start < module.end for code in self._code)
         return mapped or module.bias is not None
 
     @cached_property
@@ -162,6 +164,11 @@ class Core:
         """Return 0: it is not known."""
         del inner_tid
         return 0
+
+    def is_alone_with(self, address: int) -> bool:
+        """Return False: it is not known which processes had memory in common."""
+        del address
+        return False
 
     def process_of(self, tid: int) -> None:
         """Return None: other processes are not in the file."""
@@ -196,12 +203,31 @@ class Core:
                 registers.pc,
                 0,
                 registers.saved,
+                registers.argument,
             )
             for tid, registers in sorted(self._notes.threads.items())
         }
 
     def read(self, address: int, size: int) -> bytes:
-        """Return memory, less of it where the file does not hold all."""
+        """Return memory, less of it where the file does not hold all.
+
+        Code comes from the file that was mapped, where that is still there.
+        """
+        return self._dumped(address, size) or self._code_at(address, size)
+
+    def _code_at(self, address: int, size: int) -> bytes:
+        """Return code of a module from its own file, nothing if it is no longer the same one."""
+        code = next((code for code in self._code if address in code), None)
+        module = self.map.only(address) if code is not None else None
+        if code is None or module is None or not module.build_id:
+            return b""
+        if module not in self._images:
+            self._images[module] = _image(module)
+        image, size = self._images[module], min(size, code.stop - address)
+        return image.mapped(address - (module.bias or 0), size) if image is not None else b""
+
+    def _dumped(self, address: int, size: int) -> bytes:
+        """Return memory that the file holds, less of it where it does not hold all."""
         found = b""
         while len(found) < size:
             begin = address + len(found)
@@ -235,7 +261,7 @@ class Core:
         notes = b""
         missing = 0
         for number in range(count):
-            kind, flags, offset, start, _, length, _, _ = _SEGMENT.unpack_from(
+            kind, flags, offset, start, _, length, extent, _ = _SEGMENT.unpack_from(
                 self._data, programs + entry * number
             )
             if kind == _NOTE:
@@ -243,7 +269,7 @@ class Core:
                     raise ValueError("notes are cut short")
                 notes += self._data[offset : offset + length]
             if kind == _LOAD and flags & _EXECUTABLE:
-                self._code.append(start)
+                self._code.append(range(start, start + extent))
             if kind == _LOAD and length:
                 self._segments.append(_Segment(start, length, offset))
                 missing += max(offset + length - size, 0) > 0
@@ -281,7 +307,7 @@ class Core:
             raise UsageError(f"{program} is no ELF file")
         entry = self._notes.entry
         own_one = next(
-            (m for m in modules_of(self._notes.mappings, self.read) if m.start <= entry < m.end),
+            (m for m in modules_of(self._notes.mappings, self._dumped) if m.start <= entry < m.end),
             None,
         )
         if own_one is not None and own_one.build_id and own_one.build_id != elf.build_id:
@@ -289,3 +315,14 @@ class Core:
                 f"{program} is not the program of {self.path}, which is {own_one.path} "
                 f"(build-id {own_one.build_id})"
             )
+
+
+def _image(module: Module) -> Sections | None:
+    """Return the file of a module, None if it is another one now."""
+    try:
+        file = Path(module.path).open("rb")  # noqa: SIM115 -- open as long as the object
+        elf = Sections(file.fileno())
+    except (OSError, ValueError):
+        return None
+    own(elf, file.close)
+    return elf if elf.build_id() == module.build_id else None

@@ -14,6 +14,7 @@ from nptltrace._binding.libc import read_memory, read_pieces
 from nptltrace.errors import NativeError, PttError
 from nptltrace.hang.targets.mapped import Mapping as MappedFile
 from nptltrace.hang.targets.mapped import modules_of
+from nptltrace.hang.targets.shared_memory import is_alone_with
 from nptltrace.hang.targets.thread import Call, Thread
 from nptltrace.trace.symbols.places.module_table import ModuleMap
 
@@ -32,6 +33,9 @@ _PAGE = 4096
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 _NOBODY_MAY = 3
 _SHORT = 1 << 14
+# What may stand where a thread has its system call that runs, is in none, or has ended: exit() and
+# exit_group() of both architectures.
+_SAY_LITTLE = frozenset({"running", "-1", "60", "231", "93", "94"})
 # Signals that wake nobody: those that the thread library takes for itself, cancellation and changes
 # of the user, and those of a thread's own faults, which one that sleeps does not make.
 _NOT_WAKING = sum(1 << number - 1 for number in (4, 5, 7, 8, 11, 31, 32, 33))
@@ -95,31 +99,37 @@ class Process:
     def thread(self, tid: int) -> Thread | None:
         """Return one of its threads as it is now, None when it is gone."""
         place = f"/proc/{self.pid}/task/{tid}"
-        status, words = _read(f"{place}/status"), _read(f"{place}/syscall").split()
-        if not status or not words:
+        # What is read first shows that the thread has run since, whatever else is read meanwhile.
+        turns = _turns(place)
+        words, name = _read(f"{place}/syscall").split(), _read(f"{place}/comm")
+        if not words or not name:
             return None
-        name, state = _value(status, "Name"), _value(status, "State")[:1]
-        inner = int(_value(status, "NSpid").split()[-1]) if self._is_inside else tid
+        state, inner = "S", tid
+        # The file that says all takes as long as the others together.
+        if self._is_inside or words[0] in _SAY_LITTLE:
+            status = _read(f"{place}/status")
+            state = _value(status, "State")[:1]
+            inner = int((_value(status, "NSpid").split() or ["0"])[-1])
         call, sp, pc = None, 0, 0
         saved: dict[int, int] = {}
+        argument = 0
         if (registers := self.stopped.get(tid)) is not None:
             call, sp, pc, saved = registers.call, registers.sp, registers.pc, registers.saved
+            argument = registers.argument
             state = "R" if call is None else "S"
         elif words[0] != "running":
             number, *numbers = [int(word, 0) for word in words]
             *arguments, sp, pc = numbers
             call = Call(number, tuple(arguments)) if number >= 0 else None
-        return Thread(tid, inner, name, state, call, sp, pc, _switches(status), saved)
+        return Thread(
+            tid, inner, name.removesuffix("\n"), state, call, sp, pc, turns, saved, argument
+        )
 
     def has_run(self, thread: Thread) -> bool:
         """Return whether one of its threads has run, or has ended, since it was looked at."""
         if thread.tid in self.stopped:
             return False
-        status = _read(f"/proc/{self.pid}/task/{thread.tid}/status")
-        if not status:
-            return True
-        # One that was woken and has not slept again has not left a processor since.
-        return _value(status, "State")[:1] == "R" or _switches(status) != thread.switches
+        return _turns(f"/proc/{self.pid}/task/{thread.tid}") != thread.turns
 
     def running(self) -> list[int]:
         """Return the ids of the threads that run or could, and are not stopped by a tracer."""
@@ -182,6 +192,10 @@ class Process:
             return Process(int(leader))
         except PttError:
             return None
+
+    def is_alone_with(self, address: int) -> bool:
+        """Return whether it is known that no other process has a piece of its memory."""
+        return is_alone_with(self.pid, self._entry, address)
 
     def parent_with(self, inner_tid: int) -> int:
         """Return the parent process if a thread is one of its threads, 0 if not.
@@ -276,10 +290,15 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _switches(status: str) -> int:
-    """Return how often a thread has left a processor, by itself or not."""
+def _turns(place: str) -> int:
+    """Return how often a thread has come to a processor; -1 when it is gone."""
+    words = _read(f"{place}/schedstat").split()
+    if words[2:] and words[2] != "0":
+        return int(words[2])
+    # A kernel that does not count it says 0 of all; of when a thread left one it always knows.
+    status = _read(f"{place}/status")
     words = status[status.find("\nvoluntary_ctxt_switches:") :].split()
-    return int(words[1]) + int(words[3])
+    return int(words[1]) + int(words[3]) + (_value(status, "State")[:1] == "R") if status else -1
 
 
 def _value(status: str, name: str) -> str:

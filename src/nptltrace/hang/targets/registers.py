@@ -44,6 +44,11 @@ class Registers:
         return self._values["rsp"]
 
     @property
+    def argument(self) -> int:
+        """The first argument of the function, where that has not used the register since."""
+        return self._values["rdi"]
+
+    @property
     def thread_pointer(self) -> int:
         """Where what it has for itself lies."""
         return self._values["fs_base"]

@@ -76,6 +76,9 @@ class Target(Protocol):
             tid: The thread, by the id that the process has for it.
         """
 
+    def is_alone_with(self, address: int) -> bool:
+        """Return whether it is known that no other process has a piece of its memory."""
+
     def read_ahead(self, pieces: Sequence[tuple[int, int]]) -> None:
         """Have many pieces of memory at hand for `read`, in place of those of the last time.
 

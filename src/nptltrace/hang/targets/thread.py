@@ -36,9 +36,10 @@ class Thread(NamedTuple):
         call: What it sleeps in; None when it runs, or sleeps in no system call.
         sp: Its stack pointer; 0 when it runs.
         pc: Where it is; 0 when it runs.
-        switches: How often it has left a processor: the same number again, and it never ran.
+        turns: How often it has had a processor: the same number again, and it did not run.
         saved: The registers that a function keeps for its caller, by their DWARF numbers; none of
             a thread that was not stopped.
+        argument: The register of a function's first argument; 0 of a thread that was not stopped.
     """
 
     tid: int
@@ -48,8 +49,9 @@ class Thread(NamedTuple):
     call: Call | None = None
     sp: int = 0
     pc: int = 0
-    switches: int = 0
+    turns: int = 0
     saved: Mapping[int, int] = _NONE
+    argument: int = 0
 
     @property
     def has_ended(self) -> bool:

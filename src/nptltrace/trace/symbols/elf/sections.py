@@ -112,6 +112,18 @@ class Sections:
         """Return what a section holds."""
         return b"" if section.type == _SHT_NOBITS else self._read(section.offset, section.size)
 
+    def loaded(self, segment: Segment) -> bytes:
+        """Return what a segment has in the file."""
+        return self._read(segment.offset, segment.file_size)
+
+    def mapped(self, address: int, size: int) -> bytes:
+        """Return what is mapped at an address as the file counts it, fewer where that ends."""
+        for segment in self.loads:
+            at = address - segment.vaddr
+            if 0 <= at < segment.file_size:
+                return self._read(segment.offset + at, min(size, segment.file_size - at))
+        return b""
+
     def strings(self, section: Section) -> bytes:
         """Return the strings that the entries of a table have their names from."""
         number = section.link

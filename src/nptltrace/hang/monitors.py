@@ -1,0 +1,180 @@
+"""Monitors of Java (HotSpot, JDK 10 and newer): which thread waits to enter which, and its owner.
+
+A thread that waits for a monitor sleeps on a condition of its own, which says nothing. The virtual
+machine notes for each thread which monitor it waits to enter, and in the monitor its owner.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from nptltrace.hang.hotspot import JVM, fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from nptltrace.hang.picture import ThreadPicture
+    from nptltrace.hang.stack.names import Names
+    from nptltrace.hang.targets.target import Target
+
+__all__ = ["with_monitors"]
+
+_THREADS = 1 << 16
+_SHIFTS = 31
+_CLASS = re.compile(rb"[\w$/\[;.+-]{1,512}")
+_LAYERS = ("JavaThread", "Thread")
+
+
+class _Entered(NamedTuple):
+    """A thread of Java.
+
+    Attributes:
+        tid: As the process knows it.
+        at: Where its structure is.
+        stack: The addresses of its stack.
+        number: What monitors of newer versions name it by.
+        wanted: The monitor that it waits to enter, or 0.
+    """
+
+    tid: int
+    at: int
+    stack: range
+    number: int
+    wanted: int
+
+
+def with_monitors(
+    process: Target, names: Names, threads: Sequence[ThreadPicture]
+) -> list[ThreadPicture]:
+    """Return the threads with the monitors of Java that they wait to enter.
+
+    Args:
+        process: Whose they are.
+        names: Names for what lies in it.
+        threads: As they were seen.
+    """
+    module = next((m for m in process.modules if m.path.rpartition("/")[2] == JVM), None)
+    if module is None:
+        return list(threads)
+    machine = _Machine(process, fields_of(process, module, names))
+    try:
+        seen = {one.tid: one for one in machine.threads()}
+    except (KeyError, struct.error):
+        return list(threads)  # a version whose structures are others
+    return [_with_monitor(machine, one, seen) for one in threads]
+
+
+def _with_monitor(
+    machine: _Machine, one: ThreadPicture, seen: Mapping[int, _Entered]
+) -> ThreadPicture:
+    thread = seen.get(one.thread.inner_tid)
+    # It may wait for a lock of the virtual machine itself while it enters.
+    if one.wait is None or one.wait.kind != "condition" or thread is None or not thread.wanted:
+        return one
+    # The time limit is the virtual machine's own: it looks again, and waits on.
+    wait = one.wait._replace(
+        kind="monitor", object=thread.wanted, owner=machine.owner(thread.wanted, seen), timed=False
+    )
+    return one._replace(wait=wait, object_name=machine.class_of(thread.wanted))
+
+
+class _Machine:
+    """The structures of a virtual machine.
+
+    Args:
+        process: The process.
+        fields: Offsets or addresses of fields, by type and name.
+    """
+
+    def __init__(self, process: Target, fields: Mapping[tuple[str, str], int]) -> None:
+        self._process, self._fields = process, fields
+
+    def threads(self) -> Iterator[_Entered]:
+        """Yield the threads of Java there are.
+
+        Raises:
+            KeyError: A field is not there.
+            struct.error: The memory cannot be read.
+        """
+        stack_base, stack_size = self._of_thread("_stack_base"), self._of_thread("_stack_size")
+        os_thread = self._of_thread("_osthread")
+        wanted = self._of_thread("_current_pending_monitor")
+        number = self._fields.get(("JavaThread", "_monitor_owner_id"), 0)
+        for at in self._listed():
+            tid = self._number(self._word(at + os_thread) + self._fields["OSThread", "_thread_id"])
+            base = self._word(at + stack_base)
+            yield _Entered(
+                tid, at, range(base - self._word(at + stack_size), base),
+                self._word(at + number) if number else 0, self._word(at + wanted),
+            )  # fmt: skip
+
+    def owner(self, monitor: int, threads: Mapping[int, _Entered]) -> int:
+        """Return the thread that has a monitor, 0 where it is not known.
+
+        Older versions have the thread's structure there, or a place on its stack; newer ones a
+        number.
+        """
+        try:
+            owner = self._word(monitor + self._fields["ObjectMonitor", "_owner"])
+        except (KeyError, struct.error):
+            return 0
+        if owner == 0:
+            return 0
+        return next(
+            (
+                one.tid
+                for one in threads.values()
+                if (one.number == owner if one.number else owner == one.at or owner in one.stack)
+            ),
+            0,
+        )
+
+    def class_of(self, monitor: int) -> str:
+        """Return the class and address of the monitor's object as `java.lang.Object@0x…`."""
+        try:
+            handle = self._word(monitor + self._fields["ObjectMonitor", "_object"])
+            name = self._class_name(self._word(handle))
+        except (KeyError, struct.error):
+            return ""
+        return f"{name}@{monitor:#x}" if name else ""
+
+    def _listed(self) -> Iterator[int]:
+        """Yield where the structures of threads are."""
+        threads = self._word(self._fields["ThreadsSMRSupport", "_java_thread_list"])
+        count = self._number(threads + self._fields["ThreadsList", "_length"])
+        begin = self._word(threads + self._fields["ThreadsList", "_threads"])
+        data = self._process.read(begin, 8 * min(count, _THREADS))
+        yield from (word for (word,) in struct.iter_unpack("<Q", data[: len(data) & ~7]))
+
+    def _class_name(self, instance: int) -> str:
+        """Return the name of the class of an object, or the empty string."""
+        for base, shift in (
+            ("_narrow_klass._base", "_narrow_klass._shift"), ("_base", "_shift"),
+        ):  # fmt: skip
+            where = self._fields.get(("CompressedKlassPointers", base))
+            if where is not None:
+                at = instance + self._fields["oopDesc", "_metadata._compressed_klass"]
+                scale = self._number(self._fields["CompressedKlassPointers", shift])
+                narrow = self._number(at)
+                return self._symbol(self._word(where) + (narrow << (scale & _SHIFTS)))
+        return ""
+
+    def _symbol(self, klass: int) -> str:
+        name = self._word(klass + self._fields["Klass", "_name"])
+        length = self._process.read(name + self._fields["Symbol", "_length"], 2)
+        size = int.from_bytes(length, "little")
+        text = self._process.read(name + self._fields["Symbol", "_body[0]"], size)
+        return text.decode("ascii").replace("/", ".") if _CLASS.fullmatch(text) else ""
+
+    def _of_thread(self, field: str) -> int:
+        """Return the offset of a field of a thread: which class has it depends on the version."""
+        layer = next((layer for layer in _LAYERS if (layer, field) in self._fields), "")
+        return self._fields[layer, field]
+
+    def _word(self, address: int) -> int:
+        return int(struct.unpack("<Q", self._process.read(address, 8))[0])
+
+    def _number(self, address: int) -> int:
+        return int(struct.unpack("<I", self._process.read(address, 4))[0])
