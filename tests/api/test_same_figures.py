@@ -132,7 +132,7 @@ def test_sites(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
 
 def test_blame(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     query = "select address(object) as object, pid, owner_tid as tid, owner_site as site, {}"
-    rows = asked(ptt, trace, query.format("wait_caused_ns") + " from blame")
+    rows = asked(ptt, trace, query.format("waits, wait_max_ns, wait_caused_ns") + " from blame")
     rows = [row | {"site": row["site"] or ""} for row in rows]
     reported = report(ptt, trace)
     blamed = [
@@ -143,6 +143,11 @@ def test_blame(ptt: Ptt, trace: tuple[Path, list[str]]) -> None:
     ]  # fmt: skip
     key, names = ("object", "pid", "tid", "site"), ("wait_caused_ns",)
     assert added(rows, key, names) == added(blamed, key, names)
+    # Each wait that had a holder began with one of them, whatever functions it was called by.
+    held = "select count(*) as n, max(dur_ns) as most from waits where class = 'contended'"
+    [waits] = asked(ptt, trace, held + " and owner_tid is not null")
+    assert sum(row["waits"] for row in rows) == waits["n"]
+    assert max((row["wait_max_ns"] or 0 for row in rows), default=None) == waits["most"]
     # All of it is what waits were held up by.
     assert sum(row["wait_caused_ns"] for row in rows) == reported["held_ns"]
     assert reported["wait_ns"] == reported["held_ns"] + reported["wake_ns"]

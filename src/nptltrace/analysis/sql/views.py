@@ -185,14 +185,17 @@ VIEWS = (
         left join thread_names t
                on (t.run_id, t.process, t.tid, t.gen) = (b.run_id, b.process, b.tid, b.gen)
         left join stack_sites s on (s.run_id, s.stack_id) = (b.run_id, b.stack_id)
+        left join stacks bs on (bs.run_id, bs.stack_id) = (b.run_id, b.stack_id)
         left join (
-            select run_id, lock_id, owner_tid, owner_gen, owner_stack, count(*) as waits,
-                   max(dur_ns) as wait_max_ns
-            from waits where class = 'contended' group by all) w
+            select v.run_id, v.lock_id, v.owner_tid, v.owner_gen, vs.site_id, count(*) as waits,
+                   max(v.dur_ns) as wait_max_ns
+            from waits v
+            left join stacks vs on (vs.run_id, vs.stack_id) = (v.run_id, v.owner_stack)
+            where v.class = 'contended' group by all) w
           on (w.run_id, w.lock_id) = (b.run_id, b.lock_id)
          and w.owner_tid is not distinct from b.tid
          and w.owner_gen is not distinct from b.gen
-         and w.owner_stack is not distinct from b.stack_id
+         and w.site_id is not distinct from bs.site_id
         order by b.wait_caused_ns desc, b.lock_id""",
     ),
     View(
