@@ -57,6 +57,7 @@
 #include "writer/session.h"
 #include "writer/bell.h"
 #include "platform/confined.h"
+#include "platform/other_user.h"
 #include "platform/removed.h"
 #include "origin/module_log.h"
 #include "nptl_trace.h"
@@ -104,6 +105,8 @@ EXPORT void nptl_trace_init(char **args)
 	/* -EAGAIN is counted in the segment: whose standard error this is nobody knows */
 	if (err == -EAGAIN || err == -ESHUTDOWN || (err == -ENOENT && is_over(args)))
 		__nptl_trace_enabled = 0;
+	else if (ptt_is_of_another_user(args[0], err))
+		refuse(PTT_OF_ANOTHER_USER, 0);
 	else if (err)
 		refuse("cannot join the recording", -err);
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import stat
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,6 +93,27 @@ def test_setuid_program(ptt: Ptt, program: Path, here: Path) -> None:
     done = ptt("record", "--", program, status=STATUS, cwd=here)
     assert done.stdout == "it runs\n"
     assert "other privileges" in words(done)
+
+
+@pytest.mark.parametrize("handler", ["ring", "shared"])
+def test_program_that_is_run_as_another_user(
+    handler: str, ptt: Ptt, program: Path, trace_dir: Path
+) -> None:
+    """By the program that is recorded: its buffers are for its own user alone."""
+    other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    readable = [*other, "test", "-r", str(ptt.native / "lib" / "libnptltrace.so")]
+    if os.getuid() != 0 or subprocess.run(readable, check=False, capture_output=True).returncode:
+        pytest.skip("only root can, where other users can read the tracer")
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        given = shutil.copy(program, Path(name, "program"))
+        options = ("-q", "--handler", handler, "-o", trace_dir)
+        done = ptt("record", *options, "--", *other, given, status=STATUS)
+    assert done.stdout == "it runs\n"
+    assert words(done) == (
+        f"ptt: {handler}: it runs as another user than ptt record, and may not join the "
+        "recording; the program runs untraced"
+    )
 
 
 def test_program_of_32_bits(ptt: Ptt, tmp_path: Path, here: Path) -> None:
