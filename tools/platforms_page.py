@@ -19,6 +19,7 @@ STEPS = {
     "check": "check",
     "report": "report",
     "sql": "sql",
+    "elsewhere": "read on x86-64",
     "ui": "ui",
     "commands": "README",
     "nptl": "nptl build",
@@ -43,6 +44,7 @@ x86-64: nothing here says that orders of memory are right on aarch64.
 - *install*: the wheel for manylinux, with what it depends on, by pip in a virtual environment
 - *build*: with the system's compiler, warnings being errors; *C tests*: what `ctest` has
 - *record*, *check*, *report*, *sql*, *ui*: `examples/hang/store.c`, by what was installed
+- *read on x86-64*: what `view`, `stat`, `check` and `report` print of that trace is the same there
 - *README*: `./try.sh` and `./check.sh build unit`, as root and as an ordinary user
 - *nptl build*: the thread library that traces itself, and a recording on it
 - *Python tests*: those of `--tests`, against what was built
