@@ -15,14 +15,32 @@ static void print_place(const char *name, const struct ptt_place *place)
 		printf("%+d", place->offset);
 }
 
+/* Registers that calls preserve, and the return address. */
+#if defined(__aarch64__)
+static const char *const name[PTT_REG_COUNT] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15",
+						"x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "ra", "sp"};
+static const int kept[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, PTT_REG_BP, PTT_REG_RA};
+
+/* There it is in a register when a function begins, of which readelf says what it says of none. */
+static int is_outermost(const struct ptt_unwind_row *row)
+{
+	return row->place[PTT_REG_RA].how == PTT_NOWHERE || row->place[PTT_REG_RA].how == PTT_UNKNOWN;
+}
+#else
+static const char *const name[PTT_REG_COUNT] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+						"r9",  "r10", "r11", "r12", "r13", "r14", "r15", "ra"};
+static const int kept[] = {PTT_REG_BX, PTT_REG_BP, PTT_REG_12, PTT_REG_12 + 1, PTT_REG_12 + 2, PTT_REG_12 + 3, PTT_REG_RA};
+
+static int is_outermost(const struct ptt_unwind_row *row)
+{
+	return row->place[PTT_REG_RA].how == PTT_NOWHERE;
+}
+#endif
+
 static void print_row(unsigned long offset, unsigned long function, const struct ptt_unwind_row *row)
 {
-	static const char *const name[PTT_REG_COUNT] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
-							"r9",  "r10", "r11", "r12", "r13", "r14", "r15", "ra"};
-	static const int kept[] = {PTT_REG_BX, PTT_REG_BP, PTT_REG_12, PTT_REG_12 + 1, PTT_REG_12 + 2, PTT_REG_12 + 3, PTT_REG_RA};
-
 	printf("%lx %lx ", offset, function);
-	if (row->cfa == PTT_CFA_SIGNAL || row->place[PTT_REG_RA].how == PTT_NOWHERE) {
+	if (row->cfa == PTT_CFA_SIGNAL || is_outermost(row)) {
 		printf("%s\n", row->cfa == PTT_CFA_SIGNAL ? "signal" : "outermost");
 		return;
 	}
@@ -39,7 +57,11 @@ static int agrees(const struct ptt_unwind_row *row, const struct ptt_unwind_rule
 		return rule->cfa == row->cfa || rule->cfa != PTT_CFA_SIGNAL;
 	return rule->cfa == row->cfa && rule->cfa_offset == row->cfa_offset &&
 	       (rule->fp == PTT_FP_SAME) == (row->place[PTT_REG_BP].how == PTT_SAME) &&
+#if defined(__aarch64__)
+	       rule->fp_offset + (int)sizeof(void *) == row->place[PTT_REG_RA].offset;
+#else
 	       rule->fp_offset == row->place[PTT_REG_BP].offset;
+#endif
 }
 
 int main(int count, char **arg)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt, Recorder
 
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="rules of another processor")
+x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="code of another processor")
 
 
 class _Stacks:
@@ -47,7 +47,10 @@ class _Stacks:
         return [self.functions[frame] for frame in self.frames[stack]]
 
 
-@pytest.mark.parametrize("flags", [(), ("-fomit-frame-pointer", "-O2"), ("-O3", "-mavx2")])
+@pytest.mark.parametrize(
+    "flags",
+    [(), ("-fomit-frame-pointer", "-O2"), pytest.param(("-O3", "-mavx2"), marks=x86_64)],
+)
 def test_equal_to_those_of_another_unwinder(
     compile_c: Compiler, record: Recorder, tmp_path: Path, flags: tuple[str, ...]
 ) -> None:
@@ -238,6 +241,7 @@ int main(void)
 """
 
 
+@x86_64
 def test_code_without_rules_ends_the_stack(compile_c: Compiler, record: Recorder) -> None:
     program = compile_c(NO_RULES, "-O2", "-fomit-frame-pointer")
     stacks = _Stacks(record(program), program.name)
@@ -307,6 +311,7 @@ int main(void)
 """
 
 
+@x86_64
 def test_frames_that_count_from_any_register(compile_c: Compiler, record: Recorder) -> None:
     program = compile_c(BY_OTHER_REGISTERS, "-O2", "-fomit-frame-pointer")
     stacks = _Stacks(record(program, options=("--stacks", "64")), program.name)

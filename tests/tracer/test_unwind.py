@@ -1,10 +1,15 @@
-"""The tracer reads unwind tables as binutils do: every row of the tables of whole libraries."""
+"""The tracer reads unwind tables as binutils do: every row of the tables of whole libraries.
+
+Those of aarch64 are read elsewhere, too, where there are its compiler and qemu-user.
+"""
 
 from __future__ import annotations
 
 import platform
 import re
+import shutil
 import subprocess
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,57 +20,109 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="rules of another processor")
-
-_COMMON = re.compile(r'^([0-9a-f]+) \S+ \S+ CIE "(\w*)"')
+_COMMON = re.compile(r'^([0-9a-f]+) \S+ \S+ CIE "(\w*)".* ra=(\d+)')
 _ENTRY = re.compile(r"FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.")
 _ROW = re.compile(r"^([0-9a-f]{16}) (\S+) +(.*)")
-_KEPT = ("rbx", "rbp", "r12", "r13", "r14", "r15", "ra")
 _BY_EXPRESSION = "exp"  # of which readelf does not say what it is
 
 
-def _library(name: str) -> str:
-    """Where the compiler finds it."""
-    done = subprocess.run(
-        ["g++", f"-print-file-name={name}"], capture_output=True, encoding="utf-8", check=True
-    )
-    return done.stdout.strip()
+@dataclass(frozen=True)
+class _Processor:
+    """A processor whose tables are read.
+
+    Attributes:
+        machine: As the kernel calls it.
+        kept: What readelf calls the registers that calls preserve, and the return address.
+        return_register: The number of the latter.
+    """
+
+    machine: str
+    kept: tuple[str, ...]
+    return_register: str
+
+    def is_here(self) -> bool:
+        """Return whether it is the one that the test runs on."""
+        return self.machine == platform.machine()
+
+    def tool(self, name: str) -> str:
+        """Return the name of a tool that makes programs for it."""
+        return name if self.is_here() else f"{self.machine}-linux-gnu-{name}"
+
+    def emulator(self) -> list[str]:
+        """Return what its programs are run by; fails where there is none."""
+        if self.is_here():
+            return []
+        names = (f"qemu-{self.machine}-static", f"qemu-{self.machine}")
+        found = next(filter(None, map(shutil.which, names)), None)
+        if not found or not shutil.which(self.tool("gcc")):
+            pytest.skip(f"no compiler or qemu-user for {self.machine}")
+        return [found, "-L", f"/usr/{self.machine}-linux-gnu"]
+
+    def library(self, name: str) -> str:
+        """Return where the compiler finds a library."""
+        done = subprocess.run(
+            [self.tool("gcc"), f"-print-file-name={name}"],
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        )
+        return done.stdout.strip()
 
 
-def _rows(library: str) -> Iterator[tuple[int, str]]:
+_X86 = _Processor("x86_64", ("rbx", "rbp", "r12", "r13", "r14", "r15", "ra"), "16")
+_ARM = _Processor("aarch64", (*(f"x{number}" for number in range(19, 30)), "ra"), "30")
+_HERE = _ARM if _ARM.is_here() else _X86
+_LIBRARIES = (
+    (_X86, "libc.so.6"),
+    (_X86, "libstdc++.so.6"),
+    (_X86, "libgcc_s.so.1"),
+    (_X86, "ld-linux-x86-64.so.2"),
+    (_ARM, "libc.so.6"),
+    (_ARM, "libgcc_s.so.1"),
+    (_ARM, "ld-linux-aarch64.so.1"),
+)
+
+
+def _rows(processor: _Processor, library: str) -> Iterator[tuple[int, str]]:
     """Offset and rule of the first byte of each row that binutils print."""
     # It ends with 1 where it misses the separate file of debug information.
     done = subprocess.run(
-        ["readelf", "--wide", "--debug-dump=frames-interp", library],
+        [processor.tool("readelf"), "--wide", "--debug-dump=frames-interp", library],
         capture_output=True,
         encoding="utf-8",
         check=False,
     )
     begin, columns, signal, of_signals = 0, [], False, set()
+    elsewhere, strange = set(), False  # calls that leave their return address where no others do
     for line in done.stdout.splitlines():
         if entry := _ENTRY.search(line):
             begin, signal = int(entry[2], 16), entry[1] in of_signals
+            strange = entry[1] in elsewhere
         elif common := _COMMON.match(line):
             begin = 0
             of_signals |= {common[1]} if "S" in common[2] else set()
+            elsewhere |= {common[1]} if common[3] != processor.return_register else set()
         elif line.strip().startswith("LOC"):
             columns = line.split()[2:]
         elif begin and (row := _ROW.match(line)):
             places = re.sub(r"r\d+ \(\w+\)", "register", row[3]).split()
             saved = dict(zip(columns, places, strict=True))
-            yield int(row[1], 16), _rule(begin, row[2], saved, signal=signal)
+            rule = _rule(processor.kept, begin, row[2], saved, signal=signal)
+            yield int(row[1], 16), "none" if strange else rule
 
 
-def _rule(begin: int, cfa: str, saved: dict[str, str], *, signal: bool) -> str:
+def _rule(
+    kept: tuple[str, ...], begin: int, cfa: str, saved: dict[str, str], *, signal: bool
+) -> str:
     if signal:
         return f"{begin:x} signal"
-    if saved["ra"] == "u":
+    if saved.get("ra", "u") == "u":
         return f"{begin:x} outermost"
-    places = [saved.get(register, "u") for register in _KEPT]
+    places = [saved.get(register, "u") for register in kept]
     if _BY_EXPRESSION in (cfa, *places):
         return _BY_EXPRESSION
     return " ".join(
-        (f"{begin:x} {cfa}", *(f"{at}={_place(to)}" for at, to in zip(_KEPT, places, strict=True)))
+        (f"{begin:x} {cfa}", *(f"{at}={_place(to)}" for at, to in zip(kept, places, strict=True)))
     )
 
 
@@ -76,13 +133,14 @@ def _place(message: str) -> str:
     return message.replace("register", "r")
 
 
-def _build(name: str, directory: Path) -> Path:
-    """Compile a program of tests/native with what it tests, under sanitizers."""
+def _build(processor: _Processor, name: str, directory: Path) -> Path:
+    """Compile a program of tests/native with what it tests, under sanitizers where they run."""
     program, tracer = directory / name, ROOT / "native" / "tracer"
+    sanitizers = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     subprocess.run(
         [
-            "gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=address,undefined",
-            "-fno-sanitize-recover=all", f"-I{tracer}/call_site",
+            processor.tool("gcc"), "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g",
+            *(sanitizers if processor.is_here() else ()), f"-I{tracer}/call_site",
             ROOT / "tests" / "native" / f"{name}.c", tracer / "call_site" / "unwind.c",
             "-o", program,
         ],
@@ -92,14 +150,15 @@ def _build(name: str, directory: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name", ["libc.so.6", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"]
+    ("processor", "name"), _LIBRARIES, ids=lambda value: getattr(value, "machine", value)
 )
-def test_rows_of_a_library(name: str, tmp_path: Path) -> None:
-    program = _build("unwind_rows", tmp_path)
-    library = _library(name)
-    wanted = dict(_rows(library))
+def test_rows_of_a_library(processor: _Processor, name: str, tmp_path: Path) -> None:
+    emulator = processor.emulator()
+    program = _build(processor, "unwind_rows", tmp_path)
+    library = processor.library(name)
+    wanted = dict(_rows(processor, library))
     done = subprocess.run(
-        [program, library],
+        [*emulator, program, library],
         input="\n".join(f"{offset:x}" for offset in wanted),
         capture_output=True,
         encoding="utf-8",
@@ -118,9 +177,9 @@ def test_rows_of_a_library(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["libgcc_s.so.1", "libstdc++.so.6"])
 def test_damaged_tables(name: str, tmp_path: Path) -> None:
-    program = _build("unwind_fuzz", tmp_path)
+    program = _build(_HERE, "unwind_fuzz", tmp_path)
     done = subprocess.run(
-        [program, _library(name), "20000"],
+        [program, _HERE.library(name), "20000"],
         capture_output=True,
         encoding="utf-8",
         check=True,

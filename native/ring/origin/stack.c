@@ -13,10 +13,23 @@
 #define HASH_SHIFT 47 /* leaves the 17 bits of a number */
 _Static_assert(PTT_STACK_COUNT == 1u << (64 - HASH_SHIFT), "a hash is a number");
 
+/*
+ * An address in so many bits. Programs of aarch64 lie at the top of 48, and their instructions at multiples of four; what
+ * they come to is nowhere else.
+ */
+static uint64_t in_bits(uint64_t address)
+{
+#if defined(__aarch64__)
+	if (address >> ADDRESS_BITS)
+		return UINT64_C(3) << (ADDRESS_BITS - 2) | (address & ((UINT64_C(1) << ADDRESS_BITS) - 1)) >> 2;
+#endif
+	return address;
+}
+
 /* The number of the stack that calls from @address, and that itself was called from @caller. */
 static uint32_t number_of(uint32_t caller, uint64_t address)
 {
-	uint64_t wanted = (uint64_t)caller << ADDRESS_BITS | address;
+	uint64_t wanted = (uint64_t)caller << ADDRESS_BITS | in_bits(address);
 	uint32_t i, id = (uint32_t)(wanted * UINT64_C(0x9e3779b97f4a7c15) >> HASH_SHIFT);
 
 	for (i = 0; i < PROBES; i++, id = (id + 1) % PTT_STACK_COUNT) {

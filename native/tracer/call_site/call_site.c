@@ -10,7 +10,6 @@
  * look at it.
  */
 #include <dlfcn.h>
-#include <ucontext.h>
 
 #include "java_stack.h"
 #include "python.h"
@@ -24,10 +23,11 @@
 #include "origin/call_site.h"
 #include "platform/missing.h"
 
-/* address:47 kind:2 rule:15 */
-#define ADDRESS_MASK ((UINT64_C(1) << 47) - 1)
-#define KIND_SHIFT 47
-#define RULE_SHIFT 49
+/* address:47 kind:2 rule:15, or address:48 kind:2 rule:14 */
+#define ADDRESS_MASK PTT_CODE_MASK
+#define KIND_SHIFT PTT_CODE_BITS
+#define RULE_SHIFT (PTT_CODE_BITS + 2)
+_Static_assert(RULE_SHIFT + PTT_RULES_BITS == 64, "a word");
 
 #define WORD sizeof(uintptr_t)
 #define KNOWN_BITS 13
@@ -113,7 +113,7 @@ static inline uint64_t look(uintptr_t address)
 
 struct frame {
 	uintptr_t pc, sp, fp;
-	uintptr_t fp_at; /* the word that was read for it */
+	uintptr_t fp_at; /* the word that was read for it; 0: none, it goes with the frame that the walk begins in */
 	struct ptt_reach reach;
 	struct ptt_registers *all; /* of the last frame that it took all of them to leave */
 	bool outermost;		   /* nothing called it */
@@ -131,7 +131,8 @@ static inline __attribute__((always_inline)) PTT_UNWATCHED bool peek_fp(struct f
 
 static inline uintptr_t use_fp(struct frame *f)
 {
-	ptt_note_read(f->reach.read, f->fp_at, f->fp);
+	if (f->fp_at)
+		ptt_note_read(f->reach.read, f->fp_at, f->fp);
 	return f->fp;
 }
 
@@ -141,10 +142,10 @@ static inline uintptr_t use_fp(struct frame *f)
  */
 static COLD PTT_UNWATCHED bool step_over_signal(struct frame *f)
 {
-	uintptr_t registers = f->sp + offsetof(ucontext_t, uc_mcontext.gregs), pc, sp, fp;
+	uintptr_t registers = f->sp + PTT_SIGNAL_REGISTERS, pc, sp, fp;
 
-	if (!ptt_peek(&f->reach, registers + REG_RIP * WORD, &pc) || !ptt_peek(&f->reach, registers + REG_RSP * WORD, &sp) ||
-	    !ptt_peek(&f->reach, registers + REG_RBP * WORD, &fp))
+	if (!ptt_peek(&f->reach, registers + PTT_SIGNAL_PC * WORD, &pc) ||
+	    !ptt_peek(&f->reach, registers + PTT_SIGNAL_SP * WORD, &sp) || !ptt_peek(&f->reach, registers + PTT_SIGNAL_FP * WORD, &fp))
 		return false;
 	/* whatever was interrupted may have been about to change what Python's frames are found by */
 	ptt_read_unlisted(f->reach.read);
@@ -165,6 +166,17 @@ static COLD PTT_UNWATCHED bool step_by_row(struct frame *f)
 	f->sp = f->all->value[PTT_REG_SP];
 	f->fp = f->all->known >> PTT_REG_BP & 1 ? f->all->value[PTT_REG_BP] : 0;
 	return true;
+}
+
+/* The word that it lies in, by a rule. */
+static inline uintptr_t return_address_at(uint64_t rule, uintptr_t cfa)
+{
+#if defined(__aarch64__)
+	return cfa + (uintptr_t)PTT_RULE_FP_OFFSET(rule) + WORD;
+#else
+	(void)rule; /* the call itself put it there */
+	return cfa - WORD;
+#endif
 }
 
 /* Go up to the caller, by what is known of the frame's return address. */
@@ -189,8 +201,9 @@ static inline __attribute__((always_inline)) PTT_UNWATCHED bool step(struct fram
 	if (PTT_RULE_FP(rule) != PTT_FP_SAME &&
 	    !peek_fp(f, (PTT_RULE_FP(rule) == PTT_FP_BY_CFA ? cfa : use_fp(f)) + (uintptr_t)PTT_RULE_FP_OFFSET(rule), &fp))
 		return false;
-	if (!ptt_peek(&f->reach, cfa - WORD, &f->pc))
+	if (!ptt_peek(&f->reach, return_address_at(rule, cfa), &f->pc))
 		return false;
+	f->pc = ptt_unsigned(f->pc);
 	f->sp = cfa;
 	f->fp = fp;
 	return true;
@@ -242,30 +255,54 @@ static COLD bool is_foreign(void *site)
 	return module && module->foreign;
 }
 
-/* The frame that called a function, by the address of that function's own; @all: the way up keeps registers there. */
-static inline PTT_UNWATCHED struct frame frame_above(const uintptr_t *own, struct ptt_registers *all)
+/* Where the way up begins, in the function that this stands in; @sp is the same for the same frame. */
+#if defined(__aarch64__)
+struct own {
+	uintptr_t sp, pc, fp;
+};
+
+#define FIND_OWN(own) __asm__ volatile("mov %0, sp\n\tadr %1, 1f\n\tmov %2, x29\n1:" : "=r"((own)->sp), "=r"((own)->pc), "=r"((own)->fp))
+#else
+struct own {
+	uintptr_t sp;
+};
+
+#define FIND_OWN(own) ((own)->sp = (uintptr_t)__builtin_frame_address(0))
+#endif
+
+/* The first frame of a walk: the function's itself, or the one that called it; @all: the way up keeps registers there. */
+static inline PTT_UNWATCHED struct frame first_frame(struct own own, struct ptt_registers *all)
 {
+	struct frame f = {.reach = ptt_reach_from(own.sp), .all = all};
+
 	all->known = 0;
-	return (struct frame){
-		.pc = own[1],
-		.sp = (uintptr_t)(own + 2),
-		.fp = own[0],
-		.fp_at = (uintptr_t)own,
-		.reach = ptt_reach_from((uintptr_t)own),
-		.all = all,
-	};
+#if defined(__aarch64__)
+	/* only its table says how large it is */
+	f.pc = own.pc;
+	f.sp = own.sp;
+	f.fp = own.fp;
+#else
+	f.fp_at = own.sp;
+	f.fp = *(const uintptr_t *)own.sp;
+	f.pc = *(const uintptr_t *)(own.sp + WORD);
+	f.sp = own.sp + 2 * WORD;
+#endif
+	return f;
 }
 
 __attribute__((noinline)) PTT_UNWATCHED uint16_t ptt_site_futex(const void *site)
 {
 	struct ptt_registers all;
-	struct frame f = frame_above(__builtin_frame_address(0), &all);
 	struct dl_find_object module;
 	struct ptt_unwind_rule rule;
 	uint8_t best = 0, kind;
 	uint64_t entry;
+	struct frame f;
+	struct own own;
 	int i;
 
+	FIND_OWN(&own);
+	f = first_frame(own, &all);
 	if (!find_hook_caller(&f, (uintptr_t)site))
 		return 0;
 	for (i = 0; i < WRAPPERS_MAX && find_rule(f.pc - 1, &module, &rule); i++) {
@@ -285,12 +322,14 @@ EXPORT __attribute__((noinline)) PTT_UNWATCHED void *__nptl_trace_outer_site(voi
 	uint64_t entry = look((uintptr_t)site);
 	struct ptt_registers all;
 	struct frame f;
+	struct own own;
 
 	if (!entry || kind_of(entry) == PTT_CODE_PROGRAM)
 		return NULL;
 	if (kind_of(entry) == PTT_CODE_LIBRARY)
 		return is_foreign(site) ? PTT_NO_SITE : NULL;
-	f = frame_above(__builtin_frame_address(0), &all);
+	FIND_OWN(&own);
+	f = first_frame(own, &all);
 	return find_hook_caller(&f, (uintptr_t)site) ? find_program(&f, entry) : site;
 }
 
@@ -360,7 +399,9 @@ static inline PTT_UNWATCHED void list_words(struct words *words, struct ptt_reme
 	words->of_c = (struct ptt_words_read){.word = kept->of_c, .room = PTT_REMEMBERED_WORDS_OF_C};
 	words->of_python = (struct ptt_words_read){.word = kept->of_python, .room = PTT_REMEMBERED_WORDS_OF_PYTHON};
 	f->reach.read = &words->of_c;
+#if !defined(__aarch64__)
 	ptt_note_read(&words->of_c, f->sp - WORD, f->pc);
+#endif
 }
 
 /* Only what lies on the thread's own stack is there as long as what is below it. */
@@ -386,12 +427,12 @@ static uint32_t remember(struct ptt_remembered_stack *kept, const struct words *
 	return number;
 }
 
-static __attribute__((noinline)) PTT_UNWATCHED uint32_t number_of_c(const uintptr_t *own, uintptr_t site,
+static __attribute__((noinline)) PTT_UNWATCHED uint32_t number_of_c(struct own own, uintptr_t site,
 								    const struct ptt_stack_wanted *wanted,
 								    struct ptt_remembered_stack *kept)
 {
 	struct ptt_registers all;
-	struct frame f = frame_above(own, &all);
+	struct frame f = first_frame(own, &all);
 	uint64_t frame[PTT_STACK_DEPTH_MAX];
 	bool whole = false;
 	struct words words;
@@ -404,13 +445,13 @@ static __attribute__((noinline)) PTT_UNWATCHED uint32_t number_of_c(const uintpt
 	return n ? remember(kept, &words, &f.reach, wanted->number(frame, n, whole)) : 0;
 }
 
-static __attribute__((noinline)) PTT_UNWATCHED uint32_t number_with_python(const uintptr_t *own, uintptr_t site,
+static __attribute__((noinline)) PTT_UNWATCHED uint32_t number_with_python(struct own own, uintptr_t site,
 									   const struct ptt_stack_wanted *wanted,
 									   struct ptt_remembered_stack *kept)
 {
 	uint64_t frame[PTT_STACK_DEPTH_MAX];
 	struct ptt_registers all;
-	struct frame f = frame_above(own, &all);
+	struct frame f = first_frame(own, &all);
 	bool whole = false;
 	struct words words;
 	uint32_t n;
@@ -430,7 +471,7 @@ static inline bool has_python(const struct ptt_stack_wanted *wanted)
 }
 
 /* @kept: where to remember it, or NULL */
-static uint32_t number_anew(const uintptr_t *own, uintptr_t site, const struct ptt_stack_wanted *wanted, struct ptt_remembered_stack *kept)
+static uint32_t number_anew(struct own own, uintptr_t site, const struct ptt_stack_wanted *wanted, struct ptt_remembered_stack *kept)
 {
 	return unlikely(has_python(wanted)) ? number_with_python(own, site, wanted, kept) : number_of_c(own, site, wanted, kept);
 }
@@ -452,18 +493,18 @@ static PTT_UNWATCHED bool holds(const struct ptt_remembered_stack *kept)
 }
 
 /* The number that is remembered, or one that is found out and remembered. Own frames are the same each time. */
-static uint32_t number_by_memory(const uintptr_t *own, uintptr_t site, const struct ptt_stack_wanted *wanted,
+static uint32_t number_by_memory(struct own own, uintptr_t site, const struct ptt_stack_wanted *wanted,
 				 struct ptt_remembered_stack *kept)
 {
 	uintptr_t thread = (uintptr_t)ptt_thread_pointer();
 	uint64_t closing = ptt_closing();
 	uint32_t number;
 
-	if (kept->number && kept->frame == (uintptr_t)own && kept->thread == thread && kept->site == site &&
+	if (kept->number && kept->frame == own.sp && kept->thread == thread && kept->site == site &&
 	    kept->session == wanted->session && kept->closing == closing && holds(kept))
 		return kept->number;
 	kept->number = 0;
-	kept->frame = (uintptr_t)own;
+	kept->frame = own.sp;
 	kept->thread = thread;
 	kept->site = site;
 	kept->session = wanted->session;
@@ -477,13 +518,14 @@ static uint32_t number_by_memory(const uintptr_t *own, uintptr_t site, const str
 
 EXPORT __attribute__((noinline)) uint32_t __nptl_trace_stack(void *site, const struct ptt_stack_wanted *wanted)
 {
-	const uintptr_t *own = __builtin_frame_address(0);
 	struct ptt_remembered_stack *kept;
 	uint32_t number;
+	struct own own;
 
+	FIND_OWN(&own);
 	if (unlikely(ptt_java_now) && ptt_java_now->site == site)
 		return ptt_java_stack(wanted);
-	kept = &wanted->remembered[((uintptr_t)own ^ (uintptr_t)site) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+	kept = &wanted->remembered[(own.sp ^ (uintptr_t)site) * UINT64_C(0x9e3779b97f4a7c15) >> 56];
 	_Static_assert(PTT_REMEMBERED_STACKS == 256, "eight bits of the hash");
 	/* acquire: pairs with the release below. A signal handler may have interrupted its holder. */
 	if (__atomic_exchange_n(&kept->busy, 1, __ATOMIC_ACQUIRE))

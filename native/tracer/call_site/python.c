@@ -11,6 +11,7 @@
 
 #include "layout/ptt_abi.h"
 #include "python_layouts.h"
+#include "unwind.h"
 #include "modules.h"
 
 #define WORD sizeof(uintptr_t)
@@ -121,7 +122,7 @@ bool ptt_python_has(uintptr_t pc)
 
 static inline __attribute__((always_inline)) PTT_UNWATCHED bool word_at(struct ptt_reach *reach, uintptr_t at, uintptr_t *word)
 {
-	if (at % WORD || at >> 47 || !ptt_reaches(reach, at))
+	if (at % WORD || at & ~PTT_CODE_MASK || !ptt_reaches(reach, at))
 		return false;
 	*word = *(const uintptr_t *)at;
 	ptt_note_read(reach->read, at, *word);

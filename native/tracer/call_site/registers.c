@@ -2,15 +2,33 @@
 /* registers.c - goes up the stack with all registers that calls preserve. */
 #include "registers.h"
 
-#include <ucontext.h>
-
 #include "modules.h"
 
 #define STEPS_MAX 1024
 #define WORD sizeof(uintptr_t)
 #define BIT(reg) (UINT32_C(1) << (reg))
-#define ALL (BIT(PTT_REG_COUNT) - 1)
-/* Registers that a function leaves as they were, where its table says nothing of them: rbx, rbp, r12 … r15. */
+#define ALL ((uint32_t)((UINT64_C(1) << PTT_REG_COUNT) - 1))
+
+/* PRESERVED: registers that a function leaves as they were, where its table says nothing of them. */
+#if defined(__aarch64__)
+#define PRESERVED (BIT(PTT_REG_RA) - BIT(PTT_REG_19))
+
+/* Into @all, as they are at a place in the calling function. */
+#define BEGIN_HERE(all)                                                                            \
+	do {                                                                                       \
+		uintptr_t *value_ = (all)->value, here_;                                           \
+		__asm__ volatile("stp x19, x20, [%1, 19 * 8]\n\tstp x21, x22, [%1, 21 * 8]\n\t"    \
+				 "stp x23, x24, [%1, 23 * 8]\n\tstp x25, x26, [%1, 25 * 8]\n\t"    \
+				 "stp x27, x28, [%1, 27 * 8]\n\tmov %0, sp\n\t"                   \
+				 "str %0, [%1, 31 * 8]\n\tadr %0, 1f\n\t"                         \
+				 "stp x29, %0, [%1, 29 * 8]\n1:"                                   \
+				 : "=&r"(here_)                                                    \
+				 : "r"(value_)                                                     \
+				 : "memory");                                                      \
+		(all)->known = PRESERVED | BIT(PTT_REG_SP) | BIT(PTT_REG_RA);                      \
+	} while (0)
+#else
+/* rbx, rbp, r12 … r15 */
 #define PRESERVED (BIT(PTT_REG_BX) | BIT(PTT_REG_BP) | UINT32_C(0xf) << PTT_REG_12)
 
 /* Into @all, as they are at a place in the calling function. */
@@ -27,6 +45,7 @@
 				 : "memory");                                                      \
 		(all)->known = PRESERVED | BIT(PTT_REG_SP) | BIT(PTT_REG_RA);                      \
 	} while (0)
+#endif
 
 /* What is said of the call that returns to @address. */
 static bool find_row(uintptr_t address, struct ptt_unwind_row *row)
@@ -43,14 +62,24 @@ static bool find_row(uintptr_t address, struct ptt_unwind_row *row)
 /* The kernel has saved all; the code that was interrupted is not at a return address, so the next one stands for it. */
 static PTT_UNWATCHED bool leave_signal(struct ptt_registers *all, struct ptt_reach *reach)
 {
+#if defined(__aarch64__)
+	uintptr_t from = all->value[PTT_REG_SP] + PTT_SIGNAL_REGISTERS;
+	unsigned int reg;
+
+	/* the link register has its place, but is not kept: code that was interrupted goes on elsewhere */
+	for (reg = 0; reg < PTT_REG_COUNT; reg++)
+		if (!ptt_peek(reach, from + (reg == PTT_REG_RA ? PTT_SIGNAL_PC : reg) * WORD, &all->value[reg]))
+			return false;
+#else
 	static const uint8_t saved[PTT_REG_COUNT] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
 						     REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
-	uintptr_t from = all->value[PTT_REG_SP] + offsetof(ucontext_t, uc_mcontext.gregs);
+	uintptr_t from = all->value[PTT_REG_SP] + PTT_SIGNAL_REGISTERS;
 	unsigned int reg;
 
 	for (reg = 0; reg < PTT_REG_COUNT; reg++)
 		if (!ptt_peek(reach, from + saved[reg] * WORD, &all->value[reg]))
 			return false;
+#endif
 	all->value[PTT_REG_RA]++;
 	all->known = ALL;
 	return true;
@@ -105,6 +134,7 @@ static PTT_UNWATCHED bool leave(struct ptt_registers *all, struct ptt_reach *rea
 	for (reg = 0; reg < PTT_REG_COUNT; reg++)
 		if (find_caller_register(all, reach, row.place[reg], cfa, reg, &caller.value[reg]))
 			caller.known |= BIT(reg);
+	caller.value[PTT_REG_RA] = ptt_unsigned(caller.value[PTT_REG_RA]);
 	caller.value[PTT_REG_SP] = cfa;
 	caller.known |= BIT(PTT_REG_SP);
 	*all = caller;

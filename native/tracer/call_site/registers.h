@@ -8,8 +8,26 @@
 #ifndef PTT_REGISTERS_H
 #define PTT_REGISTERS_H
 
+#include <signal.h>
+#include <stddef.h>
+#include <ucontext.h>
+
 #include "reach.h"
 #include "unwind.h"
+
+/* Of the frame that a signal handler returns to: where the registers lie, from the stack pointer on; some by their place there. */
+#if defined(__aarch64__)
+#define PTT_SIGNAL_REGISTERS (sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext.regs))
+#define PTT_SIGNAL_FP 29u
+#define PTT_SIGNAL_SP 31u
+#define PTT_SIGNAL_PC 32u
+_Static_assert(offsetof(mcontext_t, pc) == offsetof(mcontext_t, regs) + PTT_SIGNAL_PC * 8, "registers in a row");
+#else
+#define PTT_SIGNAL_REGISTERS offsetof(ucontext_t, uc_mcontext.gregs)
+#define PTT_SIGNAL_FP ((unsigned int)REG_RBP)
+#define PTT_SIGNAL_SP ((unsigned int)REG_RSP)
+#define PTT_SIGNAL_PC ((unsigned int)REG_RIP)
+#endif
 
 struct ptt_registers {
 	uintptr_t value[PTT_REG_COUNT];

@@ -13,7 +13,8 @@
 #define PTT_RULE_CFA_OFFSET(rule) ((int64_t)((rule) << 29) >> 34)
 #define PTT_RULE_FP_OFFSET(rule) (((int64_t)(rule) >> 35) * 8)
 
-#define PTT_RULES_BITS 15
+/* An entry of call_site.c has a number of a rule beside an address. */
+#define PTT_RULES_BITS (62 - PTT_CODE_BITS)
 #define PTT_RULES_COUNT (1u << PTT_RULES_BITS)
 
 extern uint64_t ptt_rules[PTT_RULES_COUNT] __attribute__((visibility("hidden")));

@@ -47,6 +47,7 @@ enum {
 	CFA_DEF_CFA_SF = 0x12,
 	CFA_DEF_CFA_OFFSET_SF = 0x13,
 	CFA_VAL_EXPRESSION = 0x16,
+	CFA_NEGATE_RA_STATE = 0x2d, /* of aarch64: the return address has a signature from here on, or no longer */
 	CFA_GNU_ARGS_SIZE = 0x2e,
 };
 
@@ -204,6 +205,11 @@ static bool read_augmentation(struct bytes *b, const char *letter, struct common
 		case 'S':
 			c->signal = true;
 			break;
+#if defined(__aarch64__)
+		case 'B': /* which key signs return addresses */
+		case 'G': /* tags of stack memory */
+			break;
+#endif
 		default:
 			return false;
 		}
@@ -324,13 +330,16 @@ static struct value above_register(struct bytes *b, uint64_t reg, uintptr_t pc)
 {
 	int64_t offset = take_sleb(b);
 
+	(void)pc; /* not every processor counts it as a register */
 	switch (reg) {
 	case PTT_REG_SP:
 		return (struct value){ABOVE_SP, offset};
 	case PTT_REG_BP:
 		return (struct value){ABOVE_FP, offset};
+#if defined(__x86_64__)
 	case PTT_REG_RA: /* where the frame itself is, as stubs that push what to call count from it */
 		return (struct value){NUMBER, (int64_t)(pc + (uint64_t)offset)};
+#endif
 	}
 	b->bad = true;
 	return (struct value){0};
@@ -475,6 +484,10 @@ static void run_extended(struct machine *m, struct bytes *b, uint8_t code)
 	case CFA_GNU_ARGS_SIZE:
 		take_uleb(b);
 		break;
+#if defined(__aarch64__)
+	case CFA_NEGATE_RA_STATE:
+		break;
+#endif
 	default:
 		b->bad = true;
 	}
@@ -591,13 +604,29 @@ static bool run_entry(const struct extent *module, const uint8_t *entry, uintptr
 	return true;
 }
 
+#define WORD ((int32_t)sizeof(void *))
+
 /* Does a rule have room for it? */
 static bool is_simple(const struct ptt_unwind_row *row)
 {
 	const struct ptt_place *ra = &row->place[PTT_REG_RA], *fp = &row->place[PTT_REG_BP];
 
-	return row->cfa != PTT_CFA_ROW && row->cfa_offset == (int32_t)row->cfa_offset && ra->how == PTT_BY_CFA &&
-	       ra->offset == -(int32_t)sizeof(void *) && fp->how <= PTT_BY_FP;
+	if (row->cfa == PTT_CFA_ROW || row->cfa_offset != (int32_t)row->cfa_offset || ra->how != PTT_BY_CFA)
+		return false;
+#if defined(__aarch64__)
+	return fp->how == PTT_SAME || (fp->how == PTT_BY_CFA && fp->offset == ra->offset - WORD);
+#else
+	return ra->offset == -WORD && fp->how <= PTT_BY_FP;
+#endif
+}
+
+static int32_t fp_offset(const struct ptt_unwind_row *row)
+{
+#if defined(__aarch64__)
+	return row->place[PTT_REG_RA].offset - WORD;
+#else
+	return row->place[PTT_REG_BP].offset;
+#endif
 }
 
 static void simplify(const struct ptt_unwind_row *row, struct ptt_unwind_rule *rule)
@@ -616,7 +645,7 @@ static void simplify(const struct ptt_unwind_row *row, struct ptt_unwind_rule *r
 	} else {
 		rule->cfa_offset = (int32_t)row->cfa_offset;
 		rule->fp = fp->how == PTT_BY_CFA ? PTT_FP_BY_CFA : fp->how == PTT_BY_FP ? PTT_FP_BY_FP : PTT_FP_SAME;
-		rule->fp_offset = fp->offset;
+		rule->fp_offset = fp_offset(row);
 	}
 }
 

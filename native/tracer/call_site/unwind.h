@@ -6,7 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Registers, by the numbers that the processor's ABI gives them in unwind tables. */
+/*
+ * Registers, by the numbers that the processor's ABI gives them in unwind tables. PTT_REG_RA stands for where the code of a
+ * frame goes on, in its caller's frame and in the frame itself.
+ */
+#if defined(__aarch64__)
+enum {
+	PTT_REG_19 = 19, /* from here to the frame pointer: preserved by calls */
+	PTT_REG_BP = 29,
+	PTT_REG_RA = 30, /* the link register */
+	PTT_REG_SP = 31,
+	PTT_REG_COUNT,
+};
+#else
 enum {
 	PTT_REG_BX = 3,
 	PTT_REG_BP = 6,
@@ -15,6 +27,23 @@ enum {
 	PTT_REG_RA = 16, /* the return address */
 	PTT_REG_COUNT,
 };
+#endif
+
+/* An address of code, as it stands in registers and in memory; there may be a signature above it on aarch64. */
+#if defined(__aarch64__)
+#define PTT_CODE_BITS 48
+#else
+#define PTT_CODE_BITS 47
+#endif
+#define PTT_CODE_MASK ((UINT64_C(1) << PTT_CODE_BITS) - 1)
+
+static inline uintptr_t ptt_unsigned(uintptr_t code)
+{
+#if defined(__aarch64__)
+	code &= PTT_CODE_MASK;
+#endif
+	return code;
+}
 
 /* Where the canonical frame address (CFA) of a frame is: where the stack pointer was before the call. */
 enum ptt_cfa {
@@ -34,7 +63,10 @@ enum ptt_fp {
 	PTT_FP_BY_FP,	/* in the word so far from the frame pointer */
 };
 
-/* How to come from a frame to its caller's. The return address lies in the word below the CFA. */
+/*
+ * How to come from a frame to its caller's. The return address lies in the word below the CFA; on aarch64 above the word that
+ * is so far from the CFA as @fp_offset says, in which the caller's frame pointer is unless nothing was done to it.
+ */
 struct ptt_unwind_rule {
 	uintptr_t function; /* where the code begins that the rule is of */
 	enum ptt_cfa cfa;
