@@ -126,7 +126,7 @@ static const struct ptt_field fields_426[] = {{"round", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_427[] = {{"remaining", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_428[] = {{"remaining", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_448[] = {{"shared", PTT_FIELD_U16, 18}, {"value", PTT_FIELD_U32, 20}};
-static const struct ptt_field fields_450[] = {{"timed", PTT_FIELD_U16, 18}};
+static const struct ptt_field fields_450[] = {{"timed", PTT_FIELD_U16, 18}, {"lock", PTT_FIELD_U16, 20}};
 static const struct ptt_field fields_452[] = {{"result", PTT_FIELD_S32, 20}, {"wait_ns", PTT_FIELD_NS, 24}};
 static const struct ptt_field fields_454[] = {{"flags", PTT_FIELD_U32, 20}, {"value", PTT_FIELD_U32, 24}, {"name_pieces", PTT_FIELD_U32, 28}, {"name", PTT_FIELD_BYTES, 32}};
 static const struct ptt_field fields_456[] = {{"name_pieces", PTT_FIELD_U32, 20}, {"name", PTT_FIELD_BYTES, 32}};
@@ -397,7 +397,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{429, 4, 0, 0, 0, 0, "BARRIER_RESET", "barrier", "note", "barrier {object} is counted from the beginning again by thread {thread}"},
 	{448, 2, 1, 0, 2, fields_448, "SEM_INIT", "semaphore", "init", "thread {thread} initialized semaphore {object}, value = {value}"},
 	{449, 2, 0, 0, 0, 0, "SEM_DESTROY", "semaphore", "destroy", "thread {thread} destroyed semaphore {object}"},
-	{450, 1, 1, 0, 1, fields_450, "SEM_WAIT", "semaphore", "wait", "thread {thread} is blocked on semaphore {object}"},
+	{450, 1, 1, 0, 2, fields_450, "SEM_WAIT", "semaphore", "wait", "thread {thread} is blocked on semaphore {object}"},
 	{451, 2, 0, 0, 0, 0, "SEM_TAKEN", "semaphore", "acquire", "thread {thread} took semaphore {object}"},
 	{452, 1, 1, 0, 2, fields_452, "SEM_TAKEN", "semaphore", "acquire", "thread {thread} took semaphore {object} after {wait_ns}, result = {result}"},
 	{453, 2, 0, 0, 0, 0, "SEM_POST", "semaphore", "wake", "thread {thread} posted semaphore {object}"},
@@ -406,6 +406,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{456, 2, 1, 1, 2, fields_456, "SEM_UNLINK", "semaphore", "note", "thread {thread} unlinked semaphore {name}"},
 	{457, 1, 1, 0, 2, fields_457, "SEM_WAIT_END", "semaphore", "wait-out", "thread {thread} gave up waiting for semaphore {object} after {wait_ns}, result = {result}"},
 	{458, 2, 1, 0, 2, fields_458, "SEM_ERROR", "semaphore", "error", "thread {thread} failed in {routine} on semaphore {object}, result = {result}"},
+	{459, 2, 0, 0, 0, 0, "SEM_POST", "semaphore", "wake", "thread {thread} posted semaphore {object}"},
 	{464, 3, 1, 0, 2, fields_464, "SEM_INIT_IN", "semaphore", "call-in", "thread {thread} calls sem_init, semaphore = {object}, shared = {shared}, value = {value}"},
 	{465, 3, 1, 0, 1, fields_465, "SEM_INIT_OUT", "semaphore", "call-out", "thread {thread} returns from sem_init, semaphore = {object}, result = {result}"},
 	{466, 3, 0, 0, 0, 0, "SEM_DESTROY_IN", "semaphore", "call-in", "thread {thread} calls sem_destroy, semaphore = {object}"},
@@ -592,8 +593,9 @@ const struct ptt_futex_kind ptt_futex_kinds[] = {
 	{"java-park", PTT_FUTEX_WORK, 0},
 	{"java-sync", PTT_FUTEX_UNKNOWN, 0},
 	{"file-lock", PTT_FUTEX_LOCK, 1},
+	{"lwlock", PTT_FUTEX_LOCK, 0},
 };
-const unsigned int ptt_futex_kind_count = 20;
+const unsigned int ptt_futex_kind_count = 21;
 
 const char *const ptt_domain_names[16] = {
 	[1] = "thread",

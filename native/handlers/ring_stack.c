@@ -36,6 +36,12 @@ static bool has_python(void)
 	return &__nptl_trace_python && __nptl_trace_python;
 }
 
+/* Also a thread of another process, whose waits this one does not know of; the kernel's part in it takes longer than a stack. */
+static bool wakes_somebody(uint32_t id)
+{
+	return id == (NPTL_DOMAIN_SEM << 6 | NPTL_EV_SEM_POST_AWAITED) || id == (NPTL_DOMAIN_FUTEX << 6 | NPTL_EV_FUTEX_WAKE);
+}
+
 static enum ptt_stack_when when_of(const struct ptt_event_type *type, bool all)
 {
 	uint32_t domain = type->id >> 6;
@@ -45,7 +51,7 @@ static enum ptt_stack_when when_of(const struct ptt_event_type *type, bool all)
 	if (domain == NPTL_DOMAIN_LLL || domain == NPTL_DOMAIN_HANDLER || domain == NPTL_DOMAIN_PROCESS || type->level > 3 ||
 	    is(type, "begin") || is(type, "end"))
 		return PTT_STACK_NEVER;
-	if (all)
+	if (all || wakes_somebody(type->id))
 		return PTT_STACK_ALWAYS;
 	if (domain == NPTL_DOMAIN_MUTEX || domain == NPTL_DOMAIN_RWLOCK ||
 	    ((domain == NPTL_DOMAIN_SEM || domain == NPTL_DOMAIN_COND) && has_python()))

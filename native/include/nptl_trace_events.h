@@ -237,6 +237,7 @@ enum nptl_trace_number {
 	NPTL_EV_SEM_UNLINK = 8,
 	NPTL_EV_SEM_WAIT_END = 9,
 	NPTL_EV_SEM_ERROR = 10,
+	NPTL_EV_SEM_POST_AWAITED = 11,
 	NPTL_EV_SEM_INIT_IN = 16,
 	NPTL_EV_SEM_INIT_OUT = 17,
 	NPTL_EV_SEM_DESTROY_IN = 18,
@@ -544,6 +545,7 @@ enum nptl_trace_event_level {
 	NPTL_LEVEL_SEM_UNLINK = 2,
 	NPTL_LEVEL_SEM_WAIT_END = 1,
 	NPTL_LEVEL_SEM_ERROR = 2,
+	NPTL_LEVEL_SEM_POST_AWAITED = 2,
 	NPTL_LEVEL_SEM_INIT_IN = 3,
 	NPTL_LEVEL_SEM_INIT_OUT = 3,
 	NPTL_LEVEL_SEM_DESTROY_IN = 3,
@@ -1750,7 +1752,8 @@ struct nptl_trace_sem_wait {
 	void *site;
 	uint16_t _slot1;
 	uint16_t timed;
-	uint8_t _pad20[12];
+	uint16_t lock;
+	uint8_t _pad22[10];
 };
 
 struct nptl_trace_sem_taken_waited {

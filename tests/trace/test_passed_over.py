@@ -79,6 +79,16 @@ class TestFirst:
         ]
         assert PassedOver().first(frames) == 2
 
+    def test_nameless_between_wrappers(self) -> None:
+        """What a stripped program has between two of its wrappers is a part of them."""
+        lock, release = ("PGSemaphoreUnlock", "p"), ("LWLockRelease", "p")
+        assert PassedOver().first([lock, ("", "p"), release, ("work", "p")]) == 3
+        assert PassedOver().first([lock, ("", "p"), ("work", "p"), release]) == 1
+        assert PassedOver().first([lock, ("wake", "p"), release, ("work", "p")]) == 1
+        # called back by a wrapper of another module, or of C++
+        assert PassedOver().first([lock, ("", "p"), ("uv_once", "q"), ("work", "p")]) == 1
+        assert PassedOver().first([lock, ("", "p"), ("std::call_once<f>", "p"), ("work", "p")]) == 1
+
     def test_where_all_are_wrappers_nothing_is_passed_over(self) -> None:
         assert PassedOver().first([("Lck__Lock", "p"), ("", "libstdc++.so.6")]) == 0
         assert PassedOver().first([]) == 0

@@ -74,8 +74,9 @@ static const struct futex_name {
 	{16, {"g_async_queue_pop"}},
 	{16, {"g_async_queue_timeout_pop"}},
 	{16, {"g_async_queue_timed_pop"}},
+	{20, {"PGSemaphoreLock"}},
 };
 
 /* By kind: a function that called these ones may say it better. */
-static const unsigned char futex_outer[20] = {[13] = 1};
+static const unsigned char futex_outer[21] = {[13] = 1};
 /* clang-format on */

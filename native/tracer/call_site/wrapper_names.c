@@ -52,7 +52,7 @@ static const char *const of_c[] = {
 	"apr_thread_mutex_", "apr_thread_rwlock_", "apr_thread_cond_", "CRYPTO_THREAD_", "g_mutex_", "g_rec_mutex_",
 	"g_rw_lock_", "g_cond_", "g_thread_new", "g_thread_join", "SDL_LockMutex", "SDL_TryLockMutex", "SDL_UnlockMutex",
 	"SDL_Cond", "SDL_Sem", "SDL_CreateThread", "SDL_WaitThread", "PR_Lock", "PR_Unlock", "PR_EnterMonitor",
-	"PR_ExitMonitor", "PR_WaitCondVar", "PR_NotifyCondVar", "PR_NotifyAllCondVar",
+	"PR_ExitMonitor", "PR_WaitCondVar", "PR_NotifyCondVar", "PR_NotifyAllCondVar", "PGSemaphore", "LWLock",
 };
 
 /*

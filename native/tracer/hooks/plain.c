@@ -706,23 +706,6 @@ EXPORT int sem_close(sem_t *sem)
 	return done;
 }
 
-EXPORT int sem_post(sem_t *sem)
-{
-	void *site = CALL_SITE;
-	int done, result;
-
-	if (ptt_level(NPTL_DOMAIN_SEM) < NPTL_LEVEL_SEM_POST)
-		return ptt_real.sem_post(sem);
-	REPORT(SEM, SEM_POST_IN, sem, site);
-	EMIT(SEM, SEM_POST, sem, site);
-	done = ptt_real.sem_post(sem);
-	result = done < 0 ? errno : 0;
-	if (result)
-		REPORT_ERROR(SEM, sem, NPTL_EV_SEM_POST_IN, result, site);
-	REPORT_RESULT(SEM, SEM_POST_OUT, sem, result, site);
-	return done;
-}
-
 EXPORT int sem_wait(sem_t *sem)
 {
 	static const struct ptt_request request = {.clock = UNTIMED, .routine = NPTL_EV_SEM_WAIT_IN};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sem.c - how a semaphore is taken, with its waits; opening and unlinking named semaphores. */
+/* sem.c - how a semaphore is taken, with its waits, and posted; opening and unlinking named semaphores. */
 /*
  * These functions report errors through errno. Events carry 0 or that number as their result; what the program finds in
  * errno is what the real function left there.
@@ -80,7 +80,8 @@ int ptt_sem_take(sem_t *sem, const struct ptt_request *r, void *site)
 			return 0;
 		}
 		if (errno == EAGAIN && !ptt_in_lock) {
-			EMIT_WITH(SEM, SEM_WAIT, sem_wait, sem, site, .timed = ptt_request_is_timed(r));
+			EMIT_WITH(SEM, SEM_WAIT, sem_wait, sem, site, .timed = ptt_request_is_timed(r),
+				  .lock = ptt_site_futex(site));
 			call.began = ptt_now_ns();
 		}
 		errno = before;
@@ -88,6 +89,40 @@ int ptt_sem_take(sem_t *sem, const struct ptt_request *r, void *site)
 	value = wait_real(sem, r);
 	call.result = value < 0 ? errno : 0;
 	return value;
+}
+
+/* ------------------------------------------------------------ posts */
+
+/* Does a thread wait, of whatever process? glibc counts them in the upper half of the semaphore's first word. */
+static bool is_awaited(const sem_t *sem)
+{
+	/* relaxed: one that is just beginning to wait may be missed */
+	return __atomic_load_n((const uint64_t *)(const void *)sem, __ATOMIC_RELAXED) >> 32;
+}
+
+static void report_post(const sem_t *sem, void *site)
+{
+	if (is_awaited(sem))
+		EMIT(SEM, SEM_POST_AWAITED, sem, site);
+	else
+		EMIT(SEM, SEM_POST, sem, site);
+}
+
+EXPORT int sem_post(sem_t *sem)
+{
+	void *site = CALL_SITE;
+	int done, result;
+
+	if (ptt_level(NPTL_DOMAIN_SEM) < NPTL_LEVEL_SEM_POST)
+		return ptt_real.sem_post(sem);
+	REPORT(SEM, SEM_POST_IN, sem, site);
+	report_post(sem, site);
+	done = ptt_real.sem_post(sem);
+	result = done < 0 ? errno : 0;
+	if (result)
+		REPORT_ERROR(SEM, sem, NPTL_EV_SEM_POST_IN, result, site);
+	REPORT_RESULT(SEM, SEM_POST_OUT, sem, result, site);
+	return done;
 }
 
 /* ------------------------------------------------------------ named semaphores */

@@ -113,6 +113,15 @@ static void level_changed(struct ptt_model *m, const struct tk_event *e)
 		md_drop_holds(m, i, e->ts);
 }
 
+static void wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object)
+{
+	bool read = e->id >> 6 == PTT_KIND_RWLOCK && !tk_number(&e->e, TK_WRITE, 1);
+	uint32_t wait = md_wait_begin(m, e, object, read ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);
+
+	if (e->id >> 6 == PTT_KIND_SEM)
+		md_wait_of_kind(m, e, object, wait);
+}
+
 static void lock_event(struct ptt_model *m, struct tk_event *e, enum tk_action action)
 {
 	uint32_t pair, object = md_object(m, e, e->id >> 6, e->object, &pair);
@@ -136,9 +145,7 @@ static void lock_event(struct ptt_model *m, struct tk_event *e, enum tk_action a
 		md_lock_waited(m, e, object);
 		break;
 	default:
-		md_wait_begin(m, e, object,
-			      e->id >> 6 == PTT_KIND_RWLOCK && !tk_number(&e->e, TK_WRITE, 1) ? PTT_MODE_SHARED :
-											      PTT_MODE_EXCLUSIVE);
+		wait_begin(m, e, object);
 	}
 }
 

@@ -461,9 +461,12 @@ void md_futex_out(struct ptt_model *m, const struct tk_event *e);
 void md_futex_wake(struct ptt_model *m, const struct tk_event *e);
 /* md_blame_waker - blames whoever ended a wait, if that is known, for the time up to the wake-up; fills in end->held. */
 void md_blame_waker(struct ptt_model *m, const struct md_wait *w, struct md_end *end);
-/* md_futex_class - what a wait for a futex is that got what it waited for, or goes on. */
+/* md_futex_class - what a wait for a futex, or a semaphore of a known kind, is that got what it waited for, or goes on. */
 uint8_t md_futex_class(const struct md_wait *w);
-uint8_t md_sem_unknown_class(struct ptt_model *m, uint32_t thread, uint32_t object);
+/* md_sem_unknown_class - the same of one for a semaphore, where the thread that ends it is not known. */
+uint8_t md_sem_unknown_class(struct ptt_model *m, const struct md_wait *w);
+/* md_wait_of_kind - a wait, or 0, begins for a word or semaphore of the kind that the event names, if it names one. */
+void md_wait_of_kind(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t wait);
 
 /* ---- states.c ---- */
 

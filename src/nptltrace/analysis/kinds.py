@@ -23,7 +23,7 @@ def kind_of(kind: int, flags: int, given: Sequence[str]) -> str:
         given: Names of the user's own types: `Source.lock_types` of its process.
     """
     number = flags >> libptttrack_sums.TYPE_SHIFT
-    if kind == DOMAINS["futex"]:
+    if kind == DOMAINS["futex"] or (kind == DOMAINS["sem"] and number):
         return FUTEX_KINDS[number] if number < len(FUTEX_KINDS) else FUTEX_KINDS[0]
     if kind != DOMAINS["lll"] and 0 < number <= len(LOCK_TYPES):
         return LOCK_TYPES[number - 1]

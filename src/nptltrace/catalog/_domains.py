@@ -63,6 +63,7 @@ FUTEX_KINDS: tuple[str, ...] = (
     "java-park",
     "java-sync",
     "file-lock",
+    "lwlock",
 )
 
 SYS_CALLS: tuple[str, ...] = (

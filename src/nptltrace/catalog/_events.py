@@ -2672,6 +2672,7 @@ EVENTS: tuple[EventType, ...] = (
         slots=1,
         fields=(
             Field("timed", "u16", 18),
+            Field("lock", "u16", 20),
         ),
         text="thread {thread} is blocked on semaphore {object}",
     ),
@@ -2787,6 +2788,18 @@ EVENTS: tuple[EventType, ...] = (
             Field("result", "s32", 20),
         ),
         text="thread {thread} failed in {routine} on semaphore {object}, result = {result}",
+    ),
+    EventType(
+        id=459,
+        domain="sem",
+        name="SEM_POST",
+        variant="AWAITED",
+        level=2,
+        role="wake",
+        object_kind="semaphore",
+        slots=0,
+        fields=(),
+        text="thread {thread} posted semaphore {object}",
     ),
     EventType(
         id=464,

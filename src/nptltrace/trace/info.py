@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Info", "Process", "Session", "SharedMemory", "read_info"]
 
 
-# Runtimes that lock and wait by system calls of their own: name of the library, and what is unseen.
+# What locks and waits by system calls of its own, a library or program, and what is unseen.
 _DIRECT = {
     "libgomp": "by futexes: waits for tasks, and what it locks itself, are not seen",
     "libomp": "has locks of its own and waits for tasks, which are not seen",
@@ -36,6 +36,7 @@ _DIRECT = {
     "libgo": "synchronizes through futexes directly: Go's own locks and channels are not seen",
     "libtbb": "has spin locks and waits of its own, which are not seen",
     "libabsl_synchronization": "its locks are futexes, of which only waits are seen",
+    "postgres": "locks of rows and tables, and other waits by latches of its own, are not seen",
     "libQt6Core": "its locks are futexes, of which only waits are seen",
 }
 _AGENT = "of Java's monitors and locks waits are seen, and not what is taken without one"

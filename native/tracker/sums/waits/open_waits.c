@@ -12,7 +12,7 @@ static uint8_t open_class(struct ptt_model *m, const struct md_wait *w)
 	case PTT_KIND_FUTEX:
 		return md_futex_class(w);
 	case PTT_KIND_SEM:
-		return md_sem_unknown_class(m, w->thread, w->object);
+		return md_sem_unknown_class(m, w);
 	}
 	return PTT_CONTENDED;
 }

@@ -320,27 +320,29 @@ void md_barrier_out(struct ptt_model *m, const struct tk_event *e)
  * One that began with several is a pool. Who gives a unit back that it had taken is blamed for the wait that this ends.
  */
 
-/* A thread that had taken a unit may have kept it all the time, or have made another. */
-static uint8_t class_of_unit(const struct md_object *o, bool taken)
+/* Where it is not known what waits, a thread that had taken a unit may have kept it all the time, or have made another. */
+static uint8_t class_of_unit(const struct md_object *o, const struct md_wait *w, bool taken)
 {
+	if (w->futex)
+		return md_futex_class(w);
 	if (!taken)
 		return PTT_IDLE;
 	return o->pool ? PTT_CONTENDED : PTT_UNKNOWN;
 }
 
-uint8_t md_sem_unknown_class(struct ptt_model *m, uint32_t thread, uint32_t object)
+uint8_t md_sem_unknown_class(struct ptt_model *m, const struct md_wait *w)
 {
-	const struct md_object *o = MD_OBJECT(m, object);
-	uint32_t own = MD_PAIR(m, md_pair(m, thread, object))->balance > 0;
+	const struct md_object *o = MD_OBJECT(m, w->object);
+	uint32_t own = MD_PAIR(m, md_pair(m, w->thread, w->object))->balance > 0;
 
-	return class_of_unit(o, TK_PROCESS(&m->t, o->pub.process)->full[PTT_KIND_SEM] && o->units_out > own);
+	return class_of_unit(o, w, TK_PROCESS(&m->t, o->pub.process)->full[PTT_KIND_SEM] && o->units_out > own);
 }
 
 /* The thread that ended a wait decides what it was. */
 static void granted(struct ptt_model *m, const struct md_wait *w, struct md_end *end, const struct md_wakeup *by)
 {
 	woken_by(end, by);
-	end->wait_class = class_of_unit(MD_OBJECT(m, w->object), by->gave_back);
+	end->wait_class = class_of_unit(MD_OBJECT(m, w->object), w, by->gave_back);
 	if (end->wait_class == PTT_CONTENDED)
 		md_blame_waker(m, w, end);
 }
@@ -366,7 +368,7 @@ static void unit_waited(struct ptt_model *m, const struct tk_event *e, uint32_t 
 		else if (latest->thread && latest->ts >= w.since - MD_SKEW_NS)
 			granted(m, &w, &end, latest);
 		else
-			end.wait_class = md_sem_unknown_class(m, e->thread, object);
+			end.wait_class = md_sem_unknown_class(m, &w);
 		if (end.wait_class == PTT_CONTENDED && !end.waker)
 			md_blame_waker(m, &w, &end);
 	}
@@ -433,7 +435,21 @@ void md_sem_post(struct ptt_model *m, const struct tk_event *e)
 
 /* ---- futexes ---- */
 
-/* A futex is a word: what it stands for is known where a function that is known waits for it, and nowhere else. */
+/*
+ * A futex is a word, and a semaphore hardly more: what it stands for is known where a function that is known waits for it, and
+ * nowhere else.
+ */
+void md_wait_of_kind(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint32_t wait)
+{
+	int64_t kind = tk_number(&e->e, TK_LOCK, 0);
+
+	if (kind <= 0 || kind >= ptt_futex_kind_count)
+		return;
+	if (wait)
+		MD_WAITING(m, wait)->futex = (uint8_t)kind;
+	md_set_type(m, object, (uint32_t)kind);
+}
+
 uint8_t md_futex_class(const struct md_wait *w)
 {
 	static const uint8_t class_of[] = {
@@ -446,14 +462,8 @@ uint8_t md_futex_class(const struct md_wait *w)
 void md_futex_in(struct ptt_model *m, const struct tk_event *e)
 {
 	uint32_t pair, object = md_object(m, e, PTT_KIND_FUTEX, e->object, &pair);
-	uint32_t wait = md_wait_begin(m, e, object, PTT_MODE_EXCLUSIVE);
-	int64_t kind = tk_number(&e->e, TK_LOCK, 0);
 
-	if (kind <= 0 || kind >= ptt_futex_kind_count)
-		return;
-	if (wait)
-		MD_WAITING(m, wait)->futex = (uint8_t)kind;
-	md_set_type(m, object, (uint32_t)kind);
+	md_wait_of_kind(m, e, object, md_wait_begin(m, e, object, PTT_MODE_EXCLUSIVE));
 }
 
 void md_futex_out(struct ptt_model *m, const struct tk_event *e)

@@ -110,7 +110,7 @@ def from_call_site(frames: Sequence[Frame], passed_over: PassedOver) -> tuple[Fr
         own = (n for n, one in enumerate(inside) if not passed_over(one.function, one.module))
         first = next(own, next(n for n, one in enumerate(frames) if one.python))
     else:
-        first = passed_over.first((one.function, one.module) for one in frames)
+        first = passed_over.first([(one.function, one.module) for one in frames])
     return tuple(one for one in frames[first:] if not is_tracer(one))
 
 
@@ -192,11 +192,26 @@ def chosen_sites(symbols: Symbols, number: int, process: Process) -> dict[int, i
         inside = sites[begin:]
         if python:
             inside = inside[: _outermost(map(is_python, inside))]
-        own = (site for site in inside if not passed(site, bool(python)))
+        own = (
+            site
+            for n, site in enumerate(inside, begin)
+            if not passed(site, bool(python)) and not _is_between(symbols, number, sites, n)
+        )
         chosen = next(own, python or sites[begin])
         if chosen != sites[begin]:
             found[stack] = chosen
     return found
+
+
+def _is_between(symbols: Symbols, process: int, sites: Sequence[int], n: int) -> bool:
+    """Return whether one of some frames belongs to the wrappers around it."""
+    if not 0 < n < len(sites) - 1:
+        return False
+    frames = [frames_at(symbols, process, site) for site in sites[n - 1 : n + 2]]
+    inner, own, outer = (
+        (one.function, one.module) for one in (frames[0][-1], frames[1][0], frames[2][0])
+    )
+    return symbols.passed_over.between(inner, own, outer)
 
 
 def _passed(symbols: Symbols, process: int) -> Callable[[int, bool], bool]:

@@ -16,7 +16,9 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["PassedOver", "bare_name", "patterns"]
+__all__ = ["Called", "PassedOver", "bare_name", "patterns"]
+
+Called = tuple[str, str]  # function and module, as `PassedOver` takes them
 
 _SOURCES = (".py", ".java", ".kt", ".scala", ".groovy")
 _OPENING, _CLOSING = "<([", ">)]"
@@ -71,13 +73,35 @@ class PassedOver:
             known = self._known[key] = self._matches(function, module)
         return known
 
-    def first(self, frames: Iterable[tuple[str, str]]) -> int:
+    def between(self, inner: Called, frame: Called, outer: Called) -> bool:
+        """Return whether a frame stands between two that are passed over, and so is a part of them.
+
+        That is a function without a name, in a module without a full symbol table, that a function
+        of C of the same module called and that called another one: both of them are wrappers.
+
+        Args:
+            inner: The frame that it called.
+            frame: The frame.
+            outer: The frame that called it.
+        """
+        function, module = frame
+        return (
+            not function
+            and module == inner[1] == outer[1]
+            and all("::" not in name and self(name, module) for name in (inner[0], outer[0]))
+        )
+
+    def first(self, frames: Sequence[Called]) -> int:
         """Return which of some frames is the call site: 0 where all of them are passed over.
 
         Args:
             frames: Function and module of each, innermost first.
         """
-        return next((n for n, frame in enumerate(frames) if not self(*frame)), 0)
+        for n, frame in enumerate(frames):
+            around = (frames[n - 1], frame, frames[n + 1]) if 0 < n < len(frames) - 1 else None
+            if not self(*frame) and not (around and self.between(*around)):
+                return n
+        return 0
 
     def _matches(self, function: str, module: str) -> bool:
         if module.startswith("<") or module.endswith(_SOURCES) or "/" in module:

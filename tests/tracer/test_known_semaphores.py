@@ -1,0 +1,35 @@
+"""Semaphores that are known by the functions that wait for them: locks of PostgreSQL's."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from tests.support import Compiler, Ptt, Recorder
+
+PROGRAM = ROOT / "tests" / "programs" / "lwlock.c"
+
+
+@pytest.mark.parametrize("flags", [(), ("-s", "-rdynamic")], ids=["symbols", "stripped"])
+def test_lock_of_another_process(
+    flags: tuple[str, ...], compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
+    """The wait is one for a lock, and whoever lets go is known by its own function."""
+    trace = record(compile_c(PROGRAM, *flags, name="postgres"))
+    found = json.loads(ptt("report", "--format", "json", trace).stdout)
+    [lock] = [one for one in found["objects"] if one["kind"] == "lwlock"]
+    assert (lock["waits"], lock["idle_waits"], lock["unknown_waits"]) == (1, 0, 0)
+    assert lock["first_site"].startswith("insert_record")
+    [blamed] = lock["blamed"]
+    assert blamed["site"].startswith("write_log")
+    [waiter] = [one["pid"] for one in found["threads"] if one["waits"]]
+    assert blamed["pid"] != waiter
+    assert found["unknown_waits"] == found["idle_waits"] == 0
+    # and what such a server waits for besides is not
+    [rest] = found["uncovered"]
+    assert "latches" in rest["why"]
