@@ -95,7 +95,18 @@ bool ja_wait_begin(JNIEnv *jni, jthread thread, jobject object, enum ptt_java_ki
 	find_frames(jni, thread, wait);
 	self.count++;
 	__nptl_trace_java_wait(wait);
+	if (kind == PTT_JAVA_LOCK || kind == PTT_JAVA_SYNC || kind == PTT_JAVA_PARK)
+		ja_parked_for(kind, wait->object);
 	return true;
+}
+
+void ja_wake(JNIEnv *jni, jthread thread, struct ptt_java_wait *wait)
+{
+	if (is_virtual(jni, thread))
+		return;
+	wait->type = NULL;
+	find_frames(jni, thread, wait);
+	__nptl_trace_java_wake(wait);
 }
 
 /* The innermost wait, if it is of that kind. */
@@ -142,7 +153,7 @@ static void JNICALL thread_start(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 {
 	(void)jvmti;
 	(void)jni;
-	ja_owner_begin(thread);
+	ja_thread_begin(thread);
 }
 
 static void JNICALL thread_end(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
@@ -152,6 +163,7 @@ static void JNICALL thread_end(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 		ja_wait_end(ECANCELED);
 	if (!self.named)
 		name_thread(jni, thread, false);
+	ja_thread_end(thread);
 }
 
 static void JNICALL machine_begins(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
@@ -164,7 +176,7 @@ static void JNICALL machine_begins(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread)
 	else
 		(*jni)->ExceptionClear(jni);
 	ja_parks_begin(jni);
-	ja_owner_begin(thread);
+	ja_thread_begin(thread);
 	name_thread(jni, thread, true); /* the launcher has named it after itself */
 }
 
@@ -180,7 +192,7 @@ static bool enable(void)
 	const jvmtiCapabilities capabilities = {
 		.can_generate_monitor_events = 1, .can_get_monitor_info = 1, .can_tag_objects = 1,
 		.can_get_source_file_name = 1, .can_get_line_numbers = 1, .can_get_bytecodes = 1,
-		/* the method that parks is bound very early, and is known by its name */
+		/* the methods that park and wake are bound very early, and are known by their names */
 		.can_generate_native_method_bind_events = 1, .can_generate_early_vmstart = 1,
 	};
 	const jvmtiEventCallbacks callbacks = {

@@ -33,12 +33,21 @@ uint32_t ja_enters_at(const struct ptt_java_method *method, uint32_t at);
 /* ja_number - gives @wait, which is of some kind, the number and the class of an object. Return: false if it can have none. */
 bool ja_number(JNIEnv *jni, jobject object, struct ptt_java_wait *wait);
 
-/* ---- owners.c ---- */
+/* ---- threads.c ---- */
 
-/* ja_owner_begin - so that others know the calling thread by @thread. */
-void ja_owner_begin(jthread thread);
+/* ja_thread_begin - so that others know the calling thread by @thread. */
+void ja_thread_begin(jthread thread);
+void ja_thread_end(jthread thread);
 /* ja_id_of - what the kernel knows a thread by; 0 if that is not known. */
 uint32_t ja_id_of(jthread thread);
+/* ja_parked_for - so that others know what the calling thread is parked for. @object: its number */
+void ja_parked_for(enum ptt_java_kind kind, uint64_t object);
+void ja_parked_no_more(void);
+/* ja_parked - puts into @wait kind and object that a thread is parked for. Return: false if it is not. */
+bool ja_parked(jthread thread, struct ptt_java_wait *wait);
+
+/* ---- owners.c ---- */
+
 /* ja_owner - the kernel's id of the thread that has a monitor; 0 if it is not known, or to ask now would cost too much. */
 uint32_t ja_owner(JNIEnv *jni, jobject object);
 
@@ -50,12 +59,14 @@ uint32_t ja_owner(JNIEnv *jni, jobject object);
  * Return: false if that is not reported, and nor is its end to be.
  */
 bool ja_wait_begin(JNIEnv *jni, jthread thread, jobject object, enum ptt_java_kind kind, uint32_t owner, uint64_t timeout_ns);
+/* ja_wake - the calling thread is about to wake one that waits for what @wait says; the rest of it is filled in. */
+void ja_wake(JNIEnv *jni, jthread thread, struct ptt_java_wait *wait);
 /* ja_wait_end - the innermost wait of the calling thread is over; see __nptl_trace_java_waited(). */
 void ja_wait_end(int result);
 
 /* ---- parks.c ---- */
 
-/* ja_native_bound - the machine has found a native method: that which parks threads is taken over. */
+/* ja_native_bound - the machine has found a native method: those that park and wake threads are taken over. */
 void JNICALL ja_native_bound(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method, void *address, void **instead);
 /* ja_parks_begin - what there is to know of parked threads can be asked from now on. */
 void ja_parks_begin(JNIEnv *jni);

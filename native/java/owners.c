@@ -7,7 +7,6 @@
 #include "agent.h"
 
 #include <time.h>
-#include <unistd.h>
 
 #define AT_ONCE_NS 20000000 /* this may be spent at any time, */
 #define PART 100	    /* and from then on this part of the time */
@@ -20,20 +19,6 @@ static uint64_t now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-void ja_owner_begin(jthread thread)
-{
-	(*ja_jvmti)->SetThreadLocalStorage(ja_jvmti, thread, (void *)(uintptr_t)gettid());
-}
-
-uint32_t ja_id_of(jthread thread)
-{
-	void *id = NULL;
-
-	if (!thread || (*ja_jvmti)->GetThreadLocalStorage(ja_jvmti, thread, &id) != JVMTI_ERROR_NONE)
-		return 0;
-	return (uint32_t)(uintptr_t)id;
 }
 
 static void forget(JNIEnv *jni, jthread *threads, jint count)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* parks.c - threads that java.util.concurrent parks: what they wait for, and who has it. */
+/* parks.c - threads that java.util.concurrent parks: what they wait for, who has it, and who wakes them. */
 /*
- * No event of the machine's says so. But the method that parks a thread is a native one, and where the machine binds it, an
- * agent may put a function of its own before it. What the thread waits for is in a field of its object, and the thread that has
- * a lock in one of the lock's: both are read, at no cost for threads that do not park.
+ * No event of the machine's says so. But the methods that park and wake a thread are native ones, and where the machine binds
+ * them, an agent may put functions of its own before them. What the thread waits for is in a field of its object, and the
+ * thread that has a lock in one of the lock's: both are read, at no cost for threads that do not park.
  */
 #include "agent.h"
 
@@ -12,8 +12,10 @@
 #include <time.h>
 
 typedef void JNICALL park_fn(JNIEnv *jni, jobject unsafe, jboolean absolute, jlong time);
+typedef void JNICALL unpark_fn(JNIEnv *jni, jobject unsafe, jobject thread);
 
 static park_fn *real_park;
+static unpark_fn *real_unpark;
 static jclass ownable; /* what has an owner, or NULL as long as the machine begins */
 static jfieldID blocker_field, owner_field;
 
@@ -50,14 +52,23 @@ static bool begin(JNIEnv *jni, jthread thread, uint64_t limit)
 	return begun;
 }
 
-static void JNICALL park(JNIEnv *jni, jobject unsafe, jboolean absolute, jlong time)
+/* The calling thread; NULL as long as the machine begins. */
+static jthread current(void)
 {
-	uint64_t began, limit;
 	jthread thread = NULL;
 
 	/* acquire: pairs with the release below */
-	if (!__atomic_load_n(&ownable, __ATOMIC_ACQUIRE) ||
-	    (*ja_jvmti)->GetCurrentThread(ja_jvmti, &thread) != JVMTI_ERROR_NONE || !thread) {
+	if (__atomic_load_n(&ownable, __ATOMIC_ACQUIRE))
+		(*ja_jvmti)->GetCurrentThread(ja_jvmti, &thread);
+	return thread;
+}
+
+static void JNICALL park(JNIEnv *jni, jobject unsafe, jboolean absolute, jlong time)
+{
+	jthread thread = current();
+	uint64_t began, limit;
+
+	if (!thread) {
 		real_park(jni, unsafe, absolute, time);
 		return;
 	}
@@ -67,9 +78,34 @@ static void JNICALL park(JNIEnv *jni, jobject unsafe, jboolean absolute, jlong t
 		real_park(jni, unsafe, absolute, time);
 	} else {
 		real_park(jni, unsafe, absolute, time);
+		ja_parked_no_more();
 		ja_wait_end(limit && clock_ns(CLOCK_MONOTONIC) - began >= limit ? ETIMEDOUT : 0);
 	}
 	(*jni)->DeleteLocalRef(jni, thread);
+}
+
+static void report_wake(JNIEnv *jni, jobject thread)
+{
+	struct ptt_java_wait wait;
+	jthread own = NULL;
+
+	if (ja_parked(thread, &wait))
+		own = current();
+	if (!own)
+		return;
+	ja_wake(jni, own, &wait);
+	(*jni)->DeleteLocalRef(jni, own);
+}
+
+static void JNICALL unpark(JNIEnv *jni, jobject unsafe, jobject thread)
+{
+	report_wake(jni, thread);
+	real_unpark(jni, unsafe, thread);
+}
+
+static bool is(const char *name, const char *signature, const char *wanted, const char *of)
+{
+	return strcmp(name, wanted) == 0 && strcmp(signature, of) == 0;
 }
 
 void JNICALL ja_native_bound(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmethodID method, void *address, void **instead)
@@ -80,11 +116,15 @@ void JNICALL ja_native_bound(jvmtiEnv *jvmti, JNIEnv *jni, jthread thread, jmeth
 	(void)thread;
 	if ((*jvmti)->GetMethodName(jvmti, method, &name, &signature, NULL) != JVMTI_ERROR_NONE)
 		return;
-	if (!real_park && strcmp(name, "park") == 0 && strcmp(signature, "(ZJ)V") == 0) {
+	if (!real_park && is(name, signature, "park", "(ZJ)V")) {
 		real_park = (park_fn *)address;
 		*instead = (void *)park;
-		(*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_NATIVE_METHOD_BIND, NULL);
+	} else if (!real_unpark && is(name, signature, "unpark", "(Ljava/lang/Object;)V")) {
+		real_unpark = (unpark_fn *)address;
+		*instead = (void *)unpark;
 	}
+	if (real_park && real_unpark)
+		(*jvmti)->SetEventNotificationMode(jvmti, JVMTI_DISABLE, JVMTI_EVENT_NATIVE_METHOD_BIND, NULL);
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)name);
 	(*jvmti)->Deallocate(jvmti, (unsigned char *)signature);
 }

@@ -157,3 +157,41 @@ def test_parked_threads(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
     assert any("ConditionObject" in one["name"] and one["idle_waits"] for one in jobs)
     assert all(one["waits"] == 0 for one in jobs)
     assert "deadlock" not in {one["kind"] for one in run.check["findings"]}
+
+
+def _wakers(found: Any) -> set[tuple[str, str]]:
+    return {(one["name"], one["site"]) for one in found["wakers"]}
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_who_wakes_parked_threads(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
+    """The thread that lets go of a lock, gives a permit or has work, where its own code does so."""
+    run = _record(ptt, classes, trace_dir, program="Parks")
+    till = run.object("java-lock", "java.util.concurrent.locks.ReentrantLock")
+    assert _wakers(till) == {("main", "Parks.main (Parks.java:49)")}
+    permits = run.object("java-sync", "java.util.concurrent.Semaphore")
+    assert _wakers(permits) == {("main", "Parks.main (Parks.java:53)")}
+    [jobs] = [one for one in run.report["objects"] if "ConditionObject" in one["name"]]
+    assert ("main", "Parks.main (Parks.java:57)") in _wakers(jobs)
+    assert run.check["findings"] == []
+    assert ptt("verify", trace_dir).returncode == 0
+
+
+def test_who_gives_a_monitor_back(recorded: Run) -> None:
+    account = recorded.object("java-monitor", "Waits$Account")
+    assert [one["name"] for one in account["wakers"]] == ["main"]
+
+
+@pytest.mark.usefixtures("native_in_process")
+def test_machines_that_a_script_starts(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
+    """One of `java`, and one of another command of the JDK; neither says anything of it."""
+    script = trace_dir.with_name("start")
+    source = PROGRAMS / "Waits.java"
+    script.write_text(f"#!/bin/sh\njavac -d . {source} && exec java -cp {classes} Parks\n")
+    script.chmod(0o755)
+    done = ptt("record", "-q", "-o", trace_dir, "--", script, cwd=trace_dir.parent)
+    assert (done.stdout, done.stderr) == ("", "")
+    with nptltrace.open(trace_dir) as run:
+        assert "java-lock" in {one["kind"] for one in run.report()["objects"]}
+        [machine] = [one for one in run.check()["uncovered"] if "libjvm" in one["module"]]
+    assert "waits are seen" in machine["why"]

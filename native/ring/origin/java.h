@@ -2,7 +2,7 @@
 /* java.h - what the tracer offers to the agent in a Java virtual machine: waits that only the machine knows of. */
 /*
  * The agent calls these in the thread that waits, at the beginning and at the end of the wait. An object is known by a number,
- * since the collector of garbage moves it; what is taken and given back without a wait is not seen. Weak: where no tracer
+ * since the collector of garbage moves it; what is taken, or given back to nobody, is not seen. Weak: where no tracer
  * is loaded they are null.
  */
 #ifndef PTT_JAVA_H
@@ -53,6 +53,9 @@ extern void __nptl_trace_java_wait(struct ptt_java_wait *wait) __attribute__((we
 
 /* @result: 0, ETIMEDOUT, or ECANCELED where nobody knows how it ended */
 extern void __nptl_trace_java_waited(const struct ptt_java_wait *wait, int result) __attribute__((weak));
+
+/* The calling thread is about to wake one that waits; of @wait kind, object and frames say for what, and from where. */
+extern void __nptl_trace_java_wake(struct ptt_java_wait *wait) __attribute__((weak));
 
 /* The name that Java has for the calling thread; the kernel's has 15 bytes at most. */
 extern void __nptl_trace_java_name(const char *name) __attribute__((weak));

@@ -101,23 +101,28 @@ static const char *parse(const char *value)
 	return NULL;
 }
 
-/* Our own handlers lie in a directory beside this library. @file is a name without directory. */
-static void *open_beside_us(const char *file)
+bool ptt_path_beside_us(const char *file, char *path, size_t size)
 {
-	char path[PATH_MAX];
 	Dl_info self;
 	const char *slash;
 	int n;
 
 	if (!dladdr(&__nptl_trace_enabled, &self) || !self.dli_fname)
-		return NULL;
+		return false;
 	slash = strrchr(self.dli_fname, '/');
 	if (!slash)
-		return NULL;
-	n = snprintf(path, sizeof(path), "%.*s/handlers/%s", (int)(slash - self.dli_fname), self.dli_fname, file);
-	if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK) < 0)
-		return NULL;
-	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		return false;
+	n = snprintf(path, size, "%.*s/%s", (int)(slash - self.dli_fname), self.dli_fname, file);
+	return n > 0 && (size_t)n < size && access(path, R_OK) == 0;
+}
+
+/* Our own handlers lie in a directory beside this library. @file is a name without directory. */
+static void *open_beside_us(const char *file)
+{
+	char name[NAME_MAX + 32], path[PATH_MAX];
+
+	snprintf(name, sizeof(name), "handlers/%s", file);
+	return ptt_path_beside_us(name, path, sizeof(path)) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
 /* Beside us, else where the dynamic linker looks. */
@@ -177,7 +182,7 @@ static bool load(void)
 }
 
 /* The value of @key in the tracing argument, items of which are "key=value" joined by ';'. */
-static bool tracing_option(const char *key, char *value, size_t size)
+bool ptt_tracing_option(const char *key, char *value, size_t size)
 {
 	const char *at = handler.tracing_arg;
 	size_t length = strlen(key);
@@ -205,7 +210,7 @@ bool ptt_load_handler(const char *variable)
 		complain(fault, variable);
 	if (fault || !load())
 		return false;
-	if (tracing_option("filter", filter, sizeof(filter)))
+	if (ptt_tracing_option("filter", filter, sizeof(filter)))
 		ptt_getevent = ptt_filter(filter, ptt_getevent);
 	return true;
 }
@@ -226,7 +231,7 @@ static void share_control(void)
 {
 	static char directory[PATH_MAX];
 
-	if (tracing_option("control", directory, sizeof(directory)))
+	if (ptt_tracing_option("control", directory, sizeof(directory)))
 		ptt_map_control(directory);
 }
 
@@ -234,7 +239,7 @@ void ptt_report_uncovered(void)
 {
 	static char directory[PATH_MAX], path[PATH_MAX + 32];
 
-	if (!tracing_option("control", directory, sizeof(directory)))
+	if (!ptt_tracing_option("control", directory, sizeof(directory)))
 		return;
 	snprintf(path, sizeof(path), "%s/uncovered-%u-%d", directory, ptt_pid_namespace(PTT_OWN_PID_NAMESPACE),
 		 (int)ptt_pid);
@@ -243,7 +248,7 @@ void ptt_report_uncovered(void)
 
 bool ptt_session_directory(char *path, size_t size)
 {
-	return __nptl_trace_enabled && tracing_option("control", path, size);
+	return __nptl_trace_enabled && ptt_tracing_option("control", path, size);
 }
 
 uintptr_t ptt_handler_address(void)
@@ -255,7 +260,7 @@ bool ptt_traces_children(void)
 {
 	char children[4];
 
-	return !tracing_option("children", children, sizeof(children)) || children[0] != '0';
+	return !ptt_tracing_option("children", children, sizeof(children)) || children[0] != '0';
 }
 
 void ptt_begin_levels(void)

@@ -99,6 +99,21 @@ EXPORT void __nptl_trace_java_waited(const struct ptt_java_wait *wait, int resul
 	report_waited(wait, object_of(wait), result, ptt_now_ns() - wait->began);
 }
 
+EXPORT void __nptl_trace_java_wake(struct ptt_java_wait *wait)
+{
+	const void *object = object_of(wait);
+
+	wait->site = CALL_SITE;
+	ptt_java_now = wait;
+	if (is_for_lock(wait) && must_trace(MUTEX, MUTEX_FREE)) {
+		EMIT(MUTEX, MUTEX_FREE, object, wait->site);
+		ptt_held++; /* it was not seen when it was taken */
+	} else if (!is_for_lock(wait)) {
+		REPORT_WITH(FUTEX, FUTEX_WAKE, futex_wake, object, wait->site, .op = FUTEX_WAKE_PRIVATE, .count = 1);
+	}
+	ptt_java_now = NULL;
+}
+
 EXPORT void __nptl_trace_java_name(const char *name)
 {
 	if (must_trace(THREAD, THREAD_NAME))

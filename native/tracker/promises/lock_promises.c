@@ -315,8 +315,8 @@ void vf_release(struct ptt_verify *v, const struct tk_event *e)
 		t->call.freed = true;
 	if (t->cond.in.id && kind == PTT_KIND_MUTEX)
 		vf_cond_mutex_freed(v, t, o, e->ts);
-	if (unlikely(o->flags & VF_MISUSED))
-		return;
+	if (unlikely(o->flags & VF_MISUSED) || tk_is_numbered(e->object))
+		return; /* or nobody said that it was taken */
 	h = vf_hold_of(v, o, e->thread);
 	if (likely(h))
 		release_own(v, e, o, h);

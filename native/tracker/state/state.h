@@ -235,7 +235,7 @@ uint32_t tk_init(struct tracker *t, const struct tk_event *e);
 /* tk_destroy - the object that an event destroys; 0 where it is a named semaphore that stays open. */
 uint32_t tk_destroy(struct tracker *t, const struct tk_event *e);
 
-/* tk_is_numbered - what stands for an object is its number: of such a one only waits are recorded. */
+/* tk_is_numbered - what stands for an object is its number: of such a one waits are recorded, and what ends them. */
 static inline bool tk_is_numbered(uint64_t address)
 {
 	return PTT_IS_NUMBERED(address & PTT_OBJECT_MASK);

@@ -237,6 +237,8 @@ def environment(
         items.insert(0, f"level={options.levels.argument}")
     if options.filter is not None:
         items.insert(0, f"filter={options.filter.argument}")
+    if options.java:
+        items.append(f"java={options.buffers.stack_depth}")
     env = dict(os.environ)
     env["LD_PRELOAD"] = _paths.preload_list(env.get("LD_PRELOAD"), locks)
     # AddressSanitizer does not start behind a preloaded library unless it is set not to mind.

@@ -21,7 +21,6 @@ from nptltrace.recording.drains import NoDrain, RingDrain
 from nptltrace.recording.files.session import SessionDir, left_overs, make_trace_dir, start_time
 from nptltrace.recording.files.tracedir import Clockwork, TraceDir
 from nptltrace.recording.interrupts import Interrupts
-from nptltrace.recording.java import with_agent
 from nptltrace.recording.settings.levels import HIGHEST
 
 TYPE_CHECKING = False
@@ -177,7 +176,7 @@ class _Recorder:
         for left in left_overs():
             hint = f"`ptt recover {left.trace}` finishes it"
             _say(self._options, f"the recording of {left.trace} was killed; {hint}")
-        child = launch.Child.start(self._program, with_agent(self._options, self._program))
+        child = launch.Child.start(self._program, self._options.command)
         try:
             trace = self._make_trace_dir(child)
         except BaseException:

@@ -215,11 +215,18 @@ static void divide(struct ptt_model *m, const struct md_wait *w, bool known, str
 	}
 }
 
+/* Of what is taken and given back unseen, the last thread known to have it has given it back, and when is not known. */
+static uint32_t last_to_have(const struct ptt_model *m, const struct tk_event *e, const struct md_object *o)
+{
+	return o->tail && tk_is_numbered(e->object) ? MD_BLAME(m, o->tail)->thread : 0;
+}
+
 void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object)
 {
 	struct md_object *o = MD_OBJECT(m, object);
 	struct md_end end = md_end_of(e, PTT_CONTENDED, -1);
 	struct md_wait w;
+	uint32_t last = last_to_have(m, e, o);
 	bool known = md_wait_take(m, e, object, &w);
 
 	if (!known && end.dur <= 0)
@@ -242,6 +249,10 @@ void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t obje
 		end.wake_kind = o->pub.kind == PTT_KIND_ONCE ? PTT_WAKE_ONCE :
 				o->pub.kind == PTT_KIND_SEM  ? PTT_WAKE_POST :
 							       PTT_WAKE_RELEASE;
+	} else if (last && last != e->thread) {
+		end.waker = last;
+		end.wake = e->ts;
+		end.wake_kind = PTT_WAKE_RELEASE;
 	}
 	md_wait_account(m, &w, &end);
 }

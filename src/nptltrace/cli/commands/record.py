@@ -108,8 +108,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--no-java", dest="java", action="store_false",
-        help="do not load an agent into Java's virtual machine, which records waits for its "
-        "monitors and locks where CMD is java",
+        help="do not load an agent into Java's virtual machines, which records waits for their "
+        "monitors and locks",
     )  # fmt: skip
     add(
         "--no-bundle", dest="bundle", action="store_false",

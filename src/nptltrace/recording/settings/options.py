@@ -123,7 +123,7 @@ class RecordOptions(Values):
         locks: The functions of the user's own locks; None = there are none.
         buffers: Sizes and policies.
         children: Follow child processes.
-        java: Load an agent into Java's virtual machine, if that is the program.
+        java: Load an agent into Java's virtual machines.
         original: Run the program untraced.
         verbosity: How much to say on stderr: -1 nothing but errors, 0 the result, 1 more.
     """

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* launcher.c - Java's launcher: gives the virtual machine that it starts the agent which knows of its waits. */
+/*
+ * The commands of a JDK, `java` and others, call JLI_Launch() of their library, with the arguments that there are in the end:
+ * what files and the environment say is among them. So a machine gets its agent however deep in scripts it is started, and
+ * says nothing of it, as it would of an option in its environment.
+ */
+#include <alloca.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "handler.h"
+
+#define AGENT "libpttjava.so"
+#define OF_COMMANDS "-J" /* before an option that is for the machine, of all commands but `java` itself */
+
+typedef int launch(int argc, char **argv, int jargc, const char **jargv, int appclassc, const char **appclassv,
+		   const char *full_version, const char *version, const char *program, const char *launcher,
+		   unsigned char java_args, unsigned char wildcards, unsigned char windows, int ergonomics);
+
+EXPORT launch JLI_Launch;
+
+/* One that is to write an archive of its classes refuses to run with an agent, and one has it that was given it before. */
+static bool forbids(const char *word)
+{
+	static const char *const archives[] = {
+		"-Xshare:dump", "-XX:ArchiveClassesAtExit", "-XX:+AutoCreateSharedArchive", "-XX:AOTMode=record",
+		"-XX:AOTMode=create", "-XX:AOTCacheOutput",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(archives) / sizeof(*archives); i++)
+		if (strstr(word, archives[i]))
+			return true;
+	return strstr(word, AGENT);
+}
+
+static bool forbidden_by_environment(void)
+{
+	static const char *const variables[] = {"JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"};
+	size_t i;
+
+	for (i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value && forbids(value))
+			return true;
+	}
+	return false;
+}
+
+/* The machine takes what is before the first equals sign for the path. Return: false if there is to be no agent. */
+static bool make_option(char *option, size_t size, bool of_command)
+{
+	char path[PATH_MAX], depth[8];
+	int n;
+
+	if (!__nptl_trace_enabled || !ptt_tracing_option("java", depth, sizeof(depth)) ||
+	    !ptt_path_beside_us(AGENT, path, sizeof(path)) || strchr(path, '='))
+		return false;
+	n = snprintf(option, size, "%s-agentpath:%s=%s", of_command ? OF_COMMANDS : "", path, depth);
+	return n > 0 && (size_t)n < size;
+}
+
+/* Java 8, which calls itself 1.8, has no interface that the agent could use. */
+static bool takes_agent(int argc, char **argv, const char *version)
+{
+	int i;
+
+	for (i = 0; i < argc; i++)
+		if (forbids(argv[i]))
+			return false;
+	return argc > 0 && version && strncmp(version, "1.", 2) != 0 && !forbidden_by_environment();
+}
+
+EXPORT int JLI_Launch(int argc, char **argv, int jargc, const char **jargv, int appclassc, const char **appclassv,
+		      const char *full_version, const char *version, const char *program, const char *launcher,
+		      unsigned char java_args, unsigned char wildcards, unsigned char windows, int ergonomics)
+{
+	launch *real = (launch *)dlsym(RTLD_NEXT, "JLI_Launch");
+	char option[PATH_MAX + 64];
+
+	if (!real)
+		return 1;
+	if (takes_agent(argc, argv, full_version) && make_option(option, sizeof(option), java_args)) {
+		char **longer = alloca(((size_t)argc + 2) * sizeof(*longer));
+
+		longer[0] = argv[0];
+		longer[1] = option;
+		memcpy(longer + 2, argv + 1, (size_t)argc * sizeof(*longer)); /* with the NULL at their end */
+		argv = longer;
+		argc++;
+	}
+	return real(argc, argv, jargc, jargv, appclassc, appclassv, full_version, version, program, launcher, java_args,
+		    wildcards, windows, ergonomics);
+}
