@@ -279,7 +279,7 @@ class Traceset(Reader):
             if (suspects or not one.suspect)
             and scope.includes(one.ts_ns, one.process, one.threads, one.objects, one.sites)
         ]
-        return findings_document(chosen, self.source.uncovered(), found.futex_waits)
+        return findings_document(chosen, found.uncovered, found.futex_waits)
 
     def diff(
         self, after: Traceset | Sequence[Traceset], *, before: Sequence[Traceset] = (),

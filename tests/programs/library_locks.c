@@ -33,6 +33,19 @@ void take_lock(union lock *lock) __asm__("_ZN6QMutex4lockEv");
 void give_lock(union lock *lock) __asm__("_ZN6QMutex6unlockEv");
 #define TAKE take_lock
 #define GIVE give_lock
+struct cond {
+	void *pointer;
+};
+void make_cond(struct cond *cond) __asm__("_ZN14QWaitConditionC1Ev");
+int wait_for(struct cond *cond, union lock *lock, unsigned long limit) __asm__("_ZN14QWaitCondition4waitEP6QMutexm");
+void g_cond_signal(struct cond *cond) __asm__("_ZN14QWaitCondition7wakeOneEv");
+#define g_cond_wait(cond, lock) wait_for(cond, lock, -1UL)
+#define CONDITION
+static struct cond cond;
+static __attribute__((constructor)) void init_cond(void)
+{
+	make_cond(&cond);
+}
 #elif defined(QT_RW)
 union lock {
 	void *pointer;

@@ -61,6 +61,48 @@ static void work(void)
 	__asm__ volatile("" ::: "memory");
 }
 
+static int taken[2];
+
+static void say(int number)
+{
+	__atomic_store_n(&taken[number], 1, __ATOMIC_RELEASE);
+}
+
+static void await(int number)
+{
+	while (!__atomic_load_n(&taken[number], __ATOMIC_ACQUIRE))
+		usleep(100);
+}
+
+/* Two critical sections, each within the other: at once, or one after the other. */
+static void cross(int at_once)
+{
+#pragma omp parallel num_threads(2)
+	if (omp_get_thread_num() == 0) {
+#pragma omp critical(one)
+		{
+			if (at_once) {
+				say(0);
+				await(1);
+				ualarm(LATE, 0);
+			}
+#pragma omp critical(other)
+			work();
+		}
+		say(0);
+	} else {
+		if (!at_once)
+			await(0);
+#pragma omp critical(other)
+		{
+			say(1);
+			await(0);
+#pragma omp critical(one)
+			work();
+		}
+	}
+}
+
 /* Between two regions there is nothing to do. */
 static void pool(void)
 {
@@ -140,6 +182,10 @@ int main(int count, char **what)
 		return 2;
 	if (strcmp(what[1], "contend") == 0)
 		contend();
+	else if (strcmp(what[1], "deadlock") == 0)
+		cross(1);
+	else if (strcmp(what[1], "orders") == 0)
+		cross(0);
 	else if (strcmp(what[1], "end") == 0)
 		end();
 	else if (strcmp(what[1], "pool") == 0)

@@ -286,6 +286,11 @@ uint64_t ptt_check_crowded(const struct ptt_check *c)
 	return c->orders.crowded;
 }
 
+uint64_t ptt_check_nested_semaphores(const struct ptt_check *c, uint32_t process)
+{
+	return process < c->t.process_count ? CK_PROCESS(c, process)->nested : 0;
+}
+
 uint64_t ptt_check_futex_waits(const struct ptt_check *c)
 {
 	return c->futex_waits;

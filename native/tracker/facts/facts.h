@@ -82,6 +82,7 @@ struct ck_thread {
 	uint32_t late_next; /* in the list of its process */
 	uint64_t cond_mutex; /* address of the mutex that a wait which has just begun will release */
 	bool locked;	     /* a mutex, since it last woke anybody */
+	uint32_t units;	     /* it has so many semaphores that are used as locks */
 	struct tk_sched sched;
 	struct tk_sched_mark called; /* when it made the system call in which it is, */
 	int64_t call_ns;
@@ -104,6 +105,7 @@ struct ck_process {
 	uint32_t late;	 /* threads that may be what others wait for at a barrier; known at the end */
 	struct ck_last forked; /* thread: of the parent, which made it by fork() */
 	uint64_t stack; /* of the first thread: from here on; 0: not known */
+	uint64_t nested; /* how often a thread took a semaphore that is used as a lock while it had another one */
 	uint64_t *memory; /* pairs of addresses */
 	uint32_t memory_count;
 };

@@ -98,6 +98,21 @@ void ck_lock_waited(struct ptt_check *c, const struct tk_event *e, uint32_t obje
 
 /* ---- semaphores that are used as locks ---- */
 
+/* In which order a thread takes them is not kept: whether it has one to itself is known only when it gives it back. */
+static void have_unit(struct ptt_check *c, const struct tk_event *e, const struct ck_object *o)
+{
+	if (o->flags & CK_AS_LOCK && CK_THREAD(c, e->thread)->units++)
+		CK_PROCESS(c, e->process)->nested++;
+}
+
+static void have_unit_no_more(struct ptt_check *c, const struct ck_object *o)
+{
+	struct ck_thread *t = CK_THREAD(c, o->sem_hold);
+
+	if (o->flags & CK_AS_LOCK && o->sem_hold && t->units)
+		t->units--;
+}
+
 void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 {
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
@@ -111,8 +126,10 @@ void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 		ck_lock_waited(c, e, CK_WAITING(c, wait)->object);
 		tk_wake_use(&c->t, object, TK_NEVER);
 	}
+	have_unit_no_more(c, o);
 	if (o->sem_hold)
 		o->flags &= ~CK_AS_LOCK;
+	have_unit(c, e, o);
 	o->sem_hold = e->thread;
 	if (o->waiters)
 		ck_asked_for(c, e->thread);
@@ -124,6 +141,7 @@ void ck_sem_post(struct ptt_check *c, const struct tk_event *e)
 	uint32_t object = ck_use(c, e, NPTL_DOMAIN_SEM);
 	struct ck_object *o = CK_OBJECT(c, object);
 
+	have_unit_no_more(c, o);
 	if (o->sem_hold != e->thread)
 		o->flags &= ~CK_AS_LOCK;
 	o->sem_hold = 0;

@@ -171,6 +171,11 @@ PTT_CHECK_API int ptt_check_table(const struct ptt_check *check, uint32_t which,
 PTT_CHECK_API uint64_t ptt_check_lost(const struct ptt_check *check);
 /* ptt_check_crowded - how often a lock was asked for by a thread that held too many others to keep the orders. */
 PTT_CHECK_API uint64_t ptt_check_crowded(const struct ptt_check *check);
+/*
+ * ptt_check_nested_semaphores - how often threads of a process took a semaphore that is used as a lock while they had another one:
+ * in which orders is not judged.
+ */
+PTT_CHECK_API uint64_t ptt_check_nested_semaphores(const struct ptt_check *check, uint32_t process);
 /* ptt_check_futex_waits - waits by system call, for locks that are not the thread library's: they are not judged. */
 PTT_CHECK_API uint64_t ptt_check_futex_waits(const struct ptt_check *check);
 

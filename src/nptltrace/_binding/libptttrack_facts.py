@@ -101,6 +101,14 @@ class Check(Handle):
         """How often a lock was asked for while too many others were held to keep the orders."""
         return int(self._lib.ptt_check_crowded(self.handle))
 
+    def nested_semaphores(self, process: int) -> int:
+        """Return how often threads took a semaphore that is used as a lock while they had one.
+
+        Args:
+            process: Number of the process.
+        """
+        return int(self._lib.ptt_check_nested_semaphores(self.handle, process))
+
     @property
     def futex_waits(self) -> int:
         """Waits for locks that are not the thread library's, which are not judged."""

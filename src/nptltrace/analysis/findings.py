@@ -6,7 +6,7 @@ What is a finding, and of which kind, the modules of `nptltrace.findings` say; h
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["SCHEMA", "Finding", "Findings", "checked", "find", "findings", "findings_of"]
+
+_UNJUDGED = "semaphores are locks in it: in which order they are taken is not judged"
 
 SCHEMA = pa.schema(
     [
@@ -103,6 +105,7 @@ class Findings:
         lost: Events that are missing.
         partial: What does not stand without the missing ones was left out.
         futex_waits: Waits by system call, for locks of other libraries: they are not judged.
+        uncovered: Modules of which not all is judged, and why, as `Source.uncovered` has them.
         crowded: How often a lock was asked for while so many were held that orders are not judged.
         failures: Kinds that users added and that could not be looked for, each with the reason.
     """
@@ -111,6 +114,7 @@ class Findings:
     lost: int
     partial: bool
     futex_waits: int
+    uncovered: list[dict[str, Any]]
     crowded: int
     failures: list[str]
 
@@ -195,9 +199,20 @@ def findings_of(
         lost=checker.lost,
         partial=checker.partial,
         futex_waits=checker.check.futex_waits,
+        uncovered=[*source.uncovered(), *_unjudged(source, checker)],
         crowded=checker.check.crowded,
         failures=failures,
     )
+
+
+def _unjudged(source: Source, checker: Checker) -> list[dict[str, Any]]:
+    """Return the programs that take semaphores as locks, one while they have another."""
+    programs = dict.fromkeys(
+        process.exe
+        for number, process in enumerate(source.processes())
+        if checker.check.nested_semaphores(number)
+    )
+    return [{"module": program, "why": _UNJUDGED} for program in programs]
 
 
 def _findings(kind: Kind, trace: TraceData, facts: Facts) -> list[Finding]:

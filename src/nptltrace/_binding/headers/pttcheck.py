@@ -133,5 +133,6 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_check_table": (i32, (p, u32, p)),
     "ptt_check_lost": (u64, (p,)),
     "ptt_check_crowded": (u64, (p,)),
+    "ptt_check_nested_semaphores": (u64, (p, u32)),
     "ptt_check_futex_waits": (u64, (p,)),
 }

@@ -164,9 +164,9 @@ def _print(
         # errors first: why a program hangs is not to be looked for behind what might be better
         for found in sorted(chosen, key=lambda found: found.severity != "error"):
             write_lines(check_text.finding(found, stacks=args.verbosity > 0))
-        write_lines(check_text.summary(chosen, _name(source), _unseen(source, result)))
+        write_lines(check_text.summary(chosen, _name(source), _unseen(result)))
     elif args.format == "json":
-        write_json(findings_document(chosen, source.uncovered(), result.futex_waits))
+        write_json(findings_document(chosen, result.uncovered, result.futex_waits))
     elif args.format == "sarif":
         write_json(sarif.sarif_document(chosen, symbols.named(), Path(args.source_root)))
     else:
@@ -177,11 +177,11 @@ def _name(source: Source) -> str:
     return ", ".join(str(path) for path in source.paths())
 
 
-def _unseen(source: Source, result: Findings) -> list[str]:
+def _unseen(result: Findings) -> list[str]:
     """Return what findings do not judge, a sentence each."""
     from nptltrace.cli.output.text.not_covered import futexes, modules
 
-    return [*futexes(result.futex_waits), *modules(source.uncovered())]
+    return [*futexes(result.futex_waits), *modules(result.uncovered)]
 
 
 def _follow(
@@ -237,7 +237,7 @@ def _follow(
     if args.format != "text":
         _print(args, source, symbols, result, chosen)
     else:
-        write_lines(check_text.summary(chosen, _name(source), _unseen(source, result)))
+        write_lines(check_text.summary(chosen, _name(source), _unseen(result)))
     return _status(result, chosen)
 
 

@@ -163,7 +163,7 @@ class Whole:
         source.learn_threads()
         result = findings_of(source, symbols, checker)
         found = [one for one in result.findings if not one.suspect]
-        document: Any = findings_document(found, source.uncovered(), result.futex_waits)
+        document: Any = findings_document(found, result.uncovered, result.futex_waits)
         document |= {"rows": [], "lost": result.lost, "partial": result.partial}
         document |= {"kinds": list(kinds()), "failures": result.failures}
         self.cycles = _orders_of(lock_cycles(source, checker.check))
