@@ -185,7 +185,7 @@ AT(wanted_mode, 57); AT(blocked, 58); AT(tries, 59); AT(reserved, 60);
 SIZE(120); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(ready_ns, 32);
 AT(id, 40); AT(parent, 48); AT(chain, 56); AT(thread, 64); AT(object, 68); AT(site, 72);
 AT(owner, 76); AT(owner_site, 80); AT(waker, 84); AT(waker_site, 88); AT(queue_depth, 92);
-AT(result, 96); AT(stack, 100); AT(owner_stack, 104); AT(waker_stack, 108); AT(reserved, 112);
+AT(result, 96); AT(stack, 100); AT(owner_stack, 104); AT(waker_stack, 108); AT(holder_stack, 112);
 AT(wait_class, 116); AT(kind, 117); AT(mode, 118); AT(open, 119);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_hold
@@ -246,7 +246,7 @@ AT(depth, 36); AT(wait, 40); AT(lane, 44); AT(state, 46); AT(flags, 47);
 #define LAYOUT struct ptt_detail_wait
 SIZE(80); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(parent, 32);
 AT(thread, 36); AT(object, 40); AT(site, 44); AT(owner, 48); AT(owner_site, 52); AT(waker, 56);
-AT(waker_site, 60); AT(stack, 64); AT(owner_stack, 68); AT(queue_depth, 72); AT(result, 74);
+AT(waker_site, 60); AT(stack, 64); AT(holder_stack, 68); AT(queue_depth, 72); AT(result, 74);
 AT(wait_class, 76); AT(kind, 77); AT(mode, 78); AT(open, 79);
 #undef LAYOUT
 #define LAYOUT struct ptt_detail_bin

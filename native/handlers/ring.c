@@ -282,7 +282,10 @@ static __attribute__((noinline)) void put_with_stack(uint64_t id, uint64_t w1, v
 	struct ptt_slot stack;
 	uint32_t count = ptt_stack_find((uint32_t)id, w1 & PTT_OBJECT_MASK, site, &stack);
 
-	ptt_ring_put_slow(id, w1, &stack, count, fence);
+	if (count)
+		ptt_ring_put_slow(id, w1, &stack, count, fence);
+	else
+		ptt_ring_put1(ptt_ring_self, id, w1, fence);
 }
 
 /* One whose fence is decided, and that may have a stack. */

@@ -27,6 +27,8 @@ static enum ptt_stack_when when_of_lock(const struct ptt_event_type *type)
 		return PTT_STACK_WAITED;
 	if (strncmp(type->role, "acquire", 7) == 0)
 		return type->field_count ? PTT_STACK_WAITED : PTT_STACK_TAKES;
+	if (is(type, "release") && type->id >> 6 == NPTL_DOMAIN_MUTEX)
+		return PTT_STACK_WAKES;
 	return is(type, "release") || is(type, "wake") ? PTT_STACK_RELEASES : PTT_STACK_NEVER;
 }
 
@@ -85,7 +87,7 @@ bool ptt_stack_needs_look(uint32_t id)
 }
 
 /* Is the event's stack wanted? Keeps account of the objects that threads wait for. */
-static bool is_wanted(enum ptt_stack_when which, uint64_t object)
+static bool is_wanted(enum ptt_stack_when which, uint64_t object, void *site)
 {
 	switch (which) {
 	case PTT_STACK_NEVER:
@@ -99,9 +101,11 @@ static bool is_wanted(enum ptt_stack_when which, uint64_t object)
 		ptt_contended_waited(object);
 		break;
 	case PTT_STACK_TAKES:
-		return ptt_contended_take(object);
+		return ptt_contended_take(object, (uint64_t)(uintptr_t)site);
 	case PTT_STACK_RELEASES:
 		return ptt_contended_release(object);
+	case PTT_STACK_WAKES:
+		return ptt_contended_wakes(object);
 	}
 	return false;
 }
@@ -110,7 +114,7 @@ uint32_t ptt_stack_find(uint32_t id, uint64_t object, void *site, struct ptt_slo
 {
 	uint32_t stack = PTT_STACK_NONE;
 
-	if (is_wanted((enum ptt_stack_when)ptt_stack_when[id], object))
+	if (is_wanted((enum ptt_stack_when)ptt_stack_when[id], object, site))
 		stack = ptt_ring_stack(site);
 	if (stack == PTT_STACK_NONE)
 		return 0;

@@ -17,6 +17,7 @@ enum ptt_stack_when {
 	PTT_STACK_WAITED,   /* never, for the stack is that of the wait which it ends */
 	PTT_STACK_TAKES,    /* if others have waited for the lock lately */
 	PTT_STACK_RELEASES, /* if somebody waits for it */
+	PTT_STACK_WAKES,    /* the same, of a mutex */
 };
 
 /* ptt_stack_choose - decide by what the session wants; once it is joined. */

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 PROGRAM = ROOT / "tests" / "programs" / "python_ping_pong.py"
 # Of the instructions outside the kernel, which has more to do to switch threads than both.
-# How often threads wait, and so how many stacks there are, is not the same twice.
-BOUND = 1.15
+# How often threads wait, and so how many stacks there are, is not the same twice. Under valgrind
+# time goes by fifty times as fast: each acquisition has a stack, as else one of several has.
+BOUND = 1.35
 
 
 def instructions(record: Recorder, log: Path, python: str) -> int:

@@ -157,6 +157,64 @@ def test_waiter_and_holder(compile_c: Compiler, record: Recorder, options: tuple
     assert len({wait["pid"] for wait in stacks.waits}) == 2
 
 
+# The holder takes a mutex again and again, and before one of the releases somebody waits for it.
+HOT = """
+#include "show.h"
+#include <pthread.h>
+#include <sched.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int comer, had, over;
+#define CALLS(name, what) __attribute__((noinline)) void name(void) { what; __asm__ volatile(""); }
+CALLS(take, pthread_mutex_lock(&lock))
+CALLS(give, pthread_mutex_unlock(&lock))
+CALLS(keeps, take(); give())
+static void *wants(void *arg)
+{
+	__atomic_store_n(&comer, gettid(), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) {
+		take();
+		__atomic_store_n(&had, 1, __ATOMIC_RELEASE);
+		give();
+		while (__atomic_load_n(&had, __ATOMIC_ACQUIRE) && !__atomic_load_n(&over, __ATOMIC_ACQUIRE))
+			sched_yield(); /* sleeps for nothing but the mutex */
+	}
+	return arg;
+}
+int main(void)
+{
+	pthread_t thread;
+	take();
+	pthread_create(&thread, NULL, wants, NULL);
+	while (!__atomic_load_n(&comer, __ATOMIC_ACQUIRE))
+		nap();
+	for (int i = 0; i < 20; i++) {
+		await_asleep(comer);
+		give();
+		for (int j = 0; !__atomic_load_n(&had, __ATOMIC_ACQUIRE); j++)
+			j < 50 ? keeps() : (void)sched_yield();
+		for (int j = 0; j < 20; j++)
+			keeps();
+		take();
+		__atomic_store_n(&had, 0, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&over, 1, __ATOMIC_RELEASE);
+	give();
+	pthread_join(thread, NULL);
+	return 0;
+}
+"""
+
+
+def test_holder_of_a_mutex_that_is_taken_all_the_time(
+    compile_c: Compiler, record: Recorder
+) -> None:
+    program = compile_c(HOT, f"-I{PROGRAMS}")
+    stacks = _Stacks(record(program), program.name)
+    waits = [w for w in stacks.waits if w["class"] == "contended" and w["owner_tid"] == w["pid"]]
+    assert len(waits) >= 20
+    assert all("main" in stacks.names(w["holder_stack_id"]) for w in waits)
+
+
 # Calls at the same place on the stack, by one way and by the other; and the next thread in it.
 SAME_PLACE = """
 #include <pthread.h>

@@ -15,7 +15,10 @@
 
 #define PTT_CONTENDED_BITS 12
 
-/* object:48 waiters:8 calm:8, how many stacks of acquisitions without a wait are still taken */
+/*
+ * object:48 waiters:8 calm:7 owed:1 - how many stacks of acquisitions without a wait are still recorded; no release since the last
+ * wait began has had its own
+ */
 extern uint64_t ptt_contended_table[1u << PTT_CONTENDED_BITS] __attribute__((visibility("hidden")));
 
 static inline uint64_t *ptt_contended_entry(uint64_t object)
@@ -38,10 +41,16 @@ void ptt_contended_wait(uint64_t object) __attribute__((visibility("hidden")));
 /* ptt_contended_waited - it waits no longer. */
 void ptt_contended_waited(uint64_t object) __attribute__((visibility("hidden")));
 
-/* ptt_contended_take - a thread took @object without waiting. Return: is its stack wanted, for others waited lately? */
-bool ptt_contended_take(uint64_t object) __attribute__((visibility("hidden")));
+/* ptt_contended_take - a thread took @object at @site without waiting. Return: is its stack wanted, for others waited lately? */
+bool ptt_contended_take(uint64_t object, uint64_t site) __attribute__((visibility("hidden")));
 
 /* ptt_contended_release - Return: does anybody wait for what is about to be released? */
 bool ptt_contended_release(uint64_t object) __attribute__((visibility("hidden")));
+
+/*
+ * ptt_contended_wakes - the same, of a mutex that the calling thread holds: is there a waiter that sleeps? One that has been woken, but
+ * has not run yet, waits for no release: others that take and release the mutex meanwhile do not keep it.
+ */
+bool ptt_contended_wakes(uint64_t object) __attribute__((visibility("hidden")));
 
 #endif

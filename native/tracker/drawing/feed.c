@@ -155,7 +155,7 @@ static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 		.waker = w->waker,
 		.waker_site = w->waker_site,
 		.stack = w->stack,
-		.owner_stack = w->owner_stack || w->waker != w->owner ? w->owner_stack : w->waker_stack,
+		.holder_stack = w->holder_stack,
 		.queue_depth = w->queue_depth < UINT16_MAX ? (uint16_t)w->queue_depth : UINT16_MAX,
 		.result = (int16_t)w->result,
 		.wait_class = w->wait_class,

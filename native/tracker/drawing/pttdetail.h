@@ -82,7 +82,7 @@ struct ptt_detail_wait {
 	uint32_t waker;
 	uint32_t waker_site;
 	uint32_t stack; /* number in its process; 0 = not known */
-	uint32_t owner_stack; /* of taking the object, or else of the release that ended the wait */
+	uint32_t holder_stack; /* as in struct ptt_model_wait */
 	uint16_t queue_depth;
 	int16_t result;
 	uint8_t wait_class;

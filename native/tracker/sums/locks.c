@@ -144,6 +144,18 @@ static void released_unseen(struct ptt_model *m, const struct tk_event *e, struc
 	md_log_add(m, o, (struct md_log_entry){ o->pub.release_ns, e->ts, e->thread, 0 });
 }
 
+/* So many of the latest waiters learn where their owner has released the lock. */
+#define RELEASE_SEEN_MAX 64u
+
+static __attribute__((cold, noinline)) void note_release_stack(struct ptt_model *m, const struct md_object *o, const struct tk_event *e)
+{
+	uint32_t left = RELEASE_SEEN_MAX;
+
+	for (uint32_t i = o->pub.waits; i && left--; i = MD_WAITING(m, i)->object_next)
+		if (MD_WAITING(m, i)->owner == e->thread && !MD_WAITING(m, i)->owner_released)
+			MD_WAITING(m, i)->owner_released = e->stack;
+}
+
 void md_release(struct ptt_model *m, const struct tk_event *e)
 {
 	uint32_t hold = tk_hold_released(&m->t, e), object, pair;
@@ -158,6 +170,8 @@ void md_release(struct ptt_model *m, const struct tk_event *e)
 		hold = MD_OBJECT(m, object)->pub.holds;
 	}
 	o = MD_OBJECT(m, object);
+	if (unlikely(e->stack && o->pub.waits))
+		note_release_stack(m, o, e);
 	if (!hold) {
 		released_unseen(m, e, o);
 		md_no_owner_follows(m, o);

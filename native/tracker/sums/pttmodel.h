@@ -196,7 +196,7 @@ struct ptt_model_wait {
 	uint32_t stack; /* numbers in the processes of those concerned, 0 = unknown */
 	uint32_t owner_stack;  /* where the holder took it */
 	uint32_t waker_stack;
-	uint32_t reserved;
+	uint32_t holder_stack; /* where the holder took it, or where that is not known released it meanwhile */
 	uint8_t wait_class;
 	uint8_t kind;
 	uint8_t mode;

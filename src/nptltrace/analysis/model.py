@@ -620,6 +620,7 @@ def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "stack": _plain(rows["stack"]),
             "owner_stack": _plain(rows["owner_stack"]),
             "waker_stack": _plain(rows["waker_stack"]),
+            "holder_stack": _plain(rows["holder_stack"]),
         }
     )
 

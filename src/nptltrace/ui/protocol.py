@@ -229,7 +229,7 @@ class Wait(TypedDict):
     """A wait. The owner held the object when it began; the waker ended it.
 
     Stacks begin with the call site; the owner's is that of taking the object, or where that is not
-    known of the release that ended the wait.
+    known of its first release of it meanwhile.
 
     A contended one is divided: while the object was held, and until the thread was awake.
     """

@@ -322,6 +322,15 @@ static void sum_waker(struct ptt_model *m, const struct md_wait *w, const struct
 	waker->ns += ns;
 }
 
+static uint32_t holder_stack(const struct md_wait *w, const struct md_end *end)
+{
+	if (w->owner_stack)
+		return w->owner_stack;
+	if (w->owner_released)
+		return w->owner_released;
+	return end->waker == w->owner ? end->waker_stack : 0;
+}
+
 void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
 		 int64_t since, int64_t until)
 {
@@ -349,6 +358,7 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 		.stack = w->stack,
 		.owner_stack = w->owner_stack,
 		.waker_stack = end->waker_stack,
+		.holder_stack = holder_stack(w, end),
 		.result = end->result,
 		.wait_class = end->wait_class,
 		.kind = w->kind,

@@ -304,8 +304,8 @@ _DECLARED = (
             Column("waker_t_ns", "int64", "when the wake-up was given; null when unknown", "ns"),
             Column("queue_depth", "uint32", "waiters of the object, this one included"),
             _stack("stack_id", "the wait"),
-            _stack("holder_stack_id", "the owner's taking it, or where that is not known of the "
-                   "release by it that ended the wait"),
+            _stack("holder_stack_id", "the owner's taking it, or where that is not known of its "
+                   "first release of it meanwhile"),
             Column("chain_id", "uint64", "first wait of the chain of `parent_wait`", "id"),
             Column("parent_wait", "uint64", "wait in which the owner itself was; null for none. It "
                    "has no row if it turned out to be none: the last one at a barrier", "id"),

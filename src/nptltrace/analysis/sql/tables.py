@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from nptltrace._binding.libptttrack_sums import KINDS
 from nptltrace.analysis.identities.sites import Sites
@@ -359,20 +358,8 @@ class TraceTables:
             "owner_stack": self._stack(raw, "owner_site", "owner_process", "owner_stack"),
             "waker_stack": self._stack(raw, "waker_site", "waker_process", "waker_stack"),
             "stack_id": self._stack(raw, "site", stack="stack"),
-            "holder_stack_id": self._holder_stacks(raw),
+            "holder_stack_id": self._stack(raw, "owner_site", "owner_process", "holder_stack"),
         }
-
-    def _holder_stacks(self, raw: pa.Table) -> pa.Array:
-        """Return the stacks of holders: taking it, or else the release that ended the wait."""
-        same = pc.and_(
-            pc.equal(raw["owner_tid"], raw["waker_tid"]),
-            pc.equal(raw["owner_process"], raw["waker_process"]),
-        )
-        released = np.where(_numpy(same.fill_null(fill_value=False)), _numpy(raw["waker_stack"]), 0)
-        taken = _numpy(raw["owner_stack"])
-        numbers = pa.chunked_array([np.where(taken, taken, released)])
-        raw = raw.append_column("holder_stack", numbers)
-        return self._stack(raw, "owner_site", "owner_process", "holder_stack")
 
     def _holds(self, raw: pa.Table) -> dict[str, Any]:
         return {

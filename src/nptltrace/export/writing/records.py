@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libptttrack_sums
-from nptltrace.analysis.report.stacks.both_sides import holder_stacks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +83,7 @@ class Pairs:
         if name == "waits":
             self._lane = self._placed(lanes, WAITS, rows["thread"])
             self._stack = _stacks(processes, rows["thread"], rows["stack"])
-            self._holder_stack = _stacks(processes, rows["owner"], holder_stacks(rows))
+            self._holder_stack = _stacks(processes, rows["owner"], rows["holder_stack"])
         elif name == "holds":
             self._lane = self._placed(lanes, HOLDS, rows["thread"])
             self._stack = _stacks(processes, rows["thread"], rows["stack"])

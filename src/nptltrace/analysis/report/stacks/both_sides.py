@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from nptltrace.trace.source import Source
     from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["BothStacks", "WaitStacks", "holder_stacks"]
+__all__ = ["BothStacks", "WaitStacks"]
 
 _CONTENDED = 0
-_KEYS = ("thread", "object", "site", "stack", "owner", "owner_site", "owner_stack")
+_KEYS = ("thread", "object", "site", "stack", "owner", "owner_site", "holder_stack")
 _SUMS = ("count", "ns", "held_ns")
 _PIECES = 100  # sums to keep before they are made one
 
@@ -39,7 +39,7 @@ class BothStacks:
     Attributes:
         waiter: The frames of the waiters from the call site on as text, the innermost first.
         holder: Those of the holder where it took the object, or where that is not known of the
-            release that ended the wait; none if neither is.
+            first release of it meanwhile; none if neither is.
         waits: How many.
         wait_ns: How long.
         held_ns: The part of it in which the object was held.
@@ -75,7 +75,6 @@ class WaitStacks:
         if not len(rows):
             return
         columns = {name: rows[name] for name in _KEYS} | {
-            "owner_stack": holder_stacks(rows),
             "count": np.ones(len(rows), np.int64),
             "ns": rows["dur_ns"],
             "held_ns": rows["held_ns"],
@@ -113,7 +112,7 @@ class WaitStacks:
         for at in rows:
             row = {name: int(column[at]) for name, column in self._found.items()}
             waiter = self._text(row["thread"], row["stack"], row["site"])
-            holder = self._text(row["owner"], row["owner_stack"], row["owner_site"])
+            holder = self._text(row["owner"], row["holder_stack"], row["owner_site"])
             known = sums.setdefault((waiter, holder), [0] * len(_SUMS))
             for place, name in enumerate(_SUMS):
                 known[place] += row[name]
@@ -135,12 +134,6 @@ class WaitStacks:
         if self._symbols is None:
             return [hex_of_site(site)] if site else []
         return stack_texts(self._symbols, process, stack_sites(stacks, stack), site)
-
-
-def holder_stacks(waits: NDArray[Any]) -> NDArray[Any]:
-    """Return the stacks of holders: of taking it, or else of the release that ended the wait."""
-    released = np.where(waits["waker"] == waits["owner"], waits["waker_stack"], 0)
-    return np.where(waits["owner_stack"], waits["owner_stack"], released)
 
 
 def _summed(rows: pa.Table) -> pa.Table:

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace._binding import libptttrack_sums
-from nptltrace.analysis.report.stacks.both_sides import holder_stacks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,7 +97,7 @@ class StackValues:
         )  # fmt: skip
         caused = waits[contended & (waits["owner"] != 0)]
         self._add(
-            process[caused["owner"]], holder_stacks(caused), caused["owner_site"], caused["kind"],
+            process[caused["owner"]], caused["holder_stack"], caused["owner_site"], caused["kind"],
             caused_ns=caused["held_ns"],
         )  # fmt: skip
 
