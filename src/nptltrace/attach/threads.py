@@ -71,8 +71,10 @@ class Sleepers:
         threads = self._process.threads()
         # Waits for events last: the kernel does not begin them anew, should this process be killed.
         for thread in sorted(threads, key=lambda t: t.call is None or t.call.number in _EVENTS):
-            call = thread.call if thread.state == "S" else None
+            call = thread.call
             if call is None or not self._may_begin_anew(call):
+                continue
+            if not self._process.takes_signals(thread.tid):
                 continue
             found = libpttinject.Request(
                 pid=self._process.pid, tid=thread.tid, number=call.number, pc=thread.pc,

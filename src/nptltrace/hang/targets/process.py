@@ -131,6 +131,10 @@ class Process:
             return False
         return _turns(f"/proc/{self.pid}/task/{thread.tid}") != thread.turns
 
+    def takes_signals(self, tid: int) -> bool:
+        """Return whether a thread sleeps, and neither is stopped nor in a call that goes on."""
+        return _value(_read(f"/proc/{self.pid}/task/{tid}/status"), "State")[:1] == "S"
+
     def running(self) -> list[int]:
         """Return the ids of the threads that run or could, and are not stopped by a tracer."""
         return [t.tid for t in self.threads() if t.state == "R" and t.tid not in self.stopped]

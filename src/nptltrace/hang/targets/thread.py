@@ -32,7 +32,7 @@ class Thread(NamedTuple):
         tid: As this process's PID namespace counts it.
         inner_tid: As the process itself knows it, and writes it into its locks.
         name: Its name; empty where it is not known.
-        state: The letter of the kernel: R runs or is ready, S sleeps, D sleeps and takes no signal.
+        state: The letter of the kernel: R runs or is ready, Z has ended; S is in a system call.
         call: What it sleeps in; None when it runs, or sleeps in no system call.
         sp: Its stack pointer; 0 when it runs.
         pc: Where it is; 0 when it runs.
