@@ -7,7 +7,7 @@ planted   each program that hangs, dynamic and static, at -O0 and -O2: the proce
           and objects are those that are planted, as `stuck` when it says only that nobody goes on,
           and else by its kind.
 correct   the correct programs, looked at again and again as long as they run: none may be accused
-servers   servers without work, likewise
+servers   servers and other programs without work, likewise
 """
 
 from __future__ import annotations
@@ -264,13 +264,14 @@ def judge_servers(directory: Path, names: Collection[str]) -> int:
             time.sleep(4 if name in {"java", "mariadb", "jshell"} else 1.5)
             pids = descendants(server.pid) if server.poll() is None else []
             findings = [one for pid in pids for _ in range(3) for one in looked(str(pid))]
-            os.killpg(server.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                os.killpg(server.pid, signal.SIGKILL)
         print(f"{name}: {len(pids)} processes, {len(findings)} findings", flush=True)
         for one in findings:
             print(f"  {one['kind']}: {one.get('message', '')}")
         seen += bool(pids)
         accused += bool(findings)
-    print(f"{seen} servers without work: {accused} with a finding")
+    print(f"{seen} servers and the like without work: {accused} with a finding")
     return accused
 
 
