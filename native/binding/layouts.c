@@ -139,35 +139,35 @@ AT(process_shift, 64); AT(sequence, 68); AT(tick_origin, 72); AT(tick_base, 80);
 AT(tick_div, 96);
 #undef LAYOUT
 #define LAYOUT struct ptt_sums
-SIZE(152); AT(wait_n, 0); AT(wait_ns, 48); AT(wait_max, 96); AT(held_ns, 104); AT(hold_n, 112);
-AT(hold_ns, 120); AT(hold_max, 128); AT(used_ns, 136); AT(undivided, 144);
+SIZE(168); AT(wait_n, 0); AT(wait_ns, 56); AT(wait_max, 112); AT(held_ns, 120); AT(hold_n, 128);
+AT(hold_ns, 136); AT(hold_max, 144); AT(used_ns, 152); AT(undivided, 160);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_object
-SIZE(296); AT(address, 0); AT(first_ns, 8); AT(process, 16); AT(kind, 20); AT(generation, 24);
+SIZE(312); AT(address, 0); AT(first_ns, 8); AT(process, 16); AT(kind, 20); AT(generation, 24);
 AT(before, 28); AT(flags, 32); AT(waiters, 36); AT(holders, 40); AT(holder, 44); AT(holds, 48);
 AT(waits, 52); AT(opens, 56); AT(process_next, 60); AT(release_ns, 64); AT(release_site, 72);
 AT(release_stack, 80); AT(releaser, 84); AT(waking, 88); AT(arrived, 92); AT(sums, 96);
-AT(last_ns, 248); AT(wasted, 256); AT(threads, 264); AT(max_waiters, 268); AT(first_site, 272);
-AT(histogram, 276); AT(init_site, 280); AT(attributes, 284); AT(address_threads, 288);
+AT(last_ns, 264); AT(wasted, 272); AT(threads, 280); AT(max_waiters, 284); AT(first_site, 288);
+AT(histogram, 292); AT(init_site, 296); AT(attributes, 300); AT(address_threads, 304);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_site
-SIZE(184); AT(sums, 0); AT(address, 152); AT(caused_ns, 160); AT(process, 168); AT(kind, 172);
-AT(histogram, 176); AT(reserved, 180);
+SIZE(200); AT(sums, 0); AT(address, 168); AT(caused_ns, 176); AT(process, 184); AT(kind, 188);
+AT(histogram, 192); AT(reserved, 196);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_thread
-SIZE(440); AT(pthread, 0); AT(first_ns, 8); AT(last_ns, 16); AT(end_ns, 24); AT(process, 32);
+SIZE(456); AT(pthread, 0); AT(first_ns, 8); AT(last_ns, 16); AT(end_ns, 24); AT(process, 32);
 AT(tid, 36); AT(number, 40); AT(generation, 44); AT(creator, 48); AT(flags, 52); AT(held, 56);
-AT(holds, 60); AT(waits, 64); AT(process_next, 68); AT(sums, 72); AT(kind_ns, 224);
-AT(blocked_ns, 352); AT(caused_ns, 360); AT(routine, 368); AT(create_ns, 376); AT(join_ns, 384);
-AT(buffer_ns, 392); AT(silent_ns, 400); AT(create_site, 408); AT(histogram, 412); AT(policy, 416);
-AT(priority, 420); AT(cpu_ns, 424); AT(ready_ns, 432);
+AT(holds, 60); AT(waits, 64); AT(process_next, 68); AT(sums, 72); AT(kind_ns, 240);
+AT(blocked_ns, 368); AT(caused_ns, 376); AT(routine, 384); AT(create_ns, 392); AT(join_ns, 400);
+AT(buffer_ns, 408); AT(silent_ns, 416); AT(create_site, 424); AT(histogram, 428); AT(policy, 432);
+AT(priority, 436); AT(cpu_ns, 440); AT(ready_ns, 448);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_pair
-SIZE(184); AT(sums, 0); AT(caused_ns, 152); AT(balance_ns, 160); AT(thread, 168); AT(object, 172);
-AT(balance, 176); AT(used, 180);
+SIZE(200); AT(sums, 0); AT(caused_ns, 168); AT(balance_ns, 176); AT(thread, 184); AT(object, 188);
+AT(balance, 192); AT(used, 196);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_blame
-SIZE(24); AT(caused_ns, 0); AT(object, 8); AT(thread, 12); AT(site, 16); AT(reserved, 20);
+SIZE(24); AT(caused_ns, 0); AT(object, 8); AT(thread, 12); AT(site, 16); AT(released, 20);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_cause
 SIZE(56); AT(n, 0); AT(ns, 8); AT(held_ns, 16); AT(max, 24); AT(thread, 32); AT(object, 36);

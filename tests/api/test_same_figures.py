@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 FIGURES = ("waits", "wait_ns", "held_ns", "wake_ns", "idle_ns", "holds", "hold_ns")
 GREATEST = ("wait_max_ns", "hold_max_ns", "max_waiters")
-CLASSES = ("wait_ns", "idle_ns", "join_ns", "timeout_ns", "cancelled_ns", "unknown_ns")
+CLASSES = ("wait_ns", "idle_ns", "join_ns", "timeout_ns", "cancelled_ns", "unknown_ns",
+           "gil_ns")  # fmt: skip
 
 # Three processes of one program, in each of which threads contend for two locks.
 FORKS = r"""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 Exported = Callable[[str, str], Path]
-_CLASSES = {"contended", "idle", "join", "timeout", "cancelled", "unknown"}
+_CLASSES = {"contended", "idle", "join", "timeout", "cancelled", "unknown", "gil"}
 
 
 def _events(path: Path) -> list[dict[str, Any]]:

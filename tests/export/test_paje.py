@@ -15,7 +15,7 @@ from tests.support import clean_environment
 
 Exported = Callable[[str, str], Path]
 _VERB = {"contended": "waits for", "idle": "is idle at", "join": "joins",
-         "timeout": "times out at", "cancelled": "gives up",
+         "timeout": "times out at", "cancelled": "gives up", "gil": "waits for GIL at",
          "unknown": "waits unknown at"}  # fmt: skip
 
 _OF_THE_FORMAT = {"Time", "Type", "Container", "StartContainer", "EndContainer", "Value", "Key"}

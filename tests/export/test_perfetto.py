@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _WAITS = """
 select extract_arg(s.arg_set_id, 'debug.wait_id') as wait, thread.tid, s.ts, s.dur, s.category
 from slice s join thread_track t on s.track_id = t.id join thread using (utid)
-where s.category in ('contended', 'idle', 'join', 'timeout', 'cancelled', 'unknown') order by 1"""
+where s.category in ('contended', 'idle', 'join', 'timeout', 'cancelled', 'unknown', 'gil')
+order by 1"""
 _WAKEUPS = """
 select o.ts as given, i.ts as taken, a.tid as waker, b.tid as woken
 from flow join slice o on o.id = slice_out join slice i on i.id = slice_in

@@ -1,9 +1,13 @@
 """Threads that wait for work, and threads that wait for one another; a mark says which."""
 
+import importlib
 import queue
+import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 PAUSE = 0.05
 items, lock, again, came, free = (
@@ -37,6 +41,37 @@ def future():
         time.sleep(PAUSE)
 
 
+def simple_queue():
+    many = queue.SimpleQueue()
+
+    def take():
+        many.get()  # idle
+        many.put(1)  # by a thread that has had the lock of the queue
+
+    threads = [threading.Thread(target=take) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    later(many.put, 1)
+    for thread in threads:
+        thread.join()
+
+
+def end_of_thread():
+    thread = threading.Thread(target=time.sleep, args=(PAUSE,))
+    thread.start()
+    thread.join()  # join
+
+
+def imported():
+    with tempfile.TemporaryDirectory() as place:
+        Path(place, "slow.py").write_text(f"import time\ntime.sleep({PAUSE})\n")
+        sys.path.insert(0, place)
+        threading.Thread(target=importlib.import_module, args=("slow",)).start()
+        while "slow" not in sys.modules:
+            time.sleep(0.001)
+        importlib.import_module("slow")  # contended
+
+
 def hold(one, held):
     with one:
         held.set()
@@ -61,5 +96,8 @@ def held_rlock():
         pass
 
 
-for case in (empty_queue, event, semaphore, future, held_lock, held_rlock):
+for case in (
+    empty_queue, event, semaphore, future, simple_queue, end_of_thread, imported, held_lock,
+    held_rlock,
+):
     case()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -38,13 +39,43 @@ def test_an_empty_queue_is_no_contention(python: str, record: Recorder) -> None:
     stacks = Stacks(record(python, PROGRAM))
     long = [wait for wait in stacks.waits if wait["dur_ns"] > LONG_NS and wait["stack_id"]]
     found = {(wait["class"], stacks.place(wait["stack_id"]).split(" ")[-1]) for wait in long}
-    for mark in ("idle", "contended"):
+    for mark in ("idle", "contended", "join"):
         lines = marked(PROGRAM, mark)
         assert lines <= {place for name, place in found if name == mark}, found
         assert not lines & {place for name, place in found if name != mark}, found
     # A pool's thread without work is in no function of the program.
     pool = [place for name, place in found if name == "idle" and place.startswith("(thread.py:")]
     assert pool, found
+
+
+# The end of one of two threads is waited for; it takes a lock of its own, too.
+JOINED = """
+import threading, time
+threads = [threading.Thread(target=time.sleep, args=(pause,)) for pause in (0.01, 0.2)]
+for thread in threads:
+    thread.start()
+print(threads[1].native_id)
+threads[1].join()  # joins
+"""
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_a_join_names_the_thread(python: str, record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
+    if minor_of(python) not in {*VERSIONS, 13}:
+        pytest.skip("frames of this version are not read")
+    script, said = tmp_path / "joined.py", tmp_path / "said.txt"
+    script.write_text(JOINED)
+    trace = record("sh", "-c", 'exec "$@" > "$0"', said, python, script)
+    (line,) = marked(script, "joins")
+    query = "select * from named_waits where class = 'join' order by dur_ns desc"
+    rows = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
+    joined = next(row for row in rows if row["site"].endswith(line))
+    tid = int(said.read_text(encoding="utf-8"))
+    assert joined["owner_tid"] == joined["waker_tid"] == tid
+    assert minor_of(python) == 13 or f"end of thread {tid}" in joined["object_name"]
+    assert not [wait for wait in rows if wait["owner_tid"] != wait["waker_tid"]]
+    text = ptt("report", "--by", "thread", trace).stdout
+    assert "(joining)" in text
 
 
 # Nothing of the program waits for the thread: the interpreter does, before it ends.
@@ -115,6 +146,47 @@ def test_the_line_of_a_holder_that_waited_before(
     assert any(site.endswith(line) for site in blamed), blamed
 
 
+# The holder takes the lock when nobody waits for it, and gives it back at another line.
+NEVER_WAITED = """
+import threading, time
+
+lock, held = threading.Lock(), []
+
+def holder():
+    lock.acquire()
+    held.append(1)
+    time.sleep(0.05)
+    lock.release()  # gives back
+
+thread = threading.Thread(target=holder)
+thread.start()
+while not held:
+    time.sleep(0.001)
+with lock:
+    pass
+thread.join()
+"""
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_the_line_of_a_holder_that_never_waited(
+    python: str, record: Recorder, ptt: Ptt, tmp_path: Path
+) -> None:
+    if minor_of(python) not in VERSIONS:
+        pytest.skip("its locks are no semaphores")
+    script = tmp_path / "never.py"
+    script.write_text(NEVER_WAITED)
+    trace = record(python, script)
+    (line,) = marked(script, "gives back")
+    document = json.loads(ptt("report", "--format", "json", trace).stdout)
+    blamed = [one for item in document["objects"] for one in item["blamed"]]
+    (there,) = [one for one in blamed if one["site"].endswith(line)]
+    assert there["released"]
+    assert there["wait_caused_ns"] > LONG_NS
+    text = " ".join(ptt("report", trace).stdout.split())
+    assert re.search(rf"held it, given back at (?:\w+\.)?holder {re.escape(line)}", text), text
+
+
 def test_gunicorn_names_the_line_that_held_a_lock(ptt: Ptt, tmp_path: Path) -> None:
     gunicorn = shutil.which("gunicorn")
     if not gunicorn:
@@ -139,6 +211,5 @@ def test_gunicorn_names_the_line_that_held_a_lock(ptt: Ptt, tmp_path: Path) -> N
     (line,) = marked(SERVICE, "waits")
     lock = max(document["objects"], key=lambda one: int(one["wait_ns"]))
     assert lock["waits"] > 20
-    # A thread that did not have to wait has no stack.
     there = [one["wait_caused_ns"] for one in lock["blamed"] if one["site"].endswith(line)]
     assert sum(there) > 0.9 * lock["held_ns"]

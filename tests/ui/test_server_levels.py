@@ -40,7 +40,7 @@ pytestmark = pytest.mark.usefixtures("_native")
 
 # Figures of a range which those of its parts add up to.
 ADDED_UP = {"wait_ns", "held_ns", "wake_ns", "hold_ns", "wait_caused_ns"} | {
-    f"{name}_ns" for name in ("idle", "join", "timeout", "cancelled", "unknown")
+    f"{name}_ns" for name in ("idle", "join", "timeout", "cancelled", "unknown", "gil")
 }
 MERGED = protocol.FLAGS["merged"]
 HELD = protocol.STATES.index("held")

@@ -44,6 +44,7 @@ const STATES = [
   "timeout",
   "cancelled",
   "unknown",
+  "gil",
   "running",
   "ready",
   "asleep",

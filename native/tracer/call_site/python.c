@@ -15,17 +15,12 @@
 #include "modules.h"
 
 #define WORD sizeof(uintptr_t)
-#define OWNED_BY_C 3	  /* a frame that stands for the call of the interpreter */
+#define OWNED_BY_C 3	  /* or more: a frame that stands for the call of the interpreter */
 #define FRAMES_MAX 128	  /* of one call that are gone over for the frame that stands for it */
 #define TEXT_MAX 4096u
 #define LINES_MAX (1u << 20)
 #define ENDS_MAX 6 /* words at either end of a line table, or a name, by which it is known */
-/* In all versions: type of an object; size of a str and of bytes; hash and state of a str; bytes themselves. */
-#define TYPE 8
-#define SIZE 16
-#define TEXT_HASH 24
-#define TEXT_STATE 32
-#define BYTES 32
+#define STACK_REF_MARKS ((uintptr_t)3)
 
 bool __nptl_trace_python;
 
@@ -40,10 +35,33 @@ static struct {
 
 /* ------------------------------------------------------------ start */
 
+/* What an interpreter of a version says of itself, in _Py_DebugOffsets. */
+static bool find_said_layout(unsigned int minor)
+{
+	const uint64_t *said = dlsym(RTLD_DEFAULT, "_PyRuntime");
+	const struct ptt_python_layout *like, *words;
+	size_t i;
+
+	for (i = 0; i < sizeof(ptt_python_debug_like) / sizeof(ptt_python_debug_like[0]); i++) {
+		like = &ptt_python_debug_like[i];
+		words = &ptt_python_debug_words[i];
+		if (like->minor != minor || !said || memcmp(said, "xdebugpy", 8) != 0 || said[1] >> 16 != (0x0300u | minor))
+			continue;
+		layout = *like;
+#define TAKE(field) layout.field = words->field ? (uint32_t)said[words->field] : layout.field;
+		PTT_PYTHON_FIELDS(TAKE)
+#undef TAKE
+		layout.kind = said[2] ? layout.kind_free : layout.kind;
+		layout.version = layout.first_line + (like->version - like->first_line);
+		layout.compact = layout.ascii + (like->compact - like->ascii);
+		return true;
+	}
+	return false;
+}
+
 static bool find_layout(const char *version)
 {
 	unsigned int minor = strncmp(version, "3.", 2) == 0 ? (unsigned int)strtoul(version + 2, NULL, 10) : 0;
-	const uint64_t *said;
 	size_t i;
 
 	for (i = 0; i < sizeof(ptt_python_layouts) / sizeof(ptt_python_layouts[0]); i++) {
@@ -52,18 +70,7 @@ static bool find_layout(const char *version)
 		layout = ptt_python_layouts[i];
 		return true;
 	}
-	said = dlsym(RTLD_DEFAULT, "_PyRuntime");
-	if (minor != PTT_PYTHON_DEBUG_MINOR || !said || memcmp(said, "xdebugpy", 8) != 0)
-		return false;
-	said++;
-	/* version, free-threaded */
-	if (said[0] >> 16 != (0x0300u | minor) || said[1])
-		return false;
-	layout = ptt_python_debug_like;
-#define TAKE(field, word) layout.field = (uint32_t)said[word];
-	PTT_PYTHON_DEBUG_WORDS(TAKE)
-#undef TAKE
-	return true;
+	return find_said_layout(minor);
 }
 
 /* Is a file an interpreter, and no program that has one in itself? */
@@ -164,7 +171,7 @@ static PTT_UNWATCHED bool is_a(struct ptt_reach *reach, uintptr_t object, uintpt
 {
 	uintptr_t found;
 
-	return word_at(reach, object + TYPE, &found) && found == type;
+	return word_at(reach, object + layout.type, &found) && found == type;
 }
 
 static PTT_UNWATCHED bool describe_text(struct ptt_reach *reach, uintptr_t object, struct ptt_python_text *text)
@@ -172,15 +179,16 @@ static PTT_UNWATCHED bool describe_text(struct ptt_reach *reach, uintptr_t objec
 	uintptr_t length;
 	uint32_t state;
 
-	if (!is_a(reach, object, python.text) || !word_at(reach, object + SIZE, &length) ||
-	    !part_at(reach, object + TEXT_STATE, &state))
+	if (!is_a(reach, object, python.text) || !word_at(reach, object + layout.length, &length) ||
+	    !part_at(reach, object + layout.state, &state))
 		return false;
 	/* bits of the state: interned, bytes of a character, compact, ASCII */
-	text->width = state >> 2 & 7;
-	if (!(state & 0x20) || length > TEXT_MAX || (text->width != 1 && text->width != 2 && text->width != 4))
+	state >>= layout.kind;
+	text->width = state & 7;
+	if (!(state & 0x08) || length > TEXT_MAX || (text->width != 1 && text->width != 2 && text->width != 4))
 		return false;
 	text->size = length * text->width;
-	text->at = (const void *)(object + (state & 0x40 ? layout.ascii : layout.compact));
+	text->at = (const void *)(object + (state & 0x10 ? layout.ascii : layout.compact));
 	return is_there(reach, (uintptr_t)text->at, text->size);
 }
 
@@ -188,12 +196,12 @@ static PTT_UNWATCHED bool describe_lines(struct ptt_reach *reach, uintptr_t obje
 {
 	uintptr_t size;
 
-	if (!is_a(reach, object, python.bytes) || !word_at(reach, object + SIZE, &size) || size > LINES_MAX)
+	if (!is_a(reach, object, python.bytes) || !word_at(reach, object + layout.size, &size) || size > LINES_MAX)
 		return false;
 	lines->width = 1;
 	lines->size = size;
-	lines->at = (const void *)(object + BYTES);
-	return is_there(reach, object + BYTES, lines->size);
+	lines->at = (const void *)(object + layout.bytes);
+	return is_there(reach, object + layout.bytes, lines->size);
 }
 
 static PTT_UNWATCHED bool describe(struct ptt_python_code *described)
@@ -240,7 +248,8 @@ static PTT_UNWATCHED bool mix_text(struct ptt_reach *reach, uintptr_t object, ui
 	struct ptt_python_text text;
 	uintptr_t word;
 
-	if (!word_at(reach, object + TEXT_HASH, &word))
+	/* its hash stands behind its length */
+	if (!word_at(reach, object + layout.length + WORD, &word))
 		return false;
 	if (word != UINTPTR_MAX) {
 		*hash = mix(*hash, word);
@@ -262,8 +271,8 @@ static PTT_UNWATCHED bool mix_what_differs(const struct code *code, uintptr_t at
 		return false;
 	*hash = mix(*hash, version);
 	return version || (mix_text(code->reach, code->file, hash) && mix_text(code->reach, code->name, hash) &&
-			   word_at(code->reach, code->lines + SIZE, &size) && size <= LINES_MAX &&
-			   mix_bytes(code->reach, code->lines + BYTES, size, hash));
+			   word_at(code->reach, code->lines + layout.size, &size) && size <= LINES_MAX &&
+			   mix_bytes(code->reach, code->lines + layout.bytes, size, hash));
 }
 
 /*
@@ -279,7 +288,7 @@ static PTT_UNWATCHED bool identify(uintptr_t at, struct code *code)
 	    !word_at(code->reach, at + layout.name, &code->name) || !word_at(code->reach, at + layout.lines, &code->lines) ||
 	    !part_at(code->reach, at + layout.first_line, &code->described.first_line))
 		return false;
-	for (i = TYPE + WORD; i < TYPE + 4 * WORD; i += WORD) {
+	for (i = layout.type + WORD; i < layout.type + 4 * WORD; i += WORD) {
 		if (!word_at(code->reach, at + i, &word))
 			return false;
 		hash = mix(hash, word);
@@ -305,7 +314,7 @@ static PTT_UNWATCHED void find_marker(struct ptt_python *p)
 			p->bad = true;
 			return;
 		}
-		if ((owner & 0xff) == OWNED_BY_C) {
+		if ((owner & 0xff) >= OWNED_BY_C) {
 			p->marker = frame;
 			return;
 		}
@@ -343,23 +352,39 @@ bool ptt_python_is_run_by(const struct ptt_python *p, uintptr_t low, uintptr_t h
 	return pc - python.evaluate < python.evaluate_end - python.evaluate;
 }
 
+/* The first of the instructions that the function at @p->frame runs, of a code object. */
+static PTT_UNWATCHED bool find_instructions(struct ptt_python *p, uintptr_t code, uintptr_t *first)
+{
+	uintptr_t copies;
+	uint32_t number;
+
+	*first = code + layout.instructions;
+	if (!layout.copies)
+		return true;
+	/* a table of a size, and of where the copies are; the first is the code object's own */
+	return word_at(&p->frames, code + layout.copies, &copies) && part_at(&p->frames, p->frame + layout.copy, &number) &&
+	       word_at(&p->frames, copies + WORD + number * WORD, first);
+}
+
 /* Return: 1 if the frame is one of a function that is to be seen. */
 static PTT_UNWATCHED uint32_t put(struct ptt_python *p, uint64_t *frame, ptt_number_python_code *number)
 {
 	const uint64_t last = (UINT64_C(1) << PTT_PYTHON_SHIFT) - 1;
 	struct code code = {.described.describe = describe, .reach = &p->codes};
-	uintptr_t at, word;
+	uintptr_t at, word, first = 0;
 	uint64_t instruction, n;
 
 	if (!word_at(&p->frames, p->frame + layout.code, &at) ||
 	    !word_at(&p->frames, p->frame + layout.instruction, &word))
 		goto bad;
+	if (layout.stack_ref)
+		at &= ~STACK_REF_MARKS;
 	if (at == python.cleanup)
 		return 0;
-	if (!identify(at, &code))
+	if (!identify(at, &code) || (layout.instructions && !find_instructions(p, at, &first)))
 		goto bad;
 	/* before its first instruction, a function is at the one before that */
-	instruction = layout.instructions ? word - (at + layout.instructions) : (uint64_t)(int32_t)word;
+	instruction = layout.instructions ? word - first : (uint64_t)(int32_t)word;
 	if ((int64_t)instruction < 0)
 		instruction = 0;
 	instruction = layout.minor == 10 ? instruction : instruction / 2;
@@ -402,10 +427,10 @@ PTT_UNWATCHED uint32_t ptt_python_run(struct ptt_python *p, uint64_t *frame, uin
 		owner = 0;
 		if (layout.owner && !part_at(&p->frames, p->frame + layout.owner, &owner))
 			p->bad = true;
-		else if ((owner & 0xff) != OWNED_BY_C)
+		else if ((owner & 0xff) < OWNED_BY_C)
 			n += put(p, frame + n, number);
 		if (!p->bad)
-			last = go_on(p) || (owner & 0xff) == OWNED_BY_C;
+			last = go_on(p) || (owner & 0xff) >= OWNED_BY_C;
 	}
 	if (!p->bad)
 		find_marker(p);

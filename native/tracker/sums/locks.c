@@ -62,12 +62,23 @@ static void account(struct ptt_model *m, const struct md_hold *h, int64_t ts, in
 	sum_hold(&MD_SITE(m, h->site_row)->pub.sums, ns, used);
 }
 
+/*
+ * Where a hold is charged: where it began. A lock of Python that was taken when nobody waited for it was taken in the
+ * interpreter; if others waited when it was released, that is known by the line.
+ */
+static uint32_t charged_at(const struct md_object *o, const struct md_hold *h, const struct tk_event *e, uint32_t release)
+{
+	bool unseen = o->pub.kind == PTT_KIND_SEM && o->made_by_stack && !h->stack;
+
+	return unseen && e->stack && h->thread == e->thread ? release | MD_RELEASED : h->site_row;
+}
+
 static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event *e)
 {
 	struct md_hold *h = MD_HOLD(m, number);
 	struct md_object *o = MD_OBJECT(m, h->object);
 	struct tk_sched_sums spent = { -1, -1, -1 };
-	uint32_t site = 0;
+	uint32_t site = 0, charged;
 
 	/* What its thread does is known up to an event of its own. */
 	if (h->thread == e->thread)
@@ -81,10 +92,11 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event
 		site = md_site(m, e->thread, e->site, o->pub.kind);
 	hold_row(m, h, e->ts, site, e->stack, &spent);
 	account(m, h, e->ts, spent.ready_ns);
-	md_log_add(m, o, (struct md_log_entry){ h->since, e->ts, h->thread, h->site_row });
+	charged = charged_at(o, h, e, site);
+	md_log_add(m, o, (struct md_log_entry){ h->since, e->ts, h->thread, charged });
 	if (o->share != h->share || md_sharing(o)) {
 		md_share(m, o, e->ts);
-		md_charge(m, md_blame(m, h->object, h->thread, h->site_row), (int64_t)(o->share - h->share));
+		md_charge(m, md_blame(m, h->object, h->thread, charged), (int64_t)(o->share - h->share));
 	}
 	tk_released(&m->t, h->object, e);
 	o->release_row = site;

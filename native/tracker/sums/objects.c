@@ -30,6 +30,22 @@ uint32_t md_pair(struct ptt_model *m, uint32_t thread, uint32_t object)
 	return number;
 }
 
+/* A child has the semaphores of its parent, which were initialized there. */
+static void inherit(const struct ptt_model *m, struct md_object *o)
+{
+	uint32_t parent = TK_PROCESS(&m->t, o->pub.process)->parent;
+	const struct md_object *from;
+
+	if (!parent || o->pub.kind != PTT_KIND_SEM || o->pub.before)
+		return;
+	from = MD_OBJECT(m, tk_known_object(&m->t, parent - 1, PTT_KIND_SEM, o->pub.address));
+	o->pub.attributes = from->pub.attributes;
+	o->as_lock = from->as_lock;
+	o->pool = from->pool;
+	o->purpose = from->purpose;
+	o->made_by_stack = from->made_by_stack;
+}
+
 void md_object_made(struct tracker *t, uint32_t object)
 {
 	struct ptt_model *m = (struct ptt_model *)(void *)t;
@@ -37,6 +53,9 @@ void md_object_made(struct tracker *t, uint32_t object)
 
 	o->pub.last_ns = o->pub.first_ns;
 	o->first = o->pub.before ? MD_OBJECT(m, o->pub.before)->first : object;
+	inherit(m, o);
+	if (m->gils.count && rd_map_find(&m->gils, o->pub.process, o->pub.address))
+		o->purpose = PTT_FOR_GIL;
 	o->counted = !m->only_objects.count || rd_map_find(&m->only_objects, o->pub.process, o->pub.address) ||
 		     rd_map_find(&m->only_objects, RD_NONE, o->pub.address);
 }
@@ -133,6 +152,55 @@ static uint32_t attributes(const struct tk_event *e, uint32_t kind)
 	return 0;
 }
 
+/* The key of semaphores that a process initializes with a stack, with units or without. */
+static uint64_t semaphore_key(uint32_t process, bool units)
+{
+	return (uint64_t)process << 1 | units;
+}
+
+int ptt_model_gil(struct ptt_model *m, uint32_t process, uint64_t address)
+{
+	if (!rd_map_put(&m->gils, process, address))
+		return -ENOMEM;
+	for (uint32_t i = 1; i < m->t.objects.count; i++)
+		if (MD_OBJECT(m, i)->pub.process == process && MD_OBJECT(m, i)->pub.address == address)
+			MD_OBJECT(m, i)->purpose = PTT_FOR_GIL;
+	return 0;
+}
+
+int ptt_model_semaphore(struct ptt_model *m, uint32_t process, uint32_t stack, uint32_t units, uint32_t purpose)
+{
+	struct rd_entry *entry = rd_map_put(&m->semaphores, semaphore_key(process, units), stack);
+
+	if (!entry)
+		return -ENOMEM;
+	entry->value = purpose;
+	return 0;
+}
+
+uint8_t md_class(const struct md_object *o, uint8_t otherwise)
+{
+	switch (o->purpose) {
+	case PTT_FOR_WORK:
+		return PTT_IDLE;
+	case PTT_FOR_END:
+		return PTT_JOIN;
+	case PTT_FOR_HOLDER:
+		return PTT_CONTENDED;
+	case PTT_FOR_GIL:
+		return PTT_GIL;
+	}
+	return otherwise;
+}
+
+static uint8_t purpose_of(const struct ptt_model *m, const struct tk_event *e, uint32_t units)
+{
+	const struct rd_entry *entry =
+		e->stack ? rd_map_find(&m->semaphores, semaphore_key(e->process, units), e->stack) : NULL;
+
+	return entry ? (uint8_t)entry->value : PTT_FOR_ANYTHING;
+}
+
 void md_init(struct ptt_model *m, const struct tk_event *e)
 {
 	uint32_t pair, kind = e->id >> 6, object = tk_init(&m->t, e);
@@ -148,7 +216,10 @@ void md_init(struct ptt_model *m, const struct tk_event *e)
 	o->pub.init_site = md_site(m, e->thread, e->site, kind);
 	o->pub.attributes = attributes(e, kind);
 	/* One with a name, or that is shared, may be used by processes that are not traced. */
-	o->as_lock = kind == PTT_KIND_SEM && tk_number(&e->e, TK_SHARED, 1) == 0 && o->pub.attributes == 1;
+	if (kind == PTT_KIND_SEM && m->semaphores.count)
+		o->purpose = purpose_of(m, e, o->pub.attributes > 0);
+	o->made_by_stack = e->stack != 0;
+	o->as_lock = kind == PTT_KIND_SEM && tk_number(&e->e, TK_SHARED, 1) == 0 && o->pub.attributes == 1 && !o->purpose;
 	o->pool = kind == PTT_KIND_SEM && o->pub.attributes > 1;
 	o->maker = e->thread;
 }

@@ -27,7 +27,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 13
+#define PTT_MODEL_VERSION 14
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* What ptt_model_create() takes. */
@@ -37,8 +37,20 @@ struct ptt_model;
 #define PTT_MODEL_PAIRS_OF 8u /* sums by thread and object */
 #define PTT_MODEL_STATES_OF 16u /* what each thread does, one state after another */
 
-/* Classes of waits. PTT_UNKNOWN: for a futex that belongs to no lock that is known. */
-enum { PTT_CONTENDED, PTT_IDLE, PTT_JOIN, PTT_TIMEOUT, PTT_CANCELLED, PTT_UNKNOWN, PTT_CLASSES };
+/*
+ * Classes of waits. PTT_UNKNOWN: for a futex that belongs to no lock that is known. PTT_GIL: for the interpreter's lock of
+ * Python, however it ended.
+ */
+enum { PTT_CONTENDED, PTT_IDLE, PTT_JOIN, PTT_TIMEOUT, PTT_CANCELLED, PTT_UNKNOWN, PTT_GIL, PTT_CLASSES };
+
+/* What an object of an interpreter is for, which its events do not say. */
+enum ptt_purpose {
+	PTT_FOR_ANYTHING,
+	PTT_FOR_WORK,	/* a semaphore: threads wait for work there */
+	PTT_FOR_END,	/* a semaphore that a thread posts when it ends; where it began with one unit, that which made it */
+	PTT_FOR_HOLDER, /* a semaphore that is posted to a waiter by the thread that it waits for */
+	PTT_FOR_GIL,	/* a part of the interpreter's lock */
+};
 
 #define PTT_MODEL_PLACES 64
 
@@ -130,7 +142,7 @@ struct ptt_model_blame {
 	uint32_t object;
 	uint32_t thread;
 	uint32_t site; /* where the hold began, or the wake-up came from */
-	uint32_t reserved;
+	uint32_t released; /* 1: where the hold ended, for where it began is not known */
 };
 
 /* What a thread waited for, where, and because of which thread. */
@@ -281,11 +293,11 @@ struct ptt_model_event {
 };
 
 _Static_assert(sizeof(struct ptt_model_event) == 16, "event");
-_Static_assert(sizeof(struct ptt_sums) == 152, "sums");
-_Static_assert(sizeof(struct ptt_model_object) == 296, "object");
-_Static_assert(sizeof(struct ptt_model_site) == 184, "site");
-_Static_assert(sizeof(struct ptt_model_thread) == 440, "thread");
-_Static_assert(sizeof(struct ptt_model_pair) == 184, "pair");
+_Static_assert(sizeof(struct ptt_sums) == 168, "sums");
+_Static_assert(sizeof(struct ptt_model_object) == 312, "object");
+_Static_assert(sizeof(struct ptt_model_site) == 200, "site");
+_Static_assert(sizeof(struct ptt_model_thread) == 456, "thread");
+_Static_assert(sizeof(struct ptt_model_pair) == 200, "pair");
 _Static_assert(sizeof(struct ptt_model_state) == 40, "state");
 _Static_assert(sizeof(struct ptt_model_blame) == 24, "blame");
 _Static_assert(sizeof(struct ptt_model_cause) == 56, "cause");
@@ -344,6 +356,16 @@ PTT_MODEL_API int ptt_model_child(struct ptt_model *model, uint32_t process, uin
  */
 PTT_MODEL_API int ptt_model_share(struct ptt_model *model, uint32_t process, uint64_t start, uint64_t end,
 				  uint32_t memory, uint64_t offset);
+/* ptt_model_gil - where a process has the parts of an interpreter's lock; may be said late, of what goes on from then on. */
+PTT_MODEL_API int ptt_model_gil(struct ptt_model *model, uint32_t process, uint64_t address);
+/*
+ * ptt_model_semaphore - what semaphores are for (PTT_FOR_WORK, _END, _HOLDER) that a process initializes with a stack
+ *
+ * @stack: its number in the process
+ * @units: whether it is meant for those with units, or those without
+ */
+PTT_MODEL_API int ptt_model_semaphore(struct ptt_model *model, uint32_t process, uint32_t stack, uint32_t units,
+				      uint32_t purpose);
 /*
  * ptt_model_only_threads, _objects, _sites - restrict what is counted, not what is followed
  *

@@ -237,6 +237,7 @@ static uint8_t state_of(const struct md_wait *w, uint8_t wait_class)
 	switch (wait_class) {
 	case PTT_CONTENDED:
 	case PTT_JOIN:
+	case PTT_GIL:
 		return PTT_STATE_BLOCKED;
 	case PTT_IDLE:
 		return PTT_STATE_IDLE;

@@ -55,7 +55,7 @@ struct md_log_entry {
 	int64_t since;
 	int64_t ended;
 	uint32_t thread; /* 0 = nobody knows */
-	uint32_t site;
+	uint32_t site;	 /* as md_blame() takes it */
 };
 
 struct md_log {
@@ -101,6 +101,8 @@ struct md_object {
 	bool as_lock;	    /* a semaphore whose one unit has always come back from the thread that took it */
 	uint32_t maker;	    /* of such a semaphore: the thread that initialized it */
 	bool pool;	    /* a semaphore that began with several units, which threads take and give back */
+	uint8_t purpose;    /* enum ptt_purpose */
+	bool made_by_stack; /* the stack of its initialization is known: so are those of all that matters */
 };
 
 struct md_site {
@@ -246,6 +248,7 @@ struct ptt_model {
 	struct md_walk walk;
 	struct rd_map site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of;
 	struct rd_map only_objects, only_sites;
+	struct rd_map gils, semaphores; /* parts of interpreters' locks; purposes by process and stack */
 	bool only_threads;
 	bool early; /* what is fed are the events that ptt_model_state() has named */
 };
@@ -338,6 +341,8 @@ uint32_t md_user(struct ptt_model *m, uint32_t thread, uint32_t object);
 uint32_t md_site(struct ptt_model *m, uint32_t thread, uint64_t site, uint32_t kind);
 bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uint32_t site);
 void md_init(struct ptt_model *m, const struct tk_event *e);
+/* md_class - what a wait for an object is that is of class @otherwise, if nothing is known of what the object is for. */
+uint8_t md_class(const struct md_object *o, uint8_t otherwise);
 void md_destroy(struct ptt_model *m, const struct tk_event *e);
 /* md_type - an event reported what a low-level lock is for, or which type of lock of another library an object is. */
 void md_type(struct ptt_model *m, const struct tk_event *e);
@@ -346,6 +351,8 @@ void md_set_type(struct ptt_model *m, uint32_t object, uint32_t type);
 
 /* ---- blame.c ---- */
 
+/* Added to the site of a hold's release that stands for where it was taken. */
+#define MD_RELEASED (UINT32_C(1) << 31)
 uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_t site);
 /* md_charge - waits of others that a holder or waker caused. May be negative. */
 void md_charge(struct ptt_model *m, uint32_t blame, int64_t ns);

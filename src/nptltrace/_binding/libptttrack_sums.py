@@ -31,7 +31,7 @@ ROWS, EDGES = c.PTT_MODEL_ROWS, c.PTT_MODEL_EDGES
 PATH, PAIRS = c.PTT_MODEL_PATH, c.PTT_MODEL_PAIRS_OF
 STATES_OF = c.PTT_MODEL_STATES_OF
 BUCKETS = c.PTT_BUCKETS
-CLASSES = ("contended", "idle", "join", "timeout", "cancelled", "unknown")
+CLASSES = ("contended", "idle", "join", "timeout", "cancelled", "unknown", "gil")
 KINDS = {
     1: "thread", 2: "mutex", 3: "rwlock", 4: "spinlock", 5: "cond", 6: "barrier", 7: "semaphore",
     8: "once", 10: "futex", 14: "lll",
@@ -110,6 +110,16 @@ class Model(Handle):
         """Declare [start, end) of a process as `memory` from `offset` on, as others have it."""
         status = self._lib.ptt_model_share(self.handle, process, start, end, memory, offset)
         check("follow shared memory", status)
+
+    def gil(self, process: int, parts: list[int]) -> None:
+        """Declare where a process has the parts of an interpreter's lock."""
+        for address in parts:
+            check("follow a lock", self._lib.ptt_model_gil(self.handle, process, address))
+
+    def semaphore(self, process: int, stack: int, purpose: int, *, units: bool) -> None:
+        """Declare what semaphores are for that are initialized with a stack, and units or none."""
+        status = self._lib.ptt_model_semaphore(self.handle, process, stack, units, purpose)
+        check("follow a semaphore", status)
 
     def only_threads(self, numbers: list[int]) -> None:
         """Count only what these threads (the reader's numbers) do."""

@@ -19,6 +19,7 @@ from nptltrace.catalog import SYS_CALLS
 from nptltrace.trace.filtered import whole_filter
 from nptltrace.trace.reading.columns import ArrayBuffer
 from nptltrace.trace.reading.prefetch import reading_ahead
+from nptltrace.trace.symbols.gil import GIL_PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -253,6 +254,7 @@ def new_model(source: Source, flags: int) -> libptttrack_sums.Model:
         model.thread(number, process, tid)
     add_parents(model, source)
     share_memory(model, source)
+    add_purposes(model, source)
     return model
 
 
@@ -265,14 +267,20 @@ class Sharing(Protocol):
 
 def add_parents(model: libptttrack_sums.Model, source: Source) -> None:
     """Give the model the forks of processes."""
-    known = source.reader.processes(0)
-    number_of = {(trace, index): number for number, (trace, index, _) in enumerate(known)}
     seen = {process for process, _ in source.reader.threads()}
-    for number, (trace, _, _) in enumerate(known):
-        index = source.processes()[number].parent
-        parent = None if index is None else number_of.get((trace, index))
-        if parent is not None and parent != number and {parent, number} <= seen:
+    for number, parent in source.parents().items():
+        if {parent, number} <= seen:
             model.child(number, parent)
+
+
+def add_purposes(model: libptttrack_sums.Model, source: Source) -> None:
+    """Give the model what objects of interpreters of Python are for, as far as that is known."""
+    for number in range(len(source.processes())):
+        gil = source.gil(number)
+        if gil:
+            model.gil(number, [gil + part for part in GIL_PARTS])
+    for process, stack, units, purpose in source.purposes():
+        model.semaphore(process, stack, purpose, units=units)
 
 
 def share_memory(model: Sharing, source: Source) -> None:

@@ -3,7 +3,7 @@
     EXPR   = TERM { "," TERM }
     TERM   = METRIC ( ">" | "<" ) AMOUNT
     METRIC = "wait" | "held" | "wake" | "waits" | "idle" | "join" | "timeout"
-           | "cancelled" | "unknown" | "hold" | "used" | "holds" | "caused" | "elapsed"
+           | "cancelled" | "unknown" | "gil" | "hold" | "used" | "holds" | "caused" | "elapsed"
     AMOUNT = NUMBER "%" | DURATION (of times) | NUMBER (of counts)
 
 `>` asks whether a metric grew by more than that, `<` whether it shrank by more.

@@ -146,7 +146,7 @@ class _Events:
             ]
         )
         self._class = Words(
-            ("contended", "idle", "join", "timeout", "cancelled", "unknown", "hold")
+            ("contended", "idle", "join", "timeout", "cancelled", "unknown", "gil", "hold")
         )
         self._flags = Words(("", ',"mode":"shared"', ',"open":true',
                              ',"mode":"shared","open":true'))  # fmt: skip

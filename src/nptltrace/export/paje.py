@@ -92,7 +92,7 @@ _LIFE = ("running", "ended", "joined")
 
 # Colours that are distinct for any colour vision (Okabe and Ito), by verb.
 _VERB_COLOR = ("0.84 0.37 0.0", "0.34 0.71 0.91", "0.8 0.47 0.65", "0.94 0.89 0.26", "0.6 0.6 0.6",
-               "0.9 0.62 0.0", "0.0 0.45 0.7")  # fmt: skip
+               "0.9 0.62 0.0", "0.2 0.2 0.2", "0.0 0.45 0.7")  # fmt: skip
 _LIFE_COLOR = ("0.0 0.62 0.45", "0.3 0.3 0.3", "0.1 0.1 0.1")
 _OWNER_COLOR = "0.0 0.45 0.7"
 

@@ -54,8 +54,8 @@ _UUID_BYTES, _TIME_BYTES, _IID_BYTES, _TEXT_BYTES, _COUNT_BYTES = 5, 9, 6, 5, 5
 _NEGATIVE_BYTES = 10
 
 # Waits are of the categories of their classes, in their order.
-_CATEGORY = ("contended", "idle", "join", "timeout", "cancelled", "unknown", "hold", "owner",
-             "wakeup", "life", "blocks")  # fmt: skip
+_CATEGORY = ("contended", "idle", "join", "timeout", "cancelled", "unknown", "gil", "hold",
+             "owner", "wakeup", "life", "blocks")  # fmt: skip
 _NOTE = ("site", "owner_name", "owner_site", "waker_name", "waker_site", "release_site",
          "queue_depth", "max_waiters", "result", "mode", "open", "wait_id", "stack",
          "owner_stack")  # fmt: skip

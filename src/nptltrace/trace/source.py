@@ -19,6 +19,8 @@ from nptltrace.trace import posix_log
 from nptltrace.trace.alignment import Clocked, align
 from nptltrace.trace.escaping import readable
 from nptltrace.trace.info import Process, read_info
+from nptltrace.trace.symbols.gil import find_gil
+from nptltrace.trace.symbols.places.python_code import is_interpreter
 from nptltrace.trace.symbols.places.site import ENTRY
 from nptltrace.trace.threads import ALL, ThreadNames, thread_names
 from nptltrace.trace.tsdl_reader import read_metadata
@@ -113,6 +115,7 @@ class Source:
         self._before: list[tuple[TraceFiles, Source]] | None = None
         self._names: dict[tuple[int, int], str] = {}  # of threads that were asked for, by turn
         self._semaphores: Semaphores | None = None
+        self._purposes: list[tuple[int, int, bool, int]] | None = None
         self._conditions: dict[int, set[int]] | None = None
         self._choose: ChooseSites | None = None
         self._chosen: dict[int, dict[int, int]] = {}  # call sites by process and stack
@@ -151,7 +154,7 @@ class Source:
         self.reader.index(running=self.running)
         self._looked = 0
         self._names.clear()
-        self._semaphores = self._conditions = None
+        self._semaphores = self._purposes = self._conditions = None
         self._before = None
         self._set_clocks()
         self._choose_sites()
@@ -462,6 +465,18 @@ class Source:
         self.thread_names, self._looked = names, ALL
         self._names.clear()
 
+    def parents(self) -> dict[int, int]:
+        """Return the processes that forked others, by these; by their numbers."""
+        known = self.reader.processes(0)
+        number_of = {(trace, index): number for number, (trace, index, _) in enumerate(known)}
+        found: dict[int, int] = {}
+        for number, (trace, _, _) in enumerate(known):
+            index = self.processes()[number].parent
+            parent = None if index is None else number_of.get((trace, index))
+            if parent is not None and parent != number:
+                found[number] = parent
+        return found
+
     # ---- locks of Python ----
 
     def semaphores(self) -> Semaphores | None:
@@ -474,17 +489,37 @@ class Source:
 
             budget = _SEARCHED if self.running else ALL
             self._semaphores = find_semaphores(
-                self.reader, self.processes(), self._threads(), budget
+                self.reader, self.processes(), self._threads(), self.parents(), budget
             )
         return self._semaphores
 
-    def conditions(self, process: int) -> set[int]:
-        """Return the conditions of a process that early events are about."""
+    def purposes(self) -> list[tuple[int, int, bool, int]]:
+        """Return what semaphores are for, as `objects.purposes.find_purposes` does."""
+        known = self.semaphores()
+        if self._purposes is None and known is not None:
+            from nptltrace.trace.objects.purposes import find_purposes
+
+            self._purposes = list(find_purposes(self.processes(), known))
+        return self._purposes or []
+
+    def gil(self, process: int) -> int:
+        """Return the address of the condition of the interpreter's lock, 0 if there is none.
+
+        It is looked for among the conditions that early events are about.
+        """
+        map_ = self.processes()[process].map
+        if not any(is_interpreter(PurePath(one.path).name) for one in map_.modules()):
+            return 0
         if self._conditions is None:
             from nptltrace.trace.objects.conditions import find_conditions
 
             self._conditions = find_conditions(self.reader, self._threads(), _SEARCHED)
-        return self._conditions.get(process, set())
+
+        def is_static(address: int) -> bool:
+            module = map_.only(address)
+            return module is not None and is_interpreter(PurePath(module.path).name)
+
+        return find_gil(self._conditions.get(process, ()), is_static)
 
     # ---- call sites ----
 

@@ -14,6 +14,7 @@ from nptltrace._binding import libpttread, libptttrack_drawing, libptttrack_sums
 from nptltrace.analysis.model import (
     Window,
     add_parents,
+    add_purposes,
     begin_window,
     finish_model,
     new_model,
@@ -72,6 +73,7 @@ class Levels:
         self.kept = False
         self._threads = 0
         self._shared = (0, 0)
+        self._codes = 0
         self._counts = np.zeros(_IDS, np.int64)
         self._path = _empty()["segments"]
         self._read_events = 0
@@ -316,6 +318,10 @@ class Levels:
         if shared != self._shared:
             self._shared = shared
             share_memory(self.model, source)
+        codes = sum(len(process.codes) for process in processes)
+        if codes != self._codes:
+            self._codes = codes
+            add_purposes(self.model, source)
 
 
 def _empty() -> dict[str, NDArray[Any]]:

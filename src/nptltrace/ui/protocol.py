@@ -42,8 +42,8 @@ MAX_DRAWN = 1 << 19
 # Column `state`. Between the spans of a thread's lane 0 it is `not waiting`: it ran, or slept, or
 # was ready to run, and which of these is not known.
 STATES = (
-    "not waiting", "contended", "idle", "join", "timeout", "cancelled", "unknown", "held", "shared",
-    "running", "ready", "asleep", "preempted",
+    "not waiting", "contended", "idle", "join", "timeout", "cancelled", "unknown", "gil", "held",
+    "shared", "running", "ready", "asleep", "preempted",
 )  # fmt: skip
 # Where a thread is asleep, column `other` is a number in this list of system calls.
 CALLS = SYS_CALLS
@@ -84,7 +84,7 @@ ROWS = _schema(
     wait_ns=_U64,
     wait_max_ns=_U64,
     idle_ns=_U64,
-    other_ns=_U64,  # join, timeout, cancelled, unknown
+    other_ns=_U64,  # join, timeout, cancelled, unknown, gil
     holds=_U64,
     hold_ns=_U64,
     caused_ns=_U64,  # how long others waited for what this thread held

@@ -3,7 +3,7 @@
 export const PREFIX = "/api/" as const;
 export const MAX_ROWS = 1000 as const;
 export const MAX_WIDTH = 16384 as const;
-export const STATES = ["not waiting", "contended", "idle", "join", "timeout", "cancelled", "unknown", "held", "shared", "running", "ready", "asleep", "preempted"] as const;
+export const STATES = ["not waiting", "contended", "idle", "join", "timeout", "cancelled", "unknown", "gil", "held", "shared", "running", "ready", "asleep", "preempted"] as const;
 export const CALLS = ["", "poll", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait", "read", "readv", "recv", "recvfrom", "recvmsg", "accept", "accept4", "nanosleep", "clock_nanosleep", "usleep", "sleep", "thrd_sleep", "sigwait", "sigwaitinfo", "sigtimedwait", "mq_receive", "mq_timedreceive", "mq_send", "mq_timedsend", "wait", "waitpid", "waitid", "wait3", "wait4", "flock", "fsync", "fdatasync"] as const;
 export const FLAGS = {"open": 1, "merged": 2} as const;
 export const ARROW_KINDS = ["wake", "hold"] as const;
@@ -79,7 +79,7 @@ export interface WaitChain {
 // A wait. The owner held the object when it began; the waker ended it.
 //
 // Stacks begin with the call site; the owner's is that of taking the object, or where that is not
-// known of the release that ended the wait.
+// known of its first release of it meanwhile.
 //
 // A contended one is divided: while the object was held, and until the thread was awake.
 export interface Wait {
@@ -88,7 +88,7 @@ export interface Wait {
   dur_ns: number;
   held_ns: number | null;
   wake_ns: number | null;
-  wait_class: "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown";
+  wait_class: "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown" | "gil";
   kind: string;
   mode: "exclusive" | "shared";
   open: boolean;
@@ -176,6 +176,8 @@ export interface Report {
   cancelled_ns: number;
   unknown_waits: number;
   unknown_ns: number;
+  gil_waits: number;
+  gil_ns: number;
   holds: number;
   hold_ns: number;
   hold_max_ns: number;
@@ -183,7 +185,6 @@ export interface Report {
   first_ns: number;
   last_ns: number;
   lost: number;
-  gil_ns: number;
   objects: ReportObject[];
   threads: ReportThread[];
   never_ended: OpenWait[];
@@ -211,6 +212,8 @@ export interface ReportSite {
   cancelled_ns: number;
   unknown_waits: number;
   unknown_ns: number;
+  gil_waits: number;
+  gil_ns: number;
   holds: number;
   hold_ns: number;
   hold_max_ns: number;
@@ -240,6 +243,8 @@ export interface ReportPair {
   cancelled_ns: number;
   unknown_waits: number;
   unknown_ns: number;
+  gil_waits: number;
+  gil_ns: number;
   holds: number;
   hold_ns: number;
   hold_max_ns: number;
@@ -283,6 +288,8 @@ export interface ReportObject {
   cancelled_ns: number;
   unknown_waits: number;
   unknown_ns: number;
+  gil_waits: number;
+  gil_ns: number;
   holds: number;
   hold_ns: number;
   hold_max_ns: number;
@@ -306,6 +313,7 @@ export interface Blamed {
   pid: number | null;
   name: string;
   site: string;
+  released: boolean;
   wait_caused_ns: number;
 }
 
@@ -338,6 +346,8 @@ export interface ReportThread {
   cancelled_ns: number;
   unknown_waits: number;
   unknown_ns: number;
+  gil_waits: number;
+  gil_ns: number;
   holds: number;
   hold_ns: number;
   hold_max_ns: number;
@@ -362,7 +372,7 @@ export interface Cause {
   object: string;
   kind: string;
   name: string;
-  class: "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown";
+  class: "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown" | "gil";
   site: string;
   because_of_tid: number | null;
   because_of_site: string;
@@ -380,7 +390,7 @@ export interface OpenWait {
   object: string;
   kind: string;
   object_name: string;
-  class: "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown";
+  class: "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown" | "gil";
   t_ns: number;
   dur_ns: number;
   site: string;
@@ -571,6 +581,8 @@ export interface Figures {
   cancelled_ns: number;
   unknown_waits: number;
   unknown_ns: number;
+  gil_waits: number;
+  gil_ns: number;
   holds: number;
   hold_ns: number;
   hold_max_ns: number;

@@ -12,6 +12,7 @@ const CLASSES: Readonly<Record<Wait["wait_class"], string>> = {
   timeout: "waited in vain",
   cancelled: "was cancelled waiting",
   unknown: "waited, it is not known why,",
+  gil: "waited for the interpreter's lock,",
 };
 
 /** Returns the view of a wait: itself, then each step to the root. */

@@ -109,6 +109,7 @@ function showTotals(
   const apart = [
     report.idle_ns ? `idle ${duration(report.idle_ns)}` : "",
     report.join_ns ? `joining ${duration(report.join_ns)}` : "",
+    report.gil_ns ? `for the GIL ${duration(report.gil_ns)}` : "",
   ].filter(Boolean);
   totals.dataset["waitNs"] = String(report.wait_ns);
   totals.dataset["waits"] = String(report.waits);

@@ -84,6 +84,7 @@ function factsOf(answer: Statistics): HTMLElement[] {
     ["Timed out", "timeout_waits", "timeout_ns"],
     ["Given up", "cancelled_waits", "cancelled_ns"],
     ["Unknown", "unknown_waits", "unknown_ns"],
+    ["For the GIL", "gil_waits", "gil_ns"],
   ];
   return [
     ...fact("Range", rangeText({ from: answer.from_ns, to: answer.to_ns })),

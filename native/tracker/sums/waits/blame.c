@@ -19,7 +19,8 @@ uint32_t md_blame(struct ptt_model *m, uint32_t object, uint32_t thread, uint32_
 
 		b->object = object;
 		b->thread = thread;
-		b->site = site;
+		b->site = site & ~MD_RELEASED;
+		b->released = (site & MD_RELEASED) != 0;
 	}
 	return number;
 }

@@ -2,7 +2,7 @@
 /* open_waits.c - waits that go on: what they are at the end of a trace, and at a moment while it is being read. */
 #include "../holds.h"
 
-static uint8_t open_class(struct ptt_model *m, const struct md_wait *w)
+static uint8_t class_by_kind(struct ptt_model *m, const struct md_wait *w)
 {
 	switch (w->kind) {
 	case PTT_KIND_THREAD:
@@ -15,6 +15,11 @@ static uint8_t open_class(struct ptt_model *m, const struct md_wait *w)
 		return md_sem_unknown_class(m, w);
 	}
 	return PTT_CONTENDED;
+}
+
+static uint8_t open_class(struct ptt_model *m, const struct md_wait *w)
+{
+	return md_class(MD_OBJECT(m, w->object), class_by_kind(m, w));
 }
 
 /* Waits for locks are for their holders now. */
@@ -61,6 +66,7 @@ static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t ts)
 		if (md_cond_open(m, w, &signalled)) {
 			struct md_end woken = { .ts = signalled, .dur = -1, .wake = TK_NEVER, .wait_class = PTT_IDLE };
 
+			woken.wait_class = md_class(MD_OBJECT(m, cond.object), PTT_IDLE);
 			md_wait_account(m, &cond, &woken);
 		}
 	}

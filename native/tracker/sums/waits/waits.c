@@ -108,6 +108,16 @@ static void begin_for_unit(struct ptt_model *m, struct md_object *o, struct md_w
 		md_wait_behind(w, MD_WAITING(m, MD_THREAD(m, w->owner)->pub.waits));
 }
 
+/* What a wait for the end of a thread is for, where that thread made what it posts then. */
+static void begin_for_end(struct ptt_model *m, const struct md_object *o, struct md_wait *w)
+{
+	if (!o->pub.attributes)
+		return;
+	w->owner = o->maker;
+	if (MD_THREAD(m, o->maker)->pub.waits)
+		md_wait_behind(w, MD_WAITING(m, MD_THREAD(m, o->maker)->pub.waits));
+}
+
 uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode)
 {
 	struct md_object *o = MD_OBJECT(m, object);
@@ -133,6 +143,8 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t o
 		begin_for_lock(m, e, o, w);
 	else if (o->as_lock)
 		begin_for_unit(m, o, w);
+	else if (o->purpose == PTT_FOR_END)
+		begin_for_end(m, o, w);
 	w->depth = o->pub.waiters;
 	md_crowd(o, o->pub.waiters + o->awaited);
 	if (!o->pub.first_site)
@@ -234,6 +246,7 @@ void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t obje
 	if (end.dur < 0)
 		end.dur = e->ts - w.since;
 	end.held = known ? o->held - w.held : 0;
+	end.wait_class = md_class(o, end.wait_class);
 	if (end.wait_class != PTT_CONTENDED) {
 		if (known && w.counted)
 			md_unblame(m, object, w.since, e->ts, end.held);
@@ -277,7 +290,9 @@ static void sum_cause(struct ptt_model *m, const struct md_wait *w, const struct
 {
 	bool lock = md_is_lock(w->kind) || MD_OBJECT(m, w->object)->as_lock, made;
 	uint32_t cause = lock ? w->owner : end->waker ? end->waker : w->owner;
-	uint32_t cause_site = lock ? w->owner_site : end->waker_site, key;
+	/* a holder that took it unseen is known by where it released it, as it is blamed */
+	bool unseen = w->kind == PTT_KIND_SEM && !w->owner_stack && w->owner == end->waker && end->waker_stack;
+	uint32_t cause_site = lock && !unseen ? w->owner_site : end->waker_site, key;
 	struct rd_entry *entry = rd_map_put(&m->cause_key, (uint64_t)w->site_row << 32 | cause_site,
 					    (uint64_t)cause << 8 | end->wait_class);
 	struct ptt_model_cause *c;

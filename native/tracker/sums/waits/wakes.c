@@ -136,7 +136,8 @@ void md_cond_in(struct ptt_model *m, const struct tk_event *e)
 
 /*
  * Whether others held the mutex, from the wake-up until the thread had it, for as long as to be waited for. If not, or if
- * the wait does not count, that time is taken from what they are blamed for. @out: how much of it lies in the window.
+ * the wait does not count, that time is taken from what they are blamed for; so it is of the interpreter's lock, whose parts
+ * are waited for as one. @out: how much of it lies in the window.
  */
 static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const struct md_wakeup *by, int64_t now,
 			   uint64_t *out)
@@ -156,6 +157,7 @@ static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const s
 		MD_HOLD(m, own)->share += held - (w->mutex_held - by->held);
 	*out = held = w->mutex_held - by->held;
 	long_enough = w->mutex_held_all - by->held_all >= REACQUIRE_NS;
+	long_enough = long_enough && MD_OBJECT(m, w->object)->purpose != PTT_FOR_GIL;
 	if (!long_enough || !md_counted(m, w->thread, by->mutex, w->site_row))
 		md_unblame(m, by->mutex, by->ts, w->retaken, held);
 	return long_enough;
@@ -221,6 +223,8 @@ void md_cond_out(struct ptt_model *m, const struct tk_event *e)
 	} else {
 		left_without(m, object, e->ts);
 	}
+	/* One for the interpreter's lock that timed out goes on at once. */
+	end.wait_class = md_class(MD_OBJECT(m, object), end.wait_class);
 	md_wait_account(m, &w, &end);
 }
 
@@ -323,11 +327,9 @@ void md_barrier_out(struct ptt_model *m, const struct tk_event *e)
 /* Where it is not known what waits, a thread that had taken a unit may have kept it all the time, or have made another. */
 static uint8_t class_of_unit(const struct md_object *o, const struct md_wait *w, bool taken)
 {
-	if (w->futex)
-		return md_futex_class(w);
-	if (!taken)
-		return PTT_IDLE;
-	return o->pool ? PTT_CONTENDED : PTT_UNKNOWN;
+	uint8_t otherwise = !taken ? PTT_IDLE : o->pool ? PTT_CONTENDED : PTT_UNKNOWN;
+
+	return w->futex ? md_futex_class(w) : md_class(o, otherwise);
 }
 
 uint8_t md_sem_unknown_class(struct ptt_model *m, const struct md_wait *w)
@@ -372,6 +374,8 @@ static void unit_waited(struct ptt_model *m, const struct tk_event *e, uint32_t 
 		if (end.wait_class == PTT_CONTENDED && !end.waker)
 			md_blame_waker(m, &w, &end);
 	}
+	if (end.wait_class == PTT_JOIN && !w.owner)
+		w.owner = end.waker;
 	md_wait_account(m, &w, &end);
 }
 

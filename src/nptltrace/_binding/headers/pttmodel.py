@@ -27,7 +27,13 @@ PTT_JOIN = 2
 PTT_TIMEOUT = 3
 PTT_CANCELLED = 4
 PTT_UNKNOWN = 5
-PTT_CLASSES = 6
+PTT_GIL = 6
+PTT_CLASSES = 7
+PTT_FOR_ANYTHING = 0
+PTT_FOR_WORK = 1
+PTT_FOR_END = 2
+PTT_FOR_HOLDER = 3
+PTT_FOR_GIL = 4
 PTT_STATE_UNKNOWN = 0
 PTT_STATE_RUNNING = 1
 PTT_STATE_READY = 2
@@ -57,7 +63,7 @@ PTT_MODEL_SEGMENTS = 13
 PTT_MODEL_STATE = 14
 PTT_MODEL_THREAD_STATES = 15
 PTT_MODEL_TABLES = 16
-PTT_MODEL_VERSION = 13
+PTT_MODEL_VERSION = 14
 PTT_MODEL_ROWS = 1
 PTT_MODEL_EDGES = 2
 PTT_MODEL_PATH = 4
@@ -70,10 +76,10 @@ PTT_OBJECT_TYPE_SHIFT = 8
 
 
 class Sums(Structure):
-    """`struct ptt_sums`, 152 bytes."""
+    """`struct ptt_sums`, 168 bytes."""
 
     _fields_ = (
-        ("wait_n", u64 * 6), ("wait_ns", u64 * 6), ("wait_max", u64), ("held_ns", u64),
+        ("wait_n", u64 * 7), ("wait_ns", u64 * 7), ("wait_max", u64), ("held_ns", u64),
         ("hold_n", u64), ("hold_ns", u64), ("hold_max", u64), ("used_ns", u64), ("undivided", u64),
     )
     wait_n: Any; wait_ns: Any; wait_max: int; held_ns: int; hold_n: int; hold_ns: int;
@@ -81,7 +87,7 @@ class Sums(Structure):
 
 
 class ModelObject(Structure):
-    """`struct ptt_model_object`, 296 bytes."""
+    """`struct ptt_model_object`, 312 bytes."""
 
     _fields_ = (
         ("address", u64), ("first_ns", i64), ("process", u32), ("kind", u32), ("generation", u32),
@@ -100,7 +106,7 @@ class ModelObject(Structure):
 
 
 class ModelSite(Structure):
-    """`struct ptt_model_site`, 184 bytes."""
+    """`struct ptt_model_site`, 200 bytes."""
 
     _fields_ = (
         ("sums", Sums), ("address", u64), ("caused_ns", u64), ("process", u32), ("kind", u32),
@@ -110,7 +116,7 @@ class ModelSite(Structure):
 
 
 class ModelThread(Structure):
-    """`struct ptt_model_thread`, 440 bytes."""
+    """`struct ptt_model_thread`, 456 bytes."""
 
     _fields_ = (
         ("pthread", u64), ("first_ns", i64), ("last_ns", i64), ("end_ns", i64), ("process", u32),
@@ -129,7 +135,7 @@ class ModelThread(Structure):
 
 
 class ModelPair(Structure):
-    """`struct ptt_model_pair`, 184 bytes."""
+    """`struct ptt_model_pair`, 200 bytes."""
 
     _fields_ = (
         ("sums", Sums), ("caused_ns", u64), ("balance_ns", i64), ("thread", u32), ("object", u32),
@@ -142,9 +148,9 @@ class ModelBlame(Structure):
     """`struct ptt_model_blame`, 24 bytes."""
 
     _fields_ = (
-        ("caused_ns", u64), ("object", u32), ("thread", u32), ("site", u32), ("reserved", u32),
+        ("caused_ns", u64), ("object", u32), ("thread", u32), ("site", u32), ("released", u32),
     )
-    caused_ns: int; object: int; thread: int; site: int; reserved: int
+    caused_ns: int; object: int; thread: int; site: int; released: int
 
 
 class ModelCause(Structure):
@@ -279,6 +285,8 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_model_thread": (i32, (p, u32, u32, u32)),
     "ptt_model_child": (i32, (p, u32, u32)),
     "ptt_model_share": (i32, (p, u32, u64, u64, u32, u64)),
+    "ptt_model_gil": (i32, (p, u32, u64)),
+    "ptt_model_semaphore": (i32, (p, u32, u32, u32, u32)),
     "ptt_model_only_thread": (i32, (p, u32)),
     "ptt_model_only_object": (i32, (p, u32, u64)),
     "ptt_model_only_site": (i32, (p, u32, u64)),

@@ -26,7 +26,6 @@ from nptltrace.analysis.report.figures import (
 from nptltrace.analysis.report.naming import Naming
 from nptltrace.analysis.report.stacks.both_sides import WaitStacks
 from nptltrace.analysis.vocabulary.document_types import WAIT_CLASSES
-from nptltrace.catalog import DOMAINS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
 
 __all__ = ["contention", "contention_of"]
-
-_COND = DOMAINS["cond"]
 
 
 def contention(
@@ -141,20 +138,9 @@ class _Report:
             deadlocks=deadlocks,
             path=critical_path(self.model, self.names),
             uncovered=self.source.uncovered(),
-            gil_ns=self._gil_ns(),
         )
 
     # ---- parts ----
-
-    def _gil_ns(self) -> int:
-        """Return how long threads waited for interpreters' locks of Python."""
-        gils = {(process, at) for process, at in self.names.gils() if at}
-        rows = self.objects[self.objects["kind"] == _COND]
-        mine = [
-            pair in gils
-            for pair in zip(rows["process"].tolist(), rows["address"].tolist(), strict=True)
-        ]
-        return int(rows["wait_ns"][mine].sum()) if any(mine) else 0
 
     def _stacks_of(self, entries: str) -> Callable[..., list[BothStacks]]:
         """Return what finds the call stacks of an entry; none if they were not asked for."""
@@ -258,21 +244,24 @@ class _Report:
         """Return holders or wakers by group of objects, -1 being none."""
         group_of = np.full(len(self.objects), -1, np.int64)
         group_of[numbers] = group
-        found: dict[tuple[int, int, int], list[int]] = {}
+        found: dict[tuple[int, int, int, int], list[int]] = {}
         rows = self._by(table, column)
         rows = rows[(rows[column] > 0) & (group_of[rows["object"]] >= 0)]
-        counts = rows["n"] if table == "wakers" else np.zeros(len(rows), np.uint64)
-        for at, thread, site, ns, n in zip(
+        none = np.zeros(len(rows), np.uint64)
+        counts = rows["n"] if table == "wakers" else none
+        released = rows["released"] if table == "blames" else none
+        for at, thread, site, gave, ns, n in zip(
             group_of[rows["object"]].tolist(), rows["thread"].tolist(), rows["site"].tolist(),
-            rows[column].tolist(), counts.tolist(), strict=True,
+            released.tolist(), rows[column].tolist(), counts.tolist(), strict=True,
         ):  # fmt: skip
-            sums = found.setdefault((at, thread, site), [0, 0])
+            sums = found.setdefault((at, thread, site, gave), [0, 0])
             sums[0] += ns
             sums[1] += n
         result: dict[int, list[Blame]] = {}
-        for (at, thread, site), (ns, n) in sorted(found.items(), key=lambda item: -item[1][0]):
+        order = sorted(found.items(), key=lambda item: -item[1][0])
+        for (at, thread, site, gave), (ns, n) in order:
             who = self.names.thread(thread) if thread else None
-            result.setdefault(at, []).append(Blame(who, self.names.site(site), ns, n))
+            result.setdefault(at, []).append(Blame(who, self.names.site(site), ns, n, bool(gave)))
         return result
 
     def _threads(self) -> list[ThreadFigures]:

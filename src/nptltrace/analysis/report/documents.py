@@ -72,7 +72,6 @@ def report_document(
         "last_ns": found.last_ns,
         "lost": found.lost,
         **_figures(found.figures),
-        "gil_ns": found.gil_ns,
         "objects": [_object(item) for item in found.objects],
         "threads": [_thread(item) for item in found.threads],
         **parts,
@@ -110,8 +109,8 @@ def _report_rows(found: Contention, by: str) -> Sequence[Mapping[str, Any]]:
 _FIGURES = [
     "waits", "wait_ns", "held_ns", "wake_ns", "wait_max_ns", "wait_p50_ns", "wait_p99_ns",
     "idle_waits", "idle_ns", "join_waits", "join_ns", "timeout_waits", "timeout_ns",
-    "cancelled_waits", "cancelled_ns", "unknown_waits", "unknown_ns", "holds", "hold_ns",
-    "hold_max_ns",
+    "cancelled_waits", "cancelled_ns", "unknown_waits", "unknown_ns", "gil_waits", "gil_ns",
+    "holds", "hold_ns", "hold_max_ns",
 ]  # fmt: skip
 _COLUMNS = {
     "object": ["object", "pid", "kind", "name", "init_site", "first_site", "threads",
@@ -161,6 +160,8 @@ def _figures(figures: Figures) -> shapes.Figures:
         "cancelled_ns": ns["cancelled"],
         "unknown_waits": waits["unknown"],
         "unknown_ns": ns["unknown"],
+        "gil_waits": waits["gil"],
+        "gil_ns": ns["gil"],
         "holds": figures.holds,
         "hold_ns": figures.hold_ns,
         "hold_max_ns": figures.hold_max_ns,
@@ -174,6 +175,7 @@ def _blamed(blame: Blame) -> shapes.Blamed:
         "pid": None if thread is None else thread.pid,
         "name": "" if thread is None else thread.name,
         "site": blame.site,
+        "released": blame.released,
         "wait_caused_ns": blame.wait_caused_ns,
     }
 

@@ -75,12 +75,14 @@ class Blame:
         site: Where it took the lock, or woke others; empty when unknown.
         wait_caused_ns: How long others waited meanwhile.
         count: How many waits it ended; 0 for holders.
+        released: The site is where it gave the lock back: where it took it is not known.
     """
 
     thread: ThreadName | None
     site: str
     wait_caused_ns: int
     count: int = 0
+    released: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +303,6 @@ class Contention:
         deadlocks: Cycles of them, each wait's owner being the next one's thread.
         path: The critical path to the last event.
         uncovered: Modules of which not all that they do is in the trace, and why.
-        gil_ns: How long threads waited for the interpreter's lock of Python, in all; as
-            waits for a condition that time out and begin again, these are no contention.
     """
 
     first_ns: int
@@ -319,7 +319,6 @@ class Contention:
     deadlocks: list[list[OpenWait]]
     path: CriticalPath
     uncovered: list[dict[str, Any]]
-    gil_ns: int
 
     @property
     def silent_threads(self) -> list[ThreadFigures]:

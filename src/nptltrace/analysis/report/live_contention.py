@@ -14,6 +14,7 @@ from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis.model import (
     Window,
     add_parents,
+    add_purposes,
     begin_window,
     restrict,
     share_memory,
@@ -239,6 +240,7 @@ class Follower:
         self._now = self._begun
         self._threads = 0
         self._known_processes: tuple[int, int] = (0, 0)
+        self._known_codes = 0
         self._before = _Sums.none(self._now)
 
     def read(self, until_ns: int | None = None) -> None:
@@ -311,6 +313,10 @@ class Follower:
         if known != self._known_processes:
             self._known_processes = known
             share_memory(self._model, source)
+        codes = sum(len(process.codes) for process in processes)
+        if codes != self._known_codes:
+            self._known_codes = codes
+            add_purposes(self._model, source)
         if self._begin is not None:
             begin_window(self._model, source, self._begin)
             self._begin = None

@@ -36,6 +36,7 @@ METRICS = (
     Metric("timeout_ns", "timeout", "timed out"),
     Metric("cancelled_ns", "cancelled", "given up"),
     Metric("unknown_ns", "unknown", "unknown"),
+    Metric("gil_ns", "gil", "for the GIL"),
     Metric("hold_ns", "hold", "held"),
     Metric("used_ns", "used", "held, but for run delay"),
     Metric("wait_caused_ns", "caused", "kept others waiting"),

@@ -128,12 +128,6 @@ class Naming:
         """Return how to call an object: its name, or its address."""
         return self.object_name(row) or f"{self.address(row):#x}"
 
-    def gils(self) -> list[tuple[int, int]]:
-        """Return process and address of interpreters' locks of Python; 0 where there is none."""
-        if self._symbols is None:
-            return []
-        return [(n, self._symbols.gil(n)) for n in range(len(self._processes))]
-
     def kinds_apart(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Return a number for each of some objects: others for those that are not to be added up.
 

@@ -288,8 +288,8 @@ _DECLARED = (
                    "`rwlock_wrlock`, `spin_lock`, `cond_wait`, `barrier_wait`, `sem_wait`, "
                    "`once`, `futex_wait`, `lll_lock`, `join`"),
             Column("result", "int32", "0, or the error number it ended with"),
-            Column("class", "word", "`contended`, `idle`, `join`, `timeout`, `cancelled` or "
-                   "`unknown`"),
+            Column("class", "word", "`contended`, `idle`, `join`, `timeout`, `cancelled`, "
+                   "`unknown` or `gil`"),
             Column("open", "bool", "it never ended"),
             Column("owner_tid", "uint32", "the holder when it began, or the thread whose end was "
                    "waited for; null when none"),

@@ -212,6 +212,7 @@ VIEWS = (
                coalesce(sum(w.dur_ns) filter (w.class = 'timeout'), 0)::bigint as timeout_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'cancelled'), 0)::bigint as cancelled_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'unknown'), 0)::bigint as unknown_ns,
+               coalesce(sum(w.dur_ns) filter (w.class = 'gil'), 0)::bigint as gil_ns,
                t.gen, t.pid, t.run_id
         from threads t left join waits w
           on (w.run_id, w.process, w.tid, w.gen) = (t.run_id, t.process, t.tid, t.gen)

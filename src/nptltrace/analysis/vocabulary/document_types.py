@@ -21,7 +21,7 @@ __all__ = [
     "Waker",
 ]  # fmt: skip
 
-WaitClass = Literal["contended", "idle", "join", "timeout", "cancelled", "unknown"]
+WaitClass = Literal["contended", "idle", "join", "timeout", "cancelled", "unknown", "gil"]
 WAIT_CLASSES: tuple[WaitClass, ...] = get_args(WaitClass)
 Severity = Literal["error", "warning"]
 Certainty = Literal["sure", "chance", "unknown"]
@@ -57,6 +57,8 @@ class Figures(TypedDict):
     cancelled_ns: int
     unknown_waits: int
     unknown_ns: int
+    gil_waits: int
+    gil_ns: int
     holds: int
     hold_ns: int
     hold_max_ns: int
@@ -69,6 +71,7 @@ class Blamed(TypedDict):
     pid: int | None
     name: str
     site: str
+    released: bool
     wait_caused_ns: int
 
 
@@ -247,7 +250,6 @@ class Report(ReportParts, Figures):
     first_ns: int
     last_ns: int
     lost: int
-    gil_ns: int
     objects: list[ReportObject]
     threads: list[ReportThread]
     never_ended: list[OpenWait]

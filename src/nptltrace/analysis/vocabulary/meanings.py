@@ -92,7 +92,7 @@ NAMES: dict[str, Name] = {
     "module": Name("text", "a file that is mapped into a process"),
     "trace": Name("text", "directory of a trace"),
     "class": Name("text", "class of a wait: `contended`, `idle`, `join`, `timeout`, `cancelled`, "
-                  "`unknown`"),
+                  "`unknown`, `gil`"),
     # When.
     "ts_ns": Name("ns", "when it happened, or was found"),
     "t_ns": Name("ns", "when it began"),
@@ -110,8 +110,6 @@ NAMES: dict[str, Name] = {
     "age_ns": Name("ns", "for how long it had gone on at a moment"),
     "life_ns": Name("ns", "from the first event of a thread to its end"),
     # Waits and holds.
-    "gil_ns": Name("ns", "how long threads waited for the interpreter's lock of Python (the GIL), "
-                   "in waits that are no contention"),
     "waits": Name("count", "contended waits; where there is a `class`, those of that class"),
     "wait_ns": Name("ns", "their duration"),
     "held_ns": Name("ns", "the part of contended waits in which the object was held"),
@@ -132,6 +130,8 @@ NAMES: dict[str, Name] = {
     "hold_ns": Name("ns", "for how long"),
     "hold_max_ns": Name("ns", "the longest of `holds`"),
     "held": Name("count", "locks that a thread holds at the end"),
+    "released": Name("flag", "the place is where the lock was given back: where it was taken is "
+                     "not known"),
     "max_waiters": Name("count", "most threads that waited at once"),
     "waiters": Name("count", "threads that wait at the end"),
     "waiting": Name("count", "threads in a contended wait at the end"),
@@ -144,11 +144,11 @@ NAMES: dict[str, Name] = {
     "total_wake_ns": Name("ns", "`wake_ns` since the start"),
     **{
         f"{name}_waits": Name("count", f"waits of class `{name}`")
-        for name in ("idle", "join", "timeout", "cancelled", "unknown")
+        for name in ("idle", "join", "timeout", "cancelled", "unknown", "gil")
     },
     **{
         f"{name}_ns": Name("ns", f"duration of waits of class `{name}`")
-        for name in ("idle", "join", "timeout", "cancelled", "unknown")
+        for name in ("idle", "join", "timeout", "cancelled", "unknown", "gil")
     },
     "futex_waits": Name("count", "waits for futexes by system call: their holders are not known"),
     "by_kind": Name("counts", "`blocked_ns` by kind of object"),

@@ -43,7 +43,8 @@ WAITS, HOLDS, OWNERS = range(3)
 
 # What a thread does with an object: waits of each class, in their order, and holds.
 VERBS = (
-    "waits for", "is idle at", "joins", "times out at", "gives up", "waits unknown at", "holds",
+    "waits for", "is idle at", "joins", "times out at", "gives up", "waits unknown at",
+    "waits for GIL at", "holds",
 )  # fmt: skip
 _HOLDS = len(VERBS) - 1
 

@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nptltrace.hang.stack.cpython_layouts import LAYOUTS, debug_layout
+from nptltrace.hang.stack.cpython_layouts import DEBUG_SIZE, LAYOUTS, debug_layout
 from nptltrace.trace.symbols.places.python_lines import line_of
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ _TEXT_MAX = 1 << 12
 _LINES_MAX = 1 << 20
 # Where the C library of x86-64 keeps the id of a thread, from its `pthread_t` on.
 _TID_AT = 720
-# The owner of a frame that stands for a call by C.
+# The owner of a frame that stands for a call by C, or more.
 _OWNED_BY_C = 3
+_STACK_REF_MARKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ class Pythons:
             return []
 
     def _layout_of(self, minor: int, runtime: int) -> Layout | None:
-        return debug_layout(minor, self._process.read(runtime, 360)) or LAYOUTS.get(minor)
+        said = self._process.read(runtime, DEBUG_SIZE)
+        return debug_layout(minor, said) or LAYOUTS.get(minor)
 
     def _word(self, address: int) -> int:
         return int(struct.unpack("<Q", self._process.read(address, 8))[0])
@@ -134,7 +136,7 @@ class Pythons:
             if not frame:
                 break
             owner = self._process.read(frame + layout.owner, 1)[0] if layout.owner else 0
-            if owner == _OWNED_BY_C:
+            if owner >= _OWNED_BY_C:
                 new = True
             else:
                 if new:
@@ -149,6 +151,8 @@ class Pythons:
     def _function(self, frame: int, layout: Layout) -> PythonFrame:
         """Return the function of a frame, at the instruction that it is at."""
         code = self._word(frame + layout.code)
+        if layout.stack_ref:
+            code &= ~_STACK_REF_MARKS
         if code not in self._codes:
             self._codes[code] = self._code(code, layout)
         known = self._codes[code]
@@ -156,28 +160,36 @@ class Pythons:
             raise ValueError("no code object")
         name, path, first, lines = known
         if layout.instructions:
-            at = self._word(frame + layout.instruction) - (code + layout.instructions)
+            at = self._word(frame + layout.instruction) - self._first(frame, code, layout)
         else:
             (at,) = struct.unpack("<i", self._process.read(frame + layout.instruction, 4))
         line = line_of(layout.minor, lines, first, at)
         return PythonFrame(name, path.rpartition("/")[2], line)
+
+    def _first(self, frame: int, code: int, layout: Layout) -> int:
+        """Return where the instructions begin that a frame runs: free-threaded ones have copies."""
+        if not layout.copies:
+            return code + layout.instructions
+        number = int.from_bytes(self._process.read(frame + layout.copy, 4), "little")
+        return self._word(self._word(code + layout.copies) + 8 * (1 + number))
 
     def _code(self, code: int, layout: Layout) -> tuple[str, str, int, bytes] | None:
         name = self._text(self._word(code + layout.name), layout)
         path = self._text(self._word(code + layout.filename), layout)
         (first,) = struct.unpack("<i", self._process.read(code + layout.first_line, 4))
         table = self._word(code + layout.lines)
-        size = self._word(table + 16)
+        size = self._word(table + layout.size)
         if name is None or path is None or not 0 <= size <= _LINES_MAX or first < 0:
             return None
-        return name, path, first, self._process.read(table + 32, size)
+        return name, path, first, self._process.read(table + layout.bytes, size)
 
     def _text(self, address: int, layout: Layout) -> str | None:
         """Return a Python string, None if none can be read there."""
-        size = self._word(address + 16)
-        (state,) = struct.unpack("<I", self._process.read(address + 32, 4))
+        size = self._word(address + layout.length)
+        (state,) = struct.unpack("<I", self._process.read(address + layout.state, 4))
         # Bits of the state: how many bytes a character has, compact, ASCII.
-        width, compact, ascii_only = state >> 2 & 7, state >> 5 & 1, state >> 6 & 1
+        state >>= layout.kind
+        width, compact, ascii_only = state & 7, state >> 3 & 1, state >> 4 & 1
         if not compact or width not in {1, 2, 4} or not 0 < size <= _TEXT_MAX:
             return None
         begin = layout.ascii if ascii_only else layout.compact

@@ -5,12 +5,13 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from nptltrace.catalog._cpython import DEBUG_LIKE, DEBUG_MINOR, DEBUG_WORDS, VERSIONS
+from nptltrace.catalog._cpython import DEBUG_LIKE, DEBUG_WORDS, VERSIONS
 
-__all__ = ["LAYOUTS", "Layout", "debug_layout"]
+__all__ = ["DEBUG_SIZE", "LAYOUTS", "Layout", "debug_layout"]
 
 _COOKIE = b"xdebugpy"
-_WORDS = struct.Struct("<8s44Q")
+_WORDS = struct.Struct("<8s80Q")
+DEBUG_SIZE = _WORDS.size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,15 @@ class Layout:
         instructions: The first instruction, where instructions are addresses.
         ascii: Where the characters of an ASCII string begin.
         compact: Where those of another string begin.
+        size: In a bytes object: its size.
+        bytes: Its bytes.
+        length: In a string: its length.
+        state: How its characters are stored.
+        kind: The bit of that from which on it has the size of a character.
+        kind_free: The same where the interpreter is a free-threaded one.
+        stack_ref: `code` has marks in its lowest bits.
+        copies: In a code object: the copies of its instructions, of a free-threaded interpreter.
+        copy: In a frame: which of them it runs.
     """
 
     minor: int
@@ -64,6 +74,15 @@ class Layout:
     instructions: int = 0
     ascii: int
     compact: int
+    size: int
+    bytes: int
+    length: int
+    state: int
+    kind: int
+    kind_free: int
+    stack_ref: int = 0
+    copies: int = 0
+    copy: int = 0
 
     @property
     def inlines(self) -> bool:
@@ -81,11 +100,14 @@ def debug_layout(minor: int, data: bytes) -> Layout | None:
         minor: The version of Python 3.
         data: The beginning of `_PyRuntime` (`_Py_DebugOffsets`).
     """
-    if minor != DEBUG_MINOR or len(data) < _WORDS.size:
+    if minor not in DEBUG_WORDS or len(data) < _WORDS.size:
         return None
     cookie, *words = _WORDS.unpack_from(data)
-    version, free_threaded = words[0], words[1]
-    if cookie != _COOKIE or version >> 16 != 0x0300 | minor or free_threaded:
+    if cookie != _COOKIE or words[0] >> 16 != 0x0300 | minor:
         return None
-    said = {name: words[at] for name, at in DEBUG_WORDS.items()}
-    return Layout(minor=minor, **DEBUG_LIKE | said)
+    like = DEBUG_LIKE[minor]
+    said = {name: words[at] for name, at in DEBUG_WORDS[minor].items()}
+    if words[1]:
+        said["kind"] = like["kind_free"]
+    said["compact"] = said["ascii"] + like["compact"] - like["ascii"]
+    return Layout(minor=minor, **like | said)

@@ -56,10 +56,15 @@ class OneProcess:
         """Return the threads that had events, which are none."""
         return []
 
-    def conditions(self, process: int) -> set[int]:
-        """Return the conditions that events are about, which are none."""
+    def thread_name(self, number: int) -> str:
+        """Return the name of a thread, which has no number."""
+        del number
+        return ""
+
+    def gil(self, process: int) -> int:
+        """Return the address of the interpreter's lock, which no event is about."""
         del process
-        return set()
+        return 0
 
     def semaphores(self) -> None:
         """Know of no semaphore how it was initialized."""

@@ -46,6 +46,8 @@ class Semaphores:
     Args:
         columns: What the events say of each: `process`, `thread`, `object`, `ts`, `stack`, `value`.
         stacks: Of each process the stacks by number: that of the caller, and an address.
+        parents: Of processes that were forked, the number of the one that forked them, whose
+            semaphores they have, too.
 
     Attributes:
         stacks: As given.
@@ -55,9 +57,12 @@ class Semaphores:
     """
 
     def __init__(
-        self, columns: dict[str, NDArray[Any]], stacks: Sequence[Mapping[int, tuple[int, int]]]
+        self,
+        columns: dict[str, NDArray[Any]],
+        stacks: Sequence[Mapping[int, tuple[int, int]]],
+        parents: Mapping[int, int],
     ) -> None:
-        self.stacks = stacks
+        self.stacks, self._parents = stacks, parents
         order = np.lexsort([columns[name] for name in ("ts", "object", "process")])
         self._columns = {name: column[order] for name, column in columns.items()}
         self.process, self.address, self.ts_ns = (
@@ -86,6 +91,8 @@ class Semaphores:
         if at_ns is not None:
             end = begin + int(np.searchsorted(self.ts_ns[begin:end], at_ns, side="right"))
             begin = max(begin, end - 1)
+        if begin == end and process in self._parents:
+            return self.at(self._parents[process], address, at_ns)
         return range(begin, end)
 
     def rows(
@@ -108,7 +115,12 @@ class Semaphores:
         found[order] = np.where(last >= 0, order[last], -1)
         found = found[len(self) :]
         same = (found >= 0) & (self.process[found] == process) & (self.address[found] == address)
-        return np.where(same, found, -1)
+        found = np.where(same, found, -1)
+        parent = np.array([self._parents.get(one, -1) for one in process.tolist()], np.int64)
+        orphan = np.flatnonzero((found < 0) & (parent >= 0))
+        if len(orphan):
+            found[orphan] = self.rows(parent[orphan], address[orphan], at_ns[orphan])
+        return found
 
     def differing(self) -> tuple[list[Semaphore], NDArray[np.int64]]:
         """Return those that were initialized differently, and which of these each of all is."""
@@ -122,7 +134,7 @@ class Semaphores:
 
 def find_semaphores(
     reader: libpttread.Reader, processes: Sequence[Process],
-    threads: Sequence[tuple[int, int]], budget: int,
+    threads: Sequence[tuple[int, int]], parents: Mapping[int, int], budget: int,
 ) -> Semaphores:  # fmt: skip
     """Look for the semaphores in the events.
 
@@ -130,6 +142,7 @@ def find_semaphores(
         reader: Of the opened traces.
         processes: The processes by number.
         threads: (process, tid) of each thread that it knows.
+        parents: The processes that forked others, by these.
         budget: How many bytes of packets to search at most.
     """
     pieces = [_piece(buffer) for buffer in reader.find((_INIT,), budget)]
@@ -139,7 +152,7 @@ def find_semaphores(
     columns = {name: column[kept] for name, column in columns.items()}
     process_of = np.array([process for process, _ in threads], np.int64)
     columns["process"] = process_of[columns["thread"]]
-    return Semaphores(columns, [process.stacks for process in processes])
+    return Semaphores(columns, [process.stacks for process in processes], parents)
 
 
 def _piece(buffer: libpttread.Buffer) -> dict[str, NDArray[Any]]:

@@ -30,12 +30,12 @@ def is_of_runtime(variable: str) -> bool:
     return variable.partition("+")[0] == _RUNTIME
 
 
-def find_gil(conditions: Collection[int], variable: Callable[[int], str]) -> int:
+def find_gil(conditions: Collection[int], is_static: Callable[[int], bool]) -> int:
     """Return the address of the first condition of a process's GIL, 0 if there is none.
 
     Args:
         conditions: Addresses of conditions of the process.
-        variable: Names the variable at an address.
+        is_static: Says whether an address is one of a variable of the interpreter.
     """
     pairs = (one for one in sorted(conditions) if one + HAND_OVER in conditions)
-    return next((one for one in pairs if is_of_runtime(variable(one))), 0)
+    return next(filter(is_static, pairs), 0)

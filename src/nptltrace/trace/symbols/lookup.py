@@ -22,12 +22,11 @@ from nptltrace.trace.symbols.elf.code import CodeTable, Frame
 from nptltrace.trace.symbols.elf.debug_files import ModuleFiles, environment_directories
 from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.frames import chosen_sites
-from nptltrace.trace.symbols.gil import GIL_PARTS, find_gil, is_of_runtime
+from nptltrace.trace.symbols.gil import GIL_PARTS, is_of_runtime
 from nptltrace.trace.symbols.passed_over import PassedOver
 from nptltrace.trace.symbols.places.module_table import ModuleMap
 from nptltrace.trace.symbols.places.python_code import (
     code_and_offset,
-    is_interpreter,
     is_python,
     named_object,
     numbered_objects,
@@ -147,8 +146,11 @@ class Processes(Protocol):
     def threads(self) -> list[tuple[int, int]]:
         """Return (process, tid) of the threads by number."""
 
-    def conditions(self, process: int) -> set[int]:
-        """Return the conditions of a process that events are about."""
+    def thread_name(self, number: int) -> str:
+        """Return the name of a thread by its number, or the empty string."""
+
+    def gil(self, process: int) -> int:
+        """Return the address of the condition of the interpreter's lock, 0 if there is none."""
 
     def semaphores(self) -> Semaphores | None:
         """Return what is known of the initialization of semaphores."""
@@ -207,7 +209,6 @@ class Symbols:
         self._loaded: dict[tuple[int, Module], _Loaded] = {}
         self._locations: dict[tuple[int, int], Location] = {}
         self._locks: tuple[Semaphores, PythonLocks] | None = None
-        self._gils: dict[int, tuple[int, int]] = {}  # from how many conditions, and the address
         source.choose_sites(partial(chosen_sites, self))
 
     def of(self, source: Processes) -> Symbols:
@@ -215,7 +216,7 @@ class Symbols:
         same = copy(self)
         same._source = source  # noqa: SLF001 -- of this class
         same._loaded, same._locations = {}, {}  # noqa: SLF001 -- as above
-        same._locks, same._gils = None, {}  # noqa: SLF001 -- as above
+        same._locks = None  # noqa: SLF001 -- as above
         source.choose_sites(partial(chosen_sites, same))
         return same
 
@@ -279,15 +280,7 @@ class Symbols:
 
     def gil(self, process: int) -> int:
         """Return the address of the condition of the interpreter's lock, 0 if there is none."""
-        modules = self._map(process).modules()
-        if not any(is_interpreter(one.path.rpartition("/")[2]) for one in modules):
-            return 0
-        known = self._source.conditions(process)
-        gil = self._gils.get(process)
-        if gil is None or gil[0] != len(known):
-            found = find_gil(known, lambda one: self.variable(process, one)[1])
-            gil = self._gils[process] = len(known), found
-        return gil[1]
+        return self._source.gil(process)
 
     def python_locks(self) -> PythonLocks | None:
         """Return the names of locks of Python; None where there are none."""
@@ -296,7 +289,10 @@ class Symbols:
             return None
         if self._locks is None or self._locks[0] is not known:
             of = self._source
-            self._locks = known, PythonLocks(self, of.processes(), of.threads(), known)
+            self._locks = (
+                known,
+                PythonLocks(self, of.processes(), of.threads(), of.thread_name, known),
+            )
         return self._locks[1]
 
     def variable(self, process: int, address: int) -> tuple[Key | None, str]:

@@ -12,30 +12,26 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nptltrace._binding.headers import pttmodel as c
+from nptltrace.trace.objects.purposes import how_made
 from nptltrace.trace.symbols.frames import stack_sites
-from nptltrace.trace.symbols.places.python_code import code_and_offset, is_python
+from nptltrace.trace.symbols.places.python_code import is_python
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from nptltrace.trace.objects.semaphores import Semaphore, Semaphores
-    from nptltrace.trace.symbols.lookup import Location, Mapped, Symbols
+    from nptltrace.trace.symbols.lookup import Mapped, Symbols
     from nptltrace.trace.symbols.places.python_code import PythonCode
 
 __all__ = ["PythonLocks"]
 
 # Functions that are called as the class is whose objects they return.
 _CLASSES = frozenset({"RLock", "Lock"})
-# A thread has a lock of its own until it ends.
-_SETS_LOCK_OF_THREAD = "_set_tstate_lock"
-_IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap\.py")
 _CLASS = re.compile(r"class\s+(\w+)")
-_MODULE = "<module>"
-# Queues that are written in C.
-_SIMPLE_QUEUE = "_queue.cpython-"
 
 
 class _Name(NamedTuple):
@@ -60,6 +56,7 @@ class PythonLocks:
         symbols: Names addresses.
         processes: The processes by number.
         threads: (process, tid) of the threads by number.
+        thread_name: Returns the name of a thread by its number, or the empty string.
         semaphores: What is known of their initialization.
     """
 
@@ -68,10 +65,11 @@ class PythonLocks:
         symbols: Symbols,
         processes: Sequence[Mapped],
         threads: Sequence[tuple[int, int]],
+        thread_name: Callable[[int], str],
         semaphores: Semaphores,
     ) -> None:
         self._symbols, self._processes, self._threads = symbols, processes, threads
-        self._semaphores = semaphores
+        self._thread_name, self._semaphores = thread_name, semaphores
         self._known: dict[tuple[int, int, bool], _Name] = {}
 
     def name(self, process: int, address: int, at_ns: int | None = None) -> str:
@@ -149,44 +147,30 @@ class PythonLocks:
         if name is None:
             name = self._known[key] = self._of_stack(one)
         if name == _END_OF_THREAD:
-            return _Name(f"{name.text} {self._threads[one.thread][1]}", stays=False)
+            thread = self._thread_name(one.thread)
+            text = f"{name.text} {self._threads[one.thread][1]}"
+            return _Name(f"{text} ({thread})" if thread else text, stays=False)
         return name
 
     def _of_stack(self, one: Semaphore) -> _Name:
         process = one.process
         sites = stack_sites(self._semaphores.stacks[process], one.stack)
-        frames = [self._symbols.location(process, site) for site in sites if is_python(site)]
-        if not frames:
+        made = how_made(
+            self._processes[process], sites, self._symbols.passed_over, units=one.value > 0
+        )
+        if not made.functions:
             return _Name("", stays=False)
-        inside = list(self._inside(frames))
-        functions = [self._function(process, site) for site in filter(is_python, sites)]
-        rest = frames[len(inside) :]
-        place = str(rest[0]) if rest else ""
-        if any(_IMPORT.fullmatch(frame.path) for frame in inside):
+        rest = list(filter(is_python, sites))[made.inside :]
+        place = str(self._symbols.location(process, rest[0])) if rest else ""
+        if made.purpose == c.PTT_FOR_HOLDER:
             return _at("import lock of", place, stays=False)
-        if any(function.endswith(_SETS_LOCK_OF_THREAD) for function in functions[: len(inside)]):
+        if made.purpose == c.PTT_FOR_END and made.units:
             return _END_OF_THREAD
-        if inside:
-            return _part_of(functions[len(inside) - 1], place)
-        before = sites[: next(n for n, site in enumerate(sites) if is_python(site))]
-        modules = [self._symbols.location(process, site).module for site in before]
-        simple = any(module.startswith(_SIMPLE_QUEUE) for module in modules)
+        if made.inside:
+            return _part_of(_qualified(made.functions[made.inside - 1]), place)
         if not one.value:  # what a thread is parked at, from 3.13 on
-            return _at(f"{'SimpleQueue.get' if simple else 'wait'} in", place, stays=False)
-        return _at(f"{'SimpleQueue' if simple else 'Lock'} of", place, stays=True)
-
-    def _inside(self, frames: Iterable[Location]) -> Iterator[Location]:
-        """Yield the innermost frames that are those of `threading`, `queue` and the like."""
-        for frame in frames:
-            passed = self._symbols.passed_over(frame.function, frame.path)
-            if frame.function == _MODULE or not passed:
-                return
-            yield frame
-
-    def _function(self, process: int, site: int) -> str:
-        """Return the name of a function with that of its class."""
-        code = self._processes[process].codes.get(code_and_offset(site)[0])
-        return _qualified(code) if code is not None else ""
+            return _at(f"{'SimpleQueue.get' if made.simple else 'wait'} in", place, stays=False)
+        return _at(f"{'SimpleQueue' if made.simple else 'Lock'} of", place, stays=True)
 
 
 def _part_of(function: str, place: str) -> _Name:

@@ -17,6 +17,7 @@ const NAMES: Readonly<Record<string, string>> = {
   join: "joins",
   timeout: "timed out",
   unknown: "waits, unknown why",
+  gil: "waits for the GIL",
   preempted: "preempted with a lock",
 };
 
@@ -28,6 +29,7 @@ const HELP: Readonly<Record<(typeof STATES)[number], string>> = {
   timeout: "It waited until its time was up",
   cancelled: "It was cancelled while it waited",
   unknown: "It waits by a system call of its own: whether another thread keeps it is not known",
+  gil: "It waits for the interpreter's lock of Python",
   held: "It has a lock; locks taken meanwhile lie below",
   shared: "It has a lock that others may have at the same time: read, not written",
   running: "It had a processor",

@@ -27,6 +27,10 @@ const STROKES: Readonly<Record<string, Stroke>> = {
   },
   cancelled: (context, size) => line(context, 3.5, 0, 3.5, size),
   unknown: (context, size) => line(context, 0, 0, size, size),
+  gil: (context) => {
+    context.fillRect(1, 2, 4, 1.3);
+    context.fillRect(3, 5.5, 4, 1.3);
+  },
   ready: (context, size) => {
     line(context, 1.5, 0, 1.5, size / 2);
     line(context, 5.5, size / 2, 5.5, size);

@@ -9,7 +9,9 @@ import type { Pane } from "./pane";
 const REST_MS = 600;
 const MOST_ROWS = 60;
 /** The states that have columns; what a thread does that does not wait is part of the first, too. */
-const WAITS = [...STATES.keys()].slice(1, 6);
+const WAITS = ["contended", "idle", "join", "timeout", "cancelled", "gil"].map((state) =>
+  STATES.indexOf(state as (typeof STATES)[number]),
+);
 const DOING = [...STATES.keys()].filter((state) => state > STATES.indexOf("shared"));
 const RUNNING = STATES.indexOf("running");
 const SHOWN = [0, ...WAITS, ...DOING];

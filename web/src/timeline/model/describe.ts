@@ -11,6 +11,7 @@ const DOING: Readonly<Record<string, string>> = {
   timeout: "waited in vain for",
   cancelled: "was cancelled while waiting for",
   unknown: "waits, it is not known why, for",
+  gil: "waits for the interpreter's lock,",
 };
 
 /** What a thread did that did not wait. */

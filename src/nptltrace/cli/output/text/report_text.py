@@ -35,7 +35,7 @@ _SHOWN = 3  # holders, wakers and causes of one row
 _LABEL = 33  # columns
 _CLASSES = {
     "idle": "idle", "join": "joining", "timeout": "timed out", "cancelled": "given up",
-    "unknown": "not known what for",
+    "unknown": "not known what for", "gil": "for the GIL of Python",
 }  # fmt: skip
 _CAUSED = {
     "barrier": "until {} came, at {}",
@@ -78,8 +78,8 @@ def _summary(found: Contention) -> Iterator[str]:
     parts = _others(figures, but="unknown")
     if parts:
         yield from _wrap(f"not contention: {', '.join(parts)}", "  ")
-    if found.gil_ns:
-        yield f"  {duration(found.gil_ns)} of it for the GIL of Python (ptt report --gil)"
+    if figures.other_ns["gil"]:
+        yield "  which thread had the GIL at which line: ptt report --gil"
     waits, wait_ns = figures.other_waits["unknown"], figures.other_ns["unknown"]
     for sentence in not_covered.unknown(waits, wait_ns):
         yield from _wrap(f"not known: {sentence}", "  ")
@@ -164,6 +164,8 @@ def _open(wait: OpenWait) -> Iterator[str]:
 def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> Iterator[str]:
     yield ""
     heads = {"lived": 10, "not waiting": 13, "contended": 12, "idle": 11, "joining": 11}
+    if any(thread.figures.other_ns["gil"] for thread in threads):
+        heads["the GIL"] = 10
     yield f"{'threads':<23}" + "".join(f"{name:>{width}}" for name, width in heads.items())
     order = sorted(threads, key=lambda t: (-t.figures.wait_ns, -t.figures.blocked_ns))
     # The worst are shown, in the order in which they began.
@@ -174,8 +176,11 @@ def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> 
         figures = thread.figures
         label = _cut(f"{thread.thread.tid} {thread.thread.name}", 20)
         other = figures.other_ns
-        times = (thread.life_ns, thread.running_ns, figures.wait_ns, other["idle"], other["join"])
-        cells = zip(times, heads.values(), strict=True)
+        times = (
+            thread.life_ns, thread.running_ns, figures.wait_ns, other["idle"], other["join"],
+            other["gil"],
+        )  # fmt: skip
+        cells = zip(times, heads.values(), strict=False)
         yield f"  {label:<21}" + "".join(f"{_short(ns):>{width}}" for ns, width in cells)
         if causes:
             yield from _processor(thread)
@@ -265,7 +270,7 @@ def _caused(blame: Blame, item: ObjectFigures) -> str:
     if blame.thread is None:
         return "for which nobody is known"
     site = blame.site or "an unknown place"
-    held = "while {} held it, taken at {}"
+    held = f"while {{}} held it, {'given back' if blame.released else 'taken'} at {{}}"
     if item.kind == "semaphore" and not item.figures.holds:  # one of a pool
         held = "until {} gave one back at {}"
     return _CAUSED.get(item.kind, held).format(blame.thread, site)

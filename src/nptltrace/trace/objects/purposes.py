@@ -1,0 +1,110 @@
+"""What semaphores of Python programs are for, by the functions that initialize them.
+
+The interpreter's locks are semaphores up to CPython 3.13, and so is what threads are parked at.
+Most of them are locks, and their events say so. Others are parts of the library: threads wait
+there for work, for the end of a thread, or for the one that imports a module.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+from nptltrace._binding.headers import pttmodel as c
+from nptltrace.trace.symbols.frames import stack_sites
+from nptltrace.trace.symbols.passed_over import PassedOver
+from nptltrace.trace.symbols.places.python_code import code_and_offset, is_python
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from nptltrace.trace.info import Process
+    from nptltrace.trace.objects.semaphores import Semaphores
+    from nptltrace.trace.symbols.lookup import Mapped
+    from nptltrace.trace.symbols.places.python_code import PythonCode
+
+__all__ = ["Made", "find_purposes", "how_made"]
+
+MODULE = "<module>"
+_IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap\.py")
+# Queues that are written in C.
+_SIMPLE_QUEUE = "_queue.cpython-"
+# A thread has a lock of its own until it ends; from 3.13 on, others are parked at its end.
+_LOCK_OF_THREAD, _JOINS = "_set_tstate_lock", ("join", "_shutdown")
+# All that waits for work has made a lock for that in here.
+_WAITS = "wait"
+_THREADING = ("threading.py", "<frozen threading>")
+
+
+class Made(NamedTuple):
+    """How a semaphore was initialized.
+
+    Attributes:
+        functions: The functions of Python in the stack, the innermost first.
+        inside: So many of the innermost are those of `threading`, `queue` and the like.
+        simple: It is a part of a `SimpleQueue`.
+        units: It began with units: it is a lock, and not there for a single wait.
+    """
+
+    functions: Sequence[PythonCode]
+    inside: int
+    simple: bool
+    units: bool
+
+    @property
+    def purpose(self) -> int:
+        """What it is for, `pttmodel.PTT_FOR_…`."""
+        inside = self.functions[: self.inside]
+        names = [code.function.rpartition(".")[2] for code in inside]
+        if any(_IMPORT.fullmatch(code.path) for code in inside):
+            return c.PTT_FOR_HOLDER
+        if self.simple:
+            return c.PTT_FOR_WORK
+        if _LOCK_OF_THREAD in names:
+            return c.PTT_FOR_END
+        if not inside or PurePath(inside[0].path).name not in _THREADING:
+            return c.PTT_FOR_ANYTHING
+        if names[0] in _JOINS and not self.units:
+            return c.PTT_FOR_END
+        return c.PTT_FOR_WORK if names[0] == _WAITS else c.PTT_FOR_ANYTHING
+
+
+def how_made(
+    process: Mapped, sites: Sequence[int], passed_over: Callable[[str, str], bool], *, units: bool
+) -> Made:
+    """Return how a semaphore was initialized.
+
+    Args:
+        process: Its process.
+        sites: The addresses in the stack, the innermost first.
+        passed_over: Says of a function and its source whether it is one of the library.
+        units: It began with units.
+    """
+    found = [process.codes.get(code_and_offset(site)[0]) for site in sites if is_python(site)]
+    functions = [code for code in found if code is not None]
+    inside = takewhile(
+        lambda code: code.function != MODULE and passed_over(code.function, code.path), functions
+    )
+    called = (process.map.at(site) for site in takewhile(lambda site: not is_python(site), sites))
+    simple = any(one and PurePath(one.path).name.startswith(_SIMPLE_QUEUE) for one in called)
+    return Made(functions, len(list(inside)), simple, units)
+
+
+def find_purposes(
+    processes: Sequence[Process], semaphores: Semaphores
+) -> Iterator[tuple[int, int, bool, int]]:
+    """Yield process, stack, whether with units, and purpose of those whose events do not say it.
+
+    Args:
+        processes: The processes by number.
+        semaphores: What is known of their initialization.
+    """
+    passed_over = PassedOver()
+    ways = {(one.process, one.stack, one.value > 0) for one in semaphores.differing()[0]}
+    for process, stack, units in sorted(ways):
+        sites = stack_sites(semaphores.stacks[process], stack)
+        purpose = how_made(processes[process], sites, passed_over, units=units).purpose
+        if purpose != c.PTT_FOR_ANYTHING:
+            yield process, stack, units, purpose

@@ -1,0 +1,17 @@
+"""A lock, many calls down."""
+
+import threading
+
+from witness import keep, waits
+
+lock = threading.Lock()
+
+
+def down(depth):
+    if depth:
+        return down(depth - 1)
+    with waits("contended"): lock.acquire()
+
+
+keep(lock)
+down(300)

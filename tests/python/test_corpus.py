@@ -1,0 +1,79 @@
+"""Thirty small programs that say themselves where their threads waited, for what and for whom."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nptltrace.catalog._cpython import VERSIONS
+from tests.hang.test_cpython import interpreters, minor_of
+from tests.python.test_frames import Stacks
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Recorder
+
+# What waits has to begin before what wakes.
+pytestmark = pytest.mark.alone
+
+CORPUS = ROOT / "tests" / "programs" / "python_corpus"
+PROGRAMS = sorted(path for path in CORPUS.glob("*.py") if path.name != "witness.py")
+# The programs' own pauses are longer.
+LONG_NS = 20_000_000
+# All of them by one interpreter, one after the other; one that fails ends that.
+SHELL = 'for program; do "$0" "$program" || exit; done'
+
+
+def place_of(stacks: Stacks, number: str | None) -> str:
+    """Return file and line of the call site of a stack."""
+    return stacks.place(number).rpartition(" ")[2].strip("()")
+
+
+def kept_by(stacks: Stacks, wait: dict[str, Any]) -> tuple[int, str]:
+    """Return the thread that kept a thread waiting, and where it took the lock or gave it back."""
+    tid = wait["owner_tid"] or wait["waker_tid"]
+    return tid, place_of(stacks, wait["holder_stack_id"] or wait["waker_stack"])
+
+
+@pytest.mark.parametrize(
+    "python",
+    [
+        pytest.param(one, marks=() if one == sys.executable else pytest.mark.slow)
+        for one in interpreters()
+    ],
+)
+def test_waits_and_holders_are_where_the_programs_say(
+    python: str, record: Recorder, tmp_path: Path
+) -> None:
+    if minor_of(python) not in {*VERSIONS, 13}:
+        pytest.skip("frames of this version are not read")
+    assert len(PROGRAMS) >= 30
+    witness = tmp_path / "said.jsonl"
+    witness.touch()
+    trace = record("env", f"WITNESS={witness}", "sh", "-c", SHELL, python, *PROGRAMS)
+    said = [json.loads(line) for line in witness.read_text(encoding="utf-8").splitlines()]
+    waited = {(one["pid"], one["tid"], one["place"], one["kind"]) for one in said if "kind" in one}
+    kept = {(one["pid"], one["tid"], one["place"]) for one in said if one["what"] == "keeps"}
+    stacks = Stacks(trace)
+    long = [wait for wait in stacks.waits if wait["dur_ns"] > LONG_NS and wait["kind"] != "cond"]
+    found = {
+        (wait["pid"], wait["tid"], place_of(stacks, wait["stack_id"]), wait["class"])
+        for wait in long
+    }
+    assert not waited - found, sorted(waited - found)
+    # Where the programs say, there is no wait of another class, and no contention elsewhere.
+    places = {one[:3] for one in waited}
+    assert not {one for one in found if one[:3] in places} - waited
+    assert not {one for one in found if one[3] == "contended"} - waited
+    keepers = {
+        (wait["pid"], *kept_by(stacks, wait))
+        for wait in long
+        if wait["class"] == "contended" and any(one[0] == wait["pid"] for one in kept)
+    }
+    assert keepers
+    assert not keepers - kept, sorted(keepers - kept)
