@@ -182,11 +182,12 @@ AT(wanted_site, 28); AT(thread, 32); AT(threads, 36); AT(guard, 40); AT(held_mod
 AT(wanted_mode, 57); AT(blocked, 58); AT(tries, 59); AT(reserved, 60);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_wait
-SIZE(120); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(ready_ns, 32);
+SIZE(128); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(ready_ns, 32);
 AT(id, 40); AT(parent, 48); AT(chain, 56); AT(thread, 64); AT(object, 68); AT(site, 72);
 AT(owner, 76); AT(owner_site, 80); AT(waker, 84); AT(waker_site, 88); AT(queue_depth, 92);
 AT(result, 96); AT(stack, 100); AT(owner_stack, 104); AT(waker_stack, 108); AT(holder_stack, 112);
-AT(wait_class, 116); AT(kind, 117); AT(mode, 118); AT(open, 119);
+AT(holder_site, 116); AT(reserved, 120); AT(wait_class, 124); AT(kind, 125); AT(mode, 126);
+AT(open, 127);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_hold
 SIZE(64); AT(t_ns, 0); AT(dur_ns, 8); AT(off_ns, 16); AT(ready_ns, 24); AT(thread, 32);
@@ -244,10 +245,10 @@ SIZE(48); AT(t_ns, 0); AT(dur_ns, 8); AT(busy_ns, 16); AT(row, 24); AT(count, 28
 AT(depth, 36); AT(wait, 40); AT(lane, 44); AT(state, 46); AT(flags, 47);
 #undef LAYOUT
 #define LAYOUT struct ptt_detail_wait
-SIZE(80); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(parent, 32);
+SIZE(88); AT(t_ns, 0); AT(dur_ns, 8); AT(held_ns, 16); AT(waker_t_ns, 24); AT(parent, 32);
 AT(thread, 36); AT(object, 40); AT(site, 44); AT(owner, 48); AT(owner_site, 52); AT(waker, 56);
-AT(waker_site, 60); AT(stack, 64); AT(holder_stack, 68); AT(queue_depth, 72); AT(result, 74);
-AT(wait_class, 76); AT(kind, 77); AT(mode, 78); AT(open, 79);
+AT(waker_site, 60); AT(stack, 64); AT(holder_stack, 68); AT(holder_site, 72); AT(reserved, 76);
+AT(queue_depth, 80); AT(result, 82); AT(wait_class, 84); AT(kind, 85); AT(mode, 86); AT(open, 87);
 #undef LAYOUT
 #define LAYOUT struct ptt_detail_bin
 SIZE(32); AT(events, 0); AT(wait_ns, 8);

@@ -156,6 +156,7 @@ static int feed_wait(struct ptt_detail *d, const struct ptt_model_wait *w)
 		.waker_site = w->waker_site,
 		.stack = w->stack,
 		.holder_stack = w->holder_stack,
+		.holder_site = w->holder_site,
 		.queue_depth = w->queue_depth < UINT16_MAX ? (uint16_t)w->queue_depth : UINT16_MAX,
 		.result = (int16_t)w->result,
 		.wait_class = w->wait_class,

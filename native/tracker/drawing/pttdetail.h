@@ -83,6 +83,8 @@ struct ptt_detail_wait {
 	uint32_t waker_site;
 	uint32_t stack; /* number in its process; 0 = not known */
 	uint32_t holder_stack; /* as in struct ptt_model_wait */
+	uint32_t holder_site;
+	uint32_t reserved;
 	uint16_t queue_depth;
 	int16_t result;
 	uint8_t wait_class;
@@ -100,7 +102,7 @@ struct ptt_detail_bin {
 };
 
 _Static_assert(sizeof(struct ptt_detail_span) == 48, "span");
-_Static_assert(sizeof(struct ptt_detail_wait) == 80, "wait");
+_Static_assert(sizeof(struct ptt_detail_wait) == 88, "wait");
 _Static_assert(sizeof(struct ptt_detail_bin) == 32, "bin");
 
 PTT_DETAIL_API int ptt_detail_version(void);

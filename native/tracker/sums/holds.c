@@ -28,7 +28,7 @@ void md_no_lock(struct ptt_model *m, uint32_t object, int64_t ts)
 
 		if (w->counted)
 			md_unblame(m, object, w->since, ts, o->held - w->held);
-		w->owner = w->owner_site = w->owner_stack = w->owner_released = 0;
+		w->owner = w->owner_site = w->owner_stack = w->released_stack = 0;
 		w->parent = w->chain = 0;
 	}
 	while (o->pub.holds)

@@ -161,11 +161,16 @@ static void released_unseen(struct ptt_model *m, const struct tk_event *e, struc
 
 static __attribute__((cold, noinline)) void note_release_stack(struct ptt_model *m, const struct md_object *o, const struct tk_event *e)
 {
-	uint32_t left = RELEASE_SEEN_MAX;
+	uint32_t left = RELEASE_SEEN_MAX, site = md_site(m, e->thread, e->site, o->pub.kind);
 
-	for (uint32_t i = o->pub.waits; i && left--; i = MD_WAITING(m, i)->object_next)
-		if (MD_WAITING(m, i)->owner == e->thread && !MD_WAITING(m, i)->owner_released)
-			MD_WAITING(m, i)->owner_released = e->stack;
+	for (uint32_t i = o->pub.waits; i && left--; i = MD_WAITING(m, i)->object_next) {
+		struct md_wait *w = MD_WAITING(m, i);
+
+		if (w->owner != e->thread || w->released_stack)
+			continue;
+		w->released_stack = e->stack;
+		w->released_site = site;
+	}
 }
 
 void md_release(struct ptt_model *m, const struct tk_event *e)

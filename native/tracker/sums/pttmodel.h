@@ -209,6 +209,8 @@ struct ptt_model_wait {
 	uint32_t owner_stack;  /* where the holder took it */
 	uint32_t waker_stack;
 	uint32_t holder_stack; /* where the holder took it, or where that is not known released it meanwhile */
+	uint32_t holder_site;  /* with which that begins */
+	uint32_t reserved;
 	uint8_t wait_class;
 	uint8_t kind;
 	uint8_t mode;
@@ -303,7 +305,7 @@ _Static_assert(sizeof(struct ptt_model_blame) == 24, "blame");
 _Static_assert(sizeof(struct ptt_model_cause) == 56, "cause");
 _Static_assert(sizeof(struct ptt_model_waker) == 32, "waker");
 _Static_assert(sizeof(struct ptt_model_edge) == 64, "edge");
-_Static_assert(sizeof(struct ptt_model_wait) == 120, "wait");
+_Static_assert(sizeof(struct ptt_model_wait) == 128, "wait");
 _Static_assert(sizeof(struct ptt_model_hold) == 64, "hold");
 _Static_assert(sizeof(struct ptt_model_wakeup) == 48, "wakeup");
 _Static_assert(sizeof(struct ptt_model_segment) == 40, "segment");

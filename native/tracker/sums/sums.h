@@ -40,7 +40,8 @@ struct md_wait {
 	uint32_t site_row;
 	uint32_t owner_site;
 	uint32_t owner_stack;
-	uint32_t owner_released; /* stack of the first release by the owner, 0 = none is known */
+	uint32_t released_stack; /* of the first release by the owner, 0 = none is known */
+	uint32_t released_site;
 	uint32_t depth;
 	bool named; /* the owner was named by the event: no hold of it was known */
 	bool owner_follows; /* and nobody has taken it since */

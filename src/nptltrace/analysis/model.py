@@ -629,6 +629,7 @@ def _waits(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
             "owner_stack": _plain(rows["owner_stack"]),
             "waker_stack": _plain(rows["waker_stack"]),
             "holder_stack": _plain(rows["holder_stack"]),
+            "holder_site": names.site(rows["holder_site"]),
         }
     )
 

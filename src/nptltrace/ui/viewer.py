@@ -538,7 +538,9 @@ class Viewer:
             "stack": known.stack(int(found["thread"]), int(found["stack"]), int(found["site"])),
             "owner": known.thread(owner),
             "owner_site": known.site(int(found["owner_site"])),
-            "owner_stack": known.stack(owner, int(found["holder_stack"]), int(found["owner_site"])),
+            "owner_stack": known.stack(
+                owner, int(found["holder_stack"]), int(found["holder_site"])
+            ),
             "owner_since_ns": self._held_since(owner, object_["row"], int(found["t_ns"])),
             "waker": known.thread(int(found["waker"])),
             "waker_site": known.site(int(found["waker_site"])),

@@ -35,8 +35,13 @@ export function chainView(chain: readonly Wait[], later: Later, links: Links): H
     h("h3", {}, "Because of"),
     steps,
     ...stack("Waited in", first.stack),
-    ...stack("Held from", first.owner_stack),
+    ...stack(isTaking(first) ? "Held from" : "Released at", first.owner_stack),
   ];
+}
+
+/** Is the owner's stack that of taking the object, and not of releasing it? */
+function isTaking(wait: Wait): boolean {
+  return wait.owner_stack[0] === wait.owner_site;
 }
 
 function rangeOf(wait: Wait) {

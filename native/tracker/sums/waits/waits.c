@@ -337,13 +337,20 @@ static void sum_waker(struct ptt_model *m, const struct md_wait *w, const struct
 	waker->ns += ns;
 }
 
-static uint32_t holder_stack(const struct md_wait *w, const struct md_end *end)
+/* Where the holder was: where it took the lock, or else released it. */
+static void place_holder(const struct md_wait *w, const struct md_end *end, struct ptt_model_wait *row)
 {
+	row->holder_stack = w->owner_stack;
+	row->holder_site = w->owner_site;
 	if (w->owner_stack)
-		return w->owner_stack;
-	if (w->owner_released)
-		return w->owner_released;
-	return end->waker == w->owner ? end->waker_stack : 0;
+		return;
+	if (w->released_stack) {
+		row->holder_stack = w->released_stack;
+		row->holder_site = w->released_site;
+	} else if (end->waker == w->owner && end->waker_stack) {
+		row->holder_stack = end->waker_stack;
+		row->holder_site = end->waker_site;
+	}
 }
 
 void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
@@ -373,13 +380,13 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 		.stack = w->stack,
 		.owner_stack = w->owner_stack,
 		.waker_stack = end->waker_stack,
-		.holder_stack = holder_stack(w, end),
 		.result = end->result,
 		.wait_class = end->wait_class,
 		.kind = w->kind,
 		.mode = w->mode,
 		.open = end->open,
 	};
+	place_holder(w, end, row);
 }
 
 /*

@@ -50,19 +50,19 @@ class DetailSpan(Structure):
 
 
 class DetailWait(Structure):
-    """`struct ptt_detail_wait`, 80 bytes."""
+    """`struct ptt_detail_wait`, 88 bytes."""
 
     _fields_ = (
         ("t_ns", i64), ("dur_ns", i64), ("held_ns", i64), ("waker_t_ns", i64), ("parent", u32),
         ("thread", u32), ("object", u32), ("site", u32), ("owner", u32), ("owner_site", u32),
         ("waker", u32), ("waker_site", u32), ("stack", u32), ("holder_stack", u32),
-        ("queue_depth", u16), ("result", i16), ("wait_class", u8), ("kind", u8), ("mode", u8),
-        ("open", u8),
+        ("holder_site", u32), ("reserved", u32), ("queue_depth", u16), ("result", i16),
+        ("wait_class", u8), ("kind", u8), ("mode", u8), ("open", u8),
     )
     t_ns: int; dur_ns: int; held_ns: int; waker_t_ns: int; parent: int; thread: int; object: int;
     site: int; owner: int; owner_site: int; waker: int; waker_site: int; stack: int;
-    holder_stack: int; queue_depth: int; result: int; wait_class: int; kind: int; mode: int;
-    open: int
+    holder_stack: int; holder_site: int; reserved: int; queue_depth: int; result: int;
+    wait_class: int; kind: int; mode: int; open: int
 
 
 class DetailBin(Structure):

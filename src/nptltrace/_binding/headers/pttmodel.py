@@ -187,20 +187,21 @@ class ModelEdge(Structure):
 
 
 class ModelWait(Structure):
-    """`struct ptt_model_wait`, 120 bytes."""
+    """`struct ptt_model_wait`, 128 bytes."""
 
     _fields_ = (
         ("t_ns", i64), ("dur_ns", i64), ("held_ns", i64), ("waker_t_ns", i64), ("ready_ns", i64),
         ("id", u64), ("parent", u64), ("chain", u64), ("thread", u32), ("object", u32),
         ("site", u32), ("owner", u32), ("owner_site", u32), ("waker", u32), ("waker_site", u32),
         ("queue_depth", u32), ("result", i32), ("stack", u32), ("owner_stack", u32),
-        ("waker_stack", u32), ("holder_stack", u32), ("wait_class", u8), ("kind", u8), ("mode", u8),
-        ("open", u8),
+        ("waker_stack", u32), ("holder_stack", u32), ("holder_site", u32), ("reserved", u32),
+        ("wait_class", u8), ("kind", u8), ("mode", u8), ("open", u8),
     )
     t_ns: int; dur_ns: int; held_ns: int; waker_t_ns: int; ready_ns: int; id: int; parent: int;
     chain: int; thread: int; object: int; site: int; owner: int; owner_site: int; waker: int;
     waker_site: int; queue_depth: int; result: int; stack: int; owner_stack: int; waker_stack: int;
-    holder_stack: int; wait_class: int; kind: int; mode: int; open: int
+    holder_stack: int; holder_site: int; reserved: int; wait_class: int; kind: int; mode: int;
+    open: int
 
 
 class ModelHold(Structure):

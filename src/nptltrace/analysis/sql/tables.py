@@ -358,7 +358,7 @@ class TraceTables:
             "owner_stack": self._stack(raw, "owner_site", "owner_process", "owner_stack"),
             "waker_stack": self._stack(raw, "waker_site", "waker_process", "waker_stack"),
             "stack_id": self._stack(raw, "site", stack="stack"),
-            "holder_stack_id": self._stack(raw, "owner_site", "owner_process", "holder_stack"),
+            "holder_stack_id": self._stack(raw, "holder_site", "owner_process", "holder_stack"),
         }
 
     def _holds(self, raw: pa.Table) -> dict[str, Any]:

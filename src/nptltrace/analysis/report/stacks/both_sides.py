@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["BothStacks", "WaitStacks"]
 
 _CONTENDED = 0
-_KEYS = ("thread", "object", "site", "stack", "owner", "owner_site", "holder_stack")
+_KEYS = ("thread", "object", "site", "stack", "owner", "holder_site", "holder_stack", "released")
 _SUMS = ("count", "ns", "held_ns")
 _PIECES = 100  # sums to keep before they are made one
 
@@ -40,6 +40,7 @@ class BothStacks:
         waiter: The frames of the waiters from the call site on as text, the innermost first.
         holder: Those of the holder where it took the object, or where that is not known of the
             first release of it meanwhile; none if neither is.
+        released: Whether the holder's are those of the release.
         waits: How many.
         wait_ns: How long.
         held_ns: The part of it in which the object was held.
@@ -47,6 +48,7 @@ class BothStacks:
 
     waiter: tuple[str, ...]
     holder: tuple[str, ...]
+    released: bool
     waits: int
     wait_ns: int
     held_ns: int
@@ -74,7 +76,8 @@ class WaitStacks:
         rows = rows[rows["wait_class"] == _CONTENDED]
         if not len(rows):
             return
-        columns = {name: rows[name] for name in _KEYS} | {
+        columns = {name: rows[name] for name in _KEYS if name != "released"} | {
+            "released": rows["holder_site"] != rows["owner_site"],
             "count": np.ones(len(rows), np.int64),
             "ns": rows["dur_ns"],
             "held_ns": rows["held_ns"],
@@ -108,16 +111,20 @@ class WaitStacks:
 
     def _stacks(self, rows: list[int]) -> list[BothStacks]:
         """Return the stacks of some rows, the longest waits first."""
-        sums: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = {}
+        sums: dict[tuple[tuple[str, ...], tuple[str, ...], bool], list[int]] = {}
         for at in rows:
             row = {name: int(column[at]) for name, column in self._found.items()}
             waiter = self._text(row["thread"], row["stack"], row["site"])
-            holder = self._text(row["owner"], row["holder_stack"], row["owner_site"])
-            known = sums.setdefault((waiter, holder), [0] * len(_SUMS))
+            holder = self._text(row["owner"], row["holder_stack"], row["holder_site"])
+            both = waiter, holder, bool(row["released"])
+            known = sums.setdefault(both, [0] * len(_SUMS))
             for place, name in enumerate(_SUMS):
                 known[place] += row[name]
         found = [BothStacks(*both, *numbers) for both, numbers in sums.items()]
-        return sorted(found, key=lambda one: (-one.wait_ns, -one.waits, one.waiter, one.holder))
+        return sorted(
+            found,
+            key=lambda one: (-one.wait_ns, -one.waits, one.waiter, one.holder, one.released),
+        )
 
     def _text(self, thread: int, stack: int, site: int) -> tuple[str, ...]:
         """Return a stack of a thread by its number, or the call site where it is not known."""

@@ -97,7 +97,7 @@ class StackValues:
         )  # fmt: skip
         caused = waits[contended & (waits["owner"] != 0)]
         self._add(
-            process[caused["owner"]], caused["holder_stack"], caused["owner_site"], caused["kind"],
+            process[caused["owner"]], caused["holder_stack"], caused["holder_site"], caused["kind"],
             caused_ns=caused["held_ns"],
         )  # fmt: skip
 

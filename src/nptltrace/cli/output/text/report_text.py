@@ -352,7 +352,7 @@ def _stacks(stacks: list[BothStacks]) -> Iterator[str]:
     for both in stacks[:_SHOWN]:
         yield f"      {_many(both.waits, 'wait')}, {duration(both.wait_ns)}"
         yield from _frames("waited", both.waiter)
-        yield from _frames("held", both.holder)
+        yield from _frames("released" if both.released else "held", both.holder)
     rest = stacks[_SHOWN:]
     if rest:
         ns, waits = sum(both.wait_ns for both in rest), sum(both.waits for both in rest)
@@ -361,7 +361,7 @@ def _stacks(stacks: list[BothStacks]) -> Iterator[str]:
 
 def _frames(what: str, frames: tuple[str, ...]) -> Iterator[str]:
     for what_of, frame in zip((what, *[""] * len(frames)), frames or ("[unknown]",), strict=False):
-        yield from _wrap(f"{what_of:<7} {frame}", "        ", " " * 18)
+        yield from _wrap(f"{what_of:<8} {frame}", "        ", " " * 19)
 
 
 def _path(path: CriticalPath) -> Iterator[str]:
