@@ -355,3 +355,36 @@ def test_code_without_tables_keeps_the_innermost_call(
     )
     events = _events(ptt, record(program))
     assert sum(event["event"] == "MUTEX_TAKEN" for event in events) >= 150
+
+
+# Waits only in functions that look like those of a library, of which one is the thread's first.
+ONLY_WRAPPERS = """
+#include "in_turn.h"
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __attribute__((noinline)) void *uv_thread_work(void *unused)
+{
+	TAKE_IN_TURN(&lock);
+	return unused;
+}
+int main(void)
+{
+	pthread_t one, two;
+	pthread_create(&one, NULL, uv_thread_work, NULL);
+	pthread_create(&two, NULL, uv_thread_work, NULL);
+	return pthread_join(one, NULL) || pthread_join(two, NULL);
+}
+"""
+
+
+def test_thread_in_wrappers_alone_is_in_the_programs(
+    compile_c: Compiler, record: Recorder, ptt: Ptt
+) -> None:
+    """The tracer's function in which a thread begins is never taken for the program's."""
+    trace = record(compile_c(ONLY_WRAPPERS))
+    found = ptt("report", "--by", "site", "--format", "json", trace).stdout
+    waits = [one["site"] for one in json.loads(found)["sites"] if one["waits"]]
+    assert waits
+    assert all(site.startswith("uv_thread_work") for site in waits)
+    stacks = ptt("report", "--by", "stack", trace).stdout
+    assert "uv_thread_work" in stacks
+    assert "trampoline" not in stacks

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from nptltrace.trace.symbols.places.python_code import is_interpreter, is_python
@@ -110,7 +111,8 @@ def from_call_site(frames: Sequence[Frame], passed_over: PassedOver) -> tuple[Fr
         own = (n for n, one in enumerate(inside) if not passed_over(one.function, one.module))
         first = next(own, next(n for n, one in enumerate(frames) if one.python))
     else:
-        first = passed_over.first([(one.function, one.module) for one in frames])
+        program = takewhile(lambda one: not is_tracer(one), frames)
+        first = passed_over.first([(one.function, one.module) for one in program])
     return tuple(one for one in frames[first:] if not is_tracer(one))
 
 
@@ -180,6 +182,9 @@ def chosen_sites(symbols: Symbols, number: int, process: Process) -> dict[int, i
     recorded, stacks = process.recorded, process.stacks
     passed = _passed(symbols, number)
 
+    def is_program(site: int) -> bool:
+        return not is_tracer(frames_at(symbols, number, site)[-1])
+
     found: dict[int, int] = {}
     for stack in stacks:
         sites = stack_sites(stacks, stack)
@@ -194,7 +199,7 @@ def chosen_sites(symbols: Symbols, number: int, process: Process) -> dict[int, i
             inside = inside[: _outermost(map(is_python, inside))]
         own = (
             site
-            for n, site in enumerate(inside, begin)
+            for n, site in enumerate(takewhile(is_program, inside), begin)
             if not passed(site, bool(python)) and not _is_between(symbols, number, sites, n)
         )
         chosen = next(own, python or sites[begin])
