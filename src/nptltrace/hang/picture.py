@@ -84,13 +84,13 @@ def look(process: Target, names: Names) -> Picture:
     process.read_ahead(wanted + [surroundings(process, thread) for thread in threads])
     pythons = Pythons(process, names)
     named: dict[int, str] = {0: ""}
-    known: dict[tuple[Frame, ...], _Stack] = {}
+    known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
     found: list[ThreadPicture] = []
     for thread in threads:
-        walked = tuple(stacks.of(thread))
-        stack = known.get(walked)
-        if stack is None:
-            stack = known[walked] = _stack(walked, names, pythons)
+        walked = stacks.of(thread)
+        if id(walked) not in known:  # those of threads in the same place are the same
+            known[id(walked)] = walked, _stack(walked, names, pythons)
+        stack = known[id(walked)][1]
         if thread.call is None and stack.spins_at:
             wait = spin_of(process, thread, stack.spins_at)
         else:

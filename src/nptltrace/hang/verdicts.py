@@ -135,14 +135,15 @@ def _cycles(by_tid: dict[int, ThreadPicture], begins: Iterable[int]) -> Iterator
     """
     done: set[int] = set()
     for first in begins:
-        path: list[int] = []
+        path: dict[int, None] = {}  # in the order of the waits
         tid = first
         while tid in by_tid and tid not in done and tid not in path:
-            path.append(tid)
+            path[tid] = None
             wait = by_tid[tid].wait
             tid = wait.owner if wait is not None and not wait.timed else 0
         if tid in path:
-            cycle = [by_tid[member] for member in path[path.index(tid) :]]
+            members = [*path]
+            cycle = [by_tid[member] for member in members[members.index(tid) :]]
             kind = "deadlock" if len(cycle) > 1 else "self-deadlock"
             parts = (f"{seen.thread} {waits_sentence(seen, by_tid)}{_at(seen)}" for seen in cycle)
             yield Verdict(kind, "; ".join(parts), tuple(cycle))

@@ -9,8 +9,6 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.targets.thread import Thread
 
@@ -55,6 +53,8 @@ _GIVES = re.compile(rb"(?:\x48\x8d\x3d(....)|\x48\x8d\x05(....)\x48\x89\xc7)\xe8
 _CALL = 15
 # So much of a stack the functions of the C library take that wait for a mutex.
 _FRAMES = 512
+# The words of a mutex: the lock, how often it was taken, the owner, its users, the kind.
+_MUTEX = struct.Struct("<IIIII")
 # How far around a word an object reaches that it can be a part of.
 _BEFORE, _BEHIND = 48, 32
 # What the functions of the C library are for that threads wait in, without leading underscores.
@@ -153,12 +153,8 @@ def wait_of(process: Target, thread: Thread, tids: frozenset[int], routine: str)
         process, thread, address, operation & _OPERATION, value & 0xFFFF_FFFF, tids,
         routine_kind(routine), "wrlock" in routine,
     )  # fmt: skip
-    if kind := _kind_in(_ON_THEIR_FUTEX, routine):
-        found = Wait(kind, address)
-    elif kind := _kind_in(_PARKED, routine):
-        found = Wait(kind)
-    else:
-        found = futex.object()
+    kind, has_object = _of_others(routine)
+    found = Wait(kind, address if has_object else 0) if kind else futex.object()
     # Another process can wake a thread through memory that both have mapped; a thread's end
     # always comes from its own process, though the kernel says so by a word that is not private.
     private = bool(operation & _PRIVATE) or found.kind == "join"
@@ -198,12 +194,18 @@ def routine_kind(function: str) -> str:
         function: One of its names there: `___pthread_mutex_lock`, `__GI___pthread_cond_wait`.
     """
     plain = function.removeprefix("__GI_").lstrip("_").partition("@")[0]
-    return _KIND_OF.get(plain) or _kind_in(_ON_THEIR_FUTEX, function) or _kind_in(_PARKED, function)
+    return _KIND_OF.get(plain) or _of_others(function)[0]
+@cache
+def _of_others(function: str) -> tuple[str, bool]:
+    """Return the kind of object of another library that a function waits for, or empty.
 
-
-def _kind_in(known: Mapping[str, re.Pattern[str]], function: str) -> str:
-    """Return the kind of object that a function waits for by its name, or empty."""
-    return next((kind for kind, pattern in known.items() if pattern.search(function)), "")
+    Also whether the futex is the object.
+    """
+    for known in (_ON_THEIR_FUTEX, _PARKED):
+        for kind, pattern in known.items():
+            if pattern.search(function):
+                return kind, known is _ON_THEIR_FUTEX
+    return "", False
 
 
 @dataclass
@@ -283,10 +285,12 @@ class _Futex:
 
     def _mutex(self) -> Wait | None:
         """Return the mutex whose lock this word is, if it looks like one that is held."""
-        found = self._words(self.address, "<IIIII")
-        if not found:
+        around = self._around
+        if len(around) < _BEFORE + _MUTEX.size:
+            around = bytes(_BEFORE) + self.process.read(self.address, _MUTEX.size)
+        if len(around) < _BEFORE + _MUTEX.size:
             return None
-        lock, _, owner, users, kind = found
+        lock, _, owner, users, kind = _MUTEX.unpack_from(around, _BEFORE)
         if kind & ~0x3FF or users > _TID_MAX:
             return None
         # Others sleep on words with high bits as well: Rust's parked threads on one that is -1.
