@@ -195,6 +195,8 @@ def routine_kind(function: str) -> str:
     """
     plain = function.removeprefix("__GI_").lstrip("_").partition("@")[0]
     return _KIND_OF.get(plain) or _of_others(function)[0]
+
+
 @cache
 def _of_others(function: str) -> tuple[str, bool]:
     """Return the kind of object of another library that a function waits for, or empty.
