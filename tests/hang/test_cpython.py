@@ -60,7 +60,7 @@ STACK = ["take (prog.py:15)", "numbers (prog.py:19)", "über (prog.py:23)", "wor
 def interpreters() -> list[str]:
     """Return this interpreter, the system's, and those of pyenv that frames are read of."""
     kept = Path.home() / ".pyenv/versions"
-    found = {str(p) for n in range(8, 14) for p in kept.glob(f"3.{n}.*/bin/python")}
+    found = {str(p) for n in range(8, 15) for p in kept.glob(f"3.{n}.*/bin/python")}
     return sorted({sys.executable, *found, *filter(None, [shutil.which("/usr/bin/python3")])})
 
 
@@ -75,7 +75,7 @@ def minor_of(python: str) -> int:
 @pytest.mark.parametrize("python", interpreters())
 def test_python_functions_stand_in_the_stacks(python: str, ptt: Ptt, tmp_path: Path) -> None:
     minor = minor_of(python)
-    if not 8 <= minor <= 13:
+    if not 8 <= minor <= 14:
         pytest.skip(f"frames of Python 3.{minor} are not read")
     program = tmp_path / "prog.py"
     program.write_text(PROGRAM, encoding="utf-8")

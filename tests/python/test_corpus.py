@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nptltrace.catalog._cpython import VERSIONS
+from nptltrace.catalog._cpython import DEBUG_WORDS, VERSIONS
 from tests.hang.test_cpython import interpreters, minor_of
 from tests.python.test_frames import Stacks
 from tests.support import ROOT
@@ -50,7 +50,7 @@ def kept_by(stacks: Stacks, wait: dict[str, Any]) -> tuple[int, str]:
 def test_waits_and_holders_are_where_the_programs_say(
     python: str, record: Recorder, tmp_path: Path
 ) -> None:
-    if minor_of(python) not in {*VERSIONS, 13}:
+    if minor_of(python) not in {*VERSIONS, *DEBUG_WORDS}:
         pytest.skip("frames of this version are not read")
     assert len(PROGRAMS) >= 30
     witness = tmp_path / "said.jsonl"

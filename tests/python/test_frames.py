@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import nptltrace
-from nptltrace.catalog._cpython import VERSIONS
+from nptltrace.catalog._cpython import DEBUG_WORDS, VERSIONS
 from tests.hang.test_cpython import interpreters, minor_of
 from tests.support import ROOT
 
@@ -60,7 +60,7 @@ def marked(path: Path, mark: str) -> set[str]:
 @pytest.mark.parametrize("python", interpreters())
 def test_lines_of_waits(python: str, record: Recorder, tmp_path: Path) -> None:
     minor = minor_of(python)
-    if minor not in {*VERSIONS, 13}:
+    if minor not in {*VERSIONS, *DEBUG_WORDS}:
         pytest.skip(f"frames of Python 3.{minor} are not read")
     stacks = Stacks(record(python, PROGRAM, tmp_path, options=("--stacks", "64")))
     long = [wait for wait in stacks.waits if wait["dur_ns"] > LONG_NS]
@@ -135,7 +135,7 @@ def test_broken_frames_are_not_read(record: Recorder, seed: int) -> None:
 @pytest.mark.parametrize("python", interpreters())
 def test_each_wait_has_its_own_line(python: str, record: Recorder, tmp_path: Path) -> None:
     """Stacks that look alike from below are not taken for one another."""
-    if minor_of(python) not in {*VERSIONS, 13}:
+    if minor_of(python) not in {*VERSIONS, *DEBUG_WORDS}:
         pytest.skip("frames of this version are not read")
     message = tmp_path / "said.txt"
     shell = 'exec "$@" > "$0"'

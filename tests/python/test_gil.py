@@ -28,7 +28,7 @@ def rows_at(rows: list[dict[str, Any]], mark: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("python", interpreters())
 def test_convoy_behind_a_call_of_c(python: str, ptt: Ptt, record: Recorder) -> None:
-    if not 8 <= minor_of(python) <= 13:
+    if not 8 <= minor_of(python) <= 14:
         pytest.skip("frames of this version are not read")
     trace = record(python, PROGRAM)
     rows = json.loads(ptt("report", "--gil", "--format", "json", trace).stdout)["rows"]
@@ -50,7 +50,7 @@ def test_convoy_behind_a_call_of_c(python: str, ptt: Ptt, record: Recorder) -> N
 
 @pytest.mark.parametrize("python", interpreters())
 def test_it_is_called_what_it_is(python: str, ptt: Ptt, record: Recorder) -> None:
-    if not 8 <= minor_of(python) <= 13:
+    if not 8 <= minor_of(python) <= 14:
         pytest.skip("frames of this version are not read")
     trace = record(python, PROGRAM)
     document = json.loads(ptt("report", "--format", "json", trace).stdout)
@@ -67,7 +67,7 @@ def test_it_is_called_what_it_is(python: str, ptt: Ptt, record: Recorder) -> Non
 
 @pytest.mark.parametrize("python", interpreters())
 def test_waits_for_it_are_a_class(python: str, ptt: Ptt, record: Recorder) -> None:
-    if not 8 <= minor_of(python) <= 13:
+    if not 8 <= minor_of(python) <= 14:
         pytest.skip("frames of this version are not read")
     trace = record(python, PROGRAM)
     query = "select object_name as name, class, sum(dur_ns) as ns from named_waits group by all"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import nptltrace
-from nptltrace.catalog._cpython import VERSIONS
+from nptltrace.catalog._cpython import DEBUG_WORDS, VERSIONS
 from tests.hang.test_cpython import interpreters, minor_of
 from tests.support import ROOT
 
@@ -42,7 +42,7 @@ def expected() -> list[re.Pattern[str]]:
 @pytest.mark.parametrize("python", interpreters())
 def test_locks_are_called_what_they_are(python: str, record: Recorder, tmp_path: Path) -> None:
     minor = minor_of(python)
-    if minor not in {*VERSIONS, 13}:
+    if minor not in {*VERSIONS, *DEBUG_WORDS}:
         pytest.skip(f"frames of Python 3.{minor} are not read")
     trace = record(python, PROGRAM, tmp_path)
     query = "select distinct object_name from named_waits where kind = 'semaphore' and dur_ns > ?"

@@ -16,7 +16,8 @@
 
 #define WORD sizeof(uintptr_t)
 #define OWNED_BY_C 3	  /* or more: a frame that stands for the call of the interpreter */
-#define FRAMES_MAX 128	  /* of one call that are gone over for the frame that stands for it */
+#define FRAMES_MAX 128	  /* of one call that are taken at once */
+#define CALLS_MAX 2048	  /* that are gone over for the frame that stands for the interpreter's call */
 #define TEXT_MAX 4096u
 #define LINES_MAX (1u << 20)
 #define ENDS_MAX 6 /* words at either end of a line table, or a name, by which it is known */
@@ -35,7 +36,7 @@ static struct {
 
 /* ------------------------------------------------------------ start */
 
-/* What an interpreter of a version says of itself, in _Py_DebugOffsets. */
+/* What an interpreter of a version says of itself, in _Py_DebugOffsets: version, and whether it is free-threaded, come first. */
 static bool find_said_layout(unsigned int minor)
 {
 	const uint64_t *said = dlsym(RTLD_DEFAULT, "_PyRuntime");
@@ -45,13 +46,13 @@ static bool find_said_layout(unsigned int minor)
 	for (i = 0; i < sizeof(ptt_python_debug_like) / sizeof(ptt_python_debug_like[0]); i++) {
 		like = &ptt_python_debug_like[i];
 		words = &ptt_python_debug_words[i];
-		if (like->minor != minor || !said || memcmp(said, "xdebugpy", 8) != 0 || said[1] >> 16 != (0x0300u | minor))
+		if (like->minor != minor || !said || memcmp(said, "xdebugpy", 8) != 0 || said[1] >> 16 != (0x0300u | minor) ||
+		    said[2])
 			continue;
 		layout = *like;
 #define TAKE(field) layout.field = words->field ? (uint32_t)said[words->field] : layout.field;
 		PTT_PYTHON_FIELDS(TAKE)
 #undef TAKE
-		layout.kind = said[2] ? layout.kind_free : layout.kind;
 		layout.version = layout.first_line + (like->version - like->first_line);
 		layout.compact = layout.ascii + (like->compact - like->ascii);
 		return true;
@@ -309,7 +310,7 @@ static PTT_UNWATCHED void find_marker(struct ptt_python *p)
 	uint32_t owner, i;
 
 	p->marker = layout.outer && frame ? p->call : 0;
-	for (i = 0; layout.owner && frame && i < FRAMES_MAX; i++) {
+	for (i = 0; layout.owner && frame && i < CALLS_MAX; i++) {
 		if (!part_at(&p->frames, frame + layout.owner, &owner)) {
 			p->bad = true;
 			return;
@@ -352,26 +353,12 @@ bool ptt_python_is_run_by(const struct ptt_python *p, uintptr_t low, uintptr_t h
 	return pc - python.evaluate < python.evaluate_end - python.evaluate;
 }
 
-/* The first of the instructions that the function at @p->frame runs, of a code object. */
-static PTT_UNWATCHED bool find_instructions(struct ptt_python *p, uintptr_t code, uintptr_t *first)
-{
-	uintptr_t copies;
-	uint32_t number;
-
-	*first = code + layout.instructions;
-	if (!layout.copies)
-		return true;
-	/* a table of a size, and of where the copies are; the first is the code object's own */
-	return word_at(&p->frames, code + layout.copies, &copies) && part_at(&p->frames, p->frame + layout.copy, &number) &&
-	       word_at(&p->frames, copies + WORD + number * WORD, first);
-}
-
 /* Return: 1 if the frame is one of a function that is to be seen. */
 static PTT_UNWATCHED uint32_t put(struct ptt_python *p, uint64_t *frame, ptt_number_python_code *number)
 {
 	const uint64_t last = (UINT64_C(1) << PTT_PYTHON_SHIFT) - 1;
 	struct code code = {.described.describe = describe, .reach = &p->codes};
-	uintptr_t at, word, first = 0;
+	uintptr_t at, word;
 	uint64_t instruction, n;
 
 	if (!word_at(&p->frames, p->frame + layout.code, &at) ||
@@ -381,10 +368,10 @@ static PTT_UNWATCHED uint32_t put(struct ptt_python *p, uint64_t *frame, ptt_num
 		at &= ~STACK_REF_MARKS;
 	if (at == python.cleanup)
 		return 0;
-	if (!identify(at, &code) || (layout.instructions && !find_instructions(p, at, &first)))
+	if (!identify(at, &code))
 		goto bad;
 	/* before its first instruction, a function is at the one before that */
-	instruction = layout.instructions ? word - first : (uint64_t)(int32_t)word;
+	instruction = layout.instructions ? word - (at + layout.instructions) : (uint64_t)(int32_t)word;
 	if ((int64_t)instruction < 0)
 		instruction = 0;
 	instruction = layout.minor == 10 ? instruction : instruction / 2;

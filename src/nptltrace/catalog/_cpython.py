@@ -25,7 +25,6 @@ VERSIONS: dict[int, dict[str, int]] = {
         "length": 16,
         "state": 32,
         "kind": 2,
-        "kind_free": 2,
     },
     9: {
         "interpreters": 32,
@@ -48,7 +47,6 @@ VERSIONS: dict[int, dict[str, int]] = {
         "length": 16,
         "state": 32,
         "kind": 2,
-        "kind_free": 2,
     },
     10: {
         "interpreters": 32,
@@ -71,7 +69,6 @@ VERSIONS: dict[int, dict[str, int]] = {
         "length": 16,
         "state": 32,
         "kind": 2,
-        "kind_free": 2,
     },
     11: {
         "interpreters": 40,
@@ -99,7 +96,6 @@ VERSIONS: dict[int, dict[str, int]] = {
         "length": 16,
         "state": 32,
         "kind": 2,
-        "kind_free": 2,
     },
     12: {
         "interpreters": 40,
@@ -127,7 +123,6 @@ VERSIONS: dict[int, dict[str, int]] = {
         "length": 16,
         "state": 32,
         "kind": 2,
-        "kind_free": 2,
     },
 }
 DEBUG_LIKE: dict[int, dict[str, int]] = {
@@ -157,7 +152,6 @@ DEBUG_LIKE: dict[int, dict[str, int]] = {
         "length": 16,
         "state": 32,
         "kind": 2,
-        "kind_free": 2,
     },
     14: {
         "interpreters": 40,
@@ -185,7 +179,6 @@ DEBUG_LIKE: dict[int, dict[str, int]] = {
         "length": 16,
         "state": 32,
         "kind": 2,
-        "kind_free": 8,
         "stack_ref": 1,
     },
 }
@@ -225,13 +218,11 @@ DEBUG_WORDS: dict[int, dict[str, int]] = {
         "code": 32,
         "instruction": 33,
         "owner": 35,
-        "copy": 37,
         "filename": 39,
         "name": 41,
         "lines": 42,
         "first_line": 43,
         "instructions": 47,
-        "copies": 48,
         "size": 74,
         "bytes": 75,
         "state": 77,

@@ -6,5 +6,4 @@ from witness import keep, waits
 
 lock = threading.Lock()
 keep(lock)
-with waits("contended"), lock:
-    pass
+with waits("contended"), lock: pass

@@ -160,18 +160,11 @@ class Pythons:
             raise ValueError("no code object")
         name, path, first, lines = known
         if layout.instructions:
-            at = self._word(frame + layout.instruction) - self._first(frame, code, layout)
+            at = self._word(frame + layout.instruction) - (code + layout.instructions)
         else:
             (at,) = struct.unpack("<i", self._process.read(frame + layout.instruction, 4))
         line = line_of(layout.minor, lines, first, at)
         return PythonFrame(name, path.rpartition("/")[2], line)
-
-    def _first(self, frame: int, code: int, layout: Layout) -> int:
-        """Return where the instructions begin that a frame runs: free-threaded ones have copies."""
-        if not layout.copies:
-            return code + layout.instructions
-        number = int.from_bytes(self._process.read(frame + layout.copy, 4), "little")
-        return self._word(self._word(code + layout.copies) + 8 * (1 + number))
 
     def _code(self, code: int, layout: Layout) -> tuple[str, str, int, bytes] | None:
         name = self._text(self._word(code + layout.name), layout)

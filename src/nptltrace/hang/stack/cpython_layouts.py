@@ -46,10 +46,7 @@ class Layout:
         length: In a string: its length.
         state: How its characters are stored.
         kind: The bit of that from which on it has the size of a character.
-        kind_free: The same where the interpreter is a free-threaded one.
         stack_ref: `code` has marks in its lowest bits.
-        copies: In a code object: the copies of its instructions, of a free-threaded interpreter.
-        copy: In a frame: which of them it runs.
     """
 
     minor: int
@@ -79,10 +76,7 @@ class Layout:
     length: int
     state: int
     kind: int
-    kind_free: int
     stack_ref: int = 0
-    copies: int = 0
-    copy: int = 0
 
     @property
     def inlines(self) -> bool:
@@ -103,11 +97,10 @@ def debug_layout(minor: int, data: bytes) -> Layout | None:
     if minor not in DEBUG_WORDS or len(data) < _WORDS.size:
         return None
     cookie, *words = _WORDS.unpack_from(data)
-    if cookie != _COOKIE or words[0] >> 16 != 0x0300 | minor:
+    version, free_threaded = words[0], words[1]
+    if cookie != _COOKIE or version >> 16 != 0x0300 | minor or free_threaded:
         return None
     like = DEBUG_LIKE[minor]
     said = {name: words[at] for name, at in DEBUG_WORDS[minor].items()}
-    if words[1]:
-        said["kind"] = like["kind_free"]
     said["compact"] = said["ascii"] + like["compact"] - like["ascii"]
     return Layout(minor=minor, **like | said)

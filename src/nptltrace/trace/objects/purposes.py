@@ -1,8 +1,10 @@
 """What semaphores of Python programs are for, by the functions that initialize them.
 
-The interpreter's locks are semaphores up to CPython 3.13, and so is what threads are parked at.
-Most of them are locks, and their events say so. Others are parts of the library: threads wait
-there for work, for the end of a thread, or for the one that imports a module.
+The interpreter's locks are semaphores up to CPython 3.13: most of them are locks of the program,
+and their events say so. Others are parts of the library: threads wait there for work, for the end
+of a thread, or for the one that imports a module. From 3.13 on, a thread that waits for a mutex of
+the interpreter is parked at a semaphore of its own, which whoever has the mutex posts; from 3.14 on
+all locks of Python are such mutexes.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class Made(NamedTuple):
         functions: The functions of Python in the stack, the innermost first.
         inside: So many of the innermost are those of `threading`, `queue` and the like.
         simple: It is a part of a `SimpleQueue`.
-        units: It began with units: it is a lock, and not there for a single wait.
+        units: It began with units: it is a lock, and no thread is parked at it.
     """
 
     functions: Sequence[PythonCode]
@@ -54,21 +56,27 @@ class Made(NamedTuple):
     units: bool
 
     @property
+    def imports(self) -> bool:
+        """Whether it is a part of the lock of a module that is imported."""
+        return any(_IMPORT.fullmatch(code.path) for code in self.functions[: self.inside])
+
+    @property
     def purpose(self) -> int:
         """What it is for, `pttmodel.PTT_FOR_…`."""
         inside = self.functions[: self.inside]
         names = [code.function.rpartition(".")[2] for code in inside]
-        if any(_IMPORT.fullmatch(code.path) for code in inside):
+        if self.imports:
             return c.PTT_FOR_HOLDER
         if self.simple:
             return c.PTT_FOR_WORK
         if _LOCK_OF_THREAD in names:
             return c.PTT_FOR_END
-        if not inside or PurePath(inside[0].path).name not in _THREADING:
-            return c.PTT_FOR_ANYTHING
-        if names[0] in _JOINS and not self.units:
-            return c.PTT_FOR_END
-        return c.PTT_FOR_WORK if names[0] == _WAITS else c.PTT_FOR_ANYTHING
+        if inside and PurePath(inside[0].path).name in _THREADING:
+            if names[0] in _JOINS and not self.units:
+                return c.PTT_FOR_END
+            if names[0] == _WAITS:
+                return c.PTT_FOR_WORK
+        return c.PTT_FOR_ANYTHING if self.units or not self.functions else c.PTT_FOR_HOLDER
 
 
 def how_made(

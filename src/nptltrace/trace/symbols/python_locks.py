@@ -162,14 +162,14 @@ class PythonLocks:
             return _Name("", stays=False)
         rest = list(filter(is_python, sites))[made.inside :]
         place = str(self._symbols.location(process, rest[0])) if rest else ""
-        if made.purpose == c.PTT_FOR_HOLDER:
+        if made.imports:
             return _at("import lock of", place, stays=False)
         if made.purpose == c.PTT_FOR_END and made.units:
             return _END_OF_THREAD
         if made.inside:
             return _part_of(_qualified(made.functions[made.inside - 1]), place)
         if not one.value:  # what a thread is parked at, from 3.13 on
-            return _at(f"{'SimpleQueue.get' if made.simple else 'wait'} in", place, stays=False)
+            return _at(f"{'SimpleQueue.get' if made.simple else 'mutex'} in", place, stays=False)
         return _at(f"{'SimpleQueue' if made.simple else 'Lock'} of", place, stays=True)
 
 

@@ -29,7 +29,7 @@ def lines(found: Sequence[GilLine], *, name: str, top: int | None) -> Iterator[s
     yield name
     if not found:
         yield (
-            "  nothing of a GIL: no CPython 3.8 to 3.13 was recorded at level 2, or it had one "
+            "  nothing of a GIL: no CPython 3.8 to 3.14 was recorded at level 2, or it had one "
             "thread that never gave it up"
         )
         return

@@ -1,0 +1,49 @@
+"""What semaphores of Python programs are for, by the functions that initialize them."""
+
+from __future__ import annotations
+
+import pytest
+
+from nptltrace._binding.headers import pttmodel as c
+from nptltrace.trace.objects.purposes import Made
+from nptltrace.trace.symbols.places.python_code import PythonCode
+
+LIBRARY = "/usr/lib/python3.14/"
+WORK = ("work", "app.py")
+
+
+@pytest.mark.parametrize(
+    ("stack", "inside", "units", "purpose"),
+    [
+        # A lock of the program; a thread that is parked at one.
+        ([WORK], 0, True, c.PTT_FOR_ANYTHING),
+        ([WORK], 0, False, c.PTT_FOR_HOLDER),
+        ([("Condition.__enter__", "threading.py"), WORK], 1, False, c.PTT_FOR_HOLDER),
+        ([("Queue.__init__", "queue.py"), WORK], 1, True, c.PTT_FOR_ANYTHING),
+        # What waits for work.
+        ([("Condition.wait", "threading.py"), ("Queue.get", "queue.py"), WORK], 2, True,
+         c.PTT_FOR_WORK),
+        ([("wait", "threading.py"), WORK], 1, False, c.PTT_FOR_WORK),
+        ([("wait", "app/threading.py")], 0, True, c.PTT_FOR_ANYTHING),
+        # Ends of threads.
+        ([("Thread._set_tstate_lock", "threading.py")], 1, True, c.PTT_FOR_END),
+        ([("Thread.join", "threading.py"), WORK], 1, False, c.PTT_FOR_END),
+        ([("_shutdown", "threading.py")], 1, False, c.PTT_FOR_END),
+        # Modules that are imported.
+        ([("_ModuleLock.__init__", "<frozen importlib._bootstrap>"), WORK], 1, True,
+         c.PTT_FOR_HOLDER),
+        ([], 0, False, c.PTT_FOR_ANYTHING),
+    ],
+)  # fmt: skip
+def test_purposes(stack: list[tuple[str, str]], inside: int, *, units: bool, purpose: int) -> None:
+    functions = [
+        PythonCode(name, path if "<" in path else LIBRARY + path, 1, 14, b"")
+        for name, path in stack
+    ]
+    assert Made(functions, inside, simple=False, units=units).purpose == purpose
+
+
+def test_simple_queues_are_for_work() -> None:
+    functions = [PythonCode("work", "app.py", 1, 14, b"")]
+    for units in (False, True):
+        assert Made(functions, 0, simple=True, units=units).purpose == c.PTT_FOR_WORK
