@@ -198,6 +198,36 @@ def test_a_process_is_recorded_and_let_go_again_and_again(
     assert send(process, "fork") == "child"
 
 
+def test_a_program_of_one_thread(
+    ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
+) -> None:
+    """Its first thread is the one that can be stopped."""
+    process = start(
+        compile_c("""
+        #include <pthread.h>
+        #include <unistd.h>
+        static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER;
+        int main(void)
+        {
+            char line[64];
+            if (write(1, "ready\\n", 6) != 6)
+                return 1;
+            while (read(0, line, sizeof(line)) > 0) {
+                pthread_mutex_lock(&busy);
+                pthread_mutex_unlock(&busy);
+                if (write(1, "done\\n", 5) != 5)
+                    return 1;
+            }
+            return 0;
+        }
+    """)
+    )
+    with attached(ptt, "-o", trace_dir, str(process.pid)):
+        assert send(process, "") == "done"
+    assert send(process, "") == "done"
+    assert [e["event"] for e in events_of(ptt, trace_dir)].count("MUTEX_TAKEN") == 1
+
+
 def test_a_thread_is_not_reported_to_begin_where_it_was_there_before(
     ptt: Ptt, compile_c: Callable[..., Path], start: Callable[..., Any], trace_dir: Path
 ) -> None:

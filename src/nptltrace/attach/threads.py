@@ -141,6 +141,8 @@ class Sleepers:
         called = self._calls_sleep(seen)
         # behind the program's own there is nothing but what has started the thread
         last = len(seen)
+        if last > 1 and "libc_start_main" in seen[-2].function:
+            last -= 1  # _start(), where the program began
         while last and _C_LIBRARY.match(seen[last - 1].module):
             last -= 1
         return called > 0 and not any(
