@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import re
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.ports import free_port
-from tests.real.real import need
+from tests.real.real import need, wait_until
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.real.real import Real
+    from tests.support import Ptt
 
 
 def test_redis(real: Real) -> None:
@@ -92,3 +96,42 @@ def test_mariadb(real: Real, tmp_path: Path) -> None:
     assert plain.count("OK") == 2
     found = real.check(at_least=10_000)
     assert len(found["processes"][0]["threads"]) > 5
+
+
+def test_postgresql(real: Real, tmp_path: Path, ptt: Ptt) -> None:
+    """Processes wait for one another's locks, each at a line of its own."""
+    places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda at: int(at.parent.name))
+    if not places:
+        pytest.skip("PostgreSQL is not installed")
+    # the server refuses to be root
+    other = ("unshare", "-U", "--map-user=1000", "--map-group=1000") if os.getuid() == 0 else ()
+
+    def work(*, traced: bool) -> str:
+        data, port = tmp_path / f"data-{traced}", free_port()
+        address = ("-h", "127.0.0.1", "-p", str(port))
+        bench = (places[-1] / "pgbench", *address, "-U", "own")
+        serve = (*other, places[-1] / "postgres", "-D", data, "-p", str(port), "-k", "",
+                 "-c", "shared_buffers=16MB", "-c", "autovacuum=off")  # fmt: skip
+        real.client(*other, places[-1] / "initdb", "-D", data, "-A", "trust", "-U", "own", "-N")
+        with real.server(*serve, port=port, traced=traced):
+            ready = (places[-1] / "pg_isready", "-q", *address)
+            wait_until(lambda: subprocess.run(ready, check=False).returncode == 0, "PostgreSQL")
+            real.client(*bench, "-i", "postgres")
+            real.client(*bench, "-c", "8", "-t", "50", "postgres")
+            query = (
+                "select count(*), sum(delta) = (select sum(bbalance) from pgbench_branches) "
+                "from pgbench_history"
+            )
+            client = (places[-1] / "psql", *address, "-U", "own", "-tAc", query)
+            return real.client(*client, "postgres")
+
+    assert work(traced=True) == work(traced=False) == "400|t\n"
+    real.check(at_least=1000)
+    found = json.loads(ptt("report", "--format", "json", real.trace).stdout)
+    locks = [one for one in found["objects"] if one["kind"] == "lwlock" and one["waits"]]
+    assert locks
+    assert not any(one["idle_waits"] for one in locks)
+    wakers = {(one["pid"], one["site"]) for lock in locks for one in lock["wakers"]}
+    assert len({pid for pid, _ in wakers}) > 1
+    assert not [site for _, site in wakers if site.startswith(("LWLock", "PGSemaphore"))]
+    assert json.loads(ptt("check", "--format", "json", real.trace).stdout)["findings"] == []
