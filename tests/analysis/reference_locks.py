@@ -98,7 +98,7 @@ class Locks:
     # ---- holds ----
 
     def place_owner(self, e: Event, o: Object) -> None:
-        """Find that a thread which was named as the owner before it could say so has the lock."""
+        """Find that a thread which had the lock before it could say so has it."""
         if (e.process, o.kind) not in self.full:
             o.no_owner_follows()
             return
@@ -106,7 +106,7 @@ class Locks:
         if not o.holders and [thread[0] for thread in o.blamed_now()] == [e.tid]:
             o.changes[-1] = (o.changes[-1][0], [])
         for w in o.waits:
-            if w.follows and w.owner[0] == e.tid:
+            if w.follows and w.tid != e.tid and w.owner[0] in {0, e.tid}:
                 w.owner = (e.tid, e.site)
         o.no_owner_follows()
 
@@ -167,9 +167,12 @@ class Locks:
             if o.holders:
                 w.owner = (o.holders[0].tid, o.holders[0].site)
             else:
-                w.named = w.follows = bool(e.fields.get("owner"))
+                w.named = bool(e.fields.get("owner"))
                 tid = e.fields.get("owner") or (o.released[0][0] if o.released else 0)
+                # The last one to have released it was this thread: another one has it.
+                tid = 0 if not w.named and tid == e.tid else tid
                 w.owner = o.held if o.held[0] == tid else (tid, 0)
+                w.follows = w.named or not tid
             now = o.blamed_now() if o.waits else []
             other = not now or w.owner[0] not in {0, now[0][0]}
             # Where holds are not recorded the owner is the one who took it last, or is named.
@@ -188,6 +191,7 @@ class Locks:
                     o.blame(e.ts, [])
                 return w
         owner = o.released[0] if o.released and o.kind in LOCKS.values() else NOBODY
+        owner = NOBODY if owner[0] == e.tid else owner
         since = e.ts - e.fields.get("wait_ns", 0)
         return Wait(
             e.process, e.tid, o.kind, o.address, since, e.site, len(o.waits) + 1, owner, known=False

@@ -92,6 +92,32 @@ def test_nothing_is_unknown_that_the_trace_reports(tmp_path: Path) -> None:
     assert [blame.site for blame in lock.blamed] == [hex(BASE + TAKES)]
 
 
+# ---- no owner is named: the one that has the lock has not said so ----
+
+
+def nobody_named(path: Path) -> Path:
+    """Thread 2 releases the lock and wants it back; meanwhile thread 1 has taken it."""
+    made = Builder(path)
+    made.thread(1, [taken(-20), free(-15), taken(11, TAKES_AGAIN), free(90)])
+    made.thread(2, [taken(-1, 9), free(0), wait(10, 0), taken(100, 9, 90), free(110)])
+    made.processes = [
+        {"process": {"index": 0, "pid": 100, "exe": "/bin/x"}},
+        {"sites": {"process": 0, "sites": {str(n): hex(BASE + n) for n in range(1, 20)}}},
+    ]
+    return made.write()
+
+
+def test_no_thread_waits_for_itself(tmp_path: Path) -> None:
+    (row,) = model_tables(Source([nobody_named(tmp_path / "run.ptt")])).waits.to_pylist()
+    assert (row["tid"], row["owner_tid"], row["owner_site"]) == (2, 1, BASE + TAKES_AGAIN)
+    assert row["held_ns"] == 79 * US
+
+
+@pytest.mark.skipif(not shutil.which("babeltrace2"), reason="needs babeltrace2")
+def test_the_reference_agrees_where_nobody_is_named(tmp_path: Path) -> None:
+    assert_same(nobody_named(tmp_path / "run.ptt"))
+
+
 # ---- the owner that is named still waits itself: it does not know yet ----
 
 FOR_LONG = 12

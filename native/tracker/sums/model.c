@@ -128,7 +128,7 @@ static void lock_event(struct ptt_model *m, struct tk_event *e, enum tk_action a
 	uint32_t pair, object = md_object(m, e, e->id >> 6, e->object, &pair);
 	bool acquires = action == TK_ACQUIRE || action == TK_ACQUIRE_SHARED || action == TK_ONCE_BEGIN;
 
-	if (acquires && unlikely(MD_OBJECT(m, object)->named))
+	if (acquires && unlikely(MD_OBJECT(m, object)->owner_follows))
 		md_place_owner(m, e, object);
 	switch (action) {
 	case TK_ACQUIRE:

@@ -97,7 +97,7 @@ struct md_object {
 	uint32_t units_out; /* threads that have units of a semaphore */
 	uint32_t first; /* generation 1 */
 	uint32_t address_threads; /* of generation 1: how many used it or a later one */
-	bool named;         /* an event named an owner whose acquisition may follow */
+	bool owner_follows; /* a waiter's owner may not have said yet that it took it */
 	bool counted;
 	bool as_lock;	    /* a semaphore whose one unit has always come back from the thread that took it */
 	uint32_t maker;	    /* of such a semaphore: the thread that initialized it */
@@ -373,8 +373,8 @@ void md_blame_from(struct ptt_model *m, uint32_t object, uint32_t thread, uint32
 /* md_claim - a thread turns out to have had the lock since it was last released, while this wait went on. */
 void md_claim(struct ptt_model *m, struct md_wait *w, uint32_t thread, uint32_t site, int64_t ts);
 /*
- * md_place_owner - the owner that was named has the lock. It had it before it could say so, as a waiter may name a thread
- * whose acquisition is stamped later: then it is this hold that was waited for. Before its own wait for it is over.
+ * md_place_owner - the owner that was named, or that nobody knew, has the lock. It had it before it could say so, as a thread
+ * may wait for one whose acquisition is stamped later: then it is this hold that was waited for. Before its own wait for it is over.
  */
 void md_place_owner(struct ptt_model *m, const struct tk_event *e, uint32_t object);
 /* md_no_owner_follows - what takes the lock from now on is no hold that its waiters have named. */

@@ -137,9 +137,9 @@ static void drop_tail(struct ptt_model *m, struct md_object *o, int64_t ts)
 
 void md_no_owner_follows(struct ptt_model *m, struct md_object *o)
 {
-	if (likely(!o->named))
+	if (likely(!o->owner_follows))
 		return;
-	o->named = false;
+	o->owner_follows = false;
 	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next)
 		MD_WAITING(m, i)->owner_follows = false;
 }
@@ -156,9 +156,15 @@ void md_place_owner(struct ptt_model *m, const struct tk_event *e, uint32_t obje
 	if (o->tail && MD_BLAME(m, o->tail)->thread == e->thread)
 		drop_tail(m, o, e->ts);
 	site = md_site(m, e->thread, e->site, o->pub.kind);
-	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next)
-		if (MD_WAITING(m, i)->owner_follows && MD_WAITING(m, i)->owner == e->thread)
-			MD_WAITING(m, i)->owner_site = site;
+	for (uint32_t i = o->pub.waits; i; i = MD_WAITING(m, i)->object_next) {
+		struct md_wait *w = MD_WAITING(m, i);
+
+		if (!w->owner_follows || w->thread == e->thread || (w->owner && w->owner != e->thread))
+			continue;
+		w->owner = e->thread;
+		w->owner_site = site;
+		w->owner_stack = e->stack;
+	}
 	md_no_owner_follows(m, o);
 }
 

@@ -41,10 +41,14 @@ static void find_owner(struct ptt_model *m, const struct tk_event *e, struct md_
 		w->owner_stack = MD_HOLD(m, o->pub.holds)->stack;
 	} else {
 		w->owner = tid > 0 ? md_thread_of_tid(m, e->process, (uint32_t)tid) : o->pub.releaser;
+		w->named = tid > 0;
+		/* The last one to have released it was this thread: another one has it, and has not said so. */
+		if (!w->named && w->owner == e->thread)
+			w->owner = 0;
 		w->owner_site = w->owner == o->pub.releaser ? o->held_site : 0;
-		w->named = w->owner_follows = tid > 0;
+		w->owner_follows = w->named || !w->owner;
 	}
-	o->named |= w->named;
+	o->owner_follows |= w->owner_follows;
 	/* Releases are not recorded: blamed until another thread takes it. */
 	if (tk_knows_holds(TK_PROCESS(&m->t, e->process), o->pub.kind, e->object) || o->pub.holds)
 		return;
@@ -197,7 +201,7 @@ bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object
 		.thread = e->thread,
 		.object = object,
 		.site_row = md_site(m, e->thread, e->site, o->pub.kind),
-		.owner = md_is_lock(o->pub.kind) ? o->pub.releaser : 0,
+		.owner = md_is_lock(o->pub.kind) && o->pub.releaser != e->thread ? o->pub.releaser : 0,
 		.depth = o->pub.waiters + 1,
 		.kind = (uint8_t)o->pub.kind,
 	};
