@@ -109,3 +109,56 @@ def test_programs_started_after_the_end_say_nothing(ptt: Ptt, tmp_path: Path, ha
     env[b"PTHREAD_NPTL_TRACE"] = env[b"PTHREAD_NPTL_TRACE"].replace(session, elsewhere)
     hidden = subprocess.run(["ls", "/"], env=env, capture_output=True, check=True)
     assert b"cannot join the recording" in hidden.stderr
+
+
+# Shared memory cannot be mapped a second time by mremap(), as under qemu-user.
+NO_SECOND_MAPPING = """
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+void *mremap(void *from, size_t old, size_t size, int flags, ...)
+{
+	va_list rest;
+	void *to;
+	va_start(rest, flags);
+	to = va_arg(rest, void *);
+	va_end(rest);
+	if (!old) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return (void *)syscall(SYS_mremap, from, old, size, flags, to);
+}
+int main(void)
+{
+	int status = 0;
+	pthread_mutex_lock(&lock);
+	pthread_mutex_unlock(&lock);
+	pid_t child = fork();
+	for (int i = 0; i < 1000; i++) {
+		pthread_mutex_lock(&lock);
+		pthread_mutex_unlock(&lock);
+	}
+	if (!child)
+		_exit(3);
+	waitpid(child, &status, 0);
+	return WEXITSTATUS(status);
+}
+"""
+
+
+def test_child_where_memory_is_mapped_once(
+    compile_c: Callable[..., Path], record: Recorder, ptt: Ptt
+) -> None:
+    trace = record(compile_c(NO_SECOND_MAPPING, "-rdynamic"), status=3)
+    stat = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    assert stat["lost"] == 0
+    assert len(stat["processes"]) == 2
+    query = "select count(*) from events where event = 'MUTEX_TAKEN'"
+    assert ptt("sql", "--format", "csv", trace, query).stdout.split()[-1] == "2001"

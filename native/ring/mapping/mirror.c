@@ -27,19 +27,14 @@ void *ptt_mirror_map(int fd, uint64_t offset, uint64_t size)
 	return NULL;
 }
 
-static bool copy_mapping(void *from, uint64_t size, void *to)
+void *ptt_mirror_move(void *from, uint64_t size)
 {
-	/* of shared memory, nothing leaves where it was */
-	return mremap(from, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
-}
-
-void *ptt_mirror_move(void *base, uint64_t size)
-{
+	char *base = from;
 	const int private = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 	static void *left[PTT_GENERATIONS_KEPT];
 	static unsigned int next;
 	char *to = mmap(NULL, 2 * size, PROT_NONE, private, -1, 0);
-	bool moved = to != MAP_FAILED && copy_mapping(base, size, to) && copy_mapping(base, size, to + size);
+	bool moved = to != MAP_FAILED && ptt_take_along(base, size, to) && ptt_take_along(base + size, size, to + size);
 
 	if (to != MAP_FAILED && !moved)
 		munmap(to, 2 * size);

@@ -42,14 +42,25 @@ void *ptt_segment_map(int fd, uint64_t size)
 	return NULL;
 }
 
-/* What an interrupted writer of the parent's finds: its own entry, in a segment to which nobody may write any more. */
-static bool leave_behind(struct ptt_segment *segment, const struct ptt_thread *self)
+bool ptt_take_along(void *from, uint64_t size, void *to)
 {
-	struct ptt_segment head = *segment;
+	const int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
+
+	/* of shared memory, nothing leaves where it was if the old size is none */
+	return mremap(from, 0, size, flags, to) != MAP_FAILED || mremap(from, size, size, flags, to) != MAP_FAILED;
+}
+
+/*
+ * What an interrupted writer of the parent's finds: its own entry, in a segment to which nobody may write any more.
+ * @now: where the segment is to be read
+ */
+static bool leave_behind(struct ptt_segment *segment, const struct ptt_segment *now, const struct ptt_thread *self)
+{
+	struct ptt_segment head = *now;
 	struct ptt_thread entry = {0};
 
 	if (self)
-		entry = *self;
+		entry = *(const struct ptt_thread *)((const char *)now + ((const char *)self - (const char *)segment));
 	if (mmap(segment, head.size, PROT_READ | PROT_WRITE, PRIVATE_MEMORY | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
 	head.closed = 1;
@@ -66,11 +77,11 @@ struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct p
 	static unsigned int next;
 	uint64_t size = segment->size;
 	char *to = reserve(size);
-	bool moved = to && mremap(segment, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED;
+	bool moved = to && ptt_take_along(segment, size, to);
 
 	if (to && !moved)
 		munmap(to, size);
-	if (!leave_behind(segment, self)) {
+	if (!leave_behind(segment, moved ? (const struct ptt_segment *)to : segment, self)) {
 		if (moved)
 			munmap(to, size);
 		return NULL;
@@ -84,5 +95,5 @@ struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct p
 
 bool ptt_segment_retire(struct ptt_segment *segment)
 {
-	return leave_behind(segment, NULL);
+	return leave_behind(segment, segment, NULL);
 }

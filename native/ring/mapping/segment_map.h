@@ -29,6 +29,13 @@ static inline struct ptt_segment *ptt_segment_of(const struct ptt_thread *self)
 	return (struct ptt_segment *)ptt_segment_base(self);
 }
 
+/*
+ * ptt_take_along - map what is mapped at @from, shared memory of @size bytes, at @to as well
+ *
+ * Where there is no second mapping of the same, as under qemu-user, it moves: then nothing is left @from.
+ */
+bool ptt_take_along(void *from, uint64_t size, void *to) __attribute__((visibility("hidden")));
+
 /* ptt_segment_map - map @size bytes of a segment's file; NULL and errno if that cannot be. */
 void *ptt_segment_map(int fd, uint64_t size);
 
