@@ -243,8 +243,7 @@ def build(root: Root) -> str:
 def _cross(root: Root) -> str:
     """Build with the cross compiler of another root."""
     host = Root(str(root.system.built_on), SYSTEMS[str(root.system.built_on)])
-    if not host.has("made"):
-        host.make()
+    host.make()
     cmake = _cmake(host)
     host.install("gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user")
     configure = f"{cmake} -S {TREE} -B {BUILD}-{root.name} {WARNINGS}"
@@ -291,9 +290,12 @@ def install(root: Root) -> str:
     root.run(f"rm -rf {VENV}; python3 -m venv {VENV}", "install")
     start = time.monotonic()
     pip = f"{VENV}/bin/pip install --quiet --only-binary :all:"
-    root.run(f"{pip} /wheel/{wheels[-1].name}", "install")
+    # The shell says for how long what it ran had a processor.
+    times = root.run(f"{pip} /wheel/{wheels[-1].name}; times", "install").splitlines()[-1]
     seconds = time.monotonic() - start
-    return f"{seconds:.0f} s{'' if compiler else ', without a compiler'}"
+    used = sum(60 * int(m) + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", times))
+    without = "" if compiler else ", without a compiler"
+    return f"{seconds:.0f} s, {used:.0f} s of a processor{without}"
 
 
 def _ptt(root: Root) -> str:
@@ -416,7 +418,10 @@ def tests(root: Root, which: str) -> str:
         raise FailedError("no: they did not run")
     failed = found.get("failed", 0) + found.get("error", 0)
     root.failed = sorted(set(re.findall(r"^(?:FAILED|ERROR) (\S+)", text, re.MULTILINE)))
-    return f"{found.get('passed', 0):,} passed, {failed} failed, {found.get('skipped', 0)} skipped"
+    counts = (
+        f"{found.get('passed', 0):,} passed, {failed} failed, {found.get('skipped', 0)} skipped"
+    )
+    return counts if which == " ".join(TESTS) else f"{which}: {counts}"
 
 
 def commands(root: Root) -> str:
