@@ -1,9 +1,9 @@
-"""Two threads that hand two locks to one another as often as the argument says."""
+"""Two threads that hand two locks to one another, how often, and how many calls down, as said."""
 
 import sys
 import threading
 
-ROUNDS = int(sys.argv[1])
+ROUNDS, DEPTH = map(int, sys.argv[1:])
 
 there, back = threading.Lock(), threading.Lock()
 there.acquire()
@@ -16,9 +16,20 @@ def other():
         back.release()
 
 
-thread = threading.Thread(target=other)
-thread.start()
-for _ in range(ROUNDS):
-    there.release()
-    back.acquire()
-thread.join()
+def one():
+    thread = threading.Thread(target=other)
+    thread.start()
+    for _ in range(ROUNDS):
+        there.release()
+        back.acquire()
+    thread.join()
+
+
+def down(depth):
+    if depth:
+        down(depth - 1)
+    else:
+        one()
+
+
+down(DEPTH)

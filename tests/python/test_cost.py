@@ -22,7 +22,7 @@ PROGRAM = ROOT / "tests" / "programs" / "python_ping_pong.py"
 BOUND = 1.35
 
 
-def instructions(record: Recorder, log: Path, python: str) -> int:
+def instructions(record: Recorder, log: Path, python: str, depth: str) -> int:
     counter = (
         "valgrind",
         "--tool=callgrind",
@@ -30,7 +30,7 @@ def instructions(record: Recorder, log: Path, python: str) -> int:
         f"--log-file={log}",
     )
     record(
-        *counter, "/usr/bin/python3", PROGRAM, "1000", options=("--python", python),
+        *counter, "/usr/bin/python3", PROGRAM, "1000", depth, options=("--python", python),
     )  # fmt: skip
     found = re.search(r"Collected : (\d+)", log.read_text(encoding="utf-8"))
     assert found
@@ -38,9 +38,10 @@ def instructions(record: Recorder, log: Path, python: str) -> int:
 
 
 @pytest.mark.slow
-def test_instructions(record: Recorder, tmp_path: Path) -> None:
+@pytest.mark.parametrize("depth", ["0", "16"])
+def test_instructions(depth: str, record: Recorder, tmp_path: Path) -> None:
     need("valgrind")
     without, with_python = (
-        instructions(record, tmp_path / python, python) for python in ("off", "auto")
+        instructions(record, tmp_path / python, python, depth) for python in ("off", "auto")
     )
     assert with_python < BOUND * without

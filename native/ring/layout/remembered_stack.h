@@ -9,9 +9,9 @@
 
 #include <stdint.h>
 
-/* Enough for stacks of the usual depth; longer ones are not remembered. */
+/* Enough for stacks of the usual depth; longer ones are not remembered. A function of Python takes up to 40 words. */
 #define PTT_REMEMBERED_WORDS_OF_C 88u
-#define PTT_REMEMBERED_WORDS_OF_PYTHON 416u
+#define PTT_REMEMBERED_WORDS_OF_PYTHON 1024u
 #define PTT_REMEMBERED_STACKS 256u /* of all threads; by a hash of the place on the stack */
 
 struct ptt_word_read {
