@@ -55,8 +55,8 @@ WAYS = {
     "-O0 -static": ("-O0", "-static"),
     "-O2 -static": ("-O2", "-static"),
 }
-# Programs that load a library of their own cannot be static.
 NAMED, NOTHING = "named", "–"
+MOST_LOOKS = 30
 PATTERN = Path("/proc/sys/kernel/core_pattern")
 SERVERS = {
     "redis": "redis-server --port {port} --save '' --io-threads 2",
@@ -98,7 +98,10 @@ http {{ access_log off; server {{ listen 127.0.0.1:{port}; root {place}; aio thr
 
 
 def compiled(directory: Path, program: Program, way: str) -> Path | None:
-    """Compile a program in one way; None where it cannot be."""
+    """Compile a program in one way; None where it cannot be.
+
+    One that loads a library of its own cannot be static.
+    """
     if program.module and "-static" in WAYS[way]:
         return None
     place = directory / f"{program.name.replace('/', '-')}{way.replace(' ', '')}"
@@ -211,23 +214,37 @@ def judge_planted(directory: Path, programs: list[Program], ways: Collection[str
 
 def judge_correct(directory: Path, programs: list[Program], rounds: int) -> int:
     """Look at correct programs while they run; return how many are accused."""
-    accused = looks = 0
+    findings: list[dict[str, Any]] = []
+    looks = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         made = {program: pool.submit(compiled, directory, program, "-O2") for program in programs}
         for program in programs:
             path = made[program].result()
             for _ in range(rounds if path else 0):
-                with subprocess.Popen([str(path)], stdout=subprocess.DEVNULL) as process:
-                    while process.poll() is None:
-                        found = looked(str(process.pid))
-                        # It may have ended before.
-                        real = [one for one in found if one["threads"]]
-                        looks += not found or bool(real)
-                        accused += bool(real)
-                        for one in real:
-                            print(f"{program.name}: {one['message']}", flush=True)
-    print(f"{len(programs)} correct programs, {looks} looks: {accused} with a finding")
-    return accused
+                seen = looked_at_work([str(path)])
+                looks += len(seen)
+                accused = [one for found in seen for one in found]
+                for one in accused:
+                    print(f"{program.name}: {one['kind']}: {one['message']}", flush=True)
+                findings += accused
+    print(f"{len(programs)} correct programs, {looks} looks: {len(findings)} findings")
+    return len(findings)
+
+
+def looked_at_work(command: list[str]) -> list[list[dict[str, Any]]]:
+    """Run a program; return what was found by each look at it, as long as it runs."""
+    seen: list[list[dict[str, Any]]] = []
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        while process.poll() is None and len(seen) < MOST_LOOKS:
+            found = looked(str(process.pid))
+            # Of one that has ended meanwhile there is an error.
+            if all(one["threads"] for one in found):
+                seen.append(found)
+        with contextlib.suppress(ProcessLookupError):  # some wait until they are killed
+            os.killpg(process.pid, signal.SIGKILL)
+    return seen
 
 
 def descendants(pid: int) -> list[int]:
