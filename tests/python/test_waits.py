@@ -184,7 +184,7 @@ def test_the_line_of_a_holder_that_never_waited(
     assert there["released"]
     assert there["wait_caused_ns"] > LONG_NS
     text = " ".join(ptt("report", trace).stdout.split())
-    assert re.search(rf"held it, given back at (?:\w+\.)?holder {re.escape(line)}", text), text
+    assert re.search(rf"held it, released at (?:\w+\.)?holder {re.escape(line)}", text), text
 
 
 def test_gunicorn_names_the_line_that_held_a_lock(ptt: Ptt, tmp_path: Path) -> None:

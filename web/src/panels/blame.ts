@@ -19,7 +19,7 @@ export function holdersOf(item: ReportObject): HTMLElement {
     ? item.blamed.map((blame) =>
         line(
           duration(blame.wait_caused_ns),
-          `while ${who(blame)} held it, ${blame.released ? "given back" : "taken"} at ${place(blame.site)}`,
+          `while ${who(blame)} held it, ${blame.released ? "released" : "taken"} at ${place(blame.site)}`,
         ),
       )
     : item.wakers.map((waker) =>

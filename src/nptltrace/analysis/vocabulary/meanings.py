@@ -74,7 +74,7 @@ NAMES: dict[str, Name] = {
     "holder_site": Name("call site", "where that thread took it"),
     "waker_tid": Name("number", "the thread that ended the wait"),
     "waker_site": Name("call site", "where that thread did so"),
-    "release_site": Name("call site", "where a lock was given back"),
+    "release_site": Name("call site", "where a lock was released"),
     "because_of_tid": Name("number", "the thread that had the object when the waits began, or that "
                            "ended them where nothing is held"),
     "because_of_site": Name("call site", "where that thread had taken it, or ended them"),
@@ -130,7 +130,7 @@ NAMES: dict[str, Name] = {
     "hold_ns": Name("ns", "for how long"),
     "hold_max_ns": Name("ns", "the longest of `holds`"),
     "held": Name("count", "locks that a thread holds at the end"),
-    "released": Name("flag", "the place is where the lock was given back: where it was taken is "
+    "released": Name("flag", "the place is where the lock was released: where it was taken is "
                      "not known"),
     "max_waiters": Name("count", "most threads that waited at once"),
     "waiters": Name("count", "threads that wait at the end"),

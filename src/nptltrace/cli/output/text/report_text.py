@@ -270,7 +270,7 @@ def _caused(blame: Blame, item: ObjectFigures) -> str:
     if blame.thread is None:
         return "for which nobody is known"
     site = blame.site or "an unknown place"
-    held = f"while {{}} held it, {'given back' if blame.released else 'taken'} at {{}}"
+    held = f"while {{}} held it, {'released' if blame.released else 'taken'} at {{}}"
     if item.kind == "semaphore" and not item.figures.holds:  # one of a pool
         held = "until {} gave one back at {}"
     return _CAUSED.get(item.kind, held).format(blame.thread, site)
