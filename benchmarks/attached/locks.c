@@ -5,10 +5,20 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+static void *sleep_on(void *unused)
+{
+	for (;;)
+		pause();
+	return unused;
+}
+
 int main(void)
 {
+	pthread_t thread;
 	char line[64];
 
+	/* With one thread alone the C library locks without atomic instructions, until it is attached. */
+	pthread_create(&thread, NULL, sleep_on, NULL);
 	while (read(STDIN_FILENO, line, sizeof(line)) > 0) {
 		for (int i = 0; i < 2000000; i++) {
 			pthread_mutex_lock(&mutex);
