@@ -80,7 +80,8 @@ def child(recorder: subprocess.Popen[bytes], name: str) -> int:
     while time.monotonic() < until:
         place = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
         for pid in place.read_text(encoding="utf-8").split():
-            if Path(f"/proc/{pid}/exe").resolve().name == name:
+            # The name that it was started by, which may be a link to another one.
+            if Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() == name[:15]:
                 return int(pid)
         time.sleep(0.02)
     raise SystemExit(f"{name} does not start")
