@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,6 +22,8 @@ from tests.trace.builder import Builder, Event
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.support import Ptt
 
 T0 = 10**12
 A, B = 0x4040, 0x4080
@@ -73,6 +76,22 @@ def rows(traces: Any, query: str) -> list[Any]:
 
 
 # ---- what it answers ----
+
+# Of a program that is in no file DuckDB thinks that somebody watches it.
+IN_NO_FILE = """
+import sys, nptltrace
+query = "select current_setting('enable_progress_bar') as bar"
+print(nptltrace.open(sys.argv[1]).sql(query).to_pylist())
+"""
+
+
+@pytest.mark.usefixtures("contended")
+def test_nothing_but_the_answer_is_printed(ptt: Ptt, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", IN_NO_FILE, str(tmp_path / "made.ptt")]
+    done = subprocess.run(
+        command, env=ptt.environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[{'bar': False}]\n"
 
 
 def test_sums_are_integers(contended: Any) -> None:

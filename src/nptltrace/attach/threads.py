@@ -149,6 +149,6 @@ class Sleepers:
             not at.module
             or _C_LIBRARY.match(at.module)
             or _NOBODYS.search(at.module)
-            or _ALLOCATES.search(at.function)
+            or any(map(_ALLOCATES.search, (at.function, *(one.function for one in at.inlined))))
             for at in seen[called:last]
         )

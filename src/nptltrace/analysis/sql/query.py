@@ -180,6 +180,8 @@ class Database:
         """
         self._duckdb = _duckdb()
         self._connection = self._duckdb.connect(config=_SETTINGS | settings)
+        # A program that is not in a file, as of `python -c`, would have one on its standard output.
+        self._connection.execute("set enable_progress_bar = false")
         self._scans = Scans()
         # At the interpreter's exit too: no thread of DuckDB may come back to Python after it.
         self._end = weakref.finalize(self, _end, self._connection, self._scans)
