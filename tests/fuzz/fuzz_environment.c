@@ -51,13 +51,13 @@ static void try_variable(const char *value)
 		must(handler.args[n] >= handler.text && handler.args[n] < handler.text + sizeof(handler.text),
 		     "an argument that is not in the variable");
 	must(n <= ARGS_MAX, "too many arguments");
-	if (tracing_option("control", option, sizeof(option)))
+	if (ptt_tracing_option("control", option, sizeof(option)))
 		must(strlen(option) < sizeof(option) && !strchr(option, ';'), "an option that goes on");
-	tracing_option("children", small, sizeof(small));
+	ptt_tracing_option("children", small, sizeof(small));
 	memset(ptt_control.control.level, 0, sizeof(ptt_control.control.level));
 	ptt_set_levels(handler.verbosity, handler.tracing_arg);
 	must(ptt_control.control.level[HIGHEST] == highest(), "a level that no domain has");
-	if (tracing_option("filter", option, sizeof(option)))
+	if (ptt_tracing_option("filter", option, sizeof(option)))
 		must(ptt_filter(option, ptt_ignore_event) && !passing[0], "events of no domain");
 }
 
