@@ -19,11 +19,11 @@
 
 /*
  * A stack that is found with the lock in hand makes others wait longer. So a thread has one of the acquisitions of a lock at a place
- * recorded, then none until this time has passed, of the order of 0.1 ms. Those that block others for longer have theirs: the one
+ * recorded, then none until this time has passed, of the order of a millisecond. Those that block others for longer have theirs: the one
  * before ended that long ago.
  */
 #define TICKS_SHIFT 12
-#define INTERVAL 128u /* of 2^12 ticks: of a processor's counter or nanoseconds */
+#define INTERVAL 512u /* of 2^12 ticks: of a processor's counter or nanoseconds */
 #define PLACES_BITS 4
 
 /* In glibc's word for a mutex's type, protocol and robustness: waiters of all but these make the lock word 2 and sleep. */
