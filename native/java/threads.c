@@ -59,8 +59,8 @@ void ja_thread_begin(jthread thread)
 	if (!one)
 		return;
 	one->id = (uint32_t)gettid();
-	one->kind = NOTHING;
 	self = one;
+	ja_parked_no_more();
 	(*ja_jvmti)->SetThreadLocalStorage(ja_jvmti, thread, one);
 }
 

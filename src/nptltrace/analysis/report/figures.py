@@ -75,7 +75,7 @@ class Blame:
         site: Where it took the lock, or woke others; empty when unknown.
         wait_caused_ns: How long others waited meanwhile.
         count: How many waits it ended; 0 for holders.
-        released: The site is where it gave the lock back: where it took it is not known.
+        released: The site is where it released the lock: where it took it is not known.
     """
 
     thread: ThreadName | None
