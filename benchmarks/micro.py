@@ -42,6 +42,7 @@ class Case:
         count: Operations a thread and run.
         about_ns: How long one takes, roughly.
         more: Ways that only this case is run with.
+        flags: What the program is compiled with besides.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Case:
     count: int
     about_ns: float
     more: tuple[Way, ...] = ()
+    flags: tuple[str, ...] = ()
 
     def count_for(self, way: Way) -> int:
         """Return how many operations are worth a run."""
@@ -59,6 +61,7 @@ class Case:
         return max(FEWEST, min(self.count, int(RUN_NS / (self.about_ns + way.slow_ns))))
 
 
+GLIB = ("-DGLIB", "-l:libglib-2.0.so.0")
 CASES = (
     Case("lock + unlock", "mutex", 1, "mutex", 3_000_000, 12, (*IDLE, LOOP)),
     Case("lock + unlock, 2 threads", "mutex", 2, "mutex", 3_000_000, 12, (LOOP,)),
@@ -69,8 +72,10 @@ CASES = (
     Case("rdlock + unlock", "rdlock", 1, "rwlock", 3_000_000, 12),
     Case("wrlock + unlock", "wrlock", 1, "rwlock", 3_000_000, 12),
     Case("barrier, 2 threads", "barrier", 2, "barrier", 20_000, 10_000),
+    Case("GLib's lock + unlock", "gmutex", 1, "gmutex", 3_000_000, 12, tuple(IDLE), GLIB),
 )
 PAIR, PAIRS_OF_TWO, CONTENDED = CASES[0].name, CASES[1].name, CASES[2].name
+PAIR_OF_GLIB = CASES[-1].name
 
 
 @dataclass(slots=True)
@@ -122,9 +127,10 @@ def measure(case: Case, ways: Sequence[Way], effort: Effort, work: Path) -> Meas
     found = Measured()
 
     def runner(way: Way) -> Callable[[], float | None]:
-        program = work / f"cases{''.join(way.flags)}"
+        flags = (*case.flags, *way.flags)
+        program = work / f"cases{''.join(flags)}"
         if not program.exists():
-            compile_c(HERE / "hotpath/cases.c", program, *way.flags)
+            compile_c(HERE / "hotpath/cases.c", program, *flags)
         count = max(FEWEST, int(case.count_for(way) * effort.scale))
         command = [str(program), case.program, str(case.threads), str(count)]
 
@@ -186,6 +192,10 @@ def bars(found: dict[str, Measured]) -> list[Bar]:
             Bar(1, "the same in processor time of the thread", cpu, 1.6),
             Bar(1, "events lost by PTT in these runs", lost, 0),
         ]
+    if PAIR_OF_GLIB in found:
+        pair = found[PAIR_OF_GLIB]
+        cpu = pair.cpu_added(level) / pair.cpu_added("floor")
+        held.append(Bar(1, "added to GLib's lock + unlock, × its floor, processor time", cpu, 1.6))
     if CONTENDED in found:
         ratio = found[CONTENDED].ratio(level)
         held.append(Bar(2, "contended lock, 1 µs section, level 2, × untraced", ratio, 1.05))

@@ -51,6 +51,38 @@ def _entry(f: LockFunction, types: tuple[str, ...]) -> str:
     return "{" + ", ".join(f".{name} = {value}" for name, value in fields.items()) + "},"
 
 
+def _has_hook(f: LockFunction) -> bool:
+    """Whether a function is entered by a hook of its own, and not by a stub."""
+    takes = f.does.startswith("acquire") and f.taken == "always"
+    return f.arguments is not None and (takes or f.does == "release")
+
+
+def _hook(number: int, locks: Locks) -> str:
+    """The hook of a function whose arguments are known."""
+    functions = locks.functions
+    f = functions[number]
+    letters = "abcdef"[: f.arguments]
+
+    def names(before: str, letters: str) -> str:
+        return "(" + ", ".join(f"{before}{letter}" for letter in letters) + ")"
+
+    parts = [str(number), f.name, names("long ", letters) if letters else "(void)"]
+    parts += [names("", letters), letters[f.argument - 1] if f.argument else "function->only"]
+    if f.does == "release":
+        takes = [g for g in functions if g.type == f.type and g.does.startswith("acquire")]
+        noted = f.like == "rwlock" or any(g.try_with is None for g in takes)
+        return f"LOCK_GIVES({', '.join([*parts, str(int(noted))])})"
+    if f.try_with is None:
+        return f"LOCK_TAKES({', '.join(parts)})"
+    limit = functions[f.try_with].limit
+    tries = "abcdef"[: max(f.arguments or 0, limit)]
+    arguments = names("", tries)
+    if limit:
+        arguments = arguments.replace(tries[limit - 1], "0")
+    parts += [str(f.try_with), names("long ", tries), arguments]
+    return f"LOCK_TAKES_TRYING({', '.join(parts)})"
+
+
 def c_lock_stubs(locks: Locks) -> str:
     """The table of the functions, and the exported ones that stand before them."""
     types, functions = locks.types, locks.functions
@@ -59,6 +91,7 @@ def c_lock_stubs(locks: Locks) -> str:
         "/* SPDX-License-Identifier: MIT */",
         "/* stubs.c - the exported functions that stand before those of other libraries' locks. */",
         f"/* {NOTE} */",
+        '#include "lock_hook.h"',
         '#include "lock_table.h"',
         "",
         "/* What stands for the one object that all calls of some functions are about. */",
@@ -81,7 +114,9 @@ def c_lock_stubs(locks: Locks) -> str:
         "#define STUB(name, number) \\",
         '\t__asm__(".text\\n.globl " #name "\\n.type " #name ", " FUNCTION "\\n.p2align 4\\n" \\',
         '\t\t#name ": " ENTER(number) ".size " #name ", . - " #name "\\n")',
-        *(f"STUB({f.name}, {n});" for n, f in enumerate(functions)),
+        *(f"STUB({f.name}, {n});" for n, f in enumerate(functions) if not _has_hook(f)),
+        "",
+        *(_hook(n, locks) for n, f in enumerate(functions) if _has_hook(f)),
         "/* clang-format on */",
         "",
     ]

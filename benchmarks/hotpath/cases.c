@@ -84,6 +84,26 @@ static void deep_16(const struct worker *self, long n)
 	call(10, self, n);
 }
 
+#ifdef GLIB
+typedef struct {
+	void *word;
+} GMutex;
+void g_mutex_lock(GMutex *mutex);
+void g_mutex_unlock(GMutex *mutex);
+
+static void gmutex(const struct worker *self, long n)
+{
+	GMutex *lock = calloc(1, 256);
+
+	(void)self;
+	while (n--) {
+		g_mutex_lock(lock);
+		g_mutex_unlock(lock);
+	}
+	free(lock);
+}
+#endif
+
 static void sem(const struct worker *self, long n)
 {
 	sem_t *tokens = aligned_alloc(256, 256);
@@ -180,6 +200,9 @@ static void barrier(const struct worker *self, long n)
 static const struct timed_case cases[] = {
 	{"mutex", mutex, 0},         {"sem", sem, 0},   {"rdlock", rdlock, 0},   {"wrlock", wrlock, 0}, {"create", create, 0},
 	{"deep-8", deep_8, 0},       {"deep-16", deep_16, 0},
+#ifdef GLIB
+	{"gmutex", gmutex, 0},
+#endif
 	{"contended", contended, 1}, {"cond", cond, 1}, {"barrier", barrier, 1},
 };
 

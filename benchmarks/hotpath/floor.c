@@ -70,6 +70,10 @@ GIVES(5, pthread_rwlock_unlock, pthread_rwlock_t)
 TAKES(6, sem_wait, sem_t)
 GIVES(7, sem_post, sem_t)
 
+/* Of GLib's, whose functions return nothing. */
+TAKES(8, g_mutex_lock, void)
+GIVES(9, g_mutex_unlock, void)
+
 static __attribute__((constructor)) void resolve(void)
 {
 #define RESOLVE(name) *(void **)&real_##name = dlsym(RTLD_NEXT, #name)
@@ -80,4 +84,6 @@ static __attribute__((constructor)) void resolve(void)
 	RESOLVE(pthread_rwlock_unlock);
 	RESOLVE(sem_wait);
 	RESOLVE(sem_post);
+	RESOLVE(g_mutex_lock);
+	RESOLVE(g_mutex_unlock);
 }

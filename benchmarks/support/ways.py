@@ -72,7 +72,7 @@ class Floor(Way):
 
     name = "floor"
     about = "rdtsc and a store of 32 bytes an event, nothing drained"
-    domains = frozenset({"mutex", "rwlock", "sem"})
+    domains = frozenset({"mutex", "rwlock", "sem", "gmutex"})
 
     def __init__(self, library: Path) -> None:
         self._library = library

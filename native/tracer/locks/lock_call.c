@@ -4,61 +4,49 @@
  * A lock of GLib is a mutex to all that reads a trace, of a type of its own, which a note says when it is first used. What
  * the library does inside such a call, as waiting for a futex, is not reported besides.
  */
-#include "lock_events.h"
+#include "lock_call.h"
+#include "lock_state.h"
 #include "real_lock.h"
 #include "team.h"
 #include "wait.h"
-#include "layout/ptt_abi.h"
-#include "platform/other_lock.h"
-
-/* The arguments of a call, in the registers of integers and pointers. */
-struct arguments {
-	long a, b, c, d, e, f;
-};
 
 /* A call of a function that a stub stands for. */
 struct call {
 	const struct ptt_lock_function *function;
 	uint32_t number;
-	struct arguments *with;
+	struct ptt_lock_arguments *with;
 	ptt_lock_fn *real;
 	void *site;
 };
 
 __thread uint32_t ptt_in_lock INITIAL_EXEC;
 
-/* The lock that the thread's call is about, or that its wait gives back. One of a call that was jumped out of stays. */
-static __thread uintptr_t other_lock INITIAL_EXEC;
-static __thread enum ptt_other_lock other_is INITIAL_EXEC;
+/* That of a call that was jumped out of stays. */
+__thread uint64_t ptt_lock_of_call INITIAL_EXEC;
 
 EXPORT enum ptt_other_lock __nptl_trace_other_lock(uint64_t object)
 {
 	if (PTT_IS_NUMBERED(object))
 		return PTT_OTHER_UNKNOWN;
-	return object == (other_lock & PTT_OBJECT_MASK) ? other_is : PTT_OTHER_NONE;
+	return object == PTT_LOCK_WORD_OBJECT(ptt_lock_of_call) ? PTT_LOCK_WORD_IS(ptt_lock_of_call) : PTT_OTHER_NONE;
 }
 
-static inline long argument(const struct arguments *with, uint32_t number)
+static inline long argument(const struct ptt_lock_arguments *with, uint32_t number)
 {
-	return (&with->a)[number];
-}
-
-/* The real function, whose own waits are part of the call. Left in whatever way. */
-static void leave_lock(const uint32_t *entered)
-{
-	ptt_in_lock = *entered;
+	return with->at[number];
 }
 
 static inline long call_plainly(const struct call *call)
 {
-	const struct arguments *with = call->with;
+	const struct ptt_lock_arguments *with = call->with;
 
-	return call->real(with->a, with->b, with->c, with->d, with->e, with->f);
+	return call->real(with->at[0], with->at[1], with->at[2], with->at[3], with->at[4], with->at[5]);
 }
 
+/* The real function, whose own waits are part of the call. */
 static inline long call_real(const struct call *call)
 {
-	uint32_t entered __attribute__((cleanup(leave_lock), unused)) = ptt_in_lock++;
+	IN_LOCK;
 
 	return call_plainly(call);
 }
@@ -72,60 +60,35 @@ static inline const void *object_of(const struct call *call)
 
 static inline struct ptt_lock_used used_in(const struct call *call)
 {
-	enum ptt_lock_does does = call->function->does;
-
 	return (struct ptt_lock_used){
 		.function = call->function,
 		.object = object_of(call),
 		.site = call->site,
-		.shared = does == PTT_LOCK_ACQUIRE_SHARED || does == PTT_LOCK_TRY_SHARED,
+		.shared = ptt_lock_is_for_reading(call->function),
 	};
-}
-
-static inline bool has_done(const struct ptt_lock_function *function, long result)
-{
-	switch (function->result) {
-	case PTT_LOCK_ZERO:
-		return (int)result == 0;
-	case PTT_LOCK_NONZERO:
-		return (int)result != 0;
-	case PTT_LOCK_TRUE:
-		return (bool)result;
-	}
-	return true;
 }
 
 /* ------------------------------------------------------------ types */
 
-#define TYPED_BITS 10
-static uint64_t typed[1u << TYPED_BITS];
-static uint64_t generation; /* of the process: its parent has another one */
+uint64_t ptt_lock_typed[1u << PTT_TYPED_BITS];
+uint64_t ptt_lock_generation;
 
 void ptt_forget_lock_types(void)
 {
-	generation += UINT64_C(1) << 56;
-}
-
-static inline uint64_t *told_at(const void *object)
-{
-	return &typed[(uint64_t)(uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TYPED_BITS)];
+	ptt_lock_generation += UINT64_C(1) << 56;
 }
 
 static void forget_type(const void *object)
 {
-	__atomic_store_n(told_at(object), 0, __ATOMIC_RELAXED);
+	__atomic_store_n(ptt_lock_typed_at(object), 0, __ATOMIC_RELAXED);
 }
 
-/* Which type of lock an object is; said again where it was forgotten that it was said. */
+/* Which type of lock an object is; said again where it was forgotten that it was said, which does no harm. */
 static inline __attribute__((always_inline)) void tell_type(const struct ptt_lock_used *lock)
 {
-	uint64_t key = (uint64_t)(uintptr_t)lock->object ^ (uint64_t)lock->function->type << 48 ^ generation;
-	uint64_t *at = told_at(lock->object);
-
-	/* relaxed, both: the word is all there is, and to say it twice does no harm */
-	if (likely(__atomic_load_n(at, __ATOMIC_RELAXED) == key))
+	if (likely(ptt_lock_type_is_told(lock)))
 		return;
-	__atomic_store_n(at, key, __ATOMIC_RELAXED);
+	__atomic_store_n(ptt_lock_typed_at(lock->object), ptt_lock_type_key(lock), __ATOMIC_RELAXED);
 	ptt_report_lock_type(lock);
 }
 
@@ -136,35 +99,7 @@ void ptt_report_type_once(const struct ptt_lock_used *lock)
 
 /* ------------------------------------------------------------ take and give back */
 
-/*
- * Which locks are known to be held by one thread alone, as far as a look at this says: of a mutex that cannot be tried for,
- * whether a wait is to be expected; of a read-write lock, whether it was taken for writing. A guess: another lock may have
- * taken the place, or a thread the lock. Address of the lock, where it is held.
- */
-#define HELD_BITS 8
-static uint64_t held[1u << HELD_BITS];
-
-static inline uint64_t *held_at(const void *object)
-{
-	return &held[(uint64_t)(uintptr_t)object * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HELD_BITS)];
-}
-
-static inline bool seems_held(const void *object)
-{
-	return __atomic_load_n(held_at(object), __ATOMIC_RELAXED) == (uintptr_t)object; /* relaxed: a guess */
-}
-
-static inline void note_held(const struct ptt_lock_used *lock)
-{
-	if (!lock->shared)
-		__atomic_store_n(held_at(lock->object), (uintptr_t)lock->object, __ATOMIC_RELAXED); /* as above */
-}
-
-static inline void note_free(const void *object)
-{
-	if (unlikely(seems_held(object)))
-		__atomic_store_n(held_at(object), 0, __ATOMIC_RELAXED); /* as above */
-}
+uint64_t ptt_lock_held[1u << PTT_HELD_BITS];
 
 /* A lock that another thread has: the wait is reported however the call is left. */
 struct lock_wait {
@@ -186,7 +121,7 @@ static COLD long wait_for_lock(const struct call *call, const struct ptt_lock_us
 	ptt_report_lock_wait(lock);
 	wait.began = ptt_now_ns();
 	result = call_real(call);
-	wait.result = has_done(call->function, result) ? 0 : EBUSY;
+	wait.result = ptt_lock_has_done(call->function, result) ? 0 : EBUSY;
 	return result;
 }
 
@@ -195,20 +130,20 @@ static long acquire_untried(const struct call *call, const struct ptt_lock_used 
 {
 	long result;
 
-	if (!ptt_lock_is_rwlock(lock) && seems_held(lock->object))
+	if (!ptt_lock_is_rwlock(lock) && ptt_lock_seems_held(lock->object))
 		return wait_for_lock(call, lock);
 	result = call_real(call);
-	if (has_done(call->function, result))
+	if (ptt_lock_has_done(call->function, result))
 		ptt_report_lock_taken(lock);
 	return result;
 }
 
 static COLD long try_at_once(const struct call *call, uint32_t limit, ptt_lock_fn *try_real)
 {
-	struct arguments with = *call->with;
+	struct ptt_lock_arguments with = *call->with;
 
-	(&with.a)[limit] = 0;
-	return try_real(with.a, with.b, with.c, with.d, with.e, with.f);
+	with.at[limit] = 0;
+	return try_real(with.at[0], with.at[1], with.at[2], with.at[3], with.at[4], with.at[5]);
 }
 
 /*
@@ -218,14 +153,14 @@ static COLD long try_at_once(const struct call *call, uint32_t limit, ptt_lock_f
 static inline bool take_if_free(const struct call *call, uint32_t number, ptt_lock_fn *try_real)
 {
 	const struct ptt_lock_function *try_with = ptt_lock_function(number);
-	const struct arguments *with = call->with;
+	const struct ptt_lock_arguments *with = call->with;
 	long result;
 
 	if (unlikely(try_with->limit != PTT_LOCK_NONE))
 		result = try_at_once(call, try_with->limit, try_real);
 	else
-		result = try_real(with->a, with->b, with->c, with->d, with->e, with->f);
-	return has_done(try_with, result);
+		result = try_real(with->at[0], with->at[1], with->at[2], with->at[3], with->at[4], with->at[5]);
+	return ptt_lock_has_done(try_with, result);
 }
 
 static long acquire_tried(const struct call *call, const struct ptt_lock_used *lock, uint32_t number,
@@ -252,7 +187,7 @@ static long acquire(const struct call *call)
 	}
 	result = try_real ? acquire_tried(call, &lock, number, try_real) : acquire_untried(call, &lock);
 	if (!tried || ptt_lock_is_rwlock(&lock))
-		note_held(&lock);
+		ptt_lock_note_held(&lock);
 	return result;
 }
 
@@ -263,11 +198,11 @@ static long try_to_acquire(const struct call *call)
 
 	tell_type(&lock);
 	result = call_real(call);
-	if (!has_done(call->function, result))
+	if (!ptt_lock_has_done(call->function, result))
 		return result;
 	ptt_report_lock_tried(&lock);
 	if (ptt_lock_is_rwlock(&lock))
-		note_held(&lock);
+		ptt_lock_note_held(&lock);
 	return result;
 }
 
@@ -277,7 +212,7 @@ static long release(const struct call *call)
 	struct ptt_lock_used lock = used_in(call);
 
 	ptt_report_lock_free(&lock);
-	note_free(lock.object);
+	ptt_lock_note_free(lock.object);
 	return call_real(call);
 }
 
@@ -288,7 +223,7 @@ static long initialize(const struct call *call)
 	struct ptt_lock_used lock = used_in(call);
 	long result = call_real(call);
 
-	if (!has_done(call->function, result))
+	if (!ptt_lock_has_done(call->function, result))
 		return result;
 	ptt_report_lock_init(&lock);
 	/* it is another object than what was there before, of which the same was said */
@@ -313,7 +248,7 @@ static void end_wait_apart(const struct ptt_lock_used *lock)
 {
 	ptt_report_lock_taken(lock);
 	if (ptt_lock_is_rwlock(lock))
-		note_held(lock);
+		ptt_lock_note_held(lock);
 }
 
 static long wait_apart(const struct call *call)
@@ -321,11 +256,11 @@ static long wait_apart(const struct call *call)
 	const void *object = (const void *)argument(call->with, call->function->mutex);
 	bool rwlock = call->function->domain == NPTL_DOMAIN_RWLOCK;
 	struct ptt_lock_used lock __attribute__((cleanup(end_wait_apart))) = {
-		.function = call->function, .object = object, .site = call->site, .shared = rwlock && !seems_held(object),
+		.function = call->function, .object = object, .site = call->site, .shared = rwlock && !ptt_lock_seems_held(object),
 	};
 
 	ptt_report_lock_free(&lock);
-	note_free(object);
+	ptt_lock_note_free(object);
 	return call_plainly(call);
 }
 
@@ -346,7 +281,7 @@ static long wait_for_cond(const struct call *call)
 		wait.mutex = mutex;
 		REPORT(MUTEX, MUTEX_FREE, mutex, call->site);
 		result = call_real(call);
-		wait.result = has_done(call->function, result) ? 0 : ETIMEDOUT;
+		wait.result = ptt_lock_has_done(call->function, result) ? 0 : ETIMEDOUT;
 	}
 	return result;
 }
@@ -396,14 +331,14 @@ static long meet(const struct call *call)
 static long traced_barrier(const struct call *call)
 {
 	if (call->function->does == PTT_LOCK_TEAM)
-		return ptt_team_run(call->function, &call->with->a, (void (*)(void))call->real, call->site);
+		return ptt_team_run(call->function, call->with->at, (void (*)(void))call->real, call->site);
 	return call->function->object == PTT_LOCK_NONE ? meet_team(call) : meet(call);
 }
 
 static long call_untraced(const struct call *call)
 {
 	if (call->function->does == PTT_LOCK_TEAM)
-		return ptt_team_run_plainly(&call->with->a, (void (*)(void))call->real);
+		return ptt_team_run_plainly(call->with->at, (void (*)(void))call->real);
 	return call_plainly(call);
 }
 
@@ -435,20 +370,15 @@ static long traced(const struct call *call)
 	}
 }
 
-/*
- * Called from the entry of the stubs. A program that looks whether a library is there, by a weak reference, finds a stub
- * behind which there is nothing: a call of it does nothing.
- * Return: what the function behind the stub returns.
- */
-long ptt_lock_call(struct arguments *with, uint32_t number, void *site) HIDDEN;
-long ptt_lock_call(struct arguments *with, uint32_t number, void *site)
+/* Called from the entry of the stubs, and from the hooks of lock_hook.h. */
+long ptt_lock_call(struct ptt_lock_arguments *with, uint32_t number, void *site)
 {
 	const struct ptt_lock_function *function = ptt_lock_function(number);
 	struct call call = {
 		.function = function, .number = number, .with = with, .real = ptt_real_lock(number, site), .site = site,
 	};
-	enum ptt_other_lock before_is;
-	uintptr_t before;
+	uintptr_t lock;
+	uint64_t before;
 	long result;
 
 	if (unlikely(!call.real))
@@ -458,14 +388,12 @@ long ptt_lock_call(struct arguments *with, uint32_t number, void *site)
 		return call_untraced(&call);
 	if (function->needs != PTT_LOCK_NONE && !ptt_real_lock(ptt_lock_beside(number, function->needs), site))
 		return call_untraced(&call);
-	before = other_lock;
-	before_is = other_is;
+	lock = function->mutex != PTT_LOCK_NONE ? (uintptr_t)argument(with, function->mutex) : (uintptr_t)object_of(&call);
+	before = ptt_lock_of_call;
 	/* those of the catalogue are of libraries whose locks are of one process */
-	other_is = number < PTT_LOCK_GIVEN ? PTT_OTHER_PRIVATE : PTT_OTHER_UNKNOWN;
-	other_lock = function->mutex != PTT_LOCK_NONE ? (uintptr_t)argument(with, function->mutex) : (uintptr_t)object_of(&call);
+	ptt_lock_of_call = PTT_LOCK_WORD(lock, number < PTT_LOCK_GIVEN ? PTT_OTHER_PRIVATE : PTT_OTHER_UNKNOWN);
 	result = traced(&call);
-	other_lock = before; /* that of the call which a signal handler interrupted */
-	other_is = before_is;
+	ptt_lock_of_call = before; /* that of the call which a signal handler interrupted */
 	return result;
 }
 

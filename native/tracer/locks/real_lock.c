@@ -11,16 +11,8 @@
 
 #include "real_lock.h"
 
-#define CALLERS_MAX 256u
-#define CLOSED UINTPTR_MAX
-
-struct caller {
-	uintptr_t begin; /* CLOSED: there is none any more, and the entry may be another's */
-	uintptr_t size;
-	ptt_lock_fn **real; /* by number; NULL where it was not asked for */
-};
-
-static struct caller callers[CALLERS_MAX];
+struct ptt_lock_caller ptt_lock_callers[PTT_LOCK_CALLERS];
+uint64_t ptt_lock_sites[PTT_LOCK_SITES];
 static uint32_t caller_count; /* release: pairs with the acquire of those that read the list */
 static pthread_mutex_t growing = PTHREAD_MUTEX_INITIALIZER;
 
@@ -153,48 +145,48 @@ static uint32_t places(void)
 	return count;
 }
 
-static struct caller *caller_of(uintptr_t site)
+static struct ptt_lock_caller *caller_of(uintptr_t site)
 {
 	/* acquire: pairs with the release in add_caller() */
 	uint32_t count = __atomic_load_n(&caller_count, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < count; i++)
-		if (site - __atomic_load_n(&callers[i].begin, __ATOMIC_ACQUIRE) < callers[i].size)
-			return &callers[i];
+		if (site - __atomic_load_n(&ptt_lock_callers[i].begin, __ATOMIC_ACQUIRE) < ptt_lock_callers[i].size)
+			return &ptt_lock_callers[i];
 	return NULL;
 }
 
 /* With `growing` taken. */
-static struct caller *add_caller(uintptr_t site)
+static struct ptt_lock_caller *add_caller(uintptr_t site)
 {
 	size_t size = places() * sizeof(ptt_lock_fn *);
 	struct extent extent = {.inside = site};
 	uint32_t place = 0;
 	void *real;
 
-	while (place < caller_count && callers[place].begin != CLOSED)
+	while (place < caller_count && ptt_lock_callers[place].begin != PTT_LOCK_CLOSED)
 		place++;
-	if (place == CALLERS_MAX || !dl_iterate_phdr(find_extent, &extent))
+	if (place == PTT_LOCK_CALLERS || !dl_iterate_phdr(find_extent, &extent))
 		return NULL;
-	real = callers[place].real;
+	real = ptt_lock_callers[place].real;
 	if (!real) {
 		real = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (real == MAP_FAILED)
 			return NULL;
 	}
-	callers[place].real = real;
-	callers[place].size = extent.end - extent.begin;
+	ptt_lock_callers[place].real = real;
+	ptt_lock_callers[place].size = extent.end - extent.begin;
 	/* release, both: pair with the acquires in caller_of() */
-	__atomic_store_n(&callers[place].begin, extent.begin, __ATOMIC_RELEASE);
+	__atomic_store_n(&ptt_lock_callers[place].begin, extent.begin, __ATOMIC_RELEASE);
 	if (place == caller_count)
 		__atomic_store_n(&caller_count, caller_count + 1, __ATOMIC_RELEASE);
-	return &callers[place];
+	return &ptt_lock_callers[place];
 }
 
 static COLD ptt_lock_fn *look_up(uint32_t number, const void *site)
 {
 	ptt_lock_fn *found = find(number, site);
-	struct caller *caller;
+	struct ptt_lock_caller *caller;
 	int before = errno;
 
 	/* a thread that finds it taken looks up anew another time, as a signal handler does that interrupts the owner */
@@ -211,14 +203,29 @@ static COLD ptt_lock_fn *look_up(uint32_t number, const void *site)
 	return found;
 }
 
+/* Release: pairs with the acquire in ptt_lock_known(). */
+static void keep_site(const struct ptt_lock_caller *caller, uintptr_t site)
+{
+	uint64_t place = (uint64_t)(caller - ptt_lock_callers);
+
+	if (site >> PTT_LOCK_SITE_BITS == 0)
+		__atomic_store_n(&ptt_lock_sites[site % PTT_LOCK_SITES], site | place << PTT_LOCK_SITE_BITS,
+				 __ATOMIC_RELEASE);
+}
+
 ptt_lock_fn *ptt_real_lock(uint32_t number, const void *site)
 {
-	const struct caller *caller;
+	const struct ptt_lock_caller *caller;
 	ptt_lock_fn *found;
 
 	if (unlikely(number >= PTT_LOCK_ASKED))
 		return ptt_asked_lock(number);
+	found = ptt_lock_known(place_of(number), site);
+	if (likely(found))
+		return found;
 	caller = caller_of((uintptr_t)site);
+	if (caller)
+		keep_site(caller, (uintptr_t)site);
 	/* relaxed: the word is all there is */
 	found = caller ? __atomic_load_n(&caller->real[place_of(number)], __ATOMIC_RELAXED) : NULL;
 	return likely(found) ? found : look_up(number, site);
@@ -229,15 +236,18 @@ void ptt_forget_real_locks(void)
 	uint32_t count = __atomic_load_n(&caller_count, __ATOMIC_ACQUIRE), all = places();
 
 	ptt_forget_asked_locks();
+	/* relaxed: as below */
+	for (uint32_t i = 0; i < PTT_LOCK_SITES; i++)
+		__atomic_store_n(&ptt_lock_sites[i], 0, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < count; i++) {
-		struct extent extent = {.inside = callers[i].begin};
+		struct extent extent = {.inside = ptt_lock_callers[i].begin};
 
-		if (extent.inside == CLOSED)
+		if (extent.inside == PTT_LOCK_CLOSED)
 			continue;
 		/* relaxed, both: nobody calls from what is closed, and all else is looked up again */
 		for (uint32_t place = 0; place < all; place++)
-			__atomic_store_n(&callers[i].real[place], NULL, __ATOMIC_RELAXED);
+			__atomic_store_n(&ptt_lock_callers[i].real[place], NULL, __ATOMIC_RELAXED);
 		if (!dl_iterate_phdr(find_extent, &extent))
-			__atomic_store_n(&callers[i].begin, CLOSED, __ATOMIC_RELAXED);
+			__atomic_store_n(&ptt_lock_callers[i].begin, PTT_LOCK_CLOSED, __ATOMIC_RELAXED);
 	}
 }

@@ -8,6 +8,43 @@
 
 typedef long ptt_lock_fn(long a, long b, long c, long d, long e, long f);
 
+#define PTT_LOCK_CALLERS 256u
+
+/* A module that calls such functions. */
+struct ptt_lock_caller {
+	uintptr_t begin; /* PTT_LOCK_CLOSED: there is none any more, and the entry may be another's */
+	uintptr_t size;
+	ptt_lock_fn **real; /* by place of the function, those of the catalogue by number; NULL where it was not asked for */
+};
+#define PTT_LOCK_CLOSED UINTPTR_MAX
+
+extern struct ptt_lock_caller ptt_lock_callers[PTT_LOCK_CALLERS] HIDDEN;
+
+/*
+ * Which module a call comes from, by the low bits of its address: the address, and above it the place of the module among the
+ * callers. A module that is closed takes its calls with it.
+ */
+#define PTT_LOCK_SITES 1024u
+#define PTT_LOCK_SITE_BITS 48
+extern uint64_t ptt_lock_sites[PTT_LOCK_SITES] HIDDEN;
+
+/*
+ * ptt_lock_known - the function of the catalogue's number for a call that was seen before
+ *
+ * Return: NULL where ptt_real_lock() has to look. Takes no lock and calls nothing.
+ */
+static inline ptt_lock_fn *ptt_lock_known(uint32_t number, const void *site)
+{
+	uint64_t at = (uint64_t)(uintptr_t)site;
+	/* acquire: pairs with the release in real_lock.c, before which the caller's functions are there */
+	uint64_t word = __atomic_load_n(&ptt_lock_sites[at % PTT_LOCK_SITES], __ATOMIC_ACQUIRE);
+
+	if (unlikely((word ^ at) << (64 - PTT_LOCK_SITE_BITS)))
+		return NULL;
+	/* relaxed: the word is all there is */
+	return __atomic_load_n(&ptt_lock_callers[word >> PTT_LOCK_SITE_BITS].real[number], __ATOMIC_RELAXED);
+}
+
 /*
  * ptt_real_lock - the function of a number for calls from a module, which may have another version of the library than
  * others have

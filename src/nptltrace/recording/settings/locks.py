@@ -29,7 +29,7 @@ _DOES = {
 _TRIES = {"acquire": "try", "acquire-shared": "try-shared"}
 _TAKEN = ("always", "zero", "nonzero", "true")
 _LOCK_KEYS = ("type", "like", "doc", "functions")
-_KEYS = ("name", "does", "argument", "mutex", "taken", "try", "limit", "needs")
+_KEYS = ("name", "does", "argument", "mutex", "taken", "try", "limit", "needs", "arguments")
 _TYPE = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _NAME = re.compile(r"[A-Za-z_.$][A-Za-z0-9_.$]*")
 _ARGUMENTS = 6
@@ -52,6 +52,7 @@ class LockFunction(Values):
         try_with: Place of the function that takes the lock if it is free, or None.
         limit: The argument that says for how long it may wait, or 0.
         needs: Place of the function without which calls are not recorded, or None.
+        arguments: How many it has, or None where nobody says.
     """
 
     name: str
@@ -64,6 +65,7 @@ class LockFunction(Values):
     try_with: int | None
     limit: int
     needs: int | None
+    arguments: int | None
 
 
 class Locks(Values):
@@ -204,6 +206,7 @@ def _function(
         try_with=_other(table, "try", number),
         limit=_argument(table, "limit", 1, 0),
         needs=_other(table, "needs", number),
+        arguments=_argument(table, "arguments", 0, -1) if "arguments" in table else None,
     )
 
 

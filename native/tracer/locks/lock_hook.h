@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* lock_hook.h - the functions that take and give back, of which it is known how many arguments they have. */
+/*
+ * They are called most, so each has a hook of its own that does what most calls need, with all that the table says known to the
+ * compiler; what is not usual goes the way of the others, ptt_lock_call(). Included where the table is, which is generated.
+ */
+#ifndef PTT_LOCK_HOOK_H
+#define PTT_LOCK_HOOK_H
+
+#include "lock_call.h"
+#include "lock_state.h"
+#include "real_lock.h"
+
+/*
+ * A function of a lock that is called by one of them is a part of that. What a signal handler calls that interrupted one is not,
+ * and goes the way of others.
+ */
+static inline bool ptt_lock_is_traced(const struct ptt_lock_function *function)
+{
+	return likely(ptt_level((enum nptl_trace_domain)function->domain)) && likely(!ptt_in_lock);
+}
+
+static inline __attribute__((always_inline)) bool ptt_lock_is_plain(const struct ptt_lock_used *lock)
+{
+	return likely(!ptt_lock_of_call) && likely(ptt_lock_type_is_told(lock));
+}
+
+static inline __attribute__((always_inline)) void ptt_lock_taken(const struct ptt_lock_used *lock)
+{
+	ptt_lock_of_call = PTT_LOCK_WORD(lock->object, PTT_OTHER_PRIVATE);
+	if (ptt_lock_is_rwlock(lock))
+		ptt_report_lock_taken(lock);
+	else if (likely(ptt_level(NPTL_DOMAIN_MUTEX) >= NPTL_LEVEL_MUTEX_TAKEN))
+		EMIT(MUTEX, MUTEX_TAKEN, lock->object, lock->site);
+	ptt_lock_of_call = 0;
+}
+
+static inline __attribute__((always_inline)) void ptt_lock_free(const struct ptt_lock_used *lock)
+{
+	ptt_lock_of_call = PTT_LOCK_WORD(lock->object, PTT_OTHER_PRIVATE);
+	if (ptt_lock_is_rwlock(lock))
+		ptt_report_lock_free(lock);
+	else if (likely(ptt_level(NPTL_DOMAIN_MUTEX) >= NPTL_LEVEL_MUTEX_FREE))
+		EMIT(MUTEX, MUTEX_FREE, lock->object, lock->site);
+	ptt_lock_of_call = 0;
+}
+
+#define PTT_BARE(...) __VA_ARGS__
+
+/* @number: of the function; @params, @arguments: in parentheses; @of: the argument that is the object */
+#define PTT_LOCK_HOOK(number, name, params, arguments, of, ...)                                                     \
+	EXPORT long ptt_lock_hook_##number params __asm__(#name);                                                   \
+	EXPORT long ptt_lock_hook_##number params                                                                   \
+	{                                                                                                           \
+		typedef long real_fn params;                                                                        \
+		const struct ptt_lock_function *function = &ptt_lock_functions[number];                             \
+		struct ptt_lock_used lock = {                                                                       \
+			.function = function,                                                                       \
+			.object = (const void *)(of),                                                               \
+			.site = CALL_SITE,                                                                          \
+			.shared = ptt_lock_is_for_reading(function),                                                \
+		};                                                                                                  \
+		real_fn *real;                                                                                      \
+		__VA_ARGS__                                                                                         \
+		return ptt_lock_call(&(struct ptt_lock_arguments){.at = {PTT_BARE arguments}}, number, lock.site);  \
+	}
+
+#define PTT_LOCK_KNOWN(number) ((real_fn *)(void (*)(void))ptt_lock_known(number, lock.site))
+
+/* Takes the lock, as function @tries does if it is free; @try_arguments: what that is called with, of the same types. */
+#define LOCK_TAKES_TRYING(number, name, params, arguments, of, tries, try_params, try_arguments)                    \
+	PTT_LOCK_HOOK(number, name, params, arguments, of,                                                          \
+		if (ptt_lock_is_traced(function)) {                                                                 \
+			long(*try_real) try_params =                                                                \
+				(long(*) try_params)(void (*)(void))ptt_lock_known(tries, lock.site);               \
+                                                                                                                    \
+			if (likely(try_real) && ptt_lock_is_plain(&lock) &&                                         \
+			    likely(ptt_lock_has_done(&ptt_lock_functions[tries], try_real try_arguments))) {        \
+				ptt_lock_taken(&lock);                                                              \
+				if (ptt_lock_is_rwlock(&lock))                                                      \
+					ptt_lock_note_held(&lock);                                                  \
+				return 0;                                                                           \
+			}                                                                                           \
+		} else {                                                                                            \
+			real = PTT_LOCK_KNOWN(number);                                                              \
+			if (likely(real))                                                                           \
+				return real arguments;                                                              \
+		})
+
+/* The same of one that nothing tries for: a wait is expected where another thread is known to have it. */
+#define LOCK_TAKES(number, name, params, arguments, of)                                                             \
+	PTT_LOCK_HOOK(number, name, params, arguments, of,                                                          \
+		real = PTT_LOCK_KNOWN(number);                                                                      \
+		if (likely(real)) {                                                                                 \
+			if (!ptt_lock_is_traced(function))                                                          \
+				return real arguments;                                                              \
+			if (ptt_lock_is_plain(&lock) && likely(!ptt_lock_seems_held(lock.object))) {                \
+				long result;                                                                        \
+                                                                                                                    \
+				{                                                                                   \
+					IN_LOCK;                                                                    \
+					result = real arguments;                                                    \
+				}                                                                                   \
+				ptt_lock_taken(&lock);                                                              \
+				ptt_lock_note_held(&lock);                                                          \
+				return result;                                                                      \
+			}                                                                                           \
+		})
+
+/* Gives it back, stamped before the release, so that the next holder's time is later. @noted: it is noted who has such locks */
+#define LOCK_GIVES(number, name, params, arguments, of, noted)                                                      \
+	PTT_LOCK_HOOK(number, name, params, arguments, of,                                                          \
+		real = PTT_LOCK_KNOWN(number);                                                                      \
+		if (likely(real)) {                                                                                 \
+			if (!ptt_lock_is_traced(function))                                                          \
+				return real arguments;                                                              \
+			if (likely(!ptt_lock_of_call) &&                                                            \
+			    (function->needs == PTT_LOCK_NONE || likely(PTT_LOCK_KNOWN(function->needs) != NULL))) { \
+				IN_LOCK;                                                                            \
+				ptt_lock_free(&lock);                                                               \
+				if (noted)                                                                          \
+					ptt_lock_note_free(lock.object);                                            \
+				return real arguments;                                                              \
+			}                                                                                           \
+		})
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* lock_state.h - what is remembered of other libraries' locks, and how their functions' results are read. */
+/*
+ * Tables of words by a hash of a lock's address. Each word is all there is, so that it is read and written relaxed; what it says
+ * of another lock than the one asked for costs an event too many, or a guess.
+ */
+#ifndef PTT_LOCK_STATE_H
+#define PTT_LOCK_STATE_H
+
+#include "lock_events.h"
+#include "layout/ptt_abi.h"
+#include "platform/other_lock.h"
+
+#define PTT_LOCK_HASH(object, bits) ((uint64_t)(uintptr_t)(object) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - (bits)))
+
+/* ------------------------------------------------------------ types */
+
+#define PTT_TYPED_BITS 10
+extern uint64_t ptt_lock_typed[1u << PTT_TYPED_BITS] HIDDEN;
+extern uint64_t ptt_lock_generation HIDDEN; /* of the process: its parent has another one */
+
+static inline uint64_t *ptt_lock_typed_at(const void *object)
+{
+	return &ptt_lock_typed[PTT_LOCK_HASH(object, PTT_TYPED_BITS)];
+}
+
+static inline uint64_t ptt_lock_type_key(const struct ptt_lock_used *lock)
+{
+	return (uint64_t)(uintptr_t)lock->object ^ (uint64_t)lock->function->type << 48 ^ ptt_lock_generation;
+}
+
+/* ptt_lock_type_is_told - is it known that it was reported of which type the lock is? */
+static inline bool ptt_lock_type_is_told(const struct ptt_lock_used *lock)
+{
+	return __atomic_load_n(ptt_lock_typed_at(lock->object), __ATOMIC_RELAXED) == ptt_lock_type_key(lock);
+}
+
+/* ------------------------------------------------------------ who has it */
+
+/*
+ * Which locks are known to be held by one thread alone, as far as a look at this says: of a mutex that cannot be tried for,
+ * whether a wait is to be expected; of a read-write lock, whether it was taken for writing. A guess: another lock may have
+ * taken the place, or a thread the lock. Address of the lock, where it is held.
+ */
+#define PTT_HELD_BITS 8
+extern uint64_t ptt_lock_held[1u << PTT_HELD_BITS] HIDDEN;
+
+static inline uint64_t *ptt_lock_held_at(const void *object)
+{
+	return &ptt_lock_held[PTT_LOCK_HASH(object, PTT_HELD_BITS)];
+}
+
+static inline bool ptt_lock_seems_held(const void *object)
+{
+	return __atomic_load_n(ptt_lock_held_at(object), __ATOMIC_RELAXED) == (uintptr_t)object;
+}
+
+static inline void ptt_lock_note_held(const struct ptt_lock_used *lock)
+{
+	if (!lock->shared)
+		__atomic_store_n(ptt_lock_held_at(lock->object), (uintptr_t)lock->object, __ATOMIC_RELAXED);
+}
+
+static inline void ptt_lock_note_free(const void *object)
+{
+	if (unlikely(ptt_lock_seems_held(object)))
+		__atomic_store_n(ptt_lock_held_at(object), 0, __ATOMIC_RELAXED);
+}
+
+/* ------------------------------------------------------------ the call */
+
+/* The lock that the thread's call is about, or that its wait gives back, and below it an enum ptt_other_lock; 0: there is none. */
+extern __thread uint64_t ptt_lock_of_call INITIAL_EXEC HIDDEN;
+
+#define PTT_LOCK_WORD(object, is) ((uint64_t)(uintptr_t)(object) << 2 | (is))
+#define PTT_LOCK_WORD_OBJECT(word) ((word) >> 2 & PTT_OBJECT_MASK)
+#define PTT_LOCK_WORD_IS(word) ((enum ptt_other_lock)((word) & 3))
+
+/* Left in whatever way: by return, by cancellation or by an exception. */
+static inline void ptt_leave_lock(const uint32_t *entered)
+{
+	ptt_in_lock = *entered;
+}
+
+/* Until the scope ends, the thread is in a function of a lock. */
+#define IN_LOCK uint32_t entered_ __attribute__((cleanup(ptt_leave_lock), unused)) = ptt_in_lock++
+
+/* ptt_lock_has_done - does the result say that the call did what the function is for? */
+static inline bool ptt_lock_has_done(const struct ptt_lock_function *function, long result)
+{
+	switch (function->result) {
+	case PTT_LOCK_ZERO:
+		return (int)result == 0;
+	case PTT_LOCK_NONZERO:
+		return (int)result != 0;
+	case PTT_LOCK_TRUE:
+		return (bool)result;
+	}
+	return true;
+}
+
+static inline bool ptt_lock_is_for_reading(const struct ptt_lock_function *function)
+{
+	return function->does == PTT_LOCK_ACQUIRE_SHARED || function->does == PTT_LOCK_TRY_SHARED;
+}
+
+#endif
