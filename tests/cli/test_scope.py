@@ -183,6 +183,44 @@ def test_tables_have_what_report_counts(ptt: Ptt, trace: Path) -> None:
         assert (live["waits"], live["held_ns"]) == (reported["waits"], reported["held_ns"])
 
 
+def test_figures_of_one_name_are_one_number(ptt: Ptt, trace: Path) -> None:
+    pids, tids = ids(ptt, trace)
+    for options in (
+        (), ("--pid", str(pids[1])), ("--tid", str(tids[1])), ("--object", "red"),
+        ("--site", "pair"), ("--object", "red", *middle(ptt, trace)),
+    ):  # fmt: skip
+
+        def rows(view: str, chosen: tuple[str, ...] = options) -> list[dict[str, Any]]:
+            done = ptt("sql", "--format", "json", *chosen, trace, f"from {view}")
+            found: list[dict[str, Any]] = json.loads(done.stdout)
+            return found
+
+        reported = json.loads(run(ptt, "report", trace, *options).stdout)
+        threads = {(one["pid"], one["tid"]): one for one in reported["threads"]}
+        asked = rows("idle_vs_contended")
+        assert {(row["pid"], row["tid"]) for row in asked} == set(threads), options
+        objects = {(one["pid"], one["object"]): one for one in reported["objects"]}
+        pairs = [(row, threads[row["pid"], row["tid"]]) for row in asked] + [
+            (row, objects.pop((row["pid"], row["object"])))
+            for row in rows("contention_by_object")
+            if (row["pid"], row["object"]) in objects
+        ]
+        assert not objects
+        for row, one in pairs:
+            both = row.keys() & one.keys()
+            assert {name: row[name] for name in both} == {name: one[name] for name in both}
+
+
+def test_holders_that_are_not_chosen_have_names(ptt: Ptt, trace: Path) -> None:
+    query = "select tid, owner_tid, owner_name from named_waits where owner_tid is not null"
+    waits = json.loads(ptt("sql", "--format", "json", trace, query).stdout)
+    assert waits
+    tid = waits[0]["tid"]
+    chosen = json.loads(ptt("sql", "--format", "json", "--tid", str(tid), trace, query).stdout)
+    assert {row["tid"] for row in chosen} == {tid}
+    assert all(row["owner_name"] for row in chosen)
+
+
 def test_all_tables_of_one_process(ptt: Ptt, trace: Path) -> None:
     from nptltrace.analysis.sql.schema import TABLES
 

@@ -531,6 +531,7 @@ def _threads(source: Source, names: _Numbers, *, part: bool) -> pa.Table:
     numbers = np.flatnonzero((rows["first_ns"] != libptttrack_sums.END) | (not part))
     rows = rows[numbers]
     number = {pair: n for n, pair in enumerate(source.threads())}
+    lives = rows["last_ns"] - rows["first_ns"]
     known = (rows[name].tolist() for name in ("process", "tid", "first_ns"))
     text = [
         source.thread_name(number[process, tid], first) if (process, tid) in number else ""
@@ -559,6 +560,7 @@ def _threads(source: Source, names: _Numbers, *, part: bool) -> pa.Table:
             "policy": _plain(rows["policy"]),
             "priority": _plain(rows["priority"]),
             "scheduled": _flag(rows["flags"], 32),
+            "running_ns": pa.array(np.maximum(lives - rows["blocked_ns"].astype(np.int64), 0)),
             "cpu_ns": _known(rows["cpu_ns"]),
             "ready_ns": _known(rows["ready_ns"]),
         }

@@ -75,7 +75,7 @@ def contention(
     if both is not None:
         both.finish(model, source, symbols)
     return contention_of(
-        model, source, symbols, named=named, causes=causes, pairs=pairs, stacks=both
+        model, source, symbols, only=only, named=named, causes=causes, pairs=pairs, stacks=both
     )
 
 
@@ -84,6 +84,7 @@ def contention_of(
     source: Source,
     symbols: Symbols | None = None,
     *,
+    only: Only | None = None,
     named: int | None = None,
     causes: int | None = None,
     pairs: bool = False,
@@ -92,6 +93,9 @@ def contention_of(
     """Return the contention that a finished model knows of, which keeps paths; see `contention`."""
     report = _Report(source, symbols, model, named, causes)
     report.stacks = stacks
+    if only is not None and only.threads is not None:
+        known = source.threads()
+        report.chosen = frozenset(known[number] for number in only.threads)
     return report.contention(pairs=pairs)
 
 
@@ -108,6 +112,7 @@ class _Report:
     ) -> None:
         self.source, self.model, self.named = source, model, named
         self.stacks: WaitStacks | None = None
+        self.chosen: frozenset[tuple[int, int]] | None = None
         self.most_causes = most_causes
         self.threads = model.table("threads")
         self.threads["first_ns"][0] = 2**63 - 1  # of none
@@ -161,7 +166,7 @@ class _Report:
     def _figures(self, row: Any, histogram: NDArray[Any] | None) -> Figures:
         n, ns = row["wait_n"].tolist(), row["wait_ns"].tolist()
         p50 = p99 = None
-        if histogram is not None:
+        if histogram is not None and n[0]:
             most = int(row["wait_max"])
             p50, p99 = (
                 libptttrack_sums.percentile(histogram, share, most) for share in (0.5, 0.99)
@@ -274,6 +279,8 @@ class _Report:
         found = []
         for number in lived.tolist():
             row = self.threads[number]
+            if self.chosen is not None and (row["process"], row["tid"]) not in self.chosen:
+                continue
             kinds = {
                 libptttrack_sums.KINDS.get(k, ""): int(v) for k, v in enumerate(row["kind_ns"]) if v
             }

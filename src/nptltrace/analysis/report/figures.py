@@ -34,8 +34,8 @@ class Figures:
         held_ns: The part of it in which what they were for was held; the rest went by until the
             threads were awake.
         wait_max_ns: The longest.
-        wait_p50_ns: Median, within 3 %; None where it is not kept.
-        wait_p99_ns: 99th percentile, within 3 %; None where it is not kept.
+        wait_p50_ns: Median, within 3 %; None of no waits, and where it is not kept.
+        wait_p99_ns: 99th percentile, within 3 %; None likewise.
         other_waits: Waits by class, `contended` left out.
         other_ns: Their duration by class.
         holds: How often a lock was held.

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from nptltrace.analysis.sql.scans import LazyTable, Scans
-from nptltrace.analysis.sql.schema import TABLES
-from nptltrace.analysis.sql.views import VIEWS
+from nptltrace.analysis.sql.schema import ALL_THREADS, TABLES
+from nptltrace.analysis.sql.views import THREAD_NAMES, VIEWS
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
@@ -195,6 +195,10 @@ class Database:
             self._connection.register(table.name, LazyTable(table, tables, self._scans))
         for view in VIEWS:
             self._connection.execute(view.statement)
+        if tables.leaves_threads_out:  # holders and wakers that are not chosen have names as well
+            self._connection.register(ALL_THREADS.name, LazyTable(ALL_THREADS, tables, self._scans))
+            names = THREAD_NAMES.format(ALL_THREADS.name)
+            self._connection.execute(f"create or replace view thread_names as {names}")
 
     def _query(self, sql: str, params: Params) -> pa.Table:
         found = None

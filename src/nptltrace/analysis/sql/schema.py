@@ -6,7 +6,7 @@ from this, and so is the page of the documentation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
-    "ADDRESSES", "EVENT_FIELDS", "SCHEMA_VERSION", "TABLES", "Column", "TableType", "table_type",
+    "ADDRESSES", "ALL_THREADS", "EVENT_FIELDS", "SCHEMA_VERSION", "TABLES", "Column", "TableType",
+    "table_type",
 ]  # fmt: skip
 
 # Raised when a column changes its name, type or meaning; new columns do not raise it.
@@ -210,6 +211,7 @@ _DECLARED = (
             Column("policy", "word", "scheduling policy, the last in the trace: `other`, "
                    "`fifo`, `rr`, `batch`, `idle` or `deadline`; null when unknown"),
             Column("prio", "int32", "its priority in that policy; null when unknown"),
+            Column("running_ns", "int64", "its life without waits, of what is chosen or not", "ns"),
             Column("cpu_ns", "int64", "how long it had a processor; null when unknown, and in a "
                    "part of a trace", "ns"),
             Column("ready_ns", "int64", "how long it could have run and had none; null likewise",
@@ -518,6 +520,8 @@ _DECLARED = (
 )  # fmt: skip
 
 TABLES: dict[str, TableType] = {table.name: table for table in _DECLARED}
+# The threads that are not chosen as well.
+ALL_THREADS = replace(TABLES["threads"], name="all_threads")
 
 ADDRESSES = frozenset(c.name for t in _DECLARED for c in t.columns if c.unit == "address")
 """Names of the columns that are addresses."""

@@ -21,7 +21,7 @@ from nptltrace.analysis.model import ROW_TABLES, Only, model_batches
 from nptltrace.analysis.scope import Scope
 from nptltrace.analysis.slices import rows_of_slice, tables_and_states
 from nptltrace.analysis.sql.attributes import init_attributes, policies
-from nptltrace.analysis.sql.schema import EVENT_FIELDS, TABLES, table_type
+from nptltrace.analysis.sql.schema import ALL_THREADS, EVENT_FIELDS, TABLES, table_type
 from nptltrace.analysis.sql.spill import Shelf
 from nptltrace.catalog import DOMAINS, EVENTS
 from nptltrace.errors import UsageError
@@ -114,6 +114,11 @@ class TraceTables:
             "blames": self._blames,
         }
 
+    @property
+    def leaves_threads_out(self) -> bool:
+        """Whether the scope has some threads only."""
+        return self._scope.only.threads is not None
+
     # ---- questions ----
 
     def table(self, name: str, columns: Collection[str] | None = None) -> pa.Table:
@@ -151,12 +156,17 @@ class TraceTables:
         """Yield a table in pieces.
 
         Args:
-            name: One of `schema.TABLES`.
+            name: One of `schema.TABLES`, or `ALL_THREADS`.
             columns: Only these; None for all.
             window: Of events, only those in this part.
         """
         if name == "events":
             yield from self._events(columns, window)
+        elif name == ALL_THREADS.name:
+            with self._lock:
+                if name not in self._kept:
+                    self._keep("threads")
+            yield self._kept[name].select(ALL_THREADS.schema(columns).names)
         elif self._is_streamed(name):
             chosen = table_type(name).schema(columns).names
             yield from (piece.select(chosen) for _, piece in self.pieces((name,)))
@@ -226,6 +236,8 @@ class TraceTables:
         rows += [name] if name == "states" else []
         shelves: dict[str, Shelf] = {}
         for made, raw in self._model(rows, edges=edges):
+            if made == "threads" and self.leaves_threads_out:
+                self._kept[ALL_THREADS.name] = self._made(made, self._threads(raw))
             if made in self._kept:
                 continue
             shelves.setdefault(made, Shelf()).add(
@@ -236,7 +248,7 @@ class TraceTables:
 
     def _of_processes(self, table: pa.Table) -> pa.Table:
         """Return the rows of the processes in the scope, and those of no process."""
-        if self._scope.only.threads is None or "process" not in table.column_names:
+        if not self.leaves_threads_out or "process" not in table.column_names:
             return table
         process = table["process"]
         chosen = self._scope.has_processes(_numpy(process.fill_null(0)))

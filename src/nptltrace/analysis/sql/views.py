@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["VIEWS", "View"]
+__all__ = ["THREAD_NAMES", "VIEWS", "View"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,11 @@ class View:
         return self.name + arguments
 
 
+# The body of the view of that name: which table has the threads, comes in between.
+THREAD_NAMES = """
+        select run_id, process, tid, gen, name as thread_name
+        from {} where tid is not null"""
+
 VIEWS = (
     View(
         "address",
@@ -71,9 +76,7 @@ VIEWS = (
     View(
         "thread_names",
         "The name of each thread; `gen` distinguishes those that had the same id.",
-        """
-        select run_id, process, tid, gen, name as thread_name
-        from threads where tid is not null""",
+        THREAD_NAMES.format("threads"),
     ),
     View(
         "stack_sites",
@@ -126,8 +129,9 @@ VIEWS = (
         select o.name, o.kind, o.addr as object,
                coalesce(w.waits, 0) as waits, coalesce(w.wait_ns, 0) as wait_ns,
                coalesce(w.held_ns, 0) as held_ns, coalesce(w.wake_ns, 0) as wake_ns,
-               w.wait_max_ns, w.wait_p50_ns, w.wait_p99_ns, coalesce(w.idle_ns, 0) as idle_ns,
-               coalesce(h.holds, 0) as holds, coalesce(h.hold_ns, 0) as hold_ns, h.hold_max_ns,
+               coalesce(w.wait_max_ns, 0) as wait_max_ns, w.wait_p50_ns, w.wait_p99_ns,
+               coalesce(w.idle_ns, 0) as idle_ns, coalesce(h.holds, 0) as holds,
+               coalesce(h.hold_ns, 0) as hold_ns, coalesce(h.hold_max_ns, 0) as hold_max_ns,
                o.threads, o.max_waiters, o.pid, o.lock_id, o.run_id
         from objects o
         left join (
@@ -204,8 +208,7 @@ VIEWS = (
         """
         select t.tid, t.name,
                greatest(t.last_ns, max(w.t_ns + w.dur_ns)) - t.start_ns as life_ns,
-               greatest(greatest(t.last_ns, max(w.t_ns + w.dur_ns)) - t.start_ns
-                        - coalesce(sum(w.dur_ns), 0), 0)::bigint as running_ns,
+               t.running_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'contended'), 0)::bigint as wait_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'idle'), 0)::bigint as idle_ns,
                coalesce(sum(w.dur_ns) filter (w.class = 'join'), 0)::bigint as join_ns,
@@ -217,7 +220,7 @@ VIEWS = (
         from threads t left join waits w
           on (w.run_id, w.process, w.tid, w.gen) = (t.run_id, t.process, t.tid, t.gen)
         where t.tid is not null
-        group by t.run_id, t.pid, t.tid, t.gen, t.name, t.start_ns, t.last_ns
+        group by t.run_id, t.pid, t.tid, t.gen, t.name, t.start_ns, t.last_ns, t.running_ns
         order by t.start_ns""",
     ),
     View(
