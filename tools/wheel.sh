@@ -17,6 +17,9 @@ keep_links_inside() {
 }
 
 sysroot=${1:-}
+repair=(auditwheel repair --wheel-dir dist)
+# Debian 11 has glibc 2.31; what is new in it is not to be needed.
+[ "$sysroot" != bullseye ] || repair+=(--plat "manylinux_2_28_$(uname -m)")
 if [[ $sysroot =~ ^[a-z]+$ ]]; then
 	root=$PWD/build/sysroot/$sysroot
 	[ -e "$root/usr/include/pthread.h" ] ||
@@ -47,7 +50,7 @@ fi
 python -m build --outdir build/wheel/made .
 
 say "Checking"
-auditwheel repair --wheel-dir dist build/wheel/made/*.whl
+"${repair[@]}" build/wheel/made/*.whl
 cp build/wheel/made/*.tar.gz dist/
 twine check --strict dist/*
 say "In dist/"

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NOTHING -1
@@ -17,7 +18,7 @@ struct known {
 };
 
 static struct known *left; /* by threads that have ended */
-static bool taking;	   /* a thread changes the list */
+static uint32_t taking;  /* a thread changes the list */
 
 static __thread struct known *self;
 
@@ -58,7 +59,7 @@ void ja_thread_begin(jthread thread)
 
 	if (!one)
 		return;
-	one->id = (uint32_t)gettid();
+	one->id = (uint32_t)syscall(SYS_gettid);
 	self = one;
 	ja_parked_no_more();
 	(*ja_jvmti)->SetThreadLocalStorage(ja_jvmti, thread, one);
