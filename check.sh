@@ -68,6 +68,7 @@ for step; do
 done
 
 library() { ldconfig -p | grep -F "$1"; }
+qemu_runs() { has qemu-aarch64-static || has qemu-aarch64; }
 fuzzes() { echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer -x c - -o /dev/null; }
 
 need_build
@@ -82,9 +83,13 @@ need may default-jdk-headless has javac
 need may ffmpeg has ffmpeg
 need may firefox-esr has firefox-esr
 need may fish has fish
+need may gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
+need may gcc-riscv64-linux-gnu has riscv64-linux-gnu-gcc
 need may groff-base has groff
 need may mandoc has mandoc
 need may libboost-thread-dev test -e /usr/include/boost/thread.hpp
+need may libc6-dev-arm64-cross test -e /usr/aarch64-linux-gnu/include/pthread.h
+need may libc6-dev-riscv64-cross test -e /usr/riscv64-linux-gnu/include/pthread.h
 need may libjemalloc2 library libjemalloc.so.2
 need may libmemcached-tools has memcslap
 need may "libmimalloc3|libmimalloc2.0" library libmimalloc.so
@@ -101,6 +106,7 @@ need may pajeng has pj_dump
 need may pigz has pigz
 need may pkg-config has pkg-config
 need may python3-pyqt5 /usr/bin/python3 -c 'import PyQt5.QtGui'
+need may "qemu-user-static|qemu-user" qemu_runs
 need may redis-server has redis-server
 need may redis-tools has redis-benchmark
 need may spin has spin

@@ -153,6 +153,8 @@ static void relax(void)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__)
 	__asm__ volatile("isb" ::: "memory"); /* longer than yield, which most processors pass over */
+#elif defined(__riscv)
+	__asm__ volatile(".4byte 0x0100000f" ::: "memory"); /* pause, which processors without it take for a fence of nothing */
 #else
 	__asm__ volatile("" ::: "memory");
 #endif

@@ -32,7 +32,7 @@ struct rd_packet {
 	uint32_t events;
 	uint32_t thread;  /* RD_NONE in stream class 1 */
 	uint32_t process;
-	_Atomic uint8_t state;
+	_Atomic uint32_t state;
 };
 
 struct rd_file {

@@ -292,6 +292,8 @@ extern struct ptt_old ptt_old HIDDEN;
 #define PTT_OLD_VERSION "GLIBC_2.2.5"
 #elif defined(__aarch64__)
 #define PTT_OLD_VERSION "GLIBC_2.17"
+#elif defined(__riscv)
+#define PTT_OLD_VERSION "GLIBC_2.27"
 #endif
 #ifdef PTT_OLD_VERSION
 #define VERSION(hook, name, version) __asm__(".symver " #hook ", " #name version)

@@ -127,11 +127,13 @@ class Runner:
         preload: The tracer.
         handler: The counting handler.
         directory: Where the records go.
+        before: What runs the programs, if it is not this processor.
     """
 
     preload: Path
     handler: Path
     directory: Path
+    before: tuple[str, ...] = ()
 
     def plain(self, *command: str | Path) -> Run:
         """Run COMMAND without the tracer."""
@@ -159,7 +161,7 @@ class Runner:
 
     def _run(self, command: tuple[str | Path, ...], env: dict[str, str]) -> Run:
         done = subprocess.run(
-            command,
+            [*self.before, *command],
             env=clean_environment(**env),
             capture_output=True,
             encoding="utf-8",

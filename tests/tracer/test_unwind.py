@@ -5,15 +5,14 @@ Those of aarch64 are read elsewhere, too, where there are its compiler and qemu-
 
 from __future__ import annotations
 
-import platform
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.processors import Processor
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -27,46 +26,16 @@ _BY_EXPRESSION = "exp"  # of which readelf does not say what it is
 
 
 @dataclass(frozen=True)
-class _Processor:
+class _Processor(Processor):
     """A processor whose tables are read.
 
     Attributes:
-        machine: As the kernel calls it.
         kept: What readelf calls the registers that calls preserve, and the return address.
         return_register: The number of the latter.
     """
 
-    machine: str
     kept: tuple[str, ...]
     return_register: str
-
-    def is_here(self) -> bool:
-        """Return whether it is the one that the test runs on."""
-        return self.machine == platform.machine()
-
-    def tool(self, name: str) -> str:
-        """Return the name of a tool that makes programs for it."""
-        return name if self.is_here() else f"{self.machine}-linux-gnu-{name}"
-
-    def emulator(self) -> list[str]:
-        """Return what its programs are run by; fails where there is none."""
-        if self.is_here():
-            return []
-        names = (f"qemu-{self.machine}-static", f"qemu-{self.machine}")
-        found = next(filter(None, map(shutil.which, names)), None)
-        if not found or not shutil.which(self.tool("gcc")):
-            pytest.skip(f"no compiler or qemu-user for {self.machine}")
-        return [found, "-L", f"/usr/{self.machine}-linux-gnu"]
-
-    def library(self, name: str) -> str:
-        """Return where the compiler finds a library."""
-        done = subprocess.run(
-            [self.tool("gcc"), f"-print-file-name={name}"],
-            capture_output=True,
-            encoding="utf-8",
-            check=True,
-        )
-        return done.stdout.strip()
 
 
 _X86 = _Processor("x86_64", ("rbx", "rbp", "r12", "r13", "r14", "r15", "ra"), "16")

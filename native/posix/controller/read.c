@@ -97,6 +97,21 @@ static bool bound(struct timespec *end, const struct timespec *until)
 	return true;
 }
 
+/* Out of line: a cleanup handler is left by longjmp(), and what a caller keeps in registers may then be anything. */
+static __attribute__((noinline)) long sleep_until(struct px_trace *t, uint32_t seen, const struct timespec *end)
+{
+	int type, ignored;
+	long result;
+
+	pthread_cleanup_push(abandon, t);
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	result = ptt_raw_syscall(SYS_futex, (long)&t->buffer.stream->bell, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME,
+				 (long)seen, (long)end, 0, (long)FUTEX_BITSET_MATCH_ANY);
+	pthread_setcanceltype(type, &ignored);
+	pthread_cleanup_pop(0);
+	return result;
+}
+
 /*
  * Sleep until the word of the bell is no longer @seen. A cancellation point: a thread that is cancelled in it holds no lock.
  * Return: 0, EINTR or ETIMEDOUT.
@@ -105,15 +120,8 @@ static int sleep_on(struct px_trace *t, uint32_t seen, const struct timespec *un
 {
 	struct timespec end;
 	bool last = bound(&end, until);
-	int type, ignored;
-	long result;
+	long result = sleep_until(t, seen, &end);
 
-	pthread_cleanup_push(abandon, t);
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
-	result = ptt_raw_syscall(SYS_futex, (long)&t->buffer.stream->bell, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME,
-				 (long)seen, (long)&end, 0, (long)FUTEX_BITSET_MATCH_ANY);
-	pthread_setcanceltype(type, &ignored);
-	pthread_cleanup_pop(0);
 	if (result == -EINTR)
 		return EINTR;
 	return result == -ETIMEDOUT && last ? ETIMEDOUT : 0;

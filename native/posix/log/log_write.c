@@ -453,7 +453,9 @@ bool px_log_is_full(const struct px_log *log)
 
 bool px_log_overran(struct px_log *log, bool reset)
 {
-	if (reset)
-		return __atomic_exchange_n(&log->overran, false, __ATOMIC_RELAXED);
-	return __atomic_load_n(&log->overran, __ATOMIC_RELAXED);
+	bool overran = __atomic_load_n(&log->overran, __ATOMIC_RELAXED);
+
+	if (overran && reset)
+		set(&log->overran, false);
+	return overran;
 }

@@ -23,7 +23,7 @@ bool rd_check(struct ptt_reader *reader, struct rd_packet *packet)
 	static const uint8_t zero[4];
 	const size_t at = offsetof(struct ptt_packet, crc);
 	const uint8_t *data = rd_data(reader, packet);
-	uint8_t unchecked = RD_UNCHECKED;
+	uint32_t unchecked = RD_UNCHECKED;
 	uint32_t crc;
 	bool good;
 
@@ -34,7 +34,7 @@ bool rd_check(struct ptt_reader *reader, struct rd_packet *packet)
 	crc = ptt_crc32c(crc, data + at + sizeof(zero), packet->size - at - sizeof(zero));
 	good = crc == rd_u32(data + at);
 	/* relaxed: all threads come to the same answer; the swap only makes one of them report it */
-	if (__atomic_compare_exchange_n((uint8_t *)&packet->state, &unchecked, good ? RD_GOOD : RD_BAD, false,
+	if (__atomic_compare_exchange_n((uint32_t *)&packet->state, &unchecked, good ? RD_GOOD : RD_BAD, false,
 					__ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
 	    !good)
 		rd_damage(reader, packet->file, packet->offset, packet->size,

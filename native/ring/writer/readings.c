@@ -14,6 +14,8 @@
 #define SIGNATURE ".long 0x53053053"
 #elif defined(__aarch64__)
 #define SIGNATURE ".inst 0xd428bc00"
+#elif defined(__riscv)
+#define SIGNATURE ".4byte 0xf1401073"
 #endif
 
 /* struct rseq_cs: a section that nobody enters, so it is never aborted. */

@@ -30,7 +30,7 @@ static uint32_t start_hint;
 static uint32_t created;
 
 static pthread_key_t end_key;
-static bool have_end_key;
+static uint32_t have_end_key; /* a truth value, exchanged: no processor lacks that of words */
 static uint32_t end_key_users; /* threads that are about to set its value */
 static bool attached; /* there were threads before us: that one has its first event does not say that it begins */
 

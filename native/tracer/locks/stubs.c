@@ -86,6 +86,9 @@ const uint32_t ptt_lock_count = 65;
 #elif defined(__aarch64__)
 #define ENTER(number) "hint #34\n\tmov w16, #" #number "\n\tb ptt_lock_entry\n"
 #define FUNCTION "%function"
+#elif defined(__riscv)
+#define ENTER(number) "li t2, " #number "\n\tj ptt_lock_entry\n"
+#define FUNCTION "@function"
 #endif
 #define STUB(name, number) \
 	__asm__(".text\n.globl " #name "\n.type " #name ", " FUNCTION "\n.p2align 4\n" \

@@ -81,7 +81,7 @@ static void in_child(void)
 
 UNWATCHED void ptt_start_process(void)
 {
-	static bool registered;
+	static uint32_t registered;
 
 	/* relaxed: once; nothing is handed over */
 	if (!__atomic_exchange_n(&registered, true, __ATOMIC_RELAXED))

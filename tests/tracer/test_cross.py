@@ -1,0 +1,88 @@
+"""Other processors: the native parts build, and the same programs are reported as here."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.processors import Processor
+from tests.support import PROGRAMS, ROOT
+from tests.tracer.counted import Runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.tracer.counted import Process
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was built for a processor.
+
+    Attributes:
+        processor: It.
+        stage: Where the native parts are.
+        handler: The counting handler.
+    """
+
+    processor: Processor
+    stage: Path
+    handler: Path
+
+    def compile(self, source: Path, output: Path, *flags: str) -> Path:
+        """Compile a program of the tests, with unwind tables, which not all processors have."""
+        gcc = [self.processor.tool("gcc"), "-g", "-O1", "-fasynchronous-unwind-tables", "-pthread"]
+        gcc += [f"-I{PROGRAMS}", f"-I{self.stage / 'include'}", *flags]
+        subprocess.run([*gcc, source, "-o", output], check=True)
+        return output
+
+
+@pytest.fixture(scope="module", params=["aarch64", "riscv64"])
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The native parts for another processor, warnings being errors."""
+    processor = Processor(request.param)
+    processor.emulator()
+    directory = tmp_path_factory.mktemp(processor.machine)
+    stage = directory / "stage"
+    options = [f"-DPTT_PROCESSOR={processor.machine}", "-DBUILD_TESTING=OFF", "-DPTT_WERROR=ON"]
+    options += ["-DPTT_PAGE=OFF", "-DPTT_MAN=OFF"]
+    options += [f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'tools' / 'cross.cmake'}"]
+    for arguments in (
+        ["-S", f"{ROOT}", "-B", f"{directory}/build", *options],
+        ["--build", f"{directory}/build", "--parallel", "2"],
+        ["--install", f"{directory}/build", "--prefix", f"{stage}"],
+    ):
+        done = subprocess.run(
+            ["cmake", *arguments], capture_output=True, encoding="utf-8", check=False
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+    built = Built(processor, stage, directory / "libcount.so")
+    built.compile(PROGRAMS / "count_handler.c", built.handler, "-shared", "-fPIC")
+    return built
+
+
+def counts(process: Process) -> dict[str, int]:
+    """How many events there are of each name, without system calls, which the C library makes."""
+    return {name: n for name, n in process.names().items() if not name.startswith("SYS_")}
+
+
+@pytest.mark.parametrize("name", ["barrier", "cancel", "once", "rwlock", "sem", "spin"])
+def test_the_same_is_reported(
+    built: Built, name: str, traced: Runner, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    if (built.processor.machine, name) == ("riscv64", "cancel"):
+        pytest.skip("the C library has no unwind tables for the waits of C11 there")
+    emulator = tuple(built.processor.emulator())
+    tracer = built.stage / "lib" / "libnptltrace.so"
+    (tmp_path / "elsewhere").mkdir()
+    elsewhere = Runner(tracer, built.handler, tmp_path / "elsewhere", emulator)
+    here = traced(program(name))
+    there = elsewhere(built.compile(PROGRAMS / f"{name}.c", tmp_path / name))
+    assert (there.status, there.stdout) == (here.status, here.stdout), there.stderr
+    assert counts(there.only) == counts(here.only)
