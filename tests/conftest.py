@@ -93,7 +93,7 @@ def compile_c(tmp_path: Path, native_stage: Path) -> Compiler:
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Callable[[str], Path]:
-    """Programs of tests/programs, each compiled once: `program("mutex")`."""
+    """Programs of tests/programs, each compiled once: `program("sem")`."""
     compiler = Compiler(tmp_path_factory.mktemp("programs"), native_stage / "include")
     known: dict[str, Path] = {}
 

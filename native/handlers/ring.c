@@ -379,36 +379,44 @@ static __attribute__((cold, noinline)) void put_uncommon(struct nptl_trace_event
 	}
 }
 
-/* An event without fields, of a site that is known. */
-static inline __attribute__((always_inline)) void put_plain(const struct nptl_trace_event *event)
+/* An event without fields. */
+static inline __attribute__((always_inline)) void put_plain(uint64_t id, void *object, void *site)
 {
-	const struct nptl_trace_param *param = event->param;
-	uint64_t id, object, site;
+	uint64_t place = (uint64_t)(uintptr_t)object & PTT_OBJECT_MASK;
+	uint64_t address = (uint64_t)(uintptr_t)site;
 
-	id = (uint64_t)(uint8_t)event->domain << 6 | (uint8_t)event->event;
-	object = (uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK;
-	site = (uint64_t)(uintptr_t)param->site;
-	if (__builtin_expect(!ptt_ring_knows_site(site), 0))
-		return put_other_site(id, object, param->site);
-	put_one(id, object, PTT_SITE_HASH(site), param->site);
+	if (__builtin_expect(!ptt_ring_knows_site(address), 0))
+		return put_other_site(id, place, site);
+	put_one(id, place, PTT_SITE_HASH(address), site);
 }
 
 /* The thread has not kept the processor since its previous event, or this is its first. */
-static __attribute__((cold, noinline)) void put_switched(struct nptl_trace_event event)
+static __attribute__((cold, noinline)) void put_switched(uint64_t id, void *object, void *site)
 {
 	bool first = read_before();
 
-	put_plain(&event);
+	put_plain(id, object, site);
 	read_behind(first);
 }
 
+static inline __attribute__((always_inline)) void put_kept(uint64_t id, void *object, void *site)
+{
+	if (__builtin_expect(!ptt_processor_kept(), 0))
+		return put_switched(id, object, site);
+	put_plain(id, object, site);
+}
+
 /* The one common case, in as few instructions as it can be: see what ptt_ring_put1() says of calls in tail position. */
+EXPORT void nptl_trace_handler_getplain(void *object, void *site, unsigned int domain, unsigned int event)
+{
+	put_kept(ID(domain, event), object, site);
+}
+
 EXPORT void nptl_trace_handler_getevent(struct nptl_trace_event event)
 {
-	if (__builtin_expect(event.source != NPTL_TRACE_SOURCE_NPTL, 0) ||
-	    __builtin_expect(event.param_size != sizeof(struct nptl_trace_param), 0))
+	const struct nptl_trace_param *param = event.param;
+
+	if (event.source != NPTL_TRACE_SOURCE_NPTL || event.param_size != sizeof(*param))
 		return put_uncommon(event);
-	if (__builtin_expect(!ptt_processor_kept(), 0))
-		return put_switched(event);
-	put_plain(&event);
+	put_kept(ID((uint8_t)event.domain, (uint8_t)event.event), param->object, param->site);
 }

@@ -69,7 +69,12 @@ struct nptl_trace_event {
  *
  *     const int nptl_trace_handler_reentrant = 1;
  *
- * and is then called directly, also by signal handlers that interrupt it.
+ * and is then called directly, also by signal handlers that interrupt it. It can export
+ *
+ *     void nptl_trace_handler_getplain(void *object, void *site, unsigned int domain, unsigned int event);
+ *
+ * as well, which then gets, in registers, NPTL events that have no fields, as most have, in place of getevent and under
+ * the same rules. Either may be called with such an event.
  *
  * One that keeps anything by the address of a call site can export
  *
@@ -93,6 +98,7 @@ struct nptl_trace_module {
 
 void nptl_trace_init(char **args);
 void nptl_trace_handler_getevent(struct nptl_trace_event event);
+void nptl_trace_handler_getplain(void *object, void *site, unsigned int domain, unsigned int event);
 void nptl_trace_fini(void);
 void nptl_trace_handler_module(const struct nptl_trace_module *module);
 

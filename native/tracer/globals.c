@@ -14,4 +14,18 @@ void ptt_ignore_event(struct nptl_trace_event event)
 	(void)event;
 }
 
-ptt_getevent_t *ptt_getevent = ptt_ignore_event;
+static void plain_as_event(void *object, void *site, unsigned int domain, unsigned int event)
+{
+	struct nptl_trace_param param = {.object = object, .site = site};
+
+	ptt_call_getevent((char)domain, (char)event, &param, sizeof(param));
+}
+
+struct ptt_receiver ptt_receiver = {.getevent = ptt_ignore_event, .getplain = plain_as_event};
+
+void ptt_receive(ptt_getevent_t *getevent, ptt_getplain_t *getplain)
+{
+	/* release: a thread that calls either finds what it stands before */
+	__atomic_store_n(&ptt_receiver.getevent, getevent, __ATOMIC_RELEASE);
+	__atomic_store_n(&ptt_receiver.getplain, getplain ? getplain : plain_as_event, __ATOMIC_RELEASE);
+}

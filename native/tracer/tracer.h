@@ -72,9 +72,20 @@ static inline uint32_t ptt_level(enum nptl_trace_domain domain)
 /* ------------------------------------------------------------ events */
 
 typedef void ptt_getevent_t(struct nptl_trace_event event);
+typedef void ptt_getplain_t(void *object, void *site, unsigned int domain, unsigned int event);
 
-/* The handler's entry point, or what stands before it: a wrapper that keeps the handler from being traced, a filter. */
-extern ptt_getevent_t *ptt_getevent HIDDEN;
+/*
+ * What takes events: the handler, what stands before it (a wrapper that keeps the handler from being traced, a filter), or
+ * nobody. Events without fields go to getplain, which is the handler's own where nothing stands before it.
+ */
+struct ptt_receiver {
+	ptt_getevent_t *getevent;
+	ptt_getplain_t *getplain;
+};
+extern struct ptt_receiver ptt_receiver HIDDEN;
+
+/* ptt_receive - events go to @getevent from now on; those without fields to @getplain, or, if that is NULL, to @getevent too. */
+void ptt_receive(ptt_getevent_t *getevent, ptt_getplain_t *getplain) HIDDEN;
 void ptt_ignore_event(struct nptl_trace_event event) HIDDEN; /* where there is no handler (any more) */
 
 /*
@@ -138,24 +149,26 @@ static inline __attribute__((always_inline)) void ptt_count_held(char domain, ch
 }
 
 /* Both structs are passed in memory, so a function that takes one can be called with the other. */
-static inline __attribute__((always_inline)) void ptt_send(char domain, char event, void *param, size_t size)
+static inline __attribute__((always_inline)) void ptt_call_getevent(char domain, char event, void *param, size_t size)
 {
-	struct ptt_event_words e;
-
-	ptt_count_held(domain, event);
-	e = (struct ptt_event_words){
+	struct ptt_event_words e = {
 		.kind = NPTL_TRACE_SOURCE_NPTL | (uint64_t)(uint8_t)domain << 8 | (uint64_t)(uint8_t)event << 16,
 		.param_size = size,
 		.param = param,
 	};
-	((void (*)(struct ptt_event_words))(void (*)(void))ptt_getevent)(e);
+	((void (*)(struct ptt_event_words))(void (*)(void))ptt_receiver.getevent)(e);
+}
+
+static inline __attribute__((always_inline)) void ptt_send(char domain, char event, void *param, size_t size)
+{
+	ptt_count_held(domain, event);
+	ptt_call_getevent(domain, event, param, size);
 }
 
 static inline __attribute__((always_inline)) void ptt_emit_plain(char domain, char event, const void *object, void *site)
 {
-	struct nptl_trace_param param = {.object = (void *)object, .site = site};
-
-	ptt_send(domain, event, &param, sizeof(param));
+	ptt_count_held(domain, event);
+	ptt_receiver.getplain((void *)object, site, (uint8_t)domain, (uint8_t)event);
 }
 
 /* EMIT(MUTEX, MUTEX_FREE, mutex, site): an event without fields. */

@@ -13,7 +13,7 @@ EXPORT void nptl_trace_send_user_event(struct nptl_trace_event event)
 	if (ptt_level(NPTL_DOMAIN_USER) < NPTL_LEVEL_USER)
 		return;
 	event.source = NPTL_TRACE_SOURCE_PROGRAM;
-	ptt_getevent(event);
+	ptt_receiver.getevent(event);
 }
 
 static void send_posix_event(struct nptl_trace_posix_trace_event *param, unsigned int type, const void *data, size_t kept,

@@ -20,15 +20,19 @@ def _compile(*command: str | Path) -> None:
     assert done.returncode == 0, f"{command}\n{done.stderr}"
 
 
-@pytest.fixture(scope="session")
-def count_handler(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Path:
-    """The counting handler, compiled as its page says."""
-    library = tmp_path_factory.mktemp("handler") / "libcount.so"
+def _count_handler(directory: Path, native_stage: Path, *flags: str) -> Path:
+    library = directory / "libcount.so"
     _compile(
-        "cc", "-shared", "-fPIC", f"-I{native_stage / 'include'}", "-o", library,
+        "cc", "-shared", "-fPIC", f"-I{native_stage / 'include'}", *flags, "-o", library,
         PROGRAMS / "count_handler.c",
     )  # fmt: skip
     return library
+
+
+@pytest.fixture(scope="session")
+def count_handler(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Path:
+    """The counting handler, compiled as its page says."""
+    return _count_handler(tmp_path_factory.mktemp("handler"), native_stage)
 
 
 @pytest.fixture
@@ -37,6 +41,15 @@ def traced(tmp_path: Path, native_stage: Path, count_handler: Path) -> Runner:
     directory = tmp_path / "records"
     directory.mkdir()
     return Runner(native_stage / "lib" / "libnptltrace.so", count_handler, directory)
+
+
+@pytest.fixture
+def traced_plain(tmp_path: Path, native_stage: Path) -> Runner:
+    """Runner whose handler takes events without fields by `nptl_trace_handler_getplain()`."""
+    handler = _count_handler(tmp_path, native_stage, "-DGETPLAIN")
+    directory = tmp_path / "plain-records"
+    directory.mkdir()
+    return Runner(native_stage / "lib" / "libnptltrace.so", handler, directory)
 
 
 @pytest.fixture(scope="session")

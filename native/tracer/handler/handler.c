@@ -22,7 +22,7 @@ static struct {
 	char *tracing_arg;
 	char *args[ARGS_MAX + 1];
 	void (*init)(char **args);
-	void (*getevent)(struct nptl_trace_event event);
+	ptt_getevent_t *getevent;
 	void (*fini)(void);
 } handler;
 
@@ -162,6 +162,7 @@ static bool load(void)
 {
 	char reason[PATH_MAX];
 	void *library = open_handler(handler.name, reason, sizeof(reason));
+	ptt_getplain_t *getplain;
 
 	if (!library) {
 		complain("cannot load the trace handler", reason);
@@ -169,6 +170,7 @@ static bool load(void)
 	}
 	*(void **)&handler.init = dlsym(library, "nptl_trace_init");
 	*(void **)&handler.getevent = dlsym(library, "nptl_trace_handler_getevent");
+	*(void **)&getplain = dlsym(library, "nptl_trace_handler_getplain");
 	*(void **)&handler.fini = dlsym(library, "nptl_trace_fini");
 	*(void **)&ptt_handler_module = dlsym(library, "nptl_trace_handler_module");
 	if (!handler.getevent) {
@@ -177,7 +179,10 @@ static bool load(void)
 		return false;
 	}
 	ptt_handler_reentrant = dlsym(library, "nptl_trace_handler_reentrant") != NULL;
-	ptt_getevent = ptt_handler_reentrant ? handler.getevent : guarded_getevent;
+	if (ptt_handler_reentrant)
+		ptt_receive(handler.getevent, getplain);
+	else
+		ptt_receive(guarded_getevent, NULL);
 	return true;
 }
 
@@ -211,7 +216,7 @@ bool ptt_load_handler(const char *variable)
 	if (fault || !load())
 		return false;
 	if (ptt_tracing_option("filter", filter, sizeof(filter)))
-		ptt_getevent = ptt_filter(filter, ptt_getevent);
+		ptt_receive(ptt_filter(filter, ptt_receiver.getevent), NULL);
 	return true;
 }
 
@@ -280,19 +285,19 @@ void ptt_report_start(void)
 	ptt_report_own_priority();
 }
 
-static ptt_getevent_t *suspended;
+static struct ptt_receiver suspended;
 
 void ptt_suspend(void)
 {
-	suspended = ptt_getevent;
+	suspended = ptt_receiver;
 	__nptl_trace_enabled = 0;
-	ptt_getevent = ptt_ignore_event;
+	ptt_receive(ptt_ignore_event, NULL);
 	ptt_suspend_levels();
 }
 
 void ptt_resume(void)
 {
-	ptt_getevent = suspended;
+	ptt_receive(suspended.getevent, suspended.getplain);
 	__nptl_trace_enabled = 1;
 	ptt_resume_levels();
 }
@@ -304,7 +309,7 @@ static void restart_handler(void)
 		return;
 	if (!ptt_leave_control()) {
 		__nptl_trace_enabled = 0;
-		ptt_getevent = ptt_ignore_event;
+		ptt_receive(ptt_ignore_event, NULL);
 		return;
 	}
 	if (__nptl_trace_confined) { /* it could neither report itself nor leave anything behind */

@@ -43,10 +43,9 @@ bool ptt_share_storage(uint64_t flags)
 	if (!__nptl_trace_enabled || shares || (flags & (CLONE_VM | CLONE_VFORK | CLONE_SETTLS)) != CLONE_VM)
 		return false;
 	/* two threads that are here at one time store the same */
-	if (ptt_getevent != recorded_getevent) {
-		behind = ptt_getevent;
-		/* release: a thread that calls it finds what is behind it */
-		__atomic_store_n(&ptt_getevent, recorded_getevent, __ATOMIC_RELEASE);
+	if (ptt_receiver.getevent != recorded_getevent) {
+		behind = ptt_receiver.getevent;
+		ptt_receive(recorded_getevent, NULL);
 	}
 	shares = true;
 	return true;
