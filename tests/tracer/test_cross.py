@@ -86,3 +86,16 @@ def test_the_same_is_reported(
     there = elsewhere(built.compile(PROGRAMS / f"{name}.c", tmp_path / name))
     assert (there.status, there.stdout) == (here.status, here.stdout), there.stderr
     assert counts(there.only) == counts(here.only)
+
+
+def test_a_segment_takes_no_addresses_of_others(built: Built, tmp_path: Path) -> None:
+    ring = ROOT / "native" / "ring"
+    program = built.compile(
+        ROOT / "tests" / "native" / "segment_map.c",
+        tmp_path / "segment_map",
+        "-D_GNU_SOURCE",
+        "-Wl,--wrap=mmap,--wrap=munmap",
+        f"-I{ring}/mapping",
+        f"{ring}/mapping/segment_map.c",
+    )
+    subprocess.run([*built.processor.emulator(), program], check=True)

@@ -11,10 +11,11 @@
 
 #define PRIVATE_MEMORY (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-/* Addresses for @size bytes that nothing else gets; NULL if there are none. */
+/* Addresses for @size bytes, in whole pages, that nothing else gets; NULL if there are none. */
 static char *reserve(uint64_t size)
 {
-	char *base = mmap(NULL, size + PTT_SEGMENT_ALIGN, PROT_NONE, PRIVATE_MEMORY, -1, 0);
+	uint64_t whole = (size + PTT_PAGE_MAX - 1) & ~(uint64_t)(PTT_PAGE_MAX - 1);
+	char *base = mmap(NULL, whole + PTT_SEGMENT_ALIGN, PROT_NONE, PRIVATE_MEMORY, -1, 0);
 	uint64_t before;
 
 	if (base == MAP_FAILED)
@@ -22,8 +23,7 @@ static char *reserve(uint64_t size)
 	before = -(uintptr_t)base & (PTT_SEGMENT_ALIGN - 1);
 	if (before)
 		munmap(base, before);
-	/* from the next page on */
-	munmap(base + before + ((size + PTT_PAGE_MAX - 1) & ~(uint64_t)(PTT_PAGE_MAX - 1)), PTT_SEGMENT_ALIGN - before);
+	munmap(base + before + whole, PTT_SEGMENT_ALIGN - before);
 	return base + before;
 }
 
