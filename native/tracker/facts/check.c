@@ -117,6 +117,7 @@ static void level_changed(struct ptt_check *c, const struct tk_event *e)
 		o->flags |= CK_DOUBT;
 		o->flags &= ~CK_AS_LOCK;
 		o->sem_hold = 0;
+		o->order.units = 0;
 	}
 	for (uint32_t i = p->threads; i; i = CK_THREAD(c, i)->process_next)
 		CK_THREAD(c, i)->flags &= ~CK_WHOLE;
@@ -126,6 +127,7 @@ static void level_changed(struct ptt_check *c, const struct tk_event *e)
 /* A process begins; its first thread has been there from the beginning. */
 static void process_starts(struct ptt_check *c, const struct tk_event *e)
 {
+	tk_own_event(&c->t, e, TK_PROCESS_START);
 	CK_PROCESS(c, e->process)->first_thread = e->thread;
 	CK_THREAD(c, e->thread)->flags |= CK_WHOLE | PTT_THREAD_BEGUN;
 }

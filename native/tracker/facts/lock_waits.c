@@ -131,6 +131,7 @@ void ck_sem_taken(struct ptt_check *c, const struct tk_event *e)
 		o->flags &= ~CK_AS_LOCK;
 	have_unit(c, e, o);
 	o->sem_hold = e->thread;
+	tk_order_unit(&c->orders, e->thread, object);
 	if (o->waiters)
 		ck_asked_for(c, e->thread);
 	tk_released(&c->t, object, e); /* of a semaphore: its last taker */
@@ -145,5 +146,6 @@ void ck_sem_post(struct ptt_check *c, const struct tk_event *e)
 	if (o->sem_hold != e->thread)
 		o->flags &= ~CK_AS_LOCK;
 	o->sem_hold = 0;
+	tk_order_unit_back(&c->orders, e->thread, object);
 	tk_wake(&c->t, e, object, 1, PTT_WAKE_POST);
 }

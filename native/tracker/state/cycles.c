@@ -33,6 +33,40 @@ static bool gated(const struct tk_orders *o, const struct tk_order *a, const str
 	return false;
 }
 
+static bool holds(const struct tk_orders *o, const struct tk_order *order, uint32_t lock)
+{
+	for (uint32_t i = 0; i < order->held; i++)
+		if (TK_LOCKS(o, order->locks)[i] == lock)
+			return true;
+	return false;
+}
+
+/* Whether a semaphore of which @new has a unit has too few for those of the cycle that have one, too. */
+static bool out_of_units(const struct tk_orders *o, const struct tk_cycle *s, const struct tk_order *new)
+{
+	for (uint32_t i = 0; i < new->held; i++) {
+		uint32_t lock = TK_LOCKS(o, new->locks)[i], units = TK_ORDER_OBJECT(o, lock / 2)->units, have = 1;
+
+		for (uint32_t k = 0; units && k < s->length; k++)
+			have += holds(o, TK_ORDER(o, s->order[k]), lock);
+		if (units && have > units)
+			return true;
+	}
+	return false;
+}
+
+bool tk_cycle_handed(const struct tk_orders *o, const struct tk_cycle *cycle)
+{
+	for (uint32_t i = 0; i < cycle->length; i++) {
+		const struct tk_order *order = TK_ORDER(o, cycle->order[i]);
+
+		for (uint32_t k = 0; k < order->held; k++)
+			if (TK_ORDER_OBJECT(o, TK_LOCKS(o, order->locks)[k] / 2)->handed)
+				return true;
+	}
+	return false;
+}
+
 static bool fits(struct tk_orders *o, const struct tk_cycle *s, uint32_t order)
 {
 	const struct tk_order *new = TK_ORDER(o, order);
@@ -43,6 +77,8 @@ static bool fits(struct tk_orders *o, const struct tk_cycle *s, uint32_t order)
 		if (other->thread == new->thread || gated(o, other, new))
 			return false;
 	}
+	if (out_of_units(o, s, new))
+		return false;
 	for (uint32_t i = 0; i < s->length; i++)
 		if (tk_apart_in_time(o, TK_ORDER(o, s->order[i])->node, new->node))
 			return false;
@@ -151,6 +187,8 @@ static void close_round(struct tk_orders *o, struct round *r)
 
 		if (!order)
 			return;
+		if (out_of_units(o, &cycle, TK_ORDER(o, order)))
+			why |= BY(GATE);
 		cycle.order[cycle.length++] = order;
 		cycle.prevented |= why | (edge->tried ? BY(TRY) : 0);
 		if (both_shared(edge->to_mode, next->from_mode))

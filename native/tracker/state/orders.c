@@ -110,11 +110,11 @@ static void insert_sorted(uint32_t *locks, uint32_t count, uint32_t lock)
 	locks[count] = lock;
 }
 
-/* The locks that a thread holds, in `held`; threads that hold the same ones have one set of them. */
+/* The locks that a thread holds, and semaphores it has units of, in `held`; threads that hold the same ones have one set of them. */
 static uint32_t set_of(struct tk_orders *o, const struct tk_order_thread *t, uint32_t hold)
 {
-	struct rd_entry *e = rd_map_put(&o->set_of, t->held_sum, t->locks);
-	uint32_t locks[HELD_MAX], count = 0;
+	struct rd_entry *e = rd_map_put(&o->set_of, t->held_sum, t->locks + t->units);
+	uint32_t locks[HELD_MAX + TK_UNITS_MAX], count = 0;
 
 	if (!e) {
 		o->t->error = -ENOMEM;
@@ -125,6 +125,8 @@ static uint32_t set_of(struct tk_orders *o, const struct tk_order_thread *t, uin
 	for (; hold; hold = TK_HOLD(o->t, hold)->thread_next)
 		if (TK_HOLD(o->t, hold)->kind != PTT_KIND_ONCE)
 			insert_sorted(locks, count++, TK_HOLD(o->t, hold)->object * 2 | TK_HOLD(o->t, hold)->mode);
+	for (uint32_t i = 0; i < t->units; i++)
+		insert_sorted(locks, count++, t->unit[i] * 2 | PTT_MODE_SHARED);
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t number = rd_pool_new(&o->held, &o->t->error);
 
@@ -214,7 +216,7 @@ static void keep_from(struct tk_orders *o, const struct tk_event *e, const struc
 	struct tk_order new = {
 		.held_sum = t->held_sum, .held_since = h->since, .ts = e->ts, .held_site = h->site, .site = e->site,
 		.edge = edge_of(o, h, object, mode, tried), .thread = e->thread, .node = tk_own_node(o, e->thread),
-		.locks = set_of(o, t, TK_THREAD(o->t, e->thread)->holds), .held = (uint8_t)t->locks,
+		.locks = set_of(o, t, TK_THREAD(o->t, e->thread)->holds), .held = (uint8_t)(t->locks + t->units),
 	};
 	uint32_t order = new.edge ? place_for(o, &new) : 0;
 
@@ -235,4 +237,31 @@ void tk_order_keep(struct tk_orders *o, const struct tk_event *e, uint32_t objec
 	for (uint32_t hold = TK_THREAD(o->t, e->thread)->holds; hold; hold = TK_HOLD(o->t, hold)->thread_next)
 		if (TK_HOLD(o->t, hold)->kind != PTT_KIND_ONCE)
 			keep_from(o, e, TK_HOLD(o->t, hold), object, mode, tried);
+}
+
+/* ---- units of semaphores ---- */
+
+void tk_order_unit(struct tk_orders *o, uint32_t thread, uint32_t object)
+{
+	struct tk_order_thread *t = TK_ORDER_THREAD(o, thread);
+
+	if (!TK_ORDER_OBJECT(o, object)->units || t->units == TK_UNITS_MAX)
+		return;
+	t->unit[t->units++] = object;
+	t->held_sum += tk_order_share(object, PTT_MODE_SHARED);
+}
+
+void tk_order_unit_back(struct tk_orders *o, uint32_t thread, uint32_t object)
+{
+	struct tk_order_thread *t = TK_ORDER_THREAD(o, thread);
+
+	for (uint32_t i = t->units; i--;)
+		if (t->unit[i] == object) {
+			t->unit[i] = t->unit[--t->units];
+			t->held_sum -= tk_order_share(object, PTT_MODE_SHARED);
+			return;
+		}
+	if (TK_ORDER_OBJECT(o, object)->units)
+		TK_ORDER_OBJECT(o, object)->handed = true;
+	TK_ORDER_OBJECT(o, object)->units = 0;
 }

@@ -3,7 +3,7 @@
 /*
  * An edge leads from a lock that is held to one that is asked for. An order is an edge as one thread went along it, with
  * all the other locks it held then. A cycle of orders is a deadlock that has not happened yet if the threads differ, no two
- * held a lock in common, at each lock one of the two wants it alone, no two were kept apart in time by a creation, a join
+ * held a lock in common, no semaphore has too few units for those that had one, at each lock one of the two wants it alone, no two were kept apart in time by a creation, a join
  * or a barrier, and none of the requests was a try. What prevents a cycle that cannot close is known too.
  *
  * A consumer of the tracker has a struct tk_orders beside its struct tracker, and the structs below in its elements.
@@ -13,10 +13,14 @@
 
 #include "state.h"
 
+#define TK_UNITS_MAX 4u
+
 /* In the element of a thread. */
 struct tk_order_thread {
 	uint64_t held_sum; /* of what it holds, whatever the order */
 	uint32_t locks;	   /* how much it holds, once routines left out */
+	uint32_t units;	   /* of semaphores it has so many, which it holds as well: */
+	uint32_t unit[TK_UNITS_MAX];
 	uint32_t base;	   /* node: everything that came before */
 	uint32_t own;	   /* node of what it does now, or 0 */
 };
@@ -26,6 +30,8 @@ struct tk_order_object {
 	uint32_t edges_out; /* lists */
 	uint32_t edges_in;
 	uint32_t mark;
+	uint32_t units; /* of a semaphore: how many threads may have one, as long as each gives back what it took; or 0 */
+	bool handed;	/* one of them did not */
 };
 
 /* What a thread asked for before in the same state. */
@@ -59,7 +65,7 @@ struct tk_order {
 	uint32_t next;
 	uint32_t thread;
 	uint32_t node;
-	uint32_t locks; /* in `held`: the locks held, times two, plus one for a shared one; sorted */
+	uint32_t locks; /* in `held`: the locks held, times two, plus one for a shared one or a semaphore; sorted */
 	uint8_t held; /* how many */
 };
 
@@ -139,6 +145,8 @@ bool tk_apart_in_time(struct tk_orders *o, uint32_t a, uint32_t b);
 
 /* tk_cycle_search - looks for a cycle that can close, through an order that is new, and calls back. */
 void tk_cycle_search(struct tk_orders *o, const struct tk_event *e, uint32_t order);
+/* tk_cycle_handed - whether one of its threads had a unit of a semaphore that turned out to keep nobody out. */
+bool tk_cycle_handed(const struct tk_orders *o, const struct tk_cycle *cycle);
 /*
  * tk_cycles_prevented - calls back with each cycle of locks of up to 8, with the orders that come nearest to closing it
  *
@@ -153,6 +161,10 @@ int tk_orders_open(struct tk_orders *o, struct tracker *t);
 void tk_orders_close(struct tk_orders *o);
 /* tk_order_keep - the orders from what a thread holds to what it asks for; see tk_ask(). */
 void tk_order_keep(struct tk_orders *o, const struct tk_event *e, uint32_t object, uint8_t mode, bool tried);
+/* tk_order_unit - a thread has taken a unit of a semaphore: it is one of those that may hold locks meanwhile. */
+void tk_order_unit(struct tk_orders *o, uint32_t thread, uint32_t object);
+/* tk_order_unit_back - a thread posts; one that has no unit shows that the semaphore keeps nobody out. */
+void tk_order_unit_back(struct tk_orders *o, uint32_t thread, uint32_t object);
 
 /*
  * tk_ask - a thread that holds others asks for a lock; inline, for every nested lock comes here

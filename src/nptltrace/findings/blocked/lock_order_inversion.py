@@ -23,6 +23,8 @@ def lock_order_inversion(trace: Trace) -> Iterator[Found]:
     - no two of these threads held a lock in common at that moment (a *gate*), unless both only
       read. Of a thread that holds more than 64 locks at once the orders are not kept; `ptt check`
       says so;
+    - no semaphore had too few units for those of them that had one. That is so as long as each
+      thread gives back the units that it took, and only of semaphores of one process;
     - at each lock, one of the two has or wants it alone: readers do not keep readers out;
     - none of the requests was a try, or had a time limit: those do not wait for ever. What was got
       by trying is held all the same;
