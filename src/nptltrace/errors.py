@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 TYPE_CHECKING = False
@@ -14,6 +15,7 @@ __all__ = [
     "PttError",
     "TraceFormatError",
     "UsageError",
+    "error_name",
     "named",
     "near",
     "one_line",
@@ -102,6 +104,11 @@ def one_line(error: BaseException) -> str:
         if error.filename is not None:
             text = f"{os.fsdecode(error.filename)}: {text}"
     return " ".join(text.split())
+
+
+def error_name(number: int) -> str:
+    """Return the name that POSIX has for an error number, or the number itself."""
+    return "EDEADLK" if number == errno.EDEADLK else errno.errorcode.get(number, str(number))
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import struct
@@ -231,3 +232,14 @@ def test_random_bytes_never_crash(tmp_path: Path, *, records: bool) -> None:
             reseal(data)
         (trace / name).write_bytes(data)
         _exercise(trace)
+
+
+def test_files_that_are_missing(ptt: Ptt, small_trace: Path) -> None:
+    session = small_trace / "info" / "session.json"
+    facts = json.loads(session.read_text()) | {"state": "complete", "events": FIRST + SECOND + 6}
+    session.write_text(json.dumps(facts))
+    assert ptt("check", small_trace, status=None).stderr == ""
+    (small_trace / "stream-00001").unlink()
+    remark = "6 events that were recorded are not in it: files are missing or empty"
+    assert remark in ptt("check", small_trace, status=None).stderr
+    assert "files are missing or empty" in ptt("verify", small_trace, status=None).stdout

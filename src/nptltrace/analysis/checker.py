@@ -65,7 +65,13 @@ class Checker:
             s.raw.get("part") or s.raw.get("level_changed") or s.filter or s.uncovered
             for s in sessions
         )
-        return bool(self.lost or reported or self._source.damages())
+        source = self._source
+        return bool(
+            self.lost
+            or reported
+            or source.damages()
+            or any(source.missing_events(trace) for trace in source.traces)
+        )
 
     @property
     def going_on(self) -> bool:

@@ -6,7 +6,6 @@ Times are ns since the traceset's start.
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from nptltrace._binding.libptttrack_sums import KINDS
 from nptltrace._plural import plural
 from nptltrace.analysis.model import Window, event_buffers
 from nptltrace.catalog import BY_ID
+from nptltrace.errors import error_name
 from nptltrace.trace.printing import Printer
 from nptltrace.trace.selection import Selection
 
@@ -194,6 +194,7 @@ def gaps(source: Source, trace: TraceFiles) -> list[str]:
         "older events were overwritten": session.number("overwritten_bytes"),
         "older files were removed": session.number("removed_events"),
         "parts of it are damaged": damaged,
+        "files are missing or empty": source.missing_events(trace),
         "modules of the program went past the tracer": session.uncovered,
         "levels were changed meanwhile": session.raw.get("level_changed"),
         f"it was recorded with --filter {session.filter}": session.filter,
@@ -448,8 +449,9 @@ def _timeout_early(case: _Case) -> str:
 
 def _result(case: _Case) -> str:
     number = case.numbers[0]
+    name = error_name(number)
     return (
-        f"{case.by(-1)} was given {number} ({errno.errorcode.get(number, 'no error number')}) "
+        f"{case.by(-1)} was given {number} ({name if name != str(number) else 'no error number'}) "
         f"for {case.what} {case.when(-1)}, which is not among the errors of that routine"
     )
 

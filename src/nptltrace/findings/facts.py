@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from nptltrace.errors import error_name
 from nptltrace.findings.words import duration, priority
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Step:
     @property
     def error(self) -> str:
         """The name of the error that a call returned."""
-        return errno.errorcode.get(self.value, str(self.value))
+        return error_name(self.value)
 
     @property
     def tids(self) -> list[int]:

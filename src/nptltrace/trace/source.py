@@ -586,11 +586,31 @@ class Source:
                     f"{trace.path}: {without} {have} no call stack: the call was not found in it, "
                     "or its process has too many"
                 )
+            missing = self.missing_events(trace)
+            if missing:
+                have = plural(missing, "event that was", "events that were")
+                found.append(
+                    f"{trace.path}: {missing} {have} recorded are not in it: "
+                    "files are missing or empty"
+                )
             if self.reader.trace_info(trace.number).packets == 0 and not trace.running:
                 found.append(f"{trace.path}: holds no events")
         if self.alignment.note:
             found.append(self.alignment.note)
         return found + self.notes
+
+    def missing_events(self, trace: TraceFiles) -> int:
+        """Return how many events a finished trace had besides those that its files have.
+
+        Those of damaged parts do not count: they are reported with these. Where the oldest events
+        were given up it is not known, and 0.
+        """
+        session = trace.info.session
+        given_up = any(session.number(name) for name in ("overwritten_bytes", "removed_events"))
+        if session.state != "complete" or given_up or self.damages():
+            return 0
+        events = session.number("events") or 0
+        return max(events - self.reader.trace_info(trace.number).events, 0)
 
     def damages(self, start: int = 0) -> list[libpttread.Damage]:
         """Return the parts that could not be read so far."""
