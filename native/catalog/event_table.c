@@ -183,7 +183,7 @@ static const struct ptt_field fields_659[] = {{"result", PTT_FIELD_S64, 24}};
 static const struct ptt_field fields_680[] = {{"expected", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_681[] = {{"result", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_682[] = {{"count", PTT_FIELD_S32, 20}};
-static const struct ptt_field fields_704[] = {{"ppid", PTT_FIELD_TID, 20}};
+static const struct ptt_field fields_704[] = {{"ppid", PTT_FIELD_TID, 20}, {"pthread", PTT_FIELD_U64, 24}};
 static const struct ptt_field fields_705[] = {{"kind", PTT_FIELD_U16, 18}, {"child", PTT_FIELD_S32, 20}};
 static const struct ptt_field fields_706[] = {{"pid", PTT_FIELD_U32, 20}};
 static const struct ptt_field fields_707[] = {{"child", PTT_FIELD_S32, 20}};
@@ -479,7 +479,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{680, 4, 1, 0, 1, fields_680, "FUTEX_STATE_WAIT", "futex", "note", "futex {object} is waited for by thread {thread}, expected value = {expected}"},
 	{681, 4, 1, 0, 1, fields_681, "FUTEX_STATE_WOKEN", "futex", "note", "futex {object} is left by thread {thread}, result = {result}"},
 	{682, 4, 1, 0, 1, fields_682, "FUTEX_STATE_WAKE", "futex", "note", "futex {object} is woken by thread {thread}, count = {count}"},
-	{704, 1, 1, 0, 1, fields_704, "PROCESS_START", "process", "note", "process {object} starts, parent = {ppid}"},
+	{704, 1, 1, 0, 2, fields_704, "PROCESS_START", "process", "note", "process {object} starts, parent = {ppid}"},
 	{705, 1, 1, 0, 2, fields_705, "PROCESS_FORK", "process", "note", "thread {thread} forked process {child}"},
 	{706, 1, 1, 0, 1, fields_706, "PROCESS_EXEC", "process", "note", "thread {thread} executes another program"},
 	{707, 1, 1, 0, 1, fields_707, "PROCESS_SPAWN", "process", "note", "thread {thread} spawned process {child}"},

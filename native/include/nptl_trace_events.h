@@ -2264,7 +2264,7 @@ struct nptl_trace_process_start {
 	uint16_t _slot1;
 	uint8_t _pad18[2];
 	uint32_t ppid;
-	uint8_t _pad24[8];
+	uint64_t pthread;
 };
 
 struct nptl_trace_process_fork {

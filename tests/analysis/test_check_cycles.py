@@ -36,6 +36,16 @@ STACK = 0x7FFD00000040  # of the first thread
 # ---- deadlocks ----
 
 
+def test_join_of_oneself_that_was_refused(tmp_path: Path) -> None:
+    story = Story(main=False)
+    story.do(MAIN, "PROCESS_START", MAIN, ppid=1, pthread=pthread(MAIN)).join_in(MAIN, MAIN)
+    story.do(MAIN, "THREAD_JOIN_OUT", pthread(MAIN), result=EDEADLK).exit()
+    (finding,) = story.findings(tmp_path)
+    assert finding.kind == "self-deadlock"
+    assert "its own end" in finding.message
+    assert finding.message.endswith("refused with EDEADLK")
+
+
 def test_deadlock_of_two(tmp_path: Path) -> None:
     deadlock = next(f for f in crossed().findings(tmp_path) if f.kind == "deadlock")
     assert sorted(deadlock.threads) == [1, 2]
@@ -71,6 +81,12 @@ def join_each_other() -> Story:
     return two().join_in(1, 2).join_in(2, 1)
 
 
+def join_ring_with_main() -> Story:
+    story = Story(main=False)
+    story.do(MAIN, "PROCESS_START", MAIN, ppid=1, pthread=pthread(MAIN)).create(1, 2)
+    return story.join_in(MAIN, 1).join_in(1, 2).join_in(2, MAIN)
+
+
 def upgrade_of_two() -> Story:
     return two().read(1, A).read(2, A).rw_wait(1, A, write=1).rw_wait(2, A, write=1)
 
@@ -104,8 +120,8 @@ def owners_only() -> Story:
 @pytest.mark.parametrize(
     "story",
     [
-        join_under_lock, join_each_other, upgrade_of_two, writer_between, reader_and_mutex,
-        binary_semaphores, woken_without_mutex, owners_only,
+        join_under_lock, join_each_other, join_ring_with_main, upgrade_of_two, writer_between,
+        reader_and_mutex, binary_semaphores, woken_without_mutex, owners_only,
     ],
 )  # fmt: skip
 def test_other_deadlocks(tmp_path: Path, story: Callable[[], Story]) -> None:
@@ -281,6 +297,30 @@ def created_earlier() -> Story:
     return Story().create(1).create(2, by=1).both(1, A, B).both(2, B, A)
 
 
+def with_a_unit(story: Story, *tids: int) -> Story:
+    """Each thread locks two of a ring of locks while it has a unit of a semaphore."""
+    ring = [A, B, C][: len(tids)]
+    for n, tid in enumerate(tids):
+        story.do(tid, "SEM_TAKEN", D).both(tid, ring[n], ring[(n + 1) % len(ring)])
+        story.do(tid, "SEM_POST", D)
+    return story
+
+
+def units_for_both() -> Story:
+    return with_a_unit(two().do(MAIN, "SEM_INIT", D, value=2), 1, 2)
+
+
+def units_of_another() -> Story:
+    """The semaphore hands work over: what looked like a unit for each was none."""
+    story = with_a_unit(two().do(MAIN, "SEM_INIT", D, value=1), 1, 2)
+    return story.do(1, "SEM_POST", D)
+
+
+def units_of_processes() -> Story:
+    """Processes that are not traced may post, too."""
+    return with_a_unit(two().do(MAIN, "SEM_INIT", D, value=1, shared=1), 1, 2)
+
+
 def taken_back_by_a_wait() -> Story:
     story = two().lock(1, A, B).cond_in(1, C, A).lock(2, A).signal(2, C).unlock(2, A)
     story.cond_out(1, C, A).unlock(1, B, A)
@@ -304,7 +344,8 @@ def initialized_on_the_heap() -> Story:
     [
         three_in_a_ring, other_gates, shared_gate, tried_outside, gate_sometimes, read_and_written,
         between_barriers, joined_too_late, created_earlier, taken_back_by_a_wait,
-        initialized_on_the_heap, on_the_stack_of_main,
+        initialized_on_the_heap, on_the_stack_of_main, units_for_both, units_of_another,
+        units_of_processes,
     ],
 )  # fmt: skip
 def test_inversions(tmp_path: Path, story: Callable[[], Story]) -> None:
@@ -331,6 +372,14 @@ def one_thread() -> Story:
 def gate() -> Story:
     story = two().lock(1, C).both(1, A, B).unlock(1, C)
     return story.lock(2, C).both(2, B, A).unlock(2, C)
+
+
+def unit_for_one() -> Story:
+    return with_a_unit(two().do(MAIN, "SEM_INIT", D, value=1), 1, 2)
+
+
+def units_for_two_of_three() -> Story:
+    return with_a_unit(Story().do(MAIN, "SEM_INIT", D, value=2).create(1, 2, 3), 1, 2, 3)
 
 
 def tried_inside() -> Story:
@@ -416,7 +465,8 @@ def memory_used_again() -> Story:
 @pytest.mark.parametrize(
     "story",
     [
-        same_order, one_thread, gate, tried_inside, timed_inside, read_both, joined_before,
+        same_order, one_thread, gate, unit_for_one, units_for_two_of_three, tried_inside,
+        timed_inside, read_both, joined_before,
         joined_before_by_main, created_after, created_after_and_said_late, barrier_between,
         teams_between, two_barriers_between, on_a_stack_that_moves, created_by_the_created,
         destroyed_between, initialized_between, memory_used_again,

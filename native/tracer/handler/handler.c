@@ -281,7 +281,8 @@ void ptt_begin_levels_attached(void)
 
 void ptt_report_start(void)
 {
-	REPORT_WITH(PROCESS, PROCESS_START, process_start, (uintptr_t)getpid(), NULL, .ppid = (uint32_t)getppid());
+	REPORT_WITH(PROCESS, PROCESS_START, process_start, (uintptr_t)getpid(), NULL, .ppid = (uint32_t)getppid(),
+		    .pthread = (uintptr_t)pthread_self());
 	ptt_report_own_priority();
 }
 

@@ -9,7 +9,7 @@ struct tk_meaning tk_meanings[TK_IDS];
 static const char *const field_names[TK_FIELDS] = {
 	[TK_RESULT] = "result",	    [TK_WAIT_NS] = "wait_ns",	[TK_OWNER] = "owner",
 	[TK_COUNT] = "count",	    [TK_VALUE] = "value",	[TK_SERIAL] = "serial",
-	[TK_MUTEX] = "mutex",	    [TK_CREATOR] = "creator",	[TK_SHARED] = "shared",
+	[TK_PTHREAD] = "pthread",  [TK_MUTEX] = "mutex",	    [TK_CREATOR] = "creator",	[TK_SHARED] = "shared",
 	[TK_WRITE] = "write",	    [TK_CANCELLED] = "cancelled", [TK_ROUTINE] = "routine",
 	[TK_START_ROUTINE] = "start_routine", [TK_DETACHED] = "detached", [TK_PURPOSE] = "purpose",
 	[TK_KIND] = "kind",	    [TK_PROTOCOL] = "protocol", [TK_ROBUST] = "robust",

@@ -197,7 +197,7 @@ uint32_t tk_thread_of_tid(struct tracker *t, uint32_t process, uint32_t tid);
 uint32_t tk_thread_named(const struct tracker *t, const struct tk_event *e);
 /* tk_create - the thread that an event says was created; it may have begun already. */
 uint32_t tk_create(struct tracker *t, const struct tk_event *e);
-/* tk_own_event - what only the tracker has to know: that a thread ended or was detached, that a process exits or execs. */
+/* tk_own_event - what only the tracker has to know: that a thread ended or was detached, that a process starts, exits or execs. */
 void tk_own_event(struct tracker *t, const struct tk_event *e, enum tk_action action);
 /* tk_process_left - after all events: it ended in an orderly way, or became another program. */
 bool tk_process_left(const struct tracker *t, const struct tk_process *p);

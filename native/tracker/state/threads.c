@@ -224,7 +224,7 @@ uint32_t tk_scheduled(const struct tracker *t, const struct tk_event *e)
 {
 	uint32_t thread = tk_thread_named(t, e);
 
-	/* The first thread of a process has no beginning that says what its pthread_t is. */
+	/* Where a process does not say how it started, nothing says what the pthread_t of its first thread is. */
 	return thread || TK_THREAD(t, e->thread)->pthread ? thread : e->thread;
 }
 
@@ -243,6 +243,10 @@ void tk_own_event(struct tracker *t, const struct tk_event *e, enum tk_action ac
 	switch (action) {
 	case TK_END:
 		tk_end(t, e);
+		break;
+	case TK_PROCESS_START:
+		if (tk_number(&e->e, TK_PTHREAD, 0))
+			name_thread(t, e->process, (uint64_t)tk_number(&e->e, TK_PTHREAD, 0), 0, e->thread);
 		break;
 	case TK_DETACH:
 		thread = tk_thread_named(t, e);

@@ -3789,6 +3789,7 @@ EVENTS: tuple[EventType, ...] = (
         slots=1,
         fields=(
             Field("ppid", "tid", 20),
+            Field("pthread", "u64", 24),
         ),
         text="process {object} starts, parent = {ppid}",
     ),

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["UNSEEN_NS", "ThreadNames", "thread_names"]
 
-_ID = {event.name: event.id for event in EVENTS if event.domain == "thread"}
+_ID = {event.name: event.id for event in EVENTS if event.domain in {"thread", "process"}}
 _CREATED, _BEGIN, _NAME = _ID["NEW_THREAD_CREATED"], _ID["THREAD_BEGIN"], _ID["THREAD_NAME"]
+_START = _ID["PROCESS_START"]
 ALL = 2**63
 # The time of the first event of a thread that has none: only others name it.
 UNSEEN_NS = 2**63 - 1
@@ -84,7 +85,7 @@ def thread_names(
         budget: How many bytes of packets to search at most.
     """
     search = _Search(rows)
-    for buffer in reader.find((_CREATED, _BEGIN, _NAME), budget):
+    for buffer in reader.find((_CREATED, _BEGIN, _NAME, _START), budget):
         search.take(buffer)
     return search.found()
 
@@ -101,6 +102,8 @@ class _Search:
         # By (process, pthread_t): when, and the serial number; of begins the thread, too.
         self._created: dict[tuple[int, int], list[tuple[int, int]]] = {}
         self._begun: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+        # Likewise of processes that start: when, and the first thread.
+        self._first: dict[tuple[int, int], list[tuple[int, int]]] = {}
         # By thread: when, and the pthread_t.
         self._own: dict[int, list[tuple[int, int]]] = {}
         self._created_by: list[tuple[int, int, tuple[int, int]]] = []
@@ -114,13 +117,16 @@ class _Search:
             text.decode("utf-8", "replace") for text in libpttread.byte_strings(buffer, "name")
         ]
         creators = libpttread.numbers(buffer, "creator")
+        own = libpttread.numbers(buffer, "pthread")
         self._entries.update(_entries(buffer, self._rows))
         for i in range(buffer.count):
             thread, address = buffer.arrays["thread"][i], buffer.arrays["object"][i]
             ts, number = buffer.arrays["ts"][i], buffer.arrays["id"][i]
             process = self._rows[thread][0]
             key = (process, address)
-            if number == _CREATED:
+            if number == _START:
+                self._first.setdefault((process, own[i]), []).append((ts, thread))
+            elif number == _CREATED:
                 self._created.setdefault(key, []).append((ts, serials[i]))
             elif number == _BEGIN:
                 self._begun.setdefault(key, []).append((ts, thread, serials[i]))
@@ -135,7 +141,7 @@ class _Search:
             times.sort()
         found = ThreadNames(
             begins={thread: [ts for ts, _ in lives] for thread, lives in self._own.items()},
-            pthreads=_tenures(self._created, self._begun),
+            pthreads=self._first | _tenures(self._created, self._begun),
             entries=self._entries,
         )
         numbers = {row: number for number, row in enumerate(self._rows)}
@@ -166,7 +172,9 @@ class _Search:
             times = self._created[key]
             at = max(bisect.bisect_right(times, (ts, 2**64)) - 1, 0)
             return by_serial.get((*key, times[at][1]))
-        # The main thread, which no event begins, names itself.
+        if key in self._first:
+            return self._first[key][0][1], 0
+        # The first thread of a process whose start is not in the trace names itself.
         return None if key in self._begun or turn else (thread, 0)
 
 

@@ -17,7 +17,7 @@ def self_deadlock(trace: Trace) -> Iterator[Found]:
     """A thread waits for what it has itself.
 
     The cycle of one: a mutex, spin lock or `once` asked for by the thread that has it, a rwlock
-    asked for writing by one of its readers. If the library refused with `EDEADLK`, that is a
+    asked for writing by one of its readers. If the lock refused with `EDEADLK`, that is a
     warning: the program knows. So are the other misuses of an error-checking lock that it refused.
     """
     for fact in trace.facts("wait-for-self"):
