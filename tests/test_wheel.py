@@ -30,6 +30,7 @@ FILES = [
     f"{NATIVE}/lib/libpttcollect.so",
     f"{NATIVE}/lib/libpttinject.so",
     f"{NATIVE}/lib/libpttread.so",
+    f"{NATIVE}/lib/libptttasks.so",
     f"{NATIVE}/lib/libptttrack.so",
     f"{NATIVE}/lib/handlers/libfile.so",
     f"{NATIVE}/lib/handlers/libring.so",

@@ -89,6 +89,7 @@ HEADERS = (
     ),
     Header("collect.h"),
     Header("inject.h"),
+    Header("tasks.h"),
     Header("pttread.h"),
     Header("ptttrack.h", ("PTT_PREVENTED",)),
     Header("pttmodel.h"),

@@ -15,6 +15,7 @@
 #include "pttread.h"
 #include "ptttrack.h"
 #include "pttverify.h"
+#include "tasks.h"
 #include "trace.h"
 
 #define MESSAGE "a header has changed: run make binding"
@@ -91,6 +92,10 @@ SIZE(48); AT(rbx, 0); AT(rbp, 8); AT(r12, 16); AT(r13, 24); AT(r14, 32); AT(r15,
 #define LAYOUT struct ptt_injected
 SIZE(288); AT(memory, 0); AT(size, 8); AT(stopped_ns, 16); AT(status, 24); AT(error, 28);
 AT(text, 32);
+#undef LAYOUT
+#define LAYOUT struct ptt_task
+SIZE(120); AT(tid, 0); AT(inner_tid, 4); AT(turns, 8); AT(call, 16); AT(arguments, 24); AT(sp, 72);
+AT(pc, 80); AT(name, 88); AT(state, 112); AT(pad, 113);
 #undef LAYOUT
 #define LAYOUT struct ptt_tenant
 SIZE(48); AT(range_start, 0); AT(range_end, 8); AT(start, 16); AT(end, 24); AT(since, 32);

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LIBRARIES = {
     "collect": "libpttcollect.so",
     "inject": "libpttinject.so",
+    "tasks": "libptttasks.so",
     "pttread": "libpttread.so",
     "pttmodel": "libptttrack.so",
     "pttcheck": "libptttrack.so",

@@ -54,6 +54,44 @@ def test_a_traced_program_waits_where_it_calls(
     assert all("waits.c:" in site for site in found["findings"][0]["sites"])
 
 
+def test_a_ring_of_many_threads(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
+    """Threads that several processors read at once are all there, each by its name."""
+    program = compile_c("""
+        #include <pthread.h>
+        #include <stdio.h>
+        enum { COUNT = 300 };
+        static pthread_mutex_t locks[COUNT];
+        static pthread_barrier_t all;
+        static void *work(void *number)
+        {
+            long own = (long)number;
+            char name[16];
+            snprintf(name, sizeof(name), "of many %ld", own);
+            pthread_setname_np(pthread_self(), name);
+            pthread_mutex_lock(&locks[own]);
+            pthread_barrier_wait(&all);
+            pthread_mutex_lock(&locks[(own + 1) % COUNT]);
+            return 0;
+        }
+        int main(void)
+        {
+            pthread_t thread;
+            pthread_barrier_init(&all, 0, COUNT);
+            for (long i = 0; i < COUNT; i++)
+                pthread_create(&thread, 0, work, (void *)i);
+            pthread_join(thread, 0);
+        }
+    """)
+    with running(program) as pid:
+        found = asleep(ptt, pid, 301)
+    assert [one["kind"] for one in found["findings"]] == ["deadlock"]
+    assert len(found["findings"][0]["threads"]) == 300
+    tid_of = {thread["name"]: thread["tid"] for thread in found["threads"]}
+    for thread in found["threads"][1:]:
+        number = int(thread["name"].removeprefix("of many "))
+        assert thread["waits_for"]["owner_tid"] == tid_of[f"of many {(number + 1) % 300}"]
+
+
 def test_the_first_thread_has_ended(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     """Memory and modules of its process are then seen by another thread."""
     program = compile_c("""

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import errno
+from array import array
+from bisect import bisect_right
 from functools import cache
+from itertools import accumulate, chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,10 +96,10 @@ def read_memory(pid: int, pieces: Sequence[tuple[int, int]]) -> bytes:
         pid: The process.
         pieces: Addresses and sizes.
     """
-    memory = ctypes.create_string_buffer(sum(size for _, size in pieces))
+    places = array("Q", chain.from_iterable(pieces))
+    memory = ctypes.create_string_buffer(sum(places[1::2]))
     here = _Piece(ctypes.addressof(memory), len(memory))
-    array: Any = _Piece * len(pieces)  # of which nobody knows that it takes pairs
-    there = array(*pieces)
+    there = (_Piece * len(pieces)).from_buffer(places)
     read = _function("process_vm_readv")
     done = 0 if read is None else read(pid, ctypes.byref(here), 1, there, len(there), 0)
     return memory.raw[: max(done, 0)]
@@ -113,13 +116,12 @@ def read_pieces(pid: int, pieces: Sequence[tuple[int, int]]) -> list[bytes]:
     while len(found) < len(pieces):
         wanted = pieces[len(found) : len(found) + _PIECES_MAX]
         data = read_memory(pid, wanted)
-        at = 0
-        for _, size in wanted:
-            whole = at + size <= len(data)
-            found.append(data[at : at + size] if whole else b"")
-            at += size
-            if not whole:
-                break
+        ends = list(accumulate(size for _, size in wanted))
+        # What is behind a piece that cannot be read comes next time.
+        there = bisect_right(ends, len(data))
+        begins = [0, *ends]
+        found += [data[begins[number] : ends[number]] for number in range(there)]
+        found += [b""] * (there < len(wanted))
     return found
 
 

@@ -243,4 +243,7 @@ def _at(seen: ThreadPicture) -> str:
 
 def _is_still_so(processes: dict[int, Target], threads: Sequence[ThreadPicture]) -> bool:
     """Return whether none of the threads has run since it was looked at."""
-    return not any(processes[seen.pid].has_run(seen.thread) for seen in threads)
+    return not any(
+        process.has_run([seen.thread for seen in threads if seen.pid == pid])
+        for pid, process in processes.items()
+    )

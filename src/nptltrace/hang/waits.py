@@ -158,7 +158,10 @@ def wait_of(process: Target, thread: Thread, tids: frozenset[int], routine: str)
     # Another process can wake a thread through memory that both have mapped; a thread's end
     # always comes from its own process, though the kernel says so by a word that is not private.
     private = bool(operation & _PRIVATE) or found.kind == "join"
-    return found._replace(timed=bool(limit), private=private, word=address)
+    return Wait(
+        found.kind, found.object, found.owner, found.readers, found.writes, bool(limit), private,
+        word=address,
+    )  # fmt: skip
 
 
 def spin_of(process: Target, thread: Thread, offset: int) -> Wait | None:

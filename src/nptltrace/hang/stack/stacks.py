@@ -23,7 +23,6 @@ _DEPTH = 64
 _PIECE = 1 << 12
 # So much of it is read of all threads at once: what functions take in which threads sleep.
 _TOP = 1 << 9
-_WORD = struct.Struct("=Q").unpack_from
 # How far a frame is looked for where no table leads to it.
 _SEARCHED = 1 << 12
 # So many ways to one place are remembered.
@@ -243,28 +242,37 @@ class Stacks:
 
 
 def _leads_the_same_way(memory: _Memory, top: int, words: Sequence[_Word]) -> bool:
+    seen = memory.words
     for at, value, is_place in words:  # thousands of times
-        if memory.word(top + at) != (top + value if is_place else value):
+        word = seen[at >> 3] if at >> 3 < len(seen) and not top & 7 else memory.word(top + at)
+        if word != (top + value if is_place else value):
             return False
     return True
 
 
 class _Memory:
-    """A stack, read a piece at a time."""
+    """A stack, read a piece at a time.
+
+    Attributes:
+        words: What was read of it.
+    """
 
     def __init__(self, process: Target, begin: int) -> None:
         self._process, self._begin = process, begin & ~7
-        self._data = b""
+        self.words: list[int] = []
         self._whole = False
+        self._read(_TOP)
 
     def word(self, address: int) -> int | None:
         """Return the word at an address of the stack, None where there is none."""
         at = address - self._begin
         if not 0 <= at < 1 << 24 or at & 7:
             return None
-        while at + 8 > len(self._data) and not self._whole:
-            size = _PIECE if self._data else _TOP
-            more = self._process.read(self._begin + len(self._data), size)
-            self._data += more
-            self._whole = len(more) < size
-        return int(_WORD(self._data, at)[0]) if at + 8 <= len(self._data) else None
+        while at >> 3 >= len(self.words) and not self._whole:
+            self._read(_PIECE)
+        return self.words[at >> 3] if at >> 3 < len(self.words) else None
+
+    def _read(self, size: int) -> None:
+        more = self._process.read(self._begin + 8 * len(self.words), size)
+        self._whole = len(more) < size
+        self.words += struct.unpack_from(f"={len(more) // 8}Q", more)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nptltrace._binding import libptttasks
 from nptltrace._binding.libc import read_memory, read_pieces
 from nptltrace.errors import NativeError, PttError
 from nptltrace.hang.targets.mapped import Mapping as MappedFile
@@ -33,9 +34,6 @@ _PAGE = 4096
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 _NOBODY_MAY = 3
 _SHORT = 1 << 14
-# What may stand where a thread has its system call that runs, is in none, or has ended: exit() and
-# exit_group() of both architectures.
-_SAY_LITTLE = frozenset({"running", "-1", "60", "231", "93", "94"})
 # Signals that wake nobody: those that the thread library takes for itself, cancellation and changes
 # of the user, and those of a thread's own faults, which one that sleeps does not make.
 _NOT_WAKING = sum(1 << number - 1 for number in (4, 5, 7, 8, 11, 31, 32, 33))
@@ -92,44 +90,32 @@ class Process:
             ids = sorted(map(int, os.listdir(self._place / "task")))  # noqa: PTH208 -- names only
         except OSError:
             return []
-        found = [thread for tid in ids if (thread := self.thread(tid)) is not None]
+        found = self._threads(ids) if ids else []
         self._entry = next((thread.tid for thread in found if not thread.has_ended), self.pid)
         return found
 
     def thread(self, tid: int) -> Thread | None:
         """Return one of its threads as it is now, None when it is gone."""
-        place = f"/proc/{self.pid}/task/{tid}"
-        # What is read first shows that the thread has run since, whatever else is read meanwhile.
-        turns = _turns(place)
-        words, name = _read(f"{place}/syscall").split(), _read(f"{place}/comm")
-        if not words or not name:
-            return None
-        state, inner = "S", tid
-        # The file that says all takes as long as the others together.
-        if self._is_inside or words[0] in _SAY_LITTLE:
-            status = _read(f"{place}/status")
-            state = _value(status, "State")[:1]
-            inner = int((_value(status, "NSpid").split() or ["0"])[-1])
-        call, sp, pc = None, 0, 0
-        saved: dict[int, int] = {}
-        argument = 0
-        if (registers := self.stopped.get(tid)) is not None:
-            call, sp, pc, saved = registers.call, registers.sp, registers.pc, registers.saved
-            argument = registers.argument
-            state = "R" if call is None else "S"
-        elif words[0] != "running":
-            number, *numbers = [int(word, 0) for word in words]
-            *arguments, sp, pc = numbers
-            call = Call(number, tuple(arguments)) if number >= 0 else None
-        return Thread(
-            tid, inner, name.removesuffix("\n"), state, call, sp, pc, turns, saved, argument
-        )
+        return next(iter(self._threads([tid])), None)
 
-    def has_run(self, thread: Thread) -> bool:
-        """Return whether one of its threads has run, or has ended, since it was looked at."""
-        if thread.tid in self.stopped:
-            return False
-        return _turns(f"/proc/{self.pid}/task/{thread.tid}") != thread.turns
+    def _threads(self, tids: Sequence[int]) -> list[Thread]:
+        """Return those of some threads that are there."""
+        found = []
+        for task in libptttasks.read(self.pid, tids, is_inside=self._is_inside):
+            tid, inner_tid, turns, number, *arguments, sp, pc, name, state = task
+            if number == libptttasks.GONE:
+                continue
+            call = Call(number, tuple(arguments)) if number >= 0 else None
+            text = name.rstrip(b"\0").decode("utf-8", "replace")
+            thread = Thread(tid, inner_tid, text, state.decode("ascii"), call, sp, pc, turns)
+            registers = self.stopped.get(tid)
+            found.append(thread if registers is None else _stopped(thread, registers))
+        return found
+
+    def has_run(self, threads: Sequence[Thread]) -> bool:
+        """Return whether one of some of its threads has run, or has ended, since that was seen."""
+        turns = {thread.tid: thread.turns for thread in threads if thread.tid not in self.stopped}
+        return bool(turns) and libptttasks.turns(self.pid, [*turns]) != [*turns.values()]
 
     def takes_signals(self, tid: int) -> bool:
         """Return whether a thread sleeps, and neither is stopped nor in a call that goes on."""
@@ -225,7 +211,7 @@ class Process:
             text = (place / "maps").read_text(encoding="utf-8", errors="replace")
         except OSError:
             text = ""
-        found = (_MAPPING.fullmatch(line) for line in text.splitlines())
+        found = (_MAPPING.fullmatch(line) for line in text.splitlines() if "/" in line)
         mappings = (
             MappedFile(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4]) for m in found if m
         )
@@ -294,15 +280,13 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _turns(place: str) -> int:
-    """Return how often a thread has come to a processor; -1 when it is gone."""
-    words = _read(f"{place}/schedstat").split()
-    if words[2:] and words[2] != "0":
-        return int(words[2])
-    # A kernel that does not count it says 0 of all; of when a thread left one it always knows.
-    status = _read(f"{place}/status")
-    words = status[status.find("\nvoluntary_ctxt_switches:") :].split()
-    return int(words[1]) + int(words[3]) + (_value(status, "State")[:1] == "R") if status else -1
+def _stopped(thread: Thread, registers: Registers) -> Thread:
+    """Return a thread as its registers say."""
+    call = registers.call
+    return thread._replace(
+        state="R" if call is None else "S", call=call, sp=registers.sp, pc=registers.pc,
+        saved=registers.saved, argument=registers.argument,
+    )  # fmt: skip
 
 
 def _value(status: str, name: str) -> str:

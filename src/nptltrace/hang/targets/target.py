@@ -86,8 +86,8 @@ class Target(Protocol):
             pieces: Addresses and sizes.
         """
 
-    def has_run(self, thread: Thread) -> bool:
-        """Return whether one of its threads has run, or has ended, since it was looked at."""
+    def has_run(self, threads: Sequence[Thread]) -> bool:
+        """Return whether one of some of its threads has run, or has ended, since that was seen."""
 
     def may_live(self, inner_tid: int, *, private: bool) -> bool:
         """Return whether a thread that is not among its threads may live.

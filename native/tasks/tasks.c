@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* tasks.c - reads the files of threads, several at once. */
+#include "tasks.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* So many threads one helper is worth, and so many helpers there are at most. */
+#define WORTH 64
+#define HELPERS 7
+/* So many threads are taken at a time. */
+#define TAKEN 16
+/* The longest file, `status`. */
+#define TEXT 8192
+
+struct work {
+	int directory;
+	bool is_inside, is_short;
+	struct ptt_task *tasks;
+	uint64_t count;
+	_Atomic uint64_t next;
+};
+
+uint32_t ptt_tasks_abi(void)
+{
+	return PTT_TASKS_ABI;
+}
+
+/* The text of a file of a thread, empty where there is none. */
+static const char *text_of(const struct work *work, int32_t tid, const char *file, char *text)
+{
+	char name[48];
+	ssize_t size = 0;
+	int fd;
+
+	snprintf(name, sizeof(name), "%d/%s", tid, file);
+	fd = openat(work->directory, name, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		size = read(fd, text, TEXT - 1);
+		close(fd);
+	}
+	text[size > 0 ? size : 0] = '\0';
+	return text;
+}
+
+/* What stands behind a name in `status`, NULL where there is no such name. */
+static const char *value_of(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+
+	return at ? at + strlen(name) + strspn(at + strlen(name), "\t ") : NULL;
+}
+
+static int64_t number_of(const char *status, const char *name)
+{
+	const char *value = value_of(status, name);
+
+	return value ? strtoll(value, NULL, 10) : 0;
+}
+
+static int64_t turns_of(const struct work *work, int32_t tid, char *text)
+{
+	long long turns = 0;
+	const char *state;
+
+	if (sscanf(text_of(work, tid, "schedstat", text), "%*u %*u %lld", &turns) == 1 && turns)
+		return turns;
+	/* A kernel that does not count it says 0 of all; of when a thread left a processor it always knows. */
+	state = value_of(text_of(work, tid, "status", text), "\nState:");
+	if (!state)
+		return -1;
+	return number_of(text, "\nvoluntary_ctxt_switches:") + number_of(text, "\nnonvoluntary_ctxt_switches:") +
+	       (*state == 'R');
+}
+
+/* Reads the line that says in which system call a thread is. */
+static void read_call(struct ptt_task *task, const char *line)
+{
+	char *end;
+
+	task->call = PTT_TASK_RUNS;
+	if (!strncmp(line, "running", 7))
+		return;
+	task->call = strtoll(line, &end, 10);
+	for (int i = 0; task->call >= 0 && i < 6; i++)
+		task->arguments[i] = strtoull(end, &end, 16);
+	task->sp = strtoull(end, &end, 16);
+	task->pc = strtoull(end, &end, 16);
+}
+
+/* Whether threads are in a call for long, so that one that is in it sleeps. */
+static bool is_lasting(int64_t call)
+{
+	return call >= 0 && call != SYS_exit && call != SYS_exit_group;
+}
+
+static void read_status(const struct work *work, struct ptt_task *task, char *text)
+{
+	const char *inside, *state = value_of(text_of(work, task->tid, "status", text), "\nState:");
+
+	if (!state) {
+		task->call = PTT_TASK_GONE;
+		return;
+	}
+	task->state = *state;
+	task->inner_tid = 0;
+	inside = value_of(text, "\nNSpid:");
+	for (char *end; inside && *inside && *inside != '\n'; inside = end) {
+		task->inner_tid = (int32_t)strtol(inside, &end, 10);
+		if (end == inside)
+			break;
+		end += strspn(end, "\t ");
+	}
+}
+
+static void read_task(const struct work *work, struct ptt_task *task)
+{
+	char text[TEXT];
+	const char *name;
+	size_t size;
+
+	/* What is read first shows that the thread has run since, whatever else is read meanwhile. */
+	task->turns = turns_of(work, task->tid, text);
+	if (work->is_short)
+		return;
+	task->call = PTT_TASK_GONE;
+	if (!*text_of(work, task->tid, "syscall", text))
+		return;
+	read_call(task, text);
+	name = text_of(work, task->tid, "comm", text);
+	size = strlen(name);
+	if (!size) {
+		task->call = PTT_TASK_GONE;
+		return;
+	}
+	size -= name[size - 1] == '\n';
+	memcpy(task->name, name, size < sizeof(task->name) ? size : sizeof(task->name) - 1);
+	task->state = 'S';
+	task->inner_tid = task->tid;
+	/* The file that says all takes as long as the others together. */
+	if (work->is_inside || !is_lasting(task->call))
+		read_status(work, task, text);
+}
+
+static void *help(void *argument)
+{
+	struct work *work = argument;
+	uint64_t at;
+
+	/* Each thread is whole before its reader is joined: the counter orders nothing. */
+	while ((at = atomic_fetch_add_explicit(&work->next, TAKEN, memory_order_relaxed)) < work->count)
+		for (uint64_t i = at; i < at + TAKEN && i < work->count; i++)
+			read_task(work, &work->tasks[i]);
+	return NULL;
+}
+
+static uint64_t helpers_for(uint64_t count)
+{
+	uint64_t wanted = count / WORTH, processors = 1;
+	cpu_set_t set;
+
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		processors = (uint64_t)CPU_COUNT(&set);
+	wanted = wanted < processors - 1 ? wanted : processors - 1;
+	return wanted < HELPERS ? wanted : HELPERS;
+}
+
+static void read_all(struct work *work, int32_t pid)
+{
+	uint64_t made = 0, wanted = helpers_for(work->count);
+	pthread_t helpers[HELPERS];
+	char place[32];
+
+	snprintf(place, sizeof(place), "/proc/%d/task", pid);
+	work->directory = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (made < wanted && !pthread_create(&helpers[made], NULL, help, work))
+		made++;
+	help(work);
+	while (made)
+		pthread_join(helpers[--made], NULL);
+	if (work->directory >= 0)
+		close(work->directory);
+}
+
+void ptt_tasks_read(int32_t pid, struct ptt_task *tasks, uint64_t count, int32_t is_inside)
+{
+	struct work work = {.is_inside = is_inside, .tasks = tasks, .count = count};
+
+	read_all(&work, pid);
+}
+
+void ptt_tasks_turns(int32_t pid, struct ptt_task *tasks, uint64_t count)
+{
+	struct work work = {.is_short = true, .tasks = tasks, .count = count};
+
+	read_all(&work, pid);
+}
