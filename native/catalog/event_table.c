@@ -594,8 +594,10 @@ const struct ptt_futex_kind ptt_futex_kinds[] = {
 	{"java-sync", PTT_FUTEX_UNKNOWN, 0},
 	{"file-lock", PTT_FUTEX_LOCK, 1},
 	{"lwlock", PTT_FUTEX_LOCK, 0},
+	{"python-mutex", PTT_FUTEX_LOCK, 0},
+	{"python-event", PTT_FUTEX_UNKNOWN, 0},
 };
-const unsigned int ptt_futex_kind_count = 21;
+const unsigned int ptt_futex_kind_count = 23;
 
 const char *const ptt_domain_names[16] = {
 	[1] = "thread",

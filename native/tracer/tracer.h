@@ -353,6 +353,12 @@ uint16_t ptt_site_futex(const void *site) HIDDEN;
 void ptt_forget_call_sites(void) HIDDEN;	     /* call_site.c: addresses may be another module's */
 void ptt_reach_begin(size_t room) HIDDEN;	     /* reach.c: the calling thread begins, and was given so much stack */
 void ptt_python_start(void) HIDDEN;		     /* python.c: look for an interpreter */
+/*
+ * python.c: the name that the calling thread, which is about to create one, gave to it as threading.Thread: in UTF-8, without
+ * an end. The interpreter is asked, which the thread may use as it is in a function of Python that starts the thread. Return:
+ * how many bytes; 0 for a thread that is no such one, or that is named by itself, as from 3.14 on.
+ */
+size_t ptt_python_thread_name(char *name, size_t room) HIDDEN;
 void ptt_begin_closing(void) HIDDEN;		     /* modules.c: around dlclose() */
 void ptt_end_closing(const void *library) HIDDEN;
 void ptt_closing_in_child(void) HIDDEN;		     /* modules.c: other threads that closed a module are not there */
@@ -371,6 +377,13 @@ static inline void ptt_reach_begin(size_t room)
 
 static inline void ptt_python_start(void)
 {
+}
+
+static inline size_t ptt_python_thread_name(char *name, size_t room)
+{
+	(void)name;
+	(void)room;
+	return 0;
 }
 
 static inline void ptt_begin_closing(void)

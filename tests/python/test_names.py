@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.alone
 
 PROGRAM = ROOT / "tests" / "programs" / "python_locks.py"
 LONG_NS = 15_000_000
+MUTEXES = "import sys; sys.exit(sys.version_info < (3, 13, 1))"
 
 
 def expected() -> list[re.Pattern[str]]:
@@ -44,6 +46,8 @@ def test_locks_are_called_what_they_are(python: str, record: Recorder, tmp_path:
     minor = minor_of(python)
     if minor not in {*VERSIONS, *DEBUG_WORDS}:
         pytest.skip(f"frames of Python 3.{minor} are not read")
+    if subprocess.run([python, "-c", MUTEXES], check=False).returncode == 0:
+        pytest.skip("its locks are created unseen")
     trace = record(python, PROGRAM, tmp_path)
     query = "select distinct object_name from named_waits where kind = 'semaphore' and dur_ns > ?"
     with nptltrace.open(trace) as traces:
@@ -134,3 +138,53 @@ def test_locks_at_one_address_are_apart(record: Recorder, ptt: Ptt, tmp_path: Pa
     for kind in ("Lock", "RLock"):
         wanted = [f"{kind} of <module> (turns.py:19) #{n}" for n in range(1, 5)]
         assert sorted(name for name in names if name.startswith(f"{kind} ")) == wanted
+
+
+# Names that are given, those of a library, one that is longer than the kernel keeps, and one that
+# is no name.
+THREADS = """
+import threading, _thread
+from concurrent.futures import ThreadPoolExecutor
+
+class Strange(threading.Thread):
+    def __getattribute__(self, name):
+        if name == "_name" and threading.current_thread() is not threading.main_thread():
+            print("asked", name)
+        return super().__getattribute__(name)
+
+def quick():
+    pass
+
+for name in ("reader", "ü日", "a name that is quite a lot longer than fifteen", ""):
+    thread = threading.Thread(target=quick, name=name)
+    thread.start()
+    thread.join()
+Strange(target=quick, name="strange").start()
+with ThreadPoolExecutor(1, thread_name_prefix="pool") as pool:
+    pool.submit(quick).result()
+wrong = threading.Thread(target=quick)
+wrong._name = 5
+try:
+    wrong.start()
+except TypeError:  # it cannot be shown, says 3.12 and later
+    pass
+done = threading.Event()
+_thread.start_new_thread(done.set, ())
+done.wait()
+"""
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_threads_have_the_names_of_threading(python: str, record: Recorder, tmp_path: Path) -> None:
+    minor = minor_of(python)
+    if not 8 <= minor <= 13:
+        pytest.skip("it names threads itself, or its frames are not read")
+    script = tmp_path / "named.py"
+    script.write_text(THREADS, encoding="utf-8")
+    with nptltrace.open(record(python, script)) as traces:
+        names = [str(row["name"]) for row in traces.table("threads").to_pylist()]
+    long = "a name that is quite a lot longer than fifteen"
+    assert {"reader", "ü日", long, "strange", "pool_0"} <= set(names), names
+    # Those without one are called as the program.
+    program = names[0]
+    assert len([name for name in names if name == program]) >= 3, names

@@ -11,6 +11,7 @@
 
 #include "layout/ptt_abi.h"
 #include "python_layouts.h"
+#include "parked.h"
 #include "unwind.h"
 #include "modules.h"
 
@@ -22,6 +23,7 @@
 #define LINES_MAX (1u << 20)
 #define ENDS_MAX 6 /* words at either end of a line table, or a name, by which it is known */
 #define STACK_REF_MARKS ((uintptr_t)3)
+#define TEXT(literal) (literal), sizeof(literal) - 1
 
 bool __nptl_trace_python;
 
@@ -36,7 +38,10 @@ static struct {
 
 /* ------------------------------------------------------------ start */
 
-/* What an interpreter of a version says of itself, in _Py_DebugOffsets: version, and whether it is free-threaded, come first. */
+/*
+ * What an interpreter of a version says of itself, in _Py_DebugOffsets: version, and whether it is free-threaded, come first. One
+ * that is, from 3.14 on, has the instructions of each thread elsewhere.
+ */
 static bool find_said_layout(unsigned int minor)
 {
 	const uint64_t *said = dlsym(RTLD_DEFAULT, "_PyRuntime");
@@ -47,7 +52,7 @@ static bool find_said_layout(unsigned int minor)
 		like = &ptt_python_debug_like[i];
 		words = &ptt_python_debug_words[i];
 		if (like->minor != minor || !said || memcmp(said, "xdebugpy", 8) != 0 || said[1] >> 16 != (0x0300u | minor) ||
-		    said[2])
+		    (said[2] && minor != 13))
 			continue;
 		layout = *like;
 #define TAKE(field) layout.field = words->field ? (uint32_t)said[words->field] : layout.field;
@@ -60,9 +65,8 @@ static bool find_said_layout(unsigned int minor)
 	return false;
 }
 
-static bool find_layout(const char *version)
+static bool find_layout(unsigned int minor)
 {
-	unsigned int minor = strncmp(version, "3.", 2) == 0 ? (unsigned int)strtoul(version + 2, NULL, 10) : 0;
 	size_t i;
 
 	for (i = 0; i < sizeof(ptt_python_layouts) / sizeof(ptt_python_layouts[0]); i++) {
@@ -91,17 +95,44 @@ static bool is_interpreter(const char *path)
 	return strncmp(name, "python3", 7) == 0 || strncmp(name, "libpython3", 10) == 0;
 }
 
+/* Functions of the interpreter, for a thread that is in it. */
+static struct {
+	void *(*state)(void); /* what it keeps of the thread that may use it now */
+	void *(*error)(void);
+	void (*clear_error)(void);
+	void *(*text)(const char *word);
+	void *(*attribute)(void *object, void *name);
+	const char *(*bytes)(void *text, ptrdiff_t *size);
+	void (*let_go)(void *object);
+} interpreter;
+
+static void find_functions(void)
+{
+	interpreter.state = (void *(*)(void))dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
+	if (!interpreter.state)
+		interpreter.state = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked");
+	interpreter.error = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyErr_Occurred");
+	interpreter.clear_error = (void (*)(void))dlsym(RTLD_DEFAULT, "PyErr_Clear");
+	interpreter.text = (void *(*)(const char *))dlsym(RTLD_DEFAULT, "PyUnicode_InternFromString");
+	interpreter.attribute = (void *(*)(void *, void *))dlsym(RTLD_DEFAULT, "PyObject_GenericGetAttr");
+	interpreter.bytes = (const char *(*)(void *, ptrdiff_t *))dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8AndSize");
+	interpreter.let_go = (void (*)(void *))dlsym(RTLD_DEFAULT, "Py_DecRef");
+}
+
 void ptt_python_start(void)
 {
 	const char *(*version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "Py_GetVersion");
 	const ElfW(Sym) *symbol = NULL;
 	struct dl_find_object module;
+	unsigned int minor;
 	void *evaluate;
 	Dl_info info;
 
 	/* most programs have none, and are not to look through all of their modules for the rest */
 	if (!version)
 		return;
+	minor = strncmp(version(), "3.", 2) == 0 ? (unsigned int)strtoul(version() + 2, NULL, 10) : 0;
+	ptt_python_parked_start(minor);
 	evaluate = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
 	python.thread_state = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
 	python.code = (uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
@@ -109,7 +140,7 @@ void ptt_python_start(void)
 	python.bytes = (uintptr_t)dlsym(RTLD_DEFAULT, "PyBytes_Type");
 	python.cleanup = (uintptr_t)dlsym(RTLD_DEFAULT, "_Py_InitCleanup");
 	if (!evaluate || !python.thread_state || !python.code || !python.text || !python.bytes ||
-	    !find_layout(version()))
+	    !find_layout(minor))
 		return;
 	if (!dladdr1(evaluate, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
 		return;
@@ -118,6 +149,7 @@ void ptt_python_start(void)
 	if (ptt_find_object && ptt_find_object(evaluate, &module) == 0 && module.dlfo_link_map &&
 	    is_interpreter(module.dlfo_link_map->l_name))
 		ptt_module_extent(&module, &python.begin, &python.end);
+	find_functions();
 	__nptl_trace_python = true;
 }
 
@@ -422,4 +454,69 @@ PTT_UNWATCHED uint32_t ptt_python_run(struct ptt_python *p, uint64_t *frame, uin
 	if (!p->bad)
 		find_marker(p);
 	return n;
+}
+
+/* ------------------------------------------------------------ names of threads */
+
+static bool ends_in(const struct ptt_python_text *text, const char *end, size_t size)
+{
+	return text->width == 1 && text->size >= size &&
+	       memcmp((const char *)text->at + text->size - size, end, size) == 0;
+}
+
+/* What start() of threading was called of. Since 3.11 a function's name has that of its class before it. */
+static PTT_UNWATCHED uintptr_t find_started(void)
+{
+	struct ptt_reach reach = ptt_reach_from((uintptr_t)__builtin_frame_address(0));
+	struct code code = {.reach = &reach};
+	struct ptt_python p;
+	uintptr_t at, thread;
+
+	if (!ptt_python_begin(&p, &reach, NULL) || !word_at(&reach, p.frame + layout.code, &at) || !identify(at, &code) ||
+	    !describe(&code.described) || !ends_in(&code.described.name, TEXT("start")) ||
+	    !ends_in(&code.described.file, TEXT("threading.py")) || !word_at(&reach, p.frame + layout.locals, &thread))
+		return 0;
+	return thread;
+}
+
+static size_t copy_name(char *name, size_t room, const char *bytes, size_t size)
+{
+	if (size > room)
+		for (size = room; size && ((unsigned char)bytes[size] & 0xc0) == 0x80; size--)
+			;
+	memcpy(name, bytes, size);
+	return size;
+}
+
+size_t ptt_python_thread_name(char *name, size_t room)
+{
+	void *word, *value = NULL;
+	const char *bytes = NULL;
+	ptrdiff_t size = 0;
+	uintptr_t thread;
+	size_t length = 0;
+
+	if (!__nptl_trace_python || !layout.locals || !interpreter.state || !interpreter.error || !interpreter.clear_error ||
+	    !interpreter.text || !interpreter.attribute || !interpreter.bytes || !interpreter.let_go)
+		return 0;
+	/* it has the interpreter's lock, or what stands for that */
+	if (!interpreter.state() || (uintptr_t)interpreter.state() != ptt_python_state() || interpreter.error())
+		return 0;
+	thread = find_started();
+	if (!thread)
+		return 0;
+	word = interpreter.text("_name");
+	if (word)
+		value = interpreter.attribute((void *)thread, word);
+	if (value)
+		bytes = interpreter.bytes(value, &size);
+	if (bytes)
+		length = copy_name(name, room, bytes, (size_t)size);
+	else
+		interpreter.clear_error();
+	if (value)
+		interpreter.let_go(value);
+	if (word)
+		interpreter.let_go(word);
+	return length;
 }

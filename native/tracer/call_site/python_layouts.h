@@ -16,6 +16,7 @@ struct ptt_python_layout {
 	uint32_t previous;
 	uint32_t code;
 	uint32_t instruction;
+	uint32_t locals;
 	uint32_t owner;
 	uint32_t entry;
 	uint32_t filename;
@@ -36,22 +37,22 @@ struct ptt_python_layout {
 };
 
 static const struct ptt_python_layout ptt_python_layouts[] = {
-	{ .minor = 8, .frame = 24, .previous = 24, .code = 32, .instruction = 104, .filename = 104, .name = 112, .first_line = 40, .lines = 120, .ascii = 48, .compact = 72, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
-	{ .minor = 9, .frame = 24, .previous = 24, .code = 32, .instruction = 104, .filename = 104, .name = 112, .first_line = 40, .lines = 120, .ascii = 48, .compact = 72, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
-	{ .minor = 10, .frame = 24, .previous = 24, .code = 32, .instruction = 96, .filename = 104, .name = 112, .first_line = 40, .lines = 120, .ascii = 48, .compact = 72, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
-	{ .minor = 11, .frame = 56, .indirect = 1, .current = 8, .outer = 16, .previous = 48, .code = 32, .instruction = 56, .entry = 68, .filename = 112, .name = 128, .first_line = 72, .lines = 136, .instructions = 184, .ascii = 48, .compact = 72, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
-	{ .minor = 12, .frame = 56, .indirect = 1, .previous = 8, .instruction = 56, .owner = 70, .filename = 112, .name = 128, .first_line = 68, .lines = 136, .version = 92, .instructions = 192, .ascii = 40, .compact = 56, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
+	{ .minor = 8, .frame = 24, .previous = 24, .code = 32, .instruction = 104, .locals = 360, .filename = 104, .name = 112, .first_line = 40, .lines = 120, .ascii = 48, .compact = 72, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
+	{ .minor = 9, .frame = 24, .previous = 24, .code = 32, .instruction = 104, .locals = 360, .filename = 104, .name = 112, .first_line = 40, .lines = 120, .ascii = 48, .compact = 72, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
+	{ .minor = 10, .frame = 24, .previous = 24, .code = 32, .instruction = 96, .locals = 352, .filename = 104, .name = 112, .first_line = 40, .lines = 120, .ascii = 48, .compact = 72, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
+	{ .minor = 11, .frame = 56, .indirect = 1, .current = 8, .outer = 16, .previous = 48, .code = 32, .instruction = 56, .locals = 72, .entry = 68, .filename = 112, .name = 128, .first_line = 72, .lines = 136, .instructions = 184, .ascii = 48, .compact = 72, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
+	{ .minor = 12, .frame = 56, .indirect = 1, .previous = 8, .instruction = 56, .locals = 72, .owner = 70, .filename = 112, .name = 128, .first_line = 68, .lines = 136, .version = 92, .instructions = 192, .ascii = 40, .compact = 56, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
 };
 
 /* Versions of which the interpreter says where they are: what it does not say; */
 static const struct ptt_python_layout ptt_python_debug_like[] = {
-	{ .minor = 13, .frame = 56, .previous = 8, .instruction = 56, .owner = 70, .filename = 112, .name = 128, .first_line = 68, .lines = 136, .version = 92, .instructions = 192, .ascii = 40, .compact = 56, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
+	{ .minor = 13, .frame = 56, .previous = 8, .instruction = 56, .locals = 72, .owner = 70, .filename = 112, .name = 128, .first_line = 68, .lines = 136, .version = 92, .instructions = 192, .ascii = 40, .compact = 56, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
 	{ .minor = 14, .frame = 56, .previous = 8, .instruction = 56, .owner = 70, .filename = 112, .name = 128, .first_line = 68, .lines = 136, .version = 92, .instructions = 192, .ascii = 40, .compact = 56, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2, .stack_ref = 1 },
 };
 
 /* and the words that say the rest, counted from the cookie: 0 of what none says. */
 static const struct ptt_python_layout ptt_python_debug_words[] = {
-	{ .minor = 13, .frame = 23, .previous = 29, .code = 30, .instruction = 31, .owner = 33, .filename = 35, .name = 37, .first_line = 39, .lines = 38, .instructions = 43, .ascii = 70, .type = 45, .size = 65, .bytes = 66, .length = 69, .state = 68 },
+	{ .minor = 13, .frame = 23, .previous = 29, .code = 30, .instruction = 31, .locals = 32, .owner = 33, .filename = 35, .name = 37, .first_line = 39, .lines = 38, .instructions = 43, .ascii = 70, .type = 45, .size = 65, .bytes = 66, .length = 69, .state = 68 },
 	{ .minor = 14, .frame = 26, .previous = 32, .code = 33, .instruction = 34, .owner = 36, .filename = 40, .name = 42, .first_line = 44, .lines = 43, .instructions = 48, .ascii = 80, .type = 51, .size = 75, .bytes = 76, .length = 79, .state = 78 },
 };
 
@@ -63,6 +64,7 @@ static const struct ptt_python_layout ptt_python_debug_words[] = {
 	X(previous) \
 	X(code) \
 	X(instruction) \
+	X(locals) \
 	X(owner) \
 	X(entry) \
 	X(filename) \

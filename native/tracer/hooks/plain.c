@@ -657,38 +657,6 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 	}
 }
 
-EXPORT int sem_init(sem_t *sem, int shared, unsigned int value)
-{
-	void *site = CALL_SITE;
-	int done, result;
-
-	REPORT_WITH(SEM, SEM_INIT_IN, sem_init_in, sem, site, .shared = (uint16_t)shared, .value = value);
-	done = ptt_real.sem_init(sem, shared, value);
-	result = done < 0 ? errno : 0;
-	if (!result)
-		REPORT_WITH(SEM, SEM_INIT, sem_init, sem, site, .shared = (uint16_t)shared, .value = value);
-	else
-		REPORT_ERROR(SEM, sem, NPTL_EV_SEM_INIT_IN, result, site);
-	REPORT_RESULT(SEM, SEM_INIT_OUT, sem, result, site);
-	return done;
-}
-
-EXPORT int sem_destroy(sem_t *sem)
-{
-	void *site = CALL_SITE;
-	int done, result;
-
-	REPORT(SEM, SEM_DESTROY_IN, sem, site);
-	done = ptt_real.sem_destroy(sem);
-	result = done < 0 ? errno : 0;
-	if (!result)
-		REPORT(SEM, SEM_DESTROY, sem, site);
-	else
-		REPORT_ERROR(SEM, sem, NPTL_EV_SEM_DESTROY_IN, result, site);
-	REPORT_RESULT(SEM, SEM_DESTROY_OUT, sem, result, site);
-	return done;
-}
-
 EXPORT int sem_close(sem_t *sem)
 {
 	void *site = CALL_SITE;

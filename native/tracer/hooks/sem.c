@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sem.c - how a semaphore is taken, with its waits, and posted; opening and unlinking named semaphores. */
+/* sem.c - semaphores: their beginning and end, how they are taken, with waits, and posted; opening and unlinking named ones. */
 /*
  * These functions report errors through errno. Events carry 0 or that number as their result; what the program finds in
  * errno is what the real function left there.
@@ -9,12 +9,49 @@
 #include <string.h>
 
 #include "bodies.h"
+#include "parked.h"
+
+/* ------------------------------------------------------------ beginning and end */
+
+/* Of one that a thread of Python is about to be parked at, or was, the mutex or event is the object, which is there before and after. */
+
+EXPORT int sem_init(sem_t *sem, int shared, unsigned int value)
+{
+	void *site = CALL_SITE;
+	int done, result;
+
+	REPORT_WITH(SEM, SEM_INIT_IN, sem_init_in, sem, site, .shared = (uint16_t)shared, .value = value);
+	done = ptt_real.sem_init(sem, shared, value);
+	result = done < 0 ? errno : 0;
+	if (result)
+		REPORT_ERROR(SEM, sem, NPTL_EV_SEM_INIT_IN, result, site);
+	else if (!ptt_parked_at(sem, site).kind)
+		REPORT_WITH(SEM, SEM_INIT, sem_init, sem, site, .shared = (uint16_t)shared, .value = value);
+	REPORT_RESULT(SEM, SEM_INIT_OUT, sem, result, site);
+	return done;
+}
+
+EXPORT int sem_destroy(sem_t *sem)
+{
+	void *site = CALL_SITE;
+	int done, result;
+
+	REPORT(SEM, SEM_DESTROY_IN, sem, site);
+	done = ptt_real.sem_destroy(sem);
+	result = done < 0 ? errno : 0;
+	if (result)
+		REPORT_ERROR(SEM, sem, NPTL_EV_SEM_DESTROY_IN, result, site);
+	else if (!ptt_parked_at(sem, site).kind)
+		REPORT(SEM, SEM_DESTROY, sem, site);
+	REPORT_RESULT(SEM, SEM_DESTROY_OUT, sem, result, site);
+	return done;
+}
 
 /* ------------------------------------------------------------ waits */
 
 /* A call in progress: its end is reported however the scope is left, with ECANCELED unless it returned. */
 struct call {
-	sem_t *sem;
+	const void *object; /* the semaphore, or what stands behind it */
 	void *site;
 	const struct ptt_request *request;
 	uint64_t began; /* when it blocked, or 0 */
@@ -26,10 +63,10 @@ static void report_wait_end(struct call *call)
 	uint64_t waited = ptt_now_ns() - call->began;
 
 	if (call->result)
-		REPORT_WITH(SEM, SEM_WAIT_END, sem_wait_end, call->sem, call->site, .result = call->result,
+		REPORT_WITH(SEM, SEM_WAIT_END, sem_wait_end, call->object, call->site, .result = call->result,
 			    .wait_ns = waited);
 	else
-		REPORT_WITH(SEM, SEM_TAKEN_WAITED, sem_taken_waited, call->sem, call->site, .wait_ns = waited);
+		REPORT_WITH(SEM, SEM_TAKEN_WAITED, sem_taken_waited, call->object, call->site, .wait_ns = waited);
 }
 
 static void end_call(struct call *call)
@@ -39,11 +76,13 @@ static void end_call(struct call *call)
 	if (call->began)
 		report_wait_end(call);
 	else if (result == 0)
-		REPORT(SEM, SEM_TAKEN, call->sem, call->site);
+		REPORT(SEM, SEM_TAKEN, call->object, call->site);
 	if (result && result != ETIMEDOUT && result != EINTR && result != ECANCELED)
-		REPORT_ERROR(SEM, call->sem, call->request->routine, result, call->site);
+		REPORT_ERROR(SEM, call->object, call->request->routine, result, call->site);
 	if (must_trace(SEM, SEM_WAIT_OUT)) {
-		struct nptl_trace_sem_wait_out param = {.object = call->sem, .site = call->site, .result = result};
+		struct nptl_trace_sem_wait_out param = {
+			.object = (void *)(uintptr_t)call->object, .site = call->site, .result = result,
+		};
 
 		ptt_send(NPTL_DOMAIN_SEM, (char)(call->request->routine + 1), &param, sizeof(param));
 	}
@@ -63,8 +102,9 @@ static int wait_real(sem_t *sem, const struct ptt_request *r)
 
 int ptt_sem_take(sem_t *sem, const struct ptt_request *r, void *site)
 {
+	struct ptt_parked parked = ptt_parked_at(sem, site);
 	struct call call __attribute__((cleanup(end_call))) = {
-		.sem = sem,
+		.object = parked.object,
 		.site = site,
 		.request = r,
 		.result = ECANCELED,
@@ -80,8 +120,8 @@ int ptt_sem_take(sem_t *sem, const struct ptt_request *r, void *site)
 			return 0;
 		}
 		if (errno == EAGAIN && !ptt_in_lock) {
-			EMIT_WITH(SEM, SEM_WAIT, sem_wait, sem, site, .timed = ptt_request_is_timed(r),
-				  .lock = ptt_site_futex(site));
+			EMIT_WITH(SEM, SEM_WAIT, sem_wait, call.object, site, .timed = ptt_request_is_timed(r),
+				  .lock = parked.kind ? parked.kind : ptt_site_futex(site));
 			call.began = ptt_now_ns();
 		}
 		errno = before;
@@ -102,10 +142,12 @@ static bool is_awaited(const sem_t *sem)
 
 static void report_post(const sem_t *sem, void *site)
 {
+	const void *object = ptt_unparked_by(sem, site).object;
+
 	if (is_awaited(sem))
-		EMIT(SEM, SEM_POST_AWAITED, sem, site);
+		EMIT(SEM, SEM_POST_AWAITED, object, site);
 	else
-		EMIT(SEM, SEM_POST, sem, site);
+		EMIT(SEM, SEM_POST, object, site);
 }
 
 EXPORT int sem_post(sem_t *sem)

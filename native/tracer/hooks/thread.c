@@ -9,6 +9,9 @@
 #include "thread.h"
 #include "wait.h"
 
+/* Of a name that the program's own library has for a thread. */
+#define THREAD_NAME_ROOM 64
+
 /* What the creator hands to the new thread, and gets back from it: both let go of it when they are done with it. */
 struct start {
 	union {
@@ -21,6 +24,8 @@ struct start {
 	uint32_t creator;
 	uint32_t serial;
 	uint32_t users;
+	uint32_t named; /* bytes of */
+	char name[THREAD_NAME_ROOM];
 };
 
 /* Not from malloc: an allocator may create threads of its own while it holds its locks. */
@@ -198,7 +203,10 @@ static struct start begin(struct start *given)
 	/* but for the count of users, which the creator may be changing */
 	struct start start = {
 		.routine = given->routine, .arg = given->arg, .creator = given->creator, .serial = given->serial,
+		.named = given->named,
 	};
+
+	memcpy(start.name, given->name, start.named);
 
 	ptt_reach_begin(given->room);
 
@@ -207,6 +215,8 @@ static struct start begin(struct start *given)
 	let_go(given, 1);
 	watch_end();
 	report_begin((void *)start.routine.posix, start.creator, start.serial);
+	if (start.named && must_trace(THREAD, THREAD_NAME))
+		ptt_report_name(pthread_self(), start.name, start.named, NULL);
 	ptt_report_own_priority();
 	return start;
 }
@@ -292,6 +302,7 @@ static struct start *prepare(const pthread_attr_t *attr, void *arg)
 	start->arg = arg;
 	start->room = room_of(attr);
 	start->thread = 0;
+	start->named = (uint32_t)ptt_python_thread_name(start->name, sizeof(start->name));
 	start->creator = ptt_tid();
 	/* relaxed: a number that nobody else has */
 	start->serial = __atomic_add_fetch(&created, 1, __ATOMIC_RELAXED);

@@ -117,9 +117,13 @@ static void level_changed(struct ptt_model *m, const struct tk_event *e)
 static void wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t object)
 {
 	bool read = e->id >> 6 == PTT_KIND_RWLOCK && !tk_number(&e->e, TK_WRITE, 1);
-	uint32_t wait = md_wait_begin(m, e, object, read ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);
+	bool semaphore = e->id >> 6 == PTT_KIND_SEM;
+	uint32_t wait;
 
-	if (e->id >> 6 == PTT_KIND_SEM)
+	if (semaphore)
+		object = md_parked_at(m, e, object);
+	wait = md_wait_begin(m, e, object, read ? PTT_MODE_SHARED : PTT_MODE_EXCLUSIVE);
+	if (semaphore)
 		md_wait_of_kind(m, e, object, wait);
 }
 

@@ -201,6 +201,7 @@ static uint8_t purpose_of(const struct ptt_model *m, const struct tk_event *e, u
 	return entry ? (uint8_t)entry->value : PTT_FOR_ANYTHING;
 }
 
+
 void md_init(struct ptt_model *m, const struct tk_event *e)
 {
 	uint32_t pair, kind = e->id >> 6, object = tk_init(&m->t, e);
@@ -222,6 +223,29 @@ void md_init(struct ptt_model *m, const struct tk_event *e)
 	o->as_lock = kind == PTT_KIND_SEM && tk_number(&e->e, TK_SHARED, 1) == 0 && o->pub.attributes == 1 && !o->purpose;
 	o->pool = kind == PTT_KIND_SEM && o->pub.attributes > 1;
 	o->maker = e->thread;
+}
+
+/* It is there for a single wait, or for the end of a single thread. */
+static bool is_for_once(uint8_t purpose)
+{
+	return purpose == PTT_FOR_WORK || purpose == PTT_FOR_END;
+}
+
+uint32_t md_parked_at(struct ptt_model *m, const struct tk_event *e, uint32_t object)
+{
+	uint8_t purpose = purpose_of(m, e, 0);
+	struct md_object *o = MD_OBJECT(m, object);
+
+	if (purpose == PTT_FOR_ANYTHING || o->pub.waiters || !tk_number(&e->e, TK_LOCK, 0))
+		return object;
+	if (o->made_by_stack && (is_for_once(o->purpose) || is_for_once(purpose))) {
+		object = tk_renew(&m->t, object, e);
+		md_user(m, e->thread, object);
+		o = MD_OBJECT(m, object);
+	}
+	o->purpose = purpose;
+	o->made_by_stack = true;
+	return object;
 }
 
 void md_destroy(struct ptt_model *m, const struct tk_event *e)

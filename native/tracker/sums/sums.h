@@ -344,6 +344,12 @@ bool md_counted(const struct ptt_model *m, uint32_t thread, uint32_t object, uin
 void md_init(struct ptt_model *m, const struct tk_event *e);
 /* md_class - what a wait for an object is that is of class @otherwise, if nothing is known of what the object is for. */
 uint8_t md_class(const struct md_object *o, uint8_t otherwise);
+/*
+ * md_parked_at - a thread begins to wait for a semaphore: where that stands for a mutex or an event of Python's, of which no
+ * beginning is seen, it begins with the first wait, or as what waits for it is for something else
+ * Return: the object that is there now.
+ */
+uint32_t md_parked_at(struct ptt_model *m, const struct tk_event *e, uint32_t object);
 void md_destroy(struct ptt_model *m, const struct tk_event *e);
 /* md_type - an event reported what a low-level lock is for, or which type of lock of another library an object is. */
 void md_type(struct ptt_model *m, const struct tk_event *e);

@@ -64,6 +64,8 @@ FUTEX_KINDS: tuple[str, ...] = (
     "java-sync",
     "file-lock",
     "lwlock",
+    "python-mutex",
+    "python-event",
 )
 
 SYS_CALLS: tuple[str, ...] = (

@@ -329,7 +329,7 @@ static uint8_t class_of_unit(const struct md_object *o, const struct md_wait *w,
 {
 	uint8_t otherwise = !taken ? PTT_IDLE : o->pool ? PTT_CONTENDED : PTT_UNKNOWN;
 
-	return w->futex ? md_futex_class(w) : md_class(o, otherwise);
+	return md_class(o, w->futex ? md_futex_class(w) : otherwise);
 }
 
 uint8_t md_sem_unknown_class(struct ptt_model *m, const struct md_wait *w)

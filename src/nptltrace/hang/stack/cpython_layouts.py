@@ -12,6 +12,7 @@ __all__ = ["DEBUG_SIZE", "LAYOUTS", "Layout", "debug_layout"]
 _COOKIE = b"xdebugpy"
 _WORDS = struct.Struct("<8s80Q")
 DEBUG_SIZE = _WORDS.size
+_FREE_THREADED = 13
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +99,10 @@ def debug_layout(minor: int, data: bytes) -> Layout | None:
         return None
     cookie, *words = _WORDS.unpack_from(data)
     version, free_threaded = words[0], words[1]
-    if cookie != _COOKIE or version >> 16 != 0x0300 | minor or free_threaded:
+    if cookie != _COOKIE or version >> 16 != 0x0300 | minor:
+        return None
+    # One that is, from 3.14 on, has the instructions of each thread elsewhere.
+    if free_threaded and minor != _FREE_THREADED:
         return None
     like = DEBUG_LIKE[minor]
     said = {name: words[at] for name, at in DEBUG_WORDS[minor].items()}

@@ -10,6 +10,7 @@ all locks of Python are such mutexes.
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import takewhile
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Mapped
     from nptltrace.trace.symbols.places.python_code import PythonCode
 
-__all__ = ["Made", "find_purposes", "how_made"]
+__all__ = ["Made", "find_purposes", "how_made", "purpose_of"]
 
 MODULE = "<module>"
 _IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap\.py")
@@ -100,19 +101,35 @@ def how_made(
     return Made(functions, len(list(inside)), simple, units)
 
 
+def purpose_of(process: Process, stack: int, *, units: bool) -> int:
+    """Return what a semaphore is for that was initialized with a stack, `pttmodel.PTT_FOR_…`.
+
+    Args:
+        process: Its process.
+        stack: The number of the stack.
+        units: It began with units.
+    """
+    sites = stack_sites(process.stacks, stack)
+    return how_made(process, sites, _passed_over(), units=units).purpose
+
+
+@cache
+def _passed_over() -> PassedOver:
+    return PassedOver()
+
+
 def find_purposes(
     processes: Sequence[Process], semaphores: Semaphores
 ) -> Iterator[tuple[int, int, bool, int]]:
     """Yield process, stack, whether with units, and purpose of those whose events do not say it.
 
+    The stack is that of the initialization, or of a wait for a mutex that is never seen to begin.
+
     Args:
         processes: The processes by number.
         semaphores: What is known of their initialization.
     """
-    passed_over = PassedOver()
-    ways = {(one.process, one.stack, one.value > 0) for one in semaphores.differing()[0]}
-    for process, stack, units in sorted(ways):
-        sites = stack_sites(semaphores.stacks[process], stack)
-        purpose = how_made(processes[process], sites, passed_over, units=units).purpose
+    for process, stack, units in sorted(semaphores.ways):
+        purpose = purpose_of(processes[process], stack, units=units)
         if purpose != c.PTT_FOR_ANYTHING:
             yield process, stack, units, purpose

@@ -1,4 +1,8 @@
-"""Semaphores by the events that initialized them: when, by which thread, with which stack."""
+"""Semaphores by the events that initialized them: when, by which thread, with which stack.
+
+Mutexes and events of CPython stand among them, by the semaphores at which threads are parked: they
+begin with the first wait that is seen.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding import libpttread
-from nptltrace.catalog import EVENTS
+from nptltrace._binding.headers import pttmodel as c
+from nptltrace.catalog import EVENTS, FUTEX_KINDS
+from nptltrace.trace.objects.purposes import purpose_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Semaphore", "Semaphores", "find_semaphores"]
 
 _INIT = next(event.id for event in EVENTS if event.name == "SEM_INIT")
+_WAIT = next(event.id for event in EVENTS if event.name == "SEM_WAIT")
+_PARKED = [FUTEX_KINDS.index(kind) for kind in ("python-mutex", "python-event")]
 _COLUMNS = ("ts", "thread", "object", "stack")
 
 
@@ -48,9 +56,12 @@ class Semaphores:
         stacks: Of each process the stacks by number: that of the caller, and an address.
         parents: Of processes that were forked, the number of the one that forked them, whose
             semaphores they have, too.
+        ways: As the attribute.
 
     Attributes:
         stacks: As given.
+        ways: (process, stack, units) that semaphores were initialized with, or waited for where
+            nothing is seen of how they began.
         process: Number of the process of each.
         address: Its address.
         ts_ns: When it was initialized.
@@ -61,8 +72,9 @@ class Semaphores:
         columns: dict[str, NDArray[Any]],
         stacks: Sequence[Mapping[int, tuple[int, int]]],
         parents: Mapping[int, int],
+        ways: set[tuple[int, int, bool]],
     ) -> None:
-        self.stacks, self._parents = stacks, parents
+        self.stacks, self._parents, self.ways = stacks, parents, ways
         order = np.lexsort([columns[name] for name in ("ts", "object", "process")])
         self._columns = {name: column[order] for name, column in columns.items()}
         self.process, self.address, self.ts_ns = (
@@ -145,20 +157,64 @@ def find_semaphores(
         parents: The processes that forked others, by these.
         budget: How many bytes of packets to search at most.
     """
-    pieces = [_piece(buffer) for buffer in reader.find((_INIT,), budget)]
-    names = (*_COLUMNS, "value")
-    columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in names}
-    kept = columns["stack"] > 0
-    columns = {name: column[kept] for name, column in columns.items()}
     process_of = np.array([process for process, _ in threads], np.int64)
-    columns["process"] = process_of[columns["thread"]]
-    return Semaphores(columns, [process.stacks for process in processes], parents)
+    begun = _rows(reader, _INIT, "value", process_of, budget)
+    parked = _rows(reader, _WAIT, "lock", process_of, budget)
+    parked = _only(parked, np.isin(parked["value"], _PARKED))
+    parked["value"][:] = 0
+    ways = {
+        (process, stack, value > 0)
+        for rows in (begun, parked)
+        for process, stack, value in set(
+            zip(*(rows[name].tolist() for name in ("process", "stack", "value")), strict=True)
+        )
+    }
+    parked = _begin(parked, processes)
+    columns = {name: np.concatenate([begun[name], parked[name]]) for name in begun}
+    return Semaphores(columns, [process.stacks for process in processes], parents, ways)
 
 
-def _piece(buffer: libpttread.Buffer) -> dict[str, NDArray[Any]]:
+def _begin(
+    parked: dict[str, NDArray[Any]], processes: Sequence[Process]
+) -> dict[str, NDArray[Any]]:
+    """Return the waits with which something begins: the first ones, and those of another use.
+
+    A mutex that is there for a single wait leaves its place to the next one.
+    """
+    parked = _only(parked, np.lexsort([parked[name] for name in ("ts", "object", "process")]))
+    pairs = np.stack([parked["process"], parked["stack"].astype(np.int64)])
+    ways, which = np.unique(pairs, axis=1, return_inverse=True)
+    purposes = [
+        purpose_of(processes[process], stack, units=False) for process, stack in ways.T.tolist()
+    ]
+    once = np.isin(purposes, (c.PTT_FOR_WORK, c.PTT_FOR_END))[which.reshape(-1)]
+    begins = np.ones(len(once), bool)
+    begins[1:] = once[1:] | once[:-1]
+    for name in ("process", "object"):
+        begins[1:] |= parked[name][1:] != parked[name][:-1]
+    return _only(parked, np.flatnonzero(begins))
+
+
+def _rows(
+    reader: libpttread.Reader, event: int, field: str, process_of: NDArray[Any], budget: int
+) -> dict[str, NDArray[Any]]:
+    """Return the events of a kind that have a stack, with one of their fields as `value`."""
+    pieces = [_piece(buffer, field) for buffer in reader.find((event,), budget)]
+    columns = {
+        name: np.concatenate([piece[name] for piece in pieces]) for name in (*_COLUMNS, "value")
+    }
+    columns = _only(columns, columns["stack"] > 0)
+    return columns | {"process": process_of[columns["thread"]]}
+
+
+def _only(columns: dict[str, NDArray[Any]], rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    return {name: column[rows] for name, column in columns.items()}
+
+
+def _piece(buffer: libpttread.Buffer, field: str) -> dict[str, NDArray[Any]]:
     count = buffer.count
     values, valid = np.zeros(count, np.int64), np.zeros(count, np.uint8)
     if count:
-        libpttread.field_column(buffer, "value", values.ctypes.data, valid.ctypes.data)
+        libpttread.field_column(buffer, field, values.ctypes.data, valid.ctypes.data)
     found = {name: np.array(buffer.arrays[name])[:count].copy() for name in _COLUMNS}
     return found | {"value": values}

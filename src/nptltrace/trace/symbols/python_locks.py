@@ -166,11 +166,16 @@ class PythonLocks:
             return _at("import lock of", place, stays=False)
         if made.purpose == c.PTT_FOR_END and made.units:
             return _END_OF_THREAD
-        if made.inside:
-            return _part_of(_qualified(made.functions[made.inside - 1]), place)
-        if not one.value:  # what a thread is parked at, from 3.13 on
-            return _at(f"{'SimpleQueue.get' if made.simple else 'mutex'} in", place, stays=False)
-        return _at(f"{'SimpleQueue' if made.simple else 'Lock'} of", place, stays=True)
+        function = _qualified(made.functions[made.inside - 1]) if made.inside else ""
+        # What a thread is parked at, from 3.13 on.
+        if not one.value and made.purpose == c.PTT_FOR_HOLDER:
+            owner = function.rpartition(".")[0].lstrip("_") or "mutex"
+            return _at(f"{owner} first waited for in", place, stays=True)
+        if function:
+            return _part_of(function, place)
+        waits = made.simple and not one.value
+        what = "SimpleQueue.get in" if waits else f"{'SimpleQueue' if made.simple else 'Lock'} of"
+        return _at(what, place, stays=not waits)
 
 
 def _part_of(function: str, place: str) -> _Name:

@@ -165,7 +165,7 @@ def _threads(threads: list[ThreadFigures], top: int | None, *, causes: bool) -> 
     yield ""
     heads = {"lived": 10, "not waiting": 13, "contended": 12, "idle": 11, "joining": 11}
     if any(thread.figures.other_ns["gil"] for thread in threads):
-        heads["the GIL"] = 10
+        heads["the GIL"] = 11
     yield f"{'threads':<23}" + "".join(f"{name:>{width}}" for name, width in heads.items())
     order = sorted(threads, key=lambda t: (-t.figures.wait_ns, -t.figures.blocked_ns))
     # The worst are shown, in the order in which they began.

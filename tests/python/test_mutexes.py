@@ -1,0 +1,74 @@
+"""Waits for mutexes of the interpreter (`PyMutex`) are not for what threads are parked at."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.hang.test_cpython import interpreters, minor_of
+from tests.python.test_frames import marked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Ptt, Recorder
+
+# What waits has to begin before what wakes.
+pytestmark = pytest.mark.alone
+
+# Two mutexes, for each of which two threads wait one after the other: until 3.13.0 they are for
+# extensions alone.
+PROGRAM = """
+import ctypes, threading, time
+
+lock, unlock = ctypes.pythonapi.PyMutex_Lock, ctypes.pythonapi.PyMutex_Unlock
+mutexes = [ctypes.c_ubyte(0) for _ in range(2)]
+print(*(ctypes.addressof(mutex) for mutex in mutexes))
+
+def asleep(thread):
+    words = []
+    while len(words) < 20 or len(set(words[-20:])) > 1 or words[-1][0] != "202":
+        time.sleep(0.005)
+        with open(f"/proc/self/task/{thread.native_id}/syscall") as file:
+            words.append(tuple(file.read().split()[:2]))
+
+def take(mutex):
+    lock(ctypes.byref(mutex))  # waits
+    unlock(ctypes.byref(mutex))
+
+def keep(mutex):
+    lock(ctypes.byref(mutex))
+    thread = threading.Thread(target=take, args=(mutex,))
+    thread.start()
+    asleep(thread)
+    unlock(ctypes.byref(mutex))  # gives back
+    thread.join()
+
+for mutex in mutexes * 2:
+    keep(mutex)
+"""
+LONG_NS = 50_000_000
+
+
+def test_threads_wait_for_the_mutex(record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
+    python = next((one for one in interpreters() if minor_of(one) == 13), None)
+    if python is None:
+        pytest.skip("no CPython 3.13 is installed")
+    script, said = tmp_path / "mutexes.py", tmp_path / "said.txt"
+    script.write_text(PROGRAM)
+    trace = record("sh", "-c", 'exec "$@" > "$0"', said, python, script)
+    addresses = {f"0x{int(word):x}" for word in said.read_text(encoding="utf-8").split()}
+    document = json.loads(ptt("report", "--format", "json", trace).stdout)
+    mutexes = [one for one in document["objects"] if one["kind"] == "python-mutex"]
+    mine = [one for one in mutexes if one["object"] in addresses]
+    assert len(mine) == 2, mutexes
+    (waits,), (back,) = marked(script, "waits"), marked(script, "gives back")
+    for one in mine:
+        assert one["waits"] == 2
+        assert one["wait_ns"] > 2 * LONG_NS
+        assert one["name"].startswith("mutex first waited for in take ")
+        assert waits in one["name"]
+        assert [there["site"].endswith(back) for there in one["blamed"]] == [True]
+    assert len({one["name"] for one in mine}) == 2
