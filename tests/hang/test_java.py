@@ -1,4 +1,4 @@
-"""Java: its monitors, which the threads wait for in conditions of the virtual machine's own."""
+"""Java: its monitors and locks, for which threads sleep on conditions of the machine's own."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ pytestmark = [
     pytest.mark.skipif(os.uname().machine != "x86_64", reason="looked at on x86-64"),
 ]
 
+NAMES = {"pays", "writes", "waits"}
 PROGRAM = """
 import java.util.concurrent.CountDownLatch;
 
@@ -55,15 +56,60 @@ public class Bank {
 """
 
 
-def test_monitors_have_owners(ptt: Ptt, tmp_path: Path) -> None:
-    source = tmp_path / "Bank.java"
-    source.write_text(PROGRAM, encoding="utf-8")
+LOCKS = """
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+
+public class Locks {
+    static final CountDownLatch both = new CountDownLatch(2);
+
+    static void cross(Lock first, Lock second) {
+        first.lock();
+        both.countDown();
+        try {
+            both.await();
+        } catch (InterruptedException error) {
+            return;
+        }
+        second.lock();
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Lock account = new ReentrantLock(), ledger = new ReentrantReadWriteLock().writeLock();
+        Thread pays = new Thread(() -> cross(account, ledger), "pays");
+        pays.start();
+        new Thread(() -> cross(ledger, account), "writes").start();
+        new Thread(() -> new Semaphore(0).acquireUninterruptibly(), "waits").start();
+        while (pays.getState() != Thread.State.WAITING) {
+            Thread.sleep(1);
+        }
+        Thread.sleep(1000000);
+    }
+}
+"""
+
+
+def looked_at(ptt: Ptt, place: Path, text: str, wanted: int) -> dict[str, Any]:
+    """Return what is found when so many threads wait for what Java gives a name."""
+    source = place / "Program.java"
+    source.write_text(text, encoding="utf-8")
     with running("java", source) as pid:
         until = time.monotonic() + 60
-        found: dict[str, Any] = {"findings": []}
+        found: dict[str, Any] = {"findings": [], "threads": []}
         # A thread that waits for a monitor looks again now and then, and is then not at rest.
-        while not found["findings"] and time.monotonic() < until:
+        while time.monotonic() < until:
             found = json.loads(ptt("hang", "--format", "json", pid, status=None).stdout)
+            waits = [t["waits_for"] for t in found["threads"] if t["name"] in NAMES]
+            if found["findings"] and len([w for w in waits if w["name"]]) == wanted:
+                break
+    return found
+
+
+def test_monitors_have_owners(ptt: Ptt, tmp_path: Path) -> None:
+    found = looked_at(ptt, tmp_path, PROGRAM, 2)
     (one,) = found["findings"]
     assert one["kind"] == "deadlock"
     threads = {t["tid"]: t for t in found["threads"] if t["name"] in {"pays", "writes"}}
@@ -74,3 +120,24 @@ def test_monitors_have_owners(ptt: Ptt, tmp_path: Path) -> None:
     names = {threads[tid]["name"]: wait["name"] for tid, wait in waits.items()}
     assert names["pays"].startswith("Bank$Ledger@0x")
     assert names["writes"].startswith("Bank$Account@0x")
+
+
+def test_locks_of_java_have_owners(ptt: Ptt, tmp_path: Path) -> None:
+    found = looked_at(ptt, tmp_path, LOCKS, 3)
+    (one,) = found["findings"]
+    assert one["kind"] == "deadlock"
+    threads = {t["name"]: t for t in found["threads"] if t["name"] in NAMES}
+    assert {*one["threads"]} == {threads["pays"]["tid"], threads["writes"]["tid"]}
+    waits = {name: thread["waits_for"] for name, thread in threads.items()}
+    package = "java.util.concurrent"
+    for name, lock, owner in (
+        ("pays", "locks.ReentrantReadWriteLock$NonfairSync", threads["writes"]["tid"]),
+        ("writes", "locks.ReentrantLock$NonfairSync", threads["pays"]["tid"]),
+    ):
+        assert waits[name]["kind"] == "lock"
+        assert waits[name]["name"].startswith(f"{package}.{lock}@0x")
+        assert waits[name]["owner_tid"] == owner
+    # A semaphore is nobody's.
+    assert waits["waits"]["kind"] == "park"
+    assert waits["waits"]["name"].startswith(f"{package}.Semaphore$NonfairSync@0x")
+    assert waits["waits"]["owner_tid"] is None

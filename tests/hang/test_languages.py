@@ -79,6 +79,28 @@ QT = """
         return 0;
     }
 """
+CLOSURES = """
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+fn main() {
+    let (left, right) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
+    let (one, other) = (left.clone(), right.clone());
+    let first = thread::spawn(move || {
+        let _held = one.lock().unwrap();
+        thread::sleep(Duration::from_millis(300));
+        let _wanted = other.lock().unwrap();
+    });
+    let second = thread::spawn(move || {
+        let _held = right.lock().unwrap();
+        thread::sleep(Duration::from_millis(300));
+        let _wanted = left.lock().unwrap();
+    });
+    first.join().unwrap();
+    second.join().unwrap();
+}
+"""
 PARKED = """
 use std::thread;
 
@@ -120,6 +142,19 @@ def test_rust(ptt: Ptt, tmp_path: Path) -> None:
     }  # fmt: skip
     assert text.count("prog::cross+0x") == 2
     assert text.count("(prog.rs:8)") == 2
+
+
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
+def test_who_calls_a_function_with_a_frame_pointer(ptt: Ptt, tmp_path: Path) -> None:
+    """The caller keeps something else in that register, so that no chain of frames leads to it."""
+    source = tmp_path / "closures.rs"
+    source.write_text(CLOSURES, encoding="utf-8")
+    subprocess.run(["rustc", "-g", "-O", "-o", tmp_path / "closures", source], check=True)
+    with running(tmp_path / "closures") as pid:
+        asleep(ptt, pid, 3)
+        text = ptt("hang", pid, status=1).stdout
+    assert text.count("(closures.rs:12) inlined into") == 1
+    assert text.count("(closures.rs:17) inlined into") == 1
 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")

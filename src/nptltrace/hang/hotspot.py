@@ -6,6 +6,8 @@ import struct
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
     from nptltrace.trace.symbols.places.module_table import Module
@@ -13,13 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["JVM", "fields_of"]
 
 JVM = "libjvm.so"
-_TABLE = "gHotSpotVMStructs"
-# How far apart entries are, and where in one its parts are.
-_LAYOUT = tuple(
-    f"gHotSpotVMStructEntry{part}"
-    for part in ("ArrayStride", "TypeNameOffset", "FieldNameOffset", "IsStaticOffset",
-                 "OffsetOffset", "AddressOffset")
-)  # fmt: skip
+# The tables of fields and of types: how far apart entries are, and where in one its parts are.
+_FIELD = ("TypeNameOffset", "FieldNameOffset", "IsStaticOffset", "OffsetOffset", "AddressOffset")
+_STRUCTS = ("gHotSpotVMStruct", _FIELD)
+_TYPES = ("gHotSpotVMType", ("TypeNameOffset", "SizeOffset"))
 _ENTRIES = 1 << 13
 _STRINGS = 1 << 23
 _NAME_MAX = 128
@@ -28,30 +27,42 @@ _NAME_MAX = 128
 def fields_of(process: Target, module: Module, names: Names) -> dict[tuple[str, str], int]:
     """Return offsets of fields by type and name; of static ones, their addresses.
 
+    Under a type alone, with no name, stands its size.
+
     Args:
         process: A process that runs Java.
         module: Its `libjvm.so`.
         names: Names for what lies in it.
     """
-    stride, kind, field, static, offset, address = (
-        _word(process, names.exported(module, name).start) for name in _LAYOUT
+    found = [
+        (kind, field, address if static & 1 else offset)
+        for kind, field, static, offset, address in _entries(process, module, names, _STRUCTS)
+    ]
+    sizes = [(kind, size) for kind, size in _entries(process, module, names, _TYPES)]
+    texts = [at for kind, field, _ in found for at in (kind, field)]
+    strings = _Strings(process, texts + [kind for kind, _ in sizes])
+    known = {(strings.at(kind), ""): size for kind, size in sizes}
+    return known | {(strings.at(kind), strings.at(field)): value for kind, field, value in found}
+
+
+def _entries(
+    process: Target, module: Module, names: Names, table: tuple[str, tuple[str, ...]]
+) -> Iterator[list[int]]:
+    """Yield the parts of each entry of a table, the first of which is never 0."""
+    name, parts = table
+    stride, *places = (
+        _word(process, names.exported(module, f"{name}Entry{part}").start)
+        for part in ("ArrayStride", *parts)
     )
-    table = _word(process, names.exported(module, _TABLE).start)
-    if not table or not stride or stride & 7:
-        return {}
-    data = process.read(table, _ENTRIES * stride)
-    found: list[tuple[int, int, int]] = []
+    begin = _word(process, names.exported(module, f"{name}s").start)
+    if not begin or not stride or stride & 7:
+        return
+    data = process.read(begin, _ENTRIES * stride)
     for at in range(0, len(data) - stride + 1, stride):
-        type_at, field_at, static_at, offset_at, address_at = (
-            int.from_bytes(data[at + part : at + part + 8], "little")
-            for part in (kind, field, static, offset, address)
-        )
-        if not type_at:
-            break
-        found.append((type_at, field_at, address_at if static_at & 1 else offset_at))
-    texts = [at for type_at, field_at, _ in found for at in (type_at, field_at)]
-    strings = _Strings(process, texts)
-    return {(strings.at(one), strings.at(other)): value for one, other, value in found}
+        words = [int.from_bytes(data[at + place : at + place + 8], "little") for place in places]
+        if not words[0]:
+            return
+        yield words
 
 
 class _Strings:

@@ -1,16 +1,18 @@
-"""Monitors of Java (HotSpot, JDK 10 and newer): which thread waits to enter which, and its owner.
+"""What threads of Java (HotSpot, JDK 10 and newer) wait for, and its owner: monitors and locks.
 
-A thread that waits for a monitor sleeps on a condition of its own, which says nothing. The virtual
-machine notes for each thread which monitor it waits to enter, and in the monitor its owner.
+A thread that waits for one sleeps on a condition of its own, which says nothing. The virtual
+machine notes for each thread which monitor it waits to enter, and in the monitor its owner. The
+locks of `java.util.concurrent` are objects of Java: a thread that is parked has a field that says
+for which, and the lock one that says whose it is.
 """
 
 from __future__ import annotations
 
-import re
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.hang.hotspot import JVM, fields_of
+from nptltrace.hang.java_objects import Objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["with_monitors"]
 
 _THREADS = 1 << 16
-_SHIFTS = 31
-_CLASS = re.compile(rb"[\w$/\[;.+-]{1,512}")
 _LAYERS = ("JavaThread", "Thread")
+# The function in which a thread is parked.
+_PARKS = "Parker::park"
 
 
 class _Entered(NamedTuple):
@@ -36,6 +38,7 @@ class _Entered(NamedTuple):
         stack: The addresses of its stack.
         number: What monitors of newer versions name it by.
         wanted: The monitor that it waits to enter, or 0.
+        instance: Its `java.lang.Thread`, or 0.
     """
 
     tid: int
@@ -43,6 +46,7 @@ class _Entered(NamedTuple):
     stack: range
     number: int
     wanted: int
+    instance: int
 
 
 def with_monitors(
@@ -70,14 +74,23 @@ def _with_monitor(
     machine: _Machine, one: ThreadPicture, seen: Mapping[int, _Entered]
 ) -> ThreadPicture:
     thread = seen.get(one.thread.inner_tid)
-    # It may wait for a lock of the virtual machine itself while it enters.
-    if one.wait is None or one.wait.kind != "condition" or thread is None or not thread.wanted:
+    if one.wait is None or one.wait.kind != "condition" or thread is None:
         return one
-    # The time limit is the virtual machine's own: it looks again, and waits on.
-    wait = one.wait._replace(
-        kind="monitor", object=thread.wanted, owner=machine.owner(thread.wanted, seen), timed=False
-    )
-    return one._replace(wait=wait, object_name=machine.class_of(thread.wanted))
+    # It may wait for a lock of the virtual machine itself while it enters.
+    if thread.wanted:
+        # The time limit is the virtual machine's own: it looks again, and waits on.
+        wait = one.wait._replace(
+            kind="monitor", object=thread.wanted, owner=machine.owner(thread.wanted, seen),
+            timed=False,
+        )  # fmt: skip
+        return one._replace(wait=wait, object_name=machine.class_of(thread.wanted))
+    if any(frame.function.startswith(_PARKS) for frame in one.frames):
+        blocker, name, owner = machine.blocker(thread, seen)
+        wait = one.wait._replace(
+            kind="lock" if owner else "park", object=blocker if owner else 0, owner=owner
+        )
+        return one._replace(wait=wait, object_name=name)
+    return one
 
 
 class _Machine:
@@ -90,6 +103,7 @@ class _Machine:
 
     def __init__(self, process: Target, fields: Mapping[tuple[str, str], int]) -> None:
         self._process, self._fields = process, fields
+        self._objects = Objects(process, fields)
 
     def threads(self) -> Iterator[_Entered]:
         """Yield the threads of Java there are.
@@ -108,6 +122,7 @@ class _Machine:
             yield _Entered(
                 tid, at, range(base - self._word(at + stack_size), base),
                 self._word(at + number) if number else 0, self._word(at + wanted),
+                self._objects.thread(at),
             )  # fmt: skip
 
     def owner(self, monitor: int, threads: Mapping[int, _Entered]) -> int:
@@ -131,11 +146,26 @@ class _Machine:
             0,
         )
 
+    def blocker(self, thread: _Entered, threads: Mapping[int, _Entered]) -> tuple[int, str, int]:
+        """Return what a parked thread is parked for: the object, its name, the thread that has it.
+
+        Zeros and the empty string where they are not known; no thread of what no one has alone.
+        """
+        objects = self._objects
+        found = objects.reference(thread.instance, "java/lang/Thread", "parkBlocker")
+        name = objects.class_name(found).replace("/", ".") if found else ""
+        if not name:
+            return 0, "", 0
+        lock = "java/util/concurrent/locks/AbstractOwnableSynchronizer"
+        owner = objects.reference(found, lock, "exclusiveOwnerThread")
+        by = (one.tid for one in threads.values() if owner and one.instance == owner)
+        return found, f"{name}@{found:#x}", next(by, 0)
+
     def class_of(self, monitor: int) -> str:
         """Return the class and address of the monitor's object as `java.lang.Object@0x…`."""
         try:
             handle = self._word(monitor + self._fields["ObjectMonitor", "_object"])
-            name = self._class_name(self._word(handle))
+            name = self._objects.class_name(self._word(handle)).replace("/", ".")
         except (KeyError, struct.error):
             return ""
         return f"{name}@{monitor:#x}" if name else ""
@@ -147,26 +177,6 @@ class _Machine:
         begin = self._word(threads + self._fields["ThreadsList", "_threads"])
         data = self._process.read(begin, 8 * min(count, _THREADS))
         yield from (word for (word,) in struct.iter_unpack("<Q", data[: len(data) & ~7]))
-
-    def _class_name(self, instance: int) -> str:
-        """Return the name of the class of an object, or the empty string."""
-        for base, shift in (
-            ("_narrow_klass._base", "_narrow_klass._shift"), ("_base", "_shift"),
-        ):  # fmt: skip
-            where = self._fields.get(("CompressedKlassPointers", base))
-            if where is not None:
-                at = instance + self._fields["oopDesc", "_metadata._compressed_klass"]
-                scale = self._number(self._fields["CompressedKlassPointers", shift])
-                narrow = self._number(at)
-                return self._symbol(self._word(where) + (narrow << (scale & _SHIFTS)))
-        return ""
-
-    def _symbol(self, klass: int) -> str:
-        name = self._word(klass + self._fields["Klass", "_name"])
-        length = self._process.read(name + self._fields["Symbol", "_length"], 2)
-        size = int.from_bytes(length, "little")
-        text = self._process.read(name + self._fields["Symbol", "_body[0]"], size)
-        return text.decode("ascii").replace("/", ".") if _CLASS.fullmatch(text) else ""
 
     def _of_thread(self, field: str) -> int:
         """Return the offset of a field of a thread: which class has it depends on the version."""

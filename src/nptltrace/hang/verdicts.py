@@ -20,7 +20,7 @@ __all__ = ["Verdict", "verdicts", "waits_sentence"]
 
 _LOCKS = frozenset({"mutex", "rwlock"})
 # What one thread has at a time, though not every library notes which one.
-_OWNED = _LOCKS | {"once", "monitor", "spin lock"}
+_OWNED = _LOCKS | {"once", "monitor", "lock", "spin lock"}
 # What is said of a thread that waits for no object.
 _WITHOUT_OBJECT = {
     "park": "waits to be unparked",
@@ -94,7 +94,8 @@ def waits_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str
     if wait.kind == "join":
         return f"waits for the end of {_named(wait.owner, by_tid, seen.pid)}{limit}"
     if wait.kind in _WITHOUT_OBJECT:
-        return f"{_WITHOUT_OBJECT[wait.kind]}{limit}"
+        at = f" at {seen.object_name}" if seen.object_name else ""
+        return f"{_WITHOUT_OBJECT[wait.kind]}{at}{limit}"
     does = "spins" if wait.kind == "spin lock" else "waits"
     text = f"{does} for {_what(seen)}"
     if wait.kind == "rwlock":

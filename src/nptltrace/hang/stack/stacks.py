@@ -147,13 +147,18 @@ class Stacks:
         if row is None or row.signal:
             return None
         base = known.get(row.register)
+        at = row.saved.get(row.returns)
         if base is None:
             walk.is_exact = False
-            return self._search(known, memory)
-        if row.register in walk.origin:
-            walk.words.append(_Word(walk.origin[row.register] - top, base - top, is_place=True))
-        frame = base + row.offset
-        at = row.saved.get(row.returns)
+            called = self._call_of(inner, row, stack, memory) if at is not None else None
+            if called is None or at is None:
+                return self._search(known, memory)
+            frame = called - at
+        else:
+            if row.register in walk.origin:
+                origin = walk.origin[row.register] - top
+                walk.words.append(_Word(origin, base - top, is_place=True))
+            frame = base + row.offset
         if at is None or frame <= stack:
             return None
         address = memory.word(frame + at)
@@ -169,7 +174,36 @@ class Stacks:
                     known[register] = value
                     walk.origin[register] = frame + offset
         known[self._registers.stack] = frame
-        return Frame(address)
+        return Frame(address, guessed=base is None)
+
+    def _call_of(self, inner: int, row: Row, stack: int, memory: _Memory) -> int | None:
+        """Return where on a stack the return address of a call of a function lies, if it is there.
+
+        Args:
+            inner: A place in the function.
+            row: What holds there.
+            stack: Where to begin.
+            memory: The stack.
+        """
+        module = self._process.map.only(inner - 1)
+        begin = row.begin + (module.bias or 0) if module is not None else 0
+        for at in range(stack, stack + _SEARCHED, 8):
+            address = memory.word(at)
+            if address is None:
+                break
+            if self._is_code(address - 1) and self._called_before(address) == begin:
+                return at
+        return None
+
+    def _called_before(self, address: int) -> int:
+        """Return what the call before an address of x86 calls; 0 where that is not in the code."""
+        before = self._process.read(address - 6, 6)
+        if len(before) < 6:  # noqa: PLR2004 -- a call through a word in memory
+            return 0
+        far = address + int.from_bytes(before[2:], "little", signed=True)
+        if before[:2] == b"\xff\x15":
+            return int.from_bytes(self._process.read(far, 8), "little")
+        return far if before[1] == 0xE8 else 0  # noqa: PLR2004
 
     def _search(self, known: dict[int, int], memory: _Memory) -> Frame | None:
         """Look for a saved frame pointer with a return address behind it: the first there is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ class Row:
             None for one that cannot be known.
         returns: The number under which the return address is saved.
         signal: It is where a signal handler returns to.
+        begin: Where its function begins, as the file counts it.
     """
 
     register: int = -1
@@ -41,10 +42,11 @@ class Row:
     saved: dict[int, int | None] = field(default_factory=dict)
     returns: int = 16
     signal: bool = False
+    begin: int = 0
 
     def copy(self) -> Row:
         """Return one that changes alone."""
-        return Row(self.register, self.offset, dict(self.saved), self.returns, self.signal)
+        return replace(self, saved=dict(self.saved))
 
 
 class _Bytes:
@@ -172,7 +174,7 @@ class UnwindTable:
         if common.augmented:
             skipped = data.unsigned()
             data.at += skipped
-        row = Row(returns=common.returns, signal=common.signal)
+        row = Row(returns=common.returns, signal=common.signal, begin=begin)
         program = _Program(common, row)
         program.run(_Bytes(self._frames, common.begin), common.end, None, begin)
         program.initial = program.row.copy()

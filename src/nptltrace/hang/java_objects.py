@@ -1,0 +1,157 @@
+"""Objects of Java in the memory of its virtual machine: their classes, and what they refer to.
+
+What is read may be moved meanwhile by the collector of garbage. Nothing is believed that does not
+fit: names of classes and fields are compared as texts.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from nptltrace.hang.targets.target import Target
+
+__all__ = ["Objects"]
+
+_SHIFTS = 31
+_NAME = re.compile(rb"[\w$/\[;.+-]{1,512}")
+_CLASSES = 64
+_FIELDS = 1 << 10
+# A field of a class: flags, name, signature, value, and its offset in two halves with marks below.
+_FIELD = struct.Struct("<HHHHI")
+_MARKS, _OFFSET_KNOWN = 2, 1
+_INTERNAL = 0x400
+_THREAD = "java/lang/Thread"
+
+
+class Objects:
+    """The objects of one virtual machine.
+
+    Args:
+        process: The process.
+        fields: Offsets or addresses of fields of the machine's structures, by type and name.
+    """
+
+    def __init__(self, process: Target, fields: Mapping[tuple[str, str], int]) -> None:
+        self._process, self._fields = process, fields
+        self._offsets: dict[tuple[int, str], int] = {}
+        self._lineages: dict[int, list[tuple[int, str]]] = {}
+
+    def class_name(self, instance: int) -> str:
+        """Return the name of an object's class, as `java/lang/Object`; empty if it is not known."""
+        try:
+            lineage = self._lineage(instance)
+        except (KeyError, struct.error):
+            return ""
+        return lineage[0][1] if lineage else ""
+
+    def thread(self, at: int) -> int:
+        """Return the `java.lang.Thread` of a thread, 0 where it is not known.
+
+        Args:
+            at: The machine's structure of the thread.
+        """
+        try:
+            place = self._word(at + self._fields["JavaThread", "_threadObj"])
+            # Newer versions have a handle there.
+            for found in (self._word(place), place):
+                if any(name == _THREAD for _, name in self._lineage(found)):
+                    return found
+        except (KeyError, struct.error):
+            pass
+        return 0
+
+    def reference(self, instance: int, owner: str, name: str) -> int:
+        """Return the object that a field of an object refers to; 0 for none, or if it is not known.
+
+        Args:
+            instance: The object.
+            owner: The class that has the field, as `java/lang/Thread`.
+            name: The field.
+        """
+        try:
+            klass = next((k for k, known in self._lineage(instance) if known == owner), 0)
+            if not klass:
+                return 0
+            if (klass, name) not in self._offsets:
+                self._offsets[klass, name] = self._offset(klass, name)
+            offset = self._offsets[klass, name]
+            return self._referred(instance + offset) if offset else 0
+        except (KeyError, struct.error):
+            return 0
+
+    def _lineage(self, instance: int) -> list[tuple[int, str]]:
+        """Return the class of an object and those that it extends, each with its name."""
+        first = klass = self._class(instance)
+        found: list[tuple[int, str]] = []
+        while first not in self._lineages:
+            name = self._symbol(self._word(klass + self._fields["Klass", "_name"])) if klass else ""
+            if not name or len(found) == _CLASSES:
+                self._lineages[first] = found
+                break
+            found.append((klass, name))
+            klass = self._word(klass + self._fields["Klass", "_super"])
+        return self._lineages[first]
+
+    def _offset(self, klass: int, name: str) -> int:
+        """Return where objects of a class have a field of that class, 0 where it is not known.
+
+        Raises:
+            KeyError: The version, 21 or newer, describes fields in another way.
+        """
+        known = self._fields
+        described = self._word(klass + known["InstanceKlass", "_fields"])
+        pool = self._word(klass + known["InstanceKlass", "_constants"])
+        constants = pool + known["ConstantPool", ""]
+        count = self._number(klass + known["InstanceKlass", "_java_fields_count"], "<H")
+        at = described + known["Array<u2>", "_data"]
+        data = self._process.read(at, min(count, _FIELDS) * _FIELD.size)
+        for flags, name_index, _, _, packed in _FIELD.iter_unpack(
+            data[: len(data) // _FIELD.size * _FIELD.size]
+        ):
+            if flags & _INTERNAL or not packed & _OFFSET_KNOWN:
+                continue
+            if self._symbol(self._word(constants + 8 * name_index)) == name:
+                return int(packed >> _MARKS)
+        return 0
+
+    def _referred(self, at: int) -> int:
+        """Return the object that is referred to at an address."""
+        base = self._word(self._fields["CompressedOops", "_narrow_oop._base"])
+        shift = self._number(self._fields["CompressedOops", "_narrow_oop._shift"]) & _SHIFTS
+        narrow = self._number(at)
+        found = base + (narrow << shift) if narrow else 0
+        if not base and not shift:  # the reference may be a whole word
+            whole = self._word(at)
+            found = next((one for one in (whole, found) if one and self.class_name(one)), 0)
+        return found
+
+    def _class(self, instance: int) -> int:
+        base, shift = self._class_scale
+        narrow = self._number(instance + self._fields["oopDesc", "_metadata._compressed_klass"])
+        return base + (narrow << shift)
+
+    @cached_property
+    def _class_scale(self) -> tuple[int, int]:
+        """What a reference to a class counts from, and its unit as a power of two."""
+        known, kind = self._fields, "CompressedKlassPointers"
+        prefix = "_narrow_klass." if (kind, "_narrow_klass._base") in known else ""
+        shift = self._number(known[kind, f"{prefix}_shift"]) & _SHIFTS
+        return self._word(known[kind, f"{prefix}_base"]), shift
+
+    def _symbol(self, symbol: int) -> str:
+        size = self._number(symbol + self._fields["Symbol", "_length"], "<H")
+        text = self._process.read(symbol + self._fields["Symbol", "_body[0]"], size)
+        return text.decode("ascii") if _NAME.fullmatch(text) else ""
+
+    def _word(self, address: int) -> int:
+        return self._number(address, "<Q")
+
+    def _number(self, address: int, layout: str = "<I") -> int:
+        size = struct.calcsize(layout)
+        return int(struct.unpack(layout, self._process.read(address, size))[0])
