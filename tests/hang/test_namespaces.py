@@ -70,3 +70,24 @@ def test_names_and_owners_of_another_namespace(
         assert owners <= ids
         assert {t["waits_for"]["name"] for t in found["threads"]} == {"left", "right", ""}
     assert all("waits.c:" in site for site in found["findings"][0]["sites"])
+
+
+@pytest.mark.parametrize("options", [(), ("--mount",), ("--mount", "--pid", "--fork")])
+def test_names_below_another_root(
+    options: tuple[str, ...], ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """The kernel does not name files as the process does, which has another root directory."""
+    shutil.copy(program("static"), tmp_path / "waits")
+    command = ["unshare", "-Ur", *options, f"--root={tmp_path}", "/waits", "mutexes"]
+    process = subprocess.Popen(command)
+    pid = str(process.pid)
+    try:
+        if "--fork" in options:
+            pid = inner_process("waits", process.pid)
+        found = asleep(ptt, pid, 3)
+    finally:
+        process.kill()
+        subprocess.run(["kill", "-9", pid], check=False, stderr=subprocess.DEVNULL)
+        process.wait()
+    assert {t["waits_for"]["name"] for t in found["threads"]} == {"left", "right", ""}
+    assert all("waits.c:" in site for site in found["findings"][0]["sites"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -200,7 +201,7 @@ class Process:
 
     @cached_property
     def modules(self) -> list[Module]:
-        """The files that its code comes from; in another mount namespace, by a path of this one."""
+        """The files that its code comes from, by paths of the root directory of here."""
         place = self._place / "task" / str(self._entry)
         root = place / "root"
         try:
@@ -215,7 +216,8 @@ class Process:
         mappings = (
             MappedFile(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4]) for m in found if m
         )
-        return modules_of(mappings, self.read, "" if same else str(root))
+        found = modules_of(mappings, self.read, "" if same else str(root))
+        return found if same else [_by_path_of_here(one, str(root)) for one in found]
 
     @cached_property
     def map(self) -> ModuleMap:
@@ -287,6 +289,18 @@ def _stopped(thread: Thread, registers: Registers) -> Thread:
         state="R" if call is None else "S", call=call, sp=registers.sp, pc=registers.pc,
         saved=registers.saved, argument=registers.argument,
     )  # fmt: skip
+
+
+def _by_path_of_here(module: Module, root: str) -> Module:
+    """Return a module of a process that has another root directory, with the path of its file.
+
+    The kernel names a file from the root of here where it can be reached from there, and otherwise
+    from that of the file system; what the process itself calls it, it does not say.
+    """
+    path = module.path.removeprefix(root)
+    # A file is taken by its build-id, so that one of the same name does no harm.
+    is_here = module.build_id and not _exists(Path(module.path)) and _exists(Path(path))
+    return replace(module, path=path) if is_here else module
 
 
 def _value(status: str, name: str) -> str:
