@@ -69,3 +69,20 @@ def test_no_arrow_between_folders_runs_back() -> None:
     except CycleError as error:
         circle = [str(folder.relative_to(ROOT)) for folder in error.args[1]]
         pytest.fail(f"these folders depend on one another: {' ← '.join(circle)}")
+
+
+def test_native_parts_use_what_contributing_allows() -> None:
+    may_use = {"include": set[str]()}
+    for line in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines():
+        row = re.fullmatch(r"\| `native/(\w+)/` \|.*\| (.*) \|", line)
+        if row is not None:
+            may_use[row[1]] = {"include", *re.findall(r"`(\w+)`", row[2])} - {row[1]}
+    for part in TopologicalSorter(may_use).static_order():
+        may_use[part] |= {below for used in may_use[part] for below in may_use[used]}
+    headers: dict[str, list[Path]] = defaultdict(list)
+    for path in sources("native", ".h"):
+        headers[path.name].append(path)
+    for path in sources("native", ".c", ".h"):
+        part = path.relative_to(ROOT / "native").parts[0]
+        used = {one.relative_to(ROOT / "native").parts[0] for one in included(path, headers)}
+        assert part == "binding" or used <= may_use[part] | {part}, path  # it has all layouts
