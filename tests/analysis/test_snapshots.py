@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from nptltrace import _cache
 from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace.analysis import snapshots
 from nptltrace.analysis.cutting import write_cut
@@ -152,7 +153,7 @@ def test_no_more_than_there_is_room_for(
     kept: Path, program: Callable[[str], Path], record: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "_FILE_MAX", 1)
-    monkeypatch.setattr(snapshots, "_CACHE_MAX", 1)
+    monkeypatch.setattr(_cache, "_MOST", 1)
     source = Source([record(program("mix"), "7", "60", options=("-l", "2"))])
     run_model(source, window=Window(source.end_ns(), None))
     assert list(kept.iterdir()) == []

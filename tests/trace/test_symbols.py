@@ -279,6 +279,14 @@ def test_damaged_programs_have_no_names(pool: Ran) -> None:
         pool.lock_name()
 
 
+def test_users_without_a_home_have_names(pool: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code, "_KEPT_FROM", 0)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 4_000_000)
+    assert "pool.cc" in pool.site_name()
+
+
 def test_large_tables_are_kept(pool: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(code, "_KEPT_FROM", 0)
     name = pool.site_name()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from nptltrace import __version__
+from nptltrace._cache import cache_directory, shrink
 from nptltrace.trace.filtered import whole_filter
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ __all__ = ["Keeper", "State", "forget", "latest"]
 _EVENTS = 1 << 21
 _COUNT = 32
 _FILE_MAX = 256 << 20
-_CACHE_MAX = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Keeper:
                 self._file.write(index + len(index).to_bytes(8, "little"))
                 self._file.flush()
                 Path(self._file.name).replace(self._place)
-                _shrink(self._place.parent)
+                shrink(self._place.parent)
         self.drop()
 
     def drop(self) -> None:
@@ -167,19 +167,5 @@ def _place(source: Source) -> Path | None:
     """Return where the states of a traceset are kept, None for one that has none."""
     if source.running or _total(source) < _EVENTS or source.before() or whole_filter(source):
         return None
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    with suppress(RuntimeError):
-        cache = Path(base) if base.startswith("/") else Path.home() / ".cache"
-        return cache / "nptltrace" / "states" / source.identity(__version__).hex()
-    return None
-
-
-def _shrink(directory: Path) -> None:
-    """Remove what was not used for longest, until the rest is small enough."""
-    files = [file for file in directory.iterdir() if not file.name.startswith(".")]
-    known = sorted(((f.stat().st_mtime, f.stat().st_size, f) for f in files), reverse=True)
-    total = 0
-    for _, size, file in known:
-        total += size
-        if total > _CACHE_MAX:
-            file.unlink(missing_ok=True)
+    cache = cache_directory("states")
+    return cache and cache / source.identity(__version__).hex()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from functools import cache
 from hashlib import sha256
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace import _paths
+from nptltrace._cache import cache_directory
 from nptltrace.errors import PttError, UsageError
 from nptltrace.nptl.libc import NotGlibc, installed, read_libc
 
@@ -81,11 +81,15 @@ class Built(NamedTuple):
 
 
 def cache_dir() -> Path:
-    """Return the directory of all builds, `~/.cache/nptltrace/nptl` unless XDG says otherwise."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():
-        base = Path.home() / ".cache"
-    return base / "nptltrace" / "nptl"
+    """Return the directory of all builds.
+
+    Raises:
+        PttError: The user has no home.
+    """
+    found = cache_directory("nptl")
+    if found is None:
+        raise PttError("there is no home directory: set XDG_CACHE_HOME")
+    return found
 
 
 def place_of(libc: Libc) -> Path:

@@ -6,24 +6,21 @@ cache, by build-id.
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nptltrace._cache import cache_directory, shrink
 from nptltrace.trace.symbols.elf.demangle import demangle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from nptltrace.trace.symbols.elf.object_file import ElfFile
 
 __all__ = ["CodeTable", "Frame"]
 
 # Tables of smaller files are made in no time.
 _KEPT_FROM = 1 << 20
-_CACHE_MAX = 1 << 30
 _NO_ADDRESS = 0xFFFF_FFFF
 
 
@@ -126,12 +123,11 @@ def _kept(path: Path, build_id: str, version: int) -> Path | None:
         size = path.stat().st_size
     except OSError:
         return None
-    if not build_id or size < _KEPT_FROM:
+    cache = cache_directory("symbols")
+    if cache is None or not build_id or size < _KEPT_FROM:
         return None
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    cache = Path(base) if base.startswith("/") else Path.home() / ".cache"
     # A program and its debug file share a build-id, not a size.
-    return cache / "nptltrace" / "symbols" / f"{build_id}-{size:x}.{version}"
+    return cache / f"{build_id}-{size:x}.{version}"
 
 
 def _keep(table: Any, place: Path) -> None:
@@ -143,16 +139,6 @@ def _keep(table: Any, place: Path) -> None:
         with tempfile.NamedTemporaryFile(dir=place.parent, prefix=".", delete=False) as file:
             table.dump_into(file)
         Path(file.name).replace(place)
-        _shrink(place.parent.iterdir())
+        shrink(place.parent)
     except OSError:
         return
-
-
-def _shrink(files: Iterable[Path]) -> None:
-    """Remove the tables that were not used for longest, until the rest is small enough."""
-    known = sorted(((f.stat().st_mtime, f.stat().st_size, f) for f in files), reverse=True)
-    total = 0
-    for _, size, file in known:
-        total += size
-        if total > _CACHE_MAX:
-            file.unlink(missing_ok=True)
