@@ -356,17 +356,32 @@ def test_nobody_is_there(ptt: Ptt) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scope", "message"),
+    ("scope", "user", "message"),
     [
-        ("1\n", "kernel.yama.ptrace_scope is 1; run ptt as root, or allow it by `sysctl kernel"),
-        ("2\n", "kernel.yama.ptrace_scope is 2; run ptt as root, or allow it by `sysctl kernel"),
-        ("3\n", "kernel.yama.ptrace_scope is 3: nobody may, until the system starts anew"),
-        ("0\n", "does not let itself be looked into (prctl PR_SET_DUMPABLE); run ptt as root"),
-        (None, "does not let itself be looked into (prctl PR_SET_DUMPABLE); run ptt as root"),
+        (
+            "1\n",
+            1000,
+            "kernel.yama.ptrace_scope is 1; run ptt as root, or allow it by `sysctl kernel",
+        ),
+        (
+            "2\n",
+            1000,
+            "kernel.yama.ptrace_scope is 2; run ptt as root, or allow it by `sysctl kernel",
+        ),
+        ("3\n", 1000, "kernel.yama.ptrace_scope is 3: nobody may, until the system starts anew"),
+        ("3\n", 0, "kernel.yama.ptrace_scope is 3: nobody may, until the system starts anew"),
+        ("0\n", 1001, "it belongs to user 1000; run ptt as that user or as root"),
+        ("0\n", 0, "the kernel refuses it to root as well"),
+        (
+            "0\n",
+            1000,
+            "does not let itself be looked into (prctl PR_SET_DUMPABLE); run ptt as root",
+        ),
+        (None, 1000, "does not let itself be looked into (prctl PR_SET_DUMPABLE); run ptt as root"),
     ],
 )
 def test_why_it_may_not_be_looked_into(
-    scope: str | None, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    scope: str | None, user: int, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     place = tmp_path / "ptrace_scope"
     if scope is not None:
@@ -377,6 +392,13 @@ def test_why_it_may_not_be_looked_into(
 
     monkeypatch.setattr(process, "_YAMA", place)
     monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    status = (
+        Path("/proc/self/status")
+        .read_text(encoding="utf-8")
+        .replace(f"Uid:\t{os.getuid()}", "Uid:\t1000")
+    )
+    monkeypatch.setattr(process, "_read", lambda _: status)
     with pytest.raises(PttError, match=re.escape(message)) as refused:
         process.Process(os.getpid())
     assert "\n" not in str(refused.value)

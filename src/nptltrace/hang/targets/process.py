@@ -216,8 +216,8 @@ class Process:
         mappings = (
             MappedFile(int(m[1], 16), int(m[2], 16), int(m[3], 16), m[4]) for m in found if m
         )
-        found = modules_of(mappings, self.read, "" if same else str(root))
-        return found if same else [_by_path_of_here(one, str(root)) for one in found]
+        modules = modules_of(mappings, self.read, "" if same else str(root))
+        return modules if same else [_by_path_of_here(one, str(root)) for one in modules]
 
     @cached_property
     def map(self) -> ModuleMap:
@@ -244,16 +244,21 @@ class Process:
         users = _value(self._text("status"), "Uid").split()
         if not users:
             return "it has ended"
-        # The owner of its directory is user 0 where it does not let itself be looked into.
-        owner = int(users[0])
-        if owner != os.geteuid():
-            return f"it belongs to user {owner}; run ptt as that user or as root"
         try:
             scope = int(_YAMA.read_text(encoding="ascii"))
         except (OSError, ValueError):
             scope = 0
         if scope == _NOBODY_MAY:
             return f"kernel.yama.ptrace_scope is {scope}: nobody may, until the system starts anew"
+        if os.geteuid() == 0:
+            return (
+                "the kernel refuses it to root as well: here root has fewer rights than the "
+                "process, as in a container, or a security module forbids it"
+            )
+        # The owner of its directory is user 0 where it does not let itself be looked into.
+        owner = int(users[0])
+        if owner != os.geteuid():
+            return f"it belongs to user {owner}; run ptt as that user or as root"
         if scope:
             return (
                 f"kernel.yama.ptrace_scope is {scope}; run ptt as root, "
