@@ -107,6 +107,8 @@ EXPORT void nptl_trace_init(char **args)
 		__nptl_trace_enabled = 0;
 	else if (ptt_is_of_another_user(args[0], err))
 		refuse(PTT_OF_ANOTHER_USER, 0);
+	else if (err == -ENOENT)
+		refuse(PTT_OUT_OF_SIGHT, 0);
 	else if (err)
 		refuse("cannot join the recording", -err);
 }

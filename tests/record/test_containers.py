@@ -51,6 +51,22 @@ def test_recorded(name: str, ptt: Ptt, program: Callable[[str], Path], tmp_path:
     assert ptt("verify", tmp_path / "run.ptt").stdout
 
 
+def test_recorded_from_outside(
+    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path, trace_dir: Path
+) -> None:
+    space = [*_SPACES["own PIDs"], "--bind", str(tmp_path), str(tmp_path)]
+    recorded_in(space, ptt, program("sem"), tmp_path)  # skips where there are no containers
+    with_buffers = ["--bind", "/dev/shm", "/dev/shm"]  # noqa: S108 -- where the recorder's are
+    for more, seen, line in (
+        (with_buffers, True, ""),
+        ([], False, "as in a container with a /dev/shm of its own; the program runs untraced\n"),
+    ):
+        container = ["bwrap", *space, *more, program("sem")]
+        done = ptt("record", "--force", "-l", "3", "-o", trace_dir, "--", *container)
+        assert line in done.stderr
+        assert ("calls sem_init" in ptt("view", trace_dir).stdout) == seen
+
+
 def test_no_room_for_buffers(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
     space = _SPACES["tiny /dev/shm"]
     done = recorded_in(space, ptt, program("mutex_kinds"), tmp_path, temporary="/nowhere")

@@ -28,4 +28,7 @@ static inline bool ptt_is_removed(const char *path, const char *place)
 	return stat(directory, &st) == 0 && st.st_dev == device && st.st_ino == inode;
 }
 
+/* What to say where it is hidden. */
+#define PTT_OUT_OF_SIGHT "cannot join the recording: its buffers are not in sight, as in a container with a /dev/shm of its own"
+
 #endif
