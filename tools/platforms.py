@@ -101,7 +101,7 @@ class System:
     @property
     def machine(self) -> str:
         """The processor as the kernel calls it."""
-        return {"amd64": "x86_64", "arm64": "aarch64"}.get(self.processor, self.processor)
+        return {"amd64": "x86_64", "arm64": "aarch64"}[self.processor]
 
 
 _ALL = tuple(step for step in STEPS if step != "elsewhere")
@@ -111,18 +111,18 @@ _OLD = ("build", "native", "record")
 _EMULATED = ("build", "native", "record", "check", "report", "sql", "elsewhere", "ui", "tests")
 SYSTEMS = {
     "bullseye": System("Debian 11", "bullseye", ("gcc-9", "gcc-10", "clang-11", "clang-13"), _OLD),
-    "bookworm": System("Debian 12", "bookworm", ("gcc-11", "gcc-12", "clang-14", "clang-16"), _NEW),
-    "trixie": System("Debian 13", "trixie", ("gcc-13", "gcc-14", "clang-17", "clang-19"), _ALL),
-    "sid": System("Debian sid", "sid", ("gcc-15", "clang-21", "clang-22"), _NEW),
+    "bookworm": System(
+        "Debian 12", "bookworm", ("gcc-11", "gcc-12", "clang-14", "clang-15", "clang-16"), _NEW
+    ),
+    "trixie": System(
+        "Debian 13", "trixie", ("gcc-13", "gcc-14", "clang-17", "clang-18", "clang-19"), _ALL
+    ),
+    "sid": System("Debian sid", "sid", ("gcc-15", "gcc-16", "clang-21", "clang-22"), _NEW),
     "arm64-bookworm": System(
         "Debian 12, aarch64", "bookworm", (), _EMULATED[:-1], "arm64", "bookworm"
     ),
     "arm64": System(
         "Debian 13, aarch64", "trixie", (), _EMULATED, "arm64", "trixie", EMULATED_TESTS
-    ),
-    # PyPI has none of the packages that read traces for it.
-    "riscv64": System(
-        "Debian 13, riscv64", "trixie", (), ("build", "native", "record"), "riscv64", "trixie"
     ),
 }
 
@@ -187,6 +187,8 @@ class Root:
         for name in ("passwd", "group"):
             master = self.path / f"usr/share/base-passwd/{name}.master"
             shutil.copy(master, self.path / "etc" / name)
+        (self.path / "proc").unlink()  # a link to this machine's
+        (self.path / "proc").mkdir()
         if not (self.path / "lib64").exists():
             (self.path / "lib64").symlink_to("usr/lib64")
         (self.path / "etc/resolv.conf").touch()
@@ -342,13 +344,14 @@ def _cross(root: Root) -> str:
 def native(root: Root) -> str:
     """Run the tests written in C."""
     where, directory = root, BUILD
-    prefix = ""
+    prefix, limit = "", 600
     if root.system.built_on:
+        limit = 120  # some hang under qemu-user, case by case
         where = root.host()
         directory = f"{BUILD}-{root.name}"
         prefix = f"QEMU_LD_PREFIX=/usr/{root.system.machine}-linux-gnu "
     ctest = _cmake(where).replace("cmake", "ctest").replace("/ctest/", "/cmake/")
-    command = f"{prefix}{ctest} --test-dir {directory} --output-on-failure --timeout 600"
+    command = f"{prefix}{ctest} --test-dir {directory} --output-on-failure --timeout {limit}"
     text = where.run(command, f"native-{root.name}", status=None)
     found = re.search(r"tests passed(?:, (\d+) tests failed)? out of (\d+)", text)
     if not found:
@@ -411,7 +414,7 @@ def _ptt(root: Root) -> str:
     """Return the command: the wheel's, or the tree's where there is none."""
     if root.has(PTT):
         return PTT
-    if root.system.built_on and "check" in root.system.steps and not root.has("/ready"):
+    if root.system.built_on and not root.has("/ready"):
         _have(root, _project()["project"]["dependencies"])
         (root.path / "ready").touch()
     return f"env PYTHONPATH={TREE}/src NPTLTRACE_NATIVE_DIR={STAGE} {_python(root)} -m nptltrace"
