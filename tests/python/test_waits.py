@@ -187,6 +187,59 @@ def test_the_line_of_a_holder_that_never_waited(
     assert re.search(rf"held it, released at (?:\w+\.)?holder {re.escape(line)}", text), text
 
 
+# A task takes a lock that another thread has, and so keeps the other from its turns; then it lets
+# a thread take it.
+BLOCKED = """
+import asyncio, threading, time
+
+lock, held = threading.Lock(), threading.Event()
+
+def keep():
+    with lock:
+        held.set()
+        time.sleep(0.1)
+
+def take():
+    with lock:
+        pass
+
+async def ticks():
+    for _ in range(10):
+        await asyncio.sleep(0.001)
+
+async def main():
+    thread = threading.Thread(target=keep)
+    thread.start()
+    held.wait()
+    other = asyncio.get_running_loop().create_task(ticks())
+    with lock:  # blocks
+        pass
+    thread.join()
+    held.clear()
+    thread = threading.Thread(target=keep)
+    thread.start()
+    await asyncio.get_running_loop().run_in_executor(None, held.wait)
+    await asyncio.get_running_loop().run_in_executor(None, take)
+    await other
+    thread.join()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_a_blocked_loop_is_known(python: str, record: Recorder, ptt: Ptt, tmp_path: Path) -> None:
+    if minor_of(python) not in {*VERSIONS, *DEBUG_WORDS}:
+        pytest.skip("frames of this version are not read")
+    script = tmp_path / "loop.py"
+    script.write_text(BLOCKED)
+    query = "select site, waits, wait_ns from blocked_loops where class = 'contended'"
+    found = json.loads(ptt("sql", "--format", "json", record(python, script), query).stdout)
+    (line,) = marked(script, "blocks")
+    long = [row for row in found if row["wait_ns"] > LONG_NS]
+    assert [(row["site"].endswith(line), row["waits"]) for row in long] == [(True, 1)], found
+
+
 def test_gunicorn_names_the_line_that_held_a_lock(ptt: Ptt, tmp_path: Path) -> None:
     gunicorn = shutil.which("gunicorn")
     if not gunicorn:

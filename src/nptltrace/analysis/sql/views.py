@@ -224,6 +224,23 @@ VIEWS = (
         order by t.start_ns""",
     ),
     View(
+        "blocked_loops",
+        "Where the thread of an event loop of asyncio waited in a callback or a task: meanwhile it "
+        "ran no other, whether one was ready or not. Waits for sockets are none of the trace's.",
+        """
+        select w.pid, w.tid, w.thread_name, w.site, w.class, count(*)::bigint as waits,
+               sum(w.dur_ns)::bigint as wait_ns, max(w.dur_ns) as wait_max_ns, w.run_id
+        from named_waits w
+        join (
+          select distinct f.run_id, f.stack_id
+          from (select run_id, stack_id, unnest(frames) as site_id from stacks) f
+          join sites s on (s.run_id, s.site_id) = (f.run_id, f.site_id)
+          where s.file = 'events.py' and s.function in ('Handle._run', '_run')
+        ) i on (i.run_id, i.stack_id) = (w.run_id, w.stack_id)
+        group by w.run_id, w.pid, w.tid, w.thread_name, w.site, w.class
+        order by wait_ns desc""",
+    ),
+    View(
         "thread_timeline",
         "Stretches of time of each thread: `not waiting`, or blocked, with the class of "
         "the wait and what it was for.",
