@@ -32,6 +32,11 @@ WORK = ("work", "app.py")
         # Modules that are imported.
         ([("_ModuleLock.__init__", "<frozen importlib._bootstrap>"), WORK], 1, True,
          c.PTT_FOR_HOLDER),
+        ([("_ModuleLock.acquire", "<frozen importlib._bootstrap>"), WORK], 1, False,
+         c.PTT_FOR_HOLDER),
+        # A lock that a module written in C makes while it is imported.
+        ([("_call_with_frames_removed", "<frozen importlib._bootstrap>"), WORK], 1, True,
+         c.PTT_FOR_ANYTHING),
         ([], 0, False, c.PTT_FOR_ANYTHING),
     ],
 )  # fmt: skip

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA", "Finding", "Findings", "checked", "find", "findings", "findings_of"]
 
 _UNJUDGED = "semaphores are locks in it: in which order they are taken is not judged"
+_UNSEEN = (
+    "who takes a free mutex of Python is not seen: deadlocks and orders of these are not judged"
+)
 
 SCHEMA = pa.schema(
     [
@@ -206,13 +209,22 @@ def findings_of(
 
 
 def _unjudged(source: Source, checker: Checker) -> list[dict[str, Any]]:
-    """Return the programs that take semaphores as locks, one while they have another."""
-    programs = dict.fromkeys(
-        process.exe
+    """Return the programs that take semaphores as locks, one while they have another.
+
+    And those whose threads waited for mutexes of Python.
+    """
+    known = source.semaphores()
+    unseen = known.parked if known else frozenset()
+    found = dict.fromkeys(
+        (process.exe, why)
         for number, process in enumerate(source.processes())
-        if checker.check.nested_semaphores(number)
+        for why, so in (
+            (_UNJUDGED, checker.check.nested_semaphores(number)),
+            (_UNSEEN, number in unseen),
+        )
+        if so
     )
-    return [{"module": program, "why": _UNJUDGED} for program in programs]
+    return [{"module": program, "why": why} for program, why in found]
 
 
 def _findings(kind: Kind, trace: TraceData, facts: Facts) -> list[Finding]:

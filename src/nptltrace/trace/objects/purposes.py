@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["Made", "find_purposes", "how_made", "purpose_of"]
 
 MODULE = "<module>"
-_IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap\.py")
+_IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap(_external)?\.py")
+# What such locks are made, or waited for, in; all else in there calls what is imported.
+_LOCKS_MODULE = ("__init__", "acquire")
 # Queues that are written in C.
 _SIMPLE_QUEUE = "_queue.cpython-"
 # A thread has a lock of its own until it ends; from 3.13 on, others are parked at its end.
@@ -59,7 +61,17 @@ class Made(NamedTuple):
     @property
     def imports(self) -> bool:
         """Whether it is a part of the lock of a module that is imported."""
-        return any(_IMPORT.fullmatch(code.path) for code in self.functions[: self.inside])
+        inner = self.functions[:1] if self.inside else ()
+        return any(
+            _IMPORT.fullmatch(code.path) and code.function.rpartition(".")[2] in _LOCKS_MODULE
+            for code in inner
+        )
+
+    @property
+    def imported(self) -> bool:
+        """Whether a module that is not of Python made it while it was imported."""
+        inner = self.functions[:1] if self.inside else ()
+        return not self.imports and any(_IMPORT.fullmatch(code.path) for code in inner)
 
     @property
     def purpose(self) -> int:

@@ -57,11 +57,13 @@ class Semaphores:
         parents: Of processes that were forked, the number of the one that forked them, whose
             semaphores they have, too.
         ways: As the attribute.
+        parked: Likewise.
 
     Attributes:
         stacks: As given.
         ways: (process, stack, units) that semaphores were initialized with, or waited for where
             nothing is seen of how they began.
+        parked: The processes in which threads waited for mutexes of Python.
         process: Number of the process of each.
         address: Its address.
         ts_ns: When it was initialized.
@@ -73,8 +75,10 @@ class Semaphores:
         stacks: Sequence[Mapping[int, tuple[int, int]]],
         parents: Mapping[int, int],
         ways: set[tuple[int, int, bool]],
+        parked: frozenset[int],
     ) -> None:
-        self.stacks, self._parents, self.ways = stacks, parents, ways
+        self.stacks, self._parents = stacks, parents
+        self.ways, self.parked = ways, parked
         order = np.lexsort([columns[name] for name in ("ts", "object", "process")])
         self._columns = {name: column[order] for name, column in columns.items()}
         self.process, self.address, self.ts_ns = (
@@ -161,6 +165,7 @@ def find_semaphores(
     begun = _rows(reader, _INIT, "value", process_of, budget)
     parked = _rows(reader, _WAIT, "lock", process_of, budget)
     parked = _only(parked, np.isin(parked["value"], _PARKED))
+    mutexes = frozenset(parked["process"][parked["value"] == _PARKED[0]].tolist())
     parked["value"][:] = 0
     ways = {
         (process, stack, value > 0)
@@ -171,7 +176,7 @@ def find_semaphores(
     }
     parked = _begin(parked, processes)
     columns = {name: np.concatenate([begun[name], parked[name]]) for name in begun}
-    return Semaphores(columns, [process.stacks for process in processes], parents, ways)
+    return Semaphores(columns, [process.stacks for process in processes], parents, ways, mutexes)
 
 
 def _begin(

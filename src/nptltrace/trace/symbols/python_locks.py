@@ -162,11 +162,14 @@ class PythonLocks:
             return _Name("", stays=False)
         rest = list(filter(is_python, sites))[made.inside :]
         place = str(self._symbols.location(process, rest[0])) if rest else ""
-        if made.imports:
-            return _at("import lock of", place, stays=False)
+        if made.imports or made.imported:
+            what = "import lock of" if made.imports else "Lock made in an import by"
+            return _at(what, place, stays=made.imported)
         if made.purpose == c.PTT_FOR_END and made.units:
             return _END_OF_THREAD
-        function = _qualified(made.functions[made.inside - 1]) if made.inside else ""
+        # Of a stack that does not reach the program, the innermost function says more.
+        at = made.inside - 1 if place else 0
+        function = _qualified(made.functions[at]) if made.inside else ""
         # What a thread is parked at, from 3.13 on.
         if not one.value and made.purpose == c.PTT_FOR_HOLDER:
             owner = function.rpartition(".")[0].lstrip("_") or "mutex"
