@@ -466,6 +466,12 @@ def test_mistakes_are_reported_in_a_line(asks: Asks, path: str, why: str) -> Non
     assert why in answer.json()["error"]
 
 
+def test_a_page_that_was_not_built_is_reported(asks: Asks) -> None:
+    answer = asks.get("/")
+    assert answer.status_code == 503
+    assert "was not built: install node and npm" in answer.text
+
+
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"{}", b'{"from_ns": 1, "to_ns": "2"}', b"[" * 60_000, b"x" * 100_000,
              b'{"from_ns": 1, "to_ns": 1}', b'{"from_ns": true, "to_ns": 9}'],
